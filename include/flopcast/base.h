@@ -1,0 +1,140 @@
+// Floor 0: units, time, errors as values, interned strings, threads.
+//
+// Time is an integer: picoseconds in an int64, 106 days either side of the run's origin. Every other
+// unit is a distinct type over double, so that mixing seconds with bytes does not compile.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace flopcast {
+
+/// A point in time or a duration, in picoseconds. Exact; never passes through double on input.
+struct Time {
+  std::int64_t ps = 0;
+
+  static constexpr Time from_ns(std::int64_t ns) { return {ns * 1000}; }
+  static constexpr Time from_us(std::int64_t us) { return {us * 1000000}; }
+  static constexpr Time max() { return {std::numeric_limits<std::int64_t>::max()}; }
+  static constexpr Time min() { return {std::numeric_limits<std::int64_t>::min()}; }
+  /// Seconds, for printing and ratios only.
+  constexpr double seconds() const { return static_cast<double>(ps) * 1e-12; }
+  constexpr double us() const { return static_cast<double>(ps) * 1e-6; }
+
+  constexpr auto operator<=>(const Time&) const = default;
+  constexpr Time operator-() const { return {-ps}; }
+  constexpr Time operator+(Time o) const { return {ps + o.ps}; }
+  constexpr Time operator-(Time o) const { return {ps - o.ps}; }
+  constexpr Time& operator+=(Time o) { return ps += o.ps, *this; }
+  constexpr Time& operator-=(Time o) { return ps -= o.ps, *this; }
+};
+
+/// What went wrong. The numbers are the process exit codes of the command line.
+enum class ErrorCode : std::uint8_t {
+  kUsage = 2,      ///< the caller asked for something that does not exist
+  kBadInput = 3,   ///< a file cannot be read or does not hold what it should
+  kTooLarge = 4,   ///< does not fit in memory
+  kNoAnswer = 5,   ///< no result within the limit, or none exists (deadlock)
+};
+
+/// One error or warning: where it is, what was found and expected, what to do about it.
+struct Diagnostic {
+  ErrorCode code = ErrorCode::kBadInput;
+  std::string where;  ///< file, and byte offset or row where known
+  std::string what;   ///< what was expected and what was found
+  std::string hint;   ///< what to do
+
+  std::string text() const;  ///< "where: what (hint)"
+};
+
+/// A value or a Diagnostic. The library never throws across its public API.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}               // NOLINT(google-explicit-constructor)
+  Result(Diagnostic error) : state_(std::move(error)) {}      // NOLINT(google-explicit-constructor)
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+  T& value() { return std::get<0>(state_); }
+  const T& value() const { return std::get<0>(state_); }
+  T& operator*() { return value(); }
+  const T& operator*() const { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+  const Diagnostic& error() const { return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Diagnostic> state_;
+};
+
+/// Interned strings: equal text has equal id; ids count up from 0 in order of first appearance.
+/// Id 0 is always the empty string. Views stay valid as long as the table lives.
+class StringTable {
+ public:
+  StringTable();
+  StringTable(const StringTable&) = delete;
+  StringTable& operator=(const StringTable&) = delete;
+  StringTable(StringTable&&) noexcept = default;
+  StringTable& operator=(StringTable&&) noexcept = default;
+
+  std::uint32_t intern(std::string_view text);
+  std::optional<std::uint32_t> find(std::string_view text) const;
+  std::string_view operator[](std::uint32_t id) const { return texts_[id]; }
+  std::size_t size() const { return texts_.size(); }
+
+ private:
+  std::size_t slot_of(std::string_view text, std::uint64_t hash) const;
+  void grow();
+
+  std::vector<std::string_view> texts_;
+  std::vector<std::uint64_t> hashes_;
+  std::vector<std::uint32_t> slots_;  // open addressing, id + 1; 0 is free
+  std::deque<std::vector<char>> blocks_;
+  std::size_t used_in_block_ = 0;
+};
+
+/// One kind of oddity met in the input: how often, and the first example in words.
+struct Anomaly {
+  std::string kind;     ///< stable identifier, snake_case
+  std::uint64_t count = 0;
+  std::string first;    ///< first example: where and what
+};
+
+/// Counts oddities by kind; order of kinds is order of first appearance.
+class Anomalies {
+ public:
+  /// `describe` is called only for the first of its kind.
+  template <typename Describe>
+  void add(std::string_view kind, Describe&& describe, std::uint64_t count = 1) {
+    if (Anomaly* known = find(kind)) {
+      known->count += count;
+    } else {
+      list_.push_back({std::string(kind), count, std::string(describe())});
+    }
+  }
+  void merge(const Anomalies& other);
+  std::uint64_t count(std::string_view kind) const;
+  const std::vector<Anomaly>& list() const { return list_; }
+  bool empty() const { return list_.empty(); }
+
+ private:
+  Anomaly* find(std::string_view kind);
+  std::vector<Anomaly> list_;
+};
+
+/// Runs body(0) .. body(n-1) on up to `threads` threads (0: all cores). Returns when all are done.
+/// The body must write only to what belongs to its index: results then do not depend on `threads`.
+void parallel_for(std::size_t n, unsigned threads, const std::function<void(std::size_t)>& body);
+
+}  // namespace flopcast

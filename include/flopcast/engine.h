@@ -1,0 +1,46 @@
+// Floor 4: runs an execution graph. One clock for all ranks (Lumos, Algorithm 1).
+//
+// Tasks without runtime edges form a max-plus system: their times do not depend on the order in which
+// they are visited, so they are settled from a worklist without a queue. Only runtime waits need time
+// order: when the worklist is dry, the earliest reached wait is resolved; whatever is still unsettled
+// hangs on some wait reached at or after it, so nothing can still be launched before it. The result is that of a global
+// event queue at a fraction of its cost, and is the same for any visiting order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "flopcast/graph.h"
+
+namespace flopcast {
+
+/// What a run gives: times since the run's origin, and for each task what held it back.
+struct Run {
+  std::vector<Time> start;
+  std::vector<Time> end;
+  /// The predecessor whose constraint was binding: the chain from the last task is the critical path.
+  std::vector<TaskId> cause;
+  Time makespan;
+};
+
+/// A task in a wait cycle or waiting for one that never comes.
+struct StuckTask {
+  TaskId task = 0;
+  std::int32_t rank = 0;
+  TaskId waits_for = kNoTask;
+};
+/// Why a run could not finish: tasks that wait for each other in a circle, first to last to first.
+struct Deadlock {
+  std::vector<StuckTask> cycle;
+  std::uint64_t unfinished = 0;
+};
+
+/// Runs `graph`. No task starts before its `release` time (one per task; empty: 0 for all; Time::min() for
+/// tasks that only their predecessors hold back). On a wait cycle: kNoAnswer, naming tasks and ranks;
+/// `deadlock` then tells more.
+Result<Run> simulate(const Graph& graph, const std::vector<Time>& release = {},
+                     const StringTable* names = nullptr, Deadlock* deadlock = nullptr);
+
+}  // namespace flopcast

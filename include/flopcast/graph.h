@@ -1,0 +1,134 @@
+// Floor 3: the execution graph. One graph for replay, what-if, estimates and live runs.
+//
+// Tasks live on processors (host threads, GPU streams) that run them strictly in order. Besides that
+// order there are
+//   fixed edges    target starts no earlier than source's end (or start) + lag
+//   runtime edges  a synchronisation waits for whatever is last on the streams it names at the moment it
+//                  is reached (Lumos, Algorithm 1): not known before the run
+//   rendezvous     a collective: one hub task; every member's arrival has an edge to it, and it has an
+//                  edge to every member's transfer. All end their transfer after the last has arrived.
+//
+// Worked example (engine_test repeats it): a host thread runs launch A (5 us), launch B (5 us), sync;
+// the stream runs A (20 us) and B (30 us), each 2 us after its launch's start.
+//   A: start max(0 + 2) = 2, end 22.  B: start max(5 + 2, 22) = 22, end 52.  sync: reached 10, ends 52.
+//
+// Structure of arrays; 45 bytes a task and 13 a fixed edge. Tasks of one processor are consecutive.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flopcast/base.h"
+
+namespace flopcast {
+
+using TaskId = std::uint32_t;
+inline constexpr TaskId kNoTask = 0xffffffffu;
+
+enum class TaskKind : std::uint8_t {
+  kOperator,    ///< host: self time of an operator
+  kHostCall,    ///< host: runtime call that neither launches nor waits
+  kLaunch,      ///< host: call that puts work on a stream
+  kSync,        ///< host: call that waits for the GPU
+  kCompute,     ///< GPU: kernel
+  kCopy,        ///< GPU: memcpy or memset
+  kArrival,     ///< GPU: a collective's kernel has started; zero length
+  kTransfer,    ///< GPU: the collective after all ranks arrived
+  kRendezvous,  ///< hub of a collective; on no processor's clock
+};
+const char* task_kind_name(TaskKind kind);
+
+/// Where an edge comes from. Every kind is counted, judged and given its own lag.
+enum class EdgeKind : std::uint8_t {
+  kLaunch,         ///< CPU→GPU by correlation
+  kStream,         ///< GPU→GPU in order within a stream (implicit; only its lag is stored)
+  kGraph,          ///< GPU→GPU inside one graph launch
+  kEvent,          ///< GPU→GPU across streams, event identity known (cuda_sync, record→wait, sequence)
+  kEventInferred,  ///< GPU→GPU across streams, source found by a rule without event identity
+  kSync,           ///< GPU→CPU, device, stream, event sync and blocking copies
+  kThread,         ///< CPU→CPU across threads
+  kRendezvous,     ///< arrival→hub→transfer
+};
+inline constexpr int kEdgeKindCount = 8;
+const char* edge_kind_name(EdgeKind kind);
+
+struct Processor {
+  enum class Kind : std::uint8_t { kThread, kStream, kHub };
+  Kind kind = Kind::kThread;
+  std::int32_t rank = 0;
+  std::int64_t id = 0;     ///< track of a thread, number of a stream
+  TaskId first = 0;        ///< tasks first .. last-1 belong here, in order
+  TaskId last = 0;
+};
+
+/// A synchronisation: the call ends `lag` after the end of everything it waits for, and lasts at least
+/// its duration. A source is a stream (resolved while running: the last work put there before the call
+/// was reached) or, with kFixedSource set, a task known beforehand (the work before an event's record).
+struct RuntimeWait {
+  TaskId task = 0;
+  std::uint32_t first_source = 0;  ///< into Graph::wait_sources
+  std::uint32_t last_source = 0;
+  Time lag;
+};
+inline constexpr std::uint32_t kFixedSource = 0x80000000u;
+
+struct Edge {
+  TaskId source = 0;
+  TaskId target = 0;
+  Time lag;
+  EdgeKind kind = EdgeKind::kLaunch;
+  bool from_start = false;  ///< counts from the source's start instead of its end
+};
+
+/// Immutable once built; lags and durations may be rewritten (what-if, lag modes).
+struct Graph {
+  std::vector<Processor> processors;
+  // Tasks.
+  std::vector<Time> duration;        ///< syncs: the least the call takes
+  std::vector<Time> gap;             ///< from the end of the task before it on its processor (may be < 0)
+  std::vector<std::uint32_t> processor;
+  std::vector<std::uint32_t> name;   ///< string id
+  std::vector<TaskKind> kind;
+  std::vector<TaskId> launcher;      ///< GPU tasks: the call that put them there; kNoTask otherwise
+  std::vector<std::uint32_t> pending;  ///< number of predecessors, processor order included
+  // Fixed edges, grouped by source.
+  std::vector<std::uint32_t> edge_begin;  ///< tasks + 1
+  std::vector<TaskId> edge_target;
+  std::vector<Time> edge_lag;
+  std::vector<std::uint8_t> edge_info;    ///< EdgeKind, bit 7: from_start
+  // Runtime edges, ordered by task.
+  std::vector<RuntimeWait> waits;
+  std::vector<std::uint32_t> wait_sources;  ///< processor index, or task | kFixedSource
+
+  std::size_t task_count() const { return duration.size(); }
+  std::size_t edge_count() const { return edge_target.size(); }
+  EdgeKind edge_kind(std::size_t e) const { return static_cast<EdgeKind>(edge_info[e] & 0x7f); }
+  bool edge_from_start(std::size_t e) const { return (edge_info[e] & 0x80) != 0; }
+};
+
+/// Collects tasks and edges, then lays them out. Tasks must be added processor by processor, in order.
+class GraphBuilder {
+ public:
+  std::uint32_t add_processor(Processor::Kind kind, std::int32_t rank, std::int64_t id);
+  /// Adds a task at the end of the newest processor.
+  TaskId add_task(TaskKind kind, std::uint32_t name, Time duration, Time gap);
+  void add_edge(const Edge& edge) { edges_.push_back(edge); }
+  void set_launcher(TaskId task, TaskId launcher) { graph_.launcher[task] = launcher; }
+  /// `sources` as in RuntimeWait; one wait a task.
+  void add_wait(TaskId task, const std::vector<std::uint32_t>& sources, Time lag);
+  /// A rendezvous that needs `count` more arrivals than edges tell: a rank that never joins.
+  void expect_arrivals(TaskId hub, std::uint32_t count) { graph_.pending[hub] += count; }
+  void reserve(std::size_t tasks, std::size_t edges);
+  std::size_t task_count() const { return graph_.duration.size(); }
+  const std::vector<Edge>& edges() const { return edges_; }
+
+  /// Groups edges by source; the order given among the edges of one source is kept.
+  Graph build() &&;
+
+ private:
+  Graph graph_;
+  std::vector<Edge> edges_;
+};
+
+}  // namespace flopcast

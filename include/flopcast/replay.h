@@ -1,0 +1,152 @@
+// Floor 5: from recorded traces to an execution graph, and the recorded run once more.
+//
+// The graph has host tasks (self time of operators, runtime calls; gaps between them stay) and GPU tasks
+// (kernels, copies, sets), with the four dependency kinds of Lumos, sections 3.2-3.3:
+//   CPU→CPU  within a thread; across threads (backward hand-over: fwdbwd flows and significant gaps)
+//   CPU→GPU  launches, by correlation
+//   GPU→CPU  device, stream and event synchronisation, blocking copies
+//   GPU→GPU  within a stream; across streams (events); collectives as rendezvous across ranks
+// What a replay pins to the recording is listed in Replay::pinned, because a replay that copies enough is
+// exact with right and wrong edges alike. Judge it by LagMode::kTypical or kZero, never by kRecorded.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flopcast/engine.h"
+#include "flopcast/graph.h"
+#include "flopcast/trace.h"
+
+namespace flopcast {
+
+/// The delay between a dependency's end and the task it releases.
+enum class LagMode : std::uint8_t {
+  kTypical,   ///< the median per rank and edge kind
+  kZero,      ///< none; launches take the rank's smallest launch latency (the papers' model)
+  kRecorded,  ///< each as recorded: for what-if deltas only, says nothing of accuracy
+};
+const char* lag_mode_name(LagMode mode);
+
+/// Comparison models of the papers, on the same graph.
+enum class Baseline : std::uint8_t {
+  kNone,
+  kSingleStream,   ///< all compute in one stream, all communication in one other
+  kNoInterStream,  ///< no dependency between streams
+  kDpro,           ///< GPU tasks only: one compute and one communication queue, host ignored
+};
+const char* baseline_name(Baseline baseline);
+
+struct ReplayOptions {
+  LagMode lags = LagMode::kTypical;
+  Baseline baseline = Baseline::kNone;
+  unsigned threads = 0;
+  /// Replay this step's graph with the durations of another (names such as "ProfilerStep#12" or "12").
+  std::optional<std::string> structure_from, durations_from;
+};
+
+/// Start and end of every row of every trace, on one clock. Rows that are no tasks (annotations) move
+/// with the host time or the GPU rows they cover.
+struct Timeline {
+  std::vector<std::vector<Time>> start;  ///< [trace][row]
+  std::vector<std::vector<Time>> end;    ///< [trace][row]
+};
+
+/// One collective, matched across ranks.
+struct CollectiveInstance {
+  std::uint32_t name = 0;        ///< string id: allreduce, ... or the kernel's name
+  std::uint32_t group = 0;       ///< string id of the group, 0 where unknown
+  std::int64_t bytes = 0;        ///< 0 where unknown
+  bool rendezvous = true;        ///< false: some rank had ended before another began
+  struct Member {
+    std::uint32_t trace = 0;
+    std::uint32_t row = 0;
+    Time recorded_wait, recorded_transfer;
+    Time replayed_wait, replayed_transfer;
+  };
+  std::vector<Member> members;
+};
+
+/// Edges of one kind: how many, and how many candidates the recording contradicts (source ends after the
+/// target starts). Contradicted candidates are dropped, never kept.
+struct EdgeCount {
+  EdgeKind kind = EdgeKind::kLaunch;
+  std::uint64_t count = 0;
+  std::uint64_t contradicted = 0;
+  std::string example;  ///< the first contradicted candidate
+};
+
+/// A GPU task that started later than anything in the graph explains, by more than 15 us.
+struct LateStart {
+  std::uint32_t trace = 0;
+  std::uint32_t row = 0;
+  Time late;
+};
+
+/// Something taken from the recording because nothing in the trace explains it.
+struct Pin {
+  std::string what;
+  std::uint64_t tasks = 0;
+};
+
+struct Lag {
+  std::int32_t rank = 0;
+  EdgeKind kind = EdgeKind::kLaunch;
+  std::uint64_t samples = 0;
+  Time typical, smallest;
+};
+
+/// A stretch of the critical path: a task, or the idle lag before it.
+struct PathPiece {
+  std::uint32_t trace = 0;
+  std::uint32_t row = kNoDetail;  ///< kNoDetail: host time between operators, or a lag
+  TaskKind kind = TaskKind::kOperator;
+  Time start, end;
+};
+
+/// One step on one rank: host time of ProfilerStep#N, GPU time from the last GPU end launched in the step
+/// before to the last of this one.
+struct StepResult {
+  std::string name;
+  Time measured_start, measured_end, replayed_start, replayed_end;
+  std::optional<Time> measured_gpu, replayed_gpu;
+  double start_error_median_s = 0;  ///< median |replayed - recorded start| over its GPU tasks
+};
+
+struct RankClock {
+  std::int32_t rank = 0;
+  Time rank_offset;   ///< added to this rank's times to align collectives' ends
+  Time gpu_offset;    ///< added to this rank's GPU times: no kernel may start before its launch
+};
+
+struct Replay {
+  LagMode lags = LagMode::kTypical;
+  Baseline baseline = Baseline::kNone;
+  Timeline recorded;   ///< on the aligned clock
+  Timeline replayed;
+  std::vector<std::vector<StepResult>> steps;  ///< [trace][step]
+  std::vector<CollectiveInstance> collectives;
+  std::vector<EdgeCount> edges;        ///< one per EdgeKind, in order
+  std::vector<LateStart> late_starts;  ///< largest first
+  std::vector<Pin> pinned;
+  std::vector<Lag> lag_table;
+  std::vector<RankClock> clocks;
+  Time clock_residual;                 ///< median spread of collectives' ends over ranks after alignment
+  std::vector<PathPiece> critical_path;  ///< of the replayed run, first to last
+  std::vector<std::string> damage;     ///< not empty: the recording cannot be forecast, and why
+  Anomalies anomalies;
+  std::uint64_t task_count = 0, edge_count = 0;
+};
+
+/// Builds the graph of all ranks, runs it, and maps the result back to the traces' rows.
+Result<Replay> replay(const TraceSet& set, const ReplayOptions& options = {});
+
+/// Steps that have the same structure: how many of i's runtime calls find their like in j, both ways.
+struct StepMatch {
+  std::string from, to;
+  double matched_from = 0, matched_to = 0;  ///< fractions, 0..1, smallest over ranks
+};
+std::vector<StepMatch> compare_steps(const TraceSet& set);
+
+}  // namespace flopcast

@@ -1,0 +1,201 @@
+// Floor 1: profiler traces as columns. Knows file formats and nothing of simulation.
+//
+// A Trace holds the rows of one rank (one process) as parallel columns; a TraceSet holds all ranks of
+// one run and the strings they share. Reading never fails because of one bad row: the row is dropped or
+// repaired, and counted under a named anomaly. It fails, naming file and byte, when a file is not a trace.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flopcast/base.h"
+
+namespace flopcast {
+
+/// What a row is. Decided by its `cat` alone (a cpu_op may carry a `stream`); 2021 names map to today's.
+enum class Category : std::uint8_t {
+  kCpuOp,              ///< cpu_op, Operator
+  kRuntime,            ///< cuda_runtime, Runtime: host calls, hip* included
+  kDriver,             ///< cuda_driver
+  kKernel,             ///< kernel, Kernel
+  kMemcpy,             ///< gpu_memcpy, Memcpy
+  kMemset,             ///< gpu_memset, Memset
+  kSync,               ///< cuda_sync: tells which event, stream or context a wait is for
+  kUserAnnotation,     ///< user_annotation (ProfilerStep#N among them)
+  kGpuUserAnnotation,  ///< gpu_user_annotation: not work, spans the kernels of an annotation
+  kPythonFunction,     ///< python_function
+  kOverhead,           ///< profiler overhead
+  kOther,              ///< anything else (mtia_*, cuda_profiler_range, Trace, ...)
+};
+inline constexpr int kCategoryCount = 12;
+const char* category_name(Category category);  ///< today's Kineto name
+constexpr bool is_gpu_work(Category c) {
+  return c == Category::kKernel || c == Category::kMemcpy || c == Category::kMemset;
+}
+constexpr bool is_host_call(Category c) {
+  return c == Category::kRuntime || c == Category::kDriver;
+}
+
+inline constexpr std::int32_t kNoStream = -1;
+inline constexpr std::int64_t kNoId = -1;
+inline constexpr std::uint32_t kNoDetail = 0xffffffffu;
+
+/// One (pid, tid) pair as written in the file (text for string pids such as "Spans").
+struct Track {
+  std::uint32_t pid = 0;  ///< string id
+  std::uint32_t tid = 0;  ///< string id
+  std::uint32_t process_name = 0;  ///< from ph M, string id
+  std::uint32_t thread_name = 0;   ///< from ph M, string id
+};
+
+/// Kernel launch shape; 0 where the file does not say.
+struct KernelDetail {
+  std::uint64_t blocks = 0;             ///< grid x*y*z
+  std::uint32_t threads_per_block = 0;  ///< block x*y*z
+  float blocks_per_sm = 0;
+  std::int64_t graph_node = kNoId;
+};
+
+/// Arguments of a copy or set.
+struct CopyDetail {
+  std::int64_t bytes = 0;
+};
+
+/// Arguments of a collective, on its kernel and on its record_param_comms row.
+struct CollectiveDetail {
+  std::uint32_t name = 0;         ///< string id: allreduce, wait, ...
+  std::uint32_t dtype = 0;        ///< string id
+  std::uint32_t group_name = 0;   ///< string id, Process Group Name
+  std::uint32_t group_desc = 0;   ///< string id, Process Group Description
+  std::uint32_t group_ranks = 0;  ///< string id, e.g. "[0, 1]"
+  std::int32_t group_size = 0;
+  std::int64_t in_elements = 0;
+  std::int64_t out_elements = 0;
+  std::int64_t sequence = kNoId;  ///< Seq, or the number inside Concrete Inputs
+  bool is_wait = false;           ///< a work.wait(): `sequence` names the collective waited for
+  bool is_async = false;
+};
+
+/// What a cuda_sync row says.
+struct SyncDetail {
+  enum class Kind : std::uint8_t { kStreamWaitEvent, kEventSync, kStreamSync, kContextSync, kOther };
+  Kind kind = Kind::kOther;
+  std::int32_t wait_on_stream = kNoStream;
+  std::int64_t record_correlation = kNoId;  ///< correlation of the cudaEventRecord waited for
+  std::int64_t event_id = kNoId;
+};
+
+/// Arguments of a cpu_op.
+struct OpDetail {
+  std::int64_t sequence_number = kNoId;     ///< autograd sequence number
+  std::int64_t forward_thread = 0;
+  std::int64_t record_function_id = kNoId;  ///< PyTorch execution trace rf_id
+  std::uint32_t input_dims = 0;             ///< string id, JSON text
+  std::uint32_t input_types = 0;            ///< string id, JSON text
+  std::uint32_t concrete_inputs = 0;        ///< string id, JSON text
+};
+
+/// Complete ("X") rows, in order of (start, longer first, file order): parents before children.
+struct Events {
+  std::vector<Time> start;            ///< since the trace's origin
+  std::vector<Time> duration;         ///< never negative
+  std::vector<std::uint32_t> name;    ///< string id
+  std::vector<std::uint32_t> track;   ///< index into Trace::tracks
+  std::vector<Category> category;
+  std::vector<std::int32_t> stream;   ///< kNoStream where the row has none
+  std::vector<std::int32_t> device;   ///< GPU rows: device ordinal, otherwise -1
+  std::vector<std::int64_t> correlation;  ///< kNoId where the row has none
+  std::vector<std::int64_t> external_id;  ///< kNoId where the row has none
+  /// Index into the side table of the row's category (kernels, copies, syncs, ops), or kNoDetail.
+  std::vector<std::uint32_t> detail;
+  /// Index into Trace::collectives, or kNoDetail. NCCL kernels and record_param_comms rows.
+  std::vector<std::uint32_t> collective;
+
+  std::size_t size() const { return start.size(); }
+  Time end(std::size_t row) const { return start[row] + duration[row]; }
+};
+
+/// An end of a forward→backward flow ("fwdbwd").
+struct FlowPoint {
+  std::int64_t id = 0;
+  std::uint32_t track = 0;
+  Time time;
+  bool is_source = false;
+};
+
+struct Device {
+  std::int32_t id = 0;
+  std::string name;
+  std::int32_t sm_count = 0;  ///< 0 where unknown
+  std::int64_t memory_bytes = 0;
+};
+
+/// One rank's recording.
+struct Trace {
+  std::string path;
+  std::optional<std::int32_t> rank;        ///< distributedInfo, or the row's own rank in merged files
+  std::optional<std::int32_t> world_size;
+  std::string backend;                     ///< nccl, gloo, ...
+  std::vector<Device> devices;
+  std::int64_t origin_ns = 0;              ///< unix time of Time 0
+  Time clock_step;                         ///< resolution of the timestamps: 1 us, 1 ns, ...
+  Events events;
+  std::vector<Track> tracks;
+  std::vector<KernelDetail> kernels;
+  std::vector<CopyDetail> copies;
+  std::vector<SyncDetail> syncs;
+  std::vector<OpDetail> ops;
+  std::vector<CollectiveDetail> collectives;
+  std::vector<FlowPoint> flows;
+  std::optional<Time> window_end;          ///< "Record Window End"
+  std::uint64_t bytes_read = 0;            ///< size of the unpacked text
+  std::uint64_t row_counts[kCategoryCount] = {};  ///< X rows by category
+  std::uint64_t other_rows = 0;            ///< flows, instants, metadata: read, not kept as events
+  Anomalies anomalies;
+};
+
+/// All ranks of one run, ordered by rank.
+struct TraceSet {
+  std::string label;       ///< directory or file name
+  StringTable strings;
+  std::vector<Trace> traces;
+  Anomalies anomalies;     ///< across files: duplicate ranks, ranks missing from the world, ...
+  std::vector<Diagnostic> unreadable;  ///< files that were named or found but could not be read
+};
+
+struct ReadOptions {
+  unsigned threads = 0;            ///< 0: all cores
+  bool keep_python = false;        ///< keep python_function rows (stacks; often most of the file)
+  bool keep_arguments = true;      ///< keep cpu_op shapes and types
+  std::function<void(std::uint64_t bytes_done, std::uint64_t bytes_total)> progress;
+};
+
+/// Reads one file (plain or gzip, told by content), several files, or every trace in a directory.
+/// A directory holding several runs (name.runN.rankR) must be named file by file or by `prefix`.
+/// Fails only if nothing could be read; files that failed are in `unreadable`.
+/// @param paths files and directories; @param prefix only files whose names start with it ("" = all).
+Result<TraceSet> read_traces(const std::vector<std::filesystem::path>& paths,
+                             const ReadOptions& options = {}, const std::string& prefix = "");
+
+/// The runs found in a directory: label → files. Files that share a name up to their rank are one run.
+Result<std::map<std::string, std::vector<std::filesystem::path>>> list_runs(
+    const std::filesystem::path& directory);
+
+/// Reads a trace held in memory (plain JSON text). Used by tests, fuzzing and Python.
+Result<TraceSet> read_trace_text(std::string_view text, std::string_view label = "memory",
+                                 const ReadOptions& options = {});
+
+/// One recorded training step: ProfilerStep#N, or the whole window where a trace has none.
+struct Step {
+  std::string name;
+  std::uint32_t event = kNoDetail;  ///< row of the annotation; kNoDetail for the whole window
+  Time start, end;
+};
+/// Steps of a trace, in time order.
+std::vector<Step> find_steps(const TraceSet& set, const Trace& trace);
+
+}  // namespace flopcast

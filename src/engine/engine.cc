@@ -1,0 +1,274 @@
+#include "flopcast/engine.h"
+
+#include <algorithm>
+#include <queue>
+
+#include <fmt/format.h>
+
+namespace flopcast {
+namespace {
+
+/// A wait that has been reached but not resolved.
+struct Reached {
+  Time time;
+  TaskId task;
+  bool operator>(const Reached& o) const {
+    return time != o.time ? time > o.time : task > o.task;
+  }
+};
+
+/// A resolved wait whose source has not ended yet.
+struct Waiting {
+  TaskId source;
+  std::uint32_t wait;  // index into Graph::waits
+};
+
+class Simulator {
+ public:
+  Simulator(const Graph& graph, const std::vector<Time>& release) : g_(graph) {
+    const std::size_t n = g_.task_count();
+    run_.start = release;
+    run_.start.resize(n, Time{});
+    run_.end.assign(n, kUnsettled);
+    run_.cause.assign(n, kNoTask);
+    pending_ = g_.pending;
+    cursor_.reserve(g_.processors.size());
+    for (const Processor& p : g_.processors) cursor_.push_back(p.first);
+    waiting_.resize(g_.processors.size());
+    open_sources_.assign(g_.waits.size(), 0);
+  }
+
+  void run() {
+    for (TaskId t = 0; t < g_.task_count(); ++t) {
+      if (g_.pending[t] == 0) ready(t);
+      drain();
+    }
+    while (!reached_.empty()) {
+      const TaskId task = reached_.top().task;
+      reached_.pop();
+      resolve(task);
+      drain();
+    }
+  }
+
+  bool settled(TaskId t) const { return run_.end[t] != kUnsettled; }
+  std::size_t settled_count() const { return settled_; }
+  Run take() {
+    for (const Time end : run_.end) run_.makespan = std::max(run_.makespan, end);
+    return std::move(run_);
+  }
+  const std::vector<std::vector<Waiting>>& waiting() const { return waiting_; }
+
+ private:
+  static constexpr Time kUnsettled = Time::min();
+
+  void relax(TaskId target, Time at, TaskId source) {
+    Time& start = run_.start[target];
+    // Among equals the lowest task is the cause, so that the visiting order does not show.
+    if (at > start || (at == start && source < run_.cause[target])) {
+      start = at;
+      run_.cause[target] = source;
+    }
+    if (--pending_[target] == 0) ready(target);
+  }
+
+  void ready(TaskId t) {
+    if (g_.kind[t] == TaskKind::kSync && wait_of(t) != kNoWait) {
+      reached_.push({run_.start[t], t});
+    } else {
+      run_.end[t] = run_.start[t] + g_.duration[t];
+      worklist_.push_back(t);
+    }
+  }
+
+  void drain() {
+    while (!worklist_.empty()) {
+      const TaskId t = worklist_.back();
+      worklist_.pop_back();
+      settle(t);
+    }
+  }
+
+  /// Tells everything that depends on t. Ends are set in ready() or finish_wait().
+  void settle(TaskId t) {
+    ++settled_;
+    const Time start = run_.start[t];
+    const Time end = run_.end[t];
+    const std::uint32_t p = g_.processor[t];
+    if (t + 1 < g_.processors[p].last && g_.processors[p].kind != Processor::Kind::kHub) {
+      relax(t + 1, end + g_.gap[t + 1], t);
+    }
+    for (std::uint32_t e = g_.edge_begin[t]; e < g_.edge_begin[t + 1]; ++e) {
+      relax(g_.edge_target[e], (g_.edge_from_start(e) ? start : end) + g_.edge_lag[e], t);
+    }
+    if (!waiting_[p].empty()) wake(p, t);
+  }
+
+  static constexpr std::uint32_t kNoWait = 0xffffffffu;
+  std::uint32_t wait_of(TaskId t) const {
+    const auto it = std::lower_bound(g_.waits.begin(), g_.waits.end(), t,
+                                     [](const RuntimeWait& w, TaskId task) { return w.task < task; });
+    return it != g_.waits.end() && it->task == t
+               ? static_cast<std::uint32_t>(it - g_.waits.begin())
+               : kNoWait;
+  }
+
+  /// The last work put on a stream before `now`, or kNoTask. `now` never decreases between calls.
+  TaskId last_put(std::uint32_t stream, Time now) {
+    TaskId& next = cursor_[stream];
+    const Processor& p = g_.processors[stream];
+    while (next < p.last) {
+      const TaskId launcher = g_.launcher[next];
+      if (launcher != kNoTask && (!settled(launcher) || run_.start[launcher] > now)) break;
+      ++next;
+    }
+    return next == p.first ? kNoTask : next - 1;
+  }
+
+  void resolve(TaskId task) {
+    const std::uint32_t w = wait_of(task);
+    const RuntimeWait& wait = g_.waits[w];
+    const Time now = run_.start[task];
+    run_.end[task] = now + g_.duration[task];
+    for (std::uint32_t s = wait.first_source; s < wait.last_source; ++s) {
+      const std::uint32_t source = g_.wait_sources[s];
+      const bool fixed = (source & kFixedSource) != 0;
+      const TaskId last = fixed ? source & ~kFixedSource : last_put(source, now);
+      if (last == kNoTask) continue;
+      if (settled(last)) {
+        hold(task, last, wait.lag);
+      } else {
+        ++open_sources_[w];
+        waiting_[g_.processor[last]].push_back({last, w});
+      }
+    }
+    if (open_sources_[w] == 0) {
+      worklist_.push_back(task);
+    } else {
+      held_end_.push_back({w, run_.end[task]});
+      run_.end[task] = kUnsettled;
+    }
+  }
+
+  /// The call lasts at least until `lag` after its source's end.
+  void hold(TaskId task, TaskId source, Time lag) {
+    if (run_.end[source] + lag > run_.end[task]) {
+      run_.end[task] = run_.end[source] + lag;
+      run_.cause[task] = source;
+    }
+  }
+
+  void wake(std::uint32_t processor, TaskId ended) {
+    std::vector<Waiting>& list = waiting_[processor];
+    for (std::size_t i = 0; i < list.size();) {
+      if (list[i].source != ended) {
+        ++i;
+        continue;
+      }
+      const std::uint32_t w = list[i].wait;
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+      release(w, ended);
+    }
+  }
+
+  void release(std::uint32_t w, TaskId ended) {
+    const RuntimeWait& wait = g_.waits[w];
+    const auto held = std::find_if(held_end_.begin(), held_end_.end(),
+                                   [&](const auto& h) { return h.first == w; });
+    if (run_.end[ended] + wait.lag > held->second) {
+      held->second = run_.end[ended] + wait.lag;
+      run_.cause[wait.task] = ended;
+    }
+    if (--open_sources_[w] > 0) return;
+    run_.end[wait.task] = held->second;
+    *held = held_end_.back();
+    held_end_.pop_back();
+    worklist_.push_back(wait.task);
+  }
+
+  const Graph& g_;
+  Run run_;
+  std::vector<std::uint32_t> pending_;
+  std::vector<TaskId> worklist_;
+  std::priority_queue<Reached, std::vector<Reached>, std::greater<>> reached_;
+  std::vector<TaskId> cursor_;                   // per stream: first task not yet known to be put
+  std::vector<std::vector<Waiting>> waiting_;    // per processor of the source
+  std::vector<std::uint32_t> open_sources_;      // per wait
+  std::vector<std::pair<std::uint32_t, Time>> held_end_;  // (wait, end so far) of waits in flight
+  std::size_t settled_ = 0;
+};
+
+/// For every unsettled task one unsettled predecessor, where it has one.
+std::vector<TaskId> blockers(const Graph& g, const Simulator& sim) {
+  std::vector<TaskId> blocked_by(g.task_count(), kNoTask);
+  const auto block = [&](TaskId target, TaskId source) {
+    if (!sim.settled(target) && blocked_by[target] == kNoTask) blocked_by[target] = source;
+  };
+  for (TaskId t = 0; t < g.task_count(); ++t) {
+    if (sim.settled(t)) continue;
+    for (std::uint32_t e = g.edge_begin[t]; e < g.edge_begin[t + 1]; ++e) block(g.edge_target[e], t);
+  }
+  for (const auto& list : sim.waiting()) {
+    for (const Waiting& w : list) block(g.waits[w.wait].task, w.source);
+  }
+  for (const Processor& p : g.processors) {
+    if (p.kind == Processor::Kind::kHub) continue;
+    for (TaskId t = p.first; t + 1 < p.last; ++t) {
+      if (!sim.settled(t)) block(t + 1, t);
+    }
+  }
+  return blocked_by;
+}
+
+/// Follows blockers from the first unsettled task until one repeats or has none.
+Deadlock find_deadlock(const Graph& g, const Simulator& sim) {
+  const std::vector<TaskId> blocked_by = blockers(g, sim);
+  Deadlock result;
+  result.unfinished = g.task_count() - sim.settled_count();
+  TaskId t = 0;
+  while (sim.settled(t)) ++t;
+  std::vector<bool> seen(g.task_count(), false);
+  while (blocked_by[t] != kNoTask && !seen[t]) {
+    seen[t] = true;
+    t = blocked_by[t];
+  }
+  const TaskId head = t;
+  do {
+    result.cycle.push_back({t, g.processors[g.processor[t]].rank, blocked_by[t]});
+    t = blocked_by[t];
+  } while (t != kNoTask && t != head);
+  return result;
+}
+
+std::string describe(const Graph& g, const Deadlock& deadlock, const StringTable* names) {
+  std::string text = fmt::format("{} tasks can never run; they wait in a circle:", deadlock.unfinished);
+  if (deadlock.cycle.back().waits_for == kNoTask) {
+    text = fmt::format("{} tasks can never run; all wait for:", deadlock.unfinished);
+  }
+  constexpr std::size_t kShown = 12;
+  for (std::size_t i = 0; i < deadlock.cycle.size() && i < kShown; ++i) {
+    const StuckTask& s = deadlock.cycle[i];
+    const std::string_view name = names ? (*names)[g.name[s.task]] : std::string_view();
+    text += fmt::format("\n  rank {} {} {} (task {})", s.rank, task_kind_name(g.kind[s.task]), name, s.task);
+    text += s.waits_for == kNoTask ? ": a rank never joins" : fmt::format(" waits for task {}", s.waits_for);
+  }
+  if (deadlock.cycle.size() > kShown) {
+    text += fmt::format("\n  ... and {} more", deadlock.cycle.size() - kShown);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Run> simulate(const Graph& graph, const std::vector<Time>& release, const StringTable* names,
+                     Deadlock* deadlock) {
+  Simulator simulator(graph, release);
+  simulator.run();
+  if (simulator.settled_count() == graph.task_count()) return simulator.take();
+  const Deadlock found = find_deadlock(graph, simulator);
+  if (deadlock) *deadlock = found;
+  return Diagnostic{ErrorCode::kNoAnswer, "execution graph", describe(graph, found, names),
+                    "a collective that a rank never joins, or joins in another order, does this"};
+}
+
+}  // namespace flopcast
