@@ -20,9 +20,6 @@ struct Breakdown {
   Time idle;                   ///< no GPU row at all (part of `other`)
 };
 
-/// Whether a kernel is communication: NCCL/RCCL kernels, all-to-all of DeepEP, multimem and custom all-reduce.
-bool is_communication_kernel(std::string_view name);
-
 /// Breakdown of [from, to) of one rank. @param start,end times per row (Timeline of a trace)
 Breakdown breakdown(const TraceSet& set, const Trace& trace, const std::vector<Time>& start,
                     const std::vector<Time>& end, Time from, Time to);

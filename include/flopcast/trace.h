@@ -189,6 +189,9 @@ Result<std::map<std::string, std::vector<std::filesystem::path>>> list_runs(
 Result<TraceSet> read_trace_text(std::string_view text, std::string_view label = "memory",
                                  const ReadOptions& options = {});
 
+/// Whether a kernel is communication, by name: NCCL, RCCL, HCCL, DeepEP, multimem and custom all-reduce.
+bool is_communication_kernel(std::string_view name);
+
 /// One recorded training step: ProfilerStep#N, or the whole window where a trace has none.
 struct Step {
   std::string name;

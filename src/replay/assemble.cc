@@ -1,0 +1,328 @@
+#include "replay/assemble.h"
+
+#include <algorithm>
+#include <map>
+
+namespace flopcast {
+namespace {
+
+/// The least a blocking call takes when there is nothing to wait for.
+constexpr Time kLeastSync = Time::from_us(5);
+
+class Assembler {
+ public:
+  Assembler(const Recording& recording, const Durations& durations, const Lags& lags,
+            const std::vector<std::vector<Binding>>& bindings, Baseline baseline)
+      : rec_(recording), dur_(durations), lags_(lags), bindings_(bindings), baseline_(baseline) {
+    std::size_t tasks = 0;
+    for (const RankModel& rank : rec_.ranks) {
+      tasks += rank.gpu.size() + rank.calls.size();
+      for (const HostThread& thread : rank.threads) tasks += thread.pieces.size();
+    }
+    builder_.reserve(tasks, 2 * tasks);
+    out_.map.ranks.resize(rec_.ranks.size());
+  }
+
+  Assembly run() {
+    for (r_ = 0; r_ < rec_.ranks.size(); ++r_) {
+      index_rank();
+      if (host()) add_host();
+      add_streams();
+    }
+    add_hubs();
+    for (r_ = 0; r_ < rec_.ranks.size(); ++r_) {
+      index_rank();
+      if (host()) {
+        add_thread_edges();
+        add_launch_edges();
+        add_waits();
+      }
+      add_event_edges();
+      pin_roots();
+    }
+    for (const auto& [what, tasks] : pins_) out_.pinned.push_back({what, tasks});
+    out_.graph = std::move(builder_).build();
+    return std::move(out_);
+  }
+
+ private:
+  bool host() const { return baseline_ != Baseline::kDpro; }
+  const RankModel& rank() const { return rec_.ranks[r_]; }
+  const Events& events() const { return rank().trace->events; }
+  const Durations::Rank& durations() const { return dur_.ranks[r_]; }
+  const Lags::Rank& lags() const { return lags_.ranks[r_]; }
+  TaskMap::Rank& map() { return out_.map.ranks[r_]; }
+  bool recorded_lags() const { return lags_.mode == LagMode::kRecorded; }
+
+  void index_rank() {
+    wait_of_call_.assign(rank().calls.size(), kNone);
+    const auto& waits = rec_.sync_waits[r_].waits;
+    for (std::uint32_t w = 0; w < waits.size(); ++w) wait_of_call_[waits[w].call] = w;
+    call_of_piece_.assign(rank().threads.size(), {});
+    for (std::uint32_t t = 0; t < rank().threads.size(); ++t) {
+      call_of_piece_[t].assign(rank().threads[t].pieces.size(), kNone);
+    }
+    for (std::uint32_t c = 0; c < rank().calls.size(); ++c) {
+      const Call& call = rank().calls[c];
+      call_of_piece_[call.thread][call.first_piece] = c;
+    }
+    edge_target_.assign(rank().threads.size(), {});
+    for (const ThreadEdge& e : rec_.thread_edges[r_]) edge_target_[e.to_thread].push_back(e.to_piece);
+  }
+
+  TaskId task(TaskKind kind, std::uint32_t row, std::uint32_t name, Time duration, Time gap) {
+    out_.map.task_rank.push_back(r_);
+    out_.map.task_row.push_back(row);
+    out_.release.push_back(Time::min());
+    return builder_.add_task(kind, name, duration, gap);
+  }
+
+  // ---- host -----------------------------------------------------------------------------------
+
+  void add_host() {
+    map().piece_first.resize(rank().threads.size());
+    map().piece_last.resize(rank().threads.size());
+    for (std::uint32_t t = 0; t < rank().threads.size(); ++t) {
+      builder_.add_processor(Processor::Kind::kThread, rank().rank, rank().threads[t].track);
+      const auto& pieces = rank().threads[t].pieces;
+      for (std::uint32_t p = 0; p < pieces.size(); ++p) add_piece(t, p);
+    }
+  }
+
+  void add_piece(std::uint32_t t, std::uint32_t p) {
+    const Piece& piece = rank().threads[t].pieces[p];
+    const std::uint32_t name = events().name[piece.row];
+    // A piece that another thread's point releases has waited, not worked, before it.
+    const bool released = std::binary_search(edge_target_[t].begin(), edge_target_[t].end(), p);
+    const Time gap = released ? Time{} : durations().gap[t][p];
+    const Time duration = durations().piece[t][p];
+    const std::uint32_t c = call_of_piece_[t][p];
+    TaskId first;
+    TaskId last;
+    if (c != kNone && wait_of_call_[c] != kNone) {
+      const SyncWait& wait = rec_.sync_waits[r_].waits[wait_of_call_[c]];
+      const Time least = wait.blocked ? std::min(duration, kLeastSync) : duration;
+      if (rank().calls[c].gpu.empty()) {
+        first = last = task(TaskKind::kSync, piece.row, name, least, gap);
+      } else {  // a blocking copy first puts its work on the stream, then waits for it
+        first = task(TaskKind::kLaunch, piece.row, name, Time{}, gap);
+        last = task(TaskKind::kSync, piece.row, name, least, Time{});
+      }
+    } else {
+      TaskKind kind = TaskKind::kOperator;
+      if (is_host_call(events().category[piece.row])) {
+        kind = c != kNone && !rank().calls[c].gpu.empty() ? TaskKind::kLaunch : TaskKind::kHostCall;
+      }
+      first = last = task(kind, piece.row, name, duration, gap);
+    }
+    map().piece_first[t].push_back(first);
+    map().piece_last[t].push_back(last);
+    if (p == 0 && !released) out_.release[first] = piece.start;
+  }
+
+  void add_thread_edges() {
+    for (const ThreadEdge& e : rec_.thread_edges[r_]) {
+      const Piece& from = rank().threads[e.from_thread].pieces[e.from_piece];
+      const Piece& to = rank().threads[e.to_thread].pieces[e.to_piece];
+      builder_.add_edge({map().piece_last[e.from_thread][e.from_piece],
+                         map().piece_first[e.to_thread][e.to_piece],
+                         std::max(Time{}, to.start - from.end), EdgeKind::kThread, false});
+    }
+  }
+
+  void add_launch_edges() {
+    for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
+      const GpuTask& gpu = rank().gpu[t];
+      if (gpu.call == kNone) continue;
+      const Call& call = rank().calls[gpu.call];
+      const TaskId first = map().piece_first[call.thread][call.first_piece];
+      builder_.set_launcher(map().gpu_first[t], first);
+      if (map().gpu_last[t] != map().gpu_first[t]) builder_.set_launcher(map().gpu_last[t], first);
+      if (follows_in_launch(t) || starts_before_launch(rank(), gpu)) continue;
+      const Binding& b = bindings_[r_][t];
+      const bool from_end = launches_at_end(rank(), gpu);
+      Time lag = from_end ? lags().launch_from_end : lags().launch_from_start;
+      if (recorded_lags()) {
+        lag = b.kind == EdgeKind::kLaunch ? gpu.start - b.base : rec_.launch_latency[r_];
+        if (from_end && b.kind != EdgeKind::kLaunch) lag = Time{};
+      }
+      // Kernels that the recording has start before their call even after alignment keep their place.
+      if (!from_end && gpu.start - call.start < std::min(lag, rec_.launch_latency[r_])) {
+        lag = std::max(gpu.start - call.start, Time{});
+      }
+      const TaskId source = from_end ? map().piece_last[call.thread][call.last_piece] : first;
+      builder_.add_edge({source, map().gpu_first[t], lag, EdgeKind::kLaunch, !from_end});
+    }
+  }
+
+  /// Later rows of one launch (a graph) are held by the rows before them.
+  bool follows_in_launch(std::uint32_t t) const {
+    const GpuTask& gpu = rank().gpu[t];
+    if (gpu.order == 0) return false;
+    const std::uint32_t before = rank().streams[gpu.stream].tasks[gpu.order - 1];
+    return rank().gpu[before].call == gpu.call;
+  }
+
+  void add_waits() {
+    const auto& waits = rec_.sync_waits[r_].waits;
+    for (std::uint32_t w = 0; w < waits.size(); ++w) {
+      const SyncWait& wait = waits[w];
+      const Call& call = rank().calls[wait.call];
+      std::vector<std::uint32_t> sources;
+      for (const std::uint32_t s : wait.streams) {
+        if (stream_processor_[r_][s] != kNone) sources.push_back(stream_processor_[r_][s]);
+      }
+      std::sort(sources.begin(), sources.end());
+      sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+      for (const std::uint32_t t : wait.tasks) sources.push_back(map().gpu_last[t] | kFixedSource);
+      Time lag = lags().sync;
+      if (wait.host_remainder || recorded_lags()) lag = wait.blocked ? durations().after_sync[w] : Time{};
+      if (!wait.tasks.empty() && wait.blocked && wait.after < Time{}) lag = durations().after_sync[w];
+      builder_.add_wait(map().piece_last[call.thread][call.first_piece], sources, lag);
+    }
+  }
+
+  // ---- GPU ------------------------------------------------------------------------------------
+
+  void add_streams() {
+    map().gpu_first.resize(rank().gpu.size());
+    map().gpu_last.resize(rank().gpu.size());
+    stream_processor_.emplace_back(rank().streams.size(), kNone);
+    if (baseline_ == Baseline::kNone || baseline_ == Baseline::kNoInterStream) {
+      for (std::uint32_t s = 0; s < rank().streams.size(); ++s) {
+        stream_processor_[r_][s] =
+            builder_.add_processor(Processor::Kind::kStream, rank().rank, rank().streams[s].id);
+        for (const std::uint32_t t : rank().streams[s].tasks) add_gpu(t, stream_gap(t));
+      }
+      return;
+    }
+    // The papers' baselines: one queue of computation, one of communication.
+    for (const bool communication : {false, true}) {
+      const std::uint32_t queue =
+          builder_.add_processor(Processor::Kind::kStream, rank().rank, communication ? 1 : 0);
+      for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
+        if (rank().gpu[t].communication == communication) add_gpu(t, lags().stream);
+      }
+      for (std::uint32_t s = 0; s < rank().streams.size(); ++s) {
+        const auto& tasks = rank().streams[s].tasks;
+        if (!tasks.empty() && rank().gpu[tasks.front()].communication == communication) {
+          stream_processor_[r_][s] = queue;
+        }
+      }
+    }
+  }
+
+  void add_gpu(std::uint32_t t, Time gap) {
+    const GpuTask& gpu = rank().gpu[t];
+    const std::uint32_t name = events().name[gpu.row];
+    if (gpu.collective != kNone) {
+      map().gpu_first[t] = task(TaskKind::kArrival, gpu.row, name, Time{}, gap);
+      map().gpu_last[t] = task(TaskKind::kTransfer, gpu.row, name, durations().transfer[t], Time{});
+      return;
+    }
+    TaskKind kind = events().category[gpu.row] == Category::kKernel ? TaskKind::kCompute : TaskKind::kCopy;
+    if (gpu.communication) kind = TaskKind::kTransfer;
+    map().gpu_first[t] = map().gpu_last[t] = task(kind, gpu.row, name, durations().gpu[t], gap);
+  }
+
+  /// The lag after the task before on the same stream.
+  Time stream_gap(std::uint32_t t) {
+    const GpuTask& gpu = rank().gpu[t];
+    if (gpu.order == 0) return Time{};
+    const std::uint32_t before = rank().streams[gpu.stream].tasks[gpu.order - 1];
+    const Time recorded = gpu.start - rank().gpu[before].end;
+    if (recorded < Time{}) {
+      ++pins_["GPU tasks that start before their stream predecessor ends (programmatic dependent launch)"];
+      return recorded;
+    }
+    const Binding& b = bindings_[r_][t];
+    if (recorded_lags()) return b.source == before ? recorded : Time{};
+    const Time lag = b.kind == EdgeKind::kGraph ? lags().graph : lags().stream;
+    return lag;
+  }
+
+  void add_event_edges() {
+    if (baseline_ == Baseline::kNoInterStream) return;
+    for (const GpuEdge& e : rec_.cross_stream[r_].edges) {
+      const GpuTask& target = rank().gpu[e.target];
+      if (baseline_ == Baseline::kDpro && !target.communication) continue;
+      const bool same_queue = rank().gpu[e.source].communication == target.communication;
+      if (baseline_ != Baseline::kNone && same_queue) continue;
+      Time lag = e.kind == EdgeKind::kEvent ? lags().event : lags().event_inferred;
+      if (recorded_lags()) {
+        const Binding& b = bindings_[r_][e.target];
+        lag = b.source == e.source && b.kind == e.kind ? target.start - b.base : Time{};
+      }
+      builder_.add_edge({map().gpu_last[e.source], map().gpu_first[e.target], lag, e.kind, false});
+    }
+  }
+
+  void add_hubs() {
+    builder_.add_processor(Processor::Kind::kHub, -1, 0);
+    for (const Collective& c : rec_.collectives) {
+      std::map<std::uint32_t, TaskId> hubs;  // by number of contributors
+      for (const CollectiveMember& m : c.members) {
+        if (m.contributors < 2 && c.members.size() > 1) {
+          add_rendezvous_edge(first(m), last(m));
+          continue;
+        }
+        auto [hub, fresh] = hubs.try_emplace(m.contributors, 0);
+        if (fresh) {
+          r_ = m.rank;
+          hub->second = task(TaskKind::kRendezvous, kNoDetail, c.name, Time{}, Time{});
+          for (std::uint32_t i = 0; i < m.contributors; ++i) add_rendezvous_edge(first(c.members[i]), hub->second);
+        }
+        add_rendezvous_edge(hub->second, last(m));
+      }
+    }
+  }
+  TaskId first(const CollectiveMember& m) const { return out_.map.ranks[m.rank].gpu_first[m.task]; }
+  TaskId last(const CollectiveMember& m) const { return out_.map.ranks[m.rank].gpu_last[m.task]; }
+  void add_rendezvous_edge(TaskId from, TaskId to) {
+    builder_.add_edge({from, to, Time{}, EdgeKind::kRendezvous, false});
+  }
+
+  // ---- pins -----------------------------------------------------------------------------------
+
+  /// GPU tasks that nothing in the trace holds back start when they were recorded to.
+  void pin_roots() {
+    for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
+      const GpuTask& gpu = rank().gpu[t];
+      const Binding& b = bindings_[r_][t];
+      const TaskId id = map().gpu_first[t];
+      if (!b.any || (!host() && gpu.order == 0)) {
+        out_.release[id] = gpu.start;
+        ++pins_["GPU tasks with neither launch nor predecessor in the trace"];
+      } else if (gpu.call == kNone && gpu.start - b.base > kLate) {
+        out_.release[id] = gpu.start;
+        ++pins_["late GPU tasks launched before the window"];
+      } else if (gpu.order == 0 && gpu.start - b.base > Time::from_us(1000)) {
+        out_.release[id] = gpu.start;
+        ++pins_["first GPU task of a stream, more than 1 ms after its launch"];
+      }
+    }
+  }
+
+  const Recording& rec_;
+  const Durations& dur_;
+  const Lags& lags_;
+  const std::vector<std::vector<Binding>>& bindings_;
+  Baseline baseline_;
+  GraphBuilder builder_;
+  Assembly out_;
+  std::uint32_t r_ = 0;
+  std::vector<std::uint32_t> wait_of_call_;
+  std::vector<std::vector<std::uint32_t>> call_of_piece_;
+  std::vector<std::vector<std::uint32_t>> edge_target_;       // per thread: pieces another thread releases
+  std::vector<std::vector<std::uint32_t>> stream_processor_;  // [rank][stream]
+  std::map<std::string, std::uint64_t> pins_;
+};
+
+}  // namespace
+
+Assembly assemble(const Recording& recording, const Durations& durations, const Lags& lags,
+                  const std::vector<std::vector<Binding>>& bindings, Baseline baseline) {
+  return Assembler(recording, durations, lags, bindings, baseline).run();
+}
+
+}  // namespace flopcast

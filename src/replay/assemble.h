@@ -1,0 +1,83 @@
+// From models and dependencies to the execution graph, and back from tasks to rows.
+#pragma once
+
+#include <vector>
+
+#include "replay/collectives.h"
+#include "replay/cross_stream.h"
+#include "replay/host_edges.h"
+#include "replay/rank_model.h"
+
+namespace flopcast {
+
+/// Everything known of a run before lags are chosen. Vectors are parallel: one entry a rank.
+struct Recording {
+  std::vector<RankModel> ranks;
+  std::vector<Collective> collectives;
+  std::vector<CrossStream> cross_stream;
+  std::vector<SyncWaits> sync_waits;
+  std::vector<std::vector<ThreadEdge>> thread_edges;
+  std::vector<Time> launch_latency;   ///< smallest of each rank
+};
+
+/// How long things take; taken from the recording, or from another step of it.
+struct Durations {
+  struct Rank {
+    std::vector<std::vector<Time>> piece, gap;  ///< [thread][piece]; gap is the host time before a piece
+    std::vector<Time> gpu;                      ///< whole duration of GPU tasks
+    std::vector<Time> transfer;                 ///< of GPU tasks in collectives: after the last arrival
+    std::vector<Time> after_sync;               ///< [wait] host time after what a sync waits for
+  };
+  std::vector<Rank> ranks;
+};
+Durations recorded_durations(const Recording& recording);
+
+/// Delay after each kind of dependency, per rank.
+struct Lags {
+  struct Rank {
+    Time launch_from_start, launch_from_end, stream, graph, event, event_inferred, sync;
+    std::uint64_t samples[kEdgeKindCount] = {};
+  };
+  LagMode mode = LagMode::kTypical;
+  std::vector<Rank> ranks;
+};
+
+/// What held a GPU task back in the recording: the latest of its constraints.
+struct Binding {
+  EdgeKind kind = EdgeKind::kLaunch;
+  std::uint32_t source = kNone;  ///< GPU task, for stream, graph and event kinds
+  bool from_end = false;         ///< launches: the call's end counts, not its start
+  Time base;                     ///< recorded time of the constraint
+  bool any = false;              ///< false: nothing in the trace holds it back
+};
+/// One entry per GPU task.
+std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t rank);
+
+Lags measure_lags(const Recording& recording, const std::vector<std::vector<Binding>>& bindings, LagMode mode);
+
+/// Whether a call hands its work over at its end: it lasted long and the work started only then.
+bool launches_at_end(const RankModel& rank, const GpuTask& task);
+
+/// Whether the recording has a GPU task start before the call that launched it: no edge then.
+bool starts_before_launch(const RankModel& rank, const GpuTask& task);
+
+/// Tasks of pieces and GPU rows.
+struct TaskMap {
+  struct Rank {
+    std::vector<std::vector<TaskId>> piece_first, piece_last;  ///< [thread][piece]
+    std::vector<TaskId> gpu_first, gpu_last;                   ///< arrival and transfer of collectives
+  };
+  std::vector<Rank> ranks;
+  std::vector<std::uint32_t> task_rank, task_row;  ///< of every task; row kNoDetail for hubs
+};
+
+struct Assembly {
+  Graph graph;
+  TaskMap map;
+  std::vector<Time> release;
+  std::vector<Pin> pinned;
+};
+Assembly assemble(const Recording& recording, const Durations& durations, const Lags& lags,
+                  const std::vector<std::vector<Binding>>& bindings, Baseline baseline);
+
+}  // namespace flopcast

@@ -1,0 +1,420 @@
+#include "replay/cross_stream.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+namespace flopcast {
+namespace {
+
+class Finder {
+ public:
+  Finder(const TraceSet& set, const RankModel& rank, Time launch_latency)
+      : set_(set), rank_(rank), ev_(rank.trace->events), latency_(launch_latency),
+        slack_(order_slack(*rank.trace)) {
+    by_edge_.assign(rank.gpu.size(), Time::min());
+    index_launches();
+    index_collectives();
+    index_sync_rows();
+  }
+
+  CrossStream run() {
+    // Waits in host order over all threads: which collectives are still unwaited for is a rank's state.
+    for (std::uint32_t c = 0; c < rank_.calls.size(); ++c) {
+      if (rank_.calls[c].kind == CallKind::kWaitEvent) handle(c);
+    }
+    explain_late_starts();
+    auto& edges = result_.edges;
+    std::sort(edges.begin(), edges.end(), [](const GpuEdge& a, const GpuEdge& b) {
+      return std::tie(a.target, a.source, a.kind) < std::tie(b.target, b.source, b.kind);
+    });
+    edges.erase(std::unique(edges.begin(), edges.end(),
+                            [](const GpuEdge& a, const GpuEdge& b) {
+                              return a.target == b.target && a.source == b.source;
+                            }),
+                edges.end());
+    return std::move(result_);
+  }
+
+ private:
+  /// A thread's calls reduced to what matters here: launches, records and waits, in order.
+  struct Place {
+    std::uint32_t thread = 0;
+    std::uint32_t at = 0;  // position in Thread::calls
+  };
+
+  const Call& call(std::uint32_t c) const { return rank_.calls[c]; }
+  const GpuTask& gpu(std::uint32_t t) const { return rank_.gpu[t]; }
+  const std::vector<std::uint32_t>& calls_of(std::uint32_t thread) const { return rank_.threads[thread].calls; }
+  bool launches(std::uint32_t c) const { return !call(c).gpu.empty(); }
+  bool launches_communication(std::uint32_t c) const {
+    return launches(c) && gpu(call(c).gpu.front()).communication;
+  }
+
+  void index_launches() {
+    place_.resize(rank_.calls.size());
+    for (std::uint32_t t = 0; t < rank_.threads.size(); ++t) {
+      for (std::uint32_t i = 0; i < calls_of(t).size(); ++i) place_[calls_of(t)[i]] = {t, i};
+    }
+    launched_on_.resize(rank_.streams.size());
+    for (std::uint32_t c = 0; c < rank_.calls.size(); ++c) {
+      for (const std::uint32_t t : call(c).gpu) launched_on_[gpu(t).stream].push_back({call(c).start, t});
+    }
+  }
+
+  void index_collectives() {
+    for (std::uint32_t c = 0; c < rank_.calls.size(); ++c) {
+      for (const std::uint32_t t : call(c).gpu) {
+        if (!gpu(t).communication) continue;
+        pending_of_[t] = pending_.size();
+        pending_.push_back({t, call(c).start, false});
+        if (const CollectiveDetail* d = detail(t); d && d->sequence != kNoId) {
+          by_number_[{d->group_name, d->sequence}] = t;
+        }
+      }
+    }
+  }
+
+  void index_sync_rows() {
+    for (std::uint32_t r = 0; r < ev_.size(); ++r) {
+      if (ev_.category[r] == Category::kSync && ev_.correlation[r] > 0) sync_row_[ev_.correlation[r]] = r;
+      if (is_host_call(ev_.category[r]) && ev_.correlation[r] > 0) call_row_[ev_.correlation[r]] = r;
+    }
+  }
+
+  const CollectiveDetail* detail(std::uint32_t task) const {
+    const GpuTask& t = gpu(task);
+    std::uint32_t i = ev_.collective[t.row];
+    if (i == kNoDetail && t.call != kNone && call(t.call).op != kNone) i = ev_.collective[call(t.call).op];
+    return i == kNoDetail ? nullptr : &rank_.trace->collectives[i];
+  }
+
+  // ---- what stands around a wait --------------------------------------------------------------
+
+  /// The nearest launching call before / after a call on its thread; kNone if there is none.
+  std::uint32_t previous_launch(std::uint32_t c) const {
+    const auto& calls = calls_of(place_[c].thread);
+    for (std::uint32_t i = place_[c].at; i-- > 0;) {
+      if (launches(calls[i])) return calls[i];
+    }
+    return kNone;
+  }
+  std::uint32_t next_launch(std::uint32_t c) const {
+    const auto& calls = calls_of(place_[c].thread);
+    for (std::uint32_t i = place_[c].at + 1; i < calls.size(); ++i) {
+      if (launches(calls[i])) return calls[i];
+    }
+    return kNone;
+  }
+  /// The record directly before a wait: no launch and no other wait between.
+  std::uint32_t record_before(std::uint32_t c) const {
+    const auto& calls = calls_of(place_[c].thread);
+    for (std::uint32_t i = place_[c].at; i-- > 0;) {
+      if (call(calls[i]).kind == CallKind::kRecord) return calls[i];
+      if (launches(calls[i]) || call(calls[i]).kind == CallKind::kWaitEvent) return kNone;
+    }
+    return kNone;
+  }
+  /// Whether the call is the first wait after the launch `launch` on its thread.
+  bool first_wait_after(std::uint32_t launch, std::uint32_t wait) const {
+    const auto& calls = calls_of(place_[wait].thread);
+    for (std::uint32_t i = place_[launch].at + 1; i < place_[wait].at; ++i) {
+      if (call(calls[i]).kind == CallKind::kWaitEvent) return false;
+    }
+    return true;
+  }
+
+  /// The last task a thread launched before a call, optionally not on `except`, not communication.
+  std::uint32_t last_work(std::uint32_t c, std::uint32_t except, bool compute_only) const {
+    const auto& calls = calls_of(place_[c].thread);
+    constexpr std::uint32_t kLook = 400;  // launches further back are behind this thread's stream anyway
+    const std::uint32_t at = place_[c].at;
+    for (std::uint32_t i = at; i-- > (at > kLook ? at - kLook : 0);) {
+      if (!launches(calls[i])) continue;
+      const std::uint32_t t = call(calls[i]).gpu.back();
+      if (gpu(t).stream != except && !(compute_only && gpu(t).communication)) return t;
+    }
+    return kNone;
+  }
+
+  /// The last task put on a stream before a time.
+  std::uint32_t last_on(std::uint32_t stream, Time before) const {
+    const auto& list = launched_on_[stream];
+    const auto it = std::lower_bound(list.begin(), list.end(), before,
+                                     [](const auto& l, Time t) { return l.first < t; });
+    return it == list.begin() ? kNone : std::prev(it)->second;
+  }
+
+  // ---- edges ----------------------------------------------------------------------------------
+
+  bool holds(std::uint32_t source, std::uint32_t target) const {
+    return gpu(source).end <= gpu(target).start + slack_;
+  }
+
+  /// Keeps the edge if the recording allows it; a source on the target's own stream adds nothing.
+  bool keep(std::uint32_t source, std::uint32_t target, EdgeKind kind) {
+    if (source == kNone || target == kNone || source == target) return false;
+    if (gpu(source).stream == gpu(target).stream) {
+      ++result_.same_stream;
+      return true;
+    }
+    if (!holds(source, target)) {
+      (kind == EdgeKind::kEvent ? result_.event : result_.inferred).add(describe(source, target));
+      return false;
+    }
+    result_.edges.push_back({source, target, kind});
+    by_edge_[target] = std::max(by_edge_[target], gpu(source).end);
+    return true;
+  }
+
+  std::string describe(std::uint32_t source, std::uint32_t target) const {
+    return fmt::format("rank {}: {} on stream {} ends {:.1f} us after {} on stream {} starts at {:.6f} s",
+                       rank_.rank, set_.strings[ev_.name[gpu(source).row]].substr(0, 60),
+                       rank_.streams[gpu(source).stream].id,
+                       (gpu(source).end - gpu(target).start).us(),
+                       set_.strings[ev_.name[gpu(target).row]].substr(0, 60),
+                       rank_.streams[gpu(target).stream].id, gpu(target).start.seconds());
+  }
+
+  void handle(std::uint32_t wait) {
+    if (by_sync_row(wait)) return;
+    const std::uint32_t before = previous_launch(wait);
+    const std::uint32_t after = next_launch(wait);
+    const bool inside_launch =
+        after != kNone && launches_communication(after) && same_operation(wait, after);
+    if (!inside_launch && before != kNone && launches_communication(before) &&
+        first_wait_after(before, wait) && call(before).op == call(wait).op) {
+      ++result_.nccl_own;
+      return;
+    }
+    if (after == kNone) return;  // orders nothing inside the recording
+    const std::uint32_t target = call(after).gpu.front();
+    if (inside_launch) {
+      to_collective(wait, target);
+    } else if (!by_sequence(wait, target) && !by_record(wait, target)) {
+      lone(wait, target);
+    }
+  }
+
+  /// Whether a wait belongs to the launch of a collective: no call but event calls between, or inside
+  /// the same operator.
+  bool same_operation(std::uint32_t wait, std::uint32_t launch) const {
+    if (call(wait).op != kNone && call(wait).op == call(launch).op) return true;
+    if (call(wait).op != kNone && call(launch).op != kNone) {
+      // c10d::allreduce_ holds record_param_comms, which holds the launch.
+      const std::uint32_t outer = call(wait).op;
+      return ev_.start[outer] <= ev_.start[call(launch).row] &&
+             ev_.end(call(launch).row) <= ev_.end(outer);
+    }
+    return call(launch).start - call(wait).end < Time::from_us(200);
+  }
+
+  bool by_sync_row(std::uint32_t wait) {
+    const auto row = sync_row_.find(ev_.correlation[call(wait).row]);
+    if (row == sync_row_.end() || ev_.detail[row->second] == kNoDetail) return false;
+    const SyncDetail& detail = rank_.trace->syncs[ev_.detail[row->second]];
+    if (detail.kind != SyncDetail::Kind::kStreamWaitEvent) return false;
+    const auto record = call_row_.find(detail.record_correlation);
+    if (record == call_row_.end()) return false;
+    const Time recorded = ev_.start[record->second] + rank_.host_offset;
+    const std::uint32_t source = last_on_id(detail.wait_on_stream, recorded);
+    const std::uint32_t target = next_on_id(ev_.stream[row->second], call(wait).start);
+    if (source == kNone || target == kNone) return true;  // known, and orders nothing recorded
+    keep(source, target, EdgeKind::kEvent);
+    return true;
+  }
+
+  std::uint32_t last_on_id(std::int32_t stream, Time before) const {
+    std::uint32_t best = kNone;
+    for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
+      if (rank_.streams[s].id != stream) continue;
+      const std::uint32_t t = last_on(s, before);
+      if (t != kNone && (best == kNone || gpu(t).start > gpu(best).start)) best = t;
+    }
+    return best;
+  }
+  std::uint32_t next_on_id(std::int32_t stream, Time after) const {
+    std::uint32_t best = kNone;
+    for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
+      if (rank_.streams[s].id != stream) continue;
+      const auto& list = launched_on_[s];
+      const auto it = std::lower_bound(list.begin(), list.end(), after,
+                                       [](const auto& l, Time t) { return l.first < t; });
+      if (it != list.end() && (best == kNone || gpu(it->second).start < gpu(best).start)) best = it->second;
+    }
+    return best;
+  }
+
+  void to_collective(std::uint32_t wait, std::uint32_t target) {
+    const std::uint32_t record = record_before(wait);
+    const std::uint32_t source = last_work(record == kNone ? wait : record, gpu(target).stream, true);
+    if (source == kNone) return;
+    keep(source, target, record == kNone ? EdgeKind::kEventInferred : EdgeKind::kEvent);
+  }
+
+  bool by_sequence(std::uint32_t wait, std::uint32_t target) {
+    if (call(wait).op == kNone) return false;
+    const std::uint32_t i = ev_.collective[call(wait).op];
+    if (i == kNoDetail) return false;
+    const CollectiveDetail& d = rank_.trace->collectives[i];
+    if (!d.is_wait || d.sequence == kNoId) return false;
+    const auto found = by_number_.find({d.group_name, d.sequence});
+    if (found == by_number_.end()) return false;
+    mark_waited(found->second);
+    keep(found->second, target, EdgeKind::kEvent);
+    return true;
+  }
+
+  bool by_record(std::uint32_t wait, std::uint32_t target) {
+    const std::uint32_t record = record_before(wait);
+    if (record == kNone) return false;
+    const std::uint32_t launch = previous_launch(record);
+    if (launch == kNone) return false;
+    const std::uint32_t source = call(launch).gpu.back();
+    if (gpu(source).stream == gpu(target).stream) {
+      ++result_.same_stream;
+      return true;
+    }
+    if (!holds(source, target)) {  // a record of something else: look further
+      result_.event.add(describe(source, target));
+      return false;
+    }
+    mark_waited(source);
+    return keep(source, target, EdgeKind::kEvent);
+  }
+
+  void lone(std::uint32_t wait, std::uint32_t target) {
+    const std::uint32_t before = previous_launch(wait);
+    if (before != kNone && launches_communication(before) && waits_for_collective(wait)) {
+      const std::uint32_t source = call(before).gpu.back();
+      mark_waited(source);
+      if (keep(source, target, EdgeKind::kEventInferred)) return;
+    }
+    if (is_late(target)) {
+      const std::uint32_t source = ended_just_before(target, call(wait).start);
+      if (source != kNone) {
+        mark_waited(source);
+        keep(source, target, EdgeKind::kEventInferred);
+        return;
+      }
+    }
+    std::uint32_t source = waits_for_collective(wait) ? oldest_pending(wait, target) : kNone;
+    if (source == kNone) source = last_work(wait, gpu(target).stream, true);
+    if (source == kNone || !holds(source, target)) {
+      ++result_.unresolved;
+      return;
+    }
+    mark_waited(source);
+    keep(source, target, EdgeKind::kEventInferred);
+  }
+
+  /// Inside an operator of the process group, or in none: work.wait() called from Python.
+  bool waits_for_collective(std::uint32_t wait) const {
+    if (call(wait).op == kNone) return true;
+    const std::string_view name = set_.strings[ev_.name[call(wait).op]];
+    return name == "record_param_comms" || name.find("c10d") != std::string_view::npos ||
+           name.find("wait") != std::string_view::npos || name.find("nccl") != std::string_view::npos;
+  }
+
+  std::uint32_t oldest_pending(std::uint32_t wait, std::uint32_t target) {
+    while (first_pending_ < pending_.size() && pending_[first_pending_].waited) ++first_pending_;
+    for (std::size_t i = first_pending_; i < pending_.size(); ++i) {
+      const Pending& p = pending_[i];
+      if (p.launched >= call(wait).start) break;
+      if (!p.waited && gpu(p.task).stream != gpu(target).stream && holds(p.task, target)) return p.task;
+    }
+    return kNone;
+  }
+  void mark_waited(std::uint32_t task) {
+    const auto it = pending_of_.find(task);
+    if (it != pending_of_.end()) pending_[it->second].waited = true;
+  }
+
+  // ---- late starts ----------------------------------------------------------------------------
+
+  /// When a task could have started by its launch, its stream and its edges so far.
+  Time explained(std::uint32_t task) const {
+    const GpuTask& t = gpu(task);
+    Time at = Time::min();
+    if (t.call != kNone) {
+      at = call(t.call).start + latency_;
+      // A call that lasted long hands its work over at its end.
+      if (t.start >= call(t.call).end - Time::from_us(2)) at = std::max(at, call(t.call).end);
+    }
+    if (t.order > 0) at = std::max(at, gpu(rank_.streams[t.stream].tasks[t.order - 1]).end);
+    return std::max(at, by_edge_[task]);
+  }
+  bool is_late(std::uint32_t task) const {
+    const Time at = explained(task);
+    return at != Time::min() && gpu(task).start - at > kLate;
+  }
+
+  /// The task on another stream, launched before `put`, that ended last before `target` started, if that
+  /// was less than kLate before.
+  std::uint32_t ended_just_before(std::uint32_t target, Time put) const {
+    std::uint32_t best = kNone;
+    for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
+      if (s == gpu(target).stream) continue;
+      const auto& tasks = rank_.streams[s].tasks;
+      auto it = std::lower_bound(tasks.begin(), tasks.end(), gpu(target).start + slack_,
+                                 [&](std::uint32_t t, Time time) { return gpu(t).end <= time; });
+      if (it == tasks.begin()) continue;
+      const std::uint32_t t = *--it;
+      const bool put_before = gpu(t).call == kNone || call(gpu(t).call).start < put;
+      if (put_before && gpu(t).end > gpu(target).start - kLate && holds(t, target) &&
+          (best == kNone || gpu(t).end > gpu(best).end)) {
+        best = t;
+      }
+    }
+    return best;
+  }
+
+  /// Late tasks without any wait row: what ended just before them, if anything, held them back.
+  void explain_late_starts() {
+    for (std::uint32_t t = 0; t < rank_.gpu.size(); ++t) {
+      if (!is_late(t)) continue;
+      const Time put = gpu(t).call == kNone ? gpu(t).start : call(gpu(t).call).start;
+      const std::uint32_t source = ended_just_before(t, put);
+      if (source != kNone) keep(source, t, EdgeKind::kEventInferred);
+    }
+  }
+
+  struct Pending {
+    std::uint32_t task;
+    Time launched;
+    bool waited;
+  };
+  struct NumberHash {
+    std::size_t operator()(const std::pair<std::uint32_t, std::int64_t>& k) const {
+      return std::hash<std::int64_t>()(k.second * 1000003 + k.first);
+    }
+  };
+
+  const TraceSet& set_;
+  const RankModel& rank_;
+  const Events& ev_;
+  Time latency_;
+  Time slack_;
+  CrossStream result_;
+  std::vector<Place> place_;                                                // per call
+  std::vector<std::vector<std::pair<Time, std::uint32_t>>> launched_on_;    // per stream: (call start, task)
+  std::vector<Time> by_edge_;                                               // per task: latest source end
+  std::vector<Pending> pending_;                                            // collectives by launch
+  std::unordered_map<std::uint32_t, std::size_t> pending_of_;               // task to its place there
+  std::size_t first_pending_ = 0;                                           // all before are waited for
+  std::unordered_map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t, NumberHash> by_number_;
+  std::unordered_map<std::int64_t, std::uint32_t> sync_row_, call_row_;     // by correlation
+};
+
+}  // namespace
+
+Time order_slack(const Trace& trace) {
+  return trace.clock_step >= Time::from_us(1) ? Time::from_us(1) : Time::from_ns(100);
+}
+
+CrossStream find_cross_stream(const TraceSet& set, const RankModel& rank, Time launch_latency) {
+  return Finder(set, rank, launch_latency).run();
+}
+
+}  // namespace flopcast

@@ -1,0 +1,53 @@
+// GPU→GPU dependencies between streams of one rank, from event calls.
+//
+// Runtime rows name neither event nor stream (notes in docs/theory/replay.md), so the edge behind a
+// cudaStreamWaitEvent is found by the first of these that applies:
+//   1. a cuda_sync row with the wait's correlation says stream and record
+//   2. the wait is part of a collective's launch: before it, an edge from the launching thread's last
+//      work to the collective; right after it, NCCL's own, without effect outside NCCL
+//   3. the wait is inside a work.wait() that names a sequence number
+//   4. a record stands directly before it: from the last work before the record
+//   5. a lone wait: the collective just launched by this thread; else what ended just before a target that
+//      is otherwise late; else the oldest collective nobody waited for; else another stream's last work
+// A candidate that the recording contradicts (its source ends after its target starts) is dropped.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "replay/rank_model.h"
+
+namespace flopcast {
+
+struct GpuEdge {
+  std::uint32_t source = 0, target = 0;  ///< indices into RankModel::gpu
+  EdgeKind kind = EdgeKind::kEvent;
+};
+
+/// Contradicted candidates of one kind.
+struct Contradictions {
+  std::uint64_t count = 0;
+  std::string example;
+  void add(std::string text) {
+    if (count++ == 0) example = std::move(text);
+  }
+};
+
+struct CrossStream {
+  std::vector<GpuEdge> edges;  ///< by target, then source; no duplicates
+  Contradictions event, inferred;
+  std::uint64_t nccl_own = 0;       ///< waits of NCCL itself, without effect
+  std::uint64_t same_stream = 0;    ///< waits for work of the target's own stream
+  std::uint64_t unresolved = 0;     ///< waits whose source is unknown
+};
+
+/// @param launch_latency the rank's smallest: tells which targets are late.
+CrossStream find_cross_stream(const TraceSet& set, const RankModel& rank, Time launch_latency);
+
+/// Source may end this much after its target starts without contradicting it: clock steps.
+Time order_slack(const Trace& trace);
+
+/// More than this after everything that explains it, a task is late.
+inline constexpr Time kLate = Time::from_us(15);
+
+}  // namespace flopcast

@@ -1,0 +1,36 @@
+// Dependencies that end on a host thread: synchronisation (GPU→CPU) and hand-over between threads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "replay/cross_stream.h"
+#include "replay/rank_model.h"
+
+namespace flopcast {
+
+/// What a host call waits for.
+struct SyncWait {
+  std::uint32_t call = 0;
+  std::vector<std::uint32_t> streams;  ///< whatever is last on them when the call is reached
+  std::vector<std::uint32_t> tasks;    ///< known beforehand (an event's record, a blocking copy)
+  bool blocked = false;                ///< the recording waited: a source ended after the call began
+  bool host_remainder = false;         ///< what follows the wait is host work (cudaFree), kept as recorded
+  Time after;                          ///< recorded: end of the call since the last source's end
+};
+
+struct SyncWaits {
+  std::vector<SyncWait> waits;         ///< by call
+  Contradictions contradicted;
+  std::uint64_t without_source = 0;    ///< calls that waited for nothing the trace shows: kept as host time
+};
+SyncWaits find_sync_waits(const TraceSet& set, const RankModel& rank);
+
+/// A thread idle until another thread's point: the backward thread starts when the forward one hands over.
+struct ThreadEdge {
+  std::uint32_t from_thread = 0, from_piece = 0;
+  std::uint32_t to_thread = 0, to_piece = 0;
+};
+std::vector<ThreadEdge> find_thread_edges(const TraceSet& set, const RankModel& rank);
+
+}  // namespace flopcast

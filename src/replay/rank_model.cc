@@ -1,0 +1,244 @@
+#include "replay/rank_model.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace flopcast {
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// Cuts one thread into self-time pieces: at every instant the innermost open row owns the time.
+class ThreadCutter {
+ public:
+  ThreadCutter(RankModel& model, HostThread& thread, std::uint32_t thread_index)
+      : model_(model), thread_(thread), thread_index_(thread_index) {}
+
+  void add(std::uint32_t row, Time start, Time end, bool is_call) {
+    close_until(start);
+    if (!open_.empty()) emit(open_.back(), start);
+    cursor_ = std::max(cursor_, start);
+    open_.push_back({row, end, kNone, kNone, is_call});
+    if (is_call) {  // a call has a piece even if it took no time: dependencies hang on it
+      open_.back().first = open_.back().last = static_cast<std::uint32_t>(thread_.pieces.size());
+      thread_.pieces.push_back({row, cursor_, cursor_});
+      add_call(open_.back(), start, end);
+    }
+  }
+  void finish() { close_until(Time::max()); }
+
+ private:
+  struct Open {
+    std::uint32_t row;
+    Time end;
+    std::uint32_t first, last;  // pieces
+    bool is_call;
+    std::uint32_t call = kNone;
+  };
+
+  void close_until(Time now) {
+    while (!open_.empty() && open_.back().end <= now) {
+      emit(open_.back(), open_.back().end);
+      if (open_.back().is_call) model_.calls[open_.back().call].last_piece = open_.back().last;
+      open_.pop_back();
+    }
+  }
+
+  void emit(Open& owner, Time until) {
+    if (until <= cursor_) return;
+    if (!thread_.pieces.empty() && thread_.pieces.back().row == owner.row &&
+        thread_.pieces.back().end == cursor_) {
+      thread_.pieces.back().end = until;
+    } else {
+      thread_.pieces.push_back({owner.row, cursor_, until});
+    }
+    owner.last = static_cast<std::uint32_t>(thread_.pieces.size() - 1);
+    if (owner.first == kNone) owner.first = owner.last;
+    cursor_ = until;
+  }
+
+  void add_call(Open& open, Time start, Time end) {
+    open.call = static_cast<std::uint32_t>(model_.calls.size());
+    Call call;
+    call.row = open.row;
+    call.thread = thread_index_;
+    call.first_piece = call.last_piece = open.first;
+    call.start = start;
+    call.end = end;
+    for (std::size_t i = open_.size() - 1; i-- > 0;) {
+      if (!open_[i].is_call) {
+        call.op = open_[i].row;
+        break;
+      }
+    }
+    model_.calls.push_back(std::move(call));
+  }
+
+  RankModel& model_;
+  HostThread& thread_;
+  std::uint32_t thread_index_;
+  std::vector<Open> open_;
+  Time cursor_ = Time::min();
+};
+
+/// Threads that hold operators or calls which order GPU work; pure polling threads are left out.
+void cut_threads(const TraceSet& set, RankModel& model) {
+  const Trace& trace = *model.trace;
+  const Events& ev = trace.events;
+  std::vector<std::uint8_t> matters(trace.tracks.size(), 0);
+  std::vector<std::uint8_t> present(trace.tracks.size(), 0);
+  std::unordered_map<std::uint32_t, bool> polling;
+  for (std::size_t r = 0; r < ev.size(); ++r) {
+    if (ev.category[r] == Category::kCpuOp) {
+      matters[ev.track[r]] = 1;
+    } else if (is_host_call(ev.category[r])) {
+      present[ev.track[r]] = 1;
+      const auto [it, fresh] = polling.try_emplace(ev.name[r], false);
+      if (fresh) it->second = is_polling_call(set.strings[ev.name[r]]);
+      if (!it->second) matters[ev.track[r]] = 1;
+    }
+  }
+  std::vector<std::uint32_t> thread_of(trace.tracks.size(), kNone);
+  for (std::uint32_t t = 0; t < trace.tracks.size(); ++t) {
+    if (matters[t]) {
+      thread_of[t] = static_cast<std::uint32_t>(model.threads.size());
+      model.threads.push_back({t, {}, {}});
+    } else if (present[t]) {
+      ++model.polling_threads;
+    }
+  }
+  std::vector<ThreadCutter> cutters;
+  cutters.reserve(model.threads.size());
+  for (std::uint32_t i = 0; i < model.threads.size(); ++i) {
+    cutters.emplace_back(model, model.threads[i], i);
+  }
+  for (std::uint32_t r = 0; r < ev.size(); ++r) {
+    const bool is_call = is_host_call(ev.category[r]);
+    if (!is_call && ev.category[r] != Category::kCpuOp) continue;
+    const std::uint32_t thread = thread_of[ev.track[r]];
+    if (thread == kNone) continue;
+    const Time start = ev.start[r] + model.host_offset;
+    cutters[thread].add(r, start, start + ev.duration[r], is_call);
+  }
+  for (ThreadCutter& cutter : cutters) cutter.finish();
+}
+
+void index_calls(const TraceSet& set, RankModel& model) {
+  const Events& ev = model.trace->events;
+  std::unordered_map<std::uint32_t, CallKind> kinds;
+  for (std::uint32_t c = 0; c < model.calls.size(); ++c) {
+    Call& call = model.calls[c];
+    const std::uint32_t name = ev.name[call.row];
+    const auto [it, fresh] = kinds.try_emplace(name, CallKind::kOther);
+    if (fresh) it->second = call_kind(set.strings[name]);
+    call.kind = it->second;
+    model.threads[call.thread].calls.push_back(c);
+  }
+}
+
+/// Puts a task on the first lane of its stream whose last task ended by its start.
+std::uint32_t lane_for(RankModel& model, std::vector<std::uint32_t>& lanes, std::int32_t device,
+                       std::int32_t id, const GpuTask& task) {
+  for (const std::uint32_t s : lanes) {
+    const Stream& stream = model.streams[s];
+    if (model.gpu[stream.tasks.back()].end <= task.start + kInStreamOverlap) return s;
+  }
+  lanes.push_back(static_cast<std::uint32_t>(model.streams.size()));
+  model.streams.push_back({device, id, static_cast<std::int32_t>(lanes.size()) - 1, {}});
+  return lanes.back();
+}
+
+void collect_gpu(const TraceSet& set, RankModel& model) {
+  const Events& ev = model.trace->events;
+  std::unordered_map<std::int64_t, std::uint32_t> call_of;
+  call_of.reserve(model.calls.size());
+  for (std::uint32_t c = 0; c < model.calls.size(); ++c) {
+    const std::int64_t id = ev.correlation[model.calls[c].row];
+    if (id >= 0) call_of.try_emplace(id, c);
+  }
+  std::unordered_map<std::uint32_t, bool> communication;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> lanes;
+  for (std::uint32_t r = 0; r < ev.size(); ++r) {
+    if (!is_gpu_work(ev.category[r])) continue;
+    GpuTask task;
+    task.row = r;
+    task.start = ev.start[r] + model.host_offset;
+    task.end = task.start + ev.duration[r];
+    const auto call = ev.correlation[r] > 0 ? call_of.find(ev.correlation[r]) : call_of.end();
+    if (call != call_of.end()) task.call = call->second;
+    const auto [it, fresh] = communication.try_emplace(ev.name[r], false);
+    if (fresh) {
+      it->second = is_communication_kernel(set.strings[ev.name[r]]);
+    }
+    task.communication = ev.category[r] == Category::kKernel && it->second;
+    const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(ev.device[r])) << 32 |
+                              static_cast<std::uint32_t>(ev.stream[r]);
+    task.stream = lane_for(model, lanes[key], ev.device[r], ev.stream[r], task);
+    const auto index = static_cast<std::uint32_t>(model.gpu.size());
+    task.order = static_cast<std::uint32_t>(model.streams[task.stream].tasks.size());
+    model.streams[task.stream].tasks.push_back(index);
+    if (task.call != kNone) model.calls[task.call].gpu.push_back(index);
+    model.gpu.push_back(task);
+  }
+}
+
+}  // namespace
+
+CallKind call_kind(std::string_view name) {
+  if (contains(name, "EventRecord")) return CallKind::kRecord;
+  if (contains(name, "StreamWaitEvent")) return CallKind::kWaitEvent;
+  if (contains(name, "DeviceSynchronize") || contains(name, "CtxSynchronize")) return CallKind::kDeviceSync;
+  if (name == "cudaFree" || name == "hipFree") return CallKind::kDeviceSync;
+  if (contains(name, "StreamSynchronize")) return CallKind::kStreamSync;
+  if (contains(name, "EventSynchronize")) return CallKind::kEventSync;
+  if (contains(name, "Memcpy")) return CallKind::kCopy;
+  return CallKind::kOther;
+}
+
+bool is_polling_call(std::string_view name) {
+  return contains(name, "EventQuery") || contains(name, "StreamQuery") ||
+         contains(name, "ThreadExchangeStreamCaptureMode") || contains(name, "StreamIsCapturing") ||
+         contains(name, "StreamGetCaptureInfo") || contains(name, "GetLastError");
+}
+
+RankModel make_rank_model(const TraceSet& set, std::uint32_t index, Time offset) {
+  RankModel model;
+  model.trace = &set.traces[index];
+  model.index = index;
+  model.rank = model.trace->rank.value_or(static_cast<std::int32_t>(index));
+  model.host_offset = offset;
+  cut_threads(set, model);
+  index_calls(set, model);
+  collect_gpu(set, model);
+  return model;
+}
+
+void shift_gpu(RankModel& rank, Time by) {
+  rank.gpu_offset += by;
+  for (GpuTask& task : rank.gpu) {
+    task.start += by;
+    task.end += by;
+  }
+}
+
+void shift_all(RankModel& rank, Time by) {
+  rank.host_offset += by;
+  for (HostThread& thread : rank.threads) {
+    for (Piece& piece : thread.pieces) {
+      piece.start += by;
+      piece.end += by;
+    }
+  }
+  for (Call& call : rank.calls) {
+    call.start += by;
+    call.end += by;
+  }
+  for (GpuTask& task : rank.gpu) {
+    task.start += by;
+    task.end += by;
+  }
+}
+
+}  // namespace flopcast

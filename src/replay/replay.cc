@@ -1,0 +1,160 @@
+#include "flopcast/replay.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "replay/assemble.h"
+#include "replay/clocks.h"
+#include "replay/timeline.h"
+
+namespace flopcast {
+namespace {
+
+/// Ranks cut, clocks straightened, collectives matched, dependencies found.
+Recording make_recording(const TraceSet& set, unsigned threads, Replay& out) {
+  Recording rec;
+  const std::size_t n = set.traces.size();
+  std::int64_t origin = set.traces.empty() ? 0 : set.traces[0].origin_ns;
+  for (const Trace& trace : set.traces) origin = std::min(origin, trace.origin_ns);
+  rec.ranks.resize(n);
+  parallel_for(n, threads, [&](std::size_t i) {
+    const Time offset = Time::from_ns(set.traces[i].origin_ns - origin);
+    rec.ranks[i] = make_rank_model(set, static_cast<std::uint32_t>(i), offset);
+    align_gpu_clock(rec.ranks[i]);
+  });
+  rec.collectives = match_collectives(set, rec.ranks, out.anomalies);
+  out.clock_residual = align_rank_clocks(rec.ranks, rec.collectives);
+  update_arrivals(rec.ranks, rec.collectives);
+  rec.cross_stream.resize(n);
+  rec.sync_waits.resize(n);
+  rec.thread_edges.resize(n);
+  rec.launch_latency.resize(n);
+  parallel_for(n, threads, [&](std::size_t i) {
+    rec.launch_latency[i] = smallest_launch_latency(rec.ranks[i]);
+    rec.cross_stream[i] = find_cross_stream(set, rec.ranks[i], rec.launch_latency[i]);
+    rec.sync_waits[i] = find_sync_waits(set, rec.ranks[i]);
+    rec.thread_edges[i] = find_thread_edges(set, rec.ranks[i]);
+  });
+  for (std::size_t i = 0; i < n; ++i) {
+    const Time whole = Time::from_ns(set.traces[i].origin_ns - origin);
+    out.clocks.push_back({rec.ranks[i].rank, rec.ranks[i].host_offset - whole, rec.ranks[i].gpu_offset});
+  }
+  return rec;
+}
+
+void count_edges(const Recording& rec, const Assembly& assembly, Replay& out) {
+  out.edges.resize(kEdgeKindCount);
+  for (int k = 0; k < kEdgeKindCount; ++k) out.edges[static_cast<std::size_t>(k)].kind = static_cast<EdgeKind>(k);
+  const auto of = [&](EdgeKind kind) -> EdgeCount& { return out.edges[static_cast<std::size_t>(kind)]; };
+  const Graph& g = assembly.graph;
+  for (std::size_t e = 0; e < g.edge_count(); ++e) ++of(g.edge_kind(e)).count;
+  of(EdgeKind::kSync).count += g.wait_sources.size();
+  const auto contradict = [&](EdgeKind kind, const Contradictions& c) {
+    of(kind).contradicted += c.count;
+    if (of(kind).example.empty()) of(kind).example = c.example;
+  };
+  for (std::size_t r = 0; r < rec.ranks.size(); ++r) {
+    contradict(EdgeKind::kEvent, rec.cross_stream[r].event);
+    contradict(EdgeKind::kEventInferred, rec.cross_stream[r].inferred);
+    contradict(EdgeKind::kSync, rec.sync_waits[r].contradicted);
+    for (const Stream& s : rec.ranks[r].streams) of(EdgeKind::kStream).count += s.tasks.empty() ? 0 : s.tasks.size() - 1;
+    for (const GpuTask& t : rec.ranks[r].gpu) {
+      if (t.call != kNone && starts_before_launch(rec.ranks[r], t)) ++of(EdgeKind::kLaunch).contradicted;
+    }
+  }
+}
+
+/// GPU tasks that start later than their latest constraint and the typical lag after it.
+void list_late_starts(const Recording& rec, const std::vector<std::vector<Binding>>& bindings, const Lags& lags,
+                      Replay& out) {
+  for (std::uint32_t r = 0; r < rec.ranks.size(); ++r) {
+    const Lags::Rank& lag = lags.ranks[r];
+    for (std::uint32_t t = 0; t < rec.ranks[r].gpu.size(); ++t) {
+      const Binding& b = bindings[r][t];
+      if (!b.any) continue;
+      Time typical = lag.stream;
+      if (b.kind == EdgeKind::kLaunch) typical = b.from_end ? lag.launch_from_end : lag.launch_from_start;
+      const Time late = rec.ranks[r].gpu[t].start - b.base - typical;
+      if (late > kLate) out.late_starts.push_back({r, rec.ranks[r].gpu[t].row, late});
+    }
+  }
+  std::sort(out.late_starts.begin(), out.late_starts.end(), [](const LateStart& a, const LateStart& b) {
+    return std::tuple(-a.late, a.trace, a.row) < std::tuple(-b.late, b.trace, b.row);
+  });
+}
+
+void list_lags(const Recording& rec, const Lags& lags, Replay& out) {
+  for (std::uint32_t r = 0; r < rec.ranks.size(); ++r) {
+    const Lags::Rank& l = lags.ranks[r];
+    const auto add = [&](EdgeKind kind, Time typical, Time smallest) {
+      out.lag_table.push_back({rec.ranks[r].rank, kind, l.samples[static_cast<int>(kind)], typical, smallest});
+    };
+    add(EdgeKind::kLaunch, l.launch_from_start, rec.launch_latency[r]);
+    add(EdgeKind::kStream, l.stream, Time{});
+    add(EdgeKind::kGraph, l.graph, Time{});
+    add(EdgeKind::kEvent, l.event, Time{});
+    add(EdgeKind::kEventInferred, l.event_inferred, Time{});
+    add(EdgeKind::kSync, l.sync, Time{});
+  }
+}
+
+void list_collectives(const Recording& rec, Replay& out) {
+  for (const Collective& c : rec.collectives) {
+    CollectiveInstance instance{c.name, c.group, c.bytes, c.rendezvous(), {}};
+    Time arrived = Time::min();
+    for (const CollectiveMember& m : c.members) {
+      const std::uint32_t row = rec.ranks[m.rank].gpu[m.task].row;
+      arrived = std::max(arrived, out.replayed.start[m.rank][row]);
+    }
+    for (const CollectiveMember& m : c.members) {
+      const GpuTask& task = rec.ranks[m.rank].gpu[m.task];
+      const Time end = out.replayed.end[m.rank][task.row];
+      const Time start = out.replayed.start[m.rank][task.row];
+      const Time latest = std::clamp(arrived, start, std::max(start, end));
+      instance.members.push_back({m.rank, task.row, m.latest_arrival - task.start, task.end - m.latest_arrival,
+                                  latest - start, end - latest});
+    }
+    out.collectives.push_back(std::move(instance));
+  }
+}
+
+}  // namespace
+
+const char* lag_mode_name(LagMode mode) {
+  static constexpr const char* kNames[] = {"typical", "zero", "recorded"};
+  return kNames[static_cast<int>(mode)];
+}
+
+const char* baseline_name(Baseline baseline) {
+  static constexpr const char* kNames[] = {"full", "single-stream", "no-inter-stream", "dpro"};
+  return kNames[static_cast<int>(baseline)];
+}
+
+Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
+  Replay out;
+  out.lags = options.lags;
+  out.baseline = options.baseline;
+  const Recording rec = make_recording(set, options.threads, out);
+  std::vector<std::vector<Binding>> bindings(rec.ranks.size());
+  parallel_for(rec.ranks.size(), options.threads,
+               [&](std::size_t r) { bindings[r] = find_bindings(rec, static_cast<std::uint32_t>(r)); });
+  const Lags lags = measure_lags(rec, bindings, options.lags);
+  const Assembly assembly = assemble(rec, recorded_durations(rec), lags, bindings, options.baseline);
+  Result<Run> run = simulate(assembly.graph, assembly.release, &set.strings);
+  if (!run) return run.error();
+  out.recorded = recorded_timeline(set, rec);
+  out.replayed = replayed_timeline(set, rec, assembly, *run);
+  for (const RankModel& rank : rec.ranks) out.steps.push_back(step_results(set, rank, out.recorded, out.replayed));
+  out.critical_path = critical_path(assembly, *run);
+  out.pinned = assembly.pinned;
+  out.task_count = assembly.graph.task_count();
+  out.edge_count = assembly.graph.edge_count();
+  count_edges(rec, assembly, out);
+  list_late_starts(rec, bindings, lags, out);
+  list_lags(rec, lags, out);
+  list_collectives(rec, out);
+  return out;
+}
+
+}  // namespace flopcast
