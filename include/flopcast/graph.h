@@ -46,11 +46,12 @@ enum class EdgeKind : std::uint8_t {
   kGraph,          ///< GPU→GPU inside one graph launch
   kEvent,          ///< GPU→GPU across streams, event identity known (cuda_sync, record→wait, sequence)
   kEventInferred,  ///< GPU→GPU across streams, source found by a rule without event identity
+  kOccupancy,      ///< GPU→GPU across streams, no event: the SMs were full until the source's last wave
   kSync,           ///< GPU→CPU, device, stream, event sync and blocking copies
   kThread,         ///< CPU→CPU across threads
   kRendezvous,     ///< arrival→hub→transfer
 };
-inline constexpr int kEdgeKindCount = 8;
+inline constexpr int kEdgeKindCount = 9;
 const char* edge_kind_name(EdgeKind kind);
 
 struct Processor {

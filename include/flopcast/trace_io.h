@@ -37,6 +37,7 @@ Result<std::vector<std::filesystem::path>> slice_traces(const TraceSet& set, con
 struct ExecutionNode {
   std::uint64_t id = 0;
   std::int64_t rf_id = kNoId;
+  std::int64_t thread = 0;          ///< number of the recording thread, 0 where the file has none
   std::uint32_t name = 0;           ///< string id
   std::uint32_t input_shapes = 0;   ///< string id, JSON text
   std::uint32_t input_types = 0;    ///< string id, JSON text
@@ -45,7 +46,7 @@ struct ExecutionNode {
 struct ExecutionTrace {
   std::string path;
   std::string schema;
-  std::optional<std::int32_t> rank;
+  std::optional<std::int32_t> rank;  ///< from the file, else from its name ("rank3", "run.3.et")
   std::vector<ExecutionNode> nodes;  ///< in file order
   Anomalies anomalies;
 };
@@ -54,14 +55,15 @@ Result<ExecutionTrace> read_execution_trace(const std::filesystem::path& path, S
 
 /// How many rows of a trace found their node.
 struct LinkReport {
-  std::uint64_t rows = 0;     ///< cpu_op rows
+  std::uint64_t rows = 0;     ///< cpu_op and user_annotation rows: both are recorded functions
   std::uint64_t nodes = 0;    ///< operator nodes of the execution trace
   std::uint64_t linked = 0;   ///< pairs with equal names
   std::string by;             ///< "record function id" or "order"
 };
 /// Gives cpu_op and record_param_comms rows the arguments of their nodes: by record function id where
 /// both carry it, else by order (rows sorted by External id, nodes by rf_id; longest common sequence of
-/// names around gaps). Only rows without arguments of their own are changed.
+/// names, thread by thread). Arguments take the form they have in Kineto files ("Tensor(float)" becomes
+/// "float"). Only what a row lacks is filled in: nothing it says itself is changed.
 LinkReport link_execution_trace(Trace& trace, const ExecutionTrace& execution, StringTable& strings);
 
 }  // namespace flopcast

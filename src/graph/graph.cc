@@ -12,8 +12,9 @@ const char* task_kind_name(TaskKind kind) {
 }
 
 const char* edge_kind_name(EdgeKind kind) {
-  static constexpr const char* kNames[] = {"launch",         "stream", "graph",  "event",
-                                           "event_inferred", "sync",   "thread", "rendezvous"};
+  static constexpr const char* kNames[] = {"launch",         "stream",    "graph", "event",
+                                           "event_inferred", "occupancy", "sync",  "thread",
+                                           "rendezvous"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -248,12 +248,23 @@ class Assembler {
       if (baseline_ == Baseline::kDpro && !target.communication) continue;
       const bool same_queue = rank().gpu[e.source].communication == target.communication;
       if (baseline_ != Baseline::kNone && same_queue) continue;
-      Time lag = e.kind == EdgeKind::kEvent ? lags().event : lags().event_inferred;
+      Time lag = lag_after(e.kind);
       if (recorded_lags()) {
         const Binding& b = bindings_[r_][e.target];
         lag = b.source == e.source && b.kind == e.kind ? target.start - b.base : Time{};
       }
-      builder_.add_edge({map().gpu_last[e.source], map().gpu_first[e.target], lag, e.kind, false});
+      // An occupant is left during its last wave: the edge counts from its start.
+      const bool from_start = e.kind == EdgeKind::kOccupancy;
+      if (from_start) lag = std::max(Time{}, lag + durations().transfer[e.source]);
+      builder_.add_edge({map().gpu_last[e.source], map().gpu_first[e.target], lag, e.kind, from_start});
+    }
+  }
+  Time lag_after(EdgeKind kind) const {
+    switch (kind) {
+      case EdgeKind::kEvent: return lags().event;
+      case EdgeKind::kGraph: return lags().graph;
+      case EdgeKind::kOccupancy: return lags().occupancy;
+      default: return lags().event_inferred;
     }
   }
 

@@ -35,7 +35,7 @@ Durations recorded_durations(const Recording& recording);
 /// Delay after each kind of dependency, per rank.
 struct Lags {
   struct Rank {
-    Time launch_from_start, launch_from_end, stream, graph, event, event_inferred, sync;
+    Time launch_from_start, launch_from_end, stream, graph, event, event_inferred, occupancy, sync;
     std::uint64_t samples[kEdgeKindCount] = {};
   };
   LagMode mode = LagMode::kTypical;

@@ -24,6 +24,7 @@ class Finder {
     for (std::uint32_t c = 0; c < rank_.calls.size(); ++c) {
       if (rank_.calls[c].kind == CallKind::kWaitEvent) handle(c);
     }
+    order_graphs();
     explain_late_starts();
     auto& edges = result_.edges;
     std::sort(edges.begin(), edges.end(), [](const GpuEdge& a, const GpuEdge& b) {
@@ -370,15 +371,66 @@ class Finder {
     return best;
   }
 
-  /// Late tasks without any wait row: what ended just before them, if anything, held them back.
+  /// The streams inside a graph are lost and their events with them: order across streams is by time.
+  void order_graphs() {
+    for (const Call& launch : rank_.calls) {
+      if (launch.gpu.size() < 2) continue;
+      std::vector<std::uint32_t> by_end = launch.gpu;
+      std::sort(by_end.begin(), by_end.end(),
+                [&](std::uint32_t a, std::uint32_t b) { return gpu(a).end < gpu(b).end; });
+      std::size_t ended = 0;
+      std::uint32_t last = kNone, last_other = kNone;  // latest to end, and latest on another stream than it
+      for (const std::uint32_t t : launch.gpu) {
+        while (ended < by_end.size() && gpu(by_end[ended]).end <= gpu(t).start + slack_) {
+          const std::uint32_t e = by_end[ended++];
+          if (last != kNone && gpu(last).stream != gpu(e).stream) last_other = last;
+          last = e;
+        }
+        const std::uint32_t source = last != kNone && gpu(last).stream == gpu(t).stream ? last_other : last;
+        if (source != kNone && source != t && gpu(source).end > by_stream(t)) keep(source, t, EdgeKind::kGraph);
+      }
+    }
+  }
+  Time by_stream(std::uint32_t t) const {
+    return gpu(t).order == 0 ? Time::min() : gpu(rank_.streams[gpu(t).stream].tasks[gpu(t).order - 1]).end;
+  }
+
+  /// Late tasks without any wait call behind it: the kernel that filled the SMs meanwhile.
   void explain_late_starts() {
     for (std::uint32_t t = 0; t < rank_.gpu.size(); ++t) {
       if (!is_late(t)) continue;
-      const Time put = gpu(t).call == kNone ? gpu(t).start : call(gpu(t).call).start;
-      const std::uint32_t source = ended_just_before(t, put);
-      if (source != kNone) keep(source, t, EdgeKind::kEventInferred);
+      const std::uint32_t source = occupant(t);
+      if (source == kNone) continue;
+      result_.edges.push_back({source, t, EdgeKind::kOccupancy});
     }
   }
+
+  /// The kernel on another stream that ran when `t` could have started, and whose end is nearest to t's
+  /// start; its tail may overlap.
+  std::uint32_t occupant(std::uint32_t t) const {
+    std::uint32_t best = kNone;
+    Time best_off = Time::max();
+    for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
+      if (s == gpu(t).stream) continue;
+      const auto& tasks = rank_.streams[s].tasks;
+      auto it = std::lower_bound(tasks.begin(), tasks.end(), gpu(t).start,
+                                 [&](std::uint32_t task, Time time) { return gpu(task).start < time; });
+      while (it != tasks.begin()) {
+        const std::uint32_t b = *--it;
+        if (gpu(b).end < gpu(t).start - kLate) break;
+        if (ev_.category[gpu(b).row] != Category::kKernel) continue;
+        const Time tail = gpu(b).end - gpu(t).start;
+        const Time off = tail < Time{} ? -tail : tail;
+        if (tail.ps > (gpu(b).end - gpu(b).start).ps / kTailShare && off > kLate) continue;
+        if (off < best_off) {
+          best = b;
+          best_off = off;
+        }
+      }
+    }
+    return best;
+  }
+  static constexpr std::int64_t kTailShare = 3;  // a tail overlaps at most this part of its kernel
 
   struct Pending {
     std::uint32_t task;

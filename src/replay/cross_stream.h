@@ -9,6 +9,9 @@
 //   4. a record stands directly before it: from the last work before the record
 //   5. a lone wait: the collective just launched by this thread; else what ended just before a target that
 //      is otherwise late; else the oldest collective nobody waited for; else another stream's last work
+// Rows of one graph launch are held by the latest row of another stream that ended before them. A task still
+// late after all this, without any wait call, found the SMs full: the kernel that ran meanwhile holds it back
+// until its last wave (an occupancy edge; it counts from the kernel's start, because the tail overlaps).
 // A candidate that the recording contradicts (its source ends after its target starts) is dropped.
 #pragma once
 
@@ -35,7 +38,7 @@ struct Contradictions {
 
 struct CrossStream {
   std::vector<GpuEdge> edges;  ///< by target, then source; no duplicates
-  Contradictions event, inferred;
+  Contradictions event, inferred, graph;
   std::uint64_t nccl_own = 0;       ///< waits of NCCL itself, without effect
   std::uint64_t same_stream = 0;    ///< waits for work of the target's own stream
   std::uint64_t unresolved = 0;     ///< waits whose source is unknown

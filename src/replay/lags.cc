@@ -93,6 +93,7 @@ Lags measure_lags(const Recording& recording, const std::vector<std::vector<Bind
       out.graph = std::max(Time{}, typical(EdgeKind::kGraph));
       out.event = typical(EdgeKind::kEvent);
       out.event_inferred = typical(EdgeKind::kEventInferred);
+      out.occupancy = typical(EdgeKind::kOccupancy);
       out.sync = typical(EdgeKind::kSync);
     }
     lags.ranks.push_back(out);

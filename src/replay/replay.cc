@@ -95,6 +95,7 @@ void list_lags(const Recording& rec, const Lags& lags, Replay& out) {
     add(EdgeKind::kGraph, l.graph, Time{});
     add(EdgeKind::kEvent, l.event, Time{});
     add(EdgeKind::kEventInferred, l.event_inferred, Time{});
+    add(EdgeKind::kOccupancy, l.occupancy, Time{});
     add(EdgeKind::kSync, l.sync, Time{});
   }
 }
