@@ -77,7 +77,7 @@ struct EdgeCount {
   std::string example;  ///< the first contradicted candidate
 };
 
-/// A GPU task that started later than anything in the graph explains, by more than 15 us.
+/// A GPU task, not pinned, that started later than anything in the graph explains, by more than 15 us.
 struct LateStart {
   std::uint32_t trace = 0;
   std::uint32_t row = 0;
@@ -88,6 +88,7 @@ struct LateStart {
 struct Pin {
   std::string what;
   std::uint64_t tasks = 0;
+  Time late;  ///< summed: how much later than the graph explains
 };
 
 struct Lag {

@@ -40,7 +40,7 @@ class Assembler {
       add_event_edges();
       pin_roots();
     }
-    for (const auto& [what, tasks] : pins_) out_.pinned.push_back({what, tasks});
+    for (const auto& [what, pin] : pins_) out_.pinned.push_back({what, pin.tasks, pin.late});
     out_.graph = std::move(builder_).build();
     return std::move(out_);
   }
@@ -140,12 +140,15 @@ class Assembler {
       if (map().gpu_last[t] != map().gpu_first[t]) builder_.set_launcher(map().gpu_last[t], first);
       if (follows_in_launch(t) || starts_before_launch(rank(), gpu)) continue;
       const Binding& b = bindings_[r_][t];
-      const bool from_end = launches_at_end(rank(), gpu);
+      const bool blocking_copy = wait_of_call_[gpu.call] != kNone;
+      const bool from_end = launches_at_end(rank(), gpu) && !blocking_copy;
       Time lag = from_end ? lags().launch_from_end : lags().launch_from_start;
       if (recorded_lags()) {
         lag = b.kind == EdgeKind::kLaunch ? gpu.start - b.base : rec_.launch_latency[r_];
         if (from_end && b.kind != EdgeKind::kLaunch) lag = Time{};
       }
+      // Inside a blocking copy the host first stages the data: its own time, kept like all host time.
+      if (blocking_copy && b.kind == EdgeKind::kLaunch) lag = gpu.start - call.start;
       // Kernels that the recording has start before their call even after alignment keep their place.
       if (!from_end && gpu.start - call.start < std::min(lag, rec_.launch_latency[r_])) {
         lag = std::max(gpu.start - call.start, Time{});
@@ -232,7 +235,7 @@ class Assembler {
     const std::uint32_t before = rank().streams[gpu.stream].tasks[gpu.order - 1];
     const Time recorded = gpu.start - rank().gpu[before].end;
     if (recorded < Time{}) {
-      ++pins_["GPU tasks that start before their stream predecessor ends (programmatic dependent launch)"];
+      ++pins_["GPU tasks that start before their stream predecessor ends (programmatic dependent launch)"].tasks;
       return recorded;
     }
     const Binding& b = bindings_[r_][t];
@@ -255,7 +258,7 @@ class Assembler {
       }
       // An occupant is left during its last wave: the edge counts from its start.
       const bool from_start = e.kind == EdgeKind::kOccupancy;
-      if (from_start) lag = std::max(Time{}, lag + durations().transfer[e.source]);
+      if (from_start) lag = lags_.occupied(events().name[rank().gpu[e.source].row], durations().transfer[e.source]);
       builder_.add_edge({map().gpu_last[e.source], map().gpu_first[e.target], lag, e.kind, from_start});
     }
   }
@@ -263,7 +266,6 @@ class Assembler {
     switch (kind) {
       case EdgeKind::kEvent: return lags().event;
       case EdgeKind::kGraph: return lags().graph;
-      case EdgeKind::kOccupancy: return lags().occupancy;
       default: return lags().event_inferred;
     }
   }
@@ -297,21 +299,25 @@ class Assembler {
 
   /// GPU tasks that nothing in the trace holds back start when they were recorded to.
   void pin_roots() {
+    out_.is_pinned.emplace_back(rank().gpu.size(), false);
     for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
       const GpuTask& gpu = rank().gpu[t];
       const Binding& b = bindings_[r_][t];
-      const TaskId id = map().gpu_first[t];
       if (!b.any || (!host() && gpu.order == 0)) {
-        out_.release[id] = gpu.start;
-        ++pins_["GPU tasks with neither launch nor predecessor in the trace"];
+        pin(t, "GPU tasks with neither launch nor predecessor in the trace", Time{});
       } else if (gpu.call == kNone && gpu.start - b.base > kLate) {
-        out_.release[id] = gpu.start;
-        ++pins_["late GPU tasks launched before the window"];
+        pin(t, "late GPU tasks launched before the window", gpu.start - b.base);
       } else if (gpu.order == 0 && gpu.start - b.base > Time::from_us(1000)) {
-        out_.release[id] = gpu.start;
-        ++pins_["first GPU task of a stream, more than 1 ms after its launch"];
+        pin(t, "first GPU task of a stream, more than 1 ms after its launch", gpu.start - b.base);
       }
     }
+  }
+  void pin(std::uint32_t t, const char* why, Time late) {
+    out_.is_pinned[r_][t] = true;
+    out_.release[map().gpu_first[t]] = rank().gpu[t].start;
+    Pin& entry = pins_[why];
+    ++entry.tasks;
+    entry.late += late;
   }
 
   const Recording& rec_;
@@ -326,7 +332,7 @@ class Assembler {
   std::vector<std::vector<std::uint32_t>> call_of_piece_;
   std::vector<std::vector<std::uint32_t>> edge_target_;       // per thread: pieces another thread releases
   std::vector<std::vector<std::uint32_t>> stream_processor_;  // [rank][stream]
-  std::map<std::string, std::uint64_t> pins_;
+  std::map<std::string, Pin> pins_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // From models and dependencies to the execution graph, and back from tasks to rows.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "replay/collectives.h"
@@ -35,11 +36,15 @@ Durations recorded_durations(const Recording& recording);
 /// Delay after each kind of dependency, per rank.
 struct Lags {
   struct Rank {
-    Time launch_from_start, launch_from_end, stream, graph, event, event_inferred, occupancy, sync;
+    Time launch_from_start, launch_from_end, stream, graph, event, event_inferred, sync;
     std::uint64_t samples[kEdgeKindCount] = {};
   };
   LagMode mode = LagMode::kTypical;
   std::vector<Rank> ranks;
+  /// Part of a kernel's time, in millionths, after which the SMs it filled take other work: before its last
+  /// wave ends. Median per kernel name over all ranks; a property of the kernel, so kept in every mode.
+  std::unordered_map<std::uint32_t, std::int64_t> occupied_ppm;
+  Time occupied(std::uint32_t name, Time duration) const;
 };
 
 /// What held a GPU task back in the recording: the latest of its constraints.
@@ -54,12 +59,6 @@ struct Binding {
 std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t rank);
 
 Lags measure_lags(const Recording& recording, const std::vector<std::vector<Binding>>& bindings, LagMode mode);
-
-/// Whether a call hands its work over at its end: it lasted long and the work started only then.
-bool launches_at_end(const RankModel& rank, const GpuTask& task);
-
-/// Whether the recording has a GPU task start before the call that launched it: no edge then.
-bool starts_before_launch(const RankModel& rank, const GpuTask& task);
 
 /// Tasks of pieces and GPU rows.
 struct TaskMap {
@@ -76,6 +75,7 @@ struct Assembly {
   TaskMap map;
   std::vector<Time> release;
   std::vector<Pin> pinned;
+  std::vector<std::vector<bool>> is_pinned;  ///< [rank][GPU task]: starts when it was recorded to
 };
 Assembly assemble(const Recording& recording, const Durations& durations, const Lags& lags,
                   const std::vector<std::vector<Binding>>& bindings, Baseline baseline);

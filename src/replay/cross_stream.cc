@@ -339,9 +339,7 @@ class Finder {
     const GpuTask& t = gpu(task);
     Time at = Time::min();
     if (t.call != kNone) {
-      at = call(t.call).start + latency_;
-      // A call that lasted long hands its work over at its end.
-      if (t.start >= call(t.call).end - Time::from_us(2)) at = std::max(at, call(t.call).end);
+      at = launches_at_end(rank_, t) ? call(t.call).end : call(t.call).start + latency_;
     }
     if (t.order > 0) at = std::max(at, gpu(rank_.streams[t.stream].tasks[t.order - 1]).end);
     return std::max(at, by_edge_[task]);
@@ -421,7 +419,9 @@ class Finder {
         if (ev_.category[gpu(b).row] != Category::kKernel) continue;
         const Time tail = gpu(b).end - gpu(t).start;
         const Time off = tail < Time{} ? -tail : tail;
-        if (tail.ps > (gpu(b).end - gpu(b).start).ps / kTailShare && off > kLate) continue;
+        // Communication kernels take few SMs: they fill nothing, but may have shared the last ones.
+        const bool fills = !gpu(b).communication && tail.ps <= (gpu(b).end - gpu(b).start).ps / kTailShare;
+        if (!fills && off > kLate) continue;
         if (off < best_off) {
           best = b;
           best_off = off;
@@ -460,10 +460,6 @@ class Finder {
 };
 
 }  // namespace
-
-Time order_slack(const Trace& trace) {
-  return trace.clock_step >= Time::from_us(1) ? Time::from_us(1) : Time::from_ns(100);
-}
 
 CrossStream find_cross_stream(const TraceSet& set, const RankModel& rank, Time launch_latency) {
   return Finder(set, rank, launch_latency).run();

@@ -47,9 +47,6 @@ struct CrossStream {
 /// @param launch_latency the rank's smallest: tells which targets are late.
 CrossStream find_cross_stream(const TraceSet& set, const RankModel& rank, Time launch_latency);
 
-/// Source may end this much after its target starts without contradicting it: clock steps.
-Time order_slack(const Trace& trace);
-
 /// More than this after everything that explains it, a task is late.
 inline constexpr Time kLate = Time::from_us(15);
 

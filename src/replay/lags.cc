@@ -1,12 +1,11 @@
 #include <algorithm>
+#include <map>
 
 #include "replay/assemble.h"
 
 namespace flopcast {
 namespace {
 
-/// Calls longer than this may have been held up inside (full launch queue, lazy module loading).
-constexpr Time kLongCall = Time::from_us(50);
 /// A typical launch lag beyond the smallest by more than this is backlog, not latency.
 constexpr Time kLaunchSpread = Time::from_us(10);
 
@@ -17,15 +16,33 @@ Time median_or(std::vector<Time>& values, Time otherwise) {
   return *middle;
 }
 
-}  // namespace
-
-bool launches_at_end(const RankModel& rank, const GpuTask& task) {
-  const Call& call = rank.calls[task.call];
-  return call.end - call.start > kLongCall && task.start >= call.end - Time::from_us(2);
+/// How far into each kernel others got hold of its SMs, by the occupancy edges found.
+void measure_occupancy(const Recording& recording, Lags& lags) {
+  constexpr std::int64_t kMillion = 1000000;
+  std::map<std::uint32_t, std::vector<std::int64_t>> parts;
+  for (std::uint32_t r = 0; r < recording.ranks.size(); ++r) {
+    const RankModel& rank = recording.ranks[r];
+    for (const GpuEdge& e : recording.cross_stream[r].edges) {
+      const GpuTask& source = rank.gpu[e.source];
+      if (e.kind != EdgeKind::kOccupancy || source.end <= source.start) continue;
+      const Time until = rank.gpu[e.target].start - source.start;
+      const auto part = static_cast<std::int64_t>(static_cast<double>(until.ps) /
+                                                  static_cast<double>((source.end - source.start).ps) * kMillion);
+      parts[rank.trace->events.name[source.row]].push_back(std::min(part, kMillion));
+    }
+  }
+  for (auto& [name, list] : parts) {
+    std::nth_element(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2), list.end());
+    lags.occupied_ppm[name] = list[list.size() / 2];
+  }
 }
 
-bool starts_before_launch(const RankModel& rank, const GpuTask& task) {
-  return task.start + order_slack(*rank.trace) < rank.calls[task.call].start;
+}  // namespace
+
+Time Lags::occupied(std::uint32_t name, Time duration) const {
+  const auto it = occupied_ppm.find(name);
+  if (it == occupied_ppm.end()) return duration;
+  return {static_cast<std::int64_t>(static_cast<double>(duration.ps) * static_cast<double>(it->second) * 1e-6)};
 }
 
 std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t r) {
@@ -93,11 +110,11 @@ Lags measure_lags(const Recording& recording, const std::vector<std::vector<Bind
       out.graph = std::max(Time{}, typical(EdgeKind::kGraph));
       out.event = typical(EdgeKind::kEvent);
       out.event_inferred = typical(EdgeKind::kEventInferred);
-      out.occupancy = typical(EdgeKind::kOccupancy);
       out.sync = typical(EdgeKind::kSync);
     }
     lags.ranks.push_back(out);
   }
+  measure_occupancy(recording, lags);
   return lags;
 }
 

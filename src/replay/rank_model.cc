@@ -6,6 +6,11 @@
 namespace flopcast {
 namespace {
 
+/// Calls longer than this may have been held up inside (full launch queue, lazy module loading).
+constexpr Time kLongCall = Time::from_us(50);
+/// The work of a call that was held up starts at most this much before the call returns.
+constexpr Time kBeforeEnd = Time::from_us(10);
+
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -213,6 +218,19 @@ RankModel make_rank_model(const TraceSet& set, std::uint32_t index, Time offset)
   index_calls(set, model);
   collect_gpu(set, model);
   return model;
+}
+
+Time order_slack(const Trace& trace) {
+  return trace.clock_step >= Time::from_us(1) ? Time::from_us(1) : Time::from_ns(100);
+}
+
+bool launches_at_end(const RankModel& rank, const GpuTask& task) {
+  const Call& call = rank.calls[task.call];
+  return call.end - call.start > kLongCall && task.start >= call.end - kBeforeEnd;
+}
+
+bool starts_before_launch(const RankModel& rank, const GpuTask& task) {
+  return task.start + order_slack(*rank.trace) < rank.calls[task.call].start;
 }
 
 void shift_gpu(RankModel& rank, Time by) {

@@ -88,4 +88,13 @@ RankModel make_rank_model(const TraceSet& set, std::uint32_t index, Time offset)
 void shift_gpu(RankModel& rank, Time by);
 void shift_all(RankModel& rank, Time by);
 
+/// Source may end this much after its target starts without contradicting it: clock steps.
+Time order_slack(const Trace& trace);
+
+/// Whether a call hands its work over at its end: it lasted long and the work started only then.
+bool launches_at_end(const RankModel& rank, const GpuTask& task);
+
+/// Whether the recording has a GPU task start before the call that launched it: no edge then.
+bool starts_before_launch(const RankModel& rank, const GpuTask& task);
+
 }  // namespace flopcast

@@ -65,14 +65,22 @@ void count_edges(const Recording& rec, const Assembly& assembly, Replay& out) {
   }
 }
 
+bool is_blocking_copy(const Recording& rec, std::uint32_t r, std::uint32_t task) {
+  const std::vector<SyncWait>& waits = rec.sync_waits[r].waits;
+  const std::uint32_t call = rec.ranks[r].gpu[task].call;
+  const auto it = std::lower_bound(waits.begin(), waits.end(), call,
+                                   [](const SyncWait& w, std::uint32_t c) { return w.call < c; });
+  return it != waits.end() && it->call == call;
+}
+
 /// GPU tasks that start later than their latest constraint and the typical lag after it.
 void list_late_starts(const Recording& rec, const std::vector<std::vector<Binding>>& bindings, const Lags& lags,
-                      Replay& out) {
+                      const Assembly& assembly, Replay& out) {
   for (std::uint32_t r = 0; r < rec.ranks.size(); ++r) {
     const Lags::Rank& lag = lags.ranks[r];
     for (std::uint32_t t = 0; t < rec.ranks[r].gpu.size(); ++t) {
       const Binding& b = bindings[r][t];
-      if (!b.any) continue;
+      if (!b.any || assembly.is_pinned[r][t] || (b.kind == EdgeKind::kLaunch && is_blocking_copy(rec, r, t))) continue;
       Time typical = lag.stream;
       if (b.kind == EdgeKind::kLaunch) typical = b.from_end ? lag.launch_from_end : lag.launch_from_start;
       const Time late = rec.ranks[r].gpu[t].start - b.base - typical;
@@ -95,7 +103,6 @@ void list_lags(const Recording& rec, const Lags& lags, Replay& out) {
     add(EdgeKind::kGraph, l.graph, Time{});
     add(EdgeKind::kEvent, l.event, Time{});
     add(EdgeKind::kEventInferred, l.event_inferred, Time{});
-    add(EdgeKind::kOccupancy, l.occupancy, Time{});
     add(EdgeKind::kSync, l.sync, Time{});
   }
 }
@@ -152,7 +159,7 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   out.task_count = assembly.graph.task_count();
   out.edge_count = assembly.graph.edge_count();
   count_edges(rec, assembly, out);
-  list_late_starts(rec, bindings, lags, out);
+  list_late_starts(rec, bindings, lags, assembly, out);
   list_lags(rec, lags, out);
   list_collectives(rec, out);
   return out;
