@@ -42,7 +42,8 @@ struct ReplayOptions {
   LagMode lags = LagMode::kTypical;
   Baseline baseline = Baseline::kNone;
   unsigned threads = 0;
-  /// Replay this step's graph with the durations of another (names such as "ProfilerStep#12" or "12").
+  /// Replay `durations_from` with its own dependencies replaced by those of `structure_from` (names such as
+  /// "ProfilerStep#12" or "12"): the honest test of structure. Judge the step `durations_from` of the result.
   std::optional<std::string> structure_from, durations_from;
 };
 
@@ -143,11 +144,21 @@ struct Replay {
 /// Builds the graph of all ranks, runs it, and maps the result back to the traces' rows.
 Result<Replay> replay(const TraceSet& set, const ReplayOptions& options = {});
 
-/// Steps that have the same structure: how many of i's runtime calls find their like in j, both ways.
+/// How alike two steps are: how many of one's runtime calls that order anything (launches, records, waits,
+/// synchronisation) find their like in the other, by thread, order and name, and how many of one's dependencies are dependencies of the other.
 struct StepMatch {
   std::string from, to;
   double matched_from = 0, matched_to = 0;  ///< fractions, 0..1, smallest over ranks
+  struct Transfer {
+    EdgeKind kind = EdgeKind::kEvent;
+    std::uint64_t edges = 0;  ///< of `from`, both ends matched
+    std::uint64_t kept = 0;   ///< that are edges of `to` as well
+  };
+  std::vector<Transfer> transfer;  ///< event, event_inferred, graph, occupancy, sync, thread
+  /// At least 99 % of the calls match both ways.
+  bool same_structure() const { return matched_from >= 0.99 && matched_to >= 0.99; }
 };
-std::vector<StepMatch> compare_steps(const TraceSet& set);
+/// Every ordered pair of steps that all ranks have.
+std::vector<StepMatch> compare_steps(const TraceSet& set, unsigned threads = 0);
 
 }  // namespace flopcast

@@ -271,7 +271,8 @@ class Finder {
     const std::uint32_t record = record_before(wait);
     if (record == kNone) return false;
     const std::uint32_t launch = previous_launch(record);
-    if (launch == kNone) return false;
+    // After a collective's launch the record is of its own end event; which one is waited for is open.
+    if (launch == kNone || launches_communication(launch)) return false;
     const std::uint32_t source = call(launch).gpu.back();
     if (gpu(source).stream == gpu(target).stream) {
       ++result_.same_stream;
@@ -286,28 +287,35 @@ class Finder {
   }
 
   void lone(std::uint32_t wait, std::uint32_t target) {
-    const std::uint32_t before = previous_launch(wait);
-    if (before != kNone && launches_communication(before) && waits_for_collective(wait)) {
-      const std::uint32_t source = call(before).gpu.back();
-      mark_waited(source);
-      if (keep(source, target, EdgeKind::kEventInferred)) return;
+    std::uint32_t source = waits_for_collective(wait) ? collective_for(wait, target)
+                                                      : last_work(wait, gpu(target).stream, true);
+    if (source != kNone && !holds(source, target)) source = kNone;
+    if (is_late(target) && (source == kNone || gpu(source).end < gpu(target).start - kLate)) {
+      // The rule does not tell why the target is late: what ended just before it does.
+      const std::uint32_t other = ended_just_before(target, call(wait).start);
+      if (other != kNone) source = other;
     }
-    if (is_late(target)) {
-      const std::uint32_t source = ended_just_before(target, call(wait).start);
-      if (source != kNone) {
-        mark_waited(source);
-        keep(source, target, EdgeKind::kEventInferred);
-        return;
-      }
-    }
-    std::uint32_t source = waits_for_collective(wait) ? oldest_pending(wait, target) : kNone;
-    if (source == kNone) source = last_work(wait, gpu(target).stream, true);
-    if (source == kNone || !holds(source, target)) {
+    if (source == kNone) {
       ++result_.unresolved;
       return;
     }
     mark_waited(source);
     keep(source, target, EdgeKind::kEventInferred);
+  }
+
+  /// Collectives of a group are waited for in the order they were launched; a functional collective's
+  /// wait_tensor follows its launch.
+  std::uint32_t collective_for(std::uint32_t wait, std::uint32_t target) {
+    const std::uint32_t before = previous_launch(wait);
+    if (before == kNone || !launches_communication(before)) return oldest_pending(wait, target, kNone);
+    const std::uint32_t newest = call(before).gpu.back();
+    if (inside_wait_tensor(wait)) return newest;
+    return oldest_pending(wait, target, gpu(newest).stream);
+  }
+
+  bool inside_wait_tensor(std::uint32_t wait) const {
+    const std::uint32_t op = call(wait).op;
+    return op != kNone && set_.strings[ev_.name[op]].find("wait_tensor") != std::string_view::npos;
   }
 
   /// Inside an operator of the process group, or in none: work.wait() called from Python.
@@ -318,12 +326,14 @@ class Finder {
            name.find("wait") != std::string_view::npos || name.find("nccl") != std::string_view::npos;
   }
 
-  std::uint32_t oldest_pending(std::uint32_t wait, std::uint32_t target) {
+  /// @param stream only collectives on this stream; kNone: any but the target's own.
+  std::uint32_t oldest_pending(std::uint32_t wait, std::uint32_t target, std::uint32_t stream) {
     while (first_pending_ < pending_.size() && pending_[first_pending_].waited) ++first_pending_;
     for (std::size_t i = first_pending_; i < pending_.size(); ++i) {
       const Pending& p = pending_[i];
       if (p.launched >= call(wait).start) break;
-      if (!p.waited && gpu(p.task).stream != gpu(target).stream && holds(p.task, target)) return p.task;
+      const std::uint32_t on = gpu(p.task).stream;
+      if (!p.waited && on != gpu(target).stream && (stream == kNone || on == stream)) return p.task;
     }
     return kNone;
   }

@@ -7,8 +7,9 @@
 //      work to the collective; right after it, NCCL's own, without effect outside NCCL
 //   3. the wait is inside a work.wait() that names a sequence number
 //   4. a record stands directly before it: from the last work before the record
-//   5. a lone wait: the collective just launched by this thread; else what ended just before a target that
-//      is otherwise late; else the oldest collective nobody waited for; else another stream's last work
+//   5. a lone wait: first in, first out among the collectives nobody waited for (of the group just launched on,
+//      if any; wait_tensor: the newest); outside collectives another stream's last work. If that leaves the
+//      target late and something else ended just before it started, that
 // Rows of one graph launch are held by the latest row of another stream that ended before them. A task still
 // late after all this, without any wait call, found the SMs full: the kernel that ran meanwhile holds it back
 // until its last wave (an occupancy edge; it counts from the kernel's start, because the tail overlaps).

@@ -26,6 +26,9 @@ struct SyncWaits {
 };
 SyncWaits find_sync_waits(const TraceSet& set, const RankModel& rank);
 
+/// A thread without rows for longer than this may have been waiting for another thread.
+inline constexpr Time kSignificantGap = Time::from_us(50);
+
 /// A thread idle until another thread's point: the backward thread starts when the forward one hands over.
 struct ThreadEdge {
   std::uint32_t from_thread = 0, from_piece = 0;

@@ -6,7 +6,9 @@
 
 #include "replay/assemble.h"
 #include "replay/clocks.h"
+#include "replay/damage.h"
 #include "replay/timeline.h"
+#include "replay/transplant.h"
 
 namespace flopcast {
 namespace {
@@ -143,7 +145,14 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   Replay out;
   out.lags = options.lags;
   out.baseline = options.baseline;
-  const Recording rec = make_recording(set, options.threads, out);
+  Recording rec = make_recording(set, options.threads, out);
+  if (options.structure_from.has_value() != options.durations_from.has_value()) {
+    return Diagnostic{ErrorCode::kUsage, "replay", "structure-from and durations-from go together", "name both steps"};
+  }
+  if (options.structure_from) {
+    const auto problem = transplant(set, rec, *options.structure_from, *options.durations_from);
+    if (problem) return *problem;
+  }
   std::vector<std::vector<Binding>> bindings(rec.ranks.size());
   parallel_for(rec.ranks.size(), options.threads,
                [&](std::size_t r) { bindings[r] = find_bindings(rec, static_cast<std::uint32_t>(r)); });
@@ -160,9 +169,15 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   out.edge_count = assembly.graph.edge_count();
   count_edges(rec, assembly, out);
   list_late_starts(rec, bindings, lags, assembly, out);
+  out.damage = find_damage(set, rec, out.late_starts);
   list_lags(rec, lags, out);
   list_collectives(rec, out);
   return out;
+}
+
+std::vector<StepMatch> compare_steps(const TraceSet& set, unsigned threads) {
+  Replay scratch;
+  return match_steps(set, make_recording(set, threads, scratch));
 }
 
 }  // namespace flopcast

@@ -5,9 +5,6 @@
 namespace flopcast {
 namespace {
 
-/// A thread without rows for longer than this may have been waiting for another thread.
-constexpr Time kSignificantGap = Time::from_us(50);
-
 /// The last piece of a thread that ended by `now`, if the thread then had nothing to do until after `now`
 /// for a significant time; kNone otherwise.
 std::uint32_t idle_since(const HostThread& thread, Time now, Time slack) {
