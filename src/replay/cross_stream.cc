@@ -17,6 +17,7 @@ class Finder {
     index_launches();
     index_collectives();
     index_sync_rows();
+    for (const Step& step : find_steps(set, *rank.trace)) step_starts_.push_back(step.start + rank.host_offset);
   }
 
   CrossStream run() {
@@ -39,6 +40,13 @@ class Finder {
   }
 
  private:
+  struct Pending {
+    std::uint32_t task;
+    Time launched;
+    bool waited;
+    std::uint64_t signature;
+  };
+
   /// A thread's calls reduced to what matters here: launches, records and waits, in order.
   struct Place {
     std::uint32_t thread = 0;
@@ -69,7 +77,8 @@ class Finder {
       for (const std::uint32_t t : call(c).gpu) {
         if (!gpu(t).communication) continue;
         pending_of_[t] = pending_.size();
-        pending_.push_back({t, call(c).start, false});
+        pending_.push_back({t, call(c).start, false, signature(t)});
+        launched_like_[pending_.back().signature].push_back(call(c).start);
         if (const CollectiveDetail* d = detail(t); d && d->sequence != kNoId) {
           by_number_[{d->group_name, d->sequence}] = t;
         }
@@ -333,10 +342,29 @@ class Finder {
       const Pending& p = pending_[i];
       if (p.launched >= call(wait).start) break;
       const std::uint32_t on = gpu(p.task).stream;
-      if (!p.waited && on != gpu(target).stream && (stream == kNone || on == stream)) return p.task;
+      if (p.waited || on == gpu(target).stream || (stream != kNone && on != stream)) continue;
+      if (holds(p.task, target) && !repeated_since(p, call(wait).start)) return p.task;
     }
     return kNone;
   }
+  /// Launched in an earlier step, and the same collective has been launched again in this one: its wait
+  /// was missed, or was another kind of wait.
+  bool repeated_since(const Pending& p, Time now) const {
+    const auto step = std::upper_bound(step_starts_.begin(), step_starts_.end(), now);
+    if (step == step_starts_.begin() || p.launched >= *std::prev(step)) return false;
+    const auto again = launched_like_.find(p.signature);
+    const auto at = std::lower_bound(again->second.begin(), again->second.end(), *std::prev(step));
+    return at != again->second.end() && *at < now;
+  }
+  /// Kernel and size: what tells one collective of a step from another.
+  std::uint64_t signature(std::uint32_t task) const {
+    const CollectiveDetail* d = detail(task);
+    const std::uint32_t k = ev_.detail[gpu(task).row];
+    const std::uint64_t size = d ? static_cast<std::uint64_t>(d->in_elements) * 31 + static_cast<std::uint64_t>(d->out_elements)
+                                 : (k == kNoDetail ? 0 : rank_.trace->kernels[k].blocks);
+    return size * 1000003 + ev_.name[gpu(task).row];
+  }
+
   void mark_waited(std::uint32_t task) {
     const auto it = pending_of_.find(task);
     if (it != pending_of_.end()) pending_[it->second].waited = true;
@@ -442,11 +470,6 @@ class Finder {
   }
   static constexpr std::int64_t kTailShare = 3;  // a tail overlaps at most this part of its kernel
 
-  struct Pending {
-    std::uint32_t task;
-    Time launched;
-    bool waited;
-  };
   struct NumberHash {
     std::size_t operator()(const std::pair<std::uint32_t, std::int64_t>& k) const {
       return std::hash<std::int64_t>()(k.second * 1000003 + k.first);
@@ -464,6 +487,8 @@ class Finder {
   std::vector<Time> by_edge_;                                               // per task: latest source end
   std::vector<Pending> pending_;                                            // collectives by launch
   std::unordered_map<std::uint32_t, std::size_t> pending_of_;               // task to its place there
+  std::unordered_map<std::uint64_t, std::vector<Time>> launched_like_;      // by signature: launches
+  std::vector<Time> step_starts_;
   std::size_t first_pending_ = 0;                                           // all before are waited for
   std::unordered_map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t, NumberHash> by_number_;
   std::unordered_map<std::int64_t, std::uint32_t> sync_row_, call_row_;     // by correlation
