@@ -99,7 +99,8 @@ struct OpDetail {
   std::uint32_t concrete_inputs = 0;        ///< string id, JSON text
 };
 
-/// Complete ("X") rows, in order of (start, longer first, file order): parents before children.
+/// Complete ("X") rows, in order of (start, longer first, correlation, External id, file order): parents
+/// before children.
 struct Events {
   std::vector<Time> start;            ///< since the trace's origin
   std::vector<Time> duration;         ///< never negative

@@ -12,7 +12,8 @@
 namespace flopcast {
 
 /// Writes one Kineto JSON file (gzip if the name ends in .gz). With several ranks the rows carry
-/// `args.rank` and pids are rank * 100,000,000 + pid, the form of merged multi-rank files.
+/// `args.rank` and pids are rank * 100,000,000 + pid, the form of merged multi-rank files; correlations
+/// are made unique in the same way, with `args.correlation_raw` beside them.
 /// Opens in Perfetto, HolisticTraceAnalysis and TensorBoard. Atomic: a full disk leaves no half file.
 /// @return bytes written.
 Result<std::uint64_t> write_kineto(const TraceSet& set, const std::filesystem::path& path);

@@ -1,0 +1,111 @@
+// Speed of the trace reader on unpacked text, beside simdjson's parse of the same text into its own
+// document (which finds the values but makes no columns of them). Without real traces at hand a made-up
+// one of the same shape is used.
+#include <benchmark/benchmark.h>
+#include <simdjson.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "flopcast/trace.h"
+#include "trace/byte_source.h"
+
+namespace flopcast {
+namespace {
+
+std::string made_up_trace(int rows) {
+  std::string text = "{\"schemaVersion\": 1, \"distributedInfo\": {\"rank\": 0}, \"traceEvents\": [";
+  for (int i = 0; i < rows; ++i) {
+    const std::string id = std::to_string(i), ts = std::to_string(1700000000000000 + i * 7);
+    text += i == 0 ? "\n  {\n" : ",\n  {\n";
+    text += "    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 75, "
+            "\"tid\": 155,\n    \"ts\": " + ts + ".123, \"dur\": 5.5,\n    \"args\": {\n      "
+            "\"External id\": " + id + ", \"cbid\": 211, \"correlation\": " + id + "\n    }\n  },\n  {\n";
+    text += "    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void at::native::vectorized_elementwise_"
+            "kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >\", \"pid\": 0, \"tid\": 7,"
+            "\n    \"ts\": " + ts + ".999, \"dur\": 4.031,\n    \"args\": {\n      \"queued\": 0, "
+            "\"device\": 0, \"context\": 1,\n      \"stream\": 7, \"correlation\": " + id + ",\n      "
+            "\"registers per thread\": 32,\n      \"shared memory\": 0,\n      \"blocks per SM\": 9.696970,"
+            "\n      \"warps per SM\": 38.787880,\n      \"grid\": [1280, 1, 1],\n      \"block\": [128, 1, "
+            "1],\n      \"est. achieved occupancy %\": 56\n    }\n  }";
+  }
+  return text + "\n]}";
+}
+
+std::string unpacked(const std::filesystem::path& path) {
+  std::string text;
+  auto source = file_source(path);
+  if (!source) return text;
+  std::array<char, 65536> piece{};
+  while (const std::size_t n = (*source)->read(piece.data(), piece.size())) {
+    text.append(piece.data(), n);
+  }
+  return text;
+}
+
+const std::string& text_of(int number) {
+  static const std::array<const char*, 4> kFiles = {
+      "nanogpt_8xh100/rank0.json.gz", "megatron_tp8_a100/kineto_rank0.json.gz",
+      "resnet50_1xv100/num_workers_0.json.gz", "graph_decode_8xh200/rank0.json.gz"};
+  static std::array<std::string, kFiles.size() + 1> texts;
+  const auto place = static_cast<std::size_t>(number);
+  if (!texts[place].empty()) return texts[place];
+  if (place < kFiles.size()) {
+    const char* shared = std::getenv("FLOPCAST_SHARED");
+    const std::filesystem::path root = shared != nullptr ? shared : "../shared";
+    texts[place] = unpacked(root / "traces" / kFiles[place]);
+  }
+  if (texts[place].empty()) texts[place] = made_up_trace(20000);
+  return texts[place];
+}
+
+void tell_speed(benchmark::State& state, const std::string& text) {
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
+}
+
+// Text to sorted columns with their strings and checks, on one thread.
+void read_columns(benchmark::State& state) {
+  const std::string& text = text_of(static_cast<int>(state.range(0)));
+  for (auto _ : state) {
+    auto set = read_trace_text(text);
+    benchmark::DoNotOptimize(set);
+  }
+  tell_speed(state, text);
+}
+BENCHMARK(read_columns)->DenseRange(0, 4)->Unit(benchmark::kMillisecond);
+
+void simdjson_document(benchmark::State& state) {
+  const simdjson::padded_string text(text_of(static_cast<int>(state.range(0))));
+  simdjson::dom::parser parser;
+  for (auto _ : state) {
+    simdjson::dom::element root;
+    if (parser.parse(text).get(root)) state.SkipWithError("not JSON");
+    benchmark::DoNotOptimize(root);
+  }
+  tell_speed(state, text_of(static_cast<int>(state.range(0))));
+}
+BENCHMARK(simdjson_document)->DenseRange(0, 4)->Unit(benchmark::kMillisecond);
+
+// The ratio in one number, both measured turn by turn so that a busy machine slows both.
+void ratio_to_simdjson(benchmark::State& state) {
+  const std::string& text = text_of(static_cast<int>(state.range(0)));
+  const simdjson::padded_string padded(text);
+  simdjson::dom::parser parser;
+  double ours = 0, theirs = 0;
+  const auto seconds = [](auto run) {
+    const auto begin = std::chrono::steady_clock::now();
+    run();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  for (auto _ : state) {
+    ours += seconds([&] { benchmark::DoNotOptimize(read_trace_text(text)); });
+    theirs += seconds([&] { benchmark::DoNotOptimize(parser.parse(padded).error()); });
+  }
+  state.counters["time_ours_over_simdjson"] = ours / theirs;
+}
+BENCHMARK(ratio_to_simdjson)->DenseRange(0, 4)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace flopcast

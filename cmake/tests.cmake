@@ -1,0 +1,98 @@
+# Unit tests (one GoogleTest executable), fuzz targets (one executable each) and, in the release
+# tree, the checks that run outside it, so that one ctest call covers everything.
+
+find_package(GTest REQUIRED)
+find_package(rapidcheck REQUIRED)
+include(GoogleTest)
+
+# Tests run in the repository root: their data lies at paths relative to it.
+set(test_environment
+    "FLOPCAST_CLI=$<$<TARGET_EXISTS:flopcast_cli>:$<TARGET_FILE:$<TARGET_NAME_IF_EXISTS:flopcast_cli>>>")
+
+file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cc)
+list(FILTER support_sources EXCLUDE REGEX "/fuzz_driver\\.cc$")
+file(GLOB integration_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
+set(test_sources ${all_sources})
+list(FILTER test_sources INCLUDE REGEX "_test\\.cc$")
+list(APPEND test_sources ${integration_tests})
+
+if(FLOPCAST_ONLY_THREAD_TESTS)
+  set(thread_tests)
+  foreach(source IN LISTS test_sources)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    file(STRINGS ${source} hits REGEX "^[A-Z_]+\\([A-Za-z0-9_, ]*Threads" LIMIT_COUNT 1)
+    if(hits)
+      list(APPEND thread_tests ${source})
+    endif()
+  endforeach()
+  set(test_sources ${thread_tests})
+endif()
+
+if(test_sources)
+  add_executable(flopcast_tests ${test_sources} ${support_sources})
+  target_include_directories(flopcast_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(flopcast_tests PRIVATE
+    flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib> rapidcheck GTest::gmock
+    GTest::gtest_main)
+  if(TARGET flopcast_cli)
+    add_dependencies(flopcast_tests flopcast_cli)
+  endif()
+  gtest_discover_tests(flopcast_tests
+    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT "${test_environment}")
+endif()
+
+# --- Fuzz targets ------------------------------------------------------------------------------
+# Seeds of src/trace/kineto_fuzz.cc: src/trace/corpus/kineto if there, else src/trace/corpus.
+set(fuzz_sources ${all_sources})
+list(FILTER fuzz_sources INCLUDE REGEX "_fuzz\\.cc$")
+set(fuzz_table)
+foreach(source IN LISTS fuzz_sources)
+  if(FLOPCAST_ONLY_THREAD_TESTS)
+    break()
+  endif()
+  cmake_path(GET source STEM LAST_ONLY name)
+  cmake_path(GET source PARENT_PATH folder)
+  string(REGEX REPLACE "_fuzz$" "" subject ${name})
+  set(corpus)
+  foreach(candidate IN ITEMS ${folder}/corpus/${subject} ${folder}/corpus)
+    if(IS_DIRECTORY ${candidate})
+      set(corpus ${candidate})
+      break()
+    endif()
+  endforeach()
+  string(APPEND fuzz_table "${name}\t${corpus}\n")
+
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib>)
+  if(FLOPCAST_LIBFUZZER)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME fuzz.${name} COMMAND ${name} -runs=0 ${corpus})
+  else()
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/fuzz_driver.cc)
+    add_test(NAME fuzz.${name} COMMAND ${name} ${corpus})
+  endif()
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300
+                       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/fuzz_targets.tsv CONTENT "${fuzz_table}" @ONLY)
+
+# --- Checks outside this build tree ------------------------------------------------------------
+# Each is `./dev check NAME`; exit code 77 means that what it needs has not been built or installed.
+if(FLOPCAST_CHECKS)
+  function(flopcast_add_check name label cost)
+    add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/dev check ${ARGN}
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    # ctest starts the costliest tests first.
+    set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77 TIMEOUT 1800
+                         COST ${cost})
+  endfunction()
+  flopcast_add_check(asan.unit.1_of_2 asan 1000 asan 0 2)
+  flopcast_add_check(asan.unit.2_of_2 asan 1000 asan 1 2)
+  flopcast_add_check(asan.fuzz_corpus asan 800 asan-fuzz)
+  flopcast_add_check(tsan.threads tsan 900 tsan)
+  flopcast_add_check(python python 700 python)
+  flopcast_add_check(lint.format lint 600 format)
+  flopcast_add_check(lint.floors lint 600 floors)
+endif()

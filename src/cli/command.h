@@ -1,0 +1,26 @@
+// What every command file provides: a function that adds its command to the parser. The command's
+// action is run once the whole line has been parsed, and returns the exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "cli/io.h"
+
+namespace flopcast::cli {
+
+using Action = std::function<int(Io&)>;
+
+/// `action` is set by whichever command the line names.
+void add_replay(CLI::App& app, Action& action);
+void add_trace(CLI::App& app, Action& action);
+void add_trace_info(CLI::App& trace, Action& action);
+void add_trace_validate(CLI::App& trace, Action& action);
+void add_trace_slice(CLI::App& trace, Action& action);
+void add_validate(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
+
+/// Shown at the end of --help. The tests run every one of them in a folder that holds demo/sample.
+void set_example(CLI::App& command, const std::string& line);
+
+}  // namespace flopcast::cli

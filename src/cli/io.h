@@ -1,0 +1,43 @@
+// Where a command talks: stdout carries results, stderr everything else.
+#pragma once
+
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/base.h"
+
+namespace flopcast::cli {
+
+struct Io {
+  std::ostream& out;
+  std::ostream& err;
+  bool terminal = false;  ///< err is a terminal: progress bars are welcome
+};
+
+/// Exit code of a command that did what it was asked.
+inline constexpr int kDone = 0;
+
+/// Says what went wrong and gives the exit code for it.
+int fail(Io& io, const Diagnostic& error);
+void warn(Io& io, std::string_view text);
+
+/// Prints a result. Fails if stdout cannot take it.
+int print(Io& io, std::string_view result);
+
+/// Prints what was made of each run: texts below one another, JSON as {"sets": [...]}.
+/// @return `code`, or why printing failed.
+int print_each(Io& io, const std::vector<std::string>& results, bool json, int code);
+
+/// Writes a whole file or none. @return exit code.
+int write_file(Io& io, const std::filesystem::path& path, std::string_view text);
+/// Tells on stderr that a file is there now.
+void report_file(Io& io, std::string_view what, const std::filesystem::path& path,
+                 std::uint64_t bytes);
+
+/// Fails early, before hours of work, when a file's folder is not there.
+Result<std::filesystem::path> check_folder_of(const std::filesystem::path& path);
+
+}  // namespace flopcast::cli

@@ -1,0 +1,70 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace flopcast::cli {
+namespace {
+
+/// An option that takes one of several names. The default is shown in --help.
+template <typename Enum>
+void add_choice(CLI::App& command, const std::string& flag, Enum& value,
+                const std::vector<Enum>& choices, const char* (*name)(Enum),
+                const std::string& text) {
+  std::map<std::string, Enum> by_name;
+  std::string names;
+  for (const Enum choice : choices) {
+    by_name.emplace(name(choice), choice);
+    names += (names.empty() ? "" : "|") + std::string(name(choice));
+  }
+  const auto parse = [&value, by_name, names, flag](const std::string& text_given) {
+    const auto found = by_name.find(text_given);
+    if (found == by_name.end()) {
+      throw CLI::ValidationError(flag, fmt::format("expected {}, found '{}'", names, text_given));
+    }
+    value = found->second;
+  };
+  command.add_option_function<std::string>(flag, parse, text)->type_name(names);
+}
+
+}  // namespace
+
+void add_input(CLI::App& command, InputOptions& options) {
+  command
+      .add_option("PATH", options.paths,
+                  "Kineto traces (.json, .json.gz), or folders of them: one file per rank")
+      ->required()
+      ->type_name("");
+  command
+      .add_option("--prefix", options.prefix,
+                  "Only files whose names start so: one run of a folder that holds several")
+      ->type_name("RUN");
+  command.add_option("--threads", options.threads, "Threads to read with; 0 means every core")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void add_format(CLI::App& command, FormatOptions& options, bool with_csv) {
+  CLI::Option* json =
+      command.add_flag("--json", options.json, "Print JSON (docs/reference/json.md)");
+  if (with_csv) {
+    command.add_flag("--csv", options.csv, "Print a row per rank and step, comma-separated")
+        ->excludes(json);
+  }
+}
+
+void add_lags(CLI::App& command, LagMode& lags) {
+  add_choice(command, "--lags", lags, {LagMode::kTypical, LagMode::kZero, LagMode::kRecorded},
+             lag_mode_name,
+             "Delay from the end of a dependency to the task it frees: the median of its kind "
+             "(default), none, or each as recorded (for what-if only: says nothing of accuracy)");
+}
+
+void add_baseline(CLI::App& command, Baseline& baseline) {
+  add_choice(command, "--baseline", baseline,
+             {Baseline::kSingleStream, Baseline::kNoInterStream, Baseline::kDpro}, baseline_name,
+             "Replay a simpler model of the literature on the same graph instead of the full one");
+}
+
+}  // namespace flopcast::cli

@@ -1,0 +1,31 @@
+// Options that several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "flopcast/replay.h"
+
+namespace flopcast::cli {
+
+/// Which traces to read, and how.
+struct InputOptions {
+  std::vector<std::filesystem::path> paths;
+  std::string prefix;
+  unsigned threads = 0;
+};
+void add_input(CLI::App& command, InputOptions& options);
+
+/// How a result is printed.
+struct FormatOptions {
+  bool json = false;
+  bool csv = false;
+};
+void add_format(CLI::App& command, FormatOptions& options, bool with_csv);
+
+void add_lags(CLI::App& command, LagMode& lags);
+void add_baseline(CLI::App& command, Baseline& baseline);
+
+}  // namespace flopcast::cli

@@ -1,0 +1,40 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/format.h"
+
+namespace flopcast::cli {
+namespace {
+
+constexpr std::size_t kBarWidth = 30;
+constexpr const char* kEraseLine = "\r\033[K";
+
+}  // namespace
+
+std::function<void(std::uint64_t, std::uint64_t)> Progress::callback() {
+  if (!io_.terminal) return {};
+  return [this](std::uint64_t done, std::uint64_t total) { show(done, total); };
+}
+
+void Progress::show(std::uint64_t done, std::uint64_t total) {
+  const std::lock_guard lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  if (total == 0 || (shown_ && now - shown_at_ < std::chrono::milliseconds(100))) return;
+  shown_at_ = now;
+  shown_ = true;
+  const double part = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+  const auto full = static_cast<std::size_t>(part * kBarWidth);
+  io_.err << kEraseLine
+          << fmt::format("reading [{:<{}}] {:3.0f} % of {}", std::string(full, '#'), kBarWidth,
+                         part * 100, short_bytes(static_cast<std::int64_t>(total)))
+          << std::flush;
+}
+
+Progress::~Progress() {
+  if (shown_) io_.err << kEraseLine << std::flush;
+}
+
+}  // namespace flopcast::cli

@@ -1,0 +1,32 @@
+// A progress line on stderr while files are read; only on a terminal, at most ten times a second.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+#include "cli/io.h"
+
+namespace flopcast::cli {
+
+class Progress {
+ public:
+  explicit Progress(Io& io) : io_(io) {}
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress();
+
+  /// For ReadOptions::progress; empty where nobody watches. May be called from any thread.
+  std::function<void(std::uint64_t, std::uint64_t)> callback();
+
+ private:
+  void show(std::uint64_t done, std::uint64_t total);
+
+  Io& io_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point shown_at_;
+  bool shown_ = false;
+};
+
+}  // namespace flopcast::cli

@@ -1,0 +1,169 @@
+// flopcast replay: the recorded run once more, task by task.
+#include "flopcast/replay.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "cli/runs.h"
+#include "flopcast/report.h"
+#include "flopcast/trace_io.h"
+#include "report/validation.h"
+
+namespace flopcast::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReplayCommand {
+  InputOptions input;
+  FormatOptions format;
+  ReplayOptions replay;
+  std::string structure_from, durations_from;
+  bool compare = false;
+  fs::path html;
+  std::vector<fs::path> trace_out;
+};
+
+/// Kineto JSON by its name, Perfetto protobuf otherwise.
+bool is_kineto_name(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".json") || name.ends_with(".json.gz");
+}
+
+std::optional<Diagnostic> check_outputs(const ReplayCommand& command) {
+  std::vector<fs::path> files = command.trace_out;
+  if (!command.html.empty()) files.push_back(command.html);
+  for (const fs::path& file : files) {
+    const Result<fs::path> folder = check_folder_of(file);
+    if (!folder) return folder.error();
+    clean_on_interrupt(*folder);
+  }
+  return std::nullopt;
+}
+
+/// The asked-for model; with --compare every model, the full one first.
+Result<std::vector<Replay>> run_models(const TraceSet& set, const ReplayCommand& command) {
+  std::vector<Baseline> models = {command.replay.baseline};
+  if (command.compare) {
+    models = {Baseline::kNone, Baseline::kSingleStream, Baseline::kNoInterStream, Baseline::kDpro};
+  }
+  std::vector<Replay> replays;
+  for (const Baseline model : models) {
+    ReplayOptions options = command.replay;
+    options.baseline = model;
+    Result<Replay> result = replay(set, options);
+    if (!result) return result.error();
+    replays.push_back(std::move(*result));
+  }
+  return replays;
+}
+
+int write_traces(Io& io, const ReplayCommand& command, const TraceSet& set, const Replay& replay) {
+  if (command.trace_out.empty()) return kDone;
+  const TraceSet moved = replayed_traces(set, replay);
+  for (const fs::path& path : command.trace_out) {
+    const Result<std::uint64_t> bytes =
+        is_kineto_name(path) ? write_kineto(moved, path) : write_perfetto(moved, path);
+    if (!bytes) return fail(io, bytes.error());
+    report_file(io, "timeline", path, *bytes);
+  }
+  return kDone;
+}
+
+int write_html(Io& io, const ReplayCommand& command, const TraceSet& set, const Replay& replay) {
+  if (command.html.empty()) return kDone;
+  const std::string page = replay_html(set, replay);
+  if (const int code = write_file(io, command.html, page); code != kDone) return code;
+  report_file(io, "report", command.html, page.size());
+  return kDone;
+}
+
+/// One run: its results, and the files asked for.
+int replay_run(Io& io, const ReplayCommand& command, const TraceSet& set,
+               std::vector<SetResult>& results) {
+  const Result<std::vector<Replay>> replays = run_models(set, command);
+  if (!replays) {
+    results.push_back(make_failed_result(set.label, replays.error()));
+    return fail(io, replays.error());
+  }
+  for (const Replay& replay : *replays) {
+    results.push_back(make_set_result(set, replay, command.replay));
+  }
+  const Replay& first = replays->front();
+  if (const int code = write_html(io, command, set, first); code != kDone) return code;
+  return write_traces(io, command, set, first);
+}
+
+std::string result_text(const ReplayCommand& command, const std::vector<SetResult>& results) {
+  if (command.format.json) return sets_json(results);
+  if (command.format.csv) return sets_csv(results);
+  if (command.compare) return models_text(results);
+  std::string text;
+  for (const SetResult& result : results) text += (text.empty() ? "" : "\n\n") + set_text(result);
+  return text;
+}
+
+/// Files hold one run: a folder of several needs --prefix then.
+std::optional<Diagnostic> check_runs(const ReplayCommand& command) {
+  if (command.html.empty() && command.trace_out.empty()) return std::nullopt;
+  const Result<std::vector<Run>> runs = runs_of(command.input);
+  if (!runs) return runs.error();
+  if (runs->size() == 1) return std::nullopt;
+  std::string names;
+  for (const Run& run : *runs) names += "\n  " + fs::path(run.name).filename().string();
+  return Diagnostic{ErrorCode::kUsage, command.input.paths.front().string(),
+                    "holds several runs, and --html and --trace-out write one:" + names,
+                    "choose one with --prefix"};
+}
+
+int run_replay(Io& io, ReplayCommand& command) {
+  if (!command.structure_from.empty()) command.replay.structure_from = command.structure_from;
+  if (!command.durations_from.empty()) command.replay.durations_from = command.durations_from;
+  command.replay.threads = command.input.threads;
+  for (const auto& problem : {check_outputs(command), check_runs(command)}) {
+    if (problem) return fail(io, *problem);
+  }
+  std::vector<SetResult> results;
+  const int code = for_each_run(io, command.input, [&](const TraceSet& set) {
+    return replay_run(io, command, set, results);
+  });
+  if (results.empty()) return code;
+  const int printed = print(io, result_text(command, results));
+  return code != kDone ? code : printed;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, Action& action) {
+  CLI::App* sub = app.add_subcommand(
+      "replay", "Replay profiler traces task by task: measured against replayed, and why");
+  const auto command = std::make_shared<ReplayCommand>();
+  add_input(*sub, command->input);
+  add_lags(*sub, command->replay.lags);
+  add_baseline(*sub, command->replay.baseline);
+  sub->add_flag("--compare", command->compare, "All models side by side")->excludes("--baseline");
+  CLI::Option* structure =
+      sub->add_option("--structure-from", command->structure_from,
+                      "Replay this step's graph, such as 12 or ProfilerStep#12 ...");
+  CLI::Option* durations = sub->add_option("--durations-from", command->durations_from,
+                                           "... with the durations of this other step");
+  structure->type_name("STEP")->needs(durations);
+  durations->type_name("STEP")->needs(structure);
+  add_format(*sub, command->format, true);
+  sub->add_option("--html", command->html, "Write a self-contained page")->type_name("FILE");
+  sub->add_option("--trace-out", command->trace_out,
+                  "Write the replayed run; may be given again. Kineto JSON if the name ends in "
+                  ".json or .json.gz, Perfetto protobuf otherwise")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+  set_example(*sub, "flopcast replay demo/sample --html demo/replay.html");
+  sub->callback(
+      [command, &action] { action = [command](Io& io) { return run_replay(io, *command); }; });
+}
+
+}  // namespace flopcast::cli

@@ -1,0 +1,85 @@
+// What is wrong or missing in a trace, and which of its steps can stand in for one another.
+#include <fmt/format.h>
+
+#include "report/anomaly_list.h"
+#include "report/format.h"
+#include "report/json_writer.h"
+#include "report/summary.h"
+#include "report/table.h"
+#include "report/trace_info.h"
+
+namespace flopcast {
+namespace {
+
+using Align::kLeft;
+using Layout = JsonWriter::Layout;
+
+bool same_structure(const StepMatch& match) {
+  return match.matched_from >= kSameStructure && match.matched_to >= kSameStructure;
+}
+
+std::string anomalies_text(const TraceSet& set) {
+  const std::vector<RankedAnomaly> list = ranked_anomalies(set);
+  return list.empty() ? "\nNo oddities.\n" : "\nOddities\n" + anomaly_list(list);
+}
+
+std::string steps_text(const std::vector<StepMatch>& steps) {
+  Table table({{"step", kLeft}, {"against", kLeft}, {"found there"}, {"found here"}, {"", kLeft}});
+  for (const StepMatch& m : steps) {
+    table.add({m.from, m.to, percent(m.matched_from), percent(m.matched_to),
+               same_structure(m) ? "same structure" : ""});
+  }
+  if (table.empty()) return {};
+  return "\nSteps: how many host calls of one are found in the other (the worst rank counts)\n" +
+         table.text() +
+         "  Steps of the same structure can be replayed with each other's durations:\n"
+         "  flopcast replay PATH --structure-from STEP --durations-from STEP\n";
+}
+
+std::string missing_text(const TraceSet& set) {
+  std::string text;
+  for (const RecordingFeature& f : recording_features(set)) {
+    if (!f.present) text += fmt::format("  - {}: {}\n", f.what, f.advice);
+  }
+  return text.empty() ? text : "\nNot in the recording, and how to have it\n" + text;
+}
+
+void write_step(JsonWriter& w, const StepMatch& m) {
+  w.begin_object({}, Layout::kLine);
+  w.text("from", m.from);
+  w.text("to", m.to);
+  w.ratio("matched_from", m.matched_from);
+  w.ratio("matched_to", m.matched_to);
+  w.boolean("same_structure", same_structure(m));
+  w.end_object();
+}
+
+}  // namespace
+
+std::string trace_check_text(const TraceSet& set, const std::vector<StepMatch>& steps) {
+  std::string text = fmt::format("{}: {}\n", set.label, counted(set.traces.size(), "rank"));
+  for (const Diagnostic& d : set.unreadable) text += fmt::format("  not read: {}\n", d.text());
+  return text + anomalies_text(set) + missing_text(set) + steps_text(steps);
+}
+
+std::string trace_check_json(const TraceSet& set, const std::vector<StepMatch>& steps) {
+  JsonWriter w;
+  w.begin_object();
+  w.text("name", set.label);
+  write_anomalies(w, ranked_anomalies(set));
+  w.begin_array("missing");
+  for (const RecordingFeature& f : recording_features(set)) {
+    if (!f.present) w.text({}, f.name);
+  }
+  w.end_array();
+  w.begin_array("step_pairs");
+  for (const StepMatch& m : steps) write_step(w, m);
+  w.end_array();
+  w.begin_array("unreadable");
+  for (const Diagnostic& d : set.unreadable) w.text({}, d.text());
+  w.end_array();
+  w.end_object();
+  return std::move(w).take();
+}
+
+}  // namespace flopcast

@@ -1,0 +1,54 @@
+// Where the text of a trace comes from: memory, a plain file or a gzip file, told by content. All are
+// read in pieces, so memory does not grow with the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "flopcast/base.h"
+
+namespace flopcast {
+
+class ByteSource {
+ public:
+  /// How the text ended. Only meaningful once read() has returned 0.
+  enum class End : std::uint8_t {
+    kClean,
+    kTruncated,  ///< the gzip stream stops in the middle: what was read is right but not all
+    kCorrupt,    ///< bad compressed data or checksum, or the disk failed: what was read is doubtful
+  };
+
+  virtual ~ByteSource() = default;
+  /// Unpacked bytes, at most `room`; 0 at the end.
+  virtual std::size_t read(char* to, std::size_t room) = 0;
+  /// Bytes consumed of the file as it lies on disk.
+  virtual std::uint64_t packed_position() const = 0;
+
+  End end() const { return end_; }
+  /// What ended the text early, in words.
+  const std::string& complaint() const { return complaint_; }
+  /// Bytes after the last gzip member that are not gzip; 0 for other sources.
+  std::uint64_t trailing_bytes() const { return trailing_bytes_; }
+
+ protected:
+  void finish(End end, std::string complaint) {
+    end_ = end;
+    complaint_ = std::move(complaint);
+  }
+  std::uint64_t trailing_bytes_ = 0;
+
+ private:
+  End end_ = End::kClean;
+  std::string complaint_;
+};
+
+/// The text must outlive the source.
+std::unique_ptr<ByteSource> memory_source(std::string_view text);
+/// A plain or gzip file (all members of it). Fails if it cannot be opened or is empty.
+Result<std::unique_ptr<ByteSource>> file_source(const std::filesystem::path& path);
+
+}  // namespace flopcast

@@ -1,0 +1,224 @@
+// Moves over JSON text inside a window, token by token, without building anything.
+//
+// Why not a general parser: rows must be read from a sliding window of a file of any size, in a single
+// pass whose result depends on the bytes alone and never on where the window happens to end; values that
+// are not JSON (NaN, a word, a control character inside a name) may cost one row and never the file; and
+// the byte where a file is damaged must be exact. Text is looked at 16 bytes a step (SSE2, or plain C++
+// elsewhere). Past the end of the window lie kPadding zero bytes, so that a step needs no bounds check.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace flopcast {
+
+#define FLOPCAST_INLINE inline __attribute__((always_inline))
+inline constexpr std::size_t kPadding = 64;
+inline constexpr int kMaxDepth = 1024;
+
+enum class Scan : std::uint8_t {
+  kOk,
+  kMore,  ///< the window ends inside the value: move the window and start again
+  kBad,   ///< not JSON: see Cursor::complaint()
+};
+
+/// A value as it stands in the text. Valid until the window moves.
+struct JsonSlice {
+  enum class Kind : std::uint8_t { kNone, kString, kScalar, kNested };
+  const char* data = nullptr;  ///< strings: without the quotes
+  std::uint32_t size = 0;
+  Kind kind = Kind::kNone;
+  bool escaped = false;  ///< a string holding a backslash
+
+  std::string_view text() const { return {data, size}; }
+  bool is_string() const { return kind == Kind::kString; }
+};
+
+/// 16 bytes compared at once; bit i of a mask stands for byte i.
+class Block {
+ public:
+#ifdef __SSE2__
+  FLOPCAST_INLINE explicit Block(const char* p) : bytes_(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))) {}
+  /// Ends of a plain stretch of a string: quote, backslash, zero.
+  FLOPCAST_INLINE unsigned string_stops() const {
+    const __m128i hits = _mm_or_si128(
+        _mm_or_si128(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8('"')),
+                     _mm_cmpeq_epi8(bytes_, _mm_set1_epi8('\\'))),
+        _mm_cmpeq_epi8(bytes_, _mm_setzero_si128()));
+    return mask(hits);
+  }
+  /// Quotes, brackets and zero. '[' and '{', ']' and '}' differ in bit 5 only.
+  FLOPCAST_INLINE unsigned bracket_stops() const {
+    const __m128i folded = _mm_or_si128(bytes_, _mm_set1_epi8(0x20));
+    const __m128i brackets = _mm_or_si128(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')),
+                                          _mm_cmpeq_epi8(folded, _mm_set1_epi8('}')));
+    const __m128i rest = _mm_or_si128(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8('"')),
+                                      _mm_cmpeq_epi8(bytes_, _mm_setzero_si128()));
+    return mask(_mm_or_si128(brackets, rest));
+  }
+  /// Everything but blank, tab, newline and carriage return.
+  FLOPCAST_INLINE unsigned not_space() const {
+    const __m128i spaces = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8(' ')),
+                                                     _mm_cmpeq_epi8(bytes_, _mm_set1_epi8('\n'))),
+                                        _mm_or_si128(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8('\r')),
+                                                     _mm_cmpeq_epi8(bytes_, _mm_set1_epi8('\t'))));
+    return ~mask(spaces) & 0xffffU;
+  }
+
+ private:
+  FLOPCAST_INLINE static unsigned mask(__m128i hits) { return static_cast<unsigned>(_mm_movemask_epi8(hits)); }
+  __m128i bytes_;
+#else
+  FLOPCAST_INLINE explicit Block(const char* p) { std::memcpy(bytes_, p, sizeof bytes_); }
+  FLOPCAST_INLINE unsigned string_stops() const {
+    return match([](char c) { return c == '"' || c == '\\' || c == 0; });
+  }
+  FLOPCAST_INLINE unsigned bracket_stops() const {
+    return match([](char c) {
+      return (c | 0x20) == '{' || (c | 0x20) == '}' || c == '"' || c == 0;
+    });
+  }
+  FLOPCAST_INLINE unsigned not_space() const {
+    return match([](char c) { return c != ' ' && c != '\n' && c != '\r' && c != '\t'; });
+  }
+
+ private:
+  template <typename Test>
+  unsigned match(Test test) const {
+    unsigned hits = 0;
+    for (unsigned i = 0; i < sizeof bytes_; ++i) hits |= static_cast<unsigned>(test(bytes_[i])) << i;
+    return hits;
+  }
+  char bytes_[16];
+#endif
+};
+
+class Cursor {
+ public:
+  /// [p, end) is text; kPadding zero bytes must follow `end`.
+  Cursor(const char* p, const char* end) : p_(p), end_(end) {}
+
+  const char* at() const { return p_; }
+  const char* end() const { return end_; }
+  Scan status() const { return status_; }
+  const char* complaint() const { return complaint_; }
+
+  /// The functions below return false where they cannot go on; status() then says why.
+  FLOPCAST_INLINE bool skip_space() {
+    if (static_cast<unsigned char>(*p_) > ' ') return inside();
+    for (; p_ < end_; p_ += 16) {
+      if (const unsigned hits = Block(p_).not_space()) {
+        p_ += __builtin_ctz(hits);
+        return inside();
+      }
+    }
+    p_ = end_;
+    return more();
+  }
+  /// Passes one byte, which the caller has looked at.
+  void pass() { ++p_; }
+  bool fail(const char* complaint) { return p_ < end_ ? bad(complaint) : more(); }
+  FLOPCAST_INLINE bool expect(char wanted, const char* otherwise) {
+    if (*p_ != wanted) return fail(otherwise);
+    ++p_;
+    return true;
+  }
+  /// At a quote: past the string.
+  FLOPCAST_INLINE bool read_string(JsonSlice& out) {
+    const char* q = p_ + 1;
+    bool escaped = false;
+    for (;;) {
+      const unsigned hits = Block(q).string_stops();
+      if (hits == 0) {
+        q += 16;
+        continue;
+      }
+      q += __builtin_ctz(hits);
+      if (q >= end_) return more();
+      if (*q == '"') break;
+      if (*q == '\\') {
+        escaped = true;
+        ++q;
+      }
+      ++q;  // what follows a backslash, or a zero byte within the string
+      if (q > end_) return more();
+    }
+    out = {p_ + 1, static_cast<std::uint32_t>(q - p_ - 1), JsonSlice::Kind::kString, escaped};
+    p_ = q + 1;
+    return true;
+  }
+  /// At the first byte of any value: past it.
+  FLOPCAST_INLINE bool read_value(JsonSlice& out) {
+    if (*p_ == '"') return read_string(out);
+    if (*p_ == '{' || *p_ == '[') return read_nested(out);
+    return read_scalar(out);
+  }
+  /// Inside an object or array: past its closing bracket.
+  bool skip_rest(int depth = 1) {
+    const char* q = p_;
+    for (;;) {
+      const unsigned hits = Block(q).bracket_stops();
+      if (hits == 0) {
+        q += 16;
+        continue;
+      }
+      q += __builtin_ctz(hits);
+      if (q >= end_) return more();
+      const char c = *q++;
+      if (c == '"') {
+        JsonSlice ignored;
+        p_ = q - 1;
+        if (!read_string(ignored)) return false;
+        q = p_;
+      } else if (c == '{' || c == '[') {
+        if (++depth > kMaxDepth) return p_ = q - 1, bad("nested deeper than 1024 levels");
+      } else if (c != 0 && --depth == 0) {
+        p_ = q;
+        return true;
+      }
+    }
+  }
+
+ private:
+  bool more() { return status_ = Scan::kMore, false; }
+  bool bad(const char* complaint) {
+    status_ = Scan::kBad;
+    complaint_ = complaint;
+    return false;
+  }
+  bool inside() { return p_ < end_ || more(); }
+
+  bool read_nested(JsonSlice& out) {
+    const char* begin = p_++;
+    if (!skip_rest()) return false;
+    out = {begin, static_cast<std::uint32_t>(p_ - begin), JsonSlice::Kind::kNested, false};
+    return true;
+  }
+  static bool ends_scalar(char c) {
+    return static_cast<unsigned char>(c) <= ' ' || c == ',' || c == '}' || c == ']' || c == '"' ||
+           c == ':' || c == '{' || c == '[';
+  }
+  // Any run of other characters: numbers, true, and also NaN or words, which the reader of the value
+  // judges. The end of the window is no end of a number.
+  FLOPCAST_INLINE bool read_scalar(JsonSlice& out) {
+    const char* q = p_;
+    while (!ends_scalar(*q)) ++q;
+    if (q >= end_) return more();
+    if (q == p_) return bad("expected a value");
+    out = {p_, static_cast<std::uint32_t>(q - p_), JsonSlice::Kind::kScalar, false};
+    p_ = q;
+    return true;
+  }
+
+  const char* p_;
+  const char* end_;
+  Scan status_ = Scan::kOk;
+  const char* complaint_ = "";
+};
+
+}  // namespace flopcast

@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <string_view>
+
+#include "flopcast/trace.h"
+
+namespace flopcast {
+namespace {
+
+// 2021 files call the annotation an operator; its mirror on the GPU (gpu_user_annotation) is no step.
+bool can_be_step(Category category) {
+  return category == Category::kUserAnnotation || category == Category::kCpuOp;
+}
+
+// Rows that show the program at work, as opposed to spans and marks of the profiler itself.
+bool is_activity(Category category) {
+  return category != Category::kOther && category != Category::kOverhead &&
+         category != Category::kGpuUserAnnotation;
+}
+
+Step whole_window(const Events& events) {
+  Step step{"whole window", kNoDetail, Time::max(), Time::min()};
+  for (int pass = 0; pass < 2 && step.start > step.end; ++pass) {
+    for (std::size_t row = 0; row < events.size(); ++row) {
+      if (pass == 0 && !is_activity(events.category[row])) continue;
+      step.start = std::min(step.start, events.start[row]);
+      step.end = std::max(step.end, events.end(row));
+    }
+  }
+  return step;
+}
+
+}  // namespace
+
+std::vector<Step> find_steps(const TraceSet& set, const Trace& trace) {
+  const Events& events = trace.events;
+  std::vector<Step> steps;
+  for (std::size_t row = 0; row < events.size(); ++row) {
+    if (!can_be_step(events.category[row])) continue;
+    const std::string_view name = set.strings[events.name[row]];
+    if (!name.starts_with("ProfilerStep#")) continue;
+    // The same step again, as seen by another thread.
+    const bool repeated = std::any_of(steps.begin(), steps.end(), [&](const Step& known) {
+      return known.name == name && events.start[row] < known.end;
+    });
+    if (repeated) continue;
+    steps.push_back({std::string(name), static_cast<std::uint32_t>(row), events.start[row],
+                     events.end(row)});
+  }
+  if (steps.empty() && events.size() > 0) steps.push_back(whole_window(events));
+  return steps;
+}
+
+}  // namespace flopcast
