@@ -327,12 +327,14 @@ class Finder {
     return op != kNone && set_.strings[ev_.name[op]].find("wait_tensor") != std::string_view::npos;
   }
 
-  /// Inside an operator of the process group, or in none: work.wait() called from Python.
+  /// Inside an operator of the process group, or in none that computes: work.wait() called from Python,
+  /// which torch.compile may have wrapped.
   bool waits_for_collective(std::uint32_t wait) const {
     if (call(wait).op == kNone) return true;
     const std::string_view name = set_.strings[ev_.name[call(wait).op]];
     return name == "record_param_comms" || name.find("c10d") != std::string_view::npos ||
-           name.find("wait") != std::string_view::npos || name.find("nccl") != std::string_view::npos;
+           name.find("wait") != std::string_view::npos || name.find("nccl") != std::string_view::npos ||
+           name.starts_with("Torch-Compiled Region") || name.find("CompiledFunction") != std::string_view::npos;
   }
 
   /// @param stream only collectives on this stream; kNone: any but the target's own.

@@ -7,7 +7,9 @@
 namespace flopcast {
 namespace {
 
+/// Both must be exceeded: a short recording is not damaged by one late kernel.
 constexpr double kIdleShare = 0.05;
+constexpr Time kIdleAtLeast = Time::from_us(1000);
 
 /// How long no GPU task of a rank ran in (from, to).
 Time idle_between(const RankModel& rank, Time from, Time to) {
@@ -35,7 +37,7 @@ std::string idle_damage(const RankModel& rank, const std::vector<LateStart>& lat
     if (l.trace == rank.index) idle += idle_between(rank, start_of_row[l.row] - l.late, start_of_row[l.row]);
   }
   const Time window = window_of(rank);
-  if (window <= Time{} || idle.seconds() < kIdleShare * window.seconds()) return {};
+  if (idle < kIdleAtLeast || idle.seconds() < kIdleShare * window.seconds()) return {};
   return fmt::format(
       "rank {}: the GPU is idle for {:.1f} ms ({:.0f} % of its window) while launched work waits and nothing in the "
       "trace explains it: rows are missing, or another process shares the GPU",
