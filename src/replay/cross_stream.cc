@@ -337,17 +337,23 @@ class Finder {
            name.starts_with("Torch-Compiled Region") || name.find("CompiledFunction") != std::string_view::npos;
   }
 
+  /// The first collective launched that nobody waited for. Inside an operator of the process group a thread
+  /// waits for its own before another's; outside (the end of a backward pass) for another thread's first.
   /// @param stream only collectives on this stream; kNone: any but the target's own.
   std::uint32_t oldest_pending(std::uint32_t wait, std::uint32_t target, std::uint32_t stream) {
     while (first_pending_ < pending_.size() && pending_[first_pending_].waited) ++first_pending_;
+    std::uint32_t other_choice = kNone;
     for (std::size_t i = first_pending_; i < pending_.size(); ++i) {
       const Pending& p = pending_[i];
       if (p.launched >= call(wait).start) break;
       const std::uint32_t on = gpu(p.task).stream;
       if (p.waited || on == gpu(target).stream || (stream != kNone && on != stream)) continue;
-      if (holds(p.task, target) && !repeated_since(p, call(wait).start)) return p.task;
+      if (!holds(p.task, target) || repeated_since(p, call(wait).start)) continue;
+      const bool own = call(gpu(p.task).call).thread == call(wait).thread;
+      if (own == (call(wait).op != kNone)) return p.task;
+      if (other_choice == kNone) other_choice = p.task;
     }
-    return kNone;
+    return other_choice;
   }
   /// Launched in an earlier step, and the same collective has been launched again in this one: its wait
   /// was missed, or was another kind of wait.
