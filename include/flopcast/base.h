@@ -1,7 +1,7 @@
 // Floor 0: units, time, errors as values, interned strings, threads.
 //
-// Time is an integer: picoseconds in an int64, 106 days either side of the run's origin. Every other
-// unit is a distinct type over double, so that mixing seconds with bytes does not compile.
+// Time is an integer: picoseconds in an int64, 106 days either side of the run's origin. Every
+// other unit is a distinct type over double, so that mixing seconds with bytes does not compile.
 #pragma once
 
 #include <compare>
@@ -41,10 +41,10 @@ struct Time {
 
 /// What went wrong. The numbers are the process exit codes of the command line.
 enum class ErrorCode : std::uint8_t {
-  kUsage = 2,      ///< the caller asked for something that does not exist
-  kBadInput = 3,   ///< a file cannot be read or does not hold what it should
-  kTooLarge = 4,   ///< does not fit in memory
-  kNoAnswer = 5,   ///< no result within the limit, or none exists (deadlock)
+  kUsage = 2,     ///< the caller asked for something that does not exist
+  kBadInput = 3,  ///< a file cannot be read or does not hold what it should
+  kTooLarge = 4,  ///< does not fit in memory
+  kNoAnswer = 5,  ///< no result within the limit, or none exists (deadlock)
 };
 
 /// One error or warning: where it is, what was found and expected, what to do about it.
@@ -61,8 +61,8 @@ struct Diagnostic {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}               // NOLINT(google-explicit-constructor)
-  Result(Diagnostic error) : state_(std::move(error)) {}      // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
+  Result(Diagnostic error) : state_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -106,9 +106,9 @@ class StringTable {
 
 /// One kind of oddity met in the input: how often, and the first example in words.
 struct Anomaly {
-  std::string kind;     ///< stable identifier, snake_case
+  std::string kind;  ///< stable identifier, snake_case
   std::uint64_t count = 0;
-  std::string first;    ///< first example: where and what
+  std::string first;  ///< first example: where and what
 };
 
 /// Counts oddities by kind; order of kinds is order of first appearance.

@@ -1,10 +1,11 @@
 // Floor 4: runs an execution graph. One clock for all ranks (Lumos, Algorithm 1).
 //
-// Tasks without runtime edges form a max-plus system: their times do not depend on the order in which
-// they are visited, so they are settled from a worklist without a queue. Only runtime waits need time
-// order: when the worklist is dry, the earliest reached wait is resolved; whatever is still unsettled
-// hangs on some wait reached at or after it, so nothing can still be launched before it. The result is that of a global
-// event queue at a fraction of its cost, and is the same for any visiting order.
+// Tasks without runtime edges form a max-plus system: their times do not depend on the order in
+// which they are visited, so they are settled from a worklist without a queue. Only runtime waits
+// need time order: when the worklist is dry, the earliest reached wait is resolved; whatever is
+// still unsettled hangs on some wait reached at or after it, so nothing can still be launched
+// before it. The result is that of a global event queue at a fraction of its cost, and is the same
+// for any visiting order.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace flopcast {
 struct Run {
   std::vector<Time> start;
   std::vector<Time> end;
-  /// The predecessor whose constraint was binding: the chain from the last task is the critical path.
+  /// The predecessor whose constraint was binding: the chain from the last task is the critical
+  /// path.
   std::vector<TaskId> cause;
   Time makespan;
 };
@@ -37,9 +39,9 @@ struct Deadlock {
   std::uint64_t unfinished = 0;
 };
 
-/// Runs `graph`. No task starts before its `release` time (one per task; empty: 0 for all; Time::min() for
-/// tasks that only their predecessors hold back). On a wait cycle: kNoAnswer, naming tasks and ranks;
-/// `deadlock` then tells more.
+/// Runs `graph`. No task starts before its `release` time (one per task; empty: 0 for all;
+/// Time::min() for tasks that only their predecessors hold back). On a wait cycle: kNoAnswer,
+/// naming tasks and ranks; `deadlock` then tells more.
 Result<Run> simulate(const Graph& graph, const std::vector<Time>& release = {},
                      const StringTable* names = nullptr, Deadlock* deadlock = nullptr);
 

@@ -1,16 +1,20 @@
 // Floor 3: the execution graph. One graph for replay, what-if, estimates and live runs.
 //
-// Tasks live on processors (host threads, GPU streams) that run them strictly in order. Besides that
-// order there are
+// Tasks live on processors (host threads, GPU streams) that run them strictly in order. Besides
+// that order there are
 //   fixed edges    target starts no earlier than source's end (or start) + lag
-//   runtime edges  a synchronisation waits for whatever is last on the streams it names at the moment it
+//   runtime edges  a synchronisation waits for whatever is last on the streams it names at the
+//   moment it
 //                  is reached (Lumos, Algorithm 1): not known before the run
-//   rendezvous     a collective: one hub task; every member's arrival has an edge to it, and it has an
-//                  edge to every member's transfer. All end their transfer after the last has arrived.
+//   rendezvous     a collective: one hub task; every member's arrival has an edge to it, and it has
+//   an
+//                  edge to every member's transfer. All end their transfer after the last has
+//                  arrived.
 //
-// Worked example (engine_test repeats it): a host thread runs launch A (5 us), launch B (5 us), sync;
-// the stream runs A (20 us) and B (30 us), each 2 us after its launch's start.
-//   A: start max(0 + 2) = 2, end 22.  B: start max(5 + 2, 22) = 22, end 52.  sync: reached 10, ends 52.
+// Worked example (engine_test repeats it): a host thread runs launch A (5 us), launch B (5 us),
+// sync; the stream runs A (20 us) and B (30 us), each 2 us after its launch's start.
+//   A: start max(0 + 2) = 2, end 22.  B: start max(5 + 2, 22) = 22, end 52.  sync: reached 10,
+//   ends 52.
 //
 // Structure of arrays; 45 bytes a task and 13 a fixed edge. Tasks of one processor are consecutive.
 #pragma once
@@ -41,15 +45,15 @@ const char* task_kind_name(TaskKind kind);
 
 /// Where an edge comes from. Every kind is counted, judged and given its own lag.
 enum class EdgeKind : std::uint8_t {
-  kLaunch,         ///< CPU→GPU by correlation
-  kStream,         ///< GPU→GPU in order within a stream (implicit; only its lag is stored)
-  kGraph,          ///< GPU→GPU inside one graph launch
-  kEvent,          ///< GPU→GPU across streams, event identity known (cuda_sync, record→wait, sequence)
+  kLaunch,  ///< CPU→GPU by correlation
+  kStream,  ///< GPU→GPU in order within a stream (implicit; only its lag is stored)
+  kGraph,   ///< GPU→GPU inside one graph launch
+  kEvent,   ///< GPU→GPU across streams, event identity known (cuda_sync, record→wait, sequence)
   kEventInferred,  ///< GPU→GPU across streams, source found by a rule without event identity
-  kOccupancy,      ///< GPU→GPU across streams, no event: the SMs were full until the source's last wave
-  kSync,           ///< GPU→CPU, device, stream, event sync and blocking copies
-  kThread,         ///< CPU→CPU across threads
-  kRendezvous,     ///< arrival→hub→transfer
+  kOccupancy,  ///< GPU→GPU across streams, no event: the SMs were full until the source's last wave
+  kSync,       ///< GPU→CPU, device, stream, event sync and blocking copies
+  kThread,     ///< CPU→CPU across threads
+  kRendezvous,  ///< arrival→hub→transfer
 };
 inline constexpr int kEdgeKindCount = 9;
 const char* edge_kind_name(EdgeKind kind);
@@ -58,14 +62,15 @@ struct Processor {
   enum class Kind : std::uint8_t { kThread, kStream, kHub };
   Kind kind = Kind::kThread;
   std::int32_t rank = 0;
-  std::int64_t id = 0;     ///< track of a thread, number of a stream
-  TaskId first = 0;        ///< tasks first .. last-1 belong here, in order
+  std::int64_t id = 0;  ///< track of a thread, number of a stream
+  TaskId first = 0;     ///< tasks first .. last-1 belong here, in order
   TaskId last = 0;
 };
 
-/// A synchronisation: the call ends `lag` after the end of everything it waits for, and lasts at least
-/// its duration. A source is a stream (resolved while running: the last work put there before the call
-/// was reached) or, with kFixedSource set, a task known beforehand (the work before an event's record).
+/// A synchronisation: the call ends `lag` after the end of everything it waits for, and lasts at
+/// least its duration. A source is a stream (resolved while running: the last work put there before
+/// the call was reached) or, with kFixedSource set, a task known beforehand (the work before an
+/// event's record).
 struct RuntimeWait {
   TaskId task = 0;
   std::uint32_t first_source = 0;  ///< into Graph::wait_sources
@@ -86,18 +91,18 @@ struct Edge {
 struct Graph {
   std::vector<Processor> processors;
   // Tasks.
-  std::vector<Time> duration;        ///< syncs: the least the call takes
-  std::vector<Time> gap;             ///< from the end of the task before it on its processor (may be < 0)
+  std::vector<Time> duration;  ///< syncs: the least the call takes
+  std::vector<Time> gap;       ///< from the end of the task before it on its processor (may be < 0)
   std::vector<std::uint32_t> processor;
-  std::vector<std::uint32_t> name;   ///< string id
+  std::vector<std::uint32_t> name;  ///< string id
   std::vector<TaskKind> kind;
-  std::vector<TaskId> launcher;      ///< GPU tasks: the call that put them there; kNoTask otherwise
+  std::vector<TaskId> launcher;  ///< GPU tasks: the call that put them there; kNoTask otherwise
   std::vector<std::uint32_t> pending;  ///< number of predecessors, processor order included
   // Fixed edges, grouped by source.
   std::vector<std::uint32_t> edge_begin;  ///< tasks + 1
   std::vector<TaskId> edge_target;
   std::vector<Time> edge_lag;
-  std::vector<std::uint8_t> edge_info;    ///< EdgeKind, bit 7: from_start
+  std::vector<std::uint8_t> edge_info;  ///< EdgeKind, bit 7: from_start
   // Runtime edges, ordered by task.
   std::vector<RuntimeWait> waits;
   std::vector<std::uint32_t> wait_sources;  ///< processor index, or task | kFixedSource
@@ -108,7 +113,8 @@ struct Graph {
   bool edge_from_start(std::size_t e) const { return (edge_info[e] & 0x80) != 0; }
 };
 
-/// Collects tasks and edges, then lays them out. Tasks must be added processor by processor, in order.
+/// Collects tasks and edges, then lays them out. Tasks must be added processor by processor, in
+/// order.
 class GraphBuilder {
  public:
   std::uint32_t add_processor(Processor::Kind kind, std::int32_t rank, std::int64_t id);

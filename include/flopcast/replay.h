@@ -1,13 +1,14 @@
 // Floor 5: from recorded traces to an execution graph, and the recorded run once more.
 //
-// The graph has host tasks (self time of operators, runtime calls; gaps between them stay) and GPU tasks
-// (kernels, copies, sets), with the four dependency kinds of Lumos, sections 3.2-3.3:
-//   CPU→CPU  within a thread; across threads (backward hand-over: fwdbwd flows and significant gaps)
-//   CPU→GPU  launches, by correlation
-//   GPU→CPU  device, stream and event synchronisation, blocking copies
-//   GPU→GPU  within a stream; across streams (events); collectives as rendezvous across ranks
-// What a replay pins to the recording is listed in Replay::pinned, because a replay that copies enough is
-// exact with right and wrong edges alike. Judge it by LagMode::kTypical or kZero, never by kRecorded.
+// The graph has host tasks (self time of operators, runtime calls; gaps between them stay) and GPU
+// tasks (kernels, copies, sets), with the four dependency kinds of Lumos, sections 3.2-3.3:
+//   CPU→CPU  within a thread; across threads (backward hand-over: fwdbwd flows and significant
+//   gaps) CPU→GPU  launches, by correlation GPU→CPU  device, stream and event synchronisation,
+//   blocking copies GPU→GPU  within a stream; across streams (events); collectives as rendezvous
+//   across ranks
+// What a replay pins to the recording is listed in Replay::pinned, because a replay that copies
+// enough is exact with right and wrong edges alike. Judge it by LagMode::kTypical or kZero, never
+// by kRecorded.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ namespace flopcast {
 
 /// The delay between a dependency's end and the task it releases.
 enum class LagMode : std::uint8_t {
-  kTypical,   ///< the median per rank and edge kind
+  kTypical,   ///< the median per rank and edge kind (between GPU tasks: and whether kernel,
+              ///< communication, copy)
   kZero,      ///< none; launches take the rank's smallest launch latency (the papers' model)
   kRecorded,  ///< each as recorded: for what-if deltas only, says nothing of accuracy
 };
@@ -42,13 +44,14 @@ struct ReplayOptions {
   LagMode lags = LagMode::kTypical;
   Baseline baseline = Baseline::kNone;
   unsigned threads = 0;
-  /// Replay `durations_from` with its own dependencies replaced by those of `structure_from` (names such as
-  /// "ProfilerStep#12" or "12"): the honest test of structure. Judge the step `durations_from` of the result.
+  /// Replay `durations_from` with its own dependencies replaced by those of `structure_from` (names
+  /// such as "ProfilerStep#12" or "12"): the honest test of structure. Judge the step
+  /// `durations_from` of the result.
   std::optional<std::string> structure_from, durations_from;
 };
 
-/// Start and end of every row of every trace, on one clock. Rows that are no tasks (annotations) move
-/// with the host time or the GPU rows they cover.
+/// Start and end of every row of every trace, on one clock. Rows that are no tasks (annotations)
+/// move with the host time or the GPU rows they cover.
 struct Timeline {
   std::vector<std::vector<Time>> start;  ///< [trace][row]
   std::vector<std::vector<Time>> end;    ///< [trace][row]
@@ -56,10 +59,10 @@ struct Timeline {
 
 /// One collective, matched across ranks.
 struct CollectiveInstance {
-  std::uint32_t name = 0;        ///< string id: allreduce, ... or the kernel's name
-  std::uint32_t group = 0;       ///< string id of the group, 0 where unknown
-  std::int64_t bytes = 0;        ///< 0 where unknown
-  bool rendezvous = true;        ///< false: some rank had ended before another began
+  std::uint32_t name = 0;   ///< string id: allreduce, ... or the kernel's name
+  std::uint32_t group = 0;  ///< string id of the group, 0 where unknown
+  std::int64_t bytes = 0;   ///< 0 where unknown
+  bool rendezvous = true;   ///< false: some rank had ended before another began
   struct Member {
     std::uint32_t trace = 0;
     std::uint32_t row = 0;
@@ -69,8 +72,8 @@ struct CollectiveInstance {
   std::vector<Member> members;
 };
 
-/// Edges of one kind: how many, and how many candidates the recording contradicts (source ends after the
-/// target starts). Contradicted candidates are dropped, never kept.
+/// Edges of one kind: how many, and how many candidates the recording contradicts (source ends
+/// after the target starts). Contradicted candidates are dropped, never kept.
 struct EdgeCount {
   EdgeKind kind = EdgeKind::kLaunch;
   std::uint64_t count = 0;
@@ -78,7 +81,8 @@ struct EdgeCount {
   std::string example;  ///< the first contradicted candidate
 };
 
-/// A GPU task, not pinned, that started later than anything in the graph explains, by more than 15 us.
+/// A GPU task, not pinned, that started later than anything in the graph explains, by more than 15
+/// us.
 struct LateStart {
   std::uint32_t trace = 0;
   std::uint32_t row = 0;
@@ -107,8 +111,8 @@ struct PathPiece {
   Time start, end;
 };
 
-/// One step on one rank: host time of ProfilerStep#N, GPU time from the last GPU end launched in the step
-/// before to the last of this one.
+/// One step on one rank: host time of ProfilerStep#N, GPU time from the last GPU end launched in
+/// the step before to the last of this one.
 struct StepResult {
   std::string name;
   Time measured_start, measured_end, replayed_start, replayed_end;
@@ -118,14 +122,14 @@ struct StepResult {
 
 struct RankClock {
   std::int32_t rank = 0;
-  Time rank_offset;   ///< added to this rank's times to align collectives' ends
-  Time gpu_offset;    ///< added to this rank's GPU times: no kernel may start before its launch
+  Time rank_offset;  ///< added to this rank's times to align collectives' ends
+  Time gpu_offset;   ///< added to this rank's GPU times: no kernel may start before its launch
 };
 
 struct Replay {
   LagMode lags = LagMode::kTypical;
   Baseline baseline = Baseline::kNone;
-  Timeline recorded;   ///< on the aligned clock
+  Timeline recorded;  ///< on the aligned clock
   Timeline replayed;
   std::vector<std::vector<StepResult>> steps;  ///< [trace][step]
   std::vector<CollectiveInstance> collectives;
@@ -134,9 +138,9 @@ struct Replay {
   std::vector<Pin> pinned;
   std::vector<Lag> lag_table;
   std::vector<RankClock> clocks;
-  Time clock_residual;                 ///< median spread of collectives' ends over ranks after alignment
+  Time clock_residual;  ///< median spread of collectives' ends over ranks after alignment
   std::vector<PathPiece> critical_path;  ///< of the replayed run, first to last
-  std::vector<std::string> damage;     ///< not empty: the recording cannot be forecast, and why
+  std::vector<std::string> damage;       ///< not empty: the recording cannot be forecast, and why
   Anomalies anomalies;
   std::uint64_t task_count = 0, edge_count = 0;
 };
@@ -144,8 +148,9 @@ struct Replay {
 /// Builds the graph of all ranks, runs it, and maps the result back to the traces' rows.
 Result<Replay> replay(const TraceSet& set, const ReplayOptions& options = {});
 
-/// How alike two steps are: how many of one's runtime calls that order anything (launches, records, waits,
-/// synchronisation) find their like in the other, by thread, order and name, and how many of one's dependencies are dependencies of the other.
+/// How alike two steps are: how many of one's runtime calls that order anything (launches, records,
+/// waits, synchronisation) find their like in the other, by thread, order and name, and how many of
+/// one's dependencies are dependencies of the other.
 struct StepMatch {
   std::string from, to;
   double matched_from = 0, matched_to = 0;  ///< fractions, 0..1, smallest over ranks

@@ -24,15 +24,17 @@ struct Breakdown {
 Breakdown breakdown(const TraceSet& set, const Trace& trace, const std::vector<Time>& start,
                     const std::vector<Time>& end, Time from, Time to);
 
-/// SM utilisation per interval (TraceSim): the fraction of each interval with any stream active, and the
-/// fraction of SM time used where the launch shapes are known (blocks capped at the SMs there are).
+/// SM utilisation per interval (TraceSim): the fraction of each interval with any stream active,
+/// and the fraction of SM time used where the launch shapes are known (blocks capped at the SMs
+/// there are).
 struct Utilisation {
   Time interval;
   std::vector<float> active;    ///< 0..1 per interval
   std::vector<float> sms_used;  ///< 0..1 per interval; empty where SM count or blocks are unknown
 };
-Utilisation utilisation(const Trace& trace, const std::vector<Time>& start, const std::vector<Time>& end,
-                        Time from, Time to, Time interval = Time::from_us(1000));
+Utilisation utilisation(const Trace& trace, const std::vector<Time>& start,
+                        const std::vector<Time>& end, Time from, Time to,
+                        Time interval = Time::from_us(1000));
 
 /// Kernels by total time.
 struct KernelTotal {
@@ -40,7 +42,8 @@ struct KernelTotal {
   std::uint64_t count = 0;
   Time recorded, replayed;
 };
-std::vector<KernelTotal> top_kernels(const TraceSet& set, const Replay& replay, std::size_t limit = 20);
+std::vector<KernelTotal> top_kernels(const TraceSet& set, const Replay& replay,
+                                     std::size_t limit = 20);
 
 /// Documented in docs/reference/json.md; the field names are a contract.
 std::string replay_json(const TraceSet& set, const Replay& replay);

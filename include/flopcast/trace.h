@@ -1,8 +1,9 @@
 // Floor 1: profiler traces as columns. Knows file formats and nothing of simulation.
 //
-// A Trace holds the rows of one rank (one process) as parallel columns; a TraceSet holds all ranks of
-// one run and the strings they share. Reading never fails because of one bad row: the row is dropped or
-// repaired, and counted under a named anomaly. It fails, naming file and byte, when a file is not a trace.
+// A Trace holds the rows of one rank (one process) as parallel columns; a TraceSet holds all ranks
+// of one run and the strings they share. Reading never fails because of one bad row: the row is
+// dropped or repaired, and counted under a named anomaly. It fails, naming file and byte, when a
+// file is not a trace.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@
 
 namespace flopcast {
 
-/// What a row is. Decided by its `cat` alone (a cpu_op may carry a `stream`); 2021 names map to today's.
+/// What a row is. Decided by its `cat` alone (a cpu_op may carry a `stream`); 2021 names map to
+/// today's.
 enum class Category : std::uint8_t {
   kCpuOp,              ///< cpu_op, Operator
   kRuntime,            ///< cuda_runtime, Runtime: host calls, hip* included
@@ -46,8 +48,8 @@ inline constexpr std::uint32_t kNoDetail = 0xffffffffu;
 
 /// One (pid, tid) pair as written in the file (text for string pids such as "Spans").
 struct Track {
-  std::uint32_t pid = 0;  ///< string id
-  std::uint32_t tid = 0;  ///< string id
+  std::uint32_t pid = 0;           ///< string id
+  std::uint32_t tid = 0;           ///< string id
   std::uint32_t process_name = 0;  ///< from ph M, string id
   std::uint32_t thread_name = 0;   ///< from ph M, string id
 };
@@ -82,7 +84,13 @@ struct CollectiveDetail {
 
 /// What a cuda_sync row says.
 struct SyncDetail {
-  enum class Kind : std::uint8_t { kStreamWaitEvent, kEventSync, kStreamSync, kContextSync, kOther };
+  enum class Kind : std::uint8_t {
+    kStreamWaitEvent,
+    kEventSync,
+    kStreamSync,
+    kContextSync,
+    kOther
+  };
   Kind kind = Kind::kOther;
   std::int32_t wait_on_stream = kNoStream;
   std::int64_t record_correlation = kNoId;  ///< correlation of the cudaEventRecord waited for
@@ -91,7 +99,7 @@ struct SyncDetail {
 
 /// Arguments of a cpu_op.
 struct OpDetail {
-  std::int64_t sequence_number = kNoId;     ///< autograd sequence number
+  std::int64_t sequence_number = kNoId;  ///< autograd sequence number
   std::int64_t forward_thread = 0;
   std::int64_t record_function_id = kNoId;  ///< PyTorch execution trace rf_id
   std::uint32_t input_dims = 0;             ///< string id, JSON text
@@ -99,16 +107,16 @@ struct OpDetail {
   std::uint32_t concrete_inputs = 0;        ///< string id, JSON text
 };
 
-/// Complete ("X") rows, in order of (start, longer first, correlation, External id, file order): parents
-/// before children.
+/// Complete ("X") rows, in order of (start, longer first, correlation, External id, file order):
+/// parents before children.
 struct Events {
-  std::vector<Time> start;            ///< since the trace's origin
-  std::vector<Time> duration;         ///< never negative
-  std::vector<std::uint32_t> name;    ///< string id
-  std::vector<std::uint32_t> track;   ///< index into Trace::tracks
+  std::vector<Time> start;           ///< since the trace's origin
+  std::vector<Time> duration;        ///< never negative
+  std::vector<std::uint32_t> name;   ///< string id
+  std::vector<std::uint32_t> track;  ///< index into Trace::tracks
   std::vector<Category> category;
-  std::vector<std::int32_t> stream;   ///< kNoStream where the row has none
-  std::vector<std::int32_t> device;   ///< GPU rows: device ordinal, otherwise -1
+  std::vector<std::int32_t> stream;       ///< kNoStream where the row has none
+  std::vector<std::int32_t> device;       ///< GPU rows: device ordinal, otherwise -1
   std::vector<std::int64_t> correlation;  ///< kNoId where the row has none
   std::vector<std::int64_t> external_id;  ///< kNoId where the row has none
   /// Index into the side table of the row's category (kernels, copies, syncs, ops), or kNoDetail.
@@ -138,12 +146,12 @@ struct Device {
 /// One rank's recording.
 struct Trace {
   std::string path;
-  std::optional<std::int32_t> rank;        ///< distributedInfo, or the row's own rank in merged files
+  std::optional<std::int32_t> rank;  ///< distributedInfo, or the row's own rank in merged files
   std::optional<std::int32_t> world_size;
-  std::string backend;                     ///< nccl, gloo, ...
+  std::string backend;  ///< nccl, gloo, ...
   std::vector<Device> devices;
-  std::int64_t origin_ns = 0;              ///< unix time of Time 0
-  Time clock_step;                         ///< resolution of the timestamps: 1 us, 1 ns, ...
+  std::int64_t origin_ns = 0;  ///< unix time of Time 0
+  Time clock_step;             ///< resolution of the timestamps: 1 us, 1 ns, ...
   Events events;
   std::vector<Track> tracks;
   std::vector<KernelDetail> kernels;
@@ -152,37 +160,39 @@ struct Trace {
   std::vector<OpDetail> ops;
   std::vector<CollectiveDetail> collectives;
   std::vector<FlowPoint> flows;
-  std::optional<Time> window_end;          ///< "Record Window End"
-  std::uint64_t bytes_read = 0;            ///< size of the unpacked text
+  std::optional<Time> window_end;                 ///< "Record Window End"
+  std::uint64_t bytes_read = 0;                   ///< size of the unpacked text
   std::uint64_t row_counts[kCategoryCount] = {};  ///< X rows by category
-  std::uint64_t other_rows = 0;            ///< flows, instants, metadata: read, not kept as events
+  std::uint64_t other_rows = 0;  ///< flows, instants, metadata: read, not kept as events
   Anomalies anomalies;
 };
 
 /// All ranks of one run, ordered by rank.
 struct TraceSet {
-  std::string label;       ///< directory or file name
+  std::string label;  ///< directory or file name
   StringTable strings;
   std::vector<Trace> traces;
-  Anomalies anomalies;     ///< across files: duplicate ranks, ranks missing from the world, ...
+  Anomalies anomalies;  ///< across files: duplicate ranks, ranks missing from the world, ...
   std::vector<Diagnostic> unreadable;  ///< files that were named or found but could not be read
 };
 
 struct ReadOptions {
-  unsigned threads = 0;            ///< 0: all cores
-  bool keep_python = false;        ///< keep python_function rows (stacks; often most of the file)
-  bool keep_arguments = true;      ///< keep cpu_op shapes and types
+  unsigned threads = 0;        ///< 0: all cores
+  bool keep_python = false;    ///< keep python_function rows (stacks; often most of the file)
+  bool keep_arguments = true;  ///< keep cpu_op shapes and types
   std::function<void(std::uint64_t bytes_done, std::uint64_t bytes_total)> progress;
 };
 
 /// Reads one file (plain or gzip, told by content), several files, or every trace in a directory.
 /// A directory holding several runs (name.runN.rankR) must be named file by file or by `prefix`.
 /// Fails only if nothing could be read; files that failed are in `unreadable`.
-/// @param paths files and directories; @param prefix only files whose names start with it ("" = all).
+/// @param paths files and directories; @param prefix only files whose names start with it ("" =
+/// all).
 Result<TraceSet> read_traces(const std::vector<std::filesystem::path>& paths,
                              const ReadOptions& options = {}, const std::string& prefix = "");
 
-/// The runs found in a directory: label → files. Files that share a name up to their rank are one run.
+/// The runs found in a directory: label → files. Files that share a name up to their rank are one
+/// run.
 Result<std::map<std::string, std::vector<std::filesystem::path>>> list_runs(
     const std::filesystem::path& directory);
 
@@ -190,7 +200,8 @@ Result<std::map<std::string, std::vector<std::filesystem::path>>> list_runs(
 Result<TraceSet> read_trace_text(std::string_view text, std::string_view label = "memory",
                                  const ReadOptions& options = {});
 
-/// Whether a kernel is communication, by name: NCCL, RCCL, HCCL, DeepEP, multimem and custom all-reduce.
+/// Whether a kernel is communication, by name: NCCL, RCCL, HCCL, DeepEP, multimem and custom
+/// all-reduce.
 bool is_communication_kernel(std::string_view name);
 
 /// One recorded training step: ProfilerStep#N, or the whole window where a trace has none.

@@ -12,22 +12,23 @@
 namespace flopcast {
 
 /// Writes one Kineto JSON file (gzip if the name ends in .gz). With several ranks the rows carry
-/// `args.rank` and pids are rank * 100,000,000 + pid, the form of merged multi-rank files; correlations
-/// are made unique in the same way, with `args.correlation_raw` beside them.
-/// Opens in Perfetto, HolisticTraceAnalysis and TensorBoard. Atomic: a full disk leaves no half file.
+/// `args.rank` and pids are rank * 100,000,000 + pid, the form of merged multi-rank files;
+/// correlations are made unique in the same way, with `args.correlation_raw` beside them. Opens in
+/// Perfetto, HolisticTraceAnalysis and TensorBoard. Atomic: a full disk leaves no half file.
 /// @return bytes written.
 Result<std::uint64_t> write_kineto(const TraceSet& set, const std::filesystem::path& path);
 
-/// Writes a Perfetto protobuf trace (TracePacket / TrackEvent): a process track per rank, a track per
-/// thread and per stream, an overflow track where rows overlap without nesting, flow arrows from
-/// launches to GPU work. @return bytes written.
+/// Writes a Perfetto protobuf trace (TracePacket / TrackEvent): a process track per rank, a track
+/// per thread and per stream, an overflow track where rows overlap without nesting, flow arrows
+/// from launches to GPU work. @return bytes written.
 Result<std::uint64_t> write_perfetto(const TraceSet& set, const std::filesystem::path& path);
 
-/// What part of a trace to keep; rows are kept whole, byte for byte, when they overlap the interval.
+/// What part of a trace to keep; rows are kept whole, byte for byte, when they overlap the
+/// interval.
 struct Slice {
-  std::vector<std::int32_t> ranks;        ///< empty: all
-  std::optional<std::string> step;        ///< "ProfilerStep#12" or "12"
-  std::optional<double> from_s, to_s;     ///< seconds since the first row of the file
+  std::vector<std::int32_t> ranks;     ///< empty: all
+  std::optional<std::string> step;     ///< "ProfilerStep#12" or "12"
+  std::optional<double> from_s, to_s;  ///< seconds since the first row of the file
 };
 /// Cuts every file of `set` (read before, so that steps are known) into `directory`, same names.
 /// GPU rows are kept with their launch. @return files written.
@@ -38,11 +39,11 @@ Result<std::vector<std::filesystem::path>> slice_traces(const TraceSet& set, con
 struct ExecutionNode {
   std::uint64_t id = 0;
   std::int64_t rf_id = kNoId;
-  std::int64_t thread = 0;          ///< number of the recording thread, 0 where the file has none
-  std::uint32_t name = 0;           ///< string id
-  std::uint32_t input_shapes = 0;   ///< string id, JSON text
-  std::uint32_t input_types = 0;    ///< string id, JSON text
-  std::uint32_t input_values = 0;   ///< string id, JSON text
+  std::int64_t thread = 0;         ///< number of the recording thread, 0 where the file has none
+  std::uint32_t name = 0;          ///< string id
+  std::uint32_t input_shapes = 0;  ///< string id, JSON text
+  std::uint32_t input_types = 0;   ///< string id, JSON text
+  std::uint32_t input_values = 0;  ///< string id, JSON text
 };
 struct ExecutionTrace {
   std::string path;
@@ -52,19 +53,22 @@ struct ExecutionTrace {
   Anomalies anomalies;
 };
 /// Reads a PyTorch execution trace (JSON, plain or gzip) or a Chakra .et protobuf, told by content.
-Result<ExecutionTrace> read_execution_trace(const std::filesystem::path& path, StringTable& strings);
+Result<ExecutionTrace> read_execution_trace(const std::filesystem::path& path,
+                                            StringTable& strings);
 
 /// How many rows of a trace found their node.
 struct LinkReport {
-  std::uint64_t rows = 0;     ///< cpu_op and user_annotation rows: both are recorded functions
-  std::uint64_t nodes = 0;    ///< operator nodes of the execution trace
-  std::uint64_t linked = 0;   ///< pairs with equal names
-  std::string by;             ///< "record function id" or "order"
+  std::uint64_t rows = 0;    ///< cpu_op and user_annotation rows: both are recorded functions
+  std::uint64_t nodes = 0;   ///< operator nodes of the execution trace
+  std::uint64_t linked = 0;  ///< pairs with equal names
+  std::string by;            ///< "record function id" or "order"
 };
-/// Gives cpu_op and record_param_comms rows the arguments of their nodes: by record function id where
-/// both carry it, else by order (rows sorted by External id, nodes by rf_id; longest common sequence of
-/// names, thread by thread). Arguments take the form they have in Kineto files ("Tensor(float)" becomes
-/// "float"). Only what a row lacks is filled in: nothing it says itself is changed.
-LinkReport link_execution_trace(Trace& trace, const ExecutionTrace& execution, StringTable& strings);
+/// Gives cpu_op and record_param_comms rows the arguments of their nodes: by record function id
+/// where both carry it, else by order (rows sorted by External id, nodes by rf_id; longest common
+/// sequence of names, thread by thread). Arguments take the form they have in Kineto files
+/// ("Tensor(float)" becomes "float"). Only what a row lacks is filled in: nothing it says itself is
+/// changed.
+LinkReport link_execution_trace(Trace& trace, const ExecutionTrace& execution,
+                                StringTable& strings);
 
 }  // namespace flopcast

@@ -4,6 +4,7 @@
 #include <queue>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace flopcast {
 namespace {
@@ -12,9 +13,7 @@ namespace {
 struct Reached {
   Time time;
   TaskId task;
-  bool operator>(const Reached& o) const {
-    return time != o.time ? time > o.time : task > o.task;
-  }
+  bool operator>(const Reached& o) const { return time != o.time ? time > o.time : task > o.task; }
 };
 
 /// A resolved wait whose source has not ended yet.
@@ -106,11 +105,11 @@ class Simulator {
 
   static constexpr std::uint32_t kNoWait = 0xffffffffu;
   std::uint32_t wait_of(TaskId t) const {
-    const auto it = std::lower_bound(g_.waits.begin(), g_.waits.end(), t,
-                                     [](const RuntimeWait& w, TaskId task) { return w.task < task; });
-    return it != g_.waits.end() && it->task == t
-               ? static_cast<std::uint32_t>(it - g_.waits.begin())
-               : kNoWait;
+    const auto it =
+        std::lower_bound(g_.waits.begin(), g_.waits.end(), t,
+                         [](const RuntimeWait& w, TaskId task) { return w.task < task; });
+    return it != g_.waits.end() && it->task == t ? static_cast<std::uint32_t>(it - g_.waits.begin())
+                                                 : kNoWait;
   }
 
   /// The last work put on a stream before `now`, or kNoTask. `now` never decreases between calls.
@@ -191,9 +190,9 @@ class Simulator {
   std::vector<std::uint32_t> pending_;
   std::vector<TaskId> worklist_;
   std::priority_queue<Reached, std::vector<Reached>, std::greater<>> reached_;
-  std::vector<TaskId> cursor_;                   // per stream: first task not yet known to be put
-  std::vector<std::vector<Waiting>> waiting_;    // per processor of the source
-  std::vector<std::uint32_t> open_sources_;      // per wait
+  std::vector<TaskId> cursor_;                 // per stream: first task not yet known to be put
+  std::vector<std::vector<Waiting>> waiting_;  // per processor of the source
+  std::vector<std::uint32_t> open_sources_;    // per wait
   std::vector<std::pair<std::uint32_t, Time>> held_end_;  // (wait, end so far) of waits in flight
   std::size_t settled_ = 0;
 };
@@ -206,7 +205,8 @@ std::vector<TaskId> blockers(const Graph& g, const Simulator& sim) {
   };
   for (TaskId t = 0; t < g.task_count(); ++t) {
     if (sim.settled(t)) continue;
-    for (std::uint32_t e = g.edge_begin[t]; e < g.edge_begin[t + 1]; ++e) block(g.edge_target[e], t);
+    for (std::uint32_t e = g.edge_begin[t]; e < g.edge_begin[t + 1]; ++e)
+      block(g.edge_target[e], t);
   }
   for (const auto& list : sim.waiting()) {
     for (const Waiting& w : list) block(g.waits[w.wait].task, w.source);
@@ -240,8 +240,26 @@ Deadlock find_deadlock(const Graph& g, const Simulator& sim) {
   return result;
 }
 
-std::string describe(const Graph& g, const Deadlock& deadlock, const StringTable* names) {
-  std::string text = fmt::format("{} tasks can never run; they wait in a circle:", deadlock.unfinished);
+/// Who has come to a rendezvous so far: "ranks 0, 3 have arrived; ", or nothing.
+std::string arrived_at(const Graph& g, const Simulator& sim, TaskId hub) {
+  constexpr std::size_t kShown = 16;
+  std::vector<std::int32_t> ranks;
+  for (TaskId t = 0; t < g.task_count(); ++t) {
+    for (std::uint32_t e = g.edge_begin[t]; e < g.edge_begin[t + 1]; ++e) {
+      if (g.edge_target[e] == hub && sim.settled(t))
+        ranks.push_back(g.processors[g.processor[t]].rank);
+    }
+  }
+  if (ranks.empty()) return {};
+  const bool more = ranks.size() > kShown;
+  if (more) ranks.resize(kShown);
+  return fmt::format("ranks {}{} have arrived; ", fmt::join(ranks, ", "), more ? ", ..." : "");
+}
+
+std::string describe(const Graph& g, const Simulator& sim, const Deadlock& deadlock,
+                     const StringTable* names) {
+  std::string text =
+      fmt::format("{} tasks can never run; they wait in a circle:", deadlock.unfinished);
   if (deadlock.cycle.back().waits_for == kNoTask) {
     text = fmt::format("{} tasks can never run; all wait for:", deadlock.unfinished);
   }
@@ -249,8 +267,11 @@ std::string describe(const Graph& g, const Deadlock& deadlock, const StringTable
   for (std::size_t i = 0; i < deadlock.cycle.size() && i < kShown; ++i) {
     const StuckTask& s = deadlock.cycle[i];
     const std::string_view name = names ? (*names)[g.name[s.task]] : std::string_view();
-    text += fmt::format("\n  rank {} {} {} (task {})", s.rank, task_kind_name(g.kind[s.task]), name, s.task);
-    text += s.waits_for == kNoTask ? ": a rank never joins" : fmt::format(" waits for task {}", s.waits_for);
+    text += fmt::format("\n  rank {} {} {} (task {})", s.rank, task_kind_name(g.kind[s.task]), name,
+                        s.task);
+    text += s.waits_for == kNoTask
+                ? fmt::format(": {}a rank never joins", arrived_at(g, sim, s.task))
+                : fmt::format(" waits for task {}", s.waits_for);
   }
   if (deadlock.cycle.size() > kShown) {
     text += fmt::format("\n  ... and {} more", deadlock.cycle.size() - kShown);
@@ -267,7 +288,8 @@ Result<Run> simulate(const Graph& graph, const std::vector<Time>& release, const
   if (simulator.settled_count() == graph.task_count()) return simulator.take();
   const Deadlock found = find_deadlock(graph, simulator);
   if (deadlock) *deadlock = found;
-  return Diagnostic{ErrorCode::kNoAnswer, "execution graph", describe(graph, found, names),
+  return Diagnostic{ErrorCode::kNoAnswer, "execution graph",
+                    describe(graph, simulator, found, names),
                     "a collective that a rank never joins, or joins in another order, does this"};
 }
 

@@ -6,19 +6,21 @@
 namespace flopcast {
 
 const char* task_kind_name(TaskKind kind) {
-  static constexpr const char* kNames[] = {"operator", "host_call", "launch",   "sync",      "compute",
-                                           "copy",     "arrival",   "transfer", "rendezvous"};
+  static constexpr const char* kNames[] = {"operator", "host_call", "launch",
+                                           "sync",     "compute",   "copy",
+                                           "arrival",  "transfer",  "rendezvous"};
   return kNames[static_cast<int>(kind)];
 }
 
 const char* edge_kind_name(EdgeKind kind) {
-  static constexpr const char* kNames[] = {"launch",         "stream",    "graph", "event",
-                                           "event_inferred", "occupancy", "sync",  "thread",
-                                           "rendezvous"};
+  static constexpr const char* kNames[] = {"launch", "stream",         "graph",
+                                           "event",  "event_inferred", "occupancy",
+                                           "sync",   "thread",         "rendezvous"};
   return kNames[static_cast<int>(kind)];
 }
 
-std::uint32_t GraphBuilder::add_processor(Processor::Kind kind, std::int32_t rank, std::int64_t id) {
+std::uint32_t GraphBuilder::add_processor(Processor::Kind kind, std::int32_t rank,
+                                          std::int64_t id) {
   const auto first = static_cast<TaskId>(graph_.task_count());
   graph_.processors.push_back({kind, rank, id, first, first});
   return static_cast<std::uint32_t>(graph_.processors.size() - 1);
@@ -72,7 +74,8 @@ Graph GraphBuilder::build() && {
     const std::uint32_t slot = at[e.source]++;
     g.edge_target[slot] = e.target;
     g.edge_lag[slot] = e.lag;
-    g.edge_info[slot] = static_cast<std::uint8_t>(static_cast<int>(e.kind) | (e.from_start ? 0x80 : 0));
+    g.edge_info[slot] =
+        static_cast<std::uint8_t>(static_cast<int>(e.kind) | (e.from_start ? 0x80 : 0));
     ++g.pending[e.target];
   }
   std::sort(g.waits.begin(), g.waits.end(),

@@ -67,7 +67,8 @@ class Assembler {
       call_of_piece_[call.thread][call.first_piece] = c;
     }
     edge_target_.assign(rank().threads.size(), {});
-    for (const ThreadEdge& e : rec_.thread_edges[r_]) edge_target_[e.to_thread].push_back(e.to_piece);
+    for (const ThreadEdge& e : rec_.thread_edges[r_])
+      edge_target_[e.to_thread].push_back(e.to_piece);
   }
 
   TaskId task(TaskKind kind, std::uint32_t row, std::uint32_t name, Time duration, Time gap) {
@@ -147,9 +148,11 @@ class Assembler {
         lag = b.kind == EdgeKind::kLaunch ? gpu.start - b.base : rec_.launch_latency[r_];
         if (from_end && b.kind != EdgeKind::kLaunch) lag = Time{};
       }
-      // Inside a blocking copy the host first stages the data: its own time, kept like all host time.
+      // Inside a blocking copy the host first stages the data: its own time, kept like all host
+      // time.
       if (blocking_copy && b.kind == EdgeKind::kLaunch) lag = gpu.start - call.start;
-      // Kernels that the recording has start before their call even after alignment keep their place.
+      // Kernels that the recording has start before their call even after alignment keep their
+      // place.
       if (!from_end && gpu.start - call.start < std::min(lag, rec_.launch_latency[r_])) {
         lag = std::max(gpu.start - call.start, Time{});
       }
@@ -179,8 +182,10 @@ class Assembler {
       sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
       for (const std::uint32_t t : wait.tasks) sources.push_back(map().gpu_last[t] | kFixedSource);
       Time lag = lags().sync;
-      if (wait.host_remainder || recorded_lags()) lag = wait.blocked ? durations().after_sync[w] : Time{};
-      if (!wait.tasks.empty() && wait.blocked && wait.after < Time{}) lag = durations().after_sync[w];
+      if (wait.host_remainder || recorded_lags())
+        lag = wait.blocked ? durations().after_sync[w] : Time{};
+      if (!wait.tasks.empty() && wait.blocked && wait.after < Time{})
+        lag = durations().after_sync[w];
       builder_.add_wait(map().piece_last[call.thread][call.first_piece], sources, lag);
     }
   }
@@ -204,7 +209,7 @@ class Assembler {
       const std::uint32_t queue =
           builder_.add_processor(Processor::Kind::kStream, rank().rank, communication ? 1 : 0);
       for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
-        if (rank().gpu[t].communication == communication) add_gpu(t, lags().stream);
+        if (rank().gpu[t].communication == communication) add_gpu(t, lags().overall[kStreamKind]);
       }
       for (std::uint32_t s = 0; s < rank().streams.size(); ++s) {
         const auto& tasks = rank().streams[s].tasks;
@@ -223,7 +228,8 @@ class Assembler {
       map().gpu_last[t] = task(TaskKind::kTransfer, gpu.row, name, durations().transfer[t], Time{});
       return;
     }
-    TaskKind kind = events().category[gpu.row] == Category::kKernel ? TaskKind::kCompute : TaskKind::kCopy;
+    TaskKind kind =
+        events().category[gpu.row] == Category::kKernel ? TaskKind::kCompute : TaskKind::kCopy;
     if (gpu.communication) kind = TaskKind::kTransfer;
     map().gpu_first[t] = map().gpu_last[t] = task(kind, gpu.row, name, durations().gpu[t], gap);
   }
@@ -235,13 +241,16 @@ class Assembler {
     const std::uint32_t before = rank().streams[gpu.stream].tasks[gpu.order - 1];
     const Time recorded = gpu.start - rank().gpu[before].end;
     if (recorded < Time{}) {
-      ++pins_["GPU tasks that start before their stream predecessor ends (programmatic dependent launch)"].tasks;
+      ++pins_
+            ["GPU tasks that start before their stream predecessor ends (programmatic dependent "
+             "launch)"]
+                .tasks;
       return recorded;
     }
     const Binding& b = bindings_[r_][t];
     if (recorded_lags()) return b.source == before ? recorded : Time{};
-    const Time lag = b.kind == EdgeKind::kGraph ? lags().graph : lags().stream;
-    return lag;
+    const bool same_launch = gpu.call != kNone && rank().gpu[before].call == gpu.call;
+    return lag_between(same_launch ? EdgeKind::kGraph : EdgeKind::kStream, before, t);
   }
 
   void add_event_edges() {
@@ -251,23 +260,24 @@ class Assembler {
       if (baseline_ == Baseline::kDpro && !target.communication) continue;
       const bool same_queue = rank().gpu[e.source].communication == target.communication;
       if (baseline_ != Baseline::kNone && same_queue) continue;
-      Time lag = lag_after(e.kind);
+      Time lag = lag_between(e.kind, e.source, e.target);
       if (recorded_lags()) {
         const Binding& b = bindings_[r_][e.target];
         lag = b.source == e.source && b.kind == e.kind ? target.start - b.base : Time{};
       }
       // An occupant is left during its last wave: the edge counts from its start.
       const bool from_start = e.kind == EdgeKind::kOccupancy;
-      if (from_start) lag = lags_.occupied(events().name[rank().gpu[e.source].row], durations().transfer[e.source]);
-      builder_.add_edge({map().gpu_last[e.source], map().gpu_first[e.target], lag, e.kind, from_start});
+      if (from_start)
+        lag =
+            lags_.occupied(events().name[rank().gpu[e.source].row], durations().transfer[e.source]);
+      builder_.add_edge(
+          {map().gpu_last[e.source], map().gpu_first[e.target], lag, e.kind, from_start});
     }
   }
-  Time lag_after(EdgeKind kind) const {
-    switch (kind) {
-      case EdgeKind::kEvent: return lags().event;
-      case EdgeKind::kGraph: return lags().graph;
-      default: return lags().event_inferred;
-    }
+  static constexpr int kStreamKind = static_cast<int>(EdgeKind::kStream);
+  Time lag_between(EdgeKind kind, std::uint32_t source, std::uint32_t target) const {
+    return lags().after(kind, gpu_class(rank(), rank().gpu[source]),
+                        gpu_class(rank(), rank().gpu[target]));
   }
 
   void add_hubs() {
@@ -283,7 +293,8 @@ class Assembler {
         if (fresh) {
           r_ = m.rank;
           hub->second = task(TaskKind::kRendezvous, kNoDetail, c.name, Time{}, Time{});
-          for (std::uint32_t i = 0; i < m.contributors; ++i) add_rendezvous_edge(first(c.members[i]), hub->second);
+          for (std::uint32_t i = 0; i < m.contributors; ++i)
+            add_rendezvous_edge(first(c.members[i]), hub->second);
         }
         add_rendezvous_edge(hub->second, last(m));
       }
@@ -330,7 +341,8 @@ class Assembler {
   std::uint32_t r_ = 0;
   std::vector<std::uint32_t> wait_of_call_;
   std::vector<std::vector<std::uint32_t>> call_of_piece_;
-  std::vector<std::vector<std::uint32_t>> edge_target_;       // per thread: pieces another thread releases
+  std::vector<std::vector<std::uint32_t>>
+      edge_target_;  // per thread: pieces another thread releases
   std::vector<std::vector<std::uint32_t>> stream_processor_;  // [rank][stream]
   std::map<std::string, Pin> pins_;
 };

@@ -18,31 +18,44 @@ struct Recording {
   std::vector<CrossStream> cross_stream;
   std::vector<SyncWaits> sync_waits;
   std::vector<std::vector<ThreadEdge>> thread_edges;
-  std::vector<Time> launch_latency;   ///< smallest of each rank
+  std::vector<Time> launch_latency;  ///< smallest of each rank
 };
 
 /// How long things take; taken from the recording, or from another step of it.
 struct Durations {
   struct Rank {
-    std::vector<std::vector<Time>> piece, gap;  ///< [thread][piece]; gap is the host time before a piece
-    std::vector<Time> gpu;                      ///< whole duration of GPU tasks
-    std::vector<Time> transfer;                 ///< of GPU tasks in collectives: after the last arrival
-    std::vector<Time> after_sync;               ///< [wait] host time after what a sync waits for
+    std::vector<std::vector<Time>> piece,
+        gap;                       ///< [thread][piece]; gap is the host time before a piece
+    std::vector<Time> gpu;         ///< whole duration of GPU tasks
+    std::vector<Time> transfer;    ///< of GPU tasks in collectives: after the last arrival
+    std::vector<Time> after_sync;  ///< [wait] host time after what a sync waits for
   };
   std::vector<Rank> ranks;
 };
 Durations recorded_durations(const Recording& recording);
 
-/// Delay after each kind of dependency, per rank.
+/// What stands at the end of a GPU→GPU dependency: handing over between kernels and copy engines
+/// takes several times longer than between kernels.
+enum class GpuClass : std::uint8_t { kCompute, kCommunication, kCopy };
+GpuClass gpu_class(const RankModel& rank, const GpuTask& task);
+
+/// Delay after each kind of dependency, per rank: the median; between GPU tasks by the classes at
+/// its ends.
 struct Lags {
   struct Rank {
-    Time launch_from_start, launch_from_end, stream, graph, event, event_inferred, sync;
+    Time launch_from_start, launch_from_end, sync;
+    Time between[kEdgeKindCount][3][3];  ///< [kind][source class][target class]
+    Time overall[kEdgeKindCount];        ///< of a kind, whatever its ends
     std::uint64_t samples[kEdgeKindCount] = {};
+    Time after(EdgeKind kind, GpuClass source, GpuClass target) const {
+      return between[static_cast<int>(kind)][static_cast<int>(source)][static_cast<int>(target)];
+    }
   };
   LagMode mode = LagMode::kTypical;
   std::vector<Rank> ranks;
-  /// Part of a kernel's time, in millionths, after which the SMs it filled take other work: before its last
-  /// wave ends. Median per kernel name over all ranks; a property of the kernel, so kept in every mode.
+  /// Part of a kernel's time, in millionths, after which the SMs it filled take other work: before
+  /// its last wave ends. Median per kernel name over all ranks; a property of the kernel, so kept
+  /// in every mode.
   std::unordered_map<std::uint32_t, std::int64_t> occupied_ppm;
   Time occupied(std::uint32_t name, Time duration) const;
 };
@@ -58,13 +71,14 @@ struct Binding {
 /// One entry per GPU task.
 std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t rank);
 
-Lags measure_lags(const Recording& recording, const std::vector<std::vector<Binding>>& bindings, LagMode mode);
+Lags measure_lags(const Recording& recording, const std::vector<std::vector<Binding>>& bindings,
+                  LagMode mode);
 
 /// Tasks of pieces and GPU rows.
 struct TaskMap {
   struct Rank {
     std::vector<std::vector<TaskId>> piece_first, piece_last;  ///< [thread][piece]
-    std::vector<TaskId> gpu_first, gpu_last;                   ///< arrival and transfer of collectives
+    std::vector<TaskId> gpu_first, gpu_last;  ///< arrival and transfer of collectives
   };
   std::vector<Rank> ranks;
   std::vector<std::uint32_t> task_rank, task_row;  ///< of every task; row kNoDetail for hubs

@@ -8,8 +8,8 @@
 
 namespace flopcast {
 
-/// Moves GPU times so that launches take plausible time: some recordings have hundreds of kernels start
-/// before their launch call does.
+/// Moves GPU times so that launches take plausible time: some recordings have hundreds of kernels
+/// start before their launch call does.
 void align_gpu_clock(RankModel& rank);
 
 /// Moves whole ranks so that collectives end together: by the median of each rank's end against the

@@ -8,7 +8,8 @@
 namespace flopcast {
 namespace {
 
-/// Two ranks' clocks agree to about this much (notes: collective ends spread up to 0.2 ms at worst).
+/// Two ranks' clocks agree to about this much (notes: collective ends spread up to 0.2 ms at
+/// worst).
 constexpr Time kClockSlack = Time::from_us(200);
 
 /// A rank's communication tasks of one group, in launch order.
@@ -72,7 +73,8 @@ class Matcher {
         if (ranks_[r].gpu[t].communication && ranks_[r].gpu[t].call != kNone) tasks.push_back(t);
       }
       std::stable_sort(tasks.begin(), tasks.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return ranks_[r].calls[ranks_[r].gpu[a].call].start < ranks_[r].calls[ranks_[r].gpu[b].call].start;
+        return ranks_[r].calls[ranks_[r].gpu[a].call].start <
+               ranks_[r].calls[ranks_[r].gpu[b].call].start;
       });
       for (const std::uint32_t t : tasks) {
         std::vector<Queue>& queues = groups[group_key(set_, ranks_[r], t)];
@@ -155,8 +157,8 @@ class Matcher {
     }
   }
 
-  /// Merges the queues by time: heads that all overlap are one collective; otherwise the head that ended
-  /// first has no partner.
+  /// Merges the queues by time: heads that all overlap are one collective; otherwise the head that
+  /// ended first has no partner.
   void match_by_time(const std::string& key, const std::vector<Queue>& queues) {
     std::vector<std::size_t> head(queues.size(), 0);
     const auto live = [&] {
@@ -188,8 +190,9 @@ class Matcher {
       }
     }
     for (std::size_t q = 0; q < queues.size(); ++q) {
-      unmatched(key, queues[q].rank,
-                {queues[q].tasks.begin() + static_cast<std::ptrdiff_t>(head[q]), queues[q].tasks.end()});
+      unmatched(
+          key, queues[q].rank,
+          {queues[q].tasks.begin() + static_cast<std::ptrdiff_t>(head[q]), queues[q].tasks.end()});
     }
   }
 
@@ -201,29 +204,34 @@ class Matcher {
     if (const CollectiveDetail* detail = detail_of(rank, m.task)) {
       if (detail->name != 0) c.name = detail->name;
       c.group = detail->group_desc != 0 ? detail->group_desc : detail->group_name;
-      c.bytes = std::max(detail->in_elements, detail->out_elements) * element_bytes(set_.strings[detail->dtype]);
+      c.bytes = std::max(detail->in_elements, detail->out_elements) *
+                element_bytes(set_.strings[detail->dtype]);
     }
     c.members = std::move(members);
     found_.push_back(std::move(c));
   }
 
   static std::int64_t element_bytes(std::string_view dtype) {
-    const auto is = [&](std::string_view part) { return dtype.find(part) != std::string_view::npos; };
+    const auto is = [&](std::string_view part) {
+      return dtype.find(part) != std::string_view::npos;
+    };
     if (is("Double") || is("Long") || is("64")) return 8;
     if (is("BFloat16") || is("Half") || is("Short") || is("16")) return 2;
     if (is("Float8") || is("Byte") || is("Char") || is("Bool") || is("8")) return 1;
     return is("Float") || is("Int") || is("32") ? 4 : 0;
   }
 
-  void unmatched(const std::string& key, std::uint32_t rank, const std::vector<std::uint32_t>& tasks) {
+  void unmatched(const std::string& key, std::uint32_t rank,
+                 const std::vector<std::uint32_t>& tasks) {
     if (tasks.empty()) return;
-    anomalies_.add("collective_without_partners",
-                   [&] {
-                     return fmt::format("rank {}: {} at {:.6f} s, group {}", ranks_[rank].rank,
-                                        operation_name(set_, ranks_[rank], tasks[0]),
-                                        task(rank, tasks[0]).start.seconds(), key.empty() ? "?" : key);
-                   },
-                   tasks.size());
+    anomalies_.add(
+        "collective_without_partners",
+        [&] {
+          return fmt::format("rank {}: {} at {:.6f} s, group {}", ranks_[rank].rank,
+                             operation_name(set_, ranks_[rank], tasks[0]),
+                             task(rank, tasks[0]).start.seconds(), key.empty() ? "?" : key);
+        },
+        tasks.size());
   }
 
   const TraceSet& set_;
@@ -247,14 +255,16 @@ std::vector<Collective> match_collectives(const TraceSet& set, std::vector<RankM
 void update_arrivals(const std::vector<RankModel>& ranks, std::vector<Collective>& collectives) {
   const auto start = [&](const CollectiveMember& m) { return ranks[m.rank].gpu[m.task].start; };
   for (Collective& c : collectives) {
-    std::sort(c.members.begin(), c.members.end(), [&](const CollectiveMember& a, const CollectiveMember& b) {
-      return std::pair(start(a), a.rank) < std::pair(start(b), b.rank);
-    });
+    std::sort(c.members.begin(), c.members.end(),
+              [&](const CollectiveMember& a, const CollectiveMember& b) {
+                return std::pair(start(a), a.rank) < std::pair(start(b), b.rank);
+              });
     for (std::uint32_t i = 0; i < c.members.size(); ++i) {
       CollectiveMember& m = c.members[i];
       const Time end = ranks[m.rank].gpu[m.task].end;
       m.contributors = i + 1;
-      while (m.contributors < c.members.size() && start(c.members[m.contributors]) <= end) ++m.contributors;
+      while (m.contributors < c.members.size() && start(c.members[m.contributors]) <= end)
+        ++m.contributors;
       m.latest_arrival = start(c.members[m.contributors - 1]);
     }
   }

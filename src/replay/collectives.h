@@ -8,25 +8,25 @@
 namespace flopcast {
 
 struct CollectiveMember {
-  std::uint32_t rank = 0;      ///< index into the run's rank models
-  std::uint32_t task = 0;      ///< index into RankModel::gpu
-  /// Members 0 .. contributors-1 (ordered by start) must have arrived before this one transfers. All of
-  /// them in a true rendezvous; fewer if this member ended before a later one began.
+  std::uint32_t rank = 0;  ///< index into the run's rank models
+  std::uint32_t task = 0;  ///< index into RankModel::gpu
+  /// Members 0 .. contributors-1 (ordered by start) must have arrived before this one transfers.
+  /// All of them in a true rendezvous; fewer if this member ended before a later one began.
   std::uint32_t contributors = 0;
-  Time latest_arrival;         ///< recorded start of the last contributor
+  Time latest_arrival;  ///< recorded start of the last contributor
 };
 
 struct Collective {
-  std::uint32_t name = 0;      ///< string id
+  std::uint32_t name = 0;  ///< string id
   std::uint32_t group = 0;
   std::int64_t bytes = 0;
   std::vector<CollectiveMember> members;  ///< by recorded start, then rank
   bool rendezvous() const;
 };
 
-/// Matches collectives launched inside the window: by process group and sequence number where the trace
-/// has them, else by order per group; where the counts differ (window edges) by overlap in time.
-/// Counts collectives left without partners.
+/// Matches collectives launched inside the window: by process group and sequence number where the
+/// trace has them, else by order per group; where the counts differ (window edges) by overlap in
+/// time. Counts collectives left without partners.
 std::vector<Collective> match_collectives(const TraceSet& set, std::vector<RankModel>& ranks,
                                           Anomalies& anomalies);
 

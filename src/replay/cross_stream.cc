@@ -11,17 +11,22 @@ namespace {
 class Finder {
  public:
   Finder(const TraceSet& set, const RankModel& rank, Time launch_latency)
-      : set_(set), rank_(rank), ev_(rank.trace->events), latency_(launch_latency),
+      : set_(set),
+        rank_(rank),
+        ev_(rank.trace->events),
+        latency_(launch_latency),
         slack_(order_slack(*rank.trace)) {
     by_edge_.assign(rank.gpu.size(), Time::min());
     index_launches();
     index_collectives();
     index_sync_rows();
-    for (const Step& step : find_steps(set, *rank.trace)) step_starts_.push_back(step.start + rank.host_offset);
+    for (const Step& step : find_steps(set, *rank.trace))
+      step_starts_.push_back(step.start + rank.host_offset);
   }
 
   CrossStream run() {
-    // Waits in host order over all threads: which collectives are still unwaited for is a rank's state.
+    // Waits in host order over all threads: which collectives are still unwaited for is a rank's
+    // state.
     for (std::uint32_t c = 0; c < rank_.calls.size(); ++c) {
       if (rank_.calls[c].kind == CallKind::kWaitEvent) handle(c);
     }
@@ -55,7 +60,9 @@ class Finder {
 
   const Call& call(std::uint32_t c) const { return rank_.calls[c]; }
   const GpuTask& gpu(std::uint32_t t) const { return rank_.gpu[t]; }
-  const std::vector<std::uint32_t>& calls_of(std::uint32_t thread) const { return rank_.threads[thread].calls; }
+  const std::vector<std::uint32_t>& calls_of(std::uint32_t thread) const {
+    return rank_.threads[thread].calls;
+  }
   bool launches(std::uint32_t c) const { return !call(c).gpu.empty(); }
   bool launches_communication(std::uint32_t c) const {
     return launches(c) && gpu(call(c).gpu.front()).communication;
@@ -68,7 +75,8 @@ class Finder {
     }
     launched_on_.resize(rank_.streams.size());
     for (std::uint32_t c = 0; c < rank_.calls.size(); ++c) {
-      for (const std::uint32_t t : call(c).gpu) launched_on_[gpu(t).stream].push_back({call(c).start, t});
+      for (const std::uint32_t t : call(c).gpu)
+        launched_on_[gpu(t).stream].push_back({call(c).start, t});
     }
   }
 
@@ -88,15 +96,18 @@ class Finder {
 
   void index_sync_rows() {
     for (std::uint32_t r = 0; r < ev_.size(); ++r) {
-      if (ev_.category[r] == Category::kSync && ev_.correlation[r] > 0) sync_row_[ev_.correlation[r]] = r;
-      if (is_host_call(ev_.category[r]) && ev_.correlation[r] > 0) call_row_[ev_.correlation[r]] = r;
+      if (ev_.category[r] == Category::kSync && ev_.correlation[r] > 0)
+        sync_row_[ev_.correlation[r]] = r;
+      if (is_host_call(ev_.category[r]) && ev_.correlation[r] > 0)
+        call_row_[ev_.correlation[r]] = r;
     }
   }
 
   const CollectiveDetail* detail(std::uint32_t task) const {
     const GpuTask& t = gpu(task);
     std::uint32_t i = ev_.collective[t.row];
-    if (i == kNoDetail && t.call != kNone && call(t.call).op != kNone) i = ev_.collective[call(t.call).op];
+    if (i == kNoDetail && t.call != kNone && call(t.call).op != kNone)
+      i = ev_.collective[call(t.call).op];
     return i == kNoDetail ? nullptr : &rank_.trace->collectives[i];
   }
 
@@ -138,7 +149,8 @@ class Finder {
   /// The last task a thread launched before a call, optionally not on `except`, not communication.
   std::uint32_t last_work(std::uint32_t c, std::uint32_t except, bool compute_only) const {
     const auto& calls = calls_of(place_[c].thread);
-    constexpr std::uint32_t kLook = 400;  // launches further back are behind this thread's stream anyway
+    constexpr std::uint32_t kLook =
+        400;  // launches further back are behind this thread's stream anyway
     const std::uint32_t at = place_[c].at;
     for (std::uint32_t i = at; i-- > (at > kLook ? at - kLook : 0);) {
       if (!launches(calls[i])) continue;
@@ -179,12 +191,12 @@ class Finder {
   }
 
   std::string describe(std::uint32_t source, std::uint32_t target) const {
-    return fmt::format("rank {}: {} on stream {} ends {:.1f} us after {} on stream {} starts at {:.6f} s",
-                       rank_.rank, set_.strings[ev_.name[gpu(source).row]].substr(0, 60),
-                       rank_.streams[gpu(source).stream].id,
-                       (gpu(source).end - gpu(target).start).us(),
-                       set_.strings[ev_.name[gpu(target).row]].substr(0, 60),
-                       rank_.streams[gpu(target).stream].id, gpu(target).start.seconds());
+    return fmt::format(
+        "rank {}: {} on stream {} ends {:.1f} us after {} on stream {} starts at {:.6f} s",
+        rank_.rank, set_.strings[ev_.name[gpu(source).row]].substr(0, 60),
+        rank_.streams[gpu(source).stream].id, (gpu(source).end - gpu(target).start).us(),
+        set_.strings[ev_.name[gpu(target).row]].substr(0, 60), rank_.streams[gpu(target).stream].id,
+        gpu(target).start.seconds());
   }
 
   void handle(std::uint32_t wait) {
@@ -207,8 +219,8 @@ class Finder {
     }
   }
 
-  /// Whether a wait belongs to the launch of a collective: no call but event calls between, or inside
-  /// the same operator.
+  /// Whether a wait belongs to the launch of a collective: no call but event calls between, or
+  /// inside the same operator.
   bool same_operation(std::uint32_t wait, std::uint32_t launch) const {
     if (call(wait).op != kNone && call(wait).op == call(launch).op) return true;
     if (call(wait).op != kNone && call(launch).op != kNone) {
@@ -251,14 +263,16 @@ class Finder {
       const auto& list = launched_on_[s];
       const auto it = std::lower_bound(list.begin(), list.end(), after,
                                        [](const auto& l, Time t) { return l.first < t; });
-      if (it != list.end() && (best == kNone || gpu(it->second).start < gpu(best).start)) best = it->second;
+      if (it != list.end() && (best == kNone || gpu(it->second).start < gpu(best).start))
+        best = it->second;
     }
     return best;
   }
 
   void to_collective(std::uint32_t wait, std::uint32_t target) {
     const std::uint32_t record = record_before(wait);
-    const std::uint32_t source = last_work(record == kNone ? wait : record, gpu(target).stream, true);
+    const std::uint32_t source =
+        last_work(record == kNone ? wait : record, gpu(target).stream, true);
     if (source == kNone) return;
     keep(source, target, record == kNone ? EdgeKind::kEventInferred : EdgeKind::kEvent);
   }
@@ -280,7 +294,8 @@ class Finder {
     const std::uint32_t record = record_before(wait);
     if (record == kNone) return false;
     const std::uint32_t launch = previous_launch(record);
-    // After a collective's launch the record is of its own end event; which one is waited for is open.
+    // After a collective's launch the record is of its own end event; which one is waited for is
+    // open.
     if (launch == kNone || launches_communication(launch)) return false;
     const std::uint32_t source = call(launch).gpu.back();
     if (gpu(source).stream == gpu(target).stream) {
@@ -312,11 +327,12 @@ class Finder {
     keep(source, target, EdgeKind::kEventInferred);
   }
 
-  /// Collectives of a group are waited for in the order they were launched; a functional collective's
-  /// wait_tensor follows its launch.
+  /// Collectives of a group are waited for in the order they were launched; a functional
+  /// collective's wait_tensor follows its launch.
   std::uint32_t collective_for(std::uint32_t wait, std::uint32_t target) {
     const std::uint32_t before = previous_launch(wait);
-    if (before == kNone || !launches_communication(before)) return oldest_pending(wait, target, kNone);
+    if (before == kNone || !launches_communication(before))
+      return oldest_pending(wait, target, kNone);
     const std::uint32_t newest = call(before).gpu.back();
     if (inside_wait_tensor(wait)) return newest;
     return oldest_pending(wait, target, gpu(newest).stream);
@@ -327,18 +343,21 @@ class Finder {
     return op != kNone && set_.strings[ev_.name[op]].find("wait_tensor") != std::string_view::npos;
   }
 
-  /// Inside an operator of the process group, or in none that computes: work.wait() called from Python,
-  /// which torch.compile may have wrapped.
+  /// Inside an operator of the process group, or in none that computes: work.wait() called from
+  /// Python, which torch.compile may have wrapped.
   bool waits_for_collective(std::uint32_t wait) const {
     if (call(wait).op == kNone) return true;
     const std::string_view name = set_.strings[ev_.name[call(wait).op]];
     return name == "record_param_comms" || name.find("c10d") != std::string_view::npos ||
-           name.find("wait") != std::string_view::npos || name.find("nccl") != std::string_view::npos ||
-           name.starts_with("Torch-Compiled Region") || name.find("CompiledFunction") != std::string_view::npos;
+           name.find("wait") != std::string_view::npos ||
+           name.find("nccl") != std::string_view::npos ||
+           name.starts_with("Torch-Compiled Region") ||
+           name.find("CompiledFunction") != std::string_view::npos;
   }
 
-  /// The first collective launched that nobody waited for. Inside an operator of the process group a thread
-  /// waits for its own before another's; outside (the end of a backward pass) for another thread's first.
+  /// The first collective launched that nobody waited for. Inside an operator of the process group
+  /// a thread waits for its own before another's; outside (the end of a backward pass) for another
+  /// thread's first.
   /// @param stream only collectives on this stream; kNone: any but the target's own.
   std::uint32_t oldest_pending(std::uint32_t wait, std::uint32_t target, std::uint32_t stream) {
     while (first_pending_ < pending_.size() && pending_[first_pending_].waited) ++first_pending_;
@@ -355,8 +374,8 @@ class Finder {
     }
     return other_choice;
   }
-  /// Launched in an earlier step, and the same collective has been launched again in this one: its wait
-  /// was missed, or was another kind of wait.
+  /// Launched in an earlier step, and the same collective has been launched again in this one: its
+  /// wait was missed, or was another kind of wait.
   bool repeated_since(const Pending& p, Time now) const {
     const auto step = std::upper_bound(step_starts_.begin(), step_starts_.end(), now);
     if (step == step_starts_.begin() || p.launched >= *std::prev(step)) return false;
@@ -368,7 +387,8 @@ class Finder {
   std::uint64_t signature(std::uint32_t task) const {
     const CollectiveDetail* d = detail(task);
     const std::uint32_t k = ev_.detail[gpu(task).row];
-    const std::uint64_t size = d ? static_cast<std::uint64_t>(d->in_elements) * 31 + static_cast<std::uint64_t>(d->out_elements)
+    const std::uint64_t size = d ? static_cast<std::uint64_t>(d->in_elements) * 31 +
+                                       static_cast<std::uint64_t>(d->out_elements)
                                  : (k == kNoDetail ? 0 : rank_.trace->kernels[k].blocks);
     return size * 1000003 + ev_.name[gpu(task).row];
   }
@@ -395,8 +415,8 @@ class Finder {
     return at != Time::min() && gpu(task).start - at > kLate;
   }
 
-  /// The task on another stream, launched before `put`, that ended last before `target` started, if that
-  /// was less than kLate before.
+  /// The task on another stream, launched before `put`, that ended last before `target` started, if
+  /// that was less than kLate before.
   std::uint32_t ended_just_before(std::uint32_t target, Time put) const {
     std::uint32_t best = kNone;
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
@@ -415,7 +435,8 @@ class Finder {
     return best;
   }
 
-  /// The streams inside a graph are lost and their events with them: order across streams is by time.
+  /// The streams inside a graph are lost and their events with them: order across streams is by
+  /// time.
   void order_graphs() {
     for (const Call& launch : rank_.calls) {
       if (launch.gpu.size() < 2) continue;
@@ -423,20 +444,24 @@ class Finder {
       std::sort(by_end.begin(), by_end.end(),
                 [&](std::uint32_t a, std::uint32_t b) { return gpu(a).end < gpu(b).end; });
       std::size_t ended = 0;
-      std::uint32_t last = kNone, last_other = kNone;  // latest to end, and latest on another stream than it
+      std::uint32_t last = kNone,
+                    last_other = kNone;  // latest to end, and latest on another stream than it
       for (const std::uint32_t t : launch.gpu) {
         while (ended < by_end.size() && gpu(by_end[ended]).end <= gpu(t).start + slack_) {
           const std::uint32_t e = by_end[ended++];
           if (last != kNone && gpu(last).stream != gpu(e).stream) last_other = last;
           last = e;
         }
-        const std::uint32_t source = last != kNone && gpu(last).stream == gpu(t).stream ? last_other : last;
-        if (source != kNone && source != t && gpu(source).end > by_stream(t)) keep(source, t, EdgeKind::kGraph);
+        const std::uint32_t source =
+            last != kNone && gpu(last).stream == gpu(t).stream ? last_other : last;
+        if (source != kNone && source != t && gpu(source).end > by_stream(t))
+          keep(source, t, EdgeKind::kGraph);
       }
     }
   }
   Time by_stream(std::uint32_t t) const {
-    return gpu(t).order == 0 ? Time::min() : gpu(rank_.streams[gpu(t).stream].tasks[gpu(t).order - 1]).end;
+    return gpu(t).order == 0 ? Time::min()
+                             : gpu(rank_.streams[gpu(t).stream].tasks[gpu(t).order - 1]).end;
   }
 
   /// Late tasks without any wait call behind it: the kernel that filled the SMs meanwhile.
@@ -449,16 +474,17 @@ class Finder {
     }
   }
 
-  /// The kernel on another stream that ran when `t` could have started, and whose end is nearest to t's
-  /// start; its tail may overlap.
+  /// The kernel on another stream that ran when `t` could have started, and whose end is nearest to
+  /// t's start; its tail may overlap.
   std::uint32_t occupant(std::uint32_t t) const {
     std::uint32_t best = kNone;
     Time best_off = Time::max();
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
       if (s == gpu(t).stream) continue;
       const auto& tasks = rank_.streams[s].tasks;
-      auto it = std::lower_bound(tasks.begin(), tasks.end(), gpu(t).start,
-                                 [&](std::uint32_t task, Time time) { return gpu(task).start < time; });
+      auto it =
+          std::lower_bound(tasks.begin(), tasks.end(), gpu(t).start,
+                           [&](std::uint32_t task, Time time) { return gpu(task).start < time; });
       while (it != tasks.begin()) {
         const std::uint32_t b = *--it;
         if (gpu(b).end < gpu(t).start - kLate) break;
@@ -466,7 +492,8 @@ class Finder {
         const Time tail = gpu(b).end - gpu(t).start;
         const Time off = tail < Time{} ? -tail : tail;
         // Communication kernels take few SMs: they fill nothing, but may have shared the last ones.
-        const bool fills = !gpu(b).communication && tail.ps <= (gpu(b).end - gpu(b).start).ps / kTailShare;
+        const bool fills =
+            !gpu(b).communication && tail.ps <= (gpu(b).end - gpu(b).start).ps / kTailShare;
         if (!fills && off > kLate) continue;
         if (off < best_off) {
           best = b;
@@ -490,16 +517,17 @@ class Finder {
   Time latency_;
   Time slack_;
   CrossStream result_;
-  std::vector<Place> place_;                                                // per call
-  std::vector<std::vector<std::pair<Time, std::uint32_t>>> launched_on_;    // per stream: (call start, task)
-  std::vector<Time> by_edge_;                                               // per task: latest source end
-  std::vector<Pending> pending_;                                            // collectives by launch
-  std::unordered_map<std::uint32_t, std::size_t> pending_of_;               // task to its place there
-  std::unordered_map<std::uint64_t, std::vector<Time>> launched_like_;      // by signature: launches
+  std::vector<Place> place_;  // per call
+  std::vector<std::vector<std::pair<Time, std::uint32_t>>>
+      launched_on_;                                            // per stream: (call start, task)
+  std::vector<Time> by_edge_;                                  // per task: latest source end
+  std::vector<Pending> pending_;                               // collectives by launch
+  std::unordered_map<std::uint32_t, std::size_t> pending_of_;  // task to its place there
+  std::unordered_map<std::uint64_t, std::vector<Time>> launched_like_;  // by signature: launches
   std::vector<Time> step_starts_;
-  std::size_t first_pending_ = 0;                                           // all before are waited for
+  std::size_t first_pending_ = 0;  // all before are waited for
   std::unordered_map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t, NumberHash> by_number_;
-  std::unordered_map<std::int64_t, std::uint32_t> sync_row_, call_row_;     // by correlation
+  std::unordered_map<std::int64_t, std::uint32_t> sync_row_, call_row_;  // by correlation
 };
 
 }  // namespace

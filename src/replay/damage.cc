@@ -34,12 +34,14 @@ std::string idle_damage(const RankModel& rank, const std::vector<LateStart>& lat
                         const std::vector<Time>& start_of_row) {
   Time idle;
   for (const LateStart& l : late) {
-    if (l.trace == rank.index) idle += idle_between(rank, start_of_row[l.row] - l.late, start_of_row[l.row]);
+    if (l.trace == rank.index)
+      idle += idle_between(rank, start_of_row[l.row] - l.late, start_of_row[l.row]);
   }
   const Time window = window_of(rank);
   if (idle < kIdleAtLeast || idle.seconds() < kIdleShare * window.seconds()) return {};
   return fmt::format(
-      "rank {}: the GPU is idle for {:.1f} ms ({:.0f} % of its window) while launched work waits and nothing in the "
+      "rank {}: the GPU is idle for {:.1f} ms ({:.0f} % of its window) while launched work waits "
+      "and nothing in the "
       "trace explains it: rows are missing, or another process shares the GPU",
       rank.rank, idle.seconds() * 1e3, 100 * idle.seconds() / window.seconds());
 }
@@ -49,13 +51,16 @@ std::string graph_damage(const TraceSet& set, const RankModel& rank) {
   std::uint64_t graphs = 0;
   const Time last = rank.gpu.empty() ? Time::min() : rank.gpu.back().start;
   for (const Call& call : rank.calls) {
-    if (set.strings[rank.trace->events.name[call.row]].find("GraphLaunch") == std::string_view::npos) continue;
+    if (set.strings[rank.trace->events.name[call.row]].find("GraphLaunch") ==
+        std::string_view::npos)
+      continue;
     ++graphs;
     if (call.gpu.empty() && call.end < last) ++empty;
   }
   if (graphs == 0 || empty * 2 < graphs) return {};
-  return fmt::format("rank {}: {} of {} graph launches have no GPU rows: their kernels were not recorded", rank.rank,
-                     empty, graphs);
+  return fmt::format(
+      "rank {}: {} of {} graph launches have no GPU rows: their kernels were not recorded",
+      rank.rank, empty, graphs);
 }
 
 }  // namespace

@@ -14,22 +14,24 @@ struct SyncWait {
   std::uint32_t call = 0;
   std::vector<std::uint32_t> streams;  ///< whatever is last on them when the call is reached
   std::vector<std::uint32_t> tasks;    ///< known beforehand (an event's record, a blocking copy)
-  bool blocked = false;                ///< the recording waited: a source ended after the call began
-  bool host_remainder = false;         ///< what follows the wait is host work (cudaFree), kept as recorded
-  Time after;                          ///< recorded: end of the call since the last source's end
+  bool blocked = false;         ///< the recording waited: a source ended after the call began
+  bool host_remainder = false;  ///< what follows the wait is host work (cudaFree), kept as recorded
+  Time after;                   ///< recorded: end of the call since the last source's end
 };
 
 struct SyncWaits {
-  std::vector<SyncWait> waits;         ///< by call
+  std::vector<SyncWait> waits;  ///< by call
   Contradictions contradicted;
-  std::uint64_t without_source = 0;    ///< calls that waited for nothing the trace shows: kept as host time
+  std::uint64_t without_source =
+      0;  ///< calls that waited for nothing the trace shows: kept as host time
 };
 SyncWaits find_sync_waits(const TraceSet& set, const RankModel& rank);
 
 /// A thread without rows for longer than this may have been waiting for another thread.
 inline constexpr Time kSignificantGap = Time::from_us(50);
 
-/// A thread idle until another thread's point: the backward thread starts when the forward one hands over.
+/// A thread idle until another thread's point: the backward thread starts when the forward one
+/// hands over.
 struct ThreadEdge {
   std::uint32_t from_thread = 0, from_piece = 0;
   std::uint32_t to_thread = 0, to_piece = 0;

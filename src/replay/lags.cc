@@ -26,13 +26,15 @@ void measure_occupancy(const Recording& recording, Lags& lags) {
       const GpuTask& source = rank.gpu[e.source];
       if (e.kind != EdgeKind::kOccupancy || source.end <= source.start) continue;
       const Time until = rank.gpu[e.target].start - source.start;
-      const auto part = static_cast<std::int64_t>(static_cast<double>(until.ps) /
-                                                  static_cast<double>((source.end - source.start).ps) * kMillion);
+      const auto part =
+          static_cast<std::int64_t>(static_cast<double>(until.ps) /
+                                    static_cast<double>((source.end - source.start).ps) * kMillion);
       parts[rank.trace->events.name[source.row]].push_back(std::min(part, kMillion));
     }
   }
   for (auto& [name, list] : parts) {
-    std::nth_element(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2), list.end());
+    std::nth_element(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2),
+                     list.end());
     lags.occupied_ppm[name] = list[list.size() / 2];
   }
 }
@@ -42,7 +44,8 @@ void measure_occupancy(const Recording& recording, Lags& lags) {
 Time Lags::occupied(std::uint32_t name, Time duration) const {
   const auto it = occupied_ppm.find(name);
   if (it == occupied_ppm.end()) return duration;
-  return {static_cast<std::int64_t>(static_cast<double>(duration.ps) * static_cast<double>(it->second) * 1e-6)};
+  return {static_cast<std::int64_t>(static_cast<double>(duration.ps) *
+                                    static_cast<double>(it->second) * 1e-6)};
 }
 
 std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t r) {
@@ -80,38 +83,78 @@ std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t r) 
   return bindings;
 }
 
+GpuClass gpu_class(const RankModel& rank, const GpuTask& task) {
+  if (rank.trace->events.category[task.row] != Category::kKernel) return GpuClass::kCopy;
+  return task.communication ? GpuClass::kCommunication : GpuClass::kCompute;
+}
+
+namespace {
+
+/// Recorded lags of one rank, sorted into bins.
+struct LagSamples {
+  std::vector<Time> launch_from_start, launch_from_end, sync;
+  std::vector<Time> kind[kEdgeKindCount];
+  std::vector<Time> between[kEdgeKindCount][3][3];
+};
+
+LagSamples collect_lags(const Recording& recording, std::uint32_t r,
+                        const std::vector<Binding>& bindings) {
+  const RankModel& rank = recording.ranks[r];
+  LagSamples samples;
+  for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
+    const Binding& b = bindings[t];
+    if (!b.any) continue;
+    const Time lag = rank.gpu[t].start - b.base;
+    const int kind = static_cast<int>(b.kind);
+    if (b.kind == EdgeKind::kLaunch)
+      (b.from_end ? samples.launch_from_end : samples.launch_from_start).push_back(lag);
+    samples.kind[kind].push_back(lag);
+    if (b.source == kNone) continue;
+    const int source = static_cast<int>(gpu_class(rank, rank.gpu[b.source]));
+    samples.between[kind][source][static_cast<int>(gpu_class(rank, rank.gpu[t]))].push_back(lag);
+  }
+  for (const SyncWait& wait : recording.sync_waits[r].waits) {
+    if (wait.blocked && !wait.host_remainder) samples.sync.push_back(wait.after);
+  }
+  samples.kind[static_cast<int>(EdgeKind::kSync)] = samples.sync;
+  return samples;
+}
+
+/// Medians; a bin without samples takes its kind's. In-stream lags are never negative: overlap is
+/// kept apart.
+Lags::Rank typical_lags(LagSamples& samples, Time latency) {
+  Lags::Rank out;
+  out.launch_from_start =
+      std::clamp(median_or(samples.launch_from_start, latency), latency, latency + kLaunchSpread);
+  out.launch_from_end = median_or(samples.launch_from_end, Time{});
+  out.sync = median_or(samples.sync, Time{});
+  for (int kind = 0; kind < kEdgeKindCount; ++kind) {
+    const bool in_stream =
+        kind == static_cast<int>(EdgeKind::kStream) || kind == static_cast<int>(EdgeKind::kGraph);
+    const Time least = in_stream ? Time{} : Time::min();
+    out.overall[kind] = std::max(least, median_or(samples.kind[kind], Time{}));
+    for (int source = 0; source < 3; ++source) {
+      for (int target = 0; target < 3; ++target) {
+        out.between[kind][source][target] =
+            std::max(least, median_or(samples.between[kind][source][target], out.overall[kind]));
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 Lags measure_lags(const Recording& recording, const std::vector<std::vector<Binding>>& bindings,
                   LagMode mode) {
   Lags lags;
   lags.mode = mode;
   for (std::uint32_t r = 0; r < recording.ranks.size(); ++r) {
-    const RankModel& rank = recording.ranks[r];
-    const Time latency = recording.launch_latency[r];
-    std::vector<Time> samples[kEdgeKindCount];
-    std::vector<Time> at_end;
-    for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
-      const Binding& b = bindings[r][t];
-      if (!b.any) continue;
-      const Time lag = rank.gpu[t].start - b.base;
-      (b.from_end ? at_end : samples[static_cast<int>(b.kind)]).push_back(lag);
-    }
-    for (const SyncWait& wait : recording.sync_waits[r].waits) {
-      if (wait.blocked && !wait.host_remainder) samples[static_cast<int>(EdgeKind::kSync)].push_back(wait.after);
-    }
+    LagSamples samples = collect_lags(recording, r, bindings[r]);
     Lags::Rank out;
-    for (int k = 0; k < kEdgeKindCount; ++k) out.samples[k] = samples[k].size();
-    out.launch_from_start = latency;
-    if (mode != LagMode::kZero) {
-      const auto typical = [&](EdgeKind kind) { return median_or(samples[static_cast<int>(kind)], Time{}); };
-      out.launch_from_start =
-          std::clamp(median_or(samples[static_cast<int>(EdgeKind::kLaunch)], latency), latency, latency + kLaunchSpread);
-      out.launch_from_end = median_or(at_end, Time{});
-      out.stream = std::max(Time{}, typical(EdgeKind::kStream));
-      out.graph = std::max(Time{}, typical(EdgeKind::kGraph));
-      out.event = typical(EdgeKind::kEvent);
-      out.event_inferred = typical(EdgeKind::kEventInferred);
-      out.sync = typical(EdgeKind::kSync);
-    }
+    out.launch_from_start = recording.launch_latency[r];
+    if (mode != LagMode::kZero) out = typical_lags(samples, recording.launch_latency[r]);
+    for (int kind = 0; kind < kEdgeKindCount; ++kind) out.samples[kind] = samples.kind[kind].size();
     lags.ranks.push_back(out);
   }
   measure_occupancy(recording, lags);

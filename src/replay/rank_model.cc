@@ -178,7 +178,8 @@ void collect_gpu(const TraceSet& set, RankModel& model) {
       it->second = is_communication_kernel(set.strings[ev.name[r]]);
     }
     task.communication = ev.category[r] == Category::kKernel && it->second;
-    const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(ev.device[r])) << 32 |
+    const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(ev.device[r]))
+                                  << 32 |
                               static_cast<std::uint32_t>(ev.stream[r]);
     task.stream = lane_for(model, lanes[key], ev.device[r], ev.stream[r], task);
     const auto index = static_cast<std::uint32_t>(model.gpu.size());
@@ -194,7 +195,8 @@ void collect_gpu(const TraceSet& set, RankModel& model) {
 CallKind call_kind(std::string_view name) {
   if (contains(name, "EventRecord")) return CallKind::kRecord;
   if (contains(name, "StreamWaitEvent")) return CallKind::kWaitEvent;
-  if (contains(name, "DeviceSynchronize") || contains(name, "CtxSynchronize")) return CallKind::kDeviceSync;
+  if (contains(name, "DeviceSynchronize") || contains(name, "CtxSynchronize"))
+    return CallKind::kDeviceSync;
   if (name == "cudaFree" || name == "hipFree") return CallKind::kDeviceSync;
   if (contains(name, "StreamSynchronize")) return CallKind::kStreamSync;
   if (contains(name, "EventSynchronize")) return CallKind::kEventSync;

@@ -1,5 +1,5 @@
-// One rank's recording reduced to what a graph is made of: host threads cut into self-time pieces, host
-// calls by what they do, GPU tasks by stream. Times are on the run's common clock.
+// One rank's recording reduced to what a graph is made of: host threads cut into self-time pieces,
+// host calls by what they do, GPU tasks by stream. Times are on the run's common clock.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@ inline constexpr std::uint32_t kNone = 0xffffffffu;
 
 /// What a host call does to the GPU. By name; see call_kind().
 enum class CallKind : std::uint8_t {
-  kOther,         ///< no effect on order (malloc, attribute queries, polling)
-  kRecord,        ///< cudaEventRecord*
-  kWaitEvent,     ///< cudaStreamWaitEvent
-  kDeviceSync,    ///< cudaDeviceSynchronize, cudaFree
-  kStreamSync,    ///< cudaStreamSynchronize
-  kEventSync,     ///< cudaEventSynchronize
-  kCopy,          ///< cudaMemcpy*: may block until the copy is done
+  kOther,       ///< no effect on order (malloc, attribute queries, polling)
+  kRecord,      ///< cudaEventRecord*
+  kWaitEvent,   ///< cudaStreamWaitEvent
+  kDeviceSync,  ///< cudaDeviceSynchronize, cudaFree
+  kStreamSync,  ///< cudaStreamSynchronize
+  kEventSync,   ///< cudaEventSynchronize
+  kCopy,        ///< cudaMemcpy*: may block until the copy is done
 };
 CallKind call_kind(std::string_view name);
-/// Calls that only ask (cudaEventQuery, ...): they never order anything and their count varies by chance.
+/// Calls that only ask (cudaEventQuery, ...): they never order anything and their count varies by
+/// chance.
 bool is_polling_call(std::string_view name);
 
 /// A stretch of a thread during which one row is innermost.
@@ -34,26 +35,26 @@ struct Piece {
 
 struct HostThread {
   std::uint32_t track = 0;
-  std::vector<Piece> pieces;          ///< in time order, not overlapping
-  std::vector<std::uint32_t> calls;   ///< indices into RankModel::calls, in order
+  std::vector<Piece> pieces;         ///< in time order, not overlapping
+  std::vector<std::uint32_t> calls;  ///< indices into RankModel::calls, in order
 };
 
 struct Call {
   std::uint32_t row = 0;
   std::uint32_t thread = 0;
   std::uint32_t first_piece = 0, last_piece = 0;
-  std::uint32_t op = kNone;           ///< innermost enclosing cpu_op row
+  std::uint32_t op = kNone;  ///< innermost enclosing cpu_op row
   Time start, end;
   CallKind kind = CallKind::kOther;
-  std::vector<std::uint32_t> gpu;     ///< GPU tasks launched
+  std::vector<std::uint32_t> gpu;  ///< GPU tasks launched
 };
 
 struct GpuTask {
   std::uint32_t row = 0;
-  std::uint32_t stream = 0;           ///< index into RankModel::streams
-  std::uint32_t order = 0;            ///< position in its stream
-  std::uint32_t call = kNone;         ///< launching call
-  std::uint32_t collective = kNone;   ///< index into the run's collectives
+  std::uint32_t stream = 0;          ///< index into RankModel::streams
+  std::uint32_t order = 0;           ///< position in its stream
+  std::uint32_t call = kNone;        ///< launching call
+  std::uint32_t collective = kNone;  ///< index into the run's collectives
   Time start, end;
   bool communication = false;
 };
@@ -61,24 +62,24 @@ struct GpuTask {
 struct Stream {
   std::int32_t device = 0;
   std::int32_t id = 0;
-  std::int32_t lane = 0;              ///< > 0: rows that overlap lane 0's without being its successors
-  std::vector<std::uint32_t> tasks;   ///< by start
+  std::int32_t lane = 0;  ///< > 0: rows that overlap lane 0's without being its successors
+  std::vector<std::uint32_t> tasks;  ///< by start
 };
 
 struct RankModel {
   const Trace* trace = nullptr;
-  std::uint32_t index = 0;            ///< of the trace in its set
+  std::uint32_t index = 0;  ///< of the trace in its set
   std::int32_t rank = 0;
-  Time host_offset, gpu_offset;       ///< added to the trace's own times
+  Time host_offset, gpu_offset;  ///< added to the trace's own times
   std::vector<HostThread> threads;
-  std::vector<Call> calls;            ///< by start
-  std::vector<GpuTask> gpu;           ///< by start
+  std::vector<Call> calls;   ///< by start
+  std::vector<GpuTask> gpu;  ///< by start
   std::vector<Stream> streams;
   std::uint64_t polling_threads = 0;
 };
 
-/// How far a kernel may start before its stream predecessor ends without being out of order: programmatic
-/// dependent launch reaches 2.1 us in recordings.
+/// How far a kernel may start before its stream predecessor ends without being out of order:
+/// programmatic dependent launch reaches 2.1 us in recordings.
 inline constexpr Time kInStreamOverlap = Time::from_ns(2500);
 
 /// @param offset added to all of this trace's times.

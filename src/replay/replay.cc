@@ -40,15 +40,19 @@ Recording make_recording(const TraceSet& set, unsigned threads, Replay& out) {
   });
   for (std::size_t i = 0; i < n; ++i) {
     const Time whole = Time::from_ns(set.traces[i].origin_ns - origin);
-    out.clocks.push_back({rec.ranks[i].rank, rec.ranks[i].host_offset - whole, rec.ranks[i].gpu_offset});
+    out.clocks.push_back(
+        {rec.ranks[i].rank, rec.ranks[i].host_offset - whole, rec.ranks[i].gpu_offset});
   }
   return rec;
 }
 
 void count_edges(const Recording& rec, const Assembly& assembly, Replay& out) {
   out.edges.resize(kEdgeKindCount);
-  for (int k = 0; k < kEdgeKindCount; ++k) out.edges[static_cast<std::size_t>(k)].kind = static_cast<EdgeKind>(k);
-  const auto of = [&](EdgeKind kind) -> EdgeCount& { return out.edges[static_cast<std::size_t>(kind)]; };
+  for (int k = 0; k < kEdgeKindCount; ++k)
+    out.edges[static_cast<std::size_t>(k)].kind = static_cast<EdgeKind>(k);
+  const auto of = [&](EdgeKind kind) -> EdgeCount& {
+    return out.edges[static_cast<std::size_t>(kind)];
+  };
   const Graph& g = assembly.graph;
   for (std::size_t e = 0; e < g.edge_count(); ++e) ++of(g.edge_kind(e)).count;
   of(EdgeKind::kSync).count += g.wait_sources.size();
@@ -60,9 +64,11 @@ void count_edges(const Recording& rec, const Assembly& assembly, Replay& out) {
     contradict(EdgeKind::kEvent, rec.cross_stream[r].event);
     contradict(EdgeKind::kEventInferred, rec.cross_stream[r].inferred);
     contradict(EdgeKind::kSync, rec.sync_waits[r].contradicted);
-    for (const Stream& s : rec.ranks[r].streams) of(EdgeKind::kStream).count += s.tasks.empty() ? 0 : s.tasks.size() - 1;
+    for (const Stream& s : rec.ranks[r].streams)
+      of(EdgeKind::kStream).count += s.tasks.empty() ? 0 : s.tasks.size() - 1;
     for (const GpuTask& t : rec.ranks[r].gpu) {
-      if (t.call != kNone && starts_before_launch(rec.ranks[r], t)) ++of(EdgeKind::kLaunch).contradicted;
+      if (t.call != kNone && starts_before_launch(rec.ranks[r], t))
+        ++of(EdgeKind::kLaunch).contradicted;
     }
   }
 }
@@ -76,36 +82,46 @@ bool is_blocking_copy(const Recording& rec, std::uint32_t r, std::uint32_t task)
 }
 
 /// GPU tasks that start later than their latest constraint and the typical lag after it.
-void list_late_starts(const Recording& rec, const std::vector<std::vector<Binding>>& bindings, const Lags& lags,
-                      const Assembly& assembly, Replay& out) {
+void list_late_starts(const Recording& rec, const std::vector<std::vector<Binding>>& bindings,
+                      const Lags& lags, const Assembly& assembly, Replay& out) {
   for (std::uint32_t r = 0; r < rec.ranks.size(); ++r) {
     const Lags::Rank& lag = lags.ranks[r];
     for (std::uint32_t t = 0; t < rec.ranks[r].gpu.size(); ++t) {
       const Binding& b = bindings[r][t];
-      if (!b.any || assembly.is_pinned[r][t] || (b.kind == EdgeKind::kLaunch && is_blocking_copy(rec, r, t))) continue;
-      Time typical = lag.stream;
-      if (b.kind == EdgeKind::kLaunch) typical = b.from_end ? lag.launch_from_end : lag.launch_from_start;
+      if (!b.any || assembly.is_pinned[r][t] ||
+          (b.kind == EdgeKind::kLaunch && is_blocking_copy(rec, r, t)))
+        continue;
+      Time typical = b.from_end ? lag.launch_from_end : lag.launch_from_start;
+      if (b.source != kNone) {
+        const RankModel& rank = rec.ranks[r];
+        typical =
+            lag.after(b.kind, gpu_class(rank, rank.gpu[b.source]), gpu_class(rank, rank.gpu[t]));
+      }
       const Time late = rec.ranks[r].gpu[t].start - b.base - typical;
       if (late > kLate) out.late_starts.push_back({r, rec.ranks[r].gpu[t].row, late});
     }
   }
-  std::sort(out.late_starts.begin(), out.late_starts.end(), [](const LateStart& a, const LateStart& b) {
-    return std::tuple(-a.late, a.trace, a.row) < std::tuple(-b.late, b.trace, b.row);
-  });
+  std::sort(out.late_starts.begin(), out.late_starts.end(),
+            [](const LateStart& a, const LateStart& b) {
+              return std::tuple(-a.late, a.trace, a.row) < std::tuple(-b.late, b.trace, b.row);
+            });
 }
 
 void list_lags(const Recording& rec, const Lags& lags, Replay& out) {
   for (std::uint32_t r = 0; r < rec.ranks.size(); ++r) {
     const Lags::Rank& l = lags.ranks[r];
-    const auto add = [&](EdgeKind kind, Time typical, Time smallest) {
-      out.lag_table.push_back({rec.ranks[r].rank, kind, l.samples[static_cast<int>(kind)], typical, smallest});
-    };
-    add(EdgeKind::kLaunch, l.launch_from_start, rec.launch_latency[r]);
-    add(EdgeKind::kStream, l.stream, Time{});
-    add(EdgeKind::kGraph, l.graph, Time{});
-    add(EdgeKind::kEvent, l.event, Time{});
-    add(EdgeKind::kEventInferred, l.event_inferred, Time{});
-    add(EdgeKind::kSync, l.sync, Time{});
+    for (int k = 0; k < kEdgeKindCount; ++k) {
+      const auto kind = static_cast<EdgeKind>(k);
+      if (kind == EdgeKind::kOccupancy || kind == EdgeKind::kThread ||
+          kind == EdgeKind::kRendezvous)
+        continue;
+      const bool launch = kind == EdgeKind::kLaunch;
+      const Time typical = launch                    ? l.launch_from_start
+                           : kind == EdgeKind::kSync ? l.sync
+                                                     : l.overall[k];
+      const Time smallest = launch ? rec.launch_latency[r] : Time{};
+      out.lag_table.push_back({rec.ranks[r].rank, kind, l.samples[k], typical, smallest});
+    }
   }
 }
 
@@ -122,8 +138,8 @@ void list_collectives(const Recording& rec, Replay& out) {
       const Time end = out.replayed.end[m.rank][task.row];
       const Time start = out.replayed.start[m.rank][task.row];
       const Time latest = std::clamp(arrived, start, std::max(start, end));
-      instance.members.push_back({m.rank, task.row, m.latest_arrival - task.start, task.end - m.latest_arrival,
-                                  latest - start, end - latest});
+      instance.members.push_back({m.rank, task.row, m.latest_arrival - task.start,
+                                  task.end - m.latest_arrival, latest - start, end - latest});
     }
     out.collectives.push_back(std::move(instance));
   }
@@ -147,22 +163,26 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   out.baseline = options.baseline;
   Recording rec = make_recording(set, options.threads, out);
   if (options.structure_from.has_value() != options.durations_from.has_value()) {
-    return Diagnostic{ErrorCode::kUsage, "replay", "structure-from and durations-from go together", "name both steps"};
+    return Diagnostic{ErrorCode::kUsage, "replay", "structure-from and durations-from go together",
+                      "name both steps"};
   }
   if (options.structure_from) {
     const auto problem = transplant(set, rec, *options.structure_from, *options.durations_from);
     if (problem) return *problem;
   }
   std::vector<std::vector<Binding>> bindings(rec.ranks.size());
-  parallel_for(rec.ranks.size(), options.threads,
-               [&](std::size_t r) { bindings[r] = find_bindings(rec, static_cast<std::uint32_t>(r)); });
+  parallel_for(rec.ranks.size(), options.threads, [&](std::size_t r) {
+    bindings[r] = find_bindings(rec, static_cast<std::uint32_t>(r));
+  });
   const Lags lags = measure_lags(rec, bindings, options.lags);
-  const Assembly assembly = assemble(rec, recorded_durations(rec), lags, bindings, options.baseline);
+  const Assembly assembly =
+      assemble(rec, recorded_durations(rec), lags, bindings, options.baseline);
   Result<Run> run = simulate(assembly.graph, assembly.release, &set.strings);
   if (!run) return run.error();
   out.recorded = recorded_timeline(set, rec);
   out.replayed = replayed_timeline(set, rec, assembly, *run);
-  for (const RankModel& rank : rec.ranks) out.steps.push_back(step_results(set, rank, out.recorded, out.replayed));
+  for (const RankModel& rank : rec.ranks)
+    out.steps.push_back(step_results(set, rank, out.recorded, out.replayed));
   out.critical_path = critical_path(assembly, *run);
   out.pinned = assembly.pinned;
   out.task_count = assembly.graph.task_count();

@@ -27,7 +27,8 @@ class SyncFinder {
       for (const std::uint32_t t : call.gpu) put_[rank.gpu[t].stream].push_back({call.start, t});
     }
     for (std::uint32_t r = 0; r < ev_.size(); ++r) {
-      if (ev_.category[r] == Category::kSync && ev_.correlation[r] > 0) sync_row_[ev_.correlation[r]] = r;
+      if (ev_.category[r] == Category::kSync && ev_.correlation[r] > 0)
+        sync_row_[ev_.correlation[r]] = r;
     }
     for (std::uint32_t c = 0; c < rank.calls.size(); ++c) {
       if (ev_.correlation[rank.calls[c].row] > 0) call_of_[ev_.correlation[rank.calls[c].row]] = c;
@@ -40,12 +41,23 @@ class SyncFinder {
     for (std::uint32_t c = 0; c < rank_.calls.size(); ++c) {
       const Call& call = rank_.calls[c];
       switch (call.kind) {
-        case CallKind::kDeviceSync: device(c); break;
-        case CallKind::kStreamSync: stream(c, last_launch[call.thread]); break;
-        case CallKind::kEventSync: event(c, last_record[call.thread]); break;
-        case CallKind::kCopy: copy(c); break;
-        case CallKind::kRecord: last_record[call.thread] = c; break;
-        default: break;
+        case CallKind::kDeviceSync:
+          device(c);
+          break;
+        case CallKind::kStreamSync:
+          stream(c, last_launch[call.thread]);
+          break;
+        case CallKind::kEventSync:
+          event(c, last_record[call.thread]);
+          break;
+        case CallKind::kCopy:
+          copy(c);
+          break;
+        case CallKind::kRecord:
+          last_record[call.thread] = c;
+          break;
+        default:
+          break;
       }
       if (!call.gpu.empty()) last_launch[call.thread] = c;
     }
@@ -61,14 +73,17 @@ class SyncFinder {
   }
   Time end_of(std::uint32_t task) const { return rank_.gpu[task].end; }
 
-  bool possible(std::uint32_t task, const Call& call) const { return end_of(task) <= call.end + slack_; }
+  bool possible(std::uint32_t task, const Call& call) const {
+    return end_of(task) <= call.end + slack_;
+  }
 
   void add(std::uint32_t c, std::vector<std::uint32_t> streams, std::vector<std::uint32_t> tasks) {
     const Call& call = rank_.calls[c];
     SyncWait wait{c, std::move(streams), std::move(tasks), false, false, {}};
     Time last = Time::min();
     for (const std::uint32_t s : wait.streams) {
-      if (const std::uint32_t t = last_put(s, call.start); t != kNone) last = std::max(last, end_of(t));
+      if (const std::uint32_t t = last_put(s, call.start); t != kNone)
+        last = std::max(last, end_of(t));
     }
     for (const std::uint32_t t : wait.tasks) last = std::max(last, end_of(t));
     wait.blocked = last > call.start;
@@ -83,7 +98,8 @@ class SyncFinder {
     result_.contradicted.add(fmt::format(
         "rank {}: {} at {:.6f} s returns {:.1f} us before {} on stream {} ends", rank_.rank,
         set_.strings[ev_.name[call.row]], call.start.seconds(), (end_of(task) - call.end).us(),
-        set_.strings[ev_.name[rank_.gpu[task].row]].substr(0, 60), rank_.streams[rank_.gpu[task].stream].id));
+        set_.strings[ev_.name[rank_.gpu[task].row]].substr(0, 60),
+        rank_.streams[rank_.gpu[task].stream].id));
   }
 
   void device(std::uint32_t c) {
@@ -175,7 +191,8 @@ class SyncFinder {
     const auto record = call_of_.find(detail.record_correlation);
     if (record == call_of_.end()) return kNone;
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
-      if (rank_.streams[s].id == detail.wait_on_stream) return last_put(s, rank_.calls[record->second].start);
+      if (rank_.streams[s].id == detail.wait_on_stream)
+        return last_put(s, rank_.calls[record->second].start);
     }
     return launched_before(record->second);
   }
@@ -201,12 +218,15 @@ class SyncFinder {
       const std::uint32_t t = *--it;
       const std::uint32_t launcher = rank_.gpu[t].call;
       const bool put_before = launcher == kNone || rank_.calls[launcher].start < call.start;
-      if (put_before && end_of(t) >= call.end - kSoonAfter && (best == kNone || end_of(t) > end_of(best))) best = t;
+      if (put_before && end_of(t) >= call.end - kSoonAfter &&
+          (best == kNone || end_of(t) > end_of(best)))
+        best = t;
     }
     return best;
   }
 
-  /// Copies that hold the host until they are done: from or to pageable memory, and the blocking calls.
+  /// Copies that hold the host until they are done: from or to pageable memory, and the blocking
+  /// calls.
   void copy(std::uint32_t c) {
     const Call& call = rank_.calls[c];
     if (call.gpu.empty()) return;
@@ -243,6 +263,8 @@ class SyncFinder {
 
 }  // namespace
 
-SyncWaits find_sync_waits(const TraceSet& set, const RankModel& rank) { return SyncFinder(set, rank).run(); }
+SyncWaits find_sync_waits(const TraceSet& set, const RankModel& rank) {
+  return SyncFinder(set, rank).run();
+}
 
 }  // namespace flopcast

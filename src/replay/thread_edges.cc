@@ -5,15 +5,16 @@
 namespace flopcast {
 namespace {
 
-/// The last piece of a thread that ended by `now`, if the thread then had nothing to do until after `now`
-/// for a significant time; kNone otherwise.
+/// The last piece of a thread that ended by `now`, if the thread then had nothing to do until after
+/// `now` for a significant time; kNone otherwise.
 std::uint32_t idle_since(const HostThread& thread, Time now, Time slack) {
   const auto& pieces = thread.pieces;
   auto next = std::upper_bound(pieces.begin(), pieces.end(), now + slack,
                                [](Time t, const Piece& p) { return t < p.end; });
   if (next == pieces.begin()) return kNone;
   const auto last = std::prev(next);
-  if (next != pieces.end() && (next->start <= now || next->start - last->end < kSignificantGap)) return kNone;
+  if (next != pieces.end() && (next->start <= now || next->start - last->end < kSignificantGap))
+    return kNone;
   return static_cast<std::uint32_t>(last - pieces.begin());
 }
 

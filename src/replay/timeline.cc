@@ -6,12 +6,12 @@
 namespace flopcast {
 namespace {
 
-/// Moves a thread's recorded times to its replayed ones. Inside a piece time runs on from its start; in a
-/// gap from the end of the piece before.
+/// Moves a thread's recorded times to its replayed ones. Inside a piece time runs on from its
+/// start; in a gap from the end of the piece before.
 class HostWarp {
  public:
-  HostWarp(const HostThread& thread, const std::vector<TaskId>& first, const std::vector<TaskId>& last,
-           const Run& run)
+  HostWarp(const HostThread& thread, const std::vector<TaskId>& first,
+           const std::vector<TaskId>& last, const Run& run)
       : pieces_(thread.pieces), first_(first), last_(last), run_(run) {}
 
   Time start_at(Time t) const {
@@ -30,7 +30,9 @@ class HostWarp {
 
  private:
   using It = std::vector<Piece>::const_iterator;
-  Time start(It it) const { return run_.start[first_[static_cast<std::size_t>(it - pieces_.begin())]]; }
+  Time start(It it) const {
+    return run_.start[first_[static_cast<std::size_t>(it - pieces_.begin())]];
+  }
   Time end(It it) const { return run_.end[last_[static_cast<std::size_t>(it - pieces_.begin())]]; }
   Time inside(It it, Time t) const { return std::min(start(it) + (t - it->start), end(it)); }
 
@@ -49,8 +51,8 @@ class HostWarp {
   const Run& run_;
 };
 
-void place_host_rows(const RankModel& rank, const TaskMap::Rank& map, const Run& run, std::vector<Time>& start,
-                     std::vector<Time>& end) {
+void place_host_rows(const RankModel& rank, const TaskMap::Rank& map, const Run& run,
+                     std::vector<Time>& start, std::vector<Time>& end) {
   const Events& ev = rank.trace->events;
   std::vector<std::uint32_t> thread_of(rank.trace->tracks.size(), kNone);
   std::vector<HostWarp> warps;
@@ -97,7 +99,8 @@ Timeline recorded_timeline(const TraceSet& set, const Recording& recording) {
     std::vector<Time> start(ev.size());
     std::vector<Time> end(ev.size());
     for (std::size_t r = 0; r < ev.size(); ++r) {
-      const Time offset = rank.host_offset + (is_gpu_work(ev.category[r]) ? rank.gpu_offset : Time{});
+      const Time offset =
+          rank.host_offset + (is_gpu_work(ev.category[r]) ? rank.gpu_offset : Time{});
       start[r] = ev.start[r] + offset;
       end[r] = start[r] + ev.duration[r];
     }
@@ -107,8 +110,8 @@ Timeline recorded_timeline(const TraceSet& set, const Recording& recording) {
   return out;
 }
 
-Timeline replayed_timeline(const TraceSet& set, const Recording& recording, const Assembly& assembly,
-                           const Run& run) {
+Timeline replayed_timeline(const TraceSet& set, const Recording& recording,
+                           const Assembly& assembly, const Run& run) {
   const Timeline recorded = recorded_timeline(set, recording);
   Timeline out = recorded;
   for (std::size_t i = 0; i < recording.ranks.size(); ++i) {
@@ -124,8 +127,8 @@ Timeline replayed_timeline(const TraceSet& set, const Recording& recording, cons
   return out;
 }
 
-std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank, const Timeline& recorded,
-                                     const Timeline& replayed) {
+std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
+                                     const Timeline& recorded, const Timeline& replayed) {
   const std::vector<Time>& was = recorded.start[rank.index];
   const std::vector<Time>& is = replayed.start[rank.index];
   std::vector<StepResult> results;
@@ -182,7 +185,8 @@ std::vector<PathPiece> critical_path(const Assembly& assembly, const Run& run) {
     const TaskId cause = run.cause[task];
     Time from = run.start[task];
     // A sync held by GPU work is critical only after that work's end.
-    if (cause != kNoTask && g.kind[task] == TaskKind::kSync && run.end[cause] > from) from = run.end[cause];
+    if (cause != kNoTask && g.kind[task] == TaskKind::kSync && run.end[cause] > from)
+      from = run.end[cause];
     const std::uint32_t rank = assembly.map.task_rank[task];
     if (until > from && g.kind[task] != TaskKind::kRendezvous) {
       path.push_back({rank, assembly.map.task_row[task], g.kind[task], from, until});

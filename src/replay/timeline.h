@@ -11,11 +11,12 @@ namespace flopcast {
 Timeline recorded_timeline(const TraceSet& set, const Recording& recording);
 
 /// The times of every row in a run of the graph.
-Timeline replayed_timeline(const TraceSet& set, const Recording& recording, const Assembly& assembly, const Run& run);
+Timeline replayed_timeline(const TraceSet& set, const Recording& recording,
+                           const Assembly& assembly, const Run& run);
 
 /// Steps of one rank, measured and replayed.
-std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank, const Timeline& recorded,
-                                     const Timeline& replayed);
+std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
+                                     const Timeline& recorded, const Timeline& replayed);
 
 /// The chain of causes back from the task that ended last.
 std::vector<PathPiece> critical_path(const Assembly& assembly, const Run& run);

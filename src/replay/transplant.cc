@@ -10,8 +10,8 @@ namespace {
 
 bool inside(const StepSpan& step, Time t) { return t >= step.from && t < step.to; }
 
-/// Pairs equal elements of two sequences in order: common prefix and suffix, then the longest common
-/// subsequence of what is left.
+/// Pairs equal elements of two sequences in order: common prefix and suffix, then the longest
+/// common subsequence of what is left.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> align(const std::vector<std::uint32_t>& a,
                                                            const std::vector<std::uint32_t>& b) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
@@ -21,16 +21,20 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> align(const std::vector<std
     ++head;
   }
   std::uint32_t tail = 0;
-  while (tail < a.size() - head && tail < b.size() - head && a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) {
+  while (tail < a.size() - head && tail < b.size() - head &&
+         a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) {
     pairs.emplace_back(a.size() - 1 - tail, b.size() - 1 - tail);
     ++tail;
   }
   const std::size_t n = a.size() - head - tail;
   const std::size_t m = b.size() - head - tail;
-  constexpr std::size_t kMostCells = 64u << 20;  // steps this different have another structure anyway
+  constexpr std::size_t kMostCells = 64u
+                                     << 20;  // steps this different have another structure anyway
   if (n == 0 || m == 0 || n * m > kMostCells) return pairs;
   std::vector<std::uint16_t> length((n + 1) * (m + 1), 0);
-  const auto cell = [&](std::size_t i, std::size_t j) -> std::uint16_t& { return length[i * (m + 1) + j]; };
+  const auto cell = [&](std::size_t i, std::size_t j) -> std::uint16_t& {
+    return length[i * (m + 1) + j];
+  };
   for (std::size_t i = n; i-- > 0;) {
     for (std::size_t j = m; j-- > 0;) {
       cell(i, j) = a[head + i] == b[head + j] ? static_cast<std::uint16_t>(cell(i + 1, j + 1) + 1)
@@ -49,9 +53,11 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> align(const std::vector<std
   return pairs;
 }
 
-/// Calls of one thread inside a step that order anything: launches, records, waits, synchronisation. How
-/// often a step asks for attributes or memory varies with the state of caches, and means nothing here.
-std::vector<std::uint32_t> calls_inside(const RankModel& rank, const HostThread& thread, const StepSpan& step) {
+/// Calls of one thread inside a step that order anything: launches, records, waits,
+/// synchronisation. How often a step asks for attributes or memory varies with the state of caches,
+/// and means nothing here.
+std::vector<std::uint32_t> calls_inside(const RankModel& rank, const HostThread& thread,
+                                        const StepSpan& step) {
   std::vector<std::uint32_t> calls;
   for (const std::uint32_t c : thread.calls) {
     const Call& call = rank.calls[c];
@@ -61,7 +67,8 @@ std::vector<std::uint32_t> calls_inside(const RankModel& rank, const HostThread&
   return calls;
 }
 
-std::vector<std::uint32_t> names_of(const RankModel& rank, const std::vector<std::uint32_t>& calls) {
+std::vector<std::uint32_t> names_of(const RankModel& rank,
+                                    const std::vector<std::uint32_t>& calls) {
   std::vector<std::uint32_t> names;
   for (const std::uint32_t c : calls) names.push_back(rank.trace->events.name[rank.calls[c].row]);
   return names;
@@ -71,13 +78,14 @@ bool task_inside(const RankModel& rank, const StepSpan& step, std::uint32_t t) {
   return rank.gpu[t].call != kNone && inside(step, rank.calls[rank.gpu[t].call].start);
 }
 
-/// Where a thread resumes after an idle gap, or falls idle, in the mapped step: found from the next mapped
-/// call, walking back to the gap before it.
+/// Where a thread resumes after an idle gap, or falls idle, in the mapped step: found from the next
+/// mapped call, walking back to the gap before it.
 std::uint32_t carry_resume(const RankModel& rank, const StepMapping& mapping, std::uint32_t thread,
                            std::uint32_t piece) {
   const auto& calls = rank.threads[thread].calls;
-  auto next = std::lower_bound(calls.begin(), calls.end(), piece,
-                               [&](std::uint32_t c, std::uint32_t p) { return rank.calls[c].first_piece < p; });
+  auto next = std::lower_bound(
+      calls.begin(), calls.end(), piece,
+      [&](std::uint32_t c, std::uint32_t p) { return rank.calls[c].first_piece < p; });
   while (next != calls.end() && mapping.call[*next] == kNone) ++next;
   if (next == calls.end()) return kNone;
   const auto& pieces = rank.threads[thread].pieces;
@@ -85,10 +93,12 @@ std::uint32_t carry_resume(const RankModel& rank, const StepMapping& mapping, st
   while (at > 0 && pieces[at].start - pieces[at - 1].end <= kSignificantGap) --at;
   return at;
 }
-std::uint32_t carry_idle(const RankModel& rank, const StepMapping& mapping, std::uint32_t thread, std::uint32_t piece) {
+std::uint32_t carry_idle(const RankModel& rank, const StepMapping& mapping, std::uint32_t thread,
+                         std::uint32_t piece) {
   const auto& calls = rank.threads[thread].calls;
-  auto next = std::upper_bound(calls.begin(), calls.end(), piece,
-                               [&](std::uint32_t p, std::uint32_t c) { return p < rank.calls[c].first_piece; });
+  auto next = std::upper_bound(
+      calls.begin(), calls.end(), piece,
+      [&](std::uint32_t p, std::uint32_t c) { return p < rank.calls[c].first_piece; });
   while (next != calls.begin() && mapping.call[*std::prev(next)] == kNone) --next;
   if (next == calls.begin()) return kNone;
   const auto& pieces = rank.threads[thread].pieces;
@@ -161,7 +171,8 @@ StepEdges edges_inside(const Recording& recording, std::uint32_t r, const StepSp
   const RankModel& rank = recording.ranks[r];
   StepEdges out;
   for (const GpuEdge& e : recording.cross_stream[r].edges) {
-    if (task_inside(rank, step, e.source) && task_inside(rank, step, e.target)) out.gpu.push_back(e);
+    if (task_inside(rank, step, e.source) && task_inside(rank, step, e.target))
+      out.gpu.push_back(e);
   }
   for (const SyncWait& w : recording.sync_waits[r].waits) {
     if (inside(step, rank.calls[w.call].start)) out.waits.push_back(w);
@@ -200,8 +211,8 @@ StepEdges carry_over(const RankModel& rank, const StepEdges& edges, const StepMa
   return out;
 }
 
-std::optional<Diagnostic> transplant(const TraceSet& set, Recording& recording, const std::string& from,
-                                     const std::string& to) {
+std::optional<Diagnostic> transplant(const TraceSet& set, Recording& recording,
+                                     const std::string& from, const std::string& to) {
   for (std::uint32_t r = 0; r < recording.ranks.size(); ++r) {
     const RankModel& rank = recording.ranks[r];
     const std::vector<StepSpan> spans = step_spans(set, rank);
@@ -210,20 +221,24 @@ std::optional<Diagnostic> transplant(const TraceSet& set, Recording& recording, 
     if (!source || !target) {
       std::string known;
       for (const StepSpan& s : spans) known += (known.empty() ? "" : ", ") + s.name;
-      return Diagnostic{ErrorCode::kUsage, rank.trace->path,
-                        fmt::format("no step {} on rank {}", source ? to : from, rank.rank),
-                        known.empty() ? "the trace has no ProfilerStep annotations" : "steps: " + known};
+      return Diagnostic{
+          ErrorCode::kUsage, rank.trace->path,
+          fmt::format("no step {} on rank {}", source ? to : from, rank.rank),
+          known.empty() ? "the trace has no ProfilerStep annotations" : "steps: " + known};
     }
-    const StepEdges edges = carry_over(rank, edges_inside(recording, r, *source), map_step(rank, *source, *target));
+    const StepEdges edges =
+        carry_over(rank, edges_inside(recording, r, *source), map_step(rank, *source, *target));
     auto& gpu = recording.cross_stream[r].edges;
     std::erase_if(gpu, [&](const GpuEdge& e) {
       return task_inside(rank, *target, e.source) && task_inside(rank, *target, e.target);
     });
     gpu.insert(gpu.end(), edges.gpu.begin(), edges.gpu.end());
     auto& waits = recording.sync_waits[r].waits;
-    std::erase_if(waits, [&](const SyncWait& w) { return inside(*target, rank.calls[w.call].start); });
+    std::erase_if(waits,
+                  [&](const SyncWait& w) { return inside(*target, rank.calls[w.call].start); });
     waits.insert(waits.end(), edges.waits.begin(), edges.waits.end());
-    std::sort(waits.begin(), waits.end(), [](const SyncWait& a, const SyncWait& b) { return a.call < b.call; });
+    std::sort(waits.begin(), waits.end(),
+              [](const SyncWait& a, const SyncWait& b) { return a.call < b.call; });
     auto& threads = recording.thread_edges[r];
     std::erase_if(threads, [&](const ThreadEdge& e) {
       return inside(*target, rank.threads[e.from_thread].pieces[e.from_piece].start) &&
@@ -251,14 +266,17 @@ class TransferCount {
       for (const std::uint32_t s : w.streams) sync.insert({w.call, s});
       for (const std::uint32_t t : w.tasks) sync.insert({w.call, t | kFixedSource});
     }
-    for (const ThreadEdge& e : own.threads) threads.insert({e.from_thread, e.from_piece, e.to_thread, e.to_piece});
+    for (const ThreadEdge& e : own.threads)
+      threads.insert({e.from_thread, e.from_piece, e.to_thread, e.to_piece});
     for (const GpuEdge& e : carried.gpu) count(e.kind, gpu.contains({e.source, e.target}));
     for (const SyncWait& w : carried.waits) {
       for (const std::uint32_t s : w.streams) count(EdgeKind::kSync, sync.contains({w.call, s}));
-      for (const std::uint32_t t : w.tasks) count(EdgeKind::kSync, sync.contains({w.call, t | kFixedSource}));
+      for (const std::uint32_t t : w.tasks)
+        count(EdgeKind::kSync, sync.contains({w.call, t | kFixedSource}));
     }
     for (const ThreadEdge& e : carried.threads) {
-      count(EdgeKind::kThread, threads.contains({e.from_thread, e.from_piece, e.to_thread, e.to_piece}));
+      count(EdgeKind::kThread,
+            threads.contains({e.from_thread, e.from_piece, e.to_thread, e.to_piece}));
     }
   }
   std::vector<StepMatch::Transfer> list() const {
@@ -301,7 +319,8 @@ std::vector<StepMatch> match_steps(const TraceSet& set, const Recording& recordi
         everywhere = a && b;
         if (!everywhere) break;
         const StepMapping mapping = map_step(recording.ranks[r], *a, *b);
-        match.matched_from = std::min(match.matched_from, share(mapping.matched, mapping.calls_from));
+        match.matched_from =
+            std::min(match.matched_from, share(mapping.matched, mapping.calls_from));
         match.matched_to = std::min(match.matched_to, share(mapping.matched, mapping.calls_to));
         transfer.add(carry_over(recording.ranks[r], edges_inside(recording, r, *a), mapping),
                      edges_inside(recording, r, *b));

@@ -34,8 +34,8 @@ StepEdges edges_inside(const Recording& recording, std::uint32_t rank, const Ste
 StepEdges carry_over(const RankModel& rank, const StepEdges& edges, const StepMapping& mapping);
 
 /// Replaces the dependencies inside step `to` by those of step `from`, on every rank.
-std::optional<Diagnostic> transplant(const TraceSet& set, Recording& recording, const std::string& from,
-                                     const std::string& to);
+std::optional<Diagnostic> transplant(const TraceSet& set, Recording& recording,
+                                     const std::string& from, const std::string& to);
 
 std::vector<StepMatch> match_steps(const TraceSet& set, const Recording& recording);
 
