@@ -268,8 +268,8 @@ class Assembler {
       // An occupant is left during its last wave: the edge counts from its start.
       const bool from_start = e.kind == EdgeKind::kOccupancy;
       if (from_start)
-        lag =
-            lags_.occupied(events().name[rank().gpu[e.source].row], durations().transfer[e.source]);
+        lag = lags_.occupied(launch_shape(rank(), rank().gpu[e.source]),
+                             durations().transfer[e.source]);
       builder_.add_edge(
           {map().gpu_last[e.source], map().gpu_first[e.target], lag, e.kind, from_start});
     }

@@ -38,6 +38,8 @@ Durations recorded_durations(const Recording& recording);
 /// takes several times longer than between kernels.
 enum class GpuClass : std::uint8_t { kCompute, kCommunication, kCopy };
 GpuClass gpu_class(const RankModel& rank, const GpuTask& task);
+/// What tells one launch of a kernel from another of a different size: name and blocks.
+std::uint64_t launch_shape(const RankModel& rank, const GpuTask& task);
 
 /// Delay after each kind of dependency, per rank: the median; between GPU tasks by the classes at
 /// its ends.
@@ -54,10 +56,10 @@ struct Lags {
   LagMode mode = LagMode::kTypical;
   std::vector<Rank> ranks;
   /// Part of a kernel's time, in millionths, after which the SMs it filled take other work: before
-  /// its last wave ends. Median per kernel name over all ranks; a property of the kernel, so kept
-  /// in every mode.
-  std::unordered_map<std::uint32_t, std::int64_t> occupied_ppm;
-  Time occupied(std::uint32_t name, Time duration) const;
+  /// its last wave ends. Median per kernel and grid over all ranks; a property of the kernel, so
+  /// kept in every mode.
+  std::unordered_map<std::uint64_t, std::int64_t> occupied_ppm;
+  Time occupied(std::uint64_t shape, Time duration) const;
 };
 
 /// What held a GPU task back in the recording: the latest of its constraints.

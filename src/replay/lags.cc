@@ -4,6 +4,14 @@
 #include "replay/assemble.h"
 
 namespace flopcast {
+std::uint64_t launch_shape(const RankModel& rank, const GpuTask& task) {
+  const Events& ev = rank.trace->events;
+  const std::uint32_t detail =
+      ev.category[task.row] == Category::kKernel ? ev.detail[task.row] : kNoDetail;
+  const std::uint64_t blocks = detail == kNoDetail ? 0 : rank.trace->kernels[detail].blocks;
+  return blocks << 32 ^ ev.name[task.row];
+}
+
 namespace {
 
 /// A typical launch lag beyond the smallest by more than this is backlog, not latency.
@@ -19,7 +27,7 @@ Time median_or(std::vector<Time>& values, Time otherwise) {
 /// How far into each kernel others got hold of its SMs, by the occupancy edges found.
 void measure_occupancy(const Recording& recording, Lags& lags) {
   constexpr std::int64_t kMillion = 1000000;
-  std::map<std::uint32_t, std::vector<std::int64_t>> parts;
+  std::map<std::uint64_t, std::vector<std::int64_t>> parts;
   for (std::uint32_t r = 0; r < recording.ranks.size(); ++r) {
     const RankModel& rank = recording.ranks[r];
     for (const GpuEdge& e : recording.cross_stream[r].edges) {
@@ -29,20 +37,20 @@ void measure_occupancy(const Recording& recording, Lags& lags) {
       const auto part =
           static_cast<std::int64_t>(static_cast<double>(until.ps) /
                                     static_cast<double>((source.end - source.start).ps) * kMillion);
-      parts[rank.trace->events.name[source.row]].push_back(std::min(part, kMillion));
+      parts[launch_shape(rank, source)].push_back(std::min(part, kMillion));
     }
   }
-  for (auto& [name, list] : parts) {
+  for (auto& [shape, list] : parts) {
     std::nth_element(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2),
                      list.end());
-    lags.occupied_ppm[name] = list[list.size() / 2];
+    lags.occupied_ppm[shape] = list[list.size() / 2];
   }
 }
 
 }  // namespace
 
-Time Lags::occupied(std::uint32_t name, Time duration) const {
-  const auto it = occupied_ppm.find(name);
+Time Lags::occupied(std::uint64_t shape, Time duration) const {
+  const auto it = occupied_ppm.find(shape);
   if (it == occupied_ppm.end()) return duration;
   return {static_cast<std::int64_t>(static_cast<double>(duration.ps) *
                                     static_cast<double>(it->second) * 1e-6)};

@@ -1,0 +1,205 @@
+// What host threads wait for: the GPU (sync_waits) and each other (thread_edges).
+#include "replay/host_edges.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/trace_text.h"
+
+namespace flopcast {
+namespace {
+
+using test::TraceText;
+using testing::HasSubstr;
+using List = std::vector<std::uint32_t>;
+
+Time us(std::int64_t n) { return Time::from_us(n); }
+
+struct Syncs {
+  TraceSet set;
+  RankModel model;
+  SyncWaits found;
+  explicit Syncs(const TraceText& text)
+      : set(text.read()),
+        model(make_rank_model(set, 0, Time{})),
+        found(find_sync_waits(set, model)) {}
+};
+
+/// Kernels on streams 7 and 9, launched before 20: they end at 60 and 80.
+TraceText two_streams() {
+  return TraceText()
+      .launch(0, 5, 1)
+      .launch(10, 15, 2)
+      .kernel("a", 10, 60, 7, 1)
+      .kernel("b", 20, 80, 9, 2);
+}
+
+TEST(SyncWaits, ADeviceSyncWaitsForAllStreams) {
+  const Syncs s(two_streams().call("cudaDeviceSynchronize", 20, 83));
+  ASSERT_EQ(s.found.waits.size(), 1u);
+  EXPECT_EQ(s.found.waits[0].streams, (List{0, 1}));
+  EXPECT_TRUE(s.found.waits[0].blocked);
+  EXPECT_EQ(s.found.waits[0].after, us(3));
+  EXPECT_FALSE(s.found.waits[0].host_remainder);
+}
+
+TEST(SyncWaits, ASyncAfterTheWorkDoesNotBlock) {
+  const Syncs s(two_streams().call("cudaDeviceSynchronize", 90, 93));
+  ASSERT_EQ(s.found.waits.size(), 1u);
+  EXPECT_FALSE(s.found.waits[0].blocked);
+  EXPECT_EQ(s.found.waits[0].after, Time{});
+}
+
+TEST(SyncWaits, AStreamThatRunsOnContradictsADeviceSync) {
+  const Syncs s(two_streams().call("cudaDeviceSynchronize", 20, 61));
+  EXPECT_EQ(s.found.contradicted.count, 1u);
+  EXPECT_THAT(s.found.contradicted.example, HasSubstr("returns 19.0 us before b on stream 9 ends"));
+  ASSERT_EQ(s.found.waits.size(), 1u);
+  EXPECT_EQ(s.found.waits[0].streams, (List{0}));
+}
+
+TEST(SyncWaits, CudaFreeIsADeviceSyncAndHostWork) {
+  const Syncs s(two_streams().call("cudaFree", 20, 300));
+  ASSERT_EQ(s.found.waits.size(), 1u);
+  EXPECT_TRUE(s.found.waits[0].host_remainder);
+  EXPECT_EQ(s.found.waits[0].after, us(220));
+}
+
+TEST(SyncWaits, AStreamSyncIsForTheStreamLastLaunchedOn) {
+  const Syncs s(two_streams().call("cudaStreamSynchronize", 20, 82));
+  ASSERT_EQ(s.found.waits.size(), 1u);
+  EXPECT_EQ(s.found.waits[0].streams, (List{1}));
+}
+
+TEST(SyncWaits, UnlessAnotherStreamExplainsItsLength) {
+  // The stream last launched on was done long before; stream 9 ends with the call.
+  const Syncs s(TraceText()
+                    .launch(0, 5, 1)
+                    .launch(10, 15, 2)
+                    .kernel("b", 10, 300, 9, 1)
+                    .kernel("a", 20, 30, 7, 2)
+                    .call("cudaStreamSynchronize", 40, 305));
+  ASSERT_EQ(s.found.waits.size(), 1u);
+  EXPECT_EQ(s.model.streams[s.found.waits[0].streams.at(0)].id, 9);
+}
+
+TEST(SyncWaits, ACudaSyncRowNamesTheStream) {
+  const Syncs s(two_streams()
+                    .call("cudaStreamSynchronize", 20, 62, 50)
+                    .sync_row("Stream Sync", 20, 62, 7, -1, 50, -1));
+  ASSERT_EQ(s.found.waits.size(), 1u);
+  EXPECT_EQ(s.found.waits[0].streams, (List{0}));
+  EXPECT_EQ(s.found.waits[0].after, us(2));
+}
+
+TEST(SyncWaits, AnEventSyncWaitsForTheWorkBeforeTheRecord) {
+  const Syncs s(TraceText()
+                    .launch(0, 5, 1)
+                    .call("cudaEventRecord", 6, 7, 2)
+                    .launch(8, 9, 3)
+                    .call("cudaEventSynchronize", 10, 63)
+                    .kernel("a", 10, 60, 7, 1)
+                    .kernel("b", 60, 90, 7, 3));
+  ASSERT_EQ(s.found.waits.size(), 1u);
+  EXPECT_TRUE(s.found.waits[0].streams.empty());
+  EXPECT_EQ(s.found.waits[0].tasks, (List{0}));
+  EXPECT_EQ(s.found.waits[0].after, us(3));
+}
+
+TEST(SyncWaits, ACudaSyncRowNamesTheRecord) {
+  // The last record on the thread is another's: the row knows better.
+  const Syncs s(TraceText()
+                    .launch(0, 5, 1)
+                    .call("cudaEventRecord", 6, 7, 2)
+                    .launch(8, 9, 3)
+                    .call("cudaEventRecord", 9, 10, 4)
+                    .call("cudaEventSynchronize", 11, 63, 5)
+                    .kernel("a", 10, 60, 7, 1)
+                    .kernel("b", 60, 63, 7, 3)
+                    .sync_row("Event Sync", 11, 63, 7, 7, 5, 2));
+  ASSERT_EQ(s.found.waits.size(), 1u);
+  EXPECT_EQ(s.found.waits[0].tasks, (List{0}));
+}
+
+TEST(SyncWaits, ACopyToPageableMemoryHoldsTheHost) {
+  const Syncs s(TraceText()
+                    .call("cudaMemcpyAsync", 0, 50, 1)
+                    .copy("Memcpy DtoH (Device -> Pageable)", 10, 45, 7, 1, 4096));
+  ASSERT_EQ(s.found.waits.size(), 1u);
+  EXPECT_EQ(s.found.waits[0].tasks, (List{0}));
+  EXPECT_TRUE(s.found.waits[0].blocked);
+  EXPECT_EQ(s.found.waits[0].after, us(5));
+}
+
+TEST(SyncWaits, StagedAndAsynchronousCopiesDoNot) {
+  const Syncs staged(TraceText()
+                         .call("cudaMemcpyAsync", 0, 50, 1)
+                         .copy("Memcpy HtoD (Pageable -> Device)", 10, 45, 7, 1, 65536));
+  EXPECT_TRUE(staged.found.waits.empty());
+  const Syncs large(TraceText()
+                        .call("cudaMemcpyAsync", 0, 50, 1)
+                        .copy("Memcpy HtoD (Pageable -> Device)", 10, 45, 7, 1, 65537));
+  EXPECT_EQ(large.found.waits.size(), 1u);
+  const Syncs pinned(TraceText()
+                         .call("cudaMemcpyAsync", 0, 50, 1)
+                         .copy("Memcpy DtoH (Device -> Pinned)", 10, 45, 7, 1, 65537));
+  EXPECT_TRUE(pinned.found.waits.empty());
+}
+
+TEST(SyncWaits, ALongSyncThatNothingExplainsIsHostTime) {
+  const Syncs s(TraceText()
+                    .call("cudaStreamSynchronize", 0, 300)
+                    .launch(310, 312, 1)
+                    .kernel("a", 320, 330, 7, 1));
+  EXPECT_TRUE(s.found.waits.empty());
+  EXPECT_EQ(s.found.without_source, 1u);
+}
+
+// ---- threads ------------------------------------------------------------------------------------
+
+struct Threads {
+  TraceSet set;
+  RankModel model;
+  std::vector<ThreadEdge> edges;
+  explicit Threads(const TraceText& text)
+      : set(text.read()),
+        model(make_rank_model(set, 0, Time{})),
+        edges(find_thread_edges(set, model)) {}
+  std::string name(std::uint32_t thread, std::uint32_t piece) const {
+    return std::string(
+        set.strings[model.trace->events.name[model.threads[thread].pieces[piece].row]]);
+  }
+};
+
+TEST(ThreadEdges, TheBackwardThreadStartsWhereTheForwardThreadHandsOver) {
+  const Threads t(TraceText()
+                      .op("forward", 0, 100)
+                      .op("optimizer", 405, 500)
+                      .thread(2)
+                      .op("backward", 110, 400));
+  ASSERT_EQ(t.edges.size(), 2u);
+  EXPECT_EQ(t.name(t.edges[0].from_thread, t.edges[0].from_piece), "backward");
+  EXPECT_EQ(t.name(t.edges[0].to_thread, t.edges[0].to_piece), "optimizer");
+  EXPECT_EQ(t.name(t.edges[1].from_thread, t.edges[1].from_piece), "forward");
+  EXPECT_EQ(t.name(t.edges[1].to_thread, t.edges[1].to_piece), "backward");
+}
+
+TEST(ThreadEdges, ShortGapsAndBusyThreadsHandNothingOver) {
+  const Threads small(
+      TraceText().op("a", 0, 100).op("b", 140, 500).thread(2).op("c", 0, 120).op("d", 300, 310));
+  for (const ThreadEdge& e : small.edges) EXPECT_NE(small.name(e.to_thread, e.to_piece), "b");
+  const Threads busy(TraceText().op("a", 0, 1000).thread(2).op("c", 500, 600));
+  EXPECT_TRUE(busy.edges.empty());
+}
+
+TEST(ThreadEdges, AThreadIdleBeforeIsNotTheCause) {
+  // Thread 2 had stopped before thread 1 went idle: it cannot have woken it.
+  const Threads t(TraceText().op("a", 0, 100).op("b", 300, 400).thread(2).op("c", 0, 50));
+  EXPECT_TRUE(t.edges.empty());
+}
+
+}  // namespace
+}  // namespace flopcast

@@ -1,0 +1,259 @@
+#include "replay/rank_model.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/trace_text.h"
+
+namespace flopcast {
+namespace {
+
+using test::TraceText;
+
+Time us(std::int64_t n) { return Time::from_us(n); }
+
+std::string piece_text(const TraceSet& set, const RankModel& model, std::size_t thread = 0) {
+  std::string text;
+  for (const Piece& p : model.threads[thread].pieces) {
+    text += fmt::format("{}[{},{}) ", set.strings[model.trace->events.name[p.row]], p.start.us(),
+                        p.end.us());
+  }
+  return text;
+}
+
+TEST(RankModel, TheInnermostRowOwnsTheTime) {
+  const TraceSet set = TraceText()
+                           .op("outer", 0, 100)
+                           .op("inner", 10, 60)
+                           .launch(20, 30, 5)
+                           .op("next", 60, 80)
+                           .op("later", 120, 130)
+                           .read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  EXPECT_EQ(
+      piece_text(set, model),
+      "outer[0,10) inner[10,20) cudaLaunchKernel[20,30) inner[30,60) next[60,80) outer[80,100) "
+      "later[120,130) ");
+  ASSERT_EQ(model.calls.size(), 1u);
+  EXPECT_EQ(set.strings[model.trace->events.name[model.calls[0].op]], "inner");
+  EXPECT_EQ(model.calls[0].first_piece, 2u);
+  EXPECT_EQ(model.calls[0].last_piece, 2u);
+}
+
+TEST(RankModel, ACallInsideACallSplitsIt) {
+  const TraceSet set =
+      TraceText().call("cudaMemcpy", 0, 50, 1).call("cudaEventRecord", 10, 20, 2).read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  EXPECT_EQ(piece_text(set, model), "cudaMemcpy[0,10) cudaEventRecord[10,20) cudaMemcpy[20,50) ");
+  EXPECT_EQ(model.calls[0].first_piece, 0u);
+  EXPECT_EQ(model.calls[0].last_piece, 2u);
+  EXPECT_EQ(model.calls[1].op, kNone);
+}
+
+TEST(RankModel, ACallWithoutLengthStillHasAPiece) {
+  const TraceSet set = TraceText().op("a", 0, 10).call("cudaEventRecord", 4, 4, 2).read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  EXPECT_EQ(piece_text(set, model), "a[0,4) cudaEventRecord[4,4) a[4,10) ");
+}
+
+TEST(RankModel, TimesAreOnTheCommonClock) {
+  const TraceSet set = TraceText().launch(0, 10, 1).kernel("k", 12, 20, 7, 1).read();
+  RankModel model = make_rank_model(set, 0, us(1000));
+  EXPECT_EQ(model.calls[0].start, us(1000));
+  EXPECT_EQ(model.gpu[0].start, us(1012));
+  shift_gpu(model, us(3));
+  EXPECT_EQ(model.gpu_offset, us(3));
+  EXPECT_EQ(model.gpu[0].end, us(1023));
+  shift_all(model, us(-10));
+  EXPECT_EQ(model.host_offset, us(990));
+  EXPECT_EQ(model.calls[0].end, us(1000));
+  EXPECT_EQ(model.threads[0].pieces[0].start, us(990));
+  EXPECT_EQ(model.gpu[0].start, us(1005));
+}
+
+TEST(RankModel, GpuRowsHangOnTheCallOfTheirCorrelation) {
+  const TraceSet set = TraceText()
+                           .launch(0, 5, 11)
+                           .call("cudaGraphLaunch", 6, 9, 12)
+                           .kernel("a", 8, 20, 7, 11)
+                           .kernel("b", 21, 30, 7, 12)
+                           .kernel("c", 22, 35, 9, 12)
+                           .kernel("orphan", 40, 50, 7, 99)
+                           .kernel("ncclKernel_AllReduce", 60, 70, 20)
+                           .read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  ASSERT_EQ(model.gpu.size(), 5u);
+  EXPECT_EQ(model.calls[0].gpu, (std::vector<std::uint32_t>{0}));
+  EXPECT_EQ(model.calls[1].gpu, (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(model.gpu[3].call, kNone);
+  EXPECT_FALSE(model.gpu[3].communication);
+  EXPECT_TRUE(model.gpu[4].communication);
+  ASSERT_EQ(model.streams.size(), 3u);
+  EXPECT_EQ(model.streams[0].tasks, (std::vector<std::uint32_t>{0, 1, 3}));
+  EXPECT_EQ(model.gpu[3].order, 2u);
+}
+
+TEST(RankModel, RowsThatOverlapOnOneStreamGetALaneOfTheirOwn) {
+  const TraceSet set = TraceText()
+                           .launch(0, 1, 1)
+                           .kernel("a", 10, 30, 7, 1)
+                           .kernel("close behind", 28, 40, 7, 1)  // programmatic dependent launch
+                           .kernel("beside", 33, 50, 7, 1)
+                           .kernel("after", 41, 60, 7, 1)
+                           .read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  ASSERT_EQ(model.streams.size(), 2u);
+  EXPECT_EQ(model.streams[0].tasks, (std::vector<std::uint32_t>{0, 1, 3}));
+  EXPECT_EQ(model.streams[1].tasks, (std::vector<std::uint32_t>{2}));
+  EXPECT_EQ(model.streams[1].lane, 1);
+  EXPECT_EQ(model.streams[1].id, 7);
+}
+
+TEST(RankModel, ThreadsThatOnlyPollAreLeftOut) {
+  const TraceSet set = TraceText()
+                           .launch(0, 5, 1)
+                           .thread(2)
+                           .call("cudaEventQuery", 1, 2)
+                           .call("cudaEventQuery", 3, 4)
+                           .thread(3)
+                           .call("cudaEventQuery", 1, 2)
+                           .call("cudaEventSynchronize", 3, 4)
+                           .read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  EXPECT_EQ(model.threads.size(), 2u);
+  EXPECT_EQ(model.polling_threads, 1u);
+}
+
+TEST(RankModel, KindsOfCalls) {
+  const std::map<std::string, CallKind> kinds = {
+      {"cudaEventRecord", CallKind::kRecord},
+      {"hipEventRecord", CallKind::kRecord},
+      {"cudaEventRecordWithFlags", CallKind::kRecord},
+      {"cudaStreamWaitEvent", CallKind::kWaitEvent},
+      {"hipDeviceSynchronize", CallKind::kDeviceSync},
+      {"cudaFree", CallKind::kDeviceSync},
+      {"cudaFreeHost", CallKind::kOther},
+      {"cudaStreamSynchronize", CallKind::kStreamSync},
+      {"cudaEventSynchronize", CallKind::kEventSync},
+      {"cudaMemcpyAsync", CallKind::kCopy},
+      {"cudaMalloc", CallKind::kOther},
+      {"cudaLaunchKernel", CallKind::kOther},
+  };
+  for (const auto& [name, kind] : kinds) EXPECT_EQ(call_kind(name), kind) << name;
+  EXPECT_TRUE(is_polling_call("cudaEventQuery"));
+  EXPECT_FALSE(is_polling_call("cudaEventRecord"));
+}
+
+TEST(RankModel, ALongCallHandsItsWorkOverAtItsEnd) {
+  const TraceSet set = TraceText()
+                           .launch(0, 500, 1)
+                           .launch(600, 1100, 2)
+                           .launch(1200, 1240, 3)
+                           .kernel("after a full queue", 495, 505, 7, 1)
+                           .kernel("during the call", 700, 705, 7, 2)
+                           .kernel("after a short call", 1241, 1250, 7, 3)
+                           .read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  EXPECT_TRUE(launches_at_end(model, model.gpu[0]));
+  EXPECT_FALSE(launches_at_end(model, model.gpu[1]));
+  EXPECT_FALSE(launches_at_end(model, model.gpu[2]));
+}
+
+TEST(RankModel, WhatStartsBeforeItsLaunch) {
+  const TraceSet set = TraceText()
+                           .launch(10, 12, 1)
+                           .launch(20, 22, 2)
+                           .kernel("a clock step early", 9, 11, 7, 1)
+                           .kernel("too early", 18, 30, 7, 2)
+                           .read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  EXPECT_EQ(order_slack(*model.trace), us(1));
+  EXPECT_FALSE(starts_before_launch(model, model.gpu[0]));
+  EXPECT_TRUE(starts_before_launch(model, model.gpu[1]));
+  const TraceSet fine = TraceText().launch(10.001, 12, 1).read();
+  EXPECT_EQ(order_slack(fine.traces[0]), Time::from_ns(100));
+}
+
+// ---- any nesting --------------------------------------------------------------------------------
+
+struct Span {
+  int from, to;
+  bool is_call;
+};
+
+/// Rows inside [from, to): siblings touch, stand apart or, as clocks of 1 us give it, overlap by 1
+/// us.
+void fill(std::vector<Span>& spans, const std::vector<int>& numbers, std::size_t& at, int from,
+          int to, int depth) {
+  const auto next = [&](int below) { return at < numbers.size() ? numbers[at++] % below : 0; };
+  int now = from + next(3);
+  while (now < to && at < numbers.size()) {
+    const int end = std::min(now + next(12), to + (next(5) == 1 ? 1 : 0));
+    const bool is_call = next(3) == 1;
+    spans.push_back({now, std::max(now, end), is_call});
+    if (depth < 4 && next(2) == 1) fill(spans, numbers, at, now, end, depth + 1);
+    now = end + next(4) - (next(6) == 1 ? 1 : 0);
+    if (now < from) now = from;
+  }
+}
+
+// Every microsecond of a thread belongs to the innermost row open then, once; pieces and gaps make
+// up the whole span.
+RC_GTEST_PROP(RankModelProperty, PiecesCoverEveryInstantOnce, ()) {
+  const auto numbers = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 2520));
+  std::vector<Span> spans;
+  std::size_t at = 0;
+  fill(spans, numbers, at, 0, 400, 0);
+  TraceText text;
+  for (const Span& s : spans) {
+    s.is_call ? text.call("cudaLaunchKernel", s.from, s.to) : text.op("op", s.from, s.to);
+  }
+  if (spans.empty()) return;
+  const TraceSet set = text.read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  const Events& ev = set.traces[0].events;
+  RC_ASSERT(model.threads.size() == 1u);
+  const std::vector<Piece>& pieces = model.threads[0].pieces;
+
+  Time busy, gaps, last = Time{};
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    RC_ASSERT(pieces[p].start <= pieces[p].end);
+    RC_ASSERT(p == 0 || pieces[p - 1].end <= pieces[p].start);
+    busy += pieces[p].end - pieces[p].start;
+    gaps += pieces[p].start - last;
+    last = pieces[p].end;
+  }
+  Time end, open;
+  for (std::size_t r = 0; r < ev.size(); ++r) {
+    // An operator without length owns no instant; a call has a piece all the same.
+    if (ev.duration[r] > Time{} || is_host_call(ev.category[r])) end = std::max(end, ev.end(r));
+  }
+  std::size_t p = 0;
+  for (std::int64_t t = 0; us(t) < end; ++t) {
+    std::uint32_t owner = kNone;
+    for (std::uint32_t r = 0; r < ev.size(); ++r) {
+      if (ev.start[r] <= us(t) && us(t) < ev.end(r)) owner = r;
+    }
+    if (owner != kNone) open += us(1);
+    while (p < pieces.size() && pieces[p].end <= us(t)) ++p;
+    const bool inside = p < pieces.size() && pieces[p].start <= us(t);
+    RC_ASSERT(inside == (owner != kNone));
+    if (inside) RC_ASSERT(pieces[p].row == owner);
+  }
+  RC_ASSERT(busy == open);
+  RC_ASSERT(pieces.empty() || busy + gaps == end);
+  for (const Call& call : model.calls) {
+    RC_ASSERT(pieces[call.first_piece].row == call.row);
+    RC_ASSERT(pieces[call.first_piece].start == call.start);
+    RC_ASSERT(pieces[call.last_piece].row == call.row);
+    RC_ASSERT(call.first_piece <= call.last_piece);
+  }
+}
+
+}  // namespace
+}  // namespace flopcast
