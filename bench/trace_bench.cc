@@ -1,6 +1,6 @@
 // Speed of the trace reader on unpacked text, beside simdjson's parse of the same text into its own
-// document (which finds the values but makes no columns of them). Without real traces at hand a made-up
-// one of the same shape is used.
+// document (which finds the values but makes no columns of them). Without real traces at hand a
+// made-up one of the same shape is used.
 #include <benchmark/benchmark.h>
 #include <simdjson.h>
 
@@ -16,20 +16,35 @@ namespace flopcast {
 namespace {
 
 std::string made_up_trace(int rows) {
-  std::string text = "{\"schemaVersion\": 1, \"distributedInfo\": {\"rank\": 0}, \"traceEvents\": [";
+  std::string text =
+      "{\"schemaVersion\": 1, \"distributedInfo\": {\"rank\": 0}, \"traceEvents\": [";
   for (int i = 0; i < rows; ++i) {
     const std::string id = std::to_string(i), ts = std::to_string(1700000000000000 + i * 7);
     text += i == 0 ? "\n  {\n" : ",\n  {\n";
-    text += "    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 75, "
-            "\"tid\": 155,\n    \"ts\": " + ts + ".123, \"dur\": 5.5,\n    \"args\": {\n      "
-            "\"External id\": " + id + ", \"cbid\": 211, \"correlation\": " + id + "\n    }\n  },\n  {\n";
-    text += "    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void at::native::vectorized_elementwise_"
-            "kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >\", \"pid\": 0, \"tid\": 7,"
-            "\n    \"ts\": " + ts + ".999, \"dur\": 4.031,\n    \"args\": {\n      \"queued\": 0, "
-            "\"device\": 0, \"context\": 1,\n      \"stream\": 7, \"correlation\": " + id + ",\n      "
-            "\"registers per thread\": 32,\n      \"shared memory\": 0,\n      \"blocks per SM\": 9.696970,"
-            "\n      \"warps per SM\": 38.787880,\n      \"grid\": [1280, 1, 1],\n      \"block\": [128, 1, "
-            "1],\n      \"est. achieved occupancy %\": 56\n    }\n  }";
+    text +=
+        "    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": "
+        "75, "
+        "\"tid\": 155,\n    \"ts\": " +
+        ts +
+        ".123, \"dur\": 5.5,\n    \"args\": {\n      "
+        "\"External id\": " +
+        id + ", \"cbid\": 211, \"correlation\": " + id + "\n    }\n  },\n  {\n";
+    text +=
+        "    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void "
+        "at::native::vectorized_elementwise_"
+        "kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >\", \"pid\": 0, "
+        "\"tid\": 7,"
+        "\n    \"ts\": " +
+        ts +
+        ".999, \"dur\": 4.031,\n    \"args\": {\n      \"queued\": 0, "
+        "\"device\": 0, \"context\": 1,\n      \"stream\": 7, \"correlation\": " +
+        id +
+        ",\n      "
+        "\"registers per thread\": 32,\n      \"shared memory\": 0,\n      \"blocks per SM\": "
+        "9.696970,"
+        "\n      \"warps per SM\": 38.787880,\n      \"grid\": [1280, 1, 1],\n      \"block\": "
+        "[128, 1, "
+        "1],\n      \"est. achieved occupancy %\": 56\n    }\n  }";
   }
   return text + "\n]}";
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Replays a small made-up training run and writes a report and a timeline into demo/.
+# Makes a small training run (no GPU needed), replays it, and leaves a report and timelines in demo/.
 # Called by `./dev demo`; FLOPCAST names the binary.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -8,11 +8,13 @@ flopcast="${FLOPCAST:-build/release/flopcast}"
 out="${1:-demo}"
 mkdir -p "$out"
 python3 examples/make_sample.py "$out/sample"
-"$flopcast" replay "$out/sample" \
-  --html "$out/replay.html" --trace-out "$out/replay.perfetto-trace"
+"$flopcast" replay "$out/sample" --html "$out/replay.html" \
+  --trace-out "$out/replay.perfetto-trace" --trace-out "$out/replay.json.gz"
 
 cat <<EOF
 
+Sample    $out/sample/                  8 ranks of a pipeline-, data- and tensor-parallel step, made up
 Report    $out/replay.html              open it in a browser
 Timeline  $out/replay.perfetto-trace    open it at https://ui.perfetto.dev
+          $out/replay.json.gz           the same for tools that read PyTorch's traces
 EOF

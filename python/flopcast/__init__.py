@@ -1,5 +1,292 @@
-"""Forecasts how long large-scale ML training and serving takes."""
+"""Forecasts how long large-scale ML training and serving takes.
 
+    import flopcast
+
+    traces = flopcast.read("demo/sample")
+    result = flopcast.replay(traces)
+    print(result)                   # the tables of `flopcast replay`
+    result.to_dict()                # the JSON of `flopcast replay --json`
+    result.html("replay.html")      # one self-contained page
+
+Units: every field says its own. Times are integers in picoseconds (``_ps``), so that nothing is
+rounded; seconds (``_s``) appear only in reports. Errors are ``FlopcastError``.
+
+A *column* is one value per recorded row, a read-only view of memory that the library owns: a
+``numpy.ndarray`` where numpy is installed (``pip install flopcast[numpy]``), else a ``memoryview``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, Union
+
+from . import _native
+from ._errors import ErrorCode, FlopcastError
 from ._native import __version__
 
-__all__ = ["__version__"]
+try:
+    import numpy as _numpy
+except ImportError:  # numpy is an extra
+    _numpy = None
+
+__all__ = [
+    "CATEGORIES",
+    "Anomaly",
+    "ErrorCode",
+    "FlopcastError",
+    "RankTrace",
+    "Replay",
+    "Step",
+    "StepMatch",
+    "TraceSet",
+    "__version__",
+    "compare_steps",
+    "list_runs",
+    "read",
+    "replay",
+]
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+#: Names of the values in ``RankTrace.category``: ``CATEGORIES[3] == "kernel"``.
+CATEGORIES: tuple[str, ...] = tuple(_native.category_names())
+
+
+@dataclasses.dataclass(frozen=True)
+class Anomaly:
+    """An oddity of the input: its kind, how often it was met, and the first example."""
+
+    kind: str
+    count: int
+    first: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A recorded training step (``ProfilerStep#N``), or the whole window of a trace without any."""
+
+    name: str
+    start_ps: int  #: on the clock of its rank's ``start_ps`` column
+    end_ps: int
+
+
+@dataclasses.dataclass(frozen=True)
+class StepMatch:
+    """How alike two steps are. Fractions are the smallest over ranks, 0 to 1."""
+
+    from_step: str
+    to_step: str
+    matched_from: float  #: of from_step's calls that order anything: how many to_step has too
+    matched_to: float  #: the other way round
+    same_structure: bool  #: both are at least 0.99
+    #: dependency kind -> (dependencies of from_step, how many are dependencies of to_step too)
+    transfer: dict[str, tuple[int, int]]
+
+
+def _column(array: memoryview) -> Any:
+    return array if _numpy is None else _numpy.asarray(array)
+
+
+def _anomalies(rows: Iterable[tuple[str, int, str]]) -> list[Anomaly]:
+    return [Anomaly(*row) for row in rows]
+
+
+def _write_whole(path: str, text: str) -> None:
+    """A whole file or none."""
+    folder = os.path.dirname(path) or "."
+    handle, scratch = tempfile.mkstemp(prefix=".flopcast-", dir=folder)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(scratch, 0o666 & ~umask)
+        os.replace(scratch, path)
+    except BaseException:
+        os.unlink(scratch)
+        raise
+
+
+class RankTrace:
+    """One rank's recording, as columns of equal length N, ordered by start, parents first.
+
+    Columns, all of shape (N,) and read-only:
+        start_ps      int64   since the trace's origin, picoseconds
+        duration_ps   int64   picoseconds, never negative
+        category      uint8   index into ``CATEGORIES``
+        name_id       uint32  index into ``TraceSet.names``
+        stream        int32   GPU stream; -1 where the row has none
+        device        int32   GPU ordinal; -1 on rows of the host
+        correlation   int64   joins a launch with its GPU work; -1 where the row has none
+    """
+
+    def __init__(self, native: Any, index: int) -> None:
+        facts = native.rank_facts(index)
+        self._native = native
+        self._index = index
+        self.path: str = facts["path"]
+        self.rank: int | None = facts["rank"]  #: None where the file does not say
+        self.world_size: int | None = facts["world_size"]
+        self.origin_ns: int = facts["origin_ns"]  #: unix time of ``start_ps == 0``
+        self.json_bytes: int = facts["json_bytes"]  #: size of the unpacked text
+        for name, array in native.columns(index).items():
+            setattr(self, name, _column(array))
+
+    start_ps: Any
+    duration_ps: Any
+    category: Any
+    name_id: Any
+    stream: Any
+    device: Any
+    correlation: Any
+
+    @property
+    def anomalies(self) -> list[Anomaly]:
+        """Rows that were dropped or repaired, by kind."""
+        return _anomalies(self._native.rank_anomalies(self._index))
+
+    @property
+    def steps(self) -> list[Step]:
+        """In time order."""
+        return [Step(*row) for row in self._native.steps(self._index)]
+
+    def __len__(self) -> int:
+        return len(self.start_ps)
+
+    def __repr__(self) -> str:
+        return f"<flopcast.RankTrace rank {self.rank}: {len(self)} rows of {self.path!r}>"
+
+
+class TraceSet:
+    """All ranks of one run. Made by ``read``."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+        self.label: str = native.label()
+        #: by rank
+        self.ranks: list[RankTrace] = [RankTrace(native, i) for i in range(native.rank_count())]
+        #: files that were named or found but could not be read
+        self.unreadable: list[FlopcastError] = [FlopcastError(*d) for d in native.unreadable()]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Every string the traces hold, each once; ``name_id`` is an index into it."""
+        return self._native.names()
+
+    @property
+    def anomalies(self) -> list[Anomaly]:
+        """Oddities across files: ranks missing, ranks recorded twice, ..."""
+        return _anomalies(self._native.anomalies())
+
+    def __repr__(self) -> str:
+        rows = sum(len(rank) for rank in self.ranks)
+        return f"<flopcast.TraceSet {self.label!r}: {len(self.ranks)} rank(s), {rows} rows>"
+
+
+class Replay:
+    """A recorded run, simulated once more. Made by ``replay``."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    @property
+    def damage(self) -> list[str]:
+        """Why the recording cannot be forecast; empty if it can."""
+        return self._native.damage()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, with the fields of docs/reference/json.md. Seconds, bytes, fractions."""
+        return json.loads(self._native.json())
+
+    def html(self, path: PathLike) -> None:
+        """Writes one self-contained page. Raises OSError if the file cannot be written."""
+        _write_whole(os.fspath(path), self._native.html())
+
+    def write_trace(self, path: PathLike) -> int:
+        """Writes the replayed run: Kineto JSON if the name ends in .json or .json.gz, otherwise
+        Perfetto protobuf. Returns bytes written; raises FlopcastError."""
+        name = os.fspath(path)
+        return self._native.write(name, name.endswith((".json", ".json.gz")))
+
+    def recorded_times(self, index: int) -> tuple[Any, Any]:
+        """(start_ps, end_ps) of the rows of ``TraceSet.ranks[index]``, two int64 columns of shape
+        (N,), on the run's common clock: ranks and GPUs aligned."""
+        return self._times(index, replayed=False)
+
+    def replayed_times(self, index: int) -> tuple[Any, Any]:
+        """As ``recorded_times``, in the replayed run."""
+        return self._times(index, replayed=True)
+
+    def _times(self, index: int, replayed: bool) -> tuple[Any, Any]:
+        start, end = self._native.times(index, replayed)
+        return _column(start), _column(end)
+
+    def __str__(self) -> str:
+        """The tables that `flopcast replay` prints."""
+        return self._native.text()
+
+
+def _paths(paths: PathLike | Iterable[PathLike]) -> list[str]:
+    if isinstance(paths, (str, os.PathLike)):
+        return [os.fspath(paths)]
+    return [os.fspath(path) for path in paths]
+
+
+def read(paths: PathLike | Iterable[PathLike], prefix: str = "", threads: int = 0) -> TraceSet:
+    """Reads one run: Kineto JSON files, plain or gzip, or folders of them, one file per rank.
+
+    Args:
+        paths: a file, a folder, or several. Ranks come from the files, not from their names.
+        prefix: only files whose names start so; needed for a folder that holds several runs
+            (``list_runs`` names them).
+        threads: 0 means every core. The result does not depend on it.
+
+    Raises:
+        FlopcastError: nothing could be read, or a folder holds several runs. Files that could not
+            be read beside others that could are in ``TraceSet.unreadable``.
+    """
+    return TraceSet(_native.read(_paths(paths), prefix, threads))
+
+
+def list_runs(directory: PathLike) -> dict[str, list[str]]:
+    """The runs in a folder: label -> files. Files that share a name up to their rank are one run."""
+    return _native.list_runs(os.fspath(directory))
+
+
+def replay(
+    trace_set: TraceSet,
+    lags: str = "typical",
+    baseline: str = "full",
+    structure_from: str | int | None = None,
+    durations_from: str | int | None = None,
+    threads: int = 0,
+) -> Replay:
+    """Builds the execution graph of all ranks and runs it.
+
+    Args:
+        trace_set: what ``read`` gave.
+        lags: delay from a dependency's end to the task it frees. ``"typical"``: the median of its
+            kind and rank. ``"zero"``: none. ``"recorded"``: each as recorded, for differences
+            between two replays only; such a replay is exact by construction.
+        baseline: ``"full"``, or one of the simpler models ``"single-stream"``,
+            ``"no-inter-stream"``, ``"dpro"`` on the same graph.
+        structure_from, durations_from: step names such as ``12`` or ``"ProfilerStep#12"``, both or
+            neither: one step's dependencies with another step's durations. Judge the step
+            ``durations_from`` of the result.
+        threads: 0 means every core. The result does not depend on it.
+
+    Raises:
+        FlopcastError: an unknown mode or step, or a graph that can never finish.
+    """
+    steps = [None if step is None else str(step) for step in (structure_from, durations_from)]
+    return Replay(_native.replay(trace_set._native, lags, baseline, *steps, threads))
+
+
+def compare_steps(trace_set: TraceSet, threads: int = 0) -> list[StepMatch]:
+    """How alike the steps are: every ordered pair of steps that all ranks have."""
+    return [StepMatch(*row) for row in _native.compare_steps(trace_set._native, threads)]

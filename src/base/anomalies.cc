@@ -11,7 +11,8 @@ Anomaly* Anomalies::find(std::string_view kind) {
 
 void Anomalies::merge(const Anomalies& other) {
   for (const Anomaly& more : other.list_) {
-    add(more.kind, [&] { return more.first; }, more.count);
+    add(
+        more.kind, [&] { return more.first; }, more.count);
   }
 }
 

@@ -55,7 +55,8 @@ TEST(Anomalies, CountsByKindAndDescribesTheFirst) {
   seen.add("negative_dur", [] { return "row 3"; });
   seen.add("negative_dur", []() -> std::string { throw std::logic_error("described twice"); });
   Anomalies other;
-  other.add("bad_ts", [] { return "row 9"; }, 4);
+  other.add(
+      "bad_ts", [] { return "row 9"; }, 4);
   other.add("negative_dur", [] { return "row 1"; });
   seen.merge(other);
   ASSERT_EQ(seen.list().size(), 2U);
@@ -81,7 +82,10 @@ TEST(ParallelForThreads, RunsEveryIndexOnce) {
 }
 
 TEST(ParallelForThreads, AnExceptionReachesTheCaller) {
-  EXPECT_THROW(parallel_for(50, 3, [](std::size_t i) { if (i == 7) throw std::runtime_error("x"); }),
+  EXPECT_THROW(parallel_for(50, 3,
+                            [](std::size_t i) {
+                              if (i == 7) throw std::runtime_error("x");
+                            }),
                std::runtime_error);
 }
 

@@ -9,8 +9,8 @@
 namespace flopcast {
 namespace {
 
-// Hands out indices until there are none left or a body has thrown; keeps the first exception, which
-// must not leave a thread.
+// Hands out indices until there are none left or a body has thrown; keeps the first exception,
+// which must not leave a thread.
 class Shares {
  public:
   Shares(std::size_t n, const std::function<void(std::size_t)>& body) : n_(n), body_(body) {}

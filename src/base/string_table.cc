@@ -20,8 +20,8 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// Multiply-and-fold over 16 bytes a step, in the manner of wyhash. Not for hostile input on its own;
-// the table compares whole texts, so a collision only costs time.
+// Multiply-and-fold over 16 bytes a step, in the manner of wyhash. Not for hostile input on its
+// own; the table compares whole texts, so a collision only costs time.
 std::uint64_t hash_of(std::string_view text) {
   constexpr std::uint64_t kA = 0xa0761d6478bd642fULL, kB = 0xe7037ed1a0b428dbULL;
   const char* p = text.data();
@@ -64,7 +64,8 @@ std::uint32_t StringTable::intern(std::string_view text) {
     grow();
     slot = slot_of(text, hash);
   }
-  // The block being filled is the last one; a text too large for sharing gets one of its own in front.
+  // The block being filled is the last one; a text too large for sharing gets one of its own in
+  // front.
   char* copy = nullptr;
   if (text.size() > kBlockBytes / 4) {
     copy = blocks_.emplace_front(text.size()).data();

@@ -318,7 +318,8 @@ TEST(EngineWaits, SeveralSourcesHoldUntilTheLast) {
 }
 
 TEST(EngineWaits, ASourceThatHangsOnAnotherRankHoldsToo) {
-  // Rank 0 waits from 1 for a collective that rank 1 joins only after its own wait for 50 us of work.
+  // Rank 0 waits from 1 for a collective that rank 1 joins only after its own wait for 50 us of
+  // work.
   GraphBuilder b;
   b.add_processor(kThread, 0, 1);
   const TaskId launch_0 = b.add_task(TaskKind::kLaunch, 0, us(1), us(0));
@@ -433,7 +434,8 @@ TEST(EngineDeadlock, AWaitForWorkThatWaitsForTheWaiter) {
     EXPECT_EQ(s.rank, 4);
     waits_for[s.task] = s.waits_for;
   }
-  EXPECT_EQ(waits_for, (std::map<TaskId, TaskId>{{sync, kernel}, {kernel, launch}, {launch, sync}}));
+  EXPECT_EQ(waits_for,
+            (std::map<TaskId, TaskId>{{sync, kernel}, {kernel, launch}, {launch, sync}}));
 }
 
 TEST(EngineDeadlock, TasksOutsideTheCircleAreNotNamed) {
@@ -469,10 +471,10 @@ TEST(EngineDeadlock, LongCirclesAreCutInTheMessage) {
 
 // ---- against an oracle --------------------------------------------------------------------------
 //
-// Random programs: threads compute, launch, hand over to each other and wait; streams have events and
-// collectives. The oracle is an event queue that scans everything before every event: of all tasks whose
-// predecessors have ended it fires the one that starts first (waits after other tasks, then by number),
-// and a wait looks at the streams in that very moment.
+// Random programs: threads compute, launch, hand over to each other and wait; streams have events
+// and collectives. The oracle is an event queue that scans everything before every event: of all
+// tasks whose predecessors have ended it fires the one that starts first (waits after other tasks,
+// then by number), and a wait looks at the streams in that very moment.
 
 /// A random source that can be shrunk: numbers drawn from a list, 0 when it is used up.
 class Choices {
@@ -511,8 +513,8 @@ struct PlannedWait {
   Time lag;
 };
 
-/// Durations on the GPU are at least 5 us and negative lags at most that: an effect never precedes what
-/// started its cause.
+/// Durations on the GPU are at least 5 us and negative lags at most that: an effect never precedes
+/// what started its cause.
 constexpr std::int64_t kMostNegative = -5;
 
 class Plan {
@@ -573,9 +575,8 @@ class Plan {
   std::size_t task(TaskKind kind, std::size_t processor, Time duration, Time gap) {
     const Time release = choose_.below(12) == 1 ? choose_.time(0, 60) : Time::min();
     tasks_.push_back({kind, processor, duration, gap, release, kNoTask});
-    const bool first = std::none_of(tasks_.begin(), tasks_.end() - 1, [&](const PlannedTask& t) {
-      return t.processor == processor;
-    });
+    const bool first = std::none_of(tasks_.begin(), tasks_.end() - 1,
+                                    [&](const PlannedTask& t) { return t.processor == processor; });
     if (first && release == Time::min()) tasks_.back().release = Time{};
     return tasks_.size() - 1;
   }
@@ -586,12 +587,21 @@ class Plan {
   void step() {
     const std::size_t rank = choose_.below(ranks_);
     switch (choose_.below(8)) {
-      case 0: host(TaskKind::kOperator, any(threads_[rank])); break;
-      case 1: hand_over(rank); break;
+      case 0:
+        host(TaskKind::kOperator, any(threads_[rank]));
+        break;
+      case 1:
+        hand_over(rank);
+        break;
       case 2:
-      case 3: wait(rank); break;
-      case 4: collective(); break;
-      default: kernel(rank);
+      case 3:
+        wait(rank);
+        break;
+      case 4:
+        collective();
+        break;
+      default:
+        kernel(rank);
     }
   }
 
@@ -599,7 +609,8 @@ class Plan {
   std::optional<std::size_t> earlier(const Places& processors) {
     Places found;
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
-      if (std::count(processors.begin(), processors.end(), tasks_[t].processor) > 0) found.push_back(t);
+      if (std::count(processors.begin(), processors.end(), tasks_[t].processor) > 0)
+        found.push_back(t);
     }
     if (found.empty()) return std::nullopt;
     return found[choose_.below(found.size())];
@@ -681,7 +692,8 @@ struct Constraint {
   Time lag;
   bool from_start;
 };
-std::vector<std::vector<Constraint>> constraints_of(const Graph& g, const std::vector<Edge>& edges) {
+std::vector<std::vector<Constraint>> constraints_of(const Graph& g,
+                                                    const std::vector<Edge>& edges) {
   std::vector<std::vector<Constraint>> all(g.task_count());
   for (const Edge& e : edges) all[e.target].push_back({e.source, e.lag, e.from_start});
   for (const Processor& p : g.processors) {
@@ -694,8 +706,13 @@ std::vector<std::vector<Constraint>> constraints_of(const Graph& g, const std::v
 class Oracle {
  public:
   Oracle(const Graph& g, const std::vector<Edge>& edges, const std::vector<Time>& release)
-      : g_(g), before_(constraints_of(g, edges)), release_(release), fired_(g.task_count(), false),
-        start(g.task_count()), end(g.task_count()), waited_for(g.task_count()) {}
+      : g_(g),
+        before_(constraints_of(g, edges)),
+        release_(release),
+        fired_(g.task_count(), false),
+        start(g.task_count()),
+        end(g.task_count()),
+        waited_for(g.task_count()) {}
 
   void run() {
     while (const auto next = first_event()) {
@@ -817,7 +834,8 @@ void compare_with_oracle(const std::vector<std::uint16_t>& numbers, int& deadloc
   const Graph g = plan.build(edges, release);
   Oracle oracle(g, edges, release);
   oracle.run();
-  const auto ended = std::count_if(oracle.end.begin(), oracle.end.end(), [](auto& e) { return !!e; });
+  const auto ended =
+      std::count_if(oracle.end.begin(), oracle.end.end(), [](auto& e) { return !!e; });
 
   Deadlock deadlock;
   const auto run = simulate(g, release, nullptr, &deadlock);

@@ -187,7 +187,7 @@ TEST(ThreadEdges, TheBackwardThreadStartsWhereTheForwardThreadHandsOver) {
   EXPECT_EQ(t.name(t.edges[1].to_thread, t.edges[1].to_piece), "backward");
 }
 
-TEST(ThreadEdges, ShortGapsAndBusyThreadsHandNothingOver) {
+TEST(ThreadEdges, ShortGapsAndBusyOnesHandNothingOver) {
   const Threads small(
       TraceText().op("a", 0, 100).op("b", 140, 500).thread(2).op("c", 0, 120).op("d", 300, 310));
   for (const ThreadEdge& e : small.edges) EXPECT_NE(small.name(e.to_thread, e.to_piece), "b");

@@ -114,7 +114,7 @@ TEST(RankModel, RowsThatOverlapOnOneStreamGetALaneOfTheirOwn) {
   EXPECT_EQ(model.streams[1].id, 7);
 }
 
-TEST(RankModel, ThreadsThatOnlyPollAreLeftOut) {
+TEST(RankModel, PollingAloneMakesNoHostThread) {
   const TraceSet set = TraceText()
                            .launch(0, 5, 1)
                            .thread(2)

@@ -185,16 +185,22 @@ std::vector<PathPiece> critical_path(const Assembly& assembly, const Run& run) {
     const TaskId cause = run.cause[task];
     Time from = run.start[task];
     // A sync held by GPU work is critical only after that work's end.
-    if (cause != kNoTask && g.kind[task] == TaskKind::kSync && run.end[cause] > from)
-      from = run.end[cause];
+    const bool waited =
+        cause != kNoTask && g.kind[task] == TaskKind::kSync && run.end[cause] > from;
+    if (waited) from = run.end[cause];
+    from =
+        std::min(from, until);  // a copy from pageable memory returns before its last piece arrives
     const std::uint32_t rank = assembly.map.task_rank[task];
     if (until > from && g.kind[task] != TaskKind::kRendezvous) {
       path.push_back({rank, assembly.map.task_row[task], g.kind[task], from, until});
     }
     if (cause == kNoTask) break;
-    // An edge from a start (a launch) leaves the cause before its end.
-    const Time left = std::min(run.end[cause], from);
-    const Time since = run.end[cause] <= from ? left : run.start[cause];
+    // An edge from a start (a launch) leaves the cause before its end; so does a sync, or a task
+    // that starts before the one ahead of it on its stream has ended.
+    const bool next_in_order = cause + 1 == task && g.processor[cause] == g.processor[task];
+    Time since = std::min(run.end[cause], from);
+    if (run.end[cause] > from && !waited && !next_in_order)
+      since = std::min(run.start[cause], from);
     if (since < from && g.kind[task] != TaskKind::kRendezvous) {
       path.push_back({rank, kNoDetail, g.kind[task], since, from});
     }

@@ -167,7 +167,7 @@ class GzipSource final : public ByteSource {
       return false;
     }
     if (state_.avail_in < 2 || state_.next_in[0] != 0x1f || state_.next_in[1] != 0x8b) {
-      count_trailing();
+      pass_trailing();
       return false;
     }
     const auto next = state_.next_in;
@@ -181,11 +181,11 @@ class GzipSource final : public ByteSource {
   }
 
   // Zero padding to a block size is common and means nothing; anything else is counted.
-  void count_trailing() {
+  void pass_trailing() {
     while (state_.avail_in > 0) {
-      trailing_bytes_ += state_.avail_in -
-                         static_cast<std::uint64_t>(std::count(
-                             state_.next_in, state_.next_in + state_.avail_in, std::uint8_t{0}));
+      const auto zeros =
+          std::count(state_.next_in, state_.next_in + state_.avail_in, std::uint8_t{0});
+      count_trailing(state_.avail_in - static_cast<std::uint64_t>(zeros));
       state_.avail_in = 0;
       const ::ssize_t n = in_.read(packed_.data(), kPackedBytes);
       if (n <= 0) break;

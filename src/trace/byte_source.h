@@ -1,5 +1,5 @@
-// Where the text of a trace comes from: memory, a plain file or a gzip file, told by content. All are
-// read in pieces, so memory does not grow with the file.
+// Where the text of a trace comes from: memory, a plain file or a gzip file, told by content. All
+// are read in pieces, so memory does not grow with the file.
 #pragma once
 
 #include <cstddef>
@@ -39,9 +39,10 @@ class ByteSource {
     end_ = end;
     complaint_ = std::move(complaint);
   }
-  std::uint64_t trailing_bytes_ = 0;
+  void count_trailing(std::uint64_t bytes) { trailing_bytes_ += bytes; }
 
  private:
+  std::uint64_t trailing_bytes_ = 0;
   End end_ = End::kClean;
   std::string complaint_;
 };

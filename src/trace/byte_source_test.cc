@@ -45,7 +45,8 @@ Unpacked unpack(const std::string& file, std::size_t piece) {
     return out;
   }
   std::vector<char> buffer(piece);
-  while (const std::size_t n = (*source)->read(buffer.data(), piece)) out.text.append(buffer.data(), n);
+  while (const std::size_t n = (*source)->read(buffer.data(), piece))
+    out.text.append(buffer.data(), n);
   EXPECT_EQ((*source)->read(buffer.data(), piece), 0U);  // and stays at the end
   EXPECT_EQ((*source)->packed_position(), file.size());
   out.end = (*source)->end();
@@ -81,8 +82,8 @@ TEST(ByteSource, AllMembersAndPaddingBehindThem) {
 
 TEST(ByteSource, ATruncatedStreamGivesWhatItHas) {
   const std::string text = long_text(), gzip = packed(text);
-  for (const std::size_t cut : {gzip.size() - 1, gzip.size() - 8, gzip.size() / 2, std::size_t{11},
-                                std::size_t{3}}) {
+  for (const std::size_t cut :
+       {gzip.size() - 1, gzip.size() - 8, gzip.size() / 2, std::size_t{11}, std::size_t{3}}) {
     const Unpacked part = unpack(gzip.substr(0, cut), 4096);
     EXPECT_EQ(part.end, ByteSource::End::kTruncated) << cut;
     EXPECT_EQ(text.compare(0, part.text.size(), part.text), 0) << cut;

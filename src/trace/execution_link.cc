@@ -1,9 +1,9 @@
 // Matches the rows of a profiler trace with the nodes of an execution trace of the same run.
 //
-// From PyTorch 2.5 on, both carry the id of the recorded function. Before, nothing is shared but the order
-// in which functions began: External ids and rf_ids both count up with it. Threads interleave differently
-// in the two recordings (their counters are taken at different moments), so each thread is matched on its
-// own, by a longest common sequence of names.
+// From PyTorch 2.5 on, both carry the id of the recorded function. Before, nothing is shared but
+// the order in which functions began: External ids and rf_ids both count up with it. Threads
+// interleave differently in the two recordings (their counters are taken at different moments), so
+// each thread is matched on its own, by a longest common sequence of names.
 #include <fmt/format.h>
 #include <simdjson.h>
 
@@ -96,7 +96,8 @@ Threads nodes_by_thread(const ExecutionTrace& execution, bool apart) {
   return threads;
 }
 
-// How many names two sequences share, whatever their order: an upper bound of what a match can find.
+// How many names two sequences share, whatever their order: an upper bound of what a match can
+// find.
 std::size_t shared_names(const Sequence& a, const Sequence& b) {
   std::vector<std::uint32_t> left = a.names, right = b.names, both;
   std::sort(left.begin(), left.end());
@@ -149,13 +150,14 @@ std::vector<Pair> best_by_order(const Trace& trace, const std::vector<std::uint3
     if (trace.events.external_id[row] != kNoId) candidates.push_back(row);
   }
   if (candidates.empty()) candidates = rows;  // no ids at all: rows are in time order already
-  std::vector<Pair> apart = pairs_by_order(rows_by_thread(trace, candidates, true),
-                                           nodes_by_thread(execution, true));
-  // Files without thread numbers put all nodes into one sequence. Worth a try unless little is missing.
+  std::vector<Pair> apart =
+      pairs_by_order(rows_by_thread(trace, candidates, true), nodes_by_thread(execution, true));
+  // Files without thread numbers put all nodes into one sequence. Worth a try unless little is
+  // missing.
   const std::size_t possible = std::min(candidates.size(), execution.nodes.size());
   if (apart.size() + possible / 50 >= possible) return apart;
-  std::vector<Pair> together = pairs_by_order(rows_by_thread(trace, candidates, false),
-                                              nodes_by_thread(execution, false));
+  std::vector<Pair> together =
+      pairs_by_order(rows_by_thread(trace, candidates, false), nodes_by_thread(execution, false));
   return together.size() > apart.size() ? together : apart;
 }
 
@@ -282,9 +284,9 @@ std::int64_t elements(const dom::element& shape) {
 // "c10::Half" → "Half", "long int" → "Long": as Kineto names the type of a message.
 std::string message_type(const std::string& element) {
   static constexpr std::pair<std::string_view, const char*> kNames[] = {
-      {"float", "Float"},          {"double", "Double"}, {"int", "Int"},   {"long int", "Long"},
-      {"unsigned char", "Byte"},   {"bool", "Bool"},     {"short int", "Short"},
-      {"signed char", "Char"},
+      {"float", "Float"},     {"double", "Double"},      {"int", "Int"},
+      {"long int", "Long"},   {"unsigned char", "Byte"}, {"bool", "Bool"},
+      {"short int", "Short"}, {"signed char", "Char"},
   };
   for (const auto& [from, to] : kNames) {
     if (element == from) return to;
@@ -302,8 +304,9 @@ std::optional<std::int64_t> first_integer(const dom::element& value) {
   return std::nullopt;
 }
 
-// Inputs of record_param_comms: a tensor (collectives only), the sequence number, the group, the rank, the
-// name of the collective, ...; a wait begins with the number of the collective it waits for.
+// Inputs of record_param_comms: a tensor (collectives only), the sequence number, the group, the
+// rank, the name of the collective, ...; a wait begins with the number of the collective it waits
+// for.
 void fill_collective(const std::vector<Input>& inputs, StringTable& strings,
                      CollectiveDetail& out) {
   if (inputs.empty()) return;

@@ -1,6 +1,6 @@
-// Two forms of one thing: PyTorch's execution trace observer writes JSON; Chakra tools turn that into a
-// row of length-delimited protobuf messages, GlobalMetadata first and then one Node each. Field numbers
-// are those of MLCommons' et_def.proto (schema 0.0.4).
+// Two forms of one thing: PyTorch's execution trace observer writes JSON; Chakra tools turn that
+// into a row of length-delimited protobuf messages, GlobalMetadata first and then one Node each.
+// Field numbers are those of MLCommons' et_def.proto (schema 0.0.4).
 #include "trace/execution_trace.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ struct ErrorFinder : nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return true; }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
-    byte = position;
+    byte = position > 0 ? position - 1 : 0;  // it counts from 1
     return false;
   }
 };
@@ -358,6 +358,7 @@ std::string_view without_leading_space(std::string_view bytes) {
 // "rank3" anywhere, or the number before the extension: "run.3.et".
 std::optional<std::int32_t> rank_from_name(std::string_view path) {
   std::string_view name = path.substr(path.find_last_of('/') + 1);
+  if (name.ends_with(".gz")) name.remove_suffix(3);
   std::size_t at = name.rfind("rank");
   if (at != std::string_view::npos) {
     at += 4;
@@ -394,7 +395,7 @@ Result<ExecutionTrace> parse_any(std::string_view bytes, std::string_view path,
     return broken(path, bytes.size() - text.size(),
                   text.front() == '['
                       ? "a JSON array, where an execution trace is an object"
-                      : "text that is not JSON (perhaps protobuf in text form)",
+                      : "text that is no JSON object (perhaps protobuf in text form)",
                   kHint);
   }
   return parse_chakra(bytes, path, strings);

@@ -7,7 +7,8 @@
 
 namespace flopcast {
 
-/// @param bytes unpacked; @param path only named in messages, and for the rank where no field has it.
+/// @param bytes unpacked; @param path only named in messages, and for the rank where no field has
+/// it.
 Result<ExecutionTrace> parse_execution_trace(std::string_view bytes, std::string_view path,
                                              StringTable& strings);
 

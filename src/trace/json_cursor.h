@@ -1,10 +1,11 @@
 // Moves over JSON text inside a window, token by token, without building anything.
 //
-// Why not a general parser: rows must be read from a sliding window of a file of any size, in a single
-// pass whose result depends on the bytes alone and never on where the window happens to end; values that
-// are not JSON (NaN, a word, a control character inside a name) may cost one row and never the file; and
-// the byte where a file is damaged must be exact. Text is looked at 16 bytes a step (SSE2, or plain C++
-// elsewhere). Past the end of the window lie kPadding zero bytes, so that a step needs no bounds check.
+// Why not a general parser: rows must be read from a sliding window of a file of any size, in a
+// single pass whose result depends on the bytes alone and never on where the window happens to end;
+// values that are not JSON (NaN, a word, a control character inside a name) may cost one row and
+// never the file; and the byte where a file is damaged must be exact. Text is looked at 16 bytes a
+// step (SSE2, or plain C++ elsewhere). Past the end of the window lie kPadding zero bytes, so that
+// a step needs no bounds check.
 #pragma once
 
 #include <cstddef>
@@ -29,27 +30,30 @@ enum class Scan : std::uint8_t {
 
 /// A value as it stands in the text. Valid until the window moves.
 struct JsonSlice {
-  enum class Kind : std::uint8_t { kNone, kString, kScalar, kNested };
+  enum class Kind : std::uint16_t { kNone, kString, kScalar, kNested };
   const char* data = nullptr;  ///< strings: without the quotes
   std::uint32_t size = 0;
   Kind kind = Kind::kNone;
-  bool escaped = false;  ///< a string holding a backslash
+  /// Not 0: a string holding a backslash. As wide as it is so that no byte of a slice is padding,
+  /// around which copies would have to step.
+  std::uint16_t escaped = 0;
 
   std::string_view text() const { return {data, size}; }
   bool is_string() const { return kind == Kind::kString; }
 };
+static_assert(sizeof(JsonSlice) == 16 || sizeof(void*) != 8);
 
 /// 16 bytes compared at once; bit i of a mask stands for byte i.
 class Block {
  public:
 #ifdef __SSE2__
-  FLOPCAST_INLINE explicit Block(const char* p) : bytes_(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))) {}
+  FLOPCAST_INLINE explicit Block(const char* p)
+      : bytes_(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))) {}
   /// Ends of a plain stretch of a string: quote, backslash, zero.
   FLOPCAST_INLINE unsigned string_stops() const {
-    const __m128i hits = _mm_or_si128(
-        _mm_or_si128(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8('"')),
-                     _mm_cmpeq_epi8(bytes_, _mm_set1_epi8('\\'))),
-        _mm_cmpeq_epi8(bytes_, _mm_setzero_si128()));
+    const __m128i hits = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8('"')),
+                                                   _mm_cmpeq_epi8(bytes_, _mm_set1_epi8('\\'))),
+                                      _mm_cmpeq_epi8(bytes_, _mm_setzero_si128()));
     return mask(hits);
   }
   /// Quotes, brackets and zero. '[' and '{', ']' and '}' differ in bit 5 only.
@@ -71,7 +75,9 @@ class Block {
   }
 
  private:
-  FLOPCAST_INLINE static unsigned mask(__m128i hits) { return static_cast<unsigned>(_mm_movemask_epi8(hits)); }
+  FLOPCAST_INLINE static unsigned mask(__m128i hits) {
+    return static_cast<unsigned>(_mm_movemask_epi8(hits));
+  }
   __m128i bytes_;
 #else
   FLOPCAST_INLINE explicit Block(const char* p) { std::memcpy(bytes_, p, sizeof bytes_); }
@@ -79,9 +85,8 @@ class Block {
     return match([](char c) { return c == '"' || c == '\\' || c == 0; });
   }
   FLOPCAST_INLINE unsigned bracket_stops() const {
-    return match([](char c) {
-      return (c | 0x20) == '{' || (c | 0x20) == '}' || c == '"' || c == 0;
-    });
+    return match(
+        [](char c) { return (c | 0x20) == '{' || (c | 0x20) == '}' || c == '"' || c == 0; });
   }
   FLOPCAST_INLINE unsigned not_space() const {
     return match([](char c) { return c != ' ' && c != '\n' && c != '\r' && c != '\t'; });
@@ -91,7 +96,8 @@ class Block {
   template <typename Test>
   unsigned match(Test test) const {
     unsigned hits = 0;
-    for (unsigned i = 0; i < sizeof bytes_; ++i) hits |= static_cast<unsigned>(test(bytes_[i])) << i;
+    for (unsigned i = 0; i < sizeof bytes_; ++i)
+      hits |= static_cast<unsigned>(test(bytes_[i])) << i;
     return hits;
   }
   char bytes_[16];
@@ -110,7 +116,8 @@ class Cursor {
 
   /// The functions below return false where they cannot go on; status() then says why.
   FLOPCAST_INLINE bool skip_space() {
-    if (static_cast<unsigned char>(*p_) > ' ') return inside();
+    if (is_dark(p_[0])) return inside();
+    if (p_[0] == ' ' && is_dark(p_[1])) return ++p_, inside();  // ": " and ", ", most of all
     for (; p_ < end_; p_ += 16) {
       if (const unsigned hits = Block(p_).not_space()) {
         p_ += __builtin_ctz(hits);
@@ -131,7 +138,7 @@ class Cursor {
   /// At a quote: past the string.
   FLOPCAST_INLINE bool read_string(JsonSlice& out) {
     const char* q = p_ + 1;
-    bool escaped = false;
+    std::uint16_t escaped = 0;
     for (;;) {
       const unsigned hits = Block(q).string_stops();
       if (hits == 0) {
@@ -142,7 +149,7 @@ class Cursor {
       if (q >= end_) return more();
       if (*q == '"') break;
       if (*q == '\\') {
-        escaped = true;
+        escaped = 1;
         ++q;
       }
       ++q;  // what follows a backslash, or a zero byte within the string
@@ -160,31 +167,32 @@ class Cursor {
   }
   /// Inside an object or array: past its closing bracket.
   bool skip_rest(int depth = 1) {
-    const char* q = p_;
-    for (;;) {
-      const unsigned hits = Block(q).bracket_stops();
-      if (hits == 0) {
-        q += 16;
-        continue;
+    for (const char* block = p_;;) {
+      unsigned hits = Block(block).bracket_stops();
+      const char* next = block + 16;
+      for (; hits != 0; hits &= hits - 1) {
+        const char* q = block + __builtin_ctz(hits);
+        if (q >= end_) return more();
+        if (*q == '"') {
+          JsonSlice ignored;
+          p_ = q;
+          if (!read_string(ignored)) return false;
+          next = p_;
+          break;
+        }
+        if (*q == '{' || *q == '[') {
+          if (++depth > kMaxDepth) return p_ = q, bad("nested deeper than 1024 levels");
+        } else if (*q != 0 && --depth == 0) {
+          p_ = q + 1;
+          return true;
+        }
       }
-      q += __builtin_ctz(hits);
-      if (q >= end_) return more();
-      const char c = *q++;
-      if (c == '"') {
-        JsonSlice ignored;
-        p_ = q - 1;
-        if (!read_string(ignored)) return false;
-        q = p_;
-      } else if (c == '{' || c == '[') {
-        if (++depth > kMaxDepth) return p_ = q - 1, bad("nested deeper than 1024 levels");
-      } else if (c != 0 && --depth == 0) {
-        p_ = q;
-        return true;
-      }
+      block = next;
     }
   }
 
  private:
+  static bool is_dark(char c) { return static_cast<unsigned char>(c) > ' '; }
   bool more() { return status_ = Scan::kMore, false; }
   bool bad(const char* complaint) {
     status_ = Scan::kBad;
@@ -196,21 +204,21 @@ class Cursor {
   bool read_nested(JsonSlice& out) {
     const char* begin = p_++;
     if (!skip_rest()) return false;
-    out = {begin, static_cast<std::uint32_t>(p_ - begin), JsonSlice::Kind::kNested, false};
+    out = {begin, static_cast<std::uint32_t>(p_ - begin), JsonSlice::Kind::kNested, 0};
     return true;
   }
   static bool ends_scalar(char c) {
     return static_cast<unsigned char>(c) <= ' ' || c == ',' || c == '}' || c == ']' || c == '"' ||
            c == ':' || c == '{' || c == '[';
   }
-  // Any run of other characters: numbers, true, and also NaN or words, which the reader of the value
-  // judges. The end of the window is no end of a number.
+  // Any run of other characters: numbers, true, and also NaN or words, which the reader of the
+  // value judges. The end of the window is no end of a number.
   FLOPCAST_INLINE bool read_scalar(JsonSlice& out) {
     const char* q = p_;
     while (!ends_scalar(*q)) ++q;
     if (q >= end_) return more();
     if (q == p_) return bad("expected a value");
-    out = {p_, static_cast<std::uint32_t>(q - p_), JsonSlice::Kind::kScalar, false};
+    out = {p_, static_cast<std::uint32_t>(q - p_), JsonSlice::Kind::kScalar, 0};
     p_ = q;
     return true;
   }

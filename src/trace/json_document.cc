@@ -96,13 +96,17 @@ class DocumentReader {
     int c = next();
     if (c == '}') return ++p_, true;
     for (;;) {
-      if (c != '"') return c < 0 ? damage("the text ends inside the outer object")
-                                 : damage("expected a key, found " + quoted_byte(*p_));
+      if (c != '"') {
+        return c < 0 ? damage("the text ends inside the outer object")
+                     : damage("expected a key, found " + quoted_byte(*p_));
+      }
       if (!read_member()) return false;
       c = next();
       if (c == '}') return ++p_, true;
-      if (c != ',') return c < 0 ? damage("the text ends before the closing brace")
-                                 : damage("expected ',' or '}', found " + quoted_byte(*p_));
+      if (c != ',') {
+        return c < 0 ? damage("the text ends before the closing brace")
+                     : damage("expected ',' or '}', found " + quoted_byte(*p_));
+      }
       ++p_;
       c = next();
     }

@@ -25,7 +25,8 @@ class Window {
   Window(ByteSource& source, const WindowOptions& options);
 
   enum class Refill : std::uint8_t { kMore, kEnd, kTooLarge };
-  /// Drops what lies before `keep` and reads more; `keep` then points to the same byte at its new place.
+  /// Drops what lies before `keep` and reads more; `keep` then points to the same byte at its new
+  /// place.
   Refill refill(const char*& keep);
   const char* begin() const { return buffer_.data(); }
   const char* end() const { return buffer_.data() + used_; }
@@ -51,8 +52,8 @@ class DocumentHandler {
   DocumentHandler& operator=(const DocumentHandler&) = delete;
   virtual ~DocumentHandler() = default;
 
-  /// An element of the event array begins at the cursor: move past it. Returning kMore calls again with
-  /// the same element in a larger window, so nothing may be kept before the element is whole.
+  /// An element of the event array begins at the cursor: move past it. Returning kMore calls again
+  /// with the same element in a larger window, so nothing may be kept before the element is whole.
   virtual Scan on_row(Cursor& cursor) = 0;
   /// Whether on_value() should be called for a key beside the event array.
   virtual bool wants(std::string_view key) = 0;
@@ -65,14 +66,14 @@ struct DocumentOutcome {
     std::uint64_t offset = 0;  ///< in the unpacked text
     std::string what;
   };
-  bool is_json = false;       ///< begins with { or [
+  bool is_json = false;  ///< begins with { or [
   bool bare_array = false;
-  bool has_events = false;    ///< an event array was found (and not just begun to be)
+  bool has_events = false;        ///< an event array was found (and not just begun to be)
   std::vector<std::string> keys;  ///< of the top level, at most kMostKeys
-  std::uint64_t rows = 0;     ///< whole elements of the event array
+  std::uint64_t rows = 0;         ///< whole elements of the event array
   std::optional<Damage> damage;
   std::optional<std::uint64_t> text_after;  ///< offset of text behind the document
-  std::uint64_t bytes = 0;    ///< size of the unpacked text
+  std::uint64_t bytes = 0;                  ///< size of the unpacked text
 };
 
 /// Reads to the end of the source whatever happens, so that its checksum is known.

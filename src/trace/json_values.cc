@@ -42,7 +42,8 @@ struct Decimal {
   bool cut = false;  // digits beyond what Wide holds were dropped
 };
 
-// The exponent part, "e-3". False if malformed. Clamped: beyond +-400 every number is huge or nothing.
+// The exponent part, "e-3". False if malformed. Clamped: beyond +-400 every number is huge or
+// nothing.
 bool parse_exponent(std::string_view text, int& exponent) {
   bool negative = false;
   if (!text.empty() && (text[0] == '+' || text[0] == '-')) {
@@ -114,6 +115,18 @@ bool plain_us(std::string_view text, std::int64_t& ns) {
     value = value * 10 + (k < decimals ? text[i + k] - '0' : 0);
   }
   ns = value;
+  return true;
+}
+
+// At most 18 digits.
+bool plain_integer(std::string_view text, std::int64_t& out) {
+  if (text.size() > 18) return false;
+  std::int64_t value = 0;
+  for (const char c : text) {
+    if (!is_digit(c)) return false;
+    value = value * 10 + (c - '0');
+  }
+  out = value;
   return true;
 }
 
@@ -236,9 +249,7 @@ Number parse_integer(const JsonSlice& value, std::int64_t& out) {
   const bool negative = !text.empty() && text[0] == '-';
   if (negative) text.remove_prefix(1);
   if (text.empty()) return Number::kBad;
-  if (text.size() <= 18 && std::all_of(text.begin(), text.end(), is_digit)) {
-    std::int64_t number = 0;
-    for (char c : text) number = number * 10 + (c - '0');
+  if (std::int64_t number = 0; plain_integer(text, number)) {
     out = negative ? -number : number;
     return Number::kGood;
   }
@@ -261,7 +272,9 @@ Number parse_real(const JsonSlice& value, double& out) {
   const std::string_view text = number_text(value);
   Decimal decimal;
   if (!parse_decimal(text, decimal)) return Number::kBad;
-  out = static_cast<double>(decimal.digits) * std::pow(10.0, decimal.exponent);
+  out = static_cast<double>(decimal.digits);
+  for (; decimal.exponent < 0; ++decimal.exponent) out /= 10;
+  for (; decimal.exponent > 0; --decimal.exponent) out *= 10;
   if (decimal.negative) out = -out;
   return std::isfinite(out) ? Number::kGood : Number::kHuge;
 }

@@ -1,4 +1,5 @@
-// What single JSON values mean: numbers of every spelling found in traces, and strings with escapes.
+// What single JSON values mean: numbers of every spelling found in traces, and strings with
+// escapes.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ enum class Number : std::uint8_t {
 Number parse_us_as_ns(const JsonSlice& value, std::int64_t& ns);
 
 /// A whole number, also inside quotes, in hexadecimal ("0x0"), or with a fraction of zeros ("7.0").
-/// From 2^63 to 2^64 - 1 it wraps to the negative number of the same bits: that is how -1 is written by
-/// profilers that print unsigned.
+/// From 2^63 to 2^64 - 1 it wraps to the negative number of the same bits: that is how -1 is
+/// written by profilers that print unsigned.
 Number parse_integer(const JsonSlice& value, std::int64_t& out);
 
 /// A number for which rounding does not matter.

@@ -10,7 +10,7 @@ namespace {
 
 JsonSlice slice(std::string_view text, JsonSlice::Kind kind) {
   return {text.data(), static_cast<std::uint32_t>(text.size()), kind,
-          text.find('\\') != std::string_view::npos};
+          static_cast<std::uint16_t>(text.find('\\') != std::string_view::npos)};
 }
 JsonSlice scalar(std::string_view text) { return slice(text, JsonSlice::Kind::kScalar); }
 JsonSlice string(std::string_view text) { return slice(text, JsonSlice::Kind::kString); }
@@ -18,9 +18,12 @@ JsonSlice string(std::string_view text) { return slice(text, JsonSlice::Kind::kS
 std::string ns_of(const JsonSlice& value) {
   std::int64_t ns = 0;
   switch (parse_us_as_ns(value, ns)) {
-    case Number::kGood: return std::to_string(ns);
-    case Number::kHuge: return "huge";
-    case Number::kBad: break;
+    case Number::kGood:
+      return std::to_string(ns);
+    case Number::kHuge:
+      return "huge";
+    case Number::kBad:
+      break;
   }
   return "bad";
 }
@@ -53,8 +56,8 @@ TEST(ParseUs, TakesExponentsAndStrings) {
 }
 
 TEST(ParseUs, RefusesWhatIsNoNumber) {
-  for (const char* text : {"NaN", "Infinity", "-Infinity", "null", "true", "", "-", ".", "1.2.3", "e5",
-                           "1e", "12x", "0x10"}) {
+  for (const char* text : {"NaN", "Infinity", "-Infinity", "null", "true", "", "-", ".", "1.2.3",
+                           "e5", "1e", "12x", "0x10"}) {
     EXPECT_EQ(ns_of(scalar(text)), "bad") << text;
   }
   EXPECT_EQ(ns_of(string("soon")), "bad");
@@ -83,9 +86,12 @@ RC_GTEST_PROP(ParseUs, EveryNanosecondComesBack, (std::int64_t ns)) {
 std::string integer_of(const JsonSlice& value) {
   std::int64_t out = 0;
   switch (parse_integer(value, out)) {
-    case Number::kGood: return std::to_string(out);
-    case Number::kHuge: return "huge";
-    case Number::kBad: break;
+    case Number::kGood:
+      return std::to_string(out);
+    case Number::kHuge:
+      return "huge";
+    case Number::kBad:
+      break;
   }
   return "bad";
 }
@@ -114,7 +120,8 @@ std::string cleaned(std::string_view text, bool* replaced = nullptr) {
 
 TEST(CleanText, Unescapes) {
   bool replaced = true;
-  EXPECT_EQ(cleaned(R"(a\"b\\c\/d\n\t\u6838\ud83d\ude00)", &replaced), "a\"b\\c/d\n\t\u6838\U0001F600");
+  EXPECT_EQ(cleaned(R"(a\"b\\c\/d\n\t\u6838\ud83d\ude00)", &replaced),
+            "a\"b\\c/d\n\t\u6838\U0001F600");
   EXPECT_FALSE(replaced);
 }
 
@@ -123,7 +130,9 @@ TEST(CleanText, ReplacesWhatCannotBe) {
   EXPECT_EQ(cleaned(R"(bad\ud800name)", &replaced), "bad\uFFFDname");
   EXPECT_TRUE(replaced);
   EXPECT_EQ(cleaned(R"(\udc00\ud800A\ud8)"), "\uFFFD\uFFFDA\uFFFDd8");
-  EXPECT_EQ(cleaned("a\xff\xfe" "b"), "a??b");
+  EXPECT_EQ(cleaned("a\xff\xfe"
+                    "b"),
+            "a??b");
   EXPECT_EQ(cleaned("cut \xe2\x82"), "cut ??");
   EXPECT_EQ(cleaned("a\x01\nb"), "a  b");
   EXPECT_EQ(cleaned("a\\q"), "aq");

@@ -126,8 +126,9 @@ struct Key {
   std::uint32_t row;
 };
 
-// Clocks of whole microseconds leave many ties. Ids count up as the program runs, and spans that enclose
-// others carry no correlation or a smaller External id, so ids tell more than the order in the file.
+// Clocks of whole microseconds leave many ties. Ids count up as the program runs, and spans that
+// enclose others carry no correlation or a smaller External id, so ids tell more than the order in
+// the file.
 void sort_rows(const Events& events, Rows& rows) {
   std::vector<Key> keys;
   keys.reserve(rows.size());
@@ -165,12 +166,21 @@ void gather_details(const Trace& from, Trace& to) {
   for (std::size_t row = 0; row < events.size(); ++row) {
     std::uint32_t& detail = events.detail[row];
     switch (events.category[row]) {
-      case Category::kKernel: detail = move_detail(from.kernels, detail, to.kernels); break;
+      case Category::kKernel:
+        detail = move_detail(from.kernels, detail, to.kernels);
+        break;
       case Category::kMemcpy:
-      case Category::kMemset: detail = move_detail(from.copies, detail, to.copies); break;
-      case Category::kSync: detail = move_detail(from.syncs, detail, to.syncs); break;
-      case Category::kCpuOp: detail = move_detail(from.ops, detail, to.ops); break;
-      default: break;
+      case Category::kMemset:
+        detail = move_detail(from.copies, detail, to.copies);
+        break;
+      case Category::kSync:
+        detail = move_detail(from.syncs, detail, to.syncs);
+        break;
+      case Category::kCpuOp:
+        detail = move_detail(from.ops, detail, to.ops);
+        break;
+      default:
+        break;
     }
     std::uint32_t& collective = events.collective[row];
     collective = move_detail(from.collectives, collective, to.collectives);
@@ -265,14 +275,15 @@ struct Ranks {
   std::vector<std::int32_t> of_track;  // kNoRank where the pid is text
 };
 
-// Merged files write pids as rank * 100,000,000 + pid. Where numeric pids do not agree with args.rank the
-// argument means something else and the file is one rank's.
+// Merged files write pids as rank * 100,000,000 + pid. Where numeric pids do not agree with
+// args.rank the argument means something else and the file is one rank's.
 Ranks find_ranks(const RawTrace& raw) {
   Ranks ranks;
   if (raw.row_rank.empty()) return ranks;
   for (const Track& track : raw.trace.tracks) {
     const auto pid = number_of(raw.strings[track.pid]);
-    const bool ours = pid && *pid >= 0 && *pid / kPidsPerRank <= std::numeric_limits<std::int32_t>::max();
+    const bool ours =
+        pid && *pid >= 0 && *pid / kPidsPerRank <= std::numeric_limits<std::int32_t>::max();
     ranks.of_track.push_back(ours ? static_cast<std::int32_t>(*pid / kPidsPerRank) : kNoRank);
   }
   std::set<std::int32_t> all;
@@ -317,7 +328,8 @@ std::vector<Trace> split_by_rank(RawTrace& raw, const Ranks& ranks, const Rows& 
   std::vector<Trace> out;
   const auto rank_of_row = [&](std::uint32_t row) {
     const std::int32_t by_row = raw.row_rank[row];
-    const std::int32_t rank = by_row != kNoRank ? by_row : ranks.of_track[raw.trace.events.track[row]];
+    const std::int32_t rank =
+        by_row != kNoRank ? by_row : ranks.of_track[raw.trace.events.track[row]];
     return rank == kNoRank ? ranks.all.front() : rank;
   };
   std::map<std::int32_t, Rows> parts;

@@ -8,9 +8,10 @@
 
 namespace flopcast {
 
-/// Pairs B with E rows, drops what cannot be placed in time, sorts, and turns nanoseconds into Time since
-/// the first row. Rows that carry several ranks (files merged by other tools) become one Trace each.
-/// Equal rows in another file order give equal columns, but for rows equal in start, duration and ids.
+/// Pairs B with E rows, drops what cannot be placed in time, sorts, and turns nanoseconds into Time
+/// since the first row. Rows that carry several ranks (files merged by other tools) become one
+/// Trace each. Equal rows in another file order give equal columns, but for rows equal in start,
+/// duration and ids.
 /// @param base_ns what the file adds to its timestamps.
 std::vector<Trace> finish_traces(RawTrace& raw, std::int64_t base_ns);
 

@@ -1,5 +1,5 @@
-// Any bytes, read as a trace through a tiny window and through a large one: no crash, no hang, and the same
-// result from both.
+// Any bytes, read as a trace through a tiny window and through a large one: no crash, no hang, and
+// the same result from both.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +11,8 @@
 
 namespace {
 
-std::string result(std::string_view text, const flopcast::ReadOptions& options, std::size_t window) {
+std::string result(std::string_view text, const flopcast::ReadOptions& options,
+                   std::size_t window) {
   const auto set =
       flopcast::read_trace_text_in_windows(text, "fuzz", options, {window, std::size_t{1} << 24});
   return set ? flopcast::dump_set(*set, true) : set.error().text();
@@ -28,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string in_pieces = result(text, options, tiny);
   const std::string in_one = result(text, options, std::size_t{1} << 20);
   if (in_pieces != in_one) {
-    std::fprintf(stderr, "window of %zu:\n%s\nwhole:\n%s\n", tiny, in_pieces.c_str(), in_one.c_str());
+    std::fprintf(stderr, "window of %zu:\n%s\nwhole:\n%s\n", tiny, in_pieces.c_str(),
+                 in_one.c_str());
     std::abort();
   }
   return 0;

@@ -24,9 +24,14 @@ FileContent read_kineto(ByteSource& source, const std::string& path, const ReadO
 
 /// read_trace_text() through a window of chosen size.
 Result<TraceSet> read_trace_text_in_windows(std::string_view text, std::string_view label,
-                                            const ReadOptions& options, const WindowOptions& window);
+                                            const ReadOptions& options,
+                                            const WindowOptions& window);
 
-/// Counts what does not fit together across rows (launches without GPU rows, overlaps, skewed clocks).
+/// "a, b, c, ...": at most `most` of the words.
+std::string joined(const std::vector<std::string>& words, std::size_t most);
+
+/// Counts what does not fit together across rows (launches without GPU rows, overlaps, skewed
+/// clocks).
 void check_trace(Trace& trace, const StringTable& strings);
 
 }  // namespace flopcast

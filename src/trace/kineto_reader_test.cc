@@ -1,5 +1,5 @@
-// Each test is one way traces are written, or broken, in the field. The texts are made up, as small as the
-// point allows; odd_files_test.cc reads real files.
+// Each test is one way traces are written, or broken, in the field. The texts are made up, as small
+// as the point allows; odd_files_test.cc reads real files.
 #include "trace/kineto_reader.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,8 @@ TraceSet read(const std::string& text, const ReadOptions& options = {}) {
 }
 /// The rows between the brackets of an event array.
 TraceSet read_rows(const std::string& rows, const ReadOptions& options = {}) {
-  TraceSet set = read("{\"distributedInfo\": {\"rank\": 0}, \"traceEvents\": [" + rows + "]}", options);
+  TraceSet set =
+      read("{\"distributedInfo\": {\"rank\": 0}, \"traceEvents\": [" + rows + "]}", options);
   if (set.traces.empty()) set.traces.emplace_back();
   return set;
 }
@@ -57,9 +58,9 @@ TEST(Kineto, WholeMicrosecondsSince1970) {
 }
 
 TEST(Kineto, NanosecondsSinceABaseThatFollowsTheRows) {
-  const TraceSet set = read(R"({"traceEvents":[)" + op("a", "6322354305173.787") + "," +
-                            op("b", "6322354305173.789") +
-                            R"(],"baseTimeNanoseconds": 1759300074000000000})");
+  const TraceSet set =
+      read(R"({"traceEvents":[)" + op("a", "6322354305173.787") + "," +
+           op("b", "6322354305173.789") + R"(],"baseTimeNanoseconds": 1759300074000000000})");
   EXPECT_EQ(set.traces[0].origin_ns, 1759300074000000000 + 6322354305173787);
   EXPECT_EQ(set.traces[0].events.start[1], Time::from_ns(2));
   EXPECT_EQ(set.traces[0].clock_step, Time::from_ns(1));
@@ -89,8 +90,9 @@ TEST(Kineto, ABaseThatOverflowsIsTold) {
 
 TEST(Kineto, ParentsComeBeforeChildrenAndTiesKeepFileOrder) {
   const auto row = [](const char* name, int ts, int dur) {
-    return R"({"ph":"X","cat":"cpu_op","name":")" + std::string(name) + R"(","pid":1,"tid":1,"ts":)" +
-           std::to_string(ts) + ",\"dur\":" + std::to_string(dur) + "}";
+    return R"({"ph":"X","cat":"cpu_op","name":")" + std::string(name) +
+           R"(","pid":1,"tid":1,"ts":)" + std::to_string(ts) + ",\"dur\":" + std::to_string(dur) +
+           "}";
   };
   const TraceSet set = read_rows(row("child", 5, 1) + "," + row("late", 9, 1) + "," +
                                  row("parent", 5, 4) + "," + row("twin", 5, 1));
@@ -170,9 +172,9 @@ TEST(Kineto, PythonRowsAreCountedAndKeptOnlyOnDemand) {
 }
 
 TEST(Kineto, ArgumentsOfAnOperator) {
-  const std::string rows = op(
-      "aten::mm", "1",
-      R"(,"args":{"External id":3,"Record function id":8,"Concrete Inputs":["","4"],
+  const std::string rows =
+      op("aten::mm", "1",
+         R"(,"args":{"External id":3,"Record function id":8,"Concrete Inputs":["","4"],
           "Input type":["long int",""],"Input Strides":[[1],[]],"Input Dims":[[4,2048],[]],"Ev Idx":2,
           "Sequence number":1661,"Fwd thread id":1})");
   const TraceSet set = read_rows(rows);
@@ -236,8 +238,10 @@ TEST(Kineto, SequenceNumbersInsideConcreteInputs) {
     return R"(,"args":{"Concrete Inputs":)" + list + "}";
   };
   const TraceSet set = read_rows(
-      op("record_param_comms", "1", inputs(R"(["", "337", "93825114103440", "0", "", "[]", "[]", "8"])")) +
-      "," + op("record_param_comms", "2", inputs(R"(["337", "0", "0", "", "[]", "[]", "1"])")) + "," +
+      op("record_param_comms", "1",
+         inputs(R"(["", "337", "93825114103440", "0", "", "[]", "[]", "8"])")) +
+      "," + op("record_param_comms", "2", inputs(R"(["337", "0", "0", "", "[]", "[]", "1"])")) +
+      "," +
       op("record_param_comms", "3", inputs(R"(["", "", "", "0", "", "[]", "[]", "0", "1", "8"])")));
   const auto& c = set.traces[0].collectives;
   EXPECT_EQ(c[0].sequence, 337);
@@ -248,9 +252,9 @@ TEST(Kineto, SequenceNumbersInsideConcreteInputs) {
 }
 
 TEST(Kineto, ForwardBackwardFlowsAreKeptOthersCounted) {
-  const TraceSet set = read_rows(
-      op("a", "1") +
-      R"(,{"ph":"s","id":4,"pid":1,"tid":1,"ts":1,"cat":"fwdbwd","name":"fwdbwd"},
+  const TraceSet set =
+      read_rows(op("a", "1") +
+                R"(,{"ph":"s","id":4,"pid":1,"tid":1,"ts":1,"cat":"fwdbwd","name":"fwdbwd"},
          {"ph":"f","id":4,"pid":1,"tid":2,"ts":9,"cat":"fwdbwd","name":"fwdbwd","bp":"e"},
          {"ph":"s","id":5,"pid":1,"tid":1,"ts":1,"cat":"ac2g","name":"ac2g"},
          {"ph":"f","id":5,"pid":0,"tid":7,"ts":3,"cat":"async","name":"launch","bp":"e"})");
@@ -281,9 +285,9 @@ TEST(Kineto, BeginAndEndRowsBecomeOneRow) {
 }
 
 TEST(Kineto, WindowEndAndStringPids) {
-  const TraceSet set = read_rows(
-      op("a", "10") +
-      R"(,{"ph":"X","cat":"Trace","ts":9,"dur":100,"pid":"Spans","tid":"PyTorch Profiler",
+  const TraceSet set =
+      read_rows(op("a", "10") +
+                R"(,{"ph":"X","cat":"Trace","ts":9,"dur":100,"pid":"Spans","tid":"PyTorch Profiler",
           "name":"Profiler 0","args":{"Op count":0}},
          {"name":"Record Window End","ph":"i","s":"g","pid":"","tid":"","ts":29})");
   EXPECT_EQ(set.traces[0].window_end, Time::from_us(20));
@@ -298,7 +302,8 @@ TEST(Kineto, KeysOfARowInAnyOrder) {
   EXPECT_EQ(set.traces[0].events.category[0], Category::kKernel);
 }
 
-// --- Values that are not what they should be -------------------------------------------------------
+// --- Values that are not what they should be
+// -------------------------------------------------------
 
 TEST(Kineto, BadRowsCostOnlyThemselves) {
   const auto row = [](const std::string& times) {
@@ -364,9 +369,10 @@ TEST(Kineto, TheWholeFileInOtherForms) {
 }
 
 TEST(Kineto, DamageKeepsTheRowsBeforeIt) {
-  const std::string good = R"({"deviceProperties":[],"traceEvents":[)" + op("a", "1") + "," + op("b", "2");
-  for (const char* tail : {"", ",", ",{", R"(,{"ph":"X","na)", R"(,{"ph":"X" "cat"})", "]", "],", R"(],"tr)",
-                           "]]", "{}]}", ",}]}", R"(,{"ph":"X","name":"c)"}) {
+  const std::string good =
+      R"({"deviceProperties":[],"traceEvents":[)" + op("a", "1") + "," + op("b", "2");
+  for (const char* tail : {"", ",", ",{", R"(,{"ph":"X","na)", R"(,{"ph":"X" "cat"})", "]", "],",
+                           R"(],"tr)", "]]", "{}]}", ",}]}", R"(,{"ph":"X","name":"c)"}) {
     const TraceSet set = read(good + tail);
     EXPECT_EQ(names(set), "a b") << tail;
     EXPECT_EQ(set.traces[0].anomalies.count("damaged_tail"), 1U) << tail;
@@ -380,7 +386,8 @@ TEST(Kineto, DamageNamesItsByte) {
   const TraceSet set = read("[" + op("a", "1") + ", %");
   ASSERT_EQ(set.traces[0].anomalies.count("damaged_tail"), 1U);
   const std::string first = set.traces[0].anomalies.list()[0].first;
-  EXPECT_NE(first.find("byte " + std::to_string(op("a", "1").size() + 3)), std::string::npos) << first;
+  EXPECT_NE(first.find("byte " + std::to_string(op("a", "1").size() + 3)), std::string::npos)
+      << first;
 }
 
 TEST(Kineto, WhatIsNoTraceIsRefusedWithAReason) {
@@ -391,7 +398,8 @@ TEST(Kineto, WhatIsNoTraceIsRefusedWithAReason) {
   EXPECT_NE(error_of(R"({"traceEvents":null})").find("no \"traceEvents\""), std::string::npos);
   EXPECT_NE(error_of("[[-1,1],[2,3]]").find("none of the 2 elements"), std::string::npos);
   EXPECT_NE(error_of(R"({"traceEvents":[{"ph")").find("byte 16"), std::string::npos);
-  EXPECT_NE(error_of(R"({"schema":"1.0.1","nodes":[]})").find("execution trace"), std::string::npos);
+  EXPECT_NE(error_of(R"({"schema":"1.0.1","nodes":[]})").find("execution trace"),
+            std::string::npos);
   const std::string deep(100000, '[');
   EXPECT_NE(error_of("{\"traceEvents\":[" + deep).find("nested deeper"), std::string::npos);
   EXPECT_NE(error_of("{\"other\":" + deep).find("nested deeper"), std::string::npos);
@@ -416,7 +424,8 @@ TEST(Kineto, DistributedInfo) {
   const TraceSet wrong = info(R"({"backend":4,"rank":"zero","world_size":-1})");
   EXPECT_FALSE(wrong.traces[0].rank);
   EXPECT_EQ(wrong.traces[0].anomalies.count("bad_distributed_info"), 2U);
-  EXPECT_EQ(info(R"({"rank":9,"world_size":2})").traces[0].anomalies.count("rank_outside_world"), 1U);
+  EXPECT_EQ(info(R"({"rank":9,"world_size":2})").traces[0].anomalies.count("rank_outside_world"),
+            1U);
   EXPECT_EQ(info("[]").traces[0].anomalies.count("bad_distributed_info"), 1U);
 }
 
@@ -466,11 +475,11 @@ std::string kernel(int ts, int dur, int correlation) {
 
 TEST(Checks, LaunchesAndTheirGpuRows) {
   const TraceSet set = read_rows(
-      call(1, 10) + "," + kernel(5, 1, 10) + "," + kernel(6, 1, 10) + "," +   // two rows, one launch
-      call(11, 20) + "," + call(12, 20) + "," + kernel(20, 1, 20) + "," +     // two launches, one id
-      call(31, 30) + "," + call(33, 31, "cudaEventRecord") + "," +            // leads nowhere
-      kernel(41, 1, 40) + "," + kernel(44, 1, -1) + "," +                     // from nowhere
-      call(60, 50) + "," + kernel(55, 1, 50));                                // before its launch
+      call(1, 10) + "," + kernel(5, 1, 10) + "," + kernel(6, 1, 10) + "," +  // two rows, one launch
+      call(11, 20) + "," + call(12, 20) + "," + kernel(20, 1, 20) + "," +    // two launches, one id
+      call(31, 30) + "," + call(33, 31, "cudaEventRecord") + "," +           // leads nowhere
+      kernel(41, 1, 40) + "," + kernel(44, 1, -1) + "," +                    // from nowhere
+      call(60, 50) + "," + kernel(55, 1, 50));                               // before its launch
   const Anomalies& seen = set.traces[0].anomalies;
   EXPECT_EQ(seen.count("several_gpu_rows_per_launch"), 1U);
   EXPECT_EQ(seen.count("duplicate_runtime_correlation"), 1U);
@@ -485,10 +494,10 @@ TEST(Checks, OverlapsBeyondTheClockStep) {
     return R"({"ph":"X","cat":"cpu_op","name":"o","pid":1,"tid":1,"ts":)" + std::to_string(ts) +
            R"(,"dur":)" + std::to_string(dur) + "}";
   };
-  const TraceSet set = read_rows(row(0, 10) + "," + row(2, 9) + "," +      // 1 us out: the clock's step
-                                 row(20, 10) + "," + row(25, 8) + "," +    // 3 us out
-                                 call(1, 1) + "," + kernel(30, 5, 1) + "," + kernel(33, 5, 1) + "," +
-                                 kernel(37, 1, 1));
+  const TraceSet set = read_rows(row(0, 10) + "," + row(2, 9) + "," +  // 1 us out: the clock's step
+                                 row(20, 10) + "," + row(25, 8) + "," +  // 3 us out
+                                 call(1, 1) + "," + kernel(30, 5, 1) + "," + kernel(33, 5, 1) +
+                                 "," + kernel(37, 1, 1));
   EXPECT_EQ(set.traces[0].anomalies.count("child_outlasts_parent"), 1U);
   EXPECT_EQ(set.traces[0].anomalies.count("kernels_overlap_in_stream"), 1U);
 }
@@ -517,15 +526,17 @@ TEST(Steps, AnnotationsOrElseTheWholeWindow) {
 
 /// A text with everything in it that windows could cut in two.
 std::string awkward_text() {
-  std::string rows = op("a", "1") + " ,\n" + op(R"(esc\\\"aped \u6838)", "2.125") + "," +
-                     op("brackets ]}{[ , in a name", "3") + "," + call(4, 10) + "," + kernel(5, 3, 10) +
-                     R"(,{"ph":"s","id":4,"pid":1,"tid":1,"ts":1,"cat":"fwdbwd","name":"fwdbwd"},)" +
-                     R"({"ph":"X","cat":"python_function","name":"f","args":{"deep":[[[{"x":"]"}]]]}},)" +
-                     op("a\xff\x01", "6", R"(,"args":{"Input Dims":[[1,2],[]],"other":{"a":"\\"}})") +
-                     R"(,null,-1.5e3,"element",[{}],)" + op("z", "7");
-  return "\xef\xbb\xbf { \"schemaVersion\" : 1, \"x\": {\"y\": [\"]}\\\"\", 2]}, \"distributedInfo\": "
-         "{\"rank\": 2, \"world_size\": 4}, \"traceEvents\" : [ " + rows +
-         " ] , \"displayTimeUnit\": \"ms\", \"baseTimeNanoseconds\": 1000 }\n";
+  std::string rows =
+      op("a", "1") + " ,\n" + op(R"(esc\\\"aped \u6838)", "2.125") + "," +
+      op("brackets ]}{[ , in a name", "3") + "," + call(4, 10) + "," + kernel(5, 3, 10) +
+      R"(,{"ph":"s","id":4,"pid":1,"tid":1,"ts":1,"cat":"fwdbwd","name":"fwdbwd"},)" +
+      R"({"ph":"X","cat":"python_function","name":"f","args":{"deep":[[[{"x":"]"}]]]}},)" +
+      op("a\xff\x01", "6", R"(,"args":{"Input Dims":[[1,2],[]],"other":{"a":"\\"}})") +
+      R"(,null,-1.5e3,"element",[{}],)" + op("z", "7");
+  return "\xef\xbb\xbf { \"schemaVersion\" : 1, \"x\": {\"y\": [\"]}\\\"\", 2]}, "
+         "\"distributedInfo\": "
+         "{\"rank\": 2, \"world_size\": 4}, \"traceEvents\" : [ " +
+         rows + " ] , \"displayTimeUnit\": \"ms\", \"baseTimeNanoseconds\": 1000 }\n";
 }
 
 std::string result_in_windows(const std::string& text, std::size_t window) {
@@ -548,7 +559,8 @@ TEST(Windows, NeitherDoesItWhereTheTextIsCutOff) {
     const std::string cut = text.substr(0, length);
     const std::string whole = result_in_windows(cut, 1 << 20);
     for (const std::size_t window : {16U, 64U, 257U}) {
-      ASSERT_EQ(result_in_windows(cut, window), whole) << "cut to " << length << ", window " << window;
+      ASSERT_EQ(result_in_windows(cut, window), whole)
+          << "cut to " << length << ", window " << window;
     }
   }
 }
@@ -558,7 +570,10 @@ RC_GTEST_PROP(Windows, OrWhereBytesAreWrong, ()) {
   const auto changes = *rc::gen::inRange(1, 4);
   for (int i = 0; i < changes; ++i) {
     const auto place = *rc::gen::inRange<std::size_t>(0, text.size());
-    const std::string bytes("\"{}[],:\\ \x00\xff" "0eN", 14);
+    const std::string bytes(
+        "\"{}[],:\\ \x00\xff"
+        "0eN",
+        14);
     text[place] = *rc::gen::elementOf(bytes);
   }
   const auto window = *rc::gen::inRange<std::size_t>(16, 4096);
@@ -571,10 +586,10 @@ RC_GTEST_PROP(Rows, TheirOrderInTheFileDoesNotMatter, ()) {
   for (int i = 0; i < count; ++i) {
     const int ts = i * 3 + *rc::gen::inRange(0, 3);  // no two rows start and end together
     const int correlation = *rc::gen::inRange(0, 10);
-    rows.push_back(*rc::gen::element(
-        call(ts, correlation), kernel(ts, 2, correlation),
-        op("op" + std::to_string(correlation), std::to_string(ts),
-           R"(,"args":{"Input Dims":[[)" + std::to_string(correlation) + "]]}")));
+    rows.push_back(
+        *rc::gen::element(call(ts, correlation), kernel(ts, 2, correlation),
+                          op("op" + std::to_string(correlation), std::to_string(ts),
+                             R"(,"args":{"Input Dims":[[)" + std::to_string(correlation) + "]]}")));
   }
   const auto dump = [](const std::vector<std::string>& list) {
     std::string text;

@@ -1,7 +1,6 @@
-// One row of a Kineto event array, from text to columns.
+// Rows of a Kineto event array, from fields to columns.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,11 +10,13 @@
 
 #include "flopcast/trace.h"
 #include "trace/json_cursor.h"
+#include "trace/row_fields.h"
 
 namespace flopcast {
 
-/// A file as read: rows in file order, texts in a table of its own. In `trace`, times of events, flows
-/// and window_end are nanoseconds of the file's clock until finish_trace() turns them into Time.
+/// A file as read: rows in file order, texts in a table of its own. In `trace`, times of events,
+/// flows and window_end are nanoseconds of the file's clock until finish_trace() turns them into
+/// Time.
 struct RawTrace {
   struct NameRow {
     std::uint32_t pid, tid, name;
@@ -41,39 +42,6 @@ struct RawTrace {
   bool any_phase = false;       ///< some row had a ph: this is a trace
 };
 inline constexpr std::int32_t kNoRank = -1;
-
-/// Arguments that are read; all others are passed over.
-enum class Arg : std::uint8_t {
-  kExternalId, kCorrelation, kCorrelationRaw, kStream, kDevice, kBytes, kGrid, kBlock, kBlocksPerSm, kGraphNode,
-  kCollective, kDtype, kGroupName, kGroupDesc, kGroupRanks, kGroupSize, kInElements, kOutElements,
-  kSeq, kIsAsync, kWaitOnStream, kRecordCorrelation, kEventId, kSequenceNumber, kForwardThread,
-  kRecordFunction, kInputDims, kInputTypes, kConcreteInputs, kRank, kName,
-  kCount, kNone = kCount
-};
-
-/// The fields of one row as slices of the window.
-struct RawRow {
-  JsonSlice phase, category, name, pid, tid, ts, duration, id;
-  std::array<JsonSlice, static_cast<std::size_t>(Arg::kCount)> args;
-  std::uint64_t args_present = 0;
-  bool bad_args = false;  ///< `args` is neither an object nor null
-  bool passed_over = false;
-
-  bool has(Arg key) const { return args_present >> static_cast<unsigned>(key) & 1; }
-  const JsonSlice& operator[](Arg key) const { return args[static_cast<std::size_t>(key)]; }
-  char phase_letter() const { return phase.size == 1 ? *phase.data : '\0'; }
-};
-
-Category category_of(std::string_view name);
-
-/// Rows of which no more is read than what tells that nobody needs them.
-enum class PassOver : std::uint8_t {
-  kNothing,
-  kUnused,           ///< flows but fwdbwd, counters, asynchronous spans
-  kUnusedAndPython,  ///< and python_function rows
-};
-/// Reads the row object at the cursor.
-Scan read_row(Cursor& cursor, PassOver pass_over, RawRow& row);
 
 class KinetoRows {
  public:

@@ -1,5 +1,5 @@
-// Real traces, and real traces damaged one way each. They are no part of the repository: without them
-// these tests are skipped.
+// Real traces, and real traces damaged one way each. They are no part of the repository: without
+// them these tests are skipped.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kRefused = -1;
 
-/// What reading a damaged file comes to: how many rows, and the anomaly or words of the error that say why.
+/// What reading a damaged file comes to: how many rows, and the anomaly or words of the error that
+/// say why.
 struct Expected {
   int rows;
   std::string why;
@@ -118,9 +119,11 @@ std::string rows_of(const std::filesystem::path& path) {
 
 TEST(OddFiles, HarmlessFormsReadLikeTheSource) {
   FLOPCAST_NEEDS_REAL_TRACES(folder);
-  const std::string source = rows_of(folder / "cuda_sync_small" / "event_sync_multi_stream_a100.json.gz");
-  for (const char* name : {"gz_named_json.json", "plain_named.json.gz", "utf8_bom.json", "crlf.json",
-                           "ts_dur_strings.json", "ts_exponent.json", "shuffled_rows.json"}) {
+  const std::string source =
+      rows_of(folder / "cuda_sync_small" / "event_sync_multi_stream_a100.json.gz");
+  for (const char* name :
+       {"gz_named_json.json", "plain_named.json.gz", "utf8_bom.json", "crlf.json",
+        "ts_dur_strings.json", "ts_exponent.json", "shuffled_rows.json"}) {
     EXPECT_EQ(rows_of(folder / "odd_derived" / name), source) << name;
   }
 }
@@ -193,7 +196,8 @@ TEST(RealTraces, SeveralRunsInADirectoryMustBeChosen) {
   const auto all = read_traces({directory});
   ASSERT_FALSE(all);
   EXPECT_EQ(all.error().code, ErrorCode::kUsage);
-  EXPECT_NE(all.error().text().find("sst_long_a2a_optimizer_5_qcomm.run1 (4 files)"), std::string::npos);
+  EXPECT_NE(all.error().text().find("sst_long_a2a_optimizer_5_qcomm.run1 (4 files)"),
+            std::string::npos);
   const auto runs = list_runs(directory);
   ASSERT_TRUE(runs);
   EXPECT_EQ(runs->size(), 4U);

@@ -1,5 +1,5 @@
-// A file that appears whole or not at all: bytes go to a temporary neighbour, which takes the name only
-// once all of it is on disk. Packs with gzip on the way when the name ends in ".gz".
+// A file that appears whole or not at all: bytes go to a temporary neighbour, which takes the name
+// only once all of it is on disk. Packs with gzip on the way when the name ends in ".gz".
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 namespace flopcast {
 namespace {
 
-constexpr std::int64_t kMostEdits = 4096;  // searched from either side before settling for less
+constexpr std::int64_t kMostEdits = 2048;  // searched from either side before settling for less
 
 /// Parts of both sequences that are matched with each other.
 struct Box {
@@ -23,7 +23,8 @@ class Matcher {
 
   std::vector<std::pair<std::uint32_t, std::uint32_t>> run() {
     std::vector<Box> boxes;
-    boxes.push_back({0, static_cast<std::int64_t>(a_.size()), 0, static_cast<std::int64_t>(b_.size())});
+    boxes.push_back(
+        {0, static_cast<std::int64_t>(a_.size()), 0, static_cast<std::int64_t>(b_.size())});
     while (!boxes.empty()) {
       Box box = boxes.back();
       boxes.pop_back();
@@ -45,7 +46,9 @@ class Matcher {
     pairs_.emplace_back(static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b));
   }
   std::int64_t& forward(std::int64_t k) { return forward_[static_cast<std::size_t>(middle_ + k)]; }
-  std::int64_t& backward(std::int64_t k) { return backward_[static_cast<std::size_t>(middle_ + k)]; }
+  std::int64_t& backward(std::int64_t k) {
+    return backward_[static_cast<std::size_t>(middle_ + k)];
+  }
 
   // Equal ends always belong to a longest match.
   void trim(Box& box) {

@@ -1,5 +1,5 @@
-// Cutting trace files. What to keep is decided on the columns, which are in memory already; the rows
-// themselves are copied from the file byte for byte, in one more pass through a window.
+// Cutting trace files. What to keep is decided on the columns, which are in memory already; the
+// rows themselves are copied from the file byte for byte, in one more pass through a window.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -71,7 +71,8 @@ Result<Keep> interval_of(const TraceSet& set, const Trace& trace, const Slice& s
   if (slice.from_s) keep.from = std::max(keep.from, to_time(*slice.from_s));
   if (slice.to_s) keep.to = std::min(keep.to, to_time(*slice.to_s));
   if (keep.from >= keep.to) {
-    return usage("the interval to keep of " + trace.path + " is empty", "its end must be after its start");
+    return usage("the interval to keep of " + trace.path + " is empty",
+                 "its end must be after its start");
   }
   return keep;
 }
@@ -82,7 +83,9 @@ void collect_correlations(const Trace& trace, Keep& keep) {
   for (std::size_t row = 0; row < events.size(); ++row) {
     if (!is_gpu_work(events.category[row]) && !is_host_call(events.category[row])) continue;
     if (events.correlation[row] == kNoId) continue;
-    if (keep.holds(events.start[row], events.end(row))) keep.correlations.insert(events.correlation[row]);
+    if (keep.holds(events.start[row], events.end(row))) {
+      keep.correlations.insert(events.correlation[row]);
+    }
   }
 }
 
@@ -92,8 +95,9 @@ Result<std::map<std::string, KeepByRank>> plan(const TraceSet& set, const Slice&
   for (const Trace& trace : set.traces) origins[trace.path].push_back(trace.origin_ns);
   std::map<std::string, KeepByRank> files;
   for (const Trace& trace : set.traces) {
-    const bool wanted = slice.ranks.empty() ||
-                        (trace.rank && std::count(slice.ranks.begin(), slice.ranks.end(), *trace.rank) > 0);
+    const bool wanted =
+        slice.ranks.empty() ||
+        (trace.rank && std::count(slice.ranks.begin(), slice.ranks.end(), *trace.rank) > 0);
     if (!wanted) continue;
     const std::vector<std::int64_t>& of_file = origins[trace.path];
     auto keep = interval_of(set, trace, slice, *std::min_element(of_file.begin(), of_file.end()));
@@ -102,7 +106,9 @@ Result<std::map<std::string, KeepByRank>> plan(const TraceSet& set, const Slice&
     const bool merged = of_file.size() > 1;
     files[trace.path].emplace(merged ? *trace.rank : kNoRank, std::move(*keep));
   }
-  if (files.empty()) return usage("none of the ranks to keep is in the traces", "see which ranks there are");
+  if (files.empty()) {
+    return usage("none of the ranks to keep is in the traces", "see which ranks there are");
+  }
   return files;
 }
 
@@ -115,7 +121,9 @@ class BaseTimeFinder final : public DocumentHandler {
     return cursor.status();
   }
   bool wants(std::string_view key) override { return key == "baseTimeNanoseconds"; }
-  void on_value(std::string_view, const JsonSlice& value) override { parse_integer(value, base_ns_); }
+  void on_value(std::string_view, const JsonSlice& value) override {
+    parse_integer(value, base_ns_);
+  }
   std::int64_t base_ns() const { return base_ns_; }
 
  private:
@@ -135,7 +143,8 @@ class Copier final : public DocumentHandler {
       cursor.read_value(ignored);
       return cursor.status();
     }
-    if (const Scan scan = read_row(cursor, PassOver::kNothing, row_); scan != Scan::kOk) return scan;
+    const Scan scan = read_row(cursor, PassOver::kNothing, row_);
+    if (scan != Scan::kOk) return scan;
     if (!wanted(row_)) return Scan::kOk;
     begin_rows();
     out_.write(any_row_ ? ",\n" : "\n");
@@ -194,19 +203,35 @@ class Copier final : public DocumentHandler {
     const Keep* keep = keep_of(row);
     if (keep == nullptr) return false;
     if (row.phase_letter() == 'M') return true;
-    std::int64_t ns = 0, duration_ns = 0, correlation = kNoId;
+    std::int64_t ns = 0, duration_ns = 0;
     if (parse_us_as_ns(row.ts, ns) != Number::kGood) return false;
     if (parse_us_as_ns(row.duration, duration_ns) != Number::kGood) duration_ns = 0;
-    const bool is_flow = row.phase_letter() == 's' || row.phase_letter() == 'f';
-    const JsonSlice& id = is_flow ? row.id : row[Arg::kCorrelation];
-    const bool has_id = is_flow ? row.category.text() != "fwdbwd" : row.has(Arg::kCorrelation);
-    if (has_id && parse_integer(id, correlation) == Number::kGood && correlation != kNoId) {
-      const Category category = category_of(row.category.text());
-      if (is_flow || is_host_call(category) || is_gpu_work(category)) {
-        return keep->correlations.contains(correlation) || (!is_flow && in_time(*keep, ns, duration_ns));
-      }
+    if (is_launch_flow(row) && !keep_.contains(kNoRank)) return in_time(*keep, ns, 0);
+    const std::int64_t correlation = correlation_of(row);
+    return (correlation != kNoId && keep->correlations.contains(correlation)) ||
+           (!is_launch_flow(row) && in_time(*keep, ns, duration_ns));
+  }
+
+  // Arrows from launches to GPU rows: they stay with what they connect.
+  static bool is_launch_flow(const RawRow& row) {
+    const char phase = row.phase_letter();
+    return (phase == 's' || phase == 'f') && row.category.text() != "fwdbwd";
+  }
+
+  // The id by which a row hangs together with others, as the columns call it. Merged files number
+  // them anew and keep the old number beside it, but not on arrows.
+  static std::int64_t correlation_of(const RawRow& row) {
+    const Category category = category_of(row.category.text());
+    const JsonSlice* id = nullptr;
+    if (is_launch_flow(row)) {
+      id = &row.id;
+    } else if (is_host_call(category) || is_gpu_work(category)) {
+      if (row.has(Arg::kCorrelation)) id = &row[Arg::kCorrelation];
+      if (row.has(Arg::kCorrelationRaw)) id = &row[Arg::kCorrelationRaw];
     }
-    return in_time(*keep, ns, duration_ns);
+    std::int64_t correlation = kNoId;
+    if (id == nullptr || parse_integer(*id, correlation) != Number::kGood) return kNoId;
+    return correlation;
   }
 
   bool in_time(const Keep& keep, std::int64_t ns, std::int64_t duration_ns) const {
@@ -235,7 +260,8 @@ Result<fs::path> cut_file(const fs::path& from, const KeepByRank& keep, const fs
   BaseTimeFinder finder;
   const DocumentOutcome seen = read_document(**first, finder, {});
   if (!seen.is_json || !seen.has_events || (*first)->end() == ByteSource::End::kCorrupt) {
-    return Diagnostic{ErrorCode::kBadInput, from.string(), "is no longer the trace it was", "read it again"};
+    return Diagnostic{ErrorCode::kBadInput, from.string(), "is no longer the trace it was",
+                      "read it again"};
   }
   auto second = file_source(from);
   if (!second) return second.error();
@@ -261,7 +287,8 @@ Result<std::vector<fs::path>> cut_files(const std::map<std::string, KeepByRank>&
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) {
-    return Diagnostic{ErrorCode::kUsage, directory.string(), "cannot be made: " + error.message(), ""};
+    return Diagnostic{ErrorCode::kUsage, directory.string(), "cannot be made: " + error.message(),
+                      ""};
   }
   std::vector<std::pair<fs::path, fs::path>> jobs;
   std::vector<const KeepByRank*> keeps;
@@ -271,14 +298,16 @@ Result<std::vector<fs::path>> cut_files(const std::map<std::string, KeepByRank>&
     if (auto problem = check_target(from, to)) return *problem;
     const auto [other, added] = sources.emplace(to, from);
     if (!added) {
-      return usage(other->second.string() + " and " + from + " have the same name", "cut them one by one");
+      return usage(other->second.string() + " and " + from + " have the same name",
+                   "cut them one by one");
     }
     jobs.emplace_back(from, to);
     keeps.push_back(&keep);
   }
   std::vector<std::optional<Diagnostic>> failures(jobs.size());
   parallel_for(jobs.size(), 0, [&](std::size_t i) {
-    if (auto cut = cut_file(jobs[i].first, *keeps[i], jobs[i].second); !cut) failures[i] = cut.error();
+    if (auto cut = cut_file(jobs[i].first, *keeps[i], jobs[i].second); !cut)
+      failures[i] = cut.error();
   });
   std::vector<fs::path> written;
   for (std::size_t i = 0; i < jobs.size(); ++i) {

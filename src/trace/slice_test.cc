@@ -10,18 +10,21 @@
 namespace flopcast {
 namespace {
 
-std::string row(const std::string& name, const char* cat, int ts, int dur, const std::string& args = "{}",
-                const char* track = R"("pid": 1, "tid": 1)") {
+std::string row(const std::string& name, const char* cat, int ts, int dur,
+                const std::string& args = "{}", const char* track = R"("pid": 1, "tid": 1)") {
   return R"({"ph": "X", "cat": ")" + std::string(cat) + R"(", "name": ")" + name + "\", " + track +
-         ", \"ts\": " + std::to_string(ts) + ", \"dur\": " + std::to_string(dur) + ", \"args\": " + args + "}";
+         ", \"ts\": " + std::to_string(ts) + ", \"dur\": " + std::to_string(dur) +
+         ", \"args\": " + args + "}";
 }
 
-// Two steps; a kernel of step 1 runs into step 2, and a launch of step 2 has its kernel after the end.
+// Two steps; a kernel of step 1 runs into step 2, and a launch of step 2 has its kernel after the
+// end.
 std::string two_steps() {
-  return "{\"baseTimeNanoseconds\": 5000, \"distributedInfo\": {\"rank\": 0}, \"traceEvents\": [\n" +
+  return "{\"baseTimeNanoseconds\": 5000, \"distributedInfo\": {\"rank\": 0}, \"traceEvents\": "
+         "[\n" +
          row("ProfilerStep#1", "user_annotation", 100, 100) + ",\n" +
-         row("ProfilerStep#2", "user_annotation", 200, 100) + ",\n" + row("op1", "cpu_op", 110, 20) + ",\n" +
-         row("op2", "cpu_op", 210, 20) + ",\n" +
+         row("ProfilerStep#2", "user_annotation", 200, 100) + ",\n" +
+         row("op1", "cpu_op", 110, 20) + ",\n" + row("op2", "cpu_op", 210, 20) + ",\n" +
          row("launch1", "cuda_runtime", 112, 2, R"({"correlation": 1})") + ",\n" +
          row("launch1b", "cuda_runtime", 115, 2, R"({"correlation": 2})") + ",\n" +
          row("launch2", "cuda_runtime", 212, 2, R"({"correlation": 3})") + ",\n" +
@@ -91,10 +94,10 @@ TEST(SliceTraces, OneRankOfAMergedFile) {
   const auto of = [](const char* name, int ts, const char* track, int rank) {
     return row(name, "cpu_op", ts, 1, "{\"rank\": " + std::to_string(rank) + "}", track);
   };
-  const auto source = folder.write(
-      "all.json", R"({"traceEvents": [)" + of("a0", 10, R"("pid": 7, "tid": 1)", 0) + "," +
-                      of("a1", 30, R"("pid": 100000007, "tid": 1)", 1) + "," +
-                      of("b1", 40, R"("pid": 100000007, "tid": 1)", 1) + "]}");
+  const auto source =
+      folder.write("all.json", R"({"traceEvents": [)" + of("a0", 10, R"("pid": 7, "tid": 1)", 0) +
+                                   "," + of("a1", 30, R"("pid": 100000007, "tid": 1)", 1) + "," +
+                                   of("b1", 40, R"("pid": 100000007, "tid": 1)", 1) + "]}");
   const auto set = read_traces({source});
   ASSERT_TRUE(set);
   ASSERT_EQ(set->traces.size(), 2U);

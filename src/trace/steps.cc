@@ -6,7 +6,8 @@
 namespace flopcast {
 namespace {
 
-// 2021 files call the annotation an operator; its mirror on the GPU (gpu_user_annotation) is no step.
+// 2021 files call the annotation an operator; its mirror on the GPU (gpu_user_annotation) is no
+// step.
 bool can_be_step(Category category) {
   return category == Category::kUserAnnotation || category == Category::kCpuOp;
 }
@@ -43,8 +44,8 @@ std::vector<Step> find_steps(const TraceSet& set, const Trace& trace) {
       return known.name == name && events.start[row] < known.end;
     });
     if (repeated) continue;
-    steps.push_back({std::string(name), static_cast<std::uint32_t>(row), events.start[row],
-                     events.end(row)});
+    steps.push_back(
+        {std::string(name), static_cast<std::uint32_t>(row), events.start[row], events.end(row)});
   }
   if (steps.empty() && events.size() > 0) steps.push_back(whole_window(events));
   return steps;

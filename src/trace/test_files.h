@@ -1,4 +1,5 @@
-// Files for tests: temporary folders, and the real traces that lie beside the repository on some machines.
+// Files for tests: temporary folders, and the real traces that lie beside the repository on some
+// machines.
 #pragma once
 
 #include <stdlib.h>
@@ -20,9 +21,10 @@ inline std::optional<std::filesystem::path> real_traces() {
   if (!std::filesystem::is_directory(folder)) return std::nullopt;
   return folder.lexically_normal();
 }
-#define FLOPCAST_NEEDS_REAL_TRACES(folder) \
-  const auto folder##_found = real_traces(); \
-  if (!folder##_found) GTEST_SKIP() << "no real traces: set FLOPCAST_SHARED or put them in ../shared"; \
+#define FLOPCAST_NEEDS_REAL_TRACES(folder)                                          \
+  const auto folder##_found = real_traces();                                        \
+  if (!folder##_found)                                                              \
+    GTEST_SKIP() << "no real traces: set FLOPCAST_SHARED or put them in ../shared"; \
   const std::filesystem::path& folder = *folder##_found
 
 /// A folder that disappears with the test.
@@ -41,7 +43,8 @@ class TemporaryFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path write(const std::string& name, std::string_view text) const {
     const auto path = path_ / name;
-    std::ofstream(path, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(text.data(), static_cast<std::streamsize>(text.size()));
     return path;
   }
 

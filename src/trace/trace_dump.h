@@ -1,4 +1,5 @@
-// Everything a TraceSet holds as text, ids resolved: for tests and fuzzing, which compare whole results.
+// Everything a TraceSet holds as text, ids resolved: for tests and fuzzing, which compare whole
+// results.
 #pragma once
 
 #include <string>
@@ -22,8 +23,8 @@ inline std::string dump_detail(const TraceSet& set, const Trace& t, std::size_t 
       return std::to_string(t.copies[detail].bytes);
     case Category::kSync: {
       const SyncDetail& s = t.syncs[detail];
-      return std::to_string(static_cast<int>(s.kind)) + " " + std::to_string(s.wait_on_stream) + " " +
-             std::to_string(s.record_correlation) + " " + std::to_string(s.event_id);
+      return std::to_string(static_cast<int>(s.kind)) + " " + std::to_string(s.wait_on_stream) +
+             " " + std::to_string(s.record_correlation) + " " + std::to_string(s.event_id);
     }
     case Category::kCpuOp: {
       const OpDetail& o = t.ops[detail];
@@ -44,13 +45,14 @@ inline std::string dump_collective(const TraceSet& set, const Trace& t, std::siz
     out += std::string(set.strings[id]) + " ";
   }
   return out + std::to_string(c.group_size) + " " + std::to_string(c.in_elements) + " " +
-         std::to_string(c.out_elements) + " " + std::to_string(c.sequence) + (c.is_wait ? " wait" : "") +
-         (c.is_async ? " async" : "");
+         std::to_string(c.out_elements) + " " + std::to_string(c.sequence) +
+         (c.is_wait ? " wait" : "") + (c.is_async ? " async" : "");
 }
 
 inline std::string dump_track(const TraceSet& set, const Track& track) {
   return std::string(set.strings[track.pid]) + "/" + std::string(set.strings[track.tid]) + " " +
-         std::string(set.strings[track.process_name]) + "/" + std::string(set.strings[track.thread_name]);
+         std::string(set.strings[track.process_name]) + "/" +
+         std::string(set.strings[track.thread_name]);
 }
 
 inline std::string dump_row(const TraceSet& set, const Trace& t, std::size_t row) {
@@ -66,7 +68,8 @@ inline std::string dump_row(const TraceSet& set, const Trace& t, std::size_t row
 inline std::string dump_anomalies(const Anomalies& anomalies, bool with_examples) {
   std::string out;
   for (const Anomaly& a : anomalies.list()) {
-    out += "! " + a.kind + " " + std::to_string(a.count) + (with_examples ? " " + a.first : "") + "\n";
+    out +=
+        "! " + a.kind + " " + std::to_string(a.count) + (with_examples ? " " + a.first : "") + "\n";
   }
   return out;
 }
@@ -80,7 +83,8 @@ inline std::string dump_set(const TraceSet& set, bool with_examples) {
            std::to_string(t.origin_ns) + " step " + std::to_string(t.clock_step.ps) + " other " +
            std::to_string(t.other_rows) + "\n";
     for (const Device& d : t.devices) {
-      out += "device " + std::to_string(d.id) + " " + d.name + " " + std::to_string(d.sm_count) + "\n";
+      out +=
+          "device " + std::to_string(d.id) + " " + d.name + " " + std::to_string(d.sm_count) + "\n";
     }
     for (std::size_t row = 0; row < t.events.size(); ++row) out += dump_row(set, t, row);
     for (const FlowPoint& f : t.flows) {

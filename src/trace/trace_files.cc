@@ -71,8 +71,8 @@ std::optional<RankPlace> find_rank(std::string_view name) {
   return std::nullopt;
 }
 
-// torch.profiler.tensorboard_trace_handler writes WORKER.TIMESTAMP.pt.trace.json: one worker is one rank,
-// and its k-th timestamp belongs to the k-th recording.
+// torch.profiler.tensorboard_trace_handler writes WORKER.TIMESTAMP.pt.trace.json: one worker is one
+// rank, and its k-th timestamp belongs to the k-th recording.
 std::optional<std::string> tensorboard_worker(std::string_view name) {
   if (!ends_with_any(name, {".pt.trace.json", ".pt.trace.json.gz"})) return std::nullopt;
   const std::string_view stem = without_endings(name);
@@ -92,7 +92,8 @@ void group_tensorboard_files(const std::vector<fs::path>& files, const std::stri
     recordings[seen[*tensorboard_worker(file.filename().string())]++].push_back(file);
   }
   for (auto& [number, members] : recordings) {
-    const std::string name = recordings.size() == 1 ? label : label + "#" + std::to_string(number + 1);
+    const std::string name =
+        recordings.size() == 1 ? label : label + "#" + std::to_string(number + 1);
     runs[name] = std::move(members);
   }
 }
@@ -100,7 +101,8 @@ void group_tensorboard_files(const std::vector<fs::path>& files, const std::stri
 std::string name_of_directory(const fs::path& directory) {
   std::error_code ignored;
   const fs::path full = fs::weakly_canonical(directory, ignored);
-  return full.filename().empty() ? full.parent_path().filename().string() : full.filename().string();
+  return full.filename().empty() ? full.parent_path().filename().string()
+                                 : full.filename().string();
 }
 
 }  // namespace
@@ -125,7 +127,8 @@ FileKind kind_of_file(const fs::path& path) {
     return std::find(seen.keys.begin(), seen.keys.end(), key) != seen.keys.end();
   };
   if (seen.has_events) {
-    return seen.bare_array && seen.damage && !look.is_object() ? FileKind::kOther : FileKind::kTrace;
+    return seen.bare_array && seen.damage && !look.is_object() ? FileKind::kOther
+                                                               : FileKind::kTrace;
   }
   if (has("nodes") || has("schema")) return FileKind::kExecution;
   const bool cut = seen.is_json && (seen.damage || !all);
@@ -137,7 +140,8 @@ std::optional<std::int32_t> rank_in_name(std::string_view file_name) {
   const auto place = find_rank(name);
   if (!place) return std::nullopt;
   std::int32_t rank = 0;
-  const auto [end, error] = std::from_chars(name.data() + place->digits, name.data() + place->end, rank);
+  const auto [end, error] =
+      std::from_chars(name.data() + place->digits, name.data() + place->end, rank);
   if (error != std::errc()) return std::nullopt;
   return rank;
 }

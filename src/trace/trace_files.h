@@ -24,8 +24,8 @@ FileKind kind_of_file(const std::filesystem::path& path);
 /// The number behind the last "rank" of a file name: kineto_rank12.json.gz → 12.
 std::optional<std::int32_t> rank_in_name(std::string_view file_name);
 
-/// Name of the run a file belongs to: its name without ending and rank; empty if the name is nothing but a
-/// rank. A name without rank stands for itself.
+/// Name of the run a file belongs to: its name without ending and rank; empty if the name is
+/// nothing but a rank. A name without rank stands for itself.
 std::string run_of_name(std::string_view file_name);
 
 using Runs = std::map<std::string, std::vector<std::filesystem::path>>;

@@ -9,8 +9,9 @@ namespace flopcast {
 namespace {
 
 std::string trace_of_rank(const std::string& rank, const std::string& name = "a") {
-  return R"({"distributedInfo":{"rank":)" + rank + R"(},"traceEvents":[{"ph":"X","cat":"cpu_op","name":")" +
-         name + R"(","pid":1,"tid":1,"ts":1,"dur":1}]})";
+  return R"({"distributedInfo":{"rank":)" + rank +
+         R"(},"traceEvents":[{"ph":"X","cat":"cpu_op","name":")" + name +
+         R"(","pid":1,"tid":1,"ts":1,"dur":1}]})";
 }
 
 TEST(TraceNames, RankAndRun) {
@@ -105,7 +106,8 @@ TEST(ReadThreads, ProgressEndsAtTheTotal) {
   bool falls = false;
   ReadOptions options;
   options.threads = 4;
-  options.progress = [&](std::uint64_t done, std::uint64_t all) {  // never called by two threads at once
+  options.progress = [&](std::uint64_t done,
+                         std::uint64_t all) {  // never called by two threads at once
     falls = falls || done < last;
     last = done;
     total = all;

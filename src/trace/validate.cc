@@ -1,5 +1,5 @@
-// Checks across the rows of one rank. Nothing is repaired here: each oddity is counted, with its first
-// example, and whoever builds a graph decides what to do about it.
+// Checks across the rows of one rank. Nothing is repaired here: each oddity is counted, with its
+// first example, and whoever builds a graph decides what to do about it.
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -68,11 +68,12 @@ class Checks {
     }
   }
 
-  // Rows of a host thread nest. A row that outlives the one it began in is told, unless it is by no more
-  // than the clock can resolve.
+  // Rows of a host thread nest. A row that outlives the one it began in is told, unless it is by no
+  // more than the clock can resolve.
   void nesting() {
     const Events& events = trace_.events;
-    std::vector<std::vector<Time>> open(trace_.tracks.size());  // ends of the rows around, per track
+    std::vector<std::vector<Time>> open(
+        trace_.tracks.size());  // ends of the rows around, per track
     for (std::uint32_t row = 0; row < events.size(); ++row) {
       if (!runs_on_host_thread(events.category[row])) continue;
       std::vector<Time>& around = open[events.track[row]];
@@ -90,12 +91,14 @@ class Checks {
     std::unordered_map<std::uint64_t, Time> busy_until;
     for (std::uint32_t row = 0; row < events.size(); ++row) {
       if (!is_gpu_work(events.category[row]) || events.stream[row] == kNoStream) continue;
-      const std::uint64_t stream =
-          std::uint64_t{static_cast<std::uint32_t>(events.device[row])} << 32 |
-          static_cast<std::uint32_t>(events.stream[row]);
+      const std::uint64_t stream = std::uint64_t{static_cast<std::uint32_t>(events.device[row])}
+                                       << 32 |
+                                   static_cast<std::uint32_t>(events.stream[row]);
       const auto [known, first] = busy_until.try_emplace(stream, events.end(row));
       if (first) continue;
-      if (events.start[row] + trace_.clock_step < known->second) count("kernels_overlap_in_stream", row);
+      if (events.start[row] + trace_.clock_step < known->second) {
+        count("kernels_overlap_in_stream", row);
+      }
       known->second = std::max(known->second, events.end(row));
     }
   }
@@ -119,7 +122,9 @@ class Checks {
       count("duplicate_runtime_correlation", again->second);
     }
     if (g == gpu_end) {
-      if (is_launch_name(strings_[events.name[h->second]])) count("launch_without_gpu_row", h->second);
+      if (is_launch_name(strings_[events.name[h->second]])) {
+        count("launch_without_gpu_row", h->second);
+      }
       return;
     }
     if (gpu_end - g > 1) count("several_gpu_rows_per_launch", h->second);

@@ -1,4 +1,5 @@
-// Columns to Kineto JSON. What a Trace does not hold (register counts, callback ids) is not made up.
+// Columns to Kineto JSON. What a Trace does not hold (register counts, callback ids) is not made
+// up.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kPidsPerRank = 100'000'000;
-constexpr std::int64_t kIdsPerRank = 10'000'000'000;  // above any 32-bit correlation
+constexpr std::int64_t kIdsPerRank = 10'000'000'000;      // above any 32-bit correlation
 constexpr std::int64_t kMostPid = std::int64_t{1} << 53;  // readers hold numbers as doubles
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
@@ -121,11 +122,16 @@ void copy_args(Args& args, const CopyDetail& copy, Time duration) {
 
 const char* sync_name(SyncDetail::Kind kind) {
   switch (kind) {
-    case SyncDetail::Kind::kStreamWaitEvent: return "Stream Wait Event";
-    case SyncDetail::Kind::kEventSync: return "Event Sync";
-    case SyncDetail::Kind::kStreamSync: return "Stream Sync";
-    case SyncDetail::Kind::kContextSync: return "Context Sync";
-    case SyncDetail::Kind::kOther: break;
+    case SyncDetail::Kind::kStreamWaitEvent:
+      return "Stream Wait Event";
+    case SyncDetail::Kind::kEventSync:
+      return "Event Sync";
+    case SyncDetail::Kind::kStreamSync:
+      return "Stream Sync";
+    case SyncDetail::Kind::kContextSync:
+      return "Context Sync";
+    case SyncDetail::Kind::kOther:
+      break;
   }
   return "Unknown";
 }
@@ -133,8 +139,8 @@ const char* sync_name(SyncDetail::Kind kind) {
 void sync_args(Args& args, const SyncDetail& sync) {
   args.key("cuda_sync_kind").format(FMT_COMPILE("\"{}\""), sync_name(sync.kind));
   if (sync.wait_on_stream != kNoStream) args.key("wait_on_stream").integer(sync.wait_on_stream);
-  const bool is_wait = sync.kind == SyncDetail::Kind::kStreamWaitEvent ||
-                       sync.kind == SyncDetail::Kind::kEventSync;
+  const bool is_wait =
+      sync.kind == SyncDetail::Kind::kStreamWaitEvent || sync.kind == SyncDetail::Kind::kEventSync;
   if (is_wait || sync.record_correlation != kNoId) {
     args.key("wait_on_cuda_event_record_corr_id").integer(sync.record_correlation);
   }
@@ -172,8 +178,8 @@ void collective_args(Args& args, const CollectiveDetail& collective) {
 /// One rank's rows.
 class RankWriter {
  public:
-  RankWriter(JsonText& out, const Trace& trace, const StringTable& strings,
-             const TimeFormat& times, std::int64_t base_ns, std::optional<std::int32_t> rank)
+  RankWriter(JsonText& out, const Trace& trace, const StringTable& strings, const TimeFormat& times,
+             std::int64_t base_ns, std::optional<std::int32_t> rank)
       : out_(out),
         trace_(trace),
         strings_(strings),
@@ -306,14 +312,16 @@ class RankWriter {
     args.close();
   }
 
-  // Only the profiler's own spans lie on processes without a number: tools pass over category "Trace".
+  // Only the profiler's own spans lie on processes without a number: tools pass over category
+  // "Trace".
   std::string_view category_text(std::size_t row) const {
     const Category category = trace_.events.category[row];
     const bool is_span = category == Category::kOther && !has_numbers_[trace_.events.track[row]];
     return is_span ? "Trace" : category_name(category);
   }
 
-  // Without these on annotations, as in Kineto's own files: tools take any row with a stream for work.
+  // Without these on annotations, as in Kineto's own files: tools take any row with a stream for
+  // work.
   void place_args(Args& args, std::size_t row) const {
     const Events& events = trace_.events;
     const Category category = events.category[row];

@@ -21,7 +21,7 @@ TraceSet small_set(int rank = 0) {
   return std::move(*set);
 }
 
-TraceSet read_back(const std::filesystem::path& path, ReadOptions options = {}) {
+TraceSet read_back(const std::filesystem::path& path, const ReadOptions& options = {}) {
   Result<TraceSet> set = read_traces({path}, options);
   EXPECT_TRUE(set.ok()) << (set.ok() ? "" : set.error().text());
   return std::move(*set);
@@ -94,10 +94,14 @@ void expect_same_details(const Side& x, const Side& y, std::size_t row) {
   if (c != kNoDetail) expect_same_collective(x, x.trace.collectives[c], y, y.trace.collectives[d]);
   if (a == kNoDetail) return;
   switch (x.trace.events.category[row]) {
-    case Category::kKernel: return expect_same_kernel(x.trace.kernels[a], y.trace.kernels[b]);
-    case Category::kSync: return expect_same_sync(x.trace.syncs[a], y.trace.syncs[b]);
-    case Category::kCpuOp: return expect_same_op(x, x.trace.ops[a], y, y.trace.ops[b]);
-    default: EXPECT_EQ(x.trace.copies[a].bytes, y.trace.copies[b].bytes);
+    case Category::kKernel:
+      return expect_same_kernel(x.trace.kernels[a], y.trace.kernels[b]);
+    case Category::kSync:
+      return expect_same_sync(x.trace.syncs[a], y.trace.syncs[b]);
+    case Category::kCpuOp:
+      return expect_same_op(x, x.trace.ops[a], y, y.trace.ops[b]);
+    default:
+      EXPECT_EQ(x.trace.copies[a].bytes, y.trace.copies[b].bytes);
   }
 }
 
@@ -280,8 +284,9 @@ TEST(WriteKineto, MergedRowsTellTheirRank) {
 // --- Odd content --------------------------------------------------------------------------------
 
 TEST(WriteKineto, AnyNameBecomesJson) {
-  const std::string names[] = {"quote\" back\\slash", std::string("nul\0tab\t\x7f", 9), "\xff\xfe broken",
-                               "\xed\xa0\x80 surrogate", "\xc0\xaf overlong", "\xf0\x9f\x98\x80 fine"};
+  const std::string names[] = {"quote\" back\\slash", std::string("nul\0tab\t\x7f", 9),
+                               "\xff\xfe broken",     "\xed\xa0\x80 surrogate",
+                               "\xc0\xaf overlong",   "\xf0\x9f\x98\x80 fine"};
   for (const std::string& name : names) {
     TraceSet set;
     set.traces.push_back(one_row(set, {0}, {0}, 0));

@@ -1,9 +1,9 @@
 // Columns to a Perfetto trace: begin and end events on named tracks, one packet sequence per rank.
 //
-// Perfetto closes slices of a track in the reverse order of opening, so two rows that overlap without
-// nesting cannot share a track: the later one goes to the first overflow track that has room. Times are
-// rounded down to whole nanoseconds, which keeps order and nesting. Field numbers are those of the
-// public perfetto_trace.proto.
+// Perfetto closes slices of a track in the reverse order of opening, so two rows that overlap
+// without nesting cannot share a track: the later one goes to the first overflow track that has
+// room. Times are rounded down to whole nanoseconds, which keeps order and nesting. Field numbers
+// are those of the public perfetto_trace.proto.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,8 +63,8 @@ constexpr std::int32_t kLanesPerGroup = 1000;  // room for overflow tracks in th
 
 std::int64_t floor_ns(Time t) { return t.ps / 1000 - (t.ps % 1000 < 0 ? 1 : 0); }
 
-/// The rows of one track of the trace; on a GPU track, work and annotations apart, so that an annotation
-/// never pushes a kernel off its stream's track.
+/// The rows of one track of the trace; on a GPU track, work and annotations apart, so that an
+/// annotation never pushes a kernel off its stream's track.
 struct Group {
   std::uint32_t track = 0;
   bool is_gpu = false;
@@ -143,7 +143,8 @@ class Groups {
     }
   }
 
-  // Threads in order of appearance, then streams by device and number, annotations above their work.
+  // Threads in order of appearance, then streams by device and number, annotations above their
+  // work.
   void order_groups() {
     const auto rank = [](const Group& g) {
       if (!g.is_gpu) return std::tuple(false, std::int32_t{0}, std::int32_t{0}, g.track, false);
@@ -193,9 +194,9 @@ class Groups {
 
   const Trace& trace_;
   const StringTable& strings_;
-  std::vector<bool> on_gpu_;          // by track
-  std::vector<StreamId> streams_;     // by track; annotations may lack what their work says
-  std::vector<std::size_t> place_;    // by key: index of the group
+  std::vector<bool> on_gpu_;        // by track
+  std::vector<StreamId> streams_;   // by track; annotations may lack what their work says
+  std::vector<std::size_t> place_;  // by key: index of the group
   std::vector<Group> groups_;
 };
 
@@ -307,7 +308,8 @@ class Sequence {
     fill(packet);
   }
 
-  static void intern(pbf_writer& data, std::uint32_t kind, std::uint64_t id, std::string_view text) {
+  static void intern(pbf_writer& data, std::uint32_t kind, std::uint64_t id,
+                     std::string_view text) {
     pbf_writer entry(data, kind);
     entry.add_uint64(field::interned::kId, id);
     entry.add_string(field::interned::kText, std::string(text));
@@ -345,7 +347,8 @@ class Sequence {
     });
   }
 
-  // By time in whole ns; at one instant host rows come first, so that an arrow leaves before it arrives.
+  // By time in whole ns; at one instant host rows come first, so that an arrow leaves before it
+  // arrives.
   std::vector<std::uint32_t> rows_in_order() const {
     std::vector<std::uint32_t> rows(trace_.events.size());
     std::iota(rows.begin(), rows.end(), 0u);
@@ -353,9 +356,8 @@ class Sequence {
       return std::pair(floor_ns(trace_.events.start[row]),
                        is_gpu_work(trace_.events.category[row]));
     };
-    std::stable_sort(rows.begin(), rows.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return key(a) < key(b);
-    });
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
     return rows;
   }
 
@@ -431,9 +433,7 @@ class Sequence {
       event.add_enum(field::event::kType, kSliceBegin);
       event.add_uint64(field::event::kNameId, events.name[row] + 1ull);
       event.add_uint64(field::event::kTrack, lane);
-      flows_.out_of(row, [&](std::uint64_t id) {
-        event.add_fixed64(field::event::kFlowIds, id);
-      });
+      flows_.out_of(row, [&](std::uint64_t id) { event.add_fixed64(field::event::kFlowIds, id); });
       if (const std::uint64_t id = flows_.into(row)) {
         event.add_fixed64(field::event::kTerminatingFlowIds, id);
       }

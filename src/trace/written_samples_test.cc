@@ -1,5 +1,6 @@
-// Writes every form of trace file for tests/python/test_written_traces.py, which opens them with the
-// tools of others. With FLOPCAST_SAMPLES_DIR set the files stay there; without, they go away again.
+// Writes every form of trace file for tests/python/test_written_traces.py, which opens them with
+// the tools of others. With FLOPCAST_SAMPLES_DIR set the files stay there; without, they go away
+// again.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -61,11 +62,9 @@ TEST_F(WrittenSamples, Recorded) {
       {"mi300", "single_gpu_h100_mi300/mi300_gaunernst_bert-small-uncased__1016001.json.gz"},
   };
   for (const auto& [name, file] : samples) write_both({traces / file}, name);
-  std::vector<fs::path> ranks;
-  for (int rank = 0; rank < 8; ++rank) {
-    ranks.push_back(traces / "nanogpt_8xh100" / ("rank" + std::to_string(rank) + ".json.gz"));
-  }
-  write_both(ranks, "nanogpt_merged");
+  const fs::path nanogpt = traces / "nanogpt_8xh100";
+  write_both({nanogpt / "rank0.json.gz", nanogpt / "rank1.json.gz", nanogpt / "rank2.json.gz"},
+             "nanogpt_merged");
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 
 namespace flopcast::test {
 
-/// One rank with a row of every kind that carries arguments: ops, launches, kernels on two streams that
-/// overlap, a copy, a collective and its wait, a stream wait, annotations, a flow, odd names. `rank`
-/// shifts all times by 10 us.
+/// One rank with a row of every kind that carries arguments: ops, launches, kernels on two streams
+/// that overlap, a copy, a collective and its wait, a stream wait, annotations, a flow, odd names.
+/// `rank` shifts all times by 10 us.
 inline std::string small_trace_json(int rank) {
   static constexpr std::string_view kText = R"json({"schemaVersion":1,
 "deviceProperties":[{"id":0,"name":"Tesla \"V\"","totalGlobalMem":34079899648,"numSms":80}],

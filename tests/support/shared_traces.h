@@ -57,6 +57,6 @@ inline void write_text(const std::filesystem::path& path, std::string_view text)
 }  // namespace flopcast::test
 
 /// Inside a test: `variable` becomes the path of the shared file, or the test is skipped.
-#define FLOPCAST_SHARED_OR_SKIP(variable, relative)                                      \
-  const std::filesystem::path variable = ::flopcast::test::shared_path(relative);       \
+#define FLOPCAST_SHARED_OR_SKIP(variable, relative)                               \
+  const std::filesystem::path variable = ::flopcast::test::shared_path(relative); \
   if (variable.empty()) GTEST_SKIP() << "no recorded trace " << (relative)

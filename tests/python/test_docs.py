@@ -1,0 +1,157 @@
+"""The documents are true: commands and snippets in them run, excerpts look so, and links lead somewhere.
+
+In README.md and docs/: every ```sh and ```python block is run, in order, in one folder per document that
+holds the sample as demo/sample. A ```text block is an excerpt of what the ```sh block before it printed:
+each of its lines is in the output, with other numbers perhaps; "..." stands for lines left out. A
+block under `<!-- not run: reason -->`, or a snippet that starts with `# not run: reason`, is not run."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# Written by others than people: checked where it is made.
+GENERATED = {"docs/validation"}
+DOCUMENTS = [ROOT / "README.md"] + sorted(
+    path
+    for path in (ROOT / "docs").rglob("*.md")
+    if not any(str(path.relative_to(ROOT)).startswith(folder) for folder in GENERATED)
+)
+BLOCK = re.compile(
+    r"(?P<note><!-- not run:[^\n]*-->\n+)?^(?P<indent> *)```(?P<kind>\w+)\n(?P<body>.*?)^ *```",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks_of(path: Path):
+    for match in BLOCK.finditer(path.read_text(encoding="utf-8")):
+        body = match["body"]
+        skipped = match["note"] is not None or body.startswith("# not run:")
+        yield match["kind"], body, skipped
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("docs") / "sample"
+    make = ROOT / "examples" / "make_sample.py"
+    subprocess.run([sys.executable, make, folder], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory) -> str:
+    """A folder that holds `flopcast` and `python3`, to be first in the PATH."""
+    binary = os.environ.get("FLOPCAST_CLI")
+    if not binary:
+        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
+    folder = tmp_path_factory.mktemp("bin")
+    (folder / "flopcast").symlink_to(Path(binary).resolve())
+    # A link to the interpreter would not find the packages of a virtual environment.
+    (folder / "python3").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (folder / "python3").chmod(0o755)
+    return str(folder)
+
+
+@pytest.fixture
+def folder(tmp_path, sample) -> Path:
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "sample").symlink_to(sample)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
+
+
+def shape(line: str) -> str:
+    """A line without its numbers and spacing: excerpts need not be renewed with every digit."""
+    line = re.sub(r"[-+]?\d[\d,.]*", "#", line)
+    return re.sub(r"\s+", " ", line).strip()
+
+
+def run(command: list[str], folder: Path, programs: str) -> str:
+    environment = dict(os.environ, PATH=programs + os.pathsep + os.environ["PATH"])
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, f"{command[-1]}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_commands_run(path, folder, programs):
+    if not any(kind in {"sh", "python"} and not skipped for kind, _, skipped in blocks_of(path)):
+        pytest.skip("nothing to run here")
+    output = ""
+    for kind, body, skipped in blocks_of(path):
+        if skipped:
+            output = None
+        elif kind == "sh":
+            output = run(["bash", "-euo", "pipefail", "-c", body], folder, programs)
+        elif kind == "python":
+            pytest.importorskip("flopcast")
+            if "numpy" in body:
+                pytest.importorskip("numpy")
+            output = run([sys.executable, "-c", body], folder, programs)
+        elif kind == "text" and output:
+            printed = {shape(line) for line in output.splitlines()}
+            for line in body.splitlines():
+                if line.strip() not in {"", "..."}:
+                    assert shape(line) in printed, f"{name_of(path)}: the output has no line like {line!r}"
+
+
+def links_of(path: Path):
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        if "://" not in target and not target.startswith("#"):
+            yield target.split("#")[0]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(path):
+    missing = [target for target in links_of(path) if not (path.parent / target).exists()]
+    assert not missing
+
+
+NAMED = re.compile(r"`((?:src|include|tests|tools|bench|examples|docs|python|cmake)/[\w./-]+)`")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_files_named_exist(path):
+    named = NAMED.findall(path.read_text(encoding="utf-8"))
+    assert not [name for name in named if not (ROOT / name).exists()]
+
+
+def test_every_command_help_gives_an_example():
+    """That the examples run is for test_help_examples_run."""
+    binary = os.environ.get("FLOPCAST_CLI")
+    if not binary:
+        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
+    for command in HELP:
+        text = subprocess.run([binary, *command, "--help"], capture_output=True, text=True).stdout
+        assert "Example:\n  flopcast " in text, command
+
+
+HELP = [
+    [],
+    ["replay"],
+    ["trace"],
+    ["trace", "info"],
+    ["trace", "validate"],
+    ["trace", "slice"],
+    ["validate"],
+    ["validate", "replay"],
+    ["doctor"],
+]
+
+
+@pytest.mark.parametrize("command", HELP, ids=lambda command: " ".join(command) or "flopcast")
+def test_help_examples_run(command, folder, programs):
+    text = run(["flopcast", *command, "--help"], folder, programs)
+    example = text.split("Example:\n", 1)[1].strip()
+    run(["bash", "-euo", "pipefail", "-c", example], folder, programs)

@@ -1,0 +1,70 @@
+// --- Utilisation: one small curve per rank, recorded as an area, replayed as a line. --------------
+
+function drawCurve(canvas, recorded, replayed, colour) {
+  const width = canvas.clientWidth, height = canvas.clientHeight, scale = devicePixelRatio || 1;
+  canvas.width = width * scale;
+  canvas.height = height * scale;
+  const g = canvas.getContext("2d");
+  g.scale(scale, scale);
+  const x = (i, n) => (n < 2 ? 0 : (i / n) * width);
+  const y = (v) => height - 1 - (v / 200) * (height - 3);
+  const trace = (values) => {
+    for (let i = 0; i < values.length; i++) {
+      g.lineTo(x(i, values.length), y(values[i]));
+      g.lineTo(x(i + 1, values.length), y(values[i]));
+    }
+  };
+  g.fillStyle = colourOf("hover");
+  g.fillRect(0, 0, width, height);
+  g.beginPath();
+  g.moveTo(0, height);
+  trace(recorded);
+  g.lineTo(width, height);
+  g.fillStyle = colourOf("idle");
+  g.fill();
+  g.beginPath();
+  trace(replayed);
+  g.strokeStyle = colourOf(colour);
+  g.lineWidth = 1.4;
+  g.stroke();
+}
+
+const mean = (values) => values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length) / 200;
+
+function curveRow(rank, which) {
+  const [recorded, replayed] = rank.curve[which].map(bytesOf);
+  const canvas = el("canvas");
+  const interval = rank.curve.interval_ns;
+  canvas.addEventListener("mouseleave", hideTip);
+  canvas.addEventListener("mousemove", (event) => {
+    const i = Math.min(recorded.length - 1, Math.floor((event.offsetX / canvas.clientWidth) * recorded.length));
+    if (i < 0) return;
+    showTip(event, el("b", {}, `rank ${rank.rank} at ${span(i * interval)}`),
+      tipRow("recorded", percent(recorded[i] / 200)), tipRow("replayed", percent(replayed[i] / 200)));
+  });
+  const draw = () => drawCurve(canvas, recorded, replayed, which === "sms" ? "compute" : "copy");
+  return { draw, nodes: [el("div", { class: "name" }, `rank ${rank.rank}`), canvas,
+    el("div", { class: "total" }, `${percent(mean(recorded))} › ${percent(mean(replayed))}`)] };
+}
+
+function curvesSection() {
+  const ranks = data.ranks.slice(0, MOST_RANKS).filter((rank) => rank.curve.active[0] !== "");
+  if (ranks.length === 0) return null;
+  const knowsSms = ranks.some((rank) => rank.curve.sms[0] !== "");
+  const grid = el("div", { class: "curves" });
+  let rows = [];
+  const buttons = [["SMs used", "sms"], ["Any stream active", "active"]].filter(([, which]) => which === "active" || knowsSms)
+    .map(([title, which]) => ({ which, node: el("button", { onclick: () => show(which) }, title) }));
+  const show = (which) => {
+    buttons.forEach((b) => b.node.setAttribute("aria-pressed", String(b.which === which)));
+    rows = ranks.filter((rank) => rank.curve[which][0] !== "").map((rank) => curveRow(rank, which));
+    grid.replaceChildren(...rows.flatMap((row) => row.nodes));
+    rows.forEach((row) => row.draw());
+  };
+  redrawers.push(() => rows.forEach((row) => row.draw()));
+  afterLayout.push(() => show(knowsSms ? "sms" : "active"));
+  return section("How busy the GPUs are",
+    "Share of each interval in which any stream was at work, or of all SMs that kernels had blocks for. Grey area: " +
+    `recorded; line: replayed; at the right the means. One point is ${span(ranks[0].curve.interval_ns)}.`,
+    el("div", { class: "controls" }, ...buttons.map((b) => b.node)), grid, leftOut());
+}

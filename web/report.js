@@ -1,0 +1,73 @@
+// --- The page. ------------------------------------------------------------------------------------
+
+const redrawers = [];    // called when size or theme change
+const afterLayout = [];  // called once, when canvases have a size
+
+function header() {
+  const quality = report.summary;
+  const theme = el("button", { id: "theme", onclick: () => setTheme(isDark() ? "light" : "dark") }, "light / dark");
+  const chips = [["lags", report.mode], ["model", report.baseline], ["tasks", grouped(report.tasks)],
+    ["edges", grouped(report.task_edges)], ["clocks agree within", span(report.clock_residual_s * 1e9)]];
+  if (report.structure_from) chips.push(["structure of", report.structure_from], ["durations of", report.durations_from]);
+  return el("div", { class: "head" },
+    el("div", {}, el("h1", {}, report.name),
+      el("p", { class: "facts" }, `The recorded run, simulated again task by task: ${counted(report.ranks.length, "rank")}, ` +
+        `${counted(quality.steps || quality.gpu_steps, "step")} in all.`),
+      el("div", { class: "chips" }, ...chips.map(([k, v]) => el("span", { class: "chip" }, k + " ", el("b", {}, String(v)))))),
+    theme);
+}
+
+function damage() {
+  if (report.damage.length === 0) return null;
+  return el("section", { class: "card damage" }, el("h2", {}, "This recording is damaged: the numbers below are no forecast"),
+    el("ul", {}, ...report.damage.map((why) => el("li", {}, why))));
+}
+
+function tile(number, label) {
+  return el("div", { class: "tile" }, el("div", { class: "number" }, number), el("div", { class: "label" }, label));
+}
+
+function tiles() {
+  const q = report.summary, ranks = report.ranks;
+  const exposed = ranks.map((rank) => rank.window.breakdown_s.measured.exposed_communication / (rank.window.measured_s || 1));
+  const most = exposed.indexOf(Math.max(...exposed));
+  const list = [];
+  if (q.steps > 0) list.push(tile(percent(q.mean_abs_error, 2), `mean error of host steps; worst ${percent(q.max_abs_error, 2)}`));
+  if (q.gpu_steps > 0) {
+    list.push(tile(percent(q.mean_abs_gpu_step_error, 2), `mean error of GPU steps; worst ${percent(q.max_abs_gpu_step_error, 2)}`));
+    list.push(tile(percent(q.start_error_median_of_window, 3), "of the run is how far a GPU task's start is off (median)"));
+  }
+  if (Math.max(...exposed) > 0.0005) {
+    list.push(tile(percent(exposed.reduce((a, b) => a + b, 0) / exposed.length), ranks.length > 1
+      ? `of GPU time is communication alone; most on rank ${ranks[most].rank}, ${percent(exposed[most])}`
+      : "of GPU time is communication alone"));
+  }
+  return el("div", { class: "tiles" }, ...list);
+}
+
+function isDark() { return document.documentElement.dataset.theme === "dark"; }
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  redrawers.forEach((draw) => draw());
+}
+
+function recordedLagsNote() {
+  if (report.mode !== "recorded") return null;
+  return el("section", { class: "card damage" }, el("h2", {}, "Recorded lags"),
+    el("p", {}, "Every delay is as recorded, which makes any replay nearly exact: these errors say nothing of accuracy."));
+}
+
+function build() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const asked = new URLSearchParams(location.hash.slice(1)).get("theme");
+  document.documentElement.dataset.theme = asked || (dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
+  const parts = [header(), damage(), recordedLagsNote(), tiles(), breakdownSection(), timelineSection(), stepsSection(),
+    pathSection(), collectivesSection(), curvesSection(), kernelsSection(), restsSection(),
+    el("footer", {}, "Made by Flopcast. Everything on this page is in this file; --json prints the same numbers for programs.")];
+  document.getElementById("main").append(...parts.filter((part) => part !== null));
+  afterLayout.forEach((run) => run());
+  addEventListener("resize", () => redrawers.forEach((draw) => draw()));
+}
+
+build();
