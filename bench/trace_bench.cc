@@ -5,6 +5,7 @@
 #include <simdjson.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -77,6 +78,7 @@ const std::string& text_of(int number) {
 }
 
 void tell_speed(benchmark::State& state, const std::string& text) {
+  state.SetLabel(std::to_string(text.size() >> 20) + " MiB");
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
 

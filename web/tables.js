@@ -21,7 +21,7 @@ function legend(entries) {
 }
 
 function segment(width, colour, label, ...tipContent) {
-  const dark = colour === "idle" || colour === "wait";
+  const dark = ["idle", "wait", "annotation"].includes(colour);
   const node = el("div", { style: `width:${width * 100}%;background:var(--${colour})`, class: dark ? "dark" : "" },
     width > 0.055 ? label : "");
   return withTip(node, ...tipContent);
@@ -163,11 +163,15 @@ function pathSection() {
     ranks.length > 1 ? el("h3", {}, "On which rank it runs") : null, ranks.length > 1 ? grid : null);
 }
 
+/** Both ends of a long name. */
+const briefly = (name) => (name.length <= 90 ? name : name.slice(0, 58) + " … " + name.slice(-28));
+
 function kernelsSection() {
   const list = report.top_kernels;
   if (list.length === 0) return null;
   const most = list[0].measured_s;
-  const rows = list.map((k) => el("tr", {}, el("td", { class: "left wrap mono" }, k.name), el("td", {}, grouped(k.count)),
+  const rows = list.map((k) => el("tr", {}, 
+    withTip(el("td", { class: "left wrap mono" }, briefly(k.name)), el("b", {}, k.name)), el("td", {}, grouped(k.count)),
     el("td", {}, ms(k.measured_s)), el("td", {}, ms(k.measured_s / k.count)),
     el("td", { class: "left wide" }, el("div", { class: "bar thin clear" },
       segment(most > 0 ? k.measured_s / most : 0, /nccl|rccl/i.test(k.name) ? "communication" : "compute", "",
@@ -211,7 +215,7 @@ function anomaliesList() {
 
 function lateTable() {
   const rows = report.late_starts.tasks.slice(0, 15).map((late) => el("tr", {}, el("td", {}, String(late.rank)),
-    el("td", {}, ms(late.recorded_start_s)), el("td", {}, span(late.late_s * 1e9)), el("td", { class: "left wrap mono" }, late.name)));
+    el("td", {}, ms(late.recorded_start_s)), el("td", {}, span(late.late_s * 1e9)), el("td", { class: "left wrap mono" }, briefly(late.name))));
   return el("table", {}, el("tr", {}, ...["rank", "at", "late by"].map((t) => el("th", {}, t)), el("th", { class: "left" }, "task")), ...rows);
 }
 

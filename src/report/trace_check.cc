@@ -1,6 +1,8 @@
 // What is wrong or missing in a trace, and which of its steps can stand in for one another.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/anomaly_list.h"
 #include "report/format.h"
 #include "report/json_writer.h"
@@ -14,23 +16,47 @@ namespace {
 using Align::kLeft;
 using Layout = JsonWriter::Layout;
 
-bool same_structure(const StepMatch& match) {
-  return match.matched_from >= kSameStructure && match.matched_to >= kSameStructure;
-}
-
 std::string anomalies_text(const TraceSet& set) {
   const std::vector<RankedAnomaly> list = ranked_anomalies(set);
   return list.empty() ? "\nNo oddities.\n" : "\nOddities\n" + anomaly_list(list);
 }
 
-std::string steps_text(const std::vector<StepMatch>& steps) {
-  Table table({{"step", kLeft}, {"against", kLeft}, {"found there"}, {"found here"}, {"", kLeft}});
+/// Kinds of edges that any of the pairs has.
+std::vector<EdgeKind> kinds_of(const std::vector<StepMatch>& steps) {
+  std::vector<EdgeKind> kinds;
   for (const StepMatch& m : steps) {
-    table.add({m.from, m.to, percent(m.matched_from), percent(m.matched_to),
-               same_structure(m) ? "same structure" : ""});
+    for (const StepMatch::Transfer& t : m.transfer) {
+      const bool known = std::find(kinds.begin(), kinds.end(), t.kind) != kinds.end();
+      if (t.edges > 0 && !known) kinds.push_back(t.kind);
+    }
   }
-  if (table.empty()) return {};
-  return "\nSteps: how many host calls of one are found in the other (the worst rank counts)\n" +
+  std::sort(kinds.begin(), kinds.end());
+  return kinds;
+}
+
+std::string kept(const StepMatch& match, EdgeKind kind) {
+  for (const StepMatch::Transfer& t : match.transfer) {
+    if (t.kind == kind && t.edges > 0) return fmt::format("{}/{}", t.kept, t.edges);
+  }
+  return "-";
+}
+
+std::string steps_text(const std::vector<StepMatch>& steps) {
+  if (steps.empty()) return {};
+  const std::vector<EdgeKind> kinds = kinds_of(steps);
+  std::vector<Table::Column> columns = {
+      {"step", kLeft}, {"against", kLeft}, {"found there"}, {"found here"}, {"", kLeft}};
+  for (const EdgeKind kind : kinds) columns.push_back({edge_kind_name(kind)});
+  Table table(std::move(columns));
+  for (const StepMatch& m : steps) {
+    std::vector<std::string> row = {m.from, m.to, percent(m.matched_from), percent(m.matched_to),
+                                    m.same_structure() ? "same structure" : ""};
+    for (const EdgeKind kind : kinds) row.push_back(kept(m, kind));
+    table.add(std::move(row));
+  }
+  return "\nSteps: how many host calls of one are found in the other (the worst rank counts), and "
+         "how "
+         "many dependencies\nof each kind are dependencies there as well\n" +
          table.text() +
          "  Steps of the same structure can be replayed with each other's durations:\n"
          "  flopcast replay PATH --structure-from STEP --durations-from STEP\n";
@@ -45,12 +71,20 @@ std::string missing_text(const TraceSet& set) {
 }
 
 void write_step(JsonWriter& w, const StepMatch& m) {
-  w.begin_object({}, Layout::kLine);
+  w.begin_object();
   w.text("from", m.from);
   w.text("to", m.to);
   w.ratio("matched_from", m.matched_from);
   w.ratio("matched_to", m.matched_to);
-  w.boolean("same_structure", same_structure(m));
+  w.boolean("same_structure", m.same_structure());
+  w.begin_object("transfer", Layout::kLine);
+  for (const StepMatch::Transfer& t : m.transfer) {
+    w.begin_object(edge_kind_name(t.kind));
+    w.count("edges", t.edges);
+    w.count("kept", t.kept);
+    w.end_object();
+  }
+  w.end_object();
   w.end_object();
 }
 

@@ -25,7 +25,4 @@ struct RecordingFeature {
 };
 std::vector<RecordingFeature> recording_features(const TraceSet& set);
 
-/// Two steps have the same structure if at least this much of each is found in the other.
-inline constexpr double kSameStructure = 0.99;
-
 }  // namespace flopcast

@@ -16,6 +16,19 @@ std::vector<SetResult::Late> late_starts(const TraceSet& set, const Replay& repl
   return list;
 }
 
+bool is_step(const std::string& name, const std::string& asked) {
+  return name == asked || name == "ProfilerStep#" + asked;
+}
+
+/// With the durations of one step in the graph of another, that step alone is judged.
+void judge_one_step(Summary& summary, const TraceSet& set, const Replay& replay,
+                    const std::string& asked) {
+  for (RankSummary& rank : summary.ranks) {
+    std::erase_if(rank.steps, [&](const StepSummary& s) { return !is_step(s.name, asked); });
+  }
+  summary.quality = summarise_quality(set, replay, summary.ranks);
+}
+
 }  // namespace
 
 SetResult make_set_result(const TraceSet& set, const Replay& replay, const ReplayOptions& options) {
@@ -26,6 +39,7 @@ SetResult make_set_result(const TraceSet& set, const Replay& replay, const Repla
   result.structure_from = options.structure_from.value_or("");
   result.durations_from = options.durations_from.value_or("");
   result.summary = summarise(set, replay);
+  if (options.durations_from) judge_one_step(result.summary, set, replay, *options.durations_from);
   result.edges = replay.edges;
   result.pinned = replay.pinned;
   result.lag_table = replay.lag_table;

@@ -97,7 +97,9 @@ void check(const std::filesystem::path& path, const Expected& want) {
 }
 
 TEST(OddFiles, EveryDamagedFileBehavesAsExpected) {
-  FLOPCAST_NEEDS_REAL_TRACES(folder);
+  const auto folder_found = real_traces();
+  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
+  const std::filesystem::path& folder = *folder_found;
   std::ifstream list(folder / "odd_derived" / "expect.tsv");
   std::string line;
   std::size_t files = 0;
@@ -118,7 +120,9 @@ std::string rows_of(const std::filesystem::path& path) {
 }
 
 TEST(OddFiles, HarmlessFormsReadLikeTheSource) {
-  FLOPCAST_NEEDS_REAL_TRACES(folder);
+  const auto folder_found = real_traces();
+  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
+  const std::filesystem::path& folder = *folder_found;
   const std::string source =
       rows_of(folder / "cuda_sync_small" / "event_sync_multi_stream_a100.json.gz");
   for (const char* name :
@@ -129,7 +133,9 @@ TEST(OddFiles, HarmlessFormsReadLikeTheSource) {
 }
 
 TEST(OddFiles, UnusualButRealFilesReadOrSayWhyNot) {
-  FLOPCAST_NEEDS_REAL_TRACES(folder);
+  const auto folder_found = real_traces();
+  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
+  const std::filesystem::path& folder = *folder_found;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "odd_real")) {
     if (entry.path().extension() != ".gz") continue;
     const auto set = read_traces({entry.path()});
@@ -153,7 +159,9 @@ std::uint64_t total(const TraceSet& set, std::initializer_list<Category> categor
 
 // Counts made by an independent reader (Python's json module).
 TEST(RealTraces, EightRanksOfNanogpt) {
-  FLOPCAST_NEEDS_REAL_TRACES(folder);
+  const auto folder_found = real_traces();
+  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
+  const std::filesystem::path& folder = *folder_found;
   const auto set = read_traces({folder / "nanogpt_8xh100"});
   ASSERT_TRUE(set) << set.error().text();
   ASSERT_EQ(set->traces.size(), 8U);
@@ -177,7 +185,9 @@ TEST(RealTraces, EightRanksOfNanogpt) {
 }
 
 TEST(RealTraces, TheOrderOfThreadsDoesNotMatter) {
-  FLOPCAST_NEEDS_REAL_TRACES(folder);
+  const auto folder_found = real_traces();
+  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
+  const std::filesystem::path& folder = *folder_found;
   const auto dump = [&folder](unsigned threads) {
     ReadOptions options;
     options.threads = threads;
@@ -191,7 +201,9 @@ TEST(RealTraces, TheOrderOfThreadsDoesNotMatter) {
 }
 
 TEST(RealTraces, SeveralRunsInADirectoryMustBeChosen) {
-  FLOPCAST_NEEDS_REAL_TRACES(folder);
+  const auto folder_found = real_traces();
+  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
+  const std::filesystem::path& folder = *folder_found;
   const auto directory = folder / "torchrec_dlrm_4xv100";
   const auto all = read_traces({directory});
   ASSERT_FALSE(all);

@@ -21,11 +21,8 @@ inline std::optional<std::filesystem::path> real_traces() {
   if (!std::filesystem::is_directory(folder)) return std::nullopt;
   return folder.lexically_normal();
 }
-#define FLOPCAST_NEEDS_REAL_TRACES(folder)                                          \
-  const auto folder##_found = real_traces();                                        \
-  if (!folder##_found)                                                              \
-    GTEST_SKIP() << "no real traces: set FLOPCAST_SHARED or put them in ../shared"; \
-  const std::filesystem::path& folder = *folder##_found
+inline constexpr const char* kNoRealTraces =
+    "no real traces: set FLOPCAST_SHARED or put them in ../shared";
 
 /// A folder that disappears with the test.
 class TemporaryFolder {
@@ -42,7 +39,7 @@ class TemporaryFolder {
   }
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path write(const std::string& name, std::string_view text) const {
-    const auto path = path_ / name;
+    std::filesystem::path path = path_ / name;
     std::ofstream(path, std::ios::binary)
         .write(text.data(), static_cast<std::streamsize>(text.size()));
     return path;

@@ -1,0 +1,172 @@
+#include "cli/app.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/shared_traces.h"
+
+namespace flopcast::cli {
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome flopcast(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Io io{out, err, false};
+  const int code = run(arguments, io);
+  return {code, out.str(), err.str()};
+}
+
+/// A trace of one rank: a launch and its kernel in one step.
+constexpr const char* kTrace = R"({"distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": [
+{"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":0,"dur":100,"args":{}},
+{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":10,"dur":20,"args":{}},
+{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":15,"dur":5,"args":{"correlation":7}},
+{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":30,"dur":50,"args":{"correlation":7,"stream":7,"device":0}}
+]})";
+
+class CommandLine : public testing::Test {
+ protected:
+  std::string file(const std::string& name, std::string_view text) {
+    test::write_text(folder_ / name, text);
+    return (folder_ / name).string();
+  }
+  std::string trace() { return file("rank0.json", kTrace); }
+  test::TempDir folder_;
+};
+
+TEST_F(CommandLine, VersionAndHelpGoToStdout) {
+  EXPECT_EQ(flopcast({"--version"}).out.rfind("flopcast ", 0), 0u);
+  const Outcome help = flopcast({"replay", "--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_NE(help.out.find("Usage: flopcast replay "), std::string::npos);
+  EXPECT_NE(help.out.find("Example:\n  flopcast replay "), std::string::npos);
+  EXPECT_TRUE(help.err.empty());
+}
+
+TEST_F(CommandLine, UsageErrorsAreCodeTwoAndNameTheHelp) {
+  for (const std::vector<std::string>& bad :
+       std::vector<std::vector<std::string>>{{},
+                                             {"fly"},
+                                             {"replay"},
+                                             {"replay", "x", "--lags", "some"},
+                                             {"replay", "x", "--baseline", "full"},
+                                             {"replay", "x", "--json", "--csv"},
+                                             {"replay", "x", "--structure-from", "1"},
+                                             {"trace", "slice", "x"}}) {
+    const Outcome outcome = flopcast(bad);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_TRUE(outcome.out.empty());
+    EXPECT_NE(outcome.err.find("--help"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST_F(CommandLine, UnreadableFileIsCodeThreeAndNamed) {
+  const Outcome missing = flopcast({"replay", (folder_ / "none.json").string()});
+  EXPECT_EQ(missing.code, 3);
+  EXPECT_NE(missing.err.find("none.json"), std::string::npos);
+  const Outcome not_json = flopcast({"trace", "info", file("a.json", "hello")});
+  EXPECT_EQ(not_json.code, 3);
+  EXPECT_NE(not_json.err.find("a.json"), std::string::npos);
+}
+
+TEST_F(CommandLine, ReplayPrintsTextJsonOrCsv) {
+  const std::string path = trace();
+  EXPECT_NE(flopcast({"replay", path}).out.find("ProfilerStep#1"), std::string::npos);
+  const auto json = nlohmann::json::parse(flopcast({"replay", path, "--json"}).out);
+  EXPECT_EQ(json.at("sets").at(0).at("ranks").at(0).at("steps").at(0).at("measured_s"), 1e-4);
+  const std::string csv = flopcast({"replay", path, "--csv"}).out;
+  EXPECT_EQ(csv.rfind("set,mode,baseline,rank,step,measured_s,", 0), 0u);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
+}
+
+TEST_F(CommandLine, LagModeIsNamedInTheResult) {
+  const Outcome zero = flopcast({"replay", trace(), "--lags", "zero", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(zero.out).at("sets").at(0).at("mode"), "zero");
+  EXPECT_NE(flopcast({"replay", trace(), "--lags", "recorded"}).out.find("nothing of accuracy"),
+            std::string::npos);
+}
+
+TEST_F(CommandLine, CompareHasARowPerModel) {
+  const Outcome outcome = flopcast({"replay", trace(), "--compare"});
+  for (const char* model : {"full", "single-stream", "no-inter-stream", "dpro"}) {
+    EXPECT_NE(outcome.out.find(model), std::string::npos) << model;
+  }
+}
+
+TEST_F(CommandLine, WritesPageAndTimelines) {
+  const std::string page = (folder_ / "r.html").string();
+  const std::string kineto = (folder_ / "t.json").string();
+  const std::string perfetto = (folder_ / "t.perfetto-trace").string();
+  const Outcome outcome =
+      flopcast({"replay", trace(), "--html", page, "--trace-out", kineto, "--trace-out", perfetto});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(test::read_text(page).find("</html>"), std::string::npos);
+  EXPECT_EQ(flopcast({"replay", kineto}).code, 0);
+  EXPECT_GT(std::filesystem::file_size(perfetto), 0u);
+}
+
+TEST_F(CommandLine, MissingFolderFailsBeforeTheWork) {
+  const Outcome outcome = flopcast({"replay", trace(), "--html", (folder_ / "no/r.html").string()});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(outcome.out.empty());
+}
+
+TEST_F(CommandLine, AFolderOfSeveralRunsIsReplayedRunByRun) {
+  std::filesystem::create_directory(folder_ / "many");
+  file("many/a.rank0.json", kTrace);
+  file("many/b.rank0.json", kTrace);
+  const std::string many = (folder_ / "many").string();
+  const auto both = nlohmann::json::parse(flopcast({"replay", many, "--json"}).out);
+  ASSERT_EQ(both.at("sets").size(), 2u);
+  EXPECT_EQ(both.at("sets").at(1).at("name"), "many/b");
+  const auto one = nlohmann::json::parse(flopcast({"replay", many, "--prefix", "a", "--json"}).out);
+  EXPECT_EQ(one.at("sets").size(), 1u);
+  const Outcome page = flopcast({"replay", many, "--html", (folder_ / "r.html").string()});
+  EXPECT_EQ(page.code, 2);
+  EXPECT_NE(page.err.find("--prefix"), std::string::npos);
+}
+
+TEST_F(CommandLine, OneBadSetDoesNotLoseTheOthers) {
+  const std::string bad = file("bad.json", "hello");
+  const Outcome outcome = flopcast({"validate", "replay", bad, trace(), "--json"});
+  EXPECT_EQ(outcome.code, 3);
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json.at("sets").size(), 2u);
+  EXPECT_TRUE(json.at("sets").at(0).contains("failure"));
+  EXPECT_EQ(json.at("sets").at(1).at("ranks").size(), 1u);
+  EXPECT_EQ(json.at("summary").at("failed_sets"), 1);
+}
+
+TEST_F(CommandLine, TraceCommandsAnswerInTextAndJson) {
+  const std::string path = trace();
+  for (const char* command : {"info", "validate"}) {
+    EXPECT_EQ(flopcast({"trace", command, path}).code, 0);
+    const auto json = nlohmann::json::parse(flopcast({"trace", command, path, "--json"}).out);
+    EXPECT_TRUE(json.at("sets").at(0).at("name").is_string());
+  }
+}
+
+TEST_F(CommandLine, DoctorNamesVersionAndSystem) {
+  const Outcome outcome = flopcast({"doctor"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.out.find("flopcast "), std::string::npos);
+  EXPECT_NE(outcome.out.find("cores"), std::string::npos);
+}
+
+TEST_F(CommandLine, SameInputSameBytesForAnyNumberOfThreads) {
+  FLOPCAST_SHARED_OR_SKIP(path, "traces/dlrm_8xv100_kineto_et");
+  const std::string one = flopcast({"replay", path.string(), "--json", "--threads", "1"}).out;
+  EXPECT_EQ(one, flopcast({"replay", path.string(), "--json", "--threads", "4"}).out);
+  EXPECT_FALSE(one.empty());
+}
+
+}  // namespace
+}  // namespace flopcast::cli
