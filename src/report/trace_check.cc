@@ -54,9 +54,8 @@ std::string steps_text(const std::vector<StepMatch>& steps) {
     for (const EdgeKind kind : kinds) row.push_back(kept(m, kind));
     table.add(std::move(row));
   }
-  return "\nSteps: how many host calls of one are found in the other (the worst rank counts), and "
-         "how "
-         "many dependencies\nof each kind are dependencies there as well\n" +
+  return "\nSteps: how many host calls of one are found in the other (the worst rank counts)\n"
+         "and how many dependencies of each kind are dependencies there as well\n" +
          table.text() +
          "  Steps of the same structure can be replayed with each other's durations:\n"
          "  flopcast replay PATH --structure-from STEP --durations-from STEP\n";
