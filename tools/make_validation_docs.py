@@ -121,7 +121,9 @@ def quality(results: list[dict]) -> dict:
 def goals(typical: list[dict], zero: list[dict], pairs: list[dict]) -> str:
     t, z = quality(typical), quality(zero)
     late = max((r["late_starts"]["share_of_windows"] for r in typical if is_judged(r)), default=None)
-    worst_pair = max((p["result"]["summary"]["max_abs_gpu_step_error"] for p in pairs), default=None)
+    answered = [p["result"]["summary"] for p in pairs if "failure" not in p["result"]]
+    worst_pair = max((s["max_abs_gpu_step_error"] for s in answered), default=None)
+    pair_count = f"{len(answered)} pairs" + (f", {len(pairs) - len(answered)} without answer" if len(pairs) > len(answered) else "")
     rows = [
         ["host step, typical lags, mean of sets' means", "≤ 0.5 %", percent(t["mean"])],
         ["host step, typical lags, worst rank and step", "≤ 3 %", percent(t["worst"])],
@@ -135,7 +137,7 @@ def goals(typical: list[dict], zero: list[dict], pairs: list[dict]) -> str:
               f"{t['parts'][p] * 100:.2f} points"] for p in PARTS]  # fmt: skip
     rows += [
         ["late starts nobody explains, share of the windows, worst set", "≤ 0.5 %", percent(late)],
-        [f"one step's structure, another's durations: GPU step, worst of {len(pairs)} pairs", "≤ 3 %", percent(worst_pair)],
+        [f"one step's structure, another's durations: GPU step, worst of {pair_count}", "≤ 3 %", percent(worst_pair)],
     ]
     return table(["what", "goal", "now"], rows)
 
@@ -201,6 +203,8 @@ def breakdown_rows(typical: list[dict]) -> str:
 
 def edge_rows(typical: list[dict]) -> str:
     results = [t for t in typical if "failure" not in t]
+    if not results:
+        return "None.\n"
     kinds = [k for k in results[0]["edges"] if any(sum(r["edges"][k][f] for f in ("count", "contradicted")) for r in results)]
     rows = [[r["name"]] + [f"{r['edges'][k]['count']:,}" + (f" ({r['edges'][k]['contradicted']:,})"
              if r["edges"][k]["contradicted"] else "") for k in kinds] for r in results]  # fmt: skip
@@ -254,10 +258,11 @@ def transfer_text(match: dict) -> str:
 def pair_rows(pairs: list[dict]) -> str:
     rows = []
     for pair in pairs:
-        match, summary = pair["match"], pair["result"]["summary"]
+        match = pair["match"]
         if "failure" in pair["result"]:
             rows.append([pair["set"], match["from"], match["to"], "no answer", "–", "–", transfer_text(match)])
             continue
+        summary = pair["result"]["summary"]
         rows.append([pair["set"], match["from"], match["to"], percent(summary["max_abs_gpu_step_error"]),
                      percent(summary["max_abs_error"]), percent(summary["start_error_median_of_window"], 3),
                      transfer_text(match)])  # fmt: skip
@@ -313,7 +318,7 @@ its whole window is the step.
 {goals(typical, zero, pairs)}
 ## Sets
 
-|error|, mean · worst over ranks and steps; differences of shares in points, worst rank.
+Absolute errors, mean · worst over ranks and steps; differences of shares in points, worst rank.
 
 {set_rows(typical, zero)}
 ## Steps

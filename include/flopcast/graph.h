@@ -16,7 +16,7 @@
 //   A: start max(0 + 2) = 2, end 22.  B: start max(5 + 2, 22) = 22, end 52.  sync: reached 10,
 //   ends 52.
 //
-// Structure of arrays; 45 bytes a task and 13 a fixed edge. Tasks of one processor are consecutive.
+// Structure of arrays; 37 bytes a task and 13 a fixed edge. Tasks of one processor are consecutive.
 #pragma once
 
 #include <cstdint>

@@ -92,6 +92,7 @@ int replay_run(Io& io, const ReplayCommand& command, const TraceSet& set,
   }
   for (const Replay& replay : *replays) {
     results.push_back(make_set_result(set, replay, command.replay));
+    results.back().with_curves = true;
   }
   const Replay& first = replays->front();
   if (const int code = write_html(io, command, set, first); code != kDone) return code;

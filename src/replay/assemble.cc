@@ -67,8 +67,10 @@ class Assembler {
       call_of_piece_[call.thread][call.first_piece] = c;
     }
     edge_target_.assign(rank().threads.size(), {});
-    for (const ThreadEdge& e : rec_.thread_edges[r_])
-      edge_target_[e.to_thread].push_back(e.to_piece);
+    for (const ThreadEdge& e : rec_.thread_edges[r_]) {
+      if (e.hand_over) edge_target_[e.to_thread].push_back(e.to_piece);
+    }
+    for (auto& pieces : edge_target_) std::sort(pieces.begin(), pieces.end());
   }
 
   TaskId task(TaskKind kind, std::uint32_t row, std::uint32_t name, Time duration, Time gap) {
@@ -125,9 +127,10 @@ class Assembler {
     for (const ThreadEdge& e : rec_.thread_edges[r_]) {
       const Piece& from = rank().threads[e.from_thread].pieces[e.from_piece];
       const Piece& to = rank().threads[e.to_thread].pieces[e.to_piece];
+      const Time lag = e.hand_over ? std::max(Time{}, to.start - from.end) : Time{};
       builder_.add_edge({map().piece_last[e.from_thread][e.from_piece],
-                         map().piece_first[e.to_thread][e.to_piece],
-                         std::max(Time{}, to.start - from.end), EdgeKind::kThread, false});
+                         map().piece_first[e.to_thread][e.to_piece], lag, EdgeKind::kThread,
+                         false});
     }
   }
 

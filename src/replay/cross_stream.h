@@ -2,16 +2,15 @@
 //
 // Runtime rows name neither event nor stream (notes in docs/theory/replay.md), so the edge behind a
 // cudaStreamWaitEvent is found by the first of these that applies:
-//   1. a cuda_sync row with the wait's correlation says stream and record
-//   2. the wait is part of a collective's launch: before it, an edge from the launching thread's
-//   last
-//      work to the collective; right after it, NCCL's own, without effect outside NCCL
-//   3. the wait is inside a work.wait() that names a sequence number
-//   4. a record stands directly before it: from the last work before the record
-//   5. a lone wait: first in, first out among the collectives nobody waited for (of the group just
-//   launched on,
-//      if any; wait_tensor: the newest); outside collectives another stream's last work. If that
-//      leaves the target late and something else ended just before it started, that
+//   1. A cuda_sync row with the wait's correlation says stream and record.
+//   2. The wait is part of a collective's launch. Before it: an edge from the launching thread's
+//      last work to the collective. Right after it: NCCL's own, without effect outside NCCL.
+//   3. The wait is inside a work.wait() that names a sequence number.
+//   4. A record stands directly before it: from the last work before the record.
+//   5. A lone wait. First in, first out among the collectives nobody waited for: of the group just
+//      launched on, if any; wait_tensor takes the newest. Outside collectives: another stream's
+//      last work. If that leaves the target late and something else ended just before it, that.
+//
 // Rows of one graph launch are held by the latest row of another stream that ended before them. A
 // task still late after all this, without any wait call, found the SMs full: the kernel that ran
 // meanwhile holds it back until its last wave (an occupancy edge; it counts from the kernel's
@@ -42,7 +41,7 @@ struct Contradictions {
 
 struct CrossStream {
   std::vector<GpuEdge> edges;  ///< by target, then source; no duplicates
-  Contradictions event, inferred, graph;
+  Contradictions event, inferred;
   std::uint64_t nccl_own = 0;     ///< waits of NCCL itself, without effect
   std::uint64_t same_stream = 0;  ///< waits for work of the target's own stream
   std::uint64_t unresolved = 0;   ///< waits whose source is unknown

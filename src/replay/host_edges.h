@@ -35,7 +35,11 @@ inline constexpr Time kSignificantGap = Time::from_us(50);
 struct ThreadEdge {
   std::uint32_t from_thread = 0, from_piece = 0;
   std::uint32_t to_thread = 0, to_piece = 0;
+  /// The target waited for it: its gap is not host time. False for a fwdbwd flow, which only
+  /// orders.
+  bool hand_over = true;
 };
-std::vector<ThreadEdge> find_thread_edges(const TraceSet& set, const RankModel& rank);
+/// From significant gaps, then from fwdbwd flows.
+std::vector<ThreadEdge> find_thread_edges(const RankModel& rank);
 
 }  // namespace flopcast

@@ -165,9 +165,7 @@ struct Threads {
   RankModel model;
   std::vector<ThreadEdge> edges;
   explicit Threads(const TraceText& text)
-      : set(text.read()),
-        model(make_rank_model(set, 0, Time{})),
-        edges(find_thread_edges(set, model)) {}
+      : set(text.read()), model(make_rank_model(set, 0, Time{})), edges(find_thread_edges(model)) {}
   std::string name(std::uint32_t thread, std::uint32_t piece) const {
     return std::string(
         set.strings[model.trace->events.name[model.threads[thread].pieces[piece].row]]);

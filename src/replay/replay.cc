@@ -36,7 +36,7 @@ Recording make_recording(const TraceSet& set, unsigned threads, Replay& out) {
     rec.launch_latency[i] = smallest_launch_latency(rec.ranks[i]);
     rec.cross_stream[i] = find_cross_stream(set, rec.ranks[i], rec.launch_latency[i]);
     rec.sync_waits[i] = find_sync_waits(set, rec.ranks[i]);
-    rec.thread_edges[i] = find_thread_edges(set, rec.ranks[i]);
+    rec.thread_edges[i] = find_thread_edges(rec.ranks[i]);
   });
   for (std::size_t i = 0; i < n; ++i) {
     const Time whole = Time::from_ns(set.traces[i].origin_ns - origin);

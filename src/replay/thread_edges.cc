@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "replay/host_edges.h"
 
@@ -18,10 +19,40 @@ std::uint32_t idle_since(const HostThread& thread, Time now, Time slack) {
   return static_cast<std::uint32_t>(last - pieces.begin());
 }
 
+/// The piece of a thread that holds a moment.
+std::uint32_t piece_at(const HostThread& thread, Time t) {
+  const auto after = std::upper_bound(thread.pieces.begin(), thread.pieces.end(), t,
+                                      [](Time time, const Piece& p) { return time < p.start; });
+  return after == thread.pieces.begin()
+             ? kNone
+             : static_cast<std::uint32_t>(std::prev(after) - thread.pieces.begin());
+}
+
+/// The backward operator runs after the forward one that made its graph node.
+void add_flow_edges(const RankModel& rank, Time slack, std::vector<ThreadEdge>& edges) {
+  std::vector<std::uint32_t> thread_of(rank.trace->tracks.size(), kNone);
+  for (std::uint32_t t = 0; t < rank.threads.size(); ++t) thread_of[rank.threads[t].track] = t;
+  std::map<std::int64_t, const FlowPoint*> sources;
+  for (const FlowPoint& f : rank.trace->flows) {
+    if (f.is_source) sources[f.id] = &f;
+  }
+  for (const FlowPoint& f : rank.trace->flows) {
+    const auto source = sources.find(f.id);
+    if (f.is_source || source == sources.end()) continue;
+    const std::uint32_t from = thread_of[source->second->track];
+    const std::uint32_t to = thread_of[f.track];
+    if (from == kNone || to == kNone || from == to) continue;
+    const std::uint32_t p = piece_at(rank.threads[from], source->second->time + rank.host_offset);
+    const std::uint32_t q = piece_at(rank.threads[to], f.time + rank.host_offset);
+    if (p == kNone || q == kNone) continue;
+    const bool holds = rank.threads[from].pieces[p].end <= rank.threads[to].pieces[q].start + slack;
+    if (holds) edges.push_back({from, p, to, q, false});
+  }
+}
+
 }  // namespace
 
-std::vector<ThreadEdge> find_thread_edges(const TraceSet& set, const RankModel& rank) {
-  (void)set;
+std::vector<ThreadEdge> find_thread_edges(const RankModel& rank) {
   std::vector<ThreadEdge> edges;
   const Time slack = order_slack(*rank.trace);
   for (std::uint32_t to = 0; to < rank.threads.size(); ++to) {
@@ -42,9 +73,10 @@ std::vector<ThreadEdge> find_thread_edges(const TraceSet& set, const RankModel& 
           best_piece = last;
         }
       }
-      if (best != kNone) edges.push_back({best, best_piece, to, p});
+      if (best != kNone) edges.push_back({best, best_piece, to, p, true});
     }
   }
+  add_flow_edges(rank, slack, edges);
   return edges;
 }
 

@@ -178,7 +178,7 @@ StepEdges edges_inside(const Recording& recording, std::uint32_t r, const StepSp
     if (inside(step, rank.calls[w.call].start)) out.waits.push_back(w);
   }
   for (const ThreadEdge& e : recording.thread_edges[r]) {
-    if (inside(step, rank.threads[e.from_thread].pieces[e.from_piece].start) &&
+    if (e.hand_over && inside(step, rank.threads[e.from_thread].pieces[e.from_piece].start) &&
         inside(step, rank.threads[e.to_thread].pieces[e.to_piece].start)) {
       out.threads.push_back(e);
     }
@@ -204,9 +204,14 @@ StepEdges carry_over(const RankModel& rank, const StepEdges& edges, const StepMa
     out.waits.push_back(std::move(carried));
   }
   for (const ThreadEdge& e : edges.threads) {
+    if (!e.hand_over) continue;  // flows hold in every step by themselves
     const std::uint32_t from = carry_idle(rank, mapping, e.from_thread, e.from_piece);
     const std::uint32_t to = carry_resume(rank, mapping, e.to_thread, e.to_piece);
-    if (from != kNone && to != kNone) out.threads.push_back({e.from_thread, from, e.to_thread, to});
+    if (from == kNone || to == kNone) continue;
+    // What the other step's recording contradicts is no dependency of it.
+    const Time end = rank.threads[e.from_thread].pieces[from].end;
+    if (end > rank.threads[e.to_thread].pieces[to].start + order_slack(*rank.trace)) continue;
+    out.threads.push_back({e.from_thread, from, e.to_thread, to, true});
   }
   return out;
 }
@@ -241,7 +246,8 @@ std::optional<Diagnostic> transplant(const TraceSet& set, Recording& recording,
               [](const SyncWait& a, const SyncWait& b) { return a.call < b.call; });
     auto& threads = recording.thread_edges[r];
     std::erase_if(threads, [&](const ThreadEdge& e) {
-      return inside(*target, rank.threads[e.from_thread].pieces[e.from_piece].start) &&
+      return e.hand_over &&
+             inside(*target, rank.threads[e.from_thread].pieces[e.from_piece].start) &&
              inside(*target, rank.threads[e.to_thread].pieces[e.to_piece].start);
     });
     threads.insert(threads.end(), edges.threads.begin(), edges.threads.end());

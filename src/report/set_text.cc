@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "report/anomaly_list.h"
@@ -137,6 +138,55 @@ std::string breakdown_text(const SetResult& set) {
          left_out(set.summary.ranks.size(), table.size(), " (--json prints every rank)");
 }
 
+double mean(const std::vector<float>& values) {
+  return values.empty() ? 0.0
+                        : std::accumulate(values.begin(), values.end(), 0.0) /
+                              static_cast<double>(values.size());
+}
+
+/// A line of blocks, each as high as the mean of its share of the values.
+std::string sparkline(const std::vector<float>& values) {
+  static constexpr std::array<const char*, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::size_t kWidth = 48;
+  const std::size_t width = std::min(kWidth, values.size());
+  std::string line;
+  for (std::size_t i = 0; i < width; ++i) {
+    const auto at = [&](std::size_t n) {
+      return values.begin() + static_cast<std::ptrdiff_t>(n * values.size() / width);
+    };
+    const double level = mean({at(i), at(i + 1)});
+    line += kBlocks[std::min<std::size_t>(static_cast<std::size_t>(level * 8), 7)];
+  }
+  return line;
+}
+
+std::string utilisation_text(const SetResult& set) {
+  Table table({{"rank"},
+               {"any stream"},
+               {"replayed"},
+               {"SMs used"},
+               {"replayed"},
+               {"recorded, over time", kLeft},
+               {"replayed", kLeft}});
+  for (const RankSummary& rank : set.summary.ranks) {
+    const Utilisation& a = rank.utilisation.measured;
+    const Utilisation& b = rank.utilisation.replayed;
+    if (a.active.empty() || table.size() == kMostSteps) continue;
+    const bool known = rank.sms_used.measured >= 0 && rank.sms_used.replayed >= 0;
+    table.add({std::to_string(rank.rank),
+               percent(1 - share(rank.parts.measured.idle, rank.window.measured)),
+               percent(1 - share(rank.parts.replayed.idle, rank.window.replayed)),
+               known ? percent(rank.sms_used.measured) : "-",
+               known ? percent(rank.sms_used.replayed) : "-",
+               sparkline(known ? a.sms_used : a.active), sparkline(known ? b.sms_used : b.active)});
+  }
+  if (table.empty()) return {};
+  return title(
+             "Utilisation: time with any stream at work, SM time with blocks (drawn, where "
+             "known)") +
+         table.text();
+}
+
 std::string collectives_text(const SetResult& set) {
   if (set.summary.collectives.empty()) return {};
   Table table({{"collective", kLeft},
@@ -268,8 +318,9 @@ std::string anomalies_text(const SetResult& set) {
 std::string set_text(const SetResult& set) {
   if (set.failure) return fmt::format("{}: not replayed: {}\n", set.name, set.failure->text());
   return head(set) + damage_text(set) + steps_text(set) + breakdown_text(set) +
-         collectives_text(set) + path_text(set) + kernels_text(set) + edges_text(set) +
-         rests_on_text(set) + clocks_text(set) + late_text(set) + anomalies_text(set);
+         utilisation_text(set) + collectives_text(set) + path_text(set) + kernels_text(set) +
+         edges_text(set) + rests_on_text(set) + clocks_text(set) + late_text(set) +
+         anomalies_text(set);
 }
 
 std::string replay_text(const TraceSet& set, const Replay& replay) {

@@ -1,6 +1,7 @@
 // The JSON document of `replay --json` and `validate replay --json`. Its field names are a
 // contract: docs/reference/json.md describes each, and json_reference_test compares the two.
-#include <fmt/format.h>
+#include <cmath>
+#include <utility>
 
 #include "flopcast/version.h"
 #include "report/json_writer.h"
@@ -61,6 +62,25 @@ void write_window(JsonWriter& w, const RankSummary& rank) {
   w.end_object();
 }
 
+void write_curve(JsonWriter& w, std::string_view key, const std::vector<float>& fractions) {
+  w.begin_array(key, Layout::kLine);
+  for (const float f : fractions) w.ratio({}, std::round(static_cast<double>(f) * 1e4) / 1e4);
+  w.end_array();
+}
+
+void write_utilisation(JsonWriter& w, const Pair<Utilisation>& pair) {
+  w.begin_object("utilisation");
+  for (const auto& [key, run] :
+       {std::pair("measured", &pair.measured), std::pair("replayed", &pair.replayed)}) {
+    w.begin_object(key);
+    w.seconds("interval_s", run->interval);
+    write_curve(w, "active", run->active);
+    write_curve(w, "sms_used", run->sms_used);
+    w.end_object();
+  }
+  w.end_object();
+}
+
 void write_ranks(JsonWriter& w, const SetResult& set) {
   w.begin_array("ranks");
   for (const RankSummary& rank : set.summary.ranks) {
@@ -71,6 +91,7 @@ void write_ranks(JsonWriter& w, const SetResult& set) {
     for (const StepSummary& step : rank.steps) write_step(w, set, step);
     w.end_array();
     write_window(w, rank);
+    if (set.with_curves) write_utilisation(w, rank.utilisation);
     w.end_object();
   }
   w.end_array();
@@ -297,7 +318,9 @@ std::string sets_json(const std::vector<SetResult>& sets) {
 }
 
 std::string replay_json(const TraceSet& set, const Replay& replay) {
-  return sets_json({make_set_result(set, replay)});
+  SetResult result = make_set_result(set, replay);
+  result.with_curves = true;
+  return sets_json({std::move(result)});
 }
 
 }  // namespace flopcast

@@ -65,6 +65,8 @@ RankSummary summarise_rank(const TraceSet& set, const Replay& replay, const Kern
   r.parts = {recorded.within(window0.from, window0.to), replayed.within(window1.from, window1.to)};
   r.sms_used = {mean_sms_used(trace, start0, end0, window0),
                 mean_sms_used(trace, start1, end1, window1)};
+  r.utilisation = {utilisation(trace, start0, end0, window0.from, window0.to),
+                   utilisation(trace, start1, end1, window1.from, window1.to)};
   for (const StepResult& step : replay.steps[t]) {
     r.steps.push_back(summarise_step(step, replay.baseline, recorded, replayed));
   }

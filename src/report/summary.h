@@ -34,7 +34,8 @@ struct RankSummary {
   // The window: first start to last end of any GPU row, or of any row where there is no GPU row.
   Pair<Time> window;
   Pair<Breakdown> parts;
-  Pair<double> sms_used;  ///< share of SM time; negative where unknown
+  Pair<double> sms_used;          ///< share of SM time; negative where unknown
+  Pair<Utilisation> utilisation;  ///< of the windows, per millisecond
 };
 
 /// All collectives of one name and group, summed over instances and ranks.

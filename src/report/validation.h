@@ -35,6 +35,7 @@ struct SetResult {
   std::vector<RankedAnomaly> anomalies;
   std::vector<Diagnostic> unreadable;
   std::uint64_t task_count = 0, edge_count = 0;
+  bool with_curves = false;  ///< JSON holds the utilisation of every millisecond
 };
 
 /// @param options those the replay was made with.

@@ -175,3 +175,19 @@ def test_written_timeline_replays_to_the_same_steps(program, folder):
     for before, after in zip(json.loads(first.stdout)["sets"][0]["ranks"], measured):
         for a, b in zip(before["steps"], after["steps"]):
             assert b["measured_s"] == pytest.approx(a["replayed_s"], abs=2e-9)
+
+
+# --- The validation page -----------------------------------------------------------------------------
+
+
+def test_validation_page_of_own_recordings(program, folder):
+    make = ROOT / "tools" / "make_validation_docs.py"
+    page = folder / "page.md"
+    subprocess.run([sys.executable, make, "--flopcast", program, "--sets", folder / "demo/sample",
+                    "--out", page], check=True, capture_output=True)  # fmt: skip
+    text = page.read_text()
+    assert "| sample | 8 |" in text
+    assert "no-inter-stream" in text
+    assert text.count("ProfilerStep#3") >= 8
+    widths = [line.count("|") - line.count("\\|") for line in text.splitlines() if line.startswith("|")]
+    assert min(widths) >= 3
