@@ -42,6 +42,7 @@ class Assembler {
     }
     for (const auto& [what, pin] : pins_) out_.pinned.push_back({what, pin.tasks, pin.late});
     out_.graph = std::move(builder_).build();
+    hold_orphans();
     return std::move(out_);
   }
 
@@ -167,7 +168,7 @@ class Assembler {
   /// Later rows of one launch (a graph) are held by the rows before them.
   bool follows_in_launch(std::uint32_t t) const {
     const GpuTask& gpu = rank().gpu[t];
-    if (gpu.order == 0) return false;
+    if (gpu.order == 0 || baseline_ == Baseline::kSingleStream) return false;
     const std::uint32_t before = rank().streams[gpu.stream].tasks[gpu.order - 1];
     return rank().gpu[before].call == gpu.call;
   }
@@ -326,6 +327,18 @@ class Assembler {
       }
     }
   }
+  /// A baseline may leave a task without any predecessor: it starts when it was recorded to.
+  void hold_orphans() {
+    for (r_ = 0; r_ < rec_.ranks.size(); ++r_) {
+      for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
+        const TaskId id = map().gpu_first[t];
+        if (out_.graph.pending[id] == 0 && out_.release[id] == Time::min()) {
+          out_.release[id] = rank().gpu[t].start;
+        }
+      }
+    }
+  }
+
   void pin(std::uint32_t t, const char* why, Time late) {
     out_.is_pinned[r_][t] = true;
     out_.release[map().gpu_first[t]] = rank().gpu[t].start;
