@@ -16,7 +16,7 @@ void align_gpu_clock(RankModel& rank);
 /// collective's median end. @return median spread of ends over ranks afterwards.
 Time align_rank_clocks(std::vector<RankModel>& ranks, std::vector<Collective>& collectives);
 
-/// The smallest launch latency a rank shows (1st percentile, at most 12 us).
+/// The smallest launch latency a rank shows (1st percentile, at most 35 us).
 Time smallest_launch_latency(const RankModel& rank);
 
 }  // namespace flopcast
