@@ -64,7 +64,7 @@ TEST(JsonWriter, EscapesAndRepairsText) {
 TEST(JsonWriter, AnyBytesGiveAValidDocument) {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
-  EXPECT_NO_THROW(nlohmann::json::parse(json_of(bytes)));
+  EXPECT_TRUE(nlohmann::json::accept(json_of(bytes)));
 }
 
 }  // namespace
