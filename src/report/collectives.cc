@@ -34,6 +34,7 @@ std::vector<CollectiveSummary> summarise_collectives(const TraceSet& set, const 
     add_instance(sum, instance);
   }
   std::vector<CollectiveSummary> list;
+  list.reserve(sums.size());
   for (auto& [key, sum] : sums) list.push_back(std::move(sum));
   std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
     return a.transfer.measured > b.transfer.measured;

@@ -52,7 +52,7 @@ const char* path_class(const TraceSet& set, const PathPiece& piece) {
 }
 
 std::string path_class_title(const std::string& name) {
-  static const std::map<std::string, std::string> kTitles = {
+  static const std::map<std::string, std::string> titles = {
       {"operator", "host: operators"},
       {"host_call", "host: other calls"},
       {"launch", "host: launches"},
@@ -63,8 +63,8 @@ std::string path_class_title(const std::string& name) {
       {"communication", "GPU: communication"},
       {"lag", "lag after a dependency"},
   };
-  const auto found = kTitles.find(name);
-  return found == kTitles.end() ? name : found->second;
+  const auto found = titles.find(name);
+  return found == titles.end() ? name : found->second;
 }
 
 PathSummary summarise_path(const TraceSet& set, const Replay& replay) {

@@ -87,7 +87,7 @@ std::vector<GroupInfo> group_infos(const TraceSet& set) {
   std::map<std::tuple<std::string, std::string, std::string>, GroupInfo> groups;
   for (const Trace& trace : set.traces) {
     for (const CollectiveDetail& c : trace.collectives) {
-      if (c.group_name == 0 && c.group_ranks == 0) continue;
+      if (c.is_wait || (c.group_name == 0 && c.group_ranks == 0)) continue;
       const std::string name(set.strings[c.group_name]);
       const std::string description(set.strings[c.group_desc]);
       const std::string ranks(set.strings[c.group_ranks]);
@@ -96,6 +96,7 @@ std::vector<GroupInfo> group_infos(const TraceSet& set) {
     }
   }
   std::vector<GroupInfo> list;
+  list.reserve(groups.size());
   for (auto& [key, group] : groups) list.push_back(std::move(group));
   return list;
 }
