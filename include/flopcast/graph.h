@@ -2,19 +2,17 @@
 //
 // Tasks live on processors (host threads, GPU streams) that run them strictly in order. Besides
 // that order there are
-//   fixed edges    target starts no earlier than source's end (or start) + lag
-//   runtime edges  a synchronisation waits for whatever is last on the streams it names at the
-//   moment it
+//   fixed edges    the target starts no earlier than the source's end (or start) + lag
+//   runtime edges  a synchronisation waits for whatever is last on the streams it names when it
 //                  is reached (Lumos, Algorithm 1): not known before the run
-//   rendezvous     a collective: one hub task; every member's arrival has an edge to it, and it has
-//   an
-//                  edge to every member's transfer. All end their transfer after the last has
-//                  arrived.
+//   rendezvous     a collective is one hub task: every member's arrival has an edge to it, and it
+//                  has one to every member's transfer; all transfer after the last has arrived
 //
 // Worked example (engine_test repeats it): a host thread runs launch A (5 us), launch B (5 us),
 // sync; the stream runs A (20 us) and B (30 us), each 2 us after its launch's start.
-//   A: start max(0 + 2) = 2, end 22.  B: start max(5 + 2, 22) = 22, end 52.  sync: reached 10,
-//   ends 52.
+//   A     starts at max(0 + 2) = 2, ends at 22
+//   B     starts at max(5 + 2, 22) = 22, ends at 52
+//   sync  is reached at 10, ends at 52
 //
 // Structure of arrays; 37 bytes a task and 13 a fixed edge. Tasks of one processor are consecutive.
 #pragma once

@@ -2,10 +2,11 @@
 //
 // The graph has host tasks (self time of operators, runtime calls; gaps between them stay) and GPU
 // tasks (kernels, copies, sets), with the four dependency kinds of Lumos, sections 3.2-3.3:
-//   CPU→CPU  within a thread; across threads (backward hand-over: fwdbwd flows and significant
-//   gaps) CPU→GPU  launches, by correlation GPU→CPU  device, stream and event synchronisation,
-//   blocking copies GPU→GPU  within a stream; across streams (events); collectives as rendezvous
-//   across ranks
+//   CPU→CPU  within a thread; across threads (backward hand-over: significant gaps, fwdbwd flows)
+//   CPU→GPU  launches, by correlation
+//   GPU→CPU  device, stream and event synchronisation, blocking copies
+//   GPU→GPU  within a stream; across streams (events, occupancy); collectives as rendezvous
+//
 // What a replay pins to the recording is listed in Replay::pinned, because a replay that copies
 // enough is exact with right and wrong edges alike. Judge it by LagMode::kTypical or kZero, never
 // by kRecorded.

@@ -10,9 +10,8 @@ namespace flopcast {
 
 /// Why the recording is not fit for a forecast, one sentence each; empty if it is.
 /// - The GPU stands idle while launched work waits, for more than 5 % of a rank's window, and
-/// nothing in
-///   the trace explains it: rows are missing (graphs whose kernels were not recorded), or another
-///   process shares the GPU.
+///   nothing in the trace explains it: rows are missing (graphs whose kernels were not recorded),
+///   or another process shares the GPU.
 /// - Graph launches in the middle of the recording without any GPU row.
 std::vector<std::string> find_damage(const TraceSet& set, const Recording& recording,
                                      const std::vector<LateStart>& late);

@@ -23,8 +23,7 @@ enum class CallKind : std::uint8_t {
   kCopy,        ///< cudaMemcpy*: may block until the copy is done
 };
 CallKind call_kind(std::string_view name);
-/// Calls that only ask (cudaEventQuery, ...): they never order anything and their count varies by
-/// chance.
+/// Calls that only ask (cudaEventQuery, ...): they order nothing, and how many there are is chance.
 bool is_polling_call(std::string_view name);
 
 /// A stretch of a thread during which one row is innermost.
