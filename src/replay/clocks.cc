@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "replay/median.h"
+
 namespace flopcast {
 namespace {
 
@@ -16,12 +18,6 @@ std::vector<Time> launch_latencies(const RankModel& rank) {
   }
   std::sort(latencies.begin(), latencies.end());
   return latencies;
-}
-
-Time median(std::vector<Time>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace
@@ -64,7 +60,7 @@ Time align_rank_clocks(std::vector<RankModel>& ranks, std::vector<Collective>& c
     }
     spreads.push_back(last - first);
   }
-  return spreads.empty() ? Time{} : median(spreads);
+  return median(spreads);
 }
 
 }  // namespace flopcast

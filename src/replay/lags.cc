@@ -2,8 +2,10 @@
 #include <map>
 
 #include "replay/assemble.h"
+#include "replay/median.h"
 
 namespace flopcast {
+
 std::uint64_t launch_shape(const RankModel& rank, const GpuTask& task) {
   const Events& ev = rank.trace->events;
   const std::uint32_t detail =
@@ -16,13 +18,6 @@ namespace {
 
 /// A typical launch lag beyond the smallest by more than this is backlog, not latency.
 constexpr Time kLaunchSpread = Time::from_us(10);
-
-Time median_or(std::vector<Time>& values, Time otherwise) {
-  if (values.empty()) return otherwise;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// How far into each kernel others got hold of its SMs, by the occupancy edges found.
 void measure_occupancy(const Recording& recording, Lags& lags) {
@@ -133,18 +128,18 @@ LagSamples collect_lags(const Recording& recording, std::uint32_t r,
 Lags::Rank typical_lags(LagSamples& samples, Time latency) {
   Lags::Rank out;
   out.launch_from_start =
-      std::clamp(median_or(samples.launch_from_start, latency), latency, latency + kLaunchSpread);
-  out.launch_from_end = median_or(samples.launch_from_end, Time{});
-  out.sync = median_or(samples.sync, Time{});
+      std::clamp(median(samples.launch_from_start, latency), latency, latency + kLaunchSpread);
+  out.launch_from_end = median(samples.launch_from_end, Time{});
+  out.sync = median(samples.sync, Time{});
   for (int kind = 0; kind < kEdgeKindCount; ++kind) {
     const bool in_stream =
         kind == static_cast<int>(EdgeKind::kStream) || kind == static_cast<int>(EdgeKind::kGraph);
     const Time least = in_stream ? Time{} : Time::min();
-    out.overall[kind] = std::max(least, median_or(samples.kind[kind], Time{}));
+    out.overall[kind] = std::max(least, median(samples.kind[kind], Time{}));
     for (int source = 0; source < 3; ++source) {
       for (int target = 0; target < 3; ++target) {
         out.between[kind][source][target] =
-            std::max(least, median_or(samples.between[kind][source][target], out.overall[kind]));
+            std::max(least, median(samples.between[kind][source][target], out.overall[kind]));
       }
     }
   }

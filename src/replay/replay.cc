@@ -180,7 +180,7 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   Result<Run> run = simulate(assembly.graph, assembly.release, &set.strings);
   if (!run) return run.error();
   out.recorded = recorded_timeline(set, rec);
-  out.replayed = replayed_timeline(set, rec, assembly, *run);
+  out.replayed = replayed_timeline(rec, out.recorded, assembly, *run);
   for (const RankModel& rank : rec.ranks)
     out.steps.push_back(step_results(set, rank, out.recorded, out.replayed));
   out.critical_path = critical_path(assembly, *run);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "replay/median.h"
+
 namespace flopcast {
 namespace {
 
@@ -110,9 +112,8 @@ Timeline recorded_timeline(const TraceSet& set, const Recording& recording) {
   return out;
 }
 
-Timeline replayed_timeline(const TraceSet& set, const Recording& recording,
+Timeline replayed_timeline(const Recording& recording, const Timeline& recorded,
                            const Assembly& assembly, const Run& run) {
-  const Timeline recorded = recorded_timeline(set, recording);
   Timeline out = recorded;
   for (std::size_t i = 0; i < recording.ranks.size(); ++i) {
     const RankModel& rank = recording.ranks[i];
@@ -163,9 +164,7 @@ std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
       out.replayed_gpu = replayed_last - replayed_before.value_or(out.replayed_start);
       measured_before = measured_last;
       replayed_before = replayed_last;
-      const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
-      std::nth_element(errors.begin(), middle, errors.end());
-      out.start_error_median_s = middle->seconds();
+      out.start_error_median_s = median(errors).seconds();
     }
     results.push_back(std::move(out));
   }

@@ -10,8 +10,8 @@ namespace flopcast {
 /// The recorded times of every row on the aligned clock.
 Timeline recorded_timeline(const TraceSet& set, const Recording& recording);
 
-/// The times of every row in a run of the graph.
-Timeline replayed_timeline(const TraceSet& set, const Recording& recording,
+/// The times of every row in a run of the graph; rows that are no tasks follow from `recorded`.
+Timeline replayed_timeline(const Recording& recording, const Timeline& recorded,
                            const Assembly& assembly, const Run& run);
 
 /// Steps of one rank, measured and replayed.
