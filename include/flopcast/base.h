@@ -17,6 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "flopcast/base_units.h"
+
 namespace flopcast {
 
 /// A point in time or a duration, in picoseconds. Exact; never passes through double on input.

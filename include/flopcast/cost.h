@@ -1,0 +1,121 @@
+// Floor 2: how long one kernel takes on one chip, what the answer rests on, and how far off it may
+// be.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "flopcast/hardware.h"
+
+namespace flopcast {
+
+/// How a GEMM stores and multiplies its operands (names as in the measured tables).
+enum class GemmType : std::uint8_t {
+  kFp32,
+  kTf32,
+  kBf16,
+  kFp16,
+  kFp8,
+  kFp8Static,
+  kFp8Block,  ///< per-tensor (quantised on the fly), static scales, 128-blocks
+  kNvfp4,
+  kInt8WeightOnly,
+  kInt4WeightOnly,
+  kSmoothQuant,
+  kMxfp4Weight,
+  kMxfp4Mxfp8,  ///< w4a16_mxfp4, w4a8_mxfp4_mxfp8
+};
+std::string_view name(GemmType type);  ///< "bf16", "fp8_block", ...
+std::optional<GemmType> parse_gemm_type(std::string_view text);
+
+/// C[m,n] = A[m,k] B[k,n], `batch` times.
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  GemmType type = GemmType::kBf16;
+  bool transpose_a = false, transpose_b = true;
+};
+/// Flash attention. Prefill or training: query_length > 1. Decode: query_length == 1.
+struct Attention {
+  std::int64_t batch = 1, query_length = 0, kv_length = 0;
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 128;
+  std::int64_t window = 0;  ///< sliding window, 0: none
+  bool causal = true, backward = false;
+  DataType type = DataType::kBf16, kv_cache = DataType::kBf16;
+};
+/// The expert GEMMs of one chip of a mixture of experts (gate, up and down), dispatch not included.
+struct GroupedGemm {
+  std::int64_t tokens = 0, hidden = 0, intermediate = 0, top_k = 1, experts = 1;
+  std::int64_t tensor_parallel = 1, expert_parallel = 1;
+  GemmType type = GemmType::kBf16;
+  double skew = 0;  ///< exponent of the power law of expert loads (1.01, 1.2); 0: balanced
+};
+enum class MemoryOp : std::uint8_t {
+  kLayerNorm,
+  kRmsNorm,
+  kSoftmax,
+  kActivation,
+  kGatedActivation,
+  kAdd,
+  kRope,
+  kEmbedding,
+  kCrossEntropy,
+  kOptimizer,
+  kCopy,
+  kMoeDispatch,
+  kMoeCombine,
+  kElementWise,
+  kQuantize
+};
+std::string_view name(MemoryOp op);
+std::optional<MemoryOp> parse_memory_op(std::string_view text);
+/// Rows x columns elements. `read` and `written` override the operator's own count of bytes.
+struct MemoryBound {
+  MemoryOp op = MemoryOp::kElementWise;
+  std::int64_t rows = 0, columns = 0;
+  DataType type = DataType::kBf16;
+  bool backward = false;
+  Bytes read{0}, written{0};
+};
+using Kernel = std::variant<Gemm, Attention, GroupedGemm, MemoryBound>;
+
+struct KernelTime {
+  Seconds time;
+  Seconds low, high;  ///< 10-90 % band of the fit's residuals
+  Seconds roofline;   ///< max(flops / peak, bytes / HBM bandwidth): never above `time`
+  Basis basis = Basis::kAssumed;
+  std::string_view source;  ///< lives as long as the model: "fit gemm bf16 h100-sxm (trtllm 1.2)"
+};
+/// Multiply-adds count 2; bytes are compulsory traffic: each operand once.
+Flops kernel_flops(const Kernel& kernel);
+Bytes kernel_bytes(const Kernel& kernel);
+
+/// Kernel times on one chip. Immutable, thread-safe, <= 200 ns a query.
+class KernelModel {
+ public:
+  /// Loads the chip's fits from the catalogue; where a class of kernels has none, a relative's is
+  /// scaled by roofline ratios.
+  static Result<KernelModel> make(const Chip& chip, const Catalog& catalog);
+  KernelTime time(const Kernel& kernel) const;
+  KernelTime time(const Gemm& gemm) const;
+  KernelTime time(const Attention& attention) const;
+  KernelTime time(const GroupedGemm& gemm) const;
+  KernelTime time(const MemoryBound& kernel) const;
+
+  KernelModel(KernelModel&&) noexcept;
+  KernelModel& operator=(KernelModel&&) noexcept;
+  ~KernelModel();
+
+ private:
+  struct State;
+  explicit KernelModel(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace flopcast

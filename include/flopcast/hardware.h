@@ -1,0 +1,169 @@
+// Floor 1: what the machine is. Chips, links, nodes and fabrics from the catalogue (TOML, SI units,
+// a source per number), composed to a cluster.
+//
+//   "h100"                                  one chip
+//   "dgx-h100"                              one node
+//   "64 x dgx-h100"                         64 nodes on the node's usual fabric
+//   "8 nodes of dgx-h100, rail NDR"         fabric and link named
+//   "16 x dgx-h100, fat-tree NDR, oversubscription 2, nic.latency 3us"
+//   "cluster.toml"                          a file; see docs/reference/cluster.md
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/base.h"
+
+namespace flopcast {
+
+enum class DataType : std::uint8_t {
+  kFp64,
+  kFp32,
+  kTf32,
+  kBf16,
+  kFp16,
+  kFp8,
+  kInt8,
+  kFp6,
+  kFp4,
+  kInt4  // clang-format: one row
+};
+inline constexpr std::size_t kDataTypes = 10;
+std::string_view name(DataType type);                       ///< "bf16"
+std::optional<DataType> parse_data_type(std::string_view);  ///< also "bfloat16", "half", "float"
+double bytes_per_element(DataType type);                    ///< 0.5 for 4 bits
+
+/// "1GB" 1e9, "64MiB", "512", "1.5e6" / "400Gb/s" 50e9, "50GB/s" / "2us", "1.5 ms", "3e-6". A unit
+/// of the wrong kind is refused with what was expected.
+Result<Bytes> parse_bytes(std::string_view text);
+Result<BytesPerSecond> parse_bandwidth(std::string_view text);
+Result<Seconds> parse_seconds(std::string_view text);
+
+/// One number of the catalogue as `flopcast hw show` prints it.
+struct Fact {
+  std::string key;  ///< "hbm_bandwidth"
+  double value = 0;
+  std::string unit;  ///< "B/s"
+  std::string source;
+  Basis basis = Basis::kAssumed;
+};
+
+struct Chip {
+  std::string name;                  ///< "h100-sxm"
+  std::vector<std::string> aliases;  ///< "h100", "h100_sxm", "NVIDIA H100 80GB HBM3"
+  std::string vendor, architecture;  ///< "NVIDIA", "hopper"
+  /// Peak dense rates; 0 where the type is not supported.
+  std::array<FlopsPerSecond, kDataTypes> matrix{}, vector{};
+  Bytes hbm_capacity;
+  BytesPerSecond hbm_bandwidth;
+  Bytes on_chip_memory;  ///< SRAM a program can count on: L2 of a GPU, all SRAM of a dataflow chip
+  unsigned cores = 0;    ///< SMs, CUs, cores
+  double power_w = 0;    ///< 0: unknown
+  double price_usd = 0;  ///< 0: not public
+  std::vector<Fact> facts;
+
+  FlopsPerSecond matrix_rate(DataType type) const { return matrix[static_cast<int>(type)]; }
+  FlopsPerSecond vector_rate(DataType type) const { return vector[static_cast<int>(type)]; }
+};
+
+enum class LinkKind : std::uint8_t { kScaleUp, kHost, kScaleOut };
+struct Link {
+  std::string name;  ///< "nvlink4", "ndr"
+  std::vector<std::string> aliases;
+  LinkKind kind = LinkKind::kScaleOut;
+  BytesPerSecond bandwidth;  ///< one link (or port), one direction, before protocol overhead
+  Seconds latency;           ///< end to end over one hop
+  double efficiency = 1;     ///< achievable share of `bandwidth`
+  std::vector<Fact> facts;
+};
+
+enum class FabricKind : std::uint8_t {
+  kRing,
+  kFullyConnected,
+  kSwitch,     ///< every child on one non-blocking switch
+  kTorus,      ///< `shape` gives the dimensions
+  kDragonfly,  ///< shape: {chips per router, routers per group, groups}
+  kFatTree,    ///< shape: children per leaf, leaves per pod, pods
+  kRail,       ///< port i of every child on switch i ("rail-optimised"), rails joined by spines
+};
+std::string_view name(FabricKind kind);
+
+/// One dimension of a cluster: how `size` children are joined. A cluster is a list of levels,
+/// innermost first: children of level 0 are chips, children of level i+1 whole level-i groups.
+struct Level {
+  std::string name;  ///< "node", "fabric"
+  FabricKind fabric = FabricKind::kSwitch;
+  unsigned size = 1;
+  std::vector<unsigned> shape;    ///< product == size; {size} where the fabric has one dimension
+  unsigned ports = 1;             ///< per child: NICs of a node, NVLink bundles counted as 1
+  BytesPerSecond port_bandwidth;  ///< per port, per direction, nominal
+  Seconds latency;                ///< one message from child to child over this level
+  double efficiency = 1;          ///< achievable share of the bandwidth
+  double oversubscription = 1;    ///< of the upper tiers: 2 means half the bisection
+  bool in_network_reduction = false;  ///< NVLink SHARP, SHARP
+  std::string link;                   ///< catalogue name of the link
+  BytesPerSecond child_bandwidth() const { return port_bandwidth * ports; }
+};
+
+/// An explicit graph, from NCCL topology XML or SimAI text, instead of levels.
+struct FabricGraph {
+  struct Vertex {
+    std::string name;
+    std::int32_t chip = -1;  ///< rank, or -1 for switches and NICs
+  };
+  struct Edge {  ///< one direction
+    std::uint32_t from = 0, to = 0;
+    BytesPerSecond bandwidth;
+    Seconds latency;
+  };
+  std::vector<Vertex> vertices;
+  std::vector<Edge> edges;
+};
+
+struct Cluster {
+  std::string name;  ///< as the user wrote it
+  Chip chip;
+  std::vector<Level> levels;         ///< never empty; what closed forms use
+  std::optional<FabricGraph> graph;  ///< where given, what routes use
+  std::vector<Fact> facts;           ///< what was taken from where, overrides included
+
+  unsigned chips() const;           ///< product of the levels' sizes
+  unsigned chips_per_node() const;  ///< size of level 0
+  unsigned nodes() const { return chips() / chips_per_node(); }
+};
+
+/// The built-in catalogue plus a user's files. Immutable once made; lookups ignore case and treat
+/// '-', '_' and ' ' alike; an unknown name's error lists the nearest ones.
+class Catalog {
+ public:
+  /// @param extra folders or TOML files whose entries are added or replace built-in ones.
+  static Result<Catalog> load(const std::vector<std::filesystem::path>& extra = {});
+  /// The built-in catalogue, loaded once.
+  static const Catalog& builtin();
+
+  Result<Chip> chip(std::string_view name) const;
+  Result<Link> link(std::string_view name) const;
+  /// A cluster from one line, a catalogue name or a file (.toml, ASTRA-sim .yml, NCCL .xml, SimAI
+  /// text). Errors name the line and the fix.
+  Result<Cluster> cluster(std::string_view text) const;
+
+  std::span<const Chip> chips() const { return chips_; }
+  std::span<const Link> links() const { return links_; }
+  std::vector<std::string> node_names() const;
+  std::vector<std::string> cluster_names() const;
+
+ private:
+  struct Node;
+  std::vector<Chip> chips_;
+  std::vector<Link> links_;
+  std::vector<std::shared_ptr<const Node>> nodes_;
+};
+
+}  // namespace flopcast

@@ -1,0 +1,73 @@
+// Floor 2: a cluster as a graph of links, and which links a message takes.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "flopcast/hardware.h"
+
+namespace flopcast {
+
+using LinkId = std::uint32_t;
+
+/// Rates of the flow simulator are integers in 2^-10 byte/s, so that sums are exact.
+struct Rate {
+  std::int64_t value = 0;
+  static Rate from(BytesPerSecond rate);  ///< rounded to nearest
+  BytesPerSecond bytes_per_second() const { return {static_cast<double>(value) / 1024}; }
+  constexpr auto operator<=>(const Rate&) const = default;
+};
+
+enum class Balancing : std::uint8_t {
+  kDestination,  ///< by destination: symmetric (D-mod-k); what rail-optimised fabrics come near to
+  kEcmp,         ///< by a hash of source, destination and flow: collisions happen
+};
+struct RoutingOptions {
+  Balancing balancing = Balancing::kDestination;
+  std::uint64_t seed = 0;  ///< of the ECMP hash
+};
+
+/// Every NVLink bundle, NIC port, switch port and spine link of a cluster, and the route of every
+/// pair. Endpoints are chips, 0 .. endpoints()-1, innermost level fastest.
+class Topology {
+ public:
+  struct LinkInfo {
+    std::uint32_t from = 0, to = 0;  ///< vertices
+    Rate capacity;                   ///< bandwidth x efficiency
+    Time latency;
+    std::uint16_t level = 0;  ///< of the cluster
+  };
+  static Result<Topology> build(const Cluster& cluster, const RoutingOptions& options = {});
+
+  Topology(Topology&&) noexcept;
+  Topology& operator=(Topology&&) noexcept;
+  ~Topology();
+
+  std::uint32_t endpoints() const;
+  std::uint32_t vertices() const;
+  std::span<const LinkInfo> links() const;
+  std::string vertex_name(std::uint32_t vertex) const;  ///< "node3.gpu5", "rail2.spine1"
+  std::string link_name(LinkId link) const;             ///< "node3.gpu5 > node3.nvswitch"
+
+  /// Appends the links from chip to chip, in order. Empty for src == dst.
+  /// @param flow enters the ECMP hash only.
+  void route(std::uint32_t src, std::uint32_t dst, std::uint64_t flow,
+             std::vector<LinkId>& path) const;
+  /// Sum of the latencies along a path.
+  Time latency(std::span<const LinkId> path) const;
+
+ private:
+  struct State;
+  explicit Topology(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// SimGrid platform XML (DTD 4.1): one host per chip, our routes written out. For cross-checks.
+void write_simgrid_platform(const Topology& topology, std::ostream& out);
+
+}  // namespace flopcast

@@ -1,0 +1,125 @@
+// Floor 2: how long a collective takes: closed form, lockstep macro-flow, expanded flows.
+//
+// Sizes follow nccl-tests: all_reduce, broadcast, reduce: the buffer; all_gather: the whole output;
+// reduce_scatter: the whole input; all_to_all: the send buffer of one rank; send_recv: the message.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "flopcast/hardware.h"
+#include "flopcast/network.h"
+#include "flopcast/network_flows.h"
+
+namespace flopcast {
+
+enum class CollectiveOp : std::uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kSendRecv,
+  kBarrier
+};
+enum class CollectiveAlgorithm : std::uint8_t {
+  kAuto,  ///< what NCCL would choose
+  kRing,
+  kTree,
+  kHalvingDoubling,
+  kDirect,
+  kBruck,
+  kHierarchical,
+  kTorus,
+  kNvls,
+  kNvlsTree,
+  kPat,
+  kDualNetwork,  ///< Subramanian et al.: flat rings over a fast and a slow network
+};
+enum class CollectiveProtocol : std::uint8_t { kAuto, kLl, kLl128, kSimple };
+enum class CollectiveSource : std::uint8_t {
+  kBest,  ///< table, else fitted, else NCCL's constants
+  kTable,
+  kFitted,
+  kNcclConstants,
+  kAlphaBeta,  ///< the textbook form over the cluster's latencies and bandwidths
+};
+std::string_view name(CollectiveOp op);                                  ///< "all_reduce"
+std::optional<CollectiveOp> parse_collective_op(std::string_view text);  ///< also "AllReduce"
+std::string_view name(CollectiveAlgorithm algorithm);
+std::string_view name(CollectiveProtocol protocol);
+std::optional<CollectiveAlgorithm> parse_collective_algorithm(std::string_view text);
+/// Bus bandwidth over algorithm bandwidth (nccl-tests): 2(p-1)/p for all_reduce, ...
+double bus_bandwidth_factor(CollectiveOp op, unsigned ranks);
+
+struct CollectiveQuery {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  Bytes size;
+  DataType type = DataType::kBf16;
+  /// Members as chips of the cluster; empty: all of them.
+  std::vector<std::uint32_t> ranks;
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kAuto;
+  CollectiveProtocol protocol = CollectiveProtocol::kAuto;
+  CollectiveSource source = CollectiveSource::kBest;
+};
+
+struct CollectiveTime {
+  Seconds time;
+  Seconds low, high;  ///< 10-90 % band
+  Basis basis = Basis::kAssumed;
+  std::string source;  ///< in words: "table h100-sxm all_reduce 8 ranks, NCCL 2.27.3"
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
+  CollectiveProtocol protocol = CollectiveProtocol::kSimple;
+  struct Part {  ///< of one level of the cluster
+    std::string level;
+    Seconds latency, transfer;
+  };
+  std::vector<Part> parts;
+  /// Every algorithm and protocol considered, fastest first.
+  struct Candidate {
+    CollectiveAlgorithm algorithm;
+    CollectiveProtocol protocol;
+    Seconds time;
+  };
+  std::vector<Candidate> candidates;
+};
+
+/// Collective times on one cluster. Thread-safe once made.
+class CollectiveModel {
+ public:
+  static Result<CollectiveModel> make(const Cluster& cluster, const Catalog& catalog);
+  /// Level 0, closed form: the collective is alone on its links.
+  Result<CollectiveTime> time(const CollectiveQuery& query) const;
+
+  CollectiveModel(CollectiveModel&&) noexcept;
+  CollectiveModel& operator=(CollectiveModel&&) noexcept;
+  ~CollectiveModel();
+
+ private:
+  struct State;
+  explicit CollectiveModel(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Levels 1 and 2: the flows of a collective, for a simulator that others use as well.
+enum class Expansion : std::uint8_t {
+  kMacroFlow,  ///< one variable per phase: NCCL's lockstep, the slowest edge paces all
+  kExpanded,   ///< every message of every step, with its dependencies
+};
+struct CollectiveFlows {
+  std::vector<FlowId> flows;
+  std::vector<FlowId> last;  ///< complete when all of these are
+};
+/// Submits the collective to `flows` at `start`, after `after`.
+Result<CollectiveFlows> submit_collective(FlowSimulator& flows, const Topology& topology,
+                                          const Cluster& cluster, const CollectiveQuery& query,
+                                          Expansion expansion, Time start,
+                                          std::span<const FlowId> after = {});
+
+}  // namespace flopcast

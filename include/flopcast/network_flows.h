@@ -1,0 +1,118 @@
+// Floor 2: max-min fair flow simulation in exact integers, with time travel.
+//
+// Time in ps, rates in 2^-10 byte/s, work = rate x ps in 128 bits. The rates are a function of the
+// set of active flows alone (canonical water-filling, docs/theory/flows.md), so any order of calls
+// that describes the same flows gives the same bytes out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "flopcast/network.h"
+
+namespace flopcast {
+
+using FlowId = std::uint32_t;
+
+/// A flow uses `weight` times its rate on a link: 1 for a plain flow, the number of its sub-flows
+/// crossing the link for a macro-flow (a whole collective step as one variable).
+struct LinkUse {
+  LinkId link = 0;
+  std::uint32_t weight = 1;
+};
+
+struct FlowSpec {
+  std::span<const LinkUse> path;  ///< copied; each link at most once; empty: only latency counts
+  std::int64_t bytes = 0;
+  Time latency;                   ///< from the last byte sent to completion
+  Rate limit{0};                  ///< rate cap; 0: none
+  std::uint32_t group = 0;        ///< fairness group; flows of one group share one flow's share
+                                  ///< (0: every flow is its own group)
+  std::span<const FlowId> after;  ///< starts when all of these are complete ...
+  Time delay;                     ///< ... plus this, and not before `start`
+  bool background = false;        ///< never ends on its own: runs until cancelled
+};
+
+enum class FlowPhase : std::uint8_t { kWaiting, kActive, kDone, kCancelled };
+struct FlowStatus {
+  FlowPhase phase = FlowPhase::kWaiting;
+  Time start, end;     ///< end: completion, predicted while active; Time::max() while waiting
+  Rate rate;           ///< at the time asked for
+  Bytes sent;          ///< by then
+  bool final = false;  ///< end lies at or before the horizon: nothing can change it
+};
+
+/// A completion whose time is no longer what it was last reported to be.
+struct CompletionChange {
+  FlowId flow = 0;
+  Time before, after;  ///< Time::max(): not complete
+};
+
+class FlowSimulator {
+ public:
+  /// How to solve; all give the same bytes. The slow ones are oracles for tests and benches.
+  enum class Solver : std::uint8_t {
+    kIncremental,  ///< re-solves what a change touches (bottleneck-aware region)
+    kFull,         ///< everything at every event
+  };
+  struct Options {
+    Solver solver = Solver::kIncremental;
+    bool repair = true;  ///< deep rollbacks: cone-limited repair instead of undo and replay
+  };
+
+  explicit FlowSimulator(std::span<const Rate> capacities) : FlowSimulator(capacities, Options{}) {}
+  FlowSimulator(std::span<const Rate> capacities, const Options& options);
+  FlowSimulator(const Topology& topology, const Options& options);
+  FlowSimulator(FlowSimulator&&) noexcept;
+  FlowSimulator& operator=(FlowSimulator&&) noexcept;
+  ~FlowSimulator();
+
+  /// Time travel: all three take any time at or after the horizon, the past included.
+  Result<FlowId> submit(const FlowSpec& spec, Time start);
+  std::optional<Diagnostic> update_start(FlowId flow, Time start);
+  std::optional<Diagnostic> cancel(FlowId flow, Time at);
+
+  /// Simulates to `until`, or until no flow is left to end. @return the time reached.
+  Time advance(Time until = Time::max());
+  Time now() const;
+
+  FlowStatus query(FlowId flow) const;           ///< as of now()
+  FlowStatus query(FlowId flow, Time at) const;  ///< at any time from the horizon to now()
+  Rate link_rate(LinkId link) const;             ///< as of now()
+
+  /// Promises that nothing before `time` will be changed any more; frees what only that needed.
+  void set_horizon(Time time);
+  Time horizon() const;
+
+  /// Completions that became known or changed since the last call, by flow id.
+  std::vector<CompletionChange> take_changes();
+
+  /// Work done, for benches and tests that must not depend on the clock.
+  struct Work {
+    std::uint64_t events = 0, solves = 0, flows_solved = 0, rate_changes = 0;
+    std::uint64_t rollbacks = 0, events_undone = 0, repairs = 0, flows_repaired = 0;
+    std::size_t bytes_held = 0;
+  };
+  Work work() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Max-min rates of a set of plain flows solved through the stable partition of flows and links
+/// (colour refinement): flows of one class have one rate, so a symmetric million-flow all-to-all
+/// solves as a handful of variables. Equal to the full solve, bit for bit.
+struct FlowClasses {
+  std::vector<std::uint32_t> flow_class;  ///< per flow
+  std::vector<Rate> class_rate;           ///< per class
+  std::uint32_t link_classes = 0;
+};
+/// Paths in CSR form: flow f uses links[offsets[f]] .. links[offsets[f + 1] - 1].
+FlowClasses solve_classes(std::span<const Rate> capacities, std::span<const std::uint32_t> offsets,
+                          std::span<const LinkId> links);
+
+}  // namespace flopcast

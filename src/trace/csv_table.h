@@ -1,0 +1,46 @@
+// Small tables of measurements: CSV with a header row, plain or gzip, '#' lines are comments.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/base.h"
+
+namespace flopcast {
+
+/// A whole CSV file in memory. Fields are views into it; quotes ("a,b") are taken off.
+class CsvTable {
+ public:
+  /// Rows with another number of fields than the header are left out and counted.
+  static Result<CsvTable> read(const std::filesystem::path& path);
+  static Result<CsvTable> parse(std::string text, const std::string& where);
+
+  const std::vector<std::string>& columns() const { return columns_; }
+  std::size_t rows() const { return lines_.size(); }
+  /// The column of that name, or an error that lists the columns there are.
+  Result<std::size_t> column(std::string_view name) const;
+  std::optional<std::size_t> find_column(std::string_view name) const;
+
+  std::string_view text(std::size_t row, std::size_t column) const {
+    return fields_[row * columns_.size() + column];
+  }
+  /// A finite number, or an error with file and line.
+  Result<double> number(std::size_t row, std::size_t column) const;
+  /// "file.csv:17"
+  std::string place(std::size_t row) const;
+  const Anomalies& anomalies() const { return anomalies_; }
+
+ private:
+  std::string where_;
+  std::deque<std::string> blocks_;  // the text, and fields whose quotes had to be rewritten
+  std::vector<std::string> columns_;
+  std::vector<std::string_view> fields_;
+  std::vector<std::uint32_t> lines_;  // line number per row
+  Anomalies anomalies_;
+};
+
+}  // namespace flopcast
