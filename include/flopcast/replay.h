@@ -23,6 +23,8 @@
 
 namespace flopcast {
 
+class CollectiveModel;
+
 /// The delay between a dependency's end and the task it releases.
 enum class LagMode : std::uint8_t {
   kTypical,   ///< the median per rank and edge kind (between GPU tasks: and whether kernel,
@@ -49,6 +51,9 @@ struct ReplayOptions {
   /// such as "ProfilerStep#12" or "12"): the honest test of structure. Judge the step
   /// `durations_from` of the result.
   std::optional<std::string> structure_from, durations_from;
+  /// Transfer times of collectives from this model instead of the recording; not owned.
+  const CollectiveModel* network = nullptr;
+  std::string network_name;  ///< of its cluster, for the result
 };
 
 /// Start and end of every row of every trace, on one clock. Rows that are no tasks (annotations)
@@ -121,6 +126,20 @@ struct StepResult {
   double start_error_median_s = 0;  ///< median |replayed - recorded start| over its GPU tasks
 };
 
+/// What a network model replaced, by operation.
+struct NetworkUse {
+  std::string cluster;  ///< as the user wrote it
+  struct Operation {
+    std::string name;               ///< "all_reduce"
+    std::uint64_t collectives = 0;  ///< matched across ranks
+    std::uint64_t kept = 0;         ///< of these, with their recorded transfer
+    std::string kept_because;
+    Time recorded, modelled;  ///< transfers replaced, summed over members
+    std::string source;       ///< what the model's answer rests on
+  };
+  std::vector<Operation> operations;  ///< most recorded time first
+};
+
 struct RankClock {
   std::int32_t rank = 0;
   Time rank_offset;  ///< added to this rank's times to align collectives' ends
@@ -142,6 +161,7 @@ struct Replay {
   Time clock_residual;  ///< median spread of collectives' ends over ranks after alignment
   std::vector<PathPiece> critical_path;  ///< of the replayed run, first to last
   std::vector<std::string> damage;       ///< not empty: the recording cannot be forecast, and why
+  std::optional<NetworkUse> network;  ///< where ReplayOptions::network was given
   Anomalies anomalies;
   std::uint64_t task_count = 0, edge_count = 0;
 };

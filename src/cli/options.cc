@@ -67,4 +67,22 @@ void add_baseline(CLI::App& command, Baseline& baseline) {
              "Replay a simpler model of the literature on the same graph instead of the full one");
 }
 
+void add_network(CLI::App& command, std::string& cluster) {
+  command
+      .add_option("--network", cluster,
+                  "Transfer times of collectives from the model of this cluster, such as \"2 x "
+                  "dgx-h100\", instead of the recording; ranks are its chips in order")
+      ->type_name("CLUSTER");
+}
+
+Result<std::optional<CollectiveModel>> network_model(const std::string& cluster) {
+  if (cluster.empty()) return std::optional<CollectiveModel>();
+  const Catalog& catalog = Catalog::builtin();
+  const Result<Cluster> machine = catalog.cluster(cluster);
+  if (!machine) return machine.error();
+  Result<CollectiveModel> model = CollectiveModel::make(*machine, catalog);
+  if (!model) return model.error();
+  return std::optional<CollectiveModel>(std::move(*model));
+}
+
 }  // namespace flopcast::cli

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "flopcast/network_collectives.h"
 #include "flopcast/replay.h"
 
 namespace flopcast::cli {
@@ -27,5 +28,10 @@ void add_format(CLI::App& command, FormatOptions& options, bool with_csv);
 
 void add_lags(CLI::App& command, LagMode& lags);
 void add_baseline(CLI::App& command, Baseline& baseline);
+
+/// --network CLUSTER: transfers of collectives from the model of that cluster.
+void add_network(CLI::App& command, std::string& cluster);
+/// None where `cluster` is empty.
+Result<std::optional<CollectiveModel>> network_model(const std::string& cluster);
 
 }  // namespace flopcast::cli

@@ -23,6 +23,7 @@ struct ReplayCommand {
   FormatOptions format;
   ReplayOptions replay;
   std::string structure_from, durations_from;
+  std::string network;
   bool compare = false;
   fs::path html;
   std::vector<fs::path> trace_out;
@@ -128,6 +129,12 @@ int run_replay(Io& io, ReplayCommand& command) {
   for (const auto& problem : {check_outputs(command), check_runs(command)}) {
     if (problem) return fail(io, *problem);
   }
+  const Result<std::optional<CollectiveModel>> network = network_model(command.network);
+  if (!network) return fail(io, network.error());
+  if (network->has_value()) {
+    command.replay.network = &**network;
+    command.replay.network_name = command.network;
+  }
   std::vector<SetResult> results;
   const int code = for_each_run(io, command.input, [&](const TraceSet& set) {
     return replay_run(io, command, set, results);
@@ -154,6 +161,7 @@ void add_replay(CLI::App& app, Action& action) {
                                            "... with the durations of this other step");
   structure->type_name("STEP")->needs(durations);
   durations->type_name("STEP")->needs(structure);
+  add_network(*sub, command->network);
   add_format(*sub, command->format, true);
   sub->add_option("--html", command->html, "Write a self-contained page")->type_name("FILE");
   sub->add_option("--trace-out", command->trace_out,

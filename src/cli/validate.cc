@@ -18,6 +18,7 @@ struct ValidateCommand {
   std::string prefix;
   FormatOptions format;
   ReplayOptions replay;
+  std::string network;
   unsigned threads = 0;
 };
 
@@ -48,6 +49,12 @@ std::vector<SetResult> validate_all(Io& io, const ValidateCommand& command) {
 
 int run_validate(Io& io, ValidateCommand& command) {
   command.replay.threads = command.threads;
+  const Result<std::optional<CollectiveModel>> network = network_model(command.network);
+  if (!network) return fail(io, network.error());
+  if (network->has_value()) {
+    command.replay.network = &**network;
+    command.replay.network_name = command.network;
+  }
   const std::vector<SetResult> results = validate_all(io, command);
   const std::string text = command.format.json  ? sets_json(results)
                            : command.format.csv ? sets_csv(results)
@@ -71,6 +78,7 @@ void add_validate_replay(CLI::App& validate, Action& action) {
   sub->add_option("--prefix", command->prefix, "Only runs whose names start so")->type_name("RUN");
   add_lags(*sub, command->replay.lags);
   add_baseline(*sub, command->replay.baseline);
+  add_network(*sub, command->network);
   add_format(*sub, command->format, true);
   sub->add_option("--threads", command->threads, "Threads to read with; 0 means every core")
       ->type_name("N")

@@ -7,6 +7,7 @@
 #include "replay/assemble.h"
 #include "replay/clocks.h"
 #include "replay/damage.h"
+#include "replay/network_times.h"
 #include "replay/timeline.h"
 #include "replay/transplant.h"
 
@@ -175,8 +176,14 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
     bindings[r] = find_bindings(rec, static_cast<std::uint32_t>(r));
   });
   const Lags lags = measure_lags(rec, bindings, options.lags);
-  const Assembly assembly =
-      assemble(rec, recorded_durations(rec), lags, bindings, options.baseline);
+  Durations durations = recorded_durations(rec);
+  if (options.network) {
+    Result<NetworkUse> use = apply_network(set, rec, *options.network, durations);
+    if (!use) return use.error();
+    out.network = std::move(*use);
+    out.network->cluster = options.network_name;
+  }
+  const Assembly assembly = assemble(rec, durations, lags, bindings, options.baseline);
   Result<Run> run = simulate(assembly.graph, assembly.release, &set.strings);
   if (!run) return run.error();
   out.recorded = recorded_timeline(set, rec);

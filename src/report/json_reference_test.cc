@@ -36,6 +36,7 @@ std::set<std::string> written_keys() {
   set.unreadable.push_back({ErrorCode::kBadInput, "a", "b", "c"});
   Replay replay = test::made_replay(set);
   replay.edges[0].example = "this one";
+  replay.network = NetworkUse{"2 x node", {{"all_reduce", 2, 1, "size unknown", {}, {}, "table"}}};
   ReplayOptions options;
   options.structure_from = "1";
   options.durations_from = "2";

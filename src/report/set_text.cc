@@ -209,6 +209,24 @@ std::string collectives_text(const SetResult& set) {
          table.text() + left_out(set.summary.collectives.size(), table.size(), "");
 }
 
+std::string network_text(const SetResult& set) {
+  if (!set.network) return {};
+  Table table({{"operation", kLeft},
+               {"collectives"},
+               {"kept as recorded"},
+               {"transfer ms"},
+               {"modelled"},
+               {"change"},
+               {"rests on", kLeft}});
+  for (const NetworkUse::Operation& o : set.network->operations) {
+    table.add({shortened(o.name, kNameWidth), grouped(o.collectives),
+               o.kept == 0 ? "-" : fmt::format("{} ({})", grouped(o.kept), o.kept_because),
+               in_ms(o.recorded), in_ms(o.modelled),
+               signed_percent(relative_error(o.recorded, o.modelled)), shortened(o.source, 90)});
+  }
+  return title("Transfers taken from the network model of " + set.network->cluster) + table.text();
+}
+
 std::string path_text(const SetResult& set) {
   const PathSummary& path = set.summary.path;
   if (path.pieces == 0) return {};
@@ -318,9 +336,9 @@ std::string anomalies_text(const SetResult& set) {
 std::string set_text(const SetResult& set) {
   if (set.failure) return fmt::format("{}: not replayed: {}\n", set.name, set.failure->text());
   return head(set) + damage_text(set) + steps_text(set) + breakdown_text(set) +
-         utilisation_text(set) + collectives_text(set) + path_text(set) + kernels_text(set) +
-         edges_text(set) + rests_on_text(set) + clocks_text(set) + late_text(set) +
-         anomalies_text(set);
+         utilisation_text(set) + collectives_text(set) + network_text(set) + path_text(set) +
+         kernels_text(set) + edges_text(set) + rests_on_text(set) + clocks_text(set) +
+         late_text(set) + anomalies_text(set);
 }
 
 std::string replay_text(const TraceSet& set, const Replay& replay) {

@@ -208,6 +208,25 @@ void write_late_starts(JsonWriter& w, const SetResult& set) {
   w.end_object();
 }
 
+void write_network(JsonWriter& w, const NetworkUse& network) {
+  w.begin_object("network");
+  w.text("cluster", network.cluster);
+  w.begin_array("operations");
+  for (const NetworkUse::Operation& o : network.operations) {
+    w.begin_object({}, Layout::kLine);
+    w.text("name", o.name);
+    w.count("collectives", o.collectives);
+    w.count("kept", o.kept);
+    w.text("kept_because", o.kept_because);
+    w.seconds("recorded_s", o.recorded);
+    w.seconds("modelled_s", o.modelled);
+    w.text("source", o.source);
+    w.end_object();
+  }
+  w.end_array();
+  w.end_object();
+}
+
 void write_top_kernels(JsonWriter& w, const SetResult& set) {
   w.begin_array("top_kernels");
   for (const KernelTotal& kernel : set.top_kernels) {
@@ -282,6 +301,7 @@ void write_set(JsonWriter& w, const SetResult& set) {
   write_rests_on(w, set);
   write_clocks(w, set);
   write_collectives(w, set);
+  if (set.network) write_network(w, *set.network);
   write_path(w, set.summary.path);
   write_late_starts(w, set);
   write_top_kernels(w, set);

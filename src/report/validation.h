@@ -18,6 +18,7 @@ struct SetResult {
   LagMode lags = LagMode::kTypical;
   Baseline baseline = Baseline::kNone;
   std::string structure_from, durations_from;  ///< empty unless asked for
+  std::optional<NetworkUse> network;
   Summary summary;
   std::vector<EdgeCount> edges;
   std::vector<Pin> pinned;

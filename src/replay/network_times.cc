@@ -1,0 +1,129 @@
+#include "replay/network_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "flopcast/network_traffic.h"
+
+namespace flopcast {
+namespace {
+
+/// "[0, 8, 16]" as numbers; empty if the text was cut short ("...") or is something else.
+std::vector<std::uint32_t> group_ranks(std::string_view text) {
+  if (!text.starts_with('[') || !text.ends_with(']')) return {};
+  const Result<std::vector<std::uint32_t>> ranks = parse_ranks(text.substr(1, text.size() - 2));
+  return ranks ? *ranks : std::vector<std::uint32_t>();
+}
+
+class Substitution {
+ public:
+  Substitution(const TraceSet& set, const Recording& recording, const CollectiveModel& network,
+               Durations& durations)
+      : set_(set), rec_(recording), network_(network), durations_(durations) {}
+
+  std::optional<Diagnostic> run() {
+    for (const Collective& c : rec_.collectives) {
+      if (auto problem = replace(c)) return problem;
+    }
+    return std::nullopt;
+  }
+
+  NetworkUse take() {
+    NetworkUse use;
+    for (auto& [name, operation] : operations_) use.operations.push_back(std::move(operation));
+    std::sort(use.operations.begin(), use.operations.end(), [](const auto& a, const auto& b) {
+      return std::tuple(b.recorded, a.name) < std::tuple(a.recorded, b.name);
+    });
+    return use;
+  }
+
+ private:
+  const RankModel& rank(const CollectiveMember& m) const { return rec_.ranks[m.rank]; }
+
+  const CollectiveDetail* detail(const Collective& c) const {
+    const CollectiveMember& m = c.members.front();
+    const Events& events = rank(m).trace->events;
+    const std::uint32_t i = events.collective[rank(m).gpu[m.task].row];
+    return i == kNoDetail ? nullptr : &rank(m).trace->collectives[i];
+  }
+
+  /// The whole group where the trace names it, else the ranks that were recorded.
+  std::vector<std::uint32_t> group(const Collective& c) const {
+    std::vector<std::uint32_t> ranks;
+    if (const CollectiveDetail* d = detail(c)) ranks = group_ranks(set_.strings[d->group_ranks]);
+    if (ranks.size() < c.members.size()) {
+      ranks.clear();
+      for (const CollectiveMember& m : c.members) {
+        ranks.push_back(static_cast<std::uint32_t>(std::max(rank(m).rank, 0)));
+      }
+    }
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+  }
+
+  std::optional<Diagnostic> replace(const Collective& c) {
+    const std::string name(set_.strings[c.name]);
+    const std::optional<CollectiveOp> op = parse_collective_op(name);
+    NetworkUse::Operation& operation = operations_[op ? std::string(flopcast::name(*op)) : name];
+    operation.name = op ? std::string(flopcast::name(*op)) : name;
+    ++operation.collectives;
+    if (!op || c.bytes <= 0) {
+      ++operation.kept;
+      operation.kept_because = op ? "size unknown" : "operation unknown";
+      return std::nullopt;
+    }
+    const Result<Answer> answer = ask(*op, c);
+    if (!answer) return answer.error();
+    operation.source = answer->source;
+    for (const CollectiveMember& m : c.members) {
+      Time& transfer = durations_.ranks[m.rank].transfer[m.task];
+      operation.recorded += transfer;
+      transfer = answer->time;
+      operation.modelled += transfer;
+    }
+    return std::nullopt;
+  }
+
+  struct Answer {
+    Time time;
+    std::string source;
+  };
+  /// Runs hold the same few collectives thousands of times: each is asked for once.
+  Result<Answer> ask(CollectiveOp op, const Collective& c) {
+    const auto key = std::tuple(op, c.bytes, group(c));
+    const auto known = answers_.find(key);
+    if (known != answers_.end()) return known->second;
+    CollectiveQuery query;
+    query.op = op;
+    query.size = Bytes{static_cast<double>(c.bytes)};
+    query.ranks = std::get<2>(key);
+    const Result<CollectiveTime> time = network_.time(query);
+    if (!time) return time.error();
+    const Answer answer{Time{static_cast<std::int64_t>(std::llround(time->time.value * 1e12))},
+                        fmt::format("{}: {}", name(time->basis), time->source)};
+    answers_.emplace(key, answer);
+    return answer;
+  }
+
+  const TraceSet& set_;
+  const Recording& rec_;
+  const CollectiveModel& network_;
+  Durations& durations_;
+  std::map<std::string, NetworkUse::Operation> operations_;
+  std::map<std::tuple<CollectiveOp, std::int64_t, std::vector<std::uint32_t>>, Answer> answers_;
+};
+
+}  // namespace
+
+Result<NetworkUse> apply_network(const TraceSet& set, const Recording& recording,
+                                 const CollectiveModel& network, Durations& durations) {
+  Substitution substitution(set, recording, network, durations);
+  if (const auto problem = substitution.run()) return *problem;
+  return substitution.take();
+}
+
+}  // namespace flopcast

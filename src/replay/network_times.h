@@ -1,0 +1,16 @@
+// Transfer times of collectives from the network model instead of the recording: the same run on
+// another network, or the model put to the test.
+#pragma once
+
+#include "flopcast/network_collectives.h"
+#include "replay/assemble.h"
+
+namespace flopcast {
+
+/// Replaces Durations::Rank::transfer of every matched collective whose operation, size and group
+/// the trace tells. Chips are numbered as ranks are. Fails if the cluster has fewer chips than a
+/// group needs.
+Result<NetworkUse> apply_network(const TraceSet& set, const Recording& recording,
+                                 const CollectiveModel& network, Durations& durations);
+
+}  // namespace flopcast
