@@ -1,11 +1,17 @@
 # Every *_bench.cc in bench/ and beside the code is one Google Benchmark executable.
 
 find_package(benchmark REQUIRED)
+# The rival of the flow simulator; without it its bench is left out.
+find_path(SIMGRID_INCLUDE_DIR simgrid/s4u.hpp)
+find_library(SIMGRID_LIBRARY simgrid)
 
 file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*_bench.cc)
 set(room_benches ${all_sources})
 list(FILTER room_benches INCLUDE REGEX "_bench\\.cc$")
 list(APPEND bench_sources ${room_benches})
+if(NOT SIMGRID_INCLUDE_DIR OR NOT SIMGRID_LIBRARY)
+  list(FILTER bench_sources EXCLUDE REGEX "/simgrid_bench\\.cc$")
+endif()
 
 foreach(source IN LISTS bench_sources)
   cmake_path(GET source STEM LAST_ONLY name)
@@ -13,3 +19,7 @@ foreach(source IN LISTS bench_sources)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   target_link_libraries(${name} PRIVATE flopcast_internal benchmark::benchmark_main)
 endforeach()
+if(TARGET simgrid_bench)
+  target_include_directories(simgrid_bench SYSTEM PRIVATE ${SIMGRID_INCLUDE_DIR})
+  target_link_libraries(simgrid_bench PRIVATE ${SIMGRID_LIBRARY})
+endif()

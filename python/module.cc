@@ -13,31 +13,18 @@
 #include <memory>
 #include <tuple>
 
+#include "errors.h"
 #include "flopcast/replay.h"
 #include "flopcast/report.h"
 #include "flopcast/trace.h"
 #include "flopcast/trace_io.h"
 #include "flopcast/version.h"
-
-namespace nb = nanobind;
+#include "forecasts.h"
 
 namespace flopcast {
 namespace {
 
 static_assert(sizeof(Time) == sizeof(std::int64_t), "a column of Time is a column of int64");
-
-[[noreturn]] void raise(const Diagnostic& error) {
-  const nb::object type = nb::module_::import_("flopcast._errors").attr("FlopcastError");
-  const nb::object value = type(static_cast<int>(error.code), error.where, error.what, error.hint);
-  PyErr_SetObject(type.ptr(), value.ptr());
-  throw nb::python_error();
-}
-
-template <typename T>
-T value_or_raise(Result<T> result) {
-  if (!result) raise(result.error());
-  return std::move(*result);
-}
 
 /// A trace set that columns and replays may outlive the Python name of.
 struct SharedSet {
@@ -102,14 +89,6 @@ std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> steps(const Sha
     out.emplace_back(s.name, s.start.ps, s.end.ps);
   }
   return out;
-}
-
-/// Trace file names need not be UTF-8, nor need what is in them.
-nb::object text(std::string_view bytes) {
-  PyObject* decoded =
-      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
-  if (decoded == nullptr) throw nb::python_error();
-  return nb::steal(decoded);
 }
 
 nb::list names(const SharedSet& shared) {
@@ -246,6 +225,8 @@ void define(nb::module_& module) {
   module.def("compare_steps", &step_matches);
   module.def("list_runs", &runs);
   module.def("category_names", &category_names);
+  define_network(module);
+  define_cost(module);
 }
 
 }  // namespace
@@ -254,6 +235,6 @@ void define(nb::module_& module) {
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the macro fixes the parameter's type.
 NB_MODULE(_native, module) {
   module.doc() = "Native part of the flopcast package.";
-  module.attr("__version__") = nb::str(flopcast::kVersion.data(), flopcast::kVersion.size());
+  module.attr("__version__") = nanobind::str(flopcast::kVersion.data(), flopcast::kVersion.size());
   flopcast::define(module);
 }

@@ -1,11 +1,7 @@
 // --- The page. ------------------------------------------------------------------------------------
 
-const redrawers = [];    // called when size or theme change
-const afterLayout = [];  // called once, when canvases have a size
-
 function header() {
   const quality = report.summary;
-  const theme = el("button", { id: "theme", onclick: () => setTheme(isDark() ? "light" : "dark") }, "light / dark");
   const chips = [["lags", report.mode], ["model", report.baseline], ["tasks", grouped(report.tasks)],
     ["edges", grouped(report.task_edges)], ["clocks agree within", span(report.clock_residual_s * 1e9)]];
   if (report.structure_from) chips.push(["structure of", report.structure_from], ["durations of", report.durations_from]);
@@ -14,17 +10,13 @@ function header() {
       el("p", { class: "facts" }, `The recorded run, simulated again task by task: ${counted(report.ranks.length, "rank")}, ` +
         `${counted(quality.steps || quality.gpu_steps, "step")} in all.`),
       el("div", { class: "chips" }, ...chips.map(([k, v]) => el("span", { class: "chip" }, k + " ", el("b", {}, String(v)))))),
-    theme);
+    themeButton());
 }
 
 function damage() {
   if (report.damage.length === 0) return null;
   return el("section", { class: "card damage" }, el("h2", {}, "This recording is damaged: the numbers below are no forecast"),
     el("ul", {}, ...report.damage.map((why) => el("li", {}, why))));
-}
-
-function tile(number, label) {
-  return el("div", { class: "tile" }, el("div", { class: "number" }, number), el("div", { class: "label" }, label));
 }
 
 function tiles() {
@@ -45,29 +37,11 @@ function tiles() {
   return el("div", { class: "tiles" }, ...list);
 }
 
-function isDark() { return document.documentElement.dataset.theme === "dark"; }
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  redrawers.forEach((draw) => draw());
-}
-
 function recordedLagsNote() {
   if (report.mode !== "recorded") return null;
   return el("section", { class: "card damage" }, el("h2", {}, "Recorded lags"),
     el("p", {}, "Every delay is as recorded, which makes any replay nearly exact: these errors say nothing of accuracy."));
 }
 
-function build() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const asked = new URLSearchParams(location.hash.slice(1)).get("theme");
-  document.documentElement.dataset.theme = asked || (dark.matches ? "dark" : "light");
-  dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
-  const parts = [header(), damage(), recordedLagsNote(), tiles(), breakdownSection(), timelineSection(), stepsSection(),
-    pathSection(), collectivesSection(), curvesSection(), kernelsSection(), restsSection(),
-    el("footer", {}, "Made by Flopcast. Everything on this page is in this file; --json prints the same numbers for programs.")];
-  document.getElementById("main").append(...parts.filter((part) => part !== null));
-  afterLayout.forEach((run) => run());
-  addEventListener("resize", () => redrawers.forEach((draw) => draw()));
-}
-
-build();
+showPage(header(), damage(), recordedLagsNote(), tiles(), breakdownSection(), timelineSection(), stepsSection(),
+  pathSection(), collectivesSection(), curvesSection(), kernelsSection(), restsSection());

@@ -15,11 +15,6 @@ function partsOf(breakdown) {
   return { ...breakdown, copies: breakdown.other - breakdown.idle };
 }
 
-function legend(entries) {
-  return el("div", { class: "legend" }, ...entries.map(([title, colour]) =>
-    el("span", {}, el("i", { class: "swatch", style: `background:var(--${colour})` }), title)));
-}
-
 function segment(width, colour, label, ...tipContent) {
   const dark = ["idle", "wait", "annotation"].includes(colour);
   const node = el("div", { style: `width:${width * 100}%;background:var(--${colour})`, class: dark ? "dark" : "" },

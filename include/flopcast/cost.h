@@ -36,12 +36,13 @@ std::string_view name(GemmType type);  ///< "bf16", "fp8_block", ...
 std::optional<GemmType> parse_gemm_type(std::string_view text);
 
 /// C[m,n] = A[m,k] B[k,n], `batch` times.
+/// Measured with A row-major and B column-major (a linear layer); other layouts are priced alike.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   GemmType type = GemmType::kBf16;
   bool transpose_a = false, transpose_b = true;
 };
-/// Flash attention. Prefill or training: query_length > 1. Decode: query_length == 1.
+/// Flash attention. Decode: one query against a longer cache; anything else is prefill or training.
 struct Attention {
   std::int64_t batch = 1, query_length = 0, kv_length = 0;
   std::int64_t heads = 0, kv_heads = 0, head_dim = 128;
@@ -49,12 +50,15 @@ struct Attention {
   bool causal = true, backward = false;
   DataType type = DataType::kBf16, kv_cache = DataType::kBf16;
 };
-/// The expert GEMMs of one chip of a mixture of experts (gate, up and down), dispatch not included.
+/// The expert GEMMs of one chip of a mixture of experts, with the sorting of tokens by expert,
+/// dispatch between chips not included. `tokens` is what all chips of the expert-parallel group
+/// bring together; `hidden`, `intermediate` and `experts` are those of the whole layer.
 struct GroupedGemm {
   std::int64_t tokens = 0, hidden = 0, intermediate = 0, top_k = 1, experts = 1;
   std::int64_t tensor_parallel = 1, expert_parallel = 1;
   GemmType type = GemmType::kBf16;
-  double skew = 0;  ///< exponent of the power law of expert loads (1.01, 1.2); 0: balanced
+  double skew = 0;    ///< exponent of the power law of expert loads (1.01, 1.2); 0: balanced
+  bool gated = true;  ///< three matrices per expert (gate, up, down); false: two
 };
 enum class MemoryOp : std::uint8_t {
   kLayerNorm,
@@ -96,12 +100,25 @@ struct KernelTime {
 Flops kernel_flops(const Kernel& kernel);
 Bytes kernel_bytes(const Kernel& kernel);
 
+class KernelFit;
+
+struct KernelModelOptions {
+  std::vector<std::filesystem::path> fits;  ///< files of `flopcast calibrate kernels`: these first
+  std::string relative;  ///< scale this chip's fits instead of using the chip's own
+};
+
 /// Kernel times on one chip. Immutable, thread-safe, <= 200 ns a query.
 class KernelModel {
  public:
   /// Loads the chip's fits from the catalogue; where a class of kernels has none, a relative's is
-  /// scaled by roofline ratios.
-  static Result<KernelModel> make(const Chip& chip, const Catalog& catalog);
+  /// scaled by roofline ratios, and basis and source say so. Errors: a fit file that cannot be
+  /// read, an unknown relative.
+  static Result<KernelModel> make(const Chip& chip, const Catalog& catalog,
+                                  const KernelModelOptions& options = {});
+  /// With this one fit and no other; what it lacks is priced by constants (basis kAssumed).
+  static KernelModel make(const Chip& chip, const KernelFit& fit);
+
+  /// Sizes below 1 count as 1 (an empty kernel still costs its launch).
   KernelTime time(const Kernel& kernel) const;
   KernelTime time(const Gemm& gemm) const;
   KernelTime time(const Attention& attention) const;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "flopcast/base.h"
+#include "flopcast/base_quantity.h"
 
 namespace flopcast {
 
@@ -39,12 +40,6 @@ inline constexpr std::size_t kDataTypes = 10;
 std::string_view name(DataType type);                       ///< "bf16"
 std::optional<DataType> parse_data_type(std::string_view);  ///< also "bfloat16", "half", "float"
 double bytes_per_element(DataType type);                    ///< 0.5 for 4 bits
-
-/// "1GB" 1e9, "64MiB", "512", "1.5e6" / "400Gb/s" 50e9, "50GB/s" / "2us", "1.5 ms", "3e-6". A unit
-/// of the wrong kind is refused with what was expected.
-Result<Bytes> parse_bytes(std::string_view text);
-Result<BytesPerSecond> parse_bandwidth(std::string_view text);
-Result<Seconds> parse_seconds(std::string_view text);
 
 /// One number of the catalogue as `flopcast hw show` prints it.
 struct Fact {
@@ -101,15 +96,25 @@ struct Level {
   std::string name;  ///< "node", "fabric"
   FabricKind fabric = FabricKind::kSwitch;
   unsigned size = 1;
-  std::vector<unsigned> shape;    ///< product == size; {size} where the fabric has one dimension
-  unsigned ports = 1;             ///< per child: NICs of a node, NVLink bundles counted as 1
+  /// {size} where the fabric has one dimension. Product == size, except that the last leaf or
+  /// group of a fat tree, rail or dragonfly may be part empty. Rail: {children per leaf, leaves of each rail}.
+  std::vector<unsigned> shape;
+  /// Per child, all that leave it: NICs of a node; an NVLink bundle to one place counts as 1. A
+  /// chip on a ring has 2, fully connected with n others n, on a 3-D torus 6.
+  unsigned ports = 1;
   BytesPerSecond port_bandwidth;  ///< per port, per direction, nominal
-  Seconds latency;                ///< one message from child to child over this level
-  double efficiency = 1;          ///< achievable share of the bandwidth
-  double oversubscription = 1;    ///< of the upper tiers: 2 means half the bisection
+  Seconds latency;  ///< one message from child to child over this level; on rings and tori one hop
+  double efficiency = 1;              ///< achievable share of the bandwidth
+  double oversubscription = 1;        ///< of the upper tiers: 2 means half the bisection
   bool in_network_reduction = false;  ///< NVLink SHARP, SHARP
   std::string link;                   ///< catalogue name of the link
+  /// What a child can send at once, over all its ports.
   BytesPerSecond child_bandwidth() const { return port_bandwidth * ports; }
+  /// How many children a child is joined to directly: ring 2, fully connected size - 1, torus 2 per
+  /// dimension (1 where two are joined), 1 where there is a switch.
+  unsigned neighbours() const;
+  /// From a child to one neighbour (or to its switch): what a ring step or a direct exchange gets.
+  BytesPerSecond neighbour_bandwidth() const { return child_bandwidth() / neighbours(); }
 };
 
 /// An explicit graph, from NCCL topology XML or SimAI text, instead of levels.
@@ -131,16 +136,20 @@ struct Cluster {
   std::string name;  ///< as the user wrote it
   Chip chip;
   std::vector<Level> levels;         ///< never empty; what closed forms use
+  unsigned node_levels = 1;          ///< how many of the innermost levels make up a node
   std::optional<FabricGraph> graph;  ///< where given, what routes use
   std::vector<Fact> facts;           ///< what was taken from where, overrides included
 
   unsigned chips() const;           ///< product of the levels' sizes
-  unsigned chips_per_node() const;  ///< size of level 0
+  unsigned chips_per_node() const;  ///< product of the node levels' sizes
   unsigned nodes() const { return chips() / chips_per_node(); }
 };
 
-/// The built-in catalogue plus a user's files. Immutable once made; lookups ignore case and treat
-/// '-', '_' and ' ' alike; an unknown name's error lists the nearest ones.
+struct CatalogNode;     // src/hardware/catalog_entry.h
+struct CatalogCluster;  // src/hardware/catalog_entry.h
+
+/// The built-in catalogue plus a user's files. Immutable once made; lookups ignore case and leave
+/// out '-', '_', '.' and ' '; an unknown name's error lists the nearest ones.
 class Catalog {
  public:
   /// @param extra folders or TOML files whose entries are added or replace built-in ones.
@@ -160,10 +169,12 @@ class Catalog {
   std::vector<std::string> cluster_names() const;
 
  private:
-  struct Node;
+  friend class ClusterBuilder;
+  friend class CatalogLoader;
   std::vector<Chip> chips_;
   std::vector<Link> links_;
-  std::vector<std::shared_ptr<const Node>> nodes_;
+  std::vector<std::shared_ptr<const CatalogNode>> nodes_;
+  std::vector<std::shared_ptr<const CatalogCluster>> clusters_;
 };
 
 }  // namespace flopcast

@@ -26,14 +26,24 @@ struct Rate {
 enum class Balancing : std::uint8_t {
   kDestination,  ///< by destination: symmetric (D-mod-k); what rail-optimised fabrics come near to
   kEcmp,         ///< by a hash of source, destination and flow: collisions happen
+  kSpray,        ///< packet by packet over all: the links up from a switch act as one
 };
 struct RoutingOptions {
   Balancing balancing = Balancing::kDestination;
   std::uint64_t seed = 0;  ///< of the ECMP hash
+  /// To another rail by way of the neighbour in the node that is on it (NCCL's PXN), and not over the
+  /// spines.
+  bool pxn = false;
 };
 
 /// Every NVLink bundle, NIC port, switch port and spine link of a cluster, and the route of every
-/// pair. Endpoints are chips, 0 .. endpoints()-1, innermost level fastest.
+/// pair. Endpoints are chips, 0 .. endpoints()-1, innermost level fastest; they are the first
+/// vertices. A message takes the outermost level on which its ends differ; where a level's planes are
+/// networks of their own (rings, tori) it first moves within its own group to the plane of its
+/// destination, so that compositions of rings route dimension by dimension. The latencies along the
+/// links of one level sum to Level::latency. In an explicit graph messages take the fewest hops,
+/// forwarded by chips only where there is no other way; of those the widest.
+/// Thread-safe once built.
 class Topology {
  public:
   struct LinkInfo {
@@ -51,8 +61,8 @@ class Topology {
   std::uint32_t endpoints() const;
   std::uint32_t vertices() const;
   std::span<const LinkInfo> links() const;
-  std::string vertex_name(std::uint32_t vertex) const;  ///< "node3.gpu5", "rail2.spine1"
-  std::string link_name(LinkId link) const;             ///< "node3.gpu5 > node3.nvswitch"
+  std::string vertex_name(std::uint32_t vertex) const;  ///< "node3.chip5", "fabric.rail2.leaf1"
+  std::string link_name(LinkId link) const;             ///< "node3.chip5 > node3.switch"
 
   /// Appends the links from chip to chip, in order. Empty for src == dst.
   /// @param flow enters the ECMP hash only.
@@ -67,7 +77,8 @@ class Topology {
   std::unique_ptr<State> state_;
 };
 
-/// SimGrid platform XML (DTD 4.1): one host per chip, our routes written out. For cross-checks.
+/// SimGrid platform XML (DTD 4.1): host N is chip N, link lN our link N, our routes written out pair by
+/// pair (as flow 0 takes them). For cross-checks: n chips give n (n - 1) routes.
 void write_simgrid_platform(const Topology& topology, std::ostream& out);
 
 }  // namespace flopcast

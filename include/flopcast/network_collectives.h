@@ -5,10 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flopcast/base.h"
@@ -54,7 +55,10 @@ std::string_view name(CollectiveOp op);                                  ///< "a
 std::optional<CollectiveOp> parse_collective_op(std::string_view text);  ///< also "AllReduce"
 std::string_view name(CollectiveAlgorithm algorithm);
 std::string_view name(CollectiveProtocol protocol);
+std::string_view name(CollectiveSource source);  ///< "best", "nccl", "alpha_beta"
 std::optional<CollectiveAlgorithm> parse_collective_algorithm(std::string_view text);
+std::optional<CollectiveProtocol> parse_collective_protocol(std::string_view text);
+std::optional<CollectiveSource> parse_collective_source(std::string_view text);
 /// Bus bandwidth over algorithm bandwidth (nccl-tests): 2(p-1)/p for all_reduce, ...
 double bus_bandwidth_factor(CollectiveOp op, unsigned ranks);
 
@@ -90,19 +94,25 @@ struct CollectiveTime {
   std::vector<Candidate> candidates;
 };
 
+class CollectiveFit;  // flopcast/network_fit.h
+
 /// Collective times on one cluster. Thread-safe once made.
 class CollectiveModel {
  public:
-  static Result<CollectiveModel> make(const Cluster& cluster, const Catalog& catalog);
+  struct State;  ///< the library's own
+  /// @param fit measurements to answer from, which must live as long as the model; none: the
+  /// catalogue's.
+  static Result<CollectiveModel> make(const Cluster& cluster, const Catalog& catalog,
+                                      const CollectiveFit* fit = nullptr);
   /// Level 0, closed form: the collective is alone on its links.
   Result<CollectiveTime> time(const CollectiveQuery& query) const;
+  const Cluster& cluster() const;
 
   CollectiveModel(CollectiveModel&&) noexcept;
   CollectiveModel& operator=(CollectiveModel&&) noexcept;
   ~CollectiveModel();
 
  private:
-  struct State;
   explicit CollectiveModel(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -18,7 +18,8 @@ namespace flopcast {
 using FlowId = std::uint32_t;
 
 /// A flow uses `weight` times its rate on a link: 1 for a plain flow, the number of its sub-flows
-/// crossing the link for a macro-flow (a whole collective step as one variable).
+/// crossing the link for a macro-flow (a whole collective step as one variable). 1 to 2^20; the
+/// weights of all flows on a link at one time must sum to less than 2^35.
 struct LinkUse {
   LinkId link = 0;
   std::uint32_t weight = 1;
@@ -29,9 +30,10 @@ struct FlowSpec {
   std::int64_t bytes = 0;
   Time latency;                   ///< from the last byte sent to completion
   Rate limit{0};                  ///< rate cap; 0: none
-  std::uint32_t group = 0;        ///< fairness group; flows of one group share one flow's share
-                                  ///< (0: every flow is its own group)
-  std::span<const FlowId> after;  ///< starts when all of these are complete ...
+  std::uint32_t group = 0;        ///< fairness group: each of its n active flows counts as 1/n of a
+                                  ///< flow, wherever they are (0: every flow is its own group)
+  std::span<const FlowId> after;  ///< starts when all of these are complete (never, if one is
+                                  ///< cancelled) ...
   Time delay;                     ///< ... plus this, and not before `start`
   bool background = false;        ///< never ends on its own: runs until cancelled
 };
@@ -39,9 +41,10 @@ struct FlowSpec {
 enum class FlowPhase : std::uint8_t { kWaiting, kActive, kDone, kCancelled };
 struct FlowStatus {
   FlowPhase phase = FlowPhase::kWaiting;
-  Time start, end;     ///< end: completion, predicted while active; Time::max() while waiting
-  Rate rate;           ///< at the time asked for
-  Bytes sent;          ///< by then
+  Time start;  ///< Time::max() while it is not known
+  Time end;    ///< completion or cancellation; while active: if rates stay; waiting: Time::max()
+  Rate rate;   ///< at the time asked for
+  Bytes sent;  ///< by then
   bool final = false;  ///< end lies at or before the horizon: nothing can change it
 };
 
@@ -51,6 +54,8 @@ struct CompletionChange {
   Time before, after;  ///< Time::max(): not complete
 };
 
+/// The horizon, where time begins, is 0 at first. Capacities and limits above 2^53 (8.8 TB/s) count
+/// as that. Calls with a flow id that submit() did not give are refused, or undefined for queries.
 class FlowSimulator {
  public:
   /// How to solve; all give the same bytes. The slow ones are oracles for tests and benches.
@@ -70,24 +75,33 @@ class FlowSimulator {
   FlowSimulator& operator=(FlowSimulator&&) noexcept;
   ~FlowSimulator();
 
-  /// Time travel: all three take any time at or after the horizon, the past included.
+  /// Time travel: all three take any time at or after the horizon, the past included. What they
+  /// change is worked out when something is asked next, for all of them together.
+  /// @return a Diagnostic for times before the horizon, links or flows that do not exist, a link
+  /// named twice, sizes, latencies, delays or limits below 0, weights out of range.
   Result<FlowId> submit(const FlowSpec& spec, Time start);
+  /// The flow may have started, or ended, but not before the horizon.
   std::optional<Diagnostic> update_start(FlowId flow, Time start);
+  /// Ends the flow at `at` if it is not done by then. A later call replaces the time; Time::max()
+  /// takes it back.
   std::optional<Diagnostic> cancel(FlowId flow, Time at);
 
-  /// Simulates to `until`, or until no flow is left to end. @return the time reached.
+  /// Simulates to `until`; without it, until the last completion that comes by itself.
+  /// @return the time reached.
   Time advance(Time until = Time::max());
   Time now() const;
 
   FlowStatus query(FlowId flow) const;           ///< as of now()
   FlowStatus query(FlowId flow, Time at) const;  ///< at any time from the horizon to now()
-  Rate link_rate(LinkId link) const;             ///< as of now()
+  /// As submitted; empty for a flow that ended before the horizon.
+  std::vector<LinkUse> path(FlowId flow) const;
+  Rate link_rate(LinkId link) const;  ///< as of now()
 
   /// Promises that nothing before `time` will be changed any more; frees what only that needed.
   void set_horizon(Time time);
   Time horizon() const;
 
-  /// Completions that became known or changed since the last call, by flow id.
+  /// Completions that became known or changed since the last call, by flow id. Not predictions.
   std::vector<CompletionChange> take_changes();
 
   /// Work done, for benches and tests that must not depend on the clock.

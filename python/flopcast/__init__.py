@@ -8,6 +8,9 @@
     result.to_dict()                # the JSON of `flopcast replay --json`
     result.html("replay.html")      # one self-contained page
 
+    flopcast.Cluster("64 x dgx-h100").collective_time("all_reduce", "1GB")["time_s"]
+    flopcast.KernelModel("h200").gemm(8192, 8192, 8192, "bf16").time_s
+
 Units: every field says its own. Times are integers in picoseconds (``_ps``), so that nothing is
 rounded; seconds (``_s``) appear only in reports. Errors are ``FlopcastError``.
 
@@ -27,6 +30,7 @@ from typing import Any, Union
 
 from . import _native
 from ._errors import ErrorCode, FlopcastError
+from ._forecasts import Cluster, KernelModel, KernelTime
 from ._native import __version__
 
 try:
@@ -37,8 +41,11 @@ except ImportError:  # numpy is an extra
 __all__ = [
     "CATEGORIES",
     "Anomaly",
+    "Cluster",
     "ErrorCode",
     "FlopcastError",
+    "KernelModel",
+    "KernelTime",
     "RankTrace",
     "Replay",
     "Step",

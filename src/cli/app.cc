@@ -42,7 +42,11 @@ void add_commands(CLI::App& app, Action& action) {
   app.set_version_flag("--version", fmt::format("flopcast {} ({})", kVersion, git_revision()));
   add_replay(app, action);
   add_trace(app, action);
+  add_hw(app, action);
+  add_net(app, action);
+  add_cost(app, action);
   add_validate(app, action);
+  add_calibrate(app, action);
   add_doctor(app, action);
   set_example(app, "flopcast replay demo/sample");
 }

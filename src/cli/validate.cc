@@ -96,6 +96,8 @@ void add_validate(CLI::App& app, Action& action) {
   validate->require_subcommand(1);
   set_example(*validate, "flopcast validate replay demo/sample");
   add_validate_replay(*validate, action);
+  add_validate_collectives(*validate, action);
+  add_validate_kernels(*validate, action);
 }
 
 }  // namespace flopcast::cli

@@ -56,12 +56,12 @@ class Assembler {
   bool recorded_lags() const { return lags_.mode == LagMode::kRecorded; }
 
   void index_rank() {
-    wait_of_call_.assign(rank().calls.size(), kNone);
+    wait_of_call_.assign(rank().calls.size(), kNoIndex);
     const auto& waits = rec_.sync_waits[r_].waits;
     for (std::uint32_t w = 0; w < waits.size(); ++w) wait_of_call_[waits[w].call] = w;
     call_of_piece_.assign(rank().threads.size(), {});
     for (std::uint32_t t = 0; t < rank().threads.size(); ++t) {
-      call_of_piece_[t].assign(rank().threads[t].pieces.size(), kNone);
+      call_of_piece_[t].assign(rank().threads[t].pieces.size(), kNoIndex);
     }
     for (std::uint32_t c = 0; c < rank().calls.size(); ++c) {
       const Call& call = rank().calls[c];
@@ -103,7 +103,7 @@ class Assembler {
     const std::uint32_t c = call_of_piece_[t][p];
     TaskId first;
     TaskId last;
-    if (c != kNone && wait_of_call_[c] != kNone) {
+    if (c != kNoIndex && wait_of_call_[c] != kNoIndex) {
       const SyncWait& wait = rec_.sync_waits[r_].waits[wait_of_call_[c]];
       const Time least = wait.blocked ? std::min(duration, kLeastSync) : duration;
       if (rank().calls[c].gpu.empty()) {
@@ -115,7 +115,8 @@ class Assembler {
     } else {
       TaskKind kind = TaskKind::kOperator;
       if (is_host_call(events().category[piece.row])) {
-        kind = c != kNone && !rank().calls[c].gpu.empty() ? TaskKind::kLaunch : TaskKind::kHostCall;
+        kind =
+            c != kNoIndex && !rank().calls[c].gpu.empty() ? TaskKind::kLaunch : TaskKind::kHostCall;
       }
       first = last = task(kind, piece.row, name, duration, gap);
     }
@@ -138,14 +139,14 @@ class Assembler {
   void add_launch_edges() {
     for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
       const GpuTask& gpu = rank().gpu[t];
-      if (gpu.call == kNone) continue;
+      if (gpu.call == kNoIndex) continue;
       const Call& call = rank().calls[gpu.call];
       const TaskId first = map().piece_first[call.thread][call.first_piece];
       builder_.set_launcher(map().gpu_first[t], first);
       if (map().gpu_last[t] != map().gpu_first[t]) builder_.set_launcher(map().gpu_last[t], first);
       if (follows_in_launch(t) || starts_before_launch(rank(), gpu)) continue;
       const Binding& b = bindings_[r_][t];
-      const bool blocking_copy = wait_of_call_[gpu.call] != kNone;
+      const bool blocking_copy = wait_of_call_[gpu.call] != kNoIndex;
       const bool from_end = launches_at_end(rank(), gpu) && !blocking_copy;
       Time lag = from_end ? lags().launch_from_end : lags().launch_from_start;
       if (recorded_lags()) {
@@ -180,7 +181,7 @@ class Assembler {
       const Call& call = rank().calls[wait.call];
       std::vector<std::uint32_t> sources;
       for (const std::uint32_t s : wait.streams) {
-        if (stream_processor_[r_][s] != kNone) sources.push_back(stream_processor_[r_][s]);
+        if (stream_processor_[r_][s] != kNoIndex) sources.push_back(stream_processor_[r_][s]);
       }
       std::sort(sources.begin(), sources.end());
       sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
@@ -199,7 +200,7 @@ class Assembler {
   void add_streams() {
     map().gpu_first.resize(rank().gpu.size());
     map().gpu_last.resize(rank().gpu.size());
-    stream_processor_.emplace_back(rank().streams.size(), kNone);
+    stream_processor_.emplace_back(rank().streams.size(), kNoIndex);
     if (baseline_ == Baseline::kNone || baseline_ == Baseline::kNoInterStream) {
       for (std::uint32_t s = 0; s < rank().streams.size(); ++s) {
         stream_processor_[r_][s] =
@@ -227,7 +228,7 @@ class Assembler {
   void add_gpu(std::uint32_t t, Time gap) {
     const GpuTask& gpu = rank().gpu[t];
     const std::uint32_t name = events().name[gpu.row];
-    if (gpu.collective != kNone) {
+    if (gpu.collective != kNoIndex) {
       map().gpu_first[t] = task(TaskKind::kArrival, gpu.row, name, Time{}, gap);
       map().gpu_last[t] = task(TaskKind::kTransfer, gpu.row, name, durations().transfer[t], Time{});
       return;
@@ -253,7 +254,7 @@ class Assembler {
     }
     const Binding& b = bindings_[r_][t];
     if (recorded_lags()) return b.source == before ? recorded : Time{};
-    const bool same_launch = gpu.call != kNone && rank().gpu[before].call == gpu.call;
+    const bool same_launch = gpu.call != kNoIndex && rank().gpu[before].call == gpu.call;
     return lag_between(same_launch ? EdgeKind::kGraph : EdgeKind::kStream, before, t);
   }
 
@@ -320,7 +321,7 @@ class Assembler {
       const Binding& b = bindings_[r_][t];
       if (!b.any || (!host() && gpu.order == 0)) {
         pin(t, "GPU tasks with neither launch nor predecessor in the trace", Time{});
-      } else if (gpu.call == kNone && gpu.start - b.base > kLate) {
+      } else if (gpu.call == kNoIndex && gpu.start - b.base > kLate) {
         pin(t, "late GPU tasks launched before the window", gpu.start - b.base);
       } else if (gpu.order == 0 && gpu.start - b.base > Time::from_us(1000)) {
         pin(t, "first GPU task of a stream, more than 1 ms after its launch", gpu.start - b.base);

@@ -65,10 +65,10 @@ struct Lags {
 /// What held a GPU task back in the recording: the latest of its constraints.
 struct Binding {
   EdgeKind kind = EdgeKind::kLaunch;
-  std::uint32_t source = kNone;  ///< GPU task, for stream, graph and event kinds
-  bool from_end = false;         ///< launches: the call's end counts, not its start
-  Time base;                     ///< recorded time of the constraint
-  bool any = false;              ///< false: nothing in the trace holds it back
+  std::uint32_t source = kNoIndex;  ///< GPU task, for stream, graph and event kinds
+  bool from_end = false;            ///< launches: the call's end counts, not its start
+  Time base;                        ///< recorded time of the constraint
+  bool any = false;                 ///< false: nothing in the trace holds it back
 };
 /// One entry per GPU task.
 std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t rank);

@@ -70,7 +70,7 @@ class Matcher {
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
       std::vector<std::uint32_t> tasks;
       for (std::uint32_t t = 0; t < ranks_[r].gpu.size(); ++t) {
-        if (ranks_[r].gpu[t].communication && ranks_[r].gpu[t].call != kNone) tasks.push_back(t);
+        if (ranks_[r].gpu[t].communication && ranks_[r].gpu[t].call != kNoIndex) tasks.push_back(t);
       }
       std::stable_sort(tasks.begin(), tasks.end(), [&](std::uint32_t a, std::uint32_t b) {
         return ranks_[r].calls[ranks_[r].gpu[a].call].start <

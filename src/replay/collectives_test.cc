@@ -71,7 +71,7 @@ TEST(Collectives, SequenceNumbersMatchAtWindowEdges) {
   EXPECT_EQ(m.without_partners(), 2u);
   EXPECT_EQ(m.set.strings[m.collectives[0].name], "allreduce");
   EXPECT_EQ(m.collectives[0].bytes, 4000);
-  EXPECT_EQ(m.ranks[0].gpu[0].collective, kNone);
+  EXPECT_EQ(m.ranks[0].gpu[0].collective, kNoIndex);
   EXPECT_EQ(m.ranks[0].gpu[2].collective, 1u);
 }
 

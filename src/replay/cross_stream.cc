@@ -106,36 +106,36 @@ class Finder {
   const CollectiveDetail* detail(std::uint32_t task) const {
     const GpuTask& t = gpu(task);
     std::uint32_t i = ev_.collective[t.row];
-    if (i == kNoDetail && t.call != kNone && call(t.call).op != kNone)
+    if (i == kNoDetail && t.call != kNoIndex && call(t.call).op != kNoIndex)
       i = ev_.collective[call(t.call).op];
     return i == kNoDetail ? nullptr : &rank_.trace->collectives[i];
   }
 
   // ---- what stands around a wait --------------------------------------------------------------
 
-  /// The nearest launching call before / after a call on its thread; kNone if there is none.
+  /// The nearest launching call before / after a call on its thread; kNoIndex if there is none.
   std::uint32_t previous_launch(std::uint32_t c) const {
     const auto& calls = calls_of(place_[c].thread);
     for (std::uint32_t i = place_[c].at; i-- > 0;) {
       if (launches(calls[i])) return calls[i];
     }
-    return kNone;
+    return kNoIndex;
   }
   std::uint32_t next_launch(std::uint32_t c) const {
     const auto& calls = calls_of(place_[c].thread);
     for (std::uint32_t i = place_[c].at + 1; i < calls.size(); ++i) {
       if (launches(calls[i])) return calls[i];
     }
-    return kNone;
+    return kNoIndex;
   }
   /// The record directly before a wait: no launch and no other wait between.
   std::uint32_t record_before(std::uint32_t c) const {
     const auto& calls = calls_of(place_[c].thread);
     for (std::uint32_t i = place_[c].at; i-- > 0;) {
       if (call(calls[i]).kind == CallKind::kRecord) return calls[i];
-      if (launches(calls[i]) || call(calls[i]).kind == CallKind::kWaitEvent) return kNone;
+      if (launches(calls[i]) || call(calls[i]).kind == CallKind::kWaitEvent) return kNoIndex;
     }
-    return kNone;
+    return kNoIndex;
   }
   /// Whether the call is the first wait after the launch `launch` on its thread.
   bool first_wait_after(std::uint32_t launch, std::uint32_t wait) const {
@@ -157,7 +157,7 @@ class Finder {
       const std::uint32_t t = call(calls[i]).gpu.back();
       if (gpu(t).stream != except && !(compute_only && gpu(t).communication)) return t;
     }
-    return kNone;
+    return kNoIndex;
   }
 
   /// The last task put on a stream before a time.
@@ -165,7 +165,7 @@ class Finder {
     const auto& list = launched_on_[stream];
     const auto it = std::lower_bound(list.begin(), list.end(), before,
                                      [](const auto& l, Time t) { return l.first < t; });
-    return it == list.begin() ? kNone : std::prev(it)->second;
+    return it == list.begin() ? kNoIndex : std::prev(it)->second;
   }
 
   // ---- edges ----------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Finder {
 
   /// Keeps the edge if the recording allows it; a source on the target's own stream adds nothing.
   bool keep(std::uint32_t source, std::uint32_t target, EdgeKind kind) {
-    if (source == kNone || target == kNone || source == target) return false;
+    if (source == kNoIndex || target == kNoIndex || source == target) return false;
     if (gpu(source).stream == gpu(target).stream) {
       ++result_.same_stream;
       return true;
@@ -204,13 +204,13 @@ class Finder {
     const std::uint32_t before = previous_launch(wait);
     const std::uint32_t after = next_launch(wait);
     const bool inside_launch =
-        after != kNone && launches_communication(after) && same_operation(wait, after);
-    if (!inside_launch && before != kNone && launches_communication(before) &&
+        after != kNoIndex && launches_communication(after) && same_operation(wait, after);
+    if (!inside_launch && before != kNoIndex && launches_communication(before) &&
         first_wait_after(before, wait) && call(before).op == call(wait).op) {
       ++result_.nccl_own;
       return;
     }
-    if (after == kNone) return;  // orders nothing inside the recording
+    if (after == kNoIndex) return;  // orders nothing inside the recording
     const std::uint32_t target = call(after).gpu.front();
     if (inside_launch) {
       to_collective(wait, target);
@@ -222,8 +222,8 @@ class Finder {
   /// Whether a wait belongs to the launch of a collective: no call but event calls between, or
   /// inside the same operator.
   bool same_operation(std::uint32_t wait, std::uint32_t launch) const {
-    if (call(wait).op != kNone && call(wait).op == call(launch).op) return true;
-    if (call(wait).op != kNone && call(launch).op != kNone) {
+    if (call(wait).op != kNoIndex && call(wait).op == call(launch).op) return true;
+    if (call(wait).op != kNoIndex && call(launch).op != kNoIndex) {
       // c10d::allreduce_ holds record_param_comms, which holds the launch.
       const std::uint32_t outer = call(wait).op;
       return ev_.start[outer] <= ev_.start[call(launch).row] &&
@@ -242,28 +242,29 @@ class Finder {
     const Time recorded = ev_.start[record->second] + rank_.host_offset;
     const std::uint32_t source = last_on_id(detail.wait_on_stream, recorded);
     const std::uint32_t target = next_on_id(ev_.stream[row->second], call(wait).start);
-    if (source == kNone || target == kNone) return true;  // known, and orders nothing recorded
+    if (source == kNoIndex || target == kNoIndex)
+      return true;  // known, and orders nothing recorded
     keep(source, target, EdgeKind::kEvent);
     return true;
   }
 
   std::uint32_t last_on_id(std::int32_t stream, Time before) const {
-    std::uint32_t best = kNone;
+    std::uint32_t best = kNoIndex;
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
       if (rank_.streams[s].id != stream) continue;
       const std::uint32_t t = last_on(s, before);
-      if (t != kNone && (best == kNone || gpu(t).start > gpu(best).start)) best = t;
+      if (t != kNoIndex && (best == kNoIndex || gpu(t).start > gpu(best).start)) best = t;
     }
     return best;
   }
   std::uint32_t next_on_id(std::int32_t stream, Time after) const {
-    std::uint32_t best = kNone;
+    std::uint32_t best = kNoIndex;
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
       if (rank_.streams[s].id != stream) continue;
       const auto& list = launched_on_[s];
       const auto it = std::lower_bound(list.begin(), list.end(), after,
                                        [](const auto& l, Time t) { return l.first < t; });
-      if (it != list.end() && (best == kNone || gpu(it->second).start < gpu(best).start))
+      if (it != list.end() && (best == kNoIndex || gpu(it->second).start < gpu(best).start))
         best = it->second;
     }
     return best;
@@ -272,13 +273,13 @@ class Finder {
   void to_collective(std::uint32_t wait, std::uint32_t target) {
     const std::uint32_t record = record_before(wait);
     const std::uint32_t source =
-        last_work(record == kNone ? wait : record, gpu(target).stream, true);
-    if (source == kNone) return;
-    keep(source, target, record == kNone ? EdgeKind::kEventInferred : EdgeKind::kEvent);
+        last_work(record == kNoIndex ? wait : record, gpu(target).stream, true);
+    if (source == kNoIndex) return;
+    keep(source, target, record == kNoIndex ? EdgeKind::kEventInferred : EdgeKind::kEvent);
   }
 
   bool by_sequence(std::uint32_t wait, std::uint32_t target) {
-    if (call(wait).op == kNone) return false;
+    if (call(wait).op == kNoIndex) return false;
     const std::uint32_t i = ev_.collective[call(wait).op];
     if (i == kNoDetail) return false;
     const CollectiveDetail& d = rank_.trace->collectives[i];
@@ -292,11 +293,11 @@ class Finder {
 
   bool by_record(std::uint32_t wait, std::uint32_t target) {
     const std::uint32_t record = record_before(wait);
-    if (record == kNone) return false;
+    if (record == kNoIndex) return false;
     const std::uint32_t launch = previous_launch(record);
     // After a collective's launch the record is of its own end event; which one is waited for is
     // open.
-    if (launch == kNone || launches_communication(launch)) return false;
+    if (launch == kNoIndex || launches_communication(launch)) return false;
     const std::uint32_t source = call(launch).gpu.back();
     if (gpu(source).stream == gpu(target).stream) {
       ++result_.same_stream;
@@ -313,13 +314,13 @@ class Finder {
   void lone(std::uint32_t wait, std::uint32_t target) {
     std::uint32_t source = waits_for_collective(wait) ? collective_for(wait, target)
                                                       : last_work(wait, gpu(target).stream, true);
-    if (source != kNone && !holds(source, target)) source = kNone;
-    if (is_late(target) && (source == kNone || gpu(source).end < gpu(target).start - kLate)) {
+    if (source != kNoIndex && !holds(source, target)) source = kNoIndex;
+    if (is_late(target) && (source == kNoIndex || gpu(source).end < gpu(target).start - kLate)) {
       // The rule does not tell why the target is late: what ended just before it does.
       const std::uint32_t other = ended_just_before(target, call(wait).start);
-      if (other != kNone) source = other;
+      if (other != kNoIndex) source = other;
     }
-    if (source == kNone) {
+    if (source == kNoIndex) {
       ++result_.unresolved;
       return;
     }
@@ -331,8 +332,8 @@ class Finder {
   /// collective's wait_tensor follows its launch.
   std::uint32_t collective_for(std::uint32_t wait, std::uint32_t target) {
     const std::uint32_t before = previous_launch(wait);
-    if (before == kNone || !launches_communication(before))
-      return oldest_pending(wait, target, kNone);
+    if (before == kNoIndex || !launches_communication(before))
+      return oldest_pending(wait, target, kNoIndex);
     const std::uint32_t newest = call(before).gpu.back();
     if (inside_wait_tensor(wait)) return newest;
     return oldest_pending(wait, target, gpu(newest).stream);
@@ -340,13 +341,14 @@ class Finder {
 
   bool inside_wait_tensor(std::uint32_t wait) const {
     const std::uint32_t op = call(wait).op;
-    return op != kNone && set_.strings[ev_.name[op]].find("wait_tensor") != std::string_view::npos;
+    return op != kNoIndex &&
+           set_.strings[ev_.name[op]].find("wait_tensor") != std::string_view::npos;
   }
 
   /// Inside an operator of the process group, or in none that computes: work.wait() called from
   /// Python, which torch.compile may have wrapped.
   bool waits_for_collective(std::uint32_t wait) const {
-    if (call(wait).op == kNone) return true;
+    if (call(wait).op == kNoIndex) return true;
     const std::string_view name = set_.strings[ev_.name[call(wait).op]];
     return name == "record_param_comms" || name.find("c10d") != std::string_view::npos ||
            name.find("wait") != std::string_view::npos ||
@@ -358,19 +360,19 @@ class Finder {
   /// The first collective launched that nobody waited for. Inside an operator of the process group
   /// a thread waits for its own before another's; outside (the end of a backward pass) for another
   /// thread's first.
-  /// @param stream only collectives on this stream; kNone: any but the target's own.
+  /// @param stream only collectives on this stream; kNoIndex: any but the target's own.
   std::uint32_t oldest_pending(std::uint32_t wait, std::uint32_t target, std::uint32_t stream) {
     while (first_pending_ < pending_.size() && pending_[first_pending_].waited) ++first_pending_;
-    std::uint32_t other_choice = kNone;
+    std::uint32_t other_choice = kNoIndex;
     for (std::size_t i = first_pending_; i < pending_.size(); ++i) {
       const Pending& p = pending_[i];
       if (p.launched >= call(wait).start) break;
       const std::uint32_t on = gpu(p.task).stream;
-      if (p.waited || on == gpu(target).stream || (stream != kNone && on != stream)) continue;
+      if (p.waited || on == gpu(target).stream || (stream != kNoIndex && on != stream)) continue;
       if (!holds(p.task, target) || repeated_since(p, call(wait).start)) continue;
       const bool own = call(gpu(p.task).call).thread == call(wait).thread;
-      if (own == (call(wait).op != kNone)) return p.task;
-      if (other_choice == kNone) other_choice = p.task;
+      if (own == (call(wait).op != kNoIndex)) return p.task;
+      if (other_choice == kNoIndex) other_choice = p.task;
     }
     return other_choice;
   }
@@ -404,7 +406,7 @@ class Finder {
   Time explained(std::uint32_t task) const {
     const GpuTask& t = gpu(task);
     Time at = Time::min();
-    if (t.call != kNone) {
+    if (t.call != kNoIndex) {
       at = launches_at_end(rank_, t) ? call(t.call).end : call(t.call).start + latency_;
     }
     if (t.order > 0) at = std::max(at, gpu(rank_.streams[t.stream].tasks[t.order - 1]).end);
@@ -418,7 +420,7 @@ class Finder {
   /// The task on another stream, launched before `put`, that ended last before `target` started, if
   /// that was less than kLate before.
   std::uint32_t ended_just_before(std::uint32_t target, Time put) const {
-    std::uint32_t best = kNone;
+    std::uint32_t best = kNoIndex;
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
       if (s == gpu(target).stream) continue;
       const auto& tasks = rank_.streams[s].tasks;
@@ -426,9 +428,9 @@ class Finder {
                                  [&](std::uint32_t t, Time time) { return gpu(t).end <= time; });
       if (it == tasks.begin()) continue;
       const std::uint32_t t = *--it;
-      const bool put_before = gpu(t).call == kNone || call(gpu(t).call).start < put;
+      const bool put_before = gpu(t).call == kNoIndex || call(gpu(t).call).start < put;
       if (put_before && gpu(t).end > gpu(target).start - kLate && holds(t, target) &&
-          (best == kNone || gpu(t).end > gpu(best).end)) {
+          (best == kNoIndex || gpu(t).end > gpu(best).end)) {
         best = t;
       }
     }
@@ -444,17 +446,17 @@ class Finder {
       std::sort(by_end.begin(), by_end.end(),
                 [&](std::uint32_t a, std::uint32_t b) { return gpu(a).end < gpu(b).end; });
       std::size_t ended = 0;
-      std::uint32_t last = kNone,
-                    last_other = kNone;  // latest to end, and latest on another stream than it
+      std::uint32_t last = kNoIndex,
+                    last_other = kNoIndex;  // latest to end, and latest on another stream than it
       for (const std::uint32_t t : launch.gpu) {
         while (ended < by_end.size() && gpu(by_end[ended]).end <= gpu(t).start + slack_) {
           const std::uint32_t e = by_end[ended++];
-          if (last != kNone && gpu(last).stream != gpu(e).stream) last_other = last;
+          if (last != kNoIndex && gpu(last).stream != gpu(e).stream) last_other = last;
           last = e;
         }
         const std::uint32_t source =
-            last != kNone && gpu(last).stream == gpu(t).stream ? last_other : last;
-        if (source != kNone && source != t && gpu(source).end > by_stream(t))
+            last != kNoIndex && gpu(last).stream == gpu(t).stream ? last_other : last;
+        if (source != kNoIndex && source != t && gpu(source).end > by_stream(t))
           keep(source, t, EdgeKind::kGraph);
       }
     }
@@ -469,7 +471,7 @@ class Finder {
     for (std::uint32_t t = 0; t < rank_.gpu.size(); ++t) {
       if (!is_late(t)) continue;
       const std::uint32_t source = occupant(t);
-      if (source == kNone) continue;
+      if (source == kNoIndex) continue;
       result_.edges.push_back({source, t, EdgeKind::kOccupancy});
     }
   }
@@ -477,7 +479,7 @@ class Finder {
   /// The kernel on another stream that ran when `t` could have started, and whose end is nearest to
   /// t's start; its tail may overlap.
   std::uint32_t occupant(std::uint32_t t) const {
-    std::uint32_t best = kNone;
+    std::uint32_t best = kNoIndex;
     Time best_off = Time::max();
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
       if (s == gpu(t).stream) continue;

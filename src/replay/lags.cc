@@ -64,17 +64,17 @@ std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t r) 
   };
   for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
     const GpuTask& task = rank.gpu[t];
-    if (task.call != kNone && !starts_before_launch(rank, task)) {
+    if (task.call != kNoIndex && !starts_before_launch(rank, task)) {
       const Call& call = rank.calls[task.call];
       if (launches_at_end(rank, task)) {
-        offer(t, call.end, {EdgeKind::kLaunch, kNone, true, call.end, true});
+        offer(t, call.end, {EdgeKind::kLaunch, kNoIndex, true, call.end, true});
       } else {
-        offer(t, call.start + latency, {EdgeKind::kLaunch, kNone, false, call.start, true});
+        offer(t, call.start + latency, {EdgeKind::kLaunch, kNoIndex, false, call.start, true});
       }
     }
     if (task.order > 0) {
       const std::uint32_t before = rank.streams[task.stream].tasks[task.order - 1];
-      const bool same_launch = task.call != kNone && rank.gpu[before].call == task.call;
+      const bool same_launch = task.call != kNoIndex && rank.gpu[before].call == task.call;
       const Time end = rank.gpu[before].end;
       offer(t, end, {same_launch ? EdgeKind::kGraph : EdgeKind::kStream, before, false, end, true});
     }
@@ -112,7 +112,7 @@ LagSamples collect_lags(const Recording& recording, std::uint32_t r,
     if (b.kind == EdgeKind::kLaunch)
       (b.from_end ? samples.launch_from_end : samples.launch_from_start).push_back(lag);
     samples.kind[kind].push_back(lag);
-    if (b.source == kNone) continue;
+    if (b.source == kNoIndex) continue;
     const int source = static_cast<int>(gpu_class(rank, rank.gpu[b.source]));
     samples.between[kind][source][static_cast<int>(gpu_class(rank, rank.gpu[t]))].push_back(lag);
   }

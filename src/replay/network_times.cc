@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -17,6 +18,30 @@ std::vector<std::uint32_t> group_ranks(std::string_view text) {
   if (!text.starts_with('[') || !text.ends_with(']')) return {};
   const Result<std::vector<std::uint32_t>> ranks = parse_ranks(text.substr(1, text.size() - 2));
   return ranks ? *ranks : std::vector<std::uint32_t>();
+}
+
+/// PyTorch's own names ("_allgather_base", "all_to_allv", "allreduce_coalesced") and the kernels'.
+std::optional<CollectiveOp> operation_of(std::string_view recorded) {
+  constexpr std::pair<std::string_view, CollectiveOp> kOperations[] = {
+      {"allreduce", CollectiveOp::kAllReduce},
+      {"allgather", CollectiveOp::kAllGather},
+      {"reducescatter", CollectiveOp::kReduceScatter},
+      {"alltoall", CollectiveOp::kAllToAll},
+      {"broadcast", CollectiveOp::kBroadcast},
+      {"sendrecv", CollectiveOp::kSendRecv},
+      {"reduce", CollectiveOp::kReduce},
+      {"send", CollectiveOp::kSendRecv},
+      {"recv", CollectiveOp::kSendRecv},
+      {"barrier", CollectiveOp::kBarrier}};
+  std::string plain;
+  for (const char c : recorded) {
+    if (c != '_' && c != ' ')
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const auto& [part, op] : kOperations) {
+    if (plain.find(part) != std::string::npos) return op;
+  }
+  return std::nullopt;
 }
 
 class Substitution {
@@ -67,7 +92,7 @@ class Substitution {
 
   std::optional<Diagnostic> replace(const Collective& c) {
     const std::string name(set_.strings[c.name]);
-    const std::optional<CollectiveOp> op = parse_collective_op(name);
+    const std::optional<CollectiveOp> op = operation_of(name);
     NetworkUse::Operation& operation = operations_[op ? std::string(flopcast::name(*op)) : name];
     operation.name = op ? std::string(flopcast::name(*op)) : name;
     ++operation.collectives;

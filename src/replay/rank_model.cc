@@ -25,7 +25,7 @@ class ThreadCutter {
     close_until(start);
     if (!open_.empty()) emit(open_.back(), start);
     cursor_ = std::max(cursor_, start);
-    open_.push_back({row, end, kNone, kNone, is_call});
+    open_.push_back({row, end, kNoIndex, kNoIndex, is_call});
     if (is_call) {  // a call has a piece even if it took no time: dependencies hang on it
       open_.back().first = open_.back().last = static_cast<std::uint32_t>(thread_.pieces.size());
       thread_.pieces.push_back({row, cursor_, cursor_});
@@ -40,7 +40,7 @@ class ThreadCutter {
     Time end;
     std::uint32_t first, last;  // pieces
     bool is_call;
-    std::uint32_t call = kNone;
+    std::uint32_t call = kNoIndex;
   };
 
   void close_until(Time now) {
@@ -60,7 +60,7 @@ class ThreadCutter {
       thread_.pieces.push_back({owner.row, cursor_, until});
     }
     owner.last = static_cast<std::uint32_t>(thread_.pieces.size() - 1);
-    if (owner.first == kNone) owner.first = owner.last;
+    if (owner.first == kNoIndex) owner.first = owner.last;
     cursor_ = until;
   }
 
@@ -105,7 +105,7 @@ void cut_threads(const TraceSet& set, RankModel& model) {
       if (!it->second) matters[ev.track[r]] = 1;
     }
   }
-  std::vector<std::uint32_t> thread_of(trace.tracks.size(), kNone);
+  std::vector<std::uint32_t> thread_of(trace.tracks.size(), kNoIndex);
   for (std::uint32_t t = 0; t < trace.tracks.size(); ++t) {
     if (matters[t]) {
       thread_of[t] = static_cast<std::uint32_t>(model.threads.size());
@@ -123,7 +123,7 @@ void cut_threads(const TraceSet& set, RankModel& model) {
     const bool is_call = is_host_call(ev.category[r]);
     if (!is_call && ev.category[r] != Category::kCpuOp) continue;
     const std::uint32_t thread = thread_of[ev.track[r]];
-    if (thread == kNone) continue;
+    if (thread == kNoIndex) continue;
     const Time start = ev.start[r] + model.host_offset;
     cutters[thread].add(r, start, start + ev.duration[r], is_call);
   }
@@ -185,7 +185,7 @@ void collect_gpu(const TraceSet& set, RankModel& model) {
     const auto index = static_cast<std::uint32_t>(model.gpu.size());
     task.order = static_cast<std::uint32_t>(model.streams[task.stream].tasks.size());
     model.streams[task.stream].tasks.push_back(index);
-    if (task.call != kNone) model.calls[task.call].gpu.push_back(index);
+    if (task.call != kNoIndex) model.calls[task.call].gpu.push_back(index);
     model.gpu.push_back(task);
   }
 }

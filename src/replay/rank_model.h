@@ -10,7 +10,7 @@
 
 namespace flopcast {
 
-inline constexpr std::uint32_t kNone = 0xffffffffu;
+inline constexpr std::uint32_t kNoIndex = 0xffffffffu;
 
 /// What a host call does to the GPU. By name; see call_kind().
 enum class CallKind : std::uint8_t {
@@ -42,7 +42,7 @@ struct Call {
   std::uint32_t row = 0;
   std::uint32_t thread = 0;
   std::uint32_t first_piece = 0, last_piece = 0;
-  std::uint32_t op = kNone;  ///< innermost enclosing cpu_op row
+  std::uint32_t op = kNoIndex;  ///< innermost enclosing cpu_op row
   Time start, end;
   CallKind kind = CallKind::kOther;
   std::vector<std::uint32_t> gpu;  ///< GPU tasks launched
@@ -50,10 +50,10 @@ struct Call {
 
 struct GpuTask {
   std::uint32_t row = 0;
-  std::uint32_t stream = 0;          ///< index into RankModel::streams
-  std::uint32_t order = 0;           ///< position in its stream
-  std::uint32_t call = kNone;        ///< launching call
-  std::uint32_t collective = kNone;  ///< index into the run's collectives
+  std::uint32_t stream = 0;             ///< index into RankModel::streams
+  std::uint32_t order = 0;              ///< position in its stream
+  std::uint32_t call = kNoIndex;        ///< launching call
+  std::uint32_t collective = kNoIndex;  ///< index into the run's collectives
   Time start, end;
   bool communication = false;
 };

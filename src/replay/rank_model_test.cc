@@ -52,7 +52,7 @@ TEST(RankModel, ACallInsideACallSplitsIt) {
   EXPECT_EQ(piece_text(set, model), "cudaMemcpy[0,10) cudaEventRecord[10,20) cudaMemcpy[20,50) ");
   EXPECT_EQ(model.calls[0].first_piece, 0u);
   EXPECT_EQ(model.calls[0].last_piece, 2u);
-  EXPECT_EQ(model.calls[1].op, kNone);
+  EXPECT_EQ(model.calls[1].op, kNoIndex);
 }
 
 TEST(RankModel, ACallWithoutLengthStillHasAPiece) {
@@ -90,7 +90,7 @@ TEST(RankModel, GpuRowsHangOnTheCallOfTheirCorrelation) {
   ASSERT_EQ(model.gpu.size(), 5u);
   EXPECT_EQ(model.calls[0].gpu, (std::vector<std::uint32_t>{0}));
   EXPECT_EQ(model.calls[1].gpu, (std::vector<std::uint32_t>{1, 2}));
-  EXPECT_EQ(model.gpu[3].call, kNone);
+  EXPECT_EQ(model.gpu[3].call, kNoIndex);
   EXPECT_FALSE(model.gpu[3].communication);
   EXPECT_TRUE(model.gpu[4].communication);
   ASSERT_EQ(model.streams.size(), 3u);
@@ -235,14 +235,14 @@ RC_GTEST_PROP(RankModelProperty, PiecesCoverEveryInstantOnce, ()) {
   }
   std::size_t p = 0;
   for (std::int64_t t = 0; us(t) < end; ++t) {
-    std::uint32_t owner = kNone;
+    std::uint32_t owner = kNoIndex;
     for (std::uint32_t r = 0; r < ev.size(); ++r) {
       if (ev.start[r] <= us(t) && us(t) < ev.end(r)) owner = r;
     }
-    if (owner != kNone) open += us(1);
+    if (owner != kNoIndex) open += us(1);
     while (p < pieces.size() && pieces[p].end <= us(t)) ++p;
     const bool inside = p < pieces.size() && pieces[p].start <= us(t);
-    RC_ASSERT(inside == (owner != kNone));
+    RC_ASSERT(inside == (owner != kNoIndex));
     if (inside) RC_ASSERT(pieces[p].row == owner);
   }
   RC_ASSERT(busy == open);

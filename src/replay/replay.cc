@@ -68,7 +68,7 @@ void count_edges(const Recording& rec, const Assembly& assembly, Replay& out) {
     for (const Stream& s : rec.ranks[r].streams)
       of(EdgeKind::kStream).count += s.tasks.empty() ? 0 : s.tasks.size() - 1;
     for (const GpuTask& t : rec.ranks[r].gpu) {
-      if (t.call != kNone && starts_before_launch(rec.ranks[r], t))
+      if (t.call != kNoIndex && starts_before_launch(rec.ranks[r], t))
         ++of(EdgeKind::kLaunch).contradicted;
     }
   }
@@ -93,7 +93,7 @@ void list_late_starts(const Recording& rec, const std::vector<std::vector<Bindin
           (b.kind == EdgeKind::kLaunch && is_blocking_copy(rec, r, t)))
         continue;
       Time typical = b.from_end ? lag.launch_from_end : lag.launch_from_start;
-      if (b.source != kNone) {
+      if (b.source != kNoIndex) {
         const RankModel& rank = rec.ranks[r];
         typical =
             lag.after(b.kind, gpu_class(rank, rank.gpu[b.source]), gpu_class(rank, rank.gpu[t]));

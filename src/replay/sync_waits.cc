@@ -36,8 +36,8 @@ class SyncFinder {
   }
 
   SyncWaits run() {
-    std::vector<std::uint32_t> last_launch(rank_.threads.size(), kNone);
-    std::vector<std::uint32_t> last_record(rank_.threads.size(), kNone);
+    std::vector<std::uint32_t> last_launch(rank_.threads.size(), kNoIndex);
+    std::vector<std::uint32_t> last_record(rank_.threads.size(), kNoIndex);
     for (std::uint32_t c = 0; c < rank_.calls.size(); ++c) {
       const Call& call = rank_.calls[c];
       switch (call.kind) {
@@ -69,7 +69,7 @@ class SyncFinder {
     const auto& list = put_[stream];
     const auto it = std::lower_bound(list.begin(), list.end(), before,
                                      [](const auto& p, Time t) { return p.first < t; });
-    return it == list.begin() ? kNone : std::prev(it)->second;
+    return it == list.begin() ? kNoIndex : std::prev(it)->second;
   }
   Time end_of(std::uint32_t task) const { return rank_.gpu[task].end; }
 
@@ -82,7 +82,7 @@ class SyncFinder {
     SyncWait wait{c, std::move(streams), std::move(tasks), false, false, {}};
     Time last = Time::min();
     for (const std::uint32_t s : wait.streams) {
-      if (const std::uint32_t t = last_put(s, call.start); t != kNone)
+      if (const std::uint32_t t = last_put(s, call.start); t != kNoIndex)
         last = std::max(last, end_of(t));
     }
     for (const std::uint32_t t : wait.tasks) last = std::max(last, end_of(t));
@@ -106,7 +106,7 @@ class SyncFinder {
     std::vector<std::uint32_t> streams;
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
       const std::uint32_t t = last_put(s, rank_.calls[c].start);
-      if (t != kNone && !possible(t, rank_.calls[c])) {
+      if (t != kNoIndex && !possible(t, rank_.calls[c])) {
         contradict(c, t);
       } else {
         streams.push_back(s);
@@ -118,22 +118,22 @@ class SyncFinder {
   void stream(std::uint32_t c, std::uint32_t last_launch) {
     const Call& call = rank_.calls[c];
     std::uint32_t stream = stream_from_row(c);
-    if (stream == kNone && last_launch != kNone) {
+    if (stream == kNoIndex && last_launch != kNoIndex) {
       // The stream this thread works on: a sync follows the copy or kernel it is for.
       stream = rank_.gpu[rank_.calls[last_launch].gpu.back()].stream;
       const std::uint32_t t = last_put(stream, call.start);
       const bool explains = end_of(t) >= call.end - kSoonAfter;
       if (!possible(t, call)) {
         contradict(c, t);
-        stream = kNone;
+        stream = kNoIndex;
       } else if (call.end - call.start > kWaited && !explains) {
         const std::uint32_t other = ended_with(call);
-        if (other != kNone) stream = other;
+        if (other != kNoIndex) stream = other;
       }
-    } else if (stream == kNone && call.end - call.start > kWaited) {
+    } else if (stream == kNoIndex && call.end - call.start > kWaited) {
       stream = ended_with(call);
     }
-    if (stream != kNone) {
+    if (stream != kNoIndex) {
       add(c, {stream}, {});
     } else if (call.end - call.start > kWaited) {
       ++result_.without_source;
@@ -142,20 +142,20 @@ class SyncFinder {
 
   std::uint32_t stream_from_row(std::uint32_t c) const {
     const auto it = sync_row_.find(ev_.correlation[rank_.calls[c].row]);
-    if (it == sync_row_.end()) return kNone;
+    if (it == sync_row_.end()) return kNoIndex;
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
       if (rank_.streams[s].id == ev_.stream[it->second]) return s;
     }
-    return kNone;
+    return kNoIndex;
   }
 
   /// The stream whose last work ended just before the call did.
   std::uint32_t ended_with(const Call& call) const {
-    std::uint32_t best = kNone;
+    std::uint32_t best = kNoIndex;
     Time best_end = Time::min();
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
       const std::uint32_t t = last_put(s, call.start);
-      if (t == kNone || !possible(t, call) || end_of(t) < call.end - kSoonAfter) continue;
+      if (t == kNoIndex || !possible(t, call) || end_of(t) < call.end - kSoonAfter) continue;
       if (end_of(t) > best_end) {
         best = s;
         best_end = end_of(t);
@@ -167,17 +167,17 @@ class SyncFinder {
   void event(std::uint32_t c, std::uint32_t last_record) {
     const Call& call = rank_.calls[c];
     std::uint32_t task = event_from_row(c);
-    if (task == kNone && last_record != kNone) task = launched_before(last_record);
-    if (task != kNone && !possible(task, call)) {
+    if (task == kNoIndex && last_record != kNoIndex) task = launched_before(last_record);
+    if (task != kNoIndex && !possible(task, call)) {
       contradict(c, task);
-      task = kNone;
+      task = kNoIndex;
     }
     const bool waited = call.end - call.start > kWaited;
-    if (waited && (task == kNone || end_of(task) < call.end - kSoonAfter)) {
+    if (waited && (task == kNoIndex || end_of(task) < call.end - kSoonAfter)) {
       const std::uint32_t other = task_ended_with(call);
-      if (other != kNone) task = other;
+      if (other != kNoIndex) task = other;
     }
-    if (task != kNone) {
+    if (task != kNoIndex) {
       add(c, {}, {task});
     } else if (waited) {
       ++result_.without_source;
@@ -186,10 +186,10 @@ class SyncFinder {
 
   std::uint32_t event_from_row(std::uint32_t c) const {
     const auto it = sync_row_.find(ev_.correlation[rank_.calls[c].row]);
-    if (it == sync_row_.end() || ev_.detail[it->second] == kNoDetail) return kNone;
+    if (it == sync_row_.end() || ev_.detail[it->second] == kNoDetail) return kNoIndex;
     const SyncDetail& detail = rank_.trace->syncs[ev_.detail[it->second]];
     const auto record = call_of_.find(detail.record_correlation);
-    if (record == call_of_.end()) return kNone;
+    if (record == call_of_.end()) return kNoIndex;
     for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
       if (rank_.streams[s].id == detail.wait_on_stream)
         return last_put(s, rank_.calls[record->second].start);
@@ -205,21 +205,21 @@ class SyncFinder {
       const Call& call = rank_.calls[*--it];
       if (!call.gpu.empty()) return call.gpu.back();
     }
-    return kNone;
+    return kNoIndex;
   }
 
   /// Any task put before the call that ended just before the call did.
   std::uint32_t task_ended_with(const Call& call) const {
-    std::uint32_t best = kNone;
+    std::uint32_t best = kNoIndex;
     for (const Stream& stream : rank_.streams) {
       auto it = std::upper_bound(stream.tasks.begin(), stream.tasks.end(), call.end + slack_,
                                  [&](Time t, std::uint32_t task) { return t < end_of(task); });
       if (it == stream.tasks.begin()) continue;
       const std::uint32_t t = *--it;
       const std::uint32_t launcher = rank_.gpu[t].call;
-      const bool put_before = launcher == kNone || rank_.calls[launcher].start < call.start;
+      const bool put_before = launcher == kNoIndex || rank_.calls[launcher].start < call.start;
       if (put_before && end_of(t) >= call.end - kSoonAfter &&
-          (best == kNone || end_of(t) > end_of(best)))
+          (best == kNoIndex || end_of(t) > end_of(best)))
         best = t;
     }
     return best;

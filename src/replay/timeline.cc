@@ -56,14 +56,14 @@ class HostWarp {
 void place_host_rows(const RankModel& rank, const TaskMap::Rank& map, const Run& run,
                      std::vector<Time>& start, std::vector<Time>& end) {
   const Events& ev = rank.trace->events;
-  std::vector<std::uint32_t> thread_of(rank.trace->tracks.size(), kNone);
+  std::vector<std::uint32_t> thread_of(rank.trace->tracks.size(), kNoIndex);
   std::vector<HostWarp> warps;
   for (std::uint32_t t = 0; t < rank.threads.size(); ++t) {
     thread_of[rank.threads[t].track] = t;
     warps.emplace_back(rank.threads[t], map.piece_first[t], map.piece_last[t], run);
   }
   for (std::uint32_t r = 0; r < ev.size(); ++r) {
-    if (is_gpu_work(ev.category[r]) || thread_of[ev.track[r]] == kNone) continue;
+    if (is_gpu_work(ev.category[r]) || thread_of[ev.track[r]] == kNoIndex) continue;
     const HostWarp& warp = warps[thread_of[ev.track[r]]];
     const Time recorded_start = start[r];
     start[r] = warp.start_at(recorded_start);
@@ -149,7 +149,7 @@ std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
     Time replayed_last = Time::min();
     std::vector<Time> errors;
     for (const GpuTask& t : rank.gpu) {
-      const Time put = t.call == kNone ? t.start : rank.calls[t.call].start;
+      const Time put = t.call == kNoIndex ? t.start : rank.calls[t.call].start;
       if (put < out.measured_start || put >= out.measured_end) continue;
       measured_last = std::max(measured_last, recorded.end[rank.index][t.row]);
       replayed_last = std::max(replayed_last, replayed.end[rank.index][t.row]);

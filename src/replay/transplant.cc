@@ -75,7 +75,7 @@ std::vector<std::uint32_t> names_of(const RankModel& rank,
 }
 
 bool task_inside(const RankModel& rank, const StepSpan& step, std::uint32_t t) {
-  return rank.gpu[t].call != kNone && inside(step, rank.calls[rank.gpu[t].call].start);
+  return rank.gpu[t].call != kNoIndex && inside(step, rank.calls[rank.gpu[t].call].start);
 }
 
 /// Where a thread resumes after an idle gap, or falls idle, in the mapped step: found from the next
@@ -86,8 +86,8 @@ std::uint32_t carry_resume(const RankModel& rank, const StepMapping& mapping, st
   auto next = std::lower_bound(
       calls.begin(), calls.end(), piece,
       [&](std::uint32_t c, std::uint32_t p) { return rank.calls[c].first_piece < p; });
-  while (next != calls.end() && mapping.call[*next] == kNone) ++next;
-  if (next == calls.end()) return kNone;
+  while (next != calls.end() && mapping.call[*next] == kNoIndex) ++next;
+  if (next == calls.end()) return kNoIndex;
   const auto& pieces = rank.threads[thread].pieces;
   std::uint32_t at = rank.calls[mapping.call[*next]].first_piece;
   while (at > 0 && pieces[at].start - pieces[at - 1].end <= kSignificantGap) --at;
@@ -99,8 +99,8 @@ std::uint32_t carry_idle(const RankModel& rank, const StepMapping& mapping, std:
   auto next = std::upper_bound(
       calls.begin(), calls.end(), piece,
       [&](std::uint32_t p, std::uint32_t c) { return p < rank.calls[c].first_piece; });
-  while (next != calls.begin() && mapping.call[*std::prev(next)] == kNone) --next;
-  if (next == calls.begin()) return kNone;
+  while (next != calls.begin() && mapping.call[*std::prev(next)] == kNoIndex) --next;
+  if (next == calls.begin()) return kNoIndex;
   const auto& pieces = rank.threads[thread].pieces;
   std::uint32_t at = rank.calls[mapping.call[*std::prev(next)]].last_piece;
   while (at + 1 < pieces.size() && pieces[at + 1].start - pieces[at].end <= kSignificantGap) ++at;
@@ -125,7 +125,7 @@ void settle_wait(const RankModel& rank, SyncWait& wait) {
   for (const std::uint32_t s : wait.streams) {
     for (const std::uint32_t t : rank.streams[s].tasks) {
       const std::uint32_t c = rank.gpu[t].call;
-      if (c != kNone && rank.calls[c].start >= call.start) break;
+      if (c != kNoIndex && rank.calls[c].start >= call.start) break;
       last = std::max(last, rank.gpu[t].end);
     }
   }
@@ -147,8 +147,8 @@ std::vector<StepSpan> step_spans(const TraceSet& set, const RankModel& rank) {
 
 StepMapping map_step(const RankModel& rank, const StepSpan& from, const StepSpan& to) {
   StepMapping mapping;
-  mapping.call.assign(rank.calls.size(), kNone);
-  mapping.task.assign(rank.gpu.size(), kNone);
+  mapping.call.assign(rank.calls.size(), kNoIndex);
+  mapping.task.assign(rank.gpu.size(), kNoIndex);
   for (const HostThread& thread : rank.threads) {
     const auto a = calls_inside(rank, thread, from);
     const auto b = calls_inside(rank, thread, to);
@@ -190,15 +190,15 @@ StepEdges carry_over(const RankModel& rank, const StepEdges& edges, const StepMa
   StepEdges out;
   for (const GpuEdge& e : edges.gpu) {
     const GpuEdge carried{mapping.task[e.source], mapping.task[e.target], e.kind};
-    if (carried.source != kNone && carried.target != kNone) out.gpu.push_back(carried);
+    if (carried.source != kNoIndex && carried.target != kNoIndex) out.gpu.push_back(carried);
   }
   for (const SyncWait& w : edges.waits) {
     SyncWait carried = w;
     carried.call = mapping.call[w.call];
-    if (carried.call == kNone) continue;
+    if (carried.call == kNoIndex) continue;
     carried.tasks.clear();
     for (const std::uint32_t t : w.tasks) {
-      if (mapping.task[t] != kNone) carried.tasks.push_back(mapping.task[t]);
+      if (mapping.task[t] != kNoIndex) carried.tasks.push_back(mapping.task[t]);
     }
     settle_wait(rank, carried);
     out.waits.push_back(std::move(carried));
@@ -207,7 +207,7 @@ StepEdges carry_over(const RankModel& rank, const StepEdges& edges, const StepMa
     if (!e.hand_over) continue;  // flows hold in every step by themselves
     const std::uint32_t from = carry_idle(rank, mapping, e.from_thread, e.from_piece);
     const std::uint32_t to = carry_resume(rank, mapping, e.to_thread, e.to_piece);
-    if (from == kNone || to == kNone) continue;
+    if (from == kNoIndex || to == kNoIndex) continue;
     // What the other step's recording contradicts is no dependency of it.
     const Time end = rank.threads[e.from_thread].pieces[from].end;
     if (end > rank.threads[e.to_thread].pieces[to].start + order_slack(*rank.trace)) continue;

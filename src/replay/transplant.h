@@ -16,7 +16,7 @@ struct StepSpan {
 };
 std::vector<StepSpan> step_spans(const TraceSet& set, const RankModel& rank);
 
-/// Which calls and GPU tasks of one step are which of another. kNone: no counterpart.
+/// Which calls and GPU tasks of one step are which of another. kNoIndex: no counterpart.
 struct StepMapping {
   std::vector<std::uint32_t> call, task;  ///< by index in the rank model
   std::uint64_t calls_from = 0, calls_to = 0, matched = 0;

@@ -41,6 +41,12 @@ std::string short_time(Time time) {
   return fmt::format("{:.2f} s", us * 1e-6);
 }
 
+std::string short_time(Seconds time) {
+  return short_time(Time{static_cast<std::int64_t>(std::llround(time.value * 1e12))});
+}
+
+std::string short_rate(BytesPerSecond rate) { return short_bytes(std::llround(rate.value)) + "/s"; }
+
 std::string signed_percent(std::optional<double> ratio) {
   if (!ratio) return "-";
   const double value = *ratio * 100;

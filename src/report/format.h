@@ -19,6 +19,9 @@ std::string exact_ratio(double value);
 std::string in_ms(Time time);
 /// A time with a unit that suits it: "12.3 us", "4.56 ms", "1.20 s".
 std::string short_time(Time time);
+std::string short_time(Seconds time);
+/// "450.0 GB/s"; SI.
+std::string short_rate(BytesPerSecond rate);
 /// "+0.31 %"; "-" where there is none.
 std::string signed_percent(std::optional<double> ratio);
 /// "12.3 %".

@@ -8,6 +8,7 @@
 #include "report/json_writer.h"
 #include "report/packed.h"
 #include "report/page_rows.h"
+#include "report/page_template.h"
 #include "report/validation.h"
 #include "web_assets.h"
 
@@ -191,41 +192,6 @@ std::string page_data(const TraceSet& set, const Replay& replay) {
   return std::move(w).take();
 }
 
-/// "<" stands in strings only; escaped, no text can end the script element that holds the data.
-std::string without_tags(std::string_view json) {
-  std::string text;
-  text.reserve(json.size());
-  for (const char c : json) {
-    if (c == '<') {
-      text += "\\u003c";
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
-
-void fill(std::string& page, std::string_view mark, std::string_view text) {
-  const std::size_t at = page.find(mark);
-  if (at != std::string::npos) page.replace(at, mark.size(), text);
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else if (c == '{') {
-      out += "&#123;";  // no mark of the template
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 /// The numbers of the page: lists and texts that could be of any length are cut.
 SetResult page_result(const TraceSet& set, const Replay& replay) {
   constexpr std::size_t kTextLength = 300;
@@ -243,12 +209,13 @@ SetResult page_result(const TraceSet& set, const Replay& replay) {
 
 std::string replay_html(const TraceSet& set, const Replay& replay) {
   std::string page(web::report_html());
-  fill(page, "{{title}}", escaped(set.label));
+  fill(page, "{{title}}", html_escaped(set.label));
   fill(page, "/*{{style}}*/", web::report_css());
   // The data last: nothing in it is taken for a mark.
   std::string script;
-  for (const std::string_view part : {web::decode_js(), web::tables_js(), web::curves_js(),
-                                      web::lanes_js(), web::timeline_js(), web::report_js()}) {
+  for (const std::string_view part :
+       {web::page_js(), web::decode_js(), web::tables_js(), web::curves_js(), web::lanes_js(),
+        web::timeline_js(), web::report_js()}) {
     script += part;
     script += '\n';
   }

@@ -234,3 +234,49 @@ def test_errors_survive_pickling():
     error = flopcast.FlopcastError(3, "file", "what", "hint")
     again = pickle.loads(pickle.dumps(error))
     assert (again.code, again.where, again.what, again.hint) == (3, "file", "what", "hint")
+
+
+# --- clusters, collectives, flows, kernels ------------------------------------------------------------
+
+
+def test_a_cluster_forecasts_collectives():
+    cluster = flopcast.Cluster("2 x dgx-h100")
+    assert (cluster.chips, cluster.nodes) == (16, 2)
+    small, large = (cluster.collective_time("all_reduce", size) for size in ("1MB", 1e9))
+    assert 0 < small["time_s"] < large["time_s"]
+    assert large["low_s"] <= large["time_s"] <= large["high_s"]
+    assert large["bytes"] == 1e9
+    assert large["source"]
+    alone = cluster.collective_time("all_gather", "64MB", ranks=range(8))
+    assert alone["ranks"] == 8
+
+
+def test_flows_share_a_cluster():
+    flows = (ROOT / "examples" / "flows.csv").read_text()
+    result = flopcast.Cluster("2 x dgx-h100").run_flows(flows)
+    assert [flow["id"] for flow in result["flows"]][:2] == ["tp0", "tp1"]
+    assert result["end_s"] == max(flow["end_s"] for flow in result["flows"])
+    assert all(max(link["used"]) <= 1.000001 for link in result["links"])
+
+
+def test_a_wrong_cluster_says_how_to_mend_it():
+    with pytest.raises(flopcast.FlopcastError) as caught:
+        flopcast.Cluster("2 x dgx-h1000")
+    assert "dgx-h100" in str(caught.value)
+    assert caught.value.hint
+
+
+def test_kernels_have_a_time_a_band_and_a_source():
+    h200 = flopcast.KernelModel("h200")
+    gemm = h200.gemm(8192, 8192, 8192, "bf16")
+    assert gemm.roofline_s <= gemm.time_s
+    assert gemm.low_s <= gemm.time_s <= gemm.high_s
+    assert gemm.basis == "fitted"
+    assert "h200" in gemm.source
+    assert h200.attention(1, 4096, 4096, 32, 8).time_s > 0
+    assert h200.moe(4096, 7168, 2048, 8, 256).time_s > 0
+    assert h200.memory("layer_norm", 4096, 8192).time_s > 0
+    with pytest.raises(flopcast.FlopcastError):
+        h200.gemm(1, 1, 1, "bf17")
+    with pytest.raises(flopcast.FlopcastError):
+        flopcast.KernelModel("h2000")

@@ -28,8 +28,9 @@ def program() -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A folder that holds demo/sample, as after `./dev demo`."""
+    """A folder that holds examples and demo/sample, as after `./dev demo`."""
     path = tmp_path_factory.mktemp("cli")
+    (path / "examples").symlink_to(ROOT / "examples")
     subprocess.run([sys.executable, MAKE_SAMPLE, path / "demo/sample"], check=True, capture_output=True)
     return path
 
@@ -181,7 +182,7 @@ def test_written_timeline_replays_to_the_same_steps(program, folder):
 
 
 def test_validation_page_of_own_recordings(program, folder):
-    make = ROOT / "tools" / "make_validation_docs.py"
+    make = ROOT / "tools" / "make_replay_docs.py"
     page = folder / "page.md"
     subprocess.run([sys.executable, make, "--flopcast", program, "--sets", folder / "demo/sample",
                     "--out", page], check=True, capture_output=True)  # fmt: skip

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/validation/replay.md from runs of flopcast: no number in it is typed.
 
-    tools/make_validation_docs.py --flopcast build/release/flopcast --shared ../shared --out FILE
-    tools/make_validation_docs.py --flopcast flopcast --sets MY_TRACES... --out FILE
+    tools/make_replay_docs.py --flopcast build/release/flopcast --shared ../shared --out FILE
+    tools/make_replay_docs.py --flopcast flopcast --sets MY_TRACES... --out FILE
 
 The second form makes the same page for recordings of your own. What each number means is in
 docs/reference/json.md.
@@ -11,11 +11,11 @@ docs/reference/json.md.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+
+from docs_text import Program, folded, mean, milliseconds, percent, signed, table
 
 # Folders of ../shared/traces that are judged; what is left is listed without being judged.
 UNJUDGED = ("odd_derived", "odd_real", "cuda_sync_small")
@@ -28,21 +28,8 @@ LATE_SHOWN = 5
 # --- Running -------------------------------------------------------------------------------------
 
 
-class Program:
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def json(self, *arguments: str) -> dict:
-        done = subprocess.run([self.path, *arguments, "--json"], capture_output=True, text=True)
-        if not done.stdout:
-            sys.exit(f"{' '.join(done.args)}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
-
-    def validate(self, folders: list[Path], *options: str) -> list[dict]:
-        return self.json("validate", "replay", *map(str, folders), *options)["sets"]
-
-    def version(self) -> str:
-        return subprocess.run([self.path, "--version"], capture_output=True, text=True).stdout.strip()
+def validate(program: Program, folders: list[Path], *options: str) -> list[dict]:
+    return program.json("validate", "replay", *map(str, folders), *options)["sets"]
 
 
 def step_pairs(program: Program, folders: list[Path]) -> list[dict]:
@@ -68,30 +55,8 @@ def run_pair(program: Program, folder: Path, choice: list[str], name: str, match
 # --- Text ----------------------------------------------------------------------------------------
 
 
-def percent(ratio: float | None, digits: int = 2) -> str:
-    return "–" if ratio is None else f"{ratio * 100:.{digits}f} %"
-
-
-def signed(ratio: float | None) -> str:
-    return "–" if ratio is None else f"{ratio * 100:+.2f} %"
-
-
-def milliseconds(seconds: float | None) -> str:
-    return "–" if seconds is None else f"{seconds * 1e3:.3f}"
-
-
-def table(titles: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
-    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
 def is_judged(result: dict) -> bool:
     return "failure" not in result and result["forecast"]
-
-
-def mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
 
 
 def share(window: dict, run: str, part: str) -> float:
@@ -183,10 +148,6 @@ def step_rows(typical: list[dict], zero: list[dict]) -> str:
         titles = ["rank", "step", "host ms", "typical", "zero", "GPU ms", "typical", "zero", "GPU starts off, µs"]
         text += folded(t["name"], table(titles, rows))
     return text
-
-
-def folded(title: str, body: str) -> str:
-    return f"<details><summary>{title}</summary>\n\n{body}\n</details>\n\n"
 
 
 def breakdown_rows(typical: list[dict]) -> str:
@@ -290,11 +251,11 @@ def trouble_rows(results: list[dict]) -> str:
 
 
 def page(program: Program, judged: list[Path], others: list[Path]) -> str:
-    typical, zero = program.validate(judged), program.validate(judged, "--lags", "zero")
-    models = {"full": typical} | {b: program.validate(judged, "--baseline", b) for b in BASELINES}
+    typical, zero = validate(program, judged), validate(program, judged, "--lags", "zero")
+    models = {"full": typical} | {b: validate(program, judged, "--baseline", b) for b in BASELINES}
     pairs = step_pairs(program, judged)
-    rest = program.validate(others) if others else []
-    rest_zero = program.validate(others, "--lags", "zero") if others else []
+    rest = validate(program, others) if others else []
+    rest_zero = validate(program, others, "--lags", "zero") if others else []
     unlisted = f"""## Other recordings
 
 Small, odd or without a training step: replayed, but in no mean above.

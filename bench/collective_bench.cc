@@ -1,0 +1,63 @@
+// Collectives: how long forecasts and flows take to make. A ring all-reduce of 8,192 ranks as a
+// macro-flow is to take a millisecond once the topology is built.
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "flopcast/network_fit.h"
+
+namespace flopcast {
+namespace {
+
+std::vector<Rate> capacities_of(const Topology& topology) {
+  std::vector<Rate> capacities;
+  for (const Topology::LinkInfo& link : topology.links()) capacities.push_back(link.capacity);
+  return capacities;
+}
+
+void BM_RingAsMacroFlow(benchmark::State& state) {
+  const auto nodes = static_cast<unsigned>(state.range(0));
+  const Result<Cluster> cluster = Catalog::builtin().cluster(std::to_string(nodes) + " x dgx-h100");
+  const Result<Topology> topology = Topology::build(*cluster);
+  const std::vector<Rate> capacities = capacities_of(*topology);
+  CollectiveQuery query;
+  query.size = {1e9};
+  query.algorithm = CollectiveAlgorithm::kRing;
+  // One GPU of each node on one ring, or all of them.
+  if (state.range(1) == 1) {
+    for (unsigned n = 0; n < nodes; ++n) query.ranks.push_back(n * 8);
+  }
+  for (auto _ : state) {
+    state.PauseTiming();
+    FlowSimulator flows(capacities);
+    state.ResumeTiming();
+    const auto submitted =
+        submit_collective(flows, *topology, *cluster, query, Expansion::kMacroFlow, Time{});
+    benchmark::DoNotOptimize(flows.advance());
+    if (!submitted) state.SkipWithError(submitted.error().text().c_str());
+  }
+}
+BENCHMARK(BM_RingAsMacroFlow)->Args({8192, 1})->Args({1024, 8})->Unit(benchmark::kMicrosecond);
+
+void BM_ForecastFromTheTable(benchmark::State& state) {
+  const Catalog& catalog = Catalog::builtin();
+  const Result<CollectiveModel> model =
+      CollectiveModel::make(*catalog.cluster("dgx-h100"), catalog);
+  CollectiveQuery query;
+  double bytes = 1024;
+  for (auto _ : state) {
+    query.size = {bytes};
+    bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
+    benchmark::DoNotOptimize(model->time(query));
+  }
+}
+BENCHMARK(BM_ForecastFromTheTable);
+
+void BM_FitOfThePublicSystems(benchmark::State& state) {
+  const std::string text = CollectiveFit::builtin().toml();
+  for (auto _ : state) benchmark::DoNotOptimize(CollectiveFit::parse(text, "fit"));
+}
+BENCHMARK(BM_FitOfThePublicSystems)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace flopcast

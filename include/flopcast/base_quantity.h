@@ -1,0 +1,39 @@
+// Floor 0: physical quantities from text, as people write them in cluster files and on command
+// lines.
+//
+//   parse_bandwidth("400Gb/s")   is BytesPerSecond{50e9}
+//   parse_bandwidth("3us")       is an error: a bandwidth was expected, a time was found
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "flopcast/base.h"
+
+namespace flopcast {
+
+/// What a number counts. `kNone`: a plain number; `kWatts`, `kDollars`: no unit, or "W", "USD".
+enum class UnitKind : std::uint8_t {
+  kNone,
+  kBytes,
+  kBytesPerSecond,
+  kSeconds,
+  kFlopsPerSecond,
+  kWatts,
+  kDollars,
+};
+std::string_view unit_name(UnitKind kind);  ///< "B", "B/s", "s", "FLOP/s", "W", "USD", ""
+
+/// A finite number that is not negative, in the SI unit of `kind`. The unit may be left out. Bytes
+/// are B, bits are b: "50GB/s" is "400Gb/s". SI prefixes are powers of 1000, KiB to PiB of 1024.
+Result<double> parse_quantity(std::string_view text, UnitKind kind);
+
+Result<Bytes> parse_bytes(std::string_view text);               ///< "1GB" 1e9, "64MiB", "512"
+Result<BytesPerSecond> parse_bandwidth(std::string_view text);  ///< "50GB/s", "400Gb/s", "400Gbps"
+Result<Seconds> parse_seconds(std::string_view text);           ///< "2us", "1.5 ms", "3e-6"
+Result<FlopsPerSecond> parse_flop_rate(std::string_view text);  ///< "989TFLOP/s", "2.25 PFLOPS"
+
+/// Four significant digits and a prefix that suits: "3.35 TB/s", "2.5 us". For people.
+std::string quantity_text(double value, UnitKind kind);
+
+}  // namespace flopcast

@@ -1,0 +1,11 @@
+// The parts of the native module beside traces and replay.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace flopcast {
+
+void define_network(nanobind::module_& module);
+void define_cost(nanobind::module_& module);
+
+}  // namespace flopcast

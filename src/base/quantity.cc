@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "flopcast/base_quantity.h"
+
+namespace flopcast {
+namespace {
+
+/// How the units of a kind are written: prefix, then one of the spellings.
+struct Spelling {
+  std::string_view text;
+  UnitKind kind;
+  double factor;
+  bool small_prefixes;  ///< m, u, n, p as well as k, M, G, ...
+};
+constexpr Spelling kSpellings[] = {
+    {"B/s", UnitKind::kBytesPerSecond, 1, false},
+    {"Bps", UnitKind::kBytesPerSecond, 1, false},
+    {"b/s", UnitKind::kBytesPerSecond, 0.125, false},
+    {"bps", UnitKind::kBytesPerSecond, 0.125, false},
+    {"bit/s", UnitKind::kBytesPerSecond, 0.125, false},
+    {"B", UnitKind::kBytes, 1, false},
+    {"FLOP/s", UnitKind::kFlopsPerSecond, 1, false},
+    {"FLOPS", UnitKind::kFlopsPerSecond, 1, false},
+    {"FLOPs", UnitKind::kFlopsPerSecond, 1, false},
+    {"OP/s", UnitKind::kFlopsPerSecond, 1, false},
+    {"OPS", UnitKind::kFlopsPerSecond, 1, false},
+    {"s", UnitKind::kSeconds, 1, true},
+    {"W", UnitKind::kWatts, 1, true},
+    {"USD", UnitKind::kDollars, 1, false},
+};
+
+std::optional<double> prefix_factor(std::string_view prefix, bool small_prefixes) {
+  struct Prefix {
+    std::string_view text;
+    double factor;
+  };
+  constexpr Prefix kLarge[] = {
+      {"", 1},        {"k", 1e3},     {"K", 1e3},     {"M", 1e6},     {"G", 1e9},
+      {"T", 1e12},    {"P", 1e15},    {"E", 1e18},    {"Ki", 1024.0}, {"Mi", 1048576.0},
+      {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50},
+  };
+  constexpr Prefix kSmall[] = {
+      {"m", 1e-3}, {"u", 1e-6}, {"\xC2\xB5", 1e-6}, {"\xCE\xBC", 1e-6}, {"n", 1e-9}, {"p", 1e-12},
+  };
+  for (const Prefix& p : kLarge) {
+    if (p.text == prefix) return p.factor;
+  }
+  if (!small_prefixes) return std::nullopt;
+  for (const Prefix& p : kSmall) {
+    if (p.text == prefix) return p.factor;
+  }
+  return std::nullopt;
+}
+
+struct Unit {
+  UnitKind kind;
+  double factor;
+};
+
+std::optional<Unit> parse_unit(std::string_view text) {
+  for (const Spelling& spelling : kSpellings) {
+    if (!text.ends_with(spelling.text)) continue;
+    const std::string_view prefix = text.substr(0, text.size() - spelling.text.size());
+    if (const auto factor = prefix_factor(prefix, spelling.small_prefixes)) {
+      return Unit{spelling.kind, *factor * spelling.factor};
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view article_name(UnitKind kind) {
+  constexpr std::string_view kNames[] = {
+      "a plain number", "a size in bytes",  "a bandwidth",           "a time",
+      "a rate of work", "a power in watts", "a price in US dollars",
+  };
+  return kNames[static_cast<int>(kind)];
+}
+
+std::string_view example(UnitKind kind) {
+  constexpr std::string_view kExamples[] = {
+      "8", "80GB or 64MiB", "50GB/s or 400Gb/s", "2.5us", "989TFLOP/s", "700W", "25000"};
+  return kExamples[static_cast<int>(kind)];
+}
+
+Diagnostic refuse(std::string_view text, UnitKind kind, std::string_view found) {
+  return {ErrorCode::kBadInput, "",
+          fmt::format("expected {}, found {}'{}'", article_name(kind), found, text),
+          fmt::format("write it like {}", example(kind))};
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+template <typename Q>
+Result<Q> typed(std::string_view text, UnitKind kind) {
+  const Result<double> value = parse_quantity(text, kind);
+  if (!value) return value.error();
+  return Q{*value};
+}
+
+}  // namespace
+
+std::string_view unit_name(UnitKind kind) {
+  constexpr std::string_view kNames[] = {"", "B", "B/s", "s", "FLOP/s", "W", "USD"};
+  return kNames[static_cast<int>(kind)];
+}
+
+Result<double> parse_quantity(std::string_view text, UnitKind kind) {
+  const std::string_view body = trimmed(text);
+  double number = 0;
+  const auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), number);
+  if (error != std::errc() || !std::isfinite(number)) return refuse(body, kind, "");
+  const std::string_view unit_text =
+      trimmed(body.substr(static_cast<std::size_t>(end - body.data())));
+  double factor = 1;
+  if (!unit_text.empty()) {
+    const std::optional<Unit> unit = parse_unit(unit_text);
+    if (!unit) return refuse(body, kind, "an unknown unit: ");
+    if (unit->kind != kind)
+      return refuse(body, kind, fmt::format("{}: ", article_name(unit->kind)));
+    factor = unit->factor;
+  }
+  if (number < 0) {
+    return Diagnostic{
+        ErrorCode::kBadInput, "",
+        fmt::format("expected {}, found a negative one: '{}'", article_name(kind), body),
+        "write it without the minus sign"};
+  }
+  if (!std::isfinite(number * factor)) return refuse(body, kind, "too large a number: ");
+  return number * factor;
+}
+
+Result<Bytes> parse_bytes(std::string_view text) { return typed<Bytes>(text, UnitKind::kBytes); }
+Result<BytesPerSecond> parse_bandwidth(std::string_view text) {
+  return typed<BytesPerSecond>(text, UnitKind::kBytesPerSecond);
+}
+Result<Seconds> parse_seconds(std::string_view text) {
+  return typed<Seconds>(text, UnitKind::kSeconds);
+}
+Result<FlopsPerSecond> parse_flop_rate(std::string_view text) {
+  return typed<FlopsPerSecond>(text, UnitKind::kFlopsPerSecond);
+}
+
+std::string quantity_text(double value, UnitKind kind) {
+  const std::string_view unit = unit_name(kind);
+  if (unit.empty() || kind == UnitKind::kDollars || kind == UnitKind::kWatts || value == 0) {
+    return fmt::format("{:.10g}{}{}", value, unit.empty() ? "" : " ", unit);
+  }
+  constexpr std::string_view kPrefixes[] = {"p", "n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
+  constexpr int kPlain = 4;
+  int step = static_cast<int>(std::floor(std::log10(value) / 3 + 1e-12));
+  step = std::min(std::max(step, kind == UnitKind::kSeconds ? -kPlain : 0), 6);
+  return fmt::format("{:.4g} {}{}", value / std::pow(1000.0, step), kPrefixes[step + kPlain], unit);
+}
+
+}  // namespace flopcast

@@ -1,0 +1,232 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "flopcast/hardware.h"
+#include "hardware/names.h"
+#include "hardware/toml_file.h"
+#include "support/shared_traces.h"
+
+namespace flopcast {
+namespace {
+
+const Catalog& catalog() { return Catalog::builtin(); }
+
+TEST(Catalog, LoadsAsItIsBuiltIn) {
+  const auto loaded = Catalog::load();
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  EXPECT_GE(loaded->chips().size(), 40U);
+  EXPECT_GE(loaded->links().size(), 20U);
+}
+
+TEST(Catalog, EveryNumberHasASourceAndAUnit) {
+  const auto check = [](const std::string& entry, const std::vector<Fact>& facts) {
+    for (const Fact& fact : facts) {
+      EXPECT_FALSE(fact.source.empty()) << entry << " " << fact.key;
+      EXPECT_TRUE(std::isfinite(fact.value)) << entry << " " << fact.key;
+    }
+  };
+  for (const Chip& chip : catalog().chips()) {
+    check(chip.name, chip.facts);
+    std::size_t rates = 0;
+    for (std::size_t i = 0; i < kDataTypes; ++i) rates += chip.matrix[i].value > 0;
+    EXPECT_GT(rates, 0U) << chip.name;
+    EXPECT_GT(chip.hbm_bandwidth.value + chip.on_chip_memory.value, 0) << chip.name;
+  }
+  for (const Link& link : catalog().links()) {
+    check(link.name, link.facts);
+    EXPECT_GT(link.bandwidth.value, 0) << link.name;
+  }
+  for (const std::string& name : catalog().node_names()) {
+    const auto node = catalog().cluster(name);
+    ASSERT_TRUE(node) << name << ": " << node.error().text();
+    check(name, node->facts);
+  }
+  for (const std::string& name : catalog().cluster_names()) {
+    const auto cluster = catalog().cluster(name);
+    ASSERT_TRUE(cluster) << name << ": " << cluster.error().text();
+    check(name, cluster->facts);
+  }
+}
+
+TEST(Catalog, NoTwoEntriesHaveOneName) {
+  std::map<std::string, std::string> chips, links;
+  const auto add = [](auto& known, const auto& entry) {
+    std::vector<std::string> names = entry.aliases;
+    names.push_back(entry.name);
+    std::set<std::string> keys;  // an alias may spell its own name otherwise
+    for (const std::string& name : names) keys.insert(name_key(name));
+    for (const std::string& key : keys) {
+      EXPECT_TRUE(known.emplace(key, entry.name).second) << key << " of " << entry.name;
+    }
+  };
+  for (const Chip& chip : catalog().chips()) add(chips, chip);
+  for (const Link& link : catalog().links()) add(links, link);
+}
+
+TEST(Catalog, FindsChipsByTheNamesOfMeasuredTables) {
+  const std::map<std::string, std::string> expected = {
+      {"h100_sxm", "h100-sxm"},
+      {"h100-sxm", "h100-sxm"},
+      {"H100", "h100-sxm"},
+      {"NVIDIA H100 80GB HBM3", "h100-sxm"},
+      {"H100-SXM5-80GB", "h100-sxm"},
+      {"a100-40g", "a100-sxm-40g"},
+      {"a100", "a100-sxm-80g"},
+      {"a100_sxm", "a100-sxm-80g"},
+      {"A100-SXM4-80GB", "a100-sxm-80g"},
+      {"h200_sxm", "h200-sxm"},
+      {"b200_sxm", "b200-sxm"},
+      {"b300_sxm", "b300-sxm"},
+      {"gb200", "gb200"},
+      {"gb300", "gb300"},
+      {"GB300-NVL72", "gb300"},
+      {"l40s", "l40s"},
+      {"rtx_pro_6000_server", "rtx-pro-6000-server"},
+      {"RTX4090", "rtx-4090"},
+      {"RTXPRO6000", "rtx-pro-6000-server"},
+      {"a40", "a40"},
+      {"b60", "b60"},
+      {"V100-SXM3-32GB", "v100-sxm2-32g"},
+      {"MI210", "mi210"},
+      {"WSE-2", "wse-2"},
+  };
+  for (const auto& [name, chip] : expected) {
+    const auto found = catalog().chip(name);
+    ASSERT_TRUE(found) << name;
+    EXPECT_EQ(found->name, chip) << name;
+  }
+}
+
+TEST(Catalog, UnknownNamesListTheNearest) {
+  const auto chip = catalog().chip("h10O");
+  ASSERT_FALSE(chip);
+  EXPECT_EQ(chip.error().what, "no chip is called 'h10O'");
+  EXPECT_NE(chip.error().hint.find("'h100'"), std::string::npos) << chip.error().hint;
+  EXPECT_FALSE(catalog().link("nvlonk4"));
+  EXPECT_NE(catalog().link("nvlonk4").error().hint.find("'nvlink4'"), std::string::npos);
+}
+
+TEST(Catalog, ANumberWithoutSourceIsAMistakeOfTheBuiltInFiles) {
+  const auto file = parse_toml("[chip.x]\ncores = 4\n", "chips.toml", true);
+  ASSERT_TRUE(file);
+  const auto tables = tables_of(*file, "chip");
+  ASSERT_TRUE(tables);
+  const auto settings = settings_of(*file, *tables->front().table);
+  ASSERT_TRUE(settings);
+  Chip chip;
+  ASSERT_FALSE(set_chip(chip, settings->front()));
+  const auto failure = check_sources(*file, tables->front(), chip.facts);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->what, "x: cores has no source");
+  EXPECT_EQ(failure->where, "chips.toml:1:1");
+}
+
+TEST(Catalog, AUsersFileAddsAndReplaces) {
+  const test::TempDir folder;
+  test::write_text(folder / "mine.toml",
+                   "[chip.h100-sxm]\nlike = \"h100-sxm\"\nhbm_bandwidth = \"3TB/s\"\n"
+                   "[chip.h100-fast]\nlike = \"h100-sxm\"\nmatrix.bf16 = \"1.2PFLOPS\"\n"
+                   "[node.duo]\nchip = \"h100-fast\"\n"
+                   "level = [{ fabric = \"switch\", size = 2, link = \"18 x nvlink4\" }]\n"
+                   "nic = { fabric = \"rail\", ports = 2, bandwidth = \"400Gb/s\" }\n"
+                   "[cluster.ours]\nis = \"4 x duo, latency 3us\"\n");
+  const auto loaded = Catalog::load({folder.path()});
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  EXPECT_EQ(loaded->chip("h100-sxm")->hbm_bandwidth.value, 3e12);
+  EXPECT_EQ(loaded->chip("h100-fast")->matrix_rate(DataType::kBf16).value, 1.2e15);
+  EXPECT_EQ(loaded->chip("h100-fast")->matrix_rate(DataType::kFp8).value, 1978.9e12);
+  const auto cluster = loaded->cluster("ours");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  EXPECT_EQ(cluster->chips(), 8U);
+  EXPECT_EQ(cluster->chip.name, "h100-fast");
+  EXPECT_DOUBLE_EQ(cluster->levels[1].latency.value, 3e-6);
+}
+
+struct Broken {
+  std::string text, what;
+};
+class BrokenCatalog : public testing::TestWithParam<Broken> {};
+
+TEST_P(BrokenCatalog, IsRefusedWithItsLine) {
+  const test::TempDir folder;
+  test::write_text(folder / "bad.toml", "\n" + GetParam().text);
+  const auto loaded = Catalog::load({folder / "bad.toml"});
+  ASSERT_FALSE(loaded) << GetParam().text;
+  EXPECT_NE(loaded.error().what.find(GetParam().what), std::string::npos) << loaded.error().text();
+  EXPECT_NE(loaded.error().where.find("bad.toml:"), std::string::npos) << loaded.error().where;
+  EXPECT_FALSE(loaded.error().hint.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BrokenCatalog,
+    testing::Values(
+        Broken{"[chip.x]\nhbm_bandwith = 3e12\n", "a chip has no 'hbm_bandwith'"},
+        Broken{"[chip.x]\nhbm_bandwidth = \"3us\"\n", "expected a bandwidth, found a time"},
+        Broken{"[chip.x]\nhbm_bandwidth = -3e12\n", "negative"},
+        Broken{"[chip.x]\ncores = 1.5\n", "expected a whole number"},
+        Broken{"[chip.x]\nmatrix.bf17 = 1e12\n", "no data type is called 'bf17'"},
+        Broken{"[chip.x]\nlike = \"h1000\"\n", "no chip is called"},
+        Broken{"[chip.x]\npower_w = { value = 3, basis = \"guess\" }\n", "no basis is called"},
+        Broken{"[chip.x]\npower_w = { value = 3, sauce = \"x\" }\n", "unexpected 'sauce'"},
+        Broken{"chip = 3\n", "expected a table"},
+        Broken{"[link.x]\nkind = \"fast\"\n", "no kind of link"},
+        Broken{"[link.x]\nefficiency = 0\n", "expected at least"},
+        Broken{"[node.x]\nchip = \"h100\"\n", "[[level]] missing"},
+        Broken{"[node.x]\nchip = \"h100\"\nlevel = [{ fabric = \"wheel\" }]\n",
+               "no fabric is called"},
+        Broken{"[cluster.x]\nhas = \"h100\"\n", "a cluster of the catalogue has no 'has'"},
+        Broken{"[machines.x]\n", "a catalogue has no 'machines'"}, Broken{"[chip\n", ""},
+        Broken{"[chip.x]\ncores = \"\xff\"\n", "the byte 0xff is no text"},
+        Broken{"[chip.x]\n# \x01\n", "the byte 0x01 is no text"}));
+
+TEST(DataType, NamesAndSpellings) {
+  for (std::size_t i = 0; i < kDataTypes; ++i) {
+    const auto type = static_cast<DataType>(i);
+    EXPECT_EQ(parse_data_type(name(type)), type);
+  }
+  EXPECT_EQ(parse_data_type("bfloat16"), DataType::kBf16);
+  EXPECT_EQ(parse_data_type("half"), DataType::kFp16);
+  EXPECT_EQ(parse_data_type("Float"), DataType::kFp32);
+  EXPECT_EQ(parse_data_type("float8_e4m3fn"), DataType::kFp8);
+  EXPECT_FALSE(parse_data_type("fp5"));
+  EXPECT_EQ(bytes_per_element(DataType::kFp4), 0.5);
+  EXPECT_EQ(bytes_per_element(DataType::kBf16), 2);
+}
+
+// The system files beside the measured kernel tables describe the machines they were measured on.
+TEST(Catalog, AgreesWithTheSystemFilesOfMeasuredKernels) {
+  FLOPCAST_SHARED_OR_SKIP(folder, "measured/kernels/aiconfigurator_systems");
+  std::size_t compared = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string stem = entry.path().stem().string();
+    const std::string name = stem.substr(stem.rfind("__") + 2);
+    const auto chip = catalog().chip(name);
+    if (!chip) continue;
+    const std::string text = test::read_text(entry.path());
+    const auto number = [&text](const std::string& key) {
+      const std::size_t at = text.find("  " + key + ": ");
+      return at == std::string::npos ? 0.0
+                                     : std::strtod(text.c_str() + at + key.size() + 4, nullptr);
+    };
+    const auto near = [&](const char* key, double ours) {
+      const double theirs = number(key);
+      if (theirs > 0) {
+        EXPECT_NEAR(ours / theirs, 1, 0.02) << name << " " << key;
+      }
+    };
+    near("mem_bw", chip->hbm_bandwidth.value);
+    near("mem_capacity", chip->hbm_capacity.value);
+    near("bfloat16_tc_flops", chip->matrix_rate(DataType::kBf16).value);
+    near("int8_tc_flops", chip->matrix_rate(DataType::kInt8).value);
+    near("fp4_tc_flops", chip->matrix_rate(DataType::kFp4).value);
+    near("power", chip->power_w);
+    ++compared;
+  }
+  EXPECT_GE(compared, 14U);
+}
+
+}  // namespace
+}  // namespace flopcast

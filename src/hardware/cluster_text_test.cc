@@ -1,0 +1,190 @@
+#include <gtest/gtest.h>
+
+#include "flopcast/hardware.h"
+
+namespace flopcast {
+namespace {
+
+Cluster cluster(const std::string& text) {
+  const auto made = Catalog::builtin().cluster(text);
+  EXPECT_TRUE(made) << text << ": " << (made ? "" : made.error().text());
+  return made ? *made : Cluster{};
+}
+
+TEST(ClusterText, OneChipAndOneNode) {
+  const Cluster chip = cluster("h100");
+  EXPECT_EQ(chip.chips(), 1U);
+  EXPECT_EQ(chip.levels.size(), 1U);
+  const Cluster node = cluster("dgx-h100");
+  EXPECT_EQ(node.chips(), 8U);
+  ASSERT_EQ(node.levels.size(), 1U);
+  EXPECT_EQ(node.levels[0].child_bandwidth().value, 450e9);  // 18 NVLinks of 25 GB/s
+  EXPECT_TRUE(node.levels[0].in_network_reduction);
+  EXPECT_EQ(cluster("1 x dgx-a100").levels.size(), 1U);
+}
+
+TEST(ClusterText, NodesOnTheirUsualFabric) {
+  const Cluster made = cluster("64 x dgx-h100");
+  EXPECT_EQ(made.name, "64 x dgx-h100");
+  EXPECT_EQ(made.chips(), 512U);
+  EXPECT_EQ(made.chips_per_node(), 8U);
+  EXPECT_EQ(made.nodes(), 64U);
+  ASSERT_EQ(made.levels.size(), 2U);
+  EXPECT_EQ(made.levels[1].fabric, FabricKind::kRail);
+  EXPECT_EQ(made.levels[1].ports, 8U);
+  EXPECT_EQ(made.levels[1].port_bandwidth.value, 50e9);
+  EXPECT_EQ(made.levels[1].shape, (std::vector<unsigned>{32, 2}));
+}
+
+TEST(ClusterText, OverridesOfEverything) {
+  const Cluster made = cluster(
+      "16 x dgx-h100, fat-tree NDR, oversubscription 2, nic.latency 3us, node.bandwidth=400GB/s, "
+      "chip.hbm_bandwidth 3TB/s, fabric.efficiency 0.9, chip.matrix.bf16 900TFLOPS, ports 4");
+  const Level& fabric = made.levels[1];
+  EXPECT_EQ(fabric.fabric, FabricKind::kFatTree);
+  EXPECT_EQ(fabric.oversubscription, 2);
+  EXPECT_DOUBLE_EQ(fabric.latency.value, 3e-6);
+  EXPECT_EQ(fabric.efficiency, 0.9);
+  EXPECT_EQ(fabric.ports, 4U);
+  EXPECT_EQ(made.levels[0].port_bandwidth.value, 400e9);
+  EXPECT_EQ(made.chip.hbm_bandwidth.value, 3e12);
+  EXPECT_EQ(made.chip.matrix_rate(DataType::kBf16).value, 900e12);
+  bool told = false;
+  for (const Fact& fact : made.facts)
+    told |= fact.key == "fabric.latency" && fact.source == "given";
+  EXPECT_TRUE(told);
+}
+
+TEST(ClusterText, ManyWaysToSayTheSame) {
+  for (const char* text :
+       {"8 nodes of dgx-h100, rail NDR", "8x dgx-h100, rail ndr", "8 dgx-h100", "8 x DGX_H100, NDR",
+        "64 x h100", "64xh100", "64 chips of dgx-h100", "64 gpus of h100", "8 * hgx h100",
+        "64 x NVIDIA H100 80GB HBM3", "8 x h100_dgx, rail-optimised 8x1 infiniband"}) {
+    const Cluster made = cluster(text);
+    ASSERT_EQ(made.levels.size(), 2U) << text;
+    EXPECT_EQ(made.chips(), 64U) << text;
+    EXPECT_EQ(made.levels[1].fabric, FabricKind::kRail) << text;
+    EXPECT_EQ(made.levels[1].link, "ndr") << text;
+    EXPECT_EQ(made.levels[1].shape, (std::vector<unsigned>{8, 1})) << text;
+  }
+}
+
+TEST(ClusterText, PartsOfANode) {
+  EXPECT_EQ(cluster("4 x h100").chips_per_node(), 4U);
+  EXPECT_EQ(cluster("2 x gb200").levels[0].size, 2U);
+  // Half of a fully connected platform keeps the links between its chips.
+  const Level half = cluster("4 x mi300x").levels[0];
+  EXPECT_EQ(half.ports, 3U);
+  EXPECT_EQ(half.neighbour_bandwidth().value, 64e9);
+  // One pair of cards with a bridge.
+  const Cluster pair = cluster("2 x a40");
+  EXPECT_EQ(pair.levels.size(), 1U);
+  EXPECT_EQ(pair.levels[0].child_bandwidth().value, 56.25e9);
+}
+
+TEST(ClusterText, PartOfEveryNode) {
+  const Cluster racks = cluster("4 x gb200-nvl72, node.size 64");
+  EXPECT_EQ(racks.chips(), 256U);
+  EXPECT_EQ(racks.levels[1].ports, 64U);
+  const Cluster half = cluster("2 x mi300x-8, node.size 4");
+  EXPECT_EQ(half.levels[0].neighbour_bandwidth().value, 64e9);
+  EXPECT_EQ(half.levels[0].ports, 3U);
+}
+
+TEST(ClusterText, LevelsOfOnesOwn) {
+  const Cluster torus = cluster("tpu-v4, torus 4x4x4 ici-v4");
+  EXPECT_EQ(torus.chips(), 64U);
+  EXPECT_EQ(torus.levels[0].ports, 6U);
+  EXPECT_EQ(torus.levels[0].neighbour_bandwidth().value, 50e9);
+  const Cluster mixed = cluster("h100, switch 8 nvlink4, ring 4 ndr, fully-connected 2 hdr");
+  EXPECT_EQ(mixed.chips(), 64U);
+  ASSERT_EQ(mixed.levels.size(), 3U);
+  EXPECT_EQ(mixed.levels[1].ports, 16U);  // every chip two ring neighbours
+  EXPECT_EQ(mixed.levels[2].ports, 32U);  // every chip one twin
+  const Cluster outer = cluster("8 x dgx-h100, rail NDR, switch 2, bandwidth 10GB/s");
+  EXPECT_EQ(outer.chips(), 128U);
+  EXPECT_EQ(outer.levels[2].port_bandwidth.value, 10e9);
+}
+
+TEST(ClusterText, WholeMachines) {
+  const Cluster perlmutter = cluster("perlmutter");
+  EXPECT_EQ(perlmutter.chips(), 6144U);
+  EXPECT_EQ(perlmutter.chips_per_node(), 4U);
+  EXPECT_EQ(perlmutter.levels[0].neighbour_bandwidth().value, 100e9);
+  EXPECT_EQ(perlmutter.name, "perlmutter");
+  EXPECT_EQ(cluster("eos, fat-tree HDR").levels[1].link, "hdr");
+  EXPECT_EQ(cluster("frontier").levels.size(), 3U);
+  EXPECT_EQ(cluster("frontier").chips_per_node(), 8U);
+  EXPECT_EQ(cluster("a100_pairwise_nvlink").chips(), 4U);
+  EXPECT_EQ(cluster("a100_dgx").chip.name, "a100-sxm-80g");
+}
+
+TEST(ClusterText, UnevenNumbersLeaveTheLastLeafPartEmpty) {
+  EXPECT_EQ(cluster("37 x dgx-h100").levels[1].shape, (std::vector<unsigned>{19, 2}));
+  EXPECT_EQ(cluster("33 x dgx-h100").levels[1].shape, (std::vector<unsigned>{11, 3}));
+  EXPECT_EQ(cluster("130 x perlmutter-node").levels[1].shape, (std::vector<unsigned>{4, 32, 2}));
+}
+
+struct Mistake {
+  std::string text;
+  unsigned column;  ///< 0: the whole line
+  std::string what, hint;
+};
+class ClusterMistake : public testing::TestWithParam<Mistake> {};
+
+TEST_P(ClusterMistake, IsRefusedWithPlaceAndFix) {
+  const Mistake& mistake = GetParam();
+  const auto made = Catalog::builtin().cluster(mistake.text);
+  ASSERT_FALSE(made) << mistake.text;
+  const Diagnostic& error = made.error();
+  EXPECT_NE(error.what.find(mistake.what), std::string::npos) << error.text();
+  EXPECT_NE(error.hint.find(mistake.hint), std::string::npos) << error.text();
+  EXPECT_FALSE(error.hint.empty()) << error.text();
+  if (mistake.column > 0) {
+    const std::string column = "column " + std::to_string(mistake.column);
+    EXPECT_TRUE(error.where.ends_with(column)) << error.text();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ClusterMistake,
+    testing::Values(
+        Mistake{"8 x dgx-h101", 5, "is called 'dgx-h101'", "'dgx-h100'"},
+        Mistake{"8 x dgx-h100, NDRR", 15, "'NDRR' is no fabric", "'ndr'"},
+        Mistake{"8 x dgx-h100, latencu 3us", 15, "is no fabric, link or setting", "'latency'"},
+        Mistake{"8 x dgx-h100, nic.latencu 3us", 15, "a level has no 'latencu'", "'latency'"},
+        Mistake{"8 x dgx-h100, nik.latency 3us", 15, "no level is called 'nik'", "node, fabric"},
+        Mistake{"8 x dgx-h100, nic.latency 3GB", 15, "expected a time, found a size", "2.5us"},
+        Mistake{"8 x dgx-h100, bandwidth 3us", 15, "expected a bandwidth, found a time", "50GB/s"},
+        Mistake{"8 x dgx-h100, bandwidth -3GB/s", 15, "negative", "minus"},
+        Mistake{"8 x dgx-h100, bandwidth 0", 15, "expected at least 1", "1 or more"},
+        Mistake{"8 x dgx-h100, efficiency 1.2", 15, "expected a share", "at most 1"},
+        Mistake{"8 x dgx-h100, oversubscription 0.5", 15, "at least 1", "1 or more"},
+        Mistake{"8 x dgx-h100, latency", 15, "'latency' has no value", "latency VALUE"},
+        Mistake{"8 x dgx-h100, rail 4x3", 0, "holds 12, but 8 are to be joined", "product is 8"},
+        Mistake{"8 x dgx-h100, rail 2x2x2", 0, "at most 2 dimension", "fewer"},
+        Mistake{"8 x dgx-h100, rail 0x8", 15, "expected sizes", "4x4x4"},
+        Mistake{"8 x dgx-h100, dragonfly 2x4", 0, "three sizes", "4x8x16"},
+        Mistake{"8 x dgx-h100, torus", 0, "shape of the torus is missing", "torus 4x4x4"},
+        Mistake{"8 x dgx-h100, chip h1000", 15, "no chip is called 'h1000'", "'h100'"},
+        Mistake{"8 x dgx-h100, chip.hbm_bandwith 3TB/s", 15, "a chip has no 'hbm_bandwith'",
+                "'hbm_bandwidth'"},
+        Mistake{"12 x h100", 6, "12 chips do not fill nodes of 8", "8 or 16"},
+        Mistake{"256 x gb200", 7, "256 chips do not fill nodes of 72",
+                "216 or 288 chips, or part of each node: '4 x gb200-nvl72, node.size 64'"},
+        Mistake{"12 gpus of dgx-h100", 12, "do not fill nodes of 8", "multiple of 8"},
+        Mistake{"4 x rtx4090", 5, "how rtx-4090 chips are joined is not known", "switch 8 LINK"},
+        Mistake{"h100, ring", 7, "how many are joined is not said", "ring 4"},
+        Mistake{"h100, ring 4", 0, "no bandwidth is known", "rail NDR"},
+        Mistake{"h100, ring 4000000000 ndr", 7, "expected sizes", "4x4x4"},
+        Mistake{"h100, ring 100000 ndr, ring 100000 ndr", 0, "more than 2^24 chips", "sizes"},
+        Mistake{"4 x perlmutter", 5, "'perlmutter' is a whole cluster", "perlmutter-node"},
+        Mistake{"", 1, "the text is empty", "8 x dgx-h100"},
+        Mistake{" , ", 1, "the text is empty", "8"},
+        Mistake{"8 x", 1, "name of a node, chip or cluster is missing", "8 x dgx-h100"},
+        Mistake{"0 x h100", 1, "expected how many, found '0'", "from 1"},
+        Mistake{"99999999999 x h100", 1, "expected how many", "from 1"},
+        Mistake{"no/such.toml", 0, "cannot be read", "check the name"}));
+
+}  // namespace
+}  // namespace flopcast

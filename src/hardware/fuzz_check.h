@@ -1,0 +1,29 @@
+// What every reader of clusters promises, for its fuzz target.
+#pragma once
+
+#include <cstdlib>
+
+#include "flopcast/hardware.h"
+
+namespace flopcast {
+
+/// A cluster that holds together, or a mistake in words.
+inline void check_cluster(const Result<Cluster>& cluster) {
+  const auto check = [](bool condition) {
+    if (!condition) std::abort();
+  };
+  if (!cluster) {
+    check(!cluster.error().what.empty() && !cluster.error().where.empty());
+    return;
+  }
+  check(!cluster->levels.empty() && cluster->node_levels >= 1);
+  check(cluster->node_levels <= cluster->levels.size());
+  check(cluster->chips() >= 1 && cluster->chips() <= 1U << 24);
+  check(cluster->chips() % cluster->chips_per_node() == 0);
+  for (const Level& level : cluster->levels) {
+    check(level.size == 1 || level.port_bandwidth.value > 0);
+    check(!level.shape.empty() && level.neighbours() >= 1);
+  }
+}
+
+}  // namespace flopcast

@@ -1,0 +1,29 @@
+// Floor 2, private: which systems measurements are of (catalog/collectives/systems.toml).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace flopcast {
+
+class CollectiveSystems {
+ public:
+  static const CollectiveSystems& builtin();
+
+  /// The name of the system a file calls "gpu / system".
+  std::string name_of(std::string_view gpu, std::string_view system) const;
+  /// The node a system is made of; empty where nobody said.
+  std::string node_of(std::string_view system) const;
+  /// What was measured between its nodes went over the network the catalogue's node has.
+  bool usual_fabric(std::string_view system) const { return !other_fabric_.contains(system); }
+
+ private:
+  std::map<std::string, std::string, std::less<>> nodes_;  // by system
+  std::map<std::string, std::string, std::less<>> names_;  // by "gpu / system"
+  std::set<std::string, std::less<>> other_fabric_;
+};
+
+}  // namespace flopcast

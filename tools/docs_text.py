@@ -1,0 +1,47 @@
+"""What the tools/make_*_docs.py share: running flopcast, numbers as text, tables."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+
+class Program:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def json(self, *arguments: str) -> dict:
+        done = subprocess.run([self.path, *arguments, "--json"], capture_output=True, text=True)
+        if not done.stdout:
+            sys.exit(f"{' '.join(done.args)}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def version(self) -> str:
+        return subprocess.run([self.path, "--version"], capture_output=True, text=True).stdout.strip()
+
+
+def percent(ratio: float | None, digits: int = 2) -> str:
+    return "–" if ratio is None else f"{ratio * 100:.{digits}f} %"
+
+
+def signed(ratio: float | None) -> str:
+    return "–" if ratio is None else f"{ratio * 100:+.2f} %"
+
+
+def milliseconds(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{seconds * 1e3:.3f}"
+
+
+def table(titles: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
+    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def folded(title: str, body: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{body}\n</details>\n\n"
