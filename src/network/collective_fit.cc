@@ -49,18 +49,78 @@ bool older_version(std::string_view a, std::string_view b) {
   return a.size() - i < b.size() - j;
 }
 
+namespace {
+
+double quantile(const std::vector<double>& sorted, double q) {
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const auto i = std::min(static_cast<std::size_t>(at), sorted.size() - 1);
+  const auto j = std::min(i + 1, sorted.size() - 1);
+  return sorted[i] + (sorted[j] - sorted[i]) * (at - static_cast<double>(i));
+}
+
+/// Scores by size class; the last: all of them, for classes that have too few.
+using Scores = std::array<std::vector<double>, kSizeClasses + 1>;
+
+/// @param otherwise where there are too few scores
+std::array<Band, kSizeClasses> bands_of(Scores scores, const Band& otherwise) {
+  constexpr std::size_t kEnough = 20;
+  for (auto& values : scores) std::ranges::sort(values);
+  std::array<Band, kSizeClasses> bands;
+  bands.fill(otherwise);
+  for (std::size_t i = 0; i < kSizeClasses; ++i) {
+    const auto& own = scores[i].size() >= kEnough ? scores[i] : scores.back();
+    if (own.size() < kEnough) continue;
+    bands[i] = {std::min(to_digits(quantile(own, 0.1), kTimeDigits), 0.0),
+                std::max(to_digits(quantile(own, 0.9), kTimeDigits), 0.0)};
+  }
+  return bands;
+}
+
+std::array<Band, kSizeClasses> bands_of(const std::vector<Kriging::Miss>& misses) {
+  Scores scores;
+  for (const Kriging::Miss& miss : misses) {
+    scores[size_class(std::exp2(miss.power))].push_back(miss.error / miss.sd);
+    scores.back().push_back(miss.error / miss.sd);
+  }
+  return bands_of(std::move(scores), Band{});
+}
+
+/// Every inner knot against the line through its neighbours.
+std::array<Band, kSizeClasses> bands_between(const std::vector<MeasuredCurve>& curves) {
+  Scores scores;
+  for (const MeasuredCurve& measured : curves) {
+    const std::vector<double>& size = measured.curve.log2_size;
+    const std::vector<double>& time = measured.curve.log_time;
+    for (std::size_t i = 1; i + 1 < size.size(); ++i) {
+      const double share = (size[i] - size[i - 1]) / (size[i + 1] - size[i - 1]);
+      const double miss = time[i] - (time[i - 1] + share * (time[i + 1] - time[i - 1]));
+      scores[size_class(std::exp2(size[i]))].push_back(miss);
+      scores.back().push_back(miss);
+    }
+  }
+  return bands_of(std::move(scores), Band{0, 0});
+}
+
+}  // namespace
+
 void CollectiveFit::State::System::prepare() const {
   std::call_once(once_, [this] {
     std::vector<const MeasuredCurve*> all;
     for (const MeasuredCurve& curve : curves) all.push_back(&curve);
     mean_ = std::make_unique<MeanTime>(curves, forms, reference_of(curves.front().what.system));
     kriging_ = std::make_unique<Kriging>(std::move(all), *mean_);
+    between_ = bands_between(curves);
   });
 }
 
 const Kriging& CollectiveFit::State::System::kriging() const {
   prepare();
   return *kriging_;
+}
+
+const std::array<Band, kSizeClasses>& CollectiveFit::State::System::between() const {
+  prepare();
+  return between_;
 }
 
 const MeanTime& CollectiveFit::State::System::mean() const {
@@ -78,31 +138,6 @@ PooledForms fit_forms(const std::vector<MeasuredCurve>& curves) {
   PooledForms forms;
   for (const auto& [of, members] : groups) forms[of] = fit_pooled(members);
   return forms;
-}
-
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto i = std::min(static_cast<std::size_t>(at), sorted.size() - 1);
-  const auto j = std::min(i + 1, sorted.size() - 1);
-  return sorted[i] + (sorted[j] - sorted[i]) * (at - static_cast<double>(i));
-}
-
-std::array<Band, kSizeClasses> bands_of(const std::vector<Kriging::Miss>& misses) {
-  constexpr std::size_t kEnough = 20;
-  std::array<std::vector<double>, kSizeClasses + 1> scores;  // the last: all
-  for (const Kriging::Miss& miss : misses) {
-    scores[size_class(std::exp2(miss.power))].push_back(miss.error / miss.sd);
-    scores.back().push_back(miss.error / miss.sd);
-  }
-  for (auto& values : scores) std::ranges::sort(values);
-  std::array<Band, kSizeClasses> bands;
-  for (std::size_t i = 0; i < kSizeClasses; ++i) {
-    const auto& own = scores[i].size() >= kEnough ? scores[i] : scores.back();
-    if (own.size() < kEnough) continue;
-    bands[i] = {std::min(to_digits(quantile(own, 0.1), kTimeDigits), 0.0),
-                std::max(to_digits(quantile(own, 0.9), kTimeDigits), 0.0)};
-  }
-  return bands;
 }
 
 /// Curves of this very case; version and type where the case names them.
@@ -191,6 +226,7 @@ void take_kriging(CurveState& state, const CollectiveFit::State::System& system,
   state.knots.log_time = std::move(estimate.log_time);
   state.sd = std::move(estimate.sd);
   state.bands = measured ? system.bands.table : system.bands.fitted;
+  if (measured) state.between = system.between();
   state.basis = measured ? Basis::kTable : Basis::kFitted;
   state.source = in_words(measured ? "table" : "fit to relatives of", state.what);
 }
@@ -333,8 +369,10 @@ CollectiveFit::Answer CollectiveFit::Curve::at(Bytes size) const {
     const double last = static_cast<double>(state_->sd.size() - 1);
     sd = state_->sd[static_cast<std::size_t>(std::clamp(at, 0.0, last))];
   }
-  return {time, time * std::exp(band.low * sd), time * std::exp(band.high * sd), state_->basis,
-          state_->source};
+  // Noise of the measurement and error of the interpolation are independent.
+  const Band& between = state_->between[size_class(size.value)];
+  return {time, time * std::exp(-std::hypot(band.low * sd, between.low)),
+          time * std::exp(std::hypot(band.high * sd, between.high)), state_->basis, state_->source};
 }
 
 }  // namespace flopcast

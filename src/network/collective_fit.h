@@ -34,12 +34,15 @@ struct CollectiveFit::State {
     /// Made when first asked for.
     const Kriging& kriging() const;
     const MeanTime& mean() const;
+    /// What lies between knots: quantiles of log(measured / interpolated) of knots left out.
+    const std::array<Band, kSizeClasses>& between() const;
 
    private:
     void prepare() const;
     mutable std::once_flag once_;
     mutable std::unique_ptr<MeanTime> mean_;
     mutable std::unique_ptr<Kriging> kriging_;
+    mutable std::array<Band, kSizeClasses> between_;
   };
   std::map<std::string, System, std::less<>> systems;
 };
@@ -52,6 +55,7 @@ struct CollectiveFit::Curve::State {
   const MeanTime* mean = nullptr;   ///< the fit's, which outlives its curves
   std::optional<ThreeTerms> terms;  ///< instead of the mean
   std::array<Band, kSizeClasses> bands;
+  std::array<Band, kSizeClasses> between = {Band{0, 0}, Band{0, 0}, Band{0, 0}, Band{0, 0}};
   Basis basis = Basis::kFitted;
   std::string source;
 

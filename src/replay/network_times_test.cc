@@ -76,7 +76,7 @@ TEST(NetworkTimes, AClusterTooSmallForTheRunIsRefused) {
   const CollectiveModel model = model_of("1 x h100");
   const Result<Replay> with = replayed(set, model);
   ASSERT_FALSE(with.ok());
-  EXPECT_EQ(with.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(with.error().code, ErrorCode::kUsage);
 }
 
 }  // namespace
