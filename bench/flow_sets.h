@@ -195,7 +195,7 @@ inline std::vector<std::uint32_t> by_start(const FlowSet& set) {
 inline void run_set(FlowSimulator& simulator, const FlowSet& set, std::int64_t until_ps) {
   Submitter submit(simulator, set);
   const std::vector<std::uint32_t> order = by_start(set);
-  constexpr std::size_t kAtOnce = 64;
+  constexpr std::size_t kAtOnce = 16;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::int64_t start = set.start_ps[order[i]];
     if (i % kAtOnce == 0 && start > simulator.now().ps + 1) {

@@ -2,12 +2,13 @@
 //
 // SimGrid computes the routes (its fat tree, D-mod-k) and simulates with CM02, no cross-traffic, no
 // TCP window, no latency, lazy updates, one actor a host. Both run in children of their own, so that
-// each has its own peak memory (without the flow set); SimGrid is cut off after a while, and ours
+// each has its own peak memory (beside the flow set); SimGrid is cut off after a while, and ours
 // simulates as far.
 // FLOPCAST_BENCH_SECONDS: how long SimGrid may take for a case (default 15).
 //
 // simgrid_per_s, ours_per_s  completions per second of CPU, one thread
 // difference                 largest relative difference between completion times
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -39,8 +40,8 @@ struct Exchange {
   std::uint32_t links;
   std::uint32_t path_size[kMaxFlows];
   LinkId path[kMaxFlows][kMaxHops];
-  double reached;                   ///< simulated seconds
-  double seconds[2], before_mb[2];  ///< SimGrid, ours
+  double reached;            ///< simulated seconds
+  double seconds[2], mb[2];  ///< SimGrid, ours
   std::size_t completions[2];
   double end[2][kMaxFlows];  ///< < 0: not complete
 };
@@ -58,12 +59,27 @@ double cpu_seconds() {
          1e-6 * static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
-double resident_mb() {
-  std::ifstream file("/proc/self/statm");
-  double total = 0, resident = 0;
-  file >> total >> resident;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) * 1e-6;
-}
+/// Memory that a simulation takes at its peak, beside what was there before it.
+class PeakMemory {
+ public:
+  PeakMemory() {
+    malloc_trim(0);
+    std::ofstream("/proc/self/clear_refs") << "5";  // the peak so far
+    before_ = status_mb("VmRSS:");
+  }
+  double mb() const { return status_mb("VmHWM:") - before_; }
+
+ private:
+  static double status_mb(const std::string& field) {
+    std::ifstream file("/proc/self/status");
+    for (std::string word; file >> word;) {
+      double kib = 0;
+      if (word == field && file >> kib) return kib * 1024e-6;
+    }
+    return 0;
+  }
+  double before_ = 0;
+};
 
 // --- SimGrid ------------------------------------------------------------------------------------
 
@@ -162,7 +178,7 @@ void ring_rank(const FlowSet& set, std::uint32_t self, Exchange& exchange) {
 void run_simgrid(const FlowSet& set, double slice, Exchange& exchange) {
   const char* named = std::getenv("FLOPCAST_BENCH_SECONDS");
   const double limit = named != nullptr ? std::atof(named) : 15;
-  exchange.before_mb[0] = resident_mb();
+  const PeakMemory memory;
   const Platform platform(set.hosts);
   std::vector<std::vector<std::uint32_t>> by_source(set.hosts);
   for (std::uint32_t i = 0; i < set.size(); ++i) by_source[set.src[i]].push_back(i);
@@ -182,6 +198,7 @@ void run_simgrid(const FlowSet& set, double slice, Exchange& exchange) {
     platform.engine->run_until(until);
   } while (cpu_seconds() - begin < limit && platform.engine->get_actor_count() > 0);
   exchange.seconds[0] = cpu_seconds() - begin;
+  exchange.mb[0] = memory.mb();
   exchange.reached = sg::Engine::get_clock();
 }
 
@@ -195,11 +212,12 @@ void run_ours(FlowSet& set, Exchange& exchange) {
     set.links.insert(set.links.end(), exchange.path[i], exchange.path[i] + exchange.path_size[i]);
     set.path_begin.push_back(static_cast<std::uint32_t>(set.links.size()));
   }
-  exchange.before_mb[1] = resident_mb();
+  const PeakMemory memory;
   const double begin = cpu_seconds();
   FlowSimulator simulator(set.capacities);
   run_set(simulator, set, to_ps(exchange.reached));
   exchange.seconds[1] = cpu_seconds() - begin;
+  exchange.mb[1] = memory.mb();
   const std::vector<std::uint32_t> flow_of = by_start(set);
   for (const CompletionChange& change : simulator.take_changes()) {
     exchange.end[1][flow_of[change.flow]] = change.after.seconds();
@@ -208,8 +226,8 @@ void run_ours(FlowSet& set, Exchange& exchange) {
 
 // --- Both ---------------------------------------------------------------------------------------
 
-/// @return peak memory of the child in MB.
-double in_child(bool& fine, const std::function<void()>& body) {
+/// @return whether it went well.
+bool in_child(const std::function<void()>& body) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
@@ -218,10 +236,8 @@ double in_child(bool& fine, const std::function<void()>& body) {
     _exit(0);
   }
   int status = 0;
-  rusage use{};
-  wait4(child, &status, 0, &use);
-  fine = fine && status == 0;
-  return static_cast<double>(use.ru_maxrss) * 1024e-6;
+  waitpid(child, &status, 0);
+  return status == 0;
 }
 
 /// Largest relative difference of the flows complete in both; how many are in ours.
@@ -242,14 +258,13 @@ void compare(benchmark::State& state, const Case& which) {
   if (shared == MAP_FAILED) return state.SkipWithError("no shared memory");
   auto& exchange = *static_cast<Exchange*>(shared);
   for (auto _ : state) {
-    bool fine = true;
-    in_child(fine, [&] { dump_routes(which.make(), exchange); });
+    bool fine = in_child([&] { dump_routes(which.make(), exchange); });
     std::fill(&exchange.end[0][0], &exchange.end[0][0] + 2 * kMaxFlows, -1.0);
-    const double theirs = in_child(fine, [&] { run_simgrid(which.make(), which.slice, exchange); });
-    const double ours = in_child(fine, [&] {
-      FlowSet set = which.make();
-      run_ours(set, exchange);
-    });
+    fine = fine && in_child([&] { run_simgrid(which.make(), which.slice, exchange); });
+    fine = fine && in_child([&] {
+             FlowSet set = which.make();
+             run_ours(set, exchange);
+           });
     if (!fine) {
       state.SkipWithError("a simulation failed");
       break;
@@ -260,8 +275,8 @@ void compare(benchmark::State& state, const Case& which) {
     state.counters["simgrid_per_s"] = static_cast<double>(done) / exchange.seconds[0];
     state.counters["ours_per_s"] = static_cast<double>(done) / exchange.seconds[1];
     state.counters["times_faster"] = exchange.seconds[0] / exchange.seconds[1];
-    state.counters["simgrid_MB"] = theirs - exchange.before_mb[0];
-    state.counters["ours_MB"] = ours - exchange.before_mb[1];
+    state.counters["simgrid_MB"] = exchange.mb[0];
+    state.counters["ours_MB"] = exchange.mb[1];
   }
   munmap(shared, sizeof(Exchange));
 }

@@ -16,8 +16,12 @@ using Answer = std::tuple<double, double, double, double, std::string, std::stri
 
 /// (time_s, low_s, high_s, roofline_s, basis, source)
 Answer answer(const KernelTime& time) {
-  return {time.time.value,     time.low.value, time.high.value,
-          time.roofline.value, std::string(name(time.basis)), std::string(time.source)};
+  return {time.time.value,
+          time.low.value,
+          time.high.value,
+          time.roofline.value,
+          std::string(name(time.basis)),
+          std::string(time.source)};
 }
 
 template <typename T>

@@ -161,7 +161,7 @@ struct Replay {
   Time clock_residual;  ///< median spread of collectives' ends over ranks after alignment
   std::vector<PathPiece> critical_path;  ///< of the replayed run, first to last
   std::vector<std::string> damage;       ///< not empty: the recording cannot be forecast, and why
-  std::optional<NetworkUse> network;  ///< where ReplayOptions::network was given
+  std::optional<NetworkUse> network;     ///< where ReplayOptions::network was given
   Anomalies anomalies;
   std::uint64_t task_count = 0, edge_count = 0;
 };

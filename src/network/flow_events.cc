@@ -62,7 +62,7 @@ Time Engine::advance(Time until) {
 void Engine::run_until(Ps limit) {
   while (!heap_.empty() && heap_.top_time() <= limit) {
     const Ps time = heap_.top_time();
-    log_.marks.push({time, log_.changes.last()});
+    log_.marks.push() = {time, log_.changes.last()};
     ++work_.events;
     while (!heap_.empty() && heap_.top_time() == time) {
       const std::uint32_t flow = heap_.top();
@@ -232,9 +232,13 @@ void Engine::commit(std::uint32_t id, Level level, Ps time) {
 
 void Engine::record(std::uint32_t id, Ps time, ChangeKind kind) {
   Flow& flow = flows_[id];
-  Change change{time, flow.level, flow.latest, id, flow.fraction & ((1U << 29) - 1), 0};
-  change.set_kind(kind);
-  flow.latest = log_.changes.push(change);
+  Change& change = log_.changes.push();
+  change.time = time;
+  change.level = flow.level;
+  change.previous = flow.latest;
+  change.flow = id;
+  change.fraction_and_kind = Change::pack(flow.fraction, kind);
+  flow.latest = log_.changes.last() - 1;
 }
 
 void Engine::set_rate(Flow& flow, std::int64_t rate, Ps time) {

@@ -17,10 +17,9 @@ std::uint32_t Links::add(std::int64_t capacity) {
 }
 
 std::uint32_t Links::take_path(std::uint32_t size) {
-  const auto free = free_paths_.find(size);
-  if (free != free_paths_.end() && !free->second.empty()) {
-    const std::uint32_t first = free->second.back();
-    free->second.pop_back();
+  if (size < free_paths_.size() && free_paths_[size] != kNone) {
+    const std::uint32_t first = free_paths_[size];
+    free_paths_[size] = hops_[first].slot;
     return first;
   }
   hops_.resize(hops_.size() + size);
@@ -28,7 +27,10 @@ std::uint32_t Links::take_path(std::uint32_t size) {
 }
 
 void Links::free_path(std::uint32_t first, std::uint32_t size) {
-  if (size != 0) free_paths_[size].push_back(first);
+  if (size == 0) return;
+  if (size >= free_paths_.size()) free_paths_.resize(size + std::size_t{1}, kNone);
+  hops_[first].slot = free_paths_[size];
+  free_paths_[size] = first;
 }
 
 void Links::exchange(Link& link, std::uint32_t a, std::uint32_t b) {

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "network/flow_numbers.h"
@@ -71,7 +70,7 @@ class Links {
   std::vector<Link> links_;
   std::vector<Hop> hops_;
   std::vector<std::uint32_t> free_links_;
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> free_paths_;  // by size
+  std::vector<std::uint32_t> free_paths_;  // by size: the first; each names the next in its slot
 };
 
 }  // namespace flopcast::flow

@@ -7,9 +7,11 @@ namespace flopcast::flow {
 
 double Engine::sent(std::uint32_t number, Ps time) const {
   const Flow& flow = flows_[number];
+  const Plan& plan = plans_[number];
+  if (flow.phase == FlowPhase::kDone && plan.ended <= time) return static_cast<double>(plan.bytes);
   const Trajectory then = trajectory(number, time);
   const Work left = then.offset - static_cast<Work>(then.rate) * time;
-  const Work total = kWorkPerByte * plans_[number].bytes;
+  const Work total = kWorkPerByte * plan.bytes;
   const Work done = flow.background ? -left : total - std::max<Work>(left, 0);
   return static_cast<double>(done) / static_cast<double>(kWorkPerByte);
 }
@@ -22,7 +24,7 @@ Engine::Trajectory Engine::trajectory(std::uint32_t number, Ps time) const {
        c = log_.changes[c].previous) {
     const Change& change = log_.changes[c];
     const std::int64_t rate =
-        change.level == kInactive ? 0 : rate_at(change.level, change.fraction);
+        change.level == kInactive ? 0 : rate_at(change.level, change.fraction());
     then.offset += static_cast<Work>(rate - then.rate) * change.time;
     then.rate = rate;
   }

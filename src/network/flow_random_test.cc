@@ -93,6 +93,7 @@ class Instance {
     }
     if (!flow.after.empty() && chance(30)) flow.delay = below(3) * tick_;
     flow.background = chance(4);
+    if (flow.background) flow.bytes = 0;
     return flow;
   }
 

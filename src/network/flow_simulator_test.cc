@@ -186,6 +186,7 @@ TEST(FlowSimulator, NothingToSendOrNowhereToSendItTakesTheLatency) {
   s.flows.advance();
   EXPECT_EQ(s.end(empty), 1.5);
   EXPECT_EQ(s.end(local), 2.5);
+  EXPECT_EQ(s.flows.query(local).sent.value, 1000);
 }
 
 TEST(FlowSimulator, StartsWhenAllItWaitsForIsCompletePlusDelay) {

@@ -127,6 +127,7 @@ class PlainSimulator {
   }
   static void finish(PlainState& s, FlowPhase phase, std::int64_t time) {
     s.phase = phase;
+    if (phase == FlowPhase::kDone) s.left = 0;
     s.end = time;
     s.rate = 0;
   }

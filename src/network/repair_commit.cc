@@ -34,18 +34,18 @@ void Repair::replace_changes() {
     if (!flow.deviates) continue;
     for (std::uint32_t i = 0; i < flow.replaced; ++i) {
       Change& old = log.changes[recorded_[flow.recorded + i].number];
-      old.set_kind(ChangeKind::kDead);
+      old.fraction_and_kind = Change::pack(old.fraction(), ChangeKind::kDead);
       engine_.flows_[flow.flow].latest = old.previous;
     }
   }
   for (const NewChange& made : changes_) {
     const std::uint32_t id = flows_[made.flow].flow;
-    Change change{made.time, made.before, engine_.flows_[id].latest, id, kWhole, 0};
-    change.set_kind(made.kind);
-    const std::uint64_t number = log.changes.push(change);
+    const std::uint64_t number = log.changes.last();
+    log.changes.push() = {made.time, made.before, engine_.flows_[id].latest, id,
+                          Change::pack(kWhole, made.kind)};
     engine_.flows_[id].latest = number;
     if (log.marks.empty() || log.marks[log.marks.last() - 1].time < made.time) {
-      log.marks.push({made.time, number});
+      log.marks.push() = {made.time, number};
     }
   }
 }

@@ -65,7 +65,7 @@ void Engine::compact(std::uint64_t first, Ps time) {
   log_.changes.truncate(kept);
   // A later undo must find them behind a mark at their time or before.
   const bool behind = !log_.marks.empty() && log_.marks[log_.marks.last() - 1].time >= latest;
-  if (kept > first && !behind) log_.marks.push({latest, first});
+  if (kept > first && !behind) log_.marks.push() = {latest, first};
 }
 
 void Engine::revert(const Change& change) {
@@ -77,9 +77,9 @@ void Engine::revert(const Change& change) {
     reactivate(change.flow);
     flow.phase = FlowPhase::kActive;
   }
-  flow.fraction = change.fraction;
+  flow.fraction = change.fraction();
   flow.level = change.level;
-  set_rate(flow, change.level == kInactive ? 0 : rate_at(change.level, change.fraction),
+  set_rate(flow, change.level == kInactive ? 0 : rate_at(change.level, change.fraction()),
            change.time);
   if (kind == ChangeKind::kStart) {
     deactivate(change.flow);

@@ -23,10 +23,10 @@ class Ring {
   T& operator[](std::uint64_t number) { return slots_[number & (slots_.size() - 1)]; }
   const T& operator[](std::uint64_t number) const { return slots_[number & (slots_.size() - 1)]; }
 
-  std::uint64_t push(const T& value) {
+  /// A slot more, to be written; its number is last() - 1.
+  T& push() {
     if (size() == slots_.size()) grow();
-    (*this)[last_] = value;
-    return last_++;
+    return (*this)[last_++];
   }
   void pop_first() { ++first_; }
   void truncate(std::uint64_t last) { last_ = last; }
@@ -61,12 +61,18 @@ struct Change {
   Level level;             ///< before
   std::uint64_t previous;  ///< number of the flow's change before this one, if the log holds it
   std::uint32_t flow;
-  std::uint32_t fraction : 29;  ///< before
-  std::uint32_t kind_bits : 3;
+  std::uint32_t fraction_and_kind;
 
-  ChangeKind kind() const { return static_cast<ChangeKind>(kind_bits); }
-  void set_kind(ChangeKind kind) { kind_bits = static_cast<std::uint32_t>(kind) & 7U; }
+  static std::uint32_t pack(std::uint32_t fraction, ChangeKind kind) {
+    return fraction << kKindBits | static_cast<std::uint32_t>(kind);
+  }
+  std::uint32_t fraction() const { return fraction_and_kind >> kKindBits; }  ///< before
+  ChangeKind kind() const {
+    return static_cast<ChangeKind>(fraction_and_kind & ((1U << kKindBits) - 1));
+  }
+  static constexpr int kKindBits = 3;
 };
+static_assert(kFractionBits + Change::kKindBits < 32);
 static_assert(sizeof(Change) == 32);
 
 constexpr std::uint64_t kNoChange = ~std::uint64_t{0};

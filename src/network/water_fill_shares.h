@@ -46,7 +46,7 @@ class Shares {
   }
 
  private:
-  static constexpr std::size_t kBlock = 32;
+  static constexpr std::size_t kBlock = 16;
 
   void refresh(std::size_t block) {
     const Level* at = shares_.data() + block * kBlock;
