@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
-from docs_text import Program, folded, percent, table
+from docs_text import Program, folded, percent, table, write_page
 
 TABLES = "measured/kernels/aiconfigurator"
 KINDS = ("gemm", "context_attention", "generation_attention", "moe")
@@ -129,15 +128,5 @@ On the rows they were fitted to: no forecast, but what the form can express.
 {shipped(program, tables)}"""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--flopcast", default="flopcast")
-    parser.add_argument("--shared", type=Path, default=Path("../shared"))
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
-    options.out.write_text(page(Program(options.flopcast), options.shared), encoding="utf-8")
-    print(options.out)
-
-
 if __name__ == "__main__":
-    main()
+    write_page(page, __doc__)

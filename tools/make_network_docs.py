@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
-from docs_text import Program, folded, mean, percent, signed, table
+from docs_text import Program, folded, mean, percent, signed, table, write_page
 
 COLLECTIVES = "measured/collectives.csv.gz"
 HOLD_OUTS = {
@@ -141,15 +140,5 @@ fitted to, and where only some ranks were recorded the recorded transfer holds w
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--flopcast", default="flopcast")
-    parser.add_argument("--shared", type=Path, default=Path("../shared"))
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
-    options.out.write_text(page(Program(options.flopcast), options.shared), encoding="utf-8")
-    print(options.out)
-
-
 if __name__ == "__main__":
-    main()
+    write_page(page, __doc__)

@@ -29,7 +29,7 @@ function timePage() {
       tile(rateText(data.bus_bandwidth), "bus bandwidth"), tile(rateText(data.algorithm_bandwidth), "algorithm bandwidth"),
       tile(data.basis, data.source)),
     section("Bus bandwidth", "The bandwidth the links see, comparable between operations and numbers of ranks. The bold line " +
-      "is the forecast; the others are what each algorithm would reach by the model named beside it.",
+      "is the forecast; the others are what each algorithm would reach by its own model.",
     lineChart(curves("bus_bandwidth"), sizes, { title: "bus bandwidth", format: rateText })),
     section("Time", "The same forecast as time; where the line is flat, latency rules.",
       lineChart(curves("time_s"), sizes, { title: "time", log: true, format: timeText })),
