@@ -96,6 +96,14 @@ std::array<bool, kPlanDimensions> replicas(const Plan& plan) {
   return {false, plan.tensor == TensorKind::kTwoD, true, true, false};
 }
 
+unsigned count_in_node(const Placement& placement, const Plan& plan, Group group) {
+  const std::vector<std::uint32_t> chips = placement.group(plan, group);
+  const unsigned node =
+      placement.tiers.empty() ? std::numeric_limits<unsigned>::max() : placement.tiers[0];
+  return static_cast<unsigned>(
+      std::count_if(chips.begin(), chips.end(), [&](std::uint32_t chip) { return chip < node; }));
+}
+
 }  // namespace
 
 std::uint32_t Placement::chip(const Extents& coordinates) const {
@@ -151,10 +159,43 @@ std::vector<std::uint32_t> Placement::group(const Plan& plan, Group group) const
 }
 
 unsigned Placement::in_node(const Plan& plan, Group group) const {
-  const std::vector<std::uint32_t> chips = this->group(plan, group);
-  const unsigned node = tiers.empty() ? std::numeric_limits<unsigned>::max() : tiers[0];
-  return static_cast<unsigned>(
-      std::count_if(chips.begin(), chips.end(), [&](std::uint32_t chip) { return chip < node; }));
+  if (inside.size() != tiers.size() || tiers.empty()) return count_in_node(*this, plan, group);
+  // Node 0 holds the first chips of every sorted list: `held` of it, then every stride-th is taken.
+  const Extents& node = inside[0];
+  const auto held = [&](const std::array<bool, kPlanDimensions>& varies) {
+    std::uint64_t chips = 1;
+    for (std::size_t d = 0; d < kPlanDimensions; ++d) chips *= varies[d] ? node[d] : 1;
+    return chips;
+  };
+  const auto taken = [](std::uint64_t chips, std::uint64_t stride, std::uint64_t most) {
+    return static_cast<unsigned>(std::min((chips + stride - 1) / stride, most));
+  };
+  const std::uint64_t stage = held({true, true, true, true, false});
+  const std::uint64_t data = held(replicas(plan)), etp = plan.expert_tp();
+  const std::uint64_t shard = plan.shard == 0 ? data : plan.shard;
+  switch (group) {
+    case Group::kTensor:
+      return node[kTp];
+    case Group::kTensor2:
+      return node[kTp2];
+    case Group::kContext:
+      return node[kCp];
+    case Group::kPipeline:
+      return node[kPp];
+    case Group::kData:
+      return static_cast<unsigned>(data);
+    case Group::kExpertTensor:
+      return taken(stage, 1, etp);
+    case Group::kExpert:
+      return taken(stage, etp, plan.ep);
+    case Group::kExpertData:
+      return taken(stage, etp * plan.ep, plan.expert_dp());
+    case Group::kShard:
+      return taken(data, 1, shard);
+    case Group::kReplica:
+      return taken(data, shard, data);
+  }
+  return 1;
 }
 
 Placement default_placement(const Plan& plan, std::span<const unsigned> tiers) {

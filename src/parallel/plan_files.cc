@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "hardware/names.h"
+#include "hardware/toml_file.h"
 #include "parallel/plan_texts.h"
 
 namespace flopcast {
@@ -40,16 +41,6 @@ Result<PlanFile> parse_json(std::string_view text, const std::string& where) {
   return read_deepspeed(root, where);
 }
 
-Result<PlanFile> parse_toml(std::string_view text, const std::string& where) {
-  const toml::parse_result root = toml::parse(text);
-  if (!root) {
-    return Diagnostic{ErrorCode::kBadInput,
-                      fmt::format("{}:{}", where, root.error().source().begin.line),
-                      std::string(root.error().description()), "correct the TOML"};
-  }
-  return read_torchtitan(root.table(), where);
-}
-
 /// The first line that is neither empty nor a comment.
 std::string_view first_line(std::string_view text) {
   while (!text.empty()) {
@@ -65,7 +56,11 @@ std::string_view first_line(std::string_view text) {
 Result<PlanFile> parse_plan(std::string_view text, const std::string& where) {
   const std::string_view first = first_line(text);
   if (first.starts_with('{')) return parse_json(text, where);
-  if (first.starts_with('[')) return parse_toml(text, where);
+  if (first.starts_with('[')) {
+    const Result<TomlFile> file = parse_toml(text, where, false);
+    if (!file) return file.error();
+    return read_torchtitan(file->root, where);
+  }
   return read_megatron(text, where);
 }
 

@@ -354,6 +354,30 @@ TEST(Placement, AllWaysToFillANode) {
   EXPECT_TRUE(placements(plan, small).empty());
 }
 
+TEST(Placement, MembersInANodeAreThoseOfTheGroup) {
+  Plan plan;
+  plan.tp = 2;
+  plan.cp = 2;
+  plan.dp = 8;
+  plan.pp = 2;
+  plan.ep = 4;
+  const unsigned tiers[] = {8, 64};
+  for (const unsigned etp : {0u, 1u}) {
+    for (const unsigned shard : {0u, 2u, 4u}) {
+      plan.etp = etp;
+      plan.shard = shard;
+      for (const Placement& placement : placements(plan, tiers)) {
+        for (std::size_t i = 0; i < kGroups; ++i) {
+          const auto group = static_cast<Group>(i);
+          const Chips chips = placement.group(plan, group);
+          const auto near = std::count_if(chips.begin(), chips.end(), [](auto c) { return c < 8; });
+          EXPECT_EQ(placement.in_node(plan, group), near) << name(group) << " shard " << shard;
+        }
+      }
+    }
+  }
+}
+
 TEST(Placement, ThreeTiers) {
   Plan plan;
   plan.tp = 2;

@@ -1,13 +1,13 @@
 // Readers and writers of launch configurations, one pair per format.
 #pragma once
 
-#include <toml++/toml.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "flopcast/parallel_files.h"
+#include "hardware/toml.h"
 
 namespace flopcast {
 

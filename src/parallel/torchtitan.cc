@@ -136,12 +136,10 @@ class TorchtitanReader {
     if (mode == "full") {
       plan.recompute = Recompute::kFull;
     } else if (mode == "selective") {
-      plan.recompute = Recompute::kSelective;
+      const std::optional<std::int64_t> every = parse_whole(option);  // of so many layers, one
+      plan.recompute = every == 1 ? Recompute::kFull : Recompute::kSelective;
       // "op" keeps the context and every second product: what lies between is computed again.
-      plan.recompute_modules = kRecomputeNorm | kRecomputeActivation;
-      if (const auto every = parse_whole(option); every && *every == 1) {
-        plan.recompute = Recompute::kFull;
-      }
+      if (every != 1) plan.recompute_modules = kRecomputeNorm | kRecomputeActivation;
     } else if (mode != "none") {
       file_.assumed.push_back(fmt::format("activation_checkpoint.mode {}: none", mode));
     }

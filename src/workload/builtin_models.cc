@@ -2,7 +2,6 @@
 // the fields of its config.json.
 #include <fmt/format.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -10,6 +9,7 @@
 
 #include "catalog_files.h"
 #include "hardware/names.h"
+#include "hardware/toml_file.h"
 #include "workload/builtin_models.h"
 
 namespace flopcast {
@@ -35,24 +35,24 @@ nlohmann::json to_json(const toml::node& node) {
   return nullptr;
 }
 
-Diagnostic bad_entry(const std::string& where, std::string what) {
-  return {ErrorCode::kBadInput, where, std::move(what),
+Diagnostic bad_entry(const TomlFile& file, const NamedTable& entry, std::string what) {
+  return {ErrorCode::kBadInput, place(file, *entry.table), std::move(what),
           "an entry needs source = \"...\" (a key of [sources]) and a table config"};
 }
 
-Result<BuiltinModel> read_entry(const toml::table& file, const std::string& where,
-                                const toml::table& entry) {
-  const toml::node* config = entry.get("config");
-  const auto source = entry["source"].value<std::string>();
-  if (config == nullptr || !source) return bad_entry(where, "expected source and config");
-  const auto cited = file["sources"][*source].value<std::string>();
-  if (!cited) return bad_entry(where, fmt::format("'{}' is not one of [sources]", *source));
-  Result<Model> model = parse_model(to_json(*config).dump(), where);
+Result<BuiltinModel> read_entry(const TomlFile& file, const NamedTable& entry) {
+  const toml::table& table = *entry.table;
+  const auto source = table["source"].value<std::string>();
+  const auto cited = file.sources.find(source.value_or(""));
+  if (cited == file.sources.end()) return bad_entry(file, entry, "expected a source");
+  if (!table.contains("config")) return bad_entry(file, entry, "expected a config");
+  Result<Model> model = parse_model(to_json(*table.get("config")).dump(), place(file, table));
   if (!model) return model.error();
-  model->source = *cited;
-  model->published_parameters = entry["parameters"].value_or(std::int64_t{0});
+  model->name = entry.name;
+  model->source = cited->second;
+  model->published_parameters = table["parameters"].value_or(std::int64_t{0});
   BuiltinModel builtin{std::move(*model), {}};
-  if (const toml::array* aliases = entry["aliases"].as_array()) {
+  if (const toml::array* aliases = table["aliases"].as_array()) {
     for (const toml::node& alias : *aliases) {
       builtin.aliases.push_back(alias.value_or(std::string()));
     }
@@ -109,22 +109,14 @@ Result<Model> read_config_file(const fs::path& path) {
 }  // namespace
 
 Result<std::vector<BuiltinModel>> read_model_file(std::string_view text, const std::string& where) {
-  const toml::parse_result file = toml::parse(text);
-  if (!file) {
-    return Diagnostic{ErrorCode::kBadInput,
-                      fmt::format("{}:{}", where, file.error().source().begin.line),
-                      std::string(file.error().description()), "correct the TOML"};
-  }
+  const Result<TomlFile> file = parse_toml(text, where, true);
+  if (!file) return file.error();
+  const Result<std::vector<NamedTable>> entries = tables_of(*file, "model");
+  if (!entries) return entries.error();
   std::vector<BuiltinModel> models;
-  const toml::table* entries = file["model"].as_table();
-  if (entries == nullptr) return bad_entry(where, "expected tables [model.NAME]");
-  for (const auto& [key, node] : *entries) {
-    const std::string name(key.str());
-    const std::string place = fmt::format("{} [model.{}]", where, name);
-    if (!node.is_table()) return bad_entry(place, "expected a table");
-    Result<BuiltinModel> model = read_entry(file.table(), place, *node.as_table());
+  for (const NamedTable& entry : *entries) {
+    Result<BuiltinModel> model = read_entry(*file, entry);
     if (!model) return model.error();
-    model->model.name = name;
     models.push_back(std::move(*model));
   }
   return models;

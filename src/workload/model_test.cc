@@ -66,7 +66,8 @@ TEST(BuiltinModels, EntryWithoutSourceIsRefused) {
   const auto read = [](const char* text) { return read_model_file(text, "x.toml"); };
   EXPECT_FALSE(read("[model.a]\nsource = 'none'\n[model.a.config]\nmodel_type = 'llama'\n"));
   EXPECT_FALSE(read("[model.a.config]\nmodel_type = 'llama'\n"));
-  EXPECT_FALSE(read("[chip.a]\n"));
+  EXPECT_FALSE(read("[sources]\ns = 'x'\n[model.a]\nsource = 's'\n"));
+  EXPECT_FALSE(read("model = 3\n"));
   EXPECT_FALSE(read("[model"));
 }
 

@@ -81,7 +81,10 @@ void ring_attention(const OperatorBuilder& b, const Core& core, Operator& op) {
   exchange(op.forward, core.key_value_bytes);
   exchange(op.backward_input, 2 * core.key_value_bytes);  // and the gradients travel with them
   add_kernel(op, kernel(b, core, core.queries, core.keys, core.shape.causal));
-  Attention others = kernel(b, core, core.queries, visible_keys(core, core.keys), false);
+  // Windows and chunks leave the later steps little or nothing to see.
+  const std::int64_t beyond = visible_keys(core, b.run.sequence) - visible_keys(core, core.keys);
+  if (beyond <= 0) return;
+  Attention others = kernel(b, core, core.queries, share(beyond, steps), false);
   others.window = 0;
   add_kernel(op, others, steps);
 }
