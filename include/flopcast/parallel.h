@@ -1,0 +1,152 @@
+// Floor 2: how a model is spread over chips: a plan, why it may be impossible, what it keeps and
+// sends for its weights, and where its groups lie on the network.
+//
+//   Plan plan;
+//   plan.tp = 8, plan.pp = 4, plan.dp = 4, plan.global_batch = 1024;
+//   for (const Diagnostic& problem : plan_problems(plan, model, 128)) ...
+//
+// Names and limits are Megatron-LM's. Pipeline schedules are in parallel_schedule.h, readers and
+// writers of launch configurations in parallel_files.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "flopcast/parallel_schedule.h"
+#include "flopcast/workload.h"
+#include "flopcast/workload_operators.h"
+
+namespace flopcast {
+
+/// What each data-parallel chip keeps only a share of (ZeRO, arXiv:1910.02054; 3 is FSDP).
+enum class Zero : std::uint8_t { kNone, kOptimizer, kGradients, kWeights };
+
+enum class OptimizerKind : std::uint8_t { kAdam, kSgd, kMuon };
+std::string_view name(OptimizerKind kind);
+
+/// What may run at the same time as compute.
+struct Overlap {
+  bool gradients = true;  ///< --overlap-grad-reduce
+  bool weights = true;    ///< --overlap-param-gather, FSDP prefetch
+  bool tensor = false;    ///< --tp-comm-overlap, async tensor parallel
+  bool pipeline = true;   ///< --overlap-p2p-communication
+  bool context = true;    ///< ring exchange behind attention
+  bool experts = false;   ///< --overlap-moe-expert-parallel-comm
+  bool operator==(const Overlap&) const = default;
+};
+
+struct Plan {
+  // Degrees. dp counts replicas; with cp, gradients are reduced over dp * cp chips.
+  unsigned tp = 1, tp2 = 1, cp = 1, pp = 1, dp = 1;
+  unsigned ep = 1;   ///< within dp * cp * tp
+  unsigned etp = 0;  ///< 0: as tp
+  unsigned vpp = 1;  ///< virtual stages per chip
+  TensorKind tensor = TensorKind::kOneD;
+  ContextKind context = ContextKind::kAllGather;
+  unsigned panels = 1;
+  bool sequence_parallel = false;
+
+  std::int64_t micro_batch = 1, global_batch = 1;
+  std::int64_t sequence = 0;  ///< tokens; 0: the model's longest
+
+  ScheduleKind schedule = ScheduleKind::kOneFOneB;
+  /// Layers of virtual stage i (of pp * vpp), in the order of the layers; empty: layers_per_stage's.
+  std::vector<unsigned> stage_layers;
+  /// --account-for-embedding-in-pipeline-split, --account-for-loss-in-pipeline-split
+  bool count_embedding = false, count_loss = false;
+
+  Zero zero = Zero::kOptimizer;
+  unsigned shard =
+      0;  ///< chips that share weights, gradients, optimiser; 0: all of dp * cp. Else the
+          ///< rest are replicas of them (hybrid shard)
+  bool reshard = true;  ///< Zero::kWeights: weights are dropped after forward, gathered again
+  OptimizerKind optimizer = OptimizerKind::kAdam;
+  Precision precision = Precision::kBf16;
+  bool fp32_gradients = true;  ///< accumulated in fp32 (Megatron); false: in the weights' type
+  bool fp32_master = true;     ///< optimiser keeps weights in fp32; false: pure 16-bit training
+
+  Recompute recompute = Recompute::kNone;
+  std::uint8_t recompute_modules = kRecomputeCoreAttention;
+  unsigned recompute_layers = 0;  ///< of each stage, with kFull: 0 all
+  bool flash_attention = true;
+  std::int64_t lora_rank = 0;
+  Overlap overlap;
+
+  bool operator==(const Plan&) const = default;
+
+  unsigned chips() const { return tp * tp2 * cp * pp * dp; }
+  unsigned expert_tp() const { return etp == 0 ? tp : etp; }
+  /// Replicas of expert weights; 0 where ep * etp does not divide tp * cp * dp.
+  unsigned expert_dp() const;
+  std::int64_t microbatches() const { return global_batch / (micro_batch * dp); }
+};
+
+/// Tokens of a sequence: the plan's, else the model's longest, else 2048.
+std::int64_t sequence_of(const Plan& plan, const Model& model);
+/// The part of a plan that operators depend on.
+Execution execution_of(const Plan& plan, const Model& model);
+
+/// Every reason why the plan cannot run this model on `chips` chips (0: any number): `where` is
+/// Megatron's name of the setting, `hint` names values that work. Empty: it can.
+std::vector<Diagnostic> plan_problems(const Plan& plan, const Model& model, unsigned chips = 0);
+/// plan_problems is empty, without the words: for searches.
+bool plan_possible(const Plan& plan, const Model& model, unsigned chips = 0);
+
+/// Layers of each virtual stage. Even where pp * vpp divides; else embedding and loss count as a
+/// layer each, and the first stages take what is left over (126 layers on 8 x 1: 16 each, 15 in the
+/// first and last).
+std::vector<unsigned> layers_per_stage(const Plan& plan, std::int64_t layers);
+
+/// Bytes one chip keeps for its weights.
+struct StateBytes {
+  Bytes weights, gradients, optimizer;
+  Bytes total() const { return weights + gradients + optimizer; }
+};
+/// @param dense, expert values on this chip before sharding over data-parallel groups
+/// (OperatorList::weights), and how many of them are trained.
+struct ChipWeights {
+  std::int64_t dense = 0, expert = 0;
+  std::int64_t dense_trainable = 0, expert_trainable = 0;
+};
+ChipWeights chip_weights(const OperatorList& operators);
+StateBytes state_bytes(const Plan& plan, const ChipWeights& weights);
+
+/// What one layer's weights (or any bucket) send over data-parallel groups in one step.
+struct WeightTransfers {
+  std::vector<Transfer> before_forward;   ///< each microbatch where Zero::kWeights, else once
+  std::vector<Transfer> before_backward;  ///< each microbatch, where weights were dropped
+  std::vector<Transfer> after_backward;   ///< once, after the last microbatch (kWeights: each)
+};
+WeightTransfers weight_transfers(const Plan& plan, const ChipWeights& weights);
+
+/// Which chips form the groups: how many members of each parallel dimension lie inside one group of
+/// each network tier. Dimensions in the order tp, tp2, cp, dp, pp.
+inline constexpr std::size_t kPlanDimensions = 5;
+struct Placement {
+  std::vector<unsigned> tiers;  ///< chips that a group of each tier has room for
+  /// inside[i][d]: members of dimension d within one group of tier i; the last entry holds all. One
+  /// entry only: chips are numbered through, across groups (12 chips on nodes of 8).
+  std::vector<std::array<unsigned, kPlanDimensions>> inside;
+
+  /// Chip (0 ..) of the member with these coordinates.
+  std::uint32_t chip(const std::array<unsigned, kPlanDimensions>& coordinates) const;
+  /// Chips of the group that holds the chip with all coordinates 0. Expert groups are formed inside
+  /// a pipeline stage: etp innermost, then ep, in the order of the stage's chips.
+  std::vector<std::uint32_t> group(const Plan& plan, Group group) const;
+  /// Members of the group that share a tier-0 group (a node).
+  unsigned in_node(const Plan& plan, Group group) const;
+  bool operator==(const Placement&) const = default;
+};
+/// Megatron's: tp innermost, then tp2, cp, dp, pp. `tiers` are chips per group of each network tier,
+/// ascending ({8, 128}: nodes of 8, 128 in all).
+Placement default_placement(const Plan& plan, std::span<const unsigned> tiers);
+/// Every way to fill the tiers: all factorisations of each tier's size into the dimensions. A tier
+/// that cannot be filled takes as many as fit. Empty: there are more chips than room.
+std::vector<Placement> placements(const Plan& plan, std::span<const unsigned> tiers);
+
+}  // namespace flopcast

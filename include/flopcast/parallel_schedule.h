@@ -1,0 +1,91 @@
+// Floor 2: pipeline schedules as data: what each stage runs, in which order; checked, and timed.
+//
+//   GPipe, p = 2, m = 2      chip 0:  F0 F1 .. .. B0 B1
+//                            chip 1:  .. F0 F1 B0 B1 ..
+//
+// A chip holds `chunks` parts of the model (virtual stages). Interleaved schedules deal them round
+// robin (chip i: stages i, i + p, ...), V-shaped ones there and back (chip i: stages i, 2p - 1 - i).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/base.h"
+
+namespace flopcast {
+
+enum class ScheduleKind : std::uint8_t {
+  kGpipe,         ///< Huang et al., arXiv:1811.06965
+  kOneFOneB,      ///< Narayanan et al., arXiv:2006.09503 (flush variant)
+  kInterleaved,   ///< Narayanan et al., arXiv:2104.04473 section 2.2
+  kZeroBubbleH1,  ///< Qi et al., arXiv:2401.10241 section 2
+  kZeroBubbleV,   ///< Qi et al., arXiv:2405.15362 section 3
+  kDualPipeV,     ///< DeepSeek-V3 report, arXiv:2412.19437 section 3.2.1, cut in half
+};
+std::string_view name(ScheduleKind kind);  ///< "1f1b"
+std::optional<ScheduleKind> parse_schedule_kind(
+    std::string_view text);  ///< also torchtitan's names
+
+enum class PipelineOp : std::uint8_t {
+  kForward,
+  kBackward,        ///< gradients of inputs and weights
+  kBackwardInput,   ///< B of the zero-bubble schedules
+  kBackwardWeight,  ///< W
+};
+
+struct PipelineAction {
+  PipelineOp op = PipelineOp::kForward;
+  bool with_next = false;  ///< runs at the same time as the next action (DualPipe's F & B)
+  std::uint16_t chunk = 0;
+  std::uint32_t microbatch = 0;
+  bool operator==(const PipelineAction&) const = default;
+};
+
+struct Schedule {
+  ScheduleKind kind = ScheduleKind::kOneFOneB;
+  unsigned chips = 1, chunks = 1;
+  std::int64_t microbatches = 1;
+  std::vector<std::vector<PipelineAction>> actions;  ///< of each chip, in order
+
+  unsigned stages() const { return chips * chunks; }
+  bool v_shaped() const;
+  unsigned stage_of(unsigned chip, unsigned chunk) const;
+  unsigned chip_of(unsigned stage) const;
+  unsigned chunk_of(unsigned stage) const;
+};
+
+/// Errors: microbatches that the schedule cannot take (interleaved: a multiple of the chips;
+/// DualPipeV: at least 2 per chip), chunks it does not have.
+Result<Schedule> make_schedule(ScheduleKind kind, unsigned chips, std::int64_t microbatches,
+                               unsigned chunks = 1);
+
+/// Whether every chip runs every forward and backward exactly once, in an order that can be met.
+/// The error names the first action that is missing, doubled or never becomes ready.
+std::optional<Diagnostic> schedule_problem(const Schedule& schedule);
+
+/// The most activations each chip holds at once, in microbatches of one chunk: kept from the forward
+/// to the last gradient of that chunk and microbatch.
+std::vector<unsigned> peak_in_flight(const Schedule& schedule);
+
+/// What one virtual stage takes for one microbatch.
+struct StageTime {
+  Seconds forward, backward_input, backward_weight;
+  Seconds send;  ///< activations to the next stage; gradients back cost the same
+};
+struct PipelineTime {
+  Seconds total;                          ///< until the last end; infinite where it cannot end
+  std::vector<Seconds> start, end, busy;  ///< of each chip
+  Seconds bubble() const;                 ///< total less the busiest chip
+};
+/// Runs the schedule: an action starts when its chip is free and its inputs have arrived. Sends
+/// between chips take `send` and occupy neither chip; within a chip they are free.
+/// @param stages one per virtual stage.
+/// @param overlapped share of the shorter of two `with_next` actions that is hidden, 0 to 1.
+PipelineTime pipeline_time(const Schedule& schedule, std::span<const StageTime> stages,
+                           double overlapped = 1);
+
+}  // namespace flopcast

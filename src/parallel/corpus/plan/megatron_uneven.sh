@@ -1,0 +1,1 @@
+--pp 4 --num-layers 32 --decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 7 --micro-batch-size 2 --global-batch-size 64 --use-distributed-optimizer --optimizer muon --recompute-granularity full --recompute-method block --recompute-num-layers 2

@@ -1,0 +1,20 @@
+// Reads the catalogue's model files.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/workload.h"
+
+namespace flopcast {
+
+struct BuiltinModel {
+  Model model;
+  std::vector<std::string> aliases;
+};
+/// The entries [model.NAME] of one file, in its order.
+Result<std::vector<BuiltinModel>> read_model_file(std::string_view text, const std::string& where);
+
+}  // namespace flopcast
