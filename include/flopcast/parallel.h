@@ -115,6 +115,12 @@ struct ChipWeights {
 };
 ChipWeights chip_weights(const OperatorList& operators);
 StateBytes state_bytes(const Plan& plan, const ChipWeights& weights);
+/// Memory traffic of one optimiser step on one chip: its share of the optimiser's state read and
+/// written, gradients read (once more for their norm), weights written.
+struct OptimizerTraffic {
+  Bytes read, written;
+};
+OptimizerTraffic optimizer_traffic(const Plan& plan, const ChipWeights& weights);
 
 /// What one layer's weights (or any bucket) send over data-parallel groups in one step.
 struct WeightTransfers {
@@ -138,8 +144,9 @@ struct Placement {
   /// Chips of the group that holds the chip with all coordinates 0. Expert groups are formed inside
   /// a pipeline stage: etp innermost, then ep, in the order of the stage's chips.
   std::vector<std::uint32_t> group(const Plan& plan, Group group) const;
-  /// Members of the group that share a tier-0 group (a node).
-  unsigned in_node(const Plan& plan, Group group) const;
+  /// Members of the group that share one group of this tier (0: a node) with the chip 0.
+  unsigned in_tier(const Plan& plan, Group group, std::size_t tier) const;
+  unsigned in_node(const Plan& plan, Group group) const { return in_tier(plan, group, 0); }
   bool operator==(const Placement&) const = default;
 };
 /// Megatron's: tp innermost, then tp2, cp, dp, pp. `tiers` are chips per group of each network tier,

@@ -96,12 +96,13 @@ std::array<bool, kPlanDimensions> replicas(const Plan& plan) {
   return {false, plan.tensor == TensorKind::kTwoD, true, true, false};
 }
 
-unsigned count_in_node(const Placement& placement, const Plan& plan, Group group) {
+unsigned count_in_tier(const Placement& placement, const Plan& plan, Group group,
+                       std::size_t tier) {
   const std::vector<std::uint32_t> chips = placement.group(plan, group);
-  const unsigned node =
-      placement.tiers.empty() ? std::numeric_limits<unsigned>::max() : placement.tiers[0];
+  const unsigned room =
+      tier >= placement.tiers.size() ? std::numeric_limits<unsigned>::max() : placement.tiers[tier];
   return static_cast<unsigned>(
-      std::count_if(chips.begin(), chips.end(), [&](std::uint32_t chip) { return chip < node; }));
+      std::count_if(chips.begin(), chips.end(), [&](std::uint32_t chip) { return chip < room; }));
 }
 
 }  // namespace
@@ -158,10 +159,13 @@ std::vector<std::uint32_t> Placement::group(const Plan& plan, Group group) const
   return {};
 }
 
-unsigned Placement::in_node(const Plan& plan, Group group) const {
-  if (inside.size() != tiers.size() || tiers.empty()) return count_in_node(*this, plan, group);
-  // Node 0 holds the first chips of every sorted list: `held` of it, then every stride-th is taken.
-  const Extents& node = inside[0];
+unsigned Placement::in_tier(const Plan& plan, Group group, std::size_t tier) const {
+  if (inside.size() != tiers.size() || tier >= tiers.size()) {
+    return count_in_tier(*this, plan, group, tier);
+  }
+  // The first group holds the first chips of every sorted list: `held` of it, then every stride-th
+  // is taken.
+  const Extents& node = inside[tier];
   const auto held = [&](const std::array<bool, kPlanDimensions>& varies) {
     std::uint64_t chips = 1;
     for (std::size_t d = 0; d < kPlanDimensions; ++d) chips *= varies[d] ? node[d] : 1;

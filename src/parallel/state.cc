@@ -102,6 +102,19 @@ StateBytes state_bytes(const Plan& plan, const ChipWeights& weights) {
   return state;
 }
 
+OptimizerTraffic optimizer_traffic(const Plan& plan, const ChipWeights& weights) {
+  const PerWeight bytes = per_weight(plan);
+  OptimizerTraffic traffic;
+  const auto add = [&](std::int64_t trainable, const Shards& parts) {
+    const double own = static_cast<double>(trainable) / parts.optimizer;
+    traffic.read += Bytes{own * (bytes.optimizer + 2 * bytes.gradient)};
+    traffic.written += Bytes{own * (bytes.optimizer + bytes.weight)};
+  };
+  add(weights.dense_trainable, shards(plan, dense_replicas(plan)));
+  add(weights.expert_trainable, shards(plan, plan.expert_dp()));
+  return traffic;
+}
+
 WeightTransfers weight_transfers(const Plan& plan, const ChipWeights& weights) {
   WeightTransfers all;
   add_transfers(all, plan, Group::kData, dense_replicas(plan), static_cast<double>(weights.dense),

@@ -1,0 +1,161 @@
+// Floor 5: full mode of the analytical door: how long one training step of a plan takes on a
+// cluster, what it keeps in memory, and what both rest on.
+//
+//   stage time    sum over its layers of kernels (cost/) + transfers that nothing hides (network/)
+//   pipeline      the schedule itself, action by action (parallel_schedule.h), with these times
+//   step          pipeline + data-parallel tail + optimiser + fixed costs of the software
+//
+// docs/theory/training.md has every term with its source. Constants of software and chips that no
+// table of kernels or collectives holds are in catalog/training.toml, fitted by
+// tools/fit_training.py.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "flopcast/cost.h"
+#include "flopcast/hardware.h"
+#include "flopcast/network_collectives.h"
+#include "flopcast/parallel.h"
+#include "flopcast/workload.h"
+
+namespace flopcast {
+
+/// Where the time of one step goes, on the chip that is busy longest. Sums to the step.
+enum class TimePart : std::uint8_t {
+  kMatrix,       ///< GEMMs
+  kAttention,    ///< attention kernels
+  kMemoryBound,  ///< norms, activations, element-wise, quantisation, loss
+  kRecompute,    ///< forward kernels that run again before backward
+  kTensor,       ///< exposed transfers of tensor parallelism
+  kContext,      ///< ... of context parallelism
+  kExpert,       ///< ... of expert parallelism
+  kWeights,      ///< ... of data parallelism: gathering weights (ZeRO, FSDP)
+  kGradients,    ///< ... of data parallelism: reducing gradients
+  kBubble,       ///< waiting for other pipeline stages, sends between them included
+  kOptimizer,    ///< optimiser step
+  kHost,         ///< launches the chip waits for, fixed costs of a microbatch and a step
+  kContention,   ///< what kernels lose to transfers that run beside them, and to stragglers
+};
+inline constexpr std::size_t kTimeParts = 13;
+std::string_view name(TimePart part);  ///< "matrix"
+
+/// What one chip keeps at its fullest moment.
+struct StageMemory {
+  Bytes weights, gradients, optimizer;
+  Bytes activations;       ///< kept for backward, over all microbatches in flight
+  Bytes working;           ///< of the layer that runs: recomputed tensors, logits, gathered weights
+  Bytes buffers;           ///< communication buffers, context of the device
+  Bytes allocator;         ///< rounding and holes of a caching allocator
+  unsigned in_flight = 1;  ///< microbatches whose activations are kept (in chunks of the stage)
+  Bytes total() const {
+    return weights + gradients + optimizer + activations + working + buffers + allocator;
+  }
+};
+
+/// One pipeline stage (all its virtual stages).
+struct StageEstimate {
+  unsigned layers = 0;
+  Seconds forward, backward;  ///< of one microbatch, over the stage's virtual stages
+  Seconds busy, start, end;   ///< in the pipeline
+  StageMemory memory;
+};
+
+struct TrainingEstimate {
+  Seconds step;
+  Seconds low, high;  ///< 10-90 % band
+  std::array<Seconds, kTimeParts> parts{};
+  std::vector<StageEstimate> stages;
+  unsigned fullest = 0;  ///< the stage that needs most memory
+  Bytes capacity;        ///< of one chip
+  bool fits = false;
+
+  double tokens_per_second = 0;  ///< all chips
+  double mfu = 0;       ///< model FLOPs (causal) over the dense peak of the plan's precision
+  double hfu = 0;       ///< recomputed FLOPs counted as well
+  double energy_j = 0;  ///< of one step, all chips at their power limit; 0: power unknown
+  double cost_usd = 0;  ///< of one step; 0: no price given
+
+  std::array<double, 5> rests_on{};  ///< share of kernel and transfer time by Basis
+  std::vector<std::string> assumed;  ///< in words, what nobody told and nothing measured
+  Placement placement;
+
+  const StageMemory& memory() const { return stages[fullest].memory; }
+  Seconds part(TimePart which) const { return parts[static_cast<std::size_t>(which)]; }
+};
+
+/// A constant of catalog/training.toml: fitted inside its physical limits.
+struct TrainingConstant {
+  std::string_view name;
+  double value, low, high;
+  std::string_view meaning;  ///< one line with its unit
+};
+
+struct TrainingOptions {
+  /// How the training's software behaves: a profile of catalog/training.toml. "" is the first.
+  std::string software;
+  std::string constants;         ///< a TOML file whose values replace the catalogue's
+  double usd_per_chip_hour = 0;  ///< 0: no cost
+  double memory_share = 1;       ///< of the chip's capacity that a plan may use
+  KernelModelOptions kernels;
+  CollectiveSource collectives = CollectiveSource::kBest;
+};
+
+/// Forecasts of one model on one cluster. Immutable and thread-safe; PlanScorer is its fast twin for
+/// searches, one per thread.
+class TrainingModel {
+ public:
+  static Result<TrainingModel> make(Model model, Cluster cluster, const Catalog& catalog,
+                                    const TrainingOptions& options = {});
+  /// Errors: plan_problems' first where the plan is impossible. A plan that does not fit into memory
+  /// is estimated all the same. Without `placement`: the default one.
+  Result<TrainingEstimate> estimate(const Plan& plan, const Placement* placement = nullptr) const;
+
+  const Model& model() const;
+  const Cluster& cluster() const;
+  std::vector<TrainingConstant> constants() const;  ///< that forecasts were made with
+  std::string software() const;
+  /// Chips per group of each network tier: what placements() takes.
+  std::vector<unsigned> tiers() const;
+
+  TrainingModel(TrainingModel&&) noexcept;
+  TrainingModel& operator=(TrainingModel&&) noexcept;
+  ~TrainingModel();
+
+  struct State;  ///< the library's own
+  const State& state() const { return *state_; }
+
+ private:
+  explicit TrainingModel(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+/// Profiles of catalog/training.toml, the default first.
+std::vector<std::string> training_software();
+
+/// Time and memory of one plan, remembering layers, transfers and schedules between calls. The same
+/// numbers as TrainingModel::estimate, bit for bit, in whatever order plans are asked. Plans must be
+/// possible (plan_possible). Not thread-safe; the model must outlive it.
+class PlanScorer {
+ public:
+  explicit PlanScorer(const TrainingModel& model);
+  /// Bytes of the fullest stage. Independent of the placement.
+  Bytes memory(const Plan& plan);
+  /// Never more than `time`, and quicker to have: no schedule is run.
+  Seconds time_at_least(const Plan& plan, const Placement& placement);
+  Seconds time(const Plan& plan, const Placement& placement);
+
+  PlanScorer(PlanScorer&&) noexcept;
+  PlanScorer& operator=(PlanScorer&&) noexcept;
+  ~PlanScorer();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace flopcast

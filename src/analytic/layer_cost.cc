@@ -1,0 +1,98 @@
+#include "analytic/layer_cost.h"
+
+#include <algorithm>
+
+namespace flopcast::training {
+namespace {
+
+bool is_narrow(GemmType type) {
+  switch (type) {
+    case GemmType::kFp32:
+    case GemmType::kTf32:
+    case GemmType::kBf16:
+    case GemmType::kFp16:
+      return false;
+    default:
+      return true;
+  }
+}
+
+struct Priced {
+  double seconds = 0;
+  double PassCost::*part = nullptr;
+  Basis basis = Basis::kAssumed;
+};
+
+Priced price_kernel(const Kernel& kernel, const Pricing& p) {
+  const Constants& c = p.constants;
+  const KernelTime time = p.kernels.time(kernel);
+  Priced priced{time.time.value, &PassCost::matrix_s, time.basis};
+  if (const Gemm* gemm = std::get_if<Gemm>(&kernel)) {
+    priced.seconds /= is_narrow(gemm->type) ? c.narrow_share : c.matrix_share;
+  } else if (const GroupedGemm* grouped = std::get_if<GroupedGemm>(&kernel)) {
+    priced.seconds /= is_narrow(grouped->type) ? c.narrow_share : c.matrix_share;
+  } else if (const Attention* attention = std::get_if<Attention>(&kernel)) {
+    priced.part = &PassCost::attention_s;
+    priced.seconds /= attention->backward ? c.attention_backward_share : c.attention_share;
+  } else {
+    priced.part = &PassCost::memory_s;
+    priced.seconds *= c.unfused / c.memory_share;
+  }
+  return priced;
+}
+
+/// Appends one operator's pass; returns the time of its kernels.
+double add_pass(const std::vector<OperatorStep>& steps, const Pricing& pricing, PassCost& out) {
+  double kernels = 0;
+  const std::size_t first = out.sent.size();
+  for (const OperatorStep& step : steps) {
+    if (const Transfer* transfer = std::get_if<Transfer>(&step.what)) {
+      out.sent.push_back({*transfer, step.count, step.overlappable, 0, 0});
+      continue;
+    }
+    const Priced priced = price_kernel(std::get<Kernel>(step.what), pricing);
+    const double seconds = priced.seconds * step.count;
+    out.*(priced.part) += seconds;
+    out.rests_on_s[static_cast<std::size_t>(priced.basis)] += seconds;
+    out.launches_s += pricing.constants.launch_s * step.count;
+    kernels += seconds;
+  }
+  for (std::size_t i = first; i < out.sent.size(); ++i) out.sent[i].cover_s = kernels;
+  return kernels;
+}
+
+/// The gradient of a column-cut layer's input is summed while its weights' gradient is computed, and
+/// its input is gathered while the gradient of the input is (Megatron's asynchronous linear layer).
+void cover_backward(const Operator& op, std::size_t first_input, double input_s,
+                    std::size_t first_weight, double weight_s, ListCost& cost) {
+  const bool leads_with_transfer = !op.backward_input.empty() &&
+                                   std::holds_alternative<Transfer>(op.backward_input.front().what);
+  for (std::size_t i = first_input; i < cost.backward_input.sent.size(); ++i) {
+    if (!leads_with_transfer) cost.backward_input.sent[i].async_s = weight_s;
+  }
+  for (std::size_t i = first_weight; i < cost.backward_weight.sent.size(); ++i) {
+    cost.backward_weight.sent[i].async_s = input_s;
+  }
+}
+
+}  // namespace
+
+ListCost price(const OperatorList& list, const Pricing& pricing) {
+  ListCost cost;
+  for (const Operator& op : list.operators) {
+    add_pass(op.forward, pricing, cost.forward);
+    if (op.recomputed) add_pass(op.forward, pricing, cost.recompute);
+    const std::size_t first_input = cost.backward_input.sent.size();
+    const double input_s = add_pass(op.backward_input, pricing, cost.backward_input);
+    const std::size_t first_weight = cost.backward_weight.sent.size();
+    const double weight_s = add_pass(op.backward_weight, pricing, cost.backward_weight);
+    cover_backward(op, first_input, input_s, first_weight, weight_s, cost);
+    cost.logits_bytes = std::max(cost.logits_bytes, op.saved.value);
+  }
+  cost.weights = chip_weights(list);
+  cost.saved_bytes = list.saved.value;
+  cost.live_bytes = list.live.value;
+  return cost;
+}
+
+}  // namespace flopcast::training

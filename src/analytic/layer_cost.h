@@ -1,0 +1,46 @@
+// A list of operators priced on one chip: kernel times, and transfers left to be timed once it is
+// known where their groups lie.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "analytic/training_constants.h"
+#include "flopcast/cost.h"
+#include "flopcast/parallel.h"
+#include "flopcast/workload_operators.h"
+
+namespace flopcast::training {
+
+/// A transfer of one pass, and what may hide it.
+struct Sent {
+  Transfer transfer;
+  unsigned count = 1;
+  bool overlappable = true;
+  double cover_s = 0;  ///< kernels of the same operator's pass
+  double async_s = 0;  ///< kernels of the operator's other backward pass
+};
+
+struct PassCost {
+  double matrix_s = 0, attention_s = 0, memory_s = 0;
+  double launches_s = 0;  ///< host time
+  std::array<double, 5> rests_on_s{};
+  std::vector<Sent> sent;
+  double kernels_s() const { return matrix_s + attention_s + memory_s; }
+};
+
+struct ListCost {
+  PassCost forward, recompute, backward_input, backward_weight;
+  ChipWeights weights;
+  double saved_bytes = 0, live_bytes = 0;
+  double logits_bytes = 0;  ///< of the largest single operator's working set
+};
+
+/// Kernel times of one model on one chip under these constants.
+struct Pricing {
+  const KernelModel& kernels;
+  const Constants& constants;
+};
+ListCost price(const OperatorList& list, const Pricing& pricing);
+
+}  // namespace flopcast::training

@@ -1,0 +1,12 @@
+// What each pipeline chip keeps at its fullest moment.
+#pragma once
+
+#include <vector>
+
+#include "analytic/plan_costs.h"
+
+namespace flopcast::training {
+
+std::vector<StageMemory> stage_memory(PlanCosts& costs, const Plan& plan);
+
+}  // namespace flopcast::training

@@ -1,0 +1,50 @@
+// One step of a plan: stages, pipeline, data-parallel transfers, optimiser.
+#pragma once
+
+#include <vector>
+
+#include "analytic/plan_costs.h"
+
+namespace flopcast::training {
+
+/// One virtual stage, one microbatch.
+struct StageCost {
+  Parts parts{};  ///< forward and backward
+  double forward_s = 0, input_s = 0, weight_s = 0;
+  double send_s = 0;  ///< to the next stage
+  unsigned layers = 0;
+};
+
+/// What one chip of a pipeline does once a step.
+struct ChipTail {
+  double gather_s = 0;  ///< weights, before the first forward
+  double reduce_s = 0;  ///< gradients, what outlasts the backward
+  double optimizer_s = 0;
+};
+
+struct StepCosts {
+  std::vector<StageCost> stages;  ///< virtual
+  std::vector<ChipTail> tails;    ///< of each pipeline chip
+  std::array<double, 5> rests_on_s{};
+};
+StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Placement& placement);
+
+struct StepTime {
+  double step_s = 0;
+  PipelineTime pipeline;  ///< of the whole step; start and end of chips in its steady state
+  unsigned pacing = 0;    ///< the chip that ends last
+};
+StepTime step_time(PlanCosts& costs, const Plan& plan, const StepCosts& step);
+/// Never more than step_time's, without running the schedule.
+double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& step);
+/// Where the pacing chip's time goes; sums to `time.step_s`.
+Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step,
+                 const StepTime& time);
+
+/// Weights of what one pipeline chip holds.
+ChipWeights weights_of_chip(const PlanCosts& costs, const ExecutionCost& cost, const Plan& plan,
+                            const std::vector<unsigned>& split, unsigned chip);
+/// Virtual stage of a chip's chunk (Schedule::stage_of without a schedule).
+unsigned stage_of(const Plan& plan, unsigned chip, unsigned chunk);
+
+}  // namespace flopcast::training

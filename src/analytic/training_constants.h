@@ -1,0 +1,60 @@
+// What training adds to kernels and collectives measured alone: how chips behave under load for
+// hours, and what a framework spends around its kernels. catalog/training/constants.toml holds the
+// values, by chip architecture and by software; tools/fit_training.py fits them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/analytic.h"
+#include "flopcast/base.h"
+
+namespace flopcast::training {
+
+struct Constants {
+  // Of a chip's architecture: rates under load over those of kernels timed alone.
+  double matrix_share = 1;              ///< GEMMs in 16 and 32 bits
+  double narrow_share = 1;              ///< GEMMs in 8 bits and fewer
+  double attention_share = 1;           ///< attention, forward
+  double attention_backward_share = 1;  ///< attention, backward
+  double memory_share = 1;              ///< kernels that only move bytes
+  double collective_share = 1;          ///< transfers
+
+  // Of a software.
+  double unfused = 1;           ///< memory traffic over that of fused kernels
+  double launch_s = 0;          ///< host time of one kernel of the model
+  double microbatch_s = 0;      ///< per microbatch and stage, nothing overlaps it
+  double step_s = 0;            ///< per step
+  double tensor_overlap = 0;    ///< share of a tensor-parallel transfer that its GEMM hides
+  double expert_overlap = 0;    ///< share of an expert-parallel transfer that other work hides
+  double async_overlap = 0;     ///< share hidden behind the other gradient's GEMM
+  double gradient_overlap = 1;  ///< share of the last backward that gradients are reduced behind
+  double weight_overlap = 1;    ///< share of compute that gathers of weights may hide behind
+  double contention = 0;        ///< compute lost per second of a transfer beside it
+  double straggler = 0;         ///< of the step, per doubling of nodes
+  double workspace_bytes = 0;   ///< device context, libraries' workspaces
+  double allocator = 0;         ///< share of dynamic memory lost to holes
+
+  // Quantiles of measured over forecast, for the band.
+  double band_low = 0.9, band_high = 1.1;
+  double band_experts_low = 0.8, band_experts_high = 1.3;
+};
+
+struct Field {
+  std::string_view name;
+  double Constants::*member;
+  double low, high;  ///< physical limits
+  std::string_view meaning;
+};
+std::span<const Field> fields();
+
+/// Values for a chip architecture and a software. Errors: an unknown software, with what there is.
+/// @param file a TOML file of the same shape whose values come on top; "": none.
+Result<Constants> load_constants(std::string_view architecture, std::string_view software,
+                                 const std::string& file);
+/// The software's name; "" gives the first of the catalogue.
+std::string software_name(std::string_view software);
+
+}  // namespace flopcast::training
