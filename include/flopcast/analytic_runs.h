@@ -1,0 +1,67 @@
+// Floor 5: measured training runs, forecast one by one: what `flopcast validate training` shows and
+// tools/fit_training.py fits constants to.
+//
+// A run is JSON: {"id", "model": {config.json or short form}, "system": {"gpu", "gpus",
+// "gpus_per_node", "inter"}, "parallel": {"tp", "pp", "vp", "cp", "ep", "dp", "sp", "zero"},
+// "batch": {"gbs", "mbs"}, "dtype", "recompute", "measured": {"iter_time_s", "memory_gib"},
+// "quality", "missing"}. docs/reference/training-runs.md has every field.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flopcast/analytic.h"
+#include "flopcast/base.h"
+
+namespace flopcast {
+
+struct TrainingRun {
+  std::string id, set, group;  ///< group: near-duplicates, which a fit keeps together
+  char quality = 'A';          ///< A whole configuration, B one assumption, C an anchor only
+  Model model;
+  std::string cluster;  ///< as one line: "16 x h100"
+  std::string software;
+  Plan plan;
+  unsigned chips = 0;
+  bool recompute_open = false;  ///< not told: the least that fits
+  double measured_s = 0;
+  Bytes memory;  ///< peak a chip reported, 0: none
+  bool experts = false;
+  std::vector<std::string> assumed;  ///< what the run does not tell, and how it was taken
+  /// Why it cannot be forecast; then the fields above may be empty.
+  std::string incomplete;
+};
+
+/// JSON ({"cases": [...]}, an array, or one run) or CSV with a header (set,gpus,gbs,mbs,hidden,heads,
+/// layers,seq,tp,dp,pp,iter_ms). Errors name the file and the run.
+Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path& path);
+
+struct RunForecast {
+  const TrainingRun* run = nullptr;
+  TrainingEstimate estimate;
+  Plan plan;                          ///< with what was open filled in
+  std::optional<Diagnostic> failure;  ///< no estimate then
+  double error() const { return estimate.step.value / run->measured_s - 1; }
+  bool in_band() const {
+    return run->measured_s >= estimate.low.value && run->measured_s <= estimate.high.value;
+  }
+};
+/// In the order of the runs, the same for any number of threads. Incomplete runs are left out.
+/// @param constants TOML file of constants; "": the catalogue's.
+std::vector<RunForecast> forecast_runs(const std::vector<TrainingRun>& runs, const Catalog& catalog,
+                                       const std::string& constants = "", unsigned threads = 0);
+
+/// Errors over some forecasts; shares, not percent.
+struct RunErrors {
+  std::size_t n = 0;
+  double mape = 0, bias = 0, median = 0, p90 = 0, worst = 0;
+  double band = 0;      ///< share of runs inside their band
+  double spearman = 0;  ///< rank correlation of throughput per chip; NaN for fewer than 3 runs
+  double memory_mape = 0;
+  std::size_t memory_n = 0;
+};
+RunErrors run_errors(const std::vector<const RunForecast*>& forecasts);
+
+}  // namespace flopcast
