@@ -8,6 +8,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,10 +49,23 @@ struct RunForecast {
     return run->measured_s >= estimate.low.value && run->measured_s <= estimate.high.value;
   }
 };
-/// In the order of the runs, the same for any number of threads. Incomplete runs are left out.
-/// @param constants TOML file of constants; "": the catalogue's.
-std::vector<RunForecast> forecast_runs(const std::vector<TrainingRun>& runs, const Catalog& catalog,
-                                       const std::string& constants = "", unsigned threads = 0);
+/// Forecasts the same runs again and again (a fit does), building each cluster once.
+class RunForecaster {
+ public:
+  explicit RunForecaster(std::vector<TrainingRun> runs);
+  const std::vector<TrainingRun>& runs() const;
+  /// In the order of the runs, the same for any number of threads. Incomplete runs are left out.
+  /// @param constants TOML file of constants; "": the catalogue's.
+  std::vector<RunForecast> forecast(const std::string& constants = "", unsigned threads = 0) const;
+
+  RunForecaster(RunForecaster&&) noexcept;
+  RunForecaster& operator=(RunForecaster&&) noexcept;
+  ~RunForecaster();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// Errors over some forecasts; shares, not percent.
 struct RunErrors {

@@ -28,7 +28,7 @@ bool same_for_operators(const Layouts& a, const Layouts& b) {
 }  // namespace
 
 PlanCosts::PlanCosts(const TrainingModel::State& state_)
-    : state(state_), times(state_.network, state_.tiers, state_.options.collectives) {}
+    : state(state_), times(state_.system->network, state_.system->tiers, state_.options.collectives) {}
 
 std::size_t PlanCosts::ExecutionHash::operator()(const Execution& r) const {
   HashMix mix;
@@ -56,7 +56,7 @@ const ExecutionCost& PlanCosts::execution(const Plan& plan) {
   std::unique_ptr<ExecutionCost>& cost = executions_[run];
   if (cost) return *cost;
   const OperatorGraph graph = make_operators(state.model, run);
-  const Pricing pricing{state.kernels, state.constants};
+  const Pricing pricing{state.system->kernels, state.constants};
   cost = std::make_unique<ExecutionCost>();
   cost->embedding = price(graph.embedding, pricing);
   for (const OperatorList& layer : graph.layers) cost->layers.push_back(price(layer, pricing));

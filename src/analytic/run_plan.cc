@@ -150,6 +150,8 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   if (std::string why = set_precision(texts, run); !why.empty()) return why;
   run.plan.flash_attention = !is_early(run.software);
   set_zero(parallel, run);
+  // Megatron-Core's recipes for low precision add gradients up in 16 bits.
+  if (run.software == "megatron") run.plan.fp32_gradients = false;
   set_recompute(texts, run);
   set_overlap(parallel, run);
   set_lora(texts, run);

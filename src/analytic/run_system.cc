@@ -48,9 +48,10 @@ Result<Chip> find_chip(const std::string& gpu, const Catalog& catalog) {
 
 /// Nodes are whole; racks of 72 are used in parts of 64.
 unsigned node_size(const Chip& chip, const RunSystem& system) {
-  constexpr unsigned kUsedOfRack = 64;
+  constexpr unsigned kRack = 72, kUsedOfRack = 64;
   const bool rack = chip.name.starts_with("gb200") || chip.name.starts_with("gb300");
-  return std::min(rack ? kUsedOfRack : std::max(1U, system.per_node), system.gpus);
+  const unsigned used = system.gpus % kRack == 0 ? kRack : kUsedOfRack;
+  return std::min(rack ? used : std::max(1U, system.per_node), system.gpus);
 }
 
 }  // namespace
@@ -110,6 +111,10 @@ Result<std::string> cluster_line(const RunSystem& system, const Catalog& catalog
       line += fmt::format(", nic.ports {}, nic.bandwidth {}Gb/s",
                           ports.ports * size / system.per_node, ports.bits_per_s / 1e9);
     }
+  }
+  static const std::regex power(R"((\d{3,4})\s?W\b)");
+  if (std::smatch match; std::regex_search(system.gpu, match, power)) {
+    line += fmt::format(", chip.power_w {}W", match[1].str());
   }
   if (system.hbm_bytes_per_s > 0) {
     line += fmt::format(", chip.hbm_bandwidth {}GB/s", system.hbm_bytes_per_s / 1e9);

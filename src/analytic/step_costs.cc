@@ -139,6 +139,15 @@ class Stages {
     }
   }
 
+  /// Passes over the chip's layers that transfers of weights may hide behind: gradients are complete
+  /// after the last microbatch's backward. Interleaved schedules run up to pp microbatches of one
+  /// chunk before those of the next, which all but one chunk's transfers hide behind.
+  double cover_rounds() const {
+    const auto together =
+        static_cast<double>(std::min<std::int64_t>(plan_.microbatches(), plan_.pp));
+    return std::max(1.0, together * (plan_.vpp - 1) / plan_.vpp);
+  }
+
   /// Weights that are replicated or sharded once a step (ZeRO 0 to 2) and the optimiser.
   ChipTail tail(unsigned chip) {
     ChipTail tail;
@@ -155,8 +164,9 @@ class Stages {
     if (plan_.zero != Zero::kWeights) {
       const WeightTransfers t = weight_transfers(plan_, weights);
       const double gather = transfer_s(t.before_forward), reduce = transfer_s(t.after_backward);
-      const double ahead = plan_.overlap.weights ? c_.weight_overlap * forward_s : 0;
-      const double behind = plan_.overlap.gradients ? c_.gradient_overlap * backward_s : 0;
+      const double rounds = cover_rounds();
+      const double ahead = plan_.overlap.weights ? c_.weight_overlap * forward_s * rounds : 0;
+      const double behind = plan_.overlap.gradients ? c_.gradient_overlap * backward_s * rounds : 0;
       // The first bucket gathered and the last one reduced have nothing to hide behind.
       tail.gather_s = std::max(gather - ahead, gather / buckets);
       tail.reduce_s = std::max(reduce - behind, reduce / buckets);
@@ -168,7 +178,7 @@ class Stages {
     kernel.columns = kRow;
     kernel.rows = std::max<std::int64_t>(
         1, static_cast<std::int64_t>((traffic.read + traffic.written).value) / (28 * kRow));
-    const KernelTime time = costs_.state.kernels.time(kernel);
+    const KernelTime time = costs_.state.system->kernels.time(kernel);
     tail.optimizer_s = traffic.read.value > 0 ? time.time.value / c_.memory_share : 0;
     out_.rests_on_s[static_cast<std::size_t>(time.basis)] += tail.optimizer_s;
     return tail;

@@ -22,7 +22,7 @@ double busy_s(const Plan& plan, const StepCosts& step, unsigned chip) {
 double finish(const PlanCosts& costs, const Plan& plan, double inside_s) {
   const Constants& c = costs.state.constants;
   const double nodes =
-      std::max(1.0, std::ceil(static_cast<double>(plan.chips()) / costs.state.tiers.front()));
+      std::max(1.0, std::ceil(static_cast<double>(plan.chips()) / costs.state.system->tiers.front()));
   return (inside_s + c.step_s) * (1 + c.straggler * std::log2(nodes));
 }
 

@@ -27,6 +27,7 @@ constexpr std::array kFields = {
           "attention backward rate / 2.5 forwards at the table's"},
     Field{"memory_share", &C::memory_share, 0.5, 1.15, "memory-bound rate under load / alone"},
     Field{"collective_share", &C::collective_share, 0.4, 1.2, "transfer rate in training / alone"},
+    Field{"power_exponent", &C::power_exponent, 0, 1, "compute rate ~ power limit to this power"},
     Field{"unfused", &C::unfused, 1, 4, "memory traffic / that of fused kernels"},
     Field{"launch_s", &C::launch_s, 0, 1e-4, "s of host per modelled kernel"},
     Field{"microbatch_s", &C::microbatch_s, 0, 0.02, "s per microbatch and stage"},

@@ -21,6 +21,7 @@ struct Constants {
   double attention_backward_share = 1;  ///< attention, backward
   double memory_share = 1;              ///< kernels that only move bytes
   double collective_share = 1;          ///< transfers
+  double power_exponent = 0.5;          ///< of compute rates over the power a chip is held to
 
   // Of a software.
   double unfused = 1;           ///< memory traffic over that of fused kernels

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
+#include "analytic/training_state.h"
 #include "flopcast/analytic_runs.h"
 
 namespace flopcast {
@@ -24,19 +26,20 @@ Result<TrainingEstimate> estimate_open(const TrainingModel& model, Plan& plan) {
   return last;
 }
 
-RunForecast forecast(const TrainingRun& run, const Catalog& catalog, const std::string& constants) {
+using SystemOf = Result<std::shared_ptr<const training::System>>;
+
+RunForecast forecast(const TrainingRun& run, const SystemOf& system, const std::string& constants) {
   RunForecast out;
   out.run = &run;
   out.plan = run.plan;
-  const Result<Cluster> cluster = catalog.cluster(run.cluster);
-  if (!cluster) {
-    out.failure = cluster.error();
+  if (!system) {
+    out.failure = system.error();
     return out;
   }
   TrainingOptions options;
   options.software = run.software;
   options.constants = constants;
-  const Result<TrainingModel> model = TrainingModel::make(run.model, *cluster, catalog, options);
+  const Result<TrainingModel> model = TrainingModel::State::make(run.model, *system, options);
   if (!model) {
     out.failure = model.error();
     return out;
@@ -46,6 +49,12 @@ RunForecast forecast(const TrainingRun& run, const Catalog& catalog, const std::
   if (estimate) out.estimate = std::move(*estimate);
   if (!estimate) out.failure = estimate.error();
   return out;
+}
+
+SystemOf system_of(const std::string& line) {
+  Result<Cluster> cluster = Catalog::builtin().cluster(line);
+  if (!cluster) return cluster.error();
+  return training::make_system(std::move(*cluster), Catalog::builtin(), {});
 }
 
 std::vector<double> ranks_of(const std::vector<double>& values) {
@@ -86,15 +95,35 @@ double quantile(std::vector<double> values, double q) {
 
 }  // namespace
 
-std::vector<RunForecast> forecast_runs(const std::vector<TrainingRun>& runs, const Catalog& catalog,
-                                       const std::string& constants, unsigned threads) {
+struct RunForecaster::State {
+  std::vector<TrainingRun> runs;
+  std::map<std::string, SystemOf> systems;  ///< by cluster line
+};
+
+RunForecaster::RunForecaster(std::vector<TrainingRun> runs)
+    : state_(std::make_unique<State>(State{std::move(runs), {}})) {
+  for (const TrainingRun& run : state_->runs) {
+    if (!run.incomplete.empty() || state_->systems.contains(run.cluster)) continue;
+    state_->systems.emplace(run.cluster, system_of(run.cluster));
+  }
+}
+RunForecaster::RunForecaster(RunForecaster&&) noexcept = default;
+RunForecaster& RunForecaster::operator=(RunForecaster&&) noexcept = default;
+RunForecaster::~RunForecaster() = default;
+
+const std::vector<TrainingRun>& RunForecaster::runs() const { return state_->runs; }
+
+std::vector<RunForecast> RunForecaster::forecast(const std::string& constants,
+                                                 unsigned threads) const {
   std::vector<const TrainingRun*> complete;
-  for (const TrainingRun& run : runs) {
+  for (const TrainingRun& run : state_->runs) {
     if (run.incomplete.empty()) complete.push_back(&run);
   }
   std::vector<RunForecast> forecasts(complete.size());
-  parallel_for(complete.size(), threads,
-               [&](std::size_t i) { forecasts[i] = forecast(*complete[i], catalog, constants); });
+  parallel_for(complete.size(), threads, [&](std::size_t i) {
+    const TrainingRun& run = *complete[i];
+    forecasts[i] = ::flopcast::forecast(run, state_->systems.at(run.cluster), constants);
+  });
   return forecasts;
 }
 

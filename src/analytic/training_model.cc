@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "analytic/step_memory.h"
 #include "analytic/step_time.h"
@@ -23,7 +24,7 @@ std::vector<unsigned> tiers_of(const Cluster& cluster) {
   return tiers;
 }
 
-std::vector<std::vector<std::uint32_t>> layers_before(const Model& model) {
+std::vector<std::vector<std::uint32_t>> layers_before_each(const Model& model) {
   std::vector<std::vector<std::uint32_t>> before(model.kinds.size());
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
     before[kind].push_back(0);
@@ -67,13 +68,25 @@ Rates rates_of(const TrainingModel::State& state, const Plan& plan, double step_
       recomputed_flops(make_operators(state.model, execution_of(plan, state.model)), state.model);
   const double all_again =
       again / static_cast<double>(plan.micro_batch) * sequences * plan.tp * plan.tp2 * plan.cp;
-  const double peak = peak_rate(state.cluster.chip, plan.precision).value * plan.chips();
+  const double peak = peak_rate(state.system->cluster.chip, plan.precision).value * plan.chips();
   rates.tokens_per_second = sequences * static_cast<double>(sequence) / step_s;
   if (peak > 0) {
     rates.mfu = model_flops / step_s / peak;
     rates.hfu = (model_flops + all_again) / step_s / peak;
   }
   return rates;
+}
+
+/// A chip held below its rated power runs at lower clocks.
+void apply_power(const System& system, Constants& constants) {
+  const double power = system.cluster.chip.power_w;
+  if (system.rated_power_w <= 0 || power <= 0) return;
+  const double share =
+      std::min(1.0, std::pow(power / system.rated_power_w, constants.power_exponent));
+  constants.matrix_share *= share;
+  constants.narrow_share *= share;
+  constants.attention_share *= share;
+  constants.attention_backward_share *= share;
 }
 
 bool has_experts(const Model& model) {
@@ -89,21 +102,36 @@ std::string_view name(TimePart part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
-Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Catalog& catalog,
-                                          const TrainingOptions& options) {
-  const std::string software = software_name(options.software);
-  Result<Constants> constants =
-      load_constants(cluster.chip.architecture, software, options.constants);
-  if (!constants) return constants.error();
-  Result<KernelModel> kernels = KernelModel::make(cluster.chip, catalog, options.kernels);
+Result<std::shared_ptr<const System>> training::make_system(Cluster cluster, const Catalog& catalog,
+                                                            const KernelModelOptions& options) {
+  Result<KernelModel> kernels = KernelModel::make(cluster.chip, catalog, options);
   if (!kernels) return kernels.error();
   Result<CollectiveModel> network = CollectiveModel::make(cluster, catalog);
   if (!network) return network.error();
+  const Result<Chip> rated = catalog.chip(cluster.chip.name);
   std::vector<unsigned> tiers = tiers_of(cluster);
-  auto before = layers_before(model);
-  return TrainingModel(std::make_unique<State>(
-      State{std::move(model), std::move(cluster), options, software, *constants,
-            std::move(*kernels), std::move(*network), std::move(tiers), std::move(before)}));
+  return std::make_shared<const System>(System{std::move(cluster), std::move(*kernels),
+                                               std::move(*network), std::move(tiers),
+                                               rated ? rated->power_w : 0});
+}
+
+Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<const System> system,
+                                                 const TrainingOptions& options) {
+  const std::string software = software_name(options.software);
+  Result<Constants> constants =
+      load_constants(system->cluster.chip.architecture, software, options.constants);
+  if (!constants) return constants.error();
+  apply_power(*system, *constants);
+  auto before = layers_before_each(model);
+  return TrainingModel(std::make_unique<State>(State{std::move(model), std::move(system), options,
+                                                     software, *constants, std::move(before)}));
+}
+
+Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Catalog& catalog,
+                                          const TrainingOptions& options) {
+  auto system = training::make_system(std::move(cluster), catalog, options.kernels);
+  if (!system) return system.error();
+  return State::make(std::move(model), std::move(*system), options);
 }
 
 TrainingModel::TrainingModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -112,9 +140,9 @@ TrainingModel& TrainingModel::operator=(TrainingModel&&) noexcept = default;
 TrainingModel::~TrainingModel() = default;
 
 const Model& TrainingModel::model() const { return state_->model; }
-const Cluster& TrainingModel::cluster() const { return state_->cluster; }
+const Cluster& TrainingModel::cluster() const { return state_->system->cluster; }
 std::string TrainingModel::software() const { return state_->software; }
-std::vector<unsigned> TrainingModel::tiers() const { return state_->tiers; }
+std::vector<unsigned> TrainingModel::tiers() const { return state_->system->tiers; }
 
 std::vector<TrainingConstant> TrainingModel::constants() const {
   std::vector<TrainingConstant> all;
@@ -128,14 +156,15 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
                                                  const Placement* placement) const {
   const std::vector<Diagnostic> problems = plan_problems(plan, state_->model);
   if (!problems.empty()) return problems.front();
-  if (plan.chips() > state_->cluster.chips()) {
-    return Diagnostic{ErrorCode::kUsage, state_->cluster.name,
+  if (plan.chips() > state_->system->cluster.chips()) {
+    return Diagnostic{ErrorCode::kUsage, state_->system->cluster.name,
                       fmt::format("the plan needs {} chips, the cluster has {}", plan.chips(),
-                                  state_->cluster.chips()),
+                                  state_->system->cluster.chips()),
                       "name a larger cluster or smaller degrees of parallelism"};
   }
   TrainingEstimate out;
-  out.placement = placement != nullptr ? *placement : default_placement(plan, state_->tiers);
+  out.placement =
+      placement != nullptr ? *placement : default_placement(plan, state_->system->tiers);
   PlanCosts costs(*state_);
   const StepCosts step = step_costs(costs, plan, out.placement);
   const StepTime time = step_time(costs, plan, step);
@@ -163,14 +192,14 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
     if (stage.memory.total() > memory[out.fullest].total()) out.fullest = chip;
     out.stages.push_back(stage);
   }
-  out.capacity = state_->cluster.chip.hbm_capacity * state_->options.memory_share;
+  out.capacity = state_->system->cluster.chip.hbm_capacity * state_->options.memory_share;
   out.fits = out.memory().total() <= out.capacity;
 
   const Rates rates = rates_of(*state_, plan, time.step_s);
   out.tokens_per_second = rates.tokens_per_second;
   out.mfu = rates.mfu;
   out.hfu = rates.hfu;
-  out.energy_j = state_->cluster.chip.power_w * plan.chips() * time.step_s;
+  out.energy_j = state_->system->cluster.chip.power_w * plan.chips() * time.step_s;
   out.cost_usd = state_->options.usd_per_chip_hour * plan.chips() * time.step_s / 3600;
   double all = 0;
   for (const double share : step.rests_on_s) all += share;

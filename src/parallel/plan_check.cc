@@ -210,10 +210,12 @@ class PlanCheck {
   void stages() {
     const std::int64_t stages = std::int64_t{plan_.pp} * plan_.vpp;
     const auto setting = "pipeline-model-parallel-size";
-    if (stages > model_.layers()) {
+    // Embedding and loss may have a stage of their own.
+    const std::int64_t most = model_.layers() + 2;
+    if (stages > most) {
       refuse(
           setting, [&] { return fmt::format("{} stages for {} layers", stages, model_.layers()); },
-          [&] { return fmt::format("use at most {} stages", model_.layers()); });
+          [&] { return fmt::format("use at most {} stages", most); });
       return;
     }
     if (plan_.stage_layers.empty()) return;

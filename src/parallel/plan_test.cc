@@ -65,7 +65,7 @@ TEST(Plan, ReasonsSayWhatToDo) {
   EXPECT_EQ(with([](Plan& p) { p.ep = 2; }),
             "expert-model-parallel-size: llama-3.1-405b has no experts (use 1)");
   EXPECT_EQ(with([](Plan& p) { p.vpp = 16; }),
-            "pipeline-model-parallel-size: 128 stages for 126 layers (use at most 126 stages)");
+            "pipeline-model-parallel-size: 256 stages for 126 layers (use at most 128 stages)");
   EXPECT_EQ(with([](Plan& p) { p.schedule = ScheduleKind::kOneFOneB; }),
             "num-virtual-stages-per-pipeline-rank: 1f1b with 8 virtual stages (use the interleaved "
             "schedule, or 1)");

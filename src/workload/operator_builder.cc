@@ -83,10 +83,11 @@ MemoryBound OperatorBuilder::memory_bound(MemoryOp op, std::int64_t rows, std::i
 void OperatorBuilder::quantize(std::vector<OperatorStep>& steps, std::int64_t rows,
                                std::int64_t columns, bool backward) const {
   if (!is_quantized(run.precision)) return;
-  // Two copies: along rows for this product, along columns for the weight gradient's.
-  const double values = product(rows, columns);
-  steps.push_back({Kernel{memory_bound(MemoryOp::kQuantize, rows, columns, element * values,
-                                       2 * saved_bytes(run.precision) * values, backward)}});
+  // Low-precision GEMMs are measured with the copy along rows of their input made on the way. What
+  // is left is the copy along columns for the weight gradient, made of that.
+  const double copy = saved_bytes(run.precision) * product(rows, columns);
+  steps.push_back(
+      {Kernel{memory_bound(MemoryOp::kQuantize, rows, columns, copy, copy, backward)}});
 }
 
 void OperatorBuilder::save(Operator& op, double bytes, std::uint8_t modules) {
