@@ -147,6 +147,8 @@ class PlanScorer {
   Bytes memory(const Plan& plan);
   /// Never more than `time`, and quicker to have: no schedule is run.
   Seconds time_at_least(const Plan& plan, const Placement& placement);
+  /// The same for every placement: kernels, and nothing that is sent.
+  Seconds time_at_least(const Plan& plan);
   Seconds time(const Plan& plan, const Placement& placement);
 
   PlanScorer(PlanScorer&&) noexcept;

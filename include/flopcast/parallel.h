@@ -126,7 +126,8 @@ OptimizerTraffic optimizer_traffic(const Plan& plan, const ChipWeights& weights)
 struct WeightTransfers {
   std::vector<Transfer> before_forward;   ///< each microbatch where Zero::kWeights, else once
   std::vector<Transfer> before_backward;  ///< each microbatch, where weights were dropped
-  std::vector<Transfer> after_backward;   ///< once, after the last microbatch (kWeights: each)
+  std::vector<Transfer>
+      after_backward;  ///< once, after the last microbatch (kGradients, kWeights: each)
 };
 WeightTransfers weight_transfers(const Plan& plan, const ChipWeights& weights);
 

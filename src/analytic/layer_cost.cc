@@ -23,12 +23,25 @@ struct Priced {
   Basis basis = Basis::kAssumed;
 };
 
+/// Low-precision GEMMs are measured with the copy of their input made on the way. In training the
+/// kernel before makes it (or a kernel of its own, which the operators list).
+double without_copy(const Gemm& gemm, double seconds, const Pricing& p) {
+  const double values = static_cast<double>(gemm.m) * static_cast<double>(gemm.k * gemm.batch);
+  const MemoryBound copy{MemoryOp::kQuantize, gemm.m, gemm.k * gemm.batch,
+                         DataType::kBf16,     false,  Bytes{2 * values},
+                         Bytes{values}};
+  constexpr double kLeast = 0.6;
+  return std::max(seconds - p.kernels.time(copy).time.value, kLeast * seconds);
+}
+
 Priced price_kernel(const Kernel& kernel, const Pricing& p) {
   const Constants& c = p.constants;
   const KernelTime time = p.kernels.time(kernel);
   Priced priced{time.time.value, &PassCost::matrix_s, time.basis};
   if (const Gemm* gemm = std::get_if<Gemm>(&kernel)) {
-    priced.seconds /= is_narrow(gemm->type) ? c.narrow_share : c.matrix_share;
+    const bool narrow = is_narrow(gemm->type);
+    if (narrow) priced.seconds = without_copy(*gemm, priced.seconds, p);
+    priced.seconds /= narrow ? c.narrow_share : c.matrix_share;
   } else if (const GroupedGemm* grouped = std::get_if<GroupedGemm>(&kernel)) {
     priced.seconds /= is_narrow(grouped->type) ? c.narrow_share : c.matrix_share;
   } else if (const Attention* attention = std::get_if<Attention>(&kernel)) {
@@ -48,6 +61,7 @@ double add_pass(const std::vector<OperatorStep>& steps, const Pricing& pricing, 
   for (const OperatorStep& step : steps) {
     if (const Transfer* transfer = std::get_if<Transfer>(&step.what)) {
       out.sent.push_back({*transfer, step.count, step.overlappable, 0, 0});
+      out.launches_s += pricing.constants.launch_transfer_s * step.count;
       continue;
     }
     const Priced priced = price_kernel(std::get<Kernel>(step.what), pricing);

@@ -28,7 +28,8 @@ bool same_for_operators(const Layouts& a, const Layouts& b) {
 }  // namespace
 
 PlanCosts::PlanCosts(const TrainingModel::State& state_)
-    : state(state_), times(state_.system->network, state_.system->tiers, state_.options.collectives) {}
+    : state(state_),
+      times(state_.system->network, state_.system->tiers, state_.options.collectives) {}
 
 std::size_t PlanCosts::ExecutionHash::operator()(const Execution& r) const {
   HashMix mix;
@@ -52,6 +53,9 @@ std::size_t PlanCosts::ScheduleHash::operator()(const ScheduleKey& key) const {
 }
 
 const ExecutionCost& PlanCosts::execution(const Plan& plan) {
+  // Nobody holds on to an earlier plan's costs here.
+  constexpr std::size_t kMost = 2000;
+  if (executions_.size() > kMost) executions_.clear(), placed_.clear();
   const Execution run = execution_of(plan, state.model);
   std::unique_ptr<ExecutionCost>& cost = executions_[run];
   if (cost) return *cost;

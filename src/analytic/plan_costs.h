@@ -39,6 +39,7 @@ class PlanCosts {
   const TrainingModel::State& state;
   GroupTimes times;
 
+  /// Valid until it is asked for another plan.
   const ExecutionCost& execution(const Plan& plan);
   const ExecutionTime& timed(const ExecutionCost& cost, const Plan& plan, const Layouts& layouts);
   const ScheduleEntry& schedule(const Plan& plan);

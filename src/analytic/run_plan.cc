@@ -31,13 +31,13 @@ std::string software_of(const RunTexts& t, bool compiled) {
   if (has(t.framework, "FSDP") || has(t.repo, "torchtitan") || has(t.repo, "llm-foundry")) {
     return compiled ? "fsdp-compiled" : "fsdp";
   }
-  if (has(t.repo, "bigscience")) return "deepspeed-2022";
+  if (has(t.repo, "bigscience")) return "megatron-deepspeed";
   const bool early = t.set == "sc21" || t.set == "korth" || has(t.repo, "calculon");
   return early ? "megatron-2021" : "megatron";
 }
 
 bool is_early(const std::string& software) {
-  return software == "megatron-2021" || software == "deepspeed-2022";
+  return software != "megatron" && !has(software, "fsdp");
 }
 
 std::string set_precision(const RunTexts& t, TrainingRun& run) {
@@ -150,6 +150,9 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   if (std::string why = set_precision(texts, run); !why.empty()) return why;
   run.plan.flash_attention = !is_early(run.software);
   set_zero(parallel, run);
+  if (run.software == "megatron-2021" && run.plan.zero == Zero::kWeights) {
+    run.software = "deepspeed-2021";
+  }
   // Megatron-Core's recipes for low precision add gradients up in 16 bits.
   if (run.software == "megatron") run.plan.fp32_gradients = false;
   set_recompute(texts, run);

@@ -27,11 +27,11 @@ std::vector<unsigned> first_layers(const std::vector<unsigned>& split) {
 
 class Stages {
  public:
-  Stages(PlanCosts& costs, const Plan& plan, const Placement& placement)
+  Stages(PlanCosts& costs, const Plan& plan, const Layouts& layouts)
       : costs_(costs),
         plan_(plan),
         c_(costs.state.constants),
-        layouts_(layouts_of(plan, placement)),
+        layouts_(layouts),
         cost_(costs.execution(plan)),
         time_(costs.timed(cost_, plan, layouts_)),
         split_(layers_per_stage(plan, costs.state.model.layers())),
@@ -47,8 +47,8 @@ class Stages {
   }
 
  private:
-  /// What FSDP exposes around one list: its weights are gathered behind the list before it, and its
-  /// gradients reduced behind the next.
+  /// What ZeRO 2 and 3 expose around one list, each microbatch: its weights are gathered behind the
+  /// list before it (3), and its gradients reduced behind the next.
   struct Sharded {
     double forward_s = 0, gather_s = 0, reduce_s = 0, hidden_s = 0;
   };
@@ -65,9 +65,11 @@ class Stages {
 
   Sharded sharded(const ListCost& cost, const ListTime& time) {
     Sharded s;
-    if (plan_.zero != Zero::kWeights) return s;
+    if (plan_.zero < Zero::kGradients) return s;
     const WeightTransfers t = weight_transfers(plan_, cost.weights);
-    const double before = transfer_s(t.before_forward), again = transfer_s(t.before_backward);
+    const bool gathers = plan_.zero == Zero::kWeights;
+    const double before = gathers ? transfer_s(t.before_forward) : 0;
+    const double again = gathers ? transfer_s(t.before_backward) : 0;
     const double after = transfer_s(t.after_backward);
     const double cover = plan_.overlap.weights ? c_.weight_overlap : 0;
     const double backward_s = time.input_s + time.weight_s;
@@ -127,8 +129,8 @@ class Stages {
   }
 
   void send_times() {
-    if (plan_.pp == 1) return;
     const GroupLayout& chain = layouts_[Group::kPipeline];
+    if (chain.members() < 2) return;
     const unsigned near = std::max(1U, chain.inside[0]);
     const DataType type = activation_type(plan_.precision);
     for (std::size_t i = 0; i + 1 < out_.stages.size(); ++i) {
@@ -148,7 +150,7 @@ class Stages {
     return std::max(1.0, together * (plan_.vpp - 1) / plan_.vpp);
   }
 
-  /// Weights that are replicated or sharded once a step (ZeRO 0 to 2) and the optimiser.
+  /// What is sent once a step (gradients of ZeRO 0 and 1, weights of ZeRO 1 and 2) and the optimiser.
   ChipTail tail(unsigned chip) {
     ChipTail tail;
     const ChipWeights weights = weights_of_chip(costs_, cost_, plan_, split_, chip);
@@ -163,7 +165,8 @@ class Stages {
     const double buckets = std::max(1U, layers);
     if (plan_.zero != Zero::kWeights) {
       const WeightTransfers t = weight_transfers(plan_, weights);
-      const double gather = transfer_s(t.before_forward), reduce = transfer_s(t.after_backward);
+      const double gather = transfer_s(t.before_forward);
+      const double reduce = plan_.zero < Zero::kGradients ? transfer_s(t.after_backward) : 0;
       const double rounds = cover_rounds();
       const double ahead = plan_.overlap.weights ? c_.weight_overlap * forward_s * rounds : 0;
       const double behind = plan_.overlap.gradients ? c_.gradient_overlap * backward_s * rounds : 0;
@@ -226,8 +229,8 @@ ChipWeights weights_of_chip(const PlanCosts& costs, const ExecutionCost& cost, c
   return weights;
 }
 
-StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Placement& placement) {
-  return Stages(costs, plan, placement).run();
+StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Layouts& layouts) {
+  return Stages(costs, plan, layouts).run();
 }
 
 }  // namespace flopcast::training

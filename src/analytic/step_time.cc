@@ -21,12 +21,27 @@ double busy_s(const Plan& plan, const StepCosts& step, unsigned chip) {
 /// Everything outside the pipeline and the stragglers' share.
 double finish(const PlanCosts& costs, const Plan& plan, double inside_s) {
   const Constants& c = costs.state.constants;
-  const double nodes =
-      std::max(1.0, std::ceil(static_cast<double>(plan.chips()) / costs.state.system->tiers.front()));
+  const double nodes = std::max(
+      1.0, std::ceil(static_cast<double>(plan.chips()) / costs.state.system->tiers.front()));
   return (inside_s + c.step_s) * (1 + c.straggler * std::log2(nodes));
 }
 
 double tail_s(const ChipTail& tail) { return tail.reduce_s + tail.optimizer_s; }
+
+/// Share of the shorter of two passes that DualPipe runs together that is hidden: what they expose of
+/// transfers, since kernels of both share one chip.
+double overlapped(const Plan& plan, const StepCosts& step) {
+  if (plan.schedule != ScheduleKind::kDualPipeV) return 0;
+  double least = 1;
+  for (const StageCost& stage : step.stages) {
+    const double sent = stage.parts[static_cast<std::size_t>(TimePart::kTensor)] +
+                        stage.parts[static_cast<std::size_t>(TimePart::kContext)] +
+                        stage.parts[static_cast<std::size_t>(TimePart::kExpert)];
+    const double shorter = std::min(stage.forward_s, backward_s(stage));
+    least = std::min(least, shorter > 0 ? sent / shorter : 0);
+  }
+  return least;
+}
 
 std::vector<StageTime> stage_times(const StepCosts& step) {
   std::vector<StageTime> times;
@@ -41,10 +56,11 @@ std::vector<StageTime> stage_times(const StepCosts& step) {
 PipelineTime run_pipeline(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
   const std::vector<StageTime> times = stage_times(step);
   const ScheduleEntry& entry = costs.schedule(plan);
-  PipelineTime time = pipeline_time(entry.schedule, times);
+  const double hidden = overlapped(plan, step);
+  PipelineTime time = pipeline_time(entry.schedule, times, hidden);
   const std::int64_t left = plan.microbatches() - entry.schedule.microbatches;
   if (left <= 0) return time;
-  const PipelineTime longer = pipeline_time(entry.longer, times);
+  const PipelineTime longer = pipeline_time(entry.longer, times, hidden);
   const double rounds = static_cast<double>(left) / static_cast<double>(entry.step);
   const auto extend = [&](Seconds& of, Seconds with_more) { of += (with_more - of) * rounds; };
   extend(time.total, longer.total);
@@ -77,7 +93,7 @@ StepTime step_time(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
 
 double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& step) {
   const auto rounds = static_cast<double>(plan.microbatches());
-  const bool dual = plan.schedule == ScheduleKind::kDualPipeV;
+  const double hidden = overlapped(plan, step);
   double fill = 0, drain = 0, most = 0, most_tail = 0;
   for (unsigned chip = 0; chip < plan.pp; ++chip) {
     double busy = 0, forwards = 0;
@@ -86,8 +102,7 @@ double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& 
       busy += stage.forward_s + backward_s(stage);
       forwards += stage.forward_s;
     }
-    // DualPipe may hide every forward behind a backward.
-    if (dual) busy = std::max(forwards, busy - forwards);
+    busy -= hidden * forwards;  // a forward is hidden once at most
     const double own_end = fill + busy * rounds;
     most = std::max(
         {most, own_end + drain + tail_s(step.tails[0]), own_end + tail_s(step.tails[chip])});

@@ -27,7 +27,8 @@ struct StepCosts {
   std::vector<ChipTail> tails;    ///< of each pipeline chip
   std::array<double, 5> rests_on_s{};
 };
-StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Placement& placement);
+/// @param layouts of the plan's groups; empty ones send nothing: a bound for every placement.
+StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Layouts& layouts);
 
 struct StepTime {
   double step_s = 0;

@@ -24,19 +24,20 @@ struct Constants {
   double power_exponent = 0.5;          ///< of compute rates over the power a chip is held to
 
   // Of a software.
-  double unfused = 1;           ///< memory traffic over that of fused kernels
-  double launch_s = 0;          ///< host time of one kernel of the model
-  double microbatch_s = 0;      ///< per microbatch and stage, nothing overlaps it
-  double step_s = 0;            ///< per step
-  double tensor_overlap = 0;    ///< share of a tensor-parallel transfer that its GEMM hides
-  double expert_overlap = 0;    ///< share of an expert-parallel transfer that other work hides
-  double async_overlap = 0;     ///< share hidden behind the other gradient's GEMM
-  double gradient_overlap = 1;  ///< share of the last backward that gradients are reduced behind
-  double weight_overlap = 1;    ///< share of compute that gathers of weights may hide behind
-  double contention = 0;        ///< compute lost per second of a transfer beside it
-  double straggler = 0;         ///< of the step, per doubling of nodes
-  double workspace_bytes = 0;   ///< device context, libraries' workspaces
-  double allocator = 0;         ///< share of dynamic memory lost to holes
+  double unfused = 1;            ///< memory traffic over that of fused kernels
+  double launch_s = 0;           ///< host time of one kernel of the model
+  double launch_transfer_s = 0;  ///< host time of one transfer
+  double microbatch_s = 0;       ///< per microbatch and stage, nothing overlaps it
+  double step_s = 0;             ///< per step
+  double tensor_overlap = 0;     ///< share of a tensor-parallel transfer that its GEMM hides
+  double expert_overlap = 0;     ///< share of an expert-parallel transfer that other work hides
+  double async_overlap = 0;      ///< share hidden behind the other gradient's GEMM
+  double gradient_overlap = 1;   ///< share of the last backward that gradients are reduced behind
+  double weight_overlap = 1;     ///< share of compute that gathers of weights may hide behind
+  double contention = 0;         ///< compute lost per second of a transfer beside it
+  double straggler = 0;          ///< of the step, per doubling of nodes
+  double workspace_bytes = 0;    ///< device context, libraries' workspaces
+  double allocator = 0;          ///< share of dynamic memory lost to holes
 
   // Quantiles of measured over forecast, for the band.
   double band_low = 0.9, band_high = 1.1;

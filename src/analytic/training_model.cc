@@ -166,7 +166,7 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   out.placement =
       placement != nullptr ? *placement : default_placement(plan, state_->system->tiers);
   PlanCosts costs(*state_);
-  const StepCosts step = step_costs(costs, plan, out.placement);
+  const StepCosts step = step_costs(costs, plan, layouts_of(plan, out.placement));
   const StepTime time = step_time(costs, plan, step);
   const Parts parts = step_parts(costs, plan, step, time);
   out.step = Seconds{time.step_s};
@@ -229,12 +229,17 @@ Bytes PlanScorer::memory(const Plan& plan) {
 }
 
 Seconds PlanScorer::time_at_least(const Plan& plan, const Placement& placement) {
-  const StepCosts step = step_costs(state_->costs, plan, placement);
+  const StepCosts step = step_costs(state_->costs, plan, layouts_of(plan, placement));
+  return Seconds{step_at_least(state_->costs, plan, step)};
+}
+
+Seconds PlanScorer::time_at_least(const Plan& plan) {
+  const StepCosts step = step_costs(state_->costs, plan, Layouts{});
   return Seconds{step_at_least(state_->costs, plan, step)};
 }
 
 Seconds PlanScorer::time(const Plan& plan, const Placement& placement) {
-  const StepCosts step = step_costs(state_->costs, plan, placement);
+  const StepCosts step = step_costs(state_->costs, plan, layouts_of(plan, placement));
   return Seconds{step_time(state_->costs, plan, step).step_s};
 }
 
