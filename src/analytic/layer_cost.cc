@@ -42,14 +42,16 @@ Priced price_kernel(const Kernel& kernel, const Pricing& p) {
     const bool narrow = is_narrow(gemm->type);
     if (narrow) priced.seconds = without_copy(*gemm, priced.seconds, p);
     priced.seconds /= narrow ? c.narrow_share : c.matrix_share;
-  } else if (const GroupedGemm* grouped = std::get_if<GroupedGemm>(&kernel)) {
-    priced.seconds /= is_narrow(grouped->type) ? c.narrow_share : c.matrix_share;
+  } else if (std::holds_alternative<GroupedGemm>(kernel)) {
+    priced.seconds /= c.expert_share;
   } else if (const Attention* attention = std::get_if<Attention>(&kernel)) {
     priced.part = &PassCost::attention_s;
     priced.seconds /= attention->backward ? c.attention_backward_share : c.attention_share;
   } else {
     priced.part = &PassCost::memory_s;
-    priced.seconds *= c.unfused / c.memory_share;
+    const MemoryOp op = std::get<MemoryBound>(kernel).op;
+    const bool sorts = op == MemoryOp::kMoeDispatch || op == MemoryOp::kMoeCombine;
+    priced.seconds *= (sorts ? c.expert_traffic : c.unfused) / c.memory_share;
   }
   return priced;
 }

@@ -33,11 +33,12 @@ std::string software_of(const RunTexts& t, bool compiled) {
   }
   if (has(t.repo, "bigscience")) return "megatron-deepspeed";
   const bool early = t.set == "sc21" || t.set == "korth" || has(t.repo, "calculon");
-  return early ? "megatron-2021" : "megatron";
+  if (early) return "megatron-2021";
+  return t.year > 0 && t.year <= 2024 ? "megatron-2024" : "megatron";
 }
 
 bool is_early(const std::string& software) {
-  return software != "megatron" && !has(software, "fsdp");
+  return software != "megatron" && software != "megatron-2024" && !has(software, "fsdp");
 }
 
 std::string set_precision(const RunTexts& t, TrainingRun& run) {
@@ -75,6 +76,7 @@ void set_overlap(const json& parallel, TrainingRun& run) {
   overlap.gradients = flag_of(parallel, "dp_overlap", !is_early(run.software));
   overlap.weights = overlap.gradients;
   overlap.tensor = flag_of(parallel, "tp_overlap", false);
+  overlap.experts = run.software == "megatron";
   overlap.pipeline = !is_early(run.software);
 }
 
@@ -154,7 +156,8 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
     run.software = "deepspeed-2021";
   }
   // Megatron-Core's recipes for low precision add gradients up in 16 bits.
-  if (run.software == "megatron") run.plan.fp32_gradients = false;
+  if (run.software.starts_with("megatron") && !is_early(run.software))
+    run.plan.fp32_gradients = false;
   set_recompute(texts, run);
   set_overlap(parallel, run);
   set_lora(texts, run);

@@ -29,6 +29,9 @@ struct StepCosts {
 };
 /// @param layouts of the plan's groups; empty ones send nothing: a bound for every placement.
 StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Layouts& layouts);
+inline StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Placement& placement) {
+  return step_costs(costs, plan, layouts_of(plan, placement));
+}
 
 struct StepTime {
   double step_s = 0;

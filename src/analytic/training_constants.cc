@@ -26,9 +26,11 @@ constexpr std::array kFields = {
     Field{"attention_backward_share", &C::attention_backward_share, 0.3, 1.5,
           "attention backward rate / 2.5 forwards at the table's"},
     Field{"memory_share", &C::memory_share, 0.5, 1.15, "memory-bound rate under load / alone"},
-    Field{"collective_share", &C::collective_share, 0.1, 1.2, "transfer rate in training / alone"},
+    Field{"collective_share", &C::collective_share, 0.1, 1, "transfer rate in training / alone"},
+    Field{"expert_share", &C::expert_share, 0.3, 3, "grouped GEMM rate under load / alone"},
     Field{"power_exponent", &C::power_exponent, 0, 1, "compute rate ~ power limit to this power"},
     Field{"unfused", &C::unfused, 1, 4, "memory traffic / that of fused kernels"},
+    Field{"expert_traffic", &C::expert_traffic, 0.1, 2, "traffic of sorting tokens / unfused"},
     Field{"launch_s", &C::launch_s, 0, 1e-4, "s of host per modelled kernel"},
     Field{"launch_transfer_s", &C::launch_transfer_s, 0, 1e-3, "s of host per transfer"},
     Field{"microbatch_s", &C::microbatch_s, 0, 0.02, "s per microbatch and stage"},
@@ -38,7 +40,7 @@ constexpr std::array kFields = {
     Field{"async_overlap", &C::async_overlap, 0, 1, "of a TP transfer hidden by weight gradients"},
     Field{"gradient_overlap", &C::gradient_overlap, 0, 1, "of the last backward usable to reduce"},
     Field{"weight_overlap", &C::weight_overlap, 0, 1, "of compute usable to gather weights"},
-    Field{"contention", &C::contention, 0, 0.5, "s of compute lost per s of hidden transfer"},
+    Field{"contention", &C::contention, 0, 0.25, "s of compute lost per s of hidden transfer"},
     Field{"straggler", &C::straggler, 0, 0.05, "of the step per doubling of nodes"},
     Field{"workspace_bytes", &C::workspace_bytes, 0, 2e10, "B of context and workspaces"},
     Field{"allocator", &C::allocator, 0, 0.5, "of dynamic memory lost to holes"},
@@ -70,8 +72,9 @@ std::optional<Diagnostic> apply(const TomlFile& file, const toml::table& table, 
   return std::nullopt;
 }
 
-/// Tables in the order in which they override: all, the architecture's, the software's, both's.
-std::optional<Diagnostic> apply_file(const TomlFile& file, std::string_view architecture,
+/// Tables in the order in which they override: all, the architecture's, the chip's, the software's,
+/// the architecture's under that software.
+std::optional<Diagnostic> apply_file(const TomlFile& file, const Chip& chip,
                                      std::string_view software, Constants& out) {
   const auto part =
       [&](const toml::node_view<const toml::node>& node) -> std::optional<Diagnostic> {
@@ -80,9 +83,10 @@ std::optional<Diagnostic> apply_file(const TomlFile& file, std::string_view arch
   };
   const toml::table& root = file.root;
   if (auto error = part(root["all"])) return error;
-  if (auto error = part(root["chip"][architecture])) return error;
+  if (auto error = part(root["chip"][chip.architecture])) return error;
+  if (auto error = part(root["chip"][chip.name])) return error;
   if (auto error = part(root["software"][software])) return error;
-  return part(root["pair"][fmt::format("{}+{}", architecture, software)]);
+  return part(root["pair"][fmt::format("{}+{}", chip.architecture, software)]);
 }
 
 Result<TomlFile> builtin_file() {
@@ -122,7 +126,7 @@ std::string software_name(std::string_view software) {
   return std::string(software);
 }
 
-Result<Constants> load_constants(std::string_view architecture, std::string_view software,
+Result<Constants> load_constants(const Chip& chip, std::string_view software,
                                  const std::string& path) {
   const Result<TomlFile> builtin = builtin_file();
   if (!builtin) return builtin.error();
@@ -132,13 +136,13 @@ Result<Constants> load_constants(std::string_view architecture, std::string_view
                       fmt::format("known: {}", fmt::join(known, ", "))};
   }
   Constants constants;
-  if (auto error = apply_file(*builtin, architecture, software, constants)) return *error;
+  if (auto error = apply_file(*builtin, chip, software, constants)) return *error;
   if (path.empty()) return constants;
   const Result<std::string> text = whole(path);
   if (!text) return text.error();
   const Result<TomlFile> file = parse_toml(*text, path, false);
   if (!file) return file.error();
-  if (auto error = apply_file(*file, architecture, software, constants)) return *error;
+  if (auto error = apply_file(*file, chip, software, constants)) return *error;
   return constants;
 }
 

@@ -21,10 +21,12 @@ struct Constants {
   double attention_backward_share = 1;  ///< attention, backward
   double memory_share = 1;              ///< kernels that only move bytes
   double collective_share = 1;          ///< transfers
+  double expert_share = 1;              ///< grouped GEMMs of experts
   double power_exponent = 0.5;          ///< of compute rates over the power a chip is held to
 
   // Of a software.
   double unfused = 1;            ///< memory traffic over that of fused kernels
+  double expert_traffic = 1;     ///< memory traffic of sorting tokens by expert / one pass each way
   double launch_s = 0;           ///< host time of one kernel of the model
   double launch_transfer_s = 0;  ///< host time of one transfer
   double microbatch_s = 0;       ///< per microbatch and stage, nothing overlaps it
@@ -52,9 +54,9 @@ struct Field {
 };
 std::span<const Field> fields();
 
-/// Values for a chip architecture and a software. Errors: an unknown software, with what there is.
+/// Values for a chip (its architecture's, then its own) and a software. Errors: an unknown software, with what there is.
 /// @param file a TOML file of the same shape whose values come on top; "": none.
-Result<Constants> load_constants(std::string_view architecture, std::string_view software,
+Result<Constants> load_constants(const Chip& chip, std::string_view software,
                                  const std::string& file);
 /// The software's name; "" gives the first of the catalogue.
 std::string software_name(std::string_view software);

@@ -118,8 +118,7 @@ Result<std::shared_ptr<const System>> training::make_system(Cluster cluster, con
 Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<const System> system,
                                                  const TrainingOptions& options) {
   const std::string software = software_name(options.software);
-  Result<Constants> constants =
-      load_constants(system->cluster.chip.architecture, software, options.constants);
+  Result<Constants> constants = load_constants(system->cluster.chip, software, options.constants);
   if (!constants) return constants.error();
   apply_power(*system, *constants);
   auto before = layers_before_each(model);
@@ -166,7 +165,7 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   out.placement =
       placement != nullptr ? *placement : default_placement(plan, state_->system->tiers);
   PlanCosts costs(*state_);
-  const StepCosts step = step_costs(costs, plan, layouts_of(plan, out.placement));
+  const StepCosts step = step_costs(costs, plan, out.placement);
   const StepTime time = step_time(costs, plan, step);
   const Parts parts = step_parts(costs, plan, step, time);
   out.step = Seconds{time.step_s};
@@ -229,7 +228,7 @@ Bytes PlanScorer::memory(const Plan& plan) {
 }
 
 Seconds PlanScorer::time_at_least(const Plan& plan, const Placement& placement) {
-  const StepCosts step = step_costs(state_->costs, plan, layouts_of(plan, placement));
+  const StepCosts step = step_costs(state_->costs, plan, placement);
   return Seconds{step_at_least(state_->costs, plan, step)};
 }
 
@@ -239,7 +238,7 @@ Seconds PlanScorer::time_at_least(const Plan& plan) {
 }
 
 Seconds PlanScorer::time(const Plan& plan, const Placement& placement) {
-  const StepCosts step = step_costs(state_->costs, plan, layouts_of(plan, placement));
+  const StepCosts step = step_costs(state_->costs, plan, placement);
   return Seconds{step_time(state_->costs, plan, step).step_s};
 }
 

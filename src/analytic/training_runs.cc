@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -55,6 +56,19 @@ std::string joined_missing(const json& run) {
     if (item.is_string()) all += (all.empty() ? "" : "; ") + item.get<std::string>();
   }
   return all;
+}
+
+/// Year of the software: told; MLPerf's round; NVIDIA's container ("bridge-25.09-...").
+int year_of(const json& run, const std::string& id) {
+  if (const double told = number_of(run, "year"); told > 0) return static_cast<int>(told);
+  const std::string round = text_of(run, "round");
+  if (round.starts_with("v3")) return 2023;
+  if (round.starts_with("v4")) return 2024;
+  if (round.starts_with("v5")) return 2025;
+  constexpr std::string_view kContainer = "bridge-";
+  if (id.starts_with("nemo2407")) return 2024;
+  if (!id.starts_with(kContainer)) return 0;
+  return 2000 + std::atoi(id.substr(kContainer.size(), 2).c_str());
 }
 
 void read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
@@ -112,13 +126,14 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
   out.model = std::move(*model);
   out.experts = std::ranges::any_of(out.model.kinds,
                                     [](const Layer& layer) { return layer.experts.count > 0; });
-  RunTexts texts{text_of(run, "dtype"),
-                 text_of(run, "recompute"),
-                 text_of(run, "task"),
-                 text_of(run, "software"),
-                 text_of(run, "framework"),
-                 text_of(part_of(run, "source"), "repo"),
-                 out.set};
+  const RunTexts texts{text_of(run, "dtype"),
+                       text_of(run, "recompute"),
+                       text_of(run, "task"),
+                       text_of(run, "software"),
+                       text_of(run, "framework"),
+                       text_of(part_of(run, "source"), "repo"),
+                       out.set,
+                       year_of(run, out.id)};
   out.incomplete = read_run_plan(part_of(run, "parallel"), part_of(run, "batch"),
                                  part_of(run, "model"), texts, out);
   return out;

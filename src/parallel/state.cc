@@ -54,6 +54,9 @@ void add_transfers(WeightTransfers& all, const Plan& plan, Group group, unsigned
   const PerWeight bytes = per_weight(plan);
   const DataType weight_type = activation_type(plan.precision);
   const DataType gradient_type = bytes.gradient == 4 ? DataType::kFp32 : weight_type;
+  // Weights that linear layers multiply in 8 bits with one scale are gathered so (FSDP's float8
+  // all-gather, --fp8-param-gather).
+  const double gathered_byte = plan.precision == Precision::kFp8 ? 1 : narrow;
   const Bytes gradient{bytes.gradient * trainable};
   const bool hybrid = plan.shard > 0 && plan.shard < replicas && plan.zero != Zero::kNone;
   const Group shard = hybrid ? Group::kShard : group;
@@ -66,7 +69,8 @@ void add_transfers(WeightTransfers& all, const Plan& plan, Group group, unsigned
   // Frozen weights stay gathered unless they are sharded themselves.
   const double gathered = plan.zero == Zero::kWeights ? weights : trainable;
   if (gathered > 0) {
-    const Transfer gather{CollectiveOp::kAllGather, shard, Bytes{narrow * gathered}, weight_type};
+    const Transfer gather{CollectiveOp::kAllGather, shard, Bytes{gathered_byte * gathered},
+                          weight_type};
     all.before_forward.push_back(gather);
     if (plan.zero == Zero::kWeights && plan.reshard) all.before_backward.push_back(gather);
   }

@@ -73,7 +73,7 @@ std::optional<Precision> parse_precision(std::string_view text) {
       {"bf16pure", Precision::kBf16},
       {"fp8cs", Precision::kFp8},
       {"fp8tensorwise", Precision::kFp8},
-      {"fp8rowwise", Precision::kFp8},
+      {"fp8rowwise", Precision::kFp8Block},
       {"fp8delayed", Precision::kFp8},
       {"fp8mx", Precision::kMxfp8},
       {"fp8blockwise", Precision::kFp8Block},
