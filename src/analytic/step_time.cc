@@ -43,6 +43,34 @@ double overlapped(const Plan& plan, const StepCosts& step) {
   return least;
 }
 
+/// No chip ends its microbatches earlier, whatever the order of its actions: the chips before it pass
+/// it the first microbatch, it is busy for all of them, and where its last action is a backward of
+/// its first stage, the chips before it follow in turn.
+std::vector<double> ends_at_least(const Plan& plan, const StepCosts& step) {
+  const auto rounds = static_cast<double>(plan.microbatches());
+  const double hidden = overlapped(plan, step);
+  std::vector<double> ends;
+  double fill = 0;
+  for (unsigned chip = 0; chip < plan.pp; ++chip) {
+    double busy = 0, forwards = 0;
+    for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
+      const StageCost& stage = step.stages[stage_of(plan, chip, chunk)];
+      busy += stage.forward_s + backward_s(stage);
+      forwards += stage.forward_s;
+    }
+    ends.push_back(fill + (busy - hidden * forwards) * rounds);
+    fill += step.stages[chip].forward_s + step.stages[chip].send_s;
+  }
+  const bool drains = plan.schedule == ScheduleKind::kGpipe ||
+                      plan.schedule == ScheduleKind::kOneFOneB ||
+                      plan.schedule == ScheduleKind::kInterleaved;
+  for (unsigned chip = plan.pp - 1; drains && chip-- > 0;) {
+    const StageCost& first = step.stages[chip];
+    ends[chip] = std::max(ends[chip], ends[chip + 1] + backward_s(first) + first.send_s);
+  }
+  return ends;
+}
+
 std::vector<StageTime> stage_times(const StepCosts& step) {
   std::vector<StageTime> times;
   times.reserve(step.stages.size());
@@ -56,17 +84,19 @@ std::vector<StageTime> stage_times(const StepCosts& step) {
 PipelineTime run_pipeline(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
   const std::vector<StageTime> times = stage_times(step);
   const ScheduleEntry& entry = costs.schedule(plan);
+  const std::vector<double> least = ends_at_least(plan, step);
   const double hidden = overlapped(plan, step);
   PipelineTime time = pipeline_time(entry.schedule, times, hidden);
   const std::int64_t left = plan.microbatches() - entry.schedule.microbatches;
-  if (left <= 0) return time;
-  const PipelineTime longer = pipeline_time(entry.longer, times, hidden);
-  const double rounds = static_cast<double>(left) / static_cast<double>(entry.step);
-  const auto extend = [&](Seconds& of, Seconds with_more) { of += (with_more - of) * rounds; };
-  extend(time.total, longer.total);
+  const PipelineTime longer = left > 0 ? pipeline_time(entry.longer, times, hidden) : time;
+  const double rounds = left > 0 ? static_cast<double>(left) / static_cast<double>(entry.step) : 0;
+  time.total = Seconds{0};
   for (std::size_t chip = 0; chip < time.end.size(); ++chip) {
-    extend(time.end[chip], longer.end[chip]);
-    extend(time.busy[chip], longer.busy[chip]);
+    time.end[chip] += (longer.end[chip] - time.end[chip]) * rounds;
+    time.busy[chip] += (longer.busy[chip] - time.busy[chip]) * rounds;
+    // The longest of many lines bends: a chip that does not pace the few microbatches may pace all.
+    time.end[chip] = std::max(time.end[chip], Seconds{least[chip]});
+    time.total = std::max(time.total, time.end[chip]);
   }
   return time;
 }
@@ -92,30 +122,12 @@ StepTime step_time(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
 }
 
 double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& step) {
-  const auto rounds = static_cast<double>(plan.microbatches());
-  const double hidden = overlapped(plan, step);
-  double fill = 0, drain = 0, most = 0, most_tail = 0;
+  const std::vector<double> ends = ends_at_least(plan, step);
+  double last = 0;
   for (unsigned chip = 0; chip < plan.pp; ++chip) {
-    double busy = 0, forwards = 0;
-    for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
-      const StageCost& stage = step.stages[stage_of(plan, chip, chunk)];
-      busy += stage.forward_s + backward_s(stage);
-      forwards += stage.forward_s;
-    }
-    busy -= hidden * forwards;  // a forward is hidden once at most
-    const double own_end = fill + busy * rounds;
-    most = std::max(
-        {most, own_end + drain + tail_s(step.tails[0]), own_end + tail_s(step.tails[chip])});
-    most_tail = std::max(most_tail, tail_s(step.tails[chip]));
-    const StageCost& first = step.stages[chip];
-    fill += first.forward_s + first.send_s;
-    // Where the last action of a chip is the backward of its first stage, all stages before follow.
-    const bool drains = plan.schedule == ScheduleKind::kGpipe ||
-                        plan.schedule == ScheduleKind::kOneFOneB ||
-                        plan.schedule == ScheduleKind::kInterleaved;
-    if (drains) drain += backward_s(first) + first.send_s;
+    last = std::max(last, ends[chip] + tail_s(step.tails[chip]));
   }
-  return finish(costs, plan, step.tails[0].gather_s + most);
+  return finish(costs, plan, step.tails[0].gather_s + last);
 }
 
 Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step,
