@@ -7,5 +7,8 @@ namespace flopcast {
 
 void define_network(nanobind::module_& module);
 void define_cost(nanobind::module_& module);
+void define_analytic(nanobind::module_& module);
+void define_plan(nanobind::module_& module);
+void define_runs(nanobind::module_& module);
 
 }  // namespace flopcast

@@ -227,6 +227,9 @@ void define(nb::module_& module) {
   module.def("category_names", &category_names);
   define_network(module);
   define_cost(module);
+  define_analytic(module);
+  define_plan(module);
+  define_runs(module);
 }
 
 }  // namespace

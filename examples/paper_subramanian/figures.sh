@@ -1,22 +1,25 @@
 #!/usr/bin/env bash
 # Figures of the paper as CSV files and, where matplotlib is installed, as pictures.
 #
-#   figures.sh [FOLDER] [published|repaired|none|DEFECT,...]
+#   figures.sh [FOLDER] [published|repaired|none|DEFECT,...] [FIGURE...]
 #
-# BUILD names the folder of a Flopcast build (default build/release).
+# FLOPCAST names the program (default: flopcast in the PATH).
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-root="$here/../.."
-build="${BUILD:-$root/build/release}"
 out="${1:-figures}"
 defects="${2:-published}"
+if (($# > 2)); then
+  figures=("${@:3}")
+else
+  figures=(1 2a 2b 3a 3b 4a 4b 5a 5b A2a A2b A3a A3b A4 A5 A6)
+fi
 
 mkdir -p "$out"
-program="$(mktemp -d)/figures"
-trap 'rm -rf "$(dirname "$program")"' EXIT
-"${CXX:-c++}" -std=c++20 -O2 -I "$root/include" "$here/figures.cc" "$build/libflopcast.a" \
-  -lfmt -lpthread -o "$program"
-"$program" "$out" "$defects"
+for figure in "${figures[@]}"; do
+  "${FLOPCAST:-flopcast}" plan --model-of subramanian --figure "$figure" --defects "$defects" --csv \
+    >"$out/figure$figure.csv"
+  echo "$out/figure$figure.csv"
+done
 if python3 -c 'import matplotlib' 2>/dev/null; then
   python3 "$here/plot.py" "$out"
 else

@@ -1,4 +1,5 @@
-"""Pictures of the figures of Subramanian et al. from the tables that figures.cc writes.
+"""Pictures of the figures of Subramanian et al. from the tables that
+`flopcast plan --model-of subramanian --figure NAME --csv` prints.
 
 python3 plot.py FOLDER      reads FOLDER/figure*.csv, writes FOLDER/figure*.png
 """

@@ -61,7 +61,7 @@ struct PaperSystem {
   double nics_per_gpu = 1;
 };
 
-/// Built in: gpt3, gpt3_1T, vit_era5. Error: lists them.
+/// Built in: gpt3 (also gpt3_175B), gpt3_1T, vit_era5. Error: lists them.
 Result<PaperModel> paper_model(std::string_view name);
 /// Built in: A100, H200, B200, B200-next, each also as "B200-NVS64"; a bare name has domains of 8.
 Result<PaperSystem> paper_system(std::string_view name);

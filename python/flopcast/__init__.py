@@ -10,6 +10,8 @@
 
     flopcast.Cluster("64 x dgx-h100").collective_time("all_reduce", "1GB")["time_s"]
     flopcast.KernelModel("h200").gemm(8192, 8192, 8192, "bf16").time_s
+    print(flopcast.estimate("llama-3-70b", "128 x dgx-h100", tp=8, pp=4, global_batch=1024))
+    print(flopcast.plan("llama-3-70b", "128 x dgx-h100", global_batch=1024))
 
 Units: every field says its own. Times are integers in picoseconds (``_ps``), so that nothing is
 rounded; seconds (``_s``) appear only in reports. Errors are ``FlopcastError``.
@@ -23,15 +25,25 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Union
 
 from . import _native
 from ._errors import ErrorCode, FlopcastError
+from ._estimates import (
+    PLAN_SETTINGS,
+    Estimate,
+    StageEstimate,
+    TrainingModel,
+    estimate,
+    training_software,
+)
+from ._executors import RayExecutor
+from ._files import write_whole
 from ._forecasts import Cluster, KernelModel, KernelTime
 from ._native import __version__
+from ._plans import PlanOption, PlanSearch, PlanSweep, plan, plan_sweep
 
 try:
     import numpy as _numpy
@@ -40,22 +52,34 @@ except ImportError:  # numpy is an extra
 
 __all__ = [
     "CATEGORIES",
+    "PLAN_SETTINGS",
     "Anomaly",
     "Cluster",
     "ErrorCode",
+    "Estimate",
     "FlopcastError",
     "KernelModel",
     "KernelTime",
+    "PlanOption",
+    "PlanSearch",
+    "PlanSweep",
     "RankTrace",
+    "RayExecutor",
     "Replay",
+    "StageEstimate",
     "Step",
     "StepMatch",
     "TraceSet",
+    "TrainingModel",
     "__version__",
     "compare_steps",
+    "estimate",
     "list_runs",
+    "plan",
+    "plan_sweep",
     "read",
     "replay",
+    "training_software",
 ]
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -101,22 +125,6 @@ def _column(array: memoryview) -> Any:
 
 def _anomalies(rows: Iterable[tuple[str, int, str]]) -> list[Anomaly]:
     return [Anomaly(*row) for row in rows]
-
-
-def _write_whole(path: str, text: str) -> None:
-    """A whole file or none."""
-    folder = os.path.dirname(path) or "."
-    handle, scratch = tempfile.mkstemp(prefix=".flopcast-", dir=folder)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(scratch, 0o666 & ~umask)
-        os.replace(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise
 
 
 class RankTrace:
@@ -212,7 +220,7 @@ class Replay:
 
     def html(self, path: PathLike) -> None:
         """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        _write_whole(os.fspath(path), self._native.html())
+        write_whole(os.fspath(path), self._native.html())
 
     def write_trace(self, path: PathLike) -> int:
         """Writes the replayed run: Kineto JSON if the name ends in .json or .json.gz, otherwise

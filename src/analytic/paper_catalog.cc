@@ -52,9 +52,12 @@ std::array<PaperSystem, 4> systems() {
              network(200, 0.8, 1e-5))};
 }
 
+/// Regardless of case, and of dashes for underscores.
 bool same(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
+  const auto plain = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c == '-' ? '_' : c;
+  };
+  return std::ranges::equal(a, b, {}, plain, plain);
 }
 
 template <typename Named>
@@ -116,6 +119,7 @@ std::optional<PaperCollective> parse_paper_collective(std::string_view text) {
 }
 
 Result<PaperModel> paper_model(std::string_view name) {
+  if (same(name, "gpt3_175b")) name = "gpt3";
   auto known = models();
   for (PaperModel& model : known) {
     if (same(model.name, name)) return std::move(model);

@@ -17,6 +17,11 @@ TEST(PaperCatalog, SystemsAreNamedWithTheirDomain) {
   EXPECT_EQ(wide.matrix.value, 3750e12);
 }
 
+TEST(PaperCatalog, NamesMayBeSpelledLikeThePapers) {
+  EXPECT_EQ(paper_model("GPT3-1T")->name, "gpt3_1T");
+  EXPECT_EQ(paper_model("gpt3_175B")->name, "gpt3");
+}
+
 TEST(PaperCatalog, UnknownNamesAreAnsweredWithTheKnown) {
   EXPECT_THAT(paper_system("H100").error().text(), HasSubstr("A100, H200, B200, B200-next"));
   EXPECT_FALSE(paper_system("B200-NVS0").ok());

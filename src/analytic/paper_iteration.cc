@@ -12,6 +12,7 @@ namespace {
 
 // Products of dimensions below this fit std::int64_t.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 60;
+constexpr std::int64_t kMostGpus = std::int64_t{1} << 31;
 
 double real(std::int64_t n) { return static_cast<double>(n); }
 
@@ -42,12 +43,17 @@ struct Division {
   std::int64_t whole = 1;
 };
 
+/// In double: degrees nobody has checked may overflow.
+double product(const PaperPlan::Groups& g) {
+  return real(g.tp1) * real(g.tp2) * real(g.pp) * real(g.dp);
+}
+
 std::optional<Diagnostic> refuse_placement(const PaperCase& c, const PaperPlan& plan) {
-  const PaperPlan::Groups& k = plan.domain;
-  const std::int64_t used = k.tp1 * k.tp2 * k.pp * k.dp;
-  if (used > c.system.domain) {
-    return refusal(fmt::format("{} GPUs are placed in NVLink domains of {}", used, c.system.domain),
-                   "the product of the GPUs of each group in a domain is at most its size");
+  const double used = product(plan.domain);
+  if (used > real(c.system.domain)) {
+    return refusal(
+        fmt::format("{:g} GPUs are placed in NVLink domains of {}", used, c.system.domain),
+        "the product of the GPUs of each group in a domain is at most its size");
   }
   return std::nullopt;
 }
@@ -87,7 +93,6 @@ std::optional<Diagnostic> refuse(const PaperCase& c) {
 }
 
 std::optional<Diagnostic> refuse(std::int64_t gpus) {
-  constexpr std::int64_t kMostGpus = std::int64_t{1} << 31;
   if (gpus >= 1 && gpus <= kMostGpus) return std::nullopt;
   return refusal(fmt::format("{} GPUs", gpus), fmt::format("1 to {}", kMostGpus));
 }
@@ -100,6 +105,11 @@ std::optional<Diagnostic> refuse(const PaperCase& c, const PaperPlan& plan) {
        {n.tp1, n.tp2, n.pp, n.dp, k.tp1, k.tp2, k.pp, k.dp, plan.microbatch, plan.panels}) {
     if (degree < 1) return refusal("a degree is below 1", "every degree is 1 or more");
   }
+  if (product(n) > real(kMostGpus) || plan.microbatch > c.global_batch) {
+    return refusal(fmt::format("{:g} GPUs with microbatches of {}", product(n), plan.microbatch),
+                   fmt::format("at most {} GPUs, and a microbatch is at most the global batch {}",
+                               kMostGpus, c.global_batch));
+  }
   if (c.strategy == PaperStrategy::k1d && n.tp2 != 1) {
     return refusal(fmt::format("1-D tensor parallelism with tp2 = {}", n.tp2), "tp2 must be 1");
   }
@@ -108,7 +118,8 @@ std::optional<Diagnostic> refuse(const PaperCase& c, const PaperPlan& plan) {
       {"tp1", n.tp1, "the embedding", c.model.embed},
       {"pp", n.pp, "the depth", c.model.depth},
       {"dp", n.dp, "the global batch", c.global_batch},
-      {"dp x microbatch", n.dp * plan.microbatch, "the global batch", c.global_batch},
+      {"the microbatch", plan.microbatch, "a replica's share of the global batch",
+       c.global_batch / n.dp},
       {"tp1 in a domain", k.tp1, "tp1", n.tp1},
       {"tp2 in a domain", k.tp2, "tp2", n.tp2},
       {"pp in a domain", k.pp, "pp", n.pp},

@@ -188,7 +188,8 @@ TEST(PaperIteration, RefusesNonsenseWithTheReason) {
   EXPECT_THAT(why(c, {{5, 1, 1, 1}, {}, 1, 1}), HasSubstr("the number of heads"));
   EXPECT_THAT(why(c, {{1, 1, 7, 1}, {}, 1, 1}), HasSubstr("the depth"));
   EXPECT_THAT(why(c, {{1, 1, 1, 2048}, {}, 1, 1}), HasSubstr("the global batch"));
-  EXPECT_THAT(why(c, {{1, 1, 1, 512}, {}, 4, 1}), HasSubstr("dp x microbatch"));
+  EXPECT_THAT(why(c, {{1, 1, 1, 512}, {}, 4, 1}),
+              HasSubstr("a replica's share of the global batch, 2"));
   EXPECT_THAT(why(c, {{1, 2, 1, 1}, {}, 1, 1}), HasSubstr("tp2 must be 1"));
   EXPECT_THAT(why(c, {{8, 1, 1, 1}, {8, 1, 1, 1}, 1, 1}), HasSubstr("domains of 4"));
   EXPECT_THAT(why(c, {{8, 1, 1, 1}, {3, 1, 1, 1}, 1, 1}), HasSubstr("tp1 in a domain"));

@@ -21,27 +21,10 @@ double busy_s(const Plan& plan, const StepCosts& step, unsigned chip) {
 /// Everything outside the pipeline and the stragglers' share.
 double finish(const PlanCosts& costs, const Plan& plan, double inside_s) {
   const Constants& c = costs.state.constants;
-  const double nodes = std::max(
-      1.0, std::ceil(static_cast<double>(plan.chips()) / costs.state.system->tiers.front()));
-  return (inside_s + c.step_s) * (1 + c.straggler * std::log2(nodes));
+  return (inside_s + c.step_s) * stretch(costs, plan);
 }
 
 double tail_s(const ChipTail& tail) { return tail.reduce_s + tail.optimizer_s; }
-
-/// Share of the shorter of two passes that DualPipe runs together that is hidden: what they expose of
-/// transfers, since kernels of both share one chip.
-double overlapped(const Plan& plan, const StepCosts& step) {
-  if (plan.schedule != ScheduleKind::kDualPipeV) return 0;
-  double least = 1;
-  for (const StageCost& stage : step.stages) {
-    const double sent = stage.parts[static_cast<std::size_t>(TimePart::kTensor)] +
-                        stage.parts[static_cast<std::size_t>(TimePart::kContext)] +
-                        stage.parts[static_cast<std::size_t>(TimePart::kExpert)];
-    const double shorter = std::min(stage.forward_s, backward_s(stage));
-    least = std::min(least, shorter > 0 ? sent / shorter : 0);
-  }
-  return least;
-}
 
 /// No chip ends its microbatches earlier, whatever the order of its actions: the chips before it pass
 /// it the first microbatch, it is busy for all of them, and where its last action is a backward of
@@ -71,15 +54,6 @@ std::vector<double> ends_at_least(const Plan& plan, const StepCosts& step) {
   return ends;
 }
 
-std::vector<StageTime> stage_times(const StepCosts& step) {
-  std::vector<StageTime> times;
-  times.reserve(step.stages.size());
-  for (const StageCost& s : step.stages) {
-    times.push_back({{s.forward_s}, {s.input_s}, {s.weight_s}, {s.send_s}});
-  }
-  return times;
-}
-
 /// The schedule's own run, continued by its period where it repeats itself.
 PipelineTime run_pipeline(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
   const std::vector<StageTime> times = stage_times(step);
@@ -107,6 +81,34 @@ PipelineTime one_chip(const Plan& plan, const StepCosts& step) {
 }
 
 }  // namespace
+
+std::vector<StageTime> stage_times(const StepCosts& step) {
+  std::vector<StageTime> times;
+  times.reserve(step.stages.size());
+  for (const StageCost& s : step.stages) {
+    times.push_back({{s.forward_s}, {s.input_s}, {s.weight_s}, {s.send_s}});
+  }
+  return times;
+}
+
+double overlapped(const Plan& plan, const StepCosts& step) {
+  if (plan.schedule != ScheduleKind::kDualPipeV) return 0;
+  double least = 1;
+  for (const StageCost& stage : step.stages) {
+    const double sent = stage.parts[static_cast<std::size_t>(TimePart::kTensor)] +
+                        stage.parts[static_cast<std::size_t>(TimePart::kContext)] +
+                        stage.parts[static_cast<std::size_t>(TimePart::kExpert)];
+    const double shorter = std::min(stage.forward_s, backward_s(stage));
+    least = std::min(least, shorter > 0 ? sent / shorter : 0);
+  }
+  return least;
+}
+
+double stretch(const PlanCosts& costs, const Plan& plan) {
+  const double nodes = std::max(
+      1.0, std::ceil(static_cast<double>(plan.chips()) / costs.state.system->tiers.front()));
+  return 1 + costs.state.constants.straggler * std::log2(nodes);
+}
 
 StepTime step_time(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
   StepTime time;

@@ -33,6 +33,14 @@ inline StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Placement&
   return step_costs(costs, plan, layouts_of(plan, placement));
 }
 
+/// Of every virtual stage, as pipeline_time takes them.
+std::vector<StageTime> stage_times(const StepCosts& step);
+/// Share of the shorter of two passes that DualPipe runs together that is hidden: what they expose
+/// of transfers, since kernels of both share one chip.
+double overlapped(const Plan& plan, const StepCosts& step);
+/// What stragglers multiply every duration by.
+double stretch(const PlanCosts& costs, const Plan& plan);
+
 struct StepTime {
   double step_s = 0;
   PipelineTime pipeline;  ///< of the whole step; start and end of chips in its steady state

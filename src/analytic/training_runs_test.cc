@@ -1,12 +1,12 @@
 // Reading measured runs, and how near forecasts come to the public ones.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "analytic/run_system.h"
 #include "flopcast/analytic_runs.h"
+#include "support/shared_traces.h"
 
 namespace flopcast {
 namespace {
@@ -50,14 +50,13 @@ TEST(RunSystem, FindsChipsByWhatPeopleCallThem) {
 
 class RunFile {
  public:
-  RunFile(const std::string& name, const std::string& text)
-      : path_(std::filesystem::temp_directory_path() / name) {
+  explicit RunFile(const std::string& text) : path_(folder_.path() / "runs.json") {
     std::ofstream(path_) << text;
   }
-  ~RunFile() { std::filesystem::remove(path_); }
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  test::TempDir folder_;
   std::filesystem::path path_;
 };
 
@@ -68,7 +67,7 @@ constexpr std::string_view kRun = R"({"id": "mine-1", "model": {"arch": "llama",
  "dtype": "bf16", "recompute": "none", "measured": {"iter_time_s": 2.5}})";
 
 TEST(TrainingRuns, ReadOneRunOfAUser) {
-  const RunFile file("flopcast_run.json", std::string(kRun));
+  const RunFile file{std::string(kRun)};
   const auto runs = read_training_runs(file.path());
   ASSERT_TRUE(runs) << runs.error().text();
   ASSERT_EQ(runs->size(), 1U);
@@ -90,7 +89,7 @@ TEST(TrainingRuns, SayWhatIsMissing) {
   const auto why = [](const std::string& from, const std::string& to) {
     std::string text(kRun);
     text.replace(text.find(from), from.size(), to);
-    const RunFile file("flopcast_run_missing.json", text);
+    const RunFile file(text);
     const auto runs = read_training_runs(file.path());
     return runs ? runs->front().incomplete : runs.error().text();
   };
@@ -103,7 +102,7 @@ TEST(TrainingRuns, SayWhatIsMissing) {
 }
 
 TEST(TrainingRuns, RefuseWhatHoldsNoRuns) {
-  const RunFile file("flopcast_no_runs.json", "{\"cases\": []}");
+  const RunFile file("{\"cases\": []}");
   const auto runs = read_training_runs(file.path());
   ASSERT_FALSE(runs);
   EXPECT_NE(runs.error().text().find("expected measured runs"), std::string::npos);
@@ -136,10 +135,8 @@ TEST(RunErrors, AreWhatTheyAreCalled) {
 
 // The public measurements, where they are at hand: the dense runs of quality A.
 TEST(TrainingRuns, PublicRunsAreForecastWell) {
-  const char* shared = std::getenv("FLOPCAST_SHARED");
-  const std::filesystem::path file =
-      std::filesystem::path(shared != nullptr ? shared : "../shared") / "measured/training.json";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no measured runs beside the repository";
+  const std::filesystem::path file = test::shared_path("measured/training.json");
+  if (file.empty()) GTEST_SKIP() << "no measured runs beside the repository";
   auto runs = read_training_runs(file);
   ASSERT_TRUE(runs) << runs.error().text();
   const RunForecaster forecaster(std::move(*runs));

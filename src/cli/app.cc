@@ -41,6 +41,9 @@ void add_commands(CLI::App& app, Action& action) {
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("flopcast {} ({})", kVersion, git_revision()));
   add_replay(app, action);
+  add_estimate(app, action);
+  add_plan(app, action);
+  add_merge(app, action);
   add_trace(app, action);
   add_hw(app, action);
   add_net(app, action);

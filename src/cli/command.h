@@ -20,12 +20,17 @@ void add_trace_slice(CLI::App& trace, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_validate_collectives(CLI::App& validate, Action& action);
 void add_validate_kernels(CLI::App& validate, Action& action);
+void add_validate_training(CLI::App& validate, Action& action);
+void add_validate_transformer_model(CLI::App& validate, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_calibrate_network(CLI::App& calibrate, Action& action);
 void add_calibrate_kernels(CLI::App& calibrate, Action& action);
 void add_hw(CLI::App& app, Action& action);
 void add_net(CLI::App& app, Action& action);
 void add_cost(CLI::App& app, Action& action);
+void add_estimate(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
+void add_merge(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 
 /// Shown at the end of --help. The tests run every one of them in a folder that holds demo/sample.

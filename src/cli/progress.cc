@@ -27,9 +27,12 @@ void Progress::show(std::uint64_t done, std::uint64_t total) {
   shown_ = true;
   const double part = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const auto full = static_cast<std::size_t>(part * kBarWidth);
+  const std::string whole =
+      what_ == Of::kBytes ? short_bytes(static_cast<std::int64_t>(total)) : counted(total, "plan");
   io_.err << kEraseLine
-          << fmt::format("reading [{:<{}}] {:3.0f} % of {}", std::string(full, '#'), kBarWidth,
-                         part * 100, short_bytes(static_cast<std::int64_t>(total)))
+          << fmt::format("{} [{:<{}}] {:3.0f} % of {}",
+                         what_ == Of::kBytes ? "reading" : "searching", std::string(full, '#'),
+                         kBarWidth, part * 100, whole)
           << std::flush;
 }
 

@@ -1,4 +1,4 @@
-// A progress line on stderr while files are read; only on a terminal, at most ten times a second.
+// A progress line on stderr during long work; only on a terminal, at most ten times a second.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,9 @@ namespace flopcast::cli {
 
 class Progress {
  public:
-  explicit Progress(Io& io) : io_(io) {}
+  /// What is done and counted: "reading" bytes, "searching" plans.
+  enum class Of : std::uint8_t { kBytes, kPlans };
+  explicit Progress(Io& io, Of what = Of::kBytes) : io_(io), what_(what) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();
@@ -24,6 +26,7 @@ class Progress {
   void show(std::uint64_t done, std::uint64_t total);
 
   Io& io_;
+  Of what_;
   std::mutex mutex_;
   std::chrono::steady_clock::time_point shown_at_;
   bool shown_ = false;

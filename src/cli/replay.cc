@@ -9,8 +9,8 @@
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/runs.h"
+#include "cli/timelines.h"
 #include "flopcast/report.h"
-#include "flopcast/trace_io.h"
 #include "report/validation.h"
 
 namespace flopcast::cli {
@@ -28,12 +28,6 @@ struct ReplayCommand {
   fs::path html;
   std::vector<fs::path> trace_out;
 };
-
-/// Kineto JSON by its name, Perfetto protobuf otherwise.
-bool is_kineto_name(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name.ends_with(".json") || name.ends_with(".json.gz");
-}
 
 std::optional<Diagnostic> check_outputs(const ReplayCommand& command) {
   std::vector<fs::path> files = command.trace_out;
@@ -65,14 +59,7 @@ Result<std::vector<Replay>> run_models(const TraceSet& set, const ReplayCommand&
 
 int write_traces(Io& io, const ReplayCommand& command, const TraceSet& set, const Replay& replay) {
   if (command.trace_out.empty()) return kDone;
-  const TraceSet moved = replayed_traces(set, replay);
-  for (const fs::path& path : command.trace_out) {
-    const Result<std::uint64_t> bytes =
-        is_kineto_name(path) ? write_kineto(moved, path) : write_perfetto(moved, path);
-    if (!bytes) return fail(io, bytes.error());
-    report_file(io, "timeline", path, *bytes);
-  }
-  return kDone;
+  return write_timelines(io, command.trace_out, replayed_traces(set, replay));
 }
 
 int write_html(Io& io, const ReplayCommand& command, const TraceSet& set, const Replay& replay) {
@@ -164,12 +151,7 @@ void add_replay(CLI::App& app, Action& action) {
   add_network(*sub, command->network);
   add_format(*sub, command->format, true);
   sub->add_option("--html", command->html, "Write a self-contained page")->type_name("FILE");
-  sub->add_option("--trace-out", command->trace_out,
-                  "Write the replayed run; may be given again. Kineto JSON if the name ends in "
-                  ".json or .json.gz, Perfetto protobuf otherwise")
-      ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
+  add_trace_out(*sub, "the replayed run", command->trace_out);
   set_example(*sub, "flopcast replay demo/sample --html demo/replay.html");
   sub->callback(
       [command, &action] { action = [command](Io& io) { return run_replay(io, *command); }; });

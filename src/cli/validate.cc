@@ -98,6 +98,8 @@ void add_validate(CLI::App& app, Action& action) {
   add_validate_replay(*validate, action);
   add_validate_collectives(*validate, action);
   add_validate_kernels(*validate, action);
+  add_validate_training(*validate, action);
+  add_validate_transformer_model(*validate, action);
 }
 
 }  // namespace flopcast::cli

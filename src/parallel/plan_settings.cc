@@ -242,10 +242,17 @@ Result<NamedPlan> make_plan(const PlanSettings& settings, unsigned chips, const 
     return Diagnostic{ErrorCode::kUsage, "global_batch", "is missing",
                       "give the sequences of one step, over all replicas"};
   }
-  if (given.contains("dp")) return NamedPlan{file.plan, file.assumed};
-  const Result<Plan> plan = with_chips(file, chips);
-  if (!plan) return plan.error();
-  return NamedPlan{*plan, file.assumed};
+  NamedPlan named{file.plan, file.assumed};
+  const Plan& p = file.plan;
+  const bool divides = chips % (std::uint64_t{p.tp} * p.tp2 * p.cp * p.pp) == 0;
+  if (divides && !given.contains("dp")) {
+    const Result<Plan> plan = with_chips(file, chips);
+    if (!plan) return plan.error();
+    named.plan = *plan;
+  } else if (p.global_batch == 0) {
+    named.plan.global_batch = p.micro_batch * p.dp * file.accumulation;
+  }
+  return named;
 }
 
 Result<NamedPlan> base_plan(const PlanSettings& settings, const PlanFile* from) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "report/format.h"
@@ -128,6 +129,10 @@ void JsonWriter::count(std::string_view key, std::uint64_t value) {
 
 void JsonWriter::ratio(std::string_view key, std::optional<double> value) {
   raw(key, value ? exact_ratio(*value) : "null");
+}
+
+void JsonWriter::exact(std::string_view key, double value) {
+  raw(key, std::isfinite(value) ? fmt::format("{}", value == 0 ? 0.0 : value) : "null");
 }
 
 void JsonWriter::seconds(std::string_view key, Time value) { raw(key, exact_seconds(value)); }

@@ -36,6 +36,8 @@ class JsonWriter {
   void null(std::string_view key) { raw(key, "null"); }
   /// Nine significant digits; null where there is none.
   void ratio(std::string_view key, std::optional<double> value);
+  /// The shortest text that reads back as the same number; null where it is not finite.
+  void exact(std::string_view key, double value);
   /// An exact decimal number of seconds.
   void seconds(std::string_view key, Time value);
 

@@ -86,8 +86,7 @@ void OperatorBuilder::quantize(std::vector<OperatorStep>& steps, std::int64_t ro
   // Low-precision GEMMs are measured with the copy along rows of their input made on the way. What
   // is left is the copy along columns for the weight gradient, made of that.
   const double copy = saved_bytes(run.precision) * product(rows, columns);
-  steps.push_back(
-      {Kernel{memory_bound(MemoryOp::kQuantize, rows, columns, copy, copy, backward)}});
+  steps.push_back({Kernel{memory_bound(MemoryOp::kQuantize, rows, columns, copy, copy, backward)}});
 }
 
 void OperatorBuilder::save(Operator& op, double bytes, std::uint8_t modules) {

@@ -96,8 +96,8 @@ DataType activation_type(Precision precision) {
 
 GemmType gemm_type(Precision precision) {
   // MXFP8 scales are multiplied inside the tensor cores: products run as fast as with one scale.
-  constexpr std::array kTypes = {GemmType::kFp32, GemmType::kTf32,     GemmType::kFp16,
-                                 GemmType::kBf16, GemmType::kFp8,      GemmType::kFp8Block,
+  constexpr std::array kTypes = {GemmType::kFp32, GemmType::kTf32, GemmType::kFp16,
+                                 GemmType::kBf16, GemmType::kFp8,  GemmType::kFp8Block,
                                  GemmType::kFp8,  GemmType::kNvfp4};
   return kTypes[static_cast<std::size_t>(precision)];
 }

@@ -1,0 +1,23 @@
+// Floor 5: what would make a plan fit into memory.
+#pragma once
+
+#include <vector>
+
+#include "flopcast/analytic.h"
+
+namespace flopcast {
+
+/// Plans that differ from this one in a single choice and need less memory of each chip, in the order
+/// in which people try them: recompute selective, full; ZeRO a stage higher; the microbatch halved;
+/// tp, pp, cp doubled, at the cost of replicas. Some may be impossible for the model.
+std::vector<Plan> leaner_plans(const Plan& plan);
+
+struct FittingPlan {
+  Plan plan;
+  TrainingEstimate estimate;
+};
+/// Those of leaner_plans that are possible and fit, in their order; where none does, the fastest of
+/// all plans on the same chips that fits. Empty: nothing fits.
+std::vector<FittingPlan> fitting_plans(const TrainingModel& model, const Plan& plan);
+
+}  // namespace flopcast

@@ -1,0 +1,99 @@
+// Measured training runs and their forecasts, for fits and notebooks.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+
+#include "errors.h"
+#include "flopcast/analytic_runs.h"
+#include "forecasts.h"
+
+namespace flopcast {
+namespace {
+
+RunForecaster* open_runs(const std::vector<std::string>& files) {
+  std::vector<TrainingRun> runs;
+  for (const std::string& file : files) {
+    std::vector<TrainingRun> read = value_or_raise(read_training_runs(file));
+    runs.insert(runs.end(), std::make_move_iterator(read.begin()),
+                std::make_move_iterator(read.end()));
+  }
+  return new RunForecaster(std::move(runs));
+}
+
+nb::dict describe(const TrainingRun& run) {
+  nb::dict out;
+  out["id"] = run.id;
+  out["set"] = run.set;
+  out["group"] = run.group;
+  out["quality"] = std::string(1, run.quality);
+  out["experts"] = run.experts;
+  out["cluster"] = run.cluster;
+  out["software"] = run.software;
+  out["chips"] = run.chips;
+  out["layers"] = run.model.layers();
+  out["hidden"] = run.model.hidden;
+  out["measured_s"] = run.measured_s;
+  return out;
+}
+
+nb::list complete(const RunForecaster& forecaster) {
+  nb::list out;
+  for (const TrainingRun& run : forecaster.runs()) {
+    if (run.incomplete.empty()) out.append(describe(run));
+  }
+  return out;
+}
+
+std::vector<double> forecast(const RunForecaster& forecaster, const std::string& constants) {
+  std::vector<RunForecast> forecasts;
+  {
+    const nb::gil_scoped_release release;
+    forecasts = forecaster.forecast(constants);
+  }
+  std::vector<double> seconds;
+  seconds.reserve(forecasts.size());
+  for (const RunForecast& f : forecasts) {
+    seconds.push_back(f.failure ? std::numeric_limits<double>::quiet_NaN() : f.estimate.step.value);
+  }
+  return seconds;
+}
+
+nb::list constants_of(const std::string& model, const std::string& cluster,
+                      const std::string& software) {
+  TrainingOptions options;
+  options.software = software;
+  const TrainingModel made = value_or_raise(TrainingModel::make(
+      value_or_raise(load_model(model)), value_or_raise(Catalog::builtin().cluster(cluster)),
+      Catalog::builtin(), options));
+  nb::list out;
+  for (const TrainingConstant& c : made.constants()) {
+    nb::dict entry;
+    entry["name"] = std::string(c.name);
+    entry["value"] = c.value;
+    entry["low"] = c.low;
+    entry["high"] = c.high;
+    entry["meaning"] = std::string(c.meaning);
+    out.append(entry);
+  }
+  return out;
+}
+
+}  // namespace
+
+void define_runs(nb::module_& module) {
+  nb::class_<RunForecaster>(module, "TrainingRuns",
+                            "Measured training runs (files of `flopcast validate training`).")
+      .def(nb::new_(&open_runs), nb::arg("files"))
+      .def("complete", &complete, "The runs that can be forecast, one dict each.")
+      .def("forecast", &forecast, nb::arg("constants") = "",
+           "Seconds of a step of every complete run; nan where there is no forecast.")
+      .def("__len__", [](const RunForecaster& f) { return f.runs().size(); });
+  module.def("training_constants", &constants_of, nb::arg("model") = "gpt-3-1.3b",
+             nb::arg("cluster") = "h100", nb::arg("software") = "",
+             "Constants of catalog/training/constants.toml that hold for this cluster's chip and "
+             "this software: name, value, low, high, meaning.");
+}
+
+}  // namespace flopcast

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""Fits catalog/training/constants.toml to measured training runs.
+
+    tools/fit_training.py ../shared/measured/training.json ../shared/measured/training_vtrain.csv
+    tools/fit_training.py FILES... --hold-out      errors on runs that were left out of the fit
+    tools/fit_training.py FILES... --ablation      errors with each term of the model switched off
+
+Needs numpy and scipy, and the flopcast package of this tree on PYTHONPATH (build/release/python).
+
+Every constant has a physical meaning and limits (src/analytic/training_constants.cc); the fit starts
+at what is expected and is held there by a prior, so that few runs move a constant little. Residuals
+are log(forecast / measured) in units of 6 %, under a soft-L1 loss, because releases and labels
+scatter. Runs of one group (near-duplicates) share one group's weight.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import math
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from flopcast import _native
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "catalog/training/constants.toml"
+SCALE = 0.06  # of a residual: what a good forecast is off by
+
+# table/constant: (expected, standard deviation of its logarithm)
+SHARE, KERNEL = 0.1, 0.3
+PARAMETERS = {
+    "chip.ampere/matrix_share": (1.0, SHARE),
+    "chip.ampere/attention_share": (1.0, KERNEL),
+    "chip.ampere/memory_share": (0.95, SHARE),
+    "chip.hopper/matrix_share": (1.0, SHARE),
+    "chip.hopper/narrow_share": (1.0, SHARE),
+    "chip.hopper/attention_share": (1.0, KERNEL),
+    "chip.hopper/memory_share": (0.95, SHARE),
+    "chip.blackwell/matrix_share": (1.0, SHARE),
+    "chip.blackwell/narrow_share": (1.0, SHARE),
+    "chip.blackwell/attention_share": (1.0, KERNEL),
+    "chip.blackwell/memory_share": (0.95, SHARE),
+    "chip.blackwell-ultra/narrow_share": (1.0, SHARE),
+    "chip.blackwell-ultra/attention_share": (1.0, KERNEL),
+    "chip.mi300x/narrow_share": (1.0, KERNEL),
+    "chip.mi325x/narrow_share": (1.0, KERNEL),
+    "chip.cdna4/narrow_share": (1.0, KERNEL),
+    "pair.hopper+fsdp/attention_share": (0.6, KERNEL),
+    "pair.hopper+fsdp-compiled/attention_share": (0.6, KERNEL),
+    "pair.hopper+megatron-2024/narrow_share": (1.0, SHARE),
+    "software.megatron/unfused": (1.1, 0.2),
+    "software.megatron-2024/unfused": (1.2, 0.2),
+    "software.megatron-2021/unfused": (1.3, KERNEL),
+    "software.megatron-deepspeed/unfused": (1.3, KERNEL),
+    "software.deepspeed-2022/unfused": (1.3, KERNEL),
+    "software.fsdp/unfused": (1.5, KERNEL),
+    "software.fsdp-compiled/unfused": (1.1, KERNEL),
+    "software.deepspeed-2022/launch_s": (4.5e-5, 0.7),
+    "software.deepspeed-2022/launch_transfer_s": (2e-4, 0.7),
+    "software.deepspeed-2022/microbatch_s": (1e-3, 1.0),
+    "software.megatron-2021/microbatch_s": (5e-4, 1.0),
+    "software.megatron-deepspeed/microbatch_s": (5e-3, 1.0),
+    "software.megatron/microbatch_s": (1e-4, 1.0),
+    "all/step_s": (5e-3, 1.0),
+    "software.fsdp/step_s": (2e-2, 1.0),
+    "software.megatron-2024/step_s": (1e-2, 1.0),
+    "software.deepspeed-2022/step_s": (1e-2, 1.0),
+    "all/straggler": (4e-3, 0.7),
+    "all/contention": (0.1, 0.5),
+    "all/tensor_overlap": (0.7, 0.2),
+    "all/gradient_overlap": (0.8, 0.2),
+    "all/collective_share": (0.9, 0.1),
+    "software.fsdp/collective_share": (0.8, KERNEL),
+    "software.fsdp-compiled/collective_share": (0.8, KERNEL),
+    "software.deepspeed-2021/collective_share": (0.2, 0.5),
+    "all/expert_share": (1.0, KERNEL),
+    "software.megatron/expert_traffic": (0.5, 0.5),
+    "software.megatron/expert_overlap": (0.3, 0.5),
+}
+# Host times of software whose public runs do not wait for the host: written down, not fitted.
+ASSUMED = {
+    "all/launch_s": 3e-6,
+    "software.fsdp/launch_s": 5e-6,
+    "all/async_overlap": 0.9,
+    "all/weight_overlap": 0.9,
+    "all/workspace_bytes": 1.5e9,
+    "all/allocator": 0.03,
+    "software.megatron-2021/launch_s": 4.5e-5,
+    "software.megatron-deepspeed/launch_s": 4.5e-5,
+}
+SOFTWARES = [
+    "megatron", "megatron-2024", "megatron-2021", "fsdp", "fsdp-compiled", "deepspeed-2022",
+    "megatron-deepspeed", "deepspeed-2021",
+]  # fmt: skip
+# Weight of a set whose runs are many and alike, as if it had so many.
+AS_MANY = {"vtrain-single": 60, "vtrain-multi": 50}
+EXPERT_WEIGHT = 0.35  # few groups, release noise of tens of per cent
+
+# What the ablation switches off: constants at the value where the term vanishes.
+TERMS = {
+    "rates under load": {n: 1.0 for n in PARAMETERS if n.startswith("chip.") and "attention" not in n},
+    "attention of the software": {n: 1.0 for n in PARAMETERS if "attention_share" in n},
+    "unfused traffic": {n: 1.0 for n in PARAMETERS if "unfused" in n},
+    "host and fixed costs": {
+        n: 0.0 for n in {**PARAMETERS, **ASSUMED} if "launch" in n or n.endswith(("microbatch_s", "step_s"))
+    },
+    "contention": {"all/contention": 0.0},
+    "stragglers": {"all/straggler": 0.0},
+    "all overlap of gradients": {"all/gradient_overlap": 0.0},
+    "all overlap of tensor transfers": {"all/tensor_overlap": 0.0, "all/async_overlap": 0.0},
+}
+
+# Families that a forecast has never seen: left out of the fit, then forecast.
+FAMILIES = {
+    "GB300, dense": lambda r: "gb300" in r["cluster"] and not r["experts"],
+    "more than 2,000 GPUs": lambda r: r["chips"] > 2000,
+    "vTrain, many nodes": lambda r: r["set"] == "vtrain-multi",
+    "vTrain, one node": lambda r: r["set"] == "vtrain-single",
+    "BLOOM": lambda r: r["set"] == "bloom",
+    "experts": lambda r: r["experts"],
+}
+
+
+class Fit:
+    def __init__(self, files: list[str]):
+        self.native = _native.TrainingRuns(files)
+        self.runs = self.native.complete()
+        self.measured = np.array([run["measured_s"] for run in self.runs])
+        self.experts = np.array([run["experts"] for run in self.runs])
+        self.sets = np.array([run["set"] for run in self.runs])
+        self.quality = np.array([run["quality"] for run in self.runs])
+        self.weight = self._weights()
+        limits = {c["name"]: (c["low"], c["high"]) for c in _native.training_constants()}
+        self.names = list(PARAMETERS)
+        self.expected = np.log([PARAMETERS[n][0] for n in self.names])
+        self.spread = np.array([PARAMETERS[n][1] for n in self.names])
+        low = [max(limits[n.split("/")[1]][0], 1e-7) for n in self.names]
+        high = [limits[n.split("/")[1]][1] for n in self.names]
+        self.low, self.high = np.log(low), np.log(high)
+
+    def _weights(self) -> np.ndarray:
+        groups = collections.Counter(run["group"] for run in self.runs)
+        weight = np.array([groups[run["group"]] ** -0.25 for run in self.runs])
+        for name, many in AS_MANY.items():
+            members = self.sets == name
+            if members.sum() > many:
+                weight[members] *= math.sqrt(many / members.sum())
+        weight[self.experts] *= EXPERT_WEIGHT
+        return weight
+
+    def values(self, x: np.ndarray) -> dict[str, float]:
+        values = {**ASSUMED, **dict(zip(self.names, np.exp(x)))}
+        for name in list(values):
+            if name.endswith("attention_share"):
+                values[name.replace("attention", "attention_backward")] = values[name]
+        return values
+
+    def forecast(self, values: dict[str, float]) -> np.ndarray:
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(toml_of(values))
+            file.flush()
+            return np.array(self.native.forecast(file.name))
+
+    def fit(self, use: np.ndarray, start: np.ndarray | None = None, rounds: int = 8) -> np.ndarray:
+        def residuals(x: np.ndarray) -> np.ndarray:
+            step = self.forecast(self.values(x))
+            off = np.where(np.isfinite(step), np.log(step / self.measured), 0) * self.weight
+            return np.concatenate([off[use] / SCALE, (x - self.expected) / self.spread])
+
+        inside = np.clip(self.expected, self.low + 1e-6, self.high - 1e-6)
+        found = least_squares(
+            residuals, inside if start is None else start, bounds=(self.low, self.high),
+            loss="soft_l1", diff_step=2e-2, max_nfev=rounds,
+        )  # fmt: skip
+        return found.x
+
+    def folds(self, count: int) -> np.ndarray:
+        return np.array([zlib.crc32(run["group"].encode()) % count for run in self.runs])
+
+    def held_out(self, start: np.ndarray, folds: int = 5) -> np.ndarray:
+        """Forecasts of every run with constants fitted without its group."""
+        step, fold = np.zeros(len(self.runs)), self.folds(folds)
+        for k in range(folds):
+            x = self.fit(fold != k, start, 4)
+            step[fold == k] = self.forecast(self.values(x))[fold == k]
+        return step
+
+    def line(self, title: str, step: np.ndarray, some: np.ndarray) -> str:
+        some = some & np.isfinite(step)
+        if not some.any():
+            return f"{title:32s} no run"
+        error = step[some] / self.measured[some] - 1
+        size = np.abs(error)
+        return (
+            f"{title:32s} n {some.sum():4d}  mean {100 * size.mean():5.1f} %  bias "
+            f"{100 * error.mean():+5.1f} %  p90 {np.quantile(100 * size, 0.9):5.1f} %"
+        )
+
+    def report(self, step: np.ndarray) -> None:
+        vtrain = np.char.startswith(self.sets.astype(str), "vtrain")
+        for name in sorted(set(self.sets)):
+            for experts in (False, True):
+                some = (self.sets == name) & (self.experts == experts)
+                if some.any():
+                    print(self.line(name + (" experts" if experts else ""), step, some))
+        dense = ~self.experts & ~vtrain
+        print(self.line("dense, quality A", step, dense & (self.quality == "A")))
+        print(self.line("dense, quality A and B", step, dense))
+        print(self.line("experts", step, self.experts))
+
+
+def toml_of(values: dict[str, float]) -> str:
+    tables: dict[str, dict[str, float]] = collections.defaultdict(dict)
+    for name, value in values.items():
+        table, constant = name.split("/")
+        tables[table][constant] = value
+    text = ""
+    for table in sorted(tables):
+        head, _, key = table.partition(".")
+        text += f'[{head}."{key}"]\n' if key else f"[{head}]\n"
+        for constant in sorted(tables[table]):
+            text += f"{constant} = {tables[table][constant]:.4g}\n"
+        text += "\n"
+    return text
+
+
+def band(fit: Fit, step: np.ndarray) -> dict[str, float]:
+    """10 and 90 % quantiles of measured over held-out forecast, each group with the same weight."""
+    out = {}
+    vtrain = np.char.startswith(fit.sets.astype(str), "vtrain-single")
+    for label, some in (("", ~fit.experts & ~vtrain), ("experts_", fit.experts)):
+        ratio, weight = fit.measured[some] / step[some], fit.weight[some] ** 4
+        order = np.argsort(ratio)
+        mass = np.cumsum(weight[order]) / weight.sum()
+        out[f"all/band_{label}low"] = min(1.0, float(np.interp(0.1, mass, ratio[order])))
+        out[f"all/band_{label}high"] = max(1.0, float(np.interp(0.9, mass, ratio[order])))
+    return out
+
+
+def write(fit: Fit, x: np.ndarray, step: np.ndarray) -> None:
+    names = ", ".join(f'"{name}"' for name in SOFTWARES)
+    values = {**fit.values(x), **band(fit, step)}
+    dense = fit.line("", step, ~fit.experts & (fit.quality == "A")).split("n ", 1)[1]
+    OUT.write_text(
+        "# What training adds to kernels and collectives measured alone. Written by\n"
+        "# tools/fit_training.py from public measured runs (docs/validation/training.md); the meaning\n"
+        "# and the limits of each constant are in src/analytic/training_constants.cc.\n"
+        f"# Dense runs of quality A kept out of the fit by group: n {dense}\n"
+        f"softwares = [{names}]\n\n" + toml_of(values).rstrip() + "\n"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--hold-out", action="store_true")
+    parser.add_argument("--families", action="store_true")
+    parser.add_argument("--ablation", action="store_true")
+    parser.add_argument("--write", action="store_true", help=f"write {OUT.relative_to(ROOT)}")
+    options = parser.parse_args()
+    fit = Fit(options.files)
+    x = fit.fit(np.ones(len(fit.runs), bool))
+    print("all runs in the fit")
+    fit.report(fit.forecast(fit.values(x)))
+    if options.hold_out or options.write:
+        step = fit.held_out(x)
+        print("\neach group forecast by a fit without it (5 folds)")
+        fit.report(step)
+        if options.write:
+            write(fit, x, step)
+    if options.families:
+        print("\neach family forecast by a fit without it")
+        for title, takes in FAMILIES.items():
+            some = np.array([takes(run) for run in fit.runs])
+            left = fit.fit(~some, None, 6)
+            print(fit.line(title, fit.forecast(fit.values(left)), some))
+    if options.ablation:
+        print("\nwithout one term, nothing refitted: dense, quality A")
+        dense = ~fit.experts & (fit.quality == "A")
+        for title, changes in TERMS.items():
+            step = fit.forecast({**fit.values(x), **changes})
+            print(fit.line(title, step, dense))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
