@@ -46,11 +46,12 @@ nb::list complete(const RunForecaster& forecaster) {
   return out;
 }
 
-std::vector<double> forecast(const RunForecaster& forecaster, const std::string& constants) {
+std::vector<double> forecast(const RunForecaster& forecaster, const std::string& constants,
+                             const std::vector<std::size_t>& some) {
   std::vector<RunForecast> forecasts;
   {
     const nb::gil_scoped_release release;
-    forecasts = forecaster.forecast(constants);
+    forecasts = forecaster.forecast(constants, 0, some);
   }
   std::vector<double> seconds;
   seconds.reserve(forecasts.size());
@@ -88,7 +89,9 @@ void define_runs(nb::module_& module) {
       .def(nb::new_(&open_runs), nb::arg("files"))
       .def("complete", &complete, "The runs that can be forecast, one dict each.")
       .def("forecast", &forecast, nb::arg("constants") = "",
-           "Seconds of a step of every complete run; nan where there is no forecast.")
+           nb::arg("some") = std::vector<std::size_t>{},
+           "Seconds of a step of every complete run, or of some by their places; nan where there is "
+           "no forecast.")
       .def("__len__", [](const RunForecaster& f) { return f.runs().size(); });
   module.def("training_constants", &constants_of, nb::arg("model") = "gpt-3-1.3b",
              nb::arg("cluster") = "h100", nb::arg("software") = "",

@@ -31,6 +31,7 @@ from flopcast import _native
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "catalog/training/constants.toml"
 SCALE = 0.06  # of a residual: what a good forecast is off by
+STEP = 0.02  # of a constant's logarithm, for slopes: wider than the steps of the schedules
 
 # table/constant: (expected, standard deviation of its logarithm)
 SHARE, KERNEL = 0.1, 0.3
@@ -143,6 +144,7 @@ class Fit:
         low = [max(limits[n.split("/")[1]][0], 1e-7) for n in self.names]
         high = [limits[n.split("/")[1]][1] for n in self.names]
         self.low, self.high = np.log(low), np.log(high)
+        self.affected = self._affected()
 
     def _weights(self) -> np.ndarray:
         groups = collections.Counter(run["group"] for run in self.runs)
@@ -161,22 +163,56 @@ class Fit:
                 values[name.replace("attention", "attention_backward")] = values[name]
         return values
 
-    def forecast(self, values: dict[str, float]) -> np.ndarray:
+    def forecast(self, values: dict[str, float], some: np.ndarray | None = None) -> np.ndarray:
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write(toml_of(values))
             file.flush()
-            return np.array(self.native.forecast(file.name))
+            return np.array(self.native.forecast(file.name, [] if some is None else some.tolist()))
 
-    def fit(self, use: np.ndarray, start: np.ndarray | None = None, rounds: int = 8) -> np.ndarray:
-        def residuals(x: np.ndarray) -> np.ndarray:
-            step = self.forecast(self.values(x))
-            off = np.where(np.isfinite(step), np.log(step / self.measured), 0) * self.weight
-            return np.concatenate([off[use] / SCALE, (x - self.expected) / self.spread])
+    def _affected(self) -> list[np.ndarray]:
+        """Places of the runs whose forecast each constant changes."""
+        at = np.clip(self.expected, self.low, self.high)
+        base, affected = self.forecast(self.values(at)), []
+        for k in range(len(at)):
+            changed = np.zeros(len(base), bool)
+            for limit in (self.low[k], self.high[k]):
+                moved = at.copy()
+                moved[k] = limit
+                changed |= self.forecast(self.values(moved)) != base
+            affected.append(np.flatnonzero(changed & np.isfinite(base)))
+        return affected
+
+    def residuals(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """Weighted residuals of some runs."""
+        if len(some) == 0:
+            return np.zeros(0)
+        step = self.forecast(self.values(x), some)
+        off = np.where(np.isfinite(step), np.log(step / self.measured[some]), 0)
+        return off * self.weight[some] / SCALE
+
+    def fit(self, use: np.ndarray, start: np.ndarray | None = None, rounds: int = 12) -> np.ndarray:
+        runs = np.flatnonzero(use)
+        place = {run: i for i, run in enumerate(runs)}
+        touched = [np.intersect1d(a, runs) for a in self.affected]
+
+        def objective(x: np.ndarray) -> np.ndarray:
+            return np.concatenate([self.residuals(x, runs), (x - self.expected) / self.spread])
+
+        def slopes(x: np.ndarray) -> np.ndarray:
+            base = objective(x)
+            out = np.zeros((len(base), len(x)))
+            for k, some in enumerate(touched):
+                moved = x.copy()
+                moved[k] += STEP if x[k] + STEP <= self.high[k] else -STEP
+                rows = [place[run] for run in some]
+                out[rows, k] = (self.residuals(moved, some) - base[rows]) / (moved[k] - x[k])
+                out[len(runs) + k, k] = 1 / self.spread[k]
+            return out
 
         inside = np.clip(self.expected, self.low + 1e-6, self.high - 1e-6)
         found = least_squares(
-            residuals, inside if start is None else start, bounds=(self.low, self.high),
-            loss="soft_l1", diff_step=2e-2, max_nfev=rounds,
+            objective, inside if start is None else start, jac=slopes,
+            bounds=(self.low, self.high), loss="soft_l1", max_nfev=rounds,
         )  # fmt: skip
         return found.x
 

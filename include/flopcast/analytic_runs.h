@@ -56,7 +56,9 @@ class RunForecaster {
   const std::vector<TrainingRun>& runs() const;
   /// In the order of the runs, the same for any number of threads. Incomplete runs are left out.
   /// @param constants TOML file of constants; "": the catalogue's.
-  std::vector<RunForecast> forecast(const std::string& constants = "", unsigned threads = 0) const;
+  /// @param some      places among the complete runs; none: all.
+  std::vector<RunForecast> forecast(const std::string& constants = "", unsigned threads = 0,
+                                    const std::vector<std::size_t>& some = {}) const;
 
   RunForecaster(RunForecaster&&) noexcept;
   RunForecaster& operator=(RunForecaster&&) noexcept;

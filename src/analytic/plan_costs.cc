@@ -1,6 +1,7 @@
 #include "analytic/plan_costs.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace flopcast::training {
 namespace {
@@ -16,6 +17,33 @@ class HashMix {
  private:
   std::uint64_t hash_ = 0x243F6A8885A308D3ULL;
 };
+
+void add_weights(ChipWeights& to, const ChipWeights& from, std::int64_t times = 1) {
+  to.dense += from.dense * times;
+  to.expert += from.expert * times;
+  to.dense_trainable += from.dense_trainable * times;
+  to.expert_trainable += from.expert_trainable * times;
+}
+
+/// @param tied_embeddings a head on another chip than the embedding is a copy of its own.
+void add_stage(ChipHeld& held, const ExecutionCost& cost, const PipelineShape::Stage& stage,
+               bool tied_embeddings) {
+  double saved = 0;  // of one microbatch
+  const auto add = [&](const ListCost& list, std::uint32_t times) {
+    add_weights(held.weights, list.weights, times);
+    saved += list.saved_bytes * times;
+    held.working_bytes = std::max(held.working_bytes, list.live_bytes - list.saved_bytes);
+  };
+  if (stage.first) add(cost.embedding, 1);
+  for (std::size_t kind = 0; kind < cost.layers.size(); ++kind) {
+    if (stage.of_kind[kind] > 0) add(cost.layers[kind], stage.of_kind[kind]);
+  }
+  if (stage.last) add(cost.head, 1);
+  if (stage.last && !stage.first && tied_embeddings) {
+    add_weights(held.weights, cost.embedding.weights);
+  }
+  held.saved_bytes = std::max(held.saved_bytes, saved);
+}
 
 /// Groups that operators communicate in; the others do not change their times.
 constexpr std::array kOperatorGroups = {Group::kTensor, Group::kTensor2, Group::kContext,
@@ -52,21 +80,90 @@ std::size_t PlanCosts::ScheduleHash::operator()(const ScheduleKey& key) const {
   return mix.value();
 }
 
+std::size_t PlanCosts::ShapeHash::operator()(const ShapeKey& key) const {
+  HashMix mix;
+  mix.add(std::uint64_t{key.pp} << 32 | std::uint64_t{key.vpp} << 3 | (key.folded ? 4U : 0U) |
+          (key.count_embedding ? 2U : 0U) | (key.count_loss ? 1U : 0U));
+  for (const unsigned layers : key.stage_layers) mix.add(layers);
+  return mix.value();
+}
+
+std::size_t PlanCosts::HeldHash::operator()(const HeldKey& key) const {
+  HashMix mix;
+  mix.add(reinterpret_cast<std::uintptr_t>(key.cost));
+  mix.add(reinterpret_cast<std::uintptr_t>(key.shape));
+  return mix.value();
+}
+
+std::size_t PlanCosts::TrafficHash::operator()(const TrafficKey& key) const {
+  HashMix mix;
+  mix.add(std::bit_cast<std::uint64_t>(key.read));
+  mix.add(std::bit_cast<std::uint64_t>(key.written));
+  return mix.value();
+}
+
 const ExecutionCost& PlanCosts::execution(const Plan& plan) {
+  const Execution run = execution_of(plan, state.model);
+  if (last_cost_ != nullptr && run == last_run_) return *last_cost_;
   // Nobody holds on to an earlier plan's costs here.
   constexpr std::size_t kMost = 2000;
-  if (executions_.size() > kMost) executions_.clear(), placed_.clear();
-  const Execution run = execution_of(plan, state.model);
+  if (executions_.size() > kMost) executions_.clear(), placed_.clear(), held_.clear();
   std::unique_ptr<ExecutionCost>& cost = executions_[run];
-  if (cost) return *cost;
+  if (!cost) cost = priced(run);
+  last_run_ = run;
+  last_cost_ = cost.get();
+  return *cost;
+}
+
+std::unique_ptr<ExecutionCost> PlanCosts::priced(const Execution& run) const {
   const OperatorGraph graph = make_operators(state.model, run);
   const Pricing pricing{state.system->kernels, state.constants};
-  cost = std::make_unique<ExecutionCost>();
+  auto cost = std::make_unique<ExecutionCost>();
   cost->embedding = price(graph.embedding, pricing);
   for (const OperatorList& layer : graph.layers) cost->layers.push_back(price(layer, pricing));
   cost->head = price(graph.head, pricing);
   cost->boundary = graph.boundary;
-  return *cost;
+  return cost;
+}
+
+const PipelineShape& PlanCosts::shape(const Plan& plan) {
+  const ShapeKey key{plan.pp,         plan.vpp,         is_folded(plan), plan.count_embedding,
+                     plan.count_loss, plan.stage_layers};
+  const auto known = shapes_.find(key);
+  if (known != shapes_.end()) return known->second;
+  return shapes_.emplace(key, pipeline_shape(plan, state.model.layers(), state.layers_before))
+      .first->second;
+}
+
+const std::vector<ChipHeld>& PlanCosts::held(const ExecutionCost& cost, const Plan& plan) {
+  const PipelineShape& like = shape(plan);
+  std::vector<ChipHeld>& held = held_[{&cost, &like}];
+  if (!held.empty()) return held;
+  for (const unsigned chip : like.chips) {
+    ChipHeld of_chip;
+    for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
+      add_stage(of_chip, cost, like.stage(stage_of(plan, chip, chunk)),
+                state.model.tied_embeddings);
+    }
+    held.push_back(of_chip);
+  }
+  return held;
+}
+
+PlanCosts::Answer PlanCosts::optimizer(const OptimizerTraffic& traffic) {
+  if (traffic.read.value <= 0) return {};
+  const TrafficKey key{traffic.read.value, traffic.written.value};
+  if (const auto known = optimizer_.find(key); known != optimizer_.end()) return known->second;
+  constexpr std::size_t kMost = 100'000;
+  if (optimizer_.size() > kMost) optimizer_.clear();
+  MemoryBound kernel{MemoryOp::kOptimizer, 1, 1, DataType::kFp32, false, traffic.read,
+                     traffic.written};
+  constexpr std::int64_t kRow = 4096;
+  kernel.columns = kRow;
+  kernel.rows = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>((traffic.read + traffic.written).value) / (28 * kRow));
+  const KernelTime time = state.system->kernels.time(kernel);
+  return optimizer_.emplace(key, Answer{time.time.value, time.basis}).first->second;
 }
 
 const ExecutionTime& PlanCosts::timed(const ExecutionCost& cost, const Plan& plan,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analytic/pass_time.h"
+#include "analytic/pipeline_shape.h"
 #include "analytic/training_state.h"
 
 namespace flopcast::training {
@@ -15,6 +16,13 @@ struct ExecutionCost {
   ListCost embedding, head;
   std::vector<ListCost> layers;  ///< by Model::kinds
   Bytes boundary;
+};
+
+/// What a chip of a pipeline holds, whatever of it is sharded.
+struct ChipHeld {
+  ChipWeights weights;
+  double saved_bytes = 0;    ///< of one microbatch, in the chunk that keeps most
+  double working_bytes = 0;  ///< above that, while the list with most of it runs
 };
 
 /// The same, timed where its groups lie.
@@ -38,13 +46,21 @@ class PlanCosts {
 
   const TrainingModel::State& state;
   GroupTimes times;
+  using Answer = GroupTimes::Answer;
 
   /// Valid until it is asked for another plan.
   const ExecutionCost& execution(const Plan& plan);
   const ExecutionTime& timed(const ExecutionCost& cost, const Plan& plan, const Layouts& layouts);
   const ScheduleEntry& schedule(const Plan& plan);
+  const PipelineShape& shape(const Plan& plan);
+  /// By kind of chip.
+  const std::vector<ChipHeld>& held(const ExecutionCost& cost, const Plan& plan);
+  /// Time of the optimiser's kernel.
+  Answer optimizer(const OptimizerTraffic& traffic);
 
  private:
+  std::unique_ptr<ExecutionCost> priced(const Execution& run) const;
+
   struct ExecutionHash {
     std::size_t operator()(const Execution& run) const;
   };
@@ -62,9 +78,38 @@ class PlanCosts {
   struct ScheduleHash {
     std::size_t operator()(const ScheduleKey& key) const;
   };
+  struct ShapeKey {
+    unsigned pp, vpp;
+    bool folded, count_embedding, count_loss;
+    std::vector<unsigned> stage_layers;
+    bool operator==(const ShapeKey&) const = default;
+  };
+  struct ShapeHash {
+    std::size_t operator()(const ShapeKey& key) const;
+  };
+  struct HeldKey {
+    const ExecutionCost* cost;
+    const PipelineShape* shape;
+    bool operator==(const HeldKey&) const = default;
+  };
+  struct HeldHash {
+    std::size_t operator()(const HeldKey& key) const;
+  };
+  struct TrafficKey {
+    double read, written;
+    bool operator==(const TrafficKey&) const = default;
+  };
+  struct TrafficHash {
+    std::size_t operator()(const TrafficKey& key) const;
+  };
+  const ExecutionCost* last_cost_ = nullptr;  ///< of last_run_
+  Execution last_run_;
   std::unordered_map<Execution, std::unique_ptr<ExecutionCost>, ExecutionHash> executions_;
   std::unordered_map<const ExecutionCost*, std::vector<Placed>> placed_;
   std::unordered_map<ScheduleKey, std::unique_ptr<ScheduleEntry>, ScheduleHash> schedules_;
+  std::unordered_map<ShapeKey, PipelineShape, ShapeHash> shapes_;
+  std::unordered_map<HeldKey, std::vector<ChipHeld>, HeldHash> held_;
+  std::unordered_map<TrafficKey, Answer, TrafficHash> optimizer_;
 };
 
 Layouts layouts_of(const Plan& plan, const Placement& placement);

@@ -29,13 +29,7 @@ class ModelScores final : public Scores {
  public:
   explicit ModelScores(const TrainingModel& model) : state_(model.state()), costs_(model.state()) {}
 
-  Bytes memory(const Plan& plan) override {
-    Bytes most;
-    for (const StageMemory& stage : stage_memory(costs_, plan)) {
-      most = std::max(most, stage.total());
-    }
-    return most;
-  }
+  Bytes memory(const Plan& plan) override { return most_memory(costs_, plan); }
 
   Seconds time_at_least(const Plan& plan, std::span<const Placement> placements) override {
     // DualPipe hides transfers: with less of them it need not be quicker.

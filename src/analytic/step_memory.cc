@@ -2,20 +2,8 @@
 
 #include <algorithm>
 
-#include "analytic/step_time.h"
-
 namespace flopcast::training {
 namespace {
-
-struct Kept {
-  double saved = 0;    ///< of one microbatch
-  double working = 0;  ///< above that, while the list with most of it runs
-};
-
-void add_list(Kept& kept, const ListCost& cost, double times) {
-  kept.saved += cost.saved_bytes * times;
-  kept.working = std::max(kept.working, cost.live_bytes - cost.saved_bytes);
-}
 
 class Memory {
  public:
@@ -23,45 +11,50 @@ class Memory {
       : costs_(costs),
         plan_(plan),
         cost_(costs.execution(plan)),
-        split_(layers_per_stage(plan, costs.state.model.layers())),
-        first_(split_.size() + 1, 0) {
-    for (std::size_t i = 0; i < split_.size(); ++i) first_[i + 1] = first_[i] + split_[i];
+        shape_(costs.shape(plan)),
+        held_(costs.held(cost_, plan)),
+        gathered_(gathered_bytes()),
+        peaks_(plan.pp == 1 ? nullptr : costs.schedule(plan).peaks.data()) {}
+
+  /// Every chip's.
+  std::vector<StageMemory> chips() const {
+    std::vector<StageMemory> all;
+    for (unsigned chip = 0; chip < plan_.pp; ++chip) {
+      all.push_back(of_kind(shape_.chip_kinds[chip], in_flight(chip)));
+    }
+    return all;
   }
 
-  StageMemory chip(unsigned chip) {
-    const Constants& c = costs_.state.constants;
-    StageMemory memory;
-    const ChipWeights weights = weights_of_chip(costs_, cost_, plan_, split_, chip);
-    const StateBytes state = state_bytes(plan_, weights);
-    memory.weights = state.weights;
-    memory.gradients = state.gradients;
-    memory.optimizer = state.optimizer;
-
-    double most = 0, working = 0;
-    for (unsigned chunk = 0; chunk < plan_.vpp; ++chunk) {
-      const Kept kept = stage(stage_of(plan_, chip, chunk));
-      most = std::max(most, kept.saved);
-      working = std::max(working, kept.working);
+  /// Of chips that hold the same, one keeps most that has most in flight.
+  Bytes most() const {
+    Bytes most;
+    for (std::uint32_t kind = 0; kind < held_.size(); ++kind) {
+      unsigned flying = 0;
+      for (unsigned chip = 0; chip < plan_.pp; ++chip) {
+        if (shape_.chip_kinds[chip] == kind) flying = std::max(flying, in_flight(chip));
+      }
+      most = std::max(most, of_kind(kind, flying).total());
     }
-    memory.in_flight = plan_.pp == 1 ? 1 : costs_.schedule(plan_).peaks[chip];
-    memory.activations = Bytes{most * memory.in_flight};
-    memory.working = Bytes{working + gathered_bytes()};
-    memory.buffers = Bytes{c.workspace_bytes};
-    memory.allocator = (memory.activations + memory.working) * c.allocator;
-    return memory;
+    return most;
   }
 
  private:
-  Kept stage(std::size_t index) const {
-    Kept kept;
-    if (index == 0) add_list(kept, cost_.embedding, 1);
-    for (std::size_t kind = 0; kind < cost_.layers.size(); ++kind) {
-      const std::vector<std::uint32_t>& before = costs_.state.layers_before[kind];
-      const std::uint32_t layers = before[first_[index + 1]] - before[first_[index]];
-      if (layers > 0) add_list(kept, cost_.layers[kind], layers);
-    }
-    if (index + 1 == split_.size()) add_list(kept, cost_.head, 1);
-    return kept;
+  unsigned in_flight(unsigned chip) const { return peaks_ == nullptr ? 1 : peaks_[chip]; }
+
+  StageMemory of_kind(std::uint32_t kind, unsigned in_flight) const {
+    const Constants& c = costs_.state.constants;
+    const ChipHeld& held = held_[kind];
+    StageMemory memory;
+    const StateBytes state = state_bytes(plan_, held.weights);
+    memory.weights = state.weights;
+    memory.gradients = state.gradients;
+    memory.optimizer = state.optimizer;
+    memory.in_flight = in_flight;
+    memory.activations = Bytes{held.saved_bytes * in_flight};
+    memory.working = Bytes{held.working_bytes + gathered_};
+    memory.buffers = Bytes{c.workspace_bytes};
+    memory.allocator = (memory.activations + memory.working) * c.allocator;
+    return memory;
   }
 
   /// FSDP: the layer that runs and the next one, whole, and the gradients of one.
@@ -88,16 +81,18 @@ class Memory {
   PlanCosts& costs_;
   const Plan& plan_;
   const ExecutionCost& cost_;
-  std::vector<unsigned> split_, first_;
+  const PipelineShape& shape_;
+  const std::vector<ChipHeld>& held_;
+  double gathered_;
+  const unsigned* peaks_;  ///< of each chip; null: without a pipeline
 };
 
 }  // namespace
 
 std::vector<StageMemory> stage_memory(PlanCosts& costs, const Plan& plan) {
-  Memory memory(costs, plan);
-  std::vector<StageMemory> stages;
-  for (unsigned chip = 0; chip < plan.pp; ++chip) stages.push_back(memory.chip(chip));
-  return stages;
+  return Memory(costs, plan).chips();
 }
+
+Bytes most_memory(PlanCosts& costs, const Plan& plan) { return Memory(costs, plan).most(); }
 
 }  // namespace flopcast::training

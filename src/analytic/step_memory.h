@@ -8,5 +8,7 @@
 namespace flopcast::training {
 
 std::vector<StageMemory> stage_memory(PlanCosts& costs, const Plan& plan);
+/// Of the chip that keeps most.
+Bytes most_memory(PlanCosts& costs, const Plan& plan);
 
 }  // namespace flopcast::training

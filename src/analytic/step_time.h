@@ -53,10 +53,4 @@ double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& 
 Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step,
                  const StepTime& time);
 
-/// Weights of what one pipeline chip holds.
-ChipWeights weights_of_chip(const PlanCosts& costs, const ExecutionCost& cost, const Plan& plan,
-                            const std::vector<unsigned>& split, unsigned chip);
-/// Virtual stage of a chip's chunk (Schedule::stage_of without a schedule).
-unsigned stage_of(const Plan& plan, unsigned chip, unsigned chunk);
-
 }  // namespace flopcast::training

@@ -114,10 +114,16 @@ RunForecaster::~RunForecaster() = default;
 const std::vector<TrainingRun>& RunForecaster::runs() const { return state_->runs; }
 
 std::vector<RunForecast> RunForecaster::forecast(const std::string& constants,
-                                                 unsigned threads) const {
+                                                 unsigned threads,
+                                                 const std::vector<std::size_t>& some) const {
   std::vector<const TrainingRun*> complete;
   for (const TrainingRun& run : state_->runs) {
     if (run.incomplete.empty()) complete.push_back(&run);
+  }
+  if (!some.empty()) {
+    std::vector<const TrainingRun*> taken;
+    for (const std::size_t i : some) taken.push_back(complete.at(i));
+    complete = std::move(taken);
   }
   std::vector<RunForecast> forecasts(complete.size());
   parallel_for(complete.size(), threads, [&](std::size_t i) {

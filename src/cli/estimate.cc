@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/paper_options.h"
 #include "cli/plan_options.h"
+#include "cli/timelines.h"
 #include "flopcast/report_estimate.h"
 
 namespace flopcast::cli {
@@ -19,9 +20,10 @@ namespace fs = std::filesystem;
 struct EstimateCommand {
   TrainingFlags training;
   PlanFlags plan;
-  std::string print_as;
+  std::string print_as, engine = "closed";
   FormatOptions format;
   fs::path html;
+  std::vector<fs::path> trace_out;
   PaperOptions paper;
 };
 
@@ -38,23 +40,51 @@ int print_plan(Io& io, const EstimateCommand& command, const Plan& plan) {
 
 int write_page(Io& io, const fs::path& html, const EstimateReport& report) {
   if (html.empty()) return kDone;
-  const Result<fs::path> folder = check_folder_of(html);
-  if (!folder) return fail(io, folder.error());
-  clean_on_interrupt(*folder);
   const std::string page = estimate_html(report);
   if (const int code = write_file(io, html, page); code != kDone) return code;
   report_file(io, "report", html, page.size());
   return kDone;
 }
 
+std::optional<Diagnostic> check_outputs(const EstimateCommand& command) {
+  if (command.engine != "closed" && command.engine != "graph") {
+    return Diagnostic{ErrorCode::kUsage, "--engine",
+                      fmt::format("expected closed or graph, found '{}'", command.engine),
+                      "--help has every choice"};
+  }
+  std::vector<fs::path> files = command.trace_out;
+  if (!command.html.empty()) files.push_back(command.html);
+  for (const fs::path& file : files) {
+    const Result<fs::path> folder = check_folder_of(file);
+    if (!folder) return folder.error();
+    clean_on_interrupt(*folder);
+  }
+  return std::nullopt;
+}
+
+/// Runs the step as a graph where its answer or its timeline is asked for.
+int run_graph(Io& io, const EstimateCommand& command, const TrainingModel& model,
+              EstimateReport& report) {
+  if (command.engine != "graph" && command.trace_out.empty()) return kDone;
+  const Result<StepWork> work = step_work(model, report.plan);
+  if (!work) return fail(io, work.error());
+  const Result<StepRun> run = run_step(*work);
+  if (!run) return fail(io, run.error());
+  if (command.engine == "graph") report.graph = graph_answer(*run);
+  if (command.trace_out.empty()) return kDone;
+  return write_timelines(io, command.trace_out, step_trace(*run));
+}
+
 int run_full(Io& io, const EstimateCommand& command) {
+  if (const auto wrong = check_outputs(command)) return fail(io, *wrong);
   const Result<TrainingModel> model = open_training(command.training);
   if (!model) return fail(io, model.error());
   const Result<NamedPlan> named = plan_of(command.plan, model->cluster().chips());
   if (!named) return fail(io, named.error());
-  const Result<EstimateReport> report = make_estimate_report(*model, named->plan, named->assumed);
+  Result<EstimateReport> report = make_estimate_report(*model, named->plan, named->assumed);
   if (!report) return fail(io, report.error());
   if (!command.print_as.empty()) return print_plan(io, command, report->plan);
+  if (const int code = run_graph(io, command, *model, *report); code != kDone) return code;
   if (const int code = write_page(io, command.html, *report); code != kDone) return code;
   const std::string text = command.format.json  ? estimate_json(*report)
                            : command.format.csv ? estimate_csv({&*report, 1})
@@ -102,6 +132,11 @@ void add_estimate(CLI::App& app, Action& action) {
   sub->add_flag("--csv", command->format.csv, "Print a line of titles and one of values")
       ->excludes(sub->get_option("--json"));
   sub->add_option("--html", command->html, "Write a self-contained page")->type_name("FILE");
+  sub->add_option("--engine", command->engine,
+                  "closed: the closed form; graph: run as an execution graph too, task by task")
+      ->type_name("closed|graph")
+      ->capture_default_str();
+  add_trace_out(*sub, "the step as a timeline", command->trace_out);
   add_paper_options(*sub, command->paper);
   set_example(*sub,
               "flopcast estimate meta-llama-3-70b --on \"128 x dgx-h100\" --tp 8 --pp 4 "
