@@ -16,8 +16,9 @@ struct FittingPlan {
   Plan plan;
   TrainingEstimate estimate;
 };
-/// Those of leaner_plans that are possible and fit, in their order; where none does, the fastest of
-/// all plans on the same chips that fits. Empty: nothing fits.
+/// Those of leaner_plans that are possible and fit, fastest first. Where none does: the five fastest
+/// of two such changes; where none of these does either: the fastest of all plans on the same chips that fits.
+/// Empty: nothing fits.
 std::vector<FittingPlan> fitting_plans(const TrainingModel& model, const Plan& plan);
 
 }  // namespace flopcast

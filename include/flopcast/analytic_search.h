@@ -8,8 +8,13 @@
 // Exact: every plan of the space counts, and only those are not timed that do not fit into memory
 // or whose lower bound on time shows that they are neither among the best nor on the Pareto front.
 // Results are the same bytes for any number of threads; those of shards merge to those of the whole
-// (but for `bounded`). docs/theory/search.md has the space, the order it is gone through and why
-// what is left out cannot be better.
+// (but for `bounded` and `timed`). docs/theory/search.md has the space, the order it is gone through
+// and why what is left out cannot be better.
+//
+// What is counted: a *plan* is one possible choice of everything but the placement, a *placed plan*
+// is a plan at one of its placements. Each is judged once: its memory is worked out, then a bound on
+// its time, then its time, as far as the answer needs them. Plans per second count all that were
+// judged, proven worse by a bound or timed.
 #pragma once
 
 #include <cstdint>
@@ -73,6 +78,7 @@ struct PlanSearch {
   /// Placed plans that fit and were not timed, because a bound showed that they cannot win. The
   /// same for any number of threads, but not for another cut into shards: a part knows less.
   std::uint64_t bounded = 0;
+  std::uint64_t timed = 0;      ///< placed plans whose schedule was run; the rest do not fit
   std::vector<PlanFound> best;  ///< different plans, fastest first; equal times by number
   /// Of plans that fit, time against memory, fastest first: no plan is as fast and as lean as one of
   /// these and better in one of both.
@@ -89,7 +95,8 @@ struct PlanSearch {
 /// cluster has, a batch below 1, a shard that is not one of `shards`, constraints that leave no
 /// value of what they name.
 Result<PlanSearch> search_plans(const TrainingModel& model, const PlanSearchOptions& options);
-/// Of all shards of one search, in any order: what the whole search gives, but for `bounded`.
+/// Of all shards of one search, in any order: what the whole search gives, but for `bounded` and
+/// `timed`.
 PlanSearch merge_searches(std::span<const PlanSearch> shards, std::size_t best);
 
 /// Relative change of the step for +10 % of one hardware number, everything else equal. Numbers: the

@@ -27,10 +27,11 @@ GraphAnswer graph_answer(const StepRun& run);
 struct EstimateReport {
   std::string model, cluster, chip, software;
   Parameters parameters;
-  Plan plan;  ///< `sequence` is never 0 here
+  Bytes capacity;  ///< of a chip's memory; estimate.capacity is the share of it that a plan may use
+  Plan plan;       ///< `sequence` is never 0 here
   TrainingEstimate estimate;
   std::vector<std::string> assumed;  ///< what the plan's source and the estimate had to assume
-  std::vector<FittingPlan> fitting;  ///< where the plan does not fit: nearest first
+  std::vector<FittingPlan> fitting;  ///< where the plan does not fit: fastest first
   std::optional<GraphAnswer> graph;  ///< where asked for
 };
 

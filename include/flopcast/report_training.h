@@ -1,6 +1,7 @@
 // Floor 6: forecasts of measured training runs beside what was measured.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,17 @@ struct RunFilter {
   std::string quality;            ///< "A", "AB"; "": all
   std::vector<std::string> sets;  ///< empty: all
   bool dense = false, experts = false;
+  /// An incomplete run may not tell whether it has experts: then only quality and set count.
   bool takes(const TrainingRun& run) const;
 };
+/// The first set the filter names that no run is of, with the sets there are.
+std::optional<Diagnostic> filter_problem(const RunFilter& filter,
+                                         const std::vector<TrainingRun>& runs);
 
+/// What the filter takes. Errors in it are forecast / measured - 1, as shares.
 struct TrainingReport {
-  const std::vector<TrainingRun>* runs = nullptr;
-  std::vector<const RunForecast*> forecasts;  ///< that the filter takes, failures included
-  RunFilter filter;
+  std::vector<const RunForecast*> forecasts;   ///< failures included
+  std::vector<const TrainingRun*> incomplete;  ///< cannot be forecast, and say why
 };
 TrainingReport training_report(const std::vector<TrainingRun>& runs,
                                const std::vector<RunForecast>& forecasts, const RunFilter& filter);

@@ -53,7 +53,13 @@ enum RecomputeModule : std::uint8_t {
   kRecomputeActivation = 4,     ///< output of the activation function (moe_act)
   kRecomputeMlp = 8,            ///< the feed-forward or experts, whole
   kRecomputeLatentUp = 16,      ///< up-projections of latent attention (mla_up_proj)
+  /// Every second product of a layer: keys, output projection, up of a gated feed-forward (no name
+  /// in Megatron). Queries, values, gate and down are kept.
+  kRecomputeSecondProduct = 32,
 };
+/// torchtitan's selective_ac_option "op": outputs of attention and of every second product are kept.
+inline constexpr std::uint8_t kRecomputeOp =
+    kRecomputeNorm | kRecomputeActivation | kRecomputeSecondProduct;
 
 enum class TensorKind : std::uint8_t {
   kOneD,   ///< Megatron

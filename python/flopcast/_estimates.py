@@ -101,7 +101,7 @@ class Estimate:
 
     @property
     def fitting(self) -> list[dict[str, Any]]:
-        """Where the plan does not fit: plans that do, nearest first (``change``, ``time_s``, ...)."""
+        """Where the plan does not fit: plans that do, fastest first (``change``, ``time_s``, ...)."""
         return self._fields["fitting"]
 
     @property

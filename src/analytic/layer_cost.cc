@@ -17,6 +17,15 @@ bool is_narrow(GemmType type) {
   }
 }
 
+/// Rate of a GEMM in training over that of the table of kernels.
+double matrix_rate(GemmType type, const Pricing& p) {
+  const Constants& c = p.constants;
+  if (!is_narrow(type)) return c.matrix_share;
+  if (type == GemmType::kNvfp4) return c.fp4_share;
+  const bool blocks = type == GemmType::kFp8Block || p.precision == Precision::kMxfp8;
+  return blocks ? c.narrow_share * c.block_share : c.narrow_share;
+}
+
 struct Priced {
   double seconds = 0;
   double PassCost::*part = nullptr;
@@ -31,17 +40,16 @@ double without_copy(const Gemm& gemm, double seconds, const Pricing& p) {
                          DataType::kBf16,     false,  Bytes{2 * values},
                          Bytes{values}};
   constexpr double kLeast = 0.6;
-  return std::max(seconds - p.kernels.time(copy).time.value, kLeast * seconds);
+  return std::max(seconds - p.kernels.time(copy).seconds, kLeast * seconds);
 }
 
 Priced price_kernel(const Kernel& kernel, const Pricing& p) {
   const Constants& c = p.constants;
-  const KernelTime time = p.kernels.time(kernel);
-  Priced priced{time.time.value, &PassCost::matrix_s, time.basis};
+  const KernelTimes::Answer time = p.kernels.time(kernel);
+  Priced priced{time.seconds, &PassCost::matrix_s, time.basis};
   if (const Gemm* gemm = std::get_if<Gemm>(&kernel)) {
-    const bool narrow = is_narrow(gemm->type);
-    if (narrow) priced.seconds = without_copy(*gemm, priced.seconds, p);
-    priced.seconds /= narrow ? c.narrow_share : c.matrix_share;
+    if (is_narrow(gemm->type)) priced.seconds = without_copy(*gemm, priced.seconds, p);
+    priced.seconds /= matrix_rate(gemm->type, p);
   } else if (std::holds_alternative<GroupedGemm>(kernel)) {
     priced.seconds /= c.expert_share;
   } else if (const Attention* attention = std::get_if<Attention>(&kernel)) {
@@ -93,8 +101,15 @@ void cover_backward(const Operator& op, std::size_t first_input, double input_s,
 
 }  // namespace
 
-ListCost price(const OperatorList& list, const Pricing& pricing) {
+ListCost keep(const OperatorList& list) {
   ListCost cost;
+  cost.weights = chip_weights(list);
+  cost.saved_bytes = list.saved.value;
+  cost.live_bytes = list.live.value;
+  return cost;
+}
+
+void price(const OperatorList& list, const Pricing& pricing, ListCost& cost) {
   for (const Operator& op : list.operators) {
     add_pass(op.forward, pricing, cost.forward);
     if (op.recomputed) add_pass(op.forward, pricing, cost.recompute);
@@ -103,12 +118,7 @@ ListCost price(const OperatorList& list, const Pricing& pricing) {
     const std::size_t first_weight = cost.backward_weight.sent.size();
     const double weight_s = add_pass(op.backward_weight, pricing, cost.backward_weight);
     cover_backward(op, first_input, input_s, first_weight, weight_s, cost);
-    cost.logits_bytes = std::max(cost.logits_bytes, op.saved.value);
   }
-  cost.weights = chip_weights(list);
-  cost.saved_bytes = list.saved.value;
-  cost.live_bytes = list.live.value;
-  return cost;
 }
 
 }  // namespace flopcast::training

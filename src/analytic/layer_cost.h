@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "analytic/kernel_times.h"
 #include "analytic/training_constants.h"
-#include "flopcast/cost.h"
 #include "flopcast/parallel.h"
 #include "flopcast/workload_operators.h"
 
@@ -26,21 +26,23 @@ struct PassCost {
   double launches_s = 0;  ///< host time
   std::array<double, 5> rests_on_s{};
   std::vector<Sent> sent;
-  double kernels_s() const { return matrix_s + attention_s + memory_s; }
 };
 
 struct ListCost {
   PassCost forward, recompute, backward_input, backward_weight;
   ChipWeights weights;
   double saved_bytes = 0, live_bytes = 0;
-  double logits_bytes = 0;  ///< of the largest single operator's working set
 };
 
 /// Kernel times of one model on one chip under these constants.
 struct Pricing {
-  const KernelModel& kernels;
+  KernelTimes& kernels;
   const Constants& constants;
+  Precision precision;
 };
-ListCost price(const OperatorList& list, const Pricing& pricing);
+/// What the list keeps; its passes are still to be priced.
+ListCost keep(const OperatorList& list);
+/// Prices the passes of this list.
+void price(const OperatorList& list, const Pricing& pricing, ListCost& cost);
 
 }  // namespace flopcast::training

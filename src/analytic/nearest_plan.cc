@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -32,6 +33,28 @@ std::optional<FittingPlan> fitting(const TrainingModel& model, const Plan& plan)
   Result<TrainingEstimate> estimate = model.estimate(plan);
   if (!estimate || !estimate->fits) return std::nullopt;
   return FittingPlan{plan, std::move(*estimate)};
+}
+
+/// Those that are possible and fit; of equally fast ones in the order given.
+std::vector<FittingPlan> fastest_first(const TrainingModel& model, const std::vector<Plan>& plans) {
+  std::vector<FittingPlan> found;
+  for (const Plan& plan : plans) {
+    if (auto one = fitting(model, plan)) found.push_back(std::move(*one));
+  }
+  std::ranges::stable_sort(found, {},
+                           [](const FittingPlan& one) { return one.estimate.step.value; });
+  return found;
+}
+
+/// Every plan with one more change, each plan once.
+std::vector<Plan> changed_again(const std::vector<Plan>& plans) {
+  std::vector<Plan> all;
+  for (const Plan& plan : plans) {
+    for (Plan& second : leaner_plans(plan)) {
+      if (std::ranges::find(all, second) == all.end()) all.push_back(std::move(second));
+    }
+  }
+  return all;
 }
 
 /// Of all plans on the same chips, wherever its groups lie by default.
@@ -69,13 +92,14 @@ std::vector<Plan> leaner_plans(const Plan& plan) {
 }
 
 std::vector<FittingPlan> fitting_plans(const TrainingModel& model, const Plan& plan) {
-  std::vector<FittingPlan> found;
-  for (const Plan& leaner : leaner_plans(plan)) {
-    if (auto one = fitting(model, leaner)) found.push_back(std::move(*one));
-  }
-  if (found.empty()) {
-    if (auto one = fastest_fitting(model, plan)) found.push_back(std::move(*one));
-  }
+  const std::vector<Plan> changed = leaner_plans(plan);
+  std::vector<FittingPlan> found = fastest_first(model, changed);
+  if (!found.empty()) return found;
+  found = fastest_first(model, changed_again(changed));
+  constexpr std::size_t kMost = 5;  // nobody reads more
+  if (found.size() > kMost) found.erase(found.begin() + kMost, found.end());
+  if (!found.empty()) return found;
+  if (auto one = fastest_fitting(model, plan)) found.push_back(std::move(*one));
   return found;
 }
 

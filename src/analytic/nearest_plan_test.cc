@@ -1,6 +1,8 @@
 // What would make a plan fit: single changes first, then a search.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "flopcast/analytic_nearest.h"
 
 namespace flopcast {
@@ -54,17 +56,39 @@ TEST(NearestPlan, FindsWhatFits) {
   for (const FittingPlan& one : fitting) {
     EXPECT_TRUE(one.estimate.fits);
     EXPECT_TRUE(plan_possible(one.plan, model.model(), 64));
+    EXPECT_GE(one.estimate.step, fitting.front().estimate.step);
   }
 }
 
-TEST(NearestPlan, SearchesWhereNoSingleChangeIsEnough) {
+TEST(NearestPlan, TriesTwoChangesBeforeItSearches) {
   const TrainingModel model = training("llama-3-70b", "8 x dgx-h100");
-  Plan plan = plan_of(1, 1, 64, 64);
-  plan.zero = Zero::kNone;
-  plan.micro_batch = 1;
+  const Plan plan = plan_of(2, 2, 16, 64);
+  std::vector<Plan> twice;
   for (const Plan& leaner : leaner_plans(plan)) {
     const Result<TrainingEstimate> estimate = model.estimate(leaner);
     ASSERT_FALSE(estimate && estimate->fits) << "a single change is enough";
+    for (Plan& second : leaner_plans(leaner)) twice.push_back(std::move(second));
+  }
+  const std::vector<FittingPlan> fitting = fitting_plans(model, plan);
+  ASSERT_GT(fitting.size(), 1u);
+  for (const FittingPlan& one : fitting) {
+    EXPECT_NE(std::ranges::find(twice, one.plan), twice.end());
+    EXPECT_GE(one.estimate.step, fitting.front().estimate.step);
+  }
+}
+
+TEST(NearestPlan, SearchesWhereTwoChangesAreNotEnough) {
+  const TrainingModel model = training("llama-3-70b", "8 x dgx-h100");
+  Plan plan = plan_of(1, 1, 64, 64);
+  plan.zero = Zero::kNone;
+  plan.sequence = 32768;
+  for (const Plan& leaner : leaner_plans(plan)) {
+    const Result<TrainingEstimate> estimate = model.estimate(leaner);
+    ASSERT_FALSE(estimate && estimate->fits) << "a single change is enough";
+    for (const Plan& second : leaner_plans(leaner)) {
+      const Result<TrainingEstimate> other = model.estimate(second);
+      ASSERT_FALSE(other && other->fits) << "two changes are enough";
+    }
   }
   const std::vector<FittingPlan> fitting = fitting_plans(model, plan);
   ASSERT_EQ(fitting.size(), 1u);

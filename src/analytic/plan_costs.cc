@@ -1,7 +1,6 @@
 #include "analytic/plan_costs.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace flopcast::training {
 namespace {
@@ -57,7 +56,8 @@ bool same_for_operators(const Layouts& a, const Layouts& b) {
 
 PlanCosts::PlanCosts(const TrainingModel::State& state_)
     : state(state_),
-      times(state_.system->network, state_.system->tiers, state_.options.collectives) {}
+      times(state_.system->network, state_.system->tiers, state_.options.collectives),
+      kernels_(state_.system->kernels) {}
 
 std::size_t PlanCosts::ExecutionHash::operator()(const Execution& r) const {
   HashMix mix;
@@ -95,34 +95,40 @@ std::size_t PlanCosts::HeldHash::operator()(const HeldKey& key) const {
   return mix.value();
 }
 
-std::size_t PlanCosts::TrafficHash::operator()(const TrafficKey& key) const {
-  HashMix mix;
-  mix.add(std::bit_cast<std::uint64_t>(key.read));
-  mix.add(std::bit_cast<std::uint64_t>(key.written));
-  return mix.value();
-}
-
-const ExecutionCost& PlanCosts::execution(const Plan& plan) {
+ExecutionCost& PlanCosts::execution(const Plan& plan) {
   const Execution run = execution_of(plan, state.model);
   if (last_cost_ != nullptr && run == last_run_) return *last_cost_;
   // Nobody holds on to an earlier plan's costs here.
   constexpr std::size_t kMost = 2000;
   if (executions_.size() > kMost) executions_.clear(), placed_.clear(), held_.clear();
   std::unique_ptr<ExecutionCost>& cost = executions_[run];
-  if (!cost) cost = priced(run);
+  last_graph_.reset();
+  if (!cost) {
+    last_graph_ = make_operators(state.model, run);
+    cost = std::make_unique<ExecutionCost>();
+    cost->embedding = keep(last_graph_->embedding);
+    for (const OperatorList& layer : last_graph_->layers) cost->layers.push_back(keep(layer));
+    cost->head = keep(last_graph_->head);
+    cost->boundary = last_graph_->boundary;
+  }
   last_run_ = run;
   last_cost_ = cost.get();
   return *cost;
 }
 
-std::unique_ptr<ExecutionCost> PlanCosts::priced(const Execution& run) const {
-  const OperatorGraph graph = make_operators(state.model, run);
-  const Pricing pricing{state.system->kernels, state.constants};
-  auto cost = std::make_unique<ExecutionCost>();
-  cost->embedding = price(graph.embedding, pricing);
-  for (const OperatorList& layer : graph.layers) cost->layers.push_back(price(layer, pricing));
-  cost->head = price(graph.head, pricing);
-  cost->boundary = graph.boundary;
+const ExecutionCost& PlanCosts::kept(const Plan& plan) { return execution(plan); }
+
+const ExecutionCost& PlanCosts::priced(const Plan& plan) {
+  ExecutionCost& cost = execution(plan);
+  if (cost.priced) return cost;
+  if (!last_graph_) last_graph_ = make_operators(state.model, last_run_);
+  const Pricing pricing{kernels_, state.constants, last_run_.precision};
+  price(last_graph_->embedding, pricing, cost.embedding);
+  for (std::size_t i = 0; i < cost.layers.size(); ++i) {
+    price(last_graph_->layers[i], pricing, cost.layers[i]);
+  }
+  price(last_graph_->head, pricing, cost.head);
+  cost.priced = true;
   return cost;
 }
 
@@ -150,20 +156,15 @@ const std::vector<ChipHeld>& PlanCosts::held(const ExecutionCost& cost, const Pl
   return held;
 }
 
-PlanCosts::Answer PlanCosts::optimizer(const OptimizerTraffic& traffic) {
+KernelTimes::Answer PlanCosts::optimizer(const OptimizerTraffic& traffic) {
   if (traffic.read.value <= 0) return {};
-  const TrafficKey key{traffic.read.value, traffic.written.value};
-  if (const auto known = optimizer_.find(key); known != optimizer_.end()) return known->second;
-  constexpr std::size_t kMost = 100'000;
-  if (optimizer_.size() > kMost) optimizer_.clear();
   MemoryBound kernel{MemoryOp::kOptimizer, 1, 1, DataType::kFp32, false, traffic.read,
                      traffic.written};
   constexpr std::int64_t kRow = 4096;
   kernel.columns = kRow;
   kernel.rows = std::max<std::int64_t>(
       1, static_cast<std::int64_t>((traffic.read + traffic.written).value) / (28 * kRow));
-  const KernelTime time = state.system->kernels.time(kernel);
-  return optimizer_.emplace(key, Answer{time.time.value, time.basis}).first->second;
+  return kernels_.time(kernel);
 }
 
 const ExecutionTime& PlanCosts::timed(const ExecutionCost& cost, const Plan& plan,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -11,11 +12,12 @@
 
 namespace flopcast::training {
 
-/// All lists of an Execution, priced.
+/// All lists of an Execution.
 struct ExecutionCost {
   ListCost embedding, head;
   std::vector<ListCost> layers;  ///< by Model::kinds
   Bytes boundary;
+  bool priced = false;  ///< passes too; else only what is kept
 };
 
 /// What a chip of a pipeline holds, whatever of it is sharded.
@@ -46,20 +48,20 @@ class PlanCosts {
 
   const TrainingModel::State& state;
   GroupTimes times;
-  using Answer = GroupTimes::Answer;
 
-  /// Valid until it is asked for another plan.
-  const ExecutionCost& execution(const Plan& plan);
+  // Both valid until they are asked for another plan.
+  const ExecutionCost& kept(const Plan& plan);  ///< enough for memory
+  const ExecutionCost& priced(const Plan& plan);
   const ExecutionTime& timed(const ExecutionCost& cost, const Plan& plan, const Layouts& layouts);
   const ScheduleEntry& schedule(const Plan& plan);
   const PipelineShape& shape(const Plan& plan);
   /// By kind of chip.
   const std::vector<ChipHeld>& held(const ExecutionCost& cost, const Plan& plan);
   /// Time of the optimiser's kernel.
-  Answer optimizer(const OptimizerTraffic& traffic);
+  KernelTimes::Answer optimizer(const OptimizerTraffic& traffic);
 
  private:
-  std::unique_ptr<ExecutionCost> priced(const Execution& run) const;
+  ExecutionCost& execution(const Plan& plan);
 
   struct ExecutionHash {
     std::size_t operator()(const Execution& run) const;
@@ -95,21 +97,15 @@ class PlanCosts {
   struct HeldHash {
     std::size_t operator()(const HeldKey& key) const;
   };
-  struct TrafficKey {
-    double read, written;
-    bool operator==(const TrafficKey&) const = default;
-  };
-  struct TrafficHash {
-    std::size_t operator()(const TrafficKey& key) const;
-  };
-  const ExecutionCost* last_cost_ = nullptr;  ///< of last_run_
+  KernelTimes kernels_;
+  ExecutionCost* last_cost_ = nullptr;  ///< of last_run_
   Execution last_run_;
+  std::optional<OperatorGraph> last_graph_;  ///< of last_run_, where it had to be made
   std::unordered_map<Execution, std::unique_ptr<ExecutionCost>, ExecutionHash> executions_;
   std::unordered_map<const ExecutionCost*, std::vector<Placed>> placed_;
   std::unordered_map<ScheduleKey, std::unique_ptr<ScheduleEntry>, ScheduleHash> schedules_;
   std::unordered_map<ShapeKey, PipelineShape, ShapeHash> shapes_;
   std::unordered_map<HeldKey, std::vector<ChipHeld>, HeldHash> held_;
-  std::unordered_map<TrafficKey, Answer, TrafficHash> optimizer_;
 };
 
 Layouts layouts_of(const Plan& plan, const Placement& placement);

@@ -58,10 +58,11 @@ void set_recompute(const RunTexts& t, TrainingRun& run) {
   Plan& plan = run.plan;
   if (has(t.recompute, "full")) {
     plan.recompute = Recompute::kFull;
-  } else if (has(t.recompute, "(op)")) {
-    // torchtitan keeps the outputs of attention and of every second product.
+  } else if (has(t.recompute, "(op)") ||
+             (has(t.repo, "torchtitan") && has(t.recompute, "selective"))) {
+    // torchtitan's own choice where selective recompute has no option.
     plan.recompute = Recompute::kSelective;
-    plan.recompute_modules = kRecomputeNorm | kRecomputeActivation;
+    plan.recompute_modules = kRecomputeOp;
   } else if (has(t.recompute, "selective")) {
     plan.recompute = plan.flash_attention ? Recompute::kNone : Recompute::kSelective;
     if (has(t.recompute, "?")) run.assumed.push_back("selective recompute");
@@ -96,6 +97,14 @@ void set_lora(const RunTexts& t, TrainingRun& run) {
   if (t.task.starts_with("lora")) run.plan.lora_rank = kRank;
 }
 
+/// Fine-tuning packs short documents into a sequence; attention stays inside each.
+void set_documents(const RunTexts& t, TrainingRun& run) {
+  constexpr std::int64_t kDocument = 512;
+  if (t.task != "sft" && t.task != "lora") return;
+  for (Layer& kind : run.model.kinds) kind.attention.chunk = kDocument;
+  run.assumed.push_back(fmt::format("documents of {} tokens packed into a sequence", kDocument));
+}
+
 /// Microbatch, from the batch of a replica where it is not told.
 std::string set_batch(const json& batch, TrainingRun& run) {
   Plan& plan = run.plan;
@@ -114,6 +123,13 @@ std::string set_batch(const json& batch, TrainingRun& run) {
   return "";
 }
 
+/// NeMo's recipes interleave stages of one layer wherever they cut the model.
+unsigned virtual_stages(const TrainingRun& run) {
+  const auto layers = static_cast<unsigned>(run.model.layers());
+  const bool even = run.software == "megatron-2024" && layers % run.plan.pp == 0;
+  return even ? layers / run.plan.pp : 1;
+}
+
 std::string set_degrees(const json& parallel, const RunTexts& texts, TrainingRun& run) {
   Plan& plan = run.plan;
   for (const char* key : {"tp", "pp"}) {
@@ -126,7 +142,8 @@ std::string set_degrees(const json& parallel, const RunTexts& texts, TrainingRun
   plan.etp = plan.ep > 1 ? 1 : 0;
   plan.vpp = degree("vp");
   if (parallel.contains("vp") && parallel["vp"].is_null() && plan.pp > 1) {
-    run.assumed.push_back("one virtual stage a chip");
+    plan.vpp = virtual_stages(run);
+    run.assumed.push_back(fmt::format("{} virtual stages a chip", plan.vpp));
   }
   if (plan.vpp > 1) plan.schedule = ScheduleKind::kInterleaved;
   const unsigned shape = plan.tp * plan.pp * plan.cp;
@@ -161,6 +178,7 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   set_recompute(texts, run);
   set_overlap(parallel, run);
   set_lora(texts, run);
+  set_documents(texts, run);
   return "";
 }
 

@@ -58,6 +58,7 @@ PlanSearch merge_searches(std::span<const PlanSearch> shards, std::size_t best) 
     all.placed += shard.placed;
     all.too_big += shard.too_big;
     all.bounded += shard.bounded;
+    all.timed += shard.timed;
     all.complete &= shard.complete;
     for (const PlanFound& found : shard.best) incumbents.offer_best(found);
     for (const PlanFound& found : shard.pareto) incumbents.offer_front(found);

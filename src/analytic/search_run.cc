@@ -1,6 +1,7 @@
 #include "analytic/search_run.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 #include <map>
@@ -39,40 +40,64 @@ struct Timed {
   std::size_t placement = 0, placements_timed = 0;
 };
 
-/// Hands out scores, one to a thread at a time.
+/// What one thread works with.
+class Worker {
+ public:
+  explicit Worker(const Task& task) : task_(task), scores_(task.make_scores()) {}
+
+  Scores& scores() { return *scores_; }
+
+  /// All that the search looks at, remembered by degrees: nothing else counts for them.
+  const std::vector<Placement>& placements_of(const Plan& plan) {
+    const std::array degrees = {plan.tp, plan.tp2, plan.cp, plan.dp, plan.pp};
+    std::vector<Placement>& placed = placements_[degrees];
+    if (placed.empty()) {
+      placed = task_.options.placements ? placements(plan, task_.tiers)
+                                        : std::vector{default_placement(plan, task_.tiers)};
+    }
+    return placed;
+  }
+
+ private:
+  const Task& task_;
+  std::unique_ptr<Scores> scores_;
+  std::map<std::array<unsigned, kPlanDimensions>, std::vector<Placement>> placements_;
+};
+
+/// Hands out workers, one to a thread at a time.
 class Pool {
  public:
-  explicit Pool(const std::function<std::unique_ptr<Scores>()>& make) : make_(make) {}
+  explicit Pool(const Task& task) : task_(task) {}
 
   class Lease {
    public:
-    explicit Lease(Pool& pool) : pool_(pool), scores_(pool.take()) {}
+    explicit Lease(Pool& pool) : pool_(pool), worker_(pool.take()) {}
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
-    ~Lease() { pool_.give(std::move(scores_)); }
-    Scores& operator*() { return *scores_; }
+    ~Lease() { pool_.give(std::move(worker_)); }
+    Worker* operator->() { return worker_.get(); }
 
    private:
     Pool& pool_;
-    std::unique_ptr<Scores> scores_;
+    std::unique_ptr<Worker> worker_;
   };
 
  private:
-  std::unique_ptr<Scores> take() {
+  std::unique_ptr<Worker> take() {
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) return make_();
-    std::unique_ptr<Scores> scores = std::move(free_.back());
+    if (free_.empty()) return std::make_unique<Worker>(task_);
+    std::unique_ptr<Worker> worker = std::move(free_.back());
     free_.pop_back();
-    return scores;
+    return worker;
   }
-  void give(std::unique_ptr<Scores> scores) {
+  void give(std::unique_ptr<Worker> worker) {
     const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(scores));
+    free_.push_back(std::move(worker));
   }
 
-  const std::function<std::unique_ptr<Scores>()>& make_;
+  const Task& task_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Scores>> free_;
+  std::vector<std::unique_ptr<Worker>> free_;
 };
 
 /// Numbers below `count` in an order without pattern, so that first ones are like all.
@@ -92,8 +117,7 @@ std::vector<std::size_t> shuffled(std::size_t count) {
 
 class Run {
  public:
-  explicit Run(const Task& task)
-      : task_(task), pool_(task.make_scores), incumbents_(task.options.best) {
+  explicit Run(const Task& task) : task_(task), pool_(task), incumbents_(task.options.best) {
     const std::vector<std::size_t> all = shuffled(task.space.parts());
     for (std::size_t i = task.options.shard; i < all.size(); i += task.options.shards) {
       parts_.push_back(all[i]);
@@ -147,23 +171,24 @@ class Run {
 
   /// Bounds every plan of a part. Reads what earlier rounds found.
   PartScan scan(std::size_t part) {
-    Pool::Lease scores(pool_);
+    Pool::Lease worker(pool_);
+    Scores& scores = worker->scores();
     PartScan out;
-    std::map<unsigned, std::vector<Placement>> by_stages;
+    std::span<const Placement> placed;
+    unsigned placed_pp = 0;
     task_.space.visit(part, [&](const Plan& plan, std::uint64_t number) {
       // Within a part, tp and cp are the same, and dp follows from pp.
-      std::vector<Placement>& placed = by_stages[plan.pp];
-      if (placed.empty()) placed = placements_of(plan);
+      if (plan.pp != placed_pp) placed = worker->placements_of(plan), placed_pp = plan.pp;
       ++out.plans;
       out.placed += placed.size();
-      const double memory = (*scores).memory(plan).value;
+      const double memory = scores.memory(plan).value;
       if (memory > task_.capacity.value) {
         ++out.too_big;
         keep_leanest(out, memory, number);
         return;
       }
       out.placed_fitting += placed.size();
-      const double bound = (*scores).time_at_least(plan, std::span(std::as_const(placed))).value;
+      const double bound = scores.time_at_least(plan, placed).value;
       if (bound <= incumbents_.limit(memory)) out.candidates.push_back({bound, memory, number});
     });
     return out;
@@ -174,11 +199,6 @@ class Run {
     if (memory < out.least) out.leanest.clear();
     out.least = memory;
     out.leanest.push_back(number);
-  }
-
-  std::vector<Placement> placements_of(const Plan& plan) const {
-    if (!task_.options.placements) return {default_placement(plan, task_.tiers)};
-    return placements(plan, task_.tiers);
   }
 
   /// Times candidates from the lowest bound up, in batches that prune by what earlier ones found.
@@ -218,18 +238,19 @@ class Run {
 
   /// The plan's fastest placement. Where that takes longer than `limit`, some time above it or none.
   Timed time(std::uint64_t number, double limit) {
-    Pool::Lease scores(pool_);
+    Pool::Lease worker(pool_);
+    Scores& scores = worker->scores();
     const Plan plan = task_.space.plan(number);
-    const std::vector<Placement> placed = placements_of(plan);
+    const std::vector<Placement>& placed = worker->placements_of(plan);
     std::vector<std::pair<double, std::size_t>> bounds;
     for (std::size_t i = 0; i < placed.size(); ++i) {
-      bounds.emplace_back((*scores).time_at_least(plan, placed[i]).value, i);
+      bounds.emplace_back(scores.time_at_least(plan, placed[i]).value, i);
     }
     std::sort(bounds.begin(), bounds.end());
     Timed best;
     for (const auto& [bound, i] : bounds) {
       if (bound > std::min(limit, best.time)) break;
-      const double time = (*scores).time(plan, placed[i]).value;
+      const double time = scores.time(plan, placed[i]).value;
       ++best.placements_timed;
       if (std::pair(time, i) >= std::pair(best.time, best.placement)) continue;
       best.time = time;
@@ -241,6 +262,7 @@ class Run {
   void finish() {
     result_.complete = !stopped_;
     result_.bounded -= timed_;
+    result_.timed = timed_;
     for (const Found& found : incumbents_.best()) result_.best.push_back(found_plan(found));
     for (const Found& found : incumbents_.front()) result_.pareto.push_back(found_plan(found));
     if (!result_.pareto.empty()) {
@@ -251,9 +273,9 @@ class Run {
     if (result_.plans == 0) refuse();
   }
 
-  PlanFound found_plan(const Found& found) const {
+  PlanFound found_plan(const Found& found) {
     Plan plan = task_.space.plan(found.number);
-    Placement placement = placements_of(plan)[found.placement];
+    Placement placement = Pool::Lease(pool_)->placements_of(plan)[found.placement];
     return {std::move(plan), std::move(placement), found.time, found.memory, found.number};
   }
 

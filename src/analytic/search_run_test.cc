@@ -165,6 +165,15 @@ PlanSearch brute_force(const Case& one) {
   return result;
 }
 
+std::uint64_t placed_fitting(const Case& one) {
+  std::uint64_t placed = 0;
+  for (const NumberedPlan& numbered : all_plans(one.small.space())) {
+    if (one.fake.memory(numbered.plan) > one.capacity) continue;
+    placed += one.small.options.placements ? placements(numbered.plan, one.small.tiers).size() : 1;
+  }
+  return placed;
+}
+
 bool same(const PlanFound& a, const PlanFound& b) {
   return a.plan == b.plan && a.placement == b.placement && a.time.value == b.time.value &&
          a.memory.value == b.memory.value && a.number == b.number;
@@ -192,11 +201,13 @@ RC_GTEST_PROP(PlanSearchThreads, EqualsBruteForceForAnyNumberOfThreads, ()) {
   const PlanSearch alone = one.run(1, 0, 1, &timed);
   expect_same(alone, expected);
   RC_ASSERT((alone.plans == 0) == !alone.refused.empty());
+  RC_ASSERT(alone.bounded + alone.timed == placed_fitting(one));
   for (const unsigned threads : {2U, 4U}) {
     std::uint64_t timed_again = 0;
     const PlanSearch found = one.run(threads, 0, 1, &timed_again);
     expect_same(found, expected);
     RC_ASSERT(found.bounded == alone.bounded);
+    RC_ASSERT(found.timed == alone.timed);
     RC_ASSERT(found.refused == alone.refused);
     RC_ASSERT(timed_again == timed);
   }

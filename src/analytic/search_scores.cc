@@ -65,7 +65,7 @@ class ModelScores final : public Scores {
   }
 
   void set_least(const Plan& plan, std::span<const Placement> placements) {
-    const ExecutionCost& cost = costs_.execution(plan);
+    const ExecutionCost& cost = costs_.priced(plan);
     staged_.clear();
     embedding_ = head_ = {};
     layers_.assign(cost.layers.size(), {});

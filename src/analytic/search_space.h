@@ -29,6 +29,10 @@ class Space {
   Space(const Model& model, const PlanSearchOptions& options, PlanRules rules, unsigned chips);
 
   std::size_t parts() const { return parts_.size(); }
+  /// Of all axes, possible together or not.
+  std::uint64_t choices() const {
+    return parts_.size() * executions_.size() * places_of_execution();
+  }
   /// visit(plan, number) for every possible plan of the part, in the order of numbers.
   template <typename Visit>
   void visit(std::size_t part, const Visit& visit) const;

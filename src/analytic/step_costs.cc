@@ -14,7 +14,7 @@ class Stages {
         plan_(plan),
         c_(costs.state.constants),
         layouts_(layouts),
-        cost_(costs.execution(plan)),
+        cost_(costs.priced(plan)),
         time_(costs.timed(cost_, plan, layouts_)),
         shape_(costs.shape(plan)),
         held_(costs.held(cost_, plan)) {}
@@ -185,7 +185,7 @@ class Stages {
       tail.gather_s = std::max(gather - ahead, gather / buckets);
       tail.reduce_s = std::max(reduce - behind, reduce / buckets);
     }
-    const PlanCosts::Answer optimizer = costs_.optimizer(optimizer_traffic(plan_, weights));
+    const KernelTimes::Answer optimizer = costs_.optimizer(optimizer_traffic(plan_, weights));
     tail.optimizer_s = optimizer.seconds / c_.memory_share;
     out_.rests_on_s[static_cast<std::size_t>(optimizer.basis)] += tail.optimizer_s * chips;
     return tail;

@@ -10,7 +10,7 @@ class Memory {
   Memory(PlanCosts& costs, const Plan& plan)
       : costs_(costs),
         plan_(plan),
-        cost_(costs.execution(plan)),
+        cost_(costs.kept(plan)),
         shape_(costs.shape(plan)),
         held_(costs.held(cost_, plan)),
         gathered_(gathered_bytes()),

@@ -21,7 +21,9 @@ using C = Constants;
 // its clocks, no share exceeds one.
 constexpr std::array kFields = {
     Field{"matrix_share", &C::matrix_share, 0.5, 1.15, "16/32-bit GEMM rate under load / alone"},
-    Field{"narrow_share", &C::narrow_share, 0.4, 1.15, "8/4-bit GEMM rate under load / alone"},
+    Field{"narrow_share", &C::narrow_share, 0.4, 1.15, "8-bit GEMM rate under load / alone"},
+    Field{"block_share", &C::block_share, 0.4, 1.15, "8-bit GEMM rate, scale per block / per tensor"},
+    Field{"fp4_share", &C::fp4_share, 0.4, 1.5, "4-bit GEMM rate under load / alone"},
     Field{"attention_share", &C::attention_share, 0.3, 1.5, "attention forward rate / table's"},
     Field{"attention_backward_share", &C::attention_backward_share, 0.3, 1.5,
           "attention backward rate / 2.5 forwards at the table's"},

@@ -16,7 +16,9 @@ namespace flopcast::training {
 struct Constants {
   // Of a chip's architecture: rates under load over those of kernels timed alone.
   double matrix_share = 1;              ///< GEMMs in 16 and 32 bits
-  double narrow_share = 1;              ///< GEMMs in 8 bits and fewer
+  double narrow_share = 1;              ///< GEMMs in 8 bits
+  double block_share = 1;               ///< GEMMs in 8 bits with a scale per block / per tensor
+  double fp4_share = 1;                 ///< GEMMs in 4 bits
   double attention_share = 1;           ///< attention, forward
   double attention_backward_share = 1;  ///< attention, backward
   double memory_share = 1;              ///< kernels that only move bytes

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "cli/app.h"
-#include "flopcast/parallel_files.h"
+#include "flopcast/trace.h"
 #include "support/shared_traces.h"
 
 namespace flopcast::cli {
@@ -150,6 +150,36 @@ TEST(Estimate, WritesAPage) {
   EXPECT_TRUE(has(test::read_text(page), "</html>"));
   EXPECT_TRUE(has(outcome.err, "e.html"));
   EXPECT_EQ(example({"--html", (folder / "no/e.html").string()}).code, 2);
+}
+
+TEST(Estimate, TheGraphIsASecondOpinionAndATimeline) {
+  const test::TempDir folder;
+  const std::string kineto = (folder / "step.json").string();
+  const std::string perfetto = (folder / "step.perfetto-trace").string();
+  const Outcome outcome =
+      example({"--engine", "graph", "--trace-out", kineto, "--trace-out", perfetto, "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_NEAR(json["graph"]["time_s"], json["time_s"], 0.01 * json["time_s"].get<double>());
+  EXPECT_EQ(json["graph"]["busy_s"].size(), 4u);
+  const Result<TraceSet> timeline = read_traces({kineto});
+  ASSERT_TRUE(timeline.ok()) << timeline.error().text();
+  EXPECT_EQ(timeline->traces.size(), 4u);
+  EXPECT_GT(std::filesystem::file_size(perfetto), 0u);
+  const Outcome text = example({"--engine", "graph"});
+  EXPECT_TRUE(has(text.out, "Run as an execution graph of ")) << text.out;
+  EXPECT_FALSE(has(example().out, "execution graph"));
+  EXPECT_EQ(example({"--engine", "guess"}).code, 2);
+  EXPECT_EQ(example({"--trace-out", (folder / "no/step.json").string()}).code, 2);
+}
+
+TEST(Estimate, TheTimelineNeedsNoGraphInTheAnswer) {
+  const test::TempDir folder;
+  const std::string kineto = (folder / "step.json").string();
+  const Outcome outcome = example({"--trace-out", kineto, "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(nlohmann::json::parse(outcome.out)["graph"].is_null());
+  EXPECT_TRUE(has(test::read_text(kineto), "forward m0"));
 }
 
 TEST(Estimate, PaperModeTakesTheSameFlags) {

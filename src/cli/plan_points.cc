@@ -45,7 +45,7 @@ class Run {
   std::optional<PlanLines> lines_;
   std::vector<PlanReport> reports_;
   std::size_t reused_ = 0;
-  std::uint64_t bounded_ = 0;
+  std::uint64_t plans_ = 0, bounded_ = 0;  ///< of what was searched now
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
@@ -82,6 +82,7 @@ Result<PlanReport> Run::point(const PlanQuestion& question) {
   }
   Result<PlanReport> report = answer(question, run);
   if (!report) return report;
+  plans_ += report->search.plans;
   bounded_ += report->search.bounded;
   if (lines_) {
     if (const auto problem = lines_->append(*report)) return *problem;
@@ -94,6 +95,10 @@ std::string Run::effort() const {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   std::string text = fmt::format("Searched in {:.2f} s", seconds);
+  if (plans_ > 0 && seconds > 0) {
+    const double rate = static_cast<double>(plans_) / seconds;
+    text += fmt::format(", {} plans a second", grouped(static_cast<std::uint64_t>(rate)));
+  }
   if (bounded_ > 0) {
     text += fmt::format("; bounds alone ruled {} out", counted(bounded_, "placed plan"));
   }

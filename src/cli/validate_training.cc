@@ -25,6 +25,7 @@ int run_training(Io& io, const TrainingCommand& command) {
     runs.insert(runs.end(), std::make_move_iterator(read->begin()),
                 std::make_move_iterator(read->end()));
   }
+  if (const auto problem = filter_problem(command.filter, runs)) return fail(io, *problem);
   const RunForecaster forecaster(std::move(runs));
   const std::vector<RunForecast> forecasts =
       forecaster.forecast(command.constants, command.threads);
@@ -43,11 +44,15 @@ void add_validate_training(CLI::App& validate, Action& action) {
   const auto command = std::make_shared<TrainingCommand>();
   sub->add_option("FILE", command->files, "Measured runs: JSON or CSV")->required()->type_name("");
   sub->add_option("--quality", command->filter.quality, "Only runs of these qualities: A, AB")
-      ->type_name("A|B|AB");
+      ->type_name("A|B|AB")
+      ->check(CLI::IsMember({"A", "B", "AB"}));
   CLI::Option* dense =
       sub->add_flag("--dense", command->filter.dense, "Only models without experts");
   sub->add_flag("--moe", command->filter.experts, "Only models with experts")->excludes(dense);
-  sub->add_option("--set", command->filter.sets, "Only this set of runs")->type_name("NAME ...");
+  sub->add_option("--set", command->filter.sets, "Only this set of runs; may be repeated")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_flag("--cases", command->cases, "Print a line for every run as well");
   sub->add_option("--constants", command->constants,
                   "Constants of software and chips instead of the catalogue's")

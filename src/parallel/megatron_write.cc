@@ -61,6 +61,10 @@ void write_recompute(const Plan& plan, PlanText& out) {
     out.text += fmt::format("--recompute-num-layers {}\n", std::max(plan.recompute_layers, 1u));
   }
   if (plan.recompute != Recompute::kSelective) return;
+  if ((plan.recompute_modules & kRecomputeSecondProduct) != 0) {
+    out.lost.emplace_back("recompute of every second product (torchtitan's \"op\")");
+  }
+  if (plan.recompute_modules == kRecomputeSecondProduct) return;
   out.text += "--recompute-granularity selective\n";
   if (plan.recompute_modules == kRecomputeCoreAttention) return;
   std::string modules;

@@ -303,7 +303,7 @@ RC_GTEST_PROP(PlanFiles, TorchtitanRoundTrip, ()) {
   plan.precision = *rc::gen::element(Precision::kBf16, Precision::kFp8, Precision::kMxfp8);
   plan.recompute = static_cast<Recompute>(*rc::gen::inRange(0, 3));
   if (plan.recompute == Recompute::kSelective) {
-    plan.recompute_modules = kRecomputeNorm | kRecomputeActivation;
+    plan.recompute_modules = kRecomputeOp;
   }
   if (plan.pp > 1) {
     plan.schedule = *rc::gen::element(ScheduleKind::kGpipe, ScheduleKind::kOneFOneB,

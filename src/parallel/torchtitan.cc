@@ -138,8 +138,7 @@ class TorchtitanReader {
     } else if (mode == "selective") {
       const std::optional<std::int64_t> every = parse_whole(option);  // of so many layers, one
       plan.recompute = every == 1 ? Recompute::kFull : Recompute::kSelective;
-      // "op" keeps the context and every second product: what lies between is computed again.
-      if (every != 1) plan.recompute_modules = kRecomputeNorm | kRecomputeActivation;
+      if (every != 1) plan.recompute_modules = kRecomputeOp;
     } else if (mode != "none") {
       file_.assumed.push_back(fmt::format("activation_checkpoint.mode {}: none", mode));
     }
@@ -239,8 +238,7 @@ void name_lost(const Plan& plan, PlanText& out) {
   lose(plan.precision == Precision::kFp16 || plan.precision == Precision::kTf32 ||
            plan.precision == Precision::kFp8Block || plan.precision == Precision::kNvfp4,
        "the precision");
-  lose(plan.recompute == Recompute::kSelective &&
-           plan.recompute_modules != (kRecomputeNorm | kRecomputeActivation),
+  lose(plan.recompute == Recompute::kSelective && plan.recompute_modules != kRecomputeOp,
        "which modules are recomputed");
   lose(plan.recompute_layers > 0, "how many layers are recomputed");
   lose(!plan.flash_attention, "unfused attention");

@@ -78,8 +78,9 @@ void write_fitting(JsonWriter& w, const EstimateReport& report) {
 std::vector<Table::Column> csv_columns() {
   std::vector<Table::Column> columns = {{"model"}, {"cluster"}, {"chip"}, {"chips"}, {"software"}};
   for (const PlanCell& cell : plan_cells({})) columns.push_back({std::string(cell.name)});
-  for (const char* title : {"time_s", "low_s", "high_s", "tokens_per_second", "mfu", "hfu",
-                            "energy_j", "cost_usd", "fits", "memory_bytes", "usable_bytes"}) {
+  for (const char* title :
+       {"time_s", "low_s", "high_s", "tokens_per_second", "mfu", "hfu", "energy_j", "cost_usd",
+        "fits", "memory_bytes", "usable_bytes", "capacity_bytes"}) {
     columns.push_back({title});
   }
   for (std::size_t i = 0; i < kTimeParts; ++i) {
@@ -103,6 +104,7 @@ std::vector<std::string> csv_row(const EstimateReport& report) {
   cells.push_back(e.fits ? "true" : "false");
   cells.push_back(exact_ratio(e.memory().total().value));
   cells.push_back(exact_ratio(e.capacity.value));
+  cells.push_back(exact_ratio(report.capacity.value));
   for (const Seconds part : e.parts) cells.push_back(exact_ratio(part.value));
   for (const MemoryClass& c : memory_classes(e.memory())) {
     cells.push_back(exact_ratio(c.bytes.value));
@@ -144,6 +146,7 @@ void write_estimate(JsonWriter& w, const EstimateReport& report) {
   write_times(w, estimate);
   w.boolean("fits", estimate.fits);
   w.exact("usable_bytes", estimate.capacity.value);
+  w.exact("capacity_bytes", report.capacity.value);
   w.count("fullest", estimate.fullest);
   write_stages(w, estimate);
   write_fitting(w, report);

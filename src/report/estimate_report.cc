@@ -122,6 +122,7 @@ Result<EstimateReport> make_estimate_report(const TrainingModel& model, const Pl
   report.cluster = cluster.name;
   report.chip = cluster.chip.name;
   report.software = model.software();
+  report.capacity = cluster.chip.hbm_capacity;
   report.parameters = count_parameters(model.model());
   report.plan = plan;
   report.plan.sequence = sequence_of(plan, model.model());

@@ -1,9 +1,13 @@
 // Forecasts of measured training runs: tables, JSON, CSV.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "flopcast/report_training.h"
 #include "report/json_writer.h"
@@ -15,14 +19,59 @@ namespace {
 
 using Forecasts = std::vector<const RunForecast*>;
 
+constexpr std::string_view kDefinitions =
+    "\nerror: forecast / measured - 1; bias: its mean; p90, worst: of its size; in band: measured "
+    "between the\n10 and 90 % quantiles; rank: Spearman's correlation of throughput per chip; "
+    "memory: mean |error| of the peak\n";
+
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 std::string rank(double rho) { return std::isnan(rho) ? "" : fmt::format("{:.2f}", rho); }
 
-/// Sets in the order of their names, then all.
+/// Sets in the order of their names; where one holds both kinds of models, those with experts apart.
 std::map<std::string, Forecasts> by_set(const Forecasts& forecasts) {
+  std::set<std::string> dense;
+  for (const RunForecast* f : forecasts) {
+    if (!f->run->experts) dense.insert(f->run->set);
+  }
   std::map<std::string, Forecasts> sets;
-  for (const RunForecast* f : forecasts) sets[f->run->set].push_back(f);
+  for (const RunForecast* f : forecasts) {
+    const bool apart = f->run->experts && dense.contains(f->run->set);
+    sets[f->run->set + (apart ? " (experts)" : "")].push_back(f);
+  }
   return sets;
+}
+
+/// How many of the runs each text is said of, the most first.
+using Counted = std::vector<std::pair<std::string, std::size_t>>;
+Counted counted(const std::vector<std::string>& texts) {
+  std::map<std::string, std::size_t> counts;
+  for (const std::string& text : texts) ++counts[text];
+  Counted list(counts.begin(), counts.end());
+  std::ranges::stable_sort(list, std::greater<>{}, &Counted::value_type::second);
+  return list;
+}
+
+Counted assumptions(const TrainingReport& report) {
+  std::vector<std::string> all;
+  for (const RunForecast* f : report.forecasts) {
+    all.insert(all.end(), f->run->assumed.begin(), f->run->assumed.end());
+  }
+  return counted(all);
+}
+
+Counted left_out(const TrainingReport& report) {
+  std::vector<std::string> all;
+  for (const TrainingRun* run : report.incomplete) all.push_back(run->incomplete);
+  for (const RunForecast* f : report.forecasts) {
+    if (f->failure) all.push_back(f->failure->text());
+  }
+  return counted(all);
+}
+
+std::string counted_text(std::string_view title, const Counted& list) {
+  std::string text = list.empty() ? "" : fmt::format("\n{}, runs:\n", title);
+  for (const auto& [what, count] : list) text += fmt::format("  {:4}  {}\n", count, what);
+  return text;
 }
 
 Forecasts only(const Forecasts& forecasts, bool experts) {
@@ -74,20 +123,19 @@ std::string cases_table(const Forecasts& forecasts) {
 }
 
 void write_errors(JsonWriter& json, const RunErrors& e) {
+  const auto share = [&](std::string_view key, double value, bool known) {
+    json.ratio(key, known ? std::optional(value) : std::nullopt);
+  };
   json.count("n", e.n);
-  json.ratio("mape", e.mape);
-  json.ratio("bias", e.bias);
-  json.ratio("median", e.median);
-  json.ratio("p90", e.p90);
-  json.ratio("worst", e.worst);
-  json.ratio("band_coverage", e.band);
-  if (std::isnan(e.spearman)) {
-    json.null("spearman");
-  } else {
-    json.ratio("spearman", e.spearman);
-  }
+  share("mape", e.mape, e.n > 0);
+  share("bias", e.bias, e.n > 0);
+  share("median", e.median, e.n > 0);
+  share("p90", e.p90, e.n > 0);
+  share("worst", e.worst, e.n > 0);
+  share("band_coverage", e.band, e.n > 0);
+  share("spearman", e.spearman, !std::isnan(e.spearman));
   json.count("memory_n", e.memory_n);
-  json.ratio("memory_mape", e.memory_mape);
+  share("memory_mape", e.memory_mape, e.memory_n > 0);
 }
 
 void write_group(JsonWriter& json, std::string_view key, const Forecasts& forecasts) {
@@ -102,6 +150,44 @@ void write_strings(JsonWriter& json, std::string_view key, const std::vector<std
   json.end_array();
 }
 
+void write_counted(JsonWriter& json, std::string_view key, const Counted& list) {
+  json.begin_array(key);
+  for (const auto& [what, count] : list) {
+    json.begin_object({}, JsonWriter::Layout::kLine);
+    json.text("what", what);
+    json.count("runs", count);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_memory(JsonWriter& json, const StageMemory& memory) {
+  json.begin_object("memory_by_class_bytes", JsonWriter::Layout::kLine);
+  json.ratio("weights", memory.weights.value);
+  json.ratio("gradients", memory.gradients.value);
+  json.ratio("optimizer", memory.optimizer.value);
+  json.ratio("activations", memory.activations.value);
+  json.ratio("working", memory.working.value);
+  json.ratio("buffers", memory.buffers.value);
+  json.ratio("allocator", memory.allocator.value);
+  json.end_object();
+}
+
+void write_forecast(JsonWriter& json, const RunForecast& f) {
+  const TrainingEstimate& e = f.estimate;
+  json.ratio("forecast_s", e.step.value);
+  json.ratio("low_s", e.low.value);
+  json.ratio("high_s", e.high.value);
+  json.ratio("error", f.error());
+  json.boolean("in_band", f.in_band());
+  json.ratio("mfu", e.mfu);
+  json.ratio("hfu", e.hfu);
+  json.ratio("memory_bytes", e.memory().total().value);
+  if (f.run->memory.value <= 0) return;
+  json.ratio("measured_memory_bytes", f.run->memory.value);
+  write_memory(json, e.memory());
+}
+
 void write_case(JsonWriter& json, const RunForecast& f) {
   const TrainingRun& run = *f.run;
   json.begin_object({}, JsonWriter::Layout::kLine);
@@ -113,17 +199,13 @@ void write_case(JsonWriter& json, const RunForecast& f) {
   json.text("cluster", run.cluster);
   json.text("software", run.software);
   json.count("chips", run.chips);
+  json.text("precision", name(f.plan.precision));
   json.text("plan", plan_words(f.plan));
   json.ratio("measured_s", run.measured_s);
   if (f.failure) {
     json.text("failure", f.failure->text());
   } else {
-    json.ratio("forecast_s", f.estimate.step.value);
-    json.ratio("low_s", f.estimate.low.value);
-    json.ratio("high_s", f.estimate.high.value);
-    json.ratio("error", f.error());
-    json.ratio("memory_bytes", f.estimate.memory().total().value);
-    if (run.memory.value > 0) json.ratio("measured_memory_bytes", run.memory.value);
+    write_forecast(json, f);
   }
   write_strings(json, "assumed", run.assumed);
   json.end_object();
@@ -133,31 +215,41 @@ void write_case(JsonWriter& json, const RunForecast& f) {
 
 bool RunFilter::takes(const TrainingRun& run) const {
   if (!quality.empty() && quality.find(run.quality) == std::string::npos) return false;
-  if (dense != experts && run.experts != experts) return false;
+  const bool told = run.incomplete.empty() || run.experts;
+  if (dense != experts && told && run.experts != experts) return false;
   return sets.empty() || std::ranges::find(sets, run.set) != sets.end();
+}
+
+std::optional<Diagnostic> filter_problem(const RunFilter& filter,
+                                         const std::vector<TrainingRun>& runs) {
+  std::set<std::string> known;
+  for (const TrainingRun& run : runs) known.insert(run.set);
+  for (const std::string& set : filter.sets) {
+    if (known.contains(set)) continue;
+    return Diagnostic{ErrorCode::kUsage, set, "no run is of this set",
+                      fmt::format("there are {}", fmt::join(known, ", "))};
+  }
+  return std::nullopt;
 }
 
 TrainingReport training_report(const std::vector<TrainingRun>& runs,
                                const std::vector<RunForecast>& forecasts, const RunFilter& filter) {
-  TrainingReport report{&runs, {}, filter};
+  TrainingReport report;
   for (const RunForecast& f : forecasts) {
     if (filter.takes(*f.run)) report.forecasts.push_back(&f);
+  }
+  for (const TrainingRun& run : runs) {
+    if (!run.incomplete.empty() && filter.takes(run)) report.incomplete.push_back(&run);
   }
   return report;
 }
 
 std::string training_text(const TrainingReport& report, bool cases) {
   std::string text = cases ? cases_table(report.forecasts) + "\n" : "";
-  text += sets_table(report.forecasts);
-  std::map<std::string, std::size_t> left_out;
-  for (const TrainingRun& run : *report.runs) {
-    if (!run.incomplete.empty()) ++left_out[run.incomplete];
-  }
-  for (const RunForecast* f : report.forecasts) {
-    if (f->failure) ++left_out[f->failure->text()];
-  }
-  if (!left_out.empty()) text += "\nleft out:\n";
-  for (const auto& [why, count] : left_out) text += fmt::format("  {:4}  {}\n", count, why);
+  text += run_errors(report.forecasts).n == 0 ? "no run could be forecast\n"
+                                              : sets_table(report.forecasts).append(kDefinitions);
+  text += counted_text("assumed", assumptions(report));
+  text += counted_text("left out", left_out(report));
   return text;
 }
 
@@ -170,15 +262,17 @@ std::string training_json(const TrainingReport& report) {
   json.begin_object("sets");
   for (const auto& [name, some] : by_set(report.forecasts)) write_group(json, name, some);
   json.end_object();
+  write_counted(json, "assumed", assumptions(report));
   json.begin_array("cases");
   for (const RunForecast* f : report.forecasts) write_case(json, *f);
   json.end_array();
   json.begin_array("incomplete");
-  for (const TrainingRun& run : *report.runs) {
-    if (run.incomplete.empty()) continue;
+  for (const TrainingRun* run : report.incomplete) {
     json.begin_object({}, JsonWriter::Layout::kLine);
-    json.text("id", run.id);
-    json.text("why", run.incomplete);
+    json.text("id", run->id);
+    json.text("set", run->set);
+    json.text("quality", std::string(1, run->quality));
+    json.text("why", run->incomplete);
     json.end_object();
   }
   json.end_array();

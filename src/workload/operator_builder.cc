@@ -215,14 +215,15 @@ void OperatorBuilder::residual_add(std::string_view name, unsigned inputs) {
 }
 
 void OperatorBuilder::activation(std::string_view name, bool gated, std::int64_t rows,
-                                 std::int64_t width) {
+                                 std::int64_t width, std::uint8_t other_module) {
   Operator& op = begin(name);
   const double out = element * product(rows, width);
   const double in = gated ? 2 * out : out;
   const MemoryOp what = gated ? MemoryOp::kGatedActivation : MemoryOp::kActivation;
   op.forward.push_back({Kernel{memory_bound(what, rows, width, in, out)}});
   op.backward_input.push_back({Kernel{memory_bound(what, rows, width, in + out, in, true)}});
-  save(op, in, kRecomputeMlp);
+  save(op, out, kRecomputeMlp);
+  if (gated) save(op, out, kRecomputeMlp | other_module);
   op.recomputed = recomputes(kRecomputeActivation | kRecomputeMlp);
 }
 

@@ -51,7 +51,9 @@ class OperatorBuilder {
   /// The sum of a block's output and the stream around it; dropout before it where the model has it.
   void residual_add(std::string_view name, unsigned inputs);
   /// max, gelu or silu x gate over rows x width values after the gate.
-  void activation(std::string_view name, bool gated, std::int64_t rows, std::int64_t width);
+  /// @param other_module RecomputeModules that drop the values which the gate multiplies.
+  void activation(std::string_view name, bool gated, std::int64_t rows, std::int64_t width,
+                  std::uint8_t other_module = 0);
 
   /// A kernel over rows x columns values that reads and writes so many bytes.
   MemoryBound memory_bound(MemoryOp op, std::int64_t rows, std::int64_t columns, double read,

@@ -94,7 +94,13 @@ void ring_attention(const OperatorBuilder& b, const Core& core, Operator& op) {
   // Windows and chunks leave the later steps little or nothing to see.
   const std::int64_t beyond = visible_keys(core, b.run.sequence) - visible_keys(core, core.keys);
   if (beyond <= 0) return;
-  add_kernel(op, rectangle(b, core, share(beyond, steps)), steps);
+  const bool whole = core.shape.window == 0 && core.shape.chunk == 0;
+  if (core.shape.causal && whole) {
+    // Each later step is half of the queries against all of a chip's keys, or the other way round.
+    add_kernel(op, kernel(b, core, share(core.queries, 2), core.keys, false), steps);
+  } else {
+    add_kernel(op, rectangle(b, core, share(beyond, steps)), steps);
+  }
 }
 
 void ulysses_attention(const OperatorBuilder& b, const Core& core, Operator& op) {
@@ -166,15 +172,20 @@ void add_core(OperatorBuilder& b, const AttentionShape& shape) {
          false);
   const double tokens = static_cast<double>(b.t);
   const double context = tokens * static_cast<double>(core.heads * shape.value_dim);
+  const std::uint8_t module = shape.latent() ? kRecomputeLatentUp : 0;
+  const double keys = static_cast<double>(shape.head_dim) /
+                      static_cast<double>(shape.head_dim + shape.value_dim) *
+                      core.key_value_bytes / b.run.tp2;
   b.save(op,
          b.element * tokens * static_cast<double>(core.heads * shape.head_dim) +
-             core.key_value_bytes / b.run.tp2,
-         shape.latent() ? kRecomputeLatentUp : 0);
+             core.key_value_bytes / b.run.tp2 - keys,
+         module);
+  b.save(op, keys, shape.latent() ? module : kRecomputeSecondProduct);
   if (b.run.flash_attention) {
     b.save(op, 4 * tokens * static_cast<double>(core.heads), kRecomputeCoreAttention);
   }
-  // The output projection keeps the context as its input, in its own precision.
-  const bool kept_otherwise = saved_bytes(b.run.precision) >= b.element && b.run.lora_rank == 0;
+  // The output projection (or its adapter) keeps the context as its input, in its own precision.
+  const bool kept_otherwise = saved_bytes(b.run.precision) >= b.element;
   if (!kept_otherwise) b.save(op, b.element * context, kRecomputeCoreAttention);
   op.recomputed = b.recomputes(kRecomputeCoreAttention);
   if (shape.sinks) b.own(op, core.heads);
@@ -213,6 +224,27 @@ void add_latent_projections(OperatorBuilder& b, const AttentionShape& a, NormKin
   b.last().recomputed = b.recomputes(kRecomputeLatentUp);
 }
 
+/// Queries, keys and values: one product, unless the keys' runs again.
+void add_projections(OperatorBuilder& b, const AttentionShape& a) {
+  Linear all{.name = "qkv_proj",
+             .in = b.h,
+             .out = (a.heads + 2 * a.kv_heads) * a.head_dim,
+             .bias = a.qkv_bias,
+             .adapters = true,
+             .input_module = kRecomputeNorm};
+  if (!b.recomputes(kRecomputeSecondProduct)) return b.linear(all);
+  all.out = a.heads * a.head_dim;
+  all.name = "q_proj";
+  b.linear(all);
+  all.saves_input = all.communicates = false;
+  all.out = a.kv_heads * a.head_dim;
+  all.name = "k_proj";
+  b.linear(all);
+  b.last().recomputed = true;
+  all.name = "v_proj";
+  b.linear(all);
+}
+
 void add_rotation(OperatorBuilder& b, const AttentionShape& a) {
   if (!a.rotary) return;
   Operator& op = b.begin("rope");
@@ -223,6 +255,7 @@ void add_rotation(OperatorBuilder& b, const AttentionShape& a) {
   op.forward.push_back({Kernel{b.memory_bound(MemoryOp::kRope, b.t, width, bytes, bytes)}});
   op.backward_input.push_back(
       {Kernel{b.memory_bound(MemoryOp::kRope, b.t, width, bytes, bytes, true)}});
+  op.recomputed = b.recomputes(kRecomputeSecondProduct);
 }
 
 }  // namespace
@@ -234,18 +267,14 @@ void add_attention(OperatorBuilder& b, const Layer& layer) {
   if (a.latent()) {
     add_latent_projections(b, a, layer.norm);
   } else {
-    b.linear({.name = "qkv_proj",
-              .in = b.h,
-              .out = (a.heads + 2 * a.kv_heads) * a.head_dim,
-              .bias = a.qkv_bias,
-              .adapters = true,
-              .input_module = kRecomputeNorm});
+    add_projections(b, a);
   }
   if (a.qk_norm > 0) {
     b.norm("qk_norm", NormKind::kRmsNorm, b.t * (share(a.heads, b.n) + share(a.kv_heads, b.n)),
            a.head_dim);
     b.last().weights = a.qk_norm;  // one for queries, one for keys, shared by the heads
     b.last().trainable = b.run.lora_rank > 0 ? 0 : a.qk_norm;
+    b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
   }
   add_rotation(b, a);
   add_core(b, a);
@@ -256,9 +285,11 @@ void add_attention(OperatorBuilder& b, const Layer& layer) {
             .bias = a.out_bias,
             .adapters = true,
             .communicates = !layer.parallel});
+  b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
   if (layer.parallel) return;
   if (layer.norms == 4) b.norm("post_attention_norm", layer.norm, b.u, b.h);
   b.residual_add("attention_add", 2);
+  b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
 }
 
 }  // namespace flopcast

@@ -7,27 +7,39 @@ namespace flopcast {
 namespace {
 
 struct MlpNames {
-  std::string_view up, activation, down;
+  std::string_view up, gate, activation, down;  ///< gate: where it is a product of its own
 };
-constexpr MlpNames kDense = {"gate_up_proj", "activation", "down_proj"};
-constexpr MlpNames kPlain = {"up_proj", "activation", "down_proj"};
-constexpr MlpNames kShared = {"shared_up_proj", "shared_activation", "shared_down_proj"};
+constexpr MlpNames kDense = {"gate_up_proj", "gate_proj", "activation", "down_proj"};
+constexpr MlpNames kPlain = {"up_proj", "", "activation", "down_proj"};
+constexpr MlpNames kShared = {"shared_up_proj", "shared_gate_proj", "shared_activation",
+                              "shared_down_proj"};
 
 /// @param saves_input false where the router keeps it. @param gathers false where the attention of
 /// a parallel layer has gathered the same input.
 void add_dense(OperatorBuilder& b, const FeedForward& mlp, const MlpNames& names, bool saves_input,
                bool gathers) {
   const bool adapters = b.run.lora_mlp;
-  b.linear({.name = names.up,
+  // Gate and up are one product, unless one of the two runs again.
+  const bool apart = mlp.gated && b.recomputes(kRecomputeSecondProduct);
+  Linear up{.name = names.up,
             .in = b.h,
-            .out = (mlp.gated ? 2 : 1) * mlp.intermediate,
+            .out = (mlp.gated && !apart ? 2 : 1) * mlp.intermediate,
             .bias = mlp.bias,
             .adapters = adapters,
             .saves_input = saves_input,
             .communicates = gathers,
-            .input_module = kRecomputeNorm});
-  b.last().recomputed = b.recomputes(kRecomputeMlp);
-  b.activation(names.activation, mlp.gated, b.t, share(mlp.intermediate, b.n));
+            .input_module = kRecomputeNorm};
+  if (apart) {
+    up.name = names.gate;
+    b.linear(up);
+    b.last().recomputed = b.recomputes(kRecomputeMlp);
+    up.name = names.up;
+    up.saves_input = up.communicates = false;
+  }
+  b.linear(up);
+  b.last().recomputed = b.recomputes(kRecomputeMlp) || apart;
+  b.activation(names.activation, mlp.gated, b.t, share(mlp.intermediate, b.n),
+               kRecomputeSecondProduct);
   b.linear({.name = names.down,
             .in = mlp.intermediate,
             .out = b.h,
