@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes a small training run (no GPU needed), replays it, and leaves a report and timelines in demo/.
+# Forecasts a training step, finds the best plan, makes a small training run and replays it (no GPU
+# needed). Leaves pages and timelines in demo/.
 # Called by `./dev demo`; FLOPCAST names the binary.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -7,6 +8,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 flopcast="${FLOPCAST:-build/release/flopcast}"
 out="${1:-demo}"
 mkdir -p "$out"
+"$flopcast" estimate meta-llama-3-70b --on "128 x dgx-h100" --tp 8 --pp 4 --global-batch 1024 \
+  --seq 8192 --html "$out/estimate.html" --trace-out "$out/step.perfetto-trace"
+"$flopcast" plan llama-3-8b --on "4 x dgx-h100" --global-batch 256 --seq 8192 --max-tp 8 \
+  --html "$out/plan.html"
 python3 examples/make_sample.py "$out/sample"
 "$flopcast" replay "$out/sample" --html "$out/replay.html" \
   --trace-out "$out/replay.perfetto-trace" --trace-out "$out/replay.json.gz"
@@ -16,6 +21,9 @@ python3 examples/make_sample.py "$out/sample"
 
 cat <<EOF
 
+Estimate  $out/estimate.html            one training step of Llama 3 70B on 1,024 H100
+          $out/step.perfetto-trace      the step, stage by stage: open it at https://ui.perfetto.dev
+Plan      $out/plan.html                the best of all plans for Llama 3 8B on 32 H100
 Sample    $out/sample/                  8 ranks of a pipeline-, data- and tensor-parallel step, made up
 Report    $out/replay.html              open it in a browser
 Timeline  $out/replay.perfetto-trace    open it at https://ui.perfetto.dev

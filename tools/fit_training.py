@@ -98,13 +98,26 @@ ASSUMED = {
     "all/weight_overlap": 0.9,
     "all/workspace_bytes": 1.5e9,
     "all/allocator": 0.03,
+    # Memory: bytes a logit of eager and compiled losses, what is kept beside gradients and stages'
+    # inputs, and (BLOOM, read off nvidia-smi) buffers of the framework.
+    "software.fsdp/logit_bytes": 14,
+    "software.fsdp/boundary_copies": 2,
+    "software.fsdp/allocator": 0.13,
+    "software.fsdp-compiled/logit_bytes": 4,
+    "software.fsdp-compiled/boundary_copies": 2,
+    "software.fsdp-compiled-2024/logit_bytes": 14,
+    "software.megatron-deepspeed/workspace_bytes": 1.1e10,
+    "software.megatron-deepspeed/gradient_copies": 2,
+    "software.megatron-deepspeed/boundary_copies": 1,
     "software.megatron-2021/launch_s": 4.5e-5,
     "software.megatron-deepspeed/launch_s": 4.5e-5,
 }
 SOFTWARES = [
-    "megatron", "megatron-2024", "megatron-2021", "fsdp", "fsdp-compiled", "deepspeed-2022",
-    "megatron-deepspeed", "deepspeed-2021",
+    "megatron", "megatron-2024", "megatron-2021", "fsdp", "fsdp-compiled", "fsdp-compiled-2024",
+    "deepspeed-2022", "megatron-deepspeed", "deepspeed-2021",
 ]  # fmt: skip
+# Variants have the constants of a software unless they have their own.
+VARIANTS = {"fsdp-compiled-2024": "fsdp-compiled"}
 # Weight of a set whose runs are many and alike, as if it had so many.
 AS_MANY = {"vtrain-single": 60, "vtrain-multi": 50}
 EXPERT_WEIGHT = 0.35  # few groups, release noise of tens of per cent
@@ -287,6 +300,7 @@ def band(fit: Fit, step: np.ndarray) -> dict[str, float]:
 
 def write(fit: Fit, x: np.ndarray, step: np.ndarray) -> None:
     names = ", ".join(f'"{name}"' for name in SOFTWARES)
+    variants = ", ".join(f'"{name}" = "{base}"' for name, base in VARIANTS.items())
     values = {**fit.values(x), **band(fit, step)}
     dense = fit.line("", step, ~fit.experts & (fit.quality == "A")).split("n ", 1)[1]
     OUT.write_text(
@@ -294,7 +308,7 @@ def write(fit: Fit, x: np.ndarray, step: np.ndarray) -> None:
         "# tools/fit_training.py from public measured runs (docs/validation/training.md); the meaning\n"
         "# and the limits of each constant are in src/analytic/training_constants.cc.\n"
         f"# Dense runs of quality A kept out of the fit by group: n {dense}\n"
-        f"softwares = [{names}]\n\n" + toml_of(values).rstrip() + "\n"
+        f"softwares = [{names}]\nvariants = {{ {variants} }}\n\n" + toml_of(values).rstrip() + "\n"
     )
 
 

@@ -5,7 +5,7 @@ const points = data.points;
 const first = points[0];
 const sweeps = first.asked.sweep;
 
-const seconds = (s) => span(s * 1e9);
+const seconds = (s) => (s >= 1 ? Number(s.toPrecision(4)) + " s" : span(s * 1e9));
 const gigabytes = (b) => (b / 1e9).toFixed(1) + " GB";
 const count = (v) => v.toLocaleString("en-US", { maximumSignificantDigits: 4 });
 const pointName = (p) => Object.entries(p.asked.sweep).map(([name, value]) => `${name} ${value}`).join(", ") || "best";
@@ -43,7 +43,8 @@ function tableOf(titles, rows) {
 /** Every plan that nothing beats in both, and the best ones: seconds over bytes. */
 function paretoChart(report) {
   const dots = [...report.pareto.map((p) => ({ ...p, front: true })), ...report.best];
-  const x = fitted({ title: "memory of a chip", format: gigabytes, log: true, base: 2 }, dots.map((d) => d.memory_bytes));
+  const gb = (dot) => dot.memory_bytes / 1e9;
+  const x = fitted({ title: "memory of a chip", format: (v) => `${v} GB`, log: true, base: 2 }, dots.map(gb));
   const y = fitted({ title: "time of a step", format: seconds, log: true, base: 2 }, dots.map((d) => d.time_s));
   const room = (axis) => { axis.from /= 1.03; axis.to *= 1.03; };
   room(x);
@@ -53,9 +54,9 @@ function paretoChart(report) {
     ...gridLines(x, y, xs, ys));
   const front = [...report.pareto].sort((a, b) => a.memory_bytes - b.memory_bytes);
   root.append(svg("polyline", { class: "line", style: "stroke:var(--compute)",
-    points: front.map((p) => `${xs(p.memory_bytes).toFixed(1)},${ys(p.time_s).toFixed(1)}`).join(" ") }));
+    points: front.map((p) => `${xs(gb(p)).toFixed(1)},${ys(p.time_s).toFixed(1)}`).join(" ") }));
   for (const dot of dots) {
-    const node = svg("circle", { cx: xs(dot.memory_bytes), cy: ys(dot.time_s), r: dot.front ? 5 : 3,
+    const node = svg("circle", { cx: xs(gb(dot)), cy: ys(dot.time_s), r: dot.front ? 5 : 3,
       style: `fill:var(--${dot.front ? "compute" : "soft"})` });
     root.append(withTip(node, el("b", {}, dot.words), tipRow("time", seconds(dot.time_s)), tipRow("memory", gigabytes(dot.memory_bytes))));
   }

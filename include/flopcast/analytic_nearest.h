@@ -17,8 +17,8 @@ struct FittingPlan {
   TrainingEstimate estimate;
 };
 /// Those of leaner_plans that are possible and fit, fastest first. Where none does: the five fastest
-/// of two such changes; where none of these does either: the fastest of all plans on the same chips that fits.
-/// Empty: nothing fits.
+/// of two such changes; where none of these does either: the fastest of all plans on the same chips
+/// that fits. Empty: nothing fits.
 std::vector<FittingPlan> fitting_plans(const TrainingModel& model, const Plan& plan);
 
 }  // namespace flopcast

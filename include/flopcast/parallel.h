@@ -84,6 +84,9 @@ struct Plan {
   /// Replicas of expert weights; 0 where ep * etp does not divide tp * cp * dp.
   unsigned expert_dp() const;
   std::int64_t microbatches() const { return global_batch / (micro_batch * dp); }
+  /// FSDP under a pipeline whose weights stay gathered: they are gathered once a step, and whole
+  /// gradients are added up in fp32 until the last microbatch.
+  bool gathers_once() const { return zero == Zero::kWeights && !reshard && pp > 1; }
 };
 
 /// Tokens of a sequence: the plan's, else the model's longest, else 2048.
@@ -124,10 +127,11 @@ OptimizerTraffic optimizer_traffic(const Plan& plan, const ChipWeights& weights)
 
 /// What one layer's weights (or any bucket) send over data-parallel groups in one step.
 struct WeightTransfers {
-  std::vector<Transfer> before_forward;   ///< each microbatch where Zero::kWeights, else once
+  /// Each microbatch where Zero::kWeights (unless Plan::gathers_once), else once.
+  std::vector<Transfer> before_forward;
   std::vector<Transfer> before_backward;  ///< each microbatch, where weights were dropped
   std::vector<Transfer>
-      after_backward;  ///< once, after the last microbatch (kGradients, kWeights: each)
+      after_backward;  ///< once, after the last microbatch (kGradients, kWeights: as above)
 };
 WeightTransfers weight_transfers(const Plan& plan, const ChipWeights& weights);
 

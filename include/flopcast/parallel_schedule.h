@@ -70,6 +70,8 @@ std::optional<Diagnostic> schedule_problem(const Schedule& schedule);
 /// The most activations each chip holds at once, in microbatches of one chunk: kept from the forward
 /// to the last gradient of that chunk and microbatch.
 std::vector<unsigned> peak_in_flight(const Schedule& schedule);
+/// The same of one virtual stage.
+unsigned peak_in_flight(const Schedule& schedule, unsigned stage);
 
 /// What one virtual stage takes for one microbatch.
 struct StageTime {

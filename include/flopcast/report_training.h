@@ -17,7 +17,7 @@ struct RunFilter {
   /// An incomplete run may not tell whether it has experts: then only quality and set count.
   bool takes(const TrainingRun& run) const;
 };
-/// The first set the filter names that no run is of, with the sets there are.
+/// A quality that there is not, or a set that no run is of, with the sets there are.
 std::optional<Diagnostic> filter_problem(const RunFilter& filter,
                                          const std::vector<TrainingRun>& runs);
 

@@ -32,6 +32,7 @@ struct ListCost {
   PassCost forward, recompute, backward_input, backward_weight;
   ChipWeights weights;
   double saved_bytes = 0, live_bytes = 0;
+  double logits = 0;  ///< values that the loss is taken of
 };
 
 /// Kernel times of one model on one chip under these constants.

@@ -24,24 +24,33 @@ void add_weights(ChipWeights& to, const ChipWeights& from, std::int64_t times = 
   to.expert_trainable += from.expert_trainable * times;
 }
 
-/// @param tied_embeddings a head on another chip than the embedding is a copy of its own.
 void add_stage(ChipHeld& held, const ExecutionCost& cost, const PipelineShape::Stage& stage,
-               bool tied_embeddings) {
-  double saved = 0;  // of one microbatch
+               const TrainingModel::State& state) {
+  // The loss keeps its logits in fp32 already.
+  const double per_logit = state.constants.logit_bytes - 4;
   const auto add = [&](const ListCost& list, std::uint32_t times) {
     add_weights(held.weights, list.weights, times);
-    saved += list.saved_bytes * times;
-    held.working_bytes = std::max(held.working_bytes, list.live_bytes - list.saved_bytes);
+    const double working = list.live_bytes - list.saved_bytes + per_logit * list.logits;
+    held.working_bytes = std::max(held.working_bytes, working);
+    held.largest =
+        std::max(held.largest, static_cast<double>(list.weights.dense + list.weights.expert));
   };
-  if (stage.first) add(cost.embedding, 1);
+  double saved = 0;  // of one microbatch
   for (std::size_t kind = 0; kind < cost.layers.size(); ++kind) {
-    if (stage.of_kind[kind] > 0) add(cost.layers[kind], stage.of_kind[kind]);
-  }
-  if (stage.last) add(cost.head, 1);
-  if (stage.last && !stage.first && tied_embeddings) {
-    add_weights(held.weights, cost.embedding.weights);
+    if (stage.of_kind[kind] == 0) continue;
+    const ListCost& layer = cost.layers[kind];
+    add(layer, stage.of_kind[kind]);
+    saved += layer.saved_bytes * stage.of_kind[kind];
+    held.largest_layer = std::max(held.largest_layer,
+                                  static_cast<double>(layer.weights.dense + layer.weights.expert));
   }
   held.saved_bytes = std::max(held.saved_bytes, saved);
+  if (stage.first) add(cost.embedding, 1), held.first_bytes = cost.embedding.saved_bytes;
+  if (stage.last) add(cost.head, 1), held.last_bytes = cost.head.saved_bytes;
+  // A tied head on another chip than the embedding is a copy of its own.
+  if (stage.last && !stage.first && state.model.tied_embeddings) {
+    add_weights(held.weights, cost.embedding.weights);
+  }
 }
 
 /// Groups that operators communicate in; the others do not change their times.
@@ -148,8 +157,7 @@ const std::vector<ChipHeld>& PlanCosts::held(const ExecutionCost& cost, const Pl
   for (const unsigned chip : like.chips) {
     ChipHeld of_chip;
     for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
-      add_stage(of_chip, cost, like.stage(stage_of(plan, chip, chunk)),
-                state.model.tied_embeddings);
+      add_stage(of_chip, cost, like.stage(stage_of(plan, chip, chunk)), state);
     }
     held.push_back(of_chip);
   }
@@ -197,6 +205,8 @@ const ScheduleEntry& PlanCosts::schedule(const Plan& plan) {
   if (auto made = make_schedule(key.kind, key.pp, key.microbatches, key.vpp)) {
     entry->schedule = std::move(*made);
     entry->peaks = peak_in_flight(entry->schedule);
+    entry->first_peak = peak_in_flight(entry->schedule, 0);
+    entry->last_peak = peak_in_flight(entry->schedule, entry->schedule.stages() - 1);
   }
   if (key.microbatches < few) return *entry;
   if (auto made = make_schedule(key.kind, key.pp, few + plan.pp, key.vpp)) {

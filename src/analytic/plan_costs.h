@@ -23,8 +23,10 @@ struct ExecutionCost {
 /// What a chip of a pipeline holds, whatever of it is sharded.
 struct ChipHeld {
   ChipWeights weights;
-  double saved_bytes = 0;    ///< of one microbatch, in the chunk that keeps most
-  double working_bytes = 0;  ///< above that, while the list with most of it runs
+  double saved_bytes = 0;  ///< of one microbatch, by the layers of the chunk that keeps most
+  double first_bytes = 0, last_bytes = 0;  ///< of one microbatch, by the embedding and the head
+  double working_bytes = 0;                ///< above that, while the list with most of it runs
+  double largest = 0, largest_layer = 0;   ///< weights of the largest list, of the largest layer
 };
 
 /// The same, timed where its groups lie.
@@ -39,6 +41,7 @@ struct ScheduleEntry {
   Schedule longer;    ///< `step` microbatches more; empty where `schedule` is the whole
   std::int64_t step = 0;
   std::vector<unsigned> peaks;
+  unsigned first_peak = 1, last_peak = 1;  ///< of the first and the last virtual stage alone
 };
 
 /// Not thread-safe; its answers do not depend on what was asked before.

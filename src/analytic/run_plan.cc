@@ -25,11 +25,20 @@ bool flag_of(const json& object, const char* key, bool otherwise) {
   return found != object.end() && found->is_boolean() ? found->get<bool>() : otherwise;
 }
 
+/// Where nobody tells: torchtitan compiles its runs in 8 bits and with tensor parallelism.
+bool is_compiled(const json& parallel, const RunTexts& t) {
+  const bool likely =
+      has(t.repo, "torchtitan") && (has(t.dtype, "fp8") || count_of(parallel, "tp", 1) > 1);
+  return flag_of(parallel, "compile", likely);
+}
+
 /// Which profile of catalog/training/constants.toml: told, or by who published the run.
 std::string software_of(const RunTexts& t, bool compiled) {
   if (!t.software.empty()) return t.software;
   if (has(t.framework, "FSDP") || has(t.repo, "torchtitan") || has(t.repo, "llm-foundry")) {
-    return compiled ? "fsdp-compiled" : "fsdp";
+    if (!compiled) return "fsdp";
+    // The loss is compiled since 2025.
+    return t.year > 0 && t.year <= 2024 ? "fsdp-compiled-2024" : "fsdp-compiled";
   }
   if (has(t.repo, "bigscience")) return "megatron-deepspeed";
   const bool early = t.set == "sc21" || t.set == "korth" || has(t.repo, "calculon");
@@ -161,7 +170,7 @@ std::string set_degrees(const json& parallel, const RunTexts& texts, TrainingRun
 
 std::string read_run_plan(const json& parallel, const json& batch, const json& model,
                           const RunTexts& texts, TrainingRun& run) {
-  run.software = software_of(texts, flag_of(parallel, "compile", false));
+  run.software = software_of(texts, is_compiled(parallel, texts));
   if (std::string why = set_degrees(parallel, texts, run); !why.empty()) return why;
   if (std::string why = set_batch(batch, run); !why.empty()) return why;
   run.plan.sequence = count_of(model, "seq_len", 0);
@@ -175,6 +184,11 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   // Megatron-Core's recipes for low precision add gradients up in 16 bits.
   if (run.software.starts_with("megatron") && !is_early(run.software))
     run.plan.fp32_gradients = false;
+  // DeepSpeed's fp16 optimiser adds gradients up in their own type, its bf16 optimiser in fp32.
+  if (run.software == "megatron-deepspeed" && run.plan.precision == Precision::kFp16)
+    run.plan.fp32_gradients = false;
+  // torchtitan's choice where it is not told.
+  run.plan.reshard = run.plan.zero != Zero::kWeights || run.plan.pp == 1;
   set_recompute(texts, run);
   set_overlap(parallel, run);
   set_lora(texts, run);

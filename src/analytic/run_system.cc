@@ -58,7 +58,7 @@ unsigned node_size(const Chip& chip, const RunSystem& system) {
 
 NodePorts parse_ports(std::string_view words, unsigned per_node) {
   static const std::regex port(
-      R"((?:(\d+)\s*x\s[^,;+]*?)?(\d+)\s*G(?:b|bps|B|E|BASE)?[/-]?s?(?:ec)?\b([^,;+]*))",
+      R"((?:(\d{1,4})\s*x\s[^,;+]*?)?(\d{1,6})\s*G(?:b|bps|B|E|BASE)?[/-]?s?(?:ec)?\b([^,;+]*))",
       std::regex::icase);
   NodePorts best;
   const std::string text(words);

@@ -211,10 +211,8 @@ void read_choices(const PlanSearchOptions& options, PlanRules& rules) {
     if (zero.allows(level)) rules.zeros.push_back(static_cast<Zero>(level));
   }
   rules.shards = shard_choices(options);
-  using enum ScheduleKind;
-  rules.schedules =
-      choices(options, "schedule", everything<ScheduleKind>(6),
-              {kOneFOneB, kInterleaved, kZeroBubbleH1, kZeroBubbleV, kDualPipeV}, kByName);
+  rules.schedules = choices(options, "schedule", everything<ScheduleKind>(6),
+                            everything<ScheduleKind>(6), kByName);
   rules.recomputes =
       choices(options, "recompute", everything<Recompute>(3), everything<Recompute>(3), kByName);
   rules.sequence_parallel =

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "analytic/search_testing.h"
 
@@ -79,6 +80,73 @@ TEST(PlanScores, AreThoseOfEstimate) {
       EXPECT_EQ(scores->memory(plan).value, estimate->memory().total().value);
     }
   }
+}
+
+/// Every plan at its fastest placement, by nothing but time and memory.
+std::vector<PlanFound> all_timed(const Scored& scored, const PlanSearchOptions& options) {
+  const std::unique_ptr<Scores> scores = make_scores(scored.model);
+  std::vector<PlanFound> all;
+  for (const NumberedPlan& one : all_plans(scored.search.space())) {
+    const Bytes memory = scores->memory(one.plan);
+    if (memory.value > scored.model.cluster().chip.hbm_capacity.value * options.memory_share) {
+      continue;
+    }
+    PlanFound found{one.plan, {}, Seconds{1e300}, memory, one.number};
+    for (const Placement& placement : placements(one.plan, scored.search.tiers)) {
+      const Seconds time = scores->time(one.plan, placement);
+      if (time < found.time) found.time = time, found.placement = placement;
+    }
+    all.push_back(std::move(found));
+  }
+  return all;
+}
+
+std::vector<std::uint64_t> numbers(const std::vector<PlanFound>& all) {
+  std::vector<std::uint64_t> out;
+  for (const PlanFound& found : all) out.push_back(found.number);
+  return out;
+}
+
+// The whole search against all plans timed, of models with and without experts.
+TEST(PlanSearch, OfRealModelsEqualsBruteForce) {
+  for (const Scored& scored : scored_models()) {
+    PlanSearchOptions options = scored.search.options;
+    options.memory_share = 0.7;
+    const auto found = search_plans(scored.model, options);
+    ASSERT_TRUE(found.ok());
+    std::vector<PlanFound> all = all_timed(scored, options);
+    ASSERT_GT(all.size(), 2 * options.best);
+    EXPECT_LT(all.size(), found->plans);
+    EXPECT_EQ(all.size(), found->plans - found->too_big);
+    std::ranges::sort(all, {}, [](const PlanFound& f) {
+      return std::tuple(f.time.value, f.memory.value, f.number);
+    });
+    std::vector<PlanFound> front;
+    for (const PlanFound& one : all) {
+      if (front.empty() || one.memory < front.back().memory) front.push_back(one);
+    }
+    EXPECT_EQ(numbers(found->pareto), numbers(front)) << scored.search.model.name;
+    std::ranges::sort(all, {},
+                      [](const PlanFound& f) { return std::tuple(f.time.value, f.number); });
+    all.resize(options.best);
+    EXPECT_EQ(numbers(found->best), numbers(all)) << scored.search.model.name;
+    EXPECT_EQ(found->best.front().placement, all.front().placement);
+    EXPECT_EQ(found->best.front().time.value, all.front().time.value);
+  }
+}
+
+// GPipe runs all forwards before the first backward.
+TEST(PlanScores, GpipeKeepsEveryMicrobatch) {
+  const Scored scored("gpt-3-1.3b", "1 x dgx-h100", 64, 2048, {});
+  const std::unique_ptr<Scores> scores = make_scores(scored.model);
+  Plan plan;
+  plan.pp = 8, plan.global_batch = 64, plan.sequence = 2048;
+  plan.schedule = ScheduleKind::kGpipe;
+  const auto bytes = [&](std::int64_t batch) {
+    plan.global_batch = batch;
+    return scores->memory(plan).value;
+  };
+  EXPECT_NEAR((bytes(256) - bytes(128)) / (bytes(128) - bytes(64)), 2, 1e-9);
 }
 
 }  // namespace

@@ -64,7 +64,6 @@ class Rulebook {
   bool usual(const Plan& plan) const {
     if (plan.shard != 0 && !named("shard")) return false;
     if (plan.precision != search_.options.base.precision && !named("precision")) return false;
-    if (plan.schedule == ScheduleKind::kGpipe && !named("schedule")) return false;
     if (plan.etp > 0 && plan.tp % plan.etp != 0 && !named("etp")) return false;
     return plan.schedule != ScheduleKind::kInterleaved || (plan.vpp > 1 && equal_stages(plan));
   }

@@ -47,7 +47,7 @@ class Stages {
 
   Sharded sharded(const ListCost& cost, const ListTime& time) {
     Sharded s;
-    if (plan_.zero < Zero::kGradients) return s;
+    if (plan_.zero < Zero::kGradients || plan_.gathers_once()) return s;
     const WeightTransfers t = weight_transfers(plan_, cost.weights);
     const bool gathers = plan_.zero == Zero::kWeights;
     const double before = gathers ? transfer_s(t.before_forward) : 0;
@@ -174,10 +174,11 @@ class Stages {
       layers += stage.layers;
     }
     const double buckets = std::max(1U, layers);
-    if (plan_.zero != Zero::kWeights) {
+    if (plan_.zero != Zero::kWeights || plan_.gathers_once()) {
       const WeightTransfers t = weight_transfers(plan_, weights);
       const double gather = transfer_s(t.before_forward, chips);
-      const double reduce = plan_.zero < Zero::kGradients ? transfer_s(t.after_backward, chips) : 0;
+      const bool reduces = plan_.zero < Zero::kGradients || plan_.gathers_once();
+      const double reduce = reduces ? transfer_s(t.after_backward, chips) : 0;
       const double rounds = cover_rounds();
       const double ahead = plan_.overlap.weights ? c_.weight_overlap * forward_s * rounds : 0;
       const double behind = plan_.overlap.gradients ? c_.gradient_overlap * backward_s * rounds : 0;

@@ -13,8 +13,7 @@ class Memory {
         cost_(costs.kept(plan)),
         shape_(costs.shape(plan)),
         held_(costs.held(cost_, plan)),
-        gathered_(gathered_bytes()),
-        peaks_(plan.pp == 1 ? nullptr : costs.schedule(plan).peaks.data()) {}
+        schedule_(plan.pp == 1 ? nullptr : &costs.schedule(plan)) {}
 
   /// Every chip's.
   std::vector<StageMemory> chips() const {
@@ -39,7 +38,12 @@ class Memory {
   }
 
  private:
-  unsigned in_flight(unsigned chip) const { return peaks_ == nullptr ? 1 : peaks_[chip]; }
+  unsigned in_flight(unsigned chip) const {
+    if (schedule_ == nullptr) return 1;
+    // GPipe's grows with the microbatches; the schedule that stands for it has few of them.
+    if (plan_.schedule == ScheduleKind::kGpipe) return static_cast<unsigned>(plan_.microbatches());
+    return schedule_->peaks[chip];
+  }
 
   StageMemory of_kind(std::uint32_t kind, unsigned in_flight) const {
     const Constants& c = costs_.state.constants;
@@ -49,33 +53,36 @@ class Memory {
     memory.weights = state.weights;
     memory.gradients = state.gradients;
     memory.optimizer = state.optimizer;
+    if (plan_.fp32_gradients && plan_.zero != Zero::kWeights) {
+      const std::int64_t trained = held.weights.dense_trainable + held.weights.expert_trainable;
+      memory.gradients += Bytes{c.gradient_copies * static_cast<double>(trained)};
+    }
     memory.in_flight = in_flight;
-    memory.activations = Bytes{held.saved_bytes * in_flight};
-    memory.working = Bytes{held.working_bytes + gathered_};
+    memory.activations = Bytes{activation_bytes(held, in_flight)};
+    memory.working = Bytes{held.working_bytes + gathered_bytes(held)};
     memory.buffers = Bytes{c.workspace_bytes};
     memory.allocator = (memory.activations + memory.working) * c.allocator;
     return memory;
   }
 
-  /// FSDP: the layer that runs and the next one, whole, and the gradients of one.
-  double gathered_bytes() const {
+  double activation_bytes(const ChipHeld& held, unsigned in_flight) const {
+    if (schedule_ == nullptr) return held.saved_bytes + held.first_bytes + held.last_bytes;
+    // With several chunks, few of those in flight are at an end of the model.
+    const bool one = plan_.vpp == 1;
+    return (held.saved_bytes + costs_.state.constants.boundary_copies * cost_.boundary.value) *
+               in_flight +
+           held.first_bytes * (one ? in_flight : schedule_->first_peak) +
+           held.last_bytes * (one ? in_flight : schedule_->last_peak);
+  }
+
+  /// FSDP: the list that runs and the layer after it, whole, and the gradients of the first.
+  double gathered_bytes(const ChipHeld& held) const {
     if (plan_.zero != Zero::kWeights) return 0;
-    double most = 0;
-    for (const ListCost& layer : cost_.layers) {
-      most = std::max(most, static_cast<double>(layer.weights.dense + layer.weights.expert));
-    }
     const double element = bytes_per_element(activation_type(plan_.precision));
-    if (!plan_.reshard) {
-      // Weights stay gathered from forward to backward.
-      double all = 0;
-      for (std::size_t kind = 0; kind < cost_.layers.size(); ++kind) {
-        const ChipWeights& w = cost_.layers[kind].weights;
-        all += static_cast<double>(w.dense + w.expert) *
-               static_cast<double>(costs_.state.model.count(kind)) / plan_.pp;
-      }
-      return element * (all + most);
-    }
-    return element * 3 * most;
+    if (plan_.reshard) return element * (2 * held.largest + held.largest_layer);
+    // Weights stay gathered from forward to backward.
+    const auto all = static_cast<double>(held.weights.dense + held.weights.expert);
+    return element * (all + held.largest);
   }
 
   PlanCosts& costs_;
@@ -83,8 +90,7 @@ class Memory {
   const ExecutionCost& cost_;
   const PipelineShape& shape_;
   const std::vector<ChipHeld>& held_;
-  double gathered_;
-  const unsigned* peaks_;  ///< of each chip; null: without a pipeline
+  const ScheduleEntry* schedule_;  ///< null: without a pipeline
 };
 
 }  // namespace

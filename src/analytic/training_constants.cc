@@ -22,10 +22,11 @@ using C = Constants;
 constexpr std::array kFields = {
     Field{"matrix_share", &C::matrix_share, 0.5, 1.15, "16/32-bit GEMM rate under load / alone"},
     Field{"narrow_share", &C::narrow_share, 0.4, 1.15, "8-bit GEMM rate under load / alone"},
-    Field{"block_share", &C::block_share, 0.4, 1.15, "8-bit GEMM rate, scale per block / per tensor"},
+    Field{"block_share", &C::block_share, 0.4, 1.15,
+          "8-bit GEMM rate, scale per block / per tensor"},
     Field{"fp4_share", &C::fp4_share, 0.4, 1.5, "4-bit GEMM rate under load / alone"},
-    Field{"attention_share", &C::attention_share, 0.3, 1.5, "attention forward rate / table's"},
-    Field{"attention_backward_share", &C::attention_backward_share, 0.3, 1.5,
+    Field{"attention_share", &C::attention_share, 0.3, 2, "attention forward rate / table's"},
+    Field{"attention_backward_share", &C::attention_backward_share, 0.3, 2,
           "attention backward rate / 2.5 forwards at the table's"},
     Field{"memory_share", &C::memory_share, 0.5, 1.15, "memory-bound rate under load / alone"},
     Field{"collective_share", &C::collective_share, 0.1, 1, "transfer rate in training / alone"},
@@ -45,6 +46,9 @@ constexpr std::array kFields = {
     Field{"contention", &C::contention, 0, 0.25, "s of compute lost per s of hidden transfer"},
     Field{"straggler", &C::straggler, 0, 0.05, "of the step per doubling of nodes"},
     Field{"workspace_bytes", &C::workspace_bytes, 0, 2e10, "B of context and workspaces"},
+    Field{"logit_bytes", &C::logit_bytes, 4, 16, "B per logit while the loss is differentiated"},
+    Field{"gradient_copies", &C::gradient_copies, 0, 6, "B per weight beside fp32 gradients"},
+    Field{"boundary_copies", &C::boundary_copies, 0, 2, "of a stage's input, per microbatch kept"},
     Field{"allocator", &C::allocator, 0, 0.5, "of dynamic memory lost to holes"},
     Field{"band_low", &C::band_low, 0.3, 1, "10 % quantile of measured / forecast"},
     Field{"band_high", &C::band_high, 1, 3, "90 % quantile of measured / forecast"},
@@ -74,10 +78,21 @@ std::optional<Diagnostic> apply(const TomlFile& file, const toml::table& table, 
   return std::nullopt;
 }
 
+/// A variant of a software has that one's constants unless it has its own.
+/// @return what it is a variant of, if of any, and itself.
+std::vector<std::string> with_base(const TomlFile& builtin, std::string_view software) {
+  std::vector<std::string> names;
+  if (const auto base = builtin.root["variants"][software].value<std::string>()) {
+    names.push_back(*base);
+  }
+  names.emplace_back(software);
+  return names;
+}
+
 /// Tables in the order in which they override: all, the architecture's, the chip's, the software's,
 /// the architecture's under that software.
 std::optional<Diagnostic> apply_file(const TomlFile& file, const Chip& chip,
-                                     std::string_view software, Constants& out) {
+                                     const std::vector<std::string>& software, Constants& out) {
   const auto part =
       [&](const toml::node_view<const toml::node>& node) -> std::optional<Diagnostic> {
     const toml::table* table = node.as_table();
@@ -87,8 +102,15 @@ std::optional<Diagnostic> apply_file(const TomlFile& file, const Chip& chip,
   if (auto error = part(root["all"])) return error;
   if (auto error = part(root["chip"][chip.architecture])) return error;
   if (auto error = part(root["chip"][chip.name])) return error;
-  if (auto error = part(root["software"][software])) return error;
-  return part(root["pair"][fmt::format("{}+{}", chip.architecture, software)]);
+  for (const std::string& name : software) {
+    if (auto error = part(root["software"][name])) return error;
+  }
+  for (const std::string& name : software) {
+    if (auto error = part(root["pair"][fmt::format("{}+{}", chip.architecture, name)])) {
+      return error;
+    }
+  }
+  return std::nullopt;
 }
 
 Result<TomlFile> builtin_file() {
@@ -138,13 +160,14 @@ Result<Constants> load_constants(const Chip& chip, std::string_view software,
                       fmt::format("known: {}", fmt::join(known, ", "))};
   }
   Constants constants;
-  if (auto error = apply_file(*builtin, chip, software, constants)) return *error;
+  const std::vector<std::string> names = with_base(*builtin, software);
+  if (auto error = apply_file(*builtin, chip, names, constants)) return *error;
   if (path.empty()) return constants;
   const Result<std::string> text = whole(path);
   if (!text) return text.error();
   const Result<TomlFile> file = parse_toml(*text, path, false);
   if (!file) return file.error();
-  if (auto error = apply_file(*file, chip, software, constants)) return *error;
+  if (auto error = apply_file(*file, chip, names, constants)) return *error;
   return constants;
 }
 

@@ -40,7 +40,10 @@ struct Constants {
   double weight_overlap = 1;     ///< share of compute that gathers of weights may hide behind
   double contention = 0;         ///< compute lost per second of a transfer beside it
   double straggler = 0;          ///< of the step, per doubling of nodes
-  double workspace_bytes = 0;    ///< device context, libraries' workspaces
+  double workspace_bytes = 0;    ///< device context, libraries' workspaces and flat buffers
+  double logit_bytes = 6;        ///< per logit while the loss is differentiated
+  double gradient_copies = 0;    ///< bytes per weight beside its fp32 gradient
+  double boundary_copies = 0;    ///< of what stages hand on, per microbatch in flight
   double allocator = 0;          ///< share of dynamic memory lost to holes
 
   // Quantiles of measured over forecast, for the band.

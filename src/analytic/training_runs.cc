@@ -1,9 +1,10 @@
 // Reads measured runs.
-#include "flopcast/analytic_runs.h"
+#include "analytic/training_runs.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -58,7 +59,8 @@ std::string joined_missing(const json& run) {
   return all;
 }
 
-/// Year of the software: told; MLPerf's round; NVIDIA's container ("bridge-25.09-...").
+/// Year of the software: told; MLPerf's round; NVIDIA's container ("bridge-25.09-..."); the month of
+/// torchtitan's reports ("llama3_h100_202412_torchtitan.md").
 int year_of(const json& run, const std::string& id) {
   if (const double told = number_of(run, "year"); told > 0) return static_cast<int>(told);
   const std::string round = text_of(run, "round");
@@ -67,6 +69,11 @@ int year_of(const json& run, const std::string& id) {
   if (round.starts_with("v5")) return 2025;
   constexpr std::string_view kContainer = "bridge-";
   if (id.starts_with("nemo2407")) return 2024;
+  if (text_of(part_of(run, "source"), "repo") == "pytorch/torchtitan") {
+    const std::string path = text_of(part_of(run, "source"), "path");
+    const std::size_t at = path.find("_20");
+    return at == std::string::npos ? 0 : std::atoi(path.substr(at + 1, 4).c_str());
+  }
   if (!id.starts_with(kContainer)) return 0;
   return 2000 + std::atoi(id.substr(kContainer.size(), 2).c_str());
 }
@@ -101,6 +108,33 @@ void read_measured(const json& run, TrainingRun& out) {
   if (out.measured_s <= 0) out.incomplete = "no iteration time was measured";
 }
 
+/// Degrees, batches and sizes beyond these are a mistake, and would overflow what is computed of them.
+constexpr double kLargest = 1e9;
+constexpr std::size_t kLongest = 1000;
+
+/// What of the fields that are read cannot be meant; empty: nothing.
+std::string senseless(const json& run) {
+  for (const char* part : {"system", "parallel", "batch"}) {
+    for (const auto& [key, value] : part_of(run, part).items()) {
+      const bool large = value.is_number() && !(std::abs(value.get<double>()) <= kLargest);
+      if (large) return fmt::format("{}.{} is too large", part, key);
+      if (value.is_string() && value.get_ref<const std::string&>().size() > kLongest) {
+        return fmt::format("{}.{} is longer than {} characters", part, key, kLongest);
+      }
+    }
+  }
+  if (std::abs(number_of(run, "year")) > kLargest) return "year is too large";
+  return "";
+}
+
+char quality_of(const json& run, TrainingRun& out) {
+  const std::string quality = text_of(run, "quality");
+  if (quality.empty()) return 'A';
+  if (quality == "A" || quality == "B" || quality == "C") return quality[0];
+  out.incomplete = fmt::format("quality '{}' is not A, B or C", quality);
+  return 'C';
+}
+
 TrainingRun read_run(const json& run, std::size_t number, const std::string& where,
                      const Catalog& catalog) {
   TrainingRun out;
@@ -109,12 +143,12 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
   out.set = set_of(run, out.id);
   out.group = text_of(run, "group");
   if (out.group.empty()) out.group = out.id;
-  const std::string quality = text_of(run, "quality");
-  out.quality = quality.empty() ? 'A' : quality[0];
-  if (out.quality == 'C') {
+  out.incomplete = senseless(run);
+  out.quality = quality_of(run, out);
+  if (out.incomplete.empty() && out.quality == 'C') {
     out.incomplete = "its configuration is incomplete: " + joined_missing(run);
-    return out;
   }
+  if (!out.incomplete.empty()) return out;
   read_measured(run, out);
   if (out.incomplete.empty()) read_system(run, catalog, out);
   if (!out.incomplete.empty()) return out;
@@ -145,30 +179,6 @@ Result<std::string> whole_file(const std::filesystem::path& path) {
     return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be read", "check the path"};
   }
   return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
-Result<std::vector<TrainingRun>> read_json(const std::filesystem::path& path) {
-  const Result<std::string> text = whole_file(path);
-  if (!text) return text.error();
-  const json document = json::parse(*text, nullptr, false);
-  const bool cases = document.is_object() && document.contains("cases");
-  json one = json::array();
-  if (document.is_object() && !cases) one.push_back(document);
-  const json& list = cases ? document["cases"] : document.is_array() ? document : one;
-  if (!list.is_array() || list.empty()) {
-    return Diagnostic{ErrorCode::kBadInput, path.string(),
-                      "expected measured runs: JSON with a list \"cases\", found none",
-                      "docs/reference/training-runs.md has the fields of a run"};
-  }
-  std::vector<TrainingRun> runs;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (!list[i].is_object()) {
-      return Diagnostic{ErrorCode::kBadInput, fmt::format("{}: case {}", path.string(), i + 1),
-                        "expected an object", "docs/reference/training-runs.md has its fields"};
-    }
-    runs.push_back(read_run(list[i], i, path.string(), Catalog::builtin()));
-  }
-  return runs;
 }
 
 /// Columns of a table of runs on A100 nodes with full recompute (published with vTrain).
@@ -254,10 +264,36 @@ Result<std::vector<TrainingRun>> read_csv(const std::filesystem::path& path) {
 
 }  // namespace
 
+Result<std::vector<TrainingRun>> training::parse_runs(std::string_view text,
+                                                      const std::string& where) {
+  const json document = json::parse(text, nullptr, false);
+  const bool cases = document.is_object() && document.contains("cases");
+  json one = json::array();
+  if (document.is_object() && !cases) one.push_back(document);
+  const json& list = cases ? document["cases"] : document.is_array() ? document : one;
+  if (!list.is_array() || list.empty()) {
+    return Diagnostic{ErrorCode::kBadInput, where,
+                      "expected measured runs: JSON with a list \"cases\", found none",
+                      "docs/reference/training-runs.md has the fields of a run"};
+  }
+  std::vector<TrainingRun> runs;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!list[i].is_object()) {
+      return Diagnostic{ErrorCode::kBadInput, fmt::format("{}: case {}", where, i + 1),
+                        "expected an object", "docs/reference/training-runs.md has its fields"};
+    }
+    runs.push_back(read_run(list[i], i, where, Catalog::builtin()));
+  }
+  return runs;
+}
+
 Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   const bool csv = name.ends_with(".csv") || name.ends_with(".csv.gz");
-  return csv ? read_csv(path) : read_json(path);
+  if (csv) return read_csv(path);
+  const Result<std::string> text = whole_file(path);
+  if (!text) return text.error();
+  return training::parse_runs(*text, path.string());
 }
 
 }  // namespace flopcast

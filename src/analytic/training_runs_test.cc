@@ -99,6 +99,8 @@ TEST(TrainingRuns, SayWhatIsMissing) {
   EXPECT_NE(why("\"gbs\": 64", "\"gbs\": null").find("global batch"), std::string::npos);
   EXPECT_NE(why("dgx-h100", "dgx-x100").find("dgx-x100"), std::string::npos);
   EXPECT_NE(why("\"hidden\": 4096,", "").find("hidden"), std::string::npos);
+  EXPECT_NE(why("\"gbs\": 64", "\"gbs\": 1e18").find("batch.gbs is too large"), std::string::npos);
+  EXPECT_NE(why("2.5}", "2.5}, \"quality\": \"D\"").find("not A, B or C"), std::string::npos);
 }
 
 TEST(TrainingRuns, RefuseWhatHoldsNoRuns) {

@@ -100,6 +100,15 @@ TEST(Estimate, NonsenseIsRefusedWithEveryReason) {
   EXPECT_TRUE(has(outcome.err, "makes 300 chips, not 64")) << outcome.err;
 }
 
+TEST(Estimate, AChipMustMultiplyInThePlansPrecision) {
+  const Outcome outcome = estimate(
+      {"llama-3-8b", "--on", "8 x v100", "--tp", "8", "--global-batch", "8", "--seq", "2048"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "does not multiply in bf16 (use one of fp16)")) << outcome.err;
+  EXPECT_EQ(example({"--precision", "nvfp4"}).code, 2);
+  EXPECT_EQ(example({"--precision", "mxfp8"}).code, 0);
+}
+
 TEST(Estimate, WrongWordsAreUsageErrorsThatNameTheFlag) {
   EXPECT_TRUE(has(example({"--zero", "7"}).err, "--zero: expected 0|1|2|3, found '7'"));
   EXPECT_TRUE(has(example({"--print-as", "yaml"}).err, "megatron, torchtitan or deepspeed"));

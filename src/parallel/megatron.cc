@@ -57,6 +57,9 @@ bool is_flag(std::string_view word) {
          std::isalpha(static_cast<unsigned char>(word[2])) != 0;
 }
 
+/// What a launcher such as torchrun starts, after its own flags.
+bool is_program(const std::string& word) { return word.ends_with(".py"); }
+
 std::vector<Flag> flags_of(const std::vector<std::string>& words) {
   std::vector<Flag> flags;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -70,6 +73,7 @@ std::vector<Flag> flags_of(const std::vector<std::string>& words) {
       flag.value = words[i + 1];
       // Flags of several values: all words up to the next flag.
       for (std::size_t j = i + 2; j < words.size() && !is_flag(words[j]); ++j) {
+        if (is_program(words[j])) break;
         *flag.value += " " + words[j];
       }
     }

@@ -1,6 +1,7 @@
 // Which format a launch configuration has, and what all formats share.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -61,6 +62,12 @@ Result<PlanFile> parse_plan(std::string_view text, const std::string& where) {
     if (!file) return file.error();
     return read_torchtitan(file->root, where);
   }
+  if (text.find("--") == std::string_view::npos) {
+    return Diagnostic{
+        ErrorCode::kBadInput, where,
+        "expected flags of Megatron-LM, torchtitan TOML or DeepSpeed JSON, found none",
+        "give the file that training is launched with"};
+  }
   return read_megatron(text, where);
 }
 
@@ -74,9 +81,18 @@ Result<PlanFile> read_plan(const std::string& path) {
   return parse_plan(text, path);
 }
 
+std::uint64_t chips_of_copy(const Plan& plan) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
+  std::uint64_t chips = 1;
+  for (const unsigned degree : {plan.tp, plan.tp2, plan.cp, plan.pp}) {
+    chips = std::min(chips * degree, kMost);
+  }
+  return chips;
+}
+
 Result<Plan> with_chips(const PlanFile& file, unsigned chips) {
   Plan plan = file.plan;
-  const std::uint64_t others = std::uint64_t{plan.tp} * plan.tp2 * plan.cp * plan.pp;
+  const std::uint64_t others = chips_of_copy(plan);
   if (chips == 0) chips = file.chips;
   if (chips > 0) {
     if (others == 0 || chips % others != 0) {

@@ -58,6 +58,17 @@ TEST(Megatron, WholeScript) {
   EXPECT_EQ(file.ignored, (std::vector<std::string>{"--data-path", "--lr", "--adam-beta1"}));
 }
 
+TEST(Megatron, ALaunchersFlagsEndAtTheProgram) {
+  const PlanFile file = read("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py --tp 4");
+  EXPECT_EQ(file.chips, 16u);
+  EXPECT_EQ(file.plan.tp, 4u);
+}
+
+TEST(PlanFiles, ATextWithoutSettingsIsNoPlan) {
+  EXPECT_NE(refused("hello").find("found none"), std::string::npos);
+  EXPECT_NE(refused("").find("found none"), std::string::npos);
+}
+
 TEST(Megatron, ShortFormsAndDefaults) {
   const PlanFile file = read("--tp 4 --pp=2 --vpp 3 --micro-batch-size 2 --fp16");
   EXPECT_EQ(file.plan.tp, 4u);
@@ -221,6 +232,12 @@ TEST(PlanFiles, WhatAFormatCannotSayIsNamed) {
   plan.schedule = ScheduleKind::kZeroBubbleV;
   EXPECT_EQ(write_plan(plan, PlanFormat::kMegatron).lost.at(0), "the schedule zb-v");
   EXPECT_FALSE(write_plan(plan, PlanFormat::kDeepspeed).lost.empty());
+  plan = Plan{};
+  plan.recompute = Recompute::kSelective;
+  plan.recompute_modules = kRecomputeOp;
+  const PlanText text = write_plan(plan, PlanFormat::kMegatron);
+  EXPECT_EQ(text.lost.at(0), "recompute of every second product (torchtitan's \"op\")");
+  EXPECT_NE(text.text.find("--recompute-modules layernorm moe_act\n"), std::string::npos);
 }
 
 unsigned power(int most) { return 1u << *rc::gen::inRange(0, most + 1); }

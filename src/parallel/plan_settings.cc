@@ -179,11 +179,17 @@ Diagnostic unknown_setting(const std::string& name) {
   return {ErrorCode::kUsage, name, "a plan has no such setting", "there are " + known};
 }
 
+/// What its meaning says of the values: "What is dropped: all, none" are "all, none".
 std::string expected_by(const PlanSetting& setting) {
   if (setting.takes.empty()) return "true or false";
   if (setting.takes == "N") return fmt::format("a whole number from 1 to {}", kMostInPlan);
-  const bool told = setting.takes.find('|') == std::string_view::npos;
-  return std::string(told ? setting.meaning : setting.takes);
+  if (setting.takes.find('|') != std::string_view::npos) return std::string(setting.takes);
+  std::string_view values = setting.meaning.substr(0, setting.meaning.find(';'));
+  const std::size_t list = values.find(": ");
+  if (list != std::string_view::npos) values.remove_prefix(list + 2);
+  std::string text(values);
+  if (text.starts_with("Layers")) text[0] = 'l';
+  return text;
 }
 
 /// A launch configuration, changed, and which settings were given, by their short names.
@@ -201,6 +207,9 @@ void imply(const std::set<std::string_view>& given, bool from_file, Plan& plan) 
   if (!given.contains("schedule") && plan.schedule == ScheduleKind::kOneFOneB && plan.vpp > 1) {
     plan.schedule = ScheduleKind::kInterleaved;
   }
+  const bool folded =
+      plan.schedule == ScheduleKind::kZeroBubbleV || plan.schedule == ScheduleKind::kDualPipeV;
+  if (folded && given.contains("schedule") && !given.contains("vpp") && plan.pp > 1) plan.vpp = 2;
   if (given.contains("sequence_parallel") || (from_file && !given.contains("tp"))) return;
   plan.sequence_parallel = plan.tp > 1;
 }
@@ -244,7 +253,8 @@ Result<NamedPlan> make_plan(const PlanSettings& settings, unsigned chips, const 
   }
   NamedPlan named{file.plan, file.assumed};
   const Plan& p = file.plan;
-  const bool divides = chips % (std::uint64_t{p.tp} * p.tp2 * p.cp * p.pp) == 0;
+  const std::uint64_t copy = chips_of_copy(p);
+  const bool divides = copy > 0 && chips % copy == 0;
   if (divides && !given.contains("dp")) {
     const Result<Plan> plan = with_chips(file, chips);
     if (!plan) return plan.error();

@@ -95,6 +95,22 @@ TEST(PlanSettings, VirtualStagesInterleave) {
   EXPECT_EQ(dealt.stage_layers, std::vector<unsigned>({1, 1, 1, 1}));
 }
 
+TEST(PlanSettings, FoldedSchedulesHaveTwoVirtualStages) {
+  const PlanSettings asked = {{"global_batch", "64"}, {"pp", "4"}, {"schedule", "zb-v"}};
+  EXPECT_EQ(make_plan(asked, 8)->plan.vpp, 2u);
+  PlanSettings told = asked;
+  told.insert({"vpp", "1"});
+  EXPECT_EQ(make_plan(told, 8)->plan.vpp, 1u);
+}
+
+TEST(PlanSettings, DegreesThatNoNumberHoldsAreNoCrash) {
+  const std::string most = "1048576";
+  const Result<NamedPlan> named = make_plan(
+      {{"global_batch", "8"}, {"tp", most}, {"tp2", most}, {"cp", most}, {"pp", "16"}}, 8);
+  ASSERT_TRUE(named) << named.error().text();
+  EXPECT_EQ(named->plan.dp, 1u);
+}
+
 TEST(PlanSettings, AFileIsChangedWhereSaid) {
   const Result<PlanFile> file = parse_plan(
       "--tensor-model-parallel-size 4 --micro-batch-size 2 --bf16 "
@@ -132,6 +148,10 @@ TEST(PlanSettings, ListsAndWords) {
 }
 
 TEST(PlanSettings, ErrorsSayWhatIsExpected) {
+  EXPECT_NE(base_plan({{"layout", "x"}}).error().text().find("expected layers of each stage, such"),
+            std::string::npos);
+  EXPECT_NE(base_plan({{"overlap", "x"}}).error().text().find("expected all, none, or some of"),
+            std::string::npos);
   EXPECT_NE(refused({{"tp", "8"}}).find("global_batch: is missing"), std::string::npos);
   EXPECT_NE(refused({{"tensor_parallel", "8"}}).find("there are global_batch, seq, tp"),
             std::string::npos);

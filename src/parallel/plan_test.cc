@@ -237,6 +237,21 @@ TEST(State, FullyShardedWeightsAreTheMaster) {
   EXPECT_DOUBLE_EQ(state_bytes(plan, {1000, 0, 1000, 0}).total().value, 16 * 1000 / 8.0);
 }
 
+// torchtitan under a pipeline: whole fp32 gradients wait for the last microbatch.
+TEST(State, PipelinesThatKeepWeightsKeepGradients) {
+  Plan plan;
+  plan.dp = 8, plan.pp = 2, plan.global_batch = 32;
+  plan.zero = Zero::kWeights;
+  plan.reshard = false;
+  const ChipWeights weights{1000, 0, 1000, 0};
+  EXPECT_TRUE(plan.gathers_once());
+  EXPECT_DOUBLE_EQ(state_bytes(plan, weights).total().value, 16 * 1000 / 8.0 + 4 * 1000);
+  plan.global_batch = 8;  // one microbatch: reduced as they come
+  EXPECT_DOUBLE_EQ(state_bytes(plan, weights).total().value, 16 * 1000 / 8.0);
+  plan.pp = 1;
+  EXPECT_FALSE(plan.gathers_once());
+}
+
 TEST(State, PureSixteenBit) {
   Plan plan;
   plan.fp32_master = plan.fp32_gradients = false;

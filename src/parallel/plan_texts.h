@@ -1,6 +1,7 @@
 // Readers and writers of launch configurations, one pair per format.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ Diagnostic bad_value(const std::string& where, std::string_view key, std::string
                      std::string_view found);
 /// The largest degree or batch that readers take.
 inline constexpr std::int64_t kMostInPlan = 1 << 20;
+/// Chips that hold one copy of the model, or 2^31 where they are more: no cluster has as many.
+std::uint64_t chips_of_copy(const Plan& plan);
 /// A whole number; nothing else around it.
 std::optional<std::int64_t> parse_whole(std::string_view text);
 

@@ -174,6 +174,18 @@ std::optional<Diagnostic> incomplete(const Schedule& schedule, unsigned chip) {
                           index % schedule.microbatches, index / schedule.microbatches));
 }
 
+/// The most of these actions' microbatches that wait for their last gradient at once.
+template <typename Counts>
+unsigned peak_held(const std::vector<PipelineAction>& actions, const Counts& counts) {
+  unsigned held = 0, peak = 0;
+  for (const PipelineAction& action : actions) {
+    if (!counts(action)) continue;
+    if (action.op == PipelineOp::kForward) peak = std::max(peak, ++held);
+    if (action.op == PipelineOp::kBackward || action.op == PipelineOp::kBackwardWeight) --held;
+  }
+  return peak;
+}
+
 }  // namespace
 
 std::optional<Diagnostic> schedule_problem(const Schedule& schedule) {
@@ -198,14 +210,15 @@ std::optional<Diagnostic> schedule_problem(const Schedule& schedule) {
 std::vector<unsigned> peak_in_flight(const Schedule& schedule) {
   std::vector<unsigned> peaks;
   for (const std::vector<PipelineAction>& actions : schedule.actions) {
-    unsigned held = 0, peak = 0;
-    for (const PipelineAction& action : actions) {
-      if (action.op == PipelineOp::kForward) peak = std::max(peak, ++held);
-      if (action.op == PipelineOp::kBackward || action.op == PipelineOp::kBackwardWeight) --held;
-    }
-    peaks.push_back(peak);
+    peaks.push_back(peak_held(actions, [](const PipelineAction&) { return true; }));
   }
   return peaks;
+}
+
+unsigned peak_in_flight(const Schedule& schedule, unsigned stage) {
+  const unsigned chunk = schedule.chunk_of(stage);
+  return peak_held(schedule.actions[schedule.chip_of(stage)],
+                   [&](const PipelineAction& action) { return action.chunk == chunk; });
 }
 
 Seconds PipelineTime::bubble() const {

@@ -150,7 +150,11 @@ TEST(Schedule, MemoryInFlight) {
   EXPECT_EQ(peak_in_flight(made(ScheduleKind::kOneFOneB, 4, 12)),
             (std::vector<unsigned>{4, 3, 2, 1}));
   // Narayanan et al. (2021): chip 0 holds p (v - 1) + 2 (p - 1) + 1 chunks.
-  EXPECT_EQ(peak_in_flight(made(ScheduleKind::kInterleaved, 4, 12, 2))[0], 4u + 6u + 1u);
+  const Schedule interleaved = made(ScheduleKind::kInterleaved, 4, 12, 2);
+  EXPECT_EQ(peak_in_flight(interleaved)[0], 4u + 6u + 1u);
+  // The last stage turns every microbatch around at once.
+  EXPECT_EQ(peak_in_flight(interleaved, interleaved.stages() - 1), 1u);
+  EXPECT_EQ(peak_in_flight(made(ScheduleKind::kOneFOneB, 4, 12), 1), 3u);
 }
 
 TEST(Schedule, SendsDelayOnlyBetweenChips) {

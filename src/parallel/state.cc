@@ -100,6 +100,9 @@ StateBytes state_bytes(const Plan& plan, const ChipWeights& weights) {
     state.weights += Bytes{bytes.weight * static_cast<double>(all) / parts.weights};
     state.gradients += Bytes{bytes.gradient * static_cast<double>(trainable) / parts.gradients};
     state.optimizer += Bytes{bytes.optimizer * static_cast<double>(trainable) / parts.optimizer};
+    if (plan.gathers_once() && plan.microbatches() > 1) {
+      state.gradients += Bytes{4 * static_cast<double>(trainable)};
+    }
   };
   add(weights.dense, weights.dense_trainable, shards(plan, dense_replicas(plan)));
   add(weights.expert, weights.expert_trainable, shards(plan, plan.expert_dp()));

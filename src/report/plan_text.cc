@@ -151,6 +151,11 @@ std::string why_text(const PlanReport& r) {
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", meaning(static_cast<TimePart>(order[i])),
                         percent(winner.parts[order[i]] / winner.found.time));
   }
+  // DualPipe runs two microbatches at a time: the work's parts are longer than the step.
+  const double hidden =
+      -(winner.parts[static_cast<std::size_t>(TimePart::kBubble)] / winner.found.time);
+  if (hidden > kWorthTelling)
+    text += fmt::format("; {} at the same time as another", percent(hidden));
   if (r.best.size() > 1) {
     const std::string lost = losses(winner, r.best[1], kTimeParts);
     text += fmt::format("\n  the second  {}", lost.empty() ? "is as fast" : "loses " + lost);

@@ -41,36 +41,56 @@ std::map<std::string, Forecasts> by_set(const Forecasts& forecasts) {
   return sets;
 }
 
-/// How many of the runs each text is said of, the most first.
-using Counted = std::vector<std::pair<std::string, std::size_t>>;
-Counted counted(const std::vector<std::string>& texts) {
-  std::map<std::string, std::size_t> counts;
-  for (const std::string& text : texts) ++counts[text];
-  Counted list(counts.begin(), counts.end());
-  std::ranges::stable_sort(list, std::greater<>{}, &Counted::value_type::second);
-  return list;
-}
-
-Counted assumptions(const TrainingReport& report) {
-  std::vector<std::string> all;
-  for (const RunForecast* f : report.forecasts) {
-    all.insert(all.end(), f->run->assumed.begin(), f->run->assumed.end());
+/// A text and the runs it is said of.
+struct Said {
+  std::string what;
+  std::vector<std::string> runs;
+};
+/// Texts in the order of how many runs they are said of, the most first.
+class SaidOf {
+ public:
+  void add(const std::string& what, const TrainingRun& run) { runs_[what].push_back(run.id); }
+  std::vector<Said> list() && {
+    std::vector<Said> said;
+    for (auto& [what, runs] : runs_) said.push_back({what, std::move(runs)});
+    std::ranges::stable_sort(said, std::greater<>{}, [](const Said& s) { return s.runs.size(); });
+    return said;
   }
-  return counted(all);
-}
 
-Counted left_out(const TrainingReport& report) {
-  std::vector<std::string> all;
-  for (const TrainingRun* run : report.incomplete) all.push_back(run->incomplete);
+ private:
+  std::map<std::string, std::vector<std::string>> runs_;
+};
+
+std::vector<Said> assumptions(const TrainingReport& report) {
+  SaidOf said;
   for (const RunForecast* f : report.forecasts) {
-    if (f->failure) all.push_back(f->failure->text());
+    for (const std::string& what : f->run->assumed) said.add(what, *f->run);
   }
-  return counted(all);
+  return std::move(said).list();
 }
 
-std::string counted_text(std::string_view title, const Counted& list) {
+std::vector<Said> left_out(const TrainingReport& report) {
+  SaidOf said;
+  for (const TrainingRun* run : report.incomplete) said.add(run->incomplete, *run);
+  for (const RunForecast* f : report.forecasts) {
+    if (f->failure) said.add(f->failure->text(), *f->run);
+  }
+  return std::move(said).list();
+}
+
+/// The first few of the runs by name.
+std::string names(const std::vector<std::string>& runs) {
+  constexpr std::size_t kMost = 3;
+  const auto shown = std::vector(runs.begin(), runs.begin() + std::min(runs.size(), kMost));
+  return fmt::format("{}{}", fmt::join(shown, ", "), runs.size() > kMost ? ", ..." : "");
+}
+
+std::string said_text(std::string_view title, const std::vector<Said>& list, bool with_names) {
   std::string text = list.empty() ? "" : fmt::format("\n{}, runs:\n", title);
-  for (const auto& [what, count] : list) text += fmt::format("  {:4}  {}\n", count, what);
+  for (const Said& said : list) {
+    text += fmt::format("  {:4}  {}\n", said.runs.size(), said.what);
+    if (with_names) text += fmt::format("        {}\n", names(said.runs));
+  }
   return text;
 }
 
@@ -150,12 +170,12 @@ void write_strings(JsonWriter& json, std::string_view key, const std::vector<std
   json.end_array();
 }
 
-void write_counted(JsonWriter& json, std::string_view key, const Counted& list) {
+void write_said(JsonWriter& json, std::string_view key, const std::vector<Said>& list) {
   json.begin_array(key);
-  for (const auto& [what, count] : list) {
+  for (const Said& said : list) {
     json.begin_object({}, JsonWriter::Layout::kLine);
-    json.text("what", what);
-    json.count("runs", count);
+    json.text("what", said.what);
+    json.count("runs", said.runs.size());
     json.end_object();
   }
   json.end_array();
@@ -222,6 +242,10 @@ bool RunFilter::takes(const TrainingRun& run) const {
 
 std::optional<Diagnostic> filter_problem(const RunFilter& filter,
                                          const std::vector<TrainingRun>& runs) {
+  if (filter.quality.find_first_not_of("ABC") != std::string::npos) {
+    return Diagnostic{ErrorCode::kUsage, filter.quality, "is no quality of runs",
+                      "A is a whole configuration, B one with one assumption; AB takes both"};
+  }
   std::set<std::string> known;
   for (const TrainingRun& run : runs) known.insert(run.set);
   for (const std::string& set : filter.sets) {
@@ -248,8 +272,8 @@ std::string training_text(const TrainingReport& report, bool cases) {
   std::string text = cases ? cases_table(report.forecasts) + "\n" : "";
   text += run_errors(report.forecasts).n == 0 ? "no run could be forecast\n"
                                               : sets_table(report.forecasts).append(kDefinitions);
-  text += counted_text("assumed", assumptions(report));
-  text += counted_text("left out", left_out(report));
+  text += said_text("assumed", assumptions(report), false);
+  text += said_text("left out", left_out(report), true);
   return text;
 }
 
@@ -262,7 +286,7 @@ std::string training_json(const TrainingReport& report) {
   json.begin_object("sets");
   for (const auto& [name, some] : by_set(report.forecasts)) write_group(json, name, some);
   json.end_object();
-  write_counted(json, "assumed", assumptions(report));
+  write_said(json, "assumed", assumptions(report));
   json.begin_array("cases");
   for (const RunForecast* f : report.forecasts) write_case(json, *f);
   json.end_array();

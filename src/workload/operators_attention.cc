@@ -172,15 +172,12 @@ void add_core(OperatorBuilder& b, const AttentionShape& shape) {
          false);
   const double tokens = static_cast<double>(b.t);
   const double context = tokens * static_cast<double>(core.heads * shape.value_dim);
-  const std::uint8_t module = shape.latent() ? kRecomputeLatentUp : 0;
-  const double keys = static_cast<double>(shape.head_dim) /
-                      static_cast<double>(shape.head_dim + shape.value_dim) *
-                      core.key_value_bytes / b.run.tp2;
-  b.save(op,
-         b.element * tokens * static_cast<double>(core.heads * shape.head_dim) +
-             core.key_value_bytes / b.run.tp2 - keys,
-         module);
-  b.save(op, keys, shape.latent() ? module : kRecomputeSecondProduct);
+  const double queries = b.element * tokens * static_cast<double>(core.heads * shape.head_dim);
+  const double kept = core.key_value_bytes / b.run.tp2;
+  const double keys = kept * static_cast<double>(shape.head_dim) /
+                      static_cast<double>(shape.head_dim + shape.value_dim);
+  b.save(op, queries + kept - keys, shape.latent() ? kRecomputeLatentUp : 0);
+  b.save(op, keys, shape.latent() ? kRecomputeLatentUp : kRecomputeSecondProduct);
   if (b.run.flash_attention) {
     b.save(op, 4 * tokens * static_cast<double>(core.heads), kRecomputeCoreAttention);
   }

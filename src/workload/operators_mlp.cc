@@ -110,20 +110,19 @@ void combine(const OperatorBuilder& b, const Routed& r, std::vector<OperatorStep
 /// All matrices of the chip's experts: in one grouped kernel where gated, else one product each.
 void expert_products(const OperatorBuilder& b, const Experts& e, std::vector<OperatorStep>& steps) {
   const std::int64_t width = share(e.expert.intermediate, b.run.etp);
+  const std::int64_t local = share(e.count, b.run.ep);
   if (e.expert.gated) {
+    // As on a chip that has these experts alone: kernels of one chip of many are timed with the
+    // sorting of all chips' tokens, which the dispatch before has done here.
     GroupedGemm gemm;
-    gemm.tokens = b.u * b.run.ep * b.run.etp;
+    gemm.tokens = b.u * e.top_k * b.run.etp;
     gemm.hidden = b.h;
-    gemm.intermediate = e.expert.intermediate;
-    gemm.top_k = e.top_k;
-    gemm.experts = e.count;
-    gemm.tensor_parallel = b.run.etp;
-    gemm.expert_parallel = b.run.ep;
+    gemm.intermediate = width;
+    gemm.experts = local;
     gemm.type = gemm_type(b.run.precision);
     steps.push_back({Kernel{gemm}});
     return;
   }
-  const std::int64_t local = share(e.count, b.run.ep);
   const std::int64_t rows = share(b.u * e.top_k * b.run.etp, local);
   const GemmType type = gemm_type(b.run.precision);
   steps.push_back({Kernel{Gemm{rows, width, b.h, local, type}}});

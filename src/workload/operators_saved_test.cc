@@ -60,6 +60,33 @@ TEST(Activations, OfALlamaLayer) {
   EXPECT_DOUBLE_EQ(make_operators(model, run).layers[0].saved.value, expected);
 }
 
+// torchtitan's "op": outputs of attention and of wq, wv, w1 and w2 of wq wk wv wo w1 w3 w2, and the
+// layer's input; the input of the second norm stands for the output of w2.
+TEST(Activations, OfEverySecondProduct) {
+  const Model model = model_named("llama-3-8b");
+  Execution run;
+  run.sequence = 8192;
+  const OperatorGraph none = make_operators(model, run);
+  run.recompute = Recompute::kSelective;
+  run.recompute_modules = kRecomputeOp;
+  const OperatorGraph graph = make_operators(model, run);
+  const OperatorList& layer = graph.layers[0];
+  const double t = 8192, h = 4096, gd = 8 * 128, f = 14336, heads = 32;
+  EXPECT_DOUBLE_EQ(layer.saved.value, t * (2 * (4 * h + gd + f) + 4 * heads));
+  EXPECT_DOUBLE_EQ(layer.live.value, none.layers[0].live.value);
+  EXPECT_EQ(layer.weights(), none.layers[0].weights());
+  double all = 0, again = 0, before = 0;
+  for (const Operator& op : layer.operators) {
+    all += total_work(op.forward).matrix.value;
+    if (op.recomputed) again += total_work(op.forward).matrix.value;
+  }
+  for (const Operator& op : none.layers[0].operators) {
+    before += total_work(op.forward).matrix.value;
+  }
+  EXPECT_DOUBLE_EQ(all, before);
+  EXPECT_DOUBLE_EQ(again, 2 * t * (h * gd + h * h + h * f));
+}
+
 TEST(Activations, LowPrecisionKeepsLinearInputsSmall) {
   const Model model = model_named("llama-3-8b");
   Execution run;
@@ -227,6 +254,11 @@ TEST(Adapters, FreezeAllElse) {
   EXPECT_TRUE(find(graph.layers[0], "down_proj").backward_weight.empty());
   EXPECT_EQ(find(graph.layers[0], "down_proj").saved.value, 0);
   EXPECT_EQ(find(graph.layers[0], "qkv_proj").backward_weight.size(), 2u);
+  // Inputs of the norms and of the adapted products, queries, keys, values and statistics, both
+  // halves of the feed-forward: the context once.
+  const double h = 8192, gd = 8 * 128, f = 28672, heads = 64;
+  EXPECT_DOUBLE_EQ(graph.layers[0].saved.value,
+                   8192 * (2 * (2 * h + h + h + 2 * gd + h + 2 * f) + 4 * heads));
 }
 
 }  // namespace

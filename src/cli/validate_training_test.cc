@@ -1,0 +1,94 @@
+// flopcast validate training as people call it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/app.h"
+
+namespace flopcast::cli {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome validate(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"validate", "training"});
+  std::ostringstream out, err;
+  Io io{out, err, false};
+  const int code = run(arguments, io);
+  return {code, out.str(), err.str()};
+}
+
+/// A file in a folder of the test's own.
+std::string file(const std::string& name, const std::string& text) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "validate_training";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / name) << text;
+  return (folder / name).string();
+}
+
+/// A run as a user writes it.
+json run_of_eight() {
+  return json::parse(R"({"id": "mine", "model": {"arch": "llama", "layers": 16, "hidden": 2048,
+    "ffn": 8192, "heads": 32, "kv_heads": 8, "vocab": 128256, "gated": true, "seq_len": 4096},
+    "system": {"on": "dgx-h100"}, "parallel": {"tp": 1, "pp": 1, "dp": 8},
+    "batch": {"gbs": 32, "mbs": 2}, "dtype": "bf16", "recompute": "none",
+    "measured": {"iter_time_s": 0.6}})");
+}
+
+TEST(ValidateTraining, TakesOneRun) {
+  const std::string path = file("one.json", run_of_eight().dump());
+  const Outcome text = validate({path, "--cases"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("mine"));
+  const json document = json::parse(validate({path, "--json"}).out);
+  EXPECT_EQ(document["summary"]["n"], 1);
+  EXPECT_GT(document["cases"][0]["forecast_s"], 0);
+  EXPECT_EQ(document["summary"]["bias"], document["cases"][0]["error"]);
+  const Outcome csv = validate({path, "--csv"});
+  EXPECT_THAT(csv.out, HasSubstr("\nmine,"));
+}
+
+TEST(ValidateTraining, SaysWhatARunLacks) {
+  json run = run_of_eight();
+  run["parallel"].erase("tp");
+  const Outcome outcome = validate({file("lacks.json", run.dump())});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("no run could be forecast"));
+  EXPECT_THAT(outcome.out, HasSubstr("no tp is told"));
+}
+
+TEST(ValidateTraining, FilesOfOtherKindsAreRefused) {
+  EXPECT_EQ(validate({"/no/such/file.json"}).code, 3);
+  for (const char* text : {"", "{", "[]", "[1]", "{\"cases\": 3}"}) {
+    const Outcome outcome = validate({file("bad.json", text)});
+    EXPECT_NE(outcome.code, 0) << text;
+    EXPECT_THAT(outcome.err, HasSubstr("bad.json")) << text;
+  }
+  const Outcome csv = validate({file("bad.csv", "gpus,gbs\n8,32\n")});
+  EXPECT_NE(csv.code, 0);
+  EXPECT_THAT(csv.err, HasSubstr("bad.csv"));
+}
+
+TEST(ValidateTraining, FiltersAreChecked) {
+  const std::string path = file("filters.json", run_of_eight().dump());
+  const Outcome set = validate({path, "--set", "hers"});
+  EXPECT_EQ(set.code, 2);
+  EXPECT_THAT(set.err, HasSubstr("there are mine"));
+  EXPECT_EQ(validate({"--set", "mine", path}).code, 0);
+  EXPECT_EQ(validate({path, "--quality", "Q"}).code, 2);
+  EXPECT_EQ(validate({path, "--dense", "--moe"}).code, 2);
+  EXPECT_THAT(validate({path, "--moe"}).out, HasSubstr("no run could be forecast"));
+}
+
+}  // namespace
+}  // namespace flopcast::cli
