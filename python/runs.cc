@@ -32,6 +32,7 @@ nb::dict describe(const TrainingRun& run) {
   out["cluster"] = run.cluster;
   out["software"] = run.software;
   out["chips"] = run.chips;
+  out["global_batch"] = run.plan.global_batch;
   out["layers"] = run.model.layers();
   out["hidden"] = run.model.hidden;
   out["measured_s"] = run.measured_s;

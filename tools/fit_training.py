@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import json
 import math
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.optimize import least_squares
+from scipy.stats import spearmanr
 
 from flopcast import _native
 
@@ -86,9 +88,12 @@ PARAMETERS = {
     "software.fsdp/collective_share": (0.8, KERNEL),
     "software.fsdp-compiled/collective_share": (0.8, KERNEL),
     "software.deepspeed-2021/collective_share": (0.2, 0.5),
-    "all/expert_share": (1.0, KERNEL),
+    "software.megatron/expert_share": (1.0, KERNEL),
     "software.megatron/expert_traffic": (0.5, 0.5),
-    "software.megatron/expert_overlap": (0.3, 0.5),
+    "software.megatron/expert_overlap": (0.5, 0.5),
+    "software.megatron-2025/expert_share": (0.8, KERNEL),
+    "software.megatron-2025/expert_traffic": (0.8, 0.5),
+    "software.megatron-2025/expert_overlap": (0.3, 0.5),
 }
 # Host times of software whose public runs do not wait for the host: written down, not fitted.
 ASSUMED = {
@@ -113,14 +118,14 @@ ASSUMED = {
     "software.megatron-deepspeed/launch_s": 4.5e-5,
 }
 SOFTWARES = [
-    "megatron", "megatron-2024", "megatron-2021", "fsdp", "fsdp-compiled", "fsdp-compiled-2024",
-    "deepspeed-2022", "megatron-deepspeed", "deepspeed-2021",
+    "megatron", "megatron-2025", "megatron-2024", "megatron-2021", "fsdp", "fsdp-compiled",
+    "fsdp-compiled-2024", "deepspeed-2022", "megatron-deepspeed", "deepspeed-2021",
 ]  # fmt: skip
 # Variants have the constants of a software unless they have their own.
-VARIANTS = {"fsdp-compiled-2024": "fsdp-compiled"}
+VARIANTS = {"megatron-2025": "megatron", "fsdp-compiled-2024": "fsdp-compiled"}
 # Weight of a set whose runs are many and alike, as if it had so many.
 AS_MANY = {"vtrain-single": 60, "vtrain-multi": 50}
-EXPERT_WEIGHT = 0.35  # few groups, release noise of tens of per cent
+EXPERT_WEIGHT = 0.5  # few groups, release noise of tens of per cent
 
 # What the ablation switches off: constants at the value where the term vanishes.
 TERMS = {
@@ -136,6 +141,7 @@ TERMS = {
     "all overlap of tensor transfers": {"all/tensor_overlap": 0.0, "all/async_overlap": 0.0},
 }
 
+RANKING = "BLOOM, rank correlation"
 # Families that a forecast has never seen: left out of the fit, then forecast.
 FAMILIES = {
     "GB300, dense": lambda r: "gb300" in r["cluster"] and not r["experts"],
@@ -246,28 +252,58 @@ class Fit:
             step[fold == k] = self.forecast(self.values(x))[fold == k]
         return step
 
-    def line(self, title: str, step: np.ndarray, some: np.ndarray) -> str:
+    def score(self, title: str, step: np.ndarray, some: np.ndarray) -> dict:
         some = some & np.isfinite(step)
         if not some.any():
-            return f"{title:32s} no run"
+            return {"title": title, "n": 0}
         error = step[some] / self.measured[some] - 1
         size = np.abs(error)
-        return (
-            f"{title:32s} n {some.sum():4d}  mean {100 * size.mean():5.1f} %  bias "
-            f"{100 * error.mean():+5.1f} %  p90 {np.quantile(100 * size, 0.9):5.1f} %"
-        )
+        return {
+            "title": title, "n": int(some.sum()), "mean": float(size.mean()),
+            "bias": float(error.mean()), "p90": float(np.quantile(size, 0.9)),
+        }  # fmt: skip
 
-    def report(self, step: np.ndarray) -> None:
+    def ranking(self, step: np.ndarray, some: np.ndarray) -> float:
+        """Median over model shapes of 4 runs and more of the rank correlation of time per sample."""
+        shapes = collections.defaultdict(list)
+        for i in np.flatnonzero(some):
+            shapes[(self.runs[i]["layers"], self.runs[i]["hidden"])].append(i)
+        work = np.array([run["chips"] / run["global_batch"] for run in self.runs])
+        found = [
+            float(spearmanr(step[at] * work[at], self.measured[at] * work[at]).statistic)
+            for at in shapes.values() if len(at) >= 4
+        ]  # fmt: skip
+        return float(np.median(found))
+
+    def scores(self, step: np.ndarray) -> list[dict]:
+        """Of every set, and of all dense and all expert runs."""
         vtrain = np.char.startswith(self.sets.astype(str), "vtrain")
+        found = []
         for name in sorted(set(self.sets)):
             for experts in (False, True):
                 some = (self.sets == name) & (self.experts == experts)
                 if some.any():
-                    print(self.line(name + (" experts" if experts else ""), step, some))
+                    found.append(self.score(name + (" (experts)" if experts else ""), step, some))
         dense = ~self.experts & ~vtrain
-        print(self.line("dense, quality A", step, dense & (self.quality == "A")))
-        print(self.line("dense, quality A and B", step, dense))
-        print(self.line("experts", step, self.experts))
+        found.append(self.score("dense, quality A", step, dense & (self.quality == "A")))
+        found.append(self.score("dense, quality A and B", step, dense))
+        found.append(self.score("experts", step, self.experts))
+        return found
+
+
+def show(title: str, scores: list[dict]) -> list[dict]:
+    print(f"\n{title}")
+    for s in scores:
+        numbers = "no run"
+        if "rank" in s:
+            numbers = f"n {s['n']:4d}  median {s['rank']:.2f}"
+        elif s["n"] > 0:
+            numbers = (
+                f"n {s['n']:4d}  mean {100 * s['mean']:5.1f} %  bias {100 * s['bias']:+5.1f} %  "
+                f"p90 {100 * s['p90']:5.1f} %"
+            )
+        print(f"{s['title']:32s} {numbers}", flush=True)
+    return scores
 
 
 def toml_of(values: dict[str, float]) -> str:
@@ -302,14 +338,35 @@ def write(fit: Fit, x: np.ndarray, step: np.ndarray) -> None:
     names = ", ".join(f'"{name}"' for name in SOFTWARES)
     variants = ", ".join(f'"{name}" = "{base}"' for name, base in VARIANTS.items())
     values = {**fit.values(x), **band(fit, step)}
-    dense = fit.line("", step, ~fit.experts & (fit.quality == "A")).split("n ", 1)[1]
+    dense = next(s for s in fit.scores(step) if s["title"] == "dense, quality A")
     OUT.write_text(
         "# What training adds to kernels and collectives measured alone. Written by\n"
         "# tools/fit_training.py from public measured runs (docs/validation/training.md); the meaning\n"
         "# and the limits of each constant are in src/analytic/training_constants.cc.\n"
-        f"# Dense runs of quality A kept out of the fit by group: n {dense}\n"
+        f"# {dense['n']} dense runs of quality A, each forecast by a fit without its group: mean error\n"
+        f"# {100 * dense['mean']:.1f} %, bias {100 * dense['bias']:+.1f} %, p90 {100 * dense['p90']:.1f} %.\n"
         f"softwares = [{names}]\nvariants = {{ {variants} }}\n\n" + toml_of(values).rstrip() + "\n"
     )
+
+
+def families(fit: Fit) -> list[dict]:
+    found = []
+    for title, takes in FAMILIES.items():
+        some = np.array([takes(run) for run in fit.runs])
+        left = fit.fit(~some)
+        step = fit.forecast(fit.values(left))
+        found.append(fit.score(title, step, some))
+        if title == "BLOOM":
+            found.append({"title": RANKING, "n": int(some.sum()), "rank": fit.ranking(step, some)})
+    return found
+
+
+def ablation(fit: Fit, x: np.ndarray) -> list[dict]:
+    dense = ~fit.experts & (fit.quality == "A")
+    steps = {
+        title: fit.forecast({**fit.values(x), **changes}) for title, changes in TERMS.items()
+    }
+    return [fit.score(title, step, dense) for title, step in steps.items()]
 
 
 def main() -> int:
@@ -319,29 +376,24 @@ def main() -> int:
     parser.add_argument("--families", action="store_true")
     parser.add_argument("--ablation", action="store_true")
     parser.add_argument("--write", action="store_true", help=f"write {OUT.relative_to(ROOT)}")
+    parser.add_argument("--json-out", type=Path, help="write what was printed, for the docs")
     options = parser.parse_args()
     fit = Fit(options.files)
     x = fit.fit(np.ones(len(fit.runs), bool))
-    print("all runs in the fit")
-    fit.report(fit.forecast(fit.values(x)))
+    found = {"all": show("all runs in the fit", fit.scores(fit.forecast(fit.values(x))))}
     if options.hold_out or options.write:
         step = fit.held_out(x)
-        print("\neach group forecast by a fit without it (5 folds)")
-        fit.report(step)
+        title = "each group forecast by a fit without it (5 folds)"
+        found["held_out"] = show(title, fit.scores(step))
         if options.write:
             write(fit, x, step)
     if options.families:
-        print("\neach family forecast by a fit without it")
-        for title, takes in FAMILIES.items():
-            some = np.array([takes(run) for run in fit.runs])
-            left = fit.fit(~some, None, 6)
-            print(fit.line(title, fit.forecast(fit.values(left)), some))
+        found["families"] = show("each family forecast by a fit without it", families(fit))
     if options.ablation:
-        print("\nwithout one term, nothing refitted: dense, quality A")
-        dense = ~fit.experts & (fit.quality == "A")
-        for title, changes in TERMS.items():
-            step = fit.forecast({**fit.values(x), **changes})
-            print(fit.line(title, step, dense))
+        title = "without one term, nothing refitted: dense, quality A"
+        found["ablation"] = show(title, ablation(fit, x))
+    if options.json_out:
+        options.json_out.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 

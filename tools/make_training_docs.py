@@ -108,8 +108,10 @@ def comparison(titled: list[tuple[str, list[Case]]]) -> str:
     for title, some in titled:
         if some:
             ours, theirs = error_cells(some), error_cells(constant_utilisation(some))
-            ratio = mean_size(some) / mean_size(constant_utilisation(some))
-            rows.append([title, ours[0], ours[1], *theirs[1:4], f"{ratio:.2f}"])
+            least = mean_size(constant_utilisation(some))
+            # Alone of its chip and type, a run is met by its own constant.
+            ratio = f"{mean_size(some) / least:.2f}" if least > 0 else "–"
+            rows.append([title, ours[0], ours[1], *theirs[1:4], ratio])
     titles = ["", "runs", "forecast: mean %", "constant: mean %", "bias %", "p90 %", "forecast / constant"]
     return table(titles, rows)
 
@@ -134,7 +136,8 @@ def ranking(cases: list[Case]) -> str:
         rows.append([" / ".join(group.split("|")[1:]), str(len(members)), f"{rho:.2f}"])
     if not found:
         return "No group of four runs of one model.\n"
-    return table(["layers / hidden", "runs", "rank correlation"], [*rows, ["median", "", f"{statistics.median(found):.2f}"]])
+    rows.append(["median", "", f"{statistics.median(found):.2f}"])
+    return table(["layers / hidden", "runs", "rank correlation"], rows)
 
 
 MEMORY = ["weights", "gradients", "optimizer", "activations", "working", "buffers", "allocator"]
@@ -154,8 +157,10 @@ def memory(cases: list[Case]) -> str:
         rows.append([case["id"], gib(case["measured_memory_bytes"]), gib(case["memory_bytes"]), signed_text(error),
                      *[gib(classes[name]) for name in MEMORY]])  # fmt: skip
     by_set["all"] = [error for errors in by_set.values() for error in errors]
-    sums = [[name, str(len(e)), share_text(mean([abs(v) for v in e])), signed_text(mean(e)), share_text(max(abs(v) for v in e))]
-            for name, e in by_set.items()]  # fmt: skip
+    sums = []
+    for name, errors in by_set.items():
+        sizes = [abs(e) for e in errors]
+        sums.append([name, str(len(sizes)), share_text(mean(sizes)), signed_text(mean(errors)), share_text(max(sizes))])
     return table(["set", "runs", "mean abs. error %", "bias %", "worst %"], sums) + "\n" + folded(
         "Every run, GiB", table(["run", "measured", "forecast", "error %", *MEMORY], rows))  # fmt: skip
 
@@ -205,8 +210,10 @@ def fit_table(fit: dict | None, key: str) -> str:
         return f"Not in this copy of the page: made by `{FIT_COMMAND}`.\n"
     titles = ["", "runs", "mean abs. error %", "bias %", "p90 %"]
     number = lambda value, text: "–" if value is None else text(value)  # noqa: E731
-    rows = [[e["title"], f"{e['n']:,}", number(e["mean"], share_text), number(e["bias"], signed_text),
-             number(e["p90"], share_text)] for e in fit[key]]  # fmt: skip
+    rows = [[e["title"], f"{e['n']:,}", f"median {e['rank']:.2f}", "", ""] if "rank" in e else
+            [e["title"], f"{e['n']:,}", number(e.get("mean"), share_text),
+             number(e.get("bias"), signed_text), number(e.get("p90"), share_text)]
+            for e in fit[key]]  # fmt: skip
     return table(titles, rows)
 
 
@@ -256,7 +263,9 @@ def left_out(found: dict) -> str:
         names[case["why"]].append(case["id"])
     for case in found["failed"]:
         names[case["failure"]].append(case["id"])
-    rows = [[str(count), why, ", ".join(names[why][:3]) + (" …" if count > 3 else "")] for why, count in reasons.most_common()]
+    rows = []
+    for why, count in reasons.most_common():
+        rows.append([str(count), why, ", ".join(names[why][:3]) + (" …" if count > 3 else "")])
     return table(["runs", "why", "such as"], rows)
 
 
@@ -364,12 +373,15 @@ What runs do not tell, and how it was taken:
 {all_cases(sets, stem + "_runs.csv")}"""
 
 
+# Few enough groups of sets to tell colours apart.
+PICTURED = {"sc21": "Megatron papers", "korth": "Megatron papers", "mlm": "Megatron papers", "lit": "other papers"}
+
+
 def picture_groups(sets: dict[str, list[Case]]) -> dict[str, list[Case]]:
-    """Few enough to tell colours apart: sets by their first word."""
     groups = collections.defaultdict(list)
     for name, cases in sets.items():
         label = "experts" if cases[0]["experts"] else name.split("-")[0]
-        groups[{"sc21": "Megatron papers", "korth": "Megatron papers", "mlm": "Megatron papers", "lit": "other"}.get(label, label)] += cases
+        groups[PICTURED.get(label, label)] += cases
     return dict(sorted(groups.items()))
 
 

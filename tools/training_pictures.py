@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 WIDTH, HEIGHT = 640, 480
-LEFT, RIGHT, TOP, BOTTOM = 64, 168, 16, 48
+LEFT, RIGHT, TOP, BOTTOM = 80, 168, 16, 48
 COLOURS = ["#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#ff8ab7", "#a463f2", "#97bbf5", "#9c6b4e", "#9498a0"]
 
 Point = tuple[float, float]
@@ -80,6 +80,10 @@ def seconds(value: float) -> str:
     return f"{value:g} s"
 
 
+def percent(value: float) -> str:
+    return f"{100 * value:+.0f} %" if abs(value) > 1e-9 else "0 %"
+
+
 def parity(groups: dict[str, list[Point]]) -> str:
     """@param groups name: (measured, forecast) in seconds."""
     values = [v for points in groups.values() for p in points for v in p]
@@ -87,7 +91,8 @@ def parity(groups: dict[str, list[Point]]) -> str:
     x = Axis(low, high, LEFT, WIDTH - RIGHT, True)
     y = Axis(low, high, HEIGHT - BOTTOM, TOP, True)
     parts = frame(x, y, ("measured", "forecast"), seconds, seconds)
-    for factor, style in ((1, 'stroke="#000"'), (1.2, 'stroke="#999" stroke-dasharray="4"'), (1 / 1.2, 'stroke="#999" stroke-dasharray="4"')):  # fmt: skip
+    dashed = 'stroke="#999" stroke-dasharray="4"'
+    for factor, style in ((1, 'stroke="#000"'), (1.2, dashed), (1 / 1.2, dashed)):
         ends = [low * max(1, 1 / factor), high / max(1, factor)]
         parts.append(line((x.at(ends[0]), y.at(ends[0] * factor)), (x.at(ends[1]), y.at(ends[1] * factor)), style))
     return picture(parts + dots(groups, x, y), "Forecast against measured step time; dashed: 20 % off")
@@ -98,6 +103,6 @@ def error_by_chips(groups: dict[str, list[Point]]) -> str:
     chips = [p[0] for points in groups.values() for p in points]
     x = Axis(min(chips) / 1.3, max(chips) * 1.3, LEFT, WIDTH - RIGHT, True)
     y = Axis(-0.6, 0.6, HEIGHT - BOTTOM, TOP, False)
-    parts = frame(x, y, ("chips", "forecast / measured - 1"), lambda v: f"{v:,.0f}", lambda v: f"{100 * v:+.0f} %")
+    parts = frame(x, y, ("chips", "forecast / measured - 1"), lambda v: f"{v:,.0f}", percent)
     parts.append(line((x.first, y.at(0)), (x.last, y.at(0)), 'stroke="#000"'))
     return picture(parts + dots(groups, x, y), "Error of the step time by number of chips")

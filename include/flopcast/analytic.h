@@ -6,7 +6,7 @@
 //   step          pipeline + data-parallel tail + optimiser + fixed costs of the software
 //
 // docs/theory/training.md has every term with its source. Constants of software and chips that no
-// table of kernels or collectives holds are in catalog/training.toml, fitted by
+// table of kernels or collectives holds are in catalog/training/constants.toml, fitted by
 // tools/fit_training.py.
 #pragma once
 
@@ -72,7 +72,7 @@ struct TrainingEstimate {
   std::array<Seconds, kTimeParts> parts{};
   std::vector<StageEstimate> stages;
   unsigned fullest = 0;  ///< the stage that needs most memory
-  Bytes capacity;        ///< of one chip
+  Bytes capacity;        ///< of one chip that the plan may use (memory_share of it)
   bool fits = false;
 
   double tokens_per_second = 0;  ///< all chips
@@ -89,7 +89,7 @@ struct TrainingEstimate {
   Seconds part(TimePart which) const { return parts[static_cast<std::size_t>(which)]; }
 };
 
-/// A constant of catalog/training.toml: fitted inside its physical limits.
+/// A constant of catalog/training/constants.toml: fitted inside its physical limits.
 struct TrainingConstant {
   std::string_view name;
   double value, low, high;
@@ -97,7 +97,7 @@ struct TrainingConstant {
 };
 
 struct TrainingOptions {
-  /// How the training's software behaves: a profile of catalog/training.toml. "" is the first.
+  /// How the training's software behaves: a profile of catalog/training/constants.toml. "" is the first.
   std::string software;
   std::string constants;         ///< a TOML file whose values replace the catalogue's
   double usd_per_chip_hour = 0;  ///< 0: no cost
@@ -134,7 +134,7 @@ class TrainingModel {
   explicit TrainingModel(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-/// Profiles of catalog/training.toml, the default first.
+/// Profiles of catalog/training/constants.toml, the default first.
 std::vector<std::string> training_software();
 
 /// Time and memory of one plan, remembering layers, transfers and schedules between calls. The same

@@ -90,16 +90,14 @@ TEST(ExpandTraining, AgreesWithTheClosedFormWithinOnePercentForManyPlans) {
     const TrainingModel model = training(name, "16 x dgx-a100");
     const std::vector<Plan> plans = plans_of(model);
     EXPECT_GT(plans.size(), 60u);
-    std::size_t equal = 0, near = 0;
+    std::size_t equal = 0;
     for (const Plan& plan : plans) {
       const double off = std::abs(difference(model, plan));
       equal += off < 1e-9;
-      near += off < 0.01;
-      EXPECT_LT(off, 0.02) << name << ": pp " << plan.pp << ", cp " << plan.cp << ", ep " << plan.ep
+      EXPECT_LT(off, 0.01) << name << ": pp " << plan.pp << ", cp " << plan.cp << ", ep " << plan.ep
                            << ", " << flopcast::name(plan.schedule);
     }
     EXPECT_GT(equal, plans.size() * 9 / 10);
-    EXPECT_GT(near, plans.size() * 98 / 100);
   }
 }
 

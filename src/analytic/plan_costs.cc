@@ -193,10 +193,13 @@ const ExecutionTime& PlanCosts::timed(const ExecutionCost& cost, const Plan& pla
 }
 
 const ScheduleEntry& PlanCosts::schedule(const Plan& plan) {
-  // After a few rounds the schedule repeats itself every pp microbatches.
-  constexpr std::int64_t kRounds = 4;
+  // After a few rounds the schedule repeats itself every pp microbatches: the more ways a chip has to
+  // fill a gap, the later.
+  const bool plain =
+      plan.schedule == ScheduleKind::kGpipe || plan.schedule == ScheduleKind::kOneFOneB;
+  const std::int64_t rounds = plain ? 4 : 8;
   const std::int64_t all = plan.microbatches();
-  const std::int64_t few = std::int64_t{plan.pp} * kRounds + all % plan.pp;
+  const std::int64_t few = std::int64_t{plan.pp} * rounds + all % plan.pp;
   const ScheduleKey key{plan.schedule, plan.pp, plan.vpp, std::min(all, few)};
   std::unique_ptr<ScheduleEntry>& entry = schedules_[key];
   if (entry) return *entry;

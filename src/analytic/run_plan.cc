@@ -38,16 +38,18 @@ std::string software_of(const RunTexts& t, bool compiled) {
   if (has(t.framework, "FSDP") || has(t.repo, "torchtitan") || has(t.repo, "llm-foundry")) {
     if (!compiled) return "fsdp";
     // The loss is compiled since 2025.
-    return t.year > 0 && t.year <= 2024 ? "fsdp-compiled-2024" : "fsdp-compiled";
+    return t.month > 0 && t.month < 202501 ? "fsdp-compiled-2024" : "fsdp-compiled";
   }
   if (has(t.repo, "bigscience")) return "megatron-deepspeed";
   const bool early = t.set == "sc21" || t.set == "korth" || has(t.repo, "calculon");
   if (early) return "megatron-2021";
-  return t.year > 0 && t.year <= 2024 ? "megatron-2024" : "megatron";
+  constexpr int kFasterExperts = 202606;  // Megatron-Bridge's container of June 2026
+  if (t.month == 0 || t.month >= kFasterExperts) return "megatron";
+  return t.month < 202501 ? "megatron-2024" : "megatron-2025";
 }
 
 bool is_early(const std::string& software) {
-  return software != "megatron" && software != "megatron-2024" && !has(software, "fsdp");
+  return software == "megatron-2021" || has(software, "deepspeed");
 }
 
 std::string set_precision(const RunTexts& t, TrainingRun& run) {
@@ -86,7 +88,7 @@ void set_overlap(const json& parallel, TrainingRun& run) {
   overlap.gradients = flag_of(parallel, "dp_overlap", !is_early(run.software));
   overlap.weights = overlap.gradients;
   overlap.tensor = flag_of(parallel, "tp_overlap", false);
-  overlap.experts = run.software == "megatron";
+  overlap.experts = run.software == "megatron" || run.software == "megatron-2025";
   overlap.pipeline = !is_early(run.software);
 }
 

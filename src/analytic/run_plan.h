@@ -10,7 +10,7 @@ namespace flopcast::training {
 
 struct RunTexts {
   std::string dtype, recompute, task, software, framework, repo, set;
-  int year = 0;  ///< of the software; 0: not told
+  int month = 0;  ///< and year of the software, 202606; 0: not told
 };
 /// Fills plan, software and assumptions of the run. @return why it cannot be forecast; "": it can.
 std::string read_run_plan(const nlohmann::json& parallel, const nlohmann::json& batch,

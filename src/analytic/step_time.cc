@@ -132,23 +132,40 @@ double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& 
   return finish(costs, plan, step.tails[0].gather_s + last);
 }
 
+namespace {
+
+unsigned busiest_chip(const StepCosts& step, const StepTime& time) {
+  const auto work = [&](std::size_t chip) {
+    return time.pipeline.busy[chip].value + tail_s(step.tails[chip]);
+  };
+  unsigned busiest = 0;
+  for (unsigned chip = 1; chip < step.tails.size(); ++chip) {
+    if (work(chip) > work(busiest)) busiest = chip;
+  }
+  return busiest;
+}
+
+}  // namespace
+
 Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step,
                  const StepTime& time) {
   Parts parts{};
+  const unsigned chip = busiest_chip(step, time);
   const auto rounds = static_cast<double>(plan.microbatches());
   for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
-    add(parts, step.stages[stage_of(plan, time.pacing, chunk)].parts, rounds);
+    add(parts, step.stages[stage_of(plan, chip, chunk)].parts, rounds);
   }
-  const ChipTail& tail = step.tails[time.pacing];
+  const ChipTail& tail = step.tails[chip];
   at(parts, TimePart::kWeights) += step.tails[0].gather_s;
   at(parts, TimePart::kGradients) += tail.reduce_s;
   at(parts, TimePart::kOptimizer) += tail.optimizer_s;
   at(parts, TimePart::kHost) += costs.state.constants.step_s;
   // Where DualPipe hides kernels, the parts are those of the work, and the bubble is negative.
   const double inside = sum(parts);
-  const double last = step.tails[0].gather_s + time.pipeline.end[time.pacing].value + tail_s(tail) +
-                      costs.state.constants.step_s;
-  at(parts, TimePart::kBubble) += last - inside;
+  const double last = step.tails[0].gather_s + time.pipeline.end[time.pacing].value +
+                      tail_s(step.tails[time.pacing]) + costs.state.constants.step_s;
+  constexpr double kRounding = 1e-12;
+  if (std::abs(last - inside) > kRounding * last) at(parts, TimePart::kBubble) += last - inside;
   at(parts, TimePart::kContention) += time.step_s - last;
   return parts;
 }

@@ -49,7 +49,7 @@ struct StepTime {
 StepTime step_time(PlanCosts& costs, const Plan& plan, const StepCosts& step);
 /// Never more than step_time's, without running the schedule.
 double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& step);
-/// Where the pacing chip's time goes; sums to `time.step_s`.
+/// Where the time of the chip with most work goes; sums to `time.step_s`.
 Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step,
                  const StepTime& time);
 

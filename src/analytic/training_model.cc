@@ -63,7 +63,9 @@ Rates rates_of(const TrainingModel::State& state, const Plan& plan, double step_
   const std::int64_t sequence = sequence_of(plan, state.model);
   const auto sequences = static_cast<double>(plan.global_batch);
   const TrainingFlops flops = training_flops(state.model, sequence);
-  const double model_flops = sequences * (flops.linear + flops.attention).value;
+  // Frozen weights have no gradient: two products of three (LoRA).
+  const double linear = flops.linear.value * (plan.lora_rank > 0 ? 2.0 / 3 : 1);
+  const double model_flops = sequences * (linear + flops.attention.value);
   const double again =
       recomputed_flops(make_operators(state.model, execution_of(plan, state.model)), state.model);
   const double all_again =
@@ -85,6 +87,7 @@ void apply_power(const System& system, Constants& constants) {
       std::min(1.0, std::pow(power / system.rated_power_w, constants.power_exponent));
   constants.matrix_share *= share;
   constants.narrow_share *= share;
+  constants.fp4_share *= share;
   constants.attention_share *= share;
   constants.attention_backward_share *= share;
 }

@@ -59,23 +59,28 @@ std::string joined_missing(const json& run) {
   return all;
 }
 
-/// Year of the software: told; MLPerf's round; NVIDIA's container ("bridge-25.09-..."); the month of
-/// torchtitan's reports ("llama3_h100_202412_torchtitan.md").
-int year_of(const json& run, const std::string& id) {
-  if (const double told = number_of(run, "year"); told > 0) return static_cast<int>(told);
+/// Year and month of the software, 202606; 0 where nobody tells: told; MLPerf's round; NVIDIA's
+/// container ("bridge-25.09-..."); torchtitan's reports ("llama3_h100_202412_torchtitan.md").
+int month_of(const json& run, const std::string& id) {
+  if (const double told = number_of(run, "year"); told > 0) return static_cast<int>(told * 100) + 1;
   const std::string round = text_of(run, "round");
-  if (round.starts_with("v3")) return 2023;
-  if (round.starts_with("v4")) return 2024;
-  if (round.starts_with("v5")) return 2025;
+  if (round.starts_with("v3")) return 202301;
+  if (round.starts_with("v4")) return 202401;
+  if (round.starts_with("v5")) return 202501;
   constexpr std::string_view kContainer = "bridge-";
-  if (id.starts_with("nemo2407")) return 2024;
+  if (id.starts_with("nemo2407")) return 202407;
   if (text_of(part_of(run, "source"), "repo") == "pytorch/torchtitan") {
     const std::string path = text_of(part_of(run, "source"), "path");
     const std::size_t at = path.find("_20");
-    return at == std::string::npos ? 0 : std::atoi(path.substr(at + 1, 4).c_str());
+    const int month = at == std::string::npos ? 0 : std::atoi(path.substr(at + 1, 6).c_str());
+    constexpr int kYears = 10000;  // "2025-06"
+    return month < kYears ? month * 100 + (month > 0 ? 1 : 0) : month;
   }
   if (!id.starts_with(kContainer)) return 0;
-  return 2000 + std::atoi(id.substr(kContainer.size(), 2).c_str());
+  const std::string container = id.substr(kContainer.size(), 5);
+  if (container.size() < 5) return 0;
+  return (2000 + std::atoi(container.substr(0, 2).c_str())) * 100 +
+         std::atoi(container.substr(3).c_str());
 }
 
 void read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
@@ -123,7 +128,8 @@ std::string senseless(const json& run) {
       }
     }
   }
-  if (std::abs(number_of(run, "year")) > kLargest) return "year is too large";
+  constexpr double kLastYear = 3000;
+  if (std::abs(number_of(run, "year")) > kLastYear) return "year is too large";
   return "";
 }
 
@@ -146,7 +152,8 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
   out.incomplete = senseless(run);
   out.quality = quality_of(run, out);
   if (out.incomplete.empty() && out.quality == 'C') {
-    out.incomplete = "its configuration is incomplete: " + joined_missing(run);
+    const std::string missing = joined_missing(run);
+    out.incomplete = "its configuration is incomplete" + (missing.empty() ? "" : ": " + missing);
   }
   if (!out.incomplete.empty()) return out;
   read_measured(run, out);
@@ -167,7 +174,7 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
                        text_of(run, "framework"),
                        text_of(part_of(run, "source"), "repo"),
                        out.set,
-                       year_of(run, out.id)};
+                       month_of(run, out.id)};
   out.incomplete = read_run_plan(part_of(run, "parallel"), part_of(run, "batch"),
                                  part_of(run, "model"), texts, out);
   return out;

@@ -1,5 +1,7 @@
 // flopcast validate training: forecasts measured training runs and prints how far off they are.
+#include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/options.h"
@@ -17,6 +19,20 @@ struct TrainingCommand {
   unsigned threads = 0;
 };
 
+/// Few enough runs to print each without being asked.
+bool is_short(const TrainingReport& report) { return report.forecasts.size() <= 20; }
+
+/// What is wrong with the file of constants, which every forecast tells.
+std::optional<Diagnostic> constants_problem(const std::string& file,
+                                            const std::vector<RunForecast>& forecasts) {
+  const auto tells = [&](const RunForecast& f) {
+    return !file.empty() && f.failure && f.failure->where.starts_with(file);
+  };
+  const auto found = std::ranges::find_if(forecasts, tells);
+  if (found == forecasts.end()) return std::nullopt;
+  return found->failure;
+}
+
 int run_training(Io& io, const TrainingCommand& command) {
   std::vector<TrainingRun> runs;
   for (const std::filesystem::path& file : command.files) {
@@ -29,10 +45,14 @@ int run_training(Io& io, const TrainingCommand& command) {
   const RunForecaster forecaster(std::move(runs));
   const std::vector<RunForecast> forecasts =
       forecaster.forecast(command.constants, command.threads);
+  if (const auto problem = constants_problem(command.constants, forecasts)) {
+    return fail(io, *problem);
+  }
   const TrainingReport report = training_report(forecaster.runs(), forecasts, command.filter);
-  const std::string text = command.format.json  ? training_json(report)
-                           : command.format.csv ? training_csv(report)
-                                                : training_text(report, command.cases);
+  const std::string text = command.format.json ? training_json(report)
+                           : command.format.csv
+                               ? training_csv(report)
+                               : training_text(report, command.cases || is_short(report));
   return print(io, text);
 }
 
@@ -52,7 +72,8 @@ void add_validate_training(CLI::App& validate, Action& action) {
       ->type_name("NAME")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_flag("--cases", command->cases, "Print a line for every run as well");
+  sub->add_flag("--cases", command->cases,
+                "Print a line for every run as well: default up to 20 runs");
   sub->add_option("--constants", command->constants,
                   "Constants of software and chips instead of the catalogue's")
       ->type_name("FILE.toml");

@@ -47,9 +47,10 @@ json run_of_eight() {
 
 TEST(ValidateTraining, TakesOneRun) {
   const std::string path = file("one.json", run_of_eight().dump());
-  const Outcome text = validate({path, "--cases"});
+  const Outcome text = validate({path});
   EXPECT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out, HasSubstr("mine"));
+  EXPECT_THAT(text.out, HasSubstr("ZeRO 1"));  // few runs: a line for each
+  EXPECT_EQ(validate({path, "--cases"}).out, text.out);
   const json document = json::parse(validate({path, "--json"}).out);
   EXPECT_EQ(document["summary"]["n"], 1);
   EXPECT_GT(document["cases"][0]["forecast_s"], 0);
@@ -77,6 +78,23 @@ TEST(ValidateTraining, FilesOfOtherKindsAreRefused) {
   const Outcome csv = validate({file("bad.csv", "gpus,gbs\n8,32\n")});
   EXPECT_NE(csv.code, 0);
   EXPECT_THAT(csv.err, HasSubstr("bad.csv"));
+}
+
+TEST(ValidateTraining, ConstantsComeFromAFile) {
+  const std::string path = file("constants.json", run_of_eight().dump());
+  const auto forecast_s = [&](const std::string& constants) {
+    const Outcome outcome = validate({path, "--json", "--constants", file("own.toml", constants)});
+    return json::parse(outcome.out)["cases"][0]["forecast_s"].get<double>();
+  };
+  EXPECT_NEAR(forecast_s("[all]\nstep_s = 0.4\n[software.megatron]\nstep_s = 0.4\n") -
+                  forecast_s("[all]\nstep_s = 0.1\n[software.megatron]\nstep_s = 0.1\n"),
+              0.3, 1e-6);
+  const Outcome absent = validate({path, "--constants", "/no/such.toml"});
+  EXPECT_EQ(absent.code, 3);
+  EXPECT_THAT(absent.err, HasSubstr("/no/such.toml: cannot be read"));
+  const Outcome odd = validate({path, "--constants", file("odd.toml", "[all]\nspeed = 1\n")});
+  EXPECT_EQ(odd.code, 3);
+  EXPECT_THAT(odd.err, HasSubstr("odd.toml:2"));
 }
 
 TEST(ValidateTraining, FiltersAreChecked) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analytic/training_state.h"
+#include "report/chip_precision.h"
 #include "report/format.h"
 #include "report/plan_change.h"
 #include "report/plan_fields.h"
@@ -39,27 +40,6 @@ std::string nearest_words(const EstimateReport& report) {
                      plan_change_words(report.plan, nearest.plan),
                      short_time(nearest.estimate.step),
                      short_bytes(std::llround(nearest.estimate.memory().total().value)));
-}
-
-/// A chip that does not multiply in what the plan wants to; types that chips make do without are not
-/// asked for.
-std::optional<Diagnostic> precision_problem(Precision precision, const Chip& chip) {
-  using Pair = std::pair<Precision, DataType>;
-  constexpr std::array<Pair, 6> kTypes = {
-      Pair{Precision::kFp16, DataType::kFp16}, Pair{Precision::kBf16, DataType::kBf16},
-      Pair{Precision::kFp8, DataType::kFp8},   Pair{Precision::kFp8Block, DataType::kFp8},
-      Pair{Precision::kMxfp8, DataType::kFp8}, Pair{Precision::kNvfp4, DataType::kFp4}};
-  const auto has = [&](DataType type) { return chip.matrix_rate(type).value > 0; };
-  std::string known;
-  bool missing = false;
-  for (const auto& [kind, type] : kTypes) {
-    if (kind == precision && !has(type)) missing = true;
-    if (has(type)) known += fmt::format("{}{}", known.empty() ? "" : ", ", name(kind));
-  }
-  if (!missing) return std::nullopt;
-  return Diagnostic{ErrorCode::kUsage, "precision",
-                    fmt::format("{} does not multiply in {}", chip.name, name(precision)),
-                    known.empty() ? "use another chip" : "use one of " + known};
 }
 
 }  // namespace

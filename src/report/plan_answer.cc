@@ -7,6 +7,7 @@
 #include "flopcast/report_plan.h"
 #include "flopcast/version.h"
 #include "hardware/names.h"
+#include "report/chip_precision.h"
 
 namespace flopcast {
 namespace {
@@ -60,6 +61,9 @@ Result<Opened> open(const PlanQuestion& question) {
   if (!model) return model.error();
   Result<PlanMachine> machine = plan_machine(question, Catalog::builtin());
   if (!machine) return machine.error();
+  if (auto problem = precision_problem(question.base.precision, machine->cluster.chip)) {
+    return *std::move(problem);
+  }
   Opened opened{{}, std::move(*model), std::move(*machine)};
   fill_question(opened.report, question, opened.model, opened.machine);
   return opened;

@@ -269,9 +269,11 @@ TrainingReport training_report(const std::vector<TrainingRun>& runs,
 }
 
 std::string training_text(const TrainingReport& report, bool cases) {
-  std::string text = cases ? cases_table(report.forecasts) + "\n" : "";
-  text += run_errors(report.forecasts).n == 0 ? "no run could be forecast\n"
-                                              : sets_table(report.forecasts).append(kDefinitions);
+  std::string text = "no run could be forecast\n";
+  if (run_errors(report.forecasts).n > 0) {
+    text = cases ? cases_table(report.forecasts) + "\n" : "";
+    text += sets_table(report.forecasts).append(kDefinitions);
+  }
   text += said_text("assumed", assumptions(report), false);
   text += said_text("left out", left_out(report), true);
   return text;

@@ -112,13 +112,14 @@ void expert_products(const OperatorBuilder& b, const Experts& e, std::vector<Ope
   const std::int64_t width = share(e.expert.intermediate, b.run.etp);
   const std::int64_t local = share(e.count, b.run.ep);
   if (e.expert.gated) {
-    // As on a chip that has these experts alone: kernels of one chip of many are timed with the
-    // sorting of all chips' tokens, which the dispatch before has done here.
     GroupedGemm gemm;
-    gemm.tokens = b.u * e.top_k * b.run.etp;
+    gemm.tokens = b.u * b.run.ep * b.run.etp;
     gemm.hidden = b.h;
-    gemm.intermediate = width;
-    gemm.experts = local;
+    gemm.intermediate = e.expert.intermediate;
+    gemm.top_k = e.top_k;
+    gemm.experts = e.count;
+    gemm.tensor_parallel = b.run.etp;
+    gemm.expert_parallel = b.run.ep;
     gemm.type = gemm_type(b.run.precision);
     steps.push_back({Kernel{gemm}});
     return;
