@@ -89,10 +89,11 @@ void define_runs(nb::module_& module) {
                             "Measured training runs (files of `flopcast validate training`).")
       .def(nb::new_(&open_runs), nb::arg("files"))
       .def("complete", &complete, "The runs that can be forecast, one dict each.")
-      .def("forecast", &forecast, nb::arg("constants") = "",
-           nb::arg("some") = std::vector<std::size_t>{},
-           "Seconds of a step of every complete run, or of some by their places; nan where there is "
-           "no forecast.")
+      .def(
+          "forecast", &forecast, nb::arg("constants") = "",
+          nb::arg("some") = std::vector<std::size_t>{},
+          "Seconds of a step of every complete run, or of some by their places; nan where there is "
+          "no forecast.")
       .def("__len__", [](const RunForecaster& f) { return f.runs().size(); });
   module.def("training_constants", &constants_of, nb::arg("model") = "gpt-3-1.3b",
              nb::arg("cluster") = "h100", nb::arg("software") = "",

@@ -52,7 +52,7 @@ PARAMETERS = {
     "chip.blackwell/attention_share": (1.0, KERNEL),
     "chip.blackwell/memory_share": (0.95, SHARE),
     "chip.blackwell-ultra/narrow_share": (1.0, SHARE),
-    "chip.blackwell-ultra/block_share": (0.9, SHARE),
+    "chip.blackwell-ultra/block_share": (1.0, SHARE),
     "chip.blackwell-ultra/fp4_share": (1.0, KERNEL),
     "chip.blackwell-ultra/attention_share": (1.0, KERNEL),
     # The table's rates are other chips' scaled by peaks, which these reach less of.
@@ -66,7 +66,7 @@ PARAMETERS = {
     "software.megatron/unfused": (1.1, 0.2),
     "software.megatron-2024/unfused": (1.2, 0.2),
     "software.megatron-2021/unfused": (1.3, KERNEL),
-    "software.megatron-deepspeed/unfused": (1.3, KERNEL),
+    "software.megatron-deepspeed/unfused": (1.0, KERNEL),
     "software.deepspeed-2022/unfused": (1.3, KERNEL),
     "software.fsdp/unfused": (1.5, KERNEL),
     "software.fsdp-compiled/unfused": (1.1, KERNEL),
@@ -76,6 +76,7 @@ PARAMETERS = {
     "software.megatron-2021/microbatch_s": (5e-4, 1.0),
     "software.megatron-deepspeed/microbatch_s": (5e-3, 1.0),
     "software.megatron/microbatch_s": (1e-4, 1.0),
+    "all/unaligned": (2.0, 0.5),
     "all/step_s": (5e-3, 1.0),
     "software.fsdp/step_s": (2e-2, 1.0),
     "software.megatron-2024/step_s": (1e-2, 1.0),
@@ -87,13 +88,26 @@ PARAMETERS = {
     "all/collective_share": (0.9, 0.1),
     "software.fsdp/collective_share": (0.8, KERNEL),
     "software.fsdp-compiled/collective_share": (0.8, KERNEL),
+    "software.megatron-deepspeed/collective_share": (0.8, KERNEL),
     "software.deepspeed-2021/collective_share": (0.2, 0.5),
     "software.megatron/expert_share": (1.0, KERNEL),
     "software.megatron/expert_traffic": (0.5, 0.5),
     "software.megatron/expert_overlap": (0.5, 0.5),
     "software.megatron-2025/expert_share": (0.8, KERNEL),
-    "software.megatron-2025/expert_traffic": (0.8, 0.5),
-    "software.megatron-2025/expert_overlap": (0.3, 0.5),
+    "software.megatron-2025/expert_traffic": (1.5, 0.5),
+    "software.megatron-2025/expert_overlap": (0.7, 0.5),
+}
+# Constants that are expected to be those of a sibling times a factor: a chip or a software with few
+# runs, or none, takes what its sibling's runs say. (Then PARAMETERS holds the factor.)
+SIBLINGS = {
+    "chip.blackwell-ultra/narrow_share": "chip.blackwell/narrow_share",
+    "chip.blackwell-ultra/block_share": "chip.blackwell/block_share",
+    "chip.blackwell-ultra/fp4_share": "chip.blackwell/fp4_share",
+    "chip.blackwell-ultra/attention_share": "chip.blackwell/attention_share",
+    "software.megatron-deepspeed/unfused": "software.megatron-2021/unfused",
+    "software.megatron-2025/expert_traffic": "software.megatron/expert_traffic",
+    "software.megatron-2025/expert_overlap": "software.megatron/expert_overlap",
+    "software.megatron-2025/expert_share": "software.megatron/expert_share",
 }
 # Host times of software whose public runs do not wait for the host: written down, not fitted.
 ASSUMED = {
@@ -166,9 +180,11 @@ class Fit:
         self.names = list(PARAMETERS)
         self.expected = np.log([PARAMETERS[n][0] for n in self.names])
         self.spread = np.array([PARAMETERS[n][1] for n in self.names])
-        low = [max(limits[n.split("/")[1]][0], 1e-7) for n in self.names]
-        high = [limits[n.split("/")[1]][1] for n in self.names]
-        self.low, self.high = np.log(low), np.log(high)
+        self.limits = {n: limits[n.split("/")[1]] for n in self.names}
+        factor = (0.2, 5.0)
+        bounds = [factor if n in SIBLINGS else self.limits[n] for n in self.names]
+        self.low = np.log([max(low, 1e-7) for low, _ in bounds])
+        self.high = np.log([high for _, high in bounds])
         self.affected = self._affected()
 
     def _weights(self) -> np.ndarray:
@@ -183,6 +199,9 @@ class Fit:
 
     def values(self, x: np.ndarray) -> dict[str, float]:
         values = {**ASSUMED, **dict(zip(self.names, np.exp(x)))}
+        for name, sibling in SIBLINGS.items():
+            low, high = self.limits[name]
+            values[name] = min(max(values[name] * values[sibling], low), high)
         for name in list(values):
             if name.endswith("attention_share"):
                 values[name.replace("attention", "attention_backward")] = values[name]
@@ -362,7 +381,8 @@ def families(fit: Fit) -> list[dict]:
 
 
 def ablation(fit: Fit, x: np.ndarray) -> list[dict]:
-    dense = ~fit.experts & (fit.quality == "A")
+    vtrain = np.char.startswith(fit.sets.astype(str), "vtrain")
+    dense = ~fit.experts & ~vtrain & (fit.quality == "A")
     steps = {
         title: fit.forecast({**fit.values(x), **changes}) for title, changes in TERMS.items()
     }

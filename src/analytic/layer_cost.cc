@@ -17,6 +17,13 @@ bool is_narrow(GemmType type) {
   }
 }
 
+/// Operands in 16 bits are read 16 bytes at a time where every row starts at a multiple of them;
+/// else in pieces (NVIDIA, Matrix Multiplication Background: multiples of 8 elements).
+bool is_aligned(const Gemm& gemm) {
+  constexpr std::int64_t kElements = 8;
+  return gemm.k % kElements == 0 && gemm.n % kElements == 0;
+}
+
 /// Rate of a GEMM in training over that of the table of kernels.
 double matrix_rate(GemmType type, const Pricing& p) {
   const Constants& c = p.constants;
@@ -50,6 +57,7 @@ Priced price_kernel(const Kernel& kernel, const Pricing& p) {
   if (const Gemm* gemm = std::get_if<Gemm>(&kernel)) {
     if (is_narrow(gemm->type)) priced.seconds = without_copy(*gemm, priced.seconds, p);
     priced.seconds /= matrix_rate(gemm->type, p);
+    if (!is_aligned(*gemm)) priced.seconds *= c.unaligned;
   } else if (std::holds_alternative<GroupedGemm>(kernel)) {
     priced.seconds /= c.expert_share;
   } else if (const Attention* attention = std::get_if<Attention>(&kernel)) {

@@ -89,7 +89,7 @@ void set_overlap(const json& parallel, TrainingRun& run) {
   overlap.weights = overlap.gradients;
   overlap.tensor = flag_of(parallel, "tp_overlap", false);
   overlap.experts = run.software == "megatron" || run.software == "megatron-2025";
-  overlap.pipeline = !is_early(run.software);
+  overlap.pipeline = !has(run.software, "deepspeed");
 }
 
 void set_zero(const json& parallel, TrainingRun& run) {

@@ -140,6 +140,17 @@ class Stages {
       const unsigned from = static_cast<unsigned>(i % plan_.pp), to = (from + 1) % plan_.pp;
       out_.stages[i].send_s = from / near != to / near ? between_s : inside_s;
     }
+    if (!plan_.overlap.pipeline) wait_for_sends();
+  }
+
+  /// Where sends do not overlap, a chip waits for each: for its activations to go on (while gradients
+  /// come back), and for its gradients to go back (while activations come).
+  void wait_for_sends() {
+    for (std::size_t i = 0; i + 1 < out_.stages.size(); ++i) {
+      out_.stages[i].forward_s += out_.stages[i].send_s;
+      out_.stages[i + 1].input_s += out_.stages[i].send_s;
+      out_.stages[i].send_s = 0;
+    }
   }
 
   /// Passes over the chip's layers that transfers of weights may hide behind: gradients are complete

@@ -19,6 +19,7 @@ struct Constants {
   double narrow_share = 1;              ///< GEMMs in 8 bits
   double block_share = 1;               ///< GEMMs in 8 bits with a scale per block / per tensor
   double fp4_share = 1;                 ///< GEMMs in 4 bits
+  double unaligned = 2;                 ///< time of a GEMM whose rows are no multiple of 16 bytes
   double attention_share = 1;           ///< attention, forward
   double attention_backward_share = 1;  ///< attention, backward
   double memory_share = 1;              ///< kernels that only move bytes

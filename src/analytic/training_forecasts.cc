@@ -113,8 +113,7 @@ RunForecaster::~RunForecaster() = default;
 
 const std::vector<TrainingRun>& RunForecaster::runs() const { return state_->runs; }
 
-std::vector<RunForecast> RunForecaster::forecast(const std::string& constants,
-                                                 unsigned threads,
+std::vector<RunForecast> RunForecaster::forecast(const std::string& constants, unsigned threads,
                                                  const std::vector<std::size_t>& some) const {
   std::vector<const TrainingRun*> complete;
   for (const TrainingRun& run : state_->runs) {

@@ -167,6 +167,39 @@ TEST(TrainingModel, RefusesWhatCannotRun) {
   EXPECT_NE(refused.error().text().find("megatron"), std::string::npos);
 }
 
+TEST(TrainingModel, ChipsWaitForSendsThatDoNotOverlap) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100");
+  Plan plan = plan_of(1, 2, 8, 64);
+  PlanCosts costs(model.state());
+  const Layouts layouts = layouts_of(plan, placements(plan, model.tiers()).front());
+  const StepCosts hidden = step_costs(costs, plan, layouts);
+  plan.overlap.pipeline = false;
+  const StepCosts waited = step_costs(costs, plan, layouts);
+  const double send_s = hidden.stages[0].send_s;
+  EXPECT_GT(send_s, 0);
+  EXPECT_EQ(waited.stages[0].send_s, 0);
+  EXPECT_EQ(waited.stages[0].forward_s, hidden.stages[0].forward_s + send_s);
+  EXPECT_EQ(waited.stages[1].input_s, hidden.stages[1].input_s + send_s);
+  EXPECT_EQ(waited.stages[1].forward_s, hidden.stages[1].forward_s);
+  EXPECT_EQ(waited.stages[0].input_s, hidden.stages[0].input_s);
+}
+
+// Heads of 108 elements in scores that are written out: their rows start off 16 bytes.
+TEST(TrainingModel, RowsOffSixteenBytesMultiplySlowly) {
+  Model aligned = *load_model("gpt-3-1.3b");
+  Model odd = aligned;
+  for (Layer& kind : odd.kinds) kind.attention.head_dim = kind.attention.value_dim = 124;
+  Plan plan = plan_of(1, 1, 8, 64);
+  plan.flash_attention = false;
+  const Catalog& catalog = Catalog::builtin();
+  const auto fast = TrainingModel::make(aligned, *catalog.cluster("8 x h100"), catalog);
+  const auto slow = TrainingModel::make(odd, *catalog.cluster("8 x h100"), catalog);
+  ASSERT_TRUE(fast && slow);
+  const auto a = fast->estimate(plan), b = slow->estimate(plan);
+  ASSERT_TRUE(a && b);
+  EXPECT_GT(b->part(TimePart::kMatrix).value, a->part(TimePart::kMatrix).value);
+}
+
 TEST(TrainingModel, SlowerPowerLimitsAreSlower) {
   const Plan plan = plan_of(1, 1, 8, 64);
   const auto full = model_on("gpt-3-1.3b", "8 x h100").estimate(plan);

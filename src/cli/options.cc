@@ -49,8 +49,7 @@ void add_format(CLI::App& command, FormatOptions& options, bool with_csv) {
   CLI::Option* json =
       command.add_flag("--json", options.json, "Print JSON (docs/reference/json.md)");
   if (with_csv) {
-    command.add_flag("--csv", options.csv, "Print a row per rank and step, comma-separated")
-        ->excludes(json);
+    command.add_flag("--csv", options.csv, "Print rows separated by commas")->excludes(json);
   }
 }
 
