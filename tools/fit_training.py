@@ -74,7 +74,6 @@ PARAMETERS = {
     "software.deepspeed-2022/launch_transfer_s": (2e-4, 0.7),
     "software.deepspeed-2022/microbatch_s": (1e-3, 1.0),
     "software.megatron-2021/microbatch_s": (5e-4, 1.0),
-    "software.megatron-deepspeed/microbatch_s": (5e-3, 1.0),
     "software.megatron/microbatch_s": (1e-4, 1.0),
     "all/unaligned": (2.0, 0.5),
     "all/step_s": (5e-3, 1.0),
@@ -128,6 +127,9 @@ ASSUMED = {
     "software.megatron-deepspeed/workspace_bytes": 1.1e10,
     "software.megatron-deepspeed/gradient_copies": 2,
     "software.megatron-deepspeed/boundary_copies": 1,
+    # What DeepSpeed's pipeline loses around every microbatch: read off how the runs of the BLOOM sweep
+    # order by microbatch, which residuals of single runs hardly see. Its cause is not known.
+    "software.megatron-deepspeed/microbatch_s": 0.05,
     "software.megatron-2021/launch_s": 4.5e-5,
     "software.megatron-deepspeed/launch_s": 4.5e-5,
 }
@@ -139,7 +141,7 @@ SOFTWARES = [
 VARIANTS = {"megatron-2025": "megatron", "fsdp-compiled-2024": "fsdp-compiled"}
 # Weight of a set whose runs are many and alike, as if it had so many.
 AS_MANY = {"vtrain-single": 60, "vtrain-multi": 50}
-EXPERT_WEIGHT = 0.5  # few groups, release noise of tens of per cent
+EXPERT_WEIGHT = 0.6  # few groups, release noise of tens of per cent
 
 # What the ablation switches off: constants at the value where the term vanishes.
 TERMS = {
