@@ -1,6 +1,7 @@
 // One step of a plan: times against closed forms and the whole schedule, bounds, memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "analytic/step_time.h"
@@ -198,6 +199,33 @@ TEST(TrainingModel, RowsOffSixteenBytesMultiplySlowly) {
   const auto a = fast->estimate(plan), b = slow->estimate(plan);
   ASSERT_TRUE(a && b);
   EXPECT_GT(b->part(TimePart::kMatrix).value, a->part(TimePart::kMatrix).value);
+}
+
+// Frozen weights have no gradient of their own: 4 FLOPs a weight and token, not 6.
+TEST(TrainingModel, ModelFlopsOfLoraLeaveOutFrozenGradients) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "1 x h100");
+  Plan plan = plan_of(1, 1, 1, 4);
+  plan.lora_rank = 16;
+  const auto estimate = model.estimate(plan);
+  ASSERT_TRUE(estimate);
+  const TrainingFlops flops = training_flops(model.model(), 2048);
+  const double done = 4 * (flops.linear.value * 4 / 6 + flops.attention.value);
+  EXPECT_NEAR(estimate->mfu, done / estimate->step.value / 989.4e12, 1e-3);
+}
+
+// The first stage of DeepSeek-V3 has dense layers only and ends last; most work is elsewhere.
+TEST(TrainingModel, PartsAreThoseOfTheBusiestChip) {
+  const TrainingModel model = model_on("deepseek-v3", "32 x dgx-h100");
+  Plan plan = plan_of(1, 16, 16, 256);
+  plan.ep = 16;
+  const auto estimate = model.estimate(plan);
+  ASSERT_TRUE(estimate) << estimate.error().text();
+  const auto busiest = std::ranges::max_element(
+      estimate->stages, {}, [](const StageEstimate& s) { return s.busy.value; });
+  EXPECT_NE(busiest, estimate->stages.begin());
+  EXPECT_GT(estimate->part(TimePart::kExpert).value, 0);
+  const double work = estimate->step.value - estimate->part(TimePart::kBubble).value;
+  EXPECT_GE(work, busiest->busy.value);
 }
 
 TEST(TrainingModel, SlowerPowerLimitsAreSlower) {

@@ -85,6 +85,44 @@ TEST(TrainingRuns, ReadOneRunOfAUser) {
   EXPECT_NEAR(one[0].error(), one[0].estimate.step.value / 2.5 - 1, 1e-15);
 }
 
+TrainingRun read_with(const std::string& more, const std::string& parallel = "") {
+  std::string text(kRun);
+  text.replace(text.find("\"dtype\""), 0, more);
+  if (!parallel.empty()) text.replace(text.find("\"pp\": 1, \"dp\": 8"), 16, parallel);
+  const RunFile file(text);
+  auto runs = read_training_runs(file.path());
+  EXPECT_TRUE(runs) << runs.error().text();
+  return std::move(runs->front());
+}
+
+TEST(TrainingRuns, FineTuningPacksDocuments) {
+  const TrainingRun tuned = read_with("\"task\": \"lora\", ");
+  EXPECT_EQ(tuned.plan.lora_rank, 16);
+  EXPECT_EQ(tuned.model.kinds[0].attention.chunk, 512);
+  ASSERT_EQ(tuned.assumed.size(), 1U);
+  EXPECT_NE(tuned.assumed[0].find("documents of 512 tokens"), std::string::npos);
+  EXPECT_EQ(read_with("\"task\": \"pretrain\", ").model.kinds[0].attention.chunk, 0);
+}
+
+TEST(TrainingRuns, SoftwareIsOfItsYear) {
+  const auto of_year = [](const std::string& year) {
+    return read_with("\"year\": " + year + ", ").software;
+  };
+  EXPECT_EQ(of_year("2024"), "megatron-2024");
+  EXPECT_EQ(of_year("2025"), "megatron-2025");
+  EXPECT_EQ(of_year("2027"), "megatron");
+  EXPECT_EQ(read_with("").software, "megatron");
+}
+
+TEST(TrainingRuns, UntoldVirtualStagesAreAssumed) {
+  const std::string parallel = "\"pp\": 4, \"vp\": null, \"dp\": 2";
+  EXPECT_EQ(read_with("\"year\": 2024, ", parallel).plan.vpp, 8U);  // NeMo's recipes
+  const TrainingRun other = read_with("", parallel);
+  EXPECT_EQ(other.plan.vpp, 1U);
+  ASSERT_EQ(other.assumed.size(), 1U);
+  EXPECT_EQ(other.assumed[0], "1 virtual stages a chip");
+}
+
 TEST(TrainingRuns, SayWhatIsMissing) {
   const auto why = [](const std::string& from, const std::string& to) {
     std::string text(kRun);
