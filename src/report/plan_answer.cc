@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analytic/search_rules.h"
 #include "flopcast/report_plan.h"
 #include "flopcast/version.h"
 #include "hardware/names.h"
@@ -46,29 +47,6 @@ void fill_question(PlanReport& report, const PlanQuestion& question, const Model
   report.sequence = sequence_of(report.base, model);
 }
 
-struct Opened {
-  PlanReport report;
-  Model model;
-  PlanMachine machine;
-};
-Result<Opened> open(const PlanQuestion& question) {
-  if (question.global_batch < 1) {
-    return Diagnostic{ErrorCode::kUsage, "--global-batch", "is missing or below 1",
-                      "give the sequences of one step, over all replicas"};
-  }
-  if (const auto problem = constraint_problem(question)) return *problem;
-  Result<Model> model = load_model(question.model);
-  if (!model) return model.error();
-  Result<PlanMachine> machine = plan_machine(question, Catalog::builtin());
-  if (!machine) return machine.error();
-  if (auto problem = precision_problem(question.base.precision, machine->cluster.chip)) {
-    return *std::move(problem);
-  }
-  Opened opened{{}, std::move(*model), std::move(*machine)};
-  fill_question(opened.report, question, opened.model, opened.machine);
-  return opened;
-}
-
 PlanSearchOptions search_options(const PlanReport& report, const PlanRun& run) {
   PlanSearchOptions options;
   options.chips = report.chips;
@@ -87,6 +65,38 @@ PlanSearchOptions search_options(const PlanReport& report, const PlanRun& run) {
   options.shards = run.shards;
   options.progress = run.progress;
   return options;
+}
+
+/// Of all precisions that are searched, the first that the chip does not multiply in.
+std::optional<Diagnostic> searched_precision_problem(const PlanReport& report, const Chip& chip) {
+  const Result<search::PlanRules> rules = search::plan_rules(search_options(report, {}));
+  if (!rules) return rules.error();
+  for (const Precision precision : rules->precisions) {
+    if (auto problem = precision_problem(precision, chip)) return problem;
+  }
+  return std::nullopt;
+}
+
+struct Opened {
+  PlanReport report;
+  Model model;
+  PlanMachine machine;
+};
+Result<Opened> open(const PlanQuestion& question) {
+  if (question.global_batch < 1) {
+    return Diagnostic{ErrorCode::kUsage, "--global-batch", "is missing or below 1",
+                      "give the sequences of one step, over all replicas"};
+  }
+  if (const auto problem = constraint_problem(question)) return *problem;
+  Result<Model> model = load_model(question.model);
+  if (!model) return model.error();
+  Result<PlanMachine> machine = plan_machine(question, Catalog::builtin());
+  if (!machine) return machine.error();
+  Opened opened{{}, std::move(*model), std::move(*machine)};
+  fill_question(opened.report, question, opened.model, opened.machine);
+  const Chip& chip = opened.machine.cluster.chip;
+  if (auto problem = searched_precision_problem(opened.report, chip)) return *std::move(problem);
+  return opened;
 }
 
 PlanCandidate candidate_of(const PlanFound& found, const TrainingEstimate& estimate) {

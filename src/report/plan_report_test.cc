@@ -69,6 +69,17 @@ TEST(PlanReport, ReadsBackWhatItWrites) {
   EXPECT_EQ(line.find('\n'), line.size() - 1);
 }
 
+TEST(PlanReport, ChipsMustMultiplyInEveryPrecisionThatIsSearched) {
+  PlanQuestion q = question();
+  q.constraints.push_back("precision=bf16,nvfp4");
+  const Result<PlanReport> refused = answer(q);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+  EXPECT_THAT(refused.error().text(), HasSubstr("does not multiply in nvfp4"));
+  q.constraints.back() = "precision=bf16,fp8";
+  EXPECT_TRUE(answer(q));
+}
+
 TEST(PlanReport, SaysWhichLineIsDamaged) {
   const std::string line = plan_json_line(answered(question()));
   const auto error_of = [](const std::string& text) {
