@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Forecasts a training step, finds the best plan, makes a small training run and replays it (no GPU
+# Forecasts a training step, finds the best plan, maps a dataflow graph, makes a small training run and replays it (no GPU
 # needed). Leaves pages and timelines in demo/.
 # Called by `./dev demo`; FLOPCAST names the binary.
 set -euo pipefail
@@ -12,6 +12,9 @@ mkdir -p "$out"
   --seq 8192 --html "$out/estimate.html" --trace-out "$out/step.perfetto-trace"
 "$flopcast" plan llama-3-8b --on "4 x dgx-h100" --global-batch 256 --seq 8192 --max-tp 8 \
   --html "$out/plan.html"
+"$flopcast" map gpt3-175b --on "8 x sn10" --topology torus:4x2 --html "$out/map.html"
+"$flopcast" explore gpt3-175b --on "8 x sn10" --topology torus:4x2 --sweep sram=150MB..500MB:50MB \
+  --sweep memory-bandwidth=100GB/s,300GB/s,1TB/s --html "$out/explore.html"
 python3 examples/make_sample.py "$out/sample"
 "$flopcast" replay "$out/sample" --html "$out/replay.html" \
   --trace-out "$out/replay.perfetto-trace" --trace-out "$out/replay.json.gz"
@@ -24,6 +27,8 @@ cat <<EOF
 Estimate  $out/estimate.html            one training step of Llama 3 70B on 1,024 H100
           $out/step.perfetto-trace      the step, stage by stage: open it at https://ui.perfetto.dev
 Plan      $out/plan.html                the best of all plans for Llama 3 8B on 32 H100
+Map       $out/map.html                 GPT-3's layer on 8 dataflow chips: partitions, roofline, timeline
+Explore   $out/explore.html             the same over SRAM and DRAM bandwidth: heat maps
 Sample    $out/sample/                  8 ranks of a pipeline-, data- and tensor-parallel step, made up
 Report    $out/replay.html              open it in a browser
 Timeline  $out/replay.perfetto-trace    open it at https://ui.perfetto.dev

@@ -10,5 +10,6 @@ void define_cost(nanobind::module_& module);
 void define_analytic(nanobind::module_& module);
 void define_plan(nanobind::module_& module);
 void define_runs(nanobind::module_& module);
+void define_mapping(nanobind::module_& module);
 
 }  // namespace flopcast

@@ -230,6 +230,7 @@ void define(nb::module_& module) {
   define_analytic(module);
   define_plan(module);
   define_runs(module);
+  define_mapping(module);
 }
 
 }  // namespace

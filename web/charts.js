@@ -41,17 +41,17 @@ function fitted(axis, values) {
   return { from: axis.log ? least : Math.min(0, least), to: axis.log ? most : most * 1.04 || 1, ...axis };
 }
 
-function gridLines(x, y, xs, ys) {
+function gridLines(x, y, xs, ys, left = CHART.left) {
   const lines = [];
   for (const v of ticksOf(y, 6)) {
-    lines.push(svg("line", { x1: CHART.left, x2: CHART.width - CHART.right, y1: ys(v), y2: ys(v), class: "grid" }),
-      svg("text", { x: CHART.left - 8, y: ys(v) + 4, class: "tick end" }, y.format(v)));
+    lines.push(svg("line", { x1: left, x2: CHART.width - CHART.right, y1: ys(v), y2: ys(v), class: "grid" }),
+      svg("text", { x: left - 8, y: ys(v) + 4, class: "tick end" }, y.format(v)));
   }
   for (const v of ticksOf(x, 11)) {
     lines.push(svg("line", { x1: xs(v), x2: xs(v), y1: CHART.top, y2: CHART.height - CHART.bottom, class: "grid" }),
       svg("text", { x: xs(v), y: CHART.height - CHART.bottom + 18, class: "tick middle" }, x.format(v)));
   }
-  lines.push(svg("text", { x: (CHART.left + CHART.width) / 2, y: CHART.height - 8, class: "tick middle" }, x.title));
+  lines.push(svg("text", { x: (left + CHART.width) / 2, y: CHART.height - 8, class: "tick middle" }, x.title));
   return lines;
 }
 

@@ -11,13 +11,6 @@ function head(facts) {
     el("div", {}, el("h1", {}, data.title), el("p", { class: "facts" }, facts)), themeButton());
 }
 
-function tableOf(titles, rows) {
-  const cell = (tag, text, i) => el(tag, i === 0 ? { class: "left" } : {}, text);
-  return el("div", { class: "scroll" }, el("table", {},
-    el("tr", {}, ...titles.map((t, i) => cell("th", t, i))),
-    ...rows.map((row) => el("tr", {}, ...row.map((t, i) => cell("td", t, i))))));
-}
-
 function timePage() {
   const sizes = { title: "size", log: true, base: 4, format: bytes };
   const curves = (field) => data.curves.map((c) => ({ name: c.name, bold: c.chosen,

@@ -87,6 +87,13 @@ function tile(number, label) {
   return el("div", { class: "tile" }, el("div", { class: "number" }, number), el("div", { class: "label" }, label));
 }
 
+/** Rows of texts or elements; the first `left` columns are words, the others numbers. */
+function tableOf(titles, rows, left = 1) {
+  const cell = (tag, text, i) => el(tag, i < left ? { class: "left" } : {}, text);
+  return el("div", { class: "scroll" }, el("table", {}, el("tr", {}, ...titles.map((t, i) => cell("th", t, i))),
+    ...rows.map((row) => el("tr", {}, ...row.map((t, i) => cell("td", t, i))))));
+}
+
 /** Puts the parts, those that are not null, on the page. */
 function showPage(...parts) {
   const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -34,12 +34,6 @@ function stackedBars(rows, colour, describe, format) {
   return el("div", {}, legend(used.map((key, i) => [describe(key), colour(key, i)])), el("div", { class: "bars" }, ...bars));
 }
 
-function tableOf(titles, rows) {
-  const cell = (tag, text, i) => el(tag, i < 2 ? { class: "left" } : {}, text);
-  return el("div", { class: "scroll" }, el("table", {}, el("tr", {}, ...titles.map((t, i) => cell("th", t, i))),
-    ...rows.map((row) => el("tr", {}, ...row.map((t, i) => cell("td", t, i))))));
-}
-
 /** Every plan that nothing beats in both, and the best ones: seconds over bytes. */
 function paretoChart(report) {
   const dots = [...report.pareto.map((p) => ({ ...p, front: true })), ...report.best];
@@ -82,7 +76,7 @@ function bestSections(report) {
       tile(gigabytes(winner.memory_bytes), `of ${gigabytes(report.asked.capacity_bytes)} of a chip`)),
     section("The best plans", "Fastest first.", tableOf(["", "plan", "time", "behind", "tokens/s", "MFU", "memory"],
       report.best.map((b, i) => [`${i + 1}`, b.words, seconds(b.time_s), i === 0 ? "" : signed(b.time_s / winner.time_s - 1),
-        count(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes)])),
+        count(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes)]), 2),
       el("h3", {}, "The best as Megatron-LM flags"), el("code", {}, winner.megatron)),
     section("Time against memory", "The line joins plans that no other is both faster and leaner than; grey: the other best ones.",
       paretoChart(report)),
@@ -91,7 +85,7 @@ function bestSections(report) {
     section("What fills the memory", "The fullest chip of each of the best plans.",
       stackedBars(memory, (k) => MEMORY_COLOURS[k], (k) => k, gigabytes)),
     report.sensitivities.length === 0 ? null : section("What it hangs on", "Change of the step for +10 % of one hardware number, all else equal.",
-      tableOf(["number", "", "change of the step"], report.sensitivities.map((s) => [s.number, "", signed(s.change)]))),
+      tableOf(["number", "", "change of the step"], report.sensitivities.map((s) => [s.number, "", signed(s.change)]), 2)),
   ];
 }
 
@@ -126,7 +120,7 @@ function sweepPage() {
         const b = p.best[0];
         return [pointName(p), Object.fromEntries(Object.entries(b.parts_s).map(([k, v]) => [k, v / b.time_s])), seconds(b.time_s)];
       }), colourOfPart, (k) => data.meanings[k] || k, (v) => percent(v))),
-    section("Best plans", "One row a point.", tableOf(["point", "plan", "time", "tokens/s", "MFU", "memory"], rows)));
+    section("Best plans", "One row a point.", tableOf(["point", "plan", "time", "tokens/s", "MFU", "memory"], rows, 2)));
 }
 
 if (points.length > 1) sweepPage();

@@ -21,8 +21,9 @@ enum class UnitKind : std::uint8_t {
   kFlopsPerSecond,
   kWatts,
   kDollars,
+  kHertz,
 };
-std::string_view unit_name(UnitKind kind);  ///< "B", "B/s", "s", "FLOP/s", "W", "USD", ""
+std::string_view unit_name(UnitKind kind);  ///< "B", "B/s", "s", "FLOP/s", "W", "USD", "Hz", ""
 
 /// A finite number that is not negative, in the SI unit of `kind`. The unit may be left out. Bytes
 /// are B, bits are b: "50GB/s" is "400Gb/s". SI prefixes are powers of 1000, KiB to PiB of 1024.
@@ -32,6 +33,15 @@ Result<Bytes> parse_bytes(std::string_view text);               ///< "1GB" 1e9, 
 Result<BytesPerSecond> parse_bandwidth(std::string_view text);  ///< "50GB/s", "400Gb/s", "400Gbps"
 Result<Seconds> parse_seconds(std::string_view text);           ///< "2us", "1.5 ms", "3e-6"
 Result<FlopsPerSecond> parse_flop_rate(std::string_view text);  ///< "989TFLOP/s", "2.25 PFLOPS"
+
+/// A quantity that replaces another, or a factor of it.
+struct QuantityChange {
+  double value = 1;
+  bool factor = false;
+  double of(double now) const { return factor ? now * value : value; }
+};
+/// "2x" as a factor, else a quantity of this unit. Errors (kUsage): no number above zero; the unit's.
+Result<QuantityChange> parse_change(std::string_view text, UnitKind kind);
 
 /// Four significant digits and a prefix that suits: "3.35 TB/s", "2.5 us". For people.
 std::string quantity_text(double value, UnitKind kind);

@@ -50,6 +50,15 @@ struct Fact {
   Basis basis = Basis::kAssumed;
 };
 
+/// Systolic arrays: where a chip's matrix rate comes from, and what counts cycles.
+struct TileArray {
+  unsigned count = 0;  ///< 0: not known
+  unsigned width = 0, height = 0;
+  double hertz = 0;
+  /// A multiply-add per cell and cycle.
+  FlopsPerSecond peak() const { return {2.0 * width * height * count * hertz}; }
+};
+
 struct Chip {
   std::string name;                  ///< "h100-sxm"
   std::vector<std::string> aliases;  ///< "h100", "h100_sxm", "NVIDIA H100 80GB HBM3"
@@ -60,6 +69,7 @@ struct Chip {
   BytesPerSecond hbm_bandwidth;
   Bytes on_chip_memory;  ///< SRAM a program can count on: L2 of a GPU, all SRAM of a dataflow chip
   unsigned cores = 0;    ///< SMs, CUs, cores
+  TileArray tiles;
   double power_w = 0;    ///< 0: unknown
   double price_usd = 0;  ///< 0: not public
   std::vector<Fact> facts;
@@ -76,6 +86,25 @@ struct Link {
   BytesPerSecond bandwidth;  ///< one link (or port), one direction, before protocol overhead
   Seconds latency;           ///< end to end over one hop
   double efficiency = 1;     ///< achievable share of `bandwidth`
+  std::vector<Fact> facts;
+};
+
+/// What a chip's DRAM may be made of.
+struct MemoryTechnology {
+  std::string name;  ///< "ddr", "hbm", "3d"
+  std::vector<std::string> aliases;
+  BytesPerSecond bandwidth;
+  Bytes capacity;                           ///< 0: no limit
+  double usd_per_gbps = 0, w_per_gbps = 0;  ///< per GB/s
+  std::vector<Fact> facts;
+};
+
+/// What links, or the switches between them, may be made of.
+struct InterconnectTechnology {
+  std::string name;  ///< "pcie", "nvlink", "switch"
+  std::vector<std::string> aliases;
+  BytesPerSecond bandwidth;                 ///< one link, one direction; 0: that of the links
+  double usd_per_gbps = 0, w_per_gbps = 0;  ///< per GB/s
   std::vector<Fact> facts;
 };
 
@@ -159,12 +188,16 @@ class Catalog {
 
   Result<Chip> chip(std::string_view name) const;
   Result<Link> link(std::string_view name) const;
+  Result<MemoryTechnology> memory(std::string_view name) const;
+  Result<InterconnectTechnology> interconnect(std::string_view name) const;
   /// A cluster from one line, a catalogue name or a file (.toml, ASTRA-sim .yml, NCCL .xml, SimAI
   /// text). Errors name the line and the fix.
   Result<Cluster> cluster(std::string_view text) const;
 
   std::span<const Chip> chips() const { return chips_; }
   std::span<const Link> links() const { return links_; }
+  std::span<const MemoryTechnology> memories() const { return memories_; }
+  std::span<const InterconnectTechnology> interconnects() const { return interconnects_; }
   std::vector<std::string> node_names() const;
   std::vector<std::string> cluster_names() const;
 
@@ -173,6 +206,8 @@ class Catalog {
   friend class CatalogLoader;
   std::vector<Chip> chips_;
   std::vector<Link> links_;
+  std::vector<MemoryTechnology> memories_;
+  std::vector<InterconnectTechnology> interconnects_;
   std::vector<std::shared_ptr<const CatalogNode>> nodes_;
   std::vector<std::shared_ptr<const CatalogCluster>> clusters_;
 };

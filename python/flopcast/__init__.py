@@ -12,6 +12,7 @@
     flopcast.KernelModel("h200").gemm(8192, 8192, 8192, "bf16").time_s
     print(flopcast.estimate("llama-3-70b", "128 x dgx-h100", tp=8, pp=4, global_batch=1024))
     print(flopcast.plan("llama-3-70b", "128 x dgx-h100", global_batch=1024))
+    print(flopcast.map("gpt3-175b", "8 x sn10", topology="torus:4x2"))
 
 Units: every field says its own. Times are integers in picoseconds (``_ps``), so that nothing is
 rounded; seconds (``_s``) appear only in reports. Errors are ``FlopcastError``.
@@ -42,6 +43,16 @@ from ._estimates import (
 from ._executors import RayExecutor
 from ._files import write_whole
 from ._forecasts import Cluster, KernelModel, KernelTime
+from ._mapping import (
+    DATAFLOWS,
+    SYSTEM_SETTINGS,
+    DataflowMapping,
+    Exploration,
+    MappedPartition,
+    explore,
+    map,
+    map_setup,
+)
 from ._native import __version__
 from ._plans import PlanOption, PlanSearch, PlanSweep, plan, plan_sweep
 
@@ -52,14 +63,19 @@ except ImportError:  # numpy is an extra
 
 __all__ = [
     "CATEGORIES",
+    "DATAFLOWS",
     "PLAN_SETTINGS",
+    "SYSTEM_SETTINGS",
     "Anomaly",
     "Cluster",
+    "DataflowMapping",
     "ErrorCode",
     "Estimate",
+    "Exploration",
     "FlopcastError",
     "KernelModel",
     "KernelTime",
+    "MappedPartition",
     "PlanOption",
     "PlanSearch",
     "PlanSweep",
@@ -74,7 +90,10 @@ __all__ = [
     "__version__",
     "compare_steps",
     "estimate",
+    "explore",
     "list_runs",
+    "map",
+    "map_setup",
     "plan",
     "plan_sweep",
     "read",

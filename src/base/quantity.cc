@@ -31,6 +31,7 @@ constexpr Spelling kSpellings[] = {
     {"s", UnitKind::kSeconds, 1, true},
     {"W", UnitKind::kWatts, 1, true},
     {"USD", UnitKind::kDollars, 1, false},
+    {"Hz", UnitKind::kHertz, 1, false},
 };
 
 std::optional<double> prefix_factor(std::string_view prefix, bool small_prefixes) {
@@ -75,14 +76,14 @@ std::optional<Unit> parse_unit(std::string_view text) {
 std::string_view article_name(UnitKind kind) {
   constexpr std::string_view kNames[] = {
       "a plain number", "a size in bytes",  "a bandwidth",           "a time",
-      "a rate of work", "a power in watts", "a price in US dollars",
+      "a rate of work", "a power in watts", "a price in US dollars", "a frequency",
   };
   return kNames[static_cast<int>(kind)];
 }
 
 std::string_view example(UnitKind kind) {
   constexpr std::string_view kExamples[] = {
-      "8", "80GB or 64MiB", "50GB/s or 400Gb/s", "2.5us", "989TFLOP/s", "700W", "25000"};
+      "8", "80GB or 64MiB", "50GB/s or 400Gb/s", "2.5us", "989TFLOP/s", "700W", "25000", "1.4GHz"};
   return kExamples[static_cast<int>(kind)];
 }
 
@@ -108,7 +109,7 @@ Result<Q> typed(std::string_view text, UnitKind kind) {
 }  // namespace
 
 std::string_view unit_name(UnitKind kind) {
-  constexpr std::string_view kNames[] = {"", "B", "B/s", "s", "FLOP/s", "W", "USD"};
+  constexpr std::string_view kNames[] = {"", "B", "B/s", "s", "FLOP/s", "W", "USD", "Hz"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -146,6 +147,19 @@ Result<Seconds> parse_seconds(std::string_view text) {
 }
 Result<FlopsPerSecond> parse_flop_rate(std::string_view text) {
   return typed<FlopsPerSecond>(text, UnitKind::kFlopsPerSecond);
+}
+
+Result<QuantityChange> parse_change(std::string_view text, UnitKind kind) {
+  const std::string_view body = trimmed(text);
+  const bool factor = body.ends_with('x');
+  Result<double> value = parse_quantity(factor ? body.substr(0, body.size() - 1) : body,
+                                        factor ? UnitKind::kNone : kind);
+  if (value && *value > 0) return QuantityChange{*value, factor};
+  Diagnostic error = value ? Diagnostic{ErrorCode::kUsage, std::string(body), "is not above zero",
+                                        "give a factor such as 2x, or a value"}
+                           : value.error();
+  error.code = ErrorCode::kUsage;
+  return error;
 }
 
 std::string quantity_text(double value, UnitKind kind) {

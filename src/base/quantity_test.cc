@@ -44,6 +44,18 @@ TEST(Quantity, RefusesWhatIsNoNumberOrNegative) {
   EXPECT_NE(negative.error().what.find("negative"), std::string::npos);
 }
 
+TEST(Quantity, ChangesAreFactorsOrValues) {
+  EXPECT_EQ(parse_change("2x", UnitKind::kBytes)->of(3), 6);
+  EXPECT_EQ(parse_change(" 0.5x ", UnitKind::kBytes)->of(3), 1.5);
+  EXPECT_EQ(parse_change("1GB", UnitKind::kBytes)->of(3), 1e9);
+  EXPECT_EQ(parse_change("1.25GHz", UnitKind::kHertz)->of(3), 1.25e9);
+  for (const char* text : {"", "x", "0", "0x", "-1x", "2xx", "1GBx", "3us"}) {
+    const auto change = parse_change(text, UnitKind::kBytes);
+    ASSERT_FALSE(change) << text;
+    EXPECT_EQ(change.error().code, ErrorCode::kUsage) << text;
+  }
+}
+
 TEST(Quantity, PrintsWithASuitablePrefix) {
   EXPECT_EQ(quantity_text(3.35e12, UnitKind::kBytesPerSecond), "3.35 TB/s");
   EXPECT_EQ(quantity_text(2.5e-6, UnitKind::kSeconds), "2.5 us");

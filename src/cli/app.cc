@@ -44,6 +44,8 @@ void add_commands(CLI::App& app, Action& action) {
   add_estimate(app, action);
   add_plan(app, action);
   add_merge(app, action);
+  add_map(app, action);
+  add_explore(app, action);
   add_trace(app, action);
   add_hw(app, action);
   add_net(app, action);

@@ -22,6 +22,7 @@ void add_validate_collectives(CLI::App& validate, Action& action);
 void add_validate_kernels(CLI::App& validate, Action& action);
 void add_validate_training(CLI::App& validate, Action& action);
 void add_validate_transformer_model(CLI::App& validate, Action& action);
+void add_validate_mapping(CLI::App& validate, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_calibrate_network(CLI::App& calibrate, Action& action);
 void add_calibrate_kernels(CLI::App& calibrate, Action& action);
@@ -31,6 +32,8 @@ void add_cost(CLI::App& app, Action& action);
 void add_estimate(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_merge(CLI::App& app, Action& action);
+void add_map(CLI::App& app, Action& action);
+void add_explore(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 
 /// Shown at the end of --help. The tests run every one of them in a folder that holds demo/sample.

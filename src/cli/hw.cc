@@ -1,5 +1,5 @@
-// flopcast hw list|show: the chips, links, nodes and clusters that are known, every number with its
-// unit and source.
+// flopcast hw list|show: the chips, memories, links, nodes and clusters that are known, every number
+// with its unit and source.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -16,13 +16,15 @@ namespace {
 
 using Align = flopcast::Align;
 
+constexpr std::string_view kMemory = "memory", kInterconnect = "interconnect";
+
 /// A number with its unit, "-" where it is not known.
 std::string shown(double value, UnitKind kind) {
   return value > 0 ? quantity_text(value, kind) : "-";
 }
 
 UnitKind kind_of(std::string_view unit) {
-  for (int i = 0; i <= static_cast<int>(UnitKind::kDollars); ++i) {
+  for (int i = 0; i <= static_cast<int>(UnitKind::kHertz); ++i) {
     if (unit == unit_name(static_cast<UnitKind>(i))) return static_cast<UnitKind>(i);
   }
   return UnitKind::kNone;
@@ -96,6 +98,19 @@ std::string links_text(const Catalog& catalog) {
   return "Links (one direction)\n" + table.text();
 }
 
+/// Memory or interconnect technologies: prices are per GB/s.
+template <typename Technologies>
+std::string technologies_text(std::string_view title, const Technologies& technologies) {
+  Table table(
+      {{"technology", Align::kLeft}, {"bandwidth"}, {"price per GB/s"}, {"power per GB/s"}});
+  for (const auto& technology : technologies) {
+    table.add({technology.name, shown(technology.bandwidth.value, UnitKind::kBytesPerSecond),
+               shown(technology.usd_per_gbps, UnitKind::kDollars),
+               shown(technology.w_per_gbps, UnitKind::kWatts)});
+  }
+  return fmt::format("{}\n{}", title, table.text());
+}
+
 std::string levels_text(const Cluster& cluster) {
   std::string text;
   for (const Level& level : cluster.levels) text += (text.empty() ? "" : "; ") + level_text(level);
@@ -155,6 +170,12 @@ std::string chip_text(const Chip& chip) {
 std::string link_text(const Link& link) {
   return fmt::format("{}: {} link{}\n{}", link.name, link_kind(link.kind), also(link.aliases),
                      facts_text(link.facts));
+}
+
+template <typename Technology>
+std::string technology_text(std::string_view kind, const Technology& technology) {
+  return fmt::format("{}: {}{}\n{}", technology.name, kind, also(technology.aliases),
+                     facts_text(technology.facts));
 }
 
 std::string cluster_text(const Cluster& cluster) {
@@ -242,6 +263,16 @@ void write_link(JsonWriter& json, const Link& link) {
   json.end_object();
 }
 
+template <typename Technology>
+void write_technology(JsonWriter& json, std::string_view kind, const Technology& technology) {
+  json.begin_object();
+  json.text("kind", kind);
+  json.text("name", technology.name);
+  write_names(json, "aliases", technology.aliases);
+  write_facts(json, technology.facts);
+  json.end_object();
+}
+
 void write_levels(JsonWriter& json, const Cluster& cluster) {
   json.begin_array("levels");
   for (const Level& level : cluster.levels) {
@@ -294,6 +325,14 @@ bool wanted(const HwCommand& command, std::string_view section) {
   return command.what.empty() || command.what == section;
 }
 
+template <typename Technologies>
+void write_technologies(JsonWriter& json, std::string_view section, std::string_view kind,
+                        const Technologies& technologies) {
+  json.begin_array(section);
+  for (const auto& technology : technologies) write_technology(json, kind, technology);
+  json.end_array();
+}
+
 std::string list_json(const Catalog& catalog, const HwCommand& command) {
   JsonWriter json;
   json.begin_object();
@@ -306,6 +345,12 @@ std::string list_json(const Catalog& catalog, const HwCommand& command) {
     json.begin_array("links");
     for (const Link& link : catalog.links()) write_link(json, link);
     json.end_array();
+  }
+  if (wanted(command, "memories")) {
+    write_technologies(json, "memories", kMemory, catalog.memories());
+  }
+  if (wanted(command, "interconnects")) {
+    write_technologies(json, "interconnects", kInterconnect, catalog.interconnects());
   }
   const auto write_all = [&](std::string_view section, std::string_view kind,
                              const std::vector<std::string>& names) {
@@ -327,6 +372,12 @@ std::string list_text(const Catalog& catalog, const HwCommand& command) {
   std::vector<std::string> sections;
   if (wanted(command, "chips")) sections.push_back(chips_text(catalog));
   if (wanted(command, "links")) sections.push_back(links_text(catalog));
+  if (wanted(command, "memories")) {
+    sections.push_back(technologies_text("Memory technologies", catalog.memories()));
+  }
+  if (wanted(command, "interconnects")) {
+    sections.push_back(technologies_text("Interconnect technologies", catalog.interconnects()));
+  }
   if (wanted(command, "nodes")) sections.push_back(nodes_text(catalog));
   if (wanted(command, "clusters")) sections.push_back(clusters_text(catalog));
   return fmt::format("{}", fmt::join(sections, "\n"));
@@ -347,6 +398,12 @@ int run_show(Io& io, const HwCommand& command) {
   } else if (const Result<Link> link = catalog.link(command.what)) {
     text = link_text(*link);
     write_link(json, *link);
+  } else if (const auto memory = catalog.memory(command.what)) {
+    text = technology_text(kMemory, *memory);
+    write_technology(json, kMemory, *memory);
+  } else if (const auto interconnect = catalog.interconnect(command.what)) {
+    text = technology_text(kInterconnect, *interconnect);
+    write_technology(json, kInterconnect, *interconnect);
   } else {
     const Result<Cluster> cluster = catalog.cluster(command.what);
     if (!cluster) return fail(io, cluster.error());
@@ -359,14 +416,16 @@ int run_show(Io& io, const HwCommand& command) {
 }  // namespace
 
 void add_hw(CLI::App& app, Action& action) {
-  CLI::App* hw = app.add_subcommand("hw", "Known chips, links, nodes and clusters, with sources");
+  CLI::App* hw =
+      app.add_subcommand("hw", "Known chips, memories, links, nodes and clusters, with sources");
   hw->require_subcommand(1);
   set_example(*hw, "flopcast hw show h100");
 
   CLI::App* list = hw->add_subcommand("list", "Everything the catalogue knows by name");
   const auto listing = std::make_shared<HwCommand>();
-  list->add_option("WHAT", listing->what, "chips, links, nodes or clusters; all if left out")
-      ->check(CLI::IsMember({"chips", "links", "nodes", "clusters"}))
+  list->add_option("WHAT", listing->what,
+                   "chips, links, memories, interconnects, nodes or clusters; all if left out")
+      ->check(CLI::IsMember({"chips", "links", "memories", "interconnects", "nodes", "clusters"}))
       ->type_name("");
   add_format(*list, listing->format, false);
   set_example(*list, "flopcast hw list chips");
@@ -376,9 +435,9 @@ void add_hw(CLI::App& app, Action& action) {
   CLI::App* show = hw->add_subcommand(
       "show", "Every number of one entry, or of any cluster, with its unit and source");
   const auto showing = std::make_shared<HwCommand>();
-  show->add_option(
-          "NAME", showing->what,
-          "A chip, link, node or cluster, a line like \"64 x dgx-h100, rail NDR\", or a file")
+  show->add_option("NAME", showing->what,
+                   "A chip, link, memory, node or cluster, a line like \"64 x dgx-h100, rail "
+                   "NDR\", or a file")
       ->required()
       ->type_name("");
   add_format(*show, showing->format, false);

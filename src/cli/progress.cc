@@ -12,6 +12,12 @@ namespace {
 constexpr std::size_t kBarWidth = 30;
 constexpr const char* kEraseLine = "\r\033[K";
 
+const char* doing(Progress::Of what) {
+  return what == Progress::Of::kBytes   ? "reading"
+         : what == Progress::Of::kPlans ? "searching"
+                                        : "mapping";
+}
+
 }  // namespace
 
 std::function<void(std::uint64_t, std::uint64_t)> Progress::callback() {
@@ -27,11 +33,11 @@ void Progress::show(std::uint64_t done, std::uint64_t total) {
   shown_ = true;
   const double part = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const auto full = static_cast<std::size_t>(part * kBarWidth);
-  const std::string whole =
-      what_ == Of::kBytes ? short_bytes(static_cast<std::int64_t>(total)) : counted(total, "plan");
+  const std::string whole = what_ == Of::kBytes
+                                ? short_bytes(static_cast<std::int64_t>(total))
+                                : counted(total, what_ == Of::kPlans ? "plan" : "point");
   io_.err << kEraseLine
-          << fmt::format("{} [{:<{}}] {:3.0f} % of {}",
-                         what_ == Of::kBytes ? "reading" : "searching", std::string(full, '#'),
+          << fmt::format("{} [{:<{}}] {:3.0f} % of {}", doing(what_), std::string(full, '#'),
                          kBarWidth, part * 100, whole)
           << std::flush;
 }

@@ -12,8 +12,8 @@ namespace flopcast::cli {
 
 class Progress {
  public:
-  /// What is done and counted: "reading" bytes, "searching" plans.
-  enum class Of : std::uint8_t { kBytes, kPlans };
+  /// What is done and counted: "reading" bytes, "searching" plans, "mapping" points.
+  enum class Of : std::uint8_t { kBytes, kPlans, kPoints };
   explicit Progress(Io& io, Of what = Of::kBytes) : io_(io), what_(what) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

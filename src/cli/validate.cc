@@ -100,6 +100,7 @@ void add_validate(CLI::App& app, Action& action) {
   add_validate_kernels(*validate, action);
   add_validate_training(*validate, action);
   add_validate_transformer_model(*validate, action);
+  add_validate_mapping(*validate, action);
 }
 
 }  // namespace flopcast::cli

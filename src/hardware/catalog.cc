@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 template <typename Entry>
 Result<Entry> look_up(const std::vector<Entry>& entries, std::string_view text,
-                      std::string_view kind) {
+                      std::string_view kind, std::string_view section) {
   if (const Entry* found = find_entry(entries, text, kItself)) return *found;
   std::vector<std::string> names;
   for (const Entry& entry : entries) {
@@ -28,7 +28,7 @@ Result<Entry> look_up(const std::vector<Entry>& entries, std::string_view text,
   }
   return Diagnostic{
       ErrorCode::kBadInput, "", fmt::format("no {} is called '{}'", kind, trim(text)),
-      did_you_mean(text, names, fmt::format("flopcast hw list {}s names them all", kind))};
+      did_you_mean(text, names, fmt::format("flopcast hw list {} names them all", section))};
 }
 
 /// An entry of the same name is replaced in place, so that lists keep their order.
@@ -66,6 +66,9 @@ std::vector<fs::path> toml_files(const fs::path& path) {
 
 }  // namespace
 
+constexpr std::string_view kGroups[] = {"sources", "chip",         "memory", "link",
+                                        "node",    "interconnect", "cluster"};
+
 /// Reads files into a catalogue: chips and links of all of them first, then what is made of those.
 class CatalogLoader {
  public:
@@ -75,16 +78,22 @@ class CatalogLoader {
     Result<TomlFile> file = parse_toml(text, std::move(name), sources_required);
     if (!file) return file.error();
     for (const auto& [key, node] : file->root) {
-      if (key == "sources" || key == "chip" || key == "link" || key == "node" || key == "cluster") {
+      if (std::find(std::begin(kGroups), std::end(kGroups), key.str()) != std::end(kGroups)) {
         continue;
       }
       return Diagnostic{
           ErrorCode::kBadInput, place(*file, node),
           fmt::format("a catalogue has no '{}'", key.str()),
-          "known are [sources], [chip.NAME], [link.NAME], [node.NAME], [cluster.NAME]"};
+          "known are [sources], [chip.NAME], [memory.NAME], [link.NAME], [interconnect.NAME], "
+          "[node.NAME], [cluster.NAME]"};
     }
     if (auto error = add_chips(*file)) return error;
-    if (auto error = add_links(*file)) return error;
+    if (auto error = add_settings(*file, "link", catalog_.links_, set_link)) return error;
+    if (auto error = add_settings(*file, "memory", catalog_.memories_, set_memory)) return error;
+    if (auto error =
+            add_settings(*file, "interconnect", catalog_.interconnects_, set_interconnect)) {
+      return error;
+    }
     files_.push_back(std::move(*file));
     return std::nullopt;
   }
@@ -110,19 +119,23 @@ class CatalogLoader {
     return std::nullopt;
   }
 
-  std::optional<Diagnostic> add_links(const TomlFile& file) {
-    const Result<std::vector<NamedTable>> tables = tables_of(file, "link");
+  /// Entries that are nothing but their settings.
+  template <typename Entry>
+  std::optional<Diagnostic> add_settings(const TomlFile& file, std::string_view group,
+                                         std::vector<Entry>& entries,
+                                         std::optional<Diagnostic> (*set)(Entry&, const Setting&)) {
+    const Result<std::vector<NamedTable>> tables = tables_of(file, group);
     if (!tables) return tables.error();
     for (const NamedTable& entry : *tables) {
       const Result<std::vector<Setting>> settings = settings_of(file, *entry.table);
       if (!settings) return settings.error();
-      Link link;
-      link.name = entry.name;
+      Entry made;
+      made.name = entry.name;
       for (const Setting& setting : *settings) {
-        if (auto error = set_link(link, setting)) return error;
+        if (auto error = set(made, setting)) return error;
       }
-      if (auto error = check_sources(file, entry, link.facts)) return error;
-      put(catalog_.links_, std::move(link), kItself);
+      if (auto error = check_sources(file, entry, made.facts)) return error;
+      put(entries, std::move(made), kItself);
     }
     return std::nullopt;
   }
@@ -196,8 +209,18 @@ const Catalog& Catalog::builtin() {
   return catalog;
 }
 
-Result<Chip> Catalog::chip(std::string_view name) const { return look_up(chips_, name, "chip"); }
-Result<Link> Catalog::link(std::string_view name) const { return look_up(links_, name, "link"); }
+Result<Chip> Catalog::chip(std::string_view name) const {
+  return look_up(chips_, name, "chip", "chips");
+}
+Result<Link> Catalog::link(std::string_view name) const {
+  return look_up(links_, name, "link", "links");
+}
+Result<MemoryTechnology> Catalog::memory(std::string_view name) const {
+  return look_up(memories_, name, "memory technology", "memories");
+}
+Result<InterconnectTechnology> Catalog::interconnect(std::string_view name) const {
+  return look_up(interconnects_, name, "interconnect technology", "interconnects");
+}
 
 Result<Cluster> Catalog::cluster(std::string_view text) const {
   return ClusterBuilder(*this).from_text(text);

@@ -100,6 +100,46 @@ TEST(Catalog, FindsChipsByTheNamesOfMeasuredTables) {
   }
 }
 
+// The tiles that DFModel describes give the peak it states, in single precision.
+TEST(Catalog, TilesOfPublishedChipsGiveTheirPeak) {
+  std::size_t tiled = 0;
+  for (const Chip& chip : catalog().chips()) {
+    if (chip.tiles.count == 0) continue;
+    const FlopsPerSecond peak = chip.matrix_rate(
+        chip.matrix_rate(DataType::kBf16).value > 0 ? DataType::kBf16 : DataType::kFp16);
+    EXPECT_NEAR(chip.tiles.peak() / peak, 1, 2e-3) << chip.name;
+    ++tiled;
+  }
+  EXPECT_GE(tiled, 14U);
+  const Chip chip = *catalog().chip("sn10-dfmodel");
+  EXPECT_EQ(chip.tiles.count, 640U);
+  EXPECT_EQ(chip.tiles.width, 32U);
+  EXPECT_EQ(chip.tiles.height, 6U);
+  EXPECT_EQ(chip.tiles.peak().value, 307.2e12);
+}
+
+TEST(Catalog, MemoryAndInterconnectTechnologies) {
+  const auto hbm = catalog().memory("HBM");
+  ASSERT_TRUE(hbm) << hbm.error().text();
+  EXPECT_EQ(hbm->bandwidth.value, 3072e9);
+  EXPECT_EQ(hbm->capacity.value, 103079215104);
+  EXPECT_EQ(hbm->w_per_gbps, 0.05624);
+  EXPECT_EQ(catalog().memory("3d")->capacity.value, 0);
+  const auto nvlink = catalog().interconnect("nvlink");
+  ASSERT_TRUE(nvlink) << nvlink.error().text();
+  EXPECT_EQ(nvlink->bandwidth.value, 450e9);
+  EXPECT_EQ(catalog().interconnect("switch")->usd_per_gbps, 24);
+  EXPECT_EQ(catalog().memories().size(), 3U);
+  EXPECT_EQ(catalog().interconnects().size(), 3U);
+  for (const MemoryTechnology& memory : catalog().memories()) {
+    for (const Fact& fact : memory.facts) EXPECT_FALSE(fact.source.empty()) << fact.key;
+  }
+  EXPECT_EQ(catalog().memory("hbn").error().what, "no memory technology is called 'hbn'");
+  EXPECT_NE(catalog().memory("hbn").error().hint.find("'hbm'"), std::string::npos);
+  EXPECT_NE(catalog().interconnect("?").error().hint.find("hw list interconnects"),
+            std::string::npos);
+}
+
 TEST(Catalog, UnknownNamesListTheNearest) {
   const auto chip = catalog().chip("h10O");
   ASSERT_FALSE(chip);
@@ -132,12 +172,17 @@ TEST(Catalog, AUsersFileAddsAndReplaces) {
                    "[node.duo]\nchip = \"h100-fast\"\n"
                    "level = [{ fabric = \"switch\", size = 2, link = \"18 x nvlink4\" }]\n"
                    "nic = { fabric = \"rail\", ports = 2, bandwidth = \"400Gb/s\" }\n"
+                   "[memory.ddr]\nbandwidth = \"400GB/s\"\n"
+                   "[interconnect.photonic]\nbandwidth = \"1TB/s\"\nusd_per_gbps = 5\n"
                    "[cluster.ours]\nis = \"4 x duo, latency 3us\"\n");
   const auto loaded = Catalog::load({folder.path()});
   ASSERT_TRUE(loaded) << loaded.error().text();
   EXPECT_EQ(loaded->chip("h100-sxm")->hbm_bandwidth.value, 3e12);
   EXPECT_EQ(loaded->chip("h100-fast")->matrix_rate(DataType::kBf16).value, 1.2e15);
   EXPECT_EQ(loaded->chip("h100-fast")->matrix_rate(DataType::kFp8).value, 1978.9e12);
+  EXPECT_EQ(loaded->memory("ddr")->bandwidth.value, 400e9);
+  EXPECT_EQ(loaded->interconnect("photonic")->usd_per_gbps, 5);
+  EXPECT_EQ(loaded->memories().size(), 3U);
   const auto cluster = loaded->cluster("ours");
   ASSERT_TRUE(cluster) << cluster.error().text();
   EXPECT_EQ(cluster->chips(), 8U);
@@ -174,6 +219,11 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"chip = 3\n", "expected a table"},
         Broken{"[link.x]\nkind = \"fast\"\n", "no kind of link"},
         Broken{"[link.x]\nefficiency = 0\n", "expected at least"},
+        Broken{"[chip.x]\ntile_frequency = \"3us\"\n", "expected a frequency, found a time"},
+        Broken{"[chip.x]\ntiles = 0\n", "expected a whole number"},
+        Broken{"[memory.x]\nbandwidth = 0\n", "expected at least"},
+        Broken{"[memory.x]\nlatency = 3\n", "a memory technology has no 'latency'"},
+        Broken{"[interconnect.x]\ncapacity = 3\n", "an interconnect technology has no 'capacity'"},
         Broken{"[node.x]\nchip = \"h100\"\n", "[[level]] missing"},
         Broken{"[node.x]\nchip = \"h100\"\nlevel = [{ fabric = \"wheel\" }]\n",
                "no fabric is called"},

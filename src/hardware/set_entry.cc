@@ -20,6 +20,18 @@ constexpr ChipKey kChipKeys[] = {
     {"on_chip_memory", UnitKind::kBytes, [](Chip& c, double v) { c.on_chip_memory = {v}; }},
     {"power_w", UnitKind::kWatts, [](Chip& c, double v) { c.power_w = v; }},
     {"price_usd", UnitKind::kDollars, [](Chip& c, double v) { c.price_usd = v; }},
+    {"tile_frequency", UnitKind::kHertz, [](Chip& c, double v) { c.tiles.hertz = v; }},
+};
+
+struct ChipCount {
+  std::string_view key;
+  void (*set)(Chip&, unsigned);
+};
+constexpr ChipCount kChipCounts[] = {
+    {"cores", [](Chip& c, unsigned v) { c.cores = v; }},
+    {"tiles", [](Chip& c, unsigned v) { c.tiles.count = v; }},
+    {"tile_width", [](Chip& c, unsigned v) { c.tiles.width = v; }},
+    {"tile_height", [](Chip& c, unsigned v) { c.tiles.height = v; }},
 };
 
 struct LevelKey {
@@ -45,6 +57,30 @@ std::optional<Diagnostic> set_text(std::string& field, const Setting& setting) {
   if (setting.value.empty()) return setting_error(setting, "is empty", "give a name");
   field = setting.value;
   return std::nullopt;
+}
+
+struct Number {
+  std::string_view key;
+  UnitKind kind;
+  double least;
+  double* field;
+};
+/// The one of `numbers` that the setting names. @param others keys that are no numbers
+std::optional<Diagnostic> set_number(std::initializer_list<Number> numbers, const Setting& setting,
+                                     std::string_view subject, std::vector<std::string> others,
+                                     std::vector<Fact>& facts) {
+  for (const Number& number : numbers) {
+    if (number.key != setting.key) {
+      others.emplace_back(number.key);
+      continue;
+    }
+    const Result<double> value = setting_number(setting, number.kind, number.least);
+    if (!value) return value.error();
+    *number.field = *value;
+    put_fact(facts, fact_of(setting, setting.key, *value, number.kind));
+    return std::nullopt;
+  }
+  return unknown_key(setting, subject, others);
 }
 
 /// "matrix.bf16", "vector.fp32".
@@ -139,7 +175,8 @@ std::vector<std::string> chip_keys() {
       keys.push_back(group + std::string(name(static_cast<DataType>(i))));
     }
   }
-  for (const char* text : {"cores", "aliases", "vendor", "architecture"}) keys.emplace_back(text);
+  for (const ChipCount& entry : kChipCounts) keys.emplace_back(entry.key);
+  for (const char* text : {"aliases", "vendor", "architecture"}) keys.emplace_back(text);
   return keys;
 }
 
@@ -156,11 +193,12 @@ std::optional<Diagnostic> set_chip(Chip& chip, const Setting& setting) {
   const std::string_view key = setting.key;
   if (key.starts_with("matrix.")) return set_rate(chip, setting, key.substr(7), chip.matrix);
   if (key.starts_with("vector.")) return set_rate(chip, setting, key.substr(7), chip.vector);
-  if (key == "cores") {
-    const Result<unsigned> cores = setting_count(setting);
-    if (!cores) return cores.error();
-    chip.cores = *cores;
-    put_fact(chip.facts, fact_of(setting, setting.key, *cores, UnitKind::kNone));
+  for (const ChipCount& known : kChipCounts) {
+    if (known.key != key) continue;
+    const Result<unsigned> count = setting_count(setting);
+    if (!count) return count.error();
+    known.set(chip, *count);
+    put_fact(chip.facts, fact_of(setting, setting.key, *count, UnitKind::kNone));
     return std::nullopt;
   }
   for (const ChipKey& known : kChipKeys) {
@@ -184,26 +222,27 @@ std::optional<Diagnostic> set_link(Link& link, const Setting& setting) {
     return setting_error(setting, fmt::format("no kind of link is called '{}'", setting.value),
                          "write scale-up, host or scale-out");
   }
-  struct Number {
-    std::string_view key;
-    UnitKind kind;
-    double least;
-    double* field;
-  };
-  const Number numbers[] = {
-      {"bandwidth", UnitKind::kBytesPerSecond, 1, &link.bandwidth.value},
-      {"latency", UnitKind::kSeconds, 0, &link.latency.value},
-      {"efficiency", UnitKind::kNone, 1e-3, &link.efficiency},
-  };
-  for (const Number& number : numbers) {
-    if (number.key != setting.key) continue;
-    const Result<double> value = setting_number(setting, number.kind, number.least);
-    if (!value) return value.error();
-    *number.field = *value;
-    put_fact(link.facts, fact_of(setting, setting.key, *value, number.kind));
-    return std::nullopt;
-  }
-  return unknown_key(setting, "a link", {"aliases", "kind", "bandwidth", "latency", "efficiency"});
+  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, 1, &link.bandwidth.value},
+                     {"latency", UnitKind::kSeconds, 0, &link.latency.value},
+                     {"efficiency", UnitKind::kNone, 1e-3, &link.efficiency}},
+                    setting, "a link", {"aliases", "kind"}, link.facts);
+}
+
+std::optional<Diagnostic> set_memory(MemoryTechnology& memory, const Setting& setting) {
+  if (setting.key == "aliases") return memory.aliases = setting.values, std::nullopt;
+  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, 1, &memory.bandwidth.value},
+                     {"capacity", UnitKind::kBytes, 0, &memory.capacity.value},
+                     {"usd_per_gbps", UnitKind::kDollars, 0, &memory.usd_per_gbps},
+                     {"w_per_gbps", UnitKind::kWatts, 0, &memory.w_per_gbps}},
+                    setting, "a memory technology", {"aliases"}, memory.facts);
+}
+
+std::optional<Diagnostic> set_interconnect(InterconnectTechnology& made, const Setting& setting) {
+  if (setting.key == "aliases") return made.aliases = setting.values, std::nullopt;
+  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, 1, &made.bandwidth.value},
+                     {"usd_per_gbps", UnitKind::kDollars, 0, &made.usd_per_gbps},
+                     {"w_per_gbps", UnitKind::kWatts, 0, &made.w_per_gbps}},
+                    setting, "an interconnect technology", {"aliases"}, made.facts);
 }
 
 std::optional<Diagnostic> set_level(Level& level, const Setting& setting, const Catalog& catalog,

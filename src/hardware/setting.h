@@ -41,6 +41,8 @@ void put_fact(std::vector<Fact>& facts, Fact fact);
 /// Changes one property; facts are kept with it. @return what is wrong with the setting.
 std::optional<Diagnostic> set_chip(Chip& chip, const Setting& setting);
 std::optional<Diagnostic> set_link(Link& link, const Setting& setting);
+std::optional<Diagnostic> set_memory(MemoryTechnology& memory, const Setting& setting);
+std::optional<Diagnostic> set_interconnect(InterconnectTechnology& made, const Setting& setting);
 /// Facts go to `facts` under "<level's name>.<key>". A link's name brings its bandwidth, latency and
 /// efficiency, so it comes before settings that override them.
 std::optional<Diagnostic> set_level(Level& level, const Setting& setting, const Catalog& catalog,

@@ -54,24 +54,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-/// "2x" as a factor; else a quantity of this unit.
-struct Amount {
-  double value = 1;
-  bool factor = false;
-  double of(double now) const { return factor ? now * value : value; }
-};
-Result<Amount> parse_amount(std::string_view text, UnitKind unit) {
-  const bool factor = text.ends_with('x');
-  const Result<double> value = parse_quantity(factor ? text.substr(0, text.size() - 1) : text,
-                                              factor ? UnitKind::kNone : unit);
-  if (!value) return value.error();
-  if (!(*value > 0)) {
-    return usage(std::string(text), "is not above zero", "give a factor such as 2x, or a value");
-  }
-  return Amount{*value, factor};
-}
-
-void change_chip(Chip& chip, std::string_view name, const Amount& amount) {
+void change_chip(Chip& chip, std::string_view name, const QuantityChange& amount) {
   if (name == "hbm-bandwidth") chip.hbm_bandwidth.value = amount.of(chip.hbm_bandwidth.value);
   if (name == "hbm-capacity") chip.hbm_capacity.value = amount.of(chip.hbm_capacity.value);
   if (name != "matrix-rate") return;
@@ -80,7 +63,7 @@ void change_chip(Chip& chip, std::string_view name, const Amount& amount) {
   for (FlopsPerSecond& rate : chip.matrix) rate *= factor;
 }
 
-void change_level(Level& level, const Number& number, const Amount& amount) {
+void change_level(Level& level, const Number& number, const QuantityChange& amount) {
   if (number.unit == UnitKind::kSeconds) {
     level.latency.value = amount.of(level.latency.value);
   } else {
@@ -90,7 +73,7 @@ void change_level(Level& level, const Number& number, const Amount& amount) {
 
 std::optional<Diagnostic> change_number(PlanMachine& machine, const Number& number,
                                         const PlanChange& change) {
-  const Result<Amount> amount = parse_amount(change.value, number.unit);
+  const Result<QuantityChange> amount = parse_change(change.value, number.unit);
   if (!amount) return amount.error();
   Cluster& cluster = machine.cluster;
   if (number.part == Part::kChip) {
@@ -176,7 +159,7 @@ std::int64_t chips_asked(const PlanQuestion& question) {
 std::optional<Diagnostic> check_value(const PlanChange& change) {
   if (change.name == "chip") return std::nullopt;  // the catalogue knows
   if (const Number* number = find_number(change.name)) {
-    const Result<Amount> amount = parse_amount(change.value, number->unit);
+    const Result<QuantityChange> amount = parse_change(change.value, number->unit);
     if (amount) return std::nullopt;
     Diagnostic error = amount.error();
     error.code = ErrorCode::kUsage;

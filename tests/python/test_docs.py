@@ -146,6 +146,8 @@ HELP = [
     ["trace", "slice"],
     ["validate"],
     ["validate", "replay"],
+    ["map"],
+    ["explore"],
     ["doctor"],
 ]
 

@@ -1,0 +1,19 @@
+// Floor 5: which chips of the network's dimensions each parallelism takes.
+#pragma once
+
+#include <vector>
+
+#include "flopcast/mapping.h"
+
+namespace flopcast::mapping {
+
+/// Every shape the search allows, in a fixed order: each dimension whole to one parallelism, or cut
+/// into factors where `split_dimensions`. Errors (kUsage): factors that do not multiply to a
+/// dimension's size; degrees no shape has.
+Result<std::vector<MappingShape>> all_shapes(const MappingSystem& system,
+                                             const MappingSearch& search);
+
+/// Divisors of n, ascending.
+std::vector<std::int64_t> divisors(std::int64_t n);
+
+}  // namespace flopcast::mapping
