@@ -43,12 +43,13 @@ void set_model(MappingQuestion& question, const std::string& mode, const std::st
 }
 
 void set_search(MappingQuestion& question, const std::array<unsigned, kParallelisms>& degree,
-                std::int64_t microbatch, std::int64_t tile, unsigned partitions, bool mix_passes,
-                bool split_dimensions, double gap, unsigned threads) {
+                std::int64_t microbatch, std::int64_t tile, bool every_tile, unsigned partitions,
+                bool mix_passes, bool split_dimensions, double gap, unsigned threads) {
   MappingSearch& search = question.search;
   search.degree = degree;
   search.microbatch = microbatch;
   search.tile = tile;
+  search.every_tile = every_tile;
   search.partitions = partitions;
   search.mix_passes = mix_passes;
   search.split_dimensions = split_dimensions;

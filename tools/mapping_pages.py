@@ -270,7 +270,7 @@ def fig22(page: Page) -> None:
              "compute leaves, half a MiB a tile. The paper's text says 1,024 SN40L; the setups have eight chips. In them "
              "the number of heads and the width of a head are exchanged.",
              "Traffic is the published one: a kernel whose weights do not fit passes all its tensors once per piece, and no "
-             "byte of weights is counted. Tiles here divide the sequence, there they need not. The logs are not optima: "
+             "byte of weights is counted. The logs are not optima: "
              "the one of stacked memory ended at 600 s with a gap of 79.5 %.")  # fmt: skip
     page.compared("fig22_3d")
 

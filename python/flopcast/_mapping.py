@@ -196,6 +196,7 @@ def _question(
     dp: int = 0,
     microbatch: int = 0,
     tile: int = 0,
+    every_tile: bool = False,
     partitions: int = 0,
     global_batch: int = 0,
     sequence: int = 0,
@@ -212,7 +213,7 @@ def _question(
     question.workload(sequence, global_batch, unroll)
     question.system(topology, memory, link, _changes(changes), precision)
     question.model(mode, overlap, 0.0 if cycles else -1.0 if utilisation is None else utilisation)
-    question.search([tp, pp, dp], microbatch, tile, partitions, mix_passes, split_dimensions, gap, threads)
+    question.search([tp, pp, dp], microbatch, tile, every_tile, partitions, mix_passes, split_dimensions, gap, threads)
     question.pins(_pins(pins), _pins(forbid), _changes(shardings))
     return question
 
@@ -235,6 +236,7 @@ def map(workload: str | PathLike, on: str, **options: Any) -> DataflowMapping:
         cycles: count cycles of the chip's systolic tiles instead.
         tp, pp, dp: degrees; 0: every one.
         microbatch, tile: samples and tokens; 0: every divisor.
+        every_tile: tiles need not divide the tokens.
         partitions: at most so many of a pass; 0: any number.
         global_batch, sequence, unroll: samples a step, tokens of a sample, layers in the graph;
             0: the workload's own.

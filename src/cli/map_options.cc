@@ -68,6 +68,8 @@ void add_search(CLI::App& command, MapFlags& flags) {
   add_whole(command, "--microbatch", q.search.microbatch,
             "Samples of a microbatch; every divisor of a replica's batch if not given");
   add_whole(command, "--tile", q.search.tile, "Tokens of a tile; every divisor if not given");
+  command.add_flag("--every-tile", q.search.every_tile,
+                   "Tiles need not divide the tokens (slower; of use with --cycles)");
   command
       .add_option("--partitions", q.search.partitions,
                   "At most so many partitions of each pass; any number if not given")

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Gives every sink tensors of its own: dear copies, or free ones where others read the tensor too.
+/// Gives sinks that share a tensor with other sinks copies of their own: dear ones, or free ones.
 ChipProgram with_own_inputs(const ChipProgram& program, bool dear) {
   const KernelSet sinks = sinks_of(program);
   ChipProgram own = program;
@@ -19,8 +19,11 @@ ChipProgram with_own_inputs(const ChipProgram& program, bool dear) {
   for (const ProgramTensor& tensor : program.tensors) {
     const KernelSet readers = tensor.uses & sinks;
     const KernelSet others = tensor.uses - sinks;
-    const bool shared = tensor.output || !others.empty() || readers.size() > 1;
-    if (readers.empty() || !others.empty() || tensor.output) {
+    if (readers.size() <= 1) {
+      own.tensors.push_back(tensor);
+      continue;
+    }
+    if (!others.empty() || tensor.output) {
       own.tensors.push_back(tensor);
       own.tensors.back().uses = others;
     }
@@ -28,7 +31,7 @@ ChipProgram with_own_inputs(const ChipProgram& program, bool dear) {
       ProgramTensor copy = tensor;
       copy.uses = KernelSet::of(sink);
       copy.output = false;
-      if (!dear && shared) copy.bytes = copy.held_bytes = copy.stream_bytes = 0;
+      if (!dear) copy.bytes = copy.held_bytes = copy.stream_bytes = 0;
       own.tensors.push_back(copy);
     });
   }

@@ -1,10 +1,10 @@
 // Floor 5: partitions of graphs with too many ideals for a shortest path over all of them, and a
 // bound that says how far off they can be.
 //
-// First the sinks: two programs enclose the real one. In the dear one every sink reads copies of its
-// tensors; in the cheap one what sinks share with others costs nothing. Both are solved exactly
+// First the sinks: two programs enclose the real one. In the dear one sinks that share a tensor with
+// each other read copies of it; in the cheap one what they share costs nothing. Both are solved exactly
 // (sink_path.h): the dear one's partitions are good in the real program, the cheap one's time is a
-// bound. They are the same where sinks share no tensors. If even that is too large: the best cuts of a few topological orders, and
+// bound. They are the same where no two sinks share a tensor. If even that is too large: the best cuts of a few topological orders, and
 // the bound of resources.
 #pragma once
 

@@ -89,6 +89,13 @@ TEST(CheapestLabelling, DoesNotDependOnTheOrderOfFactors) {
   }
 }
 
+TEST(CheapestLabelling, TakesTheFirstOfEqualValues) {
+  const LabelFactor factor{{0, 1}, std::vector<LabelCost>(9)};
+  const auto found = cheapest_labelling({3, 3, 2}, {factor});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->value, (std::vector<std::uint8_t>{0, 0, 0}));
+}
+
 TEST(CheapestLabelling, RefusesTablesThatAreTooLarge) {
   // Every two of five variables are joined: the first to leave has a table of 4^5 entries.
   Network network{std::vector<std::uint8_t>(5, 4), {}};

@@ -146,7 +146,8 @@ class MappingProblem {
     if (request_.search.tile != 0) return {request_.search.tile};
     // Without cycles a small tile costs nothing and needs the least SRAM.
     if (request_.model.utilisation != 0) return {1};
-    return divisors(request_.workload.tokens);
+    return request_.search.every_tile ? distinct_tiles(request_.workload.tokens)
+                                      : divisors(request_.workload.tokens);
   }
 
   std::optional<Diagnostic> add_candidate(std::size_t s, std::int64_t microbatch,

@@ -193,6 +193,7 @@ Result<MappingRequest> stacked_memory_run(double memory_gbps, double compute_sha
   pin(*request, alone);
   request->search.partitions = static_cast<unsigned>(alone.size());
   request->search.tile = 0;
+  request->search.every_tile = true;
   request->model.utilisation = 0;
   request->model.all_reduce_factor = 1;
   request->model.pieces_traffic = true;

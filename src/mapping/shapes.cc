@@ -60,6 +60,15 @@ bool allowed(const MappingShape& shape, const MappingSearch& search) {
 
 }  // namespace
 
+std::vector<std::int64_t> distinct_tiles(std::int64_t tokens) {
+  std::vector<std::int64_t> tiles;
+  for (std::int64_t tile = 1; tile <= tokens; ++tile) {
+    const std::int64_t count = (tokens + tile - 1) / tile;
+    if (tile == 1 || (tokens + tile - 2) / (tile - 1) != count) tiles.push_back(tile);
+  }
+  return tiles;
+}
+
 std::vector<std::int64_t> divisors(std::int64_t n) {
   std::vector<std::int64_t> low, high;
   for (std::int64_t d = 1; d * d <= n; ++d) {

@@ -13,6 +13,9 @@ namespace flopcast::mapping {
 Result<std::vector<MappingShape>> all_shapes(const MappingSystem& system,
                                              const MappingSearch& search);
 
+/// The shortest tile of every number of tiles that `tokens` can be cut into, ascending.
+std::vector<std::int64_t> distinct_tiles(std::int64_t tokens);
+
 /// Divisors of n, ascending.
 std::vector<std::int64_t> divisors(std::int64_t n);
 

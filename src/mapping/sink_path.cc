@@ -11,11 +11,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// A kernel nobody reads, and the tensors only it reads.
+/// A kernel nobody reads. No other sink reads its tensors; kernels of the trunk may.
 struct Sink {
   std::size_t kernel = 0;
   std::size_t sink_class = 0;
   KernelSet producers;
+  KernelSet rivals;                   ///< of the trunk, that read what it reads
   std::vector<std::uint32_t> inputs;  ///< tensors, by size
 };
 
@@ -33,7 +34,8 @@ bool alike(const ChipProgram& program, const Sink& a, const Sink& b) {
   const ProgramKernel& right = program.kernels[b.kernel];
   const auto same_input = [&](std::uint32_t x, std::uint32_t y) {
     return program.tensors[x].bytes == program.tensors[y].bytes &&
-           program.tensors[x].stream_bytes == program.tensors[y].stream_bytes;
+           program.tensors[x].stream_bytes == program.tensors[y].stream_bytes &&
+           program.tensors[x].output == program.tensors[y].output;
   };
   return left.compute_s == right.compute_s && left.network_s == right.network_s &&
          left.weight_bytes == right.weight_bytes && left.traffic_bytes == right.traffic_bytes &&
@@ -41,12 +43,31 @@ bool alike(const ChipProgram& program, const Sink& a, const Sink& b) {
          std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), same_input);
 }
 
+/// What a partition between two ideals does with a sink's input, the trunk's readers being what they
+/// are: they may load, hold or store it anyway.
+struct InputFate {
+  bool on_chip = false;      ///< its producer is in the partition
+  bool loaded = false;       ///< else: the trunk loads it; or, on chip, holds it
+  bool kept_before = false;  ///< in DRAM before the partition for the sink's sake alone
+  bool kept_after = false;   ///< and after it
+  bool operator==(const InputFate&) const = default;
+};
+
 /// Sinks of one class that one partition meets in the same way.
 struct Group {
   std::size_t sink_class = 0;
-  bool left_over = false;          ///< ready before the partition
-  std::vector<bool> on_chip;       ///< per input: its producer is in the partition
+  bool left_over = false;  ///< ready before the partition
+  std::size_t pool_before = 0, pool_after = 0;
+  std::vector<InputFate> inputs;
   std::vector<std::size_t> sinks;  ///< those that hold the least SRAM first: best to take first
+};
+
+/// Ready sinks at an ideal that nothing tells apart but whether they have run: of one class, and no
+/// kernel of the trunk still to read their inputs. A sink with such rivals is a pool of its own.
+struct Pool {
+  std::size_t sink_class = 0;
+  bool settled = true;
+  std::vector<std::size_t> sinks;
 };
 
 class SinkSearch {
@@ -89,11 +110,11 @@ class SinkSearch {
 
   /// The trunk's own program: kernels renumbered, tensors of sinks left out.
   void split() {
-    const KernelSet sinks = sinks_of(program_);
+    const KernelSet sinks = all_sinks_ = sinks_of(program_);
     std::vector<std::int32_t> position(program_.size(), -1);
     for (std::size_t i = 0; i < program_.size(); ++i) {
       if (sinks.has(i)) {
-        sinks_.push_back({i, 0, program_.producers[i], {}});
+        sinks_.push_back({i, 0, program_.producers[i], {}, {}});
       } else {
         position[i] = static_cast<std::int32_t>(trunk_.kernels.size());
         trunk_kernels_.push_back(i);
@@ -102,19 +123,19 @@ class SinkSearch {
     }
     for (std::uint32_t i = 0; i < program_.tensors.size(); ++i) {
       ProgramTensor tensor = program_.tensors[i];
-      if (!tensor.uses.empty() && tensor.uses.within(sinks)) {
-        for (Sink& sink : sinks_) {
-          if (tensor.uses.has(sink.kernel)) sink.inputs.push_back(i);
-        }
-        continue;
+      const KernelSet rivals = tensor.uses - sinks;
+      for (Sink& sink : sinks_) {
+        if (!tensor.uses.has(sink.kernel)) continue;
+        sink.inputs.push_back(i);
+        sink.rivals = sink.rivals | rivals;
       }
-      KernelSet uses;
-      tensor.uses.each([&](std::size_t use) {
-        if (position[use] >= 0) uses.add(static_cast<std::size_t>(position[use]));
-      });
-      tensor.uses = uses;
-      if (tensor.producer >= 0)
+      if (rivals.empty() && !tensor.output) continue;
+      tensor.uses = {};
+      rivals.each(
+          [&](std::size_t use) { tensor.uses.add(static_cast<std::size_t>(position[use])); });
+      if (tensor.producer >= 0) {
         tensor.producer = position[static_cast<std::size_t>(tensor.producer)];
+      }
       trunk_.tensors.push_back(tensor);
     }
     link_producers(trunk_);
@@ -148,37 +169,72 @@ class SinkSearch {
     for (const KernelSet& ideal : lattice_.ideals) {
       wholes_.push_back(in_program(ideal));
       sums_.push_back(ideal_sums(trunk_, ideal));
-      std::vector<std::size_t> ready(representatives_.size(), 0);
-      for (const Sink& sink : sinks_) {
-        if (sink.producers.within(wholes_.back())) ++ready[sink.sink_class];
-      }
+      pools_.push_back(pools_at(wholes_.back()));
       first_state_.push_back(state_count_);
       double states = 1;
-      for (const std::size_t count : ready) states *= static_cast<double>(count + 1);
+      for (const Pool& pool : pools_.back()) states *= static_cast<double>(pool.sinks.size() + 1);
       if (static_cast<double>(state_count_) + states > static_cast<double>(limits_.most_states)) {
         return false;
       }
       state_count_ += static_cast<std::size_t>(states);
-      ready_.push_back(std::move(ready));
     }
     first_state_.push_back(state_count_);
     seen_.assign(lattice_.size(), std::numeric_limits<std::uint32_t>::max());
     return true;
   }
 
+  std::vector<Pool> pools_at(const KernelSet& ideal) const {
+    std::vector<Pool> pools;
+    for (std::size_t s = 0; s < sinks_.size(); ++s) {
+      if (!sinks_[s].producers.within(ideal)) continue;
+      const bool settled = sinks_[s].rivals.within(ideal);
+      const auto known = std::find_if(pools.begin(), pools.end(), [&](const Pool& pool) {
+        return settled && pool.settled && pool.sink_class == sinks_[s].sink_class;
+      });
+      if (known != pools.end()) {
+        known->sinks.push_back(s);
+      } else {
+        pools.push_back({sinks_[s].sink_class, settled, {s}});
+      }
+    }
+    return pools;
+  }
+  std::size_t pool_of(std::uint32_t ideal, std::size_t sink) const {
+    const std::vector<Pool>& pools = pools_[ideal];
+    std::size_t at = 0;
+    while (std::find(pools[at].sinks.begin(), pools[at].sinks.end(), sink) ==
+           pools[at].sinks.end()) {
+      ++at;
+    }
+    return at;
+  }
+
+  /// How many of each pool have run.
   std::vector<std::size_t> counts_of(std::uint32_t ideal, std::size_t state) const {
+    const std::vector<Pool>& pools = pools_[ideal];
     std::size_t rest = state - first_state_[ideal];
-    std::vector<std::size_t> counts(representatives_.size());
-    for (std::size_t c = counts.size(); c-- > 0;) {
-      counts[c] = rest % (ready_[ideal][c] + 1);
-      rest /= ready_[ideal][c] + 1;
+    std::vector<std::size_t> counts(pools.size());
+    for (std::size_t p = pools.size(); p-- > 0;) {
+      counts[p] = rest % (pools[p].sinks.size() + 1);
+      rest /= pools[p].sinks.size() + 1;
     }
     return counts;
   }
   std::size_t state_of(std::uint32_t ideal, const std::vector<std::size_t>& counts) const {
     std::size_t at = 0;
-    for (std::size_t c = 0; c < counts.size(); ++c) at = at * (ready_[ideal][c] + 1) + counts[c];
+    for (std::size_t p = 0; p < counts.size(); ++p) {
+      at = at * (pools_[ideal][p].sinks.size() + 1) + counts[p];
+    }
     return first_state_[ideal] + at;
+  }
+  /// The same counts in the pools of a later ideal.
+  std::vector<std::size_t> carried(std::uint32_t before, std::uint32_t after,
+                                   const std::vector<std::size_t>& counts) const {
+    std::vector<std::size_t> then(pools_[after].size(), 0);
+    for (std::size_t p = 0; p < counts.size(); ++p) {
+      then[pool_of(after, pools_[before][p].sinks[0])] += counts[p];
+    }
+    return then;
   }
 
   /// Every partition that may follow a state.
@@ -207,16 +263,16 @@ class SinkSearch {
     const PartitionSums base = sums_without_sinks(before, after, counts);
     std::vector<std::size_t> most, taken(groups.size(), 0);
     for (const Group& group : groups) {
-      most.push_back(group.left_over ? ready_[before][group.sink_class] - counts[group.sink_class]
-                                     : group.sinks.size());
+      most.push_back(group.sinks.size() - (group.left_over ? counts[group.pool_before] : 0));
     }
+    const std::vector<std::size_t> kept = carried(before, after, counts);
     do {
       const std::size_t sinks = std::accumulate(taken.begin(), taken.end(), std::size_t{0});
       if (before == after && sinks == 0) continue;
       const double time_s = cost(before, after, base, groups, taken);
       if (time_s == kInfinity) continue;
-      std::vector<std::size_t> then = counts;
-      for (std::size_t g = 0; g < groups.size(); ++g) then[groups[g].sink_class] += taken[g];
+      std::vector<std::size_t> then = kept;
+      for (std::size_t g = 0; g < groups.size(); ++g) then[groups[g].pool_after] += taken[g];
       visit(Step{state_of(after, then), after, time_s, &groups, &taken});
     } while (next(taken, most));
   }
@@ -235,15 +291,21 @@ class SinkSearch {
 
   std::vector<Group> groups_between(std::uint32_t before, std::uint32_t after) const {
     std::vector<Group> groups;
-    const KernelSet& in = wholes_[before];
     for (std::size_t s = 0; s < sinks_.size(); ++s) {
       const Sink& sink = sinks_[s];
       if (!sink.producers.within(wholes_[after])) continue;
-      Group own{sink.sink_class, sink.producers.within(in), {}, {}};
-      for (const std::uint32_t input : sink.inputs) own.on_chip.push_back(!written(input, in));
+      Group own;
+      own.sink_class = sink.sink_class;
+      own.left_over = sink.producers.within(wholes_[before]);
+      if (own.left_over) own.pool_before = pool_of(before, s);
+      own.pool_after = pool_of(after, s);
+      for (const std::uint32_t input : sink.inputs) {
+        own.inputs.push_back(fate(input, wholes_[before], wholes_[after]));
+      }
       const auto known = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
         return group.sink_class == own.sink_class && group.left_over == own.left_over &&
-               group.on_chip == own.on_chip;
+               group.pool_before == own.pool_before && group.pool_after == own.pool_after &&
+               group.inputs == own.inputs;
       });
       if (known != groups.end()) {
         known->sinks.push_back(s);
@@ -259,10 +321,21 @@ class SinkSearch {
     }
     return groups;
   }
+  InputFate fate(std::uint32_t input, const KernelSet& in, const KernelSet& out) const {
+    const ProgramTensor& tensor = program_.tensors[input];
+    const KernelSet rivals = tensor.uses - all_sinks_;
+    InputFate own;
+    own.on_chip = !written(input, in);
+    own.loaded = rivals.meets(out - in);
+    own.kept_before = !own.on_chip && !tensor.output && rivals.within(in);
+    own.kept_after = !tensor.output && rivals.within(out);
+    return own;
+  }
   double held_by(const Sink& sink, const Group& group) const {
     double bytes = 0;
     for (std::size_t i = 0; i < sink.inputs.size(); ++i) {
-      if (group.on_chip[i]) bytes += program_.tensors[sink.inputs[i]].held_bytes;
+      const InputFate& own = group.inputs[i];
+      if (own.on_chip && !own.loaded) bytes += program_.tensors[sink.inputs[i]].held_bytes;
     }
     return bytes;
   }
@@ -271,7 +344,7 @@ class SinkSearch {
     return producer == ProgramTensor::kOutside || by.has(static_cast<std::size_t>(producer));
   }
 
-  /// The trunk's part, and all that it writes for sinks stored.
+  /// The trunk's part, and what is kept in DRAM for sinks if none of them runs.
   PartitionSums sums_without_sinks(std::uint32_t before, std::uint32_t after,
                                    const std::vector<std::size_t>& counts) const {
     PartitionSums sums = partition_sums(sums_[before], sums_[after], lattice_.ideals[before],
@@ -279,9 +352,9 @@ class SinkSearch {
     for (const Sink& sink : sinks_) {
       for (const std::uint32_t input : sink.inputs) {
         const ProgramTensor& tensor = program_.tensors[input];
-        if (written(input, wholes_[before])) {
-          sums.live_bytes += tensor.bytes;
-        } else if (written(input, wholes_[after])) {
+        const InputFate own = fate(input, wholes_[before], wholes_[after]);
+        if (own.kept_before) sums.live_bytes += tensor.bytes;
+        if (own.on_chip && own.kept_after && written(input, wholes_[after])) {
           sums.dram_bytes += tensor.bytes;
           sums.store_bytes += tensor.bytes;
           sums.buffer_bytes += tensor.stream_bytes;
@@ -290,9 +363,10 @@ class SinkSearch {
         }
       }
     }
-    for (std::size_t c = 0; c < counts.size(); ++c) {  // of those that ran, nothing is left
-      for (const std::uint32_t input : sinks_[representatives_[c]].inputs) {
-        sums.live_bytes -= static_cast<double>(counts[c]) * program_.tensors[input].bytes;
+    for (std::size_t p = 0; p < counts.size(); ++p) {  // of those that ran, nothing is kept
+      for (const std::uint32_t input : sinks_[pools_[before][p].sinks[0]].inputs) {
+        if (!fate(input, wholes_[before], wholes_[after]).kept_before) continue;
+        sums.live_bytes -= static_cast<double>(counts[p]) * program_.tensors[input].bytes;
       }
     }
     return sums;
@@ -319,12 +393,17 @@ class SinkSearch {
     sums.dram_bytes += kernel.traffic_bytes;
     for (std::size_t i = 0; i < sink.inputs.size(); ++i) {
       const ProgramTensor& tensor = program_.tensors[sink.inputs[i]];
-      if (group.on_chip[i]) {  // held instead of stored
+      const InputFate& own = group.inputs[i];
+      if (own.on_chip && own.kept_after) {  // no longer stored
         sums.dram_bytes -= tensor.bytes;
         sums.store_bytes -= tensor.bytes;
         sums.store_buffer_bytes -= tensor.stream_bytes;
-        sums.buffer_bytes += tensor.held_bytes - tensor.stream_bytes;
+        sums.buffer_bytes -= tensor.stream_bytes;
         sums.live_bytes -= tensor.bytes;
+      }
+      if (own.loaded) continue;
+      if (own.on_chip) {
+        sums.buffer_bytes += tensor.held_bytes;
       } else {
         sums.dram_bytes += tensor.bytes;
         sums.load_bytes += tensor.bytes;
@@ -401,12 +480,13 @@ class SinkSearch {
   std::size_t columns_ = 1;
   ChipProgram trunk_;
   std::vector<std::size_t> trunk_kernels_;  // trunk kernel -> kernel
+  KernelSet all_sinks_;
   std::vector<Sink> sinks_;
   std::vector<std::size_t> representatives_;  // per class
   IdealLattice lattice_;
   std::vector<KernelSet> wholes_;  // ideals in the program's numbers
   std::vector<IdealSums> sums_;
-  std::vector<std::vector<std::size_t>> ready_;  // per ideal and class
+  std::vector<std::vector<Pool>> pools_;  // per ideal
   std::vector<std::size_t> first_state_;
   std::size_t state_count_ = 0;
   std::vector<double> best_;

@@ -3,12 +3,13 @@
 // of each kind are left, as long as those of a kind cost the same.
 //
 // Kernels that are read by others form the trunk, with a lattice of its own. A state is an ideal of
-// the trunk and, per class of sinks (same work, weights and inputs), how many have run. A partition
-// takes trunk kernels and, of the sinks ready by then, some that were left over before (all alike:
-// their inputs come from DRAM) and some that became ready in it, grouped by which of their inputs
-// it has on chip. Exact for classes of equal sinks whose inputs are theirs alone; where a sink shares
-// a tensor or classes differ a little, one program that costs more and one that costs less enclose
-// the optimum (see bounded_partitions).
+// the trunk and, per pool of ready sinks that nothing tells apart (same work, weights and inputs, and
+// no trunk kernel still to read those inputs), how many have run. A partition takes trunk kernels and
+// some sinks: left over from before, or ready now, grouped by what happens to their inputs (on chip,
+// loaded for a trunk kernel anyway, kept in DRAM for the sink alone); of a group those go first whose
+// inputs take the least SRAM, since what is left of it is alike again. Exact where no two sinks share a
+// tensor; where they do, a program that costs more and one that costs less enclose the optimum
+// (see bounded_partitions).
 #pragma once
 
 #include <optional>
@@ -22,8 +23,8 @@ struct SinkLimits {
   std::uint64_t most_states = 400'000;  ///< ideals x counts
 };
 
-/// The best partitions of a program whose sinks read tensors that nobody else reads. Nothing if none
-/// fit; `too_large` is set where the limits were passed.
+/// The best partitions of a program in which no two sinks read the same tensor. Nothing if none fit;
+/// `too_large` is set where the limits were passed.
 std::optional<PartitionPath> best_sink_partitions(const ChipProgram& program, unsigned partitions,
                                                   const SinkLimits& limits, bool& too_large);
 

@@ -41,6 +41,7 @@ void add_search(Words& words, const MappingSearch& search) {
   }
   words.number("microbatch", search.microbatch, plain.microbatch);
   words.number("tile", search.tile, plain.tile);
+  words.flag("every tile", search.every_tile);
   words.number("partitions", search.partitions, plain.partitions);
   words.flag("mix passes", search.mix_passes);
   words.flag("split dimensions", search.split_dimensions);
