@@ -33,7 +33,7 @@ def picture(parts: list[str], title: str, width: float, height: float) -> str:
 
 
 def short(value: float) -> str:
-    return f"{value:.3g}"
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 def heat_panel(title: str, rows: list[str], columns: list[str], cells: dict[Point, float], top: float) -> list[str]:
@@ -41,7 +41,7 @@ def heat_panel(title: str, rows: list[str], columns: list[str], cells: dict[Poin
     left, wide, high = 92, 42, 18
     found = [v for v in cells.values() if v > 0]
     low, most = math.log(min(found)), math.log(max(found))
-    parts = [text(left, top, title, "start")]
+    parts = [text(8, top - 14, title, "start")]
     for c, column in enumerate(columns):
         x = left + wide * (c + 0.5)
         parts.append(
@@ -65,10 +65,10 @@ def heat_panel(title: str, rows: list[str], columns: list[str], cells: dict[Poin
 
 
 def heat_maps(title: str, panels: list[tuple[str, list[str], list[str], dict[Point, float]]]) -> str:
-    parts, top, width = [], 22.0, 0.0
+    parts, top, width = [], 34.0, 0.0
     for name, rows, columns, cells in panels:
         parts += heat_panel(name, rows, columns, cells, top)
-        top += 58 + 18 * len(rows) + 30
+        top += 58 + 18 * len(rows) + 36
         width = max(width, 92 + 42 * len(columns) + 40)
     return picture(parts, title, width, top)
 

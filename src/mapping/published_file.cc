@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json_error.h"
+
 namespace flopcast::mapping {
 namespace {
 
@@ -56,35 +58,12 @@ void each_child(const Json& json, const std::string& place, Visit&& visit) {
 }
 
 std::string line_of(std::string_view text, std::size_t byte) {
-  const std::string_view before = text.substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
+  const std::string_view before = text.substr(0, std::min(byte, text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t start = before.rfind('\n');
   const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1;
   return fmt::format("line {}, column {}", line, column);
 }
-
-/// Notes where parsing stops; builds nothing.
-class PlaceFinder : public nlohmann::json_sax<Json> {
- public:
-  std::size_t byte = 0;
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return true; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::detail::exception&) override {
-    byte = position;
-    return false;
-  }
-};
 
 Diagnostic bad(std::string where, std::string what) {
   return {ErrorCode::kBadInput, std::move(where), std::move(what),
@@ -96,10 +75,8 @@ Diagnostic bad(std::string where, std::string what) {
 Result<Json> parse_expected(std::string_view text, const std::string& where) {
   Json file = Json::parse(text, nullptr, false);
   if (file.is_discarded()) {
-    PlaceFinder finder;
-    Json::sax_parse(text, &finder);
-    return bad(fmt::format("{}, {}", where, line_of(text, finder.byte)),
-               "is not JSON from here on");
+    const std::size_t byte = json_error_byte(text).value_or(text.size());
+    return bad(fmt::format("{}, {}", where, line_of(text, byte)), "is not JSON from here on");
   }
   if (!file.is_object()) return bad(where, "is no JSON object of sections");
   return file;

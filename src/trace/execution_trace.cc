@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "base/json_error.h"
 #include "trace/byte_source.h"
 
 namespace flopcast {
@@ -35,38 +36,16 @@ Diagnostic broken(std::string_view path, std::optional<std::size_t> byte, std::s
 
 // --- Where JSON is damaged ----------------------------------------------------------------------
 
-/// Takes note of nothing but the byte of the first error: the fast parser does not tell it.
-struct ErrorFinder : nlohmann::json_sax<nlohmann::json> {
-  std::size_t byte = 0;
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return true; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::detail::exception&) override {
-    byte = position > 0 ? position - 1 : 0;  // it counts from 1
-    return false;
-  }
-};
-
 Diagnostic json_error(std::string_view bytes, std::string_view path, simdjson::error_code error) {
-  ErrorFinder finder;
-  if (nlohmann::json::sax_parse(bytes.begin(), bytes.end(), &finder)) {
+  const std::optional<std::size_t> byte = json_error_byte(bytes);  // simdjson does not tell it
+  if (!byte) {
     return broken(path, std::nullopt, fmt::format("JSON: {}", simdjson::error_message(error)));
   }
-  if (finder.byte >= bytes.size()) {
+  if (*byte >= bytes.size()) {
     return broken(path, bytes.size(), "the JSON ends in the middle of a value",
                   "the file is truncated: record or copy it again");
   }
-  return broken(path, finder.byte, fmt::format("JSON: {}", simdjson::error_message(error)));
+  return broken(path, *byte, fmt::format("JSON: {}", simdjson::error_message(error)));
 }
 
 // --- JSON ---------------------------------------------------------------------------------------
