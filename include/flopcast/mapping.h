@@ -163,9 +163,9 @@ struct MappingSearch {
   bool split_dimensions = false;  ///< a dimension may be shared by several parallelisms
   std::int64_t microbatch = 0;    ///< samples; 0: every divisor of the replica's batch
   std::int64_t tile = 0;          ///< tokens; 0: every divisor of the workload's tokens
-  bool every_tile = false;        ///< and every other length that takes fewer tiles than the next one
-  unsigned partitions = 0;        ///< at most so many per pass; 0: any number
-  bool mix_passes = false;        ///< forward and backward kernels may share a partition
+  bool every_tile = false;  ///< and every other length that takes fewer tiles than the next one
+  unsigned partitions = 0;  ///< at most so many per pass; 0: any number
+  bool mix_passes = false;  ///< forward and backward kernels may share a partition
   std::vector<MappingPin> pins;
   std::vector<ShardingPin> shardings;
   std::size_t most_ideals = 30'000;  ///< beyond: sinks by kind, or a bound with a gap
