@@ -10,7 +10,18 @@ namespace {
 
 using Triple = std::tuple<double, double, double>;
 
-Triple triple(const ExploreCost& cost) { return {cost.time, cost.price, cost.power}; }
+/// To 12 digits: sums of the same times in another order differ in the last bits, and that is no
+/// advantage.
+double rounded(double value) {
+  if (!std::isfinite(value)) return value;
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  return std::ldexp(std::round(std::ldexp(fraction, 40)), exponent - 40);
+}
+
+Triple triple(const ExploreCost& cost) {
+  return {rounded(cost.time), rounded(cost.price), rounded(cost.power)};
+}
 
 bool finite(const ExploreCost& cost) {
   return std::isfinite(cost.time) && std::isfinite(cost.price) && std::isfinite(cost.power);

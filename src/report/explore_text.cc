@@ -62,9 +62,11 @@ std::string point_words(const ExploreRow& row) {
 template <typename Better>
 void add_best(std::string& text, std::string_view what, std::span<const ExploreRow> rows,
               Better&& better) {
+  // The first of those that differ in no more than rounding.
+  constexpr double kNoise = 1 + 1e-12;
   const ExploreRow* best = nullptr;
   for (const ExploreRow& row : rows) {
-    if (row.fits && better(row) > 0 && (best == nullptr || better(row) > better(*best))) {
+    if (row.fits && better(row) > 0 && (best == nullptr || better(row) > better(*best) * kNoise)) {
       best = &row;
     }
   }
