@@ -147,7 +147,6 @@ std::optional<LayerPlan> solve_layer(const std::vector<PassProgram>& programs,
     (programs[i].backward ? plan.bound.backward_s : plan.bound.forward_s) += bound_s;
     plan.live_bytes = std::max(plan.live_bytes, most_live(program, *path));
     plan.transitions += path->transitions;
-    plan.bounds_s.push_back(bound_s);
     plan.paths.push_back(std::move(*path));
   }
   return plan;
@@ -169,7 +168,6 @@ std::optional<LayerPlan> solve_pipeline(const ProgramCase& of, const PassProgram
   plan.transitions = cut->transitions;
   plan.stage_of = std::move(cut->stage_of);
   plan.stage_weight_bytes = cut->weight_bytes;
-  plan.bounds_s = {cut->slowest_s};
   plan.paths.push_back({cut->slowest_s, std::move(cut->partitions), cut->transitions});
   plan.live_bytes = most_live(pass.program, plan.paths[0]);
   return plan;

@@ -36,7 +36,6 @@ class GraphPasses {
 /// Partitions of every pass.
 struct LayerPlan {
   std::vector<PartitionPath> paths;  ///< per pass
-  std::vector<double> bounds_s;      ///< per pass: no partitions are faster
   LayerTime time, bound;
   double live_bytes = 0;
   std::uint64_t transitions = 0;

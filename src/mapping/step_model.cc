@@ -47,12 +47,10 @@ StepModel::StepModel(const ProgramCase& of) : of_(of) {
   }
 }
 
-double StepModel::send_s() const { return microbatch_send_s_; }
-
 double StepModel::stage_s(const LayerTime& layer) const {
   const double compute_s = layers_ * layer.time_s();
-  return of_.model->overlap == MappingOverlap::kPerfect ? std::max(compute_s, send_s())
-                                                        : compute_s + send_s();
+  return of_.model->overlap == MappingOverlap::kPerfect ? std::max(compute_s, microbatch_send_s_)
+                                                        : compute_s + microbatch_send_s_;
 }
 
 double StepModel::exposed_gradients_s(const LayerTime& layer) const {
@@ -65,7 +63,7 @@ double StepModel::step_s(const LayerTime& layer) const {
     const double bubble = 1 + (stages_ - 1) / (microbatches_ * std::max(layers_ - 1, 1.0));
     return layer.time_s() * bubble * layers_ * microbatches_ + published_send_s_;
   }
-  return (microbatches_ + stages_ - 1) * stage_s(layer) + (stages_ - 1) * send_s() +
+  return (microbatches_ + stages_ - 1) * stage_s(layer) + (stages_ - 1) * microbatch_send_s_ +
          published_send_s_ + exposed_gradients_s(layer) + optimizer_s_;
 }
 
@@ -115,7 +113,7 @@ void StepModel::fill(const LayerTime& layer, double live_bytes, Mapping& mapping
   mapping.layers_per_stage = static_cast<std::int64_t>(layers_);
   mapping.layer = {layer.time_s()};
   mapping.stage = {stage_s(layer)};
-  mapping.send = {published_send_s_ + (stages_ - 1) * send_s()};
+  mapping.send = {published_send_s_ + (stages_ - 1) * microbatch_send_s_};
   mapping.gradients = {exposed_gradients_s(layer)};
   mapping.optimizer = {optimizer_s_};
   mapping.step = {step_s(layer)};

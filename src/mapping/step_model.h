@@ -33,7 +33,6 @@ class StepModel {
  private:
   double stage_s(const LayerTime& layer) const;
   double exposed_gradients_s(const LayerTime& layer) const;
-  double send_s() const;
   double stash_bytes() const;
 
   const ProgramCase& of_;
