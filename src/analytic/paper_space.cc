@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/numeric/divisors.h"
+
 namespace flopcast::paper {
 namespace {
 
@@ -17,18 +19,6 @@ bool allowed(const PaperPlan::Groups& k, const PaperPlan::Groups& fixed) {
 }
 
 }  // namespace
-
-std::vector<std::int64_t> divisors(std::int64_t n) {
-  std::vector<std::int64_t> low;
-  std::vector<std::int64_t> high;
-  for (std::int64_t d = 1; d <= n / d; ++d) {
-    if (n % d != 0) continue;
-    low.push_back(d);
-    if (d != n / d) high.push_back(n / d);
-  }
-  low.insert(low.end(), high.rbegin(), high.rend());
-  return low;
-}
 
 Space::Space(const PaperCase& c, std::int64_t gpus, const PaperSearchOptions& options)
     : c_(c), gpus_(gpus), options_(options) {}

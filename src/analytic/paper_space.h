@@ -9,9 +9,6 @@
 
 namespace flopcast::paper {
 
-/// Ascending; `n` >= 1.
-std::vector<std::int64_t> divisors(std::int64_t n);
-
 /// Tensor-parallel grid of one cell of the search.
 struct Grid {
   std::int64_t tp1 = 1, tp2 = 1;

@@ -150,11 +150,5 @@ TEST(PaperSpace, FixedDegreesKeepTheirShareOfThePlans) {
   EXPECT_EQ(plans_of(c, 512, options), kept);
 }
 
-TEST(PaperSpace, DivisorsAscend) {
-  EXPECT_EQ(divisors(1), (std::vector<std::int64_t>{1}));
-  EXPECT_EQ(divisors(36), (std::vector<std::int64_t>{1, 2, 3, 4, 6, 9, 12, 18, 36}));
-  EXPECT_EQ(divisors(13), (std::vector<std::int64_t>{1, 13}));
-}
-
 }  // namespace
 }  // namespace flopcast::paper

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analytic/paper_space.h"
+#include "base/numeric/divisors.h"
 
 namespace flopcast::search {
 namespace {
@@ -33,13 +33,13 @@ Space::Space(const Model& model, const PlanSearchOptions& options, PlanRules rul
       rules_(std::move(rules)),
       chips_(chips),
       experts_(expert_count(model)) {
-  const std::vector<std::int64_t> divisors = paper::divisors(chips);
-  tps_ = rules_.tp.of(divisors);
-  cps_ = rules_.cp.of(divisors);
-  pps_ = rules_.pp.of(divisors);
+  const std::vector<std::int64_t> degrees = divisors(chips);
+  tps_ = rules_.tp.of(degrees);
+  cps_ = rules_.cp.of(degrees);
+  pps_ = rules_.pp.of(degrees);
   std::erase_if(pps_, [&](std::int64_t pp) { return pp > most_stages(model_); });
-  eps_ = rules_.ep.of(paper::divisors(std::max<std::int64_t>(experts_, 1)));
-  micro_batches_ = rules_.micro_batch.of(paper::divisors(options.global_batch));
+  eps_ = rules_.ep.of(divisors(std::max<std::int64_t>(experts_, 1)));
+  micro_batches_ = rules_.micro_batch.of(divisors(options.global_batch));
   make_stages();
   make_executions();
   make_parts();
@@ -62,7 +62,7 @@ void Space::make_parts() {
 
 void Space::make_executions() {
   std::vector<std::int64_t> etps = {0};
-  if (experts_ > 0) etps = rules_.etp.of(paper::divisors(chips_));
+  if (experts_ > 0) etps = rules_.etp.of(divisors(chips_));
   for (const std::int64_t etp : etps) {
     for (const ContextKind context : rules_.contexts) {
       for (const bool sequence_parallel : rules_.sequence_parallel) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "base/numeric/divisors.h"
 #include "flopcast/base_quantity.h"
 #include "mapping/layer_solver.h"
 #include "mapping/mps.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/numeric/divisors.h"
 #include "flopcast/mapping.h"
 #include "mapping/published_runs.h"
 #include "mapping/shapes.h"

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/numeric/divisors.h"
+
 namespace flopcast::mapping {
 namespace {
 
@@ -67,17 +69,6 @@ std::vector<std::int64_t> distinct_tiles(std::int64_t tokens) {
     if (tile == 1 || (tokens + tile - 2) / (tile - 1) != count) tiles.push_back(tile);
   }
   return tiles;
-}
-
-std::vector<std::int64_t> divisors(std::int64_t n) {
-  std::vector<std::int64_t> low, high;
-  for (std::int64_t d = 1; d * d <= n; ++d) {
-    if (n % d != 0) continue;
-    low.push_back(d);
-    if (d != n / d) high.push_back(n / d);
-  }
-  low.insert(low.end(), high.rbegin(), high.rend());
-  return low;
 }
 
 Result<std::vector<MappingShape>> all_shapes(const MappingSystem& system,

@@ -16,7 +16,4 @@ Result<std::vector<MappingShape>> all_shapes(const MappingSystem& system,
 /// The shortest tile of every number of tiles that `tokens` can be cut into, ascending.
 std::vector<std::int64_t> distinct_tiles(std::int64_t tokens);
 
-/// Divisors of n, ascending.
-std::vector<std::int64_t> divisors(std::int64_t n);
-
 }  // namespace flopcast::mapping

@@ -6,17 +6,16 @@
 #include <limits>
 #include <numeric>
 
+#include "base/numeric/divisors.h"
 #include "flopcast/parallel.h"
 
 namespace flopcast {
 namespace {
 
-std::string divisors(std::int64_t of) {
-  std::vector<std::int64_t> all;
+std::string use_divisor(std::int64_t of) {
   constexpr std::size_t kMost = 12;
-  for (std::int64_t d = 1; d <= of && all.size() < kMost; ++d) {
-    if (of % d == 0) all.push_back(d);
-  }
+  std::vector<std::int64_t> all = divisors(of);
+  if (all.size() > kMost) all.resize(kMost);
   return fmt::format("use {}", fmt::join(all, ", "));
 }
 
@@ -54,7 +53,7 @@ class PlanCheck {
     if (whole % part == 0) return true;
     refuse(
         setting, [&] { return fmt::format("{} {} is not divisible by {}", what, whole, part); },
-        [&] { return divisors(whole); });
+        [&] { return use_divisor(whole); });
     return false;
   }
 
@@ -196,7 +195,7 @@ class PlanCheck {
                                plan_.expert_tp(), plan_.tp, plan_.cp, plan_.dp);
           },
           [&] {
-            return divisors(std::int64_t{plan_.tp} * plan_.cp * plan_.dp / plan_.expert_tp());
+            return use_divisor(std::int64_t{plan_.tp} * plan_.cp * plan_.dp / plan_.expert_tp());
           });
     }
     if (plan_.tp > 1 && !plan_.sequence_parallel) {
