@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "flopcast/network_fit.h"
+#include "flopcast/network/fit.h"
 
 namespace flopcast {
 namespace {

@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "flopcast/mapping.h"
-#include "mapping/published_runs.h"
+#include "published/dfmodel/runs.h"
 
 namespace flopcast {
 namespace {

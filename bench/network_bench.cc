@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "flopcast/network_flows.h"
+#include "flopcast/network/flows.h"
 #include "flow_sets.h"
 
 namespace flopcast {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <vector>
 
-#include "flopcast/analytic_paper.h"
+#include "flopcast/published/subramanian.h"
 
 namespace flopcast {
 namespace {

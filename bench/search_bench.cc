@@ -1,5 +1,5 @@
 // Speed of plan searches in full mode, all in one process. A plan counts when it was judged: shown
-// not to fit, shown by a bound to be worse, or timed (analytic_search.h); placed plans count every
+// not to fit, shown by a bound to be worse, or timed (flopcast/analytic/search.h); placed plans count every
 // placement of a plan. `search_405b` is the search for Llama 3.1 405B on 16,384 H100s.
 #include <benchmark/benchmark.h>
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "analytic/search_space.h"
-#include "flopcast/analytic_search.h"
+#include "analytic/search/space.h"
+#include "flopcast/analytic/search.h"
 
 namespace flopcast {
 namespace {

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/files/byte_source.h"
 #include "flopcast/trace.h"
-#include "trace/byte_source.h"
 
 namespace flopcast {
 namespace {

@@ -44,7 +44,8 @@ if(test_sources)
 endif()
 
 # --- Fuzz targets ------------------------------------------------------------------------------
-# Seeds of src/trace/kineto_fuzz.cc: src/trace/corpus/kineto if there, else src/trace/corpus.
+# Seeds of src/trace/kineto/kineto_fuzz.cc: src/trace/kineto/corpus/kineto if there, else
+# src/trace/kineto/corpus.
 set(fuzz_sources ${all_sources})
 list(FILTER fuzz_sources INCLUDE REGEX "_fuzz\\.cc$")
 set(fuzz_table)
@@ -52,9 +53,13 @@ foreach(source IN LISTS fuzz_sources)
   if(FLOPCAST_ONLY_THREAD_TESTS)
     break()
   endif()
-  cmake_path(GET source STEM LAST_ONLY name)
+  cmake_path(GET source STEM LAST_ONLY subject)
+  string(REGEX REPLACE "_fuzz$" "" subject ${subject})
   cmake_path(GET source PARENT_PATH folder)
-  string(REGEX REPLACE "_fuzz$" "" subject ${name})
+  # src/trace/kineto/kineto_fuzz.cc is trace_kineto_kineto_fuzz: a subject may recur in another room.
+  cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE name)
+  string(REGEX REPLACE "\\.cc$" "" name ${name})
+  string(REPLACE "/" "_" name ${name})
   set(corpus)
   foreach(candidate IN ITEMS ${folder}/corpus/${subject} ${folder}/corpus)
     if(IS_DIRECTORY ${candidate})

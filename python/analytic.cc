@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "errors.h"
-#include "flopcast/parallel_settings.h"
-#include "flopcast/report_estimate.h"
+#include "flopcast/parallel/settings.h"
+#include "flopcast/report/estimate.h"
 #include "forecasts.h"
 
 namespace flopcast {

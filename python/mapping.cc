@@ -9,9 +9,9 @@
 #include <memory>
 
 #include "errors.h"
-#include "flopcast/mapping_setup.h"
-#include "flopcast/report_explore.h"
-#include "flopcast/report_mapping.h"
+#include "flopcast/mapping/setup.h"
+#include "flopcast/report/explore.h"
+#include "flopcast/report/mapping.h"
 #include "forecasts.h"
 
 namespace flopcast {

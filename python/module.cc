@@ -15,9 +15,9 @@
 
 #include "errors.h"
 #include "flopcast/replay.h"
-#include "flopcast/report.h"
+#include "flopcast/report/replay.h"
 #include "flopcast/trace.h"
-#include "flopcast/trace_io.h"
+#include "flopcast/trace/io.h"
 #include "flopcast/version.h"
 #include "forecasts.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "errors.h"
-#include "flopcast/report_network.h"
+#include "flopcast/report/network.h"
 #include "forecasts.h"
 
 namespace flopcast {

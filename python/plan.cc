@@ -12,7 +12,7 @@
 #include <map>
 
 #include "errors.h"
-#include "flopcast/report_plan.h"
+#include "flopcast/report/plan.h"
 #include "forecasts.h"
 
 namespace flopcast {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "errors.h"
-#include "flopcast/analytic_runs.h"
+#include "flopcast/analytic/runs.h"
 #include "forecasts.h"
 
 namespace flopcast {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "flopcast/replay.h"
-#include "flopcast/report.h"
+#include "flopcast/report/replay.h"
 #include "replay/clocks.h"
 #include "replay/cross_stream.h"
 #include "support/shared_traces.h"

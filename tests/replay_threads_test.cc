@@ -4,7 +4,7 @@
 #include <string>
 
 #include "flopcast/replay.h"
-#include "flopcast/report.h"
+#include "flopcast/report/replay.h"
 #include "support/shared_traces.h"
 #include "support/trace_text.h"
 

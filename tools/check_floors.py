@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that no room of the source tree includes a room above it, or its own floor in a circle.
 
-Rooms are the folders of src/ and the headers of include/flopcast/ (<room>.h and <room>_*.h). A room
+Rooms are the folders of src/ and the headers of include/flopcast/ (<room>.h and <room>/). A room
 may include rooms on lower floors, and rooms on its own floor as long as those includes form no
 circle. Third-party headers go in <angle brackets>, so every quoted include with a folder names a
 room.
@@ -22,7 +22,8 @@ FLOORS = (
     ("cost", "network", "workload", "parallel"),
     ("graph",),
     ("engine",),
-    ("replay", "whatif", "analytic", "mapping", "serving", "live"),
+    ("replay", "analytic", "mapping"),
+    ("published",),
     ("report",),
     ("cli", "python", "web"),
 )
@@ -44,10 +45,8 @@ class Include:
 
 
 def room_of_header(name: str) -> str:
-    """The room of include/flopcast/NAME.h: trace_io.h belongs to trace/, as trace.h does."""
-    if name in FLOOR_OF:
-        return name
-    return HEADER_ROOM.get(name, name.split("_")[0])
+    """The room of include/flopcast/NAME.h or include/flopcast/NAME/."""
+    return HEADER_ROOM.get(name, name)
 
 
 def room_of_file(path: Path) -> str | None:

@@ -1,5 +1,5 @@
 // --- Data: the two JSON documents of the page, and the rows packed in one of them. ---------------
-// The packing is that of src/report/page_rows.h.
+// The packing is that of src/report/replay/page_rows.h.
 
 const data = JSON.parse(document.getElementById("rows").textContent);
 const report = JSON.parse(document.getElementById("report").textContent).sets[0];

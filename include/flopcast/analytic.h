@@ -2,7 +2,7 @@
 // cluster, what it keeps in memory, and what both rest on.
 //
 //   stage time    sum over its layers of kernels (cost/) + transfers that nothing hides (network/)
-//   pipeline      the schedule itself, action by action (parallel_schedule.h), with these times
+//   pipeline      the schedule itself, action by action (flopcast/parallel/schedule.h), with these times
 //   step          pipeline + data-parallel tail + optimiser + fixed costs of the software
 //
 // docs/theory/training.md has every term with its source. Constants of software and chips that no
@@ -20,7 +20,7 @@
 #include "flopcast/base.h"
 #include "flopcast/cost.h"
 #include "flopcast/hardware.h"
-#include "flopcast/network_collectives.h"
+#include "flopcast/network/collectives.h"
 #include "flopcast/parallel.h"
 #include "flopcast/workload.h"
 

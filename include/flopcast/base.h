@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "flopcast/base_units.h"
+#include "flopcast/base/units.h"
 
 namespace flopcast {
 

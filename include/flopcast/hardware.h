@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "flopcast/base.h"
-#include "flopcast/base_quantity.h"
+#include "flopcast/base/quantity.h"
 
 namespace flopcast {
 
@@ -174,8 +174,8 @@ struct Cluster {
   unsigned nodes() const { return chips() / chips_per_node(); }
 };
 
-struct CatalogNode;     // src/hardware/catalog_entry.h
-struct CatalogCluster;  // src/hardware/catalog_entry.h
+struct CatalogNode;     // src/hardware/entry/catalog_entry.h
+struct CatalogCluster;  // src/hardware/entry/catalog_entry.h
 
 /// The built-in catalogue plus a user's files. Immutable once made; lookups ignore case and leave
 /// out '-', '_', '.' and ' '; an unknown name's error lists the nearest ones.

@@ -23,7 +23,7 @@
 
 #include "flopcast/base.h"
 #include "flopcast/hardware.h"
-#include "flopcast/workload_dataflow.h"
+#include "flopcast/workload/dataflow.h"
 
 namespace flopcast {
 

@@ -5,8 +5,8 @@
 //   plan.tp = 8, plan.pp = 4, plan.dp = 4, plan.global_batch = 1024;
 //   for (const Diagnostic& problem : plan_problems(plan, model, 128)) ...
 //
-// Names and limits are Megatron-LM's. Pipeline schedules are in parallel_schedule.h, readers and
-// writers of launch configurations in parallel_files.h.
+// Names and limits are Megatron-LM's. Pipeline schedules are in flopcast/parallel/schedule.h, readers and
+// writers of launch configurations in flopcast/parallel/files.h.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "flopcast/base.h"
-#include "flopcast/parallel_schedule.h"
+#include "flopcast/parallel/schedule.h"
 #include "flopcast/workload.h"
-#include "flopcast/workload_operators.h"
+#include "flopcast/workload/operators.h"
 
 namespace flopcast {
 

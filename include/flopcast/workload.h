@@ -4,7 +4,7 @@
 //   load_model("path/to/config.json")  a file, or the folder that holds it
 //
 // A model is a list of layers of few kinds (dense or experts, full or windowed attention), between
-// an input (tokens or patches) and an output. Its operators are in workload_operators.h.
+// an input (tokens or patches) and an output. Its operators are in flopcast/workload/operators.h.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "flopcast/base_quantity.h"
+#include "flopcast/base/quantity.h"
 
 namespace flopcast {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "flopcast/base_quantity.h"
+#include "flopcast/base/quantity.h"
 
 namespace flopcast {
 namespace {

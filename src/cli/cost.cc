@@ -5,10 +5,10 @@
 #include <charconv>
 #include <memory>
 
+#include "base/text/format.h"
+#include "base/text/json_writer.h"
 #include "cli/command.h"
 #include "flopcast/cost.h"
-#include "report/format.h"
-#include "report/json_writer.h"
 
 namespace flopcast::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <thread>
 
+#include "base/text/format.h"
 #include "cli/command.h"
 #include "flopcast/version.h"
-#include "report/format.h"
 
 namespace flopcast::cli {
 namespace {

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <memory>
 
+#include "base/text/json_writer.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "flopcast/hardware.h"
-#include "report/json_writer.h"
-#include "report/table.h"
+#include "report/render/table.h"
 
 namespace flopcast::cli {
 namespace {

@@ -1,5 +1,5 @@
 // Ctrl-C leaves no half files: what is being written lies in "NAME.PID-N.part" beside its final
-// place (trace/output_file.h), and those of this process are removed before it dies of the signal.
+// place (base/files/output_file.h), and those of this process are removed before it dies of the signal.
 #pragma once
 
 #include <filesystem>

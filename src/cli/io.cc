@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "report/format.h"
-#include "trace/output_file.h"
+#include "base/files/output_file.h"
+#include "base/text/format.h"
 
 namespace flopcast::cli {
 

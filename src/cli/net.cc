@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
-#include "flopcast/report_network.h"
+#include "flopcast/report/network.h"
 
 namespace flopcast::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "flopcast/network_collectives.h"
+#include "flopcast/network/collectives.h"
 #include "flopcast/replay.h"
 
 namespace flopcast::cli {

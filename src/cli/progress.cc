@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "report/format.h"
+#include "base/text/format.h"
 
 namespace flopcast::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "flopcast/trace_io.h"
+#include "flopcast/trace/io.h"
 
 namespace flopcast::cli {
 

@@ -6,11 +6,11 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/text/names.h"
 #include "catalog_files.h"
 #include "flopcast/hardware.h"
-#include "hardware/catalog_entry.h"
-#include "hardware/cluster_builder.h"
-#include "hardware/names.h"
+#include "hardware/cluster/builder.h"
+#include "hardware/entry/catalog_entry.h"
 
 namespace flopcast {
 namespace {

@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
+#include "base/text/names.h"
 #include "flopcast/hardware.h"
-#include "hardware/names.h"
-#include "hardware/toml_file.h"
+#include "hardware/entry/toml_file.h"
 #include "support/shared_traces.h"
 
 namespace flopcast {

@@ -1,7 +1,7 @@
 #include <utility>
 
+#include "base/text/names.h"
 #include "flopcast/hardware.h"
-#include "hardware/names.h"
 
 namespace flopcast {
 

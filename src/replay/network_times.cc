@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "flopcast/network_traffic.h"
+#include "flopcast/network/traffic.h"
 
 namespace flopcast {
 namespace {

@@ -2,7 +2,7 @@
 // another network, or the model put to the test.
 #pragma once
 
-#include "flopcast/network_collectives.h"
+#include "flopcast/network/collectives.h"
 #include "replay/assemble.h"
 
 namespace flopcast {

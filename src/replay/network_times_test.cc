@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "flopcast/network_collectives.h"
+#include "flopcast/network/collectives.h"
 #include "flopcast/replay.h"
 #include "support/trace_text.h"
 

@@ -7,11 +7,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "flopcast/trace_io.h"
-#include "trace/json_document.h"
-#include "trace/json_values.h"
-#include "trace/kineto_rows.h"
-#include "trace/output_file.h"
+#include "base/files/output_file.h"
+#include "flopcast/trace/io.h"
+#include "trace/json/document.h"
+#include "trace/json/values.h"
+#include "trace/kineto/rows.h"
 
 namespace flopcast {
 namespace {

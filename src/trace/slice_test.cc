@@ -3,8 +3,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "flopcast/trace_io.h"
-#include "trace/test_files.h"
+#include "flopcast/trace/io.h"
+#include "support/temporary_files.h"
 #include "trace/trace_dump.h"
 
 namespace flopcast {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/kineto_reader.h"
+#include "trace/kineto/reader.h"
 
 namespace flopcast {
 namespace {

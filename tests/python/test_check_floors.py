@@ -50,7 +50,7 @@ def test_public_header_belongs_to_its_room(floors, tmp_path):
 
 
 def test_second_public_header_belongs_to_the_same_room(floors, tmp_path):
-    root = tree(tmp_path, {"include/flopcast/trace_io.h": '#include "flopcast/graph.h"\n'})
+    root = tree(tmp_path, {"include/flopcast/trace/io.h": '#include "flopcast/graph.h"\n'})
     (problem,) = floors.check(root)
     assert "trace/ (floor 1) must not include graph/" in problem
 

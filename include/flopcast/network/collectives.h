@@ -1,0 +1,135 @@
+// Floor 2: how long a collective takes: closed form, lockstep macro-flow, expanded flows.
+//
+// Sizes follow nccl-tests: all_reduce, broadcast, reduce: the buffer; all_gather: the whole output;
+// reduce_scatter: the whole input; all_to_all: the send buffer of one rank; send_recv: the message.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "flopcast/hardware.h"
+#include "flopcast/network.h"
+#include "flopcast/network/flows.h"
+
+namespace flopcast {
+
+enum class CollectiveOp : std::uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kSendRecv,
+  kBarrier
+};
+enum class CollectiveAlgorithm : std::uint8_t {
+  kAuto,  ///< what NCCL would choose
+  kRing,
+  kTree,
+  kHalvingDoubling,
+  kDirect,
+  kBruck,
+  kHierarchical,
+  kTorus,
+  kNvls,
+  kNvlsTree,
+  kPat,
+  kDualNetwork,  ///< Subramanian et al.: flat rings over a fast and a slow network
+};
+enum class CollectiveProtocol : std::uint8_t { kAuto, kLl, kLl128, kSimple };
+enum class CollectiveSource : std::uint8_t {
+  kBest,  ///< table, else fitted, else NCCL's constants
+  kTable,
+  kFitted,
+  kNcclConstants,
+  kAlphaBeta,  ///< the textbook form over the cluster's latencies and bandwidths
+};
+std::string_view name(CollectiveOp op);                                  ///< "all_reduce"
+std::optional<CollectiveOp> parse_collective_op(std::string_view text);  ///< also "AllReduce"
+std::string_view name(CollectiveAlgorithm algorithm);
+std::string_view name(CollectiveProtocol protocol);
+std::string_view name(CollectiveSource source);  ///< "best", "nccl", "alpha_beta"
+std::optional<CollectiveAlgorithm> parse_collective_algorithm(std::string_view text);
+std::optional<CollectiveProtocol> parse_collective_protocol(std::string_view text);
+std::optional<CollectiveSource> parse_collective_source(std::string_view text);
+/// Bus bandwidth over algorithm bandwidth (nccl-tests): 2(p-1)/p for all_reduce, ...
+double bus_bandwidth_factor(CollectiveOp op, unsigned ranks);
+
+struct CollectiveQuery {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  Bytes size;
+  DataType type = DataType::kBf16;
+  /// Members as chips of the cluster; empty: all of them.
+  std::vector<std::uint32_t> ranks;
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kAuto;
+  CollectiveProtocol protocol = CollectiveProtocol::kAuto;
+  CollectiveSource source = CollectiveSource::kBest;
+};
+
+struct CollectiveTime {
+  Seconds time;
+  Seconds low, high;  ///< 10-90 % band
+  Basis basis = Basis::kAssumed;
+  std::string source;  ///< in words: "table h100-sxm all_reduce 8 ranks, NCCL 2.27.3"
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
+  CollectiveProtocol protocol = CollectiveProtocol::kSimple;
+  struct Part {  ///< of one level of the cluster
+    std::string level;
+    Seconds latency, transfer;
+  };
+  std::vector<Part> parts;
+  /// Every algorithm and protocol considered, fastest first.
+  struct Candidate {
+    CollectiveAlgorithm algorithm;
+    CollectiveProtocol protocol;
+    Seconds time;
+  };
+  std::vector<Candidate> candidates;
+};
+
+class CollectiveFit;  // flopcast/network/fit.h
+
+/// Collective times on one cluster. Thread-safe once made.
+class CollectiveModel {
+ public:
+  struct State;  ///< the library's own
+  /// @param fit measurements to answer from, which must live as long as the model; none: the
+  /// catalogue's.
+  static Result<CollectiveModel> make(const Cluster& cluster, const Catalog& catalog,
+                                      const CollectiveFit* fit = nullptr);
+  /// Level 0, closed form: the collective is alone on its links.
+  Result<CollectiveTime> time(const CollectiveQuery& query) const;
+  const Cluster& cluster() const;
+
+  CollectiveModel(CollectiveModel&&) noexcept;
+  CollectiveModel& operator=(CollectiveModel&&) noexcept;
+  ~CollectiveModel();
+
+ private:
+  explicit CollectiveModel(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Levels 1 and 2: the flows of a collective, for a simulator that others use as well.
+enum class Expansion : std::uint8_t {
+  kMacroFlow,  ///< one variable per phase: NCCL's lockstep, the slowest edge paces all
+  kExpanded,   ///< every message of every step, with its dependencies
+};
+struct CollectiveFlows {
+  std::vector<FlowId> flows;
+  std::vector<FlowId> last;  ///< complete when all of these are
+};
+/// Submits the collective to `flows` at `start`, after `after`.
+Result<CollectiveFlows> submit_collective(FlowSimulator& flows, const Topology& topology,
+                                          const Cluster& cluster, const CollectiveQuery& query,
+                                          Expansion expansion, Time start,
+                                          std::span<const FlowId> after = {});
+
+}  // namespace flopcast

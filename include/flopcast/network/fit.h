@@ -1,0 +1,139 @@
+// Floor 2: collective times fitted to measurements: calibration, and how good it is.
+//
+// A curve is what one library needed on one system for one operation, over message sizes: at most
+// 21 knots, interpolated in log-log, never falling with size. Every system also has a pooled form
+// per operation, nine non-negative coefficients over ranks and nodes; what curves leave over of it
+// is carried from measured cases to those that resemble them (docs/theory/network.md).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "flopcast/network/collectives.h"
+
+namespace flopcast {
+
+/// What was measured, with which library on which system.
+struct CollectiveCase {
+  std::string system;   ///< "h100_sxm", "perlmutter": catalog/collectives/systems.toml
+  std::string library;  ///< "NCCL", "vLLM_custom_graph"
+  std::string version;  ///< "2.27.3"; empty: the newest there is
+  std::string type;     ///< data type as the file names it; empty: any
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  unsigned ranks = 1, nodes = 1;
+  auto operator<=>(const CollectiveCase&) const = default;
+};
+
+struct CollectiveSample {
+  CollectiveCase what;
+  Bytes size;
+  Seconds time;
+  std::string chip;    ///< as the file names it
+  std::string source;  ///< as the file names it, licence included
+};
+/// Reads the columns gpu, system, op, impl, dtype, gpus, nodes, bytes, time_us; source and licence
+/// where there are any. Rows that cannot be used are counted in `anomalies` and left out.
+Result<std::vector<CollectiveSample>> read_collective_samples(const std::filesystem::path& file,
+                                                              Anomalies& anomalies);
+
+class CollectiveFit {
+ public:
+  struct State;  ///< the library's own
+  /// Deterministic: the same samples in any order give the same fit.
+  static CollectiveFit make(std::span<const CollectiveSample> samples);
+  static Result<CollectiveFit> load(const std::filesystem::path& file);
+  static Result<CollectiveFit> parse(std::string_view text, const std::string& where);
+  /// The public systems, from the catalogue.
+  static const CollectiveFit& builtin();
+  std::string toml() const;
+
+  struct Answer {
+    Seconds time, low, high;  ///< low, high: 10-90 % band
+    Basis basis = Basis::kFitted;
+    std::string source;
+  };
+  /// All sizes of one case.
+  class Curve {
+   public:
+    struct State;  ///< the library's own
+    explicit Curve(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+    Answer at(Bytes size) const;
+    /// The same without words: for callers that ask a million times.
+    Seconds time(Bytes size) const;
+    Basis basis() const;
+    const std::string& source() const;
+
+   private:
+    std::shared_ptr<const State> state_;
+  };
+  /// @param source kBest; kTable: measured curves of this very case alone; kFitted: the three-term
+  /// form of the case, else the pooled form. Nothing where the system (or, for kTable, the case) is
+  /// not known.
+  std::optional<Curve> curve(const CollectiveCase& what,
+                             CollectiveSource source = CollectiveSource::kBest) const;
+
+  std::vector<std::string> systems() const;
+  /// Whether the operation was measured on the system, within one node or across several.
+  bool measured(std::string_view system, CollectiveOp op, bool across_nodes) const;
+  std::size_t curves() const;
+  /// The newest version of the library measured on the system; empty where there is none.
+  std::string newest(std::string_view system, std::string_view library) const;
+
+  CollectiveFit(CollectiveFit&&) noexcept;
+  CollectiveFit& operator=(CollectiveFit&&) noexcept;
+  ~CollectiveFit();
+
+ private:
+  explicit CollectiveFit(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Errors of forecasts against measurements. All but the counts are fractions; `bias` is the mean
+/// signed error.
+struct CollectiveErrors {
+  std::string group;  ///< "chip/system/operation/size class"; "all"
+  std::uint64_t rows = 0;
+  double mape = 0, median = 0, p95 = 0, bias = 0;
+  double band_coverage = 0;  ///< share of rows inside the 10-90 % band
+};
+struct CollectiveValidation {
+  CollectiveErrors all;
+  std::vector<CollectiveErrors> groups;  ///< by chip and system, by operation, by size class, ...
+  std::uint64_t unanswered = 0;          ///< rows without a forecast
+  Anomalies anomalies;
+};
+
+struct ValidateOptions {
+  CollectiveSource source = CollectiveSource::kBest;
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kAuto;
+};
+CollectiveValidation validate_collectives(std::span<const CollectiveSample> samples,
+                                          const CollectiveFit& fit, const Catalog& catalog,
+                                          const ValidateOptions& options = {});
+
+/// What a cross-validation keeps out of the fit.
+enum class CollectiveHoldOut : std::uint8_t {
+  kSizes,    ///< every other size of each curve
+  kRanks,    ///< each (system, ranks, nodes) in turn
+  kNodes,    ///< each (system, nodes) in turn
+  kLargest,  ///< the four largest sizes of each curve
+  kCurves,   ///< a quarter of the curves at a time
+};
+std::optional<CollectiveHoldOut> parse_collective_hold_out(std::string_view text);
+/// Fits on the rest, forecasts what was kept out.
+CollectiveValidation hold_out_collectives(std::span<const CollectiveSample> samples,
+                                          CollectiveHoldOut what, const Catalog& catalog,
+                                          const ValidateOptions& options = {});
+
+std::string validation_text(const CollectiveValidation& validation);
+std::string validation_json(const CollectiveValidation& validation);
+
+}  // namespace flopcast

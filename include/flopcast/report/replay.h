@@ -1,0 +1,60 @@
+// Floor 6: what a replay means: breakdowns, utilisation, tables, JSON, the HTML page.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "flopcast/replay.h"
+#include "flopcast/trace.h"
+
+namespace flopcast {
+
+/// GPU time of a window by what ran (Lumos, Fig. 5). The four parts add up to the window.
+struct Breakdown {
+  Time exposed_compute;        ///< kernels other than communication, no communication beside them
+  Time exposed_communication;  ///< communication, no compute beside it
+  Time overlapped;             ///< both
+  Time other;                  ///< neither: copies and sets alone, and idle
+  Time idle;                   ///< no GPU row at all (part of `other`)
+};
+
+/// Breakdown of [from, to) of one rank. @param start,end times per row (Timeline of a trace)
+Breakdown breakdown(const TraceSet& set, const Trace& trace, const std::vector<Time>& start,
+                    const std::vector<Time>& end, Time from, Time to);
+
+/// SM utilisation per interval (TraceSim): the fraction of each interval with any stream active,
+/// and the fraction of SM time used where the launch shapes are known (blocks capped at the SMs
+/// there are).
+struct Utilisation {
+  Time interval;
+  std::vector<float> active;    ///< 0..1 per interval
+  std::vector<float> sms_used;  ///< 0..1 per interval; empty where SM count or blocks are unknown
+};
+Utilisation utilisation(const Trace& trace, const std::vector<Time>& start,
+                        const std::vector<Time>& end, Time from, Time to,
+                        Time interval = Time::from_us(1000));
+
+/// Kernels by total time.
+struct KernelTotal {
+  std::string name;
+  std::uint64_t count = 0;
+  Time recorded, replayed;
+};
+std::vector<KernelTotal> top_kernels(const TraceSet& set, const Replay& replay,
+                                     std::size_t limit = 20);
+
+/// Documented in docs/reference/json.md; the field names are a contract.
+std::string replay_json(const TraceSet& set, const Replay& replay);
+/// Aligned tables for a terminal.
+std::string replay_text(const TraceSet& set, const Replay& replay);
+/// Tables of several replays of one set side by side (--compare).
+std::string compare_text(const TraceSet& set, const std::vector<Replay>& replays);
+/// One self-contained page: breakdown bars, utilisation curves, both timelines, tables.
+std::string replay_html(const TraceSet& set, const Replay& replay);
+
+/// A copy of `set` with the replayed times, for the writers of flopcast/trace/io.h.
+TraceSet replayed_traces(const TraceSet& set, const Replay& replay);
+
+}  // namespace flopcast

@@ -1,0 +1,168 @@
+// Forecasts of measured runs, and their errors.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "analytic/step/training_state.h"
+#include "flopcast/analytic/runs.h"
+
+namespace flopcast {
+namespace {
+
+/// Where the recompute is open: the least of none, selective and full that fits, else full.
+Result<TrainingEstimate> estimate_open(const TrainingModel& model, Plan& plan) {
+  Result<TrainingEstimate> last = model.estimate(plan);
+  const auto attempt = [&](Recompute recompute, std::uint8_t modules) {
+    if (!last || last->fits) return;
+    plan.recompute = recompute;
+    plan.recompute_modules = modules;
+    last = model.estimate(plan);
+  };
+  attempt(Recompute::kSelective, kRecomputeNorm | kRecomputeActivation | kRecomputeLatentUp);
+  attempt(Recompute::kSelective, kRecomputeNorm | kRecomputeActivation | kRecomputeMlp);
+  attempt(Recompute::kFull, kRecomputeCoreAttention);
+  return last;
+}
+
+using SystemOf = Result<std::shared_ptr<const training::System>>;
+
+RunForecast forecast(const TrainingRun& run, const SystemOf& system, const std::string& constants) {
+  RunForecast out;
+  out.run = &run;
+  out.plan = run.plan;
+  if (!system) {
+    out.failure = system.error();
+    return out;
+  }
+  TrainingOptions options;
+  options.software = run.software;
+  options.constants = constants;
+  const Result<TrainingModel> model = TrainingModel::State::make(run.model, *system, options);
+  if (!model) {
+    out.failure = model.error();
+    return out;
+  }
+  Result<TrainingEstimate> estimate =
+      run.recompute_open ? estimate_open(*model, out.plan) : model->estimate(run.plan);
+  if (estimate) out.estimate = std::move(*estimate);
+  if (!estimate) out.failure = estimate.error();
+  return out;
+}
+
+SystemOf system_of(const std::string& line) {
+  Result<Cluster> cluster = Catalog::builtin().cluster(line);
+  if (!cluster) return cluster.error();
+  return training::make_system(std::move(*cluster), Catalog::builtin(), {});
+}
+
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t end = i;
+    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+    for (std::size_t k = i; k < end; ++k) ranks[order[k]] = static_cast<double>(i + end - 1) / 2;
+    i = end;
+  }
+  return ranks;
+}
+
+double correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto n = static_cast<double>(a.size());
+  const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n;
+  const double mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
+  double ab = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ab += (a[i] - mean_a) * (b[i] - mean_b);
+    aa += (a[i] - mean_a) * (a[i] - mean_a);
+    bb += (b[i] - mean_b) * (b[i] - mean_b);
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const double at = q * static_cast<double>(values.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const std::size_t high = std::min(low + 1, values.size() - 1);
+  return values[low] + (values[high] - values[low]) * (at - static_cast<double>(low));
+}
+
+}  // namespace
+
+struct RunForecaster::State {
+  std::vector<TrainingRun> runs;
+  std::map<std::string, SystemOf> systems;  ///< by cluster line
+};
+
+RunForecaster::RunForecaster(std::vector<TrainingRun> runs)
+    : state_(std::make_unique<State>(State{std::move(runs), {}})) {
+  for (const TrainingRun& run : state_->runs) {
+    if (!run.incomplete.empty() || state_->systems.contains(run.cluster)) continue;
+    state_->systems.emplace(run.cluster, system_of(run.cluster));
+  }
+}
+RunForecaster::RunForecaster(RunForecaster&&) noexcept = default;
+RunForecaster& RunForecaster::operator=(RunForecaster&&) noexcept = default;
+RunForecaster::~RunForecaster() = default;
+
+const std::vector<TrainingRun>& RunForecaster::runs() const { return state_->runs; }
+
+std::vector<RunForecast> RunForecaster::forecast(const std::string& constants, unsigned threads,
+                                                 const std::vector<std::size_t>& some) const {
+  std::vector<const TrainingRun*> complete;
+  for (const TrainingRun& run : state_->runs) {
+    if (run.incomplete.empty()) complete.push_back(&run);
+  }
+  if (!some.empty()) {
+    std::vector<const TrainingRun*> taken;
+    for (const std::size_t i : some) taken.push_back(complete.at(i));
+    complete = std::move(taken);
+  }
+  std::vector<RunForecast> forecasts(complete.size());
+  parallel_for(complete.size(), threads, [&](std::size_t i) {
+    const TrainingRun& run = *complete[i];
+    forecasts[i] = ::flopcast::forecast(run, state_->systems.at(run.cluster), constants);
+  });
+  return forecasts;
+}
+
+RunErrors run_errors(const std::vector<const RunForecast*>& forecasts) {
+  RunErrors errors;
+  std::vector<double> sizes, signed_errors, told, measured;
+  for (const RunForecast* f : forecasts) {
+    if (f->failure) continue;
+    const double error = f->error();
+    sizes.push_back(std::abs(error));
+    signed_errors.push_back(error);
+    // Throughput per chip: tokens of a step over its time and chips.
+    const double work = f->run->plan.chips() / static_cast<double>(f->run->plan.global_batch);
+    told.push_back(-f->estimate.step.value * work);
+    measured.push_back(-f->run->measured_s * work);
+    errors.band += f->in_band() ? 1 : 0;
+    if (f->run->memory.value > 0) {
+      errors.memory_mape += std::abs(f->estimate.memory().total().value / f->run->memory.value - 1);
+      ++errors.memory_n;
+    }
+  }
+  errors.n = sizes.size();
+  if (errors.memory_n > 0) errors.memory_mape /= static_cast<double>(errors.memory_n);
+  errors.spearman = std::numeric_limits<double>::quiet_NaN();
+  if (errors.n == 0) return errors;
+  const auto n = static_cast<double>(errors.n);
+  errors.mape = std::accumulate(sizes.begin(), sizes.end(), 0.0) / n;
+  errors.bias = std::accumulate(signed_errors.begin(), signed_errors.end(), 0.0) / n;
+  errors.median = quantile(signed_errors, 0.5);
+  errors.p90 = quantile(sizes, 0.9);
+  errors.worst = *std::ranges::max_element(sizes);
+  errors.band /= n;
+  if (errors.n >= 3) errors.spearman = correlation(ranks_of(told), ranks_of(measured));
+  return errors;
+}
+
+}  // namespace flopcast

@@ -1,0 +1,306 @@
+// Reads measured runs.
+#include "analytic/runs/measured.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "analytic/runs/plan.h"
+#include "analytic/runs/system.h"
+#include "base/text/csv_table.h"
+
+namespace flopcast {
+namespace {
+
+using nlohmann::json;
+using namespace training;
+
+/// "mlperf-v5.1-llama31_8b-..." is of the set mlperf-llama31_8b; others are named by their first word.
+std::string set_of(const json& run, const std::string& id) {
+  if (run.contains("set") && run["set"].is_string()) return run["set"];
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < id.size();) {
+    const std::size_t end = std::min(id.find('-', at), id.size());
+    words.push_back(id.substr(at, end - at));
+    at = end + 1;
+  }
+  if (words.empty()) return "";
+  if (words[0] == "mlperf" && words.size() > 2) return "mlperf-" + words[2];
+  return words[0] == "nemo2407" ? "nemo" : words[0];
+}
+
+std::string text_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+double number_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+const json& part_of(const json& run, const char* key) {
+  static const json kNothing = json::object();
+  const auto found = run.find(key);
+  return found != run.end() && found->is_object() ? *found : kNothing;
+}
+
+std::string joined_missing(const json& run) {
+  std::string all;
+  for (const json& item : run.value("missing", json::array())) {
+    if (item.is_string()) all += (all.empty() ? "" : "; ") + item.get<std::string>();
+  }
+  return all;
+}
+
+/// Year and month of the software, 202606; 0 where nobody tells: told; MLPerf's round; NVIDIA's
+/// container ("bridge-25.09-..."); torchtitan's reports ("llama3_h100_202412_torchtitan.md").
+int month_of(const json& run, const std::string& id) {
+  if (const double told = number_of(run, "year"); told > 0) return static_cast<int>(told * 100) + 1;
+  const std::string round = text_of(run, "round");
+  if (round.starts_with("v3")) return 202301;
+  if (round.starts_with("v4")) return 202401;
+  if (round.starts_with("v5")) return 202501;
+  constexpr std::string_view kContainer = "bridge-";
+  if (id.starts_with("nemo2407")) return 202407;
+  if (text_of(part_of(run, "source"), "repo") == "pytorch/torchtitan") {
+    const std::string path = text_of(part_of(run, "source"), "path");
+    const std::size_t at = path.find("_20");
+    const int month = at == std::string::npos ? 0 : std::atoi(path.substr(at + 1, 6).c_str());
+    constexpr int kYears = 10000;  // "2025-06"
+    return month < kYears ? month * 100 + (month > 0 ? 1 : 0) : month;
+  }
+  if (!id.starts_with(kContainer)) return 0;
+  const std::string container = id.substr(kContainer.size(), 5);
+  if (container.size() < 5) return 0;
+  return (2000 + std::atoi(container.substr(0, 2).c_str())) * 100 +
+         std::atoi(container.substr(3).c_str());
+}
+
+void read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
+  const json& system = part_of(run, "system");
+  const std::string line = text_of(system, "on");
+  if (!line.empty()) {
+    out.cluster = line;
+    const Result<Cluster> cluster = catalog.cluster(line);
+    if (!cluster) out.incomplete = cluster.error().text();
+    if (cluster) out.chips = cluster->chips();
+    return;
+  }
+  RunSystem told;
+  told.gpu = text_of(system, "gpu");
+  told.gpus = static_cast<unsigned>(number_of(system, "gpus"));
+  told.per_node = static_cast<unsigned>(std::max(number_of(system, "gpus_per_node"), 1.0));
+  told.network = text_of(system, "inter");
+  told.hbm_bytes_per_s = number_of(system, "hbm_gbs") * 1e9;
+  out.chips = told.gpus;
+  const Result<std::string> made = cluster_line(told, catalog, out.assumed);
+  if (made) out.cluster = *made;
+  if (!made) out.incomplete = made.error().text();
+}
+
+void read_measured(const json& run, TrainingRun& out) {
+  constexpr double kGiB = 1073741824;
+  const json& measured = part_of(run, "measured");
+  out.measured_s = number_of(measured, "iter_time_s");
+  out.memory = Bytes{number_of(measured, "memory_gib") * kGiB};
+  if (out.measured_s <= 0) out.incomplete = "no iteration time was measured";
+}
+
+/// Degrees, batches and sizes beyond these are a mistake, and would overflow what is computed of them.
+constexpr double kLargest = 1e9;
+constexpr std::size_t kLongest = 1000;
+
+/// What of the fields that are read cannot be meant; empty: nothing.
+std::string senseless(const json& run) {
+  for (const char* part : {"system", "parallel", "batch"}) {
+    for (const auto& [key, value] : part_of(run, part).items()) {
+      const bool large = value.is_number() && !(std::abs(value.get<double>()) <= kLargest);
+      if (large) return fmt::format("{}.{} is too large", part, key);
+      if (value.is_string() && value.get_ref<const std::string&>().size() > kLongest) {
+        return fmt::format("{}.{} is longer than {} characters", part, key, kLongest);
+      }
+    }
+  }
+  constexpr double kLastYear = 3000;
+  if (std::abs(number_of(run, "year")) > kLastYear) return "year is too large";
+  return "";
+}
+
+char quality_of(const json& run, TrainingRun& out) {
+  const std::string quality = text_of(run, "quality");
+  if (quality.empty()) return 'A';
+  if (quality == "A" || quality == "B" || quality == "C") return quality[0];
+  out.incomplete = fmt::format("quality '{}' is not A, B or C", quality);
+  return 'C';
+}
+
+TrainingRun read_run(const json& run, std::size_t number, const std::string& where,
+                     const Catalog& catalog) {
+  TrainingRun out;
+  out.id = text_of(run, "id");
+  if (out.id.empty()) out.id = fmt::format("run {}", number + 1);
+  out.set = set_of(run, out.id);
+  out.group = text_of(run, "group");
+  if (out.group.empty()) out.group = out.id;
+  out.incomplete = senseless(run);
+  out.quality = quality_of(run, out);
+  if (out.incomplete.empty() && out.quality == 'C') {
+    const std::string missing = joined_missing(run);
+    out.incomplete = "its configuration is incomplete" + (missing.empty() ? "" : ": " + missing);
+  }
+  if (!out.incomplete.empty()) return out;
+  read_measured(run, out);
+  if (out.incomplete.empty()) read_system(run, catalog, out);
+  if (!out.incomplete.empty()) return out;
+  Result<Model> model = parse_model(part_of(run, "model").dump(), where + ": " + out.id);
+  if (!model) {
+    out.incomplete = model.error().text();
+    return out;
+  }
+  out.model = std::move(*model);
+  out.experts = std::ranges::any_of(out.model.kinds,
+                                    [](const Layer& layer) { return layer.experts.count > 0; });
+  const RunTexts texts{text_of(run, "dtype"),
+                       text_of(run, "recompute"),
+                       text_of(run, "task"),
+                       text_of(run, "software"),
+                       text_of(run, "framework"),
+                       text_of(part_of(run, "source"), "repo"),
+                       out.set,
+                       month_of(run, out.id)};
+  out.incomplete = read_run_plan(part_of(run, "parallel"), part_of(run, "batch"),
+                                 part_of(run, "model"), texts, out);
+  return out;
+}
+
+Result<std::string> whole_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be read", "check the path"};
+  }
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+/// Columns of a table of runs on A100 nodes with full recompute (published with vTrain).
+struct Columns {
+  std::size_t set, gpus, gbs, mbs, hidden, heads, layers, seq, tp, dp, pp, iter_ms;
+};
+
+Result<Columns> columns_of(const CsvTable& table) {
+  std::array<std::size_t, 12> found{};
+  constexpr std::array<std::string_view, 12> kNames = {
+      "set", "gpus", "gbs", "mbs", "hidden", "heads", "layers", "seq", "tp", "dp", "pp", "iter_ms"};
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    const Result<std::size_t> column = table.column(kNames[i]);
+    if (!column) return column.error();
+    found[i] = *column;
+  }
+  return Columns{found[0], found[1], found[2], found[3], found[4],  found[5],
+                 found[6], found[7], found[8], found[9], found[10], found[11]};
+}
+
+Result<json> row_as_run(const CsvTable& table, const Columns& c, std::size_t row) {
+  std::array<double, 11> v{};
+  const std::array<std::size_t, 11> columns = {c.gpus, c.gbs, c.mbs, c.hidden, c.heads,  c.layers,
+                                               c.seq,  c.tp,  c.dp,  c.pp,     c.iter_ms};
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const Result<double> number = table.number(row, columns[i]);
+    if (!number) return number.error();
+    v[i] = *number;
+  }
+  const auto whole = [&](std::size_t i) { return static_cast<std::int64_t>(v[i]); };
+  const std::string set = "vtrain-" + std::string(table.text(row, c.set));
+  constexpr std::int64_t kVocabulary = 51200;
+  return json{{"id", table.place(row)},
+              {"set", set},
+              {"group", fmt::format("{}|{}|{}", set, whole(3), whole(0))},
+              {"model",
+               {{"arch", "gpt"},
+                {"layers", whole(5)},
+                {"hidden", whole(3)},
+                {"ffn", 4 * whole(3)},
+                {"heads", whole(4)},
+                {"kv_heads", whole(4)},
+                {"head_dim", whole(3) / std::max<std::int64_t>(1, whole(4))},
+                {"vocab", kVocabulary},
+                {"gated", false},
+                {"seq_len", whole(6)}}},
+              {"system",
+               {{"gpu", "A100-SXM4-80GB"},
+                {"gpus", whole(0)},
+                {"gpus_per_node", std::min<std::int64_t>(8, whole(0))},
+                {"inter", "4x HDR IB 200Gb/s per node"}}},
+              {"parallel",
+               {{"tp", whole(7)},
+                {"dp", whole(8)},
+                {"pp", whole(9)},
+                {"vp", 1},
+                {"cp", 1},
+                {"ep", 1},
+                {"zero", 0},
+                {"sp", false},
+                {"dp_overlap", false}}},
+              {"batch", {{"gbs", whole(1)}, {"mbs", whole(2)}}},
+              {"dtype", "fp16"},
+              {"recompute", "full"},
+              {"software", "deepspeed-2022"},
+              {"measured", {{"iter_time_s", v[10] / 1e3}}},
+              {"quality", "A"}};
+}
+
+Result<std::vector<TrainingRun>> read_csv(const std::filesystem::path& path) {
+  const Result<CsvTable> table = CsvTable::read(path);
+  if (!table) return table.error();
+  const Result<Columns> columns = columns_of(*table);
+  if (!columns) return columns.error();
+  std::vector<TrainingRun> runs;
+  for (std::size_t row = 0; row < table->rows(); ++row) {
+    const Result<json> run = row_as_run(*table, *columns, row);
+    if (!run) return run.error();
+    runs.push_back(read_run(*run, row, path.string(), Catalog::builtin()));
+  }
+  return runs;
+}
+
+}  // namespace
+
+Result<std::vector<TrainingRun>> training::parse_runs(std::string_view text,
+                                                      const std::string& where) {
+  const json document = json::parse(text, nullptr, false);
+  const bool cases = document.is_object() && document.contains("cases");
+  json one = json::array();
+  if (document.is_object() && !cases) one.push_back(document);
+  const json& list = cases ? document["cases"] : document.is_array() ? document : one;
+  if (!list.is_array() || list.empty()) {
+    return Diagnostic{ErrorCode::kBadInput, where,
+                      "expected measured runs: JSON with a list \"cases\", found none",
+                      "docs/reference/training-runs.md has the fields of a run"};
+  }
+  std::vector<TrainingRun> runs;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!list[i].is_object()) {
+      return Diagnostic{ErrorCode::kBadInput, fmt::format("{}: case {}", where, i + 1),
+                        "expected an object", "docs/reference/training-runs.md has its fields"};
+    }
+    runs.push_back(read_run(list[i], i, where, Catalog::builtin()));
+  }
+  return runs;
+}
+
+Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  const bool csv = name.ends_with(".csv") || name.ends_with(".csv.gz");
+  if (csv) return read_csv(path);
+  const Result<std::string> text = whole_file(path);
+  if (!text) return text.error();
+  return training::parse_runs(*text, path.string());
+}
+
+}  // namespace flopcast

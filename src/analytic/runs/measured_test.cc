@@ -1,0 +1,196 @@
+// Reading measured runs, and how near forecasts come to the public ones.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "analytic/runs/system.h"
+#include "flopcast/analytic/runs.h"
+#include "support/shared_traces.h"
+
+namespace flopcast {
+namespace {
+
+using namespace training;
+
+TEST(RunSystem, ReadsPortsFromWords) {
+  const auto gigabits = [](std::string_view words) {
+    const NodePorts ports = parse_ports(words, 8);
+    return ports.ports * ports.bits_per_s / 1e9;
+  };
+  EXPECT_EQ(gigabits("8x HDR IB 200Gb/s per node (1 per GPU)"), 1600);
+  EXPECT_EQ(gigabits("8x NDR IB 400Gb/s per node"), 3200);
+  EXPECT_EQ(gigabits("1600Gb/s RoCE per node"), 1600);
+  EXPECT_EQ(gigabits("400Gb/s RDMA per GPU"), 3200);
+  EXPECT_EQ(gigabits("4x Omni-Path 100Gb/s per node"), 400);
+  EXPECT_EQ(
+      gigabits("Storage: 2x ConnectX-7 IB NDR 400Gb/s, Compute: 8x ConnectX-7 IB NDR 400Gb/s, "
+               "Management: 100Gb/s Ethernet NIC"),
+      3200);
+  EXPECT_EQ(gigabits(""), 0);
+  EXPECT_EQ(gigabits("Ethernet, Infiniband"), 0);
+}
+
+TEST(RunSystem, FindsChipsByWhatPeopleCallThem) {
+  const auto line = [](const std::string& gpu, unsigned gpus, unsigned per_node,
+                       const std::string& network = "") {
+    std::vector<std::string> assumed;
+    const auto made = cluster_line({gpu, gpus, per_node, network, 0}, Catalog::builtin(), assumed);
+    return made ? *made : made.error().text();
+  };
+  EXPECT_EQ(line("NVIDIA H100-SXM5-80GB", 16, 8), "16 x h100-sxm");
+  EXPECT_EQ(line("NVIDIA Blackwell GPU (B200-SXM-180GB)", 8, 8), "8 x b200-sxm");
+  EXPECT_EQ(line("AMD Instinct MI300X 192GB HBM3", 8, 8), "8 x mi300x");
+  EXPECT_EQ(line("H100-96GB-HBM2e-500W", 8, 8), "8 x h100-sxm, chip.power_w 500W");
+  EXPECT_EQ(line("GB300-NVL72", 256, 4), "4 x gb300-nvl72, node.size 64");
+  EXPECT_EQ(line("A100-SXM4-80GB", 384, 8, "4x Omni-Path 100Gb/s per node"),
+            "384 x a100-sxm-80g, nic.ports 4, nic.bandwidth 100Gb/s");
+  EXPECT_NE(line("Abacus 9000", 8, 8).find("Abacus"), std::string::npos);
+}
+
+class RunFile {
+ public:
+  explicit RunFile(const std::string& text) : path_(folder_.path() / "runs.json") {
+    std::ofstream(path_) << text;
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  test::TempDir folder_;
+  std::filesystem::path path_;
+};
+
+constexpr std::string_view kRun = R"({"id": "mine-1", "model": {"arch": "llama", "layers": 32,
+ "hidden": 4096, "ffn": 14336, "heads": 32, "kv_heads": 8, "head_dim": 128, "vocab": 128256,
+ "gated": true, "seq_len": 8192}, "system": {"on": "2 x dgx-h100"},
+ "parallel": {"tp": 2, "pp": 1, "dp": 8, "sp": true, "zero": 1}, "batch": {"gbs": 64, "mbs": 1},
+ "dtype": "bf16", "recompute": "none", "measured": {"iter_time_s": 2.5}})";
+
+TEST(TrainingRuns, ReadOneRunOfAUser) {
+  const RunFile file{std::string(kRun)};
+  const auto runs = read_training_runs(file.path());
+  ASSERT_TRUE(runs) << runs.error().text();
+  ASSERT_EQ(runs->size(), 1U);
+  const TrainingRun& run = runs->front();
+  EXPECT_EQ(run.incomplete, "");
+  EXPECT_EQ(run.set, "mine");
+  EXPECT_EQ(run.plan.tp, 2U);
+  EXPECT_EQ(run.chips, 16U);
+  EXPECT_TRUE(run.plan.sequence_parallel);
+  const RunForecaster forecaster(*runs);
+  const auto one = forecaster.forecast("", 1), two = forecaster.forecast("", 2);
+  ASSERT_EQ(one.size(), 1U);
+  ASSERT_FALSE(one[0].failure) << one[0].failure->text();
+  EXPECT_EQ(one[0].estimate.step.value, two[0].estimate.step.value);
+  EXPECT_NEAR(one[0].error(), one[0].estimate.step.value / 2.5 - 1, 1e-15);
+}
+
+TrainingRun read_with(const std::string& more, const std::string& parallel = "") {
+  std::string text(kRun);
+  text.replace(text.find("\"dtype\""), 0, more);
+  if (!parallel.empty()) text.replace(text.find("\"pp\": 1, \"dp\": 8"), 16, parallel);
+  const RunFile file(text);
+  auto runs = read_training_runs(file.path());
+  EXPECT_TRUE(runs) << runs.error().text();
+  return std::move(runs->front());
+}
+
+TEST(TrainingRuns, FineTuningPacksDocuments) {
+  const TrainingRun tuned = read_with("\"task\": \"lora\", ");
+  EXPECT_EQ(tuned.plan.lora_rank, 16);
+  EXPECT_EQ(tuned.model.kinds[0].attention.chunk, 512);
+  ASSERT_EQ(tuned.assumed.size(), 1U);
+  EXPECT_NE(tuned.assumed[0].find("documents of 512 tokens"), std::string::npos);
+  EXPECT_EQ(read_with("\"task\": \"pretrain\", ").model.kinds[0].attention.chunk, 0);
+}
+
+TEST(TrainingRuns, SoftwareIsOfItsYear) {
+  const auto of_year = [](const std::string& year) {
+    return read_with("\"year\": " + year + ", ").software;
+  };
+  EXPECT_EQ(of_year("2024"), "megatron-2024");
+  EXPECT_EQ(of_year("2025"), "megatron-2025");
+  EXPECT_EQ(of_year("2027"), "megatron");
+  EXPECT_EQ(read_with("").software, "megatron");
+}
+
+TEST(TrainingRuns, UntoldVirtualStagesAreAssumed) {
+  const std::string parallel = "\"pp\": 4, \"vp\": null, \"dp\": 2";
+  EXPECT_EQ(read_with("\"year\": 2024, ", parallel).plan.vpp, 8U);  // NeMo's recipes
+  const TrainingRun other = read_with("", parallel);
+  EXPECT_EQ(other.plan.vpp, 1U);
+  ASSERT_EQ(other.assumed.size(), 1U);
+  EXPECT_EQ(other.assumed[0], "1 virtual stages a chip");
+}
+
+TEST(TrainingRuns, SayWhatIsMissing) {
+  const auto why = [](const std::string& from, const std::string& to) {
+    std::string text(kRun);
+    text.replace(text.find(from), from.size(), to);
+    const RunFile file(text);
+    const auto runs = read_training_runs(file.path());
+    return runs ? runs->front().incomplete : runs.error().text();
+  };
+  EXPECT_NE(why("\"dp\": 8", "\"dp\": 4").find("tp x pp x cp x dp is 8"), std::string::npos);
+  EXPECT_NE(why("2.5", "null").find("no iteration time"), std::string::npos);
+  EXPECT_NE(why("bf16", "bf17").find("precision"), std::string::npos);
+  EXPECT_NE(why("\"gbs\": 64", "\"gbs\": null").find("global batch"), std::string::npos);
+  EXPECT_NE(why("dgx-h100", "dgx-x100").find("dgx-x100"), std::string::npos);
+  EXPECT_NE(why("\"hidden\": 4096,", "").find("hidden"), std::string::npos);
+  EXPECT_NE(why("\"gbs\": 64", "\"gbs\": 1e18").find("batch.gbs is too large"), std::string::npos);
+  EXPECT_NE(why("2.5}", "2.5}, \"quality\": \"D\"").find("not A, B or C"), std::string::npos);
+}
+
+TEST(TrainingRuns, RefuseWhatHoldsNoRuns) {
+  const RunFile file("{\"cases\": []}");
+  const auto runs = read_training_runs(file.path());
+  ASSERT_FALSE(runs);
+  EXPECT_NE(runs.error().text().find("expected measured runs"), std::string::npos);
+  EXPECT_FALSE(read_training_runs("/nowhere/runs.json"));
+}
+
+TEST(RunErrors, AreWhatTheyAreCalled) {
+  TrainingRun run;
+  run.measured_s = 1;
+  run.plan.global_batch = 1;
+  std::vector<RunForecast> forecasts(3);
+  std::vector<const RunForecast*> all;
+  std::vector<TrainingRun> runs(3, run);
+  for (std::size_t i = 0; i < 3; ++i) {
+    runs[i].measured_s = 1.0 + 0.1 * static_cast<double>(i);
+    forecasts[i].run = &runs[i];
+    forecasts[i].estimate.step = Seconds{i == 0 ? 0.9 : runs[i].measured_s * 1.2};
+    forecasts[i].estimate.stages.resize(1);
+    forecasts[i].estimate.low = forecasts[i].estimate.step * 0.9;
+    forecasts[i].estimate.high = forecasts[i].estimate.step * 1.15;
+    all.push_back(&forecasts[i]);
+  }
+  const RunErrors errors = run_errors(all);
+  EXPECT_EQ(errors.n, 3U);
+  EXPECT_NEAR(errors.mape, (0.1 + 0.2 + 0.2) / 3, 1e-12);
+  EXPECT_NEAR(errors.bias, (-0.1 + 0.2 + 0.2) / 3, 1e-12);
+  EXPECT_NEAR(errors.band, 1.0 / 3, 1e-12);
+  EXPECT_NEAR(errors.spearman, 1, 1e-12);
+}
+
+// The public measurements, where they are at hand: the dense runs of quality A.
+TEST(TrainingRuns, PublicRunsAreForecastWell) {
+  const std::filesystem::path file = test::shared_path("measured/training.json");
+  if (file.empty()) GTEST_SKIP() << "no measured runs beside the repository";
+  auto runs = read_training_runs(file);
+  ASSERT_TRUE(runs) << runs.error().text();
+  const RunForecaster forecaster(std::move(*runs));
+  const auto forecasts = forecaster.forecast();
+  std::vector<const RunForecast*> dense;
+  for (const RunForecast& f : forecasts) {
+    if (!f.run->experts && f.run->quality == 'A' && !f.failure) dense.push_back(&f);
+  }
+  const RunErrors errors = run_errors(dense);
+  EXPECT_GT(errors.n, 300U);
+  EXPECT_LT(errors.mape, 0.06);
+  EXPECT_LT(std::abs(errors.bias), 0.02);
+  EXPECT_LT(errors.p90, 0.13);
+}
+
+}  // namespace
+}  // namespace flopcast

@@ -1,0 +1,201 @@
+#include "analytic/runs/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace flopcast::training {
+namespace {
+
+using nlohmann::json;
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A whole number; `otherwise` where it is missing or null.
+std::int64_t count_of(const json& object, const char* key, std::int64_t otherwise) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return otherwise;
+  return static_cast<std::int64_t>(found->get<double>());
+}
+
+bool flag_of(const json& object, const char* key, bool otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() ? found->get<bool>() : otherwise;
+}
+
+/// Where nobody tells: torchtitan compiles its runs in 8 bits and with tensor parallelism.
+bool is_compiled(const json& parallel, const RunTexts& t) {
+  const bool likely =
+      has(t.repo, "torchtitan") && (has(t.dtype, "fp8") || count_of(parallel, "tp", 1) > 1);
+  return flag_of(parallel, "compile", likely);
+}
+
+/// Which profile of catalog/training/constants.toml: told, or by who published the run.
+std::string software_of(const RunTexts& t, bool compiled) {
+  if (!t.software.empty()) return t.software;
+  if (has(t.framework, "FSDP") || has(t.repo, "torchtitan") || has(t.repo, "llm-foundry")) {
+    if (!compiled) return "fsdp";
+    // The loss is compiled since 2025.
+    return t.month > 0 && t.month < 202501 ? "fsdp-compiled-2024" : "fsdp-compiled";
+  }
+  if (has(t.repo, "bigscience")) return "megatron-deepspeed";
+  const bool early = t.set == "sc21" || t.set == "korth" || has(t.repo, "calculon");
+  if (early) return "megatron-2021";
+  constexpr int kFasterExperts = 202606;  // Megatron-Bridge's container of June 2026
+  if (t.month == 0 || t.month >= kFasterExperts) return "megatron";
+  return t.month < 202501 ? "megatron-2024" : "megatron-2025";
+}
+
+bool is_early(const std::string& software) {
+  return software == "megatron-2021" || has(software, "deepspeed");
+}
+
+std::string set_precision(const RunTexts& t, TrainingRun& run) {
+  std::string text = t.dtype.substr(0, t.dtype.find(' '));
+  if (!text.empty() && text.back() == '?') {
+    text.pop_back();
+    run.assumed.push_back("precision " + text);
+  }
+  const auto precision = parse_precision(text);
+  if (!precision) return fmt::format("precision '{}' is not known", t.dtype);
+  run.plan.precision = *precision;
+  if (has(t.dtype, "pure")) run.plan.fp32_master = run.plan.fp32_gradients = false;
+  return "";
+}
+
+void set_recompute(const RunTexts& t, TrainingRun& run) {
+  Plan& plan = run.plan;
+  if (has(t.recompute, "full")) {
+    plan.recompute = Recompute::kFull;
+  } else if (has(t.recompute, "(op)") ||
+             (has(t.repo, "torchtitan") && has(t.recompute, "selective"))) {
+    // torchtitan's own choice where selective recompute has no option.
+    plan.recompute = Recompute::kSelective;
+    plan.recompute_modules = kRecomputeOp;
+  } else if (has(t.recompute, "selective")) {
+    plan.recompute = plan.flash_attention ? Recompute::kNone : Recompute::kSelective;
+    if (has(t.recompute, "?")) run.assumed.push_back("selective recompute");
+  } else if (!has(t.recompute, "none")) {
+    run.recompute_open = true;
+    run.assumed.push_back("recompute: the least that fits");
+  }
+}
+
+void set_overlap(const json& parallel, TrainingRun& run) {
+  Overlap& overlap = run.plan.overlap;
+  overlap.gradients = flag_of(parallel, "dp_overlap", !is_early(run.software));
+  overlap.weights = overlap.gradients;
+  overlap.tensor = flag_of(parallel, "tp_overlap", false);
+  overlap.experts = run.software == "megatron" || run.software == "megatron-2025";
+  overlap.pipeline = !has(run.software, "deepspeed");
+}
+
+void set_zero(const json& parallel, TrainingRun& run) {
+  Plan& plan = run.plan;
+  const std::int64_t zero = std::clamp<std::int64_t>(count_of(parallel, "zero", 1), 0, 3);
+  plan.zero = static_cast<Zero>(zero);
+  const auto fsdp = count_of(parallel, "fsdp", 0);
+  if (fsdp > 0) {
+    plan.zero = Zero::kWeights;
+    if (fsdp < plan.dp) plan.shard = static_cast<unsigned>(fsdp);
+  }
+}
+
+void set_lora(const RunTexts& t, TrainingRun& run) {
+  constexpr std::int64_t kRank = 16;
+  if (t.task.starts_with("lora")) run.plan.lora_rank = kRank;
+}
+
+/// Fine-tuning packs short documents into a sequence; attention stays inside each.
+void set_documents(const RunTexts& t, TrainingRun& run) {
+  constexpr std::int64_t kDocument = 512;
+  if (t.task != "sft" && t.task != "lora") return;
+  for (Layer& kind : run.model.kinds) kind.attention.chunk = kDocument;
+  run.assumed.push_back(fmt::format("documents of {} tokens packed into a sequence", kDocument));
+}
+
+/// Microbatch, from the batch of a replica where it is not told.
+std::string set_batch(const json& batch, TrainingRun& run) {
+  Plan& plan = run.plan;
+  plan.global_batch = count_of(batch, "gbs", 0);
+  if (plan.global_batch <= 0) return "no global batch is told";
+  const std::int64_t accumulation = count_of(batch, "ga", 0);
+  plan.micro_batch = count_of(batch, "mbs", 0);
+  if (plan.micro_batch == 0 && accumulation > 0) {
+    plan.micro_batch = plan.global_batch / (plan.dp * accumulation);
+    run.assumed.push_back(fmt::format("microbatch {}", plan.micro_batch));
+  }
+  if (plan.micro_batch == 0) {
+    plan.micro_batch = 1;
+    run.assumed.push_back("microbatch 1");
+  }
+  return "";
+}
+
+/// NeMo's recipes interleave stages of one layer wherever they cut the model.
+unsigned virtual_stages(const TrainingRun& run) {
+  const auto layers = static_cast<unsigned>(run.model.layers());
+  const bool even = run.software == "megatron-2024" && layers % run.plan.pp == 0;
+  return even ? layers / run.plan.pp : 1;
+}
+
+std::string set_degrees(const json& parallel, const RunTexts& texts, TrainingRun& run) {
+  Plan& plan = run.plan;
+  for (const char* key : {"tp", "pp"}) {
+    if (count_of(parallel, key, 0) <= 0) return fmt::format("no {} is told", key);
+  }
+  const auto degree = [&](const char* key) {
+    return static_cast<unsigned>(std::max<std::int64_t>(1, count_of(parallel, key, 1)));
+  };
+  plan.tp = degree("tp"), plan.pp = degree("pp"), plan.cp = degree("cp"), plan.ep = degree("ep");
+  plan.etp = plan.ep > 1 ? 1 : 0;
+  plan.vpp = degree("vp");
+  if (parallel.contains("vp") && parallel["vp"].is_null() && plan.pp > 1) {
+    plan.vpp = virtual_stages(run);
+    run.assumed.push_back(fmt::format("{} virtual stages a chip", plan.vpp));
+  }
+  if (plan.vpp > 1) plan.schedule = ScheduleKind::kInterleaved;
+  const unsigned shape = plan.tp * plan.pp * plan.cp;
+  const std::int64_t dp = count_of(parallel, "dp", 0);
+  plan.dp = dp > 0 ? static_cast<unsigned>(dp) : run.chips / std::max(1U, shape);
+  if (plan.chips() != run.chips) {
+    return fmt::format("tp x pp x cp x dp is {}, the run has {} chips", plan.chips(), run.chips);
+  }
+  plan.sequence_parallel = plan.tp > 1 && flag_of(parallel, "sp", false);
+  plan.context = texts.repo == "pytorch/torchtitan" ? ContextKind::kAllGather : ContextKind::kRing;
+  return "";
+}
+
+}  // namespace
+
+std::string read_run_plan(const json& parallel, const json& batch, const json& model,
+                          const RunTexts& texts, TrainingRun& run) {
+  run.software = software_of(texts, is_compiled(parallel, texts));
+  if (std::string why = set_degrees(parallel, texts, run); !why.empty()) return why;
+  if (std::string why = set_batch(batch, run); !why.empty()) return why;
+  run.plan.sequence = count_of(model, "seq_len", 0);
+  if (run.plan.sequence <= 0) return "no sequence length is told";
+  if (std::string why = set_precision(texts, run); !why.empty()) return why;
+  run.plan.flash_attention = !is_early(run.software);
+  set_zero(parallel, run);
+  if (run.software == "megatron-2021" && run.plan.zero == Zero::kWeights) {
+    run.software = "deepspeed-2021";
+  }
+  // Megatron-Core's recipes for low precision add gradients up in 16 bits.
+  if (run.software.starts_with("megatron") && !is_early(run.software))
+    run.plan.fp32_gradients = false;
+  // DeepSpeed's fp16 optimiser adds gradients up in their own type, its bf16 optimiser in fp32.
+  if (run.software == "megatron-deepspeed" && run.plan.precision == Precision::kFp16)
+    run.plan.fp32_gradients = false;
+  // torchtitan's choice where it is not told.
+  run.plan.reshard = run.plan.zero != Zero::kWeights || run.plan.pp == 1;
+  set_recompute(texts, run);
+  set_overlap(parallel, run);
+  set_lora(texts, run);
+  set_documents(texts, run);
+  return "";
+}
+
+}  // namespace flopcast::training

@@ -1,0 +1,125 @@
+#include "analytic/runs/system.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+namespace flopcast::training {
+namespace {
+
+/// Words around a chip's name that say nothing the catalogue needs.
+std::vector<std::string> chip_names(const std::string& gpu) {
+  std::vector<std::string> names = {gpu};
+  const auto add = [&](std::string text) {
+    const auto first = text.find_first_not_of(' ');
+    const auto last = text.find_last_not_of(' ');
+    if (first != std::string::npos) names.push_back(text.substr(first, last - first + 1));
+  };
+  static const std::regex inside(R"(\(([^)]*)\))");
+  if (std::smatch match; std::regex_search(gpu, match, inside)) {
+    add(match[1]);
+    add(std::regex_replace(gpu, inside, ""));
+  }
+  for (std::size_t i = 0; i < names.size() && names.size() < 12; ++i) {
+    static const std::regex vendor(R"(^(NVIDIA|AMD Instinct|AMD|Intel) )");
+    if (std::regex_search(names[i], vendor)) add(std::regex_replace(names[i], vendor, ""));
+  }
+  // "MI300X 192GB HBM3", "B300-SXM-270GB", "H100-96GB-HBM2e-500W": the first word of letters and
+  // digits that names a chip.
+  const std::size_t spelled = names.size();
+  for (std::size_t i = 0; i < spelled; ++i) {
+    static const std::regex word(R"(\b(GB200|GB300|[ABHVL]\d{2,3}S?|MI\d{3}X|TPU-v\w+)\b)");
+    if (std::smatch match; std::regex_search(names[i], match, word)) add(match[1]);
+  }
+  return names;
+}
+
+Result<Chip> find_chip(const std::string& gpu, const Catalog& catalog) {
+  std::optional<Diagnostic> first;
+  for (const std::string& name : chip_names(gpu)) {
+    Result<Chip> chip = catalog.chip(name);
+    if (chip) return chip;
+    if (!first) first = chip.error();
+  }
+  return *first;
+}
+
+/// Nodes are whole; racks of 72 are used in parts of 64.
+unsigned node_size(const Chip& chip, const RunSystem& system) {
+  constexpr unsigned kRack = 72, kUsedOfRack = 64;
+  const bool rack = chip.name.starts_with("gb200") || chip.name.starts_with("gb300");
+  const unsigned used = system.gpus % kRack == 0 ? kRack : kUsedOfRack;
+  return std::min(rack ? used : std::max(1U, system.per_node), system.gpus);
+}
+
+}  // namespace
+
+NodePorts parse_ports(std::string_view words, unsigned per_node) {
+  static const std::regex port(
+      R"((?:(\d{1,4})\s*x\s[^,;+]*?)?(\d{1,6})\s*G(?:b|bps|B|E|BASE)?[/-]?s?(?:ec)?\b([^,;+]*))",
+      std::regex::icase);
+  NodePorts best;
+  const std::string text(words);
+  for (std::sregex_iterator it(text.begin(), text.end(), port), end; it != end; ++it) {
+    const std::smatch& match = *it;
+    if (text.substr(0, static_cast<std::size_t>(match.position())).ends_with("Data bandwidth for "))
+      continue;
+    double gigabits = std::stod(match[2]);
+    unsigned count = match[1].matched ? static_cast<unsigned>(std::stoul(match[1])) : 1;
+    const std::string tail = match[3];
+    if (!match[1].matched && tail.find("per GPU") != std::string::npos) count = per_node;
+    if (!match[1].matched && tail.find("per node") != std::string::npos) {
+      count = per_node;
+      gigabits /= per_node;
+    }
+    if (count * gigabits > best.ports * best.bits_per_s / 1e9) best = {count, gigabits * 1e9};
+  }
+  return best;
+}
+
+Result<std::string> cluster_line(const RunSystem& system, const Catalog& catalog,
+                                 std::vector<std::string>& assumed) {
+  const Result<Chip> chip = find_chip(system.gpu, catalog);
+  if (!chip) return chip.error();
+  const unsigned size = node_size(*chip, system);
+  if (system.gpus == 0 || system.gpus % size != 0) {
+    return Diagnostic{ErrorCode::kBadInput, system.gpu,
+                      fmt::format("{} chips do not fill nodes of {}", system.gpus, size),
+                      "give gpus and gpus_per_node"};
+  }
+  const unsigned nodes = system.gpus / size;
+  const Result<Cluster> usual = catalog.cluster(fmt::format("{} x {}", 2 * 8, chip->name));
+  std::string line = fmt::format("{} x {}", system.gpus, chip->name);
+  if (const Result<Cluster> all = catalog.cluster(line); !all || all->chips_per_node() != size) {
+    const std::string node = chip->name.starts_with("gb") ? chip->name + "-nvl72" : std::string();
+    if (!node.empty()) line = fmt::format("{} x {}, node.size {}", nodes, node, size);
+    if (node.empty() && usual) line = fmt::format("{} x {}, node.size {}", nodes, chip->name, size);
+  }
+  const Result<Cluster> cluster = catalog.cluster(line);
+  if (!cluster) return cluster.error();
+  if (nodes > 1 && cluster->levels.size() > cluster->node_levels) {
+    const Level& fabric = cluster->levels[cluster->node_levels];
+    const NodePorts ports = parse_ports(system.network, system.per_node);
+    const double told = ports.ports * ports.bits_per_s / 8 * size / system.per_node;
+    const double usual_rate = fabric.child_bandwidth().value;
+    constexpr double kSame = 0.05;
+    if (ports.ports == 0) {
+      assumed.push_back(fmt::format("network between nodes: {} x {}", fabric.ports, fabric.link));
+    } else if (std::abs(told / usual_rate - 1) > kSame) {
+      line += fmt::format(", nic.ports {}, nic.bandwidth {}Gb/s",
+                          ports.ports * size / system.per_node, ports.bits_per_s / 1e9);
+    }
+  }
+  static const std::regex power(R"((\d{3,4})\s?W\b)");
+  if (std::smatch match; std::regex_search(system.gpu, match, power)) {
+    line += fmt::format(", chip.power_w {}W", match[1].str());
+  }
+  if (system.hbm_bytes_per_s > 0) {
+    line += fmt::format(", chip.hbm_bandwidth {}GB/s", system.hbm_bytes_per_s / 1e9);
+  }
+  return line;
+}
+
+}  // namespace flopcast::training

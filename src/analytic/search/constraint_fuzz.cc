@@ -1,0 +1,26 @@
+// Any bytes are a constraint on plans or one error in words.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "analytic/search/rules.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flopcast;
+  const auto check = [](bool condition) {
+    if (!condition) std::abort();
+  };
+  const auto constraint = parse_plan_constraint({reinterpret_cast<const char*>(data), size});
+  if (!constraint) {
+    check(!constraint.error().what.empty() && !constraint.error().hint.empty());
+    return 0;
+  }
+  PlanSearchOptions options;
+  options.constraints = {*constraint, *constraint};
+  const Result<search::PlanRules> rules = search::plan_rules(options);
+  // Asking twice for the same contradicts nothing but an impossible value.
+  options.constraints.pop_back();
+  check(rules.ok() == search::plan_rules(options).ok());
+  return 0;
+}

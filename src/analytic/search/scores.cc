@@ -1,0 +1,132 @@
+#include "analytic/search/scores.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analytic/step/memory.h"
+#include "analytic/step/time.h"
+
+namespace flopcast::search {
+namespace {
+
+using namespace training;
+
+/// A list of operators, one microbatch.
+struct ListSeconds {
+  double forward = std::numeric_limits<double>::infinity(), input = forward, weight = forward;
+
+  void lower(const ListTime& time) {
+    forward = std::min(forward, time.forward_s);
+    input = std::min(input, time.input_s);
+    weight = std::min(weight, time.weight_s);
+  }
+};
+
+class ModelScores final : public Scores {
+ public:
+  explicit ModelScores(const TrainingModel& model) : state_(model.state()), costs_(model.state()) {}
+
+  Bytes memory(const Plan& plan) override { return most_memory(costs_, plan); }
+
+  Seconds time_at_least(const Plan& plan, std::span<const Placement> placements) override {
+    // DualPipe hides transfers: with less of them it need not be quicker.
+    if (plan.schedule == ScheduleKind::kDualPipeV) {
+      return rounded(step_at_least(costs_, plan, step_costs(costs_, plan, Layouts{})));
+    }
+    const Execution execution = execution_of(plan, state_.model);
+    if (!(least_of_ == execution) || plan.pp != least_pp_) {
+      least_of_ = execution;
+      least_pp_ = plan.pp;
+      set_least(plan, placements);
+    }
+    return rounded(step_at_least(costs_, plan, staged(plan)));
+  }
+
+  Seconds time_at_least(const Plan& plan, const Placement& placement) override {
+    return rounded(step_at_least(costs_, plan, costs_of(plan, placement)));
+  }
+
+  Seconds time(const Plan& plan, const Placement& placement) override {
+    return Seconds{step_time(costs_, plan, costs_of(plan, placement)).step_s};
+  }
+
+ private:
+  /// Bounds and times sum the same numbers in different orders.
+  static Seconds rounded(double bound) {
+    constexpr double kRounding = 1e-9;
+    return Seconds{bound * (1 - kRounding)};
+  }
+
+  StepCosts costs_of(const Plan& plan, const Placement& placement) {
+    return step_costs(costs_, plan, layouts_of(plan, placement));
+  }
+
+  void set_least(const Plan& plan, std::span<const Placement> placements) {
+    const ExecutionCost& cost = costs_.priced(plan);
+    staged_.clear();
+    embedding_ = head_ = {};
+    layers_.assign(cost.layers.size(), {});
+    for (const Placement& placement : placements) {
+      const ExecutionTime& time = costs_.timed(cost, plan, layouts_of(plan, placement));
+      embedding_.lower(time.embedding);
+      for (std::size_t kind = 0; kind < layers_.size(); ++kind) {
+        layers_[kind].lower(time.layers[kind]);
+      }
+      head_.lower(time.head);
+    }
+  }
+
+  const StepCosts& staged(const Plan& plan) {
+    for (const auto& [vpp, step] : staged_) {
+      if (vpp == plan.vpp) return step;
+    }
+    StepCosts step;
+    step.tails.resize(plan.pp);
+    const std::vector<unsigned> split = layers_per_stage(plan, state_.model.layers());
+    unsigned from = 0;
+    for (std::size_t i = 0; i < split.size(); ++i) {
+      const unsigned to = from + split[i];
+      step.stages.push_back(stage(plan, from, to, i == 0, i + 1 == split.size()));
+      from = to;
+    }
+    return staged_.emplace_back(plan.vpp, std::move(step)).second;
+  }
+
+  StageCost stage(const Plan& plan, unsigned from, unsigned to, bool first, bool last) const {
+    StageCost stage;
+    const auto add = [&](const ListSeconds& list, double times) {
+      stage.forward_s += list.forward * times;
+      stage.input_s += list.input * times;
+      stage.weight_s += list.weight * times;
+    };
+    if (first) add(embedding_, 1);
+    for (std::size_t kind = 0; kind < layers_.size(); ++kind) {
+      const std::vector<std::uint32_t>& before = state_.layers_before[kind];
+      if (before[to] > before[from]) add(layers_[kind], before[to] - before[from]);
+    }
+    if (last) add(head_, 1);
+    const double host = state_.constants.microbatch_s / plan.vpp;
+    stage.forward_s += host / 2;
+    stage.input_s += host / 2;
+    return stage;
+  }
+
+  const TrainingModel::State& state_;
+  PlanCosts costs_;
+  std::optional<Execution> least_of_;  ///< what follows is of this Execution and pp
+  unsigned least_pp_ = 0;
+  ListSeconds embedding_, head_;
+  std::vector<ListSeconds> layers_;
+  std::vector<std::pair<unsigned, StepCosts>> staged_;  ///< by vpp
+};
+
+}  // namespace
+
+std::unique_ptr<Scores> make_scores(const TrainingModel& model) {
+  return std::make_unique<ModelScores>(model);
+}
+
+}  // namespace flopcast::search

@@ -1,0 +1,76 @@
+// The search over plans as callers see it: what it is asked, scores of the model, shards merged.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "analytic/search/incumbents.h"
+#include "analytic/search/run.h"
+#include "analytic/search/scores.h"
+
+namespace flopcast {
+namespace {
+
+Diagnostic refuse(std::string where, std::string what, std::string hint) {
+  return {ErrorCode::kUsage, std::move(where), std::move(what), std::move(hint)};
+}
+
+std::optional<Diagnostic> nonsense(const PlanSearchOptions& options, unsigned chips, unsigned all) {
+  if (chips == 0 || chips > all) {
+    return refuse("world-size", fmt::format("{} chips of a cluster of {}", chips, all),
+                  fmt::format("use 1 to {}", all));
+  }
+  if (options.global_batch < 1) {
+    return refuse("global-batch-size", fmt::format("global batch {}", options.global_batch),
+                  "use at least 1");
+  }
+  if (options.shards < 1 || options.shard >= options.shards) {
+    return refuse("shard", fmt::format("shard {} of {}", options.shard, options.shards),
+                  "shards are numbered from 0");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<PlanSearch> search_plans(const TrainingModel& model, const PlanSearchOptions& options) {
+  const unsigned all = model.cluster().chips();
+  const unsigned chips = options.chips == 0 ? all : options.chips;
+  if (auto error = nonsense(options, chips, all)) return *std::move(error);
+  Result<search::PlanRules> rules = search::plan_rules(options);
+  if (!rules) return rules.error();
+  const search::Space space(model.model(), options, *std::move(rules), chips);
+  const std::vector<unsigned> tiers = model.tiers();
+  return search::run({space, options, tiers,
+                      model.cluster().chip.hbm_capacity * options.memory_share,
+                      [&] { return search::make_scores(model); }});
+}
+
+PlanSearch merge_searches(std::span<const PlanSearch> shards, std::size_t best) {
+  PlanSearch all;
+  search::Incumbents<PlanFound> incumbents(best);
+  search::Refusals refusals;
+  const auto rank = [](const PlanFound& found) {
+    return std::tuple(found.memory.value, found.time.value, found.number);
+  };
+  for (const PlanSearch& shard : shards) {
+    all.plans += shard.plans;
+    all.placed += shard.placed;
+    all.too_big += shard.too_big;
+    all.bounded += shard.bounded;
+    all.timed += shard.timed;
+    all.complete &= shard.complete;
+    for (const PlanFound& found : shard.best) incumbents.offer_best(found);
+    for (const PlanFound& found : shard.pareto) incumbents.offer_front(found);
+    if (shard.leanest && (!all.leanest || rank(*shard.leanest) < rank(*all.leanest))) {
+      all.leanest = shard.leanest;
+    }
+    refusals.add(shard.refused);
+  }
+  all.best = incumbents.best();
+  all.pareto = incumbents.front();
+  if (all.plans == 0) all.refused = refusals.list();
+  return all;
+}
+
+}  // namespace flopcast

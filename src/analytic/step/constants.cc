@@ -1,0 +1,185 @@
+#include "analytic/step/constants.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include "base/text/names.h"
+#include "catalog_files.h"
+#include "hardware/entry/toml_file.h"
+
+namespace flopcast::training {
+namespace {
+
+constexpr std::string_view kFile = "training/constants.toml";
+using C = Constants;
+
+// Limits are physical: no chip computes faster under load than alone by more than the spread of
+// its clocks, no share exceeds one.
+constexpr std::array kFields = {
+    Field{"matrix_share", &C::matrix_share, 0.5, 1.15, "16/32-bit GEMM rate under load / alone"},
+    Field{"narrow_share", &C::narrow_share, 0.4, 1.15, "8-bit GEMM rate under load / alone"},
+    Field{"block_share", &C::block_share, 0.4, 1.15,
+          "8-bit GEMM rate, scale per block / per tensor"},
+    Field{"fp4_share", &C::fp4_share, 0.4, 1.5, "4-bit GEMM rate under load / alone"},
+    Field{"unaligned", &C::unaligned, 1, 8, "time of a GEMM with rows off 16 bytes / aligned"},
+    Field{"attention_share", &C::attention_share, 0.3, 2, "attention forward rate / table's"},
+    Field{"attention_backward_share", &C::attention_backward_share, 0.3, 2,
+          "attention backward rate / 2.5 forwards at the table's"},
+    Field{"memory_share", &C::memory_share, 0.5, 1.15, "memory-bound rate under load / alone"},
+    Field{"collective_share", &C::collective_share, 0.1, 1, "transfer rate in training / alone"},
+    Field{"expert_share", &C::expert_share, 0.3, 3, "grouped GEMM rate under load / alone"},
+    Field{"power_exponent", &C::power_exponent, 0, 1, "compute rate ~ power limit to this power"},
+    Field{"unfused", &C::unfused, 1, 4, "memory traffic / that of fused kernels"},
+    Field{"expert_traffic", &C::expert_traffic, 0.1, 2, "traffic of sorting tokens / unfused"},
+    Field{"launch_s", &C::launch_s, 0, 1e-4, "s of host per modelled kernel"},
+    Field{"launch_transfer_s", &C::launch_transfer_s, 0, 1e-3, "s of host per transfer"},
+    Field{"microbatch_s", &C::microbatch_s, 0, 0.06, "s per microbatch and stage"},
+    Field{"step_s", &C::step_s, 0, 0.5, "s per step"},
+    Field{"tensor_overlap", &C::tensor_overlap, 0, 1, "of a TP transfer hidden by its GEMM"},
+    Field{"expert_overlap", &C::expert_overlap, 0, 1, "of an EP transfer hidden by other work"},
+    Field{"async_overlap", &C::async_overlap, 0, 1, "of a TP transfer hidden by weight gradients"},
+    Field{"gradient_overlap", &C::gradient_overlap, 0, 1, "of the last backward usable to reduce"},
+    Field{"weight_overlap", &C::weight_overlap, 0, 1, "of compute usable to gather weights"},
+    Field{"contention", &C::contention, 0, 0.25, "s of compute lost per s of hidden transfer"},
+    Field{"straggler", &C::straggler, 0, 0.05, "of the step per doubling of nodes"},
+    Field{"workspace_bytes", &C::workspace_bytes, 0, 2e10, "B of context and workspaces"},
+    Field{"logit_bytes", &C::logit_bytes, 4, 16, "B per logit while the loss is differentiated"},
+    Field{"gradient_copies", &C::gradient_copies, 0, 6, "B per weight beside fp32 gradients"},
+    Field{"boundary_copies", &C::boundary_copies, 0, 2, "of a stage's input, per microbatch kept"},
+    Field{"allocator", &C::allocator, 0, 0.5, "of dynamic memory lost to holes"},
+    Field{"band_low", &C::band_low, 0.3, 1, "10 % quantile of measured / forecast"},
+    Field{"band_high", &C::band_high, 1, 3, "90 % quantile of measured / forecast"},
+    Field{"band_experts_low", &C::band_experts_low, 0.2, 1, "the same with experts"},
+    Field{"band_experts_high", &C::band_experts_high, 1, 4, "the same with experts"},
+};
+
+std::optional<Diagnostic> apply(const TomlFile& file, const toml::table& table, Constants& out) {
+  for (const auto& [key, value] : table) {
+    if (key.str() == "source" || key.str() == "basis") continue;
+    const auto field = std::find_if(kFields.begin(), kFields.end(),
+                                    [&, k = key.str()](const Field& f) { return f.name == k; });
+    if (field == kFields.end()) {
+      return Diagnostic{ErrorCode::kBadInput, place(file, value),
+                        fmt::format("there is no constant '{}'", key.str()),
+                        "docs/theory/training.md lists them"};
+    }
+    const auto number = value.value<double>();
+    if (!number || !(*number >= field->low && *number <= field->high)) {
+      return Diagnostic{
+          ErrorCode::kBadInput, place(file, value),
+          fmt::format("expected {} between {} and {}", field->name, field->low, field->high),
+          std::string(field->meaning)};
+    }
+    out.*(field->member) = *number;
+  }
+  return std::nullopt;
+}
+
+/// A variant of a software has that one's constants unless it has its own.
+/// @return what it is a variant of, if of any, and itself.
+std::vector<std::string> with_base(const TomlFile& builtin, std::string_view software) {
+  std::vector<std::string> names;
+  if (const auto base = builtin.root["variants"][software].value<std::string>()) {
+    names.push_back(*base);
+  }
+  names.emplace_back(software);
+  return names;
+}
+
+/// Tables in the order in which they override: all, the architecture's, the chip's, the software's,
+/// the architecture's under that software.
+std::optional<Diagnostic> apply_file(const TomlFile& file, const Chip& chip,
+                                     const std::vector<std::string>& software, Constants& out) {
+  const auto part =
+      [&](const toml::node_view<const toml::node>& node) -> std::optional<Diagnostic> {
+    const toml::table* table = node.as_table();
+    return table != nullptr ? apply(file, *table, out) : std::nullopt;
+  };
+  const toml::table& root = file.root;
+  if (auto error = part(root["all"])) return error;
+  if (auto error = part(root["chip"][chip.architecture])) return error;
+  if (auto error = part(root["chip"][chip.name])) return error;
+  for (const std::string& name : software) {
+    if (auto error = part(root["software"][name])) return error;
+  }
+  for (const std::string& name : software) {
+    if (auto error = part(root["pair"][fmt::format("{}+{}", chip.architecture, name)])) {
+      return error;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<TomlFile> builtin_file() {
+  for (const CatalogFile& file : catalog_files()) {
+    if (file.path == kFile) return parse_toml(file.text, "catalog/" + std::string(kFile), false);
+  }
+  return Diagnostic{ErrorCode::kBadInput, std::string(kFile), "is not built in", "rebuild"};
+}
+
+Result<std::string> whole(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return Diagnostic{ErrorCode::kBadInput, path, "cannot be read", "check the path"};
+  }
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+std::vector<std::string> softwares(const TomlFile& file) {
+  std::vector<std::string> names;
+  if (const toml::array* list = file.root["softwares"].as_array()) {
+    for (const toml::node& item : *list) names.push_back(item.value_or(std::string()));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::span<const Field> fields() { return kFields; }
+
+std::string software_name(std::string_view software) {
+  const Result<TomlFile> file = builtin_file();
+  const std::vector<std::string> names = file ? softwares(*file) : std::vector<std::string>{};
+  if (software.empty()) return names.empty() ? std::string() : names.front();
+  for (const std::string& known : names) {
+    if (name_key(known) == name_key(software)) return known;
+  }
+  return std::string(software);
+}
+
+Result<Constants> load_constants(const Chip& chip, std::string_view software,
+                                 const std::string& path) {
+  const Result<TomlFile> builtin = builtin_file();
+  if (!builtin) return builtin.error();
+  const std::vector<std::string> known = softwares(*builtin);
+  if (std::find(known.begin(), known.end(), software) == known.end()) {
+    return Diagnostic{ErrorCode::kUsage, std::string(software), "is no known training software",
+                      fmt::format("known: {}", fmt::join(known, ", "))};
+  }
+  Constants constants;
+  const std::vector<std::string> names = with_base(*builtin, software);
+  if (auto error = apply_file(*builtin, chip, names, constants)) return *error;
+  if (path.empty()) return constants;
+  const Result<std::string> text = whole(path);
+  if (!text) return text.error();
+  const Result<TomlFile> file = parse_toml(*text, path, false);
+  if (!file) return file.error();
+  if (auto error = apply_file(*file, chip, names, constants)) return *error;
+  return constants;
+}
+
+}  // namespace flopcast::training
+
+namespace flopcast {
+
+std::vector<std::string> training_software() {
+  std::vector<std::string> names;
+  const Result<TomlFile> file = training::builtin_file();
+  return file ? training::softwares(*file) : names;
+}
+
+}  // namespace flopcast

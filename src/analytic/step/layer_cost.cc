@@ -1,0 +1,144 @@
+#include "analytic/step/layer_cost.h"
+
+#include <algorithm>
+
+namespace flopcast::training {
+namespace {
+
+bool is_narrow(GemmType type) {
+  switch (type) {
+    case GemmType::kFp32:
+    case GemmType::kTf32:
+    case GemmType::kBf16:
+    case GemmType::kFp16:
+      return false;
+    default:
+      return true;
+  }
+}
+
+/// Operands in 16 bits are read 16 bytes at a time where every row starts at a multiple of them;
+/// else in pieces (NVIDIA, Matrix Multiplication Background: multiples of 8 elements).
+bool is_aligned(const Gemm& gemm) {
+  constexpr std::int64_t kElements = 8;
+  return gemm.k % kElements == 0 && gemm.n % kElements == 0;
+}
+
+/// Rate of a GEMM in training over that of the table of kernels.
+double matrix_rate(GemmType type, const Pricing& p) {
+  const Constants& c = p.constants;
+  if (!is_narrow(type)) return c.matrix_share;
+  if (type == GemmType::kNvfp4) return c.fp4_share;
+  const bool blocks = type == GemmType::kFp8Block || p.precision == Precision::kMxfp8;
+  return blocks ? c.narrow_share * c.block_share : c.narrow_share;
+}
+
+struct Priced {
+  double seconds = 0;
+  double PassCost::*part = nullptr;
+  Basis basis = Basis::kAssumed;
+};
+
+/// Low-precision GEMMs are measured with the copy of their input made on the way. In training the
+/// kernel before makes it (or a kernel of its own, which the operators list).
+double without_copy(const Gemm& gemm, double seconds, const Pricing& p) {
+  const double values = static_cast<double>(gemm.m) * static_cast<double>(gemm.k * gemm.batch);
+  const MemoryBound copy{MemoryOp::kQuantize, gemm.m, gemm.k * gemm.batch,
+                         DataType::kBf16,     false,  Bytes{2 * values},
+                         Bytes{values}};
+  constexpr double kLeast = 0.6;
+  return std::max(seconds - p.kernels.time(copy).seconds, kLeast * seconds);
+}
+
+Priced price_kernel(const Kernel& kernel, const Pricing& p) {
+  const Constants& c = p.constants;
+  const KernelTimes::Answer time = p.kernels.time(kernel);
+  Priced priced{time.seconds, &PassCost::matrix_s, time.basis};
+  if (const Gemm* gemm = std::get_if<Gemm>(&kernel)) {
+    if (is_narrow(gemm->type)) priced.seconds = without_copy(*gemm, priced.seconds, p);
+    priced.seconds /= matrix_rate(gemm->type, p);
+    if (!is_aligned(*gemm)) priced.seconds *= c.unaligned;
+  } else if (std::holds_alternative<GroupedGemm>(kernel)) {
+    priced.seconds /= c.expert_share;
+  } else if (const Attention* attention = std::get_if<Attention>(&kernel)) {
+    priced.part = &PassCost::attention_s;
+    priced.seconds /= attention->backward ? c.attention_backward_share : c.attention_share;
+  } else {
+    priced.part = &PassCost::memory_s;
+    const MemoryOp op = std::get<MemoryBound>(kernel).op;
+    const bool sorts = op == MemoryOp::kMoeDispatch || op == MemoryOp::kMoeCombine;
+    priced.seconds *= (sorts ? c.expert_traffic : c.unfused) / c.memory_share;
+  }
+  return priced;
+}
+
+/// Appends one operator's pass; returns the time of its kernels.
+double add_pass(const std::vector<OperatorStep>& steps, const Pricing& pricing, PassCost& out) {
+  double kernels = 0;
+  const std::size_t first = out.sent.size();
+  for (const OperatorStep& step : steps) {
+    if (const Transfer* transfer = std::get_if<Transfer>(&step.what)) {
+      out.sent.push_back({*transfer, step.count, step.overlappable, 0, 0});
+      out.launches_s += pricing.constants.launch_transfer_s * step.count;
+      continue;
+    }
+    const Priced priced = price_kernel(std::get<Kernel>(step.what), pricing);
+    const double seconds = priced.seconds * step.count;
+    out.*(priced.part) += seconds;
+    out.rests_on_s[static_cast<std::size_t>(priced.basis)] += seconds;
+    out.launches_s += pricing.constants.launch_s * step.count;
+    kernels += seconds;
+  }
+  for (std::size_t i = first; i < out.sent.size(); ++i) out.sent[i].cover_s = kernels;
+  return kernels;
+}
+
+/// The gradient of a column-cut layer's input is summed while its weights' gradient is computed, and
+/// its input is gathered while the gradient of the input is (Megatron's asynchronous linear layer).
+void cover_backward(const Operator& op, std::size_t first_input, double input_s,
+                    std::size_t first_weight, double weight_s, ListCost& cost) {
+  const bool leads_with_transfer = !op.backward_input.empty() &&
+                                   std::holds_alternative<Transfer>(op.backward_input.front().what);
+  for (std::size_t i = first_input; i < cost.backward_input.sent.size(); ++i) {
+    if (!leads_with_transfer) cost.backward_input.sent[i].async_s = weight_s;
+  }
+  for (std::size_t i = first_weight; i < cost.backward_weight.sent.size(); ++i) {
+    cost.backward_weight.sent[i].async_s = input_s;
+  }
+}
+
+double logits_of(const Operator& op) {
+  double logits = 0;
+  for (const OperatorStep& step : op.forward) {
+    const Kernel* kernel = std::get_if<Kernel>(&step.what);
+    const MemoryBound* loss = kernel == nullptr ? nullptr : std::get_if<MemoryBound>(kernel);
+    if (loss == nullptr || loss->op != MemoryOp::kCrossEntropy) continue;
+    logits += static_cast<double>(loss->rows) * static_cast<double>(loss->columns);
+  }
+  return logits;
+}
+
+}  // namespace
+
+ListCost keep(const OperatorList& list) {
+  ListCost cost;
+  for (const Operator& op : list.operators) cost.logits += logits_of(op);
+  cost.weights = chip_weights(list);
+  cost.saved_bytes = list.saved.value;
+  cost.live_bytes = list.live.value;
+  return cost;
+}
+
+void price(const OperatorList& list, const Pricing& pricing, ListCost& cost) {
+  for (const Operator& op : list.operators) {
+    add_pass(op.forward, pricing, cost.forward);
+    if (op.recomputed) add_pass(op.forward, pricing, cost.recompute);
+    const std::size_t first_input = cost.backward_input.sent.size();
+    const double input_s = add_pass(op.backward_input, pricing, cost.backward_input);
+    const std::size_t first_weight = cost.backward_weight.sent.size();
+    const double weight_s = add_pass(op.backward_weight, pricing, cost.backward_weight);
+    cover_backward(op, first_input, input_s, first_weight, weight_s, cost);
+  }
+}
+
+}  // namespace flopcast::training

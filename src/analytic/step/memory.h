@@ -1,0 +1,14 @@
+// What each pipeline chip keeps at its fullest moment.
+#pragma once
+
+#include <vector>
+
+#include "analytic/step/plan_costs.h"
+
+namespace flopcast::training {
+
+std::vector<StageMemory> stage_memory(PlanCosts& costs, const Plan& plan);
+/// Of the chip that keeps most.
+Bytes most_memory(PlanCosts& costs, const Plan& plan);
+
+}  // namespace flopcast::training

@@ -1,0 +1,102 @@
+// Peak memory against totals worked out by hand, and against what published runs report.
+#include <gtest/gtest.h>
+
+#include "analytic/step/training_state.h"
+#include "flopcast/analytic.h"
+
+namespace flopcast {
+namespace {
+
+constexpr double kGiB = 1073741824;
+
+StageMemory fullest(const std::string& model, const std::string& cluster,
+                    const std::string& software, const Plan& plan) {
+  TrainingOptions options;
+  options.software = software;
+  auto made = TrainingModel::make(*load_model(model), *Catalog::builtin().cluster(cluster),
+                                  Catalog::builtin(), options);
+  EXPECT_TRUE(made) << made.error().text();
+  const auto estimate = made->estimate(plan);
+  EXPECT_TRUE(estimate) << estimate.error().text();
+  return estimate->memory();
+}
+
+// torchtitan, benchmarks/llama3_h100_202412_torchtitan.md, table 1: Llama 3.1 8B on 8 H100s, FSDP,
+// selective recompute "op", no compiler: 82.4 GiB.
+TEST(PeakMemory, OfFsdpWithAnEagerLoss) {
+  Plan plan;
+  plan.dp = 8, plan.micro_batch = 2, plan.global_batch = 16, plan.sequence = 8192;
+  plan.zero = Zero::kWeights;
+  plan.recompute = Recompute::kSelective;
+  plan.recompute_modules = kRecomputeOp;
+  const double total = fullest("llama-3-8b", "8 x h100", "fsdp", plan).total().value;
+
+  const double tokens = 2 * 8192, h = 4096, gd = 1024, f = 14336, heads = 32, vocab = 128256;
+  const double layer = 2 * h * h + 2 * h * gd + 3 * h * f + 2 * h;
+  const double weights = 32 * layer + 2 * vocab * h + h;
+  const double state = 16 * weights / 8;  // fp32 shards, gradients and two moments
+  const double layers = 32 * tokens * (2 * (4 * h + gd + f) + 4 * heads);
+  const double head = tokens * (2 * 2 * h + 4 * vocab);  // inputs of norm and product, logits
+  const double loss = (14 - 4) * tokens * vocab;
+  const double gathered = 2 * (2 * vocab * h + layer);  // head, its gradient, the last layer
+  const double expected = state + 1.13 * (layers + head + loss + gathered) + 1.5e9;
+  EXPECT_NEAR(total / expected, 1, 0.002);
+  EXPECT_NEAR(total / (82.4 * kGiB), 1, 0.1);
+}
+
+// BigScience, chronicles-prequel.md: 176B on 384 A100s, tp 4, pp 12, bf16, full recompute: 59 GB on
+// the nodes that hold the embedding.
+TEST(PeakMemory, OfADeepspeedPipeline) {
+  Plan plan;
+  plan.tp = 4, plan.pp = 12, plan.dp = 8, plan.micro_batch = 2, plan.global_batch = 2048;
+  plan.sequence = 2048;
+  plan.recompute = Recompute::kFull;
+  plan.flash_attention = false;
+  const double total =
+      fullest("bloom", "384 x a100-sxm-80g", "megatron-deepspeed", plan).total().value;
+
+  const double tokens = 2 * 2048, h = 14336, heads = 112, vocab = 250880;
+  // The first stage: five layers of 70 + 2, and the embedding.
+  const double weights = 5 * (12 * h * h + 13 * h) / 4 + vocab * h / 4;
+  const double state = (2 + 4 + 2 + 12 / 8.0) * weights;
+  // Inputs of the layers and of the norm after the embedding, and what is handed on.
+  const double boundaries = 12 * (5 + 1 + 1) * 2 * tokens * h;
+  const double layer = tokens * h * (8 + (2 + 6 + 16) / 4.0) + 2 * tokens * 2048 * heads / 4;
+  const double expected = state + 1.03 * (boundaries + layer) + 1.1e10;
+  EXPECT_NEAR(total / expected, 1, 0.005);
+  EXPECT_NEAR(total / 59e9, 1, 0.1);
+}
+
+// With several chunks, the last stage turns each microbatch around at once: one set of logits.
+TEST(PeakMemory, KeepsTheLogitsOfOneMicrobatch) {
+  Plan plan;
+  plan.pp = 4, plan.vpp = 8, plan.schedule = ScheduleKind::kInterleaved;
+  plan.global_batch = 16, plan.sequence = 8192;
+  auto made = TrainingModel::make(*load_model("llama-3-8b"),
+                                  *Catalog::builtin().cluster("4 x h100"), Catalog::builtin());
+  ASSERT_TRUE(made);
+  const auto estimate = made->estimate(plan);
+  ASSERT_TRUE(estimate);
+  const OperatorGraph graph = make_operators(made->model(), execution_of(plan, made->model()));
+  const StageMemory& last = estimate->stages.back().memory;
+  EXPECT_GT(last.in_flight, 20U);
+  EXPECT_NEAR(last.activations.value,
+              last.in_flight * graph.layers[0].saved.value + graph.head.saved.value, 1);
+}
+
+// Whole weights and gradients between the microbatches of a pipeline.
+TEST(PeakMemory, OfFsdpThatGathersOnce) {
+  Plan plan;
+  plan.pp = 2, plan.dp = 4, plan.global_batch = 16, plan.sequence = 2048;
+  plan.zero = Zero::kWeights;
+  plan.recompute = Recompute::kFull;
+  const StageMemory always = fullest("llama-3-8b", "8 x h100", "fsdp", plan);
+  plan.reshard = false;
+  const StageMemory never = fullest("llama-3-8b", "8 x h100", "fsdp", plan);
+  const double weights = always.weights.value;  // of its stage: 4 B each over four chips
+  EXPECT_NEAR((never.gradients - always.gradients).value / (4 * weights), 1, 1e-9);
+  EXPECT_GT(never.working.value, 2 * weights);
+}
+
+}  // namespace
+}  // namespace flopcast

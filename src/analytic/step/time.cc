@@ -1,0 +1,173 @@
+#include "analytic/step/time.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace flopcast::training {
+namespace {
+
+double backward_s(const StageCost& stage) { return stage.input_s + stage.weight_s; }
+
+/// Busy seconds of a chip for one microbatch over its chunks.
+double busy_s(const Plan& plan, const StepCosts& step, unsigned chip) {
+  double busy = 0;
+  for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
+    const StageCost& stage = step.stages[stage_of(plan, chip, chunk)];
+    busy += stage.forward_s + backward_s(stage);
+  }
+  return busy;
+}
+
+/// Everything outside the pipeline and the stragglers' share.
+double finish(const PlanCosts& costs, const Plan& plan, double inside_s) {
+  const Constants& c = costs.state.constants;
+  return (inside_s + c.step_s) * stretch(costs, plan);
+}
+
+double tail_s(const ChipTail& tail) { return tail.reduce_s + tail.optimizer_s; }
+
+/// No chip ends its microbatches earlier, whatever the order of its actions: the chips before it pass
+/// it the first microbatch, it is busy for all of them, and where its last action is a backward of
+/// its first stage, the chips before it follow in turn.
+std::vector<double> ends_at_least(const Plan& plan, const StepCosts& step) {
+  const auto rounds = static_cast<double>(plan.microbatches());
+  const double hidden = overlapped(plan, step);
+  std::vector<double> ends;
+  double fill = 0;
+  for (unsigned chip = 0; chip < plan.pp; ++chip) {
+    double busy = 0, forwards = 0;
+    for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
+      const StageCost& stage = step.stages[stage_of(plan, chip, chunk)];
+      busy += stage.forward_s + backward_s(stage);
+      forwards += stage.forward_s;
+    }
+    ends.push_back(fill + (busy - hidden * forwards) * rounds);
+    fill += step.stages[chip].forward_s + step.stages[chip].send_s;
+  }
+  const bool drains = plan.schedule == ScheduleKind::kGpipe ||
+                      plan.schedule == ScheduleKind::kOneFOneB ||
+                      plan.schedule == ScheduleKind::kInterleaved;
+  for (unsigned chip = plan.pp - 1; drains && chip-- > 0;) {
+    const StageCost& first = step.stages[chip];
+    ends[chip] = std::max(ends[chip], ends[chip + 1] + backward_s(first) + first.send_s);
+  }
+  return ends;
+}
+
+/// The schedule's own run, continued by its period where it repeats itself.
+PipelineTime run_pipeline(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
+  const std::vector<StageTime> times = stage_times(step);
+  const ScheduleEntry& entry = costs.schedule(plan);
+  const std::vector<double> least = ends_at_least(plan, step);
+  const double hidden = overlapped(plan, step);
+  PipelineTime time = pipeline_time(entry.schedule, times, hidden);
+  const std::int64_t left = plan.microbatches() - entry.schedule.microbatches;
+  const PipelineTime longer = left > 0 ? pipeline_time(entry.longer, times, hidden) : time;
+  const double rounds = left > 0 ? static_cast<double>(left) / static_cast<double>(entry.step) : 0;
+  time.total = Seconds{0};
+  for (std::size_t chip = 0; chip < time.end.size(); ++chip) {
+    time.end[chip] += (longer.end[chip] - time.end[chip]) * rounds;
+    time.busy[chip] += (longer.busy[chip] - time.busy[chip]) * rounds;
+    // The longest of many lines bends: a chip that does not pace the few microbatches may pace all.
+    time.end[chip] = std::max(time.end[chip], Seconds{least[chip]});
+    time.total = std::max(time.total, time.end[chip]);
+  }
+  return time;
+}
+
+PipelineTime one_chip(const Plan& plan, const StepCosts& step) {
+  const Seconds busy{busy_s(plan, step, 0) * static_cast<double>(plan.microbatches())};
+  return {busy, {Seconds{0}}, {busy}, {busy}};
+}
+
+}  // namespace
+
+std::vector<StageTime> stage_times(const StepCosts& step) {
+  std::vector<StageTime> times;
+  times.reserve(step.stages.size());
+  for (const StageCost& s : step.stages) {
+    times.push_back({{s.forward_s}, {s.input_s}, {s.weight_s}, {s.send_s}});
+  }
+  return times;
+}
+
+double overlapped(const Plan& plan, const StepCosts& step) {
+  if (plan.schedule != ScheduleKind::kDualPipeV) return 0;
+  double least = 1;
+  for (const StageCost& stage : step.stages) {
+    const double sent = stage.parts[static_cast<std::size_t>(TimePart::kTensor)] +
+                        stage.parts[static_cast<std::size_t>(TimePart::kContext)] +
+                        stage.parts[static_cast<std::size_t>(TimePart::kExpert)];
+    const double shorter = std::min(stage.forward_s, backward_s(stage));
+    least = std::min(least, shorter > 0 ? sent / shorter : 0);
+  }
+  return least;
+}
+
+double stretch(const PlanCosts& costs, const Plan& plan) {
+  const double nodes = std::max(
+      1.0, std::ceil(static_cast<double>(plan.chips()) / costs.state.system->tiers.front()));
+  return 1 + costs.state.constants.straggler * std::log2(nodes);
+}
+
+StepTime step_time(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
+  StepTime time;
+  time.pipeline = plan.pp == 1 ? one_chip(plan, step) : run_pipeline(costs, plan, step);
+  double last = -1;
+  for (unsigned chip = 0; chip < plan.pp; ++chip) {
+    const double end = time.pipeline.end[chip].value + tail_s(step.tails[chip]);
+    if (end > last) last = end, time.pacing = chip;
+  }
+  // Later stages gather their weights while they wait for their first microbatch.
+  time.step_s = finish(costs, plan, step.tails[0].gather_s + last);
+  return time;
+}
+
+double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& step) {
+  const std::vector<double> ends = ends_at_least(plan, step);
+  double last = 0;
+  for (unsigned chip = 0; chip < plan.pp; ++chip) {
+    last = std::max(last, ends[chip] + tail_s(step.tails[chip]));
+  }
+  return finish(costs, plan, step.tails[0].gather_s + last);
+}
+
+namespace {
+
+unsigned busiest_chip(const StepCosts& step, const StepTime& time) {
+  const auto work = [&](std::size_t chip) {
+    return time.pipeline.busy[chip].value + tail_s(step.tails[chip]);
+  };
+  unsigned busiest = 0;
+  for (unsigned chip = 1; chip < step.tails.size(); ++chip) {
+    if (work(chip) > work(busiest)) busiest = chip;
+  }
+  return busiest;
+}
+
+}  // namespace
+
+Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step,
+                 const StepTime& time) {
+  Parts parts{};
+  const unsigned chip = busiest_chip(step, time);
+  const auto rounds = static_cast<double>(plan.microbatches());
+  for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
+    add(parts, step.stages[stage_of(plan, chip, chunk)].parts, rounds);
+  }
+  const ChipTail& tail = step.tails[chip];
+  at(parts, TimePart::kWeights) += step.tails[0].gather_s;
+  at(parts, TimePart::kGradients) += tail.reduce_s;
+  at(parts, TimePart::kOptimizer) += tail.optimizer_s;
+  at(parts, TimePart::kHost) += costs.state.constants.step_s;
+  // Where DualPipe hides kernels, the parts are those of the work, and the bubble is negative.
+  const double inside = sum(parts);
+  const double last = step.tails[0].gather_s + time.pipeline.end[time.pacing].value +
+                      tail_s(step.tails[time.pacing]) + costs.state.constants.step_s;
+  constexpr double kRounding = 1e-12;
+  if (std::abs(last - inside) > kRounding * last) at(parts, TimePart::kBubble) += last - inside;
+  at(parts, TimePart::kContention) += time.step_s - last;
+  return parts;
+}
+
+}  // namespace flopcast::training

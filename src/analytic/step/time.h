@@ -1,0 +1,56 @@
+// One step of a plan: stages, pipeline, data-parallel transfers, optimiser.
+#pragma once
+
+#include <vector>
+
+#include "analytic/step/plan_costs.h"
+
+namespace flopcast::training {
+
+/// One virtual stage, one microbatch.
+struct StageCost {
+  Parts parts{};  ///< forward and backward
+  double forward_s = 0, input_s = 0, weight_s = 0;
+  double send_s = 0;  ///< to the next stage
+  unsigned layers = 0;
+};
+
+/// What one chip of a pipeline does once a step.
+struct ChipTail {
+  double gather_s = 0;  ///< weights, before the first forward
+  double reduce_s = 0;  ///< gradients, what outlasts the backward
+  double optimizer_s = 0;
+};
+
+struct StepCosts {
+  std::vector<StageCost> stages;  ///< virtual
+  std::vector<ChipTail> tails;    ///< of each pipeline chip
+  std::array<double, 5> rests_on_s{};
+};
+/// @param layouts of the plan's groups; empty ones send nothing: a bound for every placement.
+StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Layouts& layouts);
+inline StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Placement& placement) {
+  return step_costs(costs, plan, layouts_of(plan, placement));
+}
+
+/// Of every virtual stage, as pipeline_time takes them.
+std::vector<StageTime> stage_times(const StepCosts& step);
+/// Share of the shorter of two passes that DualPipe runs together that is hidden: what they expose
+/// of transfers, since kernels of both share one chip.
+double overlapped(const Plan& plan, const StepCosts& step);
+/// What stragglers multiply every duration by.
+double stretch(const PlanCosts& costs, const Plan& plan);
+
+struct StepTime {
+  double step_s = 0;
+  PipelineTime pipeline;  ///< of the whole step; start and end of chips in its steady state
+  unsigned pacing = 0;    ///< the chip that ends last
+};
+StepTime step_time(PlanCosts& costs, const Plan& plan, const StepCosts& step);
+/// Never more than step_time's, without running the schedule.
+double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& step);
+/// Where the time of the chip with most work goes; sums to `time.step_s`.
+Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step,
+                 const StepTime& time);
+
+}  // namespace flopcast::training

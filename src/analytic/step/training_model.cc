@@ -1,0 +1,248 @@
+// TrainingModel and its twin for searches.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analytic/step/memory.h"
+#include "analytic/step/time.h"
+#include "analytic/step/training_state.h"
+
+namespace flopcast {
+namespace {
+
+using namespace training;
+
+std::vector<unsigned> tiers_of(const Cluster& cluster) {
+  std::vector<unsigned> tiers;
+  unsigned chips = 1;
+  for (std::size_t i = 0; i < cluster.levels.size(); ++i) {
+    chips *= cluster.levels[i].size;
+    if (i + 1 >= cluster.node_levels) tiers.push_back(chips);
+  }
+  return tiers;
+}
+
+std::vector<std::vector<std::uint32_t>> layers_before_each(const Model& model) {
+  std::vector<std::vector<std::uint32_t>> before(model.kinds.size());
+  for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
+    before[kind].push_back(0);
+    for (const std::uint16_t of : model.order) {
+      before[kind].push_back(before[kind].back() + (of == kind ? 1 : 0));
+    }
+  }
+  return before;
+}
+
+/// Dense peak of what linear layers multiply in; of 16 bits where the chip has none of that type.
+FlopsPerSecond peak_rate(const Chip& chip, Precision precision) {
+  constexpr std::array kTypes = {DataType::kFp32, DataType::kTf32, DataType::kFp16, DataType::kBf16,
+                                 DataType::kFp8,  DataType::kFp8,  DataType::kFp8,  DataType::kFp4};
+  const FlopsPerSecond rate = chip.matrix_rate(kTypes[static_cast<std::size_t>(precision)]);
+  return rate.value > 0 ? rate : chip.matrix_rate(DataType::kBf16);
+}
+
+double recomputed_flops(const OperatorGraph& graph, const Model& model) {
+  double flops = 0;
+  for (std::size_t kind = 0; kind < graph.layers.size(); ++kind) {
+    for (const Operator& op : graph.layers[kind].operators) {
+      if (!op.recomputed) continue;
+      flops += total_work(op.forward).matrix.value * static_cast<double>(model.count(kind));
+    }
+  }
+  return flops;
+}
+
+struct Rates {
+  double tokens_per_second = 0, mfu = 0, hfu = 0;
+};
+
+Rates rates_of(const TrainingModel::State& state, const Plan& plan, double step_s) {
+  Rates rates;
+  const std::int64_t sequence = sequence_of(plan, state.model);
+  const auto sequences = static_cast<double>(plan.global_batch);
+  const TrainingFlops flops = training_flops(state.model, sequence);
+  // Frozen weights have no gradient: two products of three (LoRA).
+  const double linear = flops.linear.value * (plan.lora_rank > 0 ? 2.0 / 3 : 1);
+  const double model_flops = sequences * (linear + flops.attention.value);
+  const double again =
+      recomputed_flops(make_operators(state.model, execution_of(plan, state.model)), state.model);
+  const double all_again =
+      again / static_cast<double>(plan.micro_batch) * sequences * plan.tp * plan.tp2 * plan.cp;
+  const double peak = peak_rate(state.system->cluster.chip, plan.precision).value * plan.chips();
+  rates.tokens_per_second = sequences * static_cast<double>(sequence) / step_s;
+  if (peak > 0) {
+    rates.mfu = model_flops / step_s / peak;
+    rates.hfu = (model_flops + all_again) / step_s / peak;
+  }
+  return rates;
+}
+
+/// A chip held below its rated power runs at lower clocks.
+void apply_power(const System& system, Constants& constants) {
+  const double power = system.cluster.chip.power_w;
+  if (system.rated_power_w <= 0 || power <= 0) return;
+  const double share =
+      std::min(1.0, std::pow(power / system.rated_power_w, constants.power_exponent));
+  constants.matrix_share *= share;
+  constants.narrow_share *= share;
+  constants.fp4_share *= share;
+  constants.attention_share *= share;
+  constants.attention_backward_share *= share;
+}
+
+bool has_experts(const Model& model) {
+  return std::ranges::any_of(model.kinds, [](const Layer& l) { return l.experts.count > 0; });
+}
+
+}  // namespace
+
+std::string_view name(TimePart part) {
+  constexpr std::array<std::string_view, kTimeParts> kNames = {
+      "matrix",  "attention", "memory_bound", "recompute", "tensor", "context",   "expert",
+      "weights", "gradients", "bubble",       "optimizer", "host",   "contention"};
+  return kNames[static_cast<std::size_t>(part)];
+}
+
+Result<std::shared_ptr<const System>> training::make_system(Cluster cluster, const Catalog& catalog,
+                                                            const KernelModelOptions& options) {
+  Result<KernelModel> kernels = KernelModel::make(cluster.chip, catalog, options);
+  if (!kernels) return kernels.error();
+  Result<CollectiveModel> network = CollectiveModel::make(cluster, catalog);
+  if (!network) return network.error();
+  const Result<Chip> rated = catalog.chip(cluster.chip.name);
+  std::vector<unsigned> tiers = tiers_of(cluster);
+  return std::make_shared<const System>(System{std::move(cluster), std::move(*kernels),
+                                               std::move(*network), std::move(tiers),
+                                               rated ? rated->power_w : 0});
+}
+
+Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<const System> system,
+                                                 const TrainingOptions& options) {
+  const std::string software = software_name(options.software);
+  Result<Constants> constants = load_constants(system->cluster.chip, software, options.constants);
+  if (!constants) return constants.error();
+  apply_power(*system, *constants);
+  auto before = layers_before_each(model);
+  return TrainingModel(std::make_unique<State>(State{std::move(model), std::move(system), options,
+                                                     software, *constants, std::move(before)}));
+}
+
+Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Catalog& catalog,
+                                          const TrainingOptions& options) {
+  auto system = training::make_system(std::move(cluster), catalog, options.kernels);
+  if (!system) return system.error();
+  return State::make(std::move(model), std::move(*system), options);
+}
+
+TrainingModel::TrainingModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TrainingModel::TrainingModel(TrainingModel&&) noexcept = default;
+TrainingModel& TrainingModel::operator=(TrainingModel&&) noexcept = default;
+TrainingModel::~TrainingModel() = default;
+
+const Model& TrainingModel::model() const { return state_->model; }
+const Cluster& TrainingModel::cluster() const { return state_->system->cluster; }
+std::string TrainingModel::software() const { return state_->software; }
+std::vector<unsigned> TrainingModel::tiers() const { return state_->system->tiers; }
+
+std::vector<TrainingConstant> TrainingModel::constants() const {
+  std::vector<TrainingConstant> all;
+  for (const Field& f : fields()) {
+    all.push_back({f.name, state_->constants.*(f.member), f.low, f.high, f.meaning});
+  }
+  return all;
+}
+
+Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
+                                                 const Placement* placement) const {
+  const std::vector<Diagnostic> problems = plan_problems(plan, state_->model);
+  if (!problems.empty()) return problems.front();
+  if (plan.chips() > state_->system->cluster.chips()) {
+    return Diagnostic{ErrorCode::kUsage, state_->system->cluster.name,
+                      fmt::format("the plan needs {} chips, the cluster has {}", plan.chips(),
+                                  state_->system->cluster.chips()),
+                      "name a larger cluster or smaller degrees of parallelism"};
+  }
+  TrainingEstimate out;
+  out.placement =
+      placement != nullptr ? *placement : default_placement(plan, state_->system->tiers);
+  PlanCosts costs(*state_);
+  const StepCosts step = step_costs(costs, plan, out.placement);
+  const StepTime time = step_time(costs, plan, step);
+  const Parts parts = step_parts(costs, plan, step, time);
+  out.step = Seconds{time.step_s};
+  for (std::size_t i = 0; i < kTimeParts; ++i) out.parts[i] = Seconds{parts[i]};
+  const Constants& c = state_->constants;
+  const bool experts = has_experts(state_->model);
+  out.low = out.step * (experts ? c.band_experts_low : c.band_low);
+  out.high = out.step * (experts ? c.band_experts_high : c.band_high);
+
+  const std::vector<StageMemory> memory = stage_memory(costs, plan);
+  for (unsigned chip = 0; chip < plan.pp; ++chip) {
+    StageEstimate stage;
+    stage.memory = memory[chip];
+    for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
+      const StageCost& cost = step.stages[stage_of(plan, chip, chunk)];
+      stage.layers += cost.layers;
+      stage.forward += Seconds{cost.forward_s};
+      stage.backward += Seconds{cost.input_s + cost.weight_s};
+    }
+    stage.busy = time.pipeline.busy[chip];
+    stage.start = time.pipeline.start[chip];
+    stage.end = time.pipeline.end[chip];
+    if (stage.memory.total() > memory[out.fullest].total()) out.fullest = chip;
+    out.stages.push_back(stage);
+  }
+  out.capacity = state_->system->cluster.chip.hbm_capacity * state_->options.memory_share;
+  out.fits = out.memory().total() <= out.capacity;
+
+  const Rates rates = rates_of(*state_, plan, time.step_s);
+  out.tokens_per_second = rates.tokens_per_second;
+  out.mfu = rates.mfu;
+  out.hfu = rates.hfu;
+  out.energy_j = state_->system->cluster.chip.power_w * plan.chips() * time.step_s;
+  out.cost_usd = state_->options.usd_per_chip_hour * plan.chips() * time.step_s / 3600;
+  double all = 0;
+  for (const double share : step.rests_on_s) all += share;
+  for (std::size_t i = 0; i < out.rests_on.size(); ++i) {
+    out.rests_on[i] = all > 0 ? step.rests_on_s[i] / all : 0;
+  }
+  return out;
+}
+
+struct PlanScorer::State {
+  explicit State(const TrainingModel::State& model) : costs(model) {}
+  PlanCosts costs;
+};
+
+PlanScorer::PlanScorer(const TrainingModel& model)
+    : state_(std::make_unique<State>(model.state())) {}
+PlanScorer::PlanScorer(PlanScorer&&) noexcept = default;
+PlanScorer& PlanScorer::operator=(PlanScorer&&) noexcept = default;
+PlanScorer::~PlanScorer() = default;
+
+Bytes PlanScorer::memory(const Plan& plan) {
+  Bytes most;
+  for (const StageMemory& stage : stage_memory(state_->costs, plan)) {
+    most = std::max(most, stage.total());
+  }
+  return most;
+}
+
+Seconds PlanScorer::time_at_least(const Plan& plan, const Placement& placement) {
+  const StepCosts step = step_costs(state_->costs, plan, placement);
+  return Seconds{step_at_least(state_->costs, plan, step)};
+}
+
+Seconds PlanScorer::time_at_least(const Plan& plan) {
+  const StepCosts step = step_costs(state_->costs, plan, Layouts{});
+  return Seconds{step_at_least(state_->costs, plan, step)};
+}
+
+Seconds PlanScorer::time(const Plan& plan, const Placement& placement) {
+  const StepCosts step = step_costs(state_->costs, plan, placement);
+  return Seconds{step_time(state_->costs, plan, step).step_s};
+}
+
+}  // namespace flopcast

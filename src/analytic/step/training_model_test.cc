@@ -1,0 +1,240 @@
+// One step of a plan: times against closed forms and the whole schedule, bounds, memory.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "analytic/step/time.h"
+#include "analytic/step/training_state.h"
+#include "flopcast/analytic.h"
+
+namespace flopcast {
+namespace {
+
+using namespace training;
+
+TrainingModel model_on(const std::string& model, const std::string& cluster) {
+  auto made = TrainingModel::make(*load_model(model), *Catalog::builtin().cluster(cluster),
+                                  Catalog::builtin());
+  EXPECT_TRUE(made) << made.error().text();
+  return std::move(*made);
+}
+
+Plan plan_of(unsigned tp, unsigned pp, unsigned dp, std::int64_t batch) {
+  Plan plan;
+  plan.tp = tp, plan.pp = pp, plan.dp = dp;
+  plan.sequence_parallel = tp > 1;
+  plan.global_batch = batch;
+  plan.sequence = 2048;
+  return plan;
+}
+
+/// Calls visit(plan, placement) for plans of 16 chips of every schedule and ZeRO stage.
+template <typename Visit>
+void for_plans(const TrainingModel& model, const Visit& visit) {
+  constexpr std::array kKinds = {ScheduleKind::kGpipe,       ScheduleKind::kOneFOneB,
+                                 ScheduleKind::kInterleaved, ScheduleKind::kZeroBubbleH1,
+                                 ScheduleKind::kZeroBubbleV, ScheduleKind::kDualPipeV};
+  for (const unsigned tp : {1U, 4U}) {
+    for (const unsigned cp : {1U, 2U}) {
+      for (const unsigned vpp : {1U, 2U, 3U}) {
+        for (const Zero zero : {Zero::kNone, Zero::kOptimizer, Zero::kGradients, Zero::kWeights}) {
+          for (const ScheduleKind kind : kKinds) {
+            Plan plan = plan_of(tp, 2, 8 / (tp * cp), 64);
+            plan.cp = cp, plan.vpp = vpp, plan.zero = zero, plan.schedule = kind;
+            if (!plan_possible(plan, model.model(), 16)) continue;
+            for (const Placement& placement : placements(plan, model.tiers())) {
+              visit(plan, placement);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(TrainingModel, PartsSumToTheStep) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100");
+  for_plans(model, [&](const Plan& plan, const Placement& placement) {
+    const auto estimate = model.estimate(plan, &placement);
+    ASSERT_TRUE(estimate) << estimate.error().text();
+    Seconds sum;
+    for (const Seconds part : estimate->parts) sum += part;
+    EXPECT_NEAR(sum / estimate->step, 1, 1e-12);
+    EXPECT_LE(estimate->low.value, estimate->step.value);
+    EXPECT_GE(estimate->high.value, estimate->step.value);
+  });
+}
+
+TEST(PlanScorer, IsTheEstimateAndKeepsItsBounds) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100");
+  PlanScorer scorer(model);
+  std::size_t plans = 0;
+  for_plans(model, [&](const Plan& plan, const Placement& placement) {
+    const auto estimate = model.estimate(plan, &placement);
+    ASSERT_TRUE(estimate);
+    const double time = scorer.time(plan, placement).value;
+    EXPECT_EQ(time, estimate->step.value);
+    EXPECT_EQ(scorer.memory(plan).value, estimate->memory().total().value);
+    EXPECT_LE(scorer.time_at_least(plan, placement).value, time * (1 + 1e-12));
+    EXPECT_LE(scorer.time_at_least(plan).value, time * (1 + 1e-12));
+    ++plans;
+  });
+  EXPECT_GT(plans, 100U);
+}
+
+// A schedule of few microbatches, continued by its period, against the whole one.
+TEST(StepTime, ContinuesSchedulesAsTheyGoOn) {
+  const TrainingModel model = model_on("gpt-3-6.7b", "4 x dgx-h100");
+  for (const ScheduleKind kind : {ScheduleKind::kOneFOneB, ScheduleKind::kInterleaved,
+                                  ScheduleKind::kZeroBubbleH1, ScheduleKind::kZeroBubbleV}) {
+    Plan plan = plan_of(1, 8, 4, 512);
+    plan.schedule = kind;
+    plan.vpp = kind == ScheduleKind::kInterleaved || kind == ScheduleKind::kZeroBubbleV ? 2 : 1;
+    ASSERT_TRUE(plan_possible(plan, model.model(), 32)) << name(kind);
+    PlanCosts costs(model.state());
+    const StepCosts step = step_costs(costs, plan, default_placement(plan, model.tiers()));
+    std::vector<StageTime> times;
+    for (const StageCost& s : step.stages) {
+      times.push_back({{s.forward_s}, {s.input_s}, {s.weight_s}, {s.send_s}});
+    }
+    const auto whole = make_schedule(kind, plan.pp, plan.microbatches(), plan.vpp);
+    ASSERT_TRUE(whole);
+    const double expected = pipeline_time(*whole, times, 0).total.value;
+    EXPECT_NEAR(step_time(costs, plan, step).pipeline.total.value / expected, 1, 2e-3)
+        << name(kind);
+  }
+}
+
+// One chip, no transfers: the step is what its kernels, its optimiser and its host take.
+TEST(StepTime, OfOneChipIsItsKernels) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "1 x h100");
+  const Plan plan = plan_of(1, 1, 1, 4);
+  const auto estimate = model.estimate(plan);
+  ASSERT_TRUE(estimate);
+  for (const TimePart part : {TimePart::kTensor, TimePart::kContext, TimePart::kExpert,
+                              TimePart::kWeights, TimePart::kGradients}) {
+    EXPECT_EQ(estimate->part(part).value, 0) << name(part);
+  }
+  EXPECT_NEAR(estimate->part(TimePart::kBubble).value, 0, 1e-12);
+  EXPECT_GT(estimate->mfu, 0.2);
+  EXPECT_LT(estimate->mfu, 0.8);
+  const TrainingFlops flops = training_flops(model.model(), 2048);
+  EXPECT_NEAR(estimate->mfu,
+              4 * (flops.linear + flops.attention).value / estimate->step.value / 989.4e12, 1e-3);
+}
+
+// Weights, gradients and optimiser of mixed-precision Adam: 2 + 4 + 12 bytes (Korthikanti et al.,
+// section 4, and ZeRO, section 3.1).
+TEST(TrainingMemory, KeepsEighteenBytesAWeight) {
+  const TrainingModel model = model_on("gpt-3-6.7b", "1 x dgx-h100");
+  Plan plan = plan_of(8, 1, 1, 8);
+  plan.zero = Zero::kNone;
+  const auto estimate = model.estimate(plan);
+  ASSERT_TRUE(estimate);
+  const StageMemory& memory = estimate->memory();
+  const double state = (memory.weights + memory.gradients + memory.optimizer).value;
+  const auto total = static_cast<double>(count_parameters(model.model()).total);
+  EXPECT_NEAR(state / (18 * total / 8), 1, 0.01);
+}
+
+TEST(TrainingMemory, ShrinksWithShardsRecomputeAndStages) {
+  const TrainingModel model = model_on("gpt-3-6.7b", "4 x dgx-h100");
+  PlanScorer scorer(model);
+  const Plan plan = plan_of(2, 1, 16, 64);
+  const auto bytes = [&](auto change) {
+    Plan changed = plan;
+    change(changed);
+    return scorer.memory(changed).value;
+  };
+  const double base = bytes([](Plan&) {});
+  EXPECT_LT(bytes([](Plan& p) { p.recompute = Recompute::kFull; }), base);
+  EXPECT_LT(bytes([](Plan& p) { p.zero = Zero::kWeights; }), base);
+  EXPECT_LT(bytes([](Plan& p) { p.tp = 4, p.dp = 8; }), base);
+  EXPECT_GT(bytes([](Plan& p) { p.micro_batch = 2; }), base);
+}
+
+TEST(TrainingModel, RefusesWhatCannotRun) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "1 x dgx-h100");
+  EXPECT_FALSE(model.estimate(plan_of(5, 1, 1, 8)));  // heads
+  EXPECT_FALSE(model.estimate(plan_of(8, 2, 1, 8)));  // chips
+  EXPECT_FALSE(model.estimate(plan_of(1, 1, 8, 4)));  // batch
+  TrainingOptions options;
+  options.software = "abacus";
+  const auto refused =
+      TrainingModel::make(*load_model("gpt-3-1.3b"), *Catalog::builtin().cluster("8 x h100"),
+                          Catalog::builtin(), options);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("megatron"), std::string::npos);
+}
+
+TEST(TrainingModel, ChipsWaitForSendsThatDoNotOverlap) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100");
+  Plan plan = plan_of(1, 2, 8, 64);
+  PlanCosts costs(model.state());
+  const Layouts layouts = layouts_of(plan, placements(plan, model.tiers()).front());
+  const StepCosts hidden = step_costs(costs, plan, layouts);
+  plan.overlap.pipeline = false;
+  const StepCosts waited = step_costs(costs, plan, layouts);
+  const double send_s = hidden.stages[0].send_s;
+  EXPECT_GT(send_s, 0);
+  EXPECT_EQ(waited.stages[0].send_s, 0);
+  EXPECT_EQ(waited.stages[0].forward_s, hidden.stages[0].forward_s + send_s);
+  EXPECT_EQ(waited.stages[1].input_s, hidden.stages[1].input_s + send_s);
+  EXPECT_EQ(waited.stages[1].forward_s, hidden.stages[1].forward_s);
+  EXPECT_EQ(waited.stages[0].input_s, hidden.stages[0].input_s);
+}
+
+// Heads of 108 elements in scores that are written out: their rows start off 16 bytes.
+TEST(TrainingModel, RowsOffSixteenBytesMultiplySlowly) {
+  Model aligned = *load_model("gpt-3-1.3b");
+  Model odd = aligned;
+  for (Layer& kind : odd.kinds) kind.attention.head_dim = kind.attention.value_dim = 124;
+  Plan plan = plan_of(1, 1, 8, 64);
+  plan.flash_attention = false;
+  const Catalog& catalog = Catalog::builtin();
+  const auto fast = TrainingModel::make(aligned, *catalog.cluster("8 x h100"), catalog);
+  const auto slow = TrainingModel::make(odd, *catalog.cluster("8 x h100"), catalog);
+  ASSERT_TRUE(fast && slow);
+  const auto a = fast->estimate(plan), b = slow->estimate(plan);
+  ASSERT_TRUE(a && b);
+  EXPECT_GT(b->part(TimePart::kMatrix).value, a->part(TimePart::kMatrix).value);
+}
+
+// Frozen weights have no gradient of their own: 4 FLOPs a weight and token, not 6.
+TEST(TrainingModel, ModelFlopsOfLoraLeaveOutFrozenGradients) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "1 x h100");
+  Plan plan = plan_of(1, 1, 1, 4);
+  plan.lora_rank = 16;
+  const auto estimate = model.estimate(plan);
+  ASSERT_TRUE(estimate);
+  const TrainingFlops flops = training_flops(model.model(), 2048);
+  const double done = 4 * (flops.linear.value * 4 / 6 + flops.attention.value);
+  EXPECT_NEAR(estimate->mfu, done / estimate->step.value / 989.4e12, 1e-3);
+}
+
+// The first stage of DeepSeek-V3 has dense layers only and ends last; most work is elsewhere.
+TEST(TrainingModel, PartsAreThoseOfTheBusiestChip) {
+  const TrainingModel model = model_on("deepseek-v3", "32 x dgx-h100");
+  Plan plan = plan_of(1, 16, 16, 256);
+  plan.ep = 16;
+  const auto estimate = model.estimate(plan);
+  ASSERT_TRUE(estimate) << estimate.error().text();
+  const auto busiest = std::ranges::max_element(
+      estimate->stages, {}, [](const StageEstimate& s) { return s.busy.value; });
+  EXPECT_NE(busiest, estimate->stages.begin());
+  EXPECT_GT(estimate->part(TimePart::kExpert).value, 0);
+  const double work = estimate->step.value - estimate->part(TimePart::kBubble).value;
+  EXPECT_GE(work, busiest->busy.value);
+}
+
+TEST(TrainingModel, SlowerPowerLimitsAreSlower) {
+  const Plan plan = plan_of(1, 1, 8, 64);
+  const auto full = model_on("gpt-3-1.3b", "8 x h100").estimate(plan);
+  const auto held = model_on("gpt-3-1.3b", "8 x h100, chip.power_w 500W").estimate(plan);
+  ASSERT_TRUE(full && held);
+  EXPECT_GT(held->step.value, 1.05 * full->step.value);
+}
+
+}  // namespace
+}  // namespace flopcast

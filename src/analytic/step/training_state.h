@@ -1,0 +1,41 @@
+// What a TrainingModel holds.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analytic/step/constants.h"
+#include "flopcast/analytic.h"
+
+namespace flopcast {
+
+namespace training {
+
+/// What does not depend on the model that is trained: models of one cluster share it.
+struct System {
+  Cluster cluster;
+  KernelModel kernels;
+  CollectiveModel network;
+  std::vector<unsigned> tiers;
+  double rated_power_w = 0;  ///< of the chip in the catalogue
+};
+Result<std::shared_ptr<const System>> make_system(Cluster cluster, const Catalog& catalog,
+                                                  const KernelModelOptions& kernels);
+
+}  // namespace training
+
+struct TrainingModel::State {
+  Model model;
+  std::shared_ptr<const training::System> system;
+  TrainingOptions options;
+  std::string software;
+  training::Constants constants;
+  /// layers_before[kind][i]: layers of this kind among the first i.
+  std::vector<std::vector<std::uint32_t>> layers_before;
+
+  static Result<TrainingModel> make(Model model, std::shared_ptr<const training::System> system,
+                                    const TrainingOptions& options);
+};
+
+}  // namespace flopcast

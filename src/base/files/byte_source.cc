@@ -1,0 +1,241 @@
+#include "base/files/byte_source.h"
+
+#include <fcntl.h>
+#include <isa-l/igzip_lib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace flopcast {
+namespace {
+
+class MemorySource final : public ByteSource {
+ public:
+  explicit MemorySource(std::string_view text) : text_(text) {}
+  std::size_t read(char* to, std::size_t room) override {
+    const std::size_t n = std::min(room, text_.size() - position_);
+    if (n > 0) std::memcpy(to, text_.data() + position_, n);
+    position_ += n;
+    return n;
+  }
+  std::uint64_t packed_position() const override { return position_; }
+
+ private:
+  std::string_view text_;
+  std::size_t position_ = 0;
+};
+
+/// An open file; closes itself.
+class File {
+ public:
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  File& operator=(File&&) = delete;
+  ~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  /// Bytes read, 0 at the end, -1 on failure (errno).
+  ::ssize_t read(void* to, std::size_t room) const {
+    ::ssize_t n = 0;
+    do {
+      n = ::read(descriptor_, to, room);
+    } while (n < 0 && errno == EINTR);
+    return n;
+  }
+
+ private:
+  int descriptor_;
+};
+
+/// Gives back the bytes that were read to tell the format, then the rest of the file.
+class Prefetched {
+ public:
+  Prefetched(File file, std::string head) : file_(std::move(file)), head_(std::move(head)) {}
+
+  ::ssize_t read(void* to, std::size_t room) {
+    if (given_ < head_.size()) {
+      const std::size_t n = std::min(room, head_.size() - given_);
+      std::memcpy(to, head_.data() + given_, n);
+      given_ += n;
+      position_ += n;
+      return static_cast<::ssize_t>(n);
+    }
+    const ::ssize_t n = file_.read(to, room);
+    if (n > 0) position_ += static_cast<std::uint64_t>(n);
+    return n;
+  }
+  std::uint64_t position() const { return position_; }
+
+ private:
+  File file_;
+  std::string head_;
+  std::size_t given_ = 0;
+  std::uint64_t position_ = 0;
+};
+
+std::string disk_complaint() { return std::string("cannot be read: ") + std::strerror(errno); }
+
+class PlainSource final : public ByteSource {
+ public:
+  explicit PlainSource(Prefetched in) : in_(std::move(in)) {}
+  std::size_t read(char* to, std::size_t room) override {
+    const ::ssize_t n = in_.read(to, room);
+    if (n >= 0) return static_cast<std::size_t>(n);
+    finish(End::kCorrupt, disk_complaint());
+    return 0;
+  }
+  std::uint64_t packed_position() const override { return in_.position(); }
+
+ private:
+  Prefetched in_;
+};
+
+class GzipSource final : public ByteSource {
+ public:
+  explicit GzipSource(Prefetched in) : in_(std::move(in)), packed_(kPackedBytes) {
+    isal_inflate_init(&state_);
+    state_.crc_flag = ISAL_GZIP;
+    state_.next_in = packed_.data();
+    state_.avail_in = 0;
+  }
+
+  std::size_t read(char* to, std::size_t room) override {
+    room = std::min(room, kMostAtOnce);
+    state_.next_out = reinterpret_cast<std::uint8_t*>(to);
+    state_.avail_out = static_cast<std::uint32_t>(room);
+    while (!done_ && state_.avail_out == room) step();
+    return room - state_.avail_out;
+  }
+  std::uint64_t packed_position() const override { return in_.position() - state_.avail_in; }
+
+ private:
+  static constexpr std::size_t kPackedBytes = std::size_t{128} << 10;
+  static constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
+
+  void stop(End end, std::string complaint) {
+    done_ = true;
+    finish(end, std::move(complaint));
+  }
+
+  // One call of the inflater, or one move between members, or one refill of its input.
+  void step() {
+    if (between_members_ && !next_member()) return;
+    const std::uint32_t in_before = state_.avail_in, out_before = state_.avail_out;
+    const int status = isal_inflate(&state_);
+    if (status != ISAL_DECOMP_OK && status != ISAL_END_INPUT) {
+      stop(End::kCorrupt, status == ISAL_INCORRECT_CHECKSUM ? "gzip checksum does not match"
+                                                            : "bad compressed data in gzip");
+    } else if (state_.block_state == ISAL_BLOCK_FINISH) {
+      between_members_ = true;
+    } else if (state_.avail_in == 0 && state_.avail_out > 0) {
+      refill();
+    } else if (state_.avail_in == in_before && state_.avail_out == out_before) {
+      stop(End::kCorrupt, "bad compressed data in gzip");  // no progress: never loop on it
+    }
+  }
+
+  void refill() {
+    if (state_.avail_in > 0) std::memmove(packed_.data(), state_.next_in, state_.avail_in);
+    const ::ssize_t n = in_.read(packed_.data() + state_.avail_in, kPackedBytes - state_.avail_in);
+    state_.next_in = packed_.data();
+    if (n > 0) {
+      state_.avail_in += static_cast<std::uint32_t>(n);
+    } else if (n < 0) {
+      stop(End::kCorrupt, disk_complaint());
+    } else if (between_members_) {
+      done_ = true;
+    } else {
+      stop(End::kTruncated, "unexpected end of gzip");
+    }
+  }
+
+  // After a member: another one (magic 1f 8b), the end, or bytes that do not belong.
+  bool next_member() {
+    while (!done_ && state_.avail_in < 2) {
+      const std::uint32_t before = state_.avail_in;
+      refill();
+      if (state_.avail_in == before) break;
+    }
+    if (state_.avail_in == 0) {
+      done_ = true;
+      return false;
+    }
+    if (state_.avail_in < 2 || state_.next_in[0] != 0x1f || state_.next_in[1] != 0x8b) {
+      pass_trailing();
+      return false;
+    }
+    const auto next = state_.next_in;
+    const auto avail = state_.avail_in;
+    isal_inflate_reset(&state_);
+    state_.crc_flag = ISAL_GZIP;
+    state_.next_in = next;
+    state_.avail_in = avail;
+    between_members_ = false;
+    return true;
+  }
+
+  // Zero padding to a block size is common and means nothing; anything else is counted.
+  void pass_trailing() {
+    while (state_.avail_in > 0) {
+      const auto zeros =
+          std::count(state_.next_in, state_.next_in + state_.avail_in, std::uint8_t{0});
+      count_trailing(state_.avail_in - static_cast<std::uint64_t>(zeros));
+      state_.avail_in = 0;
+      const ::ssize_t n = in_.read(packed_.data(), kPackedBytes);
+      if (n <= 0) break;
+      state_.next_in = packed_.data();
+      state_.avail_in = static_cast<std::uint32_t>(n);
+    }
+    done_ = true;
+  }
+
+  Prefetched in_;
+  std::vector<std::uint8_t> packed_;
+  inflate_state state_{};
+  bool between_members_ = false;
+  bool done_ = false;
+};
+
+Diagnostic cannot_open(const std::filesystem::path& path, const std::string& what) {
+  return {ErrorCode::kBadInput, path.string(), what, "name a Kineto trace, .json or .json.gz"};
+}
+
+}  // namespace
+
+std::unique_ptr<ByteSource> memory_source(std::string_view text) {
+  return std::make_unique<MemorySource>(text);
+}
+
+Result<std::unique_ptr<ByteSource>> file_source(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return cannot_open(path, std::string("cannot be opened: ") + std::strerror(errno));
+  }
+  File file(descriptor);
+  struct ::stat info {};
+  if (::fstat(descriptor, &info) == 0 && S_ISDIR(info.st_mode)) {
+    return cannot_open(path, "is a directory");
+  }
+  std::string head(2, '\0');
+  std::size_t have = 0;
+  while (have < head.size()) {
+    const ::ssize_t n = file.read(head.data() + have, head.size() - have);
+    if (n < 0) return cannot_open(path, disk_complaint());
+    if (n == 0) break;
+    have += static_cast<std::size_t>(n);
+  }
+  head.resize(have);
+  if (have == 0) return cannot_open(path, "the file is empty (0 bytes)");
+  const bool gzip = head == "\x1f\x8b";
+  Prefetched in(std::move(file), std::move(head));
+  if (gzip) return std::unique_ptr<ByteSource>(std::make_unique<GzipSource>(std::move(in)));
+  return std::unique_ptr<ByteSource>(std::make_unique<PlainSource>(std::move(in)));
+}
+
+}  // namespace flopcast

@@ -1,0 +1,140 @@
+#include "base/text/csv_table.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "base/files/byte_source.h"
+
+namespace flopcast {
+namespace {
+
+constexpr std::size_t kPiece = 1 << 20;
+
+std::string_view without_blanks(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+Result<std::string> whole_text(const std::filesystem::path& path) {
+  Result<std::unique_ptr<ByteSource>> source = file_source(path);
+  if (!source) return source.error();
+  std::string text;
+  for (;;) {
+    const std::size_t had = text.size();
+    text.resize(had + kPiece);
+    const std::size_t n = (*source)->read(text.data() + had, kPiece);
+    text.resize(had + n);
+    if (n == 0) break;
+  }
+  if ((*source)->end() != ByteSource::End::kClean) {
+    return Diagnostic{ErrorCode::kBadInput, path.string(),
+                      fmt::format("the file is damaged: {}", (*source)->complaint()),
+                      "fetch or write it again"};
+  }
+  return text;
+}
+
+/// Takes the field that `rest` starts with, and the comma after it. Quoted text is rewritten into
+/// `blocks` only where it holds doubled quotes.
+std::string_view take_field(std::string_view& rest, std::deque<std::string>& blocks) {
+  if (rest.empty() || rest.front() != '"') {
+    const std::size_t comma = rest.find(',');
+    const std::string_view field = rest.substr(0, comma);
+    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+    return without_blanks(field);
+  }
+  std::string unquoted;
+  std::size_t i = 1;
+  for (; i < rest.size(); ++i) {
+    if (rest[i] == '"') {
+      if (i + 1 >= rest.size() || rest[i + 1] != '"') break;
+      ++i;
+    }
+    unquoted += rest[i];
+  }
+  const std::size_t comma = rest.find(',', i);
+  rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+  return blocks.emplace_back(std::move(unquoted));
+}
+
+std::vector<std::string_view> split(std::string_view line, std::deque<std::string>& blocks) {
+  std::vector<std::string_view> fields;
+  const bool open_end = !line.empty() && line.back() == ',';
+  while (!line.empty()) fields.push_back(take_field(line, blocks));
+  if (open_end) fields.emplace_back();
+  return fields;
+}
+
+}  // namespace
+
+Result<CsvTable> CsvTable::read(const std::filesystem::path& path) {
+  Result<std::string> text = whole_text(path);
+  if (!text) return text.error();
+  return parse(std::move(*text), path.string());
+}
+
+Result<CsvTable> CsvTable::parse(std::string text, const std::string& where) {
+  CsvTable table;
+  table.where_ = where;
+  std::string_view rest = table.blocks_.emplace_back(std::move(text));
+  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);
+  for (std::uint32_t number = 1; !rest.empty(); ++number) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = without_blanks(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (line.empty() || line.front() == '#') continue;
+    const std::vector<std::string_view> fields = split(line, table.blocks_);
+    if (table.columns_.empty()) {
+      table.columns_.assign(fields.begin(), fields.end());
+    } else if (fields.size() == table.columns_.size()) {
+      table.fields_.insert(table.fields_.end(), fields.begin(), fields.end());
+      table.lines_.push_back(number);
+    } else {
+      table.anomalies_.add("csv_field_count", [&] {
+        return fmt::format("{}:{}: {} fields, the header has {}", where, number, fields.size(),
+                           table.columns_.size());
+      });
+    }
+  }
+  if (table.columns_.empty()) {
+    return Diagnostic{ErrorCode::kBadInput, where, "expected a header row, found no row at all",
+                      "the first row names the columns"};
+  }
+  return table;
+}
+
+std::optional<std::size_t> CsvTable::find_column(std::string_view name) const {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i] == name) return i;
+  }
+  return std::nullopt;
+}
+
+Result<std::size_t> CsvTable::column(std::string_view name) const {
+  if (const auto found = find_column(name)) return *found;
+  return Diagnostic{ErrorCode::kBadInput, where_,
+                    fmt::format("expected a column '{}', found {}", name, fmt::join(columns_, ",")),
+                    "name the columns in the first row"};
+}
+
+Result<double> CsvTable::number(std::size_t row, std::size_t column) const {
+  const std::string_view field = text(row, column);
+  double value = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  if (error != std::errc() || end != field.data() + field.size() || !std::isfinite(value)) {
+    return Diagnostic{
+        ErrorCode::kBadInput, place(row),
+        fmt::format("expected a number in column '{}', found '{}'", columns_[column], field),
+        "mend or remove the row"};
+  }
+  return value;
+}
+
+std::string CsvTable::place(std::size_t row) const {
+  return fmt::format("{}:{}", where_, lines_[row]);
+}
+
+}  // namespace flopcast

@@ -1,0 +1,145 @@
+#include "base/text/json_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "base/text/format.h"
+
+namespace flopcast {
+namespace {
+
+/// Length of the well-formed UTF-8 sequence at the start of `text`; 0 if there is none.
+std::size_t sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  const std::size_t length = lead < 0x80   ? 1
+                             : lead < 0xc2 ? 0
+                             : lead < 0xe0 ? 2
+                             : lead < 0xf0 ? 3
+                             : lead < 0xf5 ? 4
+                                           : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  if (lead == 0xe0 && byte(1) < 0xa0) return 0;   // longer than needed
+  if (lead == 0xed && byte(1) >= 0xa0) return 0;  // surrogates
+  if (lead == 0xf0 && byte(1) < 0x90) return 0;   // longer than needed
+  if (lead == 0xf4 && byte(1) >= 0x90) return 0;  // beyond U+10FFFF
+  return length;
+}
+
+void append_ascii(std::string& out, char c) {
+  switch (c) {
+    case '"':
+      out += "\\\"";
+      break;
+    case '\\':
+      out += "\\\\";
+      break;
+    case '\n':
+      out += "\\n";
+      break;
+    case '\t':
+      out += "\\t";
+      break;
+    case '\r':
+      out += "\\r";
+      break;
+    default:
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+        fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+      } else {
+        out += c;
+      }
+  }
+}
+
+}  // namespace
+
+void append_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    if (length == 0) {
+      out += "\\ufffd";
+    } else if (length == 1) {
+      append_ascii(out, text[0]);
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  out += '"';
+}
+
+void JsonWriter::new_line() {
+  out_ += '\n';
+  out_.append(levels_.size(), ' ');
+}
+
+void JsonWriter::separate(std::string_view key) {
+  if (!levels_.empty()) {
+    Level& level = levels_.back();
+    if (!level.empty) out_ += level.layout == Layout::kLine ? ", " : ",";
+    if (level.layout == Layout::kBlock) new_line();
+    level.empty = false;
+  }
+  if (!key.empty()) {
+    append_json_string(out_, key);
+    out_ += ": ";
+  }
+}
+
+void JsonWriter::raw(std::string_view key, std::string_view value) {
+  separate(key);
+  out_ += value;
+}
+
+void JsonWriter::begin(std::string_view key, char open, Layout layout) {
+  separate(key);
+  out_ += open;
+  // What lies inside a line stays on it.
+  if (!levels_.empty() && levels_.back().layout == Layout::kLine) layout = Layout::kLine;
+  levels_.push_back({layout, true});
+}
+
+void JsonWriter::end(char close) {
+  const Level level = levels_.back();
+  levels_.pop_back();
+  if (level.layout == Layout::kBlock && !level.empty) new_line();
+  out_ += close;
+}
+
+void JsonWriter::text(std::string_view key, std::string_view value) {
+  separate(key);
+  append_json_string(out_, value);
+}
+
+void JsonWriter::integer(std::string_view key, std::int64_t value) {
+  raw(key, fmt::format_int(value).c_str());
+}
+
+void JsonWriter::count(std::string_view key, std::uint64_t value) {
+  raw(key, fmt::format_int(value).c_str());
+}
+
+void JsonWriter::ratio(std::string_view key, std::optional<double> value) {
+  raw(key, value ? exact_ratio(*value) : "null");
+}
+
+void JsonWriter::exact(std::string_view key, double value) {
+  raw(key, std::isfinite(value) ? fmt::format("{}", value == 0 ? 0.0 : value) : "null");
+}
+
+void JsonWriter::seconds(std::string_view key, Time value) { raw(key, exact_seconds(value)); }
+
+std::string JsonWriter::take() && {
+  out_ += '\n';
+  return std::move(out_);
+}
+
+}  // namespace flopcast

@@ -1,0 +1,58 @@
+#include "cli/calibrate/collective_options.h"
+
+#include <fmt/format.h>
+
+namespace flopcast::cli {
+
+void add_table(CLI::App& command, std::filesystem::path& table) {
+  command
+      .add_option("TABLE", table,
+                  "CSV, plain or gzip: gpu, system, op, impl, dtype, gpus, nodes, bytes, time_us")
+      ->required()
+      ->type_name("");
+}
+
+void add_collective_options(CLI::App& command, CollectiveOptions& options) {
+  command
+      .add_option("--source", options.source,
+                  "What forecasts rest on: best, table, fitted, nccl or alpha_beta")
+      ->type_name("SOURCE")
+      ->capture_default_str();
+  command
+      .add_option("--algorithm", options.algorithm,
+                  "With --source nccl or alpha_beta: this algorithm instead of NCCL's choice")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_flag("--json", options.json, "Print JSON (docs/reference/json.md)");
+}
+
+Result<ValidateOptions> validate_options(const CollectiveOptions& options) {
+  const auto source = parse_collective_source(options.source);
+  if (!source) {
+    return Diagnostic{ErrorCode::kUsage, "--source", fmt::format("'{}'", options.source),
+                      "one of best, table, fitted, nccl, alpha_beta"};
+  }
+  const auto algorithm = parse_collective_algorithm(options.algorithm);
+  if (!algorithm) {
+    return Diagnostic{ErrorCode::kUsage, "--algorithm", fmt::format("'{}'", options.algorithm),
+                      "one of auto, ring, tree, halving_doubling, direct, bruck, hierarchical, "
+                      "torus, nvls, nvls_tree, pat, dual_network"};
+  }
+  return ValidateOptions{*source, *algorithm};
+}
+
+Result<std::vector<CollectiveSample>> read_samples(Io& io, const std::filesystem::path& table) {
+  Anomalies anomalies;
+  Result<std::vector<CollectiveSample>> samples = read_collective_samples(table, anomalies);
+  for (const Anomaly& anomaly : anomalies.list()) {
+    warn(io, fmt::format("{} rows left out: {} ({})", anomaly.count, anomaly.kind, anomaly.first));
+  }
+  return samples;
+}
+
+int print_validation(Io& io, const CollectiveOptions& options,
+                     const CollectiveValidation& validation) {
+  return print(io, options.json ? validation_json(validation) : validation_text(validation));
+}
+
+}  // namespace flopcast::cli

@@ -1,0 +1,27 @@
+// What the commands about measured collectives share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/io.h"
+#include "flopcast/network/fit.h"
+
+namespace flopcast::cli {
+
+struct CollectiveOptions {
+  std::string source = "best", algorithm = "auto";
+  bool json = false;
+};
+void add_table(CLI::App& command, std::filesystem::path& table);
+void add_collective_options(CLI::App& command, CollectiveOptions& options);
+Result<ValidateOptions> validate_options(const CollectiveOptions& options);
+
+/// Reads the table and warns of rows that could not be used.
+Result<std::vector<CollectiveSample>> read_samples(Io& io, const std::filesystem::path& table);
+int print_validation(Io& io, const CollectiveOptions& options,
+                     const CollectiveValidation& validation);
+
+}  // namespace flopcast::cli

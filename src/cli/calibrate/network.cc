@@ -1,0 +1,68 @@
+// flopcast calibrate network: fits collective times to measurements of one's own systems.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/calibrate/collective_options.h"
+#include "cli/command.h"
+
+namespace flopcast::cli {
+namespace {
+
+struct CalibrateNetwork {
+  std::filesystem::path table, out;
+  std::string hold_out;
+  CollectiveOptions options;
+};
+
+int run_hold_out(Io& io, const CalibrateNetwork& command,
+                 const std::vector<CollectiveSample>& samples) {
+  const std::optional<CollectiveHoldOut> what = parse_collective_hold_out(command.hold_out);
+  if (!what) {
+    return fail(io, {ErrorCode::kUsage, "--hold-out", fmt::format("'{}'", command.hold_out),
+                     "one of sizes, ranks, nodes, largest, curves"});
+  }
+  const Result<ValidateOptions> options = validate_options(command.options);
+  if (!options) return fail(io, options.error());
+  const CollectiveValidation validation =
+      hold_out_collectives(samples, *what, Catalog::builtin(), *options);
+  if (validation.all.rows + validation.unanswered == 0) {
+    return fail(io, {ErrorCode::kUsage, "--hold-out " + command.hold_out,
+                     "this table has no such rows to keep out", "try sizes"});
+  }
+  return print_validation(io, command.options, validation);
+}
+
+int run_calibrate(Io& io, const CalibrateNetwork& command) {
+  const Result<std::vector<CollectiveSample>> samples = read_samples(io, command.table);
+  if (!samples) return fail(io, samples.error());
+  if (!command.hold_out.empty()) return run_hold_out(io, command, *samples);
+  const CollectiveFit fit = CollectiveFit::make(*samples);
+  const std::string text = fit.toml();
+  if (command.out.empty()) return print(io, text);
+  if (const int code = write_file(io, command.out, text); code != kDone) return code;
+  report_file(io, "fit", command.out, text.size());
+  return print(io, fmt::format("{} measurements, {} curves, {} systems\n", samples->size(),
+                               fit.curves(), fit.systems().size()));
+}
+
+}  // namespace
+
+void add_calibrate_network(CLI::App& calibrate, Action& action) {
+  CLI::App* sub = calibrate.add_subcommand(
+      "network", "Fit collective times to a table of measurements (nccl-tests and the like)");
+  const auto command = std::make_shared<CalibrateNetwork>();
+  add_table(*sub, command->table);
+  sub->add_option("-o,--out", command->out, "Write the fit here instead of to the terminal")
+      ->type_name("FILE");
+  sub->add_option("--hold-out", command->hold_out,
+                  "Fit on the rest and print the errors on what is kept out: sizes, ranks, nodes, "
+                  "largest or curves")
+      ->type_name("WHAT");
+  add_collective_options(*sub, command->options);
+  set_example(*sub, "flopcast calibrate network examples/collectives.csv --hold-out sizes");
+  sub->callback(
+      [command, &action] { action = [command](Io& io) { return run_calibrate(io, *command); }; });
+}
+
+}  // namespace flopcast::cli

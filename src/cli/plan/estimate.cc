@@ -1,0 +1,149 @@
+// flopcast estimate: how long one training step of a plan takes, where the time goes, what it keeps
+// in memory, and what would make it fit.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "cli/plan/plan_options.h"
+#include "cli/published/options.h"
+#include "cli/timelines.h"
+#include "flopcast/report/estimate.h"
+
+namespace flopcast::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct EstimateCommand {
+  TrainingFlags training;
+  PlanFlags plan;
+  std::string print_as, engine = "closed";
+  FormatOptions format;
+  fs::path html;
+  std::vector<fs::path> trace_out;
+  PaperOptions paper;
+};
+
+/// The plan as flags of a launcher, and on stderr what the launcher has no words for.
+int print_plan(Io& io, const EstimateCommand& command, const Plan& plan) {
+  const Result<PlanFormat> format = plan_format(command.print_as);
+  if (!format) return fail(io, format.error());
+  const PlanText text = write_plan(plan, *format);
+  for (const std::string& lost : text.lost) {
+    warn(io, fmt::format("{} has no setting for {}", name(*format), lost));
+  }
+  return print(io, text.text.ends_with('\n') ? text.text : text.text + '\n');
+}
+
+int write_page(Io& io, const fs::path& html, const EstimateReport& report) {
+  if (html.empty()) return kDone;
+  const std::string page = estimate_html(report);
+  if (const int code = write_file(io, html, page); code != kDone) return code;
+  report_file(io, "report", html, page.size());
+  return kDone;
+}
+
+std::optional<Diagnostic> check_outputs(const EstimateCommand& command) {
+  if (command.engine != "closed" && command.engine != "graph") {
+    return Diagnostic{ErrorCode::kUsage, "--engine",
+                      fmt::format("expected closed or graph, found '{}'", command.engine),
+                      "--help has every choice"};
+  }
+  std::vector<fs::path> files = command.trace_out;
+  if (!command.html.empty()) files.push_back(command.html);
+  for (const fs::path& file : files) {
+    const Result<fs::path> folder = check_folder_of(file);
+    if (!folder) return folder.error();
+    clean_on_interrupt(*folder);
+  }
+  return std::nullopt;
+}
+
+/// Runs the step as a graph where its answer or its timeline is asked for.
+int run_graph(Io& io, const EstimateCommand& command, const TrainingModel& model,
+              EstimateReport& report) {
+  if (command.engine != "graph" && command.trace_out.empty()) return kDone;
+  const Result<StepWork> work = step_work(model, report.plan);
+  if (!work) return fail(io, work.error());
+  const Result<StepRun> run = run_step(*work);
+  if (!run) return fail(io, run.error());
+  if (command.engine == "graph") report.graph = graph_answer(*run);
+  if (command.trace_out.empty()) return kDone;
+  return write_timelines(io, command.trace_out, step_trace(*run));
+}
+
+int run_full(Io& io, const EstimateCommand& command) {
+  if (const auto wrong = check_outputs(command)) return fail(io, *wrong);
+  const Result<TrainingModel> model = open_training(command.training);
+  if (!model) return fail(io, model.error());
+  const Result<NamedPlan> named = plan_of(command.plan, model->cluster().chips());
+  if (!named) return fail(io, named.error());
+  Result<EstimateReport> report = make_estimate_report(*model, named->plan, named->assumed);
+  if (!report) return fail(io, report.error());
+  if (!command.print_as.empty()) return print_plan(io, command, report->plan);
+  if (const int code = run_graph(io, command, *model, *report); code != kDone) return code;
+  if (const int code = write_page(io, command.html, *report); code != kDone) return code;
+  const std::string text = command.format.json  ? estimate_json(*report)
+                           : command.format.csv ? estimate_csv({&*report, 1})
+                                                : estimate_text(*report);
+  if (const int code = print(io, text); code != kDone) return code;
+  const std::optional<Diagnostic> problem = memory_problem(*report);
+  return problem ? fail(io, *problem) : kDone;
+}
+
+int run_paper(Io& io, const EstimateCommand& command) {
+  const Result<NamedPlan> named = base_plan(command.plan);
+  if (!named) return fail(io, named.error());
+  const Plan& plan = named->plan;
+  PaperEstimateCommand paper;
+  paper.model = command.training.model;
+  paper.size = {plan.tp, plan.tp2, plan.pp, plan.dp};
+  paper.microbatch = plan.micro_batch;
+  paper.panels = command.plan.given.contains("panels") ? plan.panels : 0;
+  paper.global_batch = plan.global_batch;
+  paper.format = command.format;
+  paper.paper = command.paper;
+  return run_paper_estimate(io, paper);
+}
+
+int run_estimate(Io& io, const CLI::App& parsed, const EstimateCommand& command) {
+  const Result<bool> paper = paper_mode(parsed, command.paper);
+  if (!paper) return fail(io, paper.error());
+  return *paper ? run_paper(io, command) : run_full(io, command);
+}
+
+}  // namespace
+
+void add_estimate(CLI::App& app, Action& action) {
+  CLI::App* sub = app.add_subcommand(
+      "estimate", "How long a training step of one plan takes, why, and whether it fits");
+  const auto command = std::make_shared<EstimateCommand>();
+  add_training(*sub, command->training);
+  add_batch(*sub, command->plan);
+  add_degrees(*sub, command->plan);
+  add_choices(*sub, command->plan);
+  sub->add_option("--print-as", command->print_as,
+                  "Print the plan instead, as megatron flags, torchtitan TOML or deepspeed JSON")
+      ->type_name("FORMAT");
+  add_format(*sub, command->format, false);
+  sub->add_flag("--csv", command->format.csv, "Print a line of titles and one of values")
+      ->excludes(sub->get_option("--json"));
+  sub->add_option("--html", command->html, "Write a self-contained page")->type_name("FILE");
+  sub->add_option("--engine", command->engine,
+                  "closed: the closed form; graph: run as an execution graph too, task by task")
+      ->type_name("closed|graph")
+      ->capture_default_str();
+  add_trace_out(*sub, "the step as a timeline", command->trace_out);
+  add_paper_options(*sub, command->paper);
+  set_example(*sub,
+              "flopcast estimate meta-llama-3-70b --on \"128 x dgx-h100\" --tp 8 --pp 4 "
+              "--global-batch 1024 --seq 8192");
+  sub->callback([command, sub, &action] {
+    action = [command, sub](Io& io) { return run_estimate(io, *sub, *command); };
+  });
+}
+
+}  // namespace flopcast::cli

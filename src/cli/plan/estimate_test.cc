@@ -1,0 +1,207 @@
+// flopcast estimate as people call it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/app.h"
+#include "flopcast/trace.h"
+#include "support/shared_traces.h"
+
+namespace flopcast::cli {
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+/// `flopcast estimate` with these arguments.
+Outcome estimate(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "estimate");
+  std::ostringstream out, err;
+  Io io{out, err, false};
+  const int code = run(arguments, io);
+  return {code, out.str(), err.str()};
+}
+
+/// The example of the issue, and more arguments.
+Outcome example(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {
+      "meta-llama-3-70b", "--on", "128 x dgx-h100", "--tp", "8", "--pp", "4",
+      "--global-batch",   "1024", "--seq",          "8192"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return estimate(arguments);
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Estimate, AnswersInTextJsonAndCsv) {
+  const Outcome text = example();
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(has(text.out, "a step (10-90 %: ")) << text.out;
+  EXPECT_TRUE(has(text.out, "What this rests on"));
+  const auto json = nlohmann::json::parse(example({"--json"}).out);
+  EXPECT_EQ(json["plan"]["dp"], 32);
+  EXPECT_EQ(json["chips"], 1024);
+  EXPECT_TRUE(json["fits"]);
+  EXPECT_LT(json["low_s"], json["time_s"]);
+  EXPECT_LT(json["time_s"], json["high_s"]);
+  EXPECT_EQ(json["stages"].size(), 4u);
+  double sum = 0;
+  for (const auto& part : json["parts_s"]) sum += part.get<double>();
+  EXPECT_NEAR(sum, json["time_s"].get<double>(), 1e-9);
+  const std::string csv = example({"--csv"}).out;
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
+  EXPECT_EQ(example({"--json", "--csv"}).code, 2);
+}
+
+TEST(Estimate, MegatronsNamesMeanTheSame) {
+  const Outcome longer =
+      estimate({"llama-3-70b", "--on", "128 x dgx-h100", "--tensor-model-parallel-size", "8",
+                "--pipeline-model-parallel-size", "4", "--global-batch-size", "1024",
+                "--seq-length", "8192", "--sequence-parallel", "--json"});
+  EXPECT_EQ(longer.code, 0) << longer.err;
+  EXPECT_EQ(longer.out, example({"--json"}).out);
+}
+
+TEST(Estimate, WhatDoesNotFitIsCodeFourWithTheNearestPlanThatFits) {
+  const std::vector<std::string> big = {"llama-3-70b",    "--on", "8 x dgx-h100", "--tp", "8",
+                                        "--global-batch", "64"};
+  const Outcome outcome = estimate(big);
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_TRUE(has(outcome.err, "memory of pipeline stage 0: a chip needs")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "nearest plan that fits: ")) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "DOES NOT FIT"));
+  EXPECT_TRUE(has(outcome.out, "what would make it fit"));
+  std::vector<std::string> recomputed = big;
+  recomputed.insert(recomputed.end(), {"--recompute", "full"});
+  EXPECT_EQ(estimate(recomputed).code, 0);
+}
+
+TEST(Estimate, MemoryMayBeBounded) {
+  EXPECT_EQ(example({"--memory", "90%"}).code, 0);
+  EXPECT_EQ(example({"--memory", "0.2"}).code, 4);
+  for (const char* share : {"0", "120%", "much", "-1"}) {
+    EXPECT_EQ(example({"--memory", share}).code, 2) << share;
+  }
+}
+
+TEST(Estimate, NonsenseIsRefusedWithEveryReason) {
+  const Outcome outcome = estimate(
+      {"llama-3-70b", "--on", "8 x dgx-h100", "--tp", "3", "--dp", "100", "--global-batch", "4"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(outcome.out.empty());
+  EXPECT_TRUE(has(outcome.err, "number of heads 64 is not divisible by 3")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "global batch 4 is smaller than")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "makes 300 chips, not 64")) << outcome.err;
+}
+
+TEST(Estimate, AChipMustMultiplyInThePlansPrecision) {
+  const Outcome outcome = estimate(
+      {"llama-3-8b", "--on", "8 x v100", "--tp", "8", "--global-batch", "8", "--seq", "2048"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "does not multiply in bf16 (use one of fp16)")) << outcome.err;
+  EXPECT_EQ(example({"--precision", "nvfp4"}).code, 2);
+  EXPECT_EQ(example({"--precision", "mxfp8"}).code, 0);
+}
+
+TEST(Estimate, WrongWordsAreUsageErrorsThatNameTheFlag) {
+  EXPECT_TRUE(has(example({"--zero", "7"}).err, "--zero: expected 0|1|2|3, found '7'"));
+  EXPECT_TRUE(has(example({"--print-as", "yaml"}).err, "megatron, torchtitan or deepspeed"));
+  EXPECT_TRUE(has(estimate({"gpt2", "--on", "dgx-h100"}).err, "--global-batch: is missing"));
+  EXPECT_TRUE(has(estimate({"gpt2", "--global-batch", "8"}).err, "--on: is missing"));
+  EXPECT_TRUE(has(example({"--price", "-1"}).err, "--price"));
+  for (const Outcome& outcome :
+       {example({"--zero", "7"}), example({"--print-as", "yaml"}), example({"--price", "-1"}),
+        estimate({"gpt2", "--on", "dgx-h100"}), example({"--system", "B200-NVS8"})}) {
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_TRUE(outcome.out.empty());
+  }
+}
+
+TEST(Estimate, PrintsThePlanForALauncherAndReadsItBack) {
+  const test::TempDir folder;
+  const std::string file = (folder / "flags.sh").string();
+  const Outcome flags = example({"--print-as", "megatron"});
+  EXPECT_EQ(flags.code, 0) << flags.err;
+  test::write_text(file, flags.out);
+  const Outcome again =
+      estimate({"llama-3-70b", "--on", "128 x dgx-h100", "--plan-from", file, "--json"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(nlohmann::json::parse(again.out)["time_s"],
+            nlohmann::json::parse(example({"--json"}).out)["time_s"]);
+  const Outcome lost = example({"--print-as", "deepspeed"});
+  EXPECT_TRUE(nlohmann::json::accept(lost.out));
+  EXPECT_TRUE(has(lost.err, "deepspeed has no setting for")) << lost.err;
+}
+
+TEST(Estimate, AConfigurationThatCannotBeReadIsCodeThree) {
+  const Outcome missing = example({"--plan-from", "no/such/file"});
+  EXPECT_EQ(missing.code, 3);
+  EXPECT_TRUE(has(missing.err, "no/such/file"));
+}
+
+TEST(Estimate, PriceMakesCost) {
+  const auto json = nlohmann::json::parse(example({"--price", "3.6", "--json"}).out);
+  EXPECT_NEAR(json["cost_usd"], json["time_s"].get<double>() * 1024 * 1e-3, 1e-9);
+  EXPECT_EQ(nlohmann::json::parse(example({"--json"}).out)["cost_usd"], 0);
+}
+
+TEST(Estimate, WritesAPage) {
+  const test::TempDir folder;
+  const std::string page = (folder / "e.html").string();
+  const Outcome outcome = example({"--html", page});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(test::read_text(page), "</html>"));
+  EXPECT_TRUE(has(outcome.err, "e.html"));
+  EXPECT_EQ(example({"--html", (folder / "no/e.html").string()}).code, 2);
+}
+
+TEST(Estimate, TheGraphIsASecondOpinionAndATimeline) {
+  const test::TempDir folder;
+  const std::string kineto = (folder / "step.json").string();
+  const std::string perfetto = (folder / "step.perfetto-trace").string();
+  const Outcome outcome =
+      example({"--engine", "graph", "--trace-out", kineto, "--trace-out", perfetto, "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_NEAR(json["graph"]["time_s"], json["time_s"], 0.01 * json["time_s"].get<double>());
+  EXPECT_EQ(json["graph"]["busy_s"].size(), 4u);
+  const Result<TraceSet> timeline = read_traces({kineto});
+  ASSERT_TRUE(timeline.ok()) << timeline.error().text();
+  EXPECT_EQ(timeline->traces.size(), 4u);
+  EXPECT_GT(std::filesystem::file_size(perfetto), 0u);
+  const Outcome text = example({"--engine", "graph"});
+  EXPECT_TRUE(has(text.out, "Run as an execution graph of ")) << text.out;
+  EXPECT_FALSE(has(example().out, "execution graph"));
+  EXPECT_EQ(example({"--engine", "guess"}).code, 2);
+  EXPECT_EQ(example({"--trace-out", (folder / "no/step.json").string()}).code, 2);
+}
+
+TEST(Estimate, TheTimelineNeedsNoGraphInTheAnswer) {
+  const test::TempDir folder;
+  const std::string kineto = (folder / "step.json").string();
+  const Outcome outcome = example({"--trace-out", kineto, "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(nlohmann::json::parse(outcome.out)["graph"].is_null());
+  EXPECT_TRUE(has(test::read_text(kineto), "forward m0"));
+}
+
+TEST(Estimate, PaperModeTakesTheSameFlags) {
+  const Outcome outcome = estimate({"gpt3_1T", "--model-of", "subramanian", "--system", "B200-NVS8",
+                                    "--tp", "8", "--pp", "128", "--dp", "16", "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  // The worked number of flopcast/published/subramanian.h.
+  EXPECT_TRUE(has(outcome.out, "3.2665")) << outcome.out;
+  const Outcome mixed = estimate({"gpt3_1T", "--model-of", "subramanian", "--system", "B200-NVS8",
+                                  "--tp", "8", "--zero", "3"});
+  EXPECT_EQ(mixed.code, 2);
+  EXPECT_TRUE(has(mixed.err, "zero")) << mixed.err;
+}
+
+}  // namespace
+}  // namespace flopcast::cli

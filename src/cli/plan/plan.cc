@@ -1,0 +1,229 @@
+// flopcast plan: the best of all plans, over one machine or a sweep of them.
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/plan/plan_options.h"
+#include "cli/plan/plan_points.h"
+#include "cli/published/options.h"
+
+namespace flopcast::cli {
+namespace {
+
+/// Degrees that --max-NAME bounds, and their names in constraints.
+constexpr std::array<std::pair<const char*, const char*>, 8> kBounded = {{
+    {"tp", "tp"},
+    {"pp", "pp"},
+    {"cp", "cp"},
+    {"dp", "dp"},
+    {"ep", "ep"},
+    {"etp", "etp"},
+    {"vpp", "vpp"},
+    {"micro-batch", "micro_batch"},
+}};
+struct PlanCommand {
+  TrainingFlags training;
+  PlanFlags plan;
+  std::vector<std::string> must, bounds, sweeps;
+  std::string chips, shard;
+  std::size_t best = 10;
+  bool no_placements = false;
+  unsigned threads = 0;
+  PlanOutput output;
+  std::filesystem::path out;
+  PaperOptions paper;
+  std::string figure;
+};
+
+Diagnostic usage(std::string where, std::string what, std::string hint) {
+  return {ErrorCode::kUsage, std::move(where), std::move(what), std::move(hint)};
+}
+
+template <typename Number>
+bool read_whole(std::string_view text, Number& value) {
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && stop == text.data() + text.size();
+}
+
+/// "2/8": part 2 of 8, numbered from 0.
+std::optional<Diagnostic> read_shard(const std::string& text, PlanPoints& points) {
+  if (text.empty()) return std::nullopt;
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const std::string_view line(text);
+  const bool read = slash < text.size() && read_whole(line.substr(0, slash), points.shard) &&
+                    read_whole(line.substr(slash + 1), points.shards);
+  points.sharded = true;
+  if (read && points.shards >= 1 && points.shard < points.shards) return std::nullopt;
+  return usage("--shard", fmt::format("expected I/N with I from 0 to N-1, found '{}'", text),
+               "write --shard 0/8 to --shard 7/8");
+}
+
+/// --chips 64 is a number of chips, --chips 64,128 or 64..512 a sweep.
+std::optional<Diagnostic> read_chips(const PlanCommand& command, PlanQuestion& question,
+                                     std::vector<std::string>& sweeps) {
+  if (command.chips.empty()) return std::nullopt;
+  const std::string sweep = "n=" + command.chips;
+  const Result<std::vector<PlanChange>> values = parse_plan_sweep(sweep);
+  if (!values) {
+    return usage("--chips", values.error().what, "write it like 512, 64,128,256 or 64..1024");
+  }
+  if (values->size() > 1) {
+    sweeps.insert(sweeps.begin(), sweep);
+  } else {
+    read_whole(values->front().value, question.chips);
+  }
+  return std::nullopt;
+}
+
+Result<PlanQuestion> question_of(const PlanCommand& command) {
+  PlanQuestion question;
+  question.model = command.training.model;
+  question.cluster = command.training.cluster;
+  question.constraints = command.must;
+  question.constraints.insert(question.constraints.end(), command.bounds.begin(),
+                              command.bounds.end());
+  question.placements = !command.no_placements;
+  question.best = command.best;
+  Result<TrainingOptions> training = training_options(command.training);
+  if (!training) return training.error();
+  question.training = std::move(*training);
+  if (command.plan.from.empty()) return with_settings(std::move(question), command.plan.given);
+  const Result<PlanFile> from = read_plan(command.plan.from.string());
+  if (!from) return from.error();
+  return with_settings(std::move(question), command.plan.given, &*from);
+}
+
+int run_full(Io& io, const PlanCommand& command) {
+  if (command.training.model.empty()) {
+    return fail(io,
+                usage("MODEL", "is missing", "name it first: flopcast plan llama-3-8b --on ..."));
+  }
+  if (command.training.cluster.empty()) {
+    return fail(io, usage("--on", "is missing", "name the cluster, such as \"64 x dgx-h100\""));
+  }
+  Result<PlanQuestion> question = question_of(command);
+  if (!question) return fail(io, question.error());
+  PlanPoints points;
+  std::vector<std::string> sweeps = command.sweeps;
+  if (const auto problem = read_chips(command, *question, sweeps)) return fail(io, *problem);
+  if (const auto problem = read_shard(command.shard, points)) return fail(io, *problem);
+  Result<std::vector<PlanQuestion>> asked = sweep_points(*question, sweeps);
+  if (!asked) return fail(io, asked.error());
+  points.points = std::move(*asked);
+  points.sweep = !sweeps.empty();
+  points.threads = command.threads;
+  points.out = command.out;
+  points.output = command.output;
+  return run_points(io, points);
+}
+
+int run_paper(Io& io, const PlanCommand& command) {
+  PaperPlanCommand paper;
+  paper.model = command.training.model;
+  paper.sweeps = command.sweeps;
+  if (!command.chips.empty() && !read_whole(command.chips, paper.chips)) {
+    paper.sweeps.push_back("chips=" + command.chips);
+  }
+  paper.best = command.best;
+  paper.must = command.must;
+  for (const auto& [name, value] : command.plan.given) {
+    if (name == "global_batch") {
+      read_whole(value, paper.global_batch);
+    } else {
+      paper.must.push_back(
+          fmt::format("{}={}", name == "micro_batch" ? "microbatch" : name, value));
+    }
+  }
+  paper.threads = command.threads;
+  paper.format = command.output.format;
+  paper.paper = command.paper;
+  paper.figure = command.figure;
+  return run_paper_plan(io, paper);
+}
+
+int run_plan(Io& io, const CLI::App& parsed, const PlanCommand& command) {
+  const Result<bool> paper = paper_mode(parsed, command.paper);
+  if (!paper) return fail(io, paper.error());
+  return *paper ? run_paper(io, command) : run_full(io, command);
+}
+
+/// Every use of the flag adds one text; the arguments behind it stay what they are.
+void add_texts(CLI::App& sub, const std::string& flag, std::vector<std::string>& texts,
+               const std::string& help, const std::string& type) {
+  sub.add_option(flag, texts, help)->type_name(type)->allow_extra_args(false);
+}
+
+void add_constraints(CLI::App& sub, PlanCommand& command) {
+  add_texts(sub, "--must,--constraint", command.must,
+            "What plans must keep to: pp=4, \"tp<=8\", \"dp>=2\", recompute=none,full; may be "
+            "given again",
+            "NAME=VALUE");
+  for (const auto& [flag, name] : kBounded) {
+    const std::string constraint = name;
+    sub.add_option_function<std::int64_t>(
+           fmt::format("--max-{}", flag),
+           [&command, constraint](std::int64_t most) {
+             command.bounds.push_back(fmt::format("{}<={}", constraint, most));
+           },
+           fmt::format("The most that {} may be", flag))
+        ->type_name("N");
+  }
+  sub.add_flag("--no-placements", command.no_placements,
+               "Only the usual placement of each plan (tp innermost) instead of all");
+}
+
+void add_search(CLI::App& sub, PlanCommand& command) {
+  sub.add_option("--chips", command.chips,
+                 "Chips to use, if not all; several (64,128 or 64..1024) are a sweep")
+      ->type_name("N");
+  add_texts(sub, "--sweep", command.sweeps,
+            "Search at every value: n=64..1024, chip=h100,h200, node-size=8,64, "
+            "hbm-bandwidth=1x,2x, hbm-capacity, matrix-rate, node-bandwidth, node-latency, "
+            "fabric-bandwidth, fabric-latency; may be given again",
+            "NAME=VALUES");
+  sub.add_option("--top,--best", command.best, "Plans to print")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  sub.add_option("--threads", command.threads, "Threads to search with; 0 means every core")
+      ->type_name("N")
+      ->capture_default_str();
+  sub.add_option("--shard", command.shard,
+                 "Search part I (from 0) of N only and write it as a JSON line for flopcast merge")
+      ->type_name("I/N");
+  sub.add_option(
+         "--out", command.out,
+         "Add results to this file, a JSON line each; those it holds are not searched again")
+      ->type_name("FILE.jsonl");
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Action& action) {
+  CLI::App* sub = app.add_subcommand("plan", "The best of all plans to train a model on a cluster");
+  const auto command = std::make_shared<PlanCommand>();
+  add_training(*sub, command->training);
+  sub->get_option("MODEL")->required(false);  // --figure brings its own
+  add_batch(*sub, command->plan);
+  add_constraints(*sub, *command);
+  add_degrees(*sub, command->plan);
+  // Here it cuts the search; sharding of a plan is --must shard=N.
+  sub->remove_option(sub->get_option("--shard"));
+  add_search(*sub, *command);
+  add_choices(*sub, command->plan);
+  add_format(*sub, command->output.format, true);
+  sub->add_option("--html", command->output.html, "Write a self-contained page")->type_name("FILE");
+  add_paper_options(*sub, command->paper);
+  add_paper_figure(*sub, command->figure);
+  set_example(*sub,
+              "flopcast plan llama-3-8b --on \"4 x dgx-h100\" --global-batch 256 --seq 8192 "
+              "--max-tp 8 --must pp=2 --memory 90%");
+  sub->callback([command, sub, &action] {
+    action = [command, sub](Io& io) { return run_plan(io, *sub, *command); };
+  });
+}
+
+}  // namespace flopcast::cli

@@ -1,0 +1,94 @@
+// Results in a file: what is complete stays, what is torn is done again.
+#include "cli/plan/plan_lines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace flopcast::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PlanLinesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = fs::path(testing::TempDir()) /
+            testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove(path_);
+  }
+  void TearDown() override { fs::remove(path_); }
+
+  static PlanReport report(std::int64_t batch) {
+    PlanReport r;
+    r.model = "made up";
+    r.global_batch = batch;
+    return r;
+  }
+  std::string content() const {
+    std::ostringstream text;
+    text << std::ifstream(path_).rdbuf();
+    return text.str();
+  }
+  void write(const std::string& text) const { std::ofstream(path_) << text; }
+
+  fs::path path_;
+};
+
+TEST_F(PlanLinesTest, KeepsWhatIsThereAndAddsToIt) {
+  {
+    auto lines = PlanLines::open(path_);
+    ASSERT_TRUE(lines) << lines.error().text();
+    EXPECT_EQ(lines->find(report(1), 0, 1), nullptr);
+    EXPECT_FALSE(lines->append(report(1)));
+  }
+  auto lines = PlanLines::open(path_);
+  ASSERT_TRUE(lines);
+  ASSERT_NE(lines->find(report(1), 0, 1), nullptr);
+  EXPECT_EQ(lines->find(report(2), 0, 1), nullptr);
+  EXPECT_EQ(lines->find(report(1), 0, 2), nullptr);  // of another cut
+  EXPECT_FALSE(lines->append(report(2)));
+  EXPECT_EQ(content(), plan_json_line(report(1)) + plan_json_line(report(2)));
+}
+
+TEST_F(PlanLinesTest, ATornLineIsCutOff) {
+  const std::string whole = plan_json_line(report(1));
+  write(whole + plan_json_line(report(2)).substr(0, 100));
+  auto lines = PlanLines::open(path_);
+  ASSERT_TRUE(lines) << lines.error().text();
+  EXPECT_EQ(content(), whole);
+  EXPECT_FALSE(lines->append(report(2)));
+  EXPECT_EQ(content(), whole + plan_json_line(report(2)));
+}
+
+TEST_F(PlanLinesTest, AFileOfSomethingElseIsLeftAlone) {
+  const std::string notes = "my notes\nof last week";
+  write(notes);
+  const auto lines = PlanLines::open(path_);
+  ASSERT_FALSE(lines);
+  EXPECT_EQ(lines.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(content(), notes);
+}
+
+TEST_F(PlanLinesTest, TwoProcessesDoNotShareAFile) {
+  const auto first = PlanLines::open(path_);
+  ASSERT_TRUE(first);
+  const auto second = PlanLines::open(path_);
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().what, testing::HasSubstr("another flopcast"));
+}
+
+TEST_F(PlanLinesTest, AFullDiskIsAnError) {
+  auto lines = PlanLines::open("/dev/full");
+  ASSERT_TRUE(lines) << lines.error().text();
+  const auto problem = lines->append(report(1));
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->code, ErrorCode::kBadInput);
+}
+
+TEST_F(PlanLinesTest, AFolderIsNoFile) { EXPECT_FALSE(PlanLines::open(testing::TempDir())); }
+
+}  // namespace
+}  // namespace flopcast::cli

@@ -1,0 +1,180 @@
+#include "cli/plan/plan_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace flopcast::cli {
+namespace {
+
+Diagnostic unknown(std::string_view flag, std::string_view expected, std::string_view found) {
+  return {ErrorCode::kUsage, std::string(flag),
+          fmt::format("expected {}, found '{}'", expected, found), "--help has every choice"};
+}
+
+/// 0.9 of "90%" or "0.9".
+Result<double> parse_share(const std::string& text) {
+  const bool in_percent = text.ends_with('%');
+  double value = 0;
+  const char* end = text.data() + text.size() - (in_percent ? 1 : 0);
+  const auto [stop, code] = std::from_chars(text.data(), end, value);
+  if (in_percent) value /= 100;
+  if (code == std::errc() && stop == end && value > 0 && value <= 1) return value;
+  return unknown("--memory", "a share of the chip's memory such as 90%", text);
+}
+
+/// "tp" is "--tp", "micro_batch" "--micro-batch".
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string(name);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+void add_setting(CLI::App& command, const PlanSetting& setting, PlanSettings& given) {
+  const std::string name(setting.name), flag = flag_of(name), meaning(setting.meaning);
+  if (setting.takes.empty()) {
+    const std::string no = "--no-" + flag.substr(2);
+    const auto set = [&](const std::string& names, const char* value, const std::string& text) {
+      return command.add_flag_callback(
+          names, [&given, name, value] { given[name] = value; }, text);
+    };
+    set(flag, "true", fmt::format("{}; or {}", meaning, no));
+    set(no, "false", "")->group("");  // told beside the other
+    return;
+  }
+  const std::string names =
+      setting.long_name.empty() ? flag : fmt::format("{},--{}", flag, setting.long_name);
+  command
+      .add_option_function<std::string>(
+          names, [&given, name](const std::string& value) { given[name] = value; }, meaning)
+      ->type_name(std::string(setting.takes));
+}
+
+void add_settings(CLI::App& command, SettingKind kind, PlanSettings& given) {
+  for (const PlanSetting& setting : plan_settings()) {
+    if (setting.kind == kind) add_setting(command, setting, given);
+  }
+}
+
+/// Diagnostics of the library name settings; on the command line they are flags.
+template <typename T>
+Result<T> as_flags(Result<T> result) {
+  if (result) return result;
+  Diagnostic error = result.error();
+  for (const PlanSetting& setting : plan_settings()) {
+    if (error.where == setting.name) error.where = flag_of(setting.name);
+  }
+  return error;
+}
+
+/// The plan of --plan-from; none where it was not given.
+Result<std::optional<PlanFile>> start(const PlanFlags& flags) {
+  if (flags.from.empty()) return std::optional<PlanFile>();
+  Result<PlanFile> file = read_plan(flags.from.string());
+  if (!file) return file.error();
+  return std::optional<PlanFile>(std::move(*file));
+}
+
+}  // namespace
+
+void add_training(CLI::App& command, TrainingFlags& flags) {
+  command
+      .add_option(
+          "MODEL", flags.model,
+          "A built-in model (llama-3-70b, gpt-3-175b, ...), or a Hugging Face config.json or "
+          "the folder that holds one")
+      ->required()
+      ->type_name("");
+  command
+      .add_option("--on", flags.cluster,
+                  "The cluster: \"128 x dgx-h100\", \"8 nodes of dgx-h100, rail NDR\", a name of "
+                  "`flopcast hw list`, or a file")
+      ->type_name("CLUSTER");
+  command
+      .add_option("--software", flags.software,
+                  "How the training's software behaves: a profile of the catalogue")
+      ->type_name("PROFILE");
+  command
+      .add_option("--constants", flags.constants,
+                  "TOML file whose constants replace those of the catalogue")
+      ->type_name("FILE");
+  command.add_option("--price", flags.usd_per_chip_hour, "What an hour of one chip costs, in USD")
+      ->type_name("USD");
+  command.add_option("--memory", flags.memory, "Share of a chip's memory that may be used")
+      ->type_name("SHARE")
+      ->capture_default_str();
+}
+
+Result<TrainingOptions> training_options(const TrainingFlags& flags) {
+  TrainingOptions options;
+  options.software = flags.software;
+  options.constants = flags.constants;
+  const Result<double> share = parse_share(flags.memory);
+  if (!share) return share.error();
+  options.memory_share = *share;
+  if (!(flags.usd_per_chip_hour >= 0)) {
+    return Diagnostic{ErrorCode::kUsage, "--price", "is below zero", "give USD per chip and hour"};
+  }
+  options.usd_per_chip_hour = flags.usd_per_chip_hour;
+  return options;
+}
+
+Result<TrainingModel> open_training(const TrainingFlags& flags) {
+  const Result<TrainingOptions> options = training_options(flags);
+  if (!options) return options.error();
+  if (flags.cluster.empty()) {
+    return Diagnostic{ErrorCode::kUsage, "--on", "is missing",
+                      "name the cluster, such as \"128 x dgx-h100\""};
+  }
+  Result<Model> model = load_model(flags.model);
+  if (!model) return model.error();
+  const Catalog& catalog = Catalog::builtin();
+  Result<Cluster> cluster = catalog.cluster(flags.cluster);
+  if (!cluster) return cluster.error();
+  return TrainingModel::make(std::move(*model), std::move(*cluster), catalog, *options);
+}
+
+void add_batch(CLI::App& command, PlanFlags& flags) {
+  add_settings(command, SettingKind::kBatch, flags.given);
+  command
+      .add_option(
+          "--plan-from", flags.from,
+          "Start from Megatron-LM flags, a torchtitan TOML or a DeepSpeed JSON; other flags "
+          "change what it says")
+      ->type_name("FILE");
+}
+
+void add_degrees(CLI::App& command, PlanFlags& flags) {
+  add_settings(command, SettingKind::kDegree, flags.given);
+  add_settings(command, SettingKind::kGrid, flags.given);
+}
+
+void add_choices(CLI::App& command, PlanFlags& flags) {
+  add_settings(command, SettingKind::kChoice, flags.given);
+}
+
+Result<NamedPlan> plan_of(const PlanFlags& flags, unsigned chips) {
+  const Result<std::optional<PlanFile>> file = start(flags);
+  if (!file) return file.error();
+  return as_flags(make_plan(flags.given, chips, *file ? &**file : nullptr));
+}
+
+Result<NamedPlan> base_plan(const PlanFlags& flags) {
+  const Result<std::optional<PlanFile>> file = start(flags);
+  if (!file) return file.error();
+  return as_flags(base_plan(flags.given, *file ? &**file : nullptr));
+}
+
+Result<PlanFormat> plan_format(const std::string& text) {
+  for (const PlanFormat format :
+       {PlanFormat::kMegatron, PlanFormat::kTorchtitan, PlanFormat::kDeepspeed}) {
+    if (name(format) == text) return format;
+  }
+  return unknown("--print-as", "megatron, torchtitan or deepspeed", text);
+}
+
+}  // namespace flopcast::cli

@@ -1,0 +1,47 @@
+// What `flopcast estimate` and `flopcast plan` ask alike: which model, on what, and flags of a plan.
+// Every flag of a plan has Megatron's long name and its short form.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+
+#include "flopcast/analytic.h"
+#include "flopcast/parallel/files.h"
+#include "flopcast/parallel/settings.h"
+
+namespace flopcast::cli {
+
+/// MODEL, --on, and what forecasts rest on and cost.
+struct TrainingFlags {
+  std::string model, cluster;
+  std::string software, constants, memory = "100%";
+  double usd_per_chip_hour = 0;
+};
+void add_training(CLI::App& command, TrainingFlags& flags);
+/// Errors: --memory that is no share of 1 to 100 %, a negative price.
+Result<TrainingOptions> training_options(const TrainingFlags& flags);
+/// Loads model and cluster. Errors: no --on (paper mode has none, so the parser does not ask); as of load_model, Catalog::cluster and TrainingModel::make.
+Result<TrainingModel> open_training(const TrainingFlags& flags);
+
+/// Flags of a plan, one for each of plan_settings().
+struct PlanFlags {
+  std::filesystem::path from;  ///< --plan-from
+  PlanSettings given;
+};
+/// --global-batch, --seq, --plan-from.
+void add_batch(CLI::App& command, PlanFlags& flags);
+/// Degrees of parallelism, micro batch, schedule, recompute, ZeRO: what a search varies.
+void add_degrees(CLI::App& command, PlanFlags& flags);
+/// Precision, optimiser, overlap and the like: what a search takes as given.
+void add_choices(CLI::App& command, PlanFlags& flags);
+
+/// make_plan and base_plan of the flags, on the plan of --plan-from where there is one. Errors name
+/// the flag; those of read_plan too.
+Result<NamedPlan> plan_of(const PlanFlags& flags, unsigned chips);
+Result<NamedPlan> base_plan(const PlanFlags& flags);
+
+/// Name of a format: "megatron", "torchtitan", "deepspeed". Error: lists them.
+Result<PlanFormat> plan_format(const std::string& text);
+
+}  // namespace flopcast::cli

@@ -1,0 +1,270 @@
+#include "cli/published/sweep.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "cli/published/output.h"
+#include "flopcast/base/quantity.h"
+
+namespace flopcast::cli {
+namespace {
+
+constexpr std::size_t kMostCells = 1'000'000;
+// Whole numbers up to here are exact in a double.
+constexpr double kMostWhole = 0x1p52;
+
+using Problem = std::optional<Diagnostic>;
+
+/// Something a sweep can set, from text or from a number.
+struct Axis {
+  std::string_view name;
+  UnitKind unit = UnitKind::kNone;
+  Problem (*from_text)(PaperCell&, std::string_view) = nullptr;
+  void (*from_number)(PaperCell&, double) = nullptr;
+  bool whole = true;
+  bool degree = false;  ///< of the plan: may be fixed by --must
+};
+
+template <typename T, typename Read>
+Problem assign(T& target, std::string_view text, Read read) {
+  auto value = read(text);
+  if (!value) return value.error();
+  target = std::move(*value);
+  return std::nullopt;
+}
+
+std::int64_t integer(double value) { return static_cast<std::int64_t>(value); }
+
+constexpr Axis degree_axis(std::string_view name, void (*set)(PaperCell&, double)) {
+  return {name, UnitKind::kNone, nullptr, set, true, true};
+}
+constexpr Axis rate_axis(std::string_view name, UnitKind unit, void (*set)(PaperCell&, double)) {
+  return {name, unit, nullptr, set, false, false};
+}
+
+// In the order in which they are applied: a system brings its own domain and rates.
+using C = PaperCell;
+constexpr std::array<Axis, 23> kAxes = {{
+    {"model", UnitKind::kNone,
+     [](C& c, std::string_view t) { return assign(c.c.model, t, paper_model); }},
+    {"system", UnitKind::kNone,
+     [](C& c, std::string_view t) { return assign(c.c.system, t, paper_system); }},
+    {"strategy", UnitKind::kNone,
+     [](C& c, std::string_view t) { return assign(c.c.strategy, t, paper_strategy); }},
+    {"chips", UnitKind::kNone, nullptr, [](C& c, double v) { c.gpus = integer(v); }},
+    {"global_batch", UnitKind::kNone, nullptr,
+     [](C& c, double v) { c.c.global_batch = integer(v); }},
+    {"domain", UnitKind::kNone, nullptr,
+     [](C& c, double v) {
+       PaperSystem& system = c.c.system;
+       system.domain = integer(v);
+       system.name =
+           fmt::format("{}-NVS{}", system.name.substr(0, system.name.rfind("-NVS")), system.domain);
+     }},
+    rate_axis("hbm_capacity", UnitKind::kBytes,
+              [](C& c, double v) { c.c.system.hbm_capacity = {v}; }),
+    rate_axis("hbm_bandwidth", UnitKind::kBytesPerSecond,
+              [](C& c, double v) { c.c.system.hbm_bandwidth = {v}; }),
+    rate_axis("matrix", UnitKind::kFlopsPerSecond, [](C& c, double v) { c.c.system.matrix = {v}; }),
+    rate_axis("vector", UnitKind::kFlopsPerSecond, [](C& c, double v) { c.c.system.vector = {v}; }),
+    rate_axis("nvlink", UnitKind::kBytesPerSecond,
+              [](C& c, double v) { c.c.system.nvlink.bandwidth = {v}; }),
+    rate_axis("infiniband", UnitKind::kBytesPerSecond,
+              [](C& c, double v) { c.c.system.infiniband.bandwidth = {v}; }),
+    rate_axis("nics", UnitKind::kNone, [](C& c, double v) { c.c.system.nics_per_gpu = v; }),
+    degree_axis("tp", [](C& c, double v) { c.options.fixed.tp1 = integer(v); }),
+    degree_axis("tp2", [](C& c, double v) { c.options.fixed.tp2 = integer(v); }),
+    degree_axis("pp", [](C& c, double v) { c.options.fixed.pp = integer(v); }),
+    degree_axis("dp", [](C& c, double v) { c.options.fixed.dp = integer(v); }),
+    degree_axis("micro_batch", [](C& c, double v) { c.options.microbatch = integer(v); }),
+    degree_axis("panels", [](C& c, double v) { c.options.panels = integer(v); }),
+    degree_axis("domain_tp", [](C& c, double v) { c.options.fixed_domain.tp1 = integer(v); }),
+    degree_axis("domain_tp2", [](C& c, double v) { c.options.fixed_domain.tp2 = integer(v); }),
+    degree_axis("domain_pp", [](C& c, double v) { c.options.fixed_domain.pp = integer(v); }),
+    degree_axis("domain_dp", [](C& c, double v) { c.options.fixed_domain.dp = integer(v); }),
+}};
+
+// What full mode and others call the same.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kAliases = {
+    {{"n", "chips"},
+     {"gpus", "chips"},
+     {"chip", "system"},
+     {"node_size", "domain"},
+     {"matrix_rate", "matrix"},
+     {"vector_rate", "vector"},
+     {"microbatch", "micro_batch"}}};
+
+Diagnostic misread(std::string_view text, std::string what, std::string hint) {
+  return {ErrorCode::kUsage, std::string(text), std::move(what), std::move(hint)};
+}
+
+/// "name=value,value" with more of the kind behind a comma.
+struct Setting {
+  const Axis* axis = nullptr;
+  std::vector<std::string_view> values;
+};
+
+Result<const Axis*> axis_of(std::string_view text, std::string_view name, bool degrees_alone) {
+  std::vector<std::string_view> known;
+  std::string plain(name);
+  std::ranges::replace(plain, '-', '_');
+  for (const auto& [alias, meant] : kAliases) {
+    if (plain == alias) plain = meant;
+  }
+  for (const Axis& axis : kAxes) {
+    if (degrees_alone && !axis.degree) continue;
+    if (axis.name == plain) return &axis;
+    known.push_back(axis.name);
+  }
+  return misread(text, fmt::format("paper mode knows no '{}'", name),
+                 fmt::format("NAME=VALUE with one of {}", fmt::join(known, ", ")));
+}
+
+Result<std::vector<Setting>> settings_of(const std::vector<std::string>& texts,
+                                         bool degrees_alone) {
+  std::vector<Setting> settings;
+  for (const std::string& text : texts) {
+    bool named = false;
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::size_t comma = rest.find(',');
+      std::string_view value = rest.substr(0, comma);
+      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+      const std::size_t equals = value.find('=');
+      if (equals != std::string_view::npos) {
+        const Result<const Axis*> axis = axis_of(text, value.substr(0, equals), degrees_alone);
+        if (!axis) return axis.error();
+        if (std::ranges::find(settings, *axis, &Setting::axis) != settings.end()) {
+          return misread(text, fmt::format("{} is given twice", (*axis)->name), "");
+        }
+        settings.push_back({*axis, {}});
+        value.remove_prefix(equals + 1);
+        named = true;
+      }
+      if (!named || value.empty()) return misread(text, "expected NAME=VALUE,...", "pp=4");
+      settings.back().values.push_back(value);
+    }
+  }
+  return settings;
+}
+
+Result<double> number_of(const Axis& axis, std::string_view text) {
+  const Result<double> value = parse_quantity(text, axis.unit);
+  if (!value) return misread(value.error().where, value.error().what, value.error().hint);
+  if (axis.whole && (*value != std::floor(*value) || *value < 1 || *value > kMostWhole)) {
+    return misread(text, fmt::format("{} is a whole number from 1", axis.name), "");
+  }
+  return value;
+}
+
+/// "4..16384": doublings; "1..2/5": five values.
+Result<std::vector<double>> range_of(const Axis& axis, std::string_view text, std::size_t dots) {
+  std::string_view last = text.substr(dots + 2);
+  std::optional<double> count;
+  // The unit of a rate has a stroke, too.
+  const std::size_t stroke = last.rfind('/');
+  if (stroke != std::string_view::npos) {
+    if (const auto steps = parse_quantity(last.substr(stroke + 1), UnitKind::kNone)) {
+      count = *steps;
+      last = last.substr(0, stroke);
+    }
+  }
+  const Result<double> from = number_of(axis, text.substr(0, dots));
+  if (!from) return from.error();
+  const Result<double> to = number_of(axis, last);
+  if (!to) return to.error();
+  const bool countable = !count || (*count >= 2 && *count <= kMostCells && !axis.whole);
+  if (!(*from > 0) || *to < *from || !countable) {
+    return misread(text, "is no range",
+                   "FROM..TO doubles, FROM..TO/N has N >= 2 values of a rate or capacity");
+  }
+  std::vector<double> values;
+  for (double v = *from; !count && v <= *to; v *= 2) values.push_back(v);
+  for (double i = 0; count && i < *count; ++i) {
+    values.push_back(*from + (*to - *from) * i / (*count - 1));
+  }
+  return values;
+}
+
+/// `base` with each value of one axis.
+Result<std::vector<PaperCell>> with_values(const Setting& setting,
+                                           const std::vector<PaperCell>& bases) {
+  const Axis& axis = *setting.axis;
+  std::vector<double> numbers;
+  for (const std::string_view text : setting.values) {
+    if (axis.from_text != nullptr) continue;
+    const std::size_t dots = text.find("..");
+    if (dots != std::string_view::npos) {
+      const Result<std::vector<double>> range = range_of(axis, text, dots);
+      if (!range) return range.error();
+      numbers.insert(numbers.end(), range->begin(), range->end());
+    } else {
+      const Result<double> number = number_of(axis, text);
+      if (!number) return number.error();
+      numbers.push_back(*number);
+    }
+  }
+  const std::size_t count = axis.from_text != nullptr ? setting.values.size() : numbers.size();
+  if (bases.size() * count > kMostCells) {
+    return misread(axis.name, fmt::format("the sweep has more than {} points", kMostCells),
+                   "sweep fewer values");
+  }
+  std::vector<PaperCell> cells;
+  for (const PaperCell& base : bases) {
+    for (std::size_t i = 0; i < count; ++i) {
+      cells.push_back(base);
+      if (axis.from_text == nullptr) {
+        axis.from_number(cells.back(), numbers[i]);
+      } else if (auto problem = axis.from_text(cells.back(), setting.values[i])) {
+        return *std::move(problem);
+      }
+    }
+  }
+  return cells;
+}
+
+}  // namespace
+
+Result<bool> apply_paper_musts(const std::vector<std::string>& texts, PaperCell& cell) {
+  const Result<std::vector<Setting>> settings = settings_of(texts, true);
+  if (!settings) return settings.error();
+  for (const Setting& setting : *settings) {
+    if (setting.values.size() > 1) {
+      return misread(setting.axis->name, "paper mode fixes a degree to one value", "--sweep");
+    }
+    const Result<double> number = number_of(*setting.axis, setting.values[0]);
+    if (!number) return number.error();
+    setting.axis->from_number(cell, *number);
+  }
+  return true;
+}
+
+Result<std::vector<PaperCell>> paper_sweep_cells(const std::vector<std::string>& texts,
+                                                 const PaperCell& base) {
+  Result<std::vector<Setting>> settings = settings_of(texts, false);
+  if (!settings) return settings.error();
+  std::ranges::stable_sort(*settings, {}, &Setting::axis);
+  std::vector<PaperCell> cells = {base};
+  for (const Setting& setting : *settings) {
+    Result<std::vector<PaperCell>> more = with_values(setting, cells);
+    if (!more) return more;
+    cells = std::move(*more);
+  }
+  return cells;
+}
+
+std::string paper_first_swept(const std::vector<std::string>& texts, std::string_view axis) {
+  const auto settings = settings_of(texts, false);
+  if (!settings) return {};
+  for (const Setting& one : *settings) {
+    if (one.axis->name == axis) return std::string(one.values[0]);
+  }
+  return {};
+}
+
+}  // namespace flopcast::cli

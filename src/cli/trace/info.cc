@@ -1,0 +1,40 @@
+// flopcast trace info: what is in a trace.
+#include "report/trace/info.h"
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/trace/runs.h"
+
+namespace flopcast::cli {
+namespace {
+
+struct InfoCommand {
+  InputOptions input;
+  FormatOptions format;
+};
+
+int run_info(Io& io, const InfoCommand& command) {
+  std::vector<std::string> texts;
+  const int code = for_each_run(io, command.input, [&](const TraceSet& set) {
+    texts.push_back(command.format.json ? trace_info_json(set) : trace_info_text(set));
+    return kDone;
+  });
+  return print_each(io, texts, command.format.json, code);
+}
+
+}  // namespace
+
+void add_trace_info(CLI::App& trace, Action& action) {
+  CLI::App* sub = trace.add_subcommand(
+      "info", "What is in a trace: ranks, rows, steps, process groups, and what was recorded");
+  const auto command = std::make_shared<InfoCommand>();
+  add_input(*sub, command->input);
+  add_format(*sub, command->format, false);
+  set_example(*sub, "flopcast trace info demo/sample");
+  sub->callback(
+      [command, &action] { action = [command](Io& io) { return run_info(io, *command); }; });
+}
+
+}  // namespace flopcast::cli

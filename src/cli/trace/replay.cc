@@ -1,0 +1,160 @@
+// flopcast replay: the recorded run once more, task by task.
+#include "flopcast/replay.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "cli/timelines.h"
+#include "cli/trace/runs.h"
+#include "flopcast/report/replay.h"
+#include "report/replay/validation.h"
+
+namespace flopcast::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReplayCommand {
+  InputOptions input;
+  FormatOptions format;
+  ReplayOptions replay;
+  std::string structure_from, durations_from;
+  std::string network;
+  bool compare = false;
+  fs::path html;
+  std::vector<fs::path> trace_out;
+};
+
+std::optional<Diagnostic> check_outputs(const ReplayCommand& command) {
+  std::vector<fs::path> files = command.trace_out;
+  if (!command.html.empty()) files.push_back(command.html);
+  for (const fs::path& file : files) {
+    const Result<fs::path> folder = check_folder_of(file);
+    if (!folder) return folder.error();
+    clean_on_interrupt(*folder);
+  }
+  return std::nullopt;
+}
+
+/// The asked-for model; with --compare every model, the full one first.
+Result<std::vector<Replay>> run_models(const TraceSet& set, const ReplayCommand& command) {
+  std::vector<Baseline> models = {command.replay.baseline};
+  if (command.compare) {
+    models = {Baseline::kNone, Baseline::kSingleStream, Baseline::kNoInterStream, Baseline::kDpro};
+  }
+  std::vector<Replay> replays;
+  for (const Baseline model : models) {
+    ReplayOptions options = command.replay;
+    options.baseline = model;
+    Result<Replay> result = replay(set, options);
+    if (!result) return result.error();
+    replays.push_back(std::move(*result));
+  }
+  return replays;
+}
+
+int write_traces(Io& io, const ReplayCommand& command, const TraceSet& set, const Replay& replay) {
+  if (command.trace_out.empty()) return kDone;
+  return write_timelines(io, command.trace_out, replayed_traces(set, replay));
+}
+
+int write_html(Io& io, const ReplayCommand& command, const TraceSet& set, const Replay& replay) {
+  if (command.html.empty()) return kDone;
+  const std::string page = replay_html(set, replay);
+  if (const int code = write_file(io, command.html, page); code != kDone) return code;
+  report_file(io, "report", command.html, page.size());
+  return kDone;
+}
+
+/// One run: its results, and the files asked for.
+int replay_run(Io& io, const ReplayCommand& command, const TraceSet& set,
+               std::vector<SetResult>& results) {
+  const Result<std::vector<Replay>> replays = run_models(set, command);
+  if (!replays) {
+    results.push_back(make_failed_result(set.label, replays.error()));
+    return fail(io, replays.error());
+  }
+  for (const Replay& replay : *replays) {
+    results.push_back(make_set_result(set, replay, command.replay));
+    results.back().with_curves = true;
+  }
+  const Replay& first = replays->front();
+  if (const int code = write_html(io, command, set, first); code != kDone) return code;
+  return write_traces(io, command, set, first);
+}
+
+std::string result_text(const ReplayCommand& command, const std::vector<SetResult>& results) {
+  if (command.format.json) return sets_json(results);
+  if (command.format.csv) return sets_csv(results);
+  if (command.compare) return models_text(results);
+  std::string text;
+  for (const SetResult& result : results) text += (text.empty() ? "" : "\n\n") + set_text(result);
+  return text;
+}
+
+/// Files hold one run: a folder of several needs --prefix then.
+std::optional<Diagnostic> check_runs(const ReplayCommand& command) {
+  if (command.html.empty() && command.trace_out.empty()) return std::nullopt;
+  const Result<std::vector<Run>> runs = runs_of(command.input);
+  if (!runs) return runs.error();
+  if (runs->size() == 1) return std::nullopt;
+  std::string names;
+  for (const Run& run : *runs) names += "\n  " + fs::path(run.name).filename().string();
+  return Diagnostic{ErrorCode::kUsage, command.input.paths.front().string(),
+                    "holds several runs, and --html and --trace-out write one:" + names,
+                    "choose one with --prefix"};
+}
+
+int run_replay(Io& io, ReplayCommand& command) {
+  if (!command.structure_from.empty()) command.replay.structure_from = command.structure_from;
+  if (!command.durations_from.empty()) command.replay.durations_from = command.durations_from;
+  command.replay.threads = command.input.threads;
+  for (const auto& problem : {check_outputs(command), check_runs(command)}) {
+    if (problem) return fail(io, *problem);
+  }
+  const Result<std::optional<CollectiveModel>> network = network_model(command.network);
+  if (!network) return fail(io, network.error());
+  if (network->has_value()) {
+    command.replay.network = &**network;
+    command.replay.network_name = command.network;
+  }
+  std::vector<SetResult> results;
+  const int code = for_each_run(io, command.input, [&](const TraceSet& set) {
+    return replay_run(io, command, set, results);
+  });
+  if (results.empty()) return code;
+  const int printed = print(io, result_text(command, results));
+  return code != kDone ? code : printed;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, Action& action) {
+  CLI::App* sub = app.add_subcommand(
+      "replay", "Replay profiler traces task by task: measured against replayed, and why");
+  const auto command = std::make_shared<ReplayCommand>();
+  add_input(*sub, command->input);
+  add_lags(*sub, command->replay.lags);
+  add_baseline(*sub, command->replay.baseline);
+  sub->add_flag("--compare", command->compare, "All models side by side")->excludes("--baseline");
+  CLI::Option* structure =
+      sub->add_option("--structure-from", command->structure_from,
+                      "Replay this step's graph, such as 12 or ProfilerStep#12 ...");
+  CLI::Option* durations = sub->add_option("--durations-from", command->durations_from,
+                                           "... with the durations of this other step");
+  structure->type_name("STEP")->needs(durations);
+  durations->type_name("STEP")->needs(structure);
+  add_network(*sub, command->network);
+  add_format(*sub, command->format, true);
+  sub->add_option("--html", command->html, "Write a self-contained page")->type_name("FILE");
+  add_trace_out(*sub, "the replayed run", command->trace_out);
+  set_example(*sub, "flopcast replay demo/sample --html demo/replay.html");
+  sub->callback(
+      [command, &action] { action = [command](Io& io) { return run_replay(io, *command); }; });
+}
+
+}  // namespace flopcast::cli

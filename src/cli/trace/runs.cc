@@ -1,0 +1,76 @@
+#include "cli/trace/runs.h"
+
+#include <system_error>
+
+#include "cli/progress.h"
+
+namespace flopcast::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string folder_name(const fs::path& path) {
+  std::error_code ignored;
+  const fs::path clean = fs::weakly_canonical(path, ignored);
+  return clean.has_filename() ? clean.filename().string() : clean.parent_path().filename().string();
+}
+
+}  // namespace
+
+Result<std::vector<Run>> runs_of(const fs::path& path, const std::string& prefix) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return std::vector<Run>{{path.filename().string(), {path}}};
+  const auto runs = list_runs(path);
+  if (!runs) return runs.error();
+  // One run, or none: the reader takes the folder, and tells what else lies in it.
+  if (runs->size() <= 1 && prefix.empty()) return std::vector<Run>{{folder_name(path), {path}}};
+  std::vector<Run> list;
+  for (const auto& [label, files] : *runs) {
+    if (label.starts_with(prefix)) list.push_back({folder_name(path) + '/' + label, files});
+  }
+  if (!list.empty()) return list;
+  return Diagnostic{ErrorCode::kUsage, path.string(), "no run here starts with '" + prefix + "'",
+                    "leave --prefix away to see all"};
+}
+
+Result<std::vector<Run>> runs_of(const InputOptions& input) {
+  if (input.paths.size() == 1) return runs_of(input.paths.front(), input.prefix);
+  if (input.prefix.empty()) return std::vector<Run>{{"", input.paths}};
+  return Diagnostic{ErrorCode::kUsage, "--prefix", "goes with a single folder",
+                    "name one folder, or the files"};
+}
+
+Result<TraceSet> read_run(Io& io, const Run& run, unsigned threads) {
+  Progress progress(io);
+  ReadOptions options;
+  options.threads = threads;
+  options.progress = progress.callback();
+  Result<TraceSet> set = read_traces(run.paths, options);
+  if (set && !run.name.empty()) set->label = run.name;
+  return set;
+}
+
+int for_each_run(Io& io, const InputOptions& input,
+                 const std::function<int(const TraceSet&)>& use) {
+  const Result<std::vector<Run>> runs = runs_of(input);
+  if (!runs) return fail(io, runs.error());
+  int first_code = kDone;
+  const auto keep = [&first_code](int code) {
+    first_code = first_code == kDone ? code : first_code;
+  };
+  for (const Run& run : *runs) {
+    const Result<TraceSet> set = read_run(io, run, input.threads);
+    if (!set) {
+      keep(fail(io, set.error()));
+      continue;
+    }
+    for (const Diagnostic& bad : set->unreadable) {
+      warn(io, bad.text());
+      keep(static_cast<int>(ErrorCode::kBadInput));
+    }
+    keep(use(*set));
+  }
+  return first_code;
+}
+
+}  // namespace flopcast::cli

@@ -1,0 +1,34 @@
+// Any bytes as a table of measured kernels; what is read is fitted.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "flopcast/cost/fit.h"
+
+namespace {
+
+void check(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flopcast;
+  const Result<KernelSamples> samples =
+      parse_kernel_samples(std::string(reinterpret_cast<const char*>(data), size), "fuzz");
+  if (!samples) {
+    check(!samples.error().what.empty());
+    return 0;
+  }
+  for (const KernelSample& row : samples->rows) check(row.time.value > 0);
+  if (samples->rows.size() > 40) return 0;  // fits are for tests; this is about reading
+  static const Chip chip = *Catalog::builtin().chip("h100");
+  const KernelModel model = KernelModel::make(chip, calibrate_kernels(chip, samples->rows, "fuzz"));
+  for (const KernelForecast& f : forecast_all(model, samples->rows)) {
+    check(std::isfinite(f.forecast.time.value) && f.forecast.time >= f.forecast.roofline);
+  }
+  return 0;
+}

@@ -1,0 +1,109 @@
+// Names of kernels, and the work they do at least.
+#include <algorithm>
+#include <array>
+
+#include "cost/model/attention.h"
+#include "cost/model/moe_form.h"
+#include "cost/model/work.h"
+
+namespace flopcast {
+namespace {
+
+struct GemmTypeName {
+  GemmType type;
+  std::string_view name;
+};
+/// The first name of a type is the one printed.
+constexpr std::array kGemmTypes = {
+    GemmTypeName{GemmType::kFp32, "fp32"},
+    GemmTypeName{GemmType::kTf32, "tf32"},
+    GemmTypeName{GemmType::kBf16, "bf16"},
+    GemmTypeName{GemmType::kFp16, "fp16"},
+    GemmTypeName{GemmType::kFp8, "fp8"},
+    GemmTypeName{GemmType::kFp8Static, "fp8_static"},
+    GemmTypeName{GemmType::kFp8Block, "fp8_block"},
+    GemmTypeName{GemmType::kNvfp4, "nvfp4"},
+    GemmTypeName{GemmType::kInt8WeightOnly, "int8_wo"},
+    GemmTypeName{GemmType::kInt4WeightOnly, "int4_wo"},
+    GemmTypeName{GemmType::kSmoothQuant, "sq"},
+    GemmTypeName{GemmType::kMxfp4Weight, "w4a16_mxfp4"},
+    GemmTypeName{GemmType::kMxfp4Mxfp8, "w4a8_mxfp4_mxfp8"},
+    GemmTypeName{GemmType::kBf16, "bfloat16"},
+    GemmTypeName{GemmType::kFp16, "float16"},
+    GemmTypeName{GemmType::kFp16, "half"},
+    GemmTypeName{GemmType::kFp32, "float32"},
+};
+
+constexpr std::array<std::string_view, 15> kMemoryOps = {
+    "layer_norm", "rms_norm",     "softmax",     "activation",    "gated_activation",
+    "add",        "rope",         "embedding",   "cross_entropy", "optimizer",
+    "copy",       "moe_dispatch", "moe_combine", "element_wise",  "quantize"};
+
+}  // namespace
+
+std::string_view name(GemmType type) { return kGemmTypes[static_cast<std::size_t>(type)].name; }
+
+std::optional<GemmType> parse_gemm_type(std::string_view text) {
+  for (const GemmTypeName& known : kGemmTypes) {
+    if (known.name == text) return known.type;
+  }
+  return std::nullopt;
+}
+
+std::string_view name(MemoryOp op) { return kMemoryOps[static_cast<std::size_t>(op)]; }
+
+std::optional<MemoryOp> parse_memory_op(std::string_view text) {
+  const auto at = std::find(kMemoryOps.begin(), kMemoryOps.end(), text);
+  if (at == kMemoryOps.end()) return std::nullopt;
+  return static_cast<MemoryOp>(at - kMemoryOps.begin());
+}
+
+namespace cost {
+
+double flops_of(const Gemm& g) {
+  return 2 * size_of(g.m) * size_of(g.n) * size_of(g.k) * size_of(g.batch);
+}
+double bytes_of(const Gemm& g) {
+  const OperandBytes b = operand_bytes(g.type);
+  const double m = size_of(g.m), n = size_of(g.n), k = size_of(g.k);
+  return size_of(g.batch) * (b.a * m * k + b.b * k * n + b.c * m * n);
+}
+double flops_of(const Attention& a) {
+  const AttentionShape s = shape_of(a);
+  const double forward = 4 * s.batch * s.heads * size_of(a.head_dim) * attention_pairs(s);
+  return a.backward ? kBackwardFlops * forward : forward;
+}
+double bytes_of(const Attention& a) {
+  const AttentionShape s = shape_of(a);
+  const double dim = size_of(a.head_dim);
+  const double reach =
+      s.window > 0 ? std::min(s.keys, static_cast<double>(s.window) + s.queries - 1) : s.keys;
+  const double q = s.heads * s.queries * dim, kv = s.kv_heads * reach * dim;
+  const double forward =
+      s.batch * (q * (bytes_per_element(a.type) + 2) + 2 * kv * bytes_per_element(a.kv_cache));
+  return a.backward ? 2 * forward : forward;
+}
+double flops_of(const GroupedGemm& g) {
+  const MoeShape s = shape_of(g);
+  return 2 * s.matrices * s.hidden * s.inner * s.tokens * s.top_k / s.expert_parallel;
+}
+/// Weights of the experts that a balanced router is sure to reach, and the tokens in and out.
+double bytes_of(const GroupedGemm& g) {
+  const MoeShape s = shape_of(g);
+  const OperandBytes b = operand_bytes(g.type);
+  const double rows = s.tokens * s.top_k / s.expert_parallel;
+  const double reached = std::min({s.local_experts(), s.top_k, rows});
+  return s.matrices * s.hidden * s.inner * reached * b.b +
+         std::min(rows, s.tokens) * s.hidden * (b.a + b.c);
+}
+
+}  // namespace cost
+
+Flops kernel_flops(const Kernel& kernel) {
+  return {std::visit([](const auto& k) { return cost::flops_of(k); }, kernel)};
+}
+Bytes kernel_bytes(const Kernel& kernel) {
+  return {std::visit([](const auto& k) { return cost::bytes_of(k); }, kernel)};
+}
+
+}  // namespace flopcast

@@ -1,0 +1,264 @@
+#include "hardware/cluster/builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "hardware/cluster/file.h"
+#include "hardware/cluster/levels.h"
+
+namespace flopcast {
+namespace {
+
+constexpr int kDeepest = 4;
+/// Removes `prefix` and the blanks after it; a word must end where the prefix does.
+bool take_prefix(std::string_view& text, std::string_view prefix) {
+  if (!name_key(text.substr(0, prefix.size())).starts_with(name_key(prefix))) return false;
+  const std::string_view rest = text.substr(std::min(prefix.size(), text.size()));
+  if (text.size() < prefix.size() || (!rest.empty() && rest.front() != ' ')) return false;
+  text = trim(rest);
+  return true;
+}
+
+/// What to write for a number of chips that leaves a node part empty.
+std::string filling_hint(unsigned chips, unsigned inside, const std::string& node) {
+  const unsigned below = chips / inside * inside;
+  std::string hint =
+      fmt::format("use {}{} chips", below > 0 ? fmt::format("{} or ", below) : "", below + inside);
+  unsigned part = inside;
+  while (part > inside / 2 && chips % part != 0) --part;
+  if (part > inside / 2 && chips > inside) {
+    hint +=
+        fmt::format(", or part of each node: '{} x {}, node.size {}'", chips / part, node, part);
+  }
+  return hint;
+}
+
+}  // namespace
+
+std::string ClusterBuilder::where(const Part& part) const {
+  return fmt::format("{}{}cluster '{}', column {}", place_, place_.empty() ? "" : ": ", line_,
+                     part.column);
+}
+
+Diagnostic ClusterBuilder::error(const Part& part, std::string what, std::string hint) const {
+  return {ErrorCode::kBadInput, where(part), std::move(what), std::move(hint)};
+}
+
+const CatalogNode* ClusterBuilder::find_node(std::string_view name) const {
+  return find_entry(catalog_.nodes_, name, kPointee);
+}
+
+std::vector<std::string> ClusterBuilder::all_names() const {
+  std::vector<std::string> names = catalog_.node_names();
+  const std::vector<std::string> clusters = catalog_.cluster_names();
+  names.insert(names.end(), clusters.begin(), clusters.end());
+  const auto add = [&names](const auto& entry) {
+    names.push_back(entry.name);
+    names.insert(names.end(), entry.aliases.begin(), entry.aliases.end());
+  };
+  for (const Chip& chip : catalog_.chips_) add(chip);
+  for (const auto& node : catalog_.nodes_) add(*node);
+  return names;
+}
+
+Diagnostic ClusterBuilder::unknown_name(const Part& part) const {
+  return error(part, fmt::format("no node, chip or cluster is called '{}'", part.text),
+               did_you_mean(part.text, all_names(), "flopcast hw list names them all"));
+}
+
+Result<ClusterBuilder::Head> ClusterBuilder::parse_head(const Part& part) const {
+  Head head;
+  head.name = part;
+  std::string_view rest = part.text;
+  const std::size_t digits = rest.find_first_not_of("0123456789");
+  if (digits != 0 && digits != std::string_view::npos) {
+    const auto [end, failed] = std::from_chars(rest.data(), rest.data() + digits, head.count);
+    constexpr unsigned kMost = 1U << 24;
+    if (failed != std::errc() || head.count == 0 || head.count > kMost) {
+      return error(part, fmt::format("expected how many, found '{}'", rest.substr(0, digits)),
+                   fmt::format("give a number from 1 to {}", kMost));
+    }
+    head.counted = true;
+    rest = trim(rest.substr(digits));
+    const bool times = take_prefix(rest, "x") || take_prefix(rest, "\xC3\x97") ||
+                       take_prefix(rest, "*") || take_prefix(rest, "nodes of") ||
+                       take_prefix(rest, "node of");
+    if (!times) {
+      head.chips = take_prefix(rest, "chips of") || take_prefix(rest, "gpus of") ||
+                   take_prefix(rest, "chips on") || take_prefix(rest, "gpus on");
+    }
+    // "64xh100": the sign stands against the name.
+    if (!times && !head.chips && rest.size() > 1 && rest.front() == 'x' && !find_node(rest)) {
+      rest.remove_prefix(1);
+    }
+  }
+  head.name = {rest, part.column + static_cast<std::size_t>(rest.data() - part.text.data())};
+  if (rest.empty()) {
+    return error(part, "the name of a node, chip or cluster is missing",
+                 "write it like 8 x dgx-h100");
+  }
+  return head;
+}
+
+Result<Cluster> ClusterBuilder::from_text(std::string_view text) {
+  if (auto failure = read_line(text)) return *failure;
+  if (auto failure = finish(fmt::format("cluster '{}'", text))) return *failure;
+  return cluster_;
+}
+
+ClusterBuilder::Failure ClusterBuilder::read_line(std::string_view text) {
+  line_ = text;
+  std::vector<Part> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view piece = trim(text.substr(begin, end - begin));
+    if (!piece.empty()) {
+      parts.push_back({piece, 1 + static_cast<std::size_t>(piece.data() - text.data())});
+    }
+    begin = end + 1;
+  }
+  if (parts.empty()) return error({text, 1}, "the text is empty", "write it like 8 x dgx-h100");
+  const Result<Head> head = parse_head(parts.front());
+  if (!head) return head.error();
+  if (auto failure = start(*head)) return failure;
+  if (parts.size() > 1 || cluster_.name.empty()) cluster_.name = text;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (auto failure = apply(parts[i])) return failure;
+  }
+  return std::nullopt;
+}
+
+ClusterBuilder::Failure ClusterBuilder::start(const Head& head) {
+  const std::string_view name = head.name.text;
+  const CatalogCluster* cluster = find_entry(catalog_.clusters_, name, kPointee);
+  if (cluster != nullptr && !head.counted) return start_cluster(head, *cluster);
+  if (const CatalogNode* node = find_node(name)) return start_node(head, *node);
+  if (const Chip* chip = find_entry(catalog_.chips_, name, kItself)) return start_chip(head, *chip);
+  if (looks_like_file(name)) return start_file(head, std::string(name));
+  if (cluster != nullptr) {
+    return error(head.name, fmt::format("'{}' is a whole cluster", name),
+                 fmt::format("write '{}' alone, or count its nodes: {}", name, cluster->text));
+  }
+  return unknown_name(head.name);
+}
+
+void ClusterBuilder::take_nodes(const CatalogNode& node, unsigned count) {
+  node_ = &node;
+  cluster_.chip = *catalog_.chip(node.chip);
+  cluster_.levels = node.levels;
+  cluster_.node_levels = static_cast<unsigned>(node.levels.size());
+  cluster_.facts = node.facts;
+  current_ = cluster_.levels.size() - 1;
+  if (count == 1) return;
+  Level fabric;
+  fabric.name = "fabric";
+  fabric.ports = cluster_.chips_per_node();
+  if (node.nic) fabric = *node.nic;
+  fabric.size = count;
+  cluster_.levels.push_back(std::move(fabric));
+  ++current_;
+  joinable_ = true;
+}
+
+ClusterBuilder::Failure ClusterBuilder::start_node(const Head& head, const CatalogNode& node) {
+  take_nodes(node, 1);
+  unsigned count = head.count;
+  const unsigned inside = cluster_.chips_per_node();
+  if (head.chips) {
+    if (count % inside != 0) {
+      return error(head.name, fmt::format("{} chips do not fill nodes of {}", count, inside),
+                   fmt::format("use a multiple of {}", inside));
+    }
+    count /= inside;
+  }
+  take_nodes(node, count);
+  return std::nullopt;
+}
+
+ClusterBuilder::Failure ClusterBuilder::start_chip(const Head& head, const Chip& chip) {
+  const auto node = std::find_if(catalog_.nodes_.begin(), catalog_.nodes_.end(),
+                                 [&](const auto& entry) { return entry->chip == chip.name; });
+  cluster_.chip = chip;
+  if (head.count == 1) {
+    cluster_.levels = {Level{}};
+    cluster_.levels[0].name = "node";
+    bare_chip_ = true;
+    return std::nullopt;
+  }
+  if (node == catalog_.nodes_.end()) {
+    return error(
+        head.name, fmt::format("how {} chips are joined is not known", chip.name),
+        fmt::format("say it, like '{0}, torus 4x4x4 LINK' or '{0}, switch 8 LINK'", chip.name));
+  }
+  take_nodes(**node, 1);
+  const unsigned inside = cluster_.chips_per_node();
+  if (head.count % inside == 0) {
+    take_nodes(**node, head.count / inside);
+  } else if (head.count < inside && shrink_levels(cluster_.levels, head.count)) {
+    cluster_.node_levels = static_cast<unsigned>(cluster_.levels.size());
+    current_ = cluster_.levels.size() - 1;
+  } else {
+    return error(
+        head.name,
+        fmt::format("{} chips do not fill nodes of {} ({})", head.count, inside, (*node)->name),
+        filling_hint(head.count, inside, (*node)->name));
+  }
+  return std::nullopt;
+}
+
+ClusterBuilder::Failure ClusterBuilder::start_cluster(const Head& head,
+                                                      const CatalogCluster& cluster) {
+  ClusterBuilder inner(catalog_, depth_ + 1);
+  if (depth_ >= kDeepest) {
+    return error(head.name, fmt::format("'{}' leads to itself", cluster.name), "name a node");
+  }
+  Result<Cluster> known = inner.from_text(cluster.text);
+  if (!known) {
+    return error(head.name, fmt::format("{}: {}", cluster.name, known.error().text()), "");
+  }
+  cluster_ = std::move(*known);
+  cluster_.name.clear();
+  current_ = cluster_.levels.size() - 1;
+  Fact fact{"cluster", static_cast<double>(cluster_.chips()), "", cluster.source, Basis::kRoofline};
+  put_fact(cluster_.facts, std::move(fact));
+  joinable_ = cluster_.levels.size() > cluster_.node_levels;
+  return std::nullopt;
+}
+
+ClusterBuilder::Failure ClusterBuilder::start_file(const Head& head, const std::string& path) {
+  if (depth_ >= kDeepest) {
+    return error(head.name, fmt::format("'{}' leads to itself", path), "name a node or a chip");
+  }
+  Result<Cluster> read = read_cluster_file(catalog_, path, head.count, depth_);
+  if (!read) {
+    Diagnostic failure = read.error();
+    if (!place_.empty()) failure.where = fmt::format("{}: {}", place_, failure.where);
+    return failure;
+  }
+  cluster_ = std::move(*read);
+  current_ = cluster_.levels.size() - 1;
+  return std::nullopt;
+}
+
+ClusterBuilder::Failure ClusterBuilder::finish(const std::string& place) {
+  if (cluster_.graph) {
+    std::size_t ranks = 0;
+    for (const FabricGraph::Vertex& vertex : cluster_.graph->vertices) ranks += vertex.chip >= 0;
+    std::uint64_t chips = 1;
+    for (const Level& level : cluster_.levels) chips *= level.size;
+    if (chips != ranks) {
+      return Diagnostic{ErrorCode::kBadInput, place,
+                        fmt::format("the levels hold {} chips, the graph {}", chips, ranks),
+                        "make their sizes multiply to the ranks of the graph"};
+    }
+  }
+  for (Level& level : cluster_.levels) {
+    if (auto failure = complete_shape(level, place)) return failure;
+  }
+  return check_levels(cluster_, place);
+}
+
+}  // namespace flopcast

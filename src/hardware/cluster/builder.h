@@ -1,0 +1,76 @@
+// Makes a cluster from one line or from a file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hardware/entry/catalog_entry.h"
+
+namespace flopcast {
+
+class ClusterBuilder {
+ public:
+  /// @param depth how many files and names led here: they may lead to one another.
+  explicit ClusterBuilder(const Catalog& catalog, int depth = 0)
+      : catalog_(catalog), depth_(depth) {}
+
+  /// The grammar of docs/reference/cluster.md:
+  ///   head {"," part}
+  ///   head = [count ("x" | "nodes of" | "chips of")] (node | chip | cluster | file)
+  ///   part = fabric [shape] [link] | link | [target "."] key ("=" | " ") value | "chip" name
+  Result<Cluster> from_text(std::string_view text);
+  /// A cluster file in TOML.
+  Result<Cluster> from_toml(const TomlFile& file);
+
+ private:
+  /// A piece of the line and where it starts, from 1.
+  struct Part {
+    std::string_view text;
+    std::size_t column = 1;
+  };
+  struct Head {
+    unsigned count = 1;
+    bool counted = false, chips = false;
+    Part name;
+  };
+  using Failure = std::optional<Diagnostic>;
+
+  std::string where(const Part& part) const;
+  Diagnostic error(const Part& part, std::string what, std::string hint) const;
+
+  Failure read_line(std::string_view text);
+  Result<Head> parse_head(const Part& part) const;
+  Failure start(const Head& head);
+  Failure start_node(const Head& head, const CatalogNode& node);
+  Failure start_chip(const Head& head, const Chip& chip);
+  Failure start_cluster(const Head& head, const CatalogCluster& cluster);
+  Failure start_file(const Head& head, const std::string& path);
+  void take_nodes(const CatalogNode& node, unsigned count);
+
+  Failure apply(const Part& part);
+  std::optional<Failure> apply_fabric(const Part& part);
+  Failure add_level(FabricKind fabric, const Setting& shape);
+  Failure apply_setting(const Part& part, std::string_view key, std::string_view value);
+  Failure apply_to_level(const std::string& target, const Setting& setting);
+  Failure set_level_of(std::size_t index, const Setting& setting);
+  Failure set_current(const Part& part, std::string key, std::string_view value);
+  Failure apply_tables(const TomlFile& file);
+  Failure finish(const std::string& place);
+
+  const CatalogNode* find_node(std::string_view name) const;
+  std::vector<std::string> all_names() const;
+  Diagnostic unknown_name(const Part& part) const;
+
+  const Catalog& catalog_;
+  std::string_view line_;
+  std::string place_;  ///< of the line, where it stands in a file
+  Cluster cluster_;
+  const CatalogNode* node_ = nullptr;
+  std::size_t current_ = 0;  ///< level that settings without a target change
+  bool joinable_ = false;    ///< the next fabric named joins the nodes counted
+  bool bare_chip_ = false;   ///< the one level is there for form only
+  int depth_ = 0;
+};
+
+}  // namespace flopcast

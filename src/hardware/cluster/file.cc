@@ -1,0 +1,126 @@
+#include "hardware/cluster/file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "hardware/cluster/builder.h"
+#include "hardware/cluster/fabric_graph.h"
+#include "hardware/cluster/levels.h"
+#include "hardware/cluster/network_readers.h"
+
+namespace flopcast {
+
+namespace fs = std::filesystem;
+
+bool looks_like_file(std::string_view name) {
+  for (const std::string_view ending : {".toml", ".yml", ".yaml", ".xml", ".txt"}) {
+    if (name.ends_with(ending)) return true;
+  }
+  std::error_code ignored;
+  return name.find('/') != std::string_view::npos || fs::is_regular_file(fs::path(name), ignored);
+}
+
+Result<Cluster> read_cluster_file(const Catalog& catalog, const std::string& path, unsigned count,
+                                  int depth) {
+  std::error_code ignored;
+  std::ifstream in(path, std::ios::binary);
+  if (!in || !fs::is_regular_file(path, ignored)) {
+    return Diagnostic{ErrorCode::kBadInput, path, "cannot be read", "check the name"};
+  }
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string_view name = path;
+  if (name.ends_with(".xml")) return read_nccl_topology(text, path, count, catalog);
+  if (count > 1) {
+    return Diagnostic{ErrorCode::kBadInput, path, "describes a whole cluster, not a node",
+                      "name it without a count"};
+  }
+  if (name.ends_with(".yml") || name.ends_with(".yaml")) return read_astra_network(text, path);
+  if (!name.ends_with(".toml")) return read_simai_topology(text, path, catalog);
+  const Result<TomlFile> file = parse_toml(text, path, false);
+  if (!file) return file.error();
+  return ClusterBuilder(catalog, depth + 1).from_toml(*file);
+}
+
+Result<Cluster> ClusterBuilder::from_toml(const TomlFile& file) {
+  const toml::table& root = file.root;
+  if (const toml::node* line = root.get("cluster")) {
+    const auto* text = line->as_string();
+    if (text == nullptr) {
+      return Diagnostic{ErrorCode::kBadInput, place(file, *line), "cluster: expected a text",
+                        "write cluster = \"8 x dgx-h100\""};
+    }
+    place_ = place(file, *line);
+    if (auto failure = read_line(text->get())) return *failure;
+  } else {
+    Result<std::vector<Level>> levels = read_levels(file, root, catalog_, cluster_.facts);
+    if (!levels) return levels.error();
+    cluster_.levels = std::move(*levels);
+  }
+  if (const toml::node* graph = root.get("graph")) {
+    Result<FabricGraph> read = read_graph_table(file, *graph);
+    if (!read) return read.error();
+    if (cluster_.levels.empty()) cluster_.levels = {level_of(*read)};
+    cluster_.graph = std::move(*read);
+  }
+  if (cluster_.levels.empty()) {
+    return Diagnostic{ErrorCode::kBadInput, file.name, "the file describes no cluster",
+                      "give cluster = \"8 x dgx-h100\", or chip and [[level]]"};
+  }
+  cluster_.name = file.name;
+  if (auto failure = apply_tables(file)) return *failure;
+  if (auto failure = finish(file.name)) return *failure;
+  return cluster_;
+}
+
+/// name = "...", chip = "..." or [chip], and one table of settings for each level named.
+ClusterBuilder::Failure ClusterBuilder::apply_tables(const TomlFile& file) {
+  for (const auto& [key, node] : file.root) {
+    const std::string target(key.str());
+    if (target == "cluster" || target == "level" || target == "sources" || target == "graph") {
+      continue;
+    }
+    const auto* text = node.as_string();
+    if (target == "name" && text != nullptr) {
+      cluster_.name = text->get();
+      continue;
+    }
+    Result<std::vector<Setting>> settings = std::vector<Setting>{};
+    if (target == "chip" && text != nullptr) {
+      Result<Chip> chip = catalog_.chip(text->get());
+      if (!chip) {
+        return Diagnostic{ErrorCode::kBadInput, place(file, node), chip.error().what,
+                          chip.error().hint};
+      }
+      cluster_.chip = std::move(*chip);
+      continue;
+    }
+    const toml::table* table = node.as_table();
+    if (table == nullptr) {
+      return Diagnostic{
+          ErrorCode::kBadInput, place(file, node), fmt::format("a cluster has no '{}'", target),
+          "known are cluster, name, chip, [[level]], [graph], [sources] and a table for "
+          "each level, like [fabric]"};
+    }
+    if (target == "chip" && (table->get("like") != nullptr || table->get("name") != nullptr)) {
+      const std::string name = (*table)["name"].value_or(std::string("chip"));
+      Result<Chip> chip = read_chip(file, *table, name, catalog_);
+      if (!chip) return chip.error();
+      cluster_.chip = std::move(*chip);
+      continue;
+    }
+    settings = settings_of(file, *table);
+    if (!settings) return settings.error();
+    for (const Setting& setting : *settings) {
+      const auto failure =
+          target == "chip" ? set_chip(cluster_.chip, setting) : apply_to_level(target, setting);
+      if (failure) return failure;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace flopcast

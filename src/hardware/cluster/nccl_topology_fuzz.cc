@@ -1,0 +1,15 @@
+// Any bytes as an NCCL topology, alone and as three nodes.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "hardware/cluster/fuzz_check.h"
+#include "hardware/cluster/network_readers.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flopcast;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  check_cluster(read_nccl_topology(text, "fuzz.xml", 1, Catalog::builtin()));
+  check_cluster(read_nccl_topology(text, "fuzz.xml", 3, Catalog::builtin()));
+  return 0;
+}

@@ -1,0 +1,14 @@
+// Any bytes as a SimAI topology.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "hardware/cluster/fuzz_check.h"
+#include "hardware/cluster/network_readers.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flopcast;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  check_cluster(read_simai_topology(text, "fuzz", Catalog::builtin()));
+  return 0;
+}

@@ -1,0 +1,22 @@
+// Any bytes as a cluster file, and as a catalogue file's entries.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "hardware/cluster/builder.h"
+#include "hardware/cluster/fuzz_check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flopcast;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const Result<TomlFile> file = parse_toml(text, "fuzz.toml", false);
+  if (!file) return 0;
+  check_cluster(ClusterBuilder(Catalog::builtin()).from_toml(*file));
+  const Result<std::vector<NamedTable>> chips = tables_of(*file, "chip");
+  if (!chips) return 0;
+  for (const NamedTable& entry : *chips) {
+    const Result<Chip> chip = read_chip(*file, *entry.table, entry.name, Catalog::builtin());
+    if (!chip && chip.error().what.empty()) std::abort();
+  }
+  return 0;
+}

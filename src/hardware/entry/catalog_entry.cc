@@ -1,0 +1,114 @@
+#include "hardware/entry/catalog_entry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text/names.h"
+
+namespace flopcast {
+namespace {
+
+/// What brings other values with it comes first.
+int precedence(const Setting& setting) {
+  if (setting.key == "fabric") return 0;
+  return setting.key == "link" ? 1 : 2;
+}
+
+}  // namespace
+
+std::optional<Diagnostic> read_level(const TomlFile& file, const toml::table& table,
+                                     const toml::table* parent, const Catalog& catalog,
+                                     Level& level, std::vector<Fact>& facts) {
+  Result<std::vector<Setting>> settings = settings_of(file, table, {"name"}, parent);
+  if (!settings) return settings.error();
+  if (const auto* given = table["name"].as_string()) level.name = given->get();
+  std::stable_sort(settings->begin(), settings->end(), [](const Setting& a, const Setting& b) {
+    return precedence(a) < precedence(b);
+  });
+  for (const Setting& setting : *settings) {
+    if (auto error = set_level(level, setting, catalog, facts)) return error;
+  }
+  return std::nullopt;
+}
+
+Result<std::vector<Level>> read_levels(const TomlFile& file, const toml::table& parent,
+                                       const Catalog& catalog, std::vector<Fact>& facts) {
+  std::vector<Level> levels;
+  const toml::array* list = parent["level"].as_array();
+  if (list == nullptr) return levels;
+  for (const toml::node& node : *list) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) {
+      return Diagnostic{ErrorCode::kBadInput, place(file, node), "level: expected a table",
+                        "write [[level]]"};
+    }
+    Level level;
+    level.name = levels.empty()       ? "node"
+                 : levels.size() == 1 ? "fabric"
+                                      : fmt::format("fabric{}", levels.size());
+    if (auto error = read_level(file, *table, &parent, catalog, level, facts)) return *error;
+    levels.push_back(std::move(level));
+  }
+  return levels;
+}
+
+Result<CatalogNode> read_node(const TomlFile& file, const NamedTable& entry,
+                              const Catalog& catalog) {
+  CatalogNode node;
+  node.name = entry.name;
+  const Result<std::vector<Setting>> settings = settings_of(file, *entry.table, {"nic"});
+  if (!settings) return settings.error();
+  for (const Setting& setting : *settings) {
+    if (setting.key == "aliases") {
+      node.aliases = setting.values;
+    } else if (setting.key == "chip") {
+      const Result<Chip> chip = catalog.chip(setting.value);
+      if (!chip) return setting_error(setting, chip.error().what, chip.error().hint);
+      node.chip = chip->name;
+    } else {
+      return unknown_key(setting, "a node", {"chip", "aliases", "level", "nic"});
+    }
+  }
+  Result<std::vector<Level>> levels = read_levels(file, *entry.table, catalog, node.facts);
+  if (!levels) return levels.error();
+  if (levels->empty() || node.chip.empty()) {
+    return Diagnostic{
+        ErrorCode::kBadInput, place(file, *entry.table),
+        fmt::format("node {}: {} missing", node.name, levels->empty() ? "[[level]]" : "chip"),
+        "a node names its chip and how its chips are joined"};
+  }
+  node.levels = std::move(*levels);
+  if (const toml::table* table = (*entry.table)["nic"].as_table()) {
+    Level nic;
+    nic.name = "fabric";
+    if (auto error = read_level(file, *table, entry.table, catalog, nic, node.facts)) {
+      return *error;
+    }
+    node.nic = std::move(nic);
+  }
+  return node;
+}
+
+Result<Chip> read_chip(const TomlFile& file, const toml::table& table, std::string name,
+                       const Catalog& catalog) {
+  Chip chip;
+  if (const auto* like = table["like"].as_string()) {
+    Result<Chip> known = catalog.chip(like->get());
+    if (!known) {
+      return Diagnostic{ErrorCode::kBadInput, place(file, *like), known.error().what,
+                        known.error().hint};
+    }
+    chip = std::move(*known);
+    chip.aliases.clear();
+  }
+  chip.name = std::move(name);
+  const Result<std::vector<Setting>> settings = settings_of(file, table, {"like", "name"});
+  if (!settings) return settings.error();
+  for (const Setting& setting : *settings) {
+    if (auto error = set_chip(chip, setting)) return *error;
+  }
+  return chip;
+}
+
+}  // namespace flopcast

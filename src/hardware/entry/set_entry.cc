@@ -1,0 +1,268 @@
+// What each key of a chip, a link and a level changes.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "base/text/names.h"
+#include "hardware/entry/setting.h"
+
+namespace flopcast {
+namespace {
+
+struct ChipKey {
+  std::string_view key;
+  UnitKind kind;
+  void (*set)(Chip&, double);
+};
+constexpr ChipKey kChipKeys[] = {
+    {"hbm_capacity", UnitKind::kBytes, [](Chip& c, double v) { c.hbm_capacity = {v}; }},
+    {"hbm_bandwidth", UnitKind::kBytesPerSecond, [](Chip& c, double v) { c.hbm_bandwidth = {v}; }},
+    {"on_chip_memory", UnitKind::kBytes, [](Chip& c, double v) { c.on_chip_memory = {v}; }},
+    {"power_w", UnitKind::kWatts, [](Chip& c, double v) { c.power_w = v; }},
+    {"price_usd", UnitKind::kDollars, [](Chip& c, double v) { c.price_usd = v; }},
+    {"tile_frequency", UnitKind::kHertz, [](Chip& c, double v) { c.tiles.hertz = v; }},
+};
+
+struct ChipCount {
+  std::string_view key;
+  void (*set)(Chip&, unsigned);
+};
+constexpr ChipCount kChipCounts[] = {
+    {"cores", [](Chip& c, unsigned v) { c.cores = v; }},
+    {"tiles", [](Chip& c, unsigned v) { c.tiles.count = v; }},
+    {"tile_width", [](Chip& c, unsigned v) { c.tiles.width = v; }},
+    {"tile_height", [](Chip& c, unsigned v) { c.tiles.height = v; }},
+};
+
+struct LevelKey {
+  std::string_view key;
+  UnitKind kind;
+  double least;
+  void (*set)(Level&, double);
+};
+constexpr LevelKey kLevelNumbers[] = {
+    {"bandwidth", UnitKind::kBytesPerSecond, 1, [](Level& l, double v) { l.port_bandwidth = {v}; }},
+    {"latency", UnitKind::kSeconds, 0, [](Level& l, double v) { l.latency = {v}; }},
+    {"efficiency", UnitKind::kNone, 1e-3, [](Level& l, double v) { l.efficiency = v; }},
+    {"oversubscription", UnitKind::kNone, 1, [](Level& l, double v) { l.oversubscription = v; }},
+};
+constexpr std::string_view kLevelTexts[] = {"fabric", "link",  "size",
+                                            "shape",  "ports", "in_network_reduction"};
+
+Fact fact_of(const Setting& setting, std::string key, double value, UnitKind kind) {
+  return {std::move(key), value, std::string(unit_name(kind)), setting.source, setting.basis};
+}
+
+std::optional<Diagnostic> set_text(std::string& field, const Setting& setting) {
+  if (setting.value.empty()) return setting_error(setting, "is empty", "give a name");
+  field = setting.value;
+  return std::nullopt;
+}
+
+struct Number {
+  std::string_view key;
+  UnitKind kind;
+  double least;
+  double* field;
+};
+/// The one of `numbers` that the setting names. @param others keys that are no numbers
+std::optional<Diagnostic> set_number(std::initializer_list<Number> numbers, const Setting& setting,
+                                     std::string_view subject, std::vector<std::string> others,
+                                     std::vector<Fact>& facts) {
+  for (const Number& number : numbers) {
+    if (number.key != setting.key) {
+      others.emplace_back(number.key);
+      continue;
+    }
+    const Result<double> value = setting_number(setting, number.kind, number.least);
+    if (!value) return value.error();
+    *number.field = *value;
+    put_fact(facts, fact_of(setting, setting.key, *value, number.kind));
+    return std::nullopt;
+  }
+  return unknown_key(setting, subject, others);
+}
+
+/// "matrix.bf16", "vector.fp32".
+std::optional<Diagnostic> set_rate(Chip& chip, const Setting& setting, std::string_view type_name,
+                                   std::array<FlopsPerSecond, kDataTypes>& rates) {
+  const std::optional<DataType> type = parse_data_type(type_name);
+  if (!type) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < kDataTypes; ++i) {
+      names.emplace_back(name(static_cast<DataType>(i)));
+    }
+    return setting_error(setting, fmt::format("no data type is called '{}'", type_name),
+                         did_you_mean(type_name, names, "write it like bf16"));
+  }
+  const Result<double> rate = setting_number(setting, UnitKind::kFlopsPerSecond);
+  if (!rate) return rate.error();
+  rates[static_cast<std::size_t>(*type)] = {*rate};
+  put_fact(chip.facts, fact_of(setting, setting.key, *rate, UnitKind::kFlopsPerSecond));
+  return std::nullopt;
+}
+
+/// "nvlink4" or "18 x nvlink4": how many links are bundled into one port.
+std::optional<Diagnostic> set_level_link(Level& level, const Setting& setting,
+                                         const Catalog& catalog, std::vector<Fact>& facts) {
+  std::string_view name = trim(setting.value);
+  double lanes = 1;
+  const std::size_t digits = name.find_first_not_of("0123456789");
+  if (digits != 0 && digits != std::string_view::npos) {
+    const std::string_view rest = trim(name.substr(digits));
+    if (rest.starts_with("x ")) {
+      Setting count = setting;
+      count.value = std::string(name.substr(0, digits));
+      const Result<unsigned> bundled = setting_count(count);
+      if (!bundled) return bundled.error();
+      lanes = *bundled;
+      name = trim(rest.substr(1));
+    }
+  }
+  const Result<Link> link = catalog.link(name);
+  if (!link) return setting_error(setting, link.error().what, link.error().hint);
+  level.link = link->name;
+  level.port_bandwidth = link->bandwidth * lanes;
+  level.latency = link->latency;
+  level.efficiency = link->efficiency;
+  for (Fact fact : link->facts) {
+    if (fact.key == "bandwidth") fact.value = level.port_bandwidth.value;
+    fact.key = level.name + "." + fact.key;
+    put_fact(facts, std::move(fact));
+  }
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> set_level_text(Level& level, const Setting& setting,
+                                         const Catalog& catalog, std::vector<Fact>& facts) {
+  const auto fact = [&](double value) {
+    put_fact(facts, fact_of(setting, level.name + "." + setting.key, value, UnitKind::kNone));
+  };
+  if (setting.key == "link") return set_level_link(level, setting, catalog, facts);
+  if (setting.key == "fabric") {
+    const std::optional<FabricKind> kind = parse_fabric(setting.value);
+    if (!kind) {
+      return setting_error(setting, fmt::format("no fabric is called '{}'", setting.value),
+                           did_you_mean(setting.value, fabric_names(), "write it like fat-tree"));
+    }
+    level.fabric = *kind;
+    level.shape.clear();
+  } else if (setting.key == "shape") {
+    Result<std::vector<unsigned>> shape = setting_counts(setting);
+    if (!shape) return shape.error();
+    level.shape = std::move(*shape);
+  } else if (setting.key == "in_network_reduction") {
+    const Result<bool> flag = setting_flag(setting);
+    if (!flag) return flag.error();
+    level.in_network_reduction = *flag;
+    fact(*flag ? 1 : 0);
+  } else {
+    const Result<unsigned> count = setting_count(setting);
+    if (!count) return count.error();
+    (setting.key == "size" ? level.size : level.ports) = *count;
+    fact(*count);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> chip_keys() {
+  std::vector<std::string> keys;
+  for (const ChipKey& entry : kChipKeys) keys.emplace_back(entry.key);
+  for (const char* group : {"matrix.", "vector."}) {
+    for (std::size_t i = 0; i < kDataTypes; ++i) {
+      keys.push_back(group + std::string(name(static_cast<DataType>(i))));
+    }
+  }
+  for (const ChipCount& entry : kChipCounts) keys.emplace_back(entry.key);
+  for (const char* text : {"aliases", "vendor", "architecture"}) keys.emplace_back(text);
+  return keys;
+}
+
+std::vector<std::string> level_keys() {
+  std::vector<std::string> keys(std::begin(kLevelTexts), std::end(kLevelTexts));
+  for (const LevelKey& entry : kLevelNumbers) keys.emplace_back(entry.key);
+  return keys;
+}
+
+std::optional<Diagnostic> set_chip(Chip& chip, const Setting& setting) {
+  if (setting.key == "vendor") return set_text(chip.vendor, setting);
+  if (setting.key == "architecture") return set_text(chip.architecture, setting);
+  if (setting.key == "aliases") return chip.aliases = setting.values, std::nullopt;
+  const std::string_view key = setting.key;
+  if (key.starts_with("matrix.")) return set_rate(chip, setting, key.substr(7), chip.matrix);
+  if (key.starts_with("vector.")) return set_rate(chip, setting, key.substr(7), chip.vector);
+  for (const ChipCount& known : kChipCounts) {
+    if (known.key != key) continue;
+    const Result<unsigned> count = setting_count(setting);
+    if (!count) return count.error();
+    known.set(chip, *count);
+    put_fact(chip.facts, fact_of(setting, setting.key, *count, UnitKind::kNone));
+    return std::nullopt;
+  }
+  for (const ChipKey& known : kChipKeys) {
+    if (known.key != key) continue;
+    const Result<double> value = setting_number(setting, known.kind);
+    if (!value) return value.error();
+    known.set(chip, *value);
+    put_fact(chip.facts, fact_of(setting, setting.key, *value, known.kind));
+    return std::nullopt;
+  }
+  return unknown_key(setting, "a chip", chip_keys());
+}
+
+std::optional<Diagnostic> set_link(Link& link, const Setting& setting) {
+  if (setting.key == "aliases") return link.aliases = setting.values, std::nullopt;
+  if (setting.key == "kind") {
+    constexpr std::string_view kKinds[] = {"scale-up", "host", "scale-out"};
+    for (std::size_t i = 0; i < std::size(kKinds); ++i) {
+      if (setting.value == kKinds[i]) return link.kind = static_cast<LinkKind>(i), std::nullopt;
+    }
+    return setting_error(setting, fmt::format("no kind of link is called '{}'", setting.value),
+                         "write scale-up, host or scale-out");
+  }
+  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, 1, &link.bandwidth.value},
+                     {"latency", UnitKind::kSeconds, 0, &link.latency.value},
+                     {"efficiency", UnitKind::kNone, 1e-3, &link.efficiency}},
+                    setting, "a link", {"aliases", "kind"}, link.facts);
+}
+
+std::optional<Diagnostic> set_memory(MemoryTechnology& memory, const Setting& setting) {
+  if (setting.key == "aliases") return memory.aliases = setting.values, std::nullopt;
+  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, 1, &memory.bandwidth.value},
+                     {"capacity", UnitKind::kBytes, 0, &memory.capacity.value},
+                     {"usd_per_gbps", UnitKind::kDollars, 0, &memory.usd_per_gbps},
+                     {"w_per_gbps", UnitKind::kWatts, 0, &memory.w_per_gbps}},
+                    setting, "a memory technology", {"aliases"}, memory.facts);
+}
+
+std::optional<Diagnostic> set_interconnect(InterconnectTechnology& made, const Setting& setting) {
+  if (setting.key == "aliases") return made.aliases = setting.values, std::nullopt;
+  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, 1, &made.bandwidth.value},
+                     {"usd_per_gbps", UnitKind::kDollars, 0, &made.usd_per_gbps},
+                     {"w_per_gbps", UnitKind::kWatts, 0, &made.w_per_gbps}},
+                    setting, "an interconnect technology", {"aliases"}, made.facts);
+}
+
+std::optional<Diagnostic> set_level(Level& level, const Setting& setting, const Catalog& catalog,
+                                    std::vector<Fact>& facts) {
+  for (const std::string_view text : kLevelTexts) {
+    if (text == setting.key) return set_level_text(level, setting, catalog, facts);
+  }
+  for (const LevelKey& known : kLevelNumbers) {
+    if (known.key != setting.key) continue;
+    const Result<double> value = setting_number(setting, known.kind, known.least);
+    if (!value) return value.error();
+    if (setting.key == "efficiency" && *value > 1) {
+      return setting_error(setting, fmt::format("expected a share, found '{}'", setting.value),
+                           "give a number above 0 and at most 1");
+    }
+    known.set(level, *value);
+    put_fact(facts, fact_of(setting, level.name + "." + setting.key, *value, known.kind));
+    return std::nullopt;
+  }
+  return unknown_key(setting, "a level", level_keys());
+}
+
+}  // namespace flopcast

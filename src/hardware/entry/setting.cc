@@ -1,0 +1,126 @@
+#include "hardware/entry/setting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text/names.h"
+
+namespace flopcast {
+
+Diagnostic setting_error(const Setting& setting, std::string what, std::string hint) {
+  return {ErrorCode::kBadInput, setting.where, fmt::format("{}: {}", setting.key, what),
+          std::move(hint)};
+}
+
+Diagnostic unknown_key(const Setting& setting, std::string_view subject,
+                       const std::vector<std::string>& known) {
+  std::string all;
+  for (const std::string& key : known) all += (all.empty() ? "" : ", ") + key;
+  return {ErrorCode::kBadInput, setting.where, fmt::format("{} has no '{}'", subject, setting.key),
+          did_you_mean(setting.key, known, "known are " + all)};
+}
+
+Result<double> setting_number(const Setting& setting, UnitKind kind, double least) {
+  Result<double> value = parse_quantity(setting.value, kind);
+  if (!value) return setting_error(setting, value.error().what, value.error().hint);
+  if (*value < least) {
+    return setting_error(setting,
+                         fmt::format("expected at least {:g}, found '{}'", least, setting.value),
+                         fmt::format("give {:g} or more", least));
+  }
+  return value;
+}
+
+Result<unsigned> setting_count(const Setting& setting) {
+  unsigned count = 0;
+  const std::string_view text = trim(setting.value);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  constexpr unsigned kMost = 1U << 24;
+  if (error != std::errc() || end != text.data() + text.size() || count == 0 || count > kMost) {
+    return setting_error(setting, fmt::format("expected a whole number, found '{}'", setting.value),
+                         fmt::format("give a number from 1 to {}", kMost));
+  }
+  return count;
+}
+
+Result<std::vector<unsigned>> setting_counts(const Setting& setting) {
+  std::vector<unsigned> counts;
+  for (std::string_view rest = setting.value;;) {
+    const std::size_t cut = rest.find_first_of("xX*");
+    Setting one = setting;
+    one.value = std::string(rest.substr(0, cut));
+    const Result<unsigned> count = setting_count(one);
+    if (!count || counts.size() == 8) {
+      return setting_error(setting, fmt::format("expected sizes, found '{}'", setting.value),
+                           "write them like 4x4x4");
+    }
+    counts.push_back(*count);
+    if (cut == std::string_view::npos) return counts;
+    rest.remove_prefix(cut + 1);
+  }
+}
+
+Result<bool> setting_flag(const Setting& setting) {
+  const std::string key = name_key(setting.value);
+  if (key == "true" || key == "yes" || key == "on") return true;
+  if (key == "false" || key == "no" || key == "off") return false;
+  return setting_error(setting, fmt::format("expected true or false, found '{}'", setting.value),
+                       "write true or false");
+}
+
+void put_fact(std::vector<Fact>& facts, Fact fact) {
+  const auto same = std::find_if(facts.begin(), facts.end(),
+                                 [&](const Fact& known) { return known.key == fact.key; });
+  if (same == facts.end()) {
+    facts.push_back(std::move(fact));
+  } else {
+    *same = std::move(fact);
+  }
+}
+
+std::string_view name(FabricKind kind) {
+  constexpr std::string_view kNames[] = {"ring",      "fully-connected", "switch", "torus",
+                                         "dragonfly", "fat-tree",        "rail"};
+  return kNames[static_cast<int>(kind)];
+}
+
+std::vector<std::string> fabric_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(FabricKind::kRail); ++i) {
+    names.emplace_back(name(static_cast<FabricKind>(i)));
+  }
+  return names;
+}
+
+std::optional<FabricKind> parse_fabric(std::string_view text) {
+  constexpr std::pair<std::string_view, FabricKind> kOthers[] = {
+      {"full", FabricKind::kFullyConnected},
+      {"fc", FabricKind::kFullyConnected},
+      {"alltoall", FabricKind::kFullyConnected},
+      {"switched", FabricKind::kSwitch},
+      {"crossbar", FabricKind::kSwitch},
+      {"sw", FabricKind::kSwitch},
+      {"torus2d", FabricKind::kTorus},
+      {"torus3d", FabricKind::kTorus},
+      {"2dtorus", FabricKind::kTorus},
+      {"3dtorus", FabricKind::kTorus},
+      {"clos", FabricKind::kFatTree},
+      {"leafspine", FabricKind::kFatTree},
+      {"rails", FabricKind::kRail},
+      {"railoptimised", FabricKind::kRail},
+      {"railoptimized", FabricKind::kRail},
+  };
+  const std::string key = name_key(text);
+  for (int i = 0; i <= static_cast<int>(FabricKind::kRail); ++i) {
+    const auto kind = static_cast<FabricKind>(i);
+    if (key == name_key(name(kind))) return kind;
+  }
+  for (const auto& [other, kind] : kOthers) {
+    if (key == other) return kind;
+  }
+  return std::nullopt;
+}
+
+}  // namespace flopcast

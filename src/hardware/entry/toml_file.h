@@ -1,0 +1,51 @@
+// A TOML file of the catalogue or of a cluster, as settings with their places and sources.
+//
+//   [sources]                      short names for what numbers rest on
+//   datasheet = "NVIDIA H100 datasheet, 2023"
+//   [chip.h100-sxm]
+//   source = "datasheet"           of every number of the entry without one of its own
+//   cores = 132
+//   power_w = { value = 700, source = "...", basis = "assumed" }
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text/toml.h"
+#include "hardware/entry/setting.h"
+
+namespace flopcast {
+
+struct TomlFile {
+  std::string name;
+  toml::table root;
+  std::map<std::string, std::string, std::less<>> sources;
+  bool sources_required =
+      false;  ///< the built-in catalogue: a number without a source is a mistake
+};
+Result<TomlFile> parse_toml(std::string_view text, std::string name, bool sources_required);
+
+/// "cluster.toml:7:3".
+std::string place(const TomlFile& file, const toml::node& node);
+
+/// One table's values in the order of the file, dotted where tables are nested. Members that are
+/// arrays of tables, and those named in `skip`, are left to the caller.
+/// @param parent whose source holds where the table has none of its own.
+Result<std::vector<Setting>> settings_of(const TomlFile& file, const toml::table& table,
+                                         const std::vector<std::string_view>& skip = {},
+                                         const toml::table* parent = nullptr);
+
+/// The members of a table that must be tables themselves, in the order of the file.
+struct NamedTable {
+  std::string name;
+  const toml::table* table = nullptr;
+};
+Result<std::vector<NamedTable>> tables_of(const TomlFile& file, std::string_view group);
+
+/// A number of the built-in catalogue that came without a source.
+std::optional<Diagnostic> check_sources(const TomlFile& file, const NamedTable& entry,
+                                        const std::vector<Fact>& facts);
+
+}  // namespace flopcast

@@ -1,0 +1,22 @@
+// Any bytes are a sweep or one error; what is read holds values that are read again as themselves.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "flopcast/mapping/explore.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flopcast;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto axis = parse_explore_sweep(text);
+  if (!axis) {
+    if (axis.error().what.empty() || axis.error().hint.empty()) __builtin_trap();
+    return 0;
+  }
+  if (axis->values.empty() || axis->values.size() > 1000) __builtin_trap();
+  for (const std::string& value : axis->values) {
+    const auto again = parse_explore_sweep(axis->name + "=" + value);
+    if (!again || again->values != std::vector<std::string>{value}) __builtin_trap();
+  }
+  return 0;
+}

@@ -1,0 +1,137 @@
+#include "mapping/partition/path.h"
+
+#include <gtest/gtest.h>
+
+#include "mapping/partition/testing.h"
+
+namespace flopcast::mapping {
+namespace {
+
+using test::Random;
+
+constexpr std::size_t kInstances = 10'000, kMostSequences = 2'000;
+
+struct Tally {
+  std::size_t compared = 0, fit = 0, limited = 0, several = 0;
+};
+
+IdealLattice whole_lattice(const ChipProgram& program) {
+  return *ideal_lattice(program.producers, std::size_t{1} << program.size());
+}
+
+/// Half of the programs without pins have a limit too.
+void compare(std::uint64_t seed, Tally& tally) {
+  Random random(seed);
+  test::ProgramKind kind;
+  kind.kernels = 1 + test::below(random, 10);
+  kind.density = 10 + 20 * test::below(random, 5);
+  kind.shared = test::once_in(random, 2);
+  kind.cycles = test::once_in(random, 4);
+  const ChipProgram program = test::random_program(random, kind);
+  const unsigned partitions =
+      test::once_in(random, 2) ? 0 : 1 + static_cast<unsigned>(test::below(random, 4));
+  test::Enumeration all(program, partitions);
+  if (!all.run(kMostSequences)) return;
+  const auto path = best_partitions(program, whole_lattice(program), partitions);
+  ++tally.compared;
+  ASSERT_EQ(path.has_value(), std::isfinite(all.best_s())) << "seed " << seed;
+  if (!path) return;
+  ++tally.fit;
+  tally.limited += partitions != 0;
+  tally.several += path->partitions.size() > 1;
+  ASSERT_EQ(path->time_s, all.best_s()) << "seed " << seed;
+  ASSERT_EQ(test::time_by_definition(program, path->partitions), path->time_s) << "seed " << seed;
+  if (partitions != 0) {
+    ASSERT_LE(path->partitions.size(), partitions) << "seed " << seed;
+  }
+}
+
+TEST(BestPartitions, AreTheBestOfAllSequences) {
+  Tally tally;
+  for (std::uint64_t seed = 0; tally.compared < kInstances && !HasFatalFailure(); ++seed) {
+    compare(seed, tally);
+  }
+  EXPECT_GT(tally.fit, kInstances / 2);
+  EXPECT_GT(tally.limited, kInstances / 8);
+  EXPECT_GT(tally.several, kInstances / 8);
+}
+
+PartitionRules rules_of(const std::vector<test::Pin>& pins) {
+  PartitionRules rules;
+  for (const test::Pin& pin : pins) {
+    if (rules.of.size() <= pin.partition) rules.of.resize(pin.partition + 1);
+    PartitionRules::Rule& rule = rules.of[pin.partition];
+    (pin.forbidden ? rule.must_not : rule.must).add(pin.kernel);
+    if (!pin.forbidden) rules.pinned.add(pin.kernel);
+  }
+  return rules;
+}
+
+TEST(BestPartitions, ObeyPins) {
+  std::size_t compared = 0, fit = 0;
+  for (std::uint64_t seed = 1'000'000; compared < kInstances / 5; ++seed) {
+    Random random(seed);
+    test::ProgramKind kind;
+    kind.kernels = 2 + test::below(random, 5);
+    kind.density = 50;
+    const ChipProgram program = test::random_program(random, kind);
+    const unsigned partitions = 1 + static_cast<unsigned>(test::below(random, 4));
+    std::vector<test::Pin> pins;
+    for (std::size_t i = 0; i <= test::below(random, 3); ++i) {
+      pins.push_back({test::below(random, kind.kernels),
+                      static_cast<unsigned>(test::below(random, partitions + 1)),
+                      test::once_in(random, 2)});
+    }
+    test::Enumeration all(program, partitions, pins);
+    if (!all.run(kMostSequences)) continue;
+    ++compared;
+    const auto path = best_partitions(program, whole_lattice(program), partitions, rules_of(pins));
+    ASSERT_EQ(path.has_value(), std::isfinite(all.best_s())) << "seed " << seed;
+    if (!path) continue;
+    ++fit;
+    ASSERT_EQ(path->time_s, all.best_s()) << "seed " << seed;
+    ASSERT_EQ(test::time_by_definition(program, path->partitions), path->time_s);
+    for (const test::Pin& pin : pins) {
+      const bool there = pin.partition < path->partitions.size() &&
+                         path->partitions[pin.partition].has(pin.kernel);
+      ASSERT_EQ(there, !pin.forbidden) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(fit, kInstances / 20);
+}
+
+TEST(PartitionsBound, IsNeverAboveTheBest) {
+  for (std::uint64_t seed = 0; seed < 2'000; ++seed) {
+    Random random(seed);
+    test::ProgramKind kind;
+    kind.kernels = 1 + test::below(random, 7);
+    kind.shared = test::once_in(random, 2);
+    kind.cycles = test::once_in(random, 2);
+    const ChipProgram program = test::random_program(random, kind);
+    const auto path = best_partitions(program, whole_lattice(program), 0);
+    if (path) {
+      ASSERT_LE(partitions_bound(program), path->time_s) << "seed " << seed;
+    }
+  }
+}
+
+TEST(OneByOne, IsTheSequenceOfLoneKernels) {
+  std::size_t fit = 0;
+  for (std::uint64_t seed = 0; seed < 1'000; ++seed) {
+    Random random(seed);
+    const ChipProgram program = test::random_program(random, {});
+    const auto path = one_by_one(program);
+    std::vector<KernelSet> alone;  // kernels of random programs are in topological order
+    for (std::size_t i = 0; i < program.size(); ++i) alone.push_back(KernelSet::of(i));
+    const std::optional<double> time_s = test::time_by_definition(program, alone);
+    ASSERT_EQ(path.has_value(), time_s.has_value()) << "seed " << seed;
+    if (!path) continue;
+    ++fit;
+    ASSERT_EQ(path->time_s, time_s) << "seed " << seed;
+    ASSERT_EQ(path->partitions, alone) << "seed " << seed;
+  }
+  EXPECT_GT(fit, 300U);
+}
+
+}  // namespace
+}  // namespace flopcast::mapping

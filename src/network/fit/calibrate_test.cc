@@ -1,0 +1,307 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "flopcast/network/fit.h"
+#include "network/fit/curve.h"
+#include "network/fit/fit.h"
+#include "network/fit/kriging.h"
+#include "network/fit/linear.h"
+#include "support/shared_traces.h"
+
+namespace flopcast {
+namespace {
+
+using Op = CollectiveOp;
+
+/// A system whose times follow a ring's closed form exactly: 10 us, 2 us a step, 40 GB/s.
+double ring_seconds(Op op, unsigned ranks, double bytes) {
+  const double passes = op == Op::kAllReduce ? 2 : 1;
+  return 10e-6 + passes * (ranks - 1) * 2e-6 + bus_bandwidth_factor(op, ranks) * bytes / 40e9;
+}
+
+std::vector<CollectiveSample> ring_samples(const std::vector<unsigned>& ranks, double scatter = 0) {
+  std::vector<CollectiveSample> samples;
+  std::mt19937 random(7);
+  for (const Op op : {Op::kAllReduce, Op::kAllGather}) {
+    for (const unsigned p : ranks) {
+      for (int power = 9; power <= 29; ++power) {
+        CollectiveSample sample;
+        sample.what = {"box", "NCCL", "2.27.3", "half", op, p, 1};
+        sample.size = {std::exp2(power)};
+        const double noise = static_cast<double>(random() % 2001) / 1000 - 1;
+        sample.time = {ring_seconds(op, p, sample.size.value) * std::exp(scatter * noise)};
+        sample.chip = "box";
+        sample.source = "made up";
+        samples.push_back(sample);
+      }
+    }
+  }
+  return samples;
+}
+
+CollectiveCase box(Op op, unsigned ranks) { return {"box", "NCCL", "", "", op, ranks, 1}; }
+
+TEST(Calibrate, NonNegativeLeastSquaresLeavesOutWhatWouldGoNegative) {
+  // y = 2a - b cannot be had with b >= 0: the best is a alone.
+  NormalEquations equations(2);
+  equations.add({1, 0.5}, 1.5, 1);
+  equations.add({1, 1}, 1, 1);
+  equations.add({1, 0}, 2, 1);
+  const std::vector<double> free = equations.solve();
+  EXPECT_NEAR(free[0], 2, 1e-12);
+  EXPECT_NEAR(free[1], -1, 1e-12);
+  const std::vector<double> bounded = equations.solve_non_negative();
+  EXPECT_NEAR(bounded[0], 1.5, 1e-12);
+  EXPECT_EQ(bounded[1], 0);
+}
+
+TEST(Calibrate, CholeskySolvesAndMeasures) {
+  SquareMatrix matrix(2);
+  matrix.at(0, 0) = 4;
+  matrix.at(0, 1) = matrix.at(1, 0) = 2;
+  matrix.at(1, 1) = 3;
+  const Cholesky factor(matrix);
+  const std::vector<double> x = factor.solve({8, 7});
+  EXPECT_NEAR(x[0], 1.25, 1e-12);
+  EXPECT_NEAR(x[1], 1.5, 1e-12);
+  EXPECT_NEAR(factor.quadratic({8, 7}), 8 * 1.25 + 7 * 1.5, 1e-12);
+}
+
+TEST(Calibrate, CurvesTakeTheMedianNeverFallAndKeepTwentyOneKnots) {
+  const LogCurve falling =
+      fit_curve({{1024, 10e-6}, {2048, 30e-6}, {2048, 8e-6}, {2048, 7e-6}, {4096, 12e-6}});
+  ASSERT_EQ(falling.log_time.size(), 3U);
+  // 10 and the median of 30, 8, 7 pool to their geometric mean.
+  EXPECT_NEAR(std::exp(falling.log_time[0]) * 1e6, std::sqrt(80.0), 0.01);
+  EXPECT_NEAR(std::exp(falling.log_time[1]) * 1e6, std::sqrt(80.0), 0.01);
+
+  std::vector<std::pair<double, double>> many;
+  for (int i = 1; i <= 993; ++i)
+    many.emplace_back(65536.0 * i, ring_seconds(Op::kAllReduce, 4, 65536.0 * i));
+  const LogCurve regressed = fit_curve(many);
+  EXPECT_LE(regressed.log2_size.size(), LogCurve::kMostKnots);
+  for (const auto& [bytes, seconds] : many) {
+    EXPECT_NEAR(regressed.at(std::log2(bytes)), std::log(seconds), 0.03) << bytes;
+  }
+}
+
+TEST(Calibrate, ThreeTermsRecoverWhatMadeTheCurve) {
+  std::vector<std::pair<double, double>> points;
+  for (int power = 9; power <= 29; ++power) {
+    const double s = std::exp2(power);
+    points.emplace_back(s, 5e-6 + s / 100e9 + 2e-9 * std::sqrt(s));
+  }
+  const ThreeTerms terms = fit_three_terms(fit_curve(points));
+  EXPECT_NEAR(terms.latency, 5e-6, 0.01e-6);
+  EXPECT_NEAR(terms.per_byte * 100e9, 1, 0.01);
+  EXPECT_NEAR(terms.per_root, 2e-9, 0.1e-9);
+}
+
+TEST(Calibrate, AMeasuredCaseAnswersFromItsTable) {
+  const CollectiveFit fit = CollectiveFit::make(ring_samples({2, 4, 8}));
+  for (const CollectiveSource source : {CollectiveSource::kBest, CollectiveSource::kTable}) {
+    const auto curve = fit.curve(box(Op::kAllReduce, 4), source);
+    ASSERT_TRUE(curve);
+    EXPECT_EQ(curve->basis(), Basis::kTable);
+    for (const double bytes : {512.0, 3e4, 1e6, 77e6, 5e8}) {
+      const CollectiveFit::Answer answer = curve->at({bytes});
+      EXPECT_NEAR(answer.time.value / ring_seconds(Op::kAllReduce, 4, bytes), 1, 0.03) << bytes;
+      EXPECT_LE(answer.low, answer.time);
+      EXPECT_GE(answer.high, answer.time);
+      EXPECT_NE(answer.source.find("table box all_reduce, 4 ranks"), std::string::npos);
+    }
+  }
+}
+
+TEST(Calibrate, ARankCountThatWasNotMeasuredIsFitted) {
+  const CollectiveFit fit = CollectiveFit::make(ring_samples({2, 4, 16}));
+  const auto curve = fit.curve(box(Op::kAllReduce, 8));
+  ASSERT_TRUE(curve);
+  EXPECT_EQ(curve->basis(), Basis::kFitted);
+  for (const double bytes : {1e3, 1e6, 1e9, 1e11}) {
+    EXPECT_NEAR(curve->time({bytes}).value / ring_seconds(Op::kAllReduce, 8, bytes), 1, 0.03);
+  }
+  EXPECT_FALSE(fit.curve(box(Op::kAllReduce, 8), CollectiveSource::kTable));
+}
+
+TEST(Calibrate, TimesNeverFallWithSize) {
+  const CollectiveFit fit = CollectiveFit::make(ring_samples({2, 4, 8}, 0.5));
+  for (const unsigned ranks : {2U, 3U, 8U, 64U}) {
+    for (const CollectiveSource source :
+         {CollectiveSource::kBest, CollectiveSource::kTable, CollectiveSource::kFitted}) {
+      const auto curve = fit.curve(box(Op::kAllGather, ranks), source);
+      if (!curve) continue;
+      double before = 0;
+      for (double bytes = 1; bytes < 1e13; bytes *= 1.3) {
+        const double now = curve->time({bytes}).value;
+        EXPECT_GE(now, before * (1 - 1e-12)) << ranks << " ranks, " << bytes;
+        before = now;
+      }
+    }
+  }
+}
+
+TEST(Calibrate, TheOrderOfRowsDoesNotMatter) {
+  std::vector<CollectiveSample> samples = ring_samples({2, 4, 8}, 0.2);
+  const std::string first = CollectiveFit::make(samples).toml();
+  std::mt19937 random(1);
+  for (std::size_t i = samples.size() - 1; i > 0; --i) std::swap(samples[i], samples[random() % i]);
+  EXPECT_EQ(CollectiveFit::make(samples).toml(), first);
+}
+
+TEST(Calibrate, WhatIsWrittenIsReadAgain) {
+  const CollectiveFit made = CollectiveFit::make(ring_samples({2, 4, 8}, 0.2));
+  const Result<CollectiveFit> read = CollectiveFit::parse(made.toml(), "fit.toml");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->toml(), made.toml());
+  const auto a = made.curve(box(Op::kAllGather, 16)), b = read->curve(box(Op::kAllGather, 16));
+  ASSERT_TRUE(a && b);
+  for (const double bytes : {100.0, 1e6, 1e10}) {
+    EXPECT_EQ(a->time({bytes}).value, b->time({bytes}).value);
+    EXPECT_EQ(a->at({bytes}).high.value, b->at({bytes}).high.value);
+  }
+}
+
+TEST(Calibrate, FaultyFitsAreRefusedWithTheLine) {
+  const auto fault = [](const std::string& text) {
+    const Result<CollectiveFit> fit = CollectiveFit::parse(text, "fit.toml");
+    return fit ? std::string() : fit.error().text();
+  };
+  EXPECT_NE(fault("system = 3").find("fit.toml:1"), std::string::npos);
+  EXPECT_NE(fault("[system.a]\n[").find("fit.toml:2"), std::string::npos);
+  std::string text = CollectiveFit::make(ring_samples({2, 4})).toml();
+  const auto broken = [&](const std::string& from, const std::string& to) {
+    std::string copy = text;
+    copy.replace(copy.find(from), from.size(), to);
+    return fault(copy);
+  };
+  EXPECT_NE(broken("coefficients = [", "coefficients = [-1, ").find("9 coefficients"),
+            std::string::npos);
+  EXPECT_NE(broken("ranks = 2", "ranks = 0").find("ranks >= 2"), std::string::npos);
+  EXPECT_NE(broken("us = [", "us = [1e9, ").find("must not fall"), std::string::npos);
+  EXPECT_NE(broken("bands.table = [", "bands.table = [[0, 0], ").find("4 pairs"),
+            std::string::npos);
+}
+
+TEST(Calibrate, NewerVersionsAreNewer) {
+  EXPECT_TRUE(older_version("2.9", "2.27.3"));
+  EXPECT_TRUE(older_version("2.27.3", "2.27.5"));
+  EXPECT_TRUE(older_version("nccl-tests", "2.9"));
+  EXPECT_FALSE(older_version("2.27.3", "2.27.3"));
+  EXPECT_TRUE(older_version("1.2.0rc5", "1.2.0rc20"));
+}
+
+TEST(Calibrate, BandsHoldAboutFourFifthsOfWhatIsKeptOut) {
+  // Every curve is off by a factor of its own, as runs and libraries are.
+  std::vector<unsigned> ranks(23);
+  std::iota(ranks.begin(), ranks.end(), 2U);
+  std::vector<CollectiveSample> samples = ring_samples(ranks);
+  std::mt19937 random(3);
+  std::map<CollectiveCase, double> factors;
+  for (CollectiveSample& sample : samples) {
+    const double factor = 0.8 + 0.4 * static_cast<double>(random() % 1001) / 1000;
+    sample.time *= factors.emplace(sample.what, factor).first->second;
+  }
+  const CollectiveValidation validation =
+      hold_out_collectives(samples, CollectiveHoldOut::kCurves, Catalog::builtin());
+  EXPECT_EQ(validation.all.rows, samples.size());
+  EXPECT_GT(validation.all.band_coverage, 0.65);
+  EXPECT_LT(validation.all.band_coverage, 0.95);
+  EXPECT_LT(validation.all.mape, 0.15);
+}
+
+TEST(Calibrate, EveryHoldOutKeepsOutSomethingAndForecastsIt) {
+  const std::vector<CollectiveSample> samples = ring_samples({2, 4, 8});
+  for (const char* what : {"sizes", "ranks", "largest", "curves"}) {
+    const auto hold_out = parse_collective_hold_out(what);
+    ASSERT_TRUE(hold_out);
+    const CollectiveValidation v = hold_out_collectives(samples, *hold_out, Catalog::builtin());
+    EXPECT_GT(v.all.rows, 0U) << what;
+    EXPECT_LT(v.all.mape, 0.1) << what;
+    EXPECT_NE(validation_json(v).find("\"mape\""), std::string::npos);
+    EXPECT_NE(validation_text(v).find("all "), std::string::npos);
+  }
+  // One node count alone cannot be kept out.
+  const auto nodes = hold_out_collectives(samples, CollectiveHoldOut::kNodes, Catalog::builtin());
+  EXPECT_EQ(nodes.all.rows, 0U);
+  EXPECT_FALSE(parse_collective_hold_out("rows"));
+}
+
+TEST(Calibrate, CsvRowsThatCannotBeUsedAreCounted) {
+  const test::TempDir folder;
+  const std::filesystem::path file = folder.path() / "rows.csv";
+  std::ofstream(file) << "gpu,system,op,impl,dtype,gpus,nodes,bytes,time_us\n"
+                         "x,y,all_reduce,NCCL nccl/2.29.2,half,4,1,1024,10\n"
+                         "x,y,alltoall,NCCL nccl/2.29.2,half,4,1,1024,10\n"
+                         "x,y,gossip,NCCL,half,4,1,1024,10\n"
+                         "x,y,all_reduce,NCCL,half,1,1,1024,10\n"
+                         "x,y,all_reduce,NCCL,half,4,1,0,10\n"
+                         "x,y,all_reduce,NCCL,half,4,1,many,10\n";
+  Anomalies anomalies;
+  const auto samples = read_collective_samples(file, anomalies);
+  ASSERT_TRUE(samples) << samples.error().text();
+  ASSERT_EQ(samples->size(), 2U);
+  EXPECT_EQ((*samples)[0].what.system, "x_y");
+  EXPECT_EQ((*samples)[0].what.library, "NCCL");
+  EXPECT_EQ((*samples)[0].what.version, "2.29.2");
+  EXPECT_EQ((*samples)[1].what.op, Op::kAllToAll);
+  EXPECT_DOUBLE_EQ((*samples)[1].time.value, 10e-6);
+  for (const char* kind :
+       {"unknown_collective", "impossible_ranks", "not_positive", "not_a_number"}) {
+    EXPECT_EQ(anomalies.count(kind), 1U) << kind;
+  }
+}
+
+TEST(Calibrate, PublicMeasurementsAreMetAsTheDocumentsSay) {
+  const std::filesystem::path file = test::shared_path("measured/collectives.csv.gz");
+  if (file.empty()) GTEST_SKIP() << "measured/collectives.csv.gz is not here";
+  Anomalies anomalies;
+  const auto samples = read_collective_samples(file, anomalies);
+  ASSERT_TRUE(samples) << samples.error().text();
+  const Catalog& catalog = Catalog::builtin();
+  const auto sizes = hold_out_collectives(*samples, CollectiveHoldOut::kSizes, catalog);
+  EXPECT_LT(sizes.all.mape, 0.06);
+  std::vector<CollectiveSample> nvlink, perlmutter;
+  for (const CollectiveSample& sample : *samples) {
+    const CollectiveCase& what = sample.what;
+    const bool box_of_eight = what.system == "h200_sxm" || what.system == "b200_sxm";
+    if (box_of_eight && what.library == "NCCL") nvlink.push_back(sample);
+    if (what.system == "perlmutter" && what.nodes > 1) perlmutter.push_back(sample);
+  }
+  EXPECT_LT(hold_out_collectives(nvlink, CollectiveHoldOut::kRanks, catalog).all.mape, 0.15);
+  EXPECT_LT(hold_out_collectives(perlmutter, CollectiveHoldOut::kRanks, catalog).all.mape, 0.18);
+  std::erase_if(perlmutter, [](const CollectiveSample& s) { return s.size.value < 64 << 20; });
+  for (const CollectiveSource source :
+       {CollectiveSource::kNcclConstants, CollectiveSource::kAlphaBeta}) {
+    const auto uncalibrated = validate_collectives(perlmutter, CollectiveFit::builtin(), catalog,
+                                                   {source, CollectiveAlgorithm::kAuto});
+    EXPECT_EQ(uncalibrated.unanswered, 0U);
+    EXPECT_LT(uncalibrated.all.mape, 0.1) << name(source);
+  }
+}
+
+TEST(Calibrate, TheCataloguesFitsAreReadableAndItsSystemsKnown) {
+  const CollectiveFit& fit = CollectiveFit::builtin();
+  EXPECT_GT(fit.curves(), 500U);
+  for (const std::string& system : fit.systems()) {
+    EXPECT_TRUE(fit.measured(system, Op::kAllReduce, false) ||
+                fit.measured(system, Op::kSendRecv, false))
+        << system;
+  }
+  EXPECT_TRUE(fit.measured("perlmutter", Op::kAllGather, true));
+  EXPECT_FALSE(fit.measured("h200_sxm", Op::kAllGather, true));
+  EXPECT_EQ(fit.newest("h100_sxm", "NCCL"), "2.29.2");
+  EXPECT_TRUE(CollectiveFit::parse(fit.toml(), "again"));
+}
+
+}  // namespace
+}  // namespace flopcast

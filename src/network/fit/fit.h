@@ -1,0 +1,81 @@
+// Floor 2, private to the fit of collectives: what a CollectiveFit holds.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "flopcast/network/fit.h"
+#include "network/fit/kriging.h"
+
+namespace flopcast {
+
+/// Sizes are judged in four classes: below 64 KB, 4 MB, 64 MB, and above.
+inline constexpr std::size_t kSizeClasses = 4;
+std::size_t size_class(double bytes);
+std::string_view size_class_name(std::size_t size_class);
+
+/// 10 and 90 % quantiles of log(measured/forecast) in units of the estimate's sd.
+struct Band {
+  double low = -1.28, high = 1.28;
+};
+struct SystemBands {
+  std::array<Band, kSizeClasses> table, fitted;  ///< a measured case; one that was not
+};
+
+struct CollectiveFit::State {
+  struct System {
+    std::vector<MeasuredCurve> curves;  ///< sorted by case
+    PooledForms forms;
+    SystemBands bands;
+    /// Made when first asked for.
+    const Kriging& kriging() const;
+    const MeanTime& mean() const;
+    /// What lies between knots: quantiles of log(measured / interpolated) of knots left out.
+    const std::array<Band, kSizeClasses>& between() const;
+
+   private:
+    void prepare() const;
+    mutable std::once_flag once_;
+    mutable std::unique_ptr<MeanTime> mean_;
+    mutable std::unique_ptr<Kriging> kriging_;
+    mutable std::array<Band, kSizeClasses> between_;
+  };
+  std::map<std::string, System, std::less<>> systems;
+};
+
+/// One case's times: knots in log-log and the form that goes on beyond the last, or a form alone.
+struct CollectiveFit::Curve::State {
+  CollectiveCase what;
+  LogCurve knots;                   ///< empty: the form alone
+  std::vector<double> sd;           ///< of log time; one per knot, or one for all
+  const MeanTime* mean = nullptr;   ///< the fit's, which outlives its curves
+  std::optional<ThreeTerms> terms;  ///< instead of the mean
+  std::array<Band, kSizeClasses> bands;
+  std::array<Band, kSizeClasses> between = {Band{0, 0}, Band{0, 0}, Band{0, 0}, Band{0, 0}};
+  Basis basis = Basis::kFitted;
+  std::string source;
+
+  double form_seconds(double bytes) const {
+    return terms ? terms->at(bytes) : mean->at(what, bytes);
+  }
+};
+
+/// "2.9" < "2.27.3" < "2.27.3rc1" < ...: numbers as numbers.
+bool older_version(std::string_view a, std::string_view b);
+
+/// Quantiles of what each curve misses the others' estimate by.
+SystemBands fit_bands(const Kriging& kriging);
+
+/// NCCL's constants over the catalogue's node of a system; empty where that is not known.
+Reference reference_of(std::string_view system);
+
+/// Reading and writing, network/fit/fit_toml.cc.
+std::string write_fit(const CollectiveFit::State& state);
+std::optional<Diagnostic> read_fit(std::string_view text, const std::string& where,
+                                   CollectiveFit::State& state);
+
+}  // namespace flopcast

@@ -1,0 +1,149 @@
+// How good forecasts of collectives are: against given rows, and by cross-validation.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "flopcast/network/fit.h"
+#include "network/fit/errors.h"
+#include "network/fit/forecast.h"
+
+namespace flopcast {
+namespace {
+
+using Samples = std::vector<CollectiveSample>;
+
+/// All rows of a case are forecast together: a case is prepared once.
+void forecast_all(std::span<const CollectiveSample> samples, CollectiveForecast& forecast,
+                  ErrorTable& errors) {
+  std::map<CollectiveCase, std::vector<const CollectiveSample*>> cases;
+  for (const CollectiveSample& sample : samples) cases[sample.what].push_back(&sample);
+  for (const auto& [what, rows] : cases) {
+    const Result<CollectiveForecast::Case> prepared = forecast.prepare(what);
+    for (const CollectiveSample* row : rows) {
+      if (!prepared) {
+        errors.add_unanswered(*row, prepared.error().what);
+        continue;
+      }
+      const Result<CollectiveFit::Answer> answer = prepared->at(row->size);
+      if (answer) {
+        errors.add(*row, *answer);
+      } else {
+        errors.add_unanswered(*row, answer.error().what);
+      }
+    }
+  }
+}
+
+/// Rank of each sample's size among the sizes of its case, from the smallest, and from the largest.
+struct SizeRank {
+  std::size_t from_smallest = 0, from_largest = 0;
+};
+std::vector<SizeRank> rank_sizes(std::span<const CollectiveSample> samples) {
+  std::map<CollectiveCase, std::set<double>> sizes;
+  for (const CollectiveSample& sample : samples) sizes[sample.what].insert(sample.size.value);
+  std::vector<SizeRank> ranks;
+  for (const CollectiveSample& sample : samples) {
+    const std::set<double>& of = sizes[sample.what];
+    const auto below =
+        static_cast<std::size_t>(std::distance(of.begin(), of.lower_bound(sample.size.value)));
+    ranks.push_back({below, of.size() - 1 - below});
+  }
+  return ranks;
+}
+
+/// For every sample the round of the cross-validation in which it is kept out; -1: never.
+std::vector<int> rounds_of(std::span<const CollectiveSample> samples, CollectiveHoldOut what) {
+  constexpr int kFolds = 4;
+  constexpr std::size_t kLargestSizes = 4;
+  std::vector<int> rounds;
+  const std::vector<SizeRank> sizes = rank_sizes(samples);
+  std::map<std::array<std::string, 3>, int> keys;
+  std::map<CollectiveCase, int> cases;
+  for (const CollectiveSample& sample : samples) cases.emplace(sample.what, 0);
+  int number = 0;
+  for (auto& [of, fold] : cases) fold = number++ % kFolds;
+  // A system with one key has nothing to learn from once that is kept out.
+  std::map<std::string, std::set<std::array<std::string, 3>>> keys_of_system;
+  const auto key_of = [&](const CollectiveSample& sample) {
+    const std::string ranks =
+        what == CollectiveHoldOut::kRanks ? std::to_string(sample.what.ranks) : "";
+    return std::array{sample.what.system, std::to_string(sample.what.nodes), ranks};
+  };
+  for (const CollectiveSample& sample : samples) {
+    keys_of_system[sample.what.system].insert(key_of(sample));
+  }
+  const auto key_round = [&](const CollectiveSample& sample) {
+    if (keys_of_system[sample.what.system].size() < 2) return -1;
+    return keys.emplace(key_of(sample), static_cast<int>(keys.size())).first->second;
+  };
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    switch (what) {
+      case CollectiveHoldOut::kSizes:
+        rounds.push_back(sizes[i].from_smallest % 2 == 1 && sizes[i].from_largest > 0 ? 0 : -1);
+        break;
+      case CollectiveHoldOut::kLargest:
+        rounds.push_back(sizes[i].from_largest < kLargestSizes ? 0 : -1);
+        break;
+      case CollectiveHoldOut::kCurves:
+        rounds.push_back(cases[samples[i].what]);
+        break;
+      case CollectiveHoldOut::kRanks:
+      case CollectiveHoldOut::kNodes:
+        rounds.push_back(key_round(samples[i]));
+        break;
+    }
+  }
+  return rounds;
+}
+
+/// The rest of a round: what is not kept out, of the systems that something is kept out of.
+void run_round(std::span<const CollectiveSample> samples, const std::vector<int>& rounds, int round,
+               const Catalog& catalog, const ValidateOptions& options, ErrorTable& errors) {
+  Samples train, test;
+  std::set<std::string> systems;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (rounds[i] != round) continue;
+    test.push_back(samples[i]);
+    systems.insert(samples[i].what.system);
+  }
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (rounds[i] != round && systems.contains(samples[i].what.system)) train.push_back(samples[i]);
+  }
+  const CollectiveFit fit = CollectiveFit::make(train);
+  CollectiveForecast forecast(fit, catalog, options);
+  forecast_all(test, forecast, errors);
+}
+
+}  // namespace
+
+CollectiveValidation validate_collectives(std::span<const CollectiveSample> samples,
+                                          const CollectiveFit& fit, const Catalog& catalog,
+                                          const ValidateOptions& options) {
+  ErrorTable errors;
+  CollectiveForecast forecast(fit, catalog, options);
+  forecast_all(samples, forecast, errors);
+  return std::move(errors).take();
+}
+
+std::optional<CollectiveHoldOut> parse_collective_hold_out(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kNames = {"sizes", "ranks", "nodes", "largest",
+                                                      "curves"};
+  const auto found = std::ranges::find(kNames, text);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<CollectiveHoldOut>(found - kNames.begin());
+}
+
+CollectiveValidation hold_out_collectives(std::span<const CollectiveSample> samples,
+                                          CollectiveHoldOut what, const Catalog& catalog,
+                                          const ValidateOptions& options) {
+  ErrorTable errors;
+  const std::vector<int> rounds = rounds_of(samples, what);
+  const int last = rounds.empty() ? -1 : *std::ranges::max_element(rounds);
+  for (int round = 0; round <= last; ++round) {
+    run_round(samples, rounds, round, catalog, options, errors);
+  }
+  return std::move(errors).take();
+}
+
+}  // namespace flopcast

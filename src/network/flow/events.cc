@@ -1,0 +1,275 @@
+// Forwards: starts, completions and cancellations, time by time.
+#include <algorithm>
+
+#include "network/flow/engine.h"
+
+namespace flopcast::flow {
+namespace {
+
+constexpr std::uint32_t kLongestDenseRun = 126;  // solves
+
+}  // namespace
+
+Ps Engine::completion(std::uint32_t flow) const {
+  if (flows_[flow].phase != FlowPhase::kDone) return kNever;
+  return plans_[flow].ended + plans_[flow].latency;
+}
+
+Ps Engine::completion_of(FlowId id) const {
+  const Outcome& outcome = outcomes_[id];
+  if (outcome.flow != kNone) return completion(outcome.flow);
+  return outcome.phase == FlowPhase::kDone ? outcome.end : kNever;
+}
+
+Ps Engine::ready_time(std::uint32_t flow) const {
+  const Plan& plan = plans_[flow];
+  if (plan.after == kNone) return plan.start;
+  if (plan.pending != 0) return kNever;
+  Ps latest = plan.latest;
+  if (!plan.latest_known) {
+    latest = 0;
+    lists_.for_each(plan.after, [&](FlowId id) { latest = std::max(latest, completion_of(id)); });
+  }
+  return std::max(plan.start, latest + plan.delay);
+}
+
+Ps Engine::next_event(std::uint32_t id) const {
+  const Flow& flow = flows_[id];
+  const Ps cancel = flow.cancels ? plans_[id].cancel : kNever;
+  switch (flow.phase) {
+    case FlowPhase::kWaiting:
+      return std::min(cancel, ready_time(id));
+    case FlowPhase::kActive:
+      // The work left is counted from time 0, where rate x time is 0.
+      return flow.background ? cancel : std::min(cancel, end_of(flow.offset, flow.rate, 0));
+    default:
+      return kNever;
+  }
+}
+
+Time Engine::advance(Time until) {
+  catch_up();
+  if (until.ps != kNever) {
+    run_until(until.ps);
+    now_ = std::max(now_, until.ps);
+  } else {
+    run_until(kNever - 1);
+    processed_ = now_ = std::max(now_, latest_completion());
+  }
+  return {now_};
+}
+
+void Engine::run_until(Ps limit) {
+  while (!heap_.empty() && heap_.top_time() <= limit) {
+    const Ps time = heap_.top_time();
+    log_.marks.push() = {time, log_.changes.last()};
+    ++work_.events;
+    while (!heap_.empty() && heap_.top_time() == time) {
+      const std::uint32_t flow = heap_.top();
+      heap_.pop();
+      fire(flow, time);
+    }
+    solve(time);
+  }
+  processed_ = std::max(processed_, limit);
+}
+
+void Engine::fire(std::uint32_t id, Ps time) {
+  Flow& flow = flows_[id];
+  if (flow.phase == FlowPhase::kActive) {
+    const bool done = !flow.background && flow.left(time) <= 0;
+    stop(id, time, done ? ChangeKind::kFinish : ChangeKind::kAbort);
+  } else if (plans_[id].cancel <= time) {
+    record(id, time, ChangeKind::kDrop);
+    flow.phase = FlowPhase::kCancelled;
+    plans_[id].ended = time;
+  } else {
+    start(id, time);
+  }
+}
+
+void Engine::start(std::uint32_t id, Ps time) {
+  Flow& flow = flows_[id];
+  plans_[id].started = time;
+  if (flow.path_size == 0 || (flow.offset == 0 && !flow.background)) {
+    record(id, time, ChangeKind::kInstant);
+    flow.phase = FlowPhase::kDone;
+    plans_[id].ended = time;
+    note(id);
+    release_dependents(id);
+    return;
+  }
+  flow.phase = FlowPhase::kActive;
+  activate(id);
+  starting_.push_back(id);
+}
+
+void Engine::stop(std::uint32_t id, Ps time, ChangeKind kind) {
+  Flow& flow = flows_[id];
+  record(id, time, kind);
+  set_rate(flow, 0, time);
+  flow.level = kInactive;
+  plans_[id].ended = time;
+  deactivate(id);
+  if (kind == ChangeKind::kFinish) {
+    flow.phase = FlowPhase::kDone;
+    note(id);
+    release_dependents(id);
+  } else {
+    flow.phase = FlowPhase::kCancelled;
+  }
+}
+
+void Engine::release_dependents(std::uint32_t id) {
+  const Ps complete = completion(id);
+  lists_.for_each(plans_[id].dependents, [&](std::uint32_t dependent) {
+    Plan& plan = plans_[dependent];
+    plan.latest = std::max(plan.latest, complete);
+    if (--plan.pending == 0) schedule(dependent);
+  });
+}
+
+void Engine::activate(std::uint32_t id) {
+  const Flow& flow = flows_[id];
+  links_.enter(id, flow.path, flow.path_size);
+  plans_[id].active_slot = static_cast<std::uint32_t>(active_flows_.size());
+  active_flows_.push_back(id);
+  for (const Hop& hop : path(id)) {
+    region_.touch(hop.link);
+    if (hop.weight == 0) changed_groups_.push_back(hop.link);
+  }
+}
+
+void Engine::reactivate(std::uint32_t id) {
+  links_.reenter(flows_[id].path, flows_[id].path_size);
+  plans_[id].active_slot = static_cast<std::uint32_t>(active_flows_.size());
+  active_flows_.push_back(id);
+}
+
+void Engine::deactivate(std::uint32_t id) {
+  const Flow& flow = flows_[id];
+  links_.leave(flow.path, flow.path_size);
+  const std::uint32_t slot = plans_[id].active_slot;
+  active_flows_[slot] = active_flows_.back();
+  plans_[active_flows_[slot]].active_slot = slot;
+  active_flows_.pop_back();
+  for (const Hop& hop : path(id)) {
+    region_.touch(hop.link);
+    if (hop.weight == 0) changed_groups_.push_back(hop.link);
+  }
+}
+
+void Engine::solve(Ps time) {
+  if (region_.empty()) return;
+  regroup(time);
+  ++work_.solves;
+  const bool all = options_.solver == FlowSimulator::Solver::kFull || dense_left_ > 0 ||
+                   too_large(starting_.size());
+  if (all) {
+    if (dense_left_ > 0) --dense_left_;
+    solve_all(time);
+  } else if (solve_region(time)) {
+    dense_run_ = 0;
+  } else {
+    dense_left_ = dense_run_ = std::min(2 * dense_run_ + 2, kLongestDenseRun);
+    solve_all(time);
+  }
+  starting_.clear();
+  region_.clear();
+}
+
+bool Engine::solve_region(Ps time) {
+  for (const std::uint32_t flow : starting_) region_.add(flow);
+  if (!region_.solve()) return false;
+  work_.flows_solved += region_.flows();
+  for (std::size_t i = 0; i < region_.flows(); ++i) {
+    commit(region_.flow(i), region_.level(i), time);
+  }
+  for (std::size_t i = 0; i < region_.links(); ++i) {
+    links_[region_.link(i)].level = region_.link_level(i);
+  }
+  return true;
+}
+
+void Engine::solve_all(Ps time) {
+  work_.flows_solved += active_flows_.size();
+  dense_fill_.solve(links_, flows_, active_flows_, !group_links_.empty());
+  for (const std::uint32_t flow : dense_fill_.changed()) {
+    commit(flow, dense_fill_.level(flow), time);
+  }
+  for (std::uint32_t link = 0; link < links_.size(); ++link) {
+    links_[link].level = dense_fill_.frozen_at(link);
+  }
+}
+
+/// The share of a plain flow goes to all active flows of a group together.
+void Engine::regroup(Ps time) {
+  for (const std::uint32_t link : changed_groups_) {
+    for (const Member& member : links_[link].active_members()) {
+      Flow& flow = flows_[member.flow];
+      const std::uint32_t fraction = std::max(kWhole / links_[link].active, 1U);
+      if (flow.fraction != fraction) {
+        if (flow.level != kInactive) record(member.flow, time, ChangeKind::kRate);
+        flow.fraction = fraction;
+        for (const Hop& hop : path(member.flow)) region_.touch(hop.link);
+      }
+      region_.add(member.flow);
+    }
+  }
+  changed_groups_.clear();
+}
+
+void Engine::commit(std::uint32_t id, Level level, Ps time) {
+  Flow& flow = flows_[id];
+  const std::int64_t rate = rate_at(level, flow.fraction);
+  if (level == flow.level && rate == flow.rate) return;
+  record(id, time, flow.level == kInactive ? ChangeKind::kStart : ChangeKind::kRate);
+  flow.level = level;
+  if (rate != flow.rate) set_rate(flow, rate, time);
+  ++work_.rate_changes;
+  schedule(id);
+}
+
+void Engine::record(std::uint32_t id, Ps time, ChangeKind kind) {
+  Flow& flow = flows_[id];
+  Change& change = log_.changes.push();
+  change.time = time;
+  change.level = flow.level;
+  change.previous = flow.latest;
+  change.flow = id;
+  change.fraction_and_kind = Change::pack(flow.fraction, kind);
+  flow.latest = log_.changes.last() - 1;
+}
+
+void Engine::set_rate(Flow& flow, std::int64_t rate, Ps time) {
+  const std::int64_t more = rate - flow.rate;
+  flow.offset += static_cast<Work>(more) * time;
+  flow.rate = rate;
+  for (const Hop& hop : links_.path(flow.path, flow.path_size)) {
+    links_[hop.link].used += more * hop.weight;
+  }
+}
+
+void Engine::note(std::uint32_t id) {
+  if (flows_[id].noted) return;
+  flows_[id].noted = true;
+  noted_.push_back({plans_[id].id, plans_[id].reported});
+}
+
+Ps Engine::latest_completion() const {
+  Ps latest = std::max<Ps>(forgotten_completion_, 0);
+  for (std::uint64_t m = log_.marks.last(); m > log_.marks.first(); --m) {
+    const UndoLog::Mark& mark = log_.marks[m - 1];
+    if (mark.time + longest_latency_ <= latest) break;
+    const std::uint64_t end = m < log_.marks.last() ? log_.marks[m].first : log_.changes.last();
+    for (std::uint64_t c = mark.first; c < end; ++c) {
+      const Change& change = log_.changes[c];
+      latest = std::max(latest, change.time);
+      const Ps complete = completion(change.flow);
+      if (complete != kNever) latest = std::max(latest, complete);
+    }
+  }
+  return latest;
+}
+
+}  // namespace flopcast::flow

@@ -1,0 +1,76 @@
+// Links and the flows on them.
+//
+// The members of a link are its active flows, followed by those that left it at or after the
+// horizon: repair needs to know who was there.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "network/flow/numbers.h"
+
+namespace flopcast::flow {
+
+/// One link of a flow's path.
+struct Hop {
+  std::uint32_t link;
+  std::uint32_t weight;  ///< 0: membership only (links that stand for a fairness group)
+  std::uint32_t slot;    ///< among the link's members
+};
+
+struct Member {
+  std::uint32_t flow;
+  std::uint32_t weight;
+  std::uint32_t hop;  ///< index of the hop
+};
+
+struct Link {
+  std::int64_t capacity = 0;
+  std::int64_t used = 0;         ///< sum of weight x rate of the active members
+  Level level = kUnbounded;      ///< at which it holds flows back
+  std::uint64_t weight = 0;      ///< sum of the weights of the active members
+  std::uint32_t active = 0;      ///< how many of the members are
+  std::uint32_t region = kNone;  ///< its number in the region being solved
+  std::vector<Member> members;
+
+  std::span<const Member> active_members() const { return std::span(members).first(active); }
+};
+
+class Links {
+ public:
+  std::uint32_t add(std::int64_t capacity);
+  /// Gives back a link that no flow is on.
+  void free(std::uint32_t link) { free_links_.push_back(link); }
+  std::size_t size() const { return links_.size(); }
+  Link& operator[](std::uint32_t link) { return links_[link]; }
+  const Link& operator[](std::uint32_t link) const { return links_[link]; }
+
+  /// Room for a path. @return its first hop.
+  std::uint32_t take_path(std::uint32_t size);
+  void free_path(std::uint32_t first, std::uint32_t size);
+  void set_hop(std::uint32_t hop, std::uint32_t link, std::uint32_t weight) {
+    hops_[hop] = {link, weight, kNone};
+  }
+  std::span<const Hop> path(std::uint32_t first, std::uint32_t size) const {
+    return std::span(hops_).subspan(first, size);
+  }
+
+  // All four take a path. The flow's rate is not theirs to account for.
+  void enter(std::uint32_t flow, std::uint32_t first, std::uint32_t size);  ///< becomes active
+  void leave(std::uint32_t first, std::uint32_t size);                      ///< active to left
+  void reenter(std::uint32_t first, std::uint32_t size);                    ///< left to active
+  void forget(std::uint32_t first, std::uint32_t size);                     ///< member no longer
+
+  std::size_t bytes() const;
+
+ private:
+  void exchange(Link& link, std::uint32_t a, std::uint32_t b);
+
+  std::vector<Link> links_;
+  std::vector<Hop> hops_;
+  std::vector<std::uint32_t> free_links_;
+  std::vector<std::uint32_t> free_paths_;  // by size: the first; each names the next in its slot
+};
+
+}  // namespace flopcast::flow

@@ -1,0 +1,183 @@
+// What must hold whatever the flows: conservation, saturation, and that the result is a function of
+// the flows, not of the order of calls or of what was thrown away.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "flopcast/network/flows.h"
+
+namespace flopcast {
+namespace {
+
+constexpr std::int64_t kGigabyte = 1'024'000'000'000;  // per second
+
+struct Flow {
+  std::vector<LinkUse> path;
+  std::int64_t bytes, start;
+};
+struct Problem {
+  std::vector<Rate> links;
+  std::vector<Flow> flows;
+};
+
+/// Flows of about 1 ms over 1 to 4 links of 10 to 60 GB/s.
+Problem make(std::uint64_t seed, std::size_t links, std::size_t flows) {
+  std::mt19937_64 random(seed);
+  Problem problem;
+  for (std::size_t l = 0; l < links; ++l) {
+    problem.links.push_back({static_cast<std::int64_t>(10 + random() % 51) * kGigabyte});
+  }
+  for (std::size_t f = 0; f < flows; ++f) {
+    Flow flow{{},
+              1 + static_cast<std::int64_t>(random() % 40'000'000),
+              static_cast<std::int64_t>(random() % 2'000'000'000)};
+    std::vector<LinkId> order(links);
+    std::iota(order.begin(), order.end(), 0U);
+    std::shuffle(order.begin(), order.end(), random);
+    for (std::size_t i = 0; i < 1 + random() % 4; ++i) {
+      flow.path.push_back({order[i], random() % 8 == 0 ? 3U : 1U});
+    }
+    problem.flows.push_back(flow);
+  }
+  return problem;
+}
+
+FlowId submit(FlowSimulator& simulator, const Flow& flow) {
+  FlowSpec spec;
+  spec.path = flow.path;
+  spec.bytes = flow.bytes;
+  return simulator.submit(spec, {flow.start}).value();
+}
+
+std::vector<Time> ends_in_order(const Problem& problem) {
+  FlowSimulator simulator(problem.links);
+  for (const Flow& flow : problem.flows) submit(simulator, flow);
+  simulator.advance();
+  std::vector<Time> ends;
+  for (FlowId f = 0; f < problem.flows.size(); ++f) ends.push_back(simulator.query(f).end);
+  return ends;
+}
+
+/// Links carry what their flows send, within capacity; every flow is held back on a link that is full
+/// to the last share and where nobody is faster.
+void expect_fair(const FlowSimulator& simulator, const Problem& problem) {
+  std::vector<std::int64_t> used(problem.links.size()), fastest(used.size()), weight(used.size());
+  for (FlowId f = 0; f < problem.flows.size(); ++f) {
+    const FlowStatus status = simulator.query(f);
+    if (status.phase != FlowPhase::kActive) continue;
+    for (const LinkUse& use : problem.flows[f].path) {
+      used[use.link] += status.rate.value * use.weight;
+      weight[use.link] += use.weight;
+      fastest[use.link] = std::max(fastest[use.link], status.rate.value);
+    }
+  }
+  for (LinkId l = 0; l < used.size(); ++l) {
+    ASSERT_EQ(simulator.link_rate(l).value, used[l]);
+    ASSERT_LE(used[l], problem.links[l].value);
+  }
+  for (FlowId f = 0; f < problem.flows.size(); ++f) {
+    const FlowStatus status = simulator.query(f);
+    if (status.phase != FlowPhase::kActive) continue;
+    const auto& path = problem.flows[f].path;
+    ASSERT_TRUE(std::any_of(path.begin(), path.end(),
+                            [&](const LinkUse& use) {
+                              return status.rate.value == fastest[use.link] &&
+                                     problem.links[use.link].value - used[use.link] <
+                                         weight[use.link];
+                            }))
+        << "flow " << f;
+  }
+}
+
+TEST(FlowProperties, FairAtEveryMoment) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Problem problem = make(seed, 12, 40);
+    FlowSimulator simulator(problem.links);
+    for (const Flow& flow : problem.flows) submit(simulator, flow);
+    for (int i = 1; i <= 100; ++i) {
+      simulator.advance({i * std::int64_t{40'000'000}});
+      expect_fair(simulator, problem);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+/// The integral of a flow's rate is its size: no more than what the last picosecond carries on top.
+TEST(FlowProperties, RatesAddUpToTheSize) {
+  const Problem problem = make(1, 8, 30);
+  FlowSimulator simulator(problem.links);
+  for (const Flow& flow : problem.flows) submit(simulator, flow);
+  simulator.advance();
+  std::vector<std::int64_t> times;
+  for (FlowId f = 0; f < problem.flows.size(); ++f) {
+    times.push_back(simulator.query(f).start.ps);
+    times.push_back(simulator.query(f).end.ps);
+  }
+  std::sort(times.begin(), times.end());
+  __extension__ using Wide = __int128;
+  for (FlowId f = 0; f < problem.flows.size(); ++f) {
+    Wide work = 0;
+    std::int64_t last_rate = 0;
+    for (std::size_t i = 0; i + 1 < times.size(); ++i) {
+      const std::int64_t rate = simulator.query(f, {times[i]}).rate.value;
+      work += Wide{rate} * (times[i + 1] - times[i]);
+      if (rate != 0) last_rate = rate;
+    }
+    const Wide size = Wide{1024} * 1'000'000'000'000 * problem.flows[f].bytes;
+    EXPECT_GE(work, size);
+    EXPECT_LT(work, size + last_rate);
+  }
+}
+
+TEST(FlowProperties, OrderOfSubmissionDoesNotMatter) {
+  const Problem problem = make(2, 10, 60);
+  const std::vector<Time> ends = ends_in_order(problem);
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::size_t> order(problem.flows.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::shuffle(order.begin(), order.end(), random);
+    FlowSimulator::Options options;
+    options.repair = round % 2 == 0;
+    FlowSimulator simulator(problem.links, options);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      submit(simulator, problem.flows[order[i]]);
+      if (random() % 3 == 0) simulator.advance({static_cast<std::int64_t>(i) * 60'000'000});
+    }
+    simulator.advance();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      ASSERT_EQ(simulator.query(static_cast<FlowId>(i)).end, ends[order[i]]) << "round " << round;
+    }
+  }
+}
+
+TEST(FlowProperties, TheHorizonDoesNotMatter) {
+  std::uint64_t late = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Problem problem = make(seed, 10, 80);
+    const std::vector<Time> ends = ends_in_order(problem);
+    FlowSimulator simulator(problem.links);
+    std::vector<std::size_t> order(problem.flows.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return problem.flows[a].start < problem.flows[b].start;
+    });
+    for (const std::size_t f : order) {
+      // Late by up to 0.1 ms, the horizon right behind.
+      simulator.advance({problem.flows[f].start + 100'000'000});
+      simulator.set_horizon({problem.flows[f].start});
+      submit(simulator, problem.flows[f]);
+    }
+    simulator.advance();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      EXPECT_EQ(simulator.query(static_cast<FlowId>(i)).end, ends[order[i]]);
+    }
+    late += simulator.work().repairs + simulator.work().rollbacks;
+  }
+  EXPECT_GT(late, 100U);
+}
+
+}  // namespace
+}  // namespace flopcast

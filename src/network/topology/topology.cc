@@ -1,0 +1,279 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "flopcast/network.h"
+#include "hardware/cluster/fabric_graph.h"
+#include "hardware/cluster/levels.h"
+#include "network/topology/fabric.h"
+#include "network/topology/routing_graph.h"
+
+namespace flopcast {
+namespace {
+
+constexpr std::uint64_t kMostLinks = 1U << 26;  // 2 GiB of LinkInfo
+
+Time time_of(Seconds seconds) { return {std::llround(seconds.value * 1e12)}; }
+
+std::uint64_t mixed(std::uint64_t x) {  // the finaliser of MurmurHash3
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ULL;
+  return x ^ (x >> 33);
+}
+
+/// One level of all groups. Where chips share a plane, a port stands between them and the fabric.
+struct LevelNet {
+  std::unique_ptr<LevelFabric> fabric;  ///< none where there is one child only
+  std::string name;
+  std::uint32_t child_chips = 1;  ///< chips of one child
+  std::uint32_t group_chips = 1;  ///< of one group
+  bool shared_ports = false;      ///< fewer planes than chips in a child
+  LinkId first_link = 0;          ///< of group 0
+  std::uint32_t group_links = 0;
+  std::uint32_t first_vertex = 0;  ///< ports of group 0, if shared, then its switches
+  std::uint32_t group_vertices = 0;
+
+  std::uint32_t plane_of(std::uint32_t chip_of_child) const {
+    return static_cast<std::uint32_t>(std::uint64_t{chip_of_child} * fabric->planes() /
+                                      child_chips);
+  }
+  std::uint32_t endpoint_of(std::uint32_t chip_of_group) const {
+    const std::uint32_t child = chip_of_group / child_chips;
+    return child * fabric->planes() + plane_of(chip_of_group - child * child_chips);
+  }
+  /// Links between chips and shared ports, of one group.
+  std::uint32_t port_links() const { return shared_ports ? 2 * group_chips : 0; }
+};
+
+}  // namespace
+
+struct Topology::State {
+  std::uint32_t chips = 0, vertices = 0, chips_per_node = 1;
+  RoutingOptions options;
+  std::vector<LinkInfo> links;
+  std::vector<LevelNet> levels;
+  std::unique_ptr<GraphRouting> graph;
+  std::vector<std::string> graph_names;
+
+  std::optional<Diagnostic> add_level(const Level& level, std::uint16_t index);
+  void add_links(const LevelNet& net, const Level& level, std::uint16_t index);
+  std::optional<Diagnostic> add_graph(const Cluster& cluster);
+  void route(std::uint32_t src, std::uint32_t dst, const WayChoice& choice, std::size_t below,
+             std::vector<LinkId>& path) const;
+  std::string level_vertex_name(std::uint32_t vertex) const;
+};
+
+Rate Rate::from(BytesPerSecond rate) { return {std::llround(rate.value * 1024)}; }
+
+std::optional<Diagnostic> Topology::State::add_level(const Level& level, std::uint16_t index) {
+  LevelNet net;
+  net.name = level.name;
+  net.child_chips = levels.empty() ? 1 : levels.back().group_chips;
+  net.group_chips = net.child_chips * level.size;
+  net.first_link = static_cast<LinkId>(links.size());
+  net.first_vertex = vertices;
+  if (level.size > 1) {
+    net.fabric = make_fabric(level, net.child_chips, options.balancing);
+    net.shared_ports = net.fabric->planes() < net.child_chips;
+    const std::uint64_t groups = chips / net.group_chips;
+    const std::uint64_t in_group = net.fabric->wire_count() + net.port_links();
+    if (in_group > kMostLinks || links.size() + groups * in_group > kMostLinks) {
+      return Diagnostic{ErrorCode::kTooLarge, level.name,
+                        fmt::format("a {} of {} has more links than fit in memory",
+                                    flopcast::name(level.fabric), level.size),
+                        "choose a fabric with switches, or fewer chips"};
+    }
+    net.group_links = static_cast<std::uint32_t>(in_group);
+    net.group_vertices = static_cast<std::uint32_t>(
+        net.fabric->switches() + (net.shared_ports ? net.fabric->endpoints() : 0));
+    add_links(net, level, index);
+    vertices += static_cast<std::uint32_t>(groups) * net.group_vertices;
+  }
+  levels.push_back(std::move(net));
+  return std::nullopt;
+}
+
+void Topology::State::add_links(const LevelNet& net, const Level& level, std::uint16_t index) {
+  const std::vector<LevelFabric::Wire> wires = net.fabric->wires();
+  const std::uint32_t endpoints = net.fabric->endpoints();
+  const Rate port = Rate::from(net.fabric->endpoint_bandwidth());
+  const bool direct = level.fabric == FabricKind::kRing || level.fabric == FabricKind::kTorus ||
+                      level.fabric == FabricKind::kFullyConnected;
+  const Time whole = time_of(level.latency);
+  for (std::uint32_t group = 0; group * net.group_chips < chips; ++group) {
+    const std::uint32_t first_chip = group * net.group_chips;
+    const std::uint32_t first_vertex = net.first_vertex + group * net.group_vertices;
+    const auto vertex = [&](std::uint32_t v) {
+      if (v >= endpoints) return first_vertex + v - (net.shared_ports ? 0 : endpoints);
+      return (net.shared_ports ? first_vertex : first_chip) + v;
+    };
+    for (const int up : {1, 0}) {
+      for (std::uint32_t i = 0; i < net.port_links() / 2; ++i) {
+        const std::uint32_t chip = first_chip + i, at = vertex(net.endpoint_of(i));
+        links.push_back({up ? chip : at, up ? at : chip, port, Time{}, index});
+      }
+    }
+    for (const LevelFabric::Wire& wire : wires) {
+      // Up takes the odd picosecond, so that the two halves sum to the whole.
+      Time latency = wire.latency == Seconds{} ? Time{} : whole;
+      if (!direct && wire.latency != Seconds{}) {
+        latency = {wire.from < endpoints ? whole.ps - whole.ps / 2 : whole.ps / 2};
+      }
+      links.push_back(
+          {vertex(wire.from), vertex(wire.to), Rate::from(wire.bandwidth), latency, index});
+    }
+  }
+}
+
+std::optional<Diagnostic> Topology::State::add_graph(const Cluster& cluster) {
+  const FabricGraph& given = *cluster.graph;
+  if (auto failure = check_graph(given, cluster.name)) return failure;
+  // Chips become the first vertices, by rank.
+  std::vector<std::uint32_t> place(given.vertices.size());
+  std::uint32_t next = chips;
+  graph_names.resize(given.vertices.size());
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    const std::int32_t chip = given.vertices[i].chip;
+    place[i] = chip >= 0 ? static_cast<std::uint32_t>(chip) : next++;
+    graph_names[place[i]] = given.vertices[i].name;
+  }
+  vertices = next;
+  std::vector<GraphRouting::Arc> arcs;
+  for (const FabricGraph::Edge& edge : given.edges) {
+    const std::uint32_t from = place[edge.from], to = place[edge.to];
+    arcs.push_back({from, to, edge.bandwidth.value});
+    links.push_back({from, to, Rate::from(edge.bandwidth), time_of(edge.latency), 0});
+  }
+  graph = std::make_unique<GraphRouting>(vertices, chips, arcs);
+  // Links of a vertex that chips of more than one node hang on belong to the fabric.
+  constexpr std::uint32_t kNone = ~0U;
+  std::vector<std::uint32_t> node(vertices, kNone);
+  std::vector<bool> shared(vertices, false);
+  for (const LinkInfo& link : links) {
+    if (link.from >= chips || link.to < chips) continue;
+    const std::uint32_t of_chip = link.from / chips_per_node;
+    shared[link.to] = shared[link.to] || (node[link.to] != kNone && node[link.to] != of_chip);
+    node[link.to] = of_chip;
+  }
+  for (std::uint32_t v = 0; v < chips; ++v) node[v] = v / chips_per_node;
+  for (LinkInfo& link : links) {
+    const bool inside = !shared[link.from] && !shared[link.to] && node[link.from] == node[link.to];
+    if (!inside)
+      link.level = static_cast<std::uint16_t>(
+          cluster.levels.size() > cluster.node_levels ? cluster.node_levels : 0);
+  }
+  return std::nullopt;
+}
+
+/// Over the levels before `below`: the ends are in one group of the last of them.
+void Topology::State::route(std::uint32_t src, std::uint32_t dst, const WayChoice& choice,
+                            std::size_t below, std::vector<LinkId>& path) const {
+  while (below > 0 && src / levels[below - 1].child_chips == dst / levels[below - 1].child_chips) {
+    --below;
+  }
+  if (below == 0) return;
+  const LevelNet& net = levels[below - 1];
+  const std::uint32_t group = src / net.group_chips;
+  std::uint32_t from = src - group * net.group_chips;
+  const std::uint32_t to = dst - group * net.group_chips;
+  const std::uint32_t in_child = to % net.child_chips;
+  if (!net.fabric->joins_planes() || options.pxn) {
+    const std::uint32_t own = from % net.child_chips;
+    if (net.plane_of(own) != net.plane_of(in_child)) {
+      const std::uint32_t proxy = src - own + in_child;
+      route(src, proxy, choice, below - 1, path);
+      from = from - own + in_child;
+    }
+  }
+  const LinkId base = net.first_link + group * net.group_links;
+  if (net.shared_ports) path.push_back(base + from);
+  net.fabric->route(net.endpoint_of(from), net.endpoint_of(to), choice, base + net.port_links(),
+                    path);
+  if (net.shared_ports) path.push_back(base + net.group_chips + to);
+}
+
+std::string Topology::State::level_vertex_name(std::uint32_t vertex) const {
+  if (vertex < chips) {
+    if (chips == chips_per_node) return fmt::format("chip{}", vertex);
+    return fmt::format("node{}.chip{}", vertex / chips_per_node, vertex % chips_per_node);
+  }
+  auto net = levels.rbegin();
+  while (net->first_vertex > vertex || !net->fabric) ++net;
+  const std::uint32_t group = (vertex - net->first_vertex) / net->group_vertices;
+  const std::uint32_t index = (vertex - net->first_vertex) % net->group_vertices;
+  const std::string prefix =
+      chips == net->group_chips ? net->name : fmt::format("{}{}", net->name, group);
+  const std::uint32_t ports = net->shared_ports ? net->fabric->endpoints() : 0;
+  if (index < ports) {
+    return fmt::format("{}.child{}.port{}", prefix, index / net->fabric->planes(),
+                       index % net->fabric->planes());
+  }
+  return prefix + "." + net->fabric->switch_name(index - ports);
+}
+
+Topology::Topology(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Topology::Topology(Topology&&) noexcept = default;
+Topology& Topology::operator=(Topology&&) noexcept = default;
+Topology::~Topology() = default;
+
+Result<Topology> Topology::build(const Cluster& cluster, const RoutingOptions& options) {
+  Cluster complete = cluster;
+  for (Level& level : complete.levels) {
+    if (auto failure = complete_shape(level, cluster.name)) return *failure;
+  }
+  if (auto failure = check_levels(complete, cluster.name)) return *failure;
+  auto state = std::make_unique<State>();
+  state->options = options;
+  state->chips = state->vertices = complete.chips();
+  state->chips_per_node = complete.chips_per_node();
+  if (cluster.graph) {
+    if (auto failure = state->add_graph(complete)) return *failure;
+    return Topology(std::move(state));
+  }
+  for (std::size_t i = 0; i < complete.levels.size(); ++i) {
+    if (auto failure = state->add_level(complete.levels[i], static_cast<std::uint16_t>(i))) {
+      failure->where = cluster.name + ": " + failure->where;
+      return *failure;
+    }
+  }
+  return Topology(std::move(state));
+}
+
+std::uint32_t Topology::endpoints() const { return state_->chips; }
+std::uint32_t Topology::vertices() const { return state_->vertices; }
+std::span<const Topology::LinkInfo> Topology::links() const { return state_->links; }
+
+std::string Topology::vertex_name(std::uint32_t vertex) const {
+  return state_->graph ? state_->graph_names[vertex] : state_->level_vertex_name(vertex);
+}
+
+std::string Topology::link_name(LinkId link) const {
+  const LinkInfo& info = state_->links[link];
+  return vertex_name(info.from) + " > " + vertex_name(info.to);
+}
+
+void Topology::route(std::uint32_t src, std::uint32_t dst, std::uint64_t flow,
+                     std::vector<LinkId>& path) const {
+  if (src == dst) return;
+  WayChoice choice;
+  if (state_->options.balancing == Balancing::kEcmp) {
+    choice = {true, mixed(mixed(mixed(state_->options.seed + src) + dst) + flow)};
+  }
+  if (state_->graph) {
+    state_->graph->route(src, dst, choice, path);
+  } else {
+    state_->route(src, dst, choice, state_->levels.size(), path);
+  }
+}
+
+Time Topology::latency(std::span<const LinkId> path) const {
+  Time sum;
+  for (const LinkId link : path) sum += state_->links[link].latency;
+  return sum;
+}
+
+}  // namespace flopcast

@@ -1,0 +1,17 @@
+// Any bytes are traffic or one error; rows wait for earlier rows only.
+#include <cstddef>
+#include <cstdint>
+
+#include "flopcast/network/traffic.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto rows =
+      flopcast::parse_traffic(std::string(reinterpret_cast<const char*>(data), size), "input");
+  if (!rows) return 0;
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    for (const std::uint32_t earlier : (*rows)[i].after) {
+      if (earlier >= i) __builtin_trap();
+    }
+  }
+  return 0;
+}

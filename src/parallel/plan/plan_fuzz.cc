@@ -1,0 +1,29 @@
+// Any bytes are a plan or one error; what is read can be written, and read again as the same plan
+// unless the writer names what is lost.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "flopcast/parallel/files.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flopcast;
+  const auto file = parse_plan({reinterpret_cast<const char*>(data), size}, "input");
+  if (!file) return 0;
+  const Result<Plan> plan = with_chips(*file);
+  if (!plan) return 0;
+  const Model model = *load_model("mixtral-8x7b");
+  const std::vector<Diagnostic> problems = plan_problems(*plan, model, file->chips);
+  if (plan_possible(*plan, model, file->chips) != problems.empty()) __builtin_trap();
+  if (problems.empty()) (void)layers_per_stage(*plan, model.layers());
+  for (const PlanFormat format :
+       {PlanFormat::kMegatron, PlanFormat::kTorchtitan, PlanFormat::kDeepspeed}) {
+    const PlanText text = write_plan(*plan, format);
+    const auto again = parse_plan(text.text, "written");
+    if (!again && problems.empty()) __builtin_trap();
+    if (!again || !problems.empty() || !text.lost.empty() || format != file->format) continue;
+    const Result<Plan> same = with_chips(*again, plan->chips());
+    if (!same || !(*same == *plan)) __builtin_trap();
+  }
+  return 0;
+}

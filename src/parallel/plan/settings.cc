@@ -1,0 +1,274 @@
+// The table of a plan's settings, and plans made of them.
+#include "flopcast/parallel/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/text/names.h"
+#include "parallel/launchers/texts.h"
+#include "parallel/plan/names.h"
+
+namespace flopcast {
+namespace {
+
+/// Whether `text` is a value of the setting; sets it.
+using Setter = bool (*)(Plan& plan, std::string_view text);
+struct Entry {
+  PlanSetting setting;
+  Setter set;
+};
+
+template <auto kMember>
+bool number(Plan& plan, std::string_view text) {
+  const std::optional<std::int64_t> value = parse_whole(text);
+  if (!value || *value < 1 || *value > kMostInPlan) return false;
+  using Number = std::remove_reference_t<decltype(plan.*kMember)>;
+  plan.*kMember = static_cast<Number>(*value);
+  return true;
+}
+
+template <auto kMember>
+bool onoff(Plan& plan, std::string_view text) {
+  plan.*kMember = text == "true";
+  return text == "true" || text == "false";
+}
+
+template <auto kMember, auto kParse>
+bool choice(Plan& plan, std::string_view text) {
+  const auto value = kParse(text);
+  if (value) plan.*kMember = *value;
+  return value.has_value();
+}
+
+bool set_precision(Plan& plan, std::string_view text) {
+  if (!choice<&Plan::precision, parse_precision>(plan, text)) return false;
+  if (text.ends_with("pure")) plan.fp32_master = plan.fp32_gradients = false;
+  return true;
+}
+
+bool set_layout(Plan& plan, std::string_view text) {
+  const auto layers = parse_layout(text);
+  if (layers) plan.stage_layers = *layers;
+  return layers.has_value();
+}
+
+bool set_modules(Plan& plan, std::string_view text) {
+  std::string words(text);
+  std::replace(words.begin(), words.end(), ',', ' ');
+  const Result<PlanFile> read = read_megatron("--recompute-modules " + words, {});
+  if (read) plan.recompute_modules = read->plan.recompute_modules;
+  return read.ok();
+}
+
+constexpr std::array<std::pair<std::string_view, bool Overlap::*>, 6> kOverlaps = {{
+    {"gradients", &Overlap::gradients},
+    {"weights", &Overlap::weights},
+    {"tensor", &Overlap::tensor},
+    {"pipeline", &Overlap::pipeline},
+    {"context", &Overlap::context},
+    {"experts", &Overlap::experts},
+}};
+
+bool set_overlap(Plan& plan, std::string_view text) {
+  for (const auto& [name, member] : kOverlaps) plan.overlap.*member = text == "all";
+  if (text == "all" || text == "none") return true;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const auto found = std::find_if(kOverlaps.begin(), kOverlaps.end(),
+                                    [&](const auto& overlap) { return overlap.first == word; });
+    if (found == kOverlaps.end()) return false;
+    plan.overlap.*(found->second) = true;
+  }
+  return true;
+}
+
+constexpr SettingKind kBatch = SettingKind::kBatch;
+constexpr SettingKind kDegree = SettingKind::kDegree;
+constexpr SettingKind kGrid = SettingKind::kGrid;
+constexpr SettingKind kChoice = SettingKind::kChoice;
+
+// clang-format off
+constexpr Entry kEntries[] = {
+    {{"global_batch", "global-batch-size", "N", "Sequences of one step, over all replicas", kBatch},
+     number<&Plan::global_batch>},
+    {{"seq", "seq-length", "N", "Tokens of a sequence; if not given, the model's longest", kBatch},
+     number<&Plan::sequence>},
+    {{"tp", "tensor-model-parallel-size", "N", "Tensor-parallel chips", kDegree},
+     number<&Plan::tp>},
+    {{"pp", "pipeline-model-parallel-size", "N", "Pipeline stages", kDegree},
+     number<&Plan::pp>},
+    {{"cp", "context-parallel-size", "N", "Context-parallel chips", kDegree},
+     number<&Plan::cp>},
+    {{"dp", "data-parallel-size", "N", "Replicas; if not given, what the other degrees leave",
+      kDegree}, number<&Plan::dp>},
+    {{"ep", "expert-model-parallel-size", "N", "Expert-parallel chips", kDegree},
+     number<&Plan::ep>},
+    {{"etp", "expert-tensor-parallel-size", "N", "Chips that split one expert; if not given, as tp",
+      kDegree}, number<&Plan::etp>},
+    {{"vpp", "num-virtual-stages-per-pipeline-rank", "N", "Virtual stages per chip", kDegree},
+     number<&Plan::vpp>},
+    {{"micro_batch", "micro-batch-size", "N", "Sequences of one microbatch; 1 if not given",
+      kDegree}, number<&Plan::micro_batch>},
+    {{"schedule", "", "NAME", "gpipe, 1f1b, interleaved, zb-h1, zb-v or dualpipev", kDegree},
+     choice<&Plan::schedule, parse_schedule_kind>},
+    {{"layout", "pipeline-model-parallel-layout", "STAGES",
+      "Layers of each stage, such as \"Et*15|t*16|t*16|t*15L\"; even if not given", kDegree},
+     set_layout},
+    {{"recompute", "recompute-granularity", "none|selective|full",
+      "Activations dropped after forward and computed again", kDegree},
+     choice<&Plan::recompute, parse_recompute>},
+    {{"recompute_modules", "", "LIST",
+      "What selective recompute drops: core_attn (default), layernorm, moe_act, mlp, mla_up_proj",
+      kDegree}, set_modules},
+    {{"recompute_layers", "recompute-num-layers", "N",
+      "With full recompute: only so many layers of each stage", kDegree},
+     number<&Plan::recompute_layers>},
+    {{"zero", "zero-stage", "0|1|2|3",
+      "What data-parallel chips share: 1 optimizer states (default), 2 gradients, 3 weights (FSDP)",
+      kDegree}, choice<&Plan::zero, parse_zero>},
+    {{"shard", "", "N", "Chips that share one copy of what zero shards; the others replicate it",
+      kDegree}, number<&Plan::shard>},
+    {{"sequence_parallel", "", "", "Shard norms over tensor-parallel chips: default with tp > 1",
+      kDegree}, onoff<&Plan::sequence_parallel>},
+    {{"tp2", "", "N", "Second dimension of 2-D and SUMMA tensor parallelism", kGrid},
+     number<&Plan::tp2>},
+    {{"panels", "", "N", "Panels of SUMMA", kGrid},
+     number<&Plan::panels>},
+    {{"tensor", "", "1d|2d|summa", "How matrices are cut", kChoice},
+     choice<&Plan::tensor, parse_tensor_kind>},
+    {{"context", "cp-comm-type", "all_gather|ring|ulysses",
+      "How context-parallel chips exchange keys and values", kChoice},
+     choice<&Plan::context, parse_context_kind>},
+    {{"precision", "", "TYPE",
+      "fp32, tf32, fp16, bf16 (default), bf16-pure, fp8, fp8_block, mxfp8 or nvfp4", kChoice},
+     set_precision},
+    {{"optimizer", "", "adam|sgd|muon", "Adam if not given", kChoice},
+     choice<&Plan::optimizer, parse_optimizer_kind>},
+    {{"overlap", "", "LIST",
+      "Transfers hidden behind compute: all, none, or some of gradients, weights, tensor, "
+      "pipeline, context, experts", kChoice}, set_overlap},
+    {{"lora_rank", "", "N", "Train low-rank adapters only, on frozen weights", kChoice},
+     number<&Plan::lora_rank>},
+    {{"flash_attention", "", "", "Attention scores stay out of memory: default", kChoice},
+     onoff<&Plan::flash_attention>},
+    {{"reshard", "", "", "With zero 3, weights are dropped after forward: default", kChoice},
+     onoff<&Plan::reshard>},
+};
+// clang-format on
+
+const Entry* find_entry(std::string_view name) {
+  for (const Entry& entry : kEntries) {
+    const std::string key = name_key(name);
+    if (key == name_key(entry.setting.name)) return &entry;
+    if (!entry.setting.long_name.empty() && key == name_key(entry.setting.long_name)) return &entry;
+  }
+  return nullptr;
+}
+
+Diagnostic unknown_setting(const std::string& name) {
+  std::string known;
+  for (const Entry& entry : kEntries) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", entry.setting.name);
+  }
+  return {ErrorCode::kUsage, name, "a plan has no such setting", "there are " + known};
+}
+
+/// What its meaning says of the values: "What is dropped: all, none" are "all, none".
+std::string expected_by(const PlanSetting& setting) {
+  if (setting.takes.empty()) return "true or false";
+  if (setting.takes == "N") return fmt::format("a whole number from 1 to {}", kMostInPlan);
+  if (setting.takes.find('|') != std::string_view::npos) return std::string(setting.takes);
+  std::string_view values = setting.meaning.substr(0, setting.meaning.find(';'));
+  const std::size_t list = values.find(": ");
+  if (list != std::string_view::npos) values.remove_prefix(list + 2);
+  std::string text(values);
+  if (text.starts_with("Layers")) text[0] = 'l';
+  return text;
+}
+
+/// A launch configuration, changed, and which settings were given, by their short names.
+struct Changed {
+  PlanFile file;
+  std::set<std::string_view> given;
+};
+
+/// What follows from settings where nobody set it.
+void imply(const std::set<std::string_view>& given, bool from_file, Plan& plan) {
+  if (given.contains("layout") && !given.contains("vpp") && plan.pp > 0 &&
+      plan.stage_layers.size() % plan.pp == 0) {
+    plan.vpp = static_cast<unsigned>(plan.stage_layers.size() / plan.pp);
+  }
+  if (!given.contains("schedule") && plan.schedule == ScheduleKind::kOneFOneB && plan.vpp > 1) {
+    plan.schedule = ScheduleKind::kInterleaved;
+  }
+  const bool folded =
+      plan.schedule == ScheduleKind::kZeroBubbleV || plan.schedule == ScheduleKind::kDualPipeV;
+  if (folded && given.contains("schedule") && !given.contains("vpp") && plan.pp > 1) plan.vpp = 2;
+  if (given.contains("sequence_parallel") || (from_file && !given.contains("tp"))) return;
+  plan.sequence_parallel = plan.tp > 1;
+}
+
+Result<Changed> change(const PlanSettings& settings, const PlanFile* from) {
+  Changed changed;
+  if (from != nullptr) changed.file = *from;
+  if (from == nullptr) changed.file.plan.global_batch = 0;
+  for (const auto& [name, value] : settings) {
+    const Entry* entry = find_entry(name);
+    if (entry == nullptr) return unknown_setting(name);
+    if (!entry->set(changed.file.plan, value)) {
+      return Diagnostic{ErrorCode::kUsage, std::string(entry->setting.name),
+                        fmt::format("expected {}, found '{}'", expected_by(entry->setting), value),
+                        "correct the value"};
+    }
+    changed.given.insert(entry->setting.name);
+  }
+  imply(changed.given, from != nullptr, changed.file.plan);
+  return changed;
+}
+
+}  // namespace
+
+std::span<const PlanSetting> plan_settings() {
+  static const std::vector<PlanSetting> all = [] {
+    std::vector<PlanSetting> list;
+    for (const Entry& entry : kEntries) list.push_back(entry.setting);
+    return list;
+  }();
+  return all;
+}
+
+Result<NamedPlan> make_plan(const PlanSettings& settings, unsigned chips, const PlanFile* from) {
+  const Result<Changed> changed = change(settings, from);
+  if (!changed) return changed.error();
+  const auto& [file, given] = *changed;
+  if (from == nullptr && !given.contains("global_batch")) {
+    return Diagnostic{ErrorCode::kUsage, "global_batch", "is missing",
+                      "give the sequences of one step, over all replicas"};
+  }
+  NamedPlan named{file.plan, file.assumed};
+  const Plan& p = file.plan;
+  const std::uint64_t copy = chips_of_copy(p);
+  const bool divides = copy > 0 && chips % copy == 0;
+  if (divides && !given.contains("dp")) {
+    const Result<Plan> plan = with_chips(file, chips);
+    if (!plan) return plan.error();
+    named.plan = *plan;
+  } else if (p.global_batch == 0) {
+    named.plan.global_batch = p.micro_batch * p.dp * file.accumulation;
+  }
+  return named;
+}
+
+Result<NamedPlan> base_plan(const PlanSettings& settings, const PlanFile* from) {
+  const Result<Changed> changed = change(settings, from);
+  if (!changed) return changed.error();
+  return NamedPlan{changed->file.plan, changed->file.assumed};
+}
+
+}  // namespace flopcast

@@ -1,0 +1,236 @@
+// Runs a schedule: checks that it is complete and can end, and times it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "flopcast/parallel/schedule.h"
+
+namespace flopcast {
+namespace {
+
+constexpr double kNever = -1;
+
+/// One pass over all actions: each chip runs its list until an input is missing, and goes on when
+/// the chip that makes it has. Every action is looked at once or twice.
+class Run {
+ public:
+  Run(const Schedule& schedule, std::span<const StageTime> stages, double overlapped)
+      : schedule_(schedule),
+        stages_(stages),
+        overlapped_(overlapped),
+        forward_(schedule.stages() * static_cast<std::size_t>(schedule.microbatches), kNever),
+        backward_(forward_.size(), kNever),
+        next_(schedule.chips, 0) {
+    time_.start.resize(schedule.chips);
+    time_.end.resize(schedule.chips);
+    time_.busy.resize(schedule.chips);
+  }
+
+  /// The chips that could not run their whole list; empty when all ended.
+  std::vector<unsigned> run() {
+    for (unsigned chip = 0; chip < schedule_.chips; ++chip) ready_.push_back(chip);
+    while (!ready_.empty()) {
+      const unsigned chip = ready_.back();
+      ready_.pop_back();
+      while (advance(chip)) {
+      }
+    }
+    std::vector<unsigned> stuck;
+    for (unsigned chip = 0; chip < schedule_.chips; ++chip) {
+      if (next_[chip] < schedule_.actions[chip].size()) stuck.push_back(chip);
+      time_.total = std::max(time_.total, time_.end[chip]);
+    }
+    if (!stuck.empty()) time_.total = Seconds{std::numeric_limits<double>::infinity()};
+    return stuck;
+  }
+
+  std::size_t position(unsigned chip) const { return next_[chip]; }
+  PipelineTime take() { return std::move(time_); }
+
+ private:
+  std::size_t slot(unsigned stage, std::uint32_t microbatch) const {
+    return stage * static_cast<std::size_t>(schedule_.microbatches) + microbatch;
+  }
+
+  double arrival(const std::vector<double>& made, unsigned from, unsigned to,
+                 std::uint32_t microbatch) const {
+    const double end = made[slot(from, microbatch)];
+    if (end == kNever || schedule_.chip_of(from) == schedule_.chip_of(to)) return end;
+    return end + stages_[std::min(from, to)].send.value;
+  }
+
+  /// When its inputs are there; kNever while one is not.
+  double ready_at(unsigned stage, const PipelineAction& action) const {
+    switch (action.op) {
+      case PipelineOp::kForward:
+        return stage == 0 ? 0 : arrival(forward_, stage - 1, stage, action.microbatch);
+      case PipelineOp::kBackward:
+      case PipelineOp::kBackwardInput: {
+        const double own = forward_[slot(stage, action.microbatch)];
+        if (own == kNever || stage + 1 == schedule_.stages()) return own;
+        const double next = arrival(backward_, stage + 1, stage, action.microbatch);
+        return next == kNever ? kNever : std::max(own, next);
+      }
+      case PipelineOp::kBackwardWeight:
+        return backward_[slot(stage, action.microbatch)];
+    }
+    return kNever;
+  }
+
+  double duration(unsigned stage, PipelineOp op) const {
+    const StageTime& time = stages_[stage];
+    switch (op) {
+      case PipelineOp::kForward:
+        return time.forward.value;
+      case PipelineOp::kBackward:
+        return (time.backward_input + time.backward_weight).value;
+      case PipelineOp::kBackwardInput:
+        return time.backward_input.value;
+      case PipelineOp::kBackwardWeight:
+        return time.backward_weight.value;
+    }
+    return 0;
+  }
+
+  void finish(unsigned stage, const PipelineAction& action, double end) {
+    if (action.op == PipelineOp::kForward) {
+      forward_[slot(stage, action.microbatch)] = end;
+      if (stage + 1 < schedule_.stages()) ready_.push_back(schedule_.chip_of(stage + 1));
+    } else if (action.op != PipelineOp::kBackwardWeight) {
+      backward_[slot(stage, action.microbatch)] = end;
+      if (stage > 0) ready_.push_back(schedule_.chip_of(stage - 1));
+    }
+  }
+
+  /// Runs the chip's next action, or two that go together. False where it has none or must wait.
+  bool advance(unsigned chip) {
+    const std::vector<PipelineAction>& actions = schedule_.actions[chip];
+    const std::size_t at = next_[chip];
+    if (at >= actions.size()) return false;
+    const bool both = actions[at].with_next && at + 1 < actions.size();
+    double start = time_.end[chip].value, longest = 0, sum = 0;
+    for (std::size_t i = at; i <= at + both; ++i) {
+      const unsigned stage = schedule_.stage_of(chip, actions[i].chunk);
+      const double ready = ready_at(stage, actions[i]);
+      if (ready == kNever) return false;
+      start = std::max(start, ready);
+      longest = std::max(longest, duration(stage, actions[i].op));
+      sum += duration(stage, actions[i].op);
+    }
+    const double spent = sum - overlapped_ * (sum - longest);
+    if (at == 0) time_.start[chip] = Seconds{start};
+    time_.end[chip] = Seconds{start + spent};
+    time_.busy[chip] += Seconds{spent};
+    next_[chip] += both ? 2 : 1;
+    for (std::size_t i = at; i <= at + both; ++i) {
+      finish(schedule_.stage_of(chip, actions[i].chunk), actions[i], start + spent);
+    }
+    return true;
+  }
+
+  const Schedule& schedule_;
+  std::span<const StageTime> stages_;
+  double overlapped_;
+  std::vector<double> forward_, backward_;  ///< ends, by stage and microbatch
+  std::vector<std::size_t> next_;           ///< of each chip's list
+  std::vector<unsigned> ready_;             ///< chips that may go on
+  PipelineTime time_;
+};
+
+std::string text(unsigned chip, const PipelineAction& action) {
+  constexpr std::string_view kOps[] = {"forward", "backward", "backward_input", "backward_weight"};
+  return fmt::format("chip {}: {} of microbatch {}, chunk {}", chip,
+                     kOps[static_cast<int>(action.op)], action.microbatch, action.chunk);
+}
+
+Diagnostic flaw(std::string what) {
+  return {ErrorCode::kBadInput, "schedule", std::move(what),
+          "every chip runs each forward and backward of its chunks once"};
+}
+
+/// Each microbatch and chunk: one forward, one input gradient, one weight gradient.
+std::optional<Diagnostic> incomplete(const Schedule& schedule, unsigned chip) {
+  enum : std::uint8_t { kF = 1, kB = 2, kW = 4 };
+  std::vector<std::uint8_t> seen(schedule.chunks * static_cast<std::size_t>(schedule.microbatches));
+  for (const PipelineAction& action : schedule.actions[chip]) {
+    if (action.chunk >= schedule.chunks || action.microbatch >= schedule.microbatches) {
+      return flaw(text(chip, action) + " does not exist");
+    }
+    constexpr std::uint8_t kMakes[] = {kF, kB | kW, kB, kW};
+    std::uint8_t& done =
+        seen[action.chunk * static_cast<std::size_t>(schedule.microbatches) + action.microbatch];
+    if ((done & kMakes[static_cast<int>(action.op)]) != 0) {
+      return flaw(text(chip, action) + " comes twice");
+    }
+    done |= kMakes[static_cast<int>(action.op)];
+  }
+  const auto missing = std::find_if(seen.begin(), seen.end(),
+                                    [](std::uint8_t done) { return done != (kF | kB | kW); });
+  if (missing == seen.end()) return std::nullopt;
+  const auto index = missing - seen.begin();
+  return flaw(fmt::format("chip {}: microbatch {} of chunk {} lacks a forward or backward", chip,
+                          index % schedule.microbatches, index / schedule.microbatches));
+}
+
+/// The most of these actions' microbatches that wait for their last gradient at once.
+template <typename Counts>
+unsigned peak_held(const std::vector<PipelineAction>& actions, const Counts& counts) {
+  unsigned held = 0, peak = 0;
+  for (const PipelineAction& action : actions) {
+    if (!counts(action)) continue;
+    if (action.op == PipelineOp::kForward) peak = std::max(peak, ++held);
+    if (action.op == PipelineOp::kBackward || action.op == PipelineOp::kBackwardWeight) --held;
+  }
+  return peak;
+}
+
+}  // namespace
+
+std::optional<Diagnostic> schedule_problem(const Schedule& schedule) {
+  if (schedule.chips < 1 || schedule.chunks < 1 || schedule.microbatches < 1 ||
+      schedule.actions.size() != schedule.chips) {
+    return flaw("expected at least one chip, chunk and microbatch, and a list for every chip");
+  }
+  for (unsigned chip = 0; chip < schedule.chips; ++chip) {
+    if (auto problem = incomplete(schedule, chip)) return problem;
+  }
+  const std::vector<StageTime> unit(schedule.stages(),
+                                    {Seconds{1}, Seconds{1}, Seconds{1}, Seconds{0}});
+  Run run(schedule, unit, 1);
+  const std::vector<unsigned> stuck = run.run();
+  if (stuck.empty()) return std::nullopt;
+  const PipelineAction& first = schedule.actions[stuck[0]][run.position(stuck[0])];
+  return Diagnostic{ErrorCode::kNoAnswer, "schedule",
+                    text(stuck[0], first) + " waits for something that waits for it",
+                    "change the order of the actions"};
+}
+
+std::vector<unsigned> peak_in_flight(const Schedule& schedule) {
+  std::vector<unsigned> peaks;
+  for (const std::vector<PipelineAction>& actions : schedule.actions) {
+    peaks.push_back(peak_held(actions, [](const PipelineAction&) { return true; }));
+  }
+  return peaks;
+}
+
+unsigned peak_in_flight(const Schedule& schedule, unsigned stage) {
+  const unsigned chunk = schedule.chunk_of(stage);
+  return peak_held(schedule.actions[schedule.chip_of(stage)],
+                   [&](const PipelineAction& action) { return action.chunk == chunk; });
+}
+
+Seconds PipelineTime::bubble() const {
+  const auto busiest = std::max_element(busy.begin(), busy.end());
+  return busiest == busy.end() ? total : total - *busiest;
+}
+
+PipelineTime pipeline_time(const Schedule& schedule, std::span<const StageTime> stages,
+                           double overlapped) {
+  Run run(schedule, stages, overlapped);
+  run.run();
+  return run.take();
+}
+
+}  // namespace flopcast

@@ -1,0 +1,60 @@
+// Any bytes are a file of expected values or one error; a case that cannot be read or computed is a
+// failed check, and the numbers of those that can are sound.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "published/subramanian/case_input.h"
+#include "published/subramanian/cases.h"
+
+namespace {
+
+using namespace flopcast;
+
+/// A search of so many plans that it would take seconds.
+bool long_search(const nlohmann::json& item) {
+  constexpr std::int64_t kLargest = 4096;
+  std::string problem;
+  const paper::Fields fields(item, problem);
+  if (fields.text("kind") != "search") return false;
+  const paper::Fields input = fields.object("input");
+  const paper::Fields system = input.object("system");
+  return input.integer("n_gpus") > kLargest || input.integer("global_batch") > kLargest ||
+         system.integer("nvlink_size") > kLargest;
+}
+
+void check(const nlohmann::json& item) {
+  std::string problem;
+  const paper::Fields fields(item, problem);
+  const paper::Fields input = fields.object("input");
+  const PaperCase c = paper::read_case(input, PaperDefects::published(), problem);
+  const PaperPlan plan = paper::read_plan(input);
+  const Result<PaperEstimate> found = paper_estimate(c, plan);
+  const Result<std::vector<PaperOperator>> operators = paper_operators(c, plan);
+  if (found.ok() != operators.ok()) __builtin_trap();
+  if (!found) return;
+  if (!(found->time.value >= 0) || !(found->memory.value >= 0)) __builtin_trap();
+  if (found->microbatches < 1 || plan.gpus() < 1) __builtin_trap();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto document = nlohmann::json::parse(text, nullptr, false);
+  if (document.is_object() && document.contains("cases") && document["cases"].is_array()) {
+    for (const nlohmann::json& item : document["cases"]) {
+      if (long_search(item)) return 0;
+      check(item);
+    }
+  }
+  const auto validation = validate_paper_cases(text, "input", 1);
+  if (!validation) return 0;
+  if (validation->published.size() != validation->repaired.size()) __builtin_trap();
+  for (const PaperCheck& one : validation->published) {
+    if (one.failure && one.failure->what.empty()) __builtin_trap();
+  }
+  return 0;
+}

@@ -1,0 +1,173 @@
+// An estimate as JSON and CSV.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/text/format.h"
+#include "base/text/json_writer.h"
+#include "report/estimate/report.h"
+#include "report/plan/change.h"
+#include "report/plan/json.h"
+#include "report/plan/words.h"
+#include "report/render/table.h"
+
+namespace flopcast {
+namespace {
+
+using Layout = JsonWriter::Layout;
+
+void write_memory(JsonWriter& w, const StageMemory& memory) {
+  w.begin_object("memory_bytes", Layout::kLine);
+  for (const MemoryClass& c : memory_classes(memory)) w.exact(c.name, c.bytes.value);
+  w.exact("total", memory.total().value);
+  w.end_object();
+}
+
+void write_stages(JsonWriter& w, const TrainingEstimate& estimate) {
+  w.begin_array("stages");
+  for (const StageEstimate& stage : estimate.stages) {
+    w.begin_object({}, Layout::kLine);
+    w.count("layers", stage.layers);
+    w.exact("forward_s", stage.forward.value);
+    w.exact("backward_s", stage.backward.value);
+    w.exact("busy_s", stage.busy.value);
+    w.exact("start_s", stage.start.value);
+    w.exact("end_s", stage.end.value);
+    w.count("in_flight", stage.memory.in_flight);
+    write_memory(w, stage.memory);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void write_times(JsonWriter& w, const TrainingEstimate& estimate) {
+  w.exact("time_s", estimate.step.value);
+  w.exact("low_s", estimate.low.value);
+  w.exact("high_s", estimate.high.value);
+  w.exact("tokens_per_second", estimate.tokens_per_second);
+  w.exact("mfu", estimate.mfu);
+  w.exact("hfu", estimate.hfu);
+  w.exact("energy_j", estimate.energy_j);
+  w.exact("cost_usd", estimate.cost_usd);
+  w.begin_object("parts_s", Layout::kLine);
+  for (std::size_t i = 0; i < kTimeParts; ++i) {
+    w.exact(name(static_cast<TimePart>(i)), estimate.parts[i].value);
+  }
+  w.end_object();
+  w.begin_object("rests_on", Layout::kLine);
+  for (std::size_t i = 0; i < estimate.rests_on.size(); ++i) {
+    w.exact(name(static_cast<Basis>(i)), estimate.rests_on[i]);
+  }
+  w.end_object();
+}
+
+/// Plans that would fit: what to change, and what comes of it.
+void write_fitting(JsonWriter& w, const EstimateReport& report) {
+  w.begin_array("fitting");
+  for (const FittingPlan& fitting : report.fitting) {
+    w.begin_object({}, Layout::kLine);
+    w.text("change", plan_change_words(report.plan, fitting.plan));
+    w.exact("time_s", fitting.estimate.step.value);
+    write_memory(w, fitting.estimate.memory());
+    write_plan_fields(w, "plan", fitting.plan);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+std::vector<Table::Column> csv_columns() {
+  std::vector<Table::Column> columns = {{"model"}, {"cluster"}, {"chip"}, {"chips"}, {"software"}};
+  for (const PlanCell& cell : plan_cells({})) columns.push_back({std::string(cell.name)});
+  for (const char* title :
+       {"time_s", "low_s", "high_s", "tokens_per_second", "mfu", "hfu", "energy_j", "cost_usd",
+        "fits", "memory_bytes", "usable_bytes", "capacity_bytes"}) {
+    columns.push_back({title});
+  }
+  for (std::size_t i = 0; i < kTimeParts; ++i) {
+    columns.push_back({fmt::format("{}_s", name(static_cast<TimePart>(i)))});
+  }
+  for (const MemoryClass& c : memory_classes({})) {
+    columns.push_back({fmt::format("{}_bytes", c.name)});
+  }
+  return columns;
+}
+
+std::vector<std::string> csv_row(const EstimateReport& report) {
+  const TrainingEstimate& e = report.estimate;
+  std::vector<std::string> cells = {report.model, report.cluster, report.chip,
+                                    fmt::format("{}", report.plan.chips()), report.software};
+  for (PlanCell& cell : plan_cells(report.plan)) cells.push_back(std::move(cell.value));
+  for (const double value : {e.step.value, e.low.value, e.high.value, e.tokens_per_second, e.mfu,
+                             e.hfu, e.energy_j, e.cost_usd}) {
+    cells.push_back(exact_ratio(value));
+  }
+  cells.push_back(e.fits ? "true" : "false");
+  cells.push_back(exact_ratio(e.memory().total().value));
+  cells.push_back(exact_ratio(e.capacity.value));
+  cells.push_back(exact_ratio(report.capacity.value));
+  for (const Seconds part : e.parts) cells.push_back(exact_ratio(part.value));
+  for (const MemoryClass& c : memory_classes(e.memory())) {
+    cells.push_back(exact_ratio(c.bytes.value));
+  }
+  return cells;
+}
+
+void write_graph(JsonWriter& w, const EstimateReport& report) {
+  if (!report.graph) return w.null("graph");
+  const GraphAnswer& graph = *report.graph;
+  w.begin_object("graph");
+  w.exact("time_s", graph.step.value);
+  w.count("tasks", graph.tasks);
+  w.begin_object("critical_s", Layout::kLine);
+  for (std::size_t i = 0; i < kStepTasks; ++i) {
+    w.exact(name(static_cast<StepTask>(i)), graph.critical[i].value);
+  }
+  w.end_object();
+  w.begin_array("busy_s", Layout::kLine);
+  for (const Seconds busy : graph.busy) w.exact({}, busy.value);
+  w.end_array();
+  w.end_object();
+}
+
+}  // namespace
+
+void write_estimate(JsonWriter& w, const EstimateReport& report) {
+  const TrainingEstimate& estimate = report.estimate;
+  w.text("model", report.model);
+  w.integer("parameters", report.parameters.total);
+  w.integer("active_parameters", report.parameters.active);
+  w.text("cluster", report.cluster);
+  w.text("chip", report.chip);
+  w.count("chips", report.plan.chips());
+  w.text("software", report.software);
+  w.text("words", plan_words(report.plan));
+  write_plan_fields(w, "plan", report.plan);
+  write_placement(w, estimate.placement);
+  write_times(w, estimate);
+  w.boolean("fits", estimate.fits);
+  w.exact("usable_bytes", estimate.capacity.value);
+  w.exact("capacity_bytes", report.capacity.value);
+  w.count("fullest", estimate.fullest);
+  write_stages(w, estimate);
+  write_fitting(w, report);
+  write_graph(w, report);
+  w.begin_array("assumed");
+  for (const std::string& text : report.assumed) w.text({}, text);
+  w.end_array();
+}
+
+std::string estimate_json(const EstimateReport& report) {
+  JsonWriter w;
+  w.begin_object();
+  write_estimate(w, report);
+  w.end_object();
+  return std::move(w).take();
+}
+
+std::string estimate_csv(std::span<const EstimateReport> reports) {
+  Table table(csv_columns());
+  for (const EstimateReport& report : reports) table.add(csv_row(report));
+  return table.csv();
+}
+
+}  // namespace flopcast

@@ -1,0 +1,162 @@
+#include "report/estimate/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analytic/step/training_state.h"
+#include "base/text/format.h"
+#include "report/estimate/chip_precision.h"
+#include "report/plan/change.h"
+#include "report/plan/fields.h"
+
+namespace flopcast {
+namespace {
+
+/// All reasons as one error: the first one's place and hint where there is only one.
+Diagnostic joined(const std::vector<Diagnostic>& problems) {
+  if (problems.size() == 1) return problems.front();
+  std::string what = fmt::format("{} reasons why it cannot run:", problems.size());
+  for (const Diagnostic& problem : problems) what += "\n  " + problem.text();
+  return {problems.front().code, "plan", what, ""};
+}
+
+/// The class of memory that is biggest, in words.
+std::string biggest_class(const StageMemory& memory) {
+  const std::vector<MemoryClass> classes = memory_classes(memory);
+  const auto biggest = std::max_element(
+      classes.begin(), classes.end(),
+      [](const MemoryClass& a, const MemoryClass& b) { return a.bytes < b.bytes; });
+  return fmt::format("{} take {}", biggest->meaning,
+                     short_bytes(std::llround(biggest->bytes.value)));
+}
+
+std::string nearest_words(const EstimateReport& report) {
+  if (report.fitting.empty()) return "no plan of this many chips fits";
+  const FittingPlan& nearest = report.fitting.front();
+  return fmt::format("nearest plan that fits: {}; {} a step, {}",
+                     plan_change_words(report.plan, nearest.plan),
+                     short_time(nearest.estimate.step),
+                     short_bytes(std::llround(nearest.estimate.memory().total().value)));
+}
+
+}  // namespace
+
+std::vector<MemoryClass> memory_classes(const StageMemory& memory) {
+  constexpr std::array<std::string_view, 7> kMeanings = {
+      "weights",
+      "gradients",
+      "optimizer states",
+      "activations of microbatches in flight",
+      "tensors of the layer that runs",
+      "communication buffers and the device's context",
+      "rounding and holes of the allocator",
+  };
+  std::vector<MemoryClass> classes;
+  visit_memory(memory, [&](std::string_view name, Bytes bytes) {
+    classes.push_back({name, kMeanings[classes.size()], bytes});
+  });
+  return classes;
+}
+
+std::string_view meaning(TimePart part) {
+  constexpr std::array<std::string_view, kTimeParts> kMeanings = {
+      "matrix products",
+      "attention",
+      "norms, activations, loss",
+      "recomputed forward",
+      "tensor-parallel transfers",
+      "context-parallel transfers",
+      "expert-parallel transfers",
+      "gathering weights",
+      "reducing gradients",
+      "pipeline bubble and sends",
+      "optimizer step",
+      "launches and fixed costs",
+      "contention and stragglers",
+  };
+  return kMeanings[static_cast<std::size_t>(part)];
+}
+
+std::vector<PartShare> ranked_parts(const TrainingEstimate& estimate) {
+  std::vector<PartShare> parts;
+  for (std::size_t i = 0; i < kTimeParts; ++i) {
+    if (!(estimate.parts[i].value > 0)) continue;
+    parts.push_back(
+        {static_cast<TimePart>(i), estimate.parts[i], estimate.parts[i] / estimate.step});
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const PartShare& a, const PartShare& b) { return a.time > b.time; });
+  return parts;
+}
+
+std::string rests_on_words(const TrainingEstimate& estimate) {
+  constexpr double kLeast = 0.0005;  // what would print as 0.0 %
+  std::string text;
+  for (std::size_t i = 0; i < estimate.rests_on.size(); ++i) {
+    if (estimate.rests_on[i] < kLeast) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", percent(estimate.rests_on[i]),
+                        name(static_cast<Basis>(i)));
+  }
+  return text;
+}
+
+std::string title_of(const EstimateReport& report) {
+  return fmt::format("{} on {}", report.model, report.cluster);
+}
+
+GraphAnswer graph_answer(const StepRun& run) {
+  return {run.step, run.tasks.size(), run.critical, run.busy};
+}
+
+Result<EstimateReport> make_estimate_report(const TrainingModel& model, const Plan& plan,
+                                            std::vector<std::string> assumed) {
+  const Cluster& cluster = model.cluster();
+  auto problems = plan_problems(plan, model.model(), cluster.chips());
+  if (auto problem = precision_problem(plan.precision, cluster.chip)) {
+    problems.push_back(std::move(*problem));
+  }
+  if (!problems.empty()) return joined(problems);
+  Result<TrainingEstimate> estimate = model.estimate(plan);
+  if (!estimate) return estimate.error();
+  EstimateReport report;
+  report.model = model.model().name;
+  report.cluster = cluster.name;
+  report.chip = cluster.chip.name;
+  report.software = model.software();
+  report.capacity = cluster.chip.hbm_capacity;
+  report.parameters = count_parameters(model.model());
+  report.plan = plan;
+  report.plan.sequence = sequence_of(plan, model.model());
+  report.estimate = std::move(*estimate);
+  report.assumed = std::move(assumed);
+  if (model.state().options.software.empty()) {
+    report.assumed.push_back(fmt::format("no software given: {}", report.software));
+  }
+  if (plan.sequence == 0) {
+    report.assumed.push_back(
+        fmt::format("no sequence length given: the model's longest, {} tokens",
+                    grouped(static_cast<std::uint64_t>(report.plan.sequence))));
+  }
+  const auto& more = report.estimate.assumed;
+  report.assumed.insert(report.assumed.end(), more.begin(), more.end());
+  if (!report.estimate.fits) report.fitting = fitting_plans(model, report.plan);
+  return report;
+}
+
+std::optional<Diagnostic> memory_problem(const EstimateReport& report) {
+  const TrainingEstimate& estimate = report.estimate;
+  if (estimate.fits) return std::nullopt;
+  const StageMemory& memory = estimate.memory();
+  const auto bytes = [](Bytes b) { return short_bytes(std::llround(b.value)); };
+  const Bytes usable = estimate.capacity;
+  return Diagnostic{
+      ErrorCode::kTooLarge, fmt::format("memory of pipeline stage {}", estimate.fullest),
+      fmt::format("a chip needs {}, {} more than the {} it may use; {}", bytes(memory.total()),
+                  bytes(memory.total() - usable), bytes(usable), biggest_class(memory)),
+      nearest_words(report)};
+}
+
+}  // namespace flopcast

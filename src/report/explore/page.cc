@@ -1,0 +1,42 @@
+// web/explore.html filled in: the page of `flopcast explore`.
+#include "base/text/json_writer.h"
+#include "flopcast/report/explore.h"
+#include "report/render/page_template.h"
+#include "web_assets.h"
+
+namespace flopcast {
+namespace {
+
+/// What web/explore.js draws: every line, and whether its point is on the front.
+std::string page_data(std::span<const ExploreRow> rows) {
+  std::string data = "{\"asked\": ";
+  append_json_string(data, rows.empty() ? "" : rows.front().asked);
+  data += ", \"points\": [";
+  const std::vector<bool> front = explore_front(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::string line = explore_json_line(rows[i]);
+    line.resize(line.rfind('}'));
+    data += (i > 0 ? ",\n" : "\n") + line;
+    data += front[i] ? ", \"front\": true}" : ", \"front\": false}";
+  }
+  return data + "]}\n";
+}
+
+}  // namespace
+
+std::string explore_html(std::span<const ExploreRow> rows, std::string_view title) {
+  std::string page(web::explore_html());
+  fill(page, "{{title}}", html_escaped(title));
+  fill(page, "/*{{style}}*/", web::report_css());
+  std::string script;
+  for (const std::string_view part :
+       {web::page_js(), web::charts_js(), web::mapping_pieces_js(), web::explore_js()}) {
+    script += part;
+    script += '\n';
+  }
+  fill(page, "/*{{script}}*/", script);
+  fill(page, "{{data}}", without_tags(page_data(rows)));
+  return page;
+}
+
+}  // namespace flopcast

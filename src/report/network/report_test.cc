@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "flopcast/report/network.h"
+
+namespace flopcast {
+namespace {
+
+CollectiveReport made_report() {
+  CollectiveReport report;
+  report.cluster = "2 x </script>";
+  report.query.size = Bytes{1e9};
+  report.ranks = 16;
+  report.answer.time = Seconds{0.004};
+  report.answer.low = Seconds{0.0035};
+  report.answer.high = Seconds{0.005};
+  report.answer.basis = Basis::kFitted;
+  report.answer.source = "a fit";
+  report.answer.parts = {{"node", Seconds{1e-5}, Seconds{3e-3}}};
+  report.answer.candidates = {
+      {CollectiveAlgorithm::kRing, CollectiveProtocol::kSimple, Seconds{0.004}}};
+  report.curves = {{"forecast", true, {{Bytes{1e6}, Seconds{1e-5}}, {Bytes{1e9}, Seconds{4e-3}}}}};
+  return report;
+}
+
+TrafficReport made_traffic() {
+  TrafficReport report;
+  report.cluster = "made";
+  TrafficRow row;
+  row.id = "a,b";
+  row.bytes = 1000;
+  report.traffic = {row};
+  report.result.rows = {{Time{}, Time::from_us(2)}};
+  report.result.end = Time::from_us(2);
+  report.result.interval = Time::from_us(1);
+  report.result.links = {{0, Bytes{1000}, 0.5, {1.0F, 0.0F}}};
+  report.link_names = {"x > y"};
+  return report;
+}
+
+TEST(NetworkReport, JsonHoldsTheForecastInSiUnits) {
+  const auto json = nlohmann::json::parse(collective_json(made_report()));
+  EXPECT_EQ(json["op"], "all_reduce");
+  EXPECT_DOUBLE_EQ(json["time_s"], 0.004);
+  EXPECT_DOUBLE_EQ(json["algorithm_bandwidth"], 2.5e11);
+  EXPECT_DOUBLE_EQ(json["bus_bandwidth"], 2.5e11 * 30 / 16);
+  EXPECT_EQ(json["basis"], "fitted");
+  EXPECT_DOUBLE_EQ(json["parts"][0]["transfer_s"], 3e-3);
+  EXPECT_EQ(json["candidates"][0]["algorithm"], "ring");
+}
+
+TEST(NetworkReport, TextNamesWhatItRestsOn) {
+  const std::string text = collective_text(made_report());
+  EXPECT_NE(text.find("fitted: a fit"), std::string::npos);
+  EXPECT_NE(text.find("4.00 ms"), std::string::npos);
+}
+
+TEST(NetworkReport, PagesHoldTheirDataAndNothingEndsTheirScript) {
+  for (const std::string& page : {collective_html(made_report()), traffic_html(made_traffic())}) {
+    const std::string open = "id=\"data\">";
+    const std::size_t begin = page.find(open) + open.size();
+    const auto json =
+        nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+    EXPECT_FALSE(json["title"].get<std::string>().empty());
+    EXPECT_EQ(page.find("{{"), std::string::npos);
+    EXPECT_EQ(page.find("/*{{"), std::string::npos);
+  }
+}
+
+TEST(NetworkReport, TrafficAsTableCsvAndJson) {
+  const TrafficReport report = made_traffic();
+  EXPECT_EQ(traffic_csv(report), "id,bytes,start_s,end_s\n\"a,b\",1000,0,0.000002\n");
+  EXPECT_NE(traffic_text(report).find("x > y"), std::string::npos);
+  const auto json = nlohmann::json::parse(traffic_json(report));
+  EXPECT_EQ(json["links"][0]["used"].size(), 2U);
+  EXPECT_DOUBLE_EQ(json["flows"][0]["end_s"], 2e-6);
+}
+
+}  // namespace
+}  // namespace flopcast

@@ -1,0 +1,196 @@
+// From a question to a report: the search, and estimates of what it found.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analytic/search/rules.h"
+#include "base/text/names.h"
+#include "flopcast/report/plan.h"
+#include "flopcast/version.h"
+#include "report/estimate/chip_precision.h"
+
+namespace flopcast {
+namespace {
+
+std::optional<Diagnostic> constraint_problem(const PlanQuestion& question) {
+  for (const std::string& text : question.constraints) {
+    const Result<PlanConstraint> constraint = parse_plan_constraint(text);
+    if (!constraint) return constraint.error();
+  }
+  return std::nullopt;
+}
+
+void fill_question(PlanReport& report, const PlanQuestion& question, const Model& model,
+                   const PlanMachine& machine) {
+  report.model = model.name;
+  report.parameters = count_parameters(model).total;
+  report.on = question.cluster;
+  report.cluster = machine.cluster.name;
+  report.chip = machine.cluster.chip.name;
+  report.capacity = machine.cluster.chip.hbm_capacity;
+  report.chips = machine.chips;
+  report.software = question.training.software;
+  if (report.software.empty()) report.software = training_software().front();
+  report.constants = question.training.constants;
+  report.version = kVersion;
+  report.global_batch = question.global_batch;
+  report.memory_share = question.training.memory_share;
+  report.usd_per_chip_hour = question.training.usd_per_chip_hour;
+  report.placements = question.placements;
+  report.asked_best = question.best;
+  report.constraints = question.constraints;
+  report.changes = question.changes;
+  report.base = question.base;
+  report.base.global_batch = question.global_batch;
+  if (question.sequence > 0) report.base.sequence = question.sequence;
+  report.sequence = sequence_of(report.base, model);
+}
+
+PlanSearchOptions search_options(const PlanReport& report, const PlanRun& run) {
+  PlanSearchOptions options;
+  options.chips = report.chips;
+  options.global_batch = report.global_batch;
+  options.sequence = report.sequence;
+  options.base = report.base;
+  options.base.sequence = report.sequence;
+  for (const std::string& text : report.constraints) {
+    options.constraints.push_back(*parse_plan_constraint(text));  // `open` has read them
+  }
+  options.placements = report.placements;
+  options.memory_share = report.memory_share;
+  options.best = report.asked_best;
+  options.threads = run.threads;
+  options.shard = run.shard;
+  options.shards = run.shards;
+  options.progress = run.progress;
+  return options;
+}
+
+/// Of all precisions that are searched, the first that the chip does not multiply in.
+std::optional<Diagnostic> searched_precision_problem(const PlanReport& report, const Chip& chip) {
+  const Result<search::PlanRules> rules = search::plan_rules(search_options(report, {}));
+  if (!rules) return rules.error();
+  for (const Precision precision : rules->precisions) {
+    if (auto problem = precision_problem(precision, chip)) return problem;
+  }
+  return std::nullopt;
+}
+
+struct Opened {
+  PlanReport report;
+  Model model;
+  PlanMachine machine;
+};
+Result<Opened> open(const PlanQuestion& question) {
+  if (question.global_batch < 1) {
+    return Diagnostic{ErrorCode::kUsage, "--global-batch", "is missing or below 1",
+                      "give the sequences of one step, over all replicas"};
+  }
+  if (const auto problem = constraint_problem(question)) return *problem;
+  Result<Model> model = load_model(question.model);
+  if (!model) return model.error();
+  Result<PlanMachine> machine = plan_machine(question, Catalog::builtin());
+  if (!machine) return machine.error();
+  Opened opened{{}, std::move(*model), std::move(*machine)};
+  fill_question(opened.report, question, opened.model, opened.machine);
+  const Chip& chip = opened.machine.cluster.chip;
+  if (auto problem = searched_precision_problem(opened.report, chip)) return *std::move(problem);
+  return opened;
+}
+
+PlanCandidate candidate_of(const PlanFound& found, const TrainingEstimate& estimate) {
+  return {.found = found,
+          .low = estimate.low,
+          .high = estimate.high,
+          .parts = estimate.parts,
+          .memory = estimate.memory(),
+          .tokens_per_second = estimate.tokens_per_second,
+          .mfu = estimate.mfu,
+          .hfu = estimate.hfu,
+          .energy_j = estimate.energy_j,
+          .cost_usd = estimate.cost_usd,
+          .rests_on = estimate.rests_on};
+}
+
+/// Estimates of the best; what the first one assumed, and what it is sensitive to.
+std::optional<Diagnostic> estimate_best(const TrainingModel& training,
+                                        const TrainingOptions& options, PlanReport& report) {
+  for (const PlanFound& found : report.search.best) {
+    const Result<TrainingEstimate> estimate = training.estimate(found.plan, &found.placement);
+    if (!estimate) return estimate.error();
+    if (report.best.empty()) report.assumed = estimate->assumed;
+    report.best.push_back(candidate_of(found, *estimate));
+  }
+  if (report.best.empty()) return std::nullopt;
+  const PlanFound& winner = report.search.best.front();
+  Result<std::vector<Sensitivity>> list =
+      sensitivities(training, Catalog::builtin(), winner.plan, winner.placement, options);
+  if (!list) return list.error();
+  report.sensitivities = std::move(*list);
+  return std::nullopt;
+}
+
+// Degrees that a search takes as given although they could be varied.
+constexpr std::array<std::string_view, 3> kGiven = {"layout", "recompute_modules",
+                                                    "recompute_layers"};
+
+/// The name of the setting, where a search varies it; else nothing.
+std::string_view varied_setting(std::string_view given) {
+  const std::string key = name_key(given);
+  for (const PlanSetting& setting : plan_settings()) {
+    const bool same = name_key(setting.name) == key ||
+                      (!setting.long_name.empty() && name_key(setting.long_name) == key);
+    if (!same || setting.kind != SettingKind::kDegree) continue;
+    if (std::find(kGiven.begin(), kGiven.end(), setting.name) == kGiven.end()) return setting.name;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& settings,
+                                   const PlanFile* from) {
+  PlanSettings fixed;
+  for (const auto& [given, value] : settings) {
+    const std::string_view name = varied_setting(given);
+    if (name.empty()) {
+      fixed.emplace(given, value);
+    } else {
+      question.constraints.push_back(fmt::format("{}={}", name, value));
+    }
+  }
+  const Result<NamedPlan> base = base_plan(fixed, from);
+  if (!base) return base.error();
+  question.base = base->plan;
+  question.global_batch = base->plan.global_batch;
+  question.sequence = base->plan.sequence;
+  return question;
+}
+
+Result<PlanReport> asked(const PlanQuestion& question) {
+  Result<Opened> opened = open(question);
+  if (!opened) return opened.error();
+  return std::move(opened->report);
+}
+
+Result<PlanReport> answer(const PlanQuestion& question, const PlanRun& run) {
+  Result<Opened> opened = open(question);
+  if (!opened) return opened.error();
+  PlanReport& report = opened->report;
+  const TrainingOptions training_options = opened->machine.training;
+  const Result<TrainingModel> training =
+      TrainingModel::make(std::move(opened->model), std::move(opened->machine.cluster),
+                          Catalog::builtin(), training_options);
+  if (!training) return training.error();
+  Result<PlanSearch> search = search_plans(*training, search_options(report, run));
+  if (!search) return search.error();
+  report.shard = run.shard;
+  report.shards = run.shards;
+  report.search = std::move(*search);
+  if (!report.search.complete) return std::move(report);
+  if (const auto problem = estimate_best(*training, training_options, report)) return *problem;
+  return std::move(report);
+}
+
+}  // namespace flopcast

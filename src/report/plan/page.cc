@@ -1,0 +1,50 @@
+// web/plan.html filled in: the page of `flopcast plan`.
+#include <fmt/format.h>
+
+#include "base/text/json_writer.h"
+#include "flopcast/report/plan.h"
+#include "report/estimate/report.h"
+#include "report/render/page_template.h"
+#include "web_assets.h"
+
+namespace flopcast {
+namespace {
+
+/// What web/plan.js draws: every report as plan_json_line has it, and words for the parts.
+std::string page_data(std::span<const PlanReport> reports) {
+  std::string data = "{\"meanings\": {";
+  for (std::size_t i = 0; i < kTimeParts; ++i) {
+    const auto part = static_cast<TimePart>(i);
+    if (i > 0) data += ", ";
+    append_json_string(data, name(part));
+    data += ": ";
+    append_json_string(data, meaning(part));
+  }
+  data += "}, \"points\": [";
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    data += (i > 0 ? ",\n" : "\n") + plan_json_line(reports[i]);
+  }
+  return data + "]}\n";
+}
+
+}  // namespace
+
+std::string plans_html(std::span<const PlanReport> reports) {
+  std::string title = "no plan";
+  if (!reports.empty()) {
+    title = fmt::format("{} on {}", reports.front().model, reports.front().on);
+  }
+  std::string page(web::plan_html());
+  fill(page, "{{title}}", html_escaped(title));
+  fill(page, "/*{{style}}*/", web::report_css());
+  std::string script;
+  for (const std::string_view part : {web::page_js(), web::charts_js(), web::plan_js()}) {
+    script += part;
+    script += '\n';
+  }
+  fill(page, "/*{{script}}*/", script);
+  fill(page, "{{data}}", without_tags(page_data(reports)));
+  return page;
+}
+
+}  // namespace flopcast

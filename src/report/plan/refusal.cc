@@ -1,0 +1,121 @@
+// Why a search found nothing, and what to give up for the nearest plan that fits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text/format.h"
+#include "flopcast/report/plan.h"
+#include "report/plan/words.h"
+
+namespace flopcast {
+namespace {
+
+/// A way out: what to change, and the fastest plan it leads to.
+struct WayOut {
+  std::string change;
+  PlanFound plan;
+};
+
+std::string found_words(const PlanFound& found) {
+  return fmt::format("{}: {}, {}", plan_words(found.plan), short_time(found.time),
+                     short_bytes(std::llround(found.memory.value)));
+}
+
+/// The best plan of a question that asks less.
+std::optional<WayOut> try_question(PlanQuestion question, std::string change) {
+  question.best = 1;
+  const Result<PlanReport> report = answer(question);
+  if (!report || !report->fits()) return std::nullopt;
+  return WayOut{std::move(change), report->search.best.front()};
+}
+
+std::vector<WayOut> without_constraints(const PlanQuestion& question) {
+  std::vector<WayOut> ways;
+  for (std::size_t i = 0; i < question.constraints.size(); ++i) {
+    PlanQuestion freer = question;
+    freer.constraints.erase(freer.constraints.begin() + static_cast<std::ptrdiff_t>(i));
+    auto way = try_question(freer, fmt::format("without '{}'", question.constraints[i]));
+    if (way) ways.push_back(std::move(*way));
+  }
+  if (ways.empty() && question.constraints.size() > 1) {
+    PlanQuestion free = question;
+    free.constraints.clear();
+    if (auto way = try_question(free, "without any constraint")) ways.push_back(std::move(*way));
+  }
+  return ways;
+}
+
+std::optional<WayOut> with_more_memory(const PlanQuestion& question, const PlanReport& report) {
+  const bool enough = report.search.leanest && report.search.leanest->memory <= report.capacity;
+  if (question.training.memory_share >= 1 || !enough) return std::nullopt;
+  PlanQuestion freer = question;
+  freer.training.memory_share = 1;
+  return try_question(freer, "with all of the memory");
+}
+
+std::optional<WayOut> on_more_chips(const PlanQuestion& question, const PlanReport& report) {
+  constexpr unsigned kMostDoublings = 4;
+  PlanQuestion larger = question;
+  std::erase_if(larger.changes, [](const PlanChange& change) { return change.name == "n"; });
+  larger.chips = report.chips;
+  for (unsigned i = 0; i < kMostDoublings; ++i) {
+    larger.chips *= 2;
+    if (auto way = try_question(larger, fmt::format("on {} chips", larger.chips))) return way;
+  }
+  return std::nullopt;
+}
+
+std::string memory_words(const PlanReport& report) {
+  const double usable = report.capacity.value * report.memory_share;
+  std::string text =
+      fmt::format("none of {} fits into {} of a chip's memory",
+                  counted(report.search.plans, "possible plan"), short_bytes(std::llround(usable)));
+  if (report.search.leanest) {
+    text += fmt::format("; the leanest needs {} ({})",
+                        short_bytes(std::llround(report.search.leanest->memory.value)),
+                        plan_words(report.search.leanest->plan));
+  }
+  return text;
+}
+
+std::string impossible_words(const PlanReport& report) {
+  std::string text = "no plan is possible";
+  if (!report.constraints.empty()) {
+    text += fmt::format(" under {}", fmt::join(report.constraints, ", "));
+  }
+  constexpr std::size_t kMostReasons = 3;
+  for (std::size_t i = 0; i < std::min(kMostReasons, report.search.refused.size()); ++i) {
+    text += fmt::format("{} {}", i == 0 ? ":" : ";", report.search.refused[i].first);
+  }
+  return text;
+}
+
+}  // namespace
+
+Diagnostic plan_refusal(const PlanQuestion& question, const PlanReport& report) {
+  const bool possible = report.search.plans > 0;
+  std::vector<WayOut> ways = without_constraints(question);
+  if (possible) {
+    if (auto way = with_more_memory(question, report)) ways.push_back(std::move(*way));
+    if (ways.empty()) {
+      if (auto way = on_more_chips(question, report)) ways.push_back(std::move(*way));
+    }
+  }
+  std::stable_sort(ways.begin(), ways.end(),
+                   [](const WayOut& a, const WayOut& b) { return a.plan.time < b.plan.time; });
+  std::string hint;
+  for (const WayOut& way : ways) {
+    hint += fmt::format("{}{}: {}", hint.empty() ? "nearest plans that fit: " : "; ", way.change,
+                        found_words(way.plan));
+  }
+  if (hint.empty()) {
+    hint = possible ? "take more chips, chips with more memory or a smaller model"
+                    : "choose another number of chips or another batch";
+  }
+  return {possible || !ways.empty() ? ErrorCode::kTooLarge : ErrorCode::kUsage,
+          fmt::format("{} on {} chips", report.model, report.chips),
+          possible ? memory_words(report) : impossible_words(report), std::move(hint)};
+}
+
+}  // namespace flopcast

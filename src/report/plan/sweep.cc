@@ -1,0 +1,287 @@
+// Points of a sweep, and the machine each of them asks for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include "flopcast/base/quantity.h"
+#include "flopcast/report/plan.h"
+
+namespace flopcast {
+namespace {
+
+constexpr std::size_t kMostValues = 1000, kMostPoints = 10'000;
+constexpr std::int64_t kMostChips = 1 << 24;
+
+Diagnostic usage(std::string where, std::string what, std::string hint) {
+  return {ErrorCode::kUsage, std::move(where), std::move(what), std::move(hint)};
+}
+
+// --- Numbers that a sweep can change ---------------------------------------------------------------
+
+enum class Part : std::uint8_t { kChip, kNode, kFabric };
+
+struct Number {
+  std::string_view name;
+  UnitKind unit;
+  Part part;
+};
+constexpr std::array<Number, 7> kNumbers = {{
+    {"hbm-bandwidth", UnitKind::kBytesPerSecond, Part::kChip},
+    {"hbm-capacity", UnitKind::kBytes, Part::kChip},
+    {"matrix-rate", UnitKind::kFlopsPerSecond, Part::kChip},
+    {"node-bandwidth", UnitKind::kBytesPerSecond, Part::kNode},
+    {"node-latency", UnitKind::kSeconds, Part::kNode},
+    {"fabric-bandwidth", UnitKind::kBytesPerSecond, Part::kFabric},
+    {"fabric-latency", UnitKind::kSeconds, Part::kFabric},
+}};
+constexpr const char* kNames =
+    "n, node-size, chip, hbm-bandwidth, hbm-capacity, matrix-rate, node-bandwidth, node-latency, "
+    "fabric-bandwidth or fabric-latency";
+
+const Number* find_number(std::string_view name) {
+  const auto found = std::find_if(kNumbers.begin(), kNumbers.end(),
+                                  [&](const Number& number) { return number.name == name; });
+  return found == kNumbers.end() ? nullptr : &*found;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+void change_chip(Chip& chip, std::string_view name, const QuantityChange& amount) {
+  if (name == "hbm-bandwidth") chip.hbm_bandwidth.value = amount.of(chip.hbm_bandwidth.value);
+  if (name == "hbm-capacity") chip.hbm_capacity.value = amount.of(chip.hbm_capacity.value);
+  if (name != "matrix-rate") return;
+  const double now = chip.matrix_rate(DataType::kBf16).value;
+  const double factor = amount.factor || now <= 0 ? amount.value : amount.value / now;
+  for (FlopsPerSecond& rate : chip.matrix) rate *= factor;
+}
+
+void change_level(Level& level, const Number& number, const QuantityChange& amount) {
+  if (number.unit == UnitKind::kSeconds) {
+    level.latency.value = amount.of(level.latency.value);
+  } else {
+    level.port_bandwidth.value = amount.of(level.port_bandwidth.value);
+  }
+}
+
+std::optional<Diagnostic> change_number(PlanMachine& machine, const Number& number,
+                                        const PlanChange& change) {
+  const Result<QuantityChange> amount = parse_change(change.value, number.unit);
+  if (!amount) return amount.error();
+  Cluster& cluster = machine.cluster;
+  if (number.part == Part::kChip) {
+    change_chip(cluster.chip, number.name, *amount);
+    return std::nullopt;
+  }
+  const std::size_t node = cluster.node_levels;
+  const std::size_t first = number.part == Part::kNode ? 0 : node;
+  const std::size_t last = number.part == Part::kNode ? node : cluster.levels.size();
+  if (first == last || cluster.graph) {
+    return usage(change.name, fmt::format("{} has no such level", cluster.name),
+                 "name a cluster of several nodes, such as \"8 x dgx-h100\"");
+  }
+  for (std::size_t l = first; l < last; ++l) change_level(cluster.levels[l], number, *amount);
+  // Measured curves know the link by its name, whatever its bandwidth is now.
+  machine.training.collectives = CollectiveSource::kNcclConstants;
+  return std::nullopt;
+}
+
+/// Kernels of a chip with other numbers: scaled from those measured on the chip as it is.
+void scale_kernels(PlanMachine& machine, const Catalog& catalog) {
+  Chip& chip = machine.cluster.chip;
+  KernelModelOptions scaled = machine.training.kernels;
+  scaled.relative = chip.name;
+  if (KernelModel::make(chip, catalog, scaled)) machine.training.kernels = scaled;
+  chip.name += " changed";
+  chip.aliases.clear();
+}
+
+// --- Size of the cluster ---------------------------------------------------------------------------
+
+/// "64 x dgx-h100, rail": the count, and what surrounds it.
+struct Counted {
+  std::int64_t count = 0;  ///< 0: none
+  std::string_view rest;   ///< " x dgx-h100, rail", or the whole line
+};
+Counted split_count(std::string_view line) {
+  const std::size_t start = std::min(line.find_first_not_of(' '), line.size());
+  std::size_t end = start;
+  while (end < line.size() && std::isdigit(static_cast<unsigned char>(line[end])) != 0) ++end;
+  const std::string_view rest = line.substr(end);
+  const std::string_view word = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
+  const bool counts = word.starts_with("x ") || word.starts_with("nodes of ") ||
+                      word.starts_with("chips of ") || word.starts_with("X ");
+  const std::optional<std::int64_t> count = whole_number(line.substr(start, end - start));
+  if (!counts || !count || *count < 1) return {0, line};
+  return {*count, rest};
+}
+
+/// The line with as many nodes as `chips` need; its own where 0.
+Result<PlanMachine> sized_machine(const std::string& line, std::int64_t chips,
+                                  const Catalog& catalog) {
+  Result<Cluster> own = catalog.cluster(line);
+  if (!own) return own.error();
+  const std::int64_t all = own->chips();
+  const Counted counted = split_count(line);
+  if (chips == 0 || chips == all || (counted.count == 0 && chips < all)) {
+    return PlanMachine{std::move(*own), static_cast<unsigned>(chips == 0 ? all : chips), {}};
+  }
+  const std::int64_t unit =
+      std::max<std::int64_t>(all / std::max<std::int64_t>(counted.count, 1), 1);
+  const std::int64_t count = (chips + unit - 1) / unit;
+  const std::string_view separator = counted.count == 0 ? " x " : "";
+  Result<Cluster> grown = catalog.cluster(fmt::format("{}{}{}", count, separator, counted.rest));
+  if (!grown || grown->chips() < chips) {
+    return usage(line, fmt::format("has {} chips, {} are asked for", all, chips),
+                 "write a cluster that can grow, such as \"64 x dgx-h100\"");
+  }
+  return PlanMachine{std::move(*grown), static_cast<unsigned>(chips), {}};
+}
+
+/// Chips that the question asks for; 0: all of the cluster.
+std::int64_t chips_asked(const PlanQuestion& question) {
+  std::int64_t chips = question.chips;
+  for (const PlanChange& change : question.changes) {
+    if (change.name == "n") chips = whole_number(change.value).value_or(0);
+  }
+  return chips;
+}
+
+// --- Parsing ---------------------------------------------------------------------------------------
+
+std::optional<Diagnostic> check_value(const PlanChange& change) {
+  if (change.name == "chip") return std::nullopt;  // the catalogue knows
+  if (const Number* number = find_number(change.name)) {
+    const Result<QuantityChange> amount = parse_change(change.value, number->unit);
+    if (amount) return std::nullopt;
+    Diagnostic error = amount.error();
+    error.code = ErrorCode::kUsage;
+    error.where = change.name;
+    return error;
+  }
+  const std::optional<std::int64_t> size = whole_number(change.value);
+  if (size && *size >= 1 && *size <= kMostChips) return std::nullopt;
+  return usage(change.name, fmt::format("expected a number of chips, found '{}'", change.value),
+               "write it like n=64,128,256 or n=64..1024");
+}
+
+/// "64..1024" is 64, 128, ... as far as it goes.
+Result<std::vector<std::string>> range_values(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  const auto low = whole_number(text.substr(0, dots)), high = whole_number(text.substr(dots + 2));
+  if (!low || !high || *low < 1 || *high < *low || *high > kMostChips) {
+    return usage(std::string(text), "is no range", "write it like 64..1024");
+  }
+  std::vector<std::string> values;
+  for (std::int64_t value = *low; value <= *high; value *= 2) {
+    values.push_back(fmt::format("{}", value));
+  }
+  return values;
+}
+
+std::string canonical(std::string_view name) {
+  if (name == "chips") return "n";
+  if (name == "domain" || name == "nvs") return "node-size";
+  return std::string(name);
+}
+
+}  // namespace
+
+Result<std::vector<PlanChange>> parse_plan_sweep(std::string_view text) {
+  const std::size_t equals = std::min(text.find('='), text.size());
+  const std::string name = canonical(text.substr(0, equals));
+  if (equals >= text.size() ||
+      (name != "n" && name != "node-size" && name != "chip" && find_number(name) == nullptr)) {
+    return usage(std::string(text), fmt::format("expected a sweep of {}", kNames),
+                 "write it like n=64..1024, chip=h100,h200 or hbm-bandwidth=1x,2x");
+  }
+  std::vector<PlanChange> changes;
+  for (std::size_t at = equals + 1; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    std::vector<std::string> values = {std::string(word)};
+    if (name != "chip" && word.find("..") != std::string_view::npos) {
+      const Result<std::vector<std::string>> range = range_values(word);
+      if (!range) return range.error();
+      values = *range;
+    }
+    for (std::string& value : values) {
+      PlanChange change{name, std::move(value)};
+      if (std::find(changes.begin(), changes.end(), change) != changes.end()) continue;
+      changes.push_back(std::move(change));
+      if (const auto problem = check_value(changes.back())) return *problem;
+    }
+    at = end + 1;
+    if (changes.size() > kMostValues) return usage(name, "has more than 1000 values", "take fewer");
+  }
+  return changes;
+}
+
+Result<std::vector<PlanQuestion>> sweep_points(const PlanQuestion& question,
+                                               const std::vector<std::string>& sweeps) {
+  std::vector<PlanQuestion> points = {question};
+  for (const std::string& text : sweeps) {
+    const Result<std::vector<PlanChange>> changes = parse_plan_sweep(text);
+    if (!changes) return changes.error();
+    for (const PlanChange& known : points.front().changes) {
+      if (known.name == changes->front().name) {
+        return usage(text, "is swept already", "name its values in one --sweep");
+      }
+    }
+    if (points.size() * changes->size() > kMostPoints) {
+      return usage(text, "makes more than 10,000 points", "sweep fewer values");
+    }
+    std::vector<PlanQuestion> finer;
+    for (const PlanQuestion& point : points) {
+      for (const PlanChange& change : *changes) {
+        finer.push_back(point);
+        finer.back().changes.push_back(change);
+      }
+    }
+    points = std::move(finer);
+  }
+  return points;
+}
+
+Result<PlanMachine> plan_machine(const PlanQuestion& question, const Catalog& catalog) {
+  std::string line = question.cluster;
+  std::int64_t chips = chips_asked(question);
+  for (const PlanChange& change : question.changes) {
+    if (change.name != "node-size") continue;
+    // The same number of chips, in larger or smaller nodes.
+    const Result<Cluster> own = catalog.cluster(line);
+    if (!own) return own.error();
+    if (chips == 0) chips = own->chips();
+    line += fmt::format(", node.size {}", change.value);
+  }
+  Result<PlanMachine> machine = sized_machine(line, chips, catalog);
+  if (!machine) return machine.error();
+  machine->training = question.training;
+  for (const PlanChange& change : question.changes) {
+    if (change.name != "chip") continue;
+    Result<Chip> chip = catalog.chip(change.value);
+    if (!chip) return chip.error();
+    machine->cluster.chip = std::move(*chip);
+    machine->cluster.name += fmt::format(", chip {}", change.value);
+  }
+  bool chip_changed = false;
+  for (const PlanChange& change : question.changes) {
+    const Number* number = find_number(change.name);
+    if (number == nullptr) continue;
+    if (const auto problem = change_number(*machine, *number, change)) return *problem;
+    chip_changed =
+        chip_changed || (number->part == Part::kChip && number->unit != UnitKind::kBytes);
+    machine->cluster.name += fmt::format(", {} {}", change.name, change.value);
+  }
+  if (chip_changed) scale_kernels(*machine, catalog);
+  return machine;
+}
+
+}  // namespace flopcast

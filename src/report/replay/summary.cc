@@ -1,0 +1,163 @@
+#include "report/replay/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <tuple>
+
+#include "base/text/format.h"
+#include "report/replay/gpu_activity.h"
+
+namespace flopcast {
+namespace {
+
+struct Window {
+  Time from, to;
+  Time length() const { return to - from; }
+};
+
+/// First start to last end of the GPU rows, or of all rows where there is none.
+Window window_of(const Trace& trace, const GpuActivity& activity, const std::vector<Time>& start,
+                 const std::vector<Time>& end) {
+  if (!activity.empty()) return {activity.first(), activity.last()};
+  if (trace.events.size() == 0) return {};
+  return {*std::min_element(start.begin(), start.end()), *std::max_element(end.begin(), end.end())};
+}
+
+double mean_sms_used(const Trace& trace, const std::vector<Time>& start,
+                     const std::vector<Time>& end, Window window) {
+  if (window.length().ps <= 0) return -1;
+  // One interval over the whole window is its mean.
+  const Utilisation whole = utilisation(trace, start, end, window.from, window.to, window.length());
+  return whole.sms_used.empty() ? -1 : static_cast<double>(whole.sms_used.front());
+}
+
+StepSummary summarise_step(const StepResult& step, Baseline model, const GpuActivity& recorded,
+                           const GpuActivity& replayed) {
+  StepSummary s;
+  s.name = step.name;
+  s.host = {step.measured_end - step.measured_start, step.replayed_end - step.replayed_start};
+  // That model has no host: its steps are the recorded ones.
+  if (model != Baseline::kDpro) s.error = relative_error(s.host.measured, s.host.replayed);
+  if (step.measured_gpu && step.replayed_gpu) {
+    s.gpu = {*step.measured_gpu, *step.replayed_gpu};
+    s.gpu_error = relative_error(s.gpu->measured, s.gpu->replayed);
+  }
+  s.parts.measured = recorded.within(step.measured_start, step.measured_end);
+  s.parts.replayed = replayed.within(step.replayed_start, step.replayed_end);
+  s.start_error_median_s = step.start_error_median_s;
+  return s;
+}
+
+RankSummary summarise_rank(const TraceSet& set, const Replay& replay, const KernelNames& names,
+                           std::size_t t) {
+  const Trace& trace = set.traces[t];
+  const auto& [start0, end0] = std::tie(replay.recorded.start[t], replay.recorded.end[t]);
+  const auto& [start1, end1] = std::tie(replay.replayed.start[t], replay.replayed.end[t]);
+  const GpuActivity recorded(names, trace, start0, end0);
+  const GpuActivity replayed(names, trace, start1, end1);
+  const Window window0 = window_of(trace, recorded, start0, end0);
+  const Window window1 = window_of(trace, replayed, start1, end1);
+  RankSummary r;
+  r.rank = rank_of(set, t);
+  r.file = std::filesystem::path(trace.path).filename().string();
+  r.window = {window0.length(), window1.length()};
+  r.parts = {recorded.within(window0.from, window0.to), replayed.within(window1.from, window1.to)};
+  r.sms_used = {mean_sms_used(trace, start0, end0, window0),
+                mean_sms_used(trace, start1, end1, window1)};
+  r.utilisation = {utilisation(trace, start0, end0, window0.from, window0.to),
+                   utilisation(trace, start1, end1, window1.from, window1.to)};
+  for (const StepResult& step : replay.steps[t]) {
+    r.steps.push_back(summarise_step(step, replay.baseline, recorded, replayed));
+  }
+  return r;
+}
+
+/// Median |start error| over the GPU tasks of all ranks.
+Time median_start_error(const TraceSet& set, const Replay& replay) {
+  std::vector<std::int64_t> errors;
+  for (std::size_t t = 0; t < set.traces.size(); ++t) {
+    const Events& events = set.traces[t].events;
+    for (std::size_t row = 0; row < events.size(); ++row) {
+      if (!is_gpu_work(events.category[row])) continue;
+      errors.push_back(
+          std::abs((replay.replayed.start[t][row] - replay.recorded.start[t][row]).ps));
+    }
+  }
+  if (errors.empty()) return {};
+  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
+  std::nth_element(errors.begin(), middle, errors.end());
+  return {*middle};
+}
+
+void take_larger(double& largest, Time part0, Time whole0, Time part1, Time whole1) {
+  if (whole0.ps <= 0 || whole1.ps <= 0) return;
+  largest = std::max(largest, std::abs(share(part1, whole1) - share(part0, whole0)));
+}
+
+void add_step(Quality& q, const StepSummary& step) {
+  if (step.error) {
+    ++q.steps;
+    q.mean_abs_error += std::abs(*step.error);
+    q.max_abs_error = std::max(q.max_abs_error, std::abs(*step.error));
+  }
+  if (step.gpu_error) {
+    ++q.gpu_steps;
+    q.mean_abs_gpu_error += std::abs(*step.gpu_error);
+    q.max_abs_gpu_error = std::max(q.max_abs_gpu_error, std::abs(*step.gpu_error));
+  }
+}
+
+void compare_parts(Quality& q, const Pair<Breakdown>& parts, const Pair<Time>& window) {
+  const Breakdown& a = parts.measured;
+  const Breakdown& b = parts.replayed;
+  const Time wa = window.measured;
+  const Time wb = window.replayed;
+  take_larger(q.exposed_compute, a.exposed_compute, wa, b.exposed_compute, wb);
+  take_larger(q.exposed_communication, a.exposed_communication, wa, b.exposed_communication, wb);
+  take_larger(q.overlapped, a.overlapped, wa, b.overlapped, wb);
+  take_larger(q.idle, a.idle, wa, b.idle, wb);
+}
+
+}  // namespace
+
+std::int32_t rank_of(const TraceSet& set, std::size_t trace) {
+  return set.traces[trace].rank.value_or(static_cast<std::int32_t>(trace));
+}
+
+std::vector<RankSummary> summarise_ranks(const TraceSet& set, const Replay& replay) {
+  const KernelNames names(set.strings);
+  std::vector<RankSummary> ranks(set.traces.size());
+  parallel_for(ranks.size(), 0,
+               [&](std::size_t t) { ranks[t] = summarise_rank(set, replay, names, t); });
+  return ranks;
+}
+
+Quality summarise_quality(const TraceSet& set, const Replay& replay,
+                          const std::vector<RankSummary>& ranks) {
+  Quality q;
+  Time windows;
+  for (const RankSummary& rank : ranks) {
+    windows += rank.window.measured;
+    compare_parts(q, rank.parts, rank.window);
+    for (const StepSummary& step : rank.steps) add_step(q, step);
+  }
+  if (q.steps > 0) q.mean_abs_error /= static_cast<double>(q.steps);
+  if (q.gpu_steps > 0) q.mean_abs_gpu_error /= static_cast<double>(q.gpu_steps);
+  for (const LateStart& late : replay.late_starts) q.late += late.late;
+  q.late_share = share(q.late, windows);
+  const auto count = static_cast<double>(std::max<std::size_t>(ranks.size(), 1));
+  q.start_error_median = share(median_start_error(set, replay), windows) * count;
+  return q;
+}
+
+Summary summarise(const TraceSet& set, const Replay& replay) {
+  Summary s;
+  s.ranks = summarise_ranks(set, replay);
+  s.collectives = summarise_collectives(set, replay);
+  s.path = summarise_path(set, replay);
+  s.quality = summarise_quality(set, replay, s.ranks);
+  return s;
+}
+
+}  // namespace flopcast

@@ -1,0 +1,135 @@
+#include "report/replay/summary.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/replay/testing.h"
+#include "report/replay/validation.h"
+
+namespace flopcast {
+namespace {
+
+class SummaryOfMadeRun : public testing::Test {
+ protected:
+  TraceSet set_ = test::made_set();
+  Replay replay_ = test::made_replay(set_);
+};
+
+TEST_F(SummaryOfMadeRun, StepsAndErrors) {
+  const Summary s = summarise(set_, replay_);
+  ASSERT_EQ(s.ranks.size(), 2u);
+  const StepSummary& step = s.ranks[0].steps.at(0);
+  EXPECT_EQ(step.host.measured, Time::from_us(44));
+  EXPECT_NEAR(*step.error, 2.0 / 44, 1e-12);
+  EXPECT_NEAR(*step.gpu_error, -1.0 / 40, 1e-12);
+  EXPECT_NEAR(s.quality.max_abs_error, 2.0 / 44, 1e-12);
+  EXPECT_NEAR(s.quality.mean_abs_gpu_error, 1.0 / 40, 1e-12);
+  EXPECT_EQ(s.quality.steps, 2u);
+}
+
+TEST_F(SummaryOfMadeRun, BreakdownWithinTheStepAddsUp) {
+  const Summary s = summarise(set_, replay_);
+  const Breakdown& b = s.ranks[1].steps[0].parts.measured;
+  EXPECT_EQ(b.exposed_compute, Time::from_us(15));
+  EXPECT_EQ(b.exposed_communication, Time::from_us(15));
+  EXPECT_EQ(b.other, Time::from_us(14));
+  EXPECT_EQ(b.idle, Time::from_us(12));
+}
+
+TEST_F(SummaryOfMadeRun, StartErrorIsAShareOfTheMeanWindow) {
+  // All GPU rows start 1 us late; windows are 40 and 37 us.
+  EXPECT_NEAR(summarise(set_, replay_).quality.start_error_median, 1.0 / 38.5, 1e-12);
+}
+
+TEST_F(SummaryOfMadeRun, PathSharesAddUpToItsLength) {
+  const PathSummary path = summarise_path(set_, replay_);
+  Time sum;
+  for (const PathShare& share : path.classes) sum += share.time;
+  EXPECT_EQ(path.length, Time::from_us(41));
+  EXPECT_EQ(sum, path.length);
+  EXPECT_EQ(path.rank_changes, 1u);
+  EXPECT_EQ(path.classes.front().name, "communication");
+  Time by_rank;
+  for (const PathShare& share : path.ranks) by_rank += share.time;
+  EXPECT_EQ(by_rank, path.length);
+}
+
+TEST_F(SummaryOfMadeRun, CollectivesSumOverMembers) {
+  const std::vector<CollectiveSummary> list = summarise_collectives(set_, replay_);
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].ranks, 2u);
+  EXPECT_EQ(list[0].wait.measured, Time::from_us(5));
+  EXPECT_EQ(list[0].transfer.replayed, Time::from_us(30));
+}
+
+TEST_F(SummaryOfMadeRun, TopKernelsByTotalTime) {
+  const std::vector<KernelTotal> top = top_kernels(set_, replay_, 1);
+  ASSERT_EQ(top.size(), 1u);
+  EXPECT_EQ(top[0].name, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  EXPECT_EQ(top[0].count, 2u);
+  EXPECT_EQ(top[0].recorded, Time::from_us(35));
+}
+
+TEST_F(SummaryOfMadeRun, JsonHasTheFieldsOfTheContract) {
+  const auto json = nlohmann::json::parse(replay_json(set_, replay_));
+  const auto& step = json.at("sets").at(0).at("ranks").at(1).at("steps").at(0);
+  EXPECT_DOUBLE_EQ(step.at("measured_s"), 44e-6);
+  EXPECT_DOUBLE_EQ(step.at("replayed_s"), 46e-6);
+  EXPECT_NEAR(step.at("error"), 2.0 / 44, 1e-9);
+  EXPECT_NEAR(step.at("gpu_step_error"), -1.0 / 40, 1e-9);
+  EXPECT_EQ(step.at("mode"), "typical");
+  EXPECT_DOUBLE_EQ(step.at("start_error_median_s"), 1e-6);
+  for (const char* run : {"measured", "replayed"}) {
+    for (const char* part : {"exposed_compute", "exposed_communication", "overlapped", "other"}) {
+      EXPECT_TRUE(step.at("breakdown_s").at(run).at(part).is_number());
+    }
+  }
+  EXPECT_EQ(json.at("sets").at(0).at("edges").at("launch").at("count"), 2);
+  EXPECT_EQ(json.at("sets").at(0).at("edges").at("launch").at("contradicted"), 0);
+  EXPECT_TRUE(json.at("sets").at(0).at("anomalies").is_array());
+  EXPECT_TRUE(json.at("summary").at("mean_abs_error").is_number());
+  EXPECT_TRUE(json.at("summary").at("max_abs_error").is_number());
+}
+
+TEST_F(SummaryOfMadeRun, SameInputSameBytes) {
+  EXPECT_EQ(replay_json(set_, replay_), replay_json(set_, replay_));
+  EXPECT_EQ(replay_text(set_, replay_), replay_text(set_, replay_));
+}
+
+TEST_F(SummaryOfMadeRun, TextNamesModeAndWhatItRestsOn) {
+  const std::string text = replay_text(set_, replay_);
+  EXPECT_NE(text.find("lags: typical"), std::string::npos);
+  EXPECT_NE(text.find("kernel durations (5 tasks)"), std::string::npos);
+  EXPECT_EQ(text.find("DAMAGED"), std::string::npos);
+}
+
+TEST_F(SummaryOfMadeRun, DamageIsSaidFirstAndLeftOutOfTheMean) {
+  replay_.damage = {"another process shared the GPU"};
+  EXPECT_NE(replay_text(set_, replay_).find("DAMAGED RECORDING"), std::string::npos);
+  const Overall all = summarise_sets({make_set_result(set_, replay_)});
+  EXPECT_EQ(all.damaged, 1u);
+  EXPECT_EQ(all.sets, 0u);
+  EXPECT_EQ(all.max_abs_error, 0);
+}
+
+TEST_F(SummaryOfMadeRun, OneBadSetDoesNotLoseTheOthers) {
+  const std::vector<SetResult> sets = {
+      make_failed_result("bad", {ErrorCode::kBadInput, "bad.json", "not a trace", "name another"}),
+      make_set_result(set_, replay_)};
+  const auto json = nlohmann::json::parse(sets_json(sets));
+  EXPECT_EQ(json.at("sets").at(0).at("failure").at("what"), "not a trace");
+  EXPECT_EQ(json.at("sets").at(1).at("name"), "made");
+  EXPECT_EQ(json.at("summary").at("failed_sets"), 1);
+  EXPECT_NE(sets_text(sets).find("bad: not replayed"), std::string::npos);
+}
+
+TEST_F(SummaryOfMadeRun, DproSaysNothingOfTheHost) {
+  replay_.baseline = Baseline::kDpro;
+  const Summary s = summarise(set_, replay_);
+  EXPECT_FALSE(s.ranks[0].steps[0].error);
+  EXPECT_TRUE(s.ranks[0].steps[0].gpu_error);
+}
+
+}  // namespace
+}  // namespace flopcast

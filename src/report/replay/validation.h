@@ -1,0 +1,67 @@
+// Replays of many sets, and how near each is to its recording: `flopcast validate replay`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "flopcast/replay.h"
+#include "report/replay/anomaly_list.h"
+#include "report/replay/summary.h"
+
+namespace flopcast {
+
+/// One run: what was replayed and what came of it, or why nothing did. Holds no trace, so that many
+/// sets can be validated one after the other in the memory of the largest.
+struct SetResult {
+  std::string name;
+  std::optional<Diagnostic> failure;  ///< set: nothing below is
+  LagMode lags = LagMode::kTypical;
+  Baseline baseline = Baseline::kNone;
+  std::string structure_from, durations_from;  ///< empty unless asked for
+  std::optional<NetworkUse> network;
+  Summary summary;
+  std::vector<EdgeCount> edges;
+  std::vector<Pin> pinned;
+  std::vector<Lag> lag_table;
+  std::vector<RankClock> clocks;
+  Time clock_residual;
+  std::vector<std::string> damage;
+  std::vector<KernelTotal> top_kernels;
+  struct Late {
+    std::int32_t rank = 0;
+    std::string name;
+    Time recorded_start, late;
+  };
+  std::vector<Late> late_starts;
+  std::vector<RankedAnomaly> anomalies;
+  std::vector<Diagnostic> unreadable;
+  std::uint64_t task_count = 0, edge_count = 0;
+  bool with_curves = false;  ///< JSON holds the utilisation of every millisecond
+};
+
+/// @param options those the replay was made with.
+SetResult make_set_result(const TraceSet& set, const Replay& replay,
+                          const ReplayOptions& options = {});
+SetResult make_failed_result(std::string name, Diagnostic failure);
+
+/// Over sets: means of the sets' means, the worst of their worst. Damaged and failed sets are left
+/// out.
+struct Overall {
+  std::uint64_t sets = 0, damaged = 0, failed = 0;
+  double mean_abs_error = 0, max_abs_error = 0;
+  double mean_abs_gpu_error = 0, max_abs_gpu_error = 0;
+};
+Overall summarise_sets(const std::vector<SetResult>& sets);
+
+/// One document for any number of sets; docs/reference/json.md describes it.
+std::string sets_json(const std::vector<SetResult>& sets);
+/// A row per set, then the worst steps.
+std::string sets_text(const std::vector<SetResult>& sets);
+/// Models of one set side by side.
+std::string models_text(const std::vector<SetResult>& models);
+/// A row per set, rank and step.
+std::string sets_csv(const std::vector<SetResult>& sets);
+/// Everything about one set.
+std::string set_text(const SetResult& set);
+
+}  // namespace flopcast

@@ -1,0 +1,118 @@
+// What is wrong or missing in a trace, and which of its steps can stand in for one another.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text/format.h"
+#include "base/text/json_writer.h"
+#include "report/render/table.h"
+#include "report/replay/anomaly_list.h"
+#include "report/replay/summary.h"
+#include "report/trace/info.h"
+
+namespace flopcast {
+namespace {
+
+using Align::kLeft;
+using Layout = JsonWriter::Layout;
+
+std::string anomalies_text(const TraceSet& set) {
+  const std::vector<RankedAnomaly> list = ranked_anomalies(set);
+  return list.empty() ? "\nNo oddities.\n" : "\nOddities\n" + anomaly_list(list);
+}
+
+/// Kinds of edges that any of the pairs has.
+std::vector<EdgeKind> kinds_of(const std::vector<StepMatch>& steps) {
+  std::vector<EdgeKind> kinds;
+  for (const StepMatch& m : steps) {
+    for (const StepMatch::Transfer& t : m.transfer) {
+      const bool known = std::find(kinds.begin(), kinds.end(), t.kind) != kinds.end();
+      if (t.edges > 0 && !known) kinds.push_back(t.kind);
+    }
+  }
+  std::sort(kinds.begin(), kinds.end());
+  return kinds;
+}
+
+std::string kept(const StepMatch& match, EdgeKind kind) {
+  for (const StepMatch::Transfer& t : match.transfer) {
+    if (t.kind == kind && t.edges > 0) return fmt::format("{}/{}", t.kept, t.edges);
+  }
+  return "-";
+}
+
+std::string steps_text(const std::vector<StepMatch>& steps) {
+  if (steps.empty()) return {};
+  const std::vector<EdgeKind> kinds = kinds_of(steps);
+  std::vector<Table::Column> columns = {
+      {"step", kLeft}, {"against", kLeft}, {"found there"}, {"found here"}, {"", kLeft}};
+  for (const EdgeKind kind : kinds) columns.push_back({edge_kind_name(kind)});
+  Table table(std::move(columns));
+  for (const StepMatch& m : steps) {
+    std::vector<std::string> row = {m.from, m.to, percent(m.matched_from), percent(m.matched_to),
+                                    m.same_structure() ? "same structure" : ""};
+    for (const EdgeKind kind : kinds) row.push_back(kept(m, kind));
+    table.add(std::move(row));
+  }
+  return "\nSteps: how many host calls of one are found in the other (the worst rank counts)\n"
+         "and how many dependencies of each kind are dependencies there as well\n" +
+         table.text() +
+         "  Steps of the same structure can be replayed with each other's durations:\n"
+         "  flopcast replay PATH --structure-from STEP --durations-from STEP\n";
+}
+
+std::string missing_text(const TraceSet& set) {
+  std::string text;
+  for (const RecordingFeature& f : recording_features(set)) {
+    if (!f.present) text += fmt::format("  - {}: {}\n", f.what, f.advice);
+  }
+  return text.empty() ? text : "\nNot in the recording, and how to have it\n" + text;
+}
+
+void write_step(JsonWriter& w, const StepMatch& m) {
+  w.begin_object();
+  w.text("from", m.from);
+  w.text("to", m.to);
+  w.ratio("matched_from", m.matched_from);
+  w.ratio("matched_to", m.matched_to);
+  w.boolean("same_structure", m.same_structure());
+  w.begin_object("transfer", Layout::kLine);
+  for (const StepMatch::Transfer& t : m.transfer) {
+    w.begin_object(edge_kind_name(t.kind));
+    w.count("edges", t.edges);
+    w.count("kept", t.kept);
+    w.end_object();
+  }
+  w.end_object();
+  w.end_object();
+}
+
+}  // namespace
+
+std::string trace_check_text(const TraceSet& set, const std::vector<StepMatch>& steps) {
+  std::string text = fmt::format("{}: {}\n", set.label, counted(set.traces.size(), "rank"));
+  for (const Diagnostic& d : set.unreadable) text += fmt::format("  not read: {}\n", d.text());
+  return text + anomalies_text(set) + missing_text(set) + steps_text(steps);
+}
+
+std::string trace_check_json(const TraceSet& set, const std::vector<StepMatch>& steps) {
+  JsonWriter w;
+  w.begin_object();
+  w.text("name", set.label);
+  write_anomalies(w, ranked_anomalies(set));
+  w.begin_array("missing");
+  for (const RecordingFeature& f : recording_features(set)) {
+    if (!f.present) w.text({}, f.name);
+  }
+  w.end_array();
+  w.begin_array("step_pairs");
+  for (const StepMatch& m : steps) write_step(w, m);
+  w.end_array();
+  w.begin_array("unreadable");
+  for (const Diagnostic& d : set.unreadable) w.text({}, d.text());
+  w.end_array();
+  w.end_object();
+  return std::move(w).take();
+}
+
+}  // namespace flopcast

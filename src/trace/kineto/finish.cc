@@ -1,0 +1,403 @@
+#include "trace/kineto/finish.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace flopcast {
+namespace {
+
+// Half of what Time can hold, so that a start and a duration always fit together.
+constexpr std::int64_t kMostSpanNs = std::numeric_limits<std::int64_t>::max() / 1000 / 2;
+constexpr std::int64_t kDropped = -1;  // as a duration
+constexpr std::int64_t kPidsPerRank = 100000000;
+
+using Rows = std::vector<std::uint32_t>;
+
+/// a - b does not fit or is further than kMostSpanNs from zero.
+bool far_apart(std::int64_t a, std::int64_t b) {
+  std::int64_t difference = 0;
+  if (__builtin_sub_overflow(a, b, &difference)) return true;
+  return difference > kMostSpanNs || difference < -kMostSpanNs;
+}
+
+void count_row(RawTrace& raw, const char* kind, std::uint32_t row) {
+  const Events& events = raw.trace.events;
+  raw.trace.anomalies.add(kind, [&] {
+    return "row \"" + std::string(raw.strings[events.name[row]].substr(0, 80)) + "\" at " +
+           std::to_string(events.start[row].ps) + " ns";
+  });
+}
+
+// --- B and E ---------------------------------------------------------------------------------
+
+struct Mark {
+  std::uint32_t track;
+  std::int64_t ns;
+  std::uint64_t order;
+  std::uint32_t row;  // of a begin; kNoDetail for an end
+};
+
+// Within a track an E closes the last B that is still open.
+void pair_begin_end(RawTrace& raw) {
+  Events& events = raw.trace.events;
+  std::vector<Mark> marks;
+  for (const RawTrace::Begin& b : raw.begins) {
+    marks.push_back({events.track[b.row], events.start[b.row].ps, b.order, b.row});
+    events.duration[b.row] = {kDropped};
+  }
+  for (const RawTrace::End& e : raw.ends) marks.push_back({e.track, e.ns, e.order, kNoDetail});
+  std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) {
+    return std::tie(a.track, a.ns, a.order) < std::tie(b.track, b.ns, b.order);
+  });
+  Rows open;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (i > 0 && marks[i].track != marks[i - 1].track) open.clear();
+    if (marks[i].row != kNoDetail) {
+      open.push_back(marks[i].row);
+    } else if (open.empty()) {
+      raw.trace.anomalies.add("unmatched_end", [&] {
+        return "ph E at " + std::to_string(marks[i].ns) + " ns closes nothing";
+      });
+    } else {
+      const std::int64_t begin = events.start[open.back()].ps;
+      if (!far_apart(marks[i].ns, begin)) events.duration[open.back()] = {marks[i].ns - begin};
+      open.pop_back();
+    }
+  }
+  for (const RawTrace::Begin& b : raw.begins) {
+    if (events.duration[b.row].ps != kDropped) continue;
+    count_row(raw, "unmatched_begin", b.row);
+    --raw.trace.row_counts[static_cast<int>(events.category[b.row])];
+  }
+}
+
+// --- Rows that have a place in time --------------------------------------------------------------
+
+// A start in the middle of the others: what a lone timestamp far away is measured against.
+std::int64_t middle_start(const Events& events, const Rows& rows) {
+  std::vector<std::int64_t> starts;
+  starts.reserve(rows.size());
+  for (const std::uint32_t row : rows) starts.push_back(events.start[row].ps);
+  const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
+  std::nth_element(starts.begin(), middle, starts.end());
+  return *middle;
+}
+
+Rows placeable_rows(RawTrace& raw) {
+  const Events& events = raw.trace.events;
+  Rows rows;
+  rows.reserve(events.size());
+  std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = -first;
+  for (std::uint32_t row = 0; row < events.size(); ++row) {
+    if (events.duration[row].ps == kDropped) continue;
+    if (events.duration[row].ps > kMostSpanNs) {
+      count_row(raw, "huge_number", row);
+      --raw.trace.row_counts[static_cast<int>(events.category[row])];
+      continue;
+    }
+    first = std::min(first, events.start[row].ps);
+    last = std::max(last, events.start[row].ps);
+    rows.push_back(row);
+  }
+  if (rows.empty() || !far_apart(first, last)) return rows;
+  const std::int64_t middle = middle_start(events, rows);
+  std::erase_if(rows, [&](std::uint32_t row) {
+    // A quarter on each side keeps the whole within reach of its first row.
+    const bool away = far_apart(events.start[row].ps, middle) ||
+                      std::abs(events.start[row].ps - middle) > kMostSpanNs / 2;
+    if (away) {
+      count_row(raw, "far_from_other_rows", row);
+      --raw.trace.row_counts[static_cast<int>(events.category[row])];
+    }
+    return away;
+  });
+  return rows;
+}
+
+// --- Order -----------------------------------------------------------------------------------
+
+struct Key {
+  std::int64_t start;
+  std::int64_t duration;
+  std::uint32_t row;
+};
+
+// Clocks of whole microseconds leave many ties. Ids count up as the program runs, and spans that
+// enclose others carry no correlation or a smaller External id, so ids tell more than the order in
+// the file.
+void sort_rows(const Events& events, Rows& rows) {
+  std::vector<Key> keys;
+  keys.reserve(rows.size());
+  for (const std::uint32_t row : rows) {
+    keys.push_back({events.start[row].ps, events.duration[row].ps, row});
+  }
+  std::sort(keys.begin(), keys.end(), [&events](const Key& a, const Key& b) {
+    if (a.start != b.start) return a.start < b.start;
+    if (a.duration != b.duration) return a.duration > b.duration;
+    const auto ids = [&events](std::uint32_t row) {
+      return std::tuple(events.correlation[row], events.external_id[row], row);
+    };
+    return ids(a.row) < ids(b.row);
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = keys[i].row;
+}
+
+template <typename T>
+void gather(std::vector<T>& from, const Rows& rows, bool last_use, std::vector<T>& to) {
+  to.reserve(rows.size());
+  for (const std::uint32_t row : rows) to.push_back(from[row]);
+  if (last_use) std::vector<T>().swap(from);
+}
+
+template <typename T>
+std::uint32_t move_detail(const std::vector<T>& from, std::uint32_t detail, std::vector<T>& to) {
+  if (detail == kNoDetail) return kNoDetail;
+  to.push_back(from[detail]);
+  return static_cast<std::uint32_t>(to.size() - 1);
+}
+
+// Side tables in order of the rows that use them, so that they too do not depend on file order.
+void gather_details(const Trace& from, Trace& to) {
+  Events& events = to.events;
+  for (std::size_t row = 0; row < events.size(); ++row) {
+    std::uint32_t& detail = events.detail[row];
+    switch (events.category[row]) {
+      case Category::kKernel:
+        detail = move_detail(from.kernels, detail, to.kernels);
+        break;
+      case Category::kMemcpy:
+      case Category::kMemset:
+        detail = move_detail(from.copies, detail, to.copies);
+        break;
+      case Category::kSync:
+        detail = move_detail(from.syncs, detail, to.syncs);
+        break;
+      case Category::kCpuOp:
+        detail = move_detail(from.ops, detail, to.ops);
+        break;
+      default:
+        break;
+    }
+    std::uint32_t& collective = events.collective[row];
+    collective = move_detail(from.collectives, collective, to.collectives);
+  }
+}
+
+// Tracks in order of first use.
+void gather_tracks(const std::vector<Track>& from, Trace& to) {
+  std::vector<std::uint32_t> place(from.size(), kNoDetail);
+  const auto renumber = [&](std::uint32_t& track) {
+    if (place[track] == kNoDetail) {
+      place[track] = static_cast<std::uint32_t>(to.tracks.size());
+      to.tracks.push_back(from[track]);
+    }
+    track = place[track];
+  };
+  for (std::uint32_t& track : to.events.track) renumber(track);
+  for (FlowPoint& flow : to.flows) renumber(flow.track);
+}
+
+void gather_events(RawTrace& raw, const Rows& rows, bool last_use, Trace& out) {
+  Events& from = raw.trace.events;
+  Events& to = out.events;
+  gather(from.start, rows, last_use, to.start);
+  gather(from.duration, rows, last_use, to.duration);
+  gather(from.name, rows, last_use, to.name);
+  gather(from.track, rows, last_use, to.track);
+  gather(from.category, rows, last_use, to.category);
+  gather(from.stream, rows, last_use, to.stream);
+  gather(from.device, rows, last_use, to.device);
+  gather(from.correlation, rows, last_use, to.correlation);
+  gather(from.external_id, rows, last_use, to.external_id);
+  gather(from.detail, rows, last_use, to.detail);
+  gather(from.collective, rows, last_use, to.collective);
+}
+
+// --- Clock -----------------------------------------------------------------------------------
+
+void set_origin(std::int64_t first_ns, std::int64_t base_ns, Trace& out) {
+  if (__builtin_add_overflow(first_ns, base_ns, &out.origin_ns)) {
+    out.origin_ns = first_ns;
+    out.anomalies.add("bad_base_time", [&] {
+      return "baseTimeNanoseconds " + std::to_string(base_ns) + " and the first row do not add up";
+    });
+  }
+  for (Time& start : out.events.start) start = Time::from_ns(start.ps - first_ns);
+  for (Time& duration : out.events.duration) duration = Time::from_ns(duration.ps);
+  std::erase_if(out.flows, [&](FlowPoint& flow) { return far_apart(flow.time.ps, first_ns); });
+  for (FlowPoint& flow : out.flows) flow.time = Time::from_ns(flow.time.ps - first_ns);
+  std::sort(out.flows.begin(), out.flows.end(), [](const FlowPoint& a, const FlowPoint& b) {
+    return std::tuple(a.time, a.id, !a.is_source, a.track) <
+           std::tuple(b.time, b.id, !b.is_source, b.track);
+  });
+  if (!out.window_end) return;
+  if (far_apart(out.window_end->ps, first_ns)) {
+    out.window_end.reset();
+  } else {
+    out.window_end = Time::from_ns(out.window_end->ps - first_ns);
+  }
+}
+
+void name_tracks(RawTrace& raw) {
+  std::map<std::uint32_t, std::uint32_t> processes;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> threads;
+  for (const RawTrace::NameRow& row : raw.names) {
+    if (row.of_process) {
+      processes[row.pid] = row.name;
+    } else {
+      threads[{row.pid, row.tid}] = row.name;
+    }
+  }
+  for (Track& track : raw.trace.tracks) {
+    const auto process = processes.find(track.pid);
+    if (process != processes.end()) track.process_name = process->second;
+    const auto thread = threads.find({track.pid, track.tid});
+    if (thread != threads.end()) track.thread_name = thread->second;
+  }
+}
+
+// --- Merged files ------------------------------------------------------------------------------
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// What the ranks of a merged file are, and which rank each track belongs to.
+struct Ranks {
+  std::vector<std::int32_t> all;       // ascending; empty: the rows say nothing
+  std::vector<std::int32_t> of_track;  // kNoRank where the pid is text
+};
+
+// Merged files write pids as rank * 100,000,000 + pid. Where numeric pids do not agree with
+// args.rank the argument means something else and the file is one rank's.
+Ranks find_ranks(const RawTrace& raw) {
+  Ranks ranks;
+  if (raw.row_rank.empty()) return ranks;
+  for (const Track& track : raw.trace.tracks) {
+    const auto pid = number_of(raw.strings[track.pid]);
+    const bool ours =
+        pid && *pid >= 0 && *pid / kPidsPerRank <= std::numeric_limits<std::int32_t>::max();
+    ranks.of_track.push_back(ours ? static_cast<std::int32_t>(*pid / kPidsPerRank) : kNoRank);
+  }
+  std::set<std::int32_t> all;
+  for (std::size_t row = 0; row < raw.row_rank.size(); ++row) {
+    const std::int32_t rank = raw.row_rank[row];
+    if (rank == kNoRank) continue;
+    const std::int32_t by_pid = ranks.of_track[raw.trace.events.track[row]];
+    if (rank < 0 || (by_pid != kNoRank && by_pid != rank)) return {};
+    all.insert(rank);
+  }
+  ranks.all.assign(all.begin(), all.end());
+  return ranks;
+}
+
+// "103194583" → "3194583".
+void restore_pids(const StringTable& strings, StringTable& to, Trace& trace) {
+  for (Track& track : trace.tracks) {
+    const auto pid = number_of(strings[track.pid]);
+    if (pid && *pid >= kPidsPerRank) track.pid = to.intern(std::to_string(*pid % kPidsPerRank));
+  }
+}
+
+Trace finish_one(RawTrace& raw, Rows rows, std::vector<FlowPoint> flows, std::int64_t base_ns,
+                 bool last_use) {
+  sort_rows(raw.trace.events, rows);
+  Trace out;
+  gather_events(raw, rows, last_use, out);
+  out.flows = std::move(flows);
+  out.window_end = raw.trace.window_end;
+  out.clock_step = Time::from_ns(raw.step_ns);
+  gather_details(raw.trace, out);
+  const std::int64_t first_ns = out.events.size() > 0 ? out.events.start[0].ps
+                                : out.window_end      ? out.window_end->ps
+                                                      : 0;
+  set_origin(first_ns, base_ns, out);
+  gather_tracks(raw.trace.tracks, out);
+  return out;
+}
+
+std::vector<Trace> split_by_rank(RawTrace& raw, const Ranks& ranks, const Rows& rows,
+                                 std::int64_t base_ns) {
+  std::vector<Trace> out;
+  const auto rank_of_row = [&](std::uint32_t row) {
+    const std::int32_t by_row = raw.row_rank[row];
+    const std::int32_t rank =
+        by_row != kNoRank ? by_row : ranks.of_track[raw.trace.events.track[row]];
+    return rank == kNoRank ? ranks.all.front() : rank;
+  };
+  std::map<std::int32_t, Rows> parts;
+  for (const std::int32_t rank : ranks.all) parts[rank];
+  for (const std::uint32_t row : rows) parts[rank_of_row(row)].push_back(row);
+  for (auto& [rank, part] : parts) {
+    std::vector<FlowPoint> flows;
+    for (const FlowPoint& flow : raw.trace.flows) {
+      if (ranks.of_track[flow.track] == rank) flows.push_back(flow);
+    }
+    Trace trace = finish_one(raw, std::move(part), std::move(flows), base_ns, false);
+    trace.rank = rank;
+    for (const Category category : trace.events.category) {
+      ++trace.row_counts[static_cast<int>(category)];
+    }
+    restore_pids(raw.strings, raw.strings, trace);
+    out.push_back(std::move(trace));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Trace> finish_traces(RawTrace& raw, std::int64_t base_ns) {
+  if (!raw.row_rank.empty()) raw.row_rank.resize(raw.trace.events.size(), kNoRank);
+  pair_begin_end(raw);
+  Rows rows = placeable_rows(raw);
+  name_tracks(raw);
+  const Ranks ranks = find_ranks(raw);
+  std::vector<Trace> out;
+  if (ranks.all.size() > 1 || (ranks.all.size() == 1 && !raw.trace.rank)) {
+    out = split_by_rank(raw, ranks, rows, base_ns);
+  } else {
+    out.push_back(finish_one(raw, std::move(rows), std::move(raw.trace.flows), base_ns, true));
+    out[0].rank = raw.trace.rank;
+    std::copy(std::begin(raw.trace.row_counts), std::end(raw.trace.row_counts), out[0].row_counts);
+  }
+  for (Trace& trace : out) {
+    trace.path = raw.trace.path;
+    trace.world_size = raw.trace.world_size;
+    trace.backend = raw.trace.backend;
+    trace.devices = raw.trace.devices;
+    trace.bytes_read = raw.trace.bytes_read;
+  }
+  // Counts of the whole file are told once, with its first rank.
+  out[0].other_rows = raw.trace.other_rows;
+  Anomalies all = raw.trace.anomalies;
+  all.merge(out[0].anomalies);
+  out[0].anomalies = std::move(all);
+  return out;
+}
+
+void adopt_strings(Trace& trace, const StringTable& from, StringTable& to) {
+  std::vector<std::uint32_t> place(from.size(), kNoDetail);
+  const auto adopt = [&](std::uint32_t& id) {
+    if (place[id] == kNoDetail) place[id] = to.intern(from[id]);
+    id = place[id];
+  };
+  for (std::uint32_t& name : trace.events.name) adopt(name);
+  for (Track& track : trace.tracks) {
+    adopt(track.pid), adopt(track.tid), adopt(track.process_name), adopt(track.thread_name);
+  }
+  for (OpDetail& op : trace.ops) {
+    adopt(op.input_dims), adopt(op.input_types), adopt(op.concrete_inputs);
+  }
+  for (CollectiveDetail& c : trace.collectives) {
+    adopt(c.name), adopt(c.dtype), adopt(c.group_name), adopt(c.group_desc), adopt(c.group_ranks);
+  }
+}
+
+}  // namespace flopcast

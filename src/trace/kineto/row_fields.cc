@@ -1,0 +1,229 @@
+#include "trace/kineto/row_fields.h"
+
+#include <iterator>
+
+namespace flopcast {
+namespace {
+
+struct ArgName {
+  std::string_view text;
+  Arg key;
+};
+constexpr ArgName kArgNames[] = {
+    {"Seq", Arg::kSeq},
+    {"grid", Arg::kGrid},
+    {"name", Arg::kName},
+    {"rank", Arg::kRank},
+    {"bytes", Arg::kBytes},
+    {"block", Arg::kBlock},
+    {"dtype", Arg::kDtype},
+    {"stream", Arg::kStream},
+    {"device", Arg::kDevice},
+    {"Group size", Arg::kGroupSize},
+    {"Input Dims", Arg::kInputDims},
+    {"Input type", Arg::kInputTypes},
+    {"External id", Arg::kExternalId},
+    {"external id", Arg::kExternalId},  // 2021
+    {"correlation", Arg::kCorrelation},
+    {"blocks per SM", Arg::kBlocksPerSm},
+    {"graph node id", Arg::kGraphNode},
+    {"In msg nelems", Arg::kInElements},
+    {"Fwd thread id", Arg::kForwardThread},
+    {"Out msg nelems", Arg::kOutElements},
+    {"wait_on_stream", Arg::kWaitOnStream},
+    {"Collective name", Arg::kCollective},
+    {"Sequence number", Arg::kSequenceNumber},
+    {"Concrete Inputs", Arg::kConcreteInputs},
+    {"correlation_raw", Arg::kCorrelationRaw},
+    {"Process Group Name", Arg::kGroupName},
+    {"Record function id", Arg::kRecordFunction},
+    {"Process Group Ranks", Arg::kGroupRanks},
+    {"Is asynchronized op", Arg::kIsAsync},
+    {"wait_on_cuda_event_id", Arg::kEventId},
+    {"Process Group Description", Arg::kGroupDesc},
+    {"wait_on_cuda_event_record_corr_id", Arg::kRecordCorrelation},
+};
+
+// kArgNames is sorted by length: where the names of each length begin.
+constexpr std::size_t kLongestArg = 33;
+constexpr auto kArgsByLength = [] {
+  std::array<std::uint8_t, kLongestArg + 2> first{};
+  std::size_t i = 0;
+  for (std::size_t length = 0; length < first.size(); ++length) {
+    while (i < std::size(kArgNames) && kArgNames[i].text.size() < length) ++i;
+    first[length] = static_cast<std::uint8_t>(i);
+  }
+  return first;
+}();
+
+Arg arg_of(std::string_view key) {
+  if (key.size() > kLongestArg) return Arg::kNone;
+  for (std::size_t i = kArgsByLength[key.size()]; i < kArgsByLength[key.size() + 1]; ++i) {
+    const std::string_view known = kArgNames[i].text;
+    if (known[0] == key[0] && known == key) return kArgNames[i].key;
+  }
+  return Arg::kNone;
+}
+
+JsonSlice* field_of(std::string_view key, RawRow& row) {
+  switch (key.size()) {
+    case 2:
+      if (key == "ph") return &row.phase;
+      if (key == "ts") return &row.ts;
+      return key == "id" ? &row.id : nullptr;
+    case 3:
+      if (key == "cat") return &row.category;
+      if (key == "pid") return &row.pid;
+      if (key == "tid") return &row.tid;
+      return key == "dur" ? &row.duration : nullptr;
+    case 4:
+      return key == "name" ? &row.name : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+// Steps over `key :` in an object and stands at the value.
+FLOPCAST_INLINE bool read_key(Cursor& cursor, JsonSlice& key) {
+  if (*cursor.at() != '"') return cursor.fail("expected a key");
+  return cursor.read_string(key) && cursor.skip_space() &&
+         cursor.expect(':', "expected ':' after a key") && cursor.skip_space();
+}
+
+// After a value in an object: sets `closed` behind the brace, or stands at the next key.
+FLOPCAST_INLINE bool read_separator(Cursor& cursor, bool& closed) {
+  if (!cursor.skip_space()) return false;
+  closed = *cursor.at() == '}';
+  if (closed) return cursor.pass(), true;
+  return cursor.expect(',', "expected ',' or '}' in an object") && cursor.skip_space();
+}
+
+// Enters the object at the cursor: sets `closed` if it is empty, or stands at the first key.
+FLOPCAST_INLINE bool enter_object(Cursor& cursor, bool& closed) {
+  cursor.pass();
+  if (!cursor.skip_space()) return false;
+  closed = *cursor.at() == '}';
+  if (closed) cursor.pass();
+  return true;
+}
+
+FLOPCAST_INLINE bool read_args(Cursor& cursor, RawRow& row) {
+  JsonSlice value;
+  if (*cursor.at() != '{') {
+    if (!cursor.read_value(value)) return false;
+    row.bad_args = value.text() != "null" || value.is_string();
+    return true;
+  }
+  bool closed = false;
+  if (!enter_object(cursor, closed)) return false;
+  while (!closed) {
+    JsonSlice key;
+    if (!read_key(cursor, key) || !cursor.read_value(value)) return false;
+    const Arg arg = arg_of(key.text());
+    if (arg != Arg::kNone) {
+      row.args[static_cast<std::size_t>(arg)] = value;
+      row.args_present |= std::uint64_t{1} << static_cast<unsigned>(arg);
+    }
+    if (!read_separator(cursor, closed)) return false;
+  }
+  return true;
+}
+
+bool is_needless(const RawRow& row, PassOver pass_over) {
+  if (pass_over == PassOver::kNothing) return false;
+  switch (row.phase_letter()) {
+    case '\0':
+      return false;
+    case 'X':
+      return pass_over == PassOver::kUnusedAndPython && row.category.text() == "python_function";
+    case 's':
+    case 'f':
+      return row.category.size > 0 && row.category.text() != "fwdbwd";
+    case 'B':
+    case 'E':
+    case 'M':
+    case 'i':
+    case 'I':
+      return false;
+    default:
+      return true;
+  }
+}
+
+Scan read_fields(Cursor& cursor, PassOver pass_over, RawRow& row) {
+  row.phase = row.category = row.name = row.pid = row.tid = row.ts = row.duration = row.id = {};
+  row.args_present = 0;
+  row.bad_args = row.passed_over = false;
+  bool closed = false;
+  if (!enter_object(cursor, closed)) return cursor.status();
+  while (!closed) {
+    JsonSlice key;
+    if (!read_key(cursor, key)) return cursor.status();
+    if (key.text() == "args") {
+      if (!read_args(cursor, row)) return cursor.status();
+    } else {
+      JsonSlice value;
+      if (!cursor.read_value(value)) return cursor.status();
+      if (JsonSlice* field = field_of(key.text(), row)) {
+        *field = value;
+        const bool tells = field == &row.phase || field == &row.category;
+        if (tells && is_needless(row, pass_over)) {
+          row.passed_over = true;
+          cursor.skip_rest();
+          return cursor.status();
+        }
+      }
+    }
+    if (!read_separator(cursor, closed)) return cursor.status();
+  }
+  return Scan::kOk;
+}
+
+}  // namespace
+
+Category category_of(std::string_view name) {
+  struct Known {
+    std::string_view text;
+    Category category;
+  };
+  static constexpr Known kKnown[] = {
+      {"cpu_op", Category::kCpuOp},
+      {"cuda_runtime", Category::kRuntime},
+      {"kernel", Category::kKernel},
+      {"cuda_driver", Category::kDriver},
+      {"python_function", Category::kPythonFunction},
+      {"gpu_memcpy", Category::kMemcpy},
+      {"gpu_memset", Category::kMemset},
+      {"user_annotation", Category::kUserAnnotation},
+      {"gpu_user_annotation", Category::kGpuUserAnnotation},
+      {"cuda_sync", Category::kSync},
+      {"overhead", Category::kOverhead},
+      {"Operator", Category::kCpuOp},
+      {"Runtime", Category::kRuntime},
+      {"Kernel", Category::kKernel},
+      {"Memcpy", Category::kMemcpy},
+      {"Memset", Category::kMemset},
+  };
+  for (const Known& known : kKnown) {
+    if (known.text == name) return known.category;
+  }
+  return Category::kOther;
+}
+
+const char* category_name(Category category) {
+  static constexpr const char* kNames[kCategoryCount] = {
+      "cpu_op",          "cuda_runtime",    "cuda_driver",
+      "kernel",          "gpu_memcpy",      "gpu_memset",
+      "cuda_sync",       "user_annotation", "gpu_user_annotation",
+      "python_function", "overhead",        "other"};
+  return kNames[static_cast<std::size_t>(category)];
+}
+
+Scan read_row(Cursor& outer, PassOver pass_over, RawRow& row) {
+  Cursor cursor = outer;  // a copy can live in registers
+  const Scan scan = read_fields(cursor, pass_over, row);
+  outer = cursor;
+  return scan;
+}
+
+}  // namespace flopcast

@@ -1,0 +1,74 @@
+// One row of a Kineto event array as the fields it is made of, still text.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "flopcast/trace.h"
+#include "trace/json/cursor.h"
+
+namespace flopcast {
+
+/// Arguments that are read; all others are passed over.
+enum class Arg : std::uint8_t {
+  kExternalId,
+  kCorrelation,
+  kCorrelationRaw,
+  kStream,
+  kDevice,
+  kBytes,
+  kGrid,
+  kBlock,
+  kBlocksPerSm,
+  kGraphNode,
+  kCollective,
+  kDtype,
+  kGroupName,
+  kGroupDesc,
+  kGroupRanks,
+  kGroupSize,
+  kInElements,
+  kOutElements,
+  kSeq,
+  kIsAsync,
+  kWaitOnStream,
+  kRecordCorrelation,
+  kEventId,
+  kSequenceNumber,
+  kForwardThread,
+  kRecordFunction,
+  kInputDims,
+  kInputTypes,
+  kConcreteInputs,
+  kRank,
+  kName,
+  kCount,
+  kNone = kCount
+};
+
+/// The fields of one row as slices of the window.
+struct RawRow {
+  JsonSlice phase, category, name, pid, tid, ts, duration, id;
+  std::array<JsonSlice, static_cast<std::size_t>(Arg::kCount)> args;
+  std::uint64_t args_present = 0;
+  bool bad_args = false;  ///< `args` is neither an object nor null
+  bool passed_over = false;
+
+  bool has(Arg key) const { return args_present >> static_cast<unsigned>(key) & 1; }
+  const JsonSlice& operator[](Arg key) const { return args[static_cast<std::size_t>(key)]; }
+  char phase_letter() const { return phase.size == 1 ? *phase.data : '\0'; }
+};
+
+Category category_of(std::string_view name);
+
+/// Rows of which no more is read than what tells that nobody needs them.
+enum class PassOver : std::uint8_t {
+  kNothing,
+  kUnused,           ///< flows but fwdbwd, counters, asynchronous spans
+  kUnusedAndPython,  ///< and python_function rows
+};
+/// Reads the row object at the cursor.
+Scan read_row(Cursor& cursor, PassOver pass_over, RawRow& row);
+
+}  // namespace flopcast

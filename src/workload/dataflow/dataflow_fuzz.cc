@@ -1,0 +1,32 @@
+// Any bytes are a dataflow workload that survives being written, or one error in words.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "flopcast/workload/dataflow.h"
+
+namespace {
+
+void check(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto workload = flopcast::parse_dataflow(text, "input");
+  if (!workload) {
+    check(!workload.error().what.empty() && !workload.error().where.empty());
+    return 0;
+  }
+  const flopcast::DataflowGraph& graph = workload->graph;
+  check(flopcast::topological_order(graph).size() == graph.kernels.size());
+  check(flopcast::kernel_levels(graph).size() == graph.kernels.size());
+  check(flopcast::at_microbatch(graph, 3).uses() == graph.uses());
+  check(flopcast::unroll(graph, 2).kernels.size() == 2 * graph.kernels.size());
+  const auto again = flopcast::parse_dataflow(flopcast::dataflow_toml(*workload), "again");
+  check(again.ok() && *again == *workload);
+  return 0;
+}

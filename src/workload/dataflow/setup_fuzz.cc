@@ -1,0 +1,30 @@
+// Any bytes are a setup of DFModel with a sound graph, or one error in words.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "flopcast/workload/dataflow.h"
+
+namespace {
+
+void check(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto setup = flopcast::parse_dfmodel_setup(text, "input");
+  if (!setup) {
+    check(!setup.error().what.empty() && !setup.error().where.empty());
+    return 0;
+  }
+  const flopcast::DataflowWorkload& workload = setup->workload;
+  check(flopcast::check_dataflow(workload.graph).ok());
+  check(setup->pins.size() == workload.graph.kernels.size());
+  check(workload.layers >= 1 && workload.global_batch >= 1 && workload.word >= 1);
+  check(setup->dimensions.size() <= 3);
+  return 0;
+}

@@ -1,0 +1,146 @@
+// The models of catalog/models/*.toml: a name, where it is published, its number of parameters, and
+// the fields of its config.json.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "base/text/names.h"
+#include "catalog_files.h"
+#include "hardware/entry/toml_file.h"
+#include "workload/model/builtin.h"
+
+namespace flopcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+nlohmann::json to_json(const toml::node& node) {
+  if (const auto* table = node.as_table()) {
+    nlohmann::json object = nlohmann::json::object();
+    for (const auto& [key, value] : *table) object[std::string(key.str())] = to_json(value);
+    return object;
+  }
+  if (const auto* array = node.as_array()) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const toml::node& value : *array) list.push_back(to_json(value));
+    return list;
+  }
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return number->get();
+  if (const auto* number = node.as_floating_point()) return number->get();
+  if (const auto* flag = node.as_boolean()) return flag->get();
+  return nullptr;
+}
+
+Diagnostic bad_entry(const TomlFile& file, const NamedTable& entry, std::string what) {
+  return {ErrorCode::kBadInput, place(file, *entry.table), std::move(what),
+          "an entry needs source = \"...\" (a key of [sources]) and a table config"};
+}
+
+Result<BuiltinModel> read_entry(const TomlFile& file, const NamedTable& entry) {
+  const toml::table& table = *entry.table;
+  const auto source = table["source"].value<std::string>();
+  const auto cited = file.sources.find(source.value_or(""));
+  if (cited == file.sources.end()) return bad_entry(file, entry, "expected a source");
+  if (!table.contains("config")) return bad_entry(file, entry, "expected a config");
+  Result<Model> model = parse_model(to_json(*table.get("config")).dump(), place(file, table));
+  if (!model) return model.error();
+  model->name = entry.name;
+  model->source = cited->second;
+  model->published_parameters = table["parameters"].value_or(std::int64_t{0});
+  BuiltinModel builtin{std::move(*model), {}};
+  if (const toml::array* aliases = table["aliases"].as_array()) {
+    for (const toml::node& alias : *aliases) {
+      builtin.aliases.push_back(alias.value_or(std::string()));
+    }
+  }
+  return builtin;
+}
+
+const std::vector<BuiltinModel>& builtins() {
+  static const std::vector<BuiltinModel> models = [] {
+    std::vector<BuiltinModel> all;
+    for (const CatalogFile& file : catalog_files()) {
+      if (!file.path.starts_with("models/")) continue;
+      Result<std::vector<BuiltinModel>> read =
+          read_model_file(file.text, "catalog/" + std::string(file.path));
+      // Compiled in and loaded by the tests: it cannot fail on a user's machine and work on ours.
+      if (!read) std::abort();
+      for (BuiltinModel& model : *read) all.push_back(std::move(model));
+    }
+    std::sort(all.begin(), all.end(), [](const BuiltinModel& a, const BuiltinModel& b) {
+      return a.model.name < b.model.name;
+    });
+    return all;
+  }();
+  return models;
+}
+
+const BuiltinModel* find_builtin(std::string_view name) {
+  const std::string key = name_key(name.substr(name.rfind('/') + 1));
+  for (const BuiltinModel& builtin : builtins()) {
+    if (name_key(builtin.model.name) == key) return &builtin;
+    for (const std::string& alias : builtin.aliases) {
+      if (name_key(alias) == key) return &builtin;
+    }
+  }
+  return nullptr;
+}
+
+Result<Model> read_config_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in) {
+    return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be read",
+                      "check the path and its permissions"};
+  }
+  Result<Model> model = parse_model(text, path.string());
+  if (model && model->name == model->architecture) {
+    model->name =
+        (path.filename() == "config.json" ? path.parent_path().filename() : path.stem()).string();
+    if (model->name.empty()) model->name = model->architecture;
+  }
+  return model;
+}
+
+}  // namespace
+
+Result<std::vector<BuiltinModel>> read_model_file(std::string_view text, const std::string& where) {
+  const Result<TomlFile> file = parse_toml(text, where, true);
+  if (!file) return file.error();
+  const Result<std::vector<NamedTable>> entries = tables_of(*file, "model");
+  if (!entries) return entries.error();
+  std::vector<BuiltinModel> models;
+  for (const NamedTable& entry : *entries) {
+    Result<BuiltinModel> model = read_entry(*file, entry);
+    if (!model) return model.error();
+    models.push_back(std::move(*model));
+  }
+  return models;
+}
+
+std::span<const Model> builtin_models() {
+  static const std::vector<Model> models = [] {
+    std::vector<Model> all;
+    for (const BuiltinModel& builtin : builtins()) all.push_back(builtin.model);
+    return all;
+  }();
+  return models;
+}
+
+Result<Model> load_model(const std::string& name_or_path) {
+  if (const BuiltinModel* builtin = find_builtin(name_or_path)) return builtin->model;
+  std::error_code ignored;
+  fs::path path = name_or_path;
+  if (fs::is_directory(path, ignored)) path /= "config.json";
+  if (fs::is_regular_file(path, ignored)) return read_config_file(path);
+  std::vector<std::string> names;
+  for (const BuiltinModel& builtin : builtins()) names.push_back(builtin.model.name);
+  return Diagnostic{ErrorCode::kUsage, name_or_path, "is neither a built-in model nor a file",
+                    did_you_mean(name_or_path, names, "give the path of a config.json")};
+}
+
+}  // namespace flopcast

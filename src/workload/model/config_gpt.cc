@@ -1,0 +1,107 @@
+// Decoders that descend from GPT: layer norm, plain feed-forward, biases, and the PaLM shape.
+#include <algorithm>
+
+#include "workload/model/config_readers.h"
+
+namespace flopcast {
+namespace {
+
+struct Gpt {
+  std::int64_t layers = 0;
+  Layer layer;
+};
+
+/// Layer norms with bias, biases everywhere, feed-forward of 4 hidden unless given.
+Gpt read_biased(Fields& fields, Model& model, Keys intermediate) {
+  const CommonSizes sizes = read_common(fields, model);
+  Gpt gpt{sizes.layers, {}};
+  gpt.layer.attention = sizes.attention;
+  gpt.layer.attention.qkv_bias = gpt.layer.attention.out_bias = true;
+  gpt.layer.mlp = {.intermediate = fields.get(intermediate, 4 * model.hidden),
+                   .gated = fields.flag({"gated"}, false),
+                   .bias = true};
+  if (gpt.layer.mlp.intermediate < 1) fields.refuse("intermediate_size", "must be positive");
+  gpt.layer.norm = NormKind::kLayerNorm;
+  return gpt;
+}
+
+void add_equal(Model& model, const Gpt& gpt) {
+  add_layers(model, gpt.layers, [&](std::int64_t) { return gpt.layer; });
+}
+
+}  // namespace
+
+void read_gpt2(Fields& fields, Model& model) {
+  Gpt gpt = read_biased(fields, model, {"n_inner", "intermediate_size", "ffn"});
+  gpt.layer.attention.rotary = false;
+  model.learned_positions = model.max_sequence =
+      fields.need({"n_positions", "max_position_embeddings", "seq_len"}, Fields::kMostRows);
+  model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
+  add_equal(model, gpt);
+}
+
+void read_gpt_neox(Fields& fields, Model& model) {
+  Gpt gpt = read_biased(fields, model, {"intermediate_size"});
+  gpt.layer.parallel = fields.flag({"use_parallel_residual"}, true);
+  add_equal(model, gpt);
+}
+
+void read_phi(Fields& fields, Model& model) {
+  Gpt gpt = read_biased(fields, model, {"intermediate_size"});
+  gpt.layer.parallel = true;
+  gpt.layer.norms = 1;
+  model.head_bias = true;
+  add_equal(model, gpt);
+}
+
+void read_bloom(Fields& fields, Model& model) {
+  Gpt gpt = read_biased(fields, model, {"n_inner"});
+  gpt.layer.attention.rotary = false;  // ALiBi: a bias on the scores, no parameters
+  model.embedding_norm = true;
+  model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
+  add_equal(model, gpt);
+}
+
+void read_opt(Fields& fields, Model& model) {
+  Gpt gpt = read_biased(fields, model, {"ffn_dim"});
+  gpt.layer.attention.rotary = false;
+  model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
+  // The table has two rows more than positions: padding comes first.
+  model.learned_positions = fields.need({"max_position_embeddings"}, Fields::kMostRows) + 2;
+  if (fields.get({"word_embed_proj_dim"}, model.hidden) != model.hidden) {
+    fields.refuse("word_embed_proj_dim", "a projection behind the embedding is not modelled");
+  }
+  add_equal(model, gpt);
+}
+
+void read_mpt(Fields& fields, Model& model) {
+  const CommonSizes sizes = read_common(fields, model);
+  const std::int64_t ratio = std::max<std::int64_t>(fields.get({"expansion_ratio"}, 4, 64), 1);
+  const nlohmann::json* attention = fields.find({"attn_config"});
+  const bool alibi = attention != nullptr && attention->is_object() &&
+                     attention->value("alibi", nlohmann::json(false)) == true;
+  Layer layer;
+  layer.attention = sizes.attention;
+  layer.attention.rotary = false;
+  layer.mlp = {.intermediate = std::min(ratio * model.hidden, Fields::kMostWidth), .gated = false};
+  layer.norm = NormKind::kLayerNormNoBias;
+  const bool bias = !fields.flag({"no_bias"}, true);
+  layer.attention.qkv_bias = layer.attention.out_bias = layer.mlp.bias = bias;
+  if (!alibi) model.learned_positions = model.max_sequence;
+  model.tied_embeddings = true;
+  add_layers(model, sizes.layers, [&](std::int64_t) { return layer; });
+}
+
+void read_palm(Fields& fields, Model& model) {
+  const CommonSizes sizes = read_common(fields, model);
+  Layer layer;
+  layer.attention = sizes.attention;
+  layer.mlp = {.intermediate = fields.need({"intermediate_size", "ffn"})};
+  layer.norm = NormKind::kLayerNormNoBias;
+  layer.norms = 1;
+  layer.parallel = true;
+  model.tied_embeddings = true;
+  add_layers(model, sizes.layers, [&](std::int64_t) { return layer; });
+}
+
+}  // namespace flopcast

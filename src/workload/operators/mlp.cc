@@ -1,0 +1,193 @@
+// Operators of the feed-forward block: dense, or a router and its experts.
+#include <algorithm>
+
+#include "workload/operators/builder.h"
+
+namespace flopcast {
+namespace {
+
+struct MlpNames {
+  std::string_view up, gate, activation, down;  ///< gate: where it is a product of its own
+};
+constexpr MlpNames kDense = {"gate_up_proj", "gate_proj", "activation", "down_proj"};
+constexpr MlpNames kPlain = {"up_proj", "", "activation", "down_proj"};
+constexpr MlpNames kShared = {"shared_up_proj", "shared_gate_proj", "shared_activation",
+                              "shared_down_proj"};
+
+/// @param saves_input false where the router keeps it. @param gathers false where the attention of
+/// a parallel layer has gathered the same input.
+void add_dense(OperatorBuilder& b, const FeedForward& mlp, const MlpNames& names, bool saves_input,
+               bool gathers) {
+  const bool adapters = b.run.lora_mlp;
+  // Gate and up are one product, unless one of the two runs again.
+  const bool apart = mlp.gated && b.recomputes(kRecomputeSecondProduct);
+  Linear up{.name = names.up,
+            .in = b.h,
+            .out = (mlp.gated && !apart ? 2 : 1) * mlp.intermediate,
+            .bias = mlp.bias,
+            .adapters = adapters,
+            .saves_input = saves_input,
+            .communicates = gathers,
+            .input_module = kRecomputeNorm};
+  if (apart) {
+    up.name = names.gate;
+    b.linear(up);
+    b.last().recomputed = b.recomputes(kRecomputeMlp);
+    up.name = names.up;
+    up.saves_input = up.communicates = false;
+  }
+  b.linear(up);
+  b.last().recomputed = b.recomputes(kRecomputeMlp) || apart;
+  b.activation(names.activation, mlp.gated, b.t, share(mlp.intermediate, b.n),
+               kRecomputeSecondProduct);
+  b.linear({.name = names.down,
+            .in = mlp.intermediate,
+            .out = b.h,
+            .cut = Cut::kRow,
+            .bias = mlp.bias,
+            .adapters = adapters,
+            .input_module = kRecomputeMlp | kRecomputeActivation});
+  b.last().recomputed = b.recomputes(kRecomputeMlp);
+}
+
+void add_router(OperatorBuilder& b, const Experts& e) {
+  Operator& op = b.begin("router");
+  const double logits = 4 * static_cast<double>(b.u) * static_cast<double>(e.count);
+  const GemmType type = b.unquantized();
+  op.forward.push_back({Kernel{Gemm{b.u, e.count, b.h, 1, type}}});
+  op.forward.push_back({Kernel{b.memory_bound(MemoryOp::kSoftmax, b.u, e.count, logits, logits)}});
+  op.backward_input.push_back(
+      {Kernel{b.memory_bound(MemoryOp::kSoftmax, b.u, e.count, 2 * logits, logits, true)}});
+  op.backward_input.push_back({Kernel{Gemm{b.u, b.h, e.count, 1, type}}});
+  if (b.run.lora_rank == 0) {
+    op.backward_weight.push_back({Kernel{Gemm{e.count, b.h, b.u, 1, type}}});
+  }
+  b.own(op, e.count * b.h + (e.router_bias ? e.count : 0) + (e.shared_gate ? b.h : 0));
+  b.save(op, b.element * static_cast<double>(b.u * b.h), kRecomputeNorm);
+  b.save(op, logits);
+}
+
+/// Rows that leave (or come back to) this chip, and pass over its neighbours' experts.
+struct Routed {
+  std::int64_t sent = 0;  ///< u k
+  std::int64_t rows = 0;  ///< r = u k etp
+  double sent_bytes = 0, row_bytes = 0;
+};
+
+Routed routed(const OperatorBuilder& b, const Experts& e) {
+  Routed r;
+  r.sent = b.u * e.top_k;
+  r.rows = r.sent * b.run.etp;
+  r.sent_bytes = b.element * static_cast<double>(r.sent) * static_cast<double>(b.h);
+  r.row_bytes = r.sent_bytes * b.run.etp;
+  return r;
+}
+
+/// Copies rows to the order of their experts, sends them, sorts what has come.
+void dispatch(const OperatorBuilder& b, const Routed& r, std::vector<OperatorStep>& steps,
+              bool backward) {
+  const MemoryBound sort =
+      b.memory_bound(MemoryOp::kMoeDispatch, r.sent, b.h, r.sent_bytes, r.sent_bytes, backward);
+  steps.push_back({Kernel{sort}});
+  b.send(steps, CollectiveOp::kAllToAll, Group::kExpert, r.sent_bytes);
+  b.send(steps, CollectiveOp::kAllGather, Group::kExpertTensor, r.row_bytes);
+  if (b.run.ep > 1) steps.push_back({Kernel{sort}});
+}
+
+/// The way back: k rows become the sum of one token.
+void combine(const OperatorBuilder& b, const Routed& r, std::vector<OperatorStep>& steps,
+             bool backward) {
+  if (b.run.ep > 1) {
+    steps.push_back({Kernel{b.memory_bound(MemoryOp::kMoeDispatch, r.sent, b.h, r.sent_bytes,
+                                           r.sent_bytes, backward)}});
+  }
+  b.send(steps, CollectiveOp::kReduceScatter, Group::kExpertTensor, r.row_bytes);
+  b.send(steps, CollectiveOp::kAllToAll, Group::kExpert, r.sent_bytes);
+  steps.push_back({Kernel{b.memory_bound(MemoryOp::kMoeCombine, r.sent, b.h, r.sent_bytes,
+                                         b.element * static_cast<double>(b.u * b.h), backward)}});
+}
+
+/// All matrices of the chip's experts: in one grouped kernel where gated, else one product each.
+void expert_products(const OperatorBuilder& b, const Experts& e, std::vector<OperatorStep>& steps) {
+  const std::int64_t width = share(e.expert.intermediate, b.run.etp);
+  const std::int64_t local = share(e.count, b.run.ep);
+  if (e.expert.gated) {
+    GroupedGemm gemm;
+    gemm.tokens = b.u * b.run.ep * b.run.etp;
+    gemm.hidden = b.h;
+    gemm.intermediate = e.expert.intermediate;
+    gemm.top_k = e.top_k;
+    gemm.experts = e.count;
+    gemm.tensor_parallel = b.run.etp;
+    gemm.expert_parallel = b.run.ep;
+    gemm.type = gemm_type(b.run.precision);
+    steps.push_back({Kernel{gemm}});
+    return;
+  }
+  const std::int64_t rows = share(b.u * e.top_k * b.run.etp, local);
+  const GemmType type = gemm_type(b.run.precision);
+  steps.push_back({Kernel{Gemm{rows, width, b.h, local, type}}});
+  steps.push_back({Kernel{Gemm{rows, b.h, width, local, type}}});
+}
+
+std::int64_t expert_weights(const OperatorBuilder& b, const Experts& e) {
+  const std::int64_t width = share(e.expert.intermediate, b.run.etp);
+  const std::int64_t up = e.expert.gated ? 2 : 1;
+  const std::int64_t one = (up + 1) * b.h * width + (e.expert.bias ? up * width + b.h : 0);
+  return share(e.count, b.run.ep) * one;
+}
+
+void add_experts(OperatorBuilder& b, const Experts& e) {
+  const Routed r = routed(b, e);
+  const std::int64_t width = share(e.expert.intermediate, b.run.etp);
+  Operator& out = b.begin("dispatch");
+  dispatch(b, r, out.forward, false);
+  combine(b, r, out.backward_input, true);
+  out.recomputed = b.recomputes(kRecomputeMlp);
+
+  Operator& experts = b.begin("experts");
+  b.quantize(experts.forward, r.rows, b.h, false);
+  expert_products(b, e, experts.forward);
+  b.quantize(experts.backward_input, r.rows, b.h, true);
+  expert_products(b, e, experts.backward_input);
+  if (b.run.lora_rank == 0) expert_products(b, e, experts.backward_weight);
+  experts.expert = true;
+  b.own(experts, expert_weights(b, e));
+  if (b.run.lora_rank == 0) {
+    const double kept = saved_bytes(b.run.precision);
+    const auto rows = static_cast<double>(r.rows);
+    b.save(experts, kept * rows * static_cast<double>(b.h), kRecomputeMlp);
+    b.save(experts, kept * rows * static_cast<double>(width), kRecomputeMlp | kRecomputeActivation);
+  }
+  // Recomputing activations alone repeats the cheap kernel below, not these products.
+  experts.recomputed = b.recomputes(kRecomputeMlp);
+  b.activation("expert_activation", e.expert.gated, r.rows, width);
+
+  Operator& back = b.begin("combine");
+  combine(b, r, back.forward, false);
+  dispatch(b, r, back.backward_input, true);
+  back.recomputed = b.recomputes(kRecomputeMlp);
+}
+
+}  // namespace
+
+void add_feed_forward(OperatorBuilder& b, const Layer& layer) {
+  const bool shares_norm = layer.parallel && layer.norms == 1;
+  if (!shares_norm) {
+    b.norm("mlp_norm", layer.norm, b.u, b.h);
+    b.last().recomputed = b.recomputes(kRecomputeNorm);
+  }
+  if (layer.experts.count > 0) {
+    add_router(b, layer.experts);
+    if (layer.experts.shared.intermediate > 0) {
+      add_dense(b, layer.experts.shared, kShared, false, true);
+    }
+    add_experts(b, layer.experts);
+  } else if (layer.mlp.intermediate > 0) {
+    add_dense(b, layer.mlp, layer.mlp.gated ? kDense : kPlain, !shares_norm, !shares_norm);
+  }
+  if (layer.norms == 4) b.norm("post_mlp_norm", layer.norm, b.u, b.h);
+  b.residual_add("mlp_add", layer.parallel ? 3 : 2);
+}
+
+}  // namespace flopcast

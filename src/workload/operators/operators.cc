@@ -1,0 +1,172 @@
+// The operator graph of a model, its names and sums.
+#include <algorithm>
+#include <array>
+
+#include "base/text/names.h"
+#include "flopcast/workload/operators.h"
+#include "workload/operators/builder.h"
+
+namespace flopcast {
+namespace {
+
+constexpr std::array<std::string_view, 8> kPrecisions = {"fp32", "tf32",      "fp16",  "bf16",
+                                                         "fp8",  "fp8_block", "mxfp8", "nvfp4"};
+constexpr std::array<std::string_view, kGroups> kGroupNames = {
+    "tensor",   "tensor2", "context",     "expert", "expert_tensor",
+    "pipeline", "data",    "expert_data", "shard",  "replica"};
+
+OperatorList layer_operators(const Model& model, const Layer& layer, const Execution& run) {
+  OperatorBuilder builder(model, run);
+  add_attention(builder, layer);
+  add_feed_forward(builder, layer);
+  OperatorList list = builder.take();
+  if (run.recompute == Recompute::kFull) {
+    const Bytes input{builder.element * static_cast<double>(builder.u) *
+                      static_cast<double>(builder.h)};
+    list.saved += input;
+    list.live += input;
+  }
+  return list;
+}
+
+OperatorList end_operators(const Model& model, Execution run,
+                           void (*add)(OperatorBuilder& builder)) {
+  // Recompute covers layers; linear layers around them are cut in one dimension.
+  run.recompute = Recompute::kNone;
+  if (run.tensor == TensorKind::kSumma) run.tensor = TensorKind::kTwoD;
+  OperatorBuilder builder(model, run);
+  add(builder);
+  return builder.take();
+}
+
+Flops matrix_flops(const std::vector<OperatorStep>& steps, bool attention) {
+  Flops flops;
+  for (const OperatorStep& step : steps) {
+    const Kernel* kernel = std::get_if<Kernel>(&step.what);
+    if (kernel == nullptr || std::holds_alternative<MemoryBound>(*kernel)) continue;
+    if (std::holds_alternative<Attention>(*kernel) != attention) continue;
+    flops += kernel_flops(*kernel) * step.count;
+  }
+  return flops;
+}
+
+void add_model_flops(const OperatorList& list, double times, TrainingFlops& flops) {
+  for (const Operator& op : list.operators) {
+    flops.linear += (matrix_flops(op.forward, false) + matrix_flops(op.backward_input, false) +
+                     matrix_flops(op.backward_weight, false)) *
+                    times;
+    flops.attention += matrix_flops(op.forward, true) * (3 * times);
+  }
+}
+
+}  // namespace
+
+std::string_view name(Precision precision) { return kPrecisions[static_cast<int>(precision)]; }
+std::string_view name(Group group) { return kGroupNames[static_cast<int>(group)]; }
+
+std::optional<Precision> parse_precision(std::string_view text) {
+  constexpr std::pair<std::string_view, Precision> kOthers[] = {
+      {"float32", Precision::kFp32},
+      {"float16", Precision::kFp16},
+      {"half", Precision::kFp16},
+      {"bfloat16", Precision::kBf16},
+      {"bf16pure", Precision::kBf16},
+      {"fp8cs", Precision::kFp8},
+      {"fp8tensorwise", Precision::kFp8},
+      {"fp8rowwise", Precision::kFp8Block},
+      {"fp8delayed", Precision::kFp8},
+      {"fp8mx", Precision::kMxfp8},
+      {"fp8blockwise", Precision::kFp8Block},
+      {"deepseekfp8", Precision::kFp8Block},
+  };
+  const std::string key = name_key(text);
+  for (std::size_t i = 0; i < kPrecisions.size(); ++i) {
+    if (key == name_key(kPrecisions[i])) return static_cast<Precision>(i);
+  }
+  for (const auto& [other, precision] : kOthers) {
+    if (key == other) return precision;
+  }
+  return std::nullopt;
+}
+
+DataType activation_type(Precision precision) {
+  if (precision == Precision::kFp32 || precision == Precision::kTf32) return DataType::kFp32;
+  return precision == Precision::kFp16 ? DataType::kFp16 : DataType::kBf16;
+}
+
+GemmType gemm_type(Precision precision) {
+  // MXFP8 scales are multiplied inside the tensor cores: products run as fast as with one scale.
+  constexpr std::array kTypes = {GemmType::kFp32, GemmType::kTf32, GemmType::kFp16,
+                                 GemmType::kBf16, GemmType::kFp8,  GemmType::kFp8Block,
+                                 GemmType::kFp8,  GemmType::kNvfp4};
+  return kTypes[static_cast<std::size_t>(precision)];
+}
+
+double saved_bytes(Precision precision) {
+  // Low precisions keep one scale per 128, 32 or 16 values beside the values.
+  constexpr std::array kBytes = {4.0, 4.0,           2.0,          2.0,
+                                 1.0, 1 + 4 / 128.0, 1 + 1 / 32.0, 0.5 + 1 / 16.0};
+  return kBytes[static_cast<std::size_t>(precision)];
+}
+
+std::int64_t OperatorList::weights() const {
+  std::int64_t sum = 0;
+  for (const Operator& op : operators) sum += op.weights;
+  return sum;
+}
+
+std::int64_t OperatorList::trainable() const {
+  std::int64_t sum = 0;
+  for (const Operator& op : operators) sum += op.trainable;
+  return sum;
+}
+
+OperatorGraph make_operators(const Model& model, const Execution& execution) {
+  OperatorGraph graph;
+  graph.embedding = end_operators(model, execution, add_embedding);
+  graph.layers.reserve(model.kinds.size());
+  for (const Layer& layer : model.kinds) {
+    graph.layers.push_back(layer_operators(model, layer, execution));
+  }
+  graph.head = end_operators(model, execution, add_head);
+  const OperatorBuilder sizes(model, execution);
+  graph.boundary =
+      Bytes{sizes.element * static_cast<double>(sizes.u) * static_cast<double>(sizes.h)};
+  return graph;
+}
+
+Work total_work(const std::vector<OperatorStep>& steps) {
+  Work work;
+  for (const OperatorStep& step : steps) {
+    if (const Kernel* kernel = std::get_if<Kernel>(&step.what)) {
+      if (!std::holds_alternative<MemoryBound>(*kernel)) {
+        work.matrix += kernel_flops(*kernel) * step.count;
+      }
+      work.traffic += kernel_bytes(*kernel) * step.count;
+    } else {
+      work.sent += std::get<Transfer>(step.what).size * step.count;
+    }
+  }
+  return work;
+}
+
+TrainingFlops training_flops(const Model& model, std::int64_t sequence) {
+  Execution run;
+  run.sequence = sequence;
+  const OperatorGraph graph = make_operators(model, run);
+  TrainingFlops flops;
+  add_model_flops(graph.embedding, 1, flops);
+  add_model_flops(graph.head, 1, flops);
+  for (std::size_t kind = 0; kind < graph.layers.size(); ++kind) {
+    const auto times = static_cast<double>(model.count(kind));
+    add_model_flops(graph.layers[kind], times, flops);
+    const AttentionShape& a = model.kinds[kind].attention;
+    const auto tokens = static_cast<double>(sequence);
+    flops.attention_square +=
+        Flops{6 * tokens * tokens * static_cast<double>(a.heads * (a.head_dim + a.value_dim))} *
+        times;
+  }
+  return flops;
+}
+
+}  // namespace flopcast
