@@ -15,7 +15,7 @@ namespace flopcast::cli {
 namespace {
 
 // Above this a number is not the published code's.
-constexpr double kTolerance = 1e-6;
+constexpr double kMappingTolerance = 1e-6;
 
 struct MappingCommand {
   std::filesystem::path path;
@@ -115,7 +115,7 @@ std::string checks_text(const std::string& title, const PublishedValidation& val
 
 std::string text_of(const PublishedValidation& validation) {
   std::string text = sections_text(validation);
-  text += checks_text("differences", validation, PublishedKind::kHeld, kTolerance);
+  text += checks_text("differences", validation, PublishedKind::kHeld, kMappingTolerance);
   text += checks_text("optimum below published log", validation, PublishedKind::kUnconverged, -1);
   text += checks_text("as printed in the paper", validation, PublishedKind::kPaper, -1);
   Table table(

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kKinds = {"collective", "layers", "config", "search"};
 // Above this a number is not the published code's.
-constexpr double kTolerance = 1e-9;
+constexpr double kModelTolerance = 1e-9;
 
 struct TransformerCommand {
   std::filesystem::path path;
@@ -95,7 +95,7 @@ std::string differences(std::string_view defects, const std::vector<PaperCheck>&
   std::string text;
   for (const PaperCheck& check : checks) {
     if (check.failure) text += fmt::format("{}: {}\n", defects, check.failure->text());
-    if (!(check.max_rel <= kTolerance)) {
+    if (!(check.max_rel <= kModelTolerance)) {
       text += fmt::format("{}: {}: {} is off by {:.3g}\n", defects, check.id, check.worst,
                           check.max_rel);
     }

@@ -14,7 +14,7 @@ struct GemmTypeName {
   std::string_view name;
 };
 /// The first name of a type is the one printed.
-constexpr std::array kGemmTypes = {
+constexpr std::array kGemmTypeNames = {
     GemmTypeName{GemmType::kFp32, "fp32"},
     GemmTypeName{GemmType::kTf32, "tf32"},
     GemmTypeName{GemmType::kBf16, "bf16"},
@@ -34,28 +34,28 @@ constexpr std::array kGemmTypes = {
     GemmTypeName{GemmType::kFp32, "float32"},
 };
 
-constexpr std::array<std::string_view, 15> kMemoryOps = {
+constexpr std::array<std::string_view, 15> kMemoryOpNames = {
     "layer_norm", "rms_norm",     "softmax",     "activation",    "gated_activation",
     "add",        "rope",         "embedding",   "cross_entropy", "optimizer",
     "copy",       "moe_dispatch", "moe_combine", "element_wise",  "quantize"};
 
 }  // namespace
 
-std::string_view name(GemmType type) { return kGemmTypes[static_cast<std::size_t>(type)].name; }
+std::string_view name(GemmType type) { return kGemmTypeNames[static_cast<std::size_t>(type)].name; }
 
 std::optional<GemmType> parse_gemm_type(std::string_view text) {
-  for (const GemmTypeName& known : kGemmTypes) {
+  for (const GemmTypeName& known : kGemmTypeNames) {
     if (known.name == text) return known.type;
   }
   return std::nullopt;
 }
 
-std::string_view name(MemoryOp op) { return kMemoryOps[static_cast<std::size_t>(op)]; }
+std::string_view name(MemoryOp op) { return kMemoryOpNames[static_cast<std::size_t>(op)]; }
 
 std::optional<MemoryOp> parse_memory_op(std::string_view text) {
-  const auto at = std::find(kMemoryOps.begin(), kMemoryOps.end(), text);
-  if (at == kMemoryOps.end()) return std::nullopt;
-  return static_cast<MemoryOp>(at - kMemoryOps.begin());
+  const auto at = std::find(kMemoryOpNames.begin(), kMemoryOpNames.end(), text);
+  if (at == kMemoryOpNames.end()) return std::nullopt;
+  return static_cast<MemoryOp>(at - kMemoryOpNames.begin());
 }
 
 namespace cost {

@@ -14,7 +14,7 @@
 namespace flopcast {
 namespace {
 
-constexpr int kDeepest = 64;
+constexpr int kDeepestPci = 64;
 constexpr std::string_view kSource = "NCCL 2.30.7 src/graph/topo.h";
 
 /// One node as the XML has it: vertices count from 0, chips hold their place in the node.
@@ -107,7 +107,7 @@ class XmlReader {
 
   std::optional<Diagnostic> read_children(const pugi::xml_node& parent, std::uint32_t vertex,
                                           int depth) {
-    if (depth > kDeepest) return error(parent, "<pci> nested too deeply", "check the file");
+    if (depth > kDeepestPci) return error(parent, "<pci> nested too deeply", "check the file");
     for (const pugi::xml_node pci : parent.children("pci")) {
       const BytesPerSecond bandwidth = pcie_bandwidth(pci);
       std::uint32_t here = 0;

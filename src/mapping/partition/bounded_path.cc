@@ -9,8 +9,6 @@
 namespace flopcast::mapping {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// Gives sinks that share a tensor with other sinks copies of their own: dear ones, or free ones.
 ChipProgram with_own_inputs(const ChipProgram& program, bool dear) {
   const KernelSet sinks = sinks_of(program);

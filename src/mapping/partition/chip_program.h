@@ -12,6 +12,8 @@
 
 namespace flopcast::mapping {
 
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 struct ProgramKernel {
   double compute_s = 0;  ///< alone on the whole chip; under the cycle model a lower bound per share
   double network_s = 0;

@@ -7,8 +7,6 @@
 namespace flopcast::mapping {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// Open at the ideal: written or from outside, and not yet read by all. A tensor nobody reads and
 /// nobody waits for never leaves the chip.
 bool open_at(const ProgramTensor& tensor, const KernelSet& ideal) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "mapping/partition/kernel_set.h"
 
 namespace flopcast::mapping {
+
+/// No ideal: where a path has no step before.
+inline constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
 
 struct IdealLattice {
   struct Cover {

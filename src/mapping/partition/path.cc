@@ -8,9 +8,6 @@
 namespace flopcast::mapping {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
-
 class PathSearch {
  public:
   PathSearch(const ChipProgram& program, const IdealLattice& lattice, unsigned partitions,

@@ -9,8 +9,6 @@
 namespace flopcast::mapping {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// A kernel nobody reads. No other sink reads its tensors; kernels of the trunk may.
 struct Sink {
   std::size_t kernel = 0;

@@ -12,8 +12,6 @@
 namespace flopcast::mapping {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// Sums and cost of partition after partition.
 template <typename Visit>
 void walk(const ChipProgram& program, const PartitionPath& path, Visit&& visit) {

@@ -13,9 +13,9 @@ using closed_form::floor_log2;
 using Algorithm = CollectiveAlgorithm;
 using Protocol = CollectiveProtocol;
 
-constexpr std::array kAlgorithms = {Algorithm::kTree, Algorithm::kRing, Algorithm::kNvls,
-                                    Algorithm::kNvlsTree, Algorithm::kPat};
-constexpr std::array kProtocols = {Protocol::kLl, Protocol::kLl128, Protocol::kSimple};
+constexpr std::array kTunedAlgorithms = {Algorithm::kTree, Algorithm::kRing, Algorithm::kNvls,
+                                         Algorithm::kNvlsTree, Algorithm::kPat};
+constexpr std::array kTunedProtocols = {Protocol::kLl, Protocol::kLl128, Protocol::kSimple};
 
 // Latencies by algorithm in the order above, then LL, LL128, Simple. Microseconds.
 using Latencies = double[5][3];
@@ -49,19 +49,20 @@ constexpr double kTreeShare[3][kTreeSizes] = {
 constexpr double kRingPlateau = 1.4, kRingPlateauVolta = 1.9;
 
 int index(Algorithm algorithm) {
-  return static_cast<int>(std::ranges::find(kAlgorithms, algorithm) - kAlgorithms.begin());
+  return static_cast<int>(std::ranges::find(kTunedAlgorithms, algorithm) -
+                          kTunedAlgorithms.begin());
 }
 int index(Protocol protocol) {
-  return static_cast<int>(std::ranges::find(kProtocols, protocol) - kProtocols.begin());
+  return static_cast<int>(std::ranges::find(kTunedProtocols, protocol) - kTunedProtocols.begin());
 }
 
-bool is_pass(CollectiveOp op) {
+bool is_one_pass(CollectiveOp op) {
   return op == CollectiveOp::kAllGather || op == CollectiveOp::kReduceScatter;
 }
 
 double ring_steps(CollectiveOp op, unsigned p) {
   if (op == CollectiveOp::kAllReduce) return 2.0 * (p - 1);
-  return is_pass(op) ? p - 1.0 : p;
+  return is_one_pass(op) ? p - 1.0 : p;
 }
 
 bool offered(const NcclGraph& graph, CollectiveOp op, Algorithm algorithm, Protocol protocol) {
@@ -69,18 +70,18 @@ bool offered(const NcclGraph& graph, CollectiveOp op, Algorithm algorithm, Proto
   const bool reduces = op == CollectiveOp::kAllReduce;
   switch (algorithm) {
     case Algorithm::kRing:
-      return reduces || is_pass(op) || op == CollectiveOp::kBroadcast ||
+      return reduces || is_one_pass(op) || op == CollectiveOp::kBroadcast ||
              op == CollectiveOp::kReduce;
     case Algorithm::kTree:
       return reduces;
     case Algorithm::kNvls:  // across nodes only with SHARP switches
       return simple && graph.multicast && graph.nodes == 1 && graph.ranks > 2 &&
-             graph.channels >= 2 && (reduces || is_pass(op));
+             graph.channels >= 2 && (reduces || is_one_pass(op));
     case Algorithm::kNvlsTree:
       return simple && graph.multicast && graph.nodes > 1 && graph.ranks > graph.nodes &&
              graph.channels >= 2 && reduces;
     case Algorithm::kPat:  // one GPU a node
-      return simple && is_pass(op) && graph.nodes == graph.ranks;
+      return simple && is_one_pass(op) && graph.nodes == graph.ranks;
     default:
       return false;
   }
@@ -121,14 +122,14 @@ double algorithm_gbs(const NcclGraph& graph, CollectiveOp op, Algorithm algorith
   } else if (algorithm == Algorithm::kPat) {
     return bus * 0.75;
   }
-  if (nvls && is_pass(op)) return bus;
+  if (nvls && is_one_pass(op)) return bus;
   return bus * graph.ranks / ring_steps(op, graph.ranks);
 }
 
 double ring_latency(const NcclGraph& graph, CollectiveOp op, int protocol, double intra,
                     double inter) {
   const double steps = ring_steps(op, graph.ranks);
-  if (!is_pass(op) && op != CollectiveOp::kAllReduce) {
+  if (!is_one_pass(op) && op != CollectiveOp::kAllReduce) {
     // Broadcast and reduce go down the ring in chunks; Simple pays the tree's chunk latency.
     const Latencies& hop = graph.nodes > 1 ? kNet : graph.nvlink ? kNvlink : kPci;
     return steps * hop[protocol == 2 ? 0 : 1][protocol];
@@ -224,9 +225,9 @@ std::vector<NcclChoice> nccl_choices(const NcclGraph& graph, CollectiveOp op, By
         {Algorithm::kDirect, Protocol::kSimple, point_to_point(graph, op, size.value)});
     return choices;
   }
-  for (const Algorithm a : kAlgorithms) {
+  for (const Algorithm a : kTunedAlgorithms) {
     if (algorithm != Algorithm::kAuto && algorithm != a) continue;
-    for (const Protocol p : kProtocols) {
+    for (const Protocol p : kTunedProtocols) {
       if (protocol != Protocol::kAuto && protocol != p) continue;
       if (const auto cost = nccl_cost(graph, op, a, p, size)) choices.push_back({a, p, *cost});
     }

@@ -22,6 +22,7 @@ __extension__ using Work = __int128;
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr Ps kNever = std::numeric_limits<Ps>::max();
 constexpr Level kInactive = -1;                                     ///< of a flow on no link
+constexpr Level kOpen = -1;                                         ///< of a flow not frozen yet
 constexpr Level kUnbounded = std::numeric_limits<Level>::max();     ///< of a link with slack
 constexpr Level kMaxLevel = std::numeric_limits<Level>::max() / 2;  ///< of a flow
 constexpr int kFractionBits = 28;

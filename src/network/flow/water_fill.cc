@@ -5,8 +5,6 @@
 namespace flopcast::flow {
 namespace {
 
-constexpr Level kOpen = -1;  // level of a flow not frozen yet
-
 // Going over all flows and links at every level is fastest while they are few, or while a level
 // freezes many of them.
 constexpr std::size_t kFewFlows = 24;

@@ -1,11 +1,7 @@
 #include "network/flow/water_fill_dense.h"
 
 namespace flopcast::flow {
-namespace {
-
-constexpr Level kOpen = -1;  // level of a flow not frozen yet
-
-}  // namespace
+namespace {}  // namespace
 
 void DenseFill::open(const Links& links, std::span<const Flow> flows,
                      std::span<const std::uint32_t> active, bool fractions) {

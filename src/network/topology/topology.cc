@@ -25,6 +25,10 @@ std::uint64_t mixed(std::uint64_t x) {  // the finaliser of MurmurHash3
   return x ^ (x >> 33);
 }
 
+}  // namespace
+
+namespace network {
+
 /// One level of all groups. Where chips share a plane, a port stands between them and the fabric.
 struct LevelNet {
   std::unique_ptr<LevelFabric> fabric;  ///< none where there is one child only
@@ -49,7 +53,9 @@ struct LevelNet {
   std::uint32_t port_links() const { return shared_ports ? 2 * group_chips : 0; }
 };
 
-}  // namespace
+}  // namespace network
+
+using namespace network;  // the room's own names
 
 struct Topology::State {
   std::uint32_t chips = 0, vertices = 0, chips_per_node = 1;

@@ -135,7 +135,7 @@ class DeepspeedReader {
   std::optional<Diagnostic> error_;
 };
 
-void name_lost(const Plan& plan, PlanText& out) {
+void name_lost_in_deepspeed(const Plan& plan, PlanText& out) {
   const auto lose = [&](bool lost, std::string_view what) {
     if (lost) out.lost.emplace_back(what);
   };
@@ -177,7 +177,7 @@ PlanText write_deepspeed(const Plan& plan) {
   constexpr std::string_view kOptimizers[] = {"AdamW", "SGD", "Muon"};
   root["optimizer"]["type"] = kOptimizers[static_cast<int>(plan.optimizer)];
   PlanText out{root.dump(2) + "\n", {}};
-  name_lost(plan, out);
+  name_lost_in_deepspeed(plan, out);
   return out;
 }
 

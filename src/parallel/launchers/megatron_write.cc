@@ -95,7 +95,7 @@ void write_precision(const Plan& plan, PlanText& out) {
   if (!plan.flash_attention) out.text += "--attention-backend unfused\n";
 }
 
-void name_lost(const Plan& plan, PlanText& out) {
+void name_lost_in_megatron(const Plan& plan, PlanText& out) {
   const auto lose = [&](bool lost, std::string what) {
     if (lost) out.lost.push_back(std::move(what));
   };
@@ -117,7 +117,7 @@ PlanText write_megatron(const Plan& plan) {
   write_state(plan, out);
   write_recompute(plan, out);
   write_precision(plan, out);
-  name_lost(plan, out);
+  name_lost_in_megatron(plan, out);
   return out;
 }
 

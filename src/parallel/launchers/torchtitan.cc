@@ -219,7 +219,7 @@ void write_training(const Plan& plan, PlanText& out) {
                           kModes[static_cast<int>(plan.recompute)]);
 }
 
-void name_lost(const Plan& plan, PlanText& out) {
+void name_lost_in_torchtitan(const Plan& plan, PlanText& out) {
   const auto lose = [&](bool lost, std::string_view what) {
     if (lost) out.lost.emplace_back(what);
   };
@@ -257,7 +257,7 @@ PlanText write_torchtitan(const Plan& plan) {
   PlanText out;
   write_parallelism(plan, out);
   write_training(plan, out);
-  name_lost(plan, out);
+  name_lost_in_torchtitan(plan, out);
   return out;
 }
 

@@ -14,15 +14,15 @@ namespace {
 struct CatalogName {
   const char *published, *ours;
 };
-constexpr CatalogName kChips[] = {{"h100", "h100-dfmodel"},  {"tpu_v4", "tpu-v4-dfmodel"},
-                                  {"sn30", "sn30-dfmodel"},  {"wse2", "wse-2-dfmodel"},
-                                  {"sn10", "sn10-dfmodel"},  {"a100", "a100-dfmodel"},
-                                  {"sn40l", "sn40l-dfmodel"}};
-constexpr CatalogName kWorkloads[] = {{"GPT3-1T", "gpt3-1t"},   {"GPT3-175B", "gpt3-175b"},
-                                      {"GPT-100T", "gpt-100t"}, {"DLRM-793B", "dlrm"},
-                                      {"HPL", "hpl"},           {"FFT-1T", "fft"}};
+constexpr CatalogName kChipNames[] = {{"h100", "h100-dfmodel"},  {"tpu_v4", "tpu-v4-dfmodel"},
+                                      {"sn30", "sn30-dfmodel"},  {"wse2", "wse-2-dfmodel"},
+                                      {"sn10", "sn10-dfmodel"},  {"a100", "a100-dfmodel"},
+                                      {"sn40l", "sn40l-dfmodel"}};
+constexpr CatalogName kGraphNames[] = {{"GPT3-1T", "gpt3-1t"},   {"GPT3-175B", "gpt3-175b"},
+                                       {"GPT-100T", "gpt-100t"}, {"DLRM-793B", "dlrm"},
+                                       {"HPL", "hpl"},           {"FFT-1T", "fft"}};
 // Setups of DLRM mean batches of so many samples where they say one.
-constexpr double kDlrmBatch = 512;
+constexpr double kDlrmSamples = 512;
 
 double count_of(std::size_t count) { return static_cast<double>(count); }
 
@@ -64,9 +64,9 @@ void check_graph(Comparison& file, const Expected& section, const CatalogName& n
   }
   for (const DataflowKernel& kernel : graph.kernels) {
     if (kernel.transfers.empty() || kernel.backward) continue;
-    check("a2a_bytes_total", kernel.transfers[0].bytes.value * kDlrmBatch);
+    check("a2a_bytes_total", kernel.transfers[0].bytes.value * kDlrmSamples);
   }
-  check("gbs_field", static_cast<double>(workload->global_batch) / kDlrmBatch);
+  check("gbs_field", static_cast<double>(workload->global_batch) / kDlrmSamples);
 }
 
 void check_serving_graphs(Comparison& file, const Expected& section) {
@@ -122,7 +122,7 @@ constexpr CountedGraph kCounted[] = {{"GPT fwd 18/21", "gpt3-175b", false},
 
 void check_accelerators(Comparison& file, PublishedResults& results) {
   const Expected section = file.section("accelerators");
-  for (const CatalogName& names : kChips) {
+  for (const CatalogName& names : kChipNames) {
     const Expected entry = section[names.published];
     if (!entry.exists()) continue;
     const Result<Chip> chip = results.catalog().chip(names.ours);
@@ -203,7 +203,7 @@ std::array<double, 3> fit_quadratic(const std::vector<double>& x, const std::vec
 Result<ChipFit> fit_chips(const Catalog& catalog) {
   ChipFit fit;
   for (std::size_t i = 0; i < 4; ++i) {  // the design space's
-    const Result<Chip> chip = catalog.chip(kChips[i].ours);
+    const Result<Chip> chip = catalog.chip(kChipNames[i].ours);
     if (!chip) return chip.error();
     fit.chips.push_back(chip->name);
     fit.tflops.push_back(chip->tiles.peak().value / 1e12);
@@ -231,7 +231,7 @@ void check_power_fit(Comparison& file, PublishedResults& results) {
 
 void check_workloads(Comparison& file, PublishedResults&) {
   const Expected section = file.section("workloads");
-  for (const CatalogName& names : kWorkloads) check_graph(file, section, names);
+  for (const CatalogName& names : kGraphNames) check_graph(file, section, names);
   if (section["Llama3-8B"].exists()) check_serving_graphs(file, section);
 }
 

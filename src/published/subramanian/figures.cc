@@ -246,7 +246,7 @@ std::string plan_columns(const PaperCase& c, const PaperCandidate& best) {
 }
 
 /// As RFC 4180 has it: quoted where it holds a comma, a quote or a line's end.
-std::string quoted(std::string_view text) {
+std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
   for (const char c : text) {
@@ -276,9 +276,10 @@ std::string paper_csv(std::span<const PaperCell> cells, std::span<const PaperSea
   for (std::size_t i = 0; i < std::min(cells.size(), results.size()); ++i) {
     const PaperCase& c = cells[i].c;
     const PaperSystem& s = c.system;
-    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},", quoted(c.model.name), name(c.strategy),
-                       quoted(s.name), cells[i].gpus, s.hbm_capacity.value, s.hbm_bandwidth.value,
-                       s.matrix.value, s.vector.value, results[i].candidates, results[i].feasible);
+    csv +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},", csv_field(c.model.name), name(c.strategy),
+                    csv_field(s.name), cells[i].gpus, s.hbm_capacity.value, s.hbm_bandwidth.value,
+                    s.matrix.value, s.vector.value, results[i].candidates, results[i].feasible);
     csv += results[i].best.empty() ? std::string(kPlanColumns - 1, ',')
                                    : plan_columns(c, results[i].best[0]);
     csv += '\n';

@@ -14,8 +14,6 @@ namespace {
 constexpr std::int64_t kMostElements = std::int64_t{1} << 60;
 constexpr std::int64_t kMostGpus = std::int64_t{1} << 31;
 
-double real(std::int64_t n) { return static_cast<double>(n); }
-
 Diagnostic refusal(std::string what, std::string hint) {
   return {ErrorCode::kUsage, "plan", std::move(what), std::move(hint)};
 }

@@ -7,7 +7,6 @@ constexpr double kElement = 2;  // bytes, fp16
 constexpr double kMask = 1;     // bytes of a dropout mask's element
 
 using Count = std::int64_t;
-double real(Count n) { return static_cast<double>(n); }
 
 /// A matrix product whose inner or outer dimension is cut over tp1.
 enum class Cut : std::uint8_t { kInput, kOutput };

@@ -12,6 +12,8 @@
 
 namespace flopcast::paper {
 
+inline double real(std::int64_t n) { return static_cast<double>(n); }
+
 /// What the counts of a layer depend on.
 struct LayerShape {
   std::int64_t sequence = 0, embed = 0, heads = 0, hidden = 0;

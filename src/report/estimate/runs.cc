@@ -24,7 +24,7 @@ constexpr std::string_view kDefinitions =
     "between the\n10 and 90 % quantiles; rank: Spearman's correlation of throughput per chip; "
     "memory: mean |error| of the peak\n";
 
-std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+std::string percent_number(double share) { return fmt::format("{:.1f}", 100 * share); }
 std::string rank(double rho) { return std::isnan(rho) ? "" : fmt::format("{:.2f}", rho); }
 
 /// Sets in the order of their names; where one holds both kinds of models, those with experts apart.
@@ -104,9 +104,9 @@ Forecasts only(const Forecasts& forecasts, bool experts) {
 void add_row(Table& table, const std::string& name, const Forecasts& forecasts) {
   const RunErrors e = run_errors(forecasts);
   if (e.n == 0) return;
-  table.add({name, std::to_string(e.n), percent(e.mape), percent(e.bias), percent(e.p90),
-             percent(e.worst), percent(e.band), rank(e.spearman),
-             e.memory_n == 0 ? "" : percent(e.memory_mape)});
+  table.add({name, std::to_string(e.n), percent_number(e.mape), percent_number(e.bias),
+             percent_number(e.p90), percent_number(e.worst), percent_number(e.band),
+             rank(e.spearman), e.memory_n == 0 ? "" : percent_number(e.memory_mape)});
 }
 
 std::string sets_table(const Forecasts& forecasts) {
@@ -137,7 +137,7 @@ std::string cases_table(const Forecasts& forecasts) {
     std::string assumed;
     for (const std::string& what : f->run->assumed) assumed += (assumed.empty() ? "" : "; ") + what;
     table.add({f->run->id, plan_words(f->plan), fmt::format("{:.4g}", f->run->measured_s),
-               fmt::format("{:.4g}", f->estimate.step.value), percent(f->error()), assumed});
+               fmt::format("{:.4g}", f->estimate.step.value), percent_number(f->error()), assumed});
   }
   return table.text();
 }
@@ -181,7 +181,7 @@ void write_said(JsonWriter& json, std::string_view key, const std::vector<Said>&
   json.end_array();
 }
 
-void write_memory(JsonWriter& json, const StageMemory& memory) {
+void write_memory_classes(JsonWriter& json, const StageMemory& memory) {
   json.begin_object("memory_by_class_bytes", JsonWriter::Layout::kLine);
   json.ratio("weights", memory.weights.value);
   json.ratio("gradients", memory.gradients.value);
@@ -205,7 +205,7 @@ void write_forecast(JsonWriter& json, const RunForecast& f) {
   json.ratio("memory_bytes", e.memory().total().value);
   if (f.run->memory.value <= 0) return;
   json.ratio("measured_memory_bytes", f.run->memory.value);
-  write_memory(json, e.memory());
+  write_memory_classes(json, e.memory());
 }
 
 void write_case(JsonWriter& json, const RunForecast& f) {

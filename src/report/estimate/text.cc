@@ -15,7 +15,6 @@
 namespace flopcast {
 namespace {
 
-constexpr Align kLeft = Align::kLeft;
 constexpr unsigned kBarWidth = 28;
 
 std::string gigabytes(Bytes bytes) { return fmt::format("{:.1f}", bytes.value * 1e-9); }
@@ -66,7 +65,7 @@ std::string in_unit_of(Seconds step, Seconds time) {
 }
 
 std::string parts_text(const TrainingEstimate& e) {
-  Table table({{"where the time goes", kLeft}, {"time"}, {"share"}, {"", kLeft}});
+  Table table({{"where the time goes", Align::kLeft}, {"time"}, {"share"}, {"", Align::kLeft}});
   const auto parts = ranked_parts(e);
   const double longest = parts.empty() ? 1 : parts.front().share;
   for (const PartShare& part : parts) {
@@ -87,7 +86,7 @@ std::string_view meaning(StepTask task) {
 std::string graph_text(const EstimateReport& r) {
   if (!r.graph) return {};
   const GraphAnswer& graph = *r.graph;
-  Table table({{"what holds the step up", kLeft}, {"time"}, {"share"}, {"", kLeft}});
+  Table table({{"what holds the step up", Align::kLeft}, {"time"}, {"share"}, {"", Align::kLeft}});
   for (std::size_t i = 0; i < kStepTasks; ++i) {
     const double share = graph.critical[i] / graph.step;
     if (!(share > 0)) continue;
@@ -101,7 +100,7 @@ std::string graph_text(const EstimateReport& r) {
 
 std::string fitting_text(const EstimateReport& r) {
   if (r.fitting.empty()) return {};
-  Table table({{"what would make it fit", kLeft}, {"a step"}, {"memory"}});
+  Table table({{"what would make it fit", Align::kLeft}, {"a step"}, {"memory"}});
   for (const FittingPlan& fitting : r.fitting) {
     table.add({plan_change_words(r.plan, fitting.plan), short_time(fitting.estimate.step),
                gigabytes(fitting.estimate.memory().total()) + " GB"});
@@ -123,9 +122,9 @@ std::vector<std::string> memory_row(const StageEstimate& stage, Bytes usable) {
 std::string memory_text(const EstimateReport& r) {
   const TrainingEstimate& e = r.estimate;
   const Bytes usable = e.capacity;
-  std::vector<Table::Column> columns = {{"stage", kLeft}, {"layers"}};
+  std::vector<Table::Column> columns = {{"stage", Align::kLeft}, {"layers"}};
   for (const MemoryClass& c : memory_classes(e.memory())) columns.push_back({std::string(c.name)});
-  columns.insert(columns.end(), {{"total"}, {"used"}, {"", kLeft}});
+  columns.insert(columns.end(), {{"total"}, {"used"}, {"", Align::kLeft}});
   Table table(columns);
   for (std::size_t first = 0; first < e.stages.size();) {
     const std::vector<std::string> cells = memory_row(e.stages[first], usable);

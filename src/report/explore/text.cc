@@ -14,7 +14,6 @@
 namespace flopcast {
 namespace {
 
-constexpr Align kLeft = Align::kLeft;
 constexpr std::size_t kMostRows = 60;
 
 std::vector<Table::Column> columns(const ExploreRow& first) {
@@ -23,8 +22,8 @@ std::vector<Table::Column> columns(const ExploreRow& first) {
   for (const char* title : {"step", "proof", "utilisation", "price", "power"}) {
     titles.push_back({title});
   }
-  titles.push_back({"shape", kLeft});
-  titles.push_back({"limited", kLeft});
+  titles.push_back({"shape", Align::kLeft});
+  titles.push_back({"limited", Align::kLeft});
   return titles;
 }
 

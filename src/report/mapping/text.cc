@@ -14,7 +14,6 @@
 namespace flopcast {
 namespace {
 
-constexpr Align kLeft = Align::kLeft;
 constexpr unsigned kBarWidth = 24;
 constexpr std::size_t kLineWidth = 100;
 
@@ -62,7 +61,7 @@ std::string shape_text(const MappingReport& r) {
       "  {}; microbatch {} ({} of them a step), tile of {}, {} a stage\n", shape_words(m.shape),
       m.microbatch, whole(m.microbatches), counted(static_cast<std::uint64_t>(m.tile), "token"),
       counted(static_cast<std::uint64_t>(m.layers_per_stage), "layer"));
-  Table table({{"network dimension", kLeft},
+  Table table({{"network dimension", Align::kLeft},
                {"chips"},
                {"bandwidth"},
                {"latency"},
@@ -110,13 +109,13 @@ std::string kernels_text(const MappingReport& r) {
 std::string partitions_text(const MappingReport& r) {
   const Mapping& m = r.mapping;
   Table table({{"partition"},
-               {"pass", kLeft},
+               {"pass", Align::kLeft},
                {"kernels"},
                {"compute"},
                {"memory"},
                {"network"},
                {"time"},
-               {"limit", kLeft},
+               {"limit", Align::kLeft},
                {"SRAM"},
                {"of it"},
                {"DRAM traffic"}});
@@ -142,7 +141,7 @@ std::string partitions_text(const MappingReport& r) {
 
 std::string step_text(const MappingReport& r) {
   const Mapping& m = r.mapping;
-  Table table({{"where the step goes", kLeft}, {"time"}, {"share"}, {"", kLeft}});
+  Table table({{"where the step goes", Align::kLeft}, {"time"}, {"share"}, {"", Align::kLeft}});
   const Seconds full = m.stage * static_cast<double>(m.microbatches);
   const Seconds ends = m.send + m.gradients + m.optimizer;
   const Seconds bubble = std::max(m.step - full - ends, Seconds{});
@@ -217,7 +216,7 @@ std::string fact_text(const Fact& fact) {
 
 std::string rests_text(const MappingReport& r) {
   std::string text = fmt::format("Rests on: {}\n", name(r.mapping.basis));
-  Table table({{"", kLeft}, {""}, {"", kLeft}, {"", kLeft}});
+  Table table({{"", Align::kLeft}, {""}, {"", Align::kLeft}, {"", Align::kLeft}});
   for (const Fact& fact : r.request.system.facts) {
     table.add({fact.key, fact_text(fact), std::string(name(fact.basis)), fact.source});
   }

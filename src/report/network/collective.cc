@@ -14,7 +14,6 @@ namespace flopcast {
 namespace {
 
 using Layout = JsonWriter::Layout;
-constexpr Align kLeft = Align::kLeft;
 
 std::string candidate_name(CollectiveAlgorithm algorithm, CollectiveProtocol protocol) {
   return fmt::format("{} {}", name(algorithm), name(protocol));
@@ -30,7 +29,7 @@ BytesPerSecond bus_bandwidth(const CollectiveReport& report, Bytes size, Seconds
 
 std::string parts_text(const CollectiveTime& answer) {
   if (answer.parts.empty()) return {};
-  Table table({{"level", kLeft}, {"latency"}, {"transfer"}});
+  Table table({{"level", Align::kLeft}, {"latency"}, {"transfer"}});
   for (const CollectiveTime::Part& part : answer.parts) {
     table.add({part.level, short_time(part.latency), short_time(part.transfer)});
   }
@@ -39,7 +38,8 @@ std::string parts_text(const CollectiveTime& answer) {
 
 std::string candidates_text(const CollectiveReport& report) {
   if (report.answer.candidates.empty()) return {};
-  Table table({{"algorithm", kLeft}, {"protocol", kLeft}, {"time"}, {"bus bandwidth"}});
+  Table table(
+      {{"algorithm", Align::kLeft}, {"protocol", Align::kLeft}, {"time"}, {"bus bandwidth"}});
   for (const CollectiveTime::Candidate& c : report.answer.candidates) {
     table.add({std::string(name(c.algorithm)), std::string(name(c.protocol)), short_time(c.time),
                short_rate(bus_bandwidth(report, report.query.size, c.time))});

@@ -14,7 +14,6 @@ namespace flopcast {
 namespace {
 
 using Layout = JsonWriter::Layout;
-constexpr Align kLeft = Align::kLeft;
 constexpr std::size_t kMostRows = 20;
 
 std::string ends_of(const TrafficRow& row) {
@@ -25,7 +24,8 @@ std::string ends_of(const TrafficRow& row) {
 }
 
 Table flow_table(const TrafficReport& report, std::size_t most) {
-  Table table({{"flow", kLeft}, {"what", kLeft}, {"bytes"}, {"start"}, {"end"}, {"takes"}});
+  Table table(
+      {{"flow", Align::kLeft}, {"what", Align::kLeft}, {"bytes"}, {"start"}, {"end"}, {"takes"}});
   for (std::size_t i = 0; i < std::min(most, report.traffic.size()); ++i) {
     const TrafficRow& row = report.traffic[i];
     const TrafficResult::Row& result = report.result.rows[i];
@@ -38,7 +38,7 @@ Table flow_table(const TrafficReport& report, std::size_t most) {
 std::string links_text(const TrafficReport& report) {
   const auto& links = report.result.links;
   if (links.empty()) return {};
-  Table table({{"link", kLeft}, {"carried"}, {"mean use"}, {"fullest interval"}});
+  Table table({{"link", Align::kLeft}, {"carried"}, {"mean use"}, {"fullest interval"}});
   for (std::size_t i = 0; i < std::min(kMostRows, links.size()); ++i) {
     const float most = *std::max_element(links[i].used.begin(), links[i].used.end());
     table.add({report.link_names[i], short_bytes(std::llround(links[i].carried.value)),

@@ -15,7 +15,6 @@
 namespace flopcast {
 namespace {
 
-constexpr Align kLeft = Align::kLeft;
 // Less than this share of the step is no reason.
 constexpr double kWorthTelling = 5e-4;
 
@@ -94,14 +93,14 @@ std::string losses(const PlanCandidate& winner, const PlanCandidate& other, std:
 }
 
 std::string best_text(const PlanReport& r) {
-  Table table({{"", kLeft},
-               {"plan", kLeft},
+  Table table({{"", Align::kLeft},
+               {"plan", Align::kLeft},
                {"time"},
                {"behind"},
                {"tokens/s"},
                {"MFU"},
                {"GB"},
-               {"loses to the best by", kLeft}});
+               {"loses to the best by", Align::kLeft}});
   const PlanCandidate& winner = r.best.front();
   for (std::size_t i = 0; i < r.best.size(); ++i) {
     const PlanCandidate& c = r.best[i];
@@ -232,16 +231,16 @@ std::string plans_text(std::span<const PlanReport> reports) {
   if (reports.empty()) return {};
   if (reports.size() == 1) return plan_text(reports.front());
   const PlanReport& first = reports.front();
-  Table table({{"", kLeft},
-               {"best plan", kLeft},
+  Table table({{"", Align::kLeft},
+               {"best plan", Align::kLeft},
                {"time"},
                {"tokens/s"},
                {"per chip"},
                {"MFU"},
                {"GB"},
                {first.usd_per_chip_hour > 0 ? "USD" : "chip-s"},
-               {"", kLeft},
-               {"most time goes to", kLeft}});
+               {"", Align::kLeft},
+               {"most time goes to", Align::kLeft}});
   for (const PlanReport& report : reports) table.add(sweep_row(reports, report));
   return fmt::format("{} on {}: {} of {} tokens a step\n\n", first.model, first.on,
                      counted(static_cast<std::uint64_t>(first.global_batch), "sequence"),

@@ -15,8 +15,8 @@ namespace flopcast {
 namespace {
 
 constexpr std::size_t kNameWidth = 64;
-constexpr std::size_t kMostSteps = 200;  // more rows than this: the worst are shown
-constexpr std::size_t kMostRows = 12;    // of every other table
+constexpr std::size_t kMostSteps = 200;     // more rows than this: the worst are shown
+constexpr std::size_t kMostTableRows = 12;  // of every other table
 
 using Align::kLeft;
 
@@ -199,7 +199,7 @@ std::string collectives_text(const SetResult& set) {
                {"transfer ms"},
                {"replayed"}});
   for (const CollectiveSummary& c : set.summary.collectives) {
-    if (table.size() == kMostRows) break;
+    if (table.size() == kMostTableRows) break;
     table.add({shortened(c.name, kNameWidth), shortened(c.group, 24), std::to_string(c.count),
                std::to_string(c.ranks), c.bytes == 0 ? "-" : short_bytes(c.bytes),
                in_ms(c.wait.measured), in_ms(c.wait.replayed), in_ms(c.transfer.measured),
@@ -244,7 +244,7 @@ std::string kernels_text(const SetResult& set) {
   if (set.top_kernels.empty()) return {};
   Table table({{"kernel", kLeft}, {"times"}, {"ms"}, {"replayed"}});
   for (const KernelTotal& k : set.top_kernels) {
-    if (table.size() == kMostRows) break;
+    if (table.size() == kMostTableRows) break;
     table.add(
         {shortened(k.name, kNameWidth), grouped(k.count), in_ms(k.recorded), in_ms(k.replayed)});
   }
@@ -312,7 +312,7 @@ std::string late_text(const SetResult& set) {
   if (set.late_starts.empty()) return {};
   Table table({{"rank"}, {"recorded at ms"}, {"late"}, {"task", kLeft}});
   for (const SetResult::Late& late : set.late_starts) {
-    if (table.size() == kMostRows) break;
+    if (table.size() == kMostTableRows) break;
     table.add({std::to_string(late.rank), in_ms(late.recorded_start), short_time(late.late),
                shortened(late.name, kNameWidth)});
   }

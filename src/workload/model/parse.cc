@@ -58,7 +58,7 @@ std::string type_of_class(std::string name) {
   for (const std::string_view tail : {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "Model",
                                       "ForImageClassification", "ForConditionalGeneration"}) {
     if (name.size() > tail.size() && name.ends_with(tail)) {
-      name.resize(name.size() - tail.size());
+      name.erase(name.size() - tail.size());
       break;
     }
   }
