@@ -1,11 +1,13 @@
 # flopcast_speed_up(TARGET): compiles the target's sources folder by folder, and parses the headers of
 # others that most of them include once. docs/contributing/builds.md has what each of these buys.
 
-function(flopcast_speed_up target)
-  target_precompile_headers(${target} PRIVATE
+set(FLOPCAST_COMMON_HEADERS
     <algorithm> <array> <charconv> <cmath> <cstdint> <deque> <filesystem> <functional> <limits> <map>
     <memory> <numeric> <optional> <set> <span> <string> <string_view> <tuple> <unordered_map>
     <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>)
+
+function(flopcast_speed_up target)
+  target_precompile_headers(${target} PRIVATE ${FLOPCAST_COMMON_HEADERS})
   if(NOT FLOPCAST_UNITY)
     return()
   endif()

@@ -16,6 +16,9 @@ set(test_sources ${all_sources})
 list(FILTER test_sources INCLUDE REGEX "_test\\.cc$")
 list(APPEND test_sources ${integration_tests})
 
+if(FLOPCAST_TEST_FILES)
+  list(FILTER test_sources INCLUDE REGEX "${FLOPCAST_TEST_FILES}")
+endif()
 if(FLOPCAST_ONLY_THREAD_TESTS)
   set(thread_tests)
   foreach(source IN LISTS test_sources)
@@ -31,6 +34,8 @@ endif()
 if(test_sources)
   add_executable(flopcast_tests ${test_sources} ${support_sources})
   target_include_directories(flopcast_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_precompile_headers(flopcast_tests PRIVATE
+    ${FLOPCAST_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
   target_link_libraries(flopcast_tests PRIVATE
     flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib> rapidcheck GTest::gmock
     GTest::gtest_main)
