@@ -91,6 +91,7 @@ void expect_late_starts_explained(const TraceSet& set, const Replay& r) {
 /// No edge that is kept has its source end after its target starts.
 void expect_no_contradicted_edge(const TraceSet& set) {
   for (std::uint32_t i = 0; i < set.traces.size(); ++i) {
+    using namespace replaying;
     RankModel model = make_rank_model(set, i, Time{});
     align_gpu_clock(model);
     const CrossStream cross = find_cross_stream(set, model, smallest_launch_latency(model));

@@ -174,6 +174,9 @@ struct Cluster {
   unsigned nodes() const { return chips() / chips_per_node(); }
 };
 
+namespace hardware {
+class ClusterBuilder;
+}  // namespace hardware
 struct CatalogNode;     // src/hardware/entry/catalog_entry.h
 struct CatalogCluster;  // src/hardware/entry/catalog_entry.h
 
@@ -202,7 +205,7 @@ class Catalog {
   std::vector<std::string> cluster_names() const;
 
  private:
-  friend class ClusterBuilder;
+  friend class hardware::ClusterBuilder;
   friend class CatalogLoader;
   std::vector<Chip> chips_;
   std::vector<Link> links_;

@@ -12,9 +12,12 @@
 #include "report/render/table.h"
 
 namespace flopcast::cli {
+
+using namespace report;
+
 namespace {
 
-using Align = flopcast::Align;
+using Align = flopcast::report::Align;
 
 constexpr std::string_view kMemory = "memory", kInterconnect = "interconnect";
 

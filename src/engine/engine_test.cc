@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace flopcast {
+namespace flopcast::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -884,4 +884,4 @@ TEST(EngineOracle, TimesAreThoseOfAnEventQueue) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::engine

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace flopcast {
+namespace flopcast::graph {
 namespace {
 
 Time us(std::int64_t n) { return Time::from_us(n); }
@@ -127,4 +127,4 @@ TEST(GraphNames, AreDistinct) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::graph

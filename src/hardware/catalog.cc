@@ -13,6 +13,9 @@
 #include "hardware/entry/catalog_entry.h"
 
 namespace flopcast {
+
+using namespace hardware;  // the room's own names
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -9,7 +9,7 @@
 #include "hardware/entry/toml_file.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 namespace {
 
 const Catalog& catalog() { return Catalog::builtin(); }
@@ -279,4 +279,4 @@ TEST(Catalog, AgreesWithTheSystemFilesOfMeasuredKernels) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::hardware

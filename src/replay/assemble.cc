@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 /// The least a blocking call takes when there is nothing to wait for.
@@ -371,4 +371,4 @@ Assembly assemble(const Recording& recording, const Durations& durations, const 
   return Assembler(recording, durations, lags, bindings, baseline).run();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

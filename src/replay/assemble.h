@@ -9,7 +9,7 @@
 #include "replay/host_edges.h"
 #include "replay/rank_model.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 /// Everything known of a run before lags are chosen. Vectors are parallel: one entry a rank.
 struct Recording {
@@ -96,4 +96,4 @@ struct Assembly {
 Assembly assemble(const Recording& recording, const Durations& durations, const Lags& lags,
                   const std::vector<std::vector<Binding>>& bindings, Baseline baseline);
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

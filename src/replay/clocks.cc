@@ -4,7 +4,7 @@
 
 #include "replay/median.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 /// The smallest time a launch takes from call to kernel on any GPU recorded so far.
@@ -63,4 +63,4 @@ Time align_rank_clocks(std::vector<RankModel>& ranks, std::vector<Collective>& c
   return median(spreads);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

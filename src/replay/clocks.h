@@ -6,7 +6,7 @@
 #include "replay/collectives.h"
 #include "replay/rank_model.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 /// Moves GPU times so that launches take plausible time: some recordings have hundreds of kernels
 /// start before their launch call does.
@@ -19,4 +19,4 @@ Time align_rank_clocks(std::vector<RankModel>& ranks, std::vector<Collective>& c
 /// The smallest launch latency a rank shows (1st percentile, at most 35 us).
 Time smallest_launch_latency(const RankModel& rank);
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

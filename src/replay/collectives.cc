@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 /// Two ranks' clocks agree to about this much (notes: collective ends spread up to 0.2 ms at
@@ -270,4 +270,4 @@ void update_arrivals(const std::vector<RankModel>& ranks, std::vector<Collective
   }
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -5,7 +5,7 @@
 
 #include "replay/rank_model.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 struct CollectiveMember {
   std::uint32_t rank = 0;  ///< index into the run's rank models
@@ -33,4 +33,4 @@ std::vector<Collective> match_collectives(const TraceSet& set, std::vector<RankM
 /// Recomputes order, contributors and latest arrivals from the models' times (after a clock shift).
 void update_arrivals(const std::vector<RankModel>& ranks, std::vector<Collective>& collectives);
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -11,7 +11,7 @@
 #include "replay/clocks.h"
 #include "support/trace_text.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 using test::TraceText;
@@ -247,4 +247,4 @@ RC_GTEST_PROP(ClocksProperty, RankOffsetsAreRecovered, ()) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 class Finder {
@@ -538,4 +538,4 @@ CrossStream find_cross_stream(const TraceSet& set, const RankModel& rank, Time l
   return Finder(set, rank, launch_latency).run();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

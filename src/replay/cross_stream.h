@@ -23,7 +23,7 @@
 
 #include "replay/rank_model.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 struct GpuEdge {
   std::uint32_t source = 0, target = 0;  ///< indices into RankModel::gpu
@@ -53,4 +53,4 @@ CrossStream find_cross_stream(const TraceSet& set, const RankModel& rank, Time l
 /// More than this after everything that explains it, a task is late.
 inline constexpr Time kLate = Time::from_us(15);
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -7,7 +7,7 @@
 
 #include "support/trace_text.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 using test::TraceText;
@@ -244,4 +244,4 @@ TEST(CrossStream, AWaitNothingExplainsIsUnresolved) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::replaying

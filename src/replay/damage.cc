@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 /// Both must be exceeded: a short recording is not damaged by one late kernel.
@@ -78,4 +78,4 @@ std::vector<std::string> find_damage(const TraceSet& set, const Recording& recor
   return damage;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -6,7 +6,7 @@
 
 #include "replay/assemble.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 /// Why the recording is not fit for a forecast, one sentence each; empty if it is.
 /// - The GPU stands idle while launched work waits, for more than 5 % of a rank's window, and
@@ -16,4 +16,4 @@ namespace flopcast {
 std::vector<std::string> find_damage(const TraceSet& set, const Recording& recording,
                                      const std::vector<LateStart>& late);
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

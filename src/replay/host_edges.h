@@ -7,7 +7,7 @@
 #include "replay/cross_stream.h"
 #include "replay/rank_model.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 /// What a host call waits for.
 struct SyncWait {
@@ -42,4 +42,4 @@ struct ThreadEdge {
 /// From significant gaps, then from fwdbwd flows.
 std::vector<ThreadEdge> find_thread_edges(const RankModel& rank);
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -9,7 +9,7 @@
 
 #include "support/trace_text.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 using test::TraceText;
@@ -200,4 +200,4 @@ TEST(ThreadEdges, AThreadIdleBeforeIsNotTheCause) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::replaying

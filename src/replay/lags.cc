@@ -4,7 +4,7 @@
 #include "replay/assemble.h"
 #include "replay/median.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 std::uint64_t launch_shape(const RankModel& rank, const GpuTask& task) {
   const Events& ev = rank.trace->events;
@@ -194,4 +194,4 @@ Durations recorded_durations(const Recording& recording) {
   return all;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -6,7 +6,7 @@
 
 #include "flopcast/base.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 /// The upper median; `otherwise` where there is no value. Reorders `values`.
 inline Time median(std::vector<Time>& values, Time otherwise = {}) {
@@ -16,4 +16,4 @@ inline Time median(std::vector<Time>& values, Time otherwise = {}) {
   return *middle;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

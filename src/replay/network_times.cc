@@ -10,7 +10,7 @@
 
 #include "flopcast/network/traffic.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 /// "[0, 8, 16]" as numbers; empty if the text was cut short ("...") or is something else.
@@ -151,4 +151,4 @@ Result<NetworkUse> apply_network(const TraceSet& set, const Recording& recording
   return substitution.take();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

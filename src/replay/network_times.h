@@ -5,7 +5,7 @@
 #include "flopcast/network/collectives.h"
 #include "replay/assemble.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 /// Replaces Durations::Rank::transfer of every matched collective whose operation, size and group
 /// the trace tells. Chips are numbered as ranks are. Fails if the cluster has fewer chips than a
@@ -13,4 +13,4 @@ namespace flopcast {
 Result<NetworkUse> apply_network(const TraceSet& set, const Recording& recording,
                                  const CollectiveModel& network, Durations& durations);
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

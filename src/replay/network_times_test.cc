@@ -7,7 +7,7 @@
 #include "flopcast/replay.h"
 #include "support/trace_text.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 using test::TraceText;
@@ -80,4 +80,4 @@ TEST(NetworkTimes, AClusterTooSmallForTheRunIsRefused) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::replaying

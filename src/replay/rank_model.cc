@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 /// Calls longer than this may have been held up inside (full launch queue, lazy module loading).
@@ -261,4 +261,4 @@ void shift_all(RankModel& rank, Time by) {
   }
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -8,7 +8,7 @@
 #include "flopcast/replay.h"
 #include "flopcast/trace.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 inline constexpr std::uint32_t kNoIndex = 0xffffffffu;
 
@@ -97,4 +97,4 @@ bool launches_at_end(const RankModel& rank, const GpuTask& task);
 /// Whether the recording has a GPU task start before the call that launched it: no edge then.
 bool starts_before_launch(const RankModel& rank, const GpuTask& task);
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

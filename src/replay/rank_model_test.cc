@@ -10,7 +10,7 @@
 
 #include "support/trace_text.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 using test::TraceText;
@@ -256,4 +256,4 @@ RC_GTEST_PROP(RankModelProperty, PiecesCoverEveryInstantOnce, ()) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::replaying

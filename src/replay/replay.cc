@@ -12,6 +12,9 @@
 #include "replay/transplant.h"
 
 namespace flopcast {
+
+using namespace replaying;  // the room's own names
+
 namespace {
 
 /// Ranks cut, clocks straightened, collectives matched, dependencies found.

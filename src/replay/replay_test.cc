@@ -12,7 +12,7 @@
 
 #include "support/trace_text.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 using test::TraceText;
@@ -420,4 +420,4 @@ TEST(Damage, GraphLaunchesWithoutKernels) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::replaying

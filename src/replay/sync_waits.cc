@@ -5,7 +5,7 @@
 
 #include "replay/host_edges.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 /// A call that took longer than this has waited for something.
@@ -267,4 +267,4 @@ SyncWaits find_sync_waits(const TraceSet& set, const RankModel& rank) {
   return SyncFinder(set, rank).run();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -3,7 +3,7 @@
 
 #include "replay/host_edges.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 /// The last piece of a thread that ended by `now`, if the thread then had nothing to do until after
@@ -80,4 +80,4 @@ std::vector<ThreadEdge> find_thread_edges(const RankModel& rank) {
   return edges;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

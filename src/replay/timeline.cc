@@ -5,7 +5,7 @@
 
 #include "replay/median.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 /// Moves a thread's recorded times to its replayed ones. Inside a piece time runs on from its
@@ -210,4 +210,4 @@ std::vector<PathPiece> critical_path(const Assembly& assembly, const Run& run) {
   return path;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

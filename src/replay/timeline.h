@@ -5,7 +5,7 @@
 
 #include "replay/assemble.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 /// The recorded times of every row on the aligned clock.
 Timeline recorded_timeline(const TraceSet& set, const Recording& recording);
@@ -21,4 +21,4 @@ std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
 /// The chain of causes back from the task that ended last.
 std::vector<PathPiece> critical_path(const Assembly& assembly, const Run& run);
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace flopcast {
+namespace flopcast::replaying {
 namespace {
 
 bool inside(const StepSpan& step, Time t) { return t >= step.from && t < step.to; }
@@ -339,4 +339,4 @@ std::vector<StepMatch> match_steps(const TraceSet& set, const Recording& recordi
   return matches;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

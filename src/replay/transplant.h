@@ -7,7 +7,7 @@
 
 #include "replay/assemble.h"
 
-namespace flopcast {
+namespace flopcast::replaying {
 
 /// A step on one rank: [from, to) on the aligned clock.
 struct StepSpan {
@@ -39,4 +39,4 @@ std::optional<Diagnostic> transplant(const TraceSet& set, Recording& recording,
 
 std::vector<StepMatch> match_steps(const TraceSet& set, const Recording& recording);
 
-}  // namespace flopcast
+}  // namespace flopcast::replaying

@@ -14,6 +14,9 @@
 #include "trace/kineto/rows.h"
 
 namespace flopcast {
+
+using namespace trace;  // the room's own names
+
 namespace {
 
 namespace fs = std::filesystem;

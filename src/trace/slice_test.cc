@@ -7,7 +7,7 @@
 #include "support/temporary_files.h"
 #include "trace/trace_dump.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 std::string row(const std::string& name, const char* cat, int ts, int dur,
@@ -148,4 +148,4 @@ TEST(SliceTraces, EverythingIsKeptWhenNothingIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -6,7 +6,7 @@
 
 #include "flopcast/trace.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 
 inline std::string dump_detail(const TraceSet& set, const Trace& t, std::size_t row) {
   const std::uint32_t detail = t.events.detail[row];
@@ -97,4 +97,4 @@ inline std::string dump_set(const TraceSet& set, bool with_examples) {
   return out;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

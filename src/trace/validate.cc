@@ -8,7 +8,7 @@
 
 #include "trace/kineto/reader.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 using ByCorrelation = std::vector<std::pair<std::int64_t, std::uint32_t>>;  // (correlation, row)
@@ -152,4 +152,4 @@ void check_trace(Trace& trace, const StringTable& strings) {
   checks.streams();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace flopcast::expand {
+namespace flopcast::analytic {
 namespace {
 
 constexpr std::uint32_t kHubName = 0;  // the empty string
@@ -216,4 +216,4 @@ class Expander {
 
 Expanded expand(const StepWork& work) { return Expander(work).run(); }
 
-}  // namespace flopcast::expand
+}  // namespace flopcast::analytic

@@ -5,7 +5,7 @@
 
 #include "flopcast/analytic/graph.h"
 
-namespace flopcast::expand {
+namespace flopcast::analytic {
 
 /// Streams of a chip, in the order of its processors.
 enum Stream : std::int32_t { kCompute, kActivations, kGradients, kData };
@@ -19,4 +19,4 @@ struct Expanded {
 /// The work must be sound: schedule_problem finds nothing, a time for every stage and chip.
 Expanded expand(const StepWork& work);
 
-}  // namespace flopcast::expand
+}  // namespace flopcast::analytic

@@ -10,7 +10,7 @@
 
 #include "flopcast/analytic/graph.h"
 
-namespace flopcast {
+namespace flopcast::analytic {
 namespace {
 
 using testing::HasSubstr;
@@ -182,4 +182,4 @@ TEST(ExpandGraph, UnsoundWorkIsRefused) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::analytic

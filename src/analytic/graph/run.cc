@@ -53,7 +53,7 @@ void add_critical_path(StepRun& out) {
 void add_busy(StepRun& out) {
   out.busy.resize(out.chips);
   for (const Processor& processor : out.graph.processors) {
-    if (processor.kind == Processor::Kind::kHub || processor.id != expand::kCompute) continue;
+    if (processor.kind == Processor::Kind::kHub || processor.id != analytic::kCompute) continue;
     Time sum;
     for (TaskId t = processor.first; t < processor.last; ++t) sum += out.graph.duration[t];
     out.busy[static_cast<std::size_t>(processor.rank)] = seconds(sum);
@@ -70,7 +70,7 @@ std::string_view name(StepTask task) {
 
 Result<StepRun> run_step(const StepWork& work) {
   if (auto problem = problem_of(work)) return *std::move(problem);
-  expand::Expanded expanded = expand::expand(work);
+  analytic::Expanded expanded = analytic::expand(work);
   Result<Run> run = simulate(expanded.graph, {}, &expanded.names);
   if (!run) return run.error();
   StepRun out;

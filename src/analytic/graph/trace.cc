@@ -11,9 +11,9 @@
 namespace flopcast {
 namespace {
 
-constexpr std::array<std::string_view, expand::kStreams> kLines = {
+constexpr std::array<std::string_view, analytic::kStreams> kLines = {
     "compute", "send activations", "send gradients", "data parallel"};
-constexpr std::uint32_t kHostTrack = expand::kStreams;
+constexpr std::uint32_t kHostTrack = analytic::kStreams;
 
 struct Row {
   Time start, duration;
@@ -46,7 +46,7 @@ class Writer {
     trace.clock_step = Time{1};
     trace.devices.push_back({0, "forecast", 0, 0});
     const std::uint32_t process = set_.strings.intern(fmt::format("pipeline chip {}", chip));
-    for (int line = 0; line < expand::kStreams; ++line) {
+    for (int line = 0; line < analytic::kStreams; ++line) {
       const auto i = static_cast<std::size_t>(line);
       trace.tracks.push_back({device_, set_.strings.intern(std::to_string(line)), process,
                               set_.strings.intern(kLines[i])});

@@ -8,7 +8,7 @@
 #include "flopcast/trace/io.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::analytic {
 namespace {
 
 StepRun step() {
@@ -56,4 +56,4 @@ TEST(ExpandTrace, WrittenTracesAreReadBackWithTheirStep) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::analytic

@@ -31,19 +31,19 @@ Result<StepWork> step_work(const TrainingModel& model, const Plan& plan,
   if (!problems.empty()) return problems.front();
   Result<Schedule> schedule = schedule_of(plan);
   if (!schedule) return schedule.error();
-  training::PlanCosts costs(model.state());
+  analytic::PlanCosts costs(model.state());
   const Placement placed =
       placement != nullptr ? *placement : default_placement(plan, model.tiers());
-  const training::StepCosts step = training::step_costs(costs, plan, placed);
+  const analytic::StepCosts step = analytic::step_costs(costs, plan, placed);
   StepWork work;
   work.schedule = std::move(*schedule);
-  work.stages = training::stage_times(step);
-  for (const training::ChipTail& tail : step.tails) {
+  work.stages = analytic::stage_times(step);
+  for (const analytic::ChipTail& tail : step.tails) {
     work.chips.push_back({{tail.gather_s}, {tail.reduce_s}, {tail.optimizer_s}});
   }
-  work.overlapped = training::overlapped(plan, step);
+  work.overlapped = analytic::overlapped(plan, step);
   work.fixed = {model.state().constants.step_s};
-  work.stretch = training::stretch(costs, plan);
+  work.stretch = analytic::stretch(costs, plan);
   return work;
 }
 

@@ -8,7 +8,7 @@
 
 #include "flopcast/analytic/graph.h"
 
-namespace flopcast {
+namespace flopcast::analytic {
 namespace {
 
 using testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST(ExpandTraining, ImpossiblePlansAndEndlessOnesAreRefused) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::analytic

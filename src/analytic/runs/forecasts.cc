@@ -26,7 +26,7 @@ Result<TrainingEstimate> estimate_open(const TrainingModel& model, Plan& plan) {
   return last;
 }
 
-using SystemOf = Result<std::shared_ptr<const training::System>>;
+using SystemOf = Result<std::shared_ptr<const analytic::System>>;
 
 RunForecast forecast(const TrainingRun& run, const SystemOf& system, const std::string& constants) {
   RunForecast out;
@@ -54,7 +54,7 @@ RunForecast forecast(const TrainingRun& run, const SystemOf& system, const std::
 SystemOf system_of(const std::string& line) {
   Result<Cluster> cluster = Catalog::builtin().cluster(line);
   if (!cluster) return cluster.error();
-  return training::make_system(std::move(*cluster), Catalog::builtin(), {});
+  return analytic::make_system(std::move(*cluster), Catalog::builtin(), {});
 }
 
 std::vector<double> ranks_of(const std::vector<double>& values) {

@@ -19,7 +19,7 @@ namespace flopcast {
 namespace {
 
 using nlohmann::json;
-using namespace training;
+using namespace analytic;
 
 /// "mlperf-v5.1-llama31_8b-..." is of the set mlperf-llama31_8b; others are named by their first word.
 std::string set_of(const json& run, const std::string& id) {
@@ -271,7 +271,7 @@ Result<std::vector<TrainingRun>> read_csv(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<std::vector<TrainingRun>> training::parse_runs(std::string_view text,
+Result<std::vector<TrainingRun>> analytic::parse_runs(std::string_view text,
                                                       const std::string& where) {
   const json document = json::parse(text, nullptr, false);
   const bool cases = document.is_object() && document.contains("cases");
@@ -300,7 +300,7 @@ Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path&
   if (csv) return read_csv(path);
   const Result<std::string> text = whole_file(path);
   if (!text) return text.error();
-  return training::parse_runs(*text, path.string());
+  return analytic::parse_runs(*text, path.string());
 }
 
 }  // namespace flopcast

@@ -7,9 +7,9 @@
 
 #include "flopcast/analytic/runs.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 /// The JSON of read_training_runs. @param where names it in errors
 Result<std::vector<TrainingRun>> parse_runs(std::string_view text, const std::string& where);
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -8,10 +8,10 @@
 #include "flopcast/analytic/runs.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::analytic {
 namespace {
 
-using namespace training;
+using namespace analytic;
 
 TEST(RunSystem, ReadsPortsFromWords) {
   const auto gigabits = [](std::string_view words) {
@@ -193,4 +193,4 @@ TEST(TrainingRuns, PublicRunsAreForecastWell) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::analytic

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 using nlohmann::json;
@@ -198,4 +198,4 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   return "";
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -6,7 +6,7 @@
 
 #include "flopcast/analytic/runs.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 struct RunTexts {
   std::string dtype, recompute, task, software, framework, repo, set;
@@ -16,4 +16,4 @@ struct RunTexts {
 std::string read_run_plan(const nlohmann::json& parallel, const nlohmann::json& batch,
                           const nlohmann::json& model, const RunTexts& texts, TrainingRun& run);
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <regex>
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 /// Words around a chip's name that say nothing the catalogue needs.
@@ -122,4 +122,4 @@ Result<std::string> cluster_line(const RunSystem& system, const Catalog& catalog
   return line;
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

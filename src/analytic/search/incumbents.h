@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 
 /// @tparam Found has time and memory (quantities) and a number that is its own. What is kept does
 /// not depend on the order of offers; nothing may be offered twice.
@@ -67,4 +67,4 @@ class Incumbents {
   std::vector<Found> best_, front_;
 };
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

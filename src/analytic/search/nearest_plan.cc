@@ -7,6 +7,9 @@
 #include "flopcast/analytic/search.h"
 
 namespace flopcast {
+
+using namespace analytic;  // the room's own names
+
 namespace {
 
 template <typename Change>

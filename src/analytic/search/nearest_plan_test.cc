@@ -5,7 +5,7 @@
 
 #include "flopcast/analytic/nearest.h"
 
-namespace flopcast {
+namespace flopcast::analytic {
 namespace {
 
 TrainingModel training(const std::string& model, const std::string& cluster,
@@ -103,4 +103,4 @@ TEST(NearestPlan, NothingFitsWhereThereIsNoRoom) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::analytic

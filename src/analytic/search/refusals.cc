@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 
 void Refusals::add(const std::string& reason, std::uint64_t count) {
   std::string key = reason;
@@ -26,4 +26,4 @@ Refusals::List Refusals::list() const {
   return list;
 }
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 
 class Refusals {
  public:
@@ -24,4 +24,4 @@ class Refusals {
       reasons_;  ///< by text without digits
 };
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

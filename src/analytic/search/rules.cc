@@ -11,6 +11,10 @@
 #include "parallel/plan/names.h"
 
 namespace flopcast {
+
+using namespace analytic;  // the room's own names
+using namespace parallel;
+
 namespace {
 
 constexpr std::array<std::string_view, 15> kNames = {"tp",
@@ -151,7 +155,7 @@ Result<PlanConstraint> parse_plan_constraint(std::string_view text) {
   return words_of(parts->name).empty() ? parse_numbers(text, *parts) : parse_words(text, *parts);
 }
 
-namespace search {
+namespace analytic::search {
 namespace {
 
 /// Of named choices: what all constraints list, `usual` where there is none.
@@ -297,5 +301,5 @@ Result<PlanRules> plan_rules(const PlanSearchOptions& options) {
                     "drop one of its constraints"};
 }
 
-}  // namespace search
+}  // namespace analytic::search
 }  // namespace flopcast

@@ -7,7 +7,7 @@
 
 #include "flopcast/analytic/search.h"
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 
 /// Numbers that all constraints of one name allow.
 struct NumberRule {
@@ -35,4 +35,4 @@ struct PlanRules {
 /// Errors (kUsage): constraints that leave nothing of what they name.
 Result<PlanRules> plan_rules(const PlanSearchOptions& options);
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace flopcast {
+namespace flopcast::analytic {
 namespace {
 
 using testing::ElementsAre;
@@ -91,4 +91,4 @@ TEST(PlanRules, NamesContradictions) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::analytic

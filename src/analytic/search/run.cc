@@ -9,7 +9,7 @@
 
 #include "analytic/search/incumbents.h"
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -319,4 +319,4 @@ class Run {
 
 PlanSearch run(const Task& task) { return Run(task).search(); }
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

@@ -9,7 +9,7 @@
 #include "analytic/search/space.h"
 #include "flopcast/analytic/search.h"
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 
 /// Time and memory of plans. One per thread; what it answers does not depend on what was asked.
 class Scores {
@@ -36,4 +36,4 @@ struct Task {
 };
 PlanSearch run(const Task& task);
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

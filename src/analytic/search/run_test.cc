@@ -9,7 +9,7 @@
 
 #include "analytic/search/testing.h"
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 namespace {
 
 /// Random times and memories of few values, so that ties are common, and random bounds below them.
@@ -264,4 +264,4 @@ TEST(PlanSearch, StopsWhenProgressSaysSo) {
 }
 
 }  // namespace
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

@@ -9,10 +9,10 @@
 #include "analytic/step/memory.h"
 #include "analytic/step/time.h"
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 namespace {
 
-using namespace training;
+using namespace analytic;
 
 /// A list of operators, one microbatch.
 struct ListSeconds {
@@ -129,4 +129,4 @@ std::unique_ptr<Scores> make_scores(const TrainingModel& model) {
   return std::make_unique<ModelScores>(model);
 }
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

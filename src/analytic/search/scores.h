@@ -11,9 +11,9 @@
 
 #include "analytic/search/run.h"
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 
 /// @param model must outlive the scores.
 std::unique_ptr<Scores> make_scores(const TrainingModel& model);
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

@@ -10,7 +10,7 @@
 
 #include "analytic/search/testing.h"
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 namespace {
 
 /// A model on a cluster, with the plans of a small search.
@@ -150,4 +150,4 @@ TEST(PlanScores, GpipeKeepsEveryMicrobatch) {
 }
 
 }  // namespace
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

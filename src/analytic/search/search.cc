@@ -9,6 +9,9 @@
 #include "analytic/search/scores.h"
 
 namespace flopcast {
+
+using namespace analytic;  // the room's own names
+
 namespace {
 
 Diagnostic refuse_options(std::string where, std::string what, std::string hint) {

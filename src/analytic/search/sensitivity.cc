@@ -10,9 +10,12 @@
 #include "flopcast/analytic/search.h"
 
 namespace flopcast {
+
+using namespace analytic;  // the room's own names
+
 namespace {
 
-using training::System;
+using analytic::System;
 
 constexpr double kMore = 1.1;
 

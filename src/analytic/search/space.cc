@@ -6,7 +6,7 @@
 
 #include "base/numeric/divisors.h"
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 namespace {
 
 std::int64_t expert_count(const Model& model) {
@@ -253,4 +253,4 @@ std::optional<std::string> Space::no_parts() const {
   return std::nullopt;
 }
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

@@ -15,7 +15,7 @@
 #include "analytic/search/rules.h"
 #include "flopcast/parallel.h"
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 
 /// How stages run: with a pipeline, one of the schedules; without, 1F1B with one chunk.
 struct StageChoice {
@@ -124,4 +124,4 @@ void Space::visit_stages(Plan& plan, std::uint64_t number, const Visit& visit) c
   }
 }
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

@@ -11,7 +11,7 @@
 #include "analytic/search/run.h"
 #include "analytic/search/space.h"
 
-namespace flopcast::search {
+namespace flopcast::analytic::search {
 
 /// A model of so many layers whose heads and widths have few divisors; with experts or without.
 inline Model small_model(std::int64_t layers, std::int64_t experts) {
@@ -80,4 +80,4 @@ inline std::vector<NumberedPlan> all_plans(const Space& space) {
   return all;
 }
 
-}  // namespace flopcast::search
+}  // namespace flopcast::analytic::search

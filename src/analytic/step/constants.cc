@@ -11,7 +11,7 @@
 #include "catalog_files.h"
 #include "hardware/entry/toml_file.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 constexpr std::string_view kFile = "training/constants.toml";
@@ -172,14 +172,14 @@ Result<Constants> load_constants(const Chip& chip, std::string_view software,
   return constants;
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic
 
 namespace flopcast {
 
 std::vector<std::string> training_software() {
   std::vector<std::string> names;
-  const Result<TomlFile> file = training::builtin_file();
-  return file ? training::softwares(*file) : names;
+  const Result<TomlFile> file = analytic::builtin_file();
+  return file ? analytic::softwares(*file) : names;
 }
 
 }  // namespace flopcast

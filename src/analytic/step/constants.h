@@ -11,7 +11,7 @@
 #include "flopcast/analytic.h"
 #include "flopcast/base.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 struct Constants {
   // Of a chip's architecture: rates under load over those of kernels timed alone.
@@ -67,4 +67,4 @@ Result<Constants> load_constants(const Chip& chip, std::string_view software,
 /// The software's name; "" gives the first of the catalogue.
 std::string software_name(std::string_view software);
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

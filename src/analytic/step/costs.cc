@@ -4,7 +4,7 @@
 
 #include "analytic/step/time.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 class Stages {
@@ -222,4 +222,4 @@ StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Layouts& layouts)
   return Stages(costs, plan, layouts).run();
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

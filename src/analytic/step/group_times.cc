@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 /// Chips of a group that lies as `layout` says, packed into the first chips of every tier.
@@ -98,4 +98,4 @@ GroupTimes::Answer GroupTimes::send(Bytes size, DataType type, bool between_node
   return known_.emplace(key, ask(key)).first->second;
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -9,7 +9,7 @@
 #include "flopcast/network/collectives.h"
 #include "flopcast/parallel.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 /// Members of a group within one group of each tier; the last entry holds all. At most kTiers tiers.
 inline constexpr std::size_t kTiers = 6;
@@ -56,4 +56,4 @@ class GroupTimes {
   std::unordered_map<Key, Answer, Hash> known_;
 };
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <variant>
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 template <typename Field>
@@ -70,4 +70,4 @@ KernelTimes::Answer KernelTimes::time(const Kernel& kernel) {
   return known_.emplace(key, Answer{time.time.value, time.basis}).first->second;
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

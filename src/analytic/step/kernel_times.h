@@ -8,7 +8,7 @@
 
 #include "flopcast/cost.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 /// Not thread-safe; its answers are the model's.
 class KernelTimes {
@@ -33,4 +33,4 @@ class KernelTimes {
   std::unordered_map<Key, Answer, Hash> known_;
 };
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

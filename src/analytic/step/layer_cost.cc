@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 bool is_narrow(GemmType type) {
@@ -141,4 +141,4 @@ void price(const OperatorList& list, const Pricing& pricing, ListCost& cost) {
   }
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -10,7 +10,7 @@
 #include "flopcast/parallel.h"
 #include "flopcast/workload/operators.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 /// A transfer of one pass, and what may hide it.
 struct Sent {
@@ -46,4 +46,4 @@ ListCost keep(const OperatorList& list);
 /// Prices the passes of this list.
 void price(const OperatorList& list, const Pricing& pricing, ListCost& cost);
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 class Memory {
@@ -101,4 +101,4 @@ std::vector<StageMemory> stage_memory(PlanCosts& costs, const Plan& plan) {
 
 Bytes most_memory(PlanCosts& costs, const Plan& plan) { return Memory(costs, plan).most(); }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -5,10 +5,10 @@
 
 #include "analytic/step/plan_costs.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 std::vector<StageMemory> stage_memory(PlanCosts& costs, const Plan& plan);
 /// Of the chip that keeps most.
 Bytes most_memory(PlanCosts& costs, const Plan& plan);
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

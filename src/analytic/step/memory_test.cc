@@ -4,7 +4,7 @@
 #include "analytic/step/training_state.h"
 #include "flopcast/analytic.h"
 
-namespace flopcast {
+namespace flopcast::analytic {
 namespace {
 
 constexpr double kGiB = 1073741824;
@@ -99,4 +99,4 @@ TEST(PeakMemory, OfFsdpThatGathersOnce) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::analytic

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 TimePart part_of(Group group) {
@@ -92,4 +92,4 @@ ListTime time_list(const ListCost& cost, const PassTiming& timing) {
   return time;
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -8,7 +8,7 @@
 #include "analytic/step/layer_cost.h"
 #include "flopcast/analytic.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 /// Seconds by TimePart.
 using Parts = std::array<double, kTimeParts>;
@@ -38,4 +38,4 @@ struct PassTiming {
 };
 ListTime time_list(const ListCost& cost, const PassTiming& timing);
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

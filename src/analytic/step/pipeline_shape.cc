@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 /// Where the value is in the list, which it joins if it is new.
@@ -50,4 +50,4 @@ PipelineShape pipeline_shape(const Plan& plan, std::int64_t layers,
   return shape;
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

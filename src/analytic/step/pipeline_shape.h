@@ -8,7 +8,7 @@
 
 #include "flopcast/parallel.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 struct PipelineShape {
   struct Stage {
@@ -34,4 +34,4 @@ bool is_folded(const Plan& plan);
 /// Virtual stage of a chip's chunk (Schedule::stage_of without a schedule).
 unsigned stage_of(const Plan& plan, unsigned chip, unsigned chunk);
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 class HashMix {
@@ -227,4 +227,4 @@ Layouts layouts_of(const Plan& plan, const Placement& placement) {
   return layouts;
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -10,7 +10,7 @@
 #include "analytic/step/pipeline_shape.h"
 #include "analytic/step/training_state.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 /// All lists of an Execution.
 struct ExecutionCost {
@@ -113,4 +113,4 @@ class PlanCosts {
 
 Layouts layouts_of(const Plan& plan, const Placement& placement);
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

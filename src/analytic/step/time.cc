@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 namespace {
 
 double backward_s(const StageCost& stage) { return stage.input_s + stage.weight_s; }
@@ -170,4 +170,4 @@ Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step
   return parts;
 }
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

@@ -5,7 +5,7 @@
 
 #include "analytic/step/plan_costs.h"
 
-namespace flopcast::training {
+namespace flopcast::analytic {
 
 /// One virtual stage, one microbatch.
 struct StageCost {
@@ -53,4 +53,4 @@ double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& 
 Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step,
                  const StepTime& time);
 
-}  // namespace flopcast::training
+}  // namespace flopcast::analytic

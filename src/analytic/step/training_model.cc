@@ -12,7 +12,7 @@
 namespace flopcast {
 namespace {
 
-using namespace training;
+using namespace analytic;
 
 std::vector<unsigned> tiers_of(const Cluster& cluster) {
   std::vector<unsigned> tiers;
@@ -105,7 +105,7 @@ std::string_view name(TimePart part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
-Result<std::shared_ptr<const System>> training::make_system(Cluster cluster, const Catalog& catalog,
+Result<std::shared_ptr<const System>> analytic::make_system(Cluster cluster, const Catalog& catalog,
                                                             const KernelModelOptions& options) {
   Result<KernelModel> kernels = KernelModel::make(cluster.chip, catalog, options);
   if (!kernels) return kernels.error();
@@ -131,7 +131,7 @@ Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<co
 
 Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Catalog& catalog,
                                           const TrainingOptions& options) {
-  auto system = training::make_system(std::move(cluster), catalog, options.kernels);
+  auto system = analytic::make_system(std::move(cluster), catalog, options.kernels);
   if (!system) return system.error();
   return State::make(std::move(model), std::move(*system), options);
 }

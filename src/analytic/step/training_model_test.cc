@@ -8,10 +8,10 @@
 #include "analytic/step/training_state.h"
 #include "flopcast/analytic.h"
 
-namespace flopcast {
+namespace flopcast::analytic {
 namespace {
 
-using namespace training;
+using namespace analytic;
 
 TrainingModel model_on(const std::string& model, const std::string& cluster) {
   auto made = TrainingModel::make(*load_model(model), *Catalog::builtin().cluster(cluster),
@@ -237,4 +237,4 @@ TEST(TrainingModel, SlowerPowerLimitsAreSlower) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::analytic

@@ -10,7 +10,7 @@
 
 namespace flopcast {
 
-namespace training {
+namespace analytic {
 
 /// What does not depend on the model that is trained: models of one cluster share it.
 struct System {
@@ -23,18 +23,18 @@ struct System {
 Result<std::shared_ptr<const System>> make_system(Cluster cluster, const Catalog& catalog,
                                                   const KernelModelOptions& kernels);
 
-}  // namespace training
+}  // namespace analytic
 
 struct TrainingModel::State {
   Model model;
-  std::shared_ptr<const training::System> system;
+  std::shared_ptr<const analytic::System> system;
   TrainingOptions options;
   std::string software;
-  training::Constants constants;
+  analytic::Constants constants;
   /// layers_before[kind][i]: layers of this kind among the first i.
   std::vector<std::vector<std::uint32_t>> layers_before;
 
-  static Result<TrainingModel> make(Model model, std::shared_ptr<const training::System> system,
+  static Result<TrainingModel> make(Model model, std::shared_ptr<const analytic::System> system,
                                     const TrainingOptions& options);
 };
 

@@ -7,6 +7,8 @@
 
 namespace flopcast::cli {
 
+using namespace report;
+
 std::string kernel_errors_text(std::span<const KernelErrors> errors, std::string_view what) {
   Table table({{"chip", Align::kLeft},
                {"operation", Align::kLeft},

@@ -12,6 +12,9 @@
 #include "report/render/table.h"
 
 namespace flopcast::cli {
+
+using namespace report;
+
 namespace {
 
 PaperPlan::Groups at_least_one(PaperPlan::Groups groups) {

@@ -12,6 +12,9 @@
 #include "report/render/table.h"
 
 namespace flopcast::cli {
+
+using namespace report;
+
 namespace {
 
 constexpr std::int64_t kMostTried = std::int64_t{1} << 20;  ///< GPUs

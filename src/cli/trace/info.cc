@@ -8,6 +8,9 @@
 #include "cli/trace/runs.h"
 
 namespace flopcast::cli {
+
+using namespace report;
+
 namespace {
 
 struct InfoCommand {

@@ -14,6 +14,9 @@
 #include "report/replay/validation.h"
 
 namespace flopcast::cli {
+
+using namespace report;
+
 namespace {
 
 namespace fs = std::filesystem;

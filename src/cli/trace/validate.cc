@@ -7,6 +7,9 @@
 #include "report/trace/info.h"
 
 namespace flopcast::cli {
+
+using namespace report;
+
 namespace {
 
 struct CheckCommand {

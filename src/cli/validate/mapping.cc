@@ -12,6 +12,9 @@
 #include "report/render/table.h"
 
 namespace flopcast::cli {
+
+using namespace report;
+
 namespace {
 
 // Above this a number is not the published code's.

@@ -11,6 +11,9 @@
 #include "report/render/table.h"
 
 namespace flopcast::cli {
+
+using namespace report;
+
 namespace {
 
 constexpr std::array<std::string_view, 4> kKinds = {"collective", "layers", "config", "search"};

@@ -9,6 +9,9 @@
 #include "report/replay/validation.h"
 
 namespace flopcast::cli {
+
+using namespace report;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include "flopcast/cost/fit.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::cost {
 namespace {
 
 const std::string kTables = "measured/kernels/aiconfigurator/";
@@ -74,4 +74,4 @@ TEST(KernelAccuracy, BlackwellFromHopper) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::cost

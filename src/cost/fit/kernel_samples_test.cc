@@ -3,7 +3,7 @@
 
 #include "flopcast/cost/fit.h"
 
-namespace flopcast {
+namespace flopcast::cost {
 namespace {
 
 using ::testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST(KernelErrors, AreThoseOfTheForecasts) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::cost

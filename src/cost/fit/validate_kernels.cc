@@ -11,6 +11,9 @@
 #include "flopcast/cost/fit.h"
 
 namespace flopcast {
+
+using namespace cost;  // the room's own names
+
 namespace {
 
 using cost::mix;

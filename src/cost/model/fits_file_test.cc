@@ -9,7 +9,7 @@
 #include "cost/model/packed.h"
 #include "flopcast/cost/fit.h"
 
-namespace flopcast {
+namespace flopcast::cost {
 namespace {
 
 Chip h100() { return *Catalog::builtin().chip("h100"); }
@@ -130,4 +130,4 @@ TEST(Packed, CurvesAreFineNearZeroAndReachFar) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::cost

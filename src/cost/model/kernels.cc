@@ -7,6 +7,9 @@
 #include "cost/model/work.h"
 
 namespace flopcast {
+
+using namespace cost;  // the room's own names
+
 namespace {
 
 struct GemmTypeName {

@@ -11,11 +11,10 @@
 #include "cost/model/moe.h"
 
 namespace flopcast {
+namespace cost {
 
 inline constexpr std::size_t kGemmTypes = 13;
 inline constexpr std::size_t kMemoryOps = 15;
-
-namespace cost {
 
 struct GemmSlot {
   std::once_flag once;
@@ -52,9 +51,9 @@ struct KernelModel::State {
   Chip chip;
   std::vector<cost::Candidate> candidates;
 
-  mutable std::array<cost::GemmSlot, kGemmTypes> gemm;
-  mutable std::array<cost::MoeSlot, kGemmTypes> moe;
-  mutable std::array<cost::MemorySlot, kMemoryOps> memory;
+  mutable std::array<cost::GemmSlot, cost::kGemmTypes> gemm;
+  mutable std::array<cost::MoeSlot, cost::kGemmTypes> moe;
+  mutable std::array<cost::MemorySlot, cost::kMemoryOps> memory;
   /// [decode]: fits of the nearest chip that has any.
   mutable std::array<std::once_flag, 2> attention_once;
   mutable std::array<std::vector<cost::AttentionEntry>, 2> attention;

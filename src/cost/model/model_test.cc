@@ -9,7 +9,7 @@
 #include "cost/model/fits_file.h"
 #include "flopcast/cost/fit.h"
 
-namespace flopcast {
+namespace flopcast::cost {
 namespace {
 
 const KernelModel& model_of(const std::string& chip) {
@@ -222,4 +222,4 @@ TEST(ShippedFits, AllParseAndAreSmall) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::cost

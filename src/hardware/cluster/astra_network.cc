@@ -8,7 +8,7 @@
 #include "hardware/cluster/text_lines.h"
 #include "hardware/entry/setting.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 namespace {
 
 constexpr std::array<std::string_view, 4> kKeys = {"topology", "npus_count", "bandwidth",
@@ -154,4 +154,4 @@ Chip chip_or_blank(const Catalog& catalog, std::string_view name) {
   return blank;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -9,7 +9,7 @@
 #include "hardware/cluster/file.h"
 #include "hardware/cluster/levels.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 namespace {
 
 constexpr int kDeepest = 4;
@@ -261,4 +261,4 @@ ClusterBuilder::Failure ClusterBuilder::finish(const std::string& place) {
   return check_levels(cluster_, place);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

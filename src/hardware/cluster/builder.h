@@ -7,7 +7,7 @@
 
 #include "hardware/entry/catalog_entry.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 
 class ClusterBuilder {
  public:
@@ -73,4 +73,4 @@ class ClusterBuilder {
   int depth_ = 0;
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -7,7 +7,7 @@
 
 #include "hardware/cluster/text_lines.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 namespace {
 
 Diagnostic graph_error(const std::string& where, std::string what, std::string hint) {
@@ -203,4 +203,4 @@ std::optional<Diagnostic> check_graph(const FabricGraph& graph, const std::strin
   return std::nullopt;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -6,7 +6,7 @@
 
 #include "hardware/entry/toml_file.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 
 /// Ranks 0 .. n-1 each once, edges between vertices that exist with a bandwidth, every chip joined
 /// with every other one in both directions.
@@ -21,4 +21,4 @@ Result<FabricGraph> read_graph_table(const TomlFile& file, const toml::node& nod
 /// The graph as one switch, for closed forms: the narrowest chip's links, the longest way's latency.
 Level level_of(const FabricGraph& graph);
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

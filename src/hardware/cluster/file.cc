@@ -12,7 +12,7 @@
 #include "hardware/cluster/levels.h"
 #include "hardware/cluster/network_readers.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 
 namespace fs = std::filesystem;
 
@@ -123,4 +123,4 @@ ClusterBuilder::Failure ClusterBuilder::apply_tables(const TomlFile& file) {
   return std::nullopt;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -6,7 +6,7 @@
 
 #include "flopcast/hardware.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 
 /// A path, by its look (a folder or a known ending) or because there is such a file.
 bool looks_like_file(std::string_view name);
@@ -17,4 +17,4 @@ bool looks_like_file(std::string_view name);
 Result<Cluster> read_cluster_file(const Catalog& catalog, const std::string& path, unsigned count,
                                   int depth);
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -5,7 +5,7 @@
 
 #include "flopcast/hardware.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 
 /// A cluster that holds together, or a mistake in words.
 inline void check_cluster(const Result<Cluster>& cluster) {
@@ -26,4 +26,4 @@ inline void check_cluster(const Result<Cluster>& cluster) {
   }
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -6,6 +6,9 @@
 #include <numeric>
 
 namespace flopcast {
+
+using namespace hardware;  // the room's own names
+
 namespace {
 
 /// Ports of today's switches that go down to nodes (64-port switches, half of them up).
@@ -67,7 +70,7 @@ std::string shape_text(const std::vector<unsigned>& shape) {
 
 }  // namespace
 
-std::optional<Diagnostic> complete_shape(Level& level, const std::string& where) {
+std::optional<Diagnostic> hardware::complete_shape(Level& level, const std::string& where) {
   if (!level.shape.empty()) {
     if (level.shape.size() > most_dimensions(level.fabric)) {
       return shape_error(
@@ -110,7 +113,7 @@ std::optional<Diagnostic> complete_shape(Level& level, const std::string& where)
   return std::nullopt;
 }
 
-std::optional<Diagnostic> check_levels(const Cluster& cluster, const std::string& where) {
+std::optional<Diagnostic> hardware::check_levels(const Cluster& cluster, const std::string& where) {
   std::uint64_t chips = 1;
   constexpr std::uint64_t kMostChips = 1U << 24;
   if (cluster.levels.empty() || cluster.node_levels == 0 ||
@@ -139,7 +142,7 @@ std::optional<Diagnostic> check_levels(const Cluster& cluster, const std::string
   return std::nullopt;
 }
 
-void resize_level(Level& level, unsigned size) {
+void hardware::resize_level(Level& level, unsigned size) {
   const unsigned planes = std::max(1U, level.ports / level.neighbours());
   level.size = size;
   level.shape = {size};
@@ -150,7 +153,7 @@ void resize_level(Level& level, unsigned size) {
   }
 }
 
-bool shrink_levels(std::vector<Level>& levels, unsigned chips) {
+bool hardware::shrink_levels(std::vector<Level>& levels, unsigned chips) {
   std::size_t kept = 0;
   while (kept < levels.size() && chips % levels[kept].size == 0) chips /= levels[kept++].size;
   if (chips > 1) {

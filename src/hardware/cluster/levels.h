@@ -6,7 +6,7 @@
 
 #include "flopcast/hardware.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 
 /// Directed neighbours of a child along one dimension of a ring or torus.
 inline unsigned torus_neighbours(unsigned extent) { return extent > 2 ? 2 : extent - 1; }
@@ -25,4 +25,4 @@ void resize_level(Level& level, unsigned size);
 /// kept. @param chips more than 1. @return false where that many do not make such a part.
 bool shrink_levels(std::vector<Level>& levels, unsigned chips);
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -11,7 +11,7 @@
 #include "hardware/cluster/network_readers.h"
 #include "hardware/entry/setting.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 namespace {
 
 constexpr int kDeepestPci = 64;
@@ -311,4 +311,4 @@ Result<Cluster> read_nccl_topology(std::string_view text, const std::string& nam
   return cluster;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -7,7 +7,7 @@
 
 #include "flopcast/hardware.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 
 /// ASTRA-sim analytical network: topology, npus_count, bandwidth, latency, one entry per dimension.
 /// Bandwidth in GB/s of 2^30 bytes, of one link; latency in ns of one link, a switch takes two.
@@ -27,4 +27,4 @@ Result<Cluster> read_nccl_topology(std::string_view text, const std::string& nam
 /// The chip called `name`, or one without rates of that name.
 Chip chip_or_blank(const Catalog& catalog, std::string_view name);
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -5,7 +5,7 @@
 
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 namespace {
 
 const Catalog& catalog() { return Catalog::builtin(); }
@@ -303,4 +303,4 @@ TEST(ClusterFile, TheNetworkOfAGraphIsChangedInItsFile) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -6,7 +6,7 @@
 #include "hardware/cluster/builder.h"
 #include "hardware/cluster/levels.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 namespace {
 
 /// "3us" out of "latency 3us" or "latency=3us".
@@ -199,4 +199,4 @@ ClusterBuilder::Failure ClusterBuilder::set_level_of(std::size_t index, const Se
   return std::nullopt;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

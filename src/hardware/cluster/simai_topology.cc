@@ -10,7 +10,7 @@
 #include "hardware/cluster/text_lines.h"
 #include "hardware/entry/setting.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 namespace {
 
 class SimaiReader {
@@ -192,4 +192,4 @@ Result<Cluster> read_simai_topology(std::string_view text, const std::string& na
   return SimaiReader(text, name).read(catalog);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

@@ -9,7 +9,7 @@
 #include "base/text/names.h"
 #include "flopcast/base.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 
 /// Walks over the lines of a text; `\r` at their ends is dropped.
 class TextLines {
@@ -43,4 +43,4 @@ class TextLines {
   std::size_t number_ = 0;
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::hardware

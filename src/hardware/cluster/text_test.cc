@@ -2,7 +2,7 @@
 
 #include "flopcast/hardware.h"
 
-namespace flopcast {
+namespace flopcast::hardware {
 namespace {
 
 Cluster cluster(const std::string& text) {
@@ -187,4 +187,4 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"no/such.toml", 0, "cannot be read", "check the name"}));
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::hardware

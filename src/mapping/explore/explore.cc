@@ -7,6 +7,9 @@
 #include "mapping/explore/words.h"
 
 namespace flopcast {
+
+using namespace mapping;  // the room's own names
+
 namespace {
 
 /// The same problem on a system with twice of one resource.

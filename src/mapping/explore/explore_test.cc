@@ -7,7 +7,7 @@
 #include "flopcast/mapping/explore.h"
 #include "mapping/explore/words.h"
 
-namespace flopcast {
+namespace flopcast::mapping {
 namespace {
 
 using testing::ElementsAre;
@@ -217,4 +217,4 @@ TEST(ExploreWords, RefusalsNameWhatWouldMakeThemFit) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::mapping

@@ -84,6 +84,8 @@ std::optional<std::int64_t> parse_whole(std::string_view text) {
 
 namespace flopcast {
 
+using namespace mapping;  // the room's own names
+
 std::vector<std::string> explore_names() {
   std::vector<std::string> names;
   for (const mapping::OwnName& own : mapping::kOwnNames) names.emplace_back(own.name);

@@ -6,7 +6,7 @@
 
 #include "flopcast/mapping/explore.h"
 
-namespace flopcast {
+namespace flopcast::mapping {
 namespace {
 
 bool beats(const ExploreCost& a, const ExploreCost& b) {
@@ -55,4 +55,4 @@ TEST(ParetoFront, IsTheDefinition) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::mapping

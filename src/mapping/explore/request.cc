@@ -7,6 +7,9 @@
 #include "mapping/system/head.h"
 
 namespace flopcast {
+
+using namespace mapping;  // the room's own names
+
 namespace {
 
 /// Another chip in the same place.

@@ -11,6 +11,9 @@
 #include "mapping/system/topology.h"
 
 namespace flopcast {
+
+using namespace mapping;  // the room's own names
+
 namespace {
 
 using mapping::SweepKind;

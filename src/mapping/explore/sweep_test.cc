@@ -9,7 +9,7 @@
 
 #include "flopcast/mapping/explore.h"
 
-namespace flopcast {
+namespace flopcast::mapping {
 namespace {
 
 using testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST(ExploreSweep, ARangeIsItsList) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::mapping

@@ -6,6 +6,9 @@
 #include <cmath>
 
 namespace flopcast {
+
+using namespace mapping;  // the room's own names
+
 namespace {
 
 constexpr double kWorthSaying = 0.005;

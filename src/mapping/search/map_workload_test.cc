@@ -171,20 +171,6 @@ TEST(MapWorkload, MoreOfAnythingIsNeverSlower) {
   EXPECT_GE(map(more).step, before);
 }
 
-TEST(MapWorkload, LooksForPartitionsWhoseTensorsFitDram) {
-  Result<MappingRequest> request = table_run(TableRow::kBestRing, Catalog::builtin());
-  ASSERT_TRUE(request);
-  const Mapping roomy = map(*request);
-  ASSERT_GT(roomy.memory.live.value, 0);
-  request->system.memory_capacity = roomy.memory.total();
-  EXPECT_EQ(map(*request).step, roomy.step);
-  request->system.memory_capacity = {roomy.memory.total().value - 1};
-  const Mapping tight = map(*request);
-  EXPECT_LE(tight.memory.total(), request->system.memory_capacity);
-  EXPECT_GE(tight.step, roomy.step);
-  EXPECT_EQ(tight.bound, tight.step);
-}
-
 TEST(MapWorkload, ObeysPinsAndForbids) {
   MappingRequest request = small_request();
   request.search.pins = {{"down", 1, false}, {"gelu", 0, true}};

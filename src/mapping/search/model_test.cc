@@ -2,7 +2,7 @@
 
 #include "flopcast/mapping.h"
 
-namespace flopcast {
+namespace flopcast::mapping {
 namespace {
 
 TEST(MappingModel, PaperCountsOnlyWhatWasPublished) {
@@ -38,4 +38,4 @@ TEST(MappingNames, AreDistinct) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::mapping

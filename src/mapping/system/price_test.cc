@@ -3,7 +3,7 @@
 
 #include "flopcast/mapping.h"
 
-namespace flopcast {
+namespace flopcast::mapping {
 namespace {
 
 /// Nothing costs but links (1 USD, 10 W) and switches (100 USD, 1000 W) of 1 GB/s each.
@@ -60,4 +60,4 @@ TEST(SystemPower, LinksDifferByDimension) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::mapping

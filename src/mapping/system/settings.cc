@@ -12,6 +12,9 @@
 #include "mapping/system/settings.h"
 
 namespace flopcast {
+
+using namespace mapping;  // the room's own names
+
 namespace {
 
 using mapping::note_fact;

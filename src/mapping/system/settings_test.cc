@@ -4,7 +4,7 @@
 #include "flopcast/mapping.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::mapping {
 namespace {
 
 using testing::HasSubstr;
@@ -101,4 +101,4 @@ TEST(SystemSettings, AFactorOfTheUnknownIsRefused) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::mapping

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace flopcast {
+namespace flopcast::mapping {
 namespace {
 
 using testing::HasSubstr;
@@ -112,4 +112,4 @@ TEST(MappingSetup, NamesWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::mapping

@@ -5,7 +5,7 @@
 #include "flopcast/mapping.h"
 #include "mapping/system/facts.h"
 
-namespace flopcast {
+namespace flopcast::mapping {
 namespace {
 
 using testing::HasSubstr;
@@ -209,4 +209,4 @@ TEST(MappingSystem, SramCanBeGivenToAChipWithout) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::mapping

@@ -9,7 +9,7 @@
 
 #include "network/collective/nccl_tuning.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using namespace closed_form;  // NOLINT(google-build-using-namespace): the subject of the file
@@ -181,4 +181,4 @@ TEST(NcclTuning, LatencyOfOneRankPerNodeIsTheTreesNetworkLatency) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 namespace cf = closed_form;
@@ -373,4 +373,4 @@ NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape) {
   return graph;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -8,7 +8,7 @@
 #include "network/collective/nccl_tuning.h"
 #include "network/collective/shape.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 struct LevelTime {
   std::size_t level = 0;  ///< of GroupShape::levels
@@ -33,4 +33,4 @@ bool is_pcie(const Level& level);
 /// What NCCL's topology search finds for the group.
 NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape);
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -13,6 +13,9 @@
 #include "network/collective/systems.h"
 
 namespace flopcast {
+
+using namespace network;  // the room's own names
+
 namespace {
 
 // 10 and 90 % quantiles of measured / forecast over the public NCCL measurements, each case with the

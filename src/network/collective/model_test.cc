@@ -9,7 +9,7 @@
 #include "network/collective/levels.h"
 #include "network/collective/systems.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using Op = CollectiveOp;
@@ -191,4 +191,4 @@ TEST(CollectiveNames, AreReadAsTheyAreWritten) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

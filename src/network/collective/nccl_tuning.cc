@@ -6,7 +6,7 @@
 
 #include "network/collective/closed_form.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using closed_form::floor_log2;
@@ -236,4 +236,4 @@ std::vector<NcclChoice> nccl_choices(const NcclGraph& graph, CollectiveOp op, By
   return choices;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -14,7 +14,7 @@
 
 #include "flopcast/network/collectives.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 enum class NcclArchitecture : std::uint8_t { kVolta, kAmpere, kHopper, kBlackwell };
 /// Of a chip's architecture name; an unknown one is treated as ampere, the middle of the table.
@@ -56,4 +56,4 @@ std::vector<NcclChoice> nccl_choices(const NcclGraph& graph, CollectiveOp op, By
                                      CollectiveAlgorithm algorithm = CollectiveAlgorithm::kAuto,
                                      CollectiveProtocol protocol = CollectiveProtocol::kAuto);
 
-}  // namespace flopcast
+}  // namespace flopcast::network

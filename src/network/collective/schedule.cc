@@ -5,6 +5,8 @@
 
 namespace flopcast {
 
+using namespace network;  // the room's own names
+
 std::uint32_t Schedule::id(const Round& round, const Message& message, std::uint32_t i,
                            std::uint32_t k) const {
   const std::uint32_t start = ids[message.first + i];
@@ -14,7 +16,7 @@ std::uint32_t Schedule::id(const Round& round, const Message& message, std::uint
   return static_cast<std::uint32_t>(start + (turned - digit) * round.place);
 }
 
-namespace schedules {
+namespace network::schedules {
 namespace {
 
 bool starts_reduced(CollectiveOp op) {
@@ -164,5 +166,5 @@ Schedule point_to_point() {
   return std::move(builder).take();
 }
 
-}  // namespace schedules
+}  // namespace network::schedules
 }  // namespace flopcast

@@ -15,7 +15,7 @@
 
 #include "flopcast/network/collectives.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 struct Schedule {
   struct Message {
@@ -92,4 +92,4 @@ Schedule double_tree(unsigned p, unsigned chunks, Detail detail);
 Schedule point_to_point();
 
 }  // namespace schedules
-}  // namespace flopcast
+}  // namespace flopcast::network

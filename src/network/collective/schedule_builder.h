@@ -6,7 +6,7 @@
 
 #include "network/collective/schedule.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 class ScheduleBuilder {
  public:
@@ -51,4 +51,4 @@ class ScheduleBuilder {
   Detail detail_;
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -3,7 +3,7 @@
 #include "network/collective/schedule.h"
 #include "network/collective/schedule_builder.h"
 
-namespace flopcast::schedules {
+namespace flopcast::network::schedules {
 
 using closed_form::ceil_log2;
 using closed_form::floor_log2;
@@ -156,4 +156,4 @@ Schedule pat(CollectiveOp op, unsigned p, Detail detail) {
   return std::move(builder).take();
 }
 
-}  // namespace flopcast::schedules
+}  // namespace flopcast::network::schedules

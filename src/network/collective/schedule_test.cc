@@ -15,7 +15,7 @@
 
 #include "network/collective/closed_form.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using Op = CollectiveOp;
@@ -313,4 +313,4 @@ TEST(Schedule, DoubleTreePipelineApproachesItsClosedForm) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

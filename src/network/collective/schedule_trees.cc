@@ -5,7 +5,7 @@
 #include "network/collective/schedule.h"
 #include "network/collective/schedule_builder.h"
 
-namespace flopcast::schedules {
+namespace flopcast::network::schedules {
 
 using closed_form::ceil_log2;
 
@@ -145,4 +145,4 @@ Schedule double_tree(unsigned p, unsigned chunks, Detail detail) {
   return detail == Detail::kTraffic ? tree_traffic(p) : TreePipeline(p, chunks).run();
 }
 
-}  // namespace flopcast::schedules
+}  // namespace flopcast::network::schedules

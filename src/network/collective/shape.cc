@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace flopcast {
+namespace flopcast::network {
 
 BytesPerSecond LevelUse::child() const {
   // Where there is no switch a child reaches only the members it is joined to.
@@ -121,4 +121,4 @@ Result<GroupShape> group_shape(const Cluster& cluster, std::span<const std::uint
   return shape;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -8,7 +8,7 @@
 #include "flopcast/network/collectives.h"
 #include "network/collective/closed_form.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 /// A level on which members differ.
 struct LevelUse {
@@ -42,4 +42,4 @@ Result<std::vector<std::uint32_t>> first_chips_of_nodes(const Cluster& cluster, 
 /// @param ranks chips of the cluster; empty: all.
 Result<GroupShape> group_shape(const Cluster& cluster, std::span<const std::uint32_t> ranks);
 
-}  // namespace flopcast
+}  // namespace flopcast::network

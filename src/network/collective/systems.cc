@@ -6,7 +6,7 @@
 
 #include "catalog_files.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 const CollectiveSystems& CollectiveSystems::builtin() {
   static const CollectiveSystems systems = [] {
@@ -52,4 +52,4 @@ std::string CollectiveSystems::node_of(std::string_view system) const {
   return known == nodes_.end() ? std::string() : known->second;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

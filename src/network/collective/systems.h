@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace flopcast {
+namespace flopcast::network {
 
 class CollectiveSystems {
  public:
@@ -26,4 +26,4 @@ class CollectiveSystems {
   std::set<std::string, std::less<>> other_fabric_;
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::network

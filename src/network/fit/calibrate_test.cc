@@ -17,7 +17,7 @@
 #include "network/fit/linear.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using Op = CollectiveOp;
@@ -304,4 +304,4 @@ TEST(Calibrate, TheCataloguesFitsAreReadableAndItsSystemsKnown) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

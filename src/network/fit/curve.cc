@@ -10,7 +10,7 @@
 
 #include "network/fit/linear.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using Points = std::vector<std::pair<double, double>>;  // log2 size, log time; sizes ascending
@@ -205,4 +205,4 @@ std::vector<MeasuredCurve> fit_curves(std::span<const CollectiveSample> samples)
   return curves;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -9,7 +9,7 @@
 
 #include "flopcast/network/fit.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 /// To the digits that a fit's file keeps: what is written and read again is the same fit.
 double to_digits(double value, int digits);
@@ -53,4 +53,4 @@ struct MeasuredCurve {
 /// One per case, sorted by case.
 std::vector<MeasuredCurve> fit_curves(std::span<const CollectiveSample> samples);
 
-}  // namespace flopcast
+}  // namespace flopcast::network

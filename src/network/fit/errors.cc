@@ -7,7 +7,7 @@
 
 #include "network/fit/fit.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 constexpr const char* kAll = "all";
 }
@@ -80,4 +80,4 @@ CollectiveValidation ErrorTable::take() && {
   return result;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

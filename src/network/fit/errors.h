@@ -7,7 +7,7 @@
 
 #include "flopcast/network/fit.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 class ErrorTable {
  public:
@@ -30,4 +30,4 @@ class ErrorTable {
   Anomalies anomalies_;
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::network

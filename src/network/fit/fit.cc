@@ -12,16 +12,18 @@
 
 namespace flopcast {
 
-std::size_t size_class(double bytes) {
+using namespace network;  // the room's own names
+
+std::size_t network::size_class(double bytes) {
   return bytes < 64 * 1024 ? 0 : bytes < 4 * 1048576 ? 1 : bytes < 64 * 1048576 ? 2 : 3;
 }
 
-std::string_view size_class_name(std::size_t size_class) {
+std::string_view network::size_class_name(std::size_t size_class) {
   constexpr std::string_view kNames[] = {"< 64 KB", "64 KB - 4 MB", "4 - 64 MB", ">= 64 MB"};
   return kNames[size_class];
 }
 
-bool older_version(std::string_view a, std::string_view b) {
+bool network::older_version(std::string_view a, std::string_view b) {
   const auto number = [](std::string_view text, std::size_t& at) {
     std::uint64_t value = 0;
     while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]))) {
@@ -233,7 +235,7 @@ void take_kriging(CurveState& state, const CollectiveFit::State::System& system,
 
 }  // namespace
 
-SystemBands fit_bands(const Kriging& kriging) {
+SystemBands network::fit_bands(const Kriging& kriging) {
   return {bands_of(kriging.misses(false)), bands_of(kriging.misses(true))};
 }
 

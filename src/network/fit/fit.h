@@ -12,6 +12,7 @@
 #include "network/fit/kriging.h"
 
 namespace flopcast {
+namespace network {
 
 /// Sizes are judged in four classes: below 64 KB, 4 MB, 64 MB, and above.
 inline constexpr std::size_t kSizeClasses = 4;
@@ -26,23 +27,25 @@ struct SystemBands {
   std::array<Band, kSizeClasses> table, fitted;  ///< a measured case; one that was not
 };
 
+}  // namespace network
+
 struct CollectiveFit::State {
   struct System {
-    std::vector<MeasuredCurve> curves;  ///< sorted by case
-    PooledForms forms;
-    SystemBands bands;
+    std::vector<network::MeasuredCurve> curves;  ///< sorted by case
+    network::PooledForms forms;
+    network::SystemBands bands;
     /// Made when first asked for.
-    const Kriging& kriging() const;
-    const MeanTime& mean() const;
+    const network::Kriging& kriging() const;
+    const network::MeanTime& mean() const;
     /// What lies between knots: quantiles of log(measured / interpolated) of knots left out.
-    const std::array<Band, kSizeClasses>& between() const;
+    const std::array<network::Band, network::kSizeClasses>& between() const;
 
    private:
     void prepare() const;
     mutable std::once_flag once_;
-    mutable std::unique_ptr<MeanTime> mean_;
-    mutable std::unique_ptr<Kriging> kriging_;
-    mutable std::array<Band, kSizeClasses> between_;
+    mutable std::unique_ptr<network::MeanTime> mean_;
+    mutable std::unique_ptr<network::Kriging> kriging_;
+    mutable std::array<network::Band, network::kSizeClasses> between_;
   };
   std::map<std::string, System, std::less<>> systems;
 };
@@ -50,12 +53,13 @@ struct CollectiveFit::State {
 /// One case's times: knots in log-log and the form that goes on beyond the last, or a form alone.
 struct CollectiveFit::Curve::State {
   CollectiveCase what;
-  LogCurve knots;                   ///< empty: the form alone
-  std::vector<double> sd;           ///< of log time; one per knot, or one for all
-  const MeanTime* mean = nullptr;   ///< the fit's, which outlives its curves
-  std::optional<ThreeTerms> terms;  ///< instead of the mean
-  std::array<Band, kSizeClasses> bands;
-  std::array<Band, kSizeClasses> between = {Band{0, 0}, Band{0, 0}, Band{0, 0}, Band{0, 0}};
+  network::LogCurve knots;                   ///< empty: the form alone
+  std::vector<double> sd;                    ///< of log time; one per knot, or one for all
+  const network::MeanTime* mean = nullptr;   ///< the fit's, which outlives its curves
+  std::optional<network::ThreeTerms> terms;  ///< instead of the mean
+  std::array<network::Band, network::kSizeClasses> bands;
+  std::array<network::Band, network::kSizeClasses> between = {
+      network::Band{0, 0}, network::Band{0, 0}, network::Band{0, 0}, network::Band{0, 0}};
   Basis basis = Basis::kFitted;
   std::string source;
 
@@ -63,6 +67,8 @@ struct CollectiveFit::Curve::State {
     return terms ? terms->at(bytes) : mean->at(what, bytes);
   }
 };
+
+namespace network {
 
 /// "2.9" < "2.27.3" < "2.27.3rc1" < ...: numbers as numbers.
 bool older_version(std::string_view a, std::string_view b);
@@ -78,4 +84,5 @@ std::string write_fit(const CollectiveFit::State& state);
 std::optional<Diagnostic> read_fit(std::string_view text, const std::string& where,
                                    CollectiveFit::State& state);
 
+}  // namespace network
 }  // namespace flopcast

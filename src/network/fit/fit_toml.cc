@@ -9,7 +9,7 @@
 
 #include "network/fit/fit.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 std::string toml_string(std::string_view text) {
@@ -281,4 +281,4 @@ std::optional<Diagnostic> read_fit(std::string_view text, const std::string& whe
   return FitReader(where, state).read(parsed.table());
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

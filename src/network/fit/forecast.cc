@@ -5,7 +5,7 @@
 #include "network/collective/shape.h"
 #include "network/collective/systems.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 Result<CollectiveFit::Answer> CollectiveForecast::Case::at(Bytes size) const {
   if (curve_) return curve_->at(size);
@@ -56,4 +56,4 @@ Result<CollectiveForecast::Case> CollectiveForecast::prepare(const CollectiveCas
   return prepared;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -9,7 +9,7 @@
 
 #include "flopcast/network/fit.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 class CollectiveForecast {
  public:
@@ -39,4 +39,4 @@ class CollectiveForecast {
   std::map<std::pair<std::string, unsigned>, CollectiveModel> models_;
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::network

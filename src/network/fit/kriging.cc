@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 constexpr double kNugget = 0.005;
@@ -195,4 +195,4 @@ std::vector<Kriging::Miss> Kriging::misses(bool whole_rank_count) const {
   return all;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -21,7 +21,7 @@
 #include "network/fit/linear.h"
 #include "network/fit/pooled.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 using PooledForms = std::map<std::pair<CollectiveOp, std::string>, PooledForm>;  // op, launch mode
 
@@ -92,4 +92,4 @@ class Kriging {
                            const Block& block, std::vector<Miss>& out);
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace flopcast {
+namespace flopcast::network {
 
 Cholesky::Cholesky(SquareMatrix matrix) : l_(std::move(matrix)) {
   constexpr double kSmallestPivot = 1e-12;
@@ -117,4 +117,4 @@ std::vector<double> NormalEquations::solve_non_negative() const {
   return x;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace flopcast {
+namespace flopcast::network {
 
 /// Symmetric, row major.
 struct SquareMatrix {
@@ -44,4 +44,4 @@ class NormalEquations {
   std::vector<double> right_;
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::network

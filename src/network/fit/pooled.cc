@@ -5,7 +5,7 @@
 
 #include "network/fit/linear.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using Terms = std::array<double, PooledForm::kTerms>;
@@ -67,4 +67,4 @@ std::string launch_mode(std::string_view library) {
   return library == "NCCL" ? "nccl" : "graph";
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

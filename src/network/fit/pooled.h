@@ -14,7 +14,7 @@
 
 #include "network/fit/curve.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 struct PooledForm {
   static constexpr std::size_t kTerms = 9;
@@ -28,4 +28,4 @@ PooledForm fit_pooled(const std::vector<const MeasuredCurve*>& curves);
 /// in every call) and "graph" (replayed).
 std::string launch_mode(std::string_view library);
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -9,7 +9,7 @@
 #include "network/collective/systems.h"
 #include "network/fit/fit.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 /// Graphs by ranks and nodes, made when first asked for.
@@ -57,4 +57,4 @@ Reference reference_of(std::string_view system) {
       switched};
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -6,6 +6,9 @@
 #include "flopcast/network/fit.h"
 
 namespace flopcast {
+
+using namespace network;  // the room's own names
+
 namespace {
 
 std::string line(const CollectiveErrors& e) {

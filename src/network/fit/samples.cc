@@ -8,6 +8,9 @@
 #include "network/collective/systems.h"
 
 namespace flopcast {
+
+using namespace network;  // the room's own names
+
 namespace {
 
 /// "NCCL nccl/2.27.3" is NCCL 2.27.3; "torch.distributed NCCL" and "nccl-tests" are NCCL of a

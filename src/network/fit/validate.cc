@@ -9,6 +9,9 @@
 #include "network/fit/forecast.h"
 
 namespace flopcast {
+
+using namespace network;  // the room's own names
+
 namespace {
 
 using Samples = std::vector<CollectiveSample>;

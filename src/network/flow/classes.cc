@@ -8,6 +8,9 @@
 #include "network/flow/water_fill.h"
 
 namespace flopcast {
+
+using namespace network;  // the room's own names
+
 namespace {
 
 using flow::kNone;

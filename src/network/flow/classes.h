@@ -10,7 +10,7 @@
 
 #include "flopcast/network/flows.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 /// Paths of flows, in CSR form.
 struct Problem {
@@ -33,4 +33,4 @@ struct Partition {
 /// solves in full: every flow and link is then a class.
 FlowClasses solve_partition(const Problem& problem, Partition partition);
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

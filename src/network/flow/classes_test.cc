@@ -6,7 +6,7 @@
 #include "network/flow/classes.h"
 #include "network/flow/water_fill.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 struct Paths {
@@ -140,4 +140,4 @@ TEST(FlowClasses, RandomInstancesEqualTheFullSolve) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

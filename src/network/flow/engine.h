@@ -22,7 +22,7 @@
 #include "network/flow/undo_log.h"
 #include "network/flow/water_fill_dense.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 class Repair;
 
@@ -173,4 +173,4 @@ class Engine {
   std::unique_ptr<Repair> repair_;
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

@@ -3,7 +3,7 @@
 
 #include "network/flow/engine.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 namespace {
 
 constexpr std::uint32_t kLongestDenseRun = 126;  // solves
@@ -272,4 +272,4 @@ Ps Engine::latest_completion() const {
   return latest;
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

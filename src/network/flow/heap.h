@@ -6,7 +6,7 @@
 
 #include "network/flow/numbers.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 class FlowHeap {
  public:
@@ -88,4 +88,4 @@ class FlowHeap {
   std::vector<std::uint32_t> places_;  // by flow; kNone: not in
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

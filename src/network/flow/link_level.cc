@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 LinkLevel LinkLevel::Sorted::level(std::int64_t capacity) {
   std::sort(flows_.begin(), flows_.end(),
@@ -26,4 +26,4 @@ LinkLevel LinkLevel::Sorted::level(std::int64_t capacity) {
   return found;
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

@@ -10,7 +10,7 @@
 
 #include "network/flow/numbers.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 struct LinkLevel {
   Level level = kUnbounded;
@@ -70,4 +70,4 @@ struct LinkLevel {
   };
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 std::uint32_t Links::add(std::int64_t capacity) {
   std::uint32_t number = static_cast<std::uint32_t>(links_.size());
@@ -85,4 +85,4 @@ std::size_t Links::bytes() const {
   return total;
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

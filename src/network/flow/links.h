@@ -10,7 +10,7 @@
 
 #include "network/flow/numbers.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 /// One link of a flow's path.
 struct Hop {
@@ -73,4 +73,4 @@ class Links {
   std::vector<std::uint32_t> free_paths_;  // by size: the first; each names the next in its slot
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

@@ -6,7 +6,7 @@
 
 #include "network/flow/numbers.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 /// A list is named by its first node; kNone: empty.
 class Lists {
@@ -54,4 +54,4 @@ class Lists {
   std::uint32_t free_ = kNone;
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

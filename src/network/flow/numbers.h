@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 using Ps = std::int64_t;
 using Level = std::int64_t;
@@ -51,4 +51,4 @@ inline Ps end_of(Work left, std::int64_t rate, Ps now) {
   return wait < static_cast<Work>(kNever - now) ? now + static_cast<Ps>(wait) : kNever;
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

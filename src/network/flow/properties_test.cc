@@ -8,7 +8,7 @@
 
 #include "flopcast/network/flows.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 constexpr std::int64_t kGigabyte = 1'024'000'000'000;  // per second
@@ -180,4 +180,4 @@ TEST(FlowProperties, TheHorizonDoesNotMatter) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

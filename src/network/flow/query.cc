@@ -3,7 +3,7 @@
 
 #include "network/flow/engine.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 double Engine::sent(std::uint32_t number, Ps time) const {
   const Flow& flow = flows_[number];
@@ -118,4 +118,4 @@ FlowSimulator::Work Engine::work() const {
   return work;
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

@@ -10,7 +10,7 @@
 #include "flopcast/network/flows.h"
 #include "network/flow/testing.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using test::kForever;
@@ -267,4 +267,4 @@ TEST(FlowRandom, ManyFlowsOnFewLinks) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -7,7 +7,7 @@
 #include "network/flow/numbers.h"
 #include "network/flow/undo_log.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 /// What events read and write: one cache line.
 struct alignas(64) Flow {
@@ -51,4 +51,4 @@ struct Outcome {
   double sent = 0;
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

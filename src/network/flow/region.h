@@ -17,7 +17,7 @@
 #include "network/flow/numbers.h"
 #include "network/flow/water_fill.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 template <typename View>
 class Region {
@@ -221,4 +221,4 @@ void Region<View>::clear() {
   solving_ = false;
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 bool Repair::run(Ps from, Ps until, std::uint64_t events) {
   // A step costs about as much as an event replayed.
@@ -228,4 +228,4 @@ bool Repair::held_as_recorded(std::uint32_t number) {
   return true;
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

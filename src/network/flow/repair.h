@@ -19,7 +19,7 @@
 
 #include "network/flow/engine.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 class Repair {
  public:
@@ -164,4 +164,4 @@ class Repair {
   std::vector<Event> queue_;                 // heap, earliest first
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

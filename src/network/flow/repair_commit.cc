@@ -1,7 +1,7 @@
 // The new past replaces the recorded one.
 #include "network/flow/repair.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 namespace {
 
 enum class Place : std::uint8_t { kNowhere, kOnLinks, kLeft };
@@ -92,4 +92,4 @@ void Repair::replace_membership(const Flow& made) {
   if (now == Place::kNowhere) engine_.links_.forget(flow.path, flow.path_size);
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

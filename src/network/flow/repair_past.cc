@@ -4,7 +4,7 @@
 
 #include "network/flow/repair.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 std::uint32_t Repair::meet(std::uint32_t engine_flow) {
   if (met_.size() < engine_.flows_.size()) met_.resize(engine_.flows_.size(), kNone);
@@ -176,4 +176,4 @@ void Repair::forget_all() {
   queue_.clear();
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

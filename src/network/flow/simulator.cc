@@ -3,6 +3,8 @@
 
 namespace flopcast {
 
+using namespace network;  // the room's own names
+
 struct FlowSimulator::State {
   flow::Engine engine;
 };

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 constexpr std::int64_t kByte = 1024;  ///< 1 byte/s
@@ -357,4 +357,4 @@ TEST(FlowSimulator, RefusesChangesBeforeTheHorizon) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

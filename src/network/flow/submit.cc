@@ -5,7 +5,7 @@
 #include "network/flow/engine.h"
 #include "network/flow/repair.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 namespace {
 
 constexpr std::uint32_t kMaxWeight = 1U << 20;
@@ -188,4 +188,4 @@ std::optional<Diagnostic> Engine::cancel(FlowId id, Time at) {
   return std::nullopt;
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

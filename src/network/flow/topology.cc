@@ -2,6 +2,9 @@
 #include "flopcast/network/flows.h"
 
 namespace flopcast {
+
+using namespace network;  // the room's own names
+
 namespace {
 
 std::vector<Rate> capacities(const Topology& topology) {

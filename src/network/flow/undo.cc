@@ -5,7 +5,7 @@
 #include "network/flow/engine.h"
 #include "network/flow/repair.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 void Engine::catch_up() {
   if (edited_from_ == kNever) return;
   const Ps target = processed_;
@@ -161,4 +161,4 @@ void Engine::retire(std::uint32_t number) {
   free_flows_.push_back(number);
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

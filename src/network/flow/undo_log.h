@@ -9,7 +9,7 @@
 
 #include "network/flow/numbers.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 /// Power-of-two ring that numbers what is pushed from 0; the numbers in it are [first, last).
 template <typename T>
@@ -104,4 +104,4 @@ struct UndoLog {
   std::uint64_t events_since(Ps time) const { return marks.last() - mark_at(time); }
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 namespace {
 
 // Going over all flows and links at every level is fastest while they are few, or while a level
@@ -149,4 +149,4 @@ std::size_t WaterFill::bytes() const {
              sizeof(std::uint32_t);
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

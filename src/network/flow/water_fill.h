@@ -17,7 +17,7 @@
 #include "network/flow/numbers.h"
 #include "network/flow/water_fill_shares.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 class WaterFill {
  public:
@@ -82,4 +82,4 @@ class WaterFill {
   Shares shares_;
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

@@ -1,6 +1,6 @@
 #include "network/flow/water_fill_dense.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 namespace {}  // namespace
 
 void DenseFill::open(const Links& links, std::span<const Flow> flows,
@@ -65,4 +65,4 @@ void DenseFill::solve(const Links& links, std::span<const Flow> flows,
   }
 }
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

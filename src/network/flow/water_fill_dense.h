@@ -9,7 +9,7 @@
 #include "network/flow/record.h"
 #include "network/flow/water_fill_shares.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 class DenseFill {
  public:
@@ -44,4 +44,4 @@ class DenseFill {
   std::vector<std::uint32_t> stale_, batch_, changed_;
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

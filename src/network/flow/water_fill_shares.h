@@ -8,7 +8,7 @@
 
 #include "network/flow/numbers.h"
 
-namespace flopcast::flow {
+namespace flopcast::network::flow {
 
 /// Shares in one array, the lowest of each block of it beside: finding the lowest costs the blocks
 /// that changed and one look at each of the others. Rounds change most shares, so that a heap would
@@ -65,4 +65,4 @@ class Shares {
   std::vector<std::uint8_t> changed_;
 };
 
-}  // namespace flopcast::flow
+}  // namespace flopcast::network::flow

@@ -12,7 +12,7 @@
 
 #include "network/topology/fabric.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 class Clos final : public LevelFabric {
@@ -170,4 +170,4 @@ std::unique_ptr<LevelFabric> make_fabric(const Level& level, std::uint32_t chips
   }
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -3,7 +3,7 @@
 
 #include "network/topology/fabric.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 std::uint32_t planes_of(const Level& level, std::uint32_t chips) {
@@ -132,4 +132,4 @@ std::unique_ptr<LevelFabric> make_fully_connected(const Level& level, std::uint3
   return std::make_unique<FullyConnected>(level, chips);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

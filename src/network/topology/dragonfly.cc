@@ -9,7 +9,7 @@
 
 #include "network/topology/fabric.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 class Dragonfly final : public LevelFabric {
@@ -106,4 +106,4 @@ std::unique_ptr<LevelFabric> make_dragonfly(const Level& level, std::uint32_t ch
   return std::make_unique<Dragonfly>(level, chips);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

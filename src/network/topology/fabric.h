@@ -16,7 +16,7 @@
 
 #include "flopcast/network.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 /// How the next of several equal ways is chosen.
 struct WayChoice {
@@ -79,4 +79,4 @@ std::unique_ptr<LevelFabric> make_torus(const Level& level, std::uint32_t chips)
 std::unique_ptr<LevelFabric> make_fully_connected(const Level& level, std::uint32_t chips);
 std::unique_ptr<LevelFabric> make_dragonfly(const Level& level, std::uint32_t chips);
 
-}  // namespace flopcast
+}  // namespace flopcast::network

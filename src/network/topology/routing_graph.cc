@@ -5,7 +5,7 @@
 #include <limits>
 #include <queue>
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 // A cost is forwarding chips << 48 | hops << 32 | sum of inverse widths.
@@ -115,4 +115,4 @@ void GraphRouting::route(std::uint32_t from, std::uint32_t to, const WayChoice& 
   }
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -13,7 +13,7 @@
 
 #include "network/topology/fabric.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 class GraphRouting {
  public:
@@ -47,4 +47,4 @@ class GraphRouting {
   std::unique_ptr<Towards[]> towards_;
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::network

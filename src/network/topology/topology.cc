@@ -137,7 +137,7 @@ void Topology::State::add_links(const LevelNet& net, const Level& level, std::ui
 
 std::optional<Diagnostic> Topology::State::add_graph(const Cluster& cluster) {
   const FabricGraph& given = *cluster.graph;
-  if (auto failure = check_graph(given, cluster.name)) return failure;
+  if (auto failure = hardware::check_graph(given, cluster.name)) return failure;
   // Chips become the first vertices, by rank.
   std::vector<std::uint32_t> place(given.vertices.size());
   std::uint32_t next = chips;
@@ -229,9 +229,9 @@ Topology::~Topology() = default;
 Result<Topology> Topology::build(const Cluster& cluster, const RoutingOptions& options) {
   Cluster complete = cluster;
   for (Level& level : complete.levels) {
-    if (auto failure = complete_shape(level, cluster.name)) return *failure;
+    if (auto failure = hardware::complete_shape(level, cluster.name)) return *failure;
   }
-  if (auto failure = check_levels(complete, cluster.name)) return *failure;
+  if (auto failure = hardware::check_levels(complete, cluster.name)) return *failure;
   auto state = std::make_unique<State>();
   state->options = options;
   state->chips = state->vertices = complete.chips();

@@ -10,7 +10,7 @@
 #include "flopcast/network.h"
 #include "network/topology/fabric.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 Cluster cluster(const std::string& text) {
@@ -430,4 +430,4 @@ TEST(SimgridPlatform, WritesHostsLinksAndRoutes) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

@@ -9,7 +9,7 @@
 #include "network/collective/schedule.h"
 #include "network/collective/shape.h"
 
-namespace flopcast {
+namespace flopcast::network {
 
 /// A schedule that chips run on their share of the buffer. Several run side by side.
 struct MessagePlan {
@@ -46,4 +46,4 @@ Result<std::vector<TrafficPhase>> plan_traffic(const GroupShape& shape,
                                                const CollectiveQuery& query,
                                                CollectiveAlgorithm algorithm);
 
-}  // namespace flopcast
+}  // namespace flopcast::network

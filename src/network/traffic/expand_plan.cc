@@ -8,7 +8,7 @@
 #include "network/collective/levels.h"
 #include "network/traffic/expand.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using Algorithm = CollectiveAlgorithm;
@@ -138,4 +138,4 @@ Result<std::vector<MessagePlan>> plan_messages(const GroupShape& shape,
   return plans;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

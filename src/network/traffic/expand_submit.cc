@@ -7,6 +7,9 @@
 #include "network/traffic/expand.h"
 
 namespace flopcast {
+
+using namespace network;  // the room's own names
+
 namespace {
 
 using FlowIds = std::vector<FlowId>;

@@ -9,7 +9,7 @@
 
 #include "network/collective/levels.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using Algorithm = CollectiveAlgorithm;
@@ -269,4 +269,4 @@ TEST(Expand, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

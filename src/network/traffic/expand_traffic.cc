@@ -4,7 +4,7 @@
 
 #include "network/traffic/expand.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 using Algorithm = CollectiveAlgorithm;
@@ -148,4 +148,4 @@ Result<std::vector<TrafficPhase>> plan_traffic(const GroupShape& shape,
   return phases;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::network

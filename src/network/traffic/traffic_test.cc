@@ -2,7 +2,7 @@
 
 #include "flopcast/network/traffic.h"
 
-namespace flopcast {
+namespace flopcast::network {
 namespace {
 
 std::vector<TrafficRow> parsed(const char* text) {
@@ -119,4 +119,4 @@ TEST_F(TrafficRun, ChipsThatAreNotThereAreRefused) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::network

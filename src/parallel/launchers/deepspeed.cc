@@ -7,7 +7,7 @@
 #include "base/text/names.h"
 #include "parallel/launchers/texts.h"
 
-namespace flopcast {
+namespace flopcast::parallel {
 namespace {
 
 using nlohmann::json;
@@ -181,4 +181,4 @@ PlanText write_deepspeed(const Plan& plan) {
   return out;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::parallel

@@ -12,19 +12,21 @@
 
 namespace flopcast {
 
+using namespace parallel;  // the room's own names
+
 std::string_view name(PlanFormat format) {
   constexpr std::string_view kNames[] = {"megatron", "torchtitan", "deepspeed"};
   return kNames[static_cast<int>(format)];
 }
 
-Diagnostic bad_value(const std::string& where, std::string_view key, std::string_view expected,
-                     std::string_view found) {
+Diagnostic parallel::bad_value(const std::string& where, std::string_view key,
+                               std::string_view expected, std::string_view found) {
   return {ErrorCode::kBadInput, where,
           fmt::format("{}: expected {}, found '{}'", key, expected, found.substr(0, 60)),
           "correct the value"};
 }
 
-std::optional<std::int64_t> parse_whole(std::string_view text) {
+std::optional<std::int64_t> parallel::parse_whole(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
@@ -81,7 +83,7 @@ Result<PlanFile> read_plan(const std::string& path) {
   return parse_plan(text, path);
 }
 
-std::uint64_t chips_of_copy(const Plan& plan) {
+std::uint64_t parallel::chips_of_copy(const Plan& plan) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
   std::uint64_t chips = 1;
   for (const unsigned degree : {plan.tp, plan.tp2, plan.cp, plan.pp}) {

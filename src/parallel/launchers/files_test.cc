@@ -9,7 +9,7 @@
 #include "parallel/launchers/texts.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::parallel {
 namespace {
 
 PlanFile read(std::string_view text) {
@@ -349,4 +349,4 @@ RC_GTEST_PROP(PlanFiles, DeepspeedRoundTrip, ()) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::parallel

@@ -7,7 +7,7 @@
 
 #include "parallel/launchers/texts.h"
 
-namespace flopcast {
+namespace flopcast::parallel {
 namespace {
 
 constexpr std::size_t kMost = 100'000;  ///< letters after all repeats are written out
@@ -80,4 +80,4 @@ std::string write_layout(const std::vector<unsigned>& stage_layers) {
   return fmt::format("E{}L", fmt::join(stages, "|"));
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::parallel

@@ -11,7 +11,7 @@
 #include "base/text/names.h"
 #include "parallel/launchers/texts.h"
 
-namespace flopcast {
+namespace flopcast::parallel {
 namespace {
 
 /// Words of a shell line: quotes kept together, comments and line continuations left out.
@@ -321,4 +321,4 @@ Result<PlanFile> read_megatron(std::string_view text, const std::string& where) 
   return MegatronReader(text, where).run();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::parallel

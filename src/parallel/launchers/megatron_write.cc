@@ -5,7 +5,7 @@
 
 #include "parallel/launchers/texts.h"
 
-namespace flopcast {
+namespace flopcast::parallel {
 namespace {
 
 void write_degrees(const Plan& plan, PlanText& out) {
@@ -121,4 +121,4 @@ PlanText write_megatron(const Plan& plan) {
   return out;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::parallel

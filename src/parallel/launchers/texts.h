@@ -10,7 +10,7 @@
 #include "base/text/toml.h"
 #include "flopcast/parallel/files.h"
 
-namespace flopcast {
+namespace flopcast::parallel {
 
 Result<PlanFile> read_megatron(std::string_view text, const std::string& where);
 Result<PlanFile> read_torchtitan(const toml::table& root, const std::string& where);
@@ -35,4 +35,4 @@ std::optional<std::int64_t> parse_whole(std::string_view text);
 std::optional<std::vector<unsigned>> parse_layout(std::string_view text);
 std::string write_layout(const std::vector<unsigned>& stage_layers);
 
-}  // namespace flopcast
+}  // namespace flopcast::parallel

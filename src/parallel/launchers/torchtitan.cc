@@ -6,7 +6,7 @@
 #include "base/text/names.h"
 #include "parallel/launchers/texts.h"
 
-namespace flopcast {
+namespace flopcast::parallel {
 namespace {
 
 class TorchtitanReader {
@@ -261,4 +261,4 @@ PlanText write_torchtitan(const Plan& plan) {
   return out;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::parallel

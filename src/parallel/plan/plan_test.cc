@@ -6,7 +6,7 @@
 
 #include "flopcast/parallel.h"
 
-namespace flopcast {
+namespace flopcast::parallel {
 namespace {
 
 Model model_named(const std::string& name) { return *load_model(name); }
@@ -416,4 +416,4 @@ TEST(Placement, NumbersThroughWhereNodesAreNotFilled) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::parallel

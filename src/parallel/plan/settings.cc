@@ -14,6 +14,9 @@
 #include "parallel/plan/names.h"
 
 namespace flopcast {
+
+using namespace parallel;  // the room's own names
+
 namespace {
 
 /// Whether `text` is a value of the setting; sets it.

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace flopcast {
+namespace flopcast::parallel {
 namespace {
 
 Plan made(const PlanSettings& settings, unsigned chips = 64) {
@@ -169,4 +169,4 @@ TEST(PlanSettings, ErrorsSayWhatIsExpected) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::parallel

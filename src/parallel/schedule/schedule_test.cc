@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-namespace flopcast {
+namespace flopcast::parallel {
 namespace {
 
 constexpr ScheduleKind kAll[] = {ScheduleKind::kGpipe,       ScheduleKind::kOneFOneB,
@@ -217,4 +217,4 @@ TEST(Schedule, Names) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::parallel

@@ -7,7 +7,7 @@
 
 #include "published/dfmodel/sections.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 namespace {
 
 constexpr std::array<const char*, 3> kMeasures = {"util", "cost efficiency", "power efficiency"};
@@ -225,4 +225,4 @@ void check_milp(Comparison& file, PublishedResults& results) {
   }
 }
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

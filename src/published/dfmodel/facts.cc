@@ -8,7 +8,9 @@
 #include "mapping/sharding/sharding.h"
 #include "published/dfmodel/sections.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
+
+using namespace mapping;
 namespace {
 
 struct CatalogName {
@@ -255,4 +257,4 @@ void check_ideals(Comparison& file, PublishedResults&) {
   }
 }
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

@@ -7,7 +7,7 @@
 
 #include "base/text/json_error.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 namespace {
 
 using Json = nlohmann::json;
@@ -203,4 +203,4 @@ PublishedValidation Comparison::finish() && {
   return std::move(validation_);
 }
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

@@ -9,7 +9,7 @@
 
 #include "flopcast/published/dfmodel.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 
 /// Errors (kBadInput): no JSON (says line and column), or no object.
 Result<nlohmann::json> parse_expected(std::string_view text, const std::string& where);
@@ -72,4 +72,4 @@ class Comparison {
   PublishedValidation validation_;
 };
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

@@ -6,7 +6,7 @@
 
 #include "published/dfmodel/sections.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 namespace {
 
 void check_training(Comparison& file, const std::string& label, const Expected& entry,
@@ -170,4 +170,4 @@ void check_stacked_memory(Comparison& file, PublishedResults& results) {
   }
 }
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

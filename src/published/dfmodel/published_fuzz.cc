@@ -10,7 +10,7 @@
 namespace {
 
 using namespace flopcast;
-using namespace flopcast::mapping;
+using namespace flopcast::published;
 
 /// Numbers down to `depth` levels below.
 std::uint64_t numbers_in(const nlohmann::json& json, int depth) {

@@ -6,7 +6,7 @@
 
 #include "published/dfmodel/sections.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 namespace {
 
 using Names = PublishedNames;
@@ -216,4 +216,4 @@ PublishedRoofline published_roofline(const PublishedPoint& point, Flops layer_wo
   return {flop / dram, flop / wire, flop / point.mapping.layer.value / 1e12};
 }
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

@@ -5,7 +5,9 @@
 
 #include "mapping/sharding/group_network.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
+
+using namespace mapping;
 namespace {
 
 using Factors = std::array<unsigned, kParallelisms>;
@@ -118,4 +120,4 @@ Result<std::vector<MappingSystem>> design_space_systems(PublishedWorkload worklo
                                         : PublishedNetwork::kSquare);
 }
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

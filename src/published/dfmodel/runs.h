@@ -11,7 +11,7 @@
 #include "flopcast/mapping.h"
 #include "flopcast/published/studies.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 
 /// A run and what the published scripts print of it.
 struct PublishedPoint {
@@ -83,4 +83,4 @@ ServingTimes serving_times(const PublishedPoint& point, bool decode, bool latest
 Result<MappingRequest> stacked_memory_run(double memory_gbps, double compute_share,
                                           const Catalog& catalog);
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

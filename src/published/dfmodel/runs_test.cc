@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 namespace {
 
 Mapping map(const MappingRequest& request) {
@@ -66,6 +66,20 @@ TEST(PublishedRuns, FindsThePublishedTrainingStep) {
   EXPECT_NEAR(map(mixed).layer.value * 1e9, 22'167'286.52, 5e-3);
 }
 
+TEST(PublishedRuns, LooksForPartitionsWhoseTensorsFitDram) {
+  Result<MappingRequest> request = table_run(TableRow::kBestRing, Catalog::builtin());
+  ASSERT_TRUE(request);
+  const Mapping roomy = map(*request);
+  ASSERT_GT(roomy.memory.live.value, 0);
+  request->system.memory_capacity = roomy.memory.total();
+  EXPECT_EQ(map(*request).step, roomy.step);
+  request->system.memory_capacity = {roomy.memory.total().value - 1};
+  const Mapping tight = map(*request);
+  EXPECT_LE(tight.memory.total(), request->system.memory_capacity);
+  EXPECT_GE(tight.step, roomy.step);
+  EXPECT_EQ(tight.bound, tight.step);
+}
+
 // DLRM's backward pass has 3,145,726 ideals.
 TEST(PublishedRuns, EnclosesWhatHasTooManyIdeals) {
   const auto system =
@@ -90,4 +104,4 @@ TEST(PublishedRuns, EnclosesWhatHasTooManyIdeals) {
 }
 
 }  // namespace
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

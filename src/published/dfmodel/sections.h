@@ -10,7 +10,7 @@
 #include "published/dfmodel/file.h"
 #include "published/dfmodel/runs.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 
 /// Runs, each made when it is first asked for.
 class PublishedResults {
@@ -89,4 +89,4 @@ void check_calculon(Comparison& file, PublishedResults& results);
 void check_serving(Comparison& file, PublishedResults& results);
 void check_stacked_memory(Comparison& file, PublishedResults& results);
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

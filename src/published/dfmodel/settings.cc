@@ -7,7 +7,7 @@
 
 #include "published/dfmodel/runs.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 namespace {
 
 using Factors = std::array<unsigned, kParallelisms>;
@@ -200,4 +200,4 @@ Result<MappingRequest> stacked_memory_run(double memory_gbps, double compute_sha
   return request;
 }
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

@@ -7,7 +7,9 @@
 #include "base/text/names.h"
 
 namespace flopcast {
-namespace mapping {
+using namespace mapping;
+
+namespace published {
 namespace {
 
 /// Compute, DRAM and network time of all partitions of a layer, ns.
@@ -102,11 +104,11 @@ const std::vector<StudyEntry>& study_entries() {
   return entries;
 }
 
-}  // namespace mapping
+}  // namespace published
 
 std::vector<std::pair<std::string, std::string>> published_studies() {
   std::vector<std::pair<std::string, std::string>> studies;
-  for (const mapping::StudyEntry& entry : mapping::study_entries()) {
+  for (const published::StudyEntry& entry : published::study_entries()) {
     studies.emplace_back(entry.name, entry.title);
   }
   return studies;
@@ -115,11 +117,11 @@ std::vector<std::pair<std::string, std::string>> published_studies() {
 Result<PublishedStudy> published_study(std::string_view name, const Catalog& catalog,
                                        unsigned threads) {
   std::vector<std::string> names;
-  for (const mapping::StudyEntry& entry : mapping::study_entries()) {
+  for (const published::StudyEntry& entry : published::study_entries()) {
     names.emplace_back(entry.name);
     if (entry.name != name) continue;
-    mapping::PublishedResults results(catalog, threads);
-    mapping::StudyRows rows = entry.points(results);
+    published::PublishedResults results(catalog, threads);
+    published::StudyRows rows = entry.points(results);
     if (!rows) return rows.error();
     return PublishedStudy{std::string(entry.name), std::string(entry.title), entry.columns,
                           std::move(*rows)};

@@ -3,7 +3,7 @@
 
 #include "published/dfmodel/sections.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 
 using StudyRow = std::vector<PublishedStudy::Cell>;
 using StudyRows = Result<std::vector<StudyRow>>;
@@ -26,4 +26,4 @@ StudyRows serving_points(PublishedResults& results);
 StudyRows speculative_points(PublishedResults& results);
 StudyRows stacked_points(PublishedResults& results);
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

@@ -5,7 +5,7 @@
 
 #include "published/dfmodel/studies.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 namespace {
 
 Diagnostic in(const char* study, Diagnostic error) {
@@ -209,4 +209,4 @@ StudyRows stacked_points(PublishedResults& results) {
   return rows;
 }
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

@@ -5,7 +5,7 @@
 
 #include "published/dfmodel/sections.h"
 
-namespace flopcast::mapping {
+namespace flopcast::published {
 namespace {
 
 /// Rows as the expected values describe them.
@@ -160,4 +160,4 @@ void check_sram(Comparison& file, PublishedResults& results) {
   file.skip(log["part_II"], "dataflow part_II", "times of another sequence of partitions");
 }
 
-}  // namespace flopcast::mapping
+}  // namespace flopcast::published

@@ -9,6 +9,7 @@ namespace flopcast {
 namespace {
 
 using namespace mapping;
+using namespace published;
 
 using CheckSection = void (*)(Comparison&, PublishedResults&);
 constexpr CheckSection kSections[] = {

@@ -98,10 +98,10 @@ TEST(PublishedValidation, AWrongNumberIsFoundAndNamed) {
 }
 
 TEST(PublishedValidation, RoundingExplainsHalfADigit) {
-  EXPECT_DOUBLE_EQ(mapping::half_digit(87.0429), 0.00005);
-  EXPECT_DOUBLE_EQ(mapping::half_digit(43.0), 0.05);
-  EXPECT_EQ(mapping::half_digit(43), 0);
-  EXPECT_NEAR(mapping::half_digit(3.025e-07), 5e-11, 1e-20);
+  EXPECT_DOUBLE_EQ(published::half_digit(87.0429), 0.00005);
+  EXPECT_DOUBLE_EQ(published::half_digit(43.0), 0.05);
+  EXPECT_EQ(published::half_digit(43), 0);
+  EXPECT_NEAR(published::half_digit(3.025e-07), 5e-11, 1e-20);
   const PublishedCheck close{"s", "n", "f", 87.0429, 87.04294, 0.00005, PublishedKind::kHeld};
   EXPECT_EQ(close.unexplained(), 0);
   EXPECT_GT(close.relative(), 0);
@@ -150,7 +150,7 @@ TEST(FitQuadratic, FindsTheParabolaThroughItsPoints) {
   const std::vector<double> x = {1, 2, 3, 5, 8};
   std::vector<double> y;
   for (const double at : x) y.push_back(4 - 3 * at + 0.5 * at * at);
-  const std::array<double, 3> fit = mapping::fit_quadratic(x, y);
+  const std::array<double, 3> fit = published::fit_quadratic(x, y);
   EXPECT_NEAR(fit[0], 4, 1e-9);
   EXPECT_NEAR(fit[1], -3, 1e-9);
   EXPECT_NEAR(fit[2], 0.5, 1e-9);

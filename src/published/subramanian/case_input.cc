@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace flopcast::paper {
+namespace flopcast::published {
 namespace {
 
 using Json = nlohmann::json;
@@ -109,4 +109,4 @@ PaperPlan read_plan(const Fields& holder) {
           .panels = size.integer_or("nb", 1)};
 }
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

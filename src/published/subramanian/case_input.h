@@ -7,7 +7,7 @@
 
 #include "flopcast/published/subramanian.h"
 
-namespace flopcast::paper {
+namespace flopcast::published {
 
 /// Members of a JSON object; what is missing or of another type is noted, and stands in as 0.
 class Fields {
@@ -36,4 +36,4 @@ PaperCase read_case(const Fields& input, const PaperDefects& defects, std::strin
 /// parallel {n1, n2, np, nd, bm, nb} and nvs_assignment {nvs_1, nvs_2, nvs_p, nvs_d}.
 PaperPlan read_plan(const Fields& holder);
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

@@ -16,7 +16,7 @@ namespace flopcast {
 namespace {
 
 using Json = nlohmann::json;
-using paper::Fields;
+using published::Fields;
 
 constexpr double kGiga = 1e9;
 constexpr double kTera = 1e12;
@@ -128,7 +128,7 @@ class Check {
 
   void collective(const Fields& input, const Fields& expected) {
     const PaperSystem system =
-        paper::read_system(input.object("system"), input.text("system_name"));
+        published::read_system(input.object("system"), input.text("system_name"));
     const auto kind = parse_paper_collective(input.text("type"));
     if (!kind) problem_ = "type of the collective is unknown";
     const std::int64_t group = input.integer("group_size");
@@ -150,8 +150,8 @@ class Check {
   }
 
   void plan(const Fields& input, const Fields& expected) {
-    const PaperCase c = paper::read_case(input, defects_, problem_);
-    const PaperPlan plan = paper::read_plan(input);
+    const PaperCase c = published::read_case(input, defects_, problem_);
+    const PaperPlan plan = published::read_plan(input);
     if (!problem_.empty()) return;
     const Result<PaperEstimate> found = paper_estimate(c, plan);
     if (!take(found)) return;
@@ -183,7 +183,7 @@ class Check {
   }
 
   void search(const Fields& input, const Fields& expected) {
-    const PaperCase c = paper::read_case(input, defects_, problem_);
+    const PaperCase c = published::read_case(input, defects_, problem_);
     const std::int64_t gpus = input.integer("n_gpus");
     if (!problem_.empty()) return;
     const Result<PaperSearch> found = paper_search(c, gpus);
@@ -213,7 +213,7 @@ class Check {
   }
 
   void best_plan(const PaperCase& c, const PaperCandidate& best, const Fields& expected) {
-    const PaperPlan wanted = paper::read_plan(expected);
+    const PaperPlan wanted = published::read_plan(expected);
     ++check_.values;
     if (best.plan == wanted) return;
     const Result<PaperEstimate> other = paper_estimate(c, wanted);

@@ -17,20 +17,20 @@ using namespace flopcast;
 bool long_search(const nlohmann::json& item) {
   constexpr std::int64_t kLargest = 4096;
   std::string problem;
-  const paper::Fields fields(item, problem);
+  const published::Fields fields(item, problem);
   if (fields.text("kind") != "search") return false;
-  const paper::Fields input = fields.object("input");
-  const paper::Fields system = input.object("system");
+  const published::Fields input = fields.object("input");
+  const published::Fields system = input.object("system");
   return input.integer("n_gpus") > kLargest || input.integer("global_batch") > kLargest ||
          system.integer("nvlink_size") > kLargest;
 }
 
 void check(const nlohmann::json& item) {
   std::string problem;
-  const paper::Fields fields(item, problem);
-  const paper::Fields input = fields.object("input");
-  const PaperCase c = paper::read_case(input, PaperDefects::published(), problem);
-  const PaperPlan plan = paper::read_plan(input);
+  const published::Fields fields(item, problem);
+  const published::Fields input = fields.object("input");
+  const PaperCase c = published::read_case(input, PaperDefects::published(), problem);
+  const PaperPlan plan = published::read_plan(input);
   const Result<PaperEstimate> found = paper_estimate(c, plan);
   const Result<std::vector<PaperOperator>> operators = paper_operators(c, plan);
   if (found.ok() != operators.ok()) __builtin_trap();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast::paper {
+namespace flopcast::published {
 namespace {
 
 // Constants of the published code, in no file and (the first) not in the paper.
@@ -46,15 +46,15 @@ CollectiveCost collective_cost(const Rates& rates, PaperCollective kind, std::in
           (doubled ? 2 * share : share) * std::max(rates.nic_byte / nics, rates.nvlink_byte)};
 }
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published
 
 namespace flopcast {
 
 Seconds paper_collective_time(const PaperSystem& system, PaperCollective kind, Bytes volume,
                               std::int64_t group, std::int64_t in_domain,
                               const PaperDefects& defects) {
-  const paper::Rates rates(system);
-  return {paper::collective_cost(rates, kind, group, in_domain, defects).time(volume.value)};
+  const published::Rates rates(system);
+  return {published::collective_cost(rates, kind, group, in_domain, defects).time(volume.value)};
 }
 
 }  // namespace flopcast

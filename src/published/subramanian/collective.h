@@ -14,7 +14,7 @@
 
 #include "flopcast/published/subramanian.h"
 
-namespace flopcast::paper {
+namespace flopcast::published {
 
 /// Rates of a system as the formulas use them, in SI units.
 struct Rates {
@@ -35,4 +35,4 @@ struct CollectiveCost {
 CollectiveCost collective_cost(const Rates& rates, PaperCollective kind, std::int64_t group,
                                std::int64_t in_domain, const PaperDefects& defects);
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

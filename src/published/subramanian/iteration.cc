@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace flopcast::paper {
+namespace flopcast::published {
 namespace {
 
 // Products of dimensions below this fit std::int64_t.
@@ -172,12 +172,12 @@ Schedule schedule_of(const PaperCase& c, const Rates& rates, const PaperPlan::Gr
   return schedule;
 }
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published
 
 namespace flopcast {
 namespace {
 
-PaperOperator::Phase phase(double flops, const paper::Parts& parts) {
+PaperOperator::Phase phase(double flops, const published::Parts& parts) {
   return {.flops = {flops},
           .time = {parts.total()},
           .compute = {parts.compute},
@@ -188,20 +188,20 @@ PaperOperator::Phase phase(double flops, const paper::Parts& parts) {
 }  // namespace
 
 Result<PaperEstimate> paper_estimate(const PaperCase& c, const PaperPlan& plan) {
-  if (auto refused = paper::refuse(c, plan)) return *std::move(refused);
-  const paper::Rates rates(c.system);
-  const paper::Layer layer = paper::layer_operators(c.strategy, paper::shape_of(c.model, plan),
-                                                    rates.matrix_per_vector, c.defects);
-  const paper::LayerSums sums = paper::layer_sums(layer);
-  const paper::LayerCosts costs(rates, plan.size, plan.domain, c.defects);
-  const auto [forward, backward] = paper::layer_time(layer, plan.panels, rates, costs);
-  const paper::Schedule schedule = paper::schedule_of(c, rates, plan.size, plan.domain);
+  if (auto refused = published::refuse(c, plan)) return *std::move(refused);
+  const published::Rates rates(c.system);
+  const published::Layer layer = published::layer_operators(
+      c.strategy, published::shape_of(c.model, plan), rates.matrix_per_vector, c.defects);
+  const published::LayerSums sums = published::layer_sums(layer);
+  const published::LayerCosts costs(rates, plan.size, plan.domain, c.defects);
+  const auto [forward, backward] = published::layer_time(layer, plan.panels, rates, costs);
+  const published::Schedule schedule = published::schedule_of(c, rates, plan.size, plan.domain);
   const std::int64_t microbatches = c.global_batch / plan.size.dp / plan.microbatch;
   const auto m = static_cast<double>(microbatches);
-  const paper::IterationTime time = paper::iteration_time(
+  const published::IterationTime time = published::iteration_time(
       schedule, m, sums.boundary, schedule.weights_exchange.time(sums.weights), forward.total(),
       backward.total());
-  const paper::Memory memory = paper::memory_of(c, plan.size, microbatches, sums);
+  const published::Memory memory = published::memory_of(c, plan.size, microbatches, sums);
 
   const double times = m * schedule.layers;
   PaperEstimate estimate;
@@ -224,18 +224,18 @@ Result<PaperEstimate> paper_estimate(const PaperCase& c, const PaperPlan& plan) 
 }
 
 Result<std::vector<PaperOperator>> paper_operators(const PaperCase& c, const PaperPlan& plan) {
-  if (auto refused = paper::refuse(c, plan)) return *std::move(refused);
-  const paper::Rates rates(c.system);
-  const paper::LayerCosts costs(rates, plan.size, plan.domain, c.defects);
+  if (auto refused = published::refuse(c, plan)) return *std::move(refused);
+  const published::Rates rates(c.system);
+  const published::LayerCosts costs(rates, plan.size, plan.domain, c.defects);
   std::vector<PaperOperator> operators;
-  for (const paper::Operator& op : paper::layer_operators(
-           c.strategy, paper::shape_of(c.model, plan), rates.matrix_per_vector, c.defects)) {
+  for (const published::Operator& op : published::layer_operators(
+           c.strategy, published::shape_of(c.model, plan), rates.matrix_per_vector, c.defects)) {
     operators.push_back({
         .name = op.name,
         .forward = phase(op.forward.flops,
-                         paper::operator_time(op, op.forward, plan.panels, rates, costs)),
+                         published::operator_time(op, op.forward, plan.panels, rates, costs)),
         .backward = phase(op.backward.flops,
-                          paper::operator_time(op, op.backward, plan.panels, rates, costs)),
+                          published::operator_time(op, op.backward, plan.panels, rates, costs)),
         .weights = {op.weights},
         .activations = {op.activations},
     });

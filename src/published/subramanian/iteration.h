@@ -11,7 +11,7 @@
 
 #include "published/subramanian/layer.h"
 
-namespace flopcast::paper {
+namespace flopcast::published {
 
 /// Why a plan cannot be estimated, or nothing.
 std::optional<Diagnostic> refuse(const PaperCase& c);
@@ -58,4 +58,4 @@ inline IterationTime iteration_time(const Schedule& schedule, double microbatche
   return time;
 }
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

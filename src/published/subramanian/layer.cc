@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast::paper {
+namespace flopcast::published {
 namespace {
 
 // The published code charges it to every operator, element-wise ones too, in both directions; to a
@@ -58,4 +58,4 @@ LayerTime layer_time(const Layer& layer, std::int64_t panels, const Rates& rates
   return time;
 }
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

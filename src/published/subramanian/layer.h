@@ -6,7 +6,7 @@
 #include "published/subramanian/collective.h"
 #include "published/subramanian/operators.h"
 
-namespace flopcast::paper {
+namespace flopcast::published {
 
 /// Costs of the collectives of one layer on one placement: by axis and kind.
 class LayerCosts {
@@ -50,4 +50,4 @@ struct LayerTime {
 LayerTime layer_time(const Layer& layer, std::int64_t panels, const Rates& rates,
                      const LayerCosts& costs);
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

@@ -1,6 +1,6 @@
 #include "published/subramanian/operators.h"
 
-namespace flopcast::paper {
+namespace flopcast::published {
 namespace {
 
 constexpr double kElement = 2;  // bytes, fp16
@@ -212,4 +212,4 @@ Layer layer_operators(PaperStrategy strategy, const LayerShape& shape, double ma
              : sequence_layer(strategy, shape, matrix_per_vector, defects);
 }
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

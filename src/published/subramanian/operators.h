@@ -10,7 +10,7 @@
 
 #include "flopcast/published/subramanian.h"
 
-namespace flopcast::paper {
+namespace flopcast::published {
 
 inline double real(std::int64_t n) { return static_cast<double>(n); }
 
@@ -60,4 +60,4 @@ using Layer = std::array<Operator, kOperators>;
 Layer layer_operators(PaperStrategy strategy, const LayerShape& shape, double matrix_per_vector,
                       const PaperDefects& defects);
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

@@ -8,7 +8,7 @@
 
 #include "published/subramanian/layer.h"
 
-namespace flopcast::paper {
+namespace flopcast::published {
 namespace {
 
 const PaperDefects kPublished = PaperDefects::published();
@@ -121,4 +121,4 @@ RC_GTEST_PROP(PaperOperators, RanksShareTheFlops, ()) {
 }
 
 }  // namespace
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

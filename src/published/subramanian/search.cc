@@ -12,7 +12,7 @@
 #include "published/subramanian/iteration.h"
 #include "published/subramanian/space.h"
 
-namespace flopcast::paper {
+namespace flopcast::published {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -219,15 +219,15 @@ class Search {
 };
 
 }  // namespace
-}  // namespace flopcast::paper
+}  // namespace flopcast::published
 
 namespace flopcast {
 
 Result<PaperSearch> paper_search(const PaperCase& c, std::int64_t gpus,
                                  const PaperSearchOptions& options) {
-  if (auto refused = paper::refuse(c)) return *std::move(refused);
-  if (auto refused = paper::refuse(gpus)) return *std::move(refused);
-  return paper::Search(c, gpus, options).run();
+  if (auto refused = published::refuse(c)) return *std::move(refused);
+  if (auto refused = published::refuse(gpus)) return *std::move(refused);
+  return published::Search(c, gpus, options).run();
 }
 
 }  // namespace flopcast

@@ -134,9 +134,9 @@ TEST(PaperSearch, Gpt3On512A100IsThePapersOwnPlan) {
 
 /// Estimates every plan of the space one by one.
 PaperSearch one_by_one(const PaperCase& c, std::int64_t gpus, const PaperSearchOptions& options) {
-  const paper::Space space(c, gpus, options);
+  const published::Space space(c, gpus, options);
   PaperSearch result;
-  for (const paper::Grid& grid : space.grids()) {
+  for (const published::Grid& grid : space.grids()) {
     for (const PaperPlan::Groups& size : space.sizes(grid)) {
       for (const std::int64_t microbatch : space.microbatches(grid)) {
         if ((c.global_batch / size.dp) % microbatch != 0) continue;

@@ -4,7 +4,7 @@
 
 #include "base/numeric/divisors.h"
 
-namespace flopcast::paper {
+namespace flopcast::published {
 namespace {
 
 // Below these the published search cuts no further; not in the paper.
@@ -100,4 +100,4 @@ std::vector<PaperPlan::Groups> Space::placements(const PaperPlan::Groups& size) 
   return kept;
 }
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

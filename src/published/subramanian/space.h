@@ -7,7 +7,7 @@
 
 #include "flopcast/published/subramanian.h"
 
-namespace flopcast::paper {
+namespace flopcast::published {
 
 /// Tensor-parallel grid of one cell of the search.
 struct Grid {
@@ -35,4 +35,4 @@ class Space {
   const PaperSearchOptions& options_;
 };
 
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <tuple>
 
-namespace flopcast::paper {
+namespace flopcast::published {
 namespace {
 
 using enum PaperStrategy;
@@ -151,4 +151,4 @@ TEST(PaperSpace, FixedDegreesKeepTheirShareOfThePlans) {
 }
 
 }  // namespace
-}  // namespace flopcast::paper
+}  // namespace flopcast::published

@@ -45,8 +45,8 @@ void drop_sizes(std::span<const PaperCell> cells, std::vector<PaperSearch>& resu
 
 Result<std::vector<PaperSearch>> paper_study(std::span<const PaperCell> cells, unsigned threads) {
   for (const PaperCell& cell : cells) {
-    if (auto refused = paper::refuse(cell.c)) return *std::move(refused);
-    if (auto refused = paper::refuse(cell.gpus)) return *std::move(refused);
+    if (auto refused = published::refuse(cell.c)) return *std::move(refused);
+    if (auto refused = published::refuse(cell.gpus)) return *std::move(refused);
   }
   std::vector<PaperSearch> results(cells.size());
   parallel_for(cells.size(), threads, [&](std::size_t i) {

@@ -12,6 +12,9 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 using Layout = JsonWriter::Layout;
@@ -131,7 +134,7 @@ void write_graph(JsonWriter& w, const EstimateReport& report) {
 
 }  // namespace
 
-void write_estimate(JsonWriter& w, const EstimateReport& report) {
+void report::write_estimate(JsonWriter& w, const EstimateReport& report) {
   const TrainingEstimate& estimate = report.estimate;
   w.text("model", report.model);
   w.integer("parameters", report.parameters.total);

@@ -5,6 +5,9 @@
 #include "web_assets.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 /// Words for the names of parts and classes, so that the page needs no list of its own.

@@ -13,6 +13,9 @@
 #include "report/plan/fields.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 /// All reasons as one error: the first one's place and hint where there is only one.
@@ -44,7 +47,7 @@ std::string nearest_words(const EstimateReport& report) {
 
 }  // namespace
 
-std::vector<MemoryClass> memory_classes(const StageMemory& memory) {
+std::vector<MemoryClass> report::memory_classes(const StageMemory& memory) {
   constexpr std::array<std::string_view, 7> kMeanings = {
       "weights",
       "gradients",
@@ -61,7 +64,7 @@ std::vector<MemoryClass> memory_classes(const StageMemory& memory) {
   return classes;
 }
 
-std::string_view meaning(TimePart part) {
+std::string_view report::meaning(TimePart part) {
   constexpr std::array<std::string_view, kTimeParts> kMeanings = {
       "matrix products",
       "attention",
@@ -80,7 +83,7 @@ std::string_view meaning(TimePart part) {
   return kMeanings[static_cast<std::size_t>(part)];
 }
 
-std::vector<PartShare> ranked_parts(const TrainingEstimate& estimate) {
+std::vector<PartShare> report::ranked_parts(const TrainingEstimate& estimate) {
   std::vector<PartShare> parts;
   for (std::size_t i = 0; i < kTimeParts; ++i) {
     if (!(estimate.parts[i].value > 0)) continue;
@@ -92,7 +95,7 @@ std::vector<PartShare> ranked_parts(const TrainingEstimate& estimate) {
   return parts;
 }
 
-std::string rests_on_words(const TrainingEstimate& estimate) {
+std::string report::rests_on_words(const TrainingEstimate& estimate) {
   constexpr double kLeast = 0.0005;  // what would print as 0.0 %
   std::string text;
   for (std::size_t i = 0; i < estimate.rests_on.size(); ++i) {
@@ -103,7 +106,7 @@ std::string rests_on_words(const TrainingEstimate& estimate) {
   return text;
 }
 
-std::string title_of(const EstimateReport& report) {
+std::string report::title_of(const EstimateReport& report) {
   return fmt::format("{} on {}", report.model, report.cluster);
 }
 

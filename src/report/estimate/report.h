@@ -8,7 +8,7 @@
 #include "base/text/json_writer.h"
 #include "flopcast/report/estimate.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 struct MemoryClass {
   std::string_view name;     ///< as visit_memory has it: "activations"
@@ -38,4 +38,4 @@ void write_estimate(JsonWriter& w, const EstimateReport& report);
 /// "llama-3-70b on 128 x dgx-h100".
 std::string title_of(const EstimateReport& report);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

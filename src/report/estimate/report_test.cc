@@ -11,7 +11,7 @@
 #include "report/render/bar.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 StageMemory made_memory(double activations_gb) {
@@ -219,4 +219,4 @@ TEST(Bar, InEighths) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

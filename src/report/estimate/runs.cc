@@ -15,6 +15,9 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 using Forecasts = std::vector<const RunForecast*>;

@@ -8,7 +8,7 @@
 
 #include "flopcast/report/training.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 using nlohmann::json;
@@ -157,4 +157,4 @@ TEST_F(TrainingReportTest, CsvHasALinePerForecast) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -13,6 +13,9 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 constexpr unsigned kBarWidth = 28;
@@ -160,7 +163,7 @@ std::string basis_text(const EstimateReport& r) {
 
 }  // namespace
 
-std::string placement_words(const Placement& placement) {
+std::string report::placement_words(const Placement& placement) {
   constexpr std::array<std::string_view, kPlanDimensions> kNames = {"tp", "tp2", "cp", "dp", "pp"};
   if (placement.inside.size() < 2) return "chips numbered through";
   std::string text;

@@ -4,7 +4,7 @@
 
 #include "flopcast/report/explore.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 template <typename Row, typename Visit>
 void visit_explore_head(Row& row, Visit&& visit) {
@@ -39,4 +39,4 @@ void write_explore_derived(const ExploreRow& row, Visit&& visit) {
   visit("flop_per_s_per_w", row.flop_per_s_per_w());
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

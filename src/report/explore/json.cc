@@ -11,6 +11,9 @@
 #include "report/explore/fields.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 using json = nlohmann::ordered_json;  // a sweep has an order

@@ -5,6 +5,9 @@
 #include "web_assets.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 /// What web/explore.js draws: every line, and whether its point is on the front.

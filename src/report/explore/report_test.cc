@@ -12,7 +12,7 @@
 #include "report/mapping/testing.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 using nlohmann::json;
@@ -224,4 +224,4 @@ TEST(ExploreReport, EveryFieldIsDescribed) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

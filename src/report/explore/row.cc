@@ -9,6 +9,9 @@
 #include "report/mapping/words.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 /// Says what is not at its default.

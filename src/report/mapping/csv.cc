@@ -5,6 +5,9 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 std::string number(double value) { return fmt::format("{}", value == 0 ? 0.0 : value); }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace flopcast::drawing {
+namespace flopcast::report::drawing {
 namespace {
 
 constexpr double kNodeHeight = 38, kRowHeight = 74, kGap = 22, kSlot = 8, kMargin = 16;
@@ -208,4 +208,4 @@ Drawing draw(const DataflowGraph& graph, double letter) {
   return drawing;
 }
 
-}  // namespace flopcast::drawing
+}  // namespace flopcast::report::drawing

@@ -13,7 +13,7 @@
 
 #include "flopcast/workload/dataflow.h"
 
-namespace flopcast::drawing {
+namespace flopcast::report::drawing {
 
 struct Point {
   double x = 0, y = 0;
@@ -33,4 +33,4 @@ struct Drawing {
 /// Lengths are in pixels of a font of `letter` pixels a character. @pre no cycle
 Drawing draw(const DataflowGraph& graph, double letter = 7.4);
 
-}  // namespace flopcast::drawing
+}  // namespace flopcast::report::drawing

@@ -6,6 +6,9 @@
 #include "report/mapping/words.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 constexpr JsonWriter::Layout kLine = JsonWriter::Layout::kLine;

@@ -7,6 +7,8 @@
 
 namespace flopcast {
 
+using namespace report;  // the room's own names
+
 std::string mapping_html(const MappingReport& report) {
   std::string page(web::mapping_html());
   const DataflowGraph& graph = report.request.workload.graph;

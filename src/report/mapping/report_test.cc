@@ -8,7 +8,7 @@
 #include "report/mapping/testing.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 using nlohmann::json;
@@ -154,4 +154,4 @@ TEST(MappingQuestion, ModelIsTheModesAndWhatIsSaidBesides) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

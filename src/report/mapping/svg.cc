@@ -11,6 +11,9 @@
 #include "report/render/page_template.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 constexpr std::uint32_t kNoPartition = std::numeric_limits<std::uint32_t>::max();

@@ -10,7 +10,7 @@
 #include "report/mapping/drawing.h"
 #include "report/mapping/testing.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 using testing::HasSubstr;
@@ -125,4 +125,4 @@ TEST(DataflowSvg, AnEmptyGraphIsStillADocument) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

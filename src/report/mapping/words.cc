@@ -9,7 +9,9 @@
 
 namespace flopcast {
 
-std::span<const ModelSwitch> model_switches() {
+using namespace report;  // the room's own names
+
+std::span<const ModelSwitch> report::model_switches() {
   using M = MappingModel;
   static constexpr ModelSwitch kSwitches[] = {
       {"shared_tensors", &M::shared_tensors},
@@ -30,7 +32,8 @@ std::span<const ModelSwitch> model_switches() {
   return kSwitches;
 }
 
-std::array<std::pair<std::string_view, Bytes>, 5> memory_parts(const MappingMemory& memory) {
+std::array<std::pair<std::string_view, Bytes>, 5> report::memory_parts(
+    const MappingMemory& memory) {
   return {{{"weights", memory.weights},
            {"gradients", memory.gradients},
            {"optimizer", memory.optimizer},
@@ -38,12 +41,12 @@ std::array<std::pair<std::string_view, Bytes>, 5> memory_parts(const MappingMemo
            {"live", memory.live}}};
 }
 
-Flops workload_flops(const DataflowWorkload& workload) {
+Flops report::workload_flops(const DataflowWorkload& workload) {
   return workload.graph.work() * static_cast<double>(workload.layers) *
          static_cast<double>(workload.global_batch);
 }
 
-std::vector<std::pair<MappingLimit, double>> ranked_limits(const Mapping& mapping) {
+std::vector<std::pair<MappingLimit, double>> report::ranked_limits(const Mapping& mapping) {
   std::vector<std::pair<MappingLimit, double>> ranked;
   const auto shares = limit_shares(mapping);
   for (std::size_t i = 0; i < shares.size(); ++i) {
@@ -54,18 +57,18 @@ std::vector<std::pair<MappingLimit, double>> ranked_limits(const Mapping& mappin
   return ranked;
 }
 
-std::string proof_words(const Mapping& mapping) {
+std::string report::proof_words(const Mapping& mapping) {
   if (mapping.exact) return "optimal";
   return fmt::format("gap {:.2g} %: no mapping takes less than {}", 100 * mapping.gap(),
                      time_words(mapping.bound));
 }
 
-std::string time_words(Seconds time) {
+std::string report::time_words(Seconds time) {
   constexpr Seconds kLong{1e6}, kDay{86400};
   return time < kLong ? short_time(time) : fmt::format("{:.4g} days", time / kDay);
 }
 
-std::string shape_words(const MappingShape& shape) {
+std::string report::shape_words(const MappingShape& shape) {
   return fmt::format("TP {} x PP {} x DP {}", shape.tp(), shape.pp(), shape.dp());
 }
 

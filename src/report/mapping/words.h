@@ -9,7 +9,7 @@
 
 #include "flopcast/report/mapping.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 /// A flag of MappingModel by its name in JSON.
 struct ModelSwitch {
@@ -35,4 +35,4 @@ std::string time_words(Seconds time);
 /// "TP 4 x PP 2 x DP 1".
 std::string shape_words(const MappingShape& shape);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -11,6 +11,9 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 using Layout = JsonWriter::Layout;

@@ -3,7 +3,7 @@
 #include "report/render/page_template.h"
 #include "web_assets.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 std::string network_page(std::string_view title, std::string_view json) {
   std::string page(web::network_html());
@@ -19,4 +19,4 @@ std::string network_page(std::string_view title, std::string_view json) {
   return page;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

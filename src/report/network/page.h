@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace flopcast {
+namespace flopcast::report {
 
 /// @param json what web/network.js draws
 std::string network_page(std::string_view title, std::string_view json);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

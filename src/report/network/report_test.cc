@@ -4,7 +4,7 @@
 
 #include "flopcast/report/network.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 CollectiveReport made_report() {
@@ -78,4 +78,4 @@ TEST(NetworkReport, TrafficAsTableCsvAndJson) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

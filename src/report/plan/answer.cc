@@ -11,6 +11,9 @@
 #include "report/estimate/chip_precision.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 std::optional<Diagnostic> constraint_problem(const PlanQuestion& question) {
@@ -69,7 +72,8 @@ PlanSearchOptions search_options(const PlanReport& report, const PlanRun& run) {
 
 /// Of all precisions that are searched, the first that the chip does not multiply in.
 std::optional<Diagnostic> searched_precision_problem(const PlanReport& report, const Chip& chip) {
-  const Result<search::PlanRules> rules = search::plan_rules(search_options(report, {}));
+  const Result<analytic::search::PlanRules> rules =
+      analytic::search::plan_rules(search_options(report, {}));
   if (!rules) return rules.error();
   for (const Precision precision : rules->precisions) {
     if (auto problem = precision_problem(precision, chip)) return problem;

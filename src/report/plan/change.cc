@@ -8,7 +8,9 @@
 #include "parallel/plan/names.h"
 #include "report/plan/fields.h"
 
-namespace flopcast {
+namespace flopcast::report {
+
+using namespace parallel;
 
 std::vector<PlanCell> plan_cells(const Plan& plan) {
   std::vector<PlanCell> cells;
@@ -35,4 +37,4 @@ std::string plan_change_words(const Plan& from, const Plan& to) {
   return fmt::format("{}", fmt::join(changes, ", "));
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

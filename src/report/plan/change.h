@@ -7,7 +7,7 @@
 
 #include "flopcast/parallel.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 struct PlanCell {
   std::string_view name;  ///< as visit_plan has it
@@ -19,4 +19,4 @@ std::vector<PlanCell> plan_cells(const Plan& plan);
 /// "tp 16, dp 4": the fields of `to` that `from` has otherwise.
 std::string plan_change_words(const Plan& from, const Plan& to);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -7,6 +7,10 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+using namespace parallel;
+
 namespace {
 
 using Cells = std::vector<std::string>;

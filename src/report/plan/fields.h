@@ -4,7 +4,7 @@
 
 #include "flopcast/parallel.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 /// Calls visit(name, field) for each field; `plan` is a Plan or a const Plan.
 template <typename PlanType, typename Visit>
@@ -60,4 +60,4 @@ void visit_memory(MemoryType& memory, Visit&& visit) {
   visit("allocator", memory.allocator);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -8,6 +8,10 @@
 #include "report/plan/words.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+using namespace parallel;
+
 namespace {
 
 using Layout = JsonWriter::Layout;
@@ -32,13 +36,13 @@ struct FieldWriter {
 
 }  // namespace
 
-void write_plan_fields(JsonWriter& w, std::string_view key, const Plan& plan) {
+void report::write_plan_fields(JsonWriter& w, std::string_view key, const Plan& plan) {
   w.begin_object(key, Layout::kLine);
   visit_plan(plan, FieldWriter{w});
   w.end_object();
 }
 
-void write_placement(JsonWriter& w, const Placement& placement) {
+void report::write_placement(JsonWriter& w, const Placement& placement) {
   w.begin_object("placement", Layout::kLine);
   w.begin_array("tiers");
   for (const unsigned size : placement.tiers) w.count({}, size);

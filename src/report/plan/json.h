@@ -6,10 +6,10 @@
 #include "base/text/json_writer.h"
 #include "flopcast/parallel.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 void write_plan_fields(JsonWriter& w, std::string_view key, const Plan& plan);
 /// {"tiers": [8, 128], "inside": [[8, 1, 1, 1, 1], ...]} under the key "placement".
 void write_placement(JsonWriter& w, const Placement& placement);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -7,6 +7,9 @@
 #include "flopcast/report/plan.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 constexpr const char* kHint = "give every file of one search's --shard 0/N to N-1/N, each once";

@@ -8,6 +8,9 @@
 #include "web_assets.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 /// What web/plan.js draws: every report as plan_json_line has it, and words for the parts.

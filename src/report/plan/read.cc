@@ -10,6 +10,10 @@
 #include "report/plan/fields.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+using namespace parallel;
+
 namespace {
 
 using json = nlohmann::ordered_json;  // a sweep has an order

@@ -9,6 +9,9 @@
 #include "report/plan/words.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 /// A way out: what to change, and the fastest plan it leads to.

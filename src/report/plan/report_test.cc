@@ -7,7 +7,7 @@
 #include "flopcast/report/plan.h"
 #include "report/plan/words.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 using testing::HasSubstr;
@@ -306,4 +306,4 @@ TEST(PlanWords, NameWhatDiffersFromAPlainPlan) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -4,7 +4,7 @@
 
 #include "flopcast/report/plan.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 using testing::HasSubstr;
@@ -147,4 +147,4 @@ TEST(PlanSweep, FasterHardwareIsNeverSlower) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -13,6 +13,9 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 // Less than this share of the step is no reason.

@@ -4,7 +4,10 @@
 
 #include "parallel/plan/names.h"
 
-namespace flopcast {
+namespace flopcast::report {
+
+using namespace parallel;
+
 namespace {
 
 std::string degrees(const Plan& plan) {
@@ -48,4 +51,4 @@ std::string plan_words(const Plan& plan) {
   return text;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

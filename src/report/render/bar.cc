@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-namespace flopcast {
+namespace flopcast::report {
 
 std::string bar(double share, unsigned width) {
   static constexpr std::array<const char*, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -16,4 +16,4 @@ std::string bar(double share, unsigned width) {
   return text + kEighths[static_cast<std::size_t>(eighths % 8)];
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace flopcast {
+namespace flopcast::report {
 
 /// `share` (0 to 1) of `width` characters, in eighths; at least an eighth where there is anything.
 std::string bar(double share, unsigned width);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

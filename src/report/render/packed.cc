@@ -1,6 +1,6 @@
 #include "report/render/packed.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 void Packed::add(std::uint64_t value) {
   while (value >= 0x80) {
@@ -30,4 +30,4 @@ std::string base64_of(std::string_view bytes) {
   return text;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace flopcast {
+namespace flopcast::report {
 
 class Packed {
  public:
@@ -22,4 +22,4 @@ class Packed {
 
 std::string base64_of(std::string_view bytes);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

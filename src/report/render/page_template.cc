@@ -1,6 +1,6 @@
 #include "report/render/page_template.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 void fill(std::string& page, std::string_view mark, std::string_view text) {
   const std::size_t at = page.find(mark);
@@ -36,4 +36,4 @@ std::string html_escaped(std::string_view text) {
   return out;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace flopcast {
+namespace flopcast::report {
 
 /// Replaces the first `mark` of the page. Fill in data last, so that nothing in it is taken for one.
 void fill(std::string& page, std::string_view mark, std::string_view text);
@@ -13,4 +13,4 @@ std::string without_tags(std::string_view json);
 /// Text as HTML, without marks of the template.
 std::string html_escaped(std::string_view text);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

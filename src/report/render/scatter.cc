@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 constexpr std::size_t kWidth = 64, kHeight = 12;
@@ -69,4 +69,4 @@ std::string scatter_text(std::span<const ScatterPoint> points, std::string_view 
   return text;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

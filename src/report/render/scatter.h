@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace flopcast {
+namespace flopcast::report {
 
 struct ScatterPoint {
   double x = 0, y = 0;
@@ -17,4 +17,4 @@ struct ScatterPoint {
 std::string scatter_text(std::span<const ScatterPoint> points, std::string_view x_title,
                          std::string_view y_title);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

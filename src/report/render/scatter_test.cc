@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 TEST(PlanScatter, PutsPointsWhereTheyBelong) {
@@ -48,4 +48,4 @@ TEST(PlanScatter, OnePointOrNone) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

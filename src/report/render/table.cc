@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 std::string line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
@@ -69,4 +69,4 @@ std::string Table::csv(bool titles) const {
   return text;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace flopcast {
+namespace flopcast::report {
 
 enum class Align : unsigned char { kLeft, kRight };
 
@@ -35,4 +35,4 @@ class Table {
 /// Width on a terminal: code points of the text.
 std::size_t display_width(const std::string& text);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -5,7 +5,7 @@
 #include "base/text/format.h"
 #include "flopcast/base.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 TEST(Table, AlignsByCodePoints) {
@@ -48,4 +48,4 @@ TEST(Format, ShorteningKeepsBothEndsAndWholeCharacters) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -7,7 +7,7 @@
 #include "base/text/format.h"
 #include "report/replay/summary.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 struct Kind {
@@ -67,4 +67,4 @@ void write_anomalies(JsonWriter& writer, const std::vector<RankedAnomaly>& anoma
   writer.end_array();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -8,7 +8,7 @@
 #include "base/text/json_writer.h"
 #include "flopcast/trace.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 struct RankedAnomaly {
   std::int32_t rank = -1;  ///< -1: of the whole set
@@ -23,4 +23,4 @@ std::string anomaly_list(const std::vector<RankedAnomaly>& anomalies);
 /// The member "anomalies": an entry per rank and kind.
 void write_anomalies(JsonWriter& writer, const std::vector<RankedAnomaly>& anomalies);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

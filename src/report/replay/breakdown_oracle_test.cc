@@ -16,7 +16,7 @@
 #include "flopcast/report/replay.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 constexpr double kTolerance_us = 0.1;
@@ -110,4 +110,4 @@ TEST(BreakdownOracle, EverySetAndRankWithinATenthOfAMicrosecond) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -5,7 +5,7 @@
 
 #include "report/replay/summary.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 void add_instance(CollectiveSummary& sum, const CollectiveInstance& instance) {
@@ -42,4 +42,4 @@ std::vector<CollectiveSummary> summarise_collectives(const TraceSet& set, const 
   return list;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

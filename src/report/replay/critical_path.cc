@@ -8,7 +8,7 @@
 
 #include "report/replay/summary.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 bool is_host(TaskKind kind) {
@@ -97,4 +97,4 @@ PathSummary summarise_path(const TraceSet& set, const Replay& replay) {
   return summary;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -4,7 +4,7 @@
 #include "report/render/table.h"
 #include "report/replay/validation.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 void add_parts(std::vector<std::string>& cells, const Breakdown& parts) {
@@ -14,7 +14,7 @@ void add_parts(std::vector<std::string>& cells, const Breakdown& parts) {
   }
 }
 
-std::vector<Table::Column> columns() {
+std::vector<Table::Column> csv_columns() {
   std::vector<Table::Column> list;
   for (const char* name :
        {"set", "mode", "baseline", "rank", "step", "measured_s", "replayed_s", "error",
@@ -31,8 +31,8 @@ std::vector<Table::Column> columns() {
   return list;
 }
 
-std::vector<std::string> row(const SetResult& set, const RankSummary& rank,
-                             const StepSummary& step) {
+std::vector<std::string> csv_row(const SetResult& set, const RankSummary& rank,
+                                 const StepSummary& step) {
   const auto ratio = [](std::optional<double> r) { return r ? exact_ratio(*r) : std::string(); };
   std::vector<std::string> cells = {set.name,
                                     lag_mode_name(set.lags),
@@ -55,13 +55,13 @@ std::vector<std::string> row(const SetResult& set, const RankSummary& rank,
 }  // namespace
 
 std::string sets_csv(const std::vector<SetResult>& sets) {
-  Table table(columns());
+  Table table(csv_columns());
   for (const SetResult& set : sets) {
     for (const RankSummary& rank : set.summary.ranks) {
-      for (const StepSummary& step : rank.steps) table.add(row(set, rank, step));
+      for (const StepSummary& step : rank.steps) table.add(csv_row(set, rank, step));
     }
   }
   return table.csv();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -4,6 +4,9 @@
 #include <array>
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 enum Class : std::uint8_t { kComputeRow, kCommunicationRow, kCopyRow, kClassCount };

@@ -15,7 +15,7 @@
 
 #include "flopcast/report/replay.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 /// For every string id: is a kernel of this name communication? Decided once per set, not per row.
 class KernelNames {
@@ -51,4 +51,4 @@ class GpuActivity {
   std::vector<Moment> moments_;
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::report

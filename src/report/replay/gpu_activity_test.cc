@@ -6,7 +6,7 @@
 
 #include "report/replay/testing.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 using test::MadeRow;
@@ -108,4 +108,4 @@ TEST(GpuActivity, EqualsTheSlowOracleOnRandomRows) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -8,6 +8,9 @@
 #include "report/replay/validation.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 using Layout = JsonWriter::Layout;
@@ -325,7 +328,7 @@ void write_overall(JsonWriter& w, const Overall& all) {
 
 }  // namespace
 
-std::string sets_json(const std::vector<SetResult>& sets) {
+std::string report::sets_json(const std::vector<SetResult>& sets) {
   JsonWriter w;
   w.begin_object();
   w.text("flopcast", kVersion);

@@ -9,7 +9,7 @@
 #include "report/trace/info.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 /// Keys of all objects, but for those that are data: kinds of edges, classes and ranks of the path,
@@ -70,4 +70,4 @@ TEST(JsonReference, EveryKindOfEdgeIsDescribed) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -13,6 +13,9 @@
 #include "web_assets.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 constexpr std::size_t kMostRows = 450'000;    // of all ranks: about 6 MB of page

@@ -9,7 +9,7 @@
 #include "base/text/format.h"
 #include "report/render/packed.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 constexpr std::size_t kNameLength = 240;
@@ -237,4 +237,4 @@ PageRank page_rank(const TraceSet& set, const Replay& replay, std::size_t trace,
   return packer.run(lanes_of(set, set.traces[trace]), most);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

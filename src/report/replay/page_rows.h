@@ -16,7 +16,7 @@
 
 #include "flopcast/report/replay.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 /// What a row is drawn as. The page has a colour for each.
 enum class RowClass : std::uint8_t {
@@ -65,4 +65,4 @@ struct PageRank {
 PageRank page_rank(const TraceSet& set, const Replay& replay, std::size_t trace, Time origin,
                    std::size_t most, PageNames& names);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -6,7 +6,7 @@
 #include "report/replay/page_rows.h"
 #include "report/replay/testing.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 std::string between(const std::string& page, const std::string& from, const std::string& to) {
@@ -148,4 +148,4 @@ TEST(PageRows, ShortRowsOfAStreamAreDrawnTogether) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

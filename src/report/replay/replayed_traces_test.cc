@@ -2,7 +2,7 @@
 
 #include "report/replay/testing.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 TEST(ReplayedTraces, RowsHaveReplayedTimesAndStaySorted) {
@@ -42,4 +42,4 @@ TEST(ReplayedTraces, FlowsMoveWithTheirRows) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

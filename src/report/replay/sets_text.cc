@@ -8,6 +8,9 @@
 #include "report/replay/validation.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 using Align::kLeft;
@@ -67,7 +70,7 @@ constexpr const char* kLegend =
 
 }  // namespace
 
-std::string sets_text(const std::vector<SetResult>& sets) {
+std::string report::sets_text(const std::vector<SetResult>& sets) {
   if (sets.empty()) return {};
   Table table(columns("set"));
   for (const SetResult& set : sets) {
@@ -90,7 +93,7 @@ std::string sets_text(const std::vector<SetResult>& sets) {
   return text + notes(sets);
 }
 
-std::string models_text(const std::vector<SetResult>& models) {
+std::string report::models_text(const std::vector<SetResult>& models) {
   if (models.empty()) return {};
   Table table(columns("model"));
   for (const SetResult& model : models) {

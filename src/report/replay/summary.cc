@@ -8,7 +8,7 @@
 #include "base/text/format.h"
 #include "report/replay/gpu_activity.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 struct Window {
@@ -160,4 +160,4 @@ Summary summarise(const TraceSet& set, const Replay& replay) {
   return s;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

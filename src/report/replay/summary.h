@@ -8,7 +8,7 @@
 
 #include "flopcast/report/replay.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 /// The same quantity of the recording and of the replay.
 template <typename T>
@@ -99,4 +99,4 @@ const char* path_class(const TraceSet& set, const PathPiece& piece);
 /// The same for people.
 std::string path_class_title(const std::string& name);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

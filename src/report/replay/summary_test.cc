@@ -7,7 +7,7 @@
 #include "report/replay/testing.h"
 #include "report/replay/validation.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 class SummaryOfMadeRun : public testing::Test {
@@ -132,4 +132,4 @@ TEST_F(SummaryOfMadeRun, DproSaysNothingOfTheHost) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -12,6 +12,9 @@
 #include "report/replay/validation.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 constexpr std::size_t kNameWidth = 64;
@@ -333,7 +336,7 @@ std::string anomalies_text(const SetResult& set) {
 
 }  // namespace
 
-std::string set_text(const SetResult& set) {
+std::string report::set_text(const SetResult& set) {
   if (set.failure) return fmt::format("{}: not replayed: {}\n", set.name, set.failure->text());
   return head(set) + damage_text(set) + steps_text(set) + breakdown_text(set) +
          utilisation_text(set) + collectives_text(set) + network_text(set) + path_text(set) +

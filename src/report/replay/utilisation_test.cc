@@ -3,7 +3,7 @@
 #include "flopcast/report/replay.h"
 #include "report/replay/testing.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 using test::MadeRow;
@@ -60,4 +60,4 @@ TEST_F(UtilisationOf, LongWindowsGetWiderIntervals) {
 TEST_F(UtilisationOf, EmptyWindow) { EXPECT_TRUE(run({}, {}, 0, 10).active.empty()); }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 std::vector<SetResult::Late> late_starts(const TraceSet& set, const Replay& replay) {
@@ -87,4 +87,4 @@ Overall summarise_sets(const std::vector<SetResult>& sets) {
   return all;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -8,7 +8,7 @@
 #include "report/replay/anomaly_list.h"
 #include "report/replay/summary.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 /// One run: what was replayed and what came of it, or why nothing did. Holds no trace, so that many
 /// sets can be validated one after the other in the memory of the largest.
@@ -64,4 +64,4 @@ std::string sets_csv(const std::vector<SetResult>& sets);
 /// Everything about one set.
 std::string set_text(const SetResult& set);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -10,7 +10,7 @@
 #include "report/replay/summary.h"
 #include "report/trace/info.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 using Align::kLeft;
@@ -115,4 +115,4 @@ std::string trace_check_json(const TraceSet& set, const std::vector<StepMatch>& 
   return std::move(w).take();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -14,7 +14,7 @@
 #include "report/render/table.h"
 #include "report/replay/summary.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 using Align::kLeft;
@@ -286,4 +286,4 @@ std::string trace_info_json(const TraceSet& set) {
   return std::move(w).take();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -7,7 +7,7 @@
 #include "flopcast/replay.h"
 #include "flopcast/trace.h"
 
-namespace flopcast {
+namespace flopcast::report {
 
 std::string trace_info_text(const TraceSet& set);
 std::string trace_info_json(const TraceSet& set);
@@ -25,4 +25,4 @@ struct RecordingFeature {
 };
 std::vector<RecordingFeature> recording_features(const TraceSet& set);
 
-}  // namespace flopcast
+}  // namespace flopcast::report

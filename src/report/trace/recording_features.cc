@@ -4,7 +4,7 @@
 
 #include "report/trace/info.h"
 
-namespace flopcast {
+namespace flopcast::report {
 namespace {
 
 template <typename Predicate>
@@ -96,4 +96,4 @@ std::vector<RecordingFeature> recording_features(const TraceSet& set) {
   return list;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::report

@@ -18,6 +18,9 @@
 #include "trace/execution/sequence_match.h"
 
 namespace flopcast {
+
+using namespace trace;  // the room's own names
+
 namespace {
 
 namespace dom = simdjson::dom;

@@ -7,7 +7,7 @@
 #include "support/shared_traces.h"
 #include "trace/execution/trace.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 struct Linked {
@@ -209,4 +209,4 @@ TEST(ExecutionLinkRecordedArguments, AgreeWithTheProfiler) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 constexpr std::int64_t kMostEdits = 2048;  // searched from either side before settling for less
@@ -136,4 +136,4 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> match_sequences(
   return Matcher(a, b).run();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 using Ids = std::vector<std::uint32_t>;
@@ -66,4 +66,4 @@ TEST(SequenceMatch, EverythingDifferentEndsSoonAndIsStillAMatch) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -18,6 +18,9 @@
 #include "base/text/json_error.h"
 
 namespace flopcast {
+
+using namespace trace;  // the room's own names
+
 namespace {
 
 namespace dom = simdjson::dom;
@@ -461,7 +464,7 @@ class ReprReader {
 
 }  // namespace
 
-std::string json_from_python_repr(std::string_view text) {
+std::string trace::json_from_python_repr(std::string_view text) {
   std::string out;
   if (text.empty()) return out;
   if (ReprReader(text).convert(out) && nlohmann::json::accept(out)) return out;
@@ -469,8 +472,8 @@ std::string json_from_python_repr(std::string_view text) {
   return json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-Result<ExecutionTrace> parse_execution_trace(std::string_view bytes, std::string_view path,
-                                             StringTable& strings) {
+Result<ExecutionTrace> trace::parse_execution_trace(std::string_view bytes, std::string_view path,
+                                                    StringTable& strings) {
   Result<ExecutionTrace> trace = parse_any(bytes, path, strings);
   if (!trace) return trace;
   trace->path = path;

@@ -5,7 +5,7 @@
 
 #include "flopcast/trace/io.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 
 /// @param bytes unpacked; @param path only named in messages, and for the rank where no field has
 /// it.
@@ -16,4 +16,4 @@ Result<ExecutionTrace> parse_execution_trace(std::string_view bytes, std::string
 /// Text that is not of this kind comes back as a JSON string.
 std::string json_from_python_repr(std::string_view text);
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -7,7 +7,7 @@
 
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 using protozero::pbf_writer;
@@ -213,4 +213,4 @@ TEST(ExecutionTrace, RecordedFilesThatAreDamaged) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

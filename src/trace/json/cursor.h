@@ -16,7 +16,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace flopcast {
+namespace flopcast::trace {
 
 #define FLOPCAST_INLINE inline __attribute__((always_inline))
 inline constexpr std::size_t kPadding = 64;
@@ -229,4 +229,4 @@ class Cursor {
   const char* complaint_ = "";
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

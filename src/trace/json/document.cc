@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 constexpr std::size_t kMostKeys = 64;
@@ -234,4 +234,4 @@ DocumentOutcome read_document(ByteSource& source, DocumentHandler& handler,
   return DocumentReader(source, handler, options, on_refill).run();
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

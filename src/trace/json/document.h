@@ -12,7 +12,7 @@
 #include "base/files/byte_source.h"
 #include "trace/json/cursor.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 
 struct WindowOptions {
   std::size_t bytes = std::size_t{1} << 20;          ///< to begin with; grows to hold one row
@@ -81,4 +81,4 @@ DocumentOutcome read_document(ByteSource& source, DocumentHandler& handler,
                               const WindowOptions& options,
                               const std::function<void()>& on_refill = {});
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <limits>
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 __extension__ using Wide = unsigned __int128;
@@ -297,4 +297,4 @@ bool clean_text(const JsonSlice& value, std::string& out) {
   return replaced;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

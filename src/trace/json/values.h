@@ -8,7 +8,7 @@
 
 #include "trace/json/cursor.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 
 enum class Number : std::uint8_t {
   kGood,
@@ -33,4 +33,4 @@ Number parse_real(const JsonSlice& value, double& out);
 /// @return whether something had to be replaced.
 bool clean_text(const JsonSlice& value, std::string& out);
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 JsonSlice slice(std::string_view text, JsonSlice::Kind kind) {
@@ -139,4 +139,4 @@ TEST(CleanText, ReplacesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

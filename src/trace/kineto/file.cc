@@ -10,7 +10,7 @@
 #include "trace/kineto/reader.h"
 #include "trace/kineto/rows.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -216,4 +216,4 @@ FileContent read_kineto(ByteSource& source, const std::string& path, const ReadO
   return content;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

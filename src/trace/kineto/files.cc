@@ -9,6 +9,9 @@
 #include "trace/json/document.h"
 
 namespace flopcast {
+
+using namespace trace;  // the room's own names
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -107,7 +110,7 @@ std::string name_of_directory(const fs::path& directory) {
 
 }  // namespace
 
-FileKind kind_of_file(const fs::path& path) {
+FileKind trace::kind_of_file(const fs::path& path) {
   auto source = file_source(path);
   if (!source) return FileKind::kTrace;
   std::string head(kLookBytes, '\0');
@@ -135,7 +138,7 @@ FileKind kind_of_file(const fs::path& path) {
   return cut ? FileKind::kTrace : FileKind::kOther;
 }
 
-std::optional<std::int32_t> rank_in_name(std::string_view file_name) {
+std::optional<std::int32_t> trace::rank_in_name(std::string_view file_name) {
   const std::string_view name = without_endings(file_name);
   const auto place = find_rank(name);
   if (!place) return std::nullopt;
@@ -146,7 +149,7 @@ std::optional<std::int32_t> rank_in_name(std::string_view file_name) {
   return rank;
 }
 
-std::string run_of_name(std::string_view file_name) {
+std::string trace::run_of_name(std::string_view file_name) {
   std::string name(without_endings(file_name));
   const auto place = find_rank(name);
   if (!place) return name;
@@ -160,7 +163,7 @@ std::string run_of_name(std::string_view file_name) {
   return name.erase(begin, end - begin);
 }
 
-Result<DirectoryListing> list_directory(const fs::path& directory) {
+Result<DirectoryListing> trace::list_directory(const fs::path& directory) {
   std::error_code error;
   std::vector<fs::path> files;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {

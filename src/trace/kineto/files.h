@@ -11,7 +11,7 @@
 
 #include "flopcast/base.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 
 enum class FileKind : std::uint8_t {
   kTrace,      ///< has an event array, or may have one further on
@@ -38,4 +38,4 @@ struct DirectoryListing {
 };
 Result<DirectoryListing> list_directory(const std::filesystem::path& directory);
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

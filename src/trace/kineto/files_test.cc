@@ -5,7 +5,7 @@
 #include "flopcast/trace.h"
 #include "support/temporary_files.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 std::string trace_of_rank(const std::string& rank, const std::string& name = "a") {
@@ -119,4 +119,4 @@ TEST(ReadThreads, ProgressEndsAtTheTotal) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 // Half of what Time can hold, so that a start and a duration always fit together.
@@ -400,4 +400,4 @@ void adopt_strings(Trace& trace, const StringTable& from, StringTable& to) {
   }
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

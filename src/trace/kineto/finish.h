@@ -6,7 +6,7 @@
 
 #include "trace/kineto/rows.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 
 /// Pairs B with E rows, drops what cannot be placed in time, sorts, and turns nanoseconds into Time
 /// since the first row. Rows that carry several ranks (files merged by other tools) become one
@@ -18,4 +18,4 @@ std::vector<Trace> finish_traces(RawTrace& raw, std::int64_t base_ns);
 /// Moves the strings a trace uses into the table of its set.
 void adopt_strings(Trace& trace, const StringTable& from, StringTable& to);
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

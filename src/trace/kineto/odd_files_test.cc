@@ -10,7 +10,7 @@
 #include "support/temporary_files.h"
 #include "trace/trace_dump.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 constexpr int kRefused = -1;
@@ -225,4 +225,4 @@ TEST(RealTraces, SeveralRunsInADirectoryMustBeChosen) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

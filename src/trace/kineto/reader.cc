@@ -11,6 +11,9 @@
 #include "trace/kineto/finish.h"
 
 namespace flopcast {
+
+using namespace trace;  // the room's own names
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -274,9 +277,9 @@ Result<TraceSet> read_traces(const std::vector<fs::path>& paths, const ReadOptio
   }
 }
 
-Result<TraceSet> read_trace_text_in_windows(std::string_view text, std::string_view label,
-                                            const ReadOptions& options,
-                                            const WindowOptions& window) {
+Result<TraceSet> trace::read_trace_text_in_windows(std::string_view text, std::string_view label,
+                                                   const ReadOptions& options,
+                                                   const WindowOptions& window) {
   try {
     std::vector<FileContent> contents;
     const auto source = memory_source(text);

@@ -10,7 +10,7 @@
 #include "flopcast/trace.h"
 #include "trace/json/document.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 
 /// What one file held.
 struct FileContent {
@@ -34,4 +34,4 @@ std::string joined(const std::vector<std::string>& words, std::size_t most);
 /// clocks).
 void check_trace(Trace& trace, const StringTable& strings);
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

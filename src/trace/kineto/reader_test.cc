@@ -11,7 +11,7 @@
 
 #include "trace/trace_dump.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 TraceSet read(const std::string& text, const ReadOptions& options = {}) {
@@ -605,4 +605,4 @@ RC_GTEST_PROP(Rows, TheirOrderInTheFileDoesNotMatter, ()) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -3,6 +3,9 @@
 #include <iterator>
 
 namespace flopcast {
+
+using namespace trace;  // the room's own names
+
 namespace {
 
 struct ArgName {
@@ -181,7 +184,7 @@ Scan read_fields(Cursor& cursor, PassOver pass_over, RawRow& row) {
 
 }  // namespace
 
-Category category_of(std::string_view name) {
+Category trace::category_of(std::string_view name) {
   struct Known {
     std::string_view text;
     Category category;
@@ -219,7 +222,7 @@ const char* category_name(Category category) {
   return kNames[static_cast<std::size_t>(category)];
 }
 
-Scan read_row(Cursor& outer, PassOver pass_over, RawRow& row) {
+Scan trace::read_row(Cursor& outer, PassOver pass_over, RawRow& row) {
   Cursor cursor = outer;  // a copy can live in registers
   const Scan scan = read_fields(cursor, pass_over, row);
   outer = cursor;

@@ -8,7 +8,7 @@
 #include "flopcast/trace.h"
 #include "trace/json/cursor.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 
 /// Arguments that are read; all others are passed over.
 enum class Arg : std::uint8_t {
@@ -71,4 +71,4 @@ enum class PassOver : std::uint8_t {
 /// Reads the row object at the cursor.
 Scan read_row(Cursor& cursor, PassOver pass_over, RawRow& row);
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -6,7 +6,7 @@
 
 #include "trace/json/values.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 SyncDetail::Kind sync_kind(std::string_view name) {
@@ -353,4 +353,4 @@ void KinetoRows::count(const char* kind, const RawRow& row) {
   });
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

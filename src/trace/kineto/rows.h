@@ -12,7 +12,7 @@
 #include "trace/json/cursor.h"
 #include "trace/kineto/row_fields.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 
 /// A file as read: rows in file order, texts in a table of its own. In `trace`, times of events,
 /// flows and window_end are nanoseconds of the file's clock until finish_trace() turns them into
@@ -94,4 +94,4 @@ class KinetoRows {
   std::optional<std::uint32_t> last_track_;
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

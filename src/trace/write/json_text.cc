@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
@@ -91,4 +91,4 @@ void JsonText::value_id(std::uint32_t id) {
   raw(text);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -16,7 +16,7 @@
 #include "base/files/output_file.h"
 #include "flopcast/base.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 
 class JsonText {
  public:
@@ -67,4 +67,4 @@ std::size_t utf8_length(std::string_view text);
 /// `text` with every byte that is no UTF-8 replaced by U+FFFD.
 std::string valid_utf8(std::string_view text);
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -15,6 +15,9 @@
 #include "trace/write/launch_rows.h"
 
 namespace flopcast {
+
+using namespace trace;  // the room's own names
+
 namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;

@@ -9,7 +9,7 @@
 #include "support/shared_traces.h"
 #include "trace/write/sample_traces.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 using nlohmann::json;
@@ -397,4 +397,4 @@ TEST(WriteRecordedRanks, MergedFileReadBack) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <compare>
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 struct Call {
@@ -32,4 +32,4 @@ std::vector<std::uint32_t> launch_rows(const Events& events) {
   return launches;
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::trace

@@ -24,6 +24,9 @@
 #include "trace/write/launch_rows.h"
 
 namespace flopcast {
+
+using namespace trace;  // the room's own names
+
 namespace {
 
 using protozero::pbf_writer;

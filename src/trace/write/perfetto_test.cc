@@ -11,7 +11,7 @@
 #include "support/shared_traces.h"
 #include "trace/write/sample_traces.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 using protozero::pbf_reader;
@@ -263,4 +263,4 @@ TEST(WritePerfetto, FullDiskIsReported) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

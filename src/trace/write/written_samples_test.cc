@@ -12,7 +12,7 @@
 #include "support/shared_traces.h"
 #include "trace/write/sample_traces.h"
 
-namespace flopcast {
+namespace flopcast::trace {
 namespace {
 
 namespace fs = std::filesystem;
@@ -68,4 +68,4 @@ TEST_F(WrittenSamples, Recorded) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::trace

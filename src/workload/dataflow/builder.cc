@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast {
+namespace flopcast::workload {
 
 std::uint32_t DataflowBuilder::add(DataflowKernel kernel, Bytes output) {
   graph_.kernels.push_back(std::move(kernel));
@@ -36,4 +36,4 @@ DataflowGraph DataflowBuilder::finish() {
   return std::move(graph_);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

@@ -13,7 +13,7 @@
 
 #include "flopcast/workload/dataflow.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 
 class DataflowBuilder {
  public:
@@ -38,4 +38,4 @@ class DataflowBuilder {
   std::vector<std::uint32_t> tensors_;  // of kernel i: its tensor
 };
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

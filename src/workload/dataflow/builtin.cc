@@ -10,6 +10,9 @@
 #include "workload/dataflow/names.h"
 
 namespace flopcast {
+
+using namespace workload;  // the room's own names
+
 namespace {
 
 /// Tokens of a sample, samples of a step.

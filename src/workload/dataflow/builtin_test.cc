@@ -8,7 +8,7 @@
 #include "flopcast/workload/dataflow.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 using ::testing::Contains;
@@ -175,4 +175,4 @@ TEST(LoadDataflow, Files) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::workload

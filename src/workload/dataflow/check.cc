@@ -8,6 +8,9 @@
 #include "workload/dataflow/links.h"
 
 namespace flopcast {
+
+using namespace workload;  // the room's own names
+
 namespace {
 
 /// Products of a few of these still fit a double well, and one times any batch fits an int64.

@@ -6,6 +6,9 @@
 #include "workload/dataflow/builder.h"
 
 namespace flopcast {
+
+using namespace workload;  // the room's own names
+
 namespace {
 
 using Id = std::uint32_t;

@@ -7,6 +7,8 @@
 
 namespace flopcast {
 
+using namespace workload;  // the room's own names
+
 DataflowGraph fft(const FftShape& shape) {
   const int stages = shape.dimensions == 3 ? 3 : 2;
   const auto side = static_cast<double>(shape.side);

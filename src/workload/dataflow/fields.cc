@@ -8,7 +8,7 @@
 
 #include "base/text/names.h"
 
-namespace flopcast::dataflow {
+namespace flopcast::workload::dataflow {
 
 void Fields::about(std::string_view what, std::string_view name) {
   subject_ = name.empty() ? std::string(what) : fmt::format("{} '{}'", what, name);
@@ -143,4 +143,4 @@ void Fields::finish() {
   }
 }
 
-}  // namespace flopcast::dataflow
+}  // namespace flopcast::workload::dataflow

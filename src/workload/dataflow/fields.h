@@ -14,7 +14,7 @@
 #include "hardware/entry/toml_file.h"
 #include "workload/dataflow/names.h"
 
-namespace flopcast::dataflow {
+namespace flopcast::workload::dataflow {
 
 class Fields {
  public:
@@ -74,4 +74,4 @@ class Fields {
   std::vector<std::string> asked_;
 };
 
-}  // namespace flopcast::dataflow
+}  // namespace flopcast::workload::dataflow

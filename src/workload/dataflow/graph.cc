@@ -5,6 +5,8 @@
 
 namespace flopcast {
 
+using namespace workload;  // the room's own names
+
 std::string_view name(DataflowKind kind) { return dataflow::kKinds[static_cast<int>(kind)]; }
 std::string_view name(KernelDimension dimension) {
   return dataflow::kDimensions[static_cast<int>(dimension)];

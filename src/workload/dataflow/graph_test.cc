@@ -8,7 +8,7 @@
 
 #include "flopcast/workload/dataflow.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 using ::testing::ElementsAre;
@@ -199,4 +199,4 @@ TEST(AtMicrobatch, GrowsEachKindOfKernelWhereItsSamplesAre) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::workload

@@ -8,6 +8,9 @@
 #include "workload/dataflow/builder.h"
 
 namespace flopcast {
+
+using namespace workload;  // the room's own names
+
 namespace {
 
 std::int64_t iterations_of(const HplShape& shape) {

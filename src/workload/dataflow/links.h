@@ -6,7 +6,7 @@
 
 #include "flopcast/workload/dataflow.h"
 
-namespace flopcast::dataflow {
+namespace flopcast::workload::dataflow {
 
 struct Links {
   /// @pre producers and readers are kernels of the graph
@@ -19,4 +19,4 @@ struct Links {
 /// Producers first, ties by index; kernels on or behind a cycle are left out.
 std::vector<std::uint32_t> order(const Links& links);
 
-}  // namespace flopcast::dataflow
+}  // namespace flopcast::workload::dataflow

@@ -9,7 +9,7 @@
 
 #include "flopcast/workload/dataflow.h"
 
-namespace flopcast::dataflow {
+namespace flopcast::workload::dataflow {
 
 inline constexpr std::array<std::string_view, 8> kKinds{
     "gemm", "elementwise", "softmax", "norm", "embedding", "all_to_all", "panel", "fft"};
@@ -29,4 +29,4 @@ std::optional<Enum> find_word(const std::array<std::string_view, N>& words, std:
   return static_cast<Enum>(at - words.begin());
 }
 
-}  // namespace flopcast::dataflow
+}  // namespace flopcast::workload::dataflow

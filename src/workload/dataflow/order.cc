@@ -7,7 +7,10 @@
 #include "workload/dataflow/links.h"
 
 namespace flopcast {
-namespace dataflow {
+
+using namespace workload;  // the room's own names
+
+namespace workload::dataflow {
 
 Links::Links(const DataflowGraph& graph)
     : readers(graph.kernels.size()), inputs(graph.kernels.size()) {
@@ -37,7 +40,7 @@ std::vector<std::uint32_t> order(const Links& links) {
   return done;
 }
 
-}  // namespace dataflow
+}  // namespace workload::dataflow
 
 std::vector<std::uint32_t> topological_order(const DataflowGraph& graph) {
   return dataflow::order(dataflow::Links(graph));

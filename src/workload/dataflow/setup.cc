@@ -7,6 +7,9 @@
 #include "workload/dataflow/setup_graph.h"
 
 namespace flopcast {
+
+using namespace workload;  // the room's own names
+
 namespace {
 
 using dataflow::SetupFields;

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace flopcast::dataflow {
+namespace flopcast::workload::dataflow {
 
 void SetupFields::wrong(std::size_t line, std::string what, std::string hint) {
   if (state_.error) return;
@@ -109,4 +109,4 @@ void SetupFields::finish() {
   }
 }
 
-}  // namespace flopcast::dataflow
+}  // namespace flopcast::workload::dataflow

@@ -12,7 +12,7 @@
 #include "flopcast/base.h"
 #include "workload/dataflow/setup_text.h"
 
-namespace flopcast::dataflow {
+namespace flopcast::workload::dataflow {
 
 /// Of a whole file.
 struct SetupState {
@@ -56,4 +56,4 @@ class SetupFields {
   std::set<std::string, std::less<>> asked_;
 };
 
-}  // namespace flopcast::dataflow
+}  // namespace flopcast::workload::dataflow

@@ -5,7 +5,7 @@
 #include <array>
 #include <map>
 
-namespace flopcast::dataflow {
+namespace flopcast::workload::dataflow {
 namespace {
 
 /// What is needed besides the kernel to connect it.
@@ -213,4 +213,4 @@ void read_setup_graph(SetupFields& fields, const SetupRun& run, DfmodelSetup& se
   fields.finish();
 }
 
-}  // namespace flopcast::dataflow
+}  // namespace flopcast::workload::dataflow

@@ -7,7 +7,7 @@
 #include "workload/dataflow/names.h"
 #include "workload/dataflow/setup_fields.h"
 
-namespace flopcast::dataflow {
+namespace flopcast::workload::dataflow {
 
 /// What the rest of the file says about its kernels.
 struct SetupRun {
@@ -24,4 +24,4 @@ struct SetupRun {
 /// element.
 void read_setup_graph(SetupFields& fields, const SetupRun& run, DfmodelSetup& setup);
 
-}  // namespace flopcast::dataflow
+}  // namespace flopcast::workload::dataflow

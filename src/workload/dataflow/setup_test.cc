@@ -5,7 +5,7 @@
 
 #include "flopcast/workload/dataflow.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 using ::testing::ElementsAre;
@@ -262,4 +262,4 @@ TEST(DfmodelSetupFile, GraphsAreCheckedAsAllAre) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::workload

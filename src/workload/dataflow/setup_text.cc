@@ -5,7 +5,7 @@
 #include <cctype>
 #include <optional>
 
-namespace flopcast::dataflow {
+namespace flopcast::workload::dataflow {
 namespace {
 
 constexpr int kDeepest = 32;
@@ -147,4 +147,4 @@ Result<SetupMessage> parse_setup_text(std::string_view text, const std::string& 
   return Parser(text, where).parse();
 }
 
-}  // namespace flopcast::dataflow
+}  // namespace flopcast::workload::dataflow

@@ -11,7 +11,7 @@
 
 #include "flopcast/base.h"
 
-namespace flopcast::dataflow {
+namespace flopcast::workload::dataflow {
 
 struct SetupMessage;
 
@@ -29,4 +29,4 @@ struct SetupMessage {
 /// Errors: where it stops to be the format, as "file:line".
 Result<SetupMessage> parse_setup_text(std::string_view text, const std::string& where);
 
-}  // namespace flopcast::dataflow
+}  // namespace flopcast::workload::dataflow

@@ -6,6 +6,9 @@
 #include "workload/dataflow/fields.h"
 
 namespace flopcast {
+
+using namespace workload;  // the room's own names
+
 namespace {
 
 using dataflow::Fields;

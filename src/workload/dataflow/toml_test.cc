@@ -6,7 +6,7 @@
 #include "flopcast/workload/dataflow.h"
 #include "support/shared_traces.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 using ::testing::HasSubstr;
@@ -200,4 +200,4 @@ TEST(DataflowToml, GraphsAreCheckedAsAllAre) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::workload

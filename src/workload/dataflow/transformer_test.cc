@@ -9,7 +9,7 @@
 
 #include "flopcast/workload/dataflow.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 using ::testing::ElementsAre;
@@ -268,4 +268,4 @@ TEST(TransformerWorkload, RefusesEmptySequencesAndBatches) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::workload

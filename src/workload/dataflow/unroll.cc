@@ -6,6 +6,9 @@
 #include "workload/dataflow/links.h"
 
 namespace flopcast {
+
+using namespace workload;  // the room's own names
+
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};

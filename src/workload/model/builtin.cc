@@ -13,6 +13,9 @@
 #include "workload/model/builtin.h"
 
 namespace flopcast {
+
+using namespace workload;  // the room's own names
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,7 +111,8 @@ Result<Model> read_config_file(const fs::path& path) {
 
 }  // namespace
 
-Result<std::vector<BuiltinModel>> read_model_file(std::string_view text, const std::string& where) {
+Result<std::vector<BuiltinModel>> workload::read_model_file(std::string_view text,
+                                                            const std::string& where) {
   const Result<TomlFile> file = parse_toml(text, where, true);
   if (!file) return file.error();
   const Result<std::vector<NamedTable>> entries = tables_of(*file, "model");

@@ -8,7 +8,7 @@
 
 #include "flopcast/workload.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 
 struct BuiltinModel {
   Model model;
@@ -17,4 +17,4 @@ struct BuiltinModel {
 /// The entries [model.NAME] of one file, in its order.
 Result<std::vector<BuiltinModel>> read_model_file(std::string_view text, const std::string& where);
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

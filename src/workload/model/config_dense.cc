@@ -4,7 +4,7 @@
 
 #include "workload/model/config_readers.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 
 CommonSizes read_common(Fields& fields, Model& model) {
   CommonSizes sizes;
@@ -139,4 +139,4 @@ void read_phi3(Fields& fields, Model& model) {
   add_equal(model, dense);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

@@ -3,7 +3,7 @@
 
 #include "workload/model/config_readers.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 Layer encoder_layer(Fields& fields, const CommonSizes& sizes, bool qkv_bias) {
@@ -66,4 +66,4 @@ void read_vit(Fields& fields, Model& model) {
   add_layers(model, sizes.layers, [&](std::int64_t) { return layer; });
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

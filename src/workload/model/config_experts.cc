@@ -4,7 +4,7 @@
 
 #include "workload/model/config_readers.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 Experts read_experts(Fields& fields, Keys count, Keys intermediate) {
@@ -140,4 +140,4 @@ void read_llama4(Fields& fields, Model& model) {
   });
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace flopcast {
+namespace flopcast::workload {
 
 const nlohmann::json* Fields::find(Keys keys) const {
   for (const std::string_view key : keys) {
@@ -94,4 +94,4 @@ void add_layers(Model& model, std::int64_t count, const std::function<Layer(std:
   }
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

@@ -13,7 +13,7 @@
 
 #include "flopcast/workload.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 
 /// The spellings of one field: {"num_hidden_layers", "n_layer"}; errors name the first.
 using Keys = std::initializer_list<std::string_view>;
@@ -56,4 +56,4 @@ class Fields {
 /// Appends `count` layers to the model; equal ones become one kind.
 void add_layers(Model& model, std::int64_t count, const std::function<Layer(std::int64_t)>& make);
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

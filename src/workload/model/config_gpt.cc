@@ -3,7 +3,7 @@
 
 #include "workload/model/config_readers.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 struct Gpt {
@@ -104,4 +104,4 @@ void read_palm(Fields& fields, Model& model) {
   add_layers(model, sizes.layers, [&](std::int64_t) { return layer; });
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

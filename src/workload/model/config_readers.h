@@ -5,7 +5,7 @@
 
 #include "workload/model/config_fields.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 
 /// Sizes that nearly every config gives, under any of their names; one kind of layer, the same
 /// `layers` times, unless the reader makes its own.
@@ -45,4 +45,4 @@ void read_vit(Fields& fields, Model& model);
 /// A run's short description: {"arch": "gpt", "layers": 24, "hidden": 2304, "ffn": 9216, ...}.
 void read_short_form(Fields& fields, Model& model);
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

@@ -10,7 +10,7 @@
 #include "support/shared_traces.h"
 #include "workload/model/builtin.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 // Counts of config files are exact; those of papers are round numbers.
@@ -217,4 +217,4 @@ TEST(RunDescription, EveryMeasuredModelIsBuilt) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::workload

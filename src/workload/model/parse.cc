@@ -10,6 +10,9 @@
 #include "workload/model/config_readers.h"
 
 namespace flopcast {
+
+using namespace workload;  // the room's own names
+
 namespace {
 
 using Reader = void (*)(Fields&, Model&);
@@ -130,7 +133,7 @@ Result<Model> read_config(const nlohmann::json& object, const std::string& where
 
 }  // namespace
 
-void read_short_form(Fields& fields, Model& model) {
+void workload::read_short_form(Fields& fields, Model& model) {
   const std::string arch = fields.text({"arch"}, "");
   if (arch == "llama") return read_llama(fields, model);
   if (arch == "gpt") return read_gpt2(fields, model);

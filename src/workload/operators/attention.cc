@@ -4,7 +4,7 @@
 
 #include "workload/operators/builder.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 /// Attention as one chip runs it.
@@ -289,4 +289,4 @@ void add_attention(OperatorBuilder& b, const Layer& layer) {
   b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

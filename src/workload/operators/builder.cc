@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 double product(std::int64_t a, std::int64_t b) {
@@ -227,4 +227,4 @@ void OperatorBuilder::activation(std::string_view name, bool gated, std::int64_t
   op.recomputed = recomputes(kRecomputeActivation | kRecomputeMlp);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

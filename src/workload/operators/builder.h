@@ -6,7 +6,7 @@
 
 #include "flopcast/workload/operators.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 
 /// How a linear layer's weights [in, out] lie on the tensor-parallel chips.
 enum class Cut : std::uint8_t {
@@ -96,4 +96,4 @@ void add_feed_forward(OperatorBuilder& builder, const Layer& layer);
 void add_embedding(OperatorBuilder& builder);
 void add_head(OperatorBuilder& builder);
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

@@ -1,7 +1,7 @@
 // Operators before the first layer and after the last: embedding or patches, output and loss.
 #include "workload/operators/builder.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 NormKind norm_of(const Model& model) {
@@ -127,4 +127,4 @@ void add_head(OperatorBuilder& b) {
   add_loss(b, b.t);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

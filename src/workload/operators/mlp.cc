@@ -3,7 +3,7 @@
 
 #include "workload/operators/builder.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 struct MlpNames {
@@ -190,4 +190,4 @@ void add_feed_forward(OperatorBuilder& b, const Layer& layer) {
   b.residual_add("mlp_add", layer.parallel ? 3 : 2);
 }
 
-}  // namespace flopcast
+}  // namespace flopcast::workload

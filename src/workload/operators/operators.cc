@@ -7,6 +7,9 @@
 #include "workload/operators/builder.h"
 
 namespace flopcast {
+
+using namespace workload;  // the room's own names
+
 namespace {
 
 constexpr std::array<std::string_view, 8> kPrecisions = {"fp32", "tf32",      "fp16",  "bf16",

@@ -7,7 +7,7 @@
 
 #include "workload/operators/testing.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 using namespace test;
@@ -284,4 +284,4 @@ TEST(Ends, Counts) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::workload

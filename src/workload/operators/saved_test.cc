@@ -5,7 +5,7 @@
 
 #include "workload/operators/testing.h"
 
-namespace flopcast {
+namespace flopcast::workload {
 namespace {
 
 using namespace test;
@@ -262,4 +262,4 @@ TEST(Adapters, FreezeAllElse) {
 }
 
 }  // namespace
-}  // namespace flopcast
+}  // namespace flopcast::workload
