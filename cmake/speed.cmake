@@ -1,5 +1,5 @@
-# flopcast_speed_up(TARGET): compiles the target's sources folder by folder, and parses the headers of
-# others that most of them include once. docs/contributing/builds.md has what each of these buys.
+# flopcast_speed_up(TARGET [HEADER..]): compiles the target's sources folder by folder, and parses the
+# headers of others that most of them include, and those named, once.
 
 set(FLOPCAST_COMMON_HEADERS
     <algorithm> <array> <charconv> <cmath> <cstdint> <deque> <filesystem> <functional> <limits> <map>
@@ -7,7 +7,7 @@ set(FLOPCAST_COMMON_HEADERS
     <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>)
 
 function(flopcast_speed_up target)
-  target_precompile_headers(${target} PRIVATE ${FLOPCAST_COMMON_HEADERS})
+  target_precompile_headers(${target} PRIVATE ${FLOPCAST_COMMON_HEADERS} ${ARGN})
   if(NOT FLOPCAST_UNITY)
     return()
   endif()

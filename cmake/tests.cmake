@@ -34,8 +34,7 @@ endif()
 if(test_sources)
   add_executable(flopcast_tests ${test_sources} ${support_sources})
   target_include_directories(flopcast_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_precompile_headers(flopcast_tests PRIVATE
-    ${FLOPCAST_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
+  flopcast_speed_up(flopcast_tests <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
   target_link_libraries(flopcast_tests PRIVATE
     flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib> rapidcheck GTest::gmock
     GTest::gtest_main)

@@ -16,7 +16,7 @@ namespace {
 
 using test::TraceText;
 
-Time us(std::int64_t n) { return Time::from_us(n); }
+using test::us;
 
 struct Matched {
   TraceSet set;

@@ -16,7 +16,7 @@ using test::TraceText;
 using testing::HasSubstr;
 using List = std::vector<std::uint32_t>;
 
-Time us(std::int64_t n) { return Time::from_us(n); }
+using test::us;
 
 struct Syncs {
   TraceSet set;

@@ -15,7 +15,7 @@ namespace {
 
 using test::TraceText;
 
-Time us(std::int64_t n) { return Time::from_us(n); }
+using test::us;
 
 std::string piece_text(const TraceSet& set, const RankModel& model, std::size_t thread = 0) {
   std::string text;

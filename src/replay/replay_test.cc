@@ -18,7 +18,7 @@ namespace {
 using test::TraceText;
 using testing::HasSubstr;
 
-Time us(std::int64_t n) { return Time::from_us(n); }
+using test::us;
 
 /// One step of 1 ms from `at`:
 ///   us     10      30          60  65     80               505  510     890 900

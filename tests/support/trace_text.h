@@ -20,6 +20,8 @@
 
 namespace flopcast::test {
 
+inline Time us(std::int64_t n) { return Time::from_us(n); }
+
 class TraceText {
  public:
   /// Following rows are of this rank; `clock_us` is added to all their times.

@@ -22,8 +22,8 @@ using Op = CollectiveOp;
 using closed_form::Hop;
 
 constexpr unsigned kMost = 17;
-constexpr Hop kHop{{2e-6}, {50e9}};
-constexpr Bytes kSize{8e6};
+constexpr Hop kWire{{2e-6}, {50e9}};
+constexpr Bytes kBuffer{8e6};
 
 bool power_of_two(unsigned p) { return (p & (p - 1)) == 0; }
 
@@ -134,8 +134,10 @@ std::vector<Case> cases() {
   const auto of = [](auto make, Op op) {
     return [=](unsigned p, Detail d) { return make(op, p, d); };
   };
-  const auto time = [](auto form) { return [=](unsigned p) { return form(p, kSize, kHop); }; };
-  const auto twice = [](auto form) { return [=](unsigned p) { return 2 * form(p, kSize, kHop); }; };
+  const auto time = [](auto form) { return [=](unsigned p) { return form(p, kBuffer, kWire); }; };
+  const auto twice = [](auto form) {
+    return [=](unsigned p) { return 2 * form(p, kBuffer, kWire); };
+  };
   return {
       {"ring", Op::kReduceScatter, any, of(s::ring, Op::kReduceScatter), time(c::ring_pass)},
       {"ring", Op::kAllGather, any, of(s::ring, Op::kAllGather), time(c::ring_pass)},
@@ -160,10 +162,10 @@ std::vector<Case> cases() {
        time(c::scatter_gather_broadcast)},
       {"chain", Op::kBroadcast, any,
        [](unsigned p, Detail d) { return schedules::chain(Op::kBroadcast, p, 16, d); },
-       [](unsigned p) { return closed_form::chain(p, kSize, kHop, 16); }},
+       [](unsigned p) { return closed_form::chain(p, kBuffer, kWire, 16); }},
       {"chain", Op::kReduce, any,
        [](unsigned p, Detail d) { return schedules::chain(Op::kReduce, p, 5, d); },
-       [](unsigned p) { return closed_form::chain(p, kSize, kHop, 5); }},
+       [](unsigned p) { return closed_form::chain(p, kBuffer, kWire, 5); }},
       {"Bruck", Op::kAllGather, any, of(s::bruck, Op::kAllGather), time(c::bruck_all_gather)},
       {"Bruck", Op::kAllToAll, power_of_two, of(s::bruck, Op::kAllToAll),
        time(c::bruck_all_to_all)},
@@ -210,7 +212,7 @@ TEST(Schedule, LockstepCostIsTheClosedForm) {
       if (!c.applies(p)) continue;
       const double want = c.closed(p).value;
       for (const Detail detail : {Detail::kParts, Detail::kTraffic}) {
-        const double cost = lockstep(c.make(p, detail), kSize, kHop, c.ports).value;
+        const double cost = lockstep(c.make(p, detail), kBuffer, kWire, c.ports).value;
         EXPECT_NEAR(cost, want, 1e-12 * want) << c.what << " " << name(c.op) << " p=" << p;
       }
     }
@@ -229,12 +231,12 @@ TEST(Schedule, DimensionOrderComputesAndCostsWhatBlueConnectSays) {
       {{2}, {4, Order::kDirect}}};
   for (const auto& sizes : shapes) {
     double pass = 0;
-    Bytes left = kSize;
+    Bytes left = kBuffer;
     for (const auto& [size, order] : sizes) {
       // On a switch direct sends take as long as a ring's transfers, at one latency.
       const auto kind = order == Order::kDirect ? closed_form::Dimension::kFullyConnected
                                                 : closed_form::Dimension::kRing;
-      const closed_form::DimensionHop hop{size, kHop, kind};
+      const closed_form::DimensionHop hop{size, kWire, kind};
       pass += closed_form::dimension_ordered_pass(left, std::array{hop}).value;
       left = left / size;
     }
@@ -244,7 +246,7 @@ TEST(Schedule, DimensionOrderComputesAndCostsWhatBlueConnectSays) {
       execute(schedule, data);
       expect_result(schedule, op, data, "dimension order");
       const double want = op == Op::kAllReduce ? 2 * pass : pass;
-      EXPECT_NEAR(lockstep(schedule, kSize, kHop, Ports::kSwitch).value, want, 1e-12 * want);
+      EXPECT_NEAR(lockstep(schedule, kBuffer, kWire, Ports::kSwitch).value, want, 1e-12 * want);
     }
   }
 }
@@ -257,10 +259,10 @@ TEST(Schedule, BothWaysAroundATorusUseHalfTheTime) {
   Data data = initial(schedule, Op::kAllReduce);
   execute(schedule, data);
   expect_result(schedule, Op::kAllReduce, data, "torus");
-  const Hop both{kHop.latency, kHop.bandwidth * 2};
+  const Hop both{kWire.latency, kWire.bandwidth * 2};
   const std::array hops = {closed_form::DimensionHop{4, both}, closed_form::DimensionHop{3, both}};
-  const double want = closed_form::dimension_ordered_all_reduce(kSize, hops).value;
-  EXPECT_NEAR(lockstep(schedule, kSize, kHop, Ports::kFullyConnected).value, want, 1e-12 * want);
+  const double want = closed_form::dimension_ordered_all_reduce(kBuffer, hops).value;
+  EXPECT_NEAR(lockstep(schedule, kBuffer, kWire, Ports::kFullyConnected).value, want, 1e-12 * want);
 }
 
 /// Links of a ring of p in both directions; messages take the shorter way, halves of a message to
@@ -286,9 +288,10 @@ double ring_link_load(const Schedule& schedule) {
 TEST(Schedule, AllToAllOnARingLoadsItsLinksAsTheFormulaSays) {
   for (unsigned p = 2; p <= kMost; ++p) {
     const Schedule schedule = schedules::direct(Op::kAllToAll, p, Detail::kTraffic);
-    const double bytes = ring_link_load(schedule) * kSize.value / p;
-    const double want = closed_form::ring_all_to_all_transfer(p, kSize, kHop.bandwidth, true).value;
-    EXPECT_NEAR(bytes / kHop.bandwidth.value, want, 1e-12 * want) << p;
+    const double bytes = ring_link_load(schedule) * kBuffer.value / p;
+    const double want =
+        closed_form::ring_all_to_all_transfer(p, kBuffer, kWire.bandwidth, true).value;
+    EXPECT_NEAR(bytes / kWire.bandwidth.value, want, 1e-12 * want) << p;
   }
 }
 
@@ -302,9 +305,9 @@ TEST(Schedule, DoubleTreePipelineApproachesItsClosedForm) {
     // Sending the oldest part first is not the best two-colouring of the edges.
     EXPECT_GE(rounds, p == 2 ? chunks : 2 * chunks - 2);
     EXPECT_LE(rounds, 2.7 * chunks + 8 * closed_form::ceil_log2(p)) << p;
-    const Seconds steady =
-        lockstep(schedules::double_tree(p, chunks, Detail::kTraffic), kSize, kHop, Ports::kSwitch);
-    const Seconds closed = closed_form::double_binary_tree_all_reduce(p, kSize, kHop);
+    const Seconds steady = lockstep(schedules::double_tree(p, chunks, Detail::kTraffic), kBuffer,
+                                    kWire, Ports::kSwitch);
+    const Seconds closed = closed_form::double_binary_tree_all_reduce(p, kBuffer, kWire);
     EXPECT_LE(steady.value, closed.value * (1 + 1e-12)) << p;
     if (p > 3) {
       EXPECT_GE(steady.value, closed.value * 0.74) << p;

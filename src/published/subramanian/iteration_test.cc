@@ -6,17 +6,16 @@
 #include <string>
 
 #include "flopcast/published/subramanian.h"
+#include "published/subramanian/testing.h"
 
 namespace flopcast {
+
+using published::case_of;
+
 namespace {
 
 using enum PaperStrategy;
 using testing::HasSubstr;
-
-PaperCase case_of(const char* model, const char* system, PaperStrategy strategy,
-                  std::int64_t global_batch = 4096) {
-  return {*paper_model(model), *paper_system(system), strategy, global_batch, {}};
-}
 
 PaperEstimate estimate(const PaperCase& c, const PaperPlan& plan) {
   const Result<PaperEstimate> result = paper_estimate(c, plan);

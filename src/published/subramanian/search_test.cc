@@ -6,15 +6,15 @@
 
 #include "flopcast/published/subramanian.h"
 #include "published/subramanian/space.h"
+#include "published/subramanian/testing.h"
 
 namespace flopcast {
+
+using published::case_of;
+
 namespace {
 
 using enum PaperStrategy;
-
-PaperCase case_of(const char* model, const char* system, PaperStrategy strategy) {
-  return {*paper_model(model), *paper_system(system), strategy, 4096, {}};
-}
 
 struct Best {
   const char* model;

@@ -57,7 +57,7 @@ Result<std::vector<PaperSearch>> paper_study(std::span<const PaperCell> cells, u
 }
 
 std::vector<PaperCell> paper_study_cells(const PaperDefects& defects) {
-  constexpr std::int64_t kGlobalBatch = 4096;
+  constexpr std::int64_t kStudyBatch = 4096;
   constexpr std::int64_t kMostGpus = 16384;
   std::vector<PaperCell> cells;
   for (const auto strategy : {PaperStrategy::k1d, PaperStrategy::k2d, PaperStrategy::kSumma}) {
@@ -65,7 +65,7 @@ std::vector<PaperCell> paper_study_cells(const PaperDefects& defects) {
       for (const std::string_view chip : {"A100", "H200", "B200"}) {
         for (const std::int64_t domain : {4, 8, 64}) {
           for (std::int64_t gpus = 4; gpus <= kMostGpus; gpus *= 2) {
-            PaperCase c{*paper_model(model), *paper_system(chip), strategy, kGlobalBatch, defects};
+            PaperCase c{*paper_model(model), *paper_system(chip), strategy, kStudyBatch, defects};
             c.system.domain = domain;
             c.system.name += "-NVS" + std::to_string(domain);
             cells.push_back({std::move(c), gpus});

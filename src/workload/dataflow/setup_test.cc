@@ -17,7 +17,7 @@ DfmodelSetup parsed(const std::string& text) {
   return setup ? std::move(*setup) : DfmodelSetup{};
 }
 
-std::string refusal(const std::string& text) {
+std::string setup_refusal(const std::string& text) {
   const Result<DfmodelSetup> setup = parse_dfmodel_setup(text, "setup.txt");
   return setup ? "read" : setup.error().text();
 }
@@ -221,29 +221,30 @@ TEST(DfmodelSetupFile, Overlap) {
 }
 
 TEST(DfmodelSetupFile, MistakesNameTheirLine) {
-  EXPECT_THAT(refusal("dataflow_graph {\n kernels {\n  id: one\n } }"),
+  EXPECT_THAT(setup_refusal("dataflow_graph {\n kernels {\n  id: one\n } }"),
               HasSubstr("setup.txt:3: 'id: one' is no whole number"));
-  EXPECT_THAT(
-      refusal("dataflow_graph {\n kernels { id: 1 }\n connections { startIdx: 1 endIdx: 2 } }"),
-      HasSubstr("setup.txt:3: a connection names kernel 2"));
-  EXPECT_THAT(refusal("dataflow_graph { kernels { id: 1 } kernels { id: 1 } }"),
+  EXPECT_THAT(setup_refusal(
+                  "dataflow_graph {\n kernels { id: 1 }\n connections { startIdx: 1 endIdx: 2 } }"),
+              HasSubstr("setup.txt:3: a connection names kernel 2"));
+  EXPECT_THAT(setup_refusal("dataflow_graph { kernels { id: 1 } kernels { id: 1 } }"),
               HasSubstr("two kernels have the id 1"));
-  EXPECT_THAT(refusal("system { num_chip: 8 }"), HasSubstr("no dataflow_graph"));
-  EXPECT_THAT(refusal("dataflow_graph: 3"), HasSubstr("must be a message"));
-  EXPECT_THAT(refusal("dataflow_graph { kernels { id { } } }"), HasSubstr("must be a value"));
-  EXPECT_THAT(refusal("dataflow_graph { kernels { id: 1 }\n"),
+  EXPECT_THAT(setup_refusal("system { num_chip: 8 }"), HasSubstr("no dataflow_graph"));
+  EXPECT_THAT(setup_refusal("dataflow_graph: 3"), HasSubstr("must be a message"));
+  EXPECT_THAT(setup_refusal("dataflow_graph { kernels { id { } } }"), HasSubstr("must be a value"));
+  EXPECT_THAT(setup_refusal("dataflow_graph { kernels { id: 1 }\n"),
               HasSubstr("setup.txt:2: '}' is missing"));
-  EXPECT_THAT(refusal("a: \"no end\nb: 1"), HasSubstr("does not end"));
-  EXPECT_THAT(refusal("dataflow_graph"), HasSubstr("needs a value"));
-  EXPECT_THAT(refusal("= 3"), HasSubstr("expected a field, found '='"));
-  EXPECT_THAT(refusal(std::string("a: 1\0", 5)), HasSubstr("0x00"));
-  EXPECT_THAT(refusal("system { num_chip: -1 } dataflow_graph { kernels { id: 1 } }"),
+  EXPECT_THAT(setup_refusal("a: \"no end\nb: 1"), HasSubstr("does not end"));
+  EXPECT_THAT(setup_refusal("dataflow_graph"), HasSubstr("needs a value"));
+  EXPECT_THAT(setup_refusal("= 3"), HasSubstr("expected a field, found '='"));
+  EXPECT_THAT(setup_refusal(std::string("a: 1\0", 5)), HasSubstr("0x00"));
+  EXPECT_THAT(setup_refusal("system { num_chip: -1 } dataflow_graph { kernels { id: 1 } }"),
               HasSubstr("is no count"));
-  EXPECT_THAT(refusal("system { memory { dram_bw: fast } } dataflow_graph { kernels { id: 1 } }"),
-              HasSubstr("is no number"));
+  EXPECT_THAT(
+      setup_refusal("system { memory { dram_bw: fast } } dataflow_graph { kernels { id: 1 } }"),
+      HasSubstr("is no number"));
   std::string deep;
   for (int i = 0; i < 100; ++i) deep += "a {";
-  EXPECT_THAT(refusal(deep), HasSubstr("nested too deeply"));
+  EXPECT_THAT(setup_refusal(deep), HasSubstr("nested too deeply"));
 }
 
 TEST(DfmodelSetupFile, ListsAreRepeatedFields) {
@@ -255,10 +256,10 @@ TEST(DfmodelSetupFile, ListsAreRepeatedFields) {
 }
 
 TEST(DfmodelSetupFile, GraphsAreCheckedAsAllAre) {
-  EXPECT_THAT(
-      refusal("dataflow_graph { kernels { id: 1 name: 'a' } kernels { id: 2 name: 'b' }"
-              " connections { startIdx: 1 endIdx: 2 } connections { startIdx: 2 endIdx: 1 } }"),
-      HasSubstr("setup.txt: has a cycle"));
+  EXPECT_THAT(setup_refusal(
+                  "dataflow_graph { kernels { id: 1 name: 'a' } kernels { id: 2 name: 'b' }"
+                  " connections { startIdx: 1 endIdx: 2 } connections { startIdx: 2 endIdx: 1 } }"),
+              HasSubstr("setup.txt: has a cycle"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string refusal(const std::string& text) {
+std::string toml_refusal(const std::string& text) {
   const Result<DataflowWorkload> workload = parse_dataflow(text, "graph.toml");
   return workload ? "read" : workload.error().text();
 }
@@ -162,41 +162,43 @@ RC_GTEST_PROP(DataflowToml, WhatIsWrittenReadsBackTheSame, ()) {
 }
 
 TEST(DataflowToml, MistakesNameLineAndKernel) {
-  EXPECT_THAT(refusal("[[kernel]]\nname = 'a'\nm = 2.5\n"),
+  EXPECT_THAT(toml_refusal("[[kernel]]\nname = 'a'\nm = 2.5\n"),
               HasSubstr("graph.toml:3:5: kernel 'a': 'm' must be a whole number"));
-  EXPECT_THAT(refusal("[[kernel]]\nname = 'a'\nkind = 'gem'\n"),
+  EXPECT_THAT(toml_refusal("[[kernel]]\nname = 'a'\nkind = 'gem'\n"),
               HasSubstr("kernel 'a': 'gem' is no kind (one of gemm, elementwise"));
-  EXPECT_THAT(refusal("[[kernel]]\nname = 'a'\nwieght = 2\n"),
+  EXPECT_THAT(toml_refusal("[[kernel]]\nname = 'a'\nwieght = 2\n"),
               HasSubstr("kernel 'a': 'wieght' is unknown (did you mean 'weight'?)"));
-  EXPECT_THAT(refusal("[[kernel]]\nname = 'a'\nweight = -1\n"), HasSubstr("0 or more"));
-  EXPECT_THAT(refusal("[[kernel]]\nname = 'a'\nweight = inf\n"), HasSubstr("0 or more"));
-  EXPECT_THAT(refusal("[[kernel]]\nname = 'a'\nbackward = 1\n"), HasSubstr("true or false"));
-  EXPECT_THAT(refusal("[[kernel]]\nname = 7\n"), HasSubstr("'name' must be a text"));
-  EXPECT_THAT(refusal("kernel = 7\n"), HasSubstr("'kernel' must be an array"));
-  EXPECT_THAT(refusal("kernel = [7]\n"), HasSubstr("'kernel' must be tables"));
-  EXPECT_THAT(refusal("layers = 0\n"), HasSubstr("1 or more"));
-  EXPECT_THAT(refusal("word = 0\n"), HasSubstr("above 0"));
-  EXPECT_THAT(refusal("[[kernel\n"), HasSubstr("graph.toml"));
+  EXPECT_THAT(toml_refusal("[[kernel]]\nname = 'a'\nweight = -1\n"), HasSubstr("0 or more"));
+  EXPECT_THAT(toml_refusal("[[kernel]]\nname = 'a'\nweight = inf\n"), HasSubstr("0 or more"));
+  EXPECT_THAT(toml_refusal("[[kernel]]\nname = 'a'\nbackward = 1\n"), HasSubstr("true or false"));
+  EXPECT_THAT(toml_refusal("[[kernel]]\nname = 7\n"), HasSubstr("'name' must be a text"));
+  EXPECT_THAT(toml_refusal("kernel = 7\n"), HasSubstr("'kernel' must be an array"));
+  EXPECT_THAT(toml_refusal("kernel = [7]\n"), HasSubstr("'kernel' must be tables"));
+  EXPECT_THAT(toml_refusal("layers = 0\n"), HasSubstr("1 or more"));
+  EXPECT_THAT(toml_refusal("word = 0\n"), HasSubstr("above 0"));
+  EXPECT_THAT(toml_refusal("[[kernel\n"), HasSubstr("graph.toml"));
 }
 
 TEST(DataflowToml, TensorsNameKernelsThatAreThere) {
-  EXPECT_THAT(refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'c'\n"),
+  EXPECT_THAT(toml_refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'c'\n"),
               HasSubstr("there is no kernel 'c'"));
-  EXPECT_THAT(refusal(std::string(kTwo) + "[[tensor]]\nname = 't'\nto = ['a']\n"),
+  EXPECT_THAT(toml_refusal(std::string(kTwo) + "[[tensor]]\nname = 't'\nto = ['a']\n"),
               HasSubstr("'from' is missing"));
-  EXPECT_THAT(refusal(std::string(kTwo) + "[[tensor]]\nname = 't'\nfrom = 'b'\nto = ['d']\n"),
+  EXPECT_THAT(toml_refusal(std::string(kTwo) + "[[tensor]]\nname = 't'\nfrom = 'b'\nto = ['d']\n"),
               HasSubstr("tensor 't': there is no kernel 'd'"));
-  EXPECT_THAT(refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'b'\nto = [{ operand = 'left' }]\n"),
-              HasSubstr("'kernel' is missing"));
-  EXPECT_THAT(refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'b'\nto = [3]\n"),
+  EXPECT_THAT(
+      toml_refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'b'\nto = [{ operand = 'left' }]\n"),
+      HasSubstr("'kernel' is missing"));
+  EXPECT_THAT(toml_refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'b'\nto = [3]\n"),
               HasSubstr("texts or tables"));
 }
 
 TEST(DataflowToml, GraphsAreCheckedAsAllAre) {
-  EXPECT_THAT(refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'b'\nto = ['a']\n"),
+  EXPECT_THAT(toml_refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'b'\nto = ['a']\n"),
               HasSubstr("graph.toml: has a cycle: "));
-  EXPECT_THAT(refusal("[[kernel]]\nname = 'a'\n[[kernel]]\nname = 'b'\n"), HasSubstr("dangling"));
-  EXPECT_THAT(refusal(""), HasSubstr("no kernels"));
+  EXPECT_THAT(toml_refusal("[[kernel]]\nname = 'a'\n[[kernel]]\nname = 'b'\n"),
+              HasSubstr("dangling"));
+  EXPECT_THAT(toml_refusal(""), HasSubstr("no kernels"));
 }
 
 }  // namespace
