@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::int64_t kPsPerSecond = 1'000'000'000'000;
 
-bool continues_sequence(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
 }  // namespace
 
 std::string exact_seconds(Time time) {
@@ -78,16 +76,6 @@ std::string short_bytes(std::int64_t bytes) {
     ++unit;
   }
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
-std::string shortened(std::string_view text, std::size_t width) {
-  if (text.size() <= width) return std::string(text);
-  if (width < 8) return std::string(text.substr(0, width));
-  std::size_t head = (width - 3) * 2 / 3;
-  std::size_t tail = text.size() - (width - 3 - head);
-  while (head > 0 && continues_sequence(text[head])) --head;
-  while (tail < text.size() && continues_sequence(text[tail])) ++tail;
-  return fmt::format("{}...{}", text.substr(0, head), text.substr(tail));
 }
 
 double share(Time part, Time whole) {

@@ -32,9 +32,6 @@ std::string grouped(std::uint64_t count);
 std::string counted(std::uint64_t count, std::string_view noun);
 /// "1.5 MB"; SI.
 std::string short_bytes(std::int64_t bytes);
-/// At most `width` bytes, the middle of a longer text replaced by "..."; never cuts a UTF-8
-/// sequence.
-std::string shortened(std::string_view text, std::size_t width);
 
 /// part / whole, 0 where there is no whole.
 double share(Time part, Time whole);

@@ -7,30 +7,10 @@
 #include <iterator>
 
 #include "base/text/format.h"
+#include "base/text/utf8.h"
 
 namespace flopcast {
 namespace {
-
-/// Length of the well-formed UTF-8 sequence at the start of `text`; 0 if there is none.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xc2 ? 0
-                             : lead < 0xe0 ? 2
-                             : lead < 0xf0 ? 3
-                             : lead < 0xf5 ? 4
-                                           : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  if (lead == 0xe0 && byte(1) < 0xa0) return 0;   // longer than needed
-  if (lead == 0xed && byte(1) >= 0xa0) return 0;  // surrogates
-  if (lead == 0xf0 && byte(1) < 0x90) return 0;   // longer than needed
-  if (lead == 0xf4 && byte(1) >= 0x90) return 0;  // beyond U+10FFFF
-  return length;
-}
 
 void append_ascii(std::string& out, char c) {
   switch (c) {
@@ -63,7 +43,7 @@ void append_ascii(std::string& out, char c) {
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
+    const std::size_t length = utf8_length(text);
     if (length == 0) {
       out += "\\ufffd";
     } else if (length == 1) {

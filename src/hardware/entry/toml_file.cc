@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text/utf8.h"
+
 namespace flopcast {
 namespace {
 
@@ -25,34 +27,18 @@ bool is_table_array(const toml::node& node) {
   return array != nullptr && !array->empty() && array->get(0)->is_table();
 }
 
-/// How many bytes the UTF-8 sequence at the front takes; 0 where there is none. TOML allows no control
-/// characters but tab and line ends.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) {
-    const bool control =
-        (first < 0x20 && first != '\t' && first != '\n' && first != '\r') || first == 0x7f;
-    return control ? 0 : 1;
-  }
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, beyond U+10FFFF.
-  const unsigned char second = byte(1);
-  const bool bad = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                   (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  return bad ? 0 : length;
+/// TOML allows no control characters but tab and line ends.
+bool is_wrong_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f;
 }
 
 /// toml++ without exceptions relies on text that decodes.
 std::optional<Diagnostic> check_text(std::string_view text, const std::string& name) {
   std::size_t line = 1;
   for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t length = sequence_length(rest);
-    if (length == 0) {
+    const std::size_t length = utf8_length(rest);
+    if (length == 0 || is_wrong_control(rest.front())) {
       return Diagnostic{
           ErrorCode::kBadInput, fmt::format("{}:{}", name, line),
           fmt::format("the byte 0x{:02x} is no text", static_cast<unsigned char>(rest.front())),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text/utf8.h"
+
 namespace flopcast::report {
 namespace {
 
@@ -34,12 +36,6 @@ std::string csv_line(const std::vector<std::string>& cells) {
 }
 
 }  // namespace
-
-std::size_t display_width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
-}
 
 std::string Table::text() const {
   std::vector<std::string> titles;

@@ -32,7 +32,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Width on a terminal: code points of the text.
-std::size_t display_width(const std::string& text);
-
 }  // namespace flopcast::report

@@ -39,13 +39,5 @@ TEST(Format, PercentNeverSaysMinusZero) {
   EXPECT_EQ(signed_percent(std::nullopt), "-");
 }
 
-TEST(Format, ShorteningKeepsBothEndsAndWholeCharacters) {
-  EXPECT_EQ(shortened("short", 10), "short");
-  EXPECT_EQ(shortened("abcdefghijklmnopqrstuvwxyz", 12), "abcdef...xyz");
-  const std::string accents = "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9";
-  const std::string cut = shortened(accents, 12);
-  EXPECT_EQ(cut.size() % 2, 1u);  // whole two-byte characters, and three dots
-}
-
 }  // namespace
 }  // namespace flopcast::report

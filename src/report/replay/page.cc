@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/text/format.h"
 #include "base/text/json_writer.h"
+#include "base/text/utf8.h"
 #include "flopcast/report/replay.h"
 #include "report/render/packed.h"
 #include "report/render/page_template.h"

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text/format.h"
+#include "base/text/utf8.h"
 #include "report/render/table.h"
 #include "report/replay/anomaly_list.h"
 #include "report/replay/validation.h"

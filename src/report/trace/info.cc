@@ -11,6 +11,7 @@
 
 #include "base/text/format.h"
 #include "base/text/json_writer.h"
+#include "base/text/utf8.h"
 #include "report/render/table.h"
 #include "report/replay/summary.h"
 

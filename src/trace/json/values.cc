@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/text/utf8.h"
+
 namespace flopcast::trace {
 namespace {
 
@@ -148,35 +150,24 @@ int hex4(std::string_view text, std::size_t at) {
   return error == std::errc() && end == text.data() + at + 4 ? static_cast<int>(value) : -1;
 }
 
-void append_utf8(unsigned point, std::string& out) {
-  const auto put = [&out](unsigned byte) { out.push_back(static_cast<char>(byte)); };
-  if (point < 0x80) return put(point);
-  if (point < 0x800) return put(0xc0 | point >> 6), put(0x80 | (point & 0x3f));
-  if (point < 0x10000) {
-    return put(0xe0 | point >> 12), put(0x80 | (point >> 6 & 0x3f)), put(0x80 | (point & 0x3f));
-  }
-  put(0xf0 | point >> 18), put(0x80 | (point >> 12 & 0x3f));
-  put(0x80 | (point >> 6 & 0x3f)), put(0x80 | (point & 0x3f));
-}
-
-constexpr unsigned kReplacement = 0xfffd;
+constexpr std::uint32_t kReplacement = 0xfffd;
 
 // The \u escape whose four digits begin at `at`; moves `at` past it (and past a second half).
 bool append_unicode_escape(std::string_view text, std::size_t& at, std::string& out) {
   const int first = hex4(text, at);
-  if (first < 0) return append_utf8(kReplacement, out), false;
+  if (first < 0) return append_utf8(out, kReplacement), false;
   at += 4;
   const auto unit = static_cast<unsigned>(first);
-  if (unit < 0xd800 || unit > 0xdfff) return append_utf8(unit, out), true;
+  if (unit < 0xd800 || unit > 0xdfff) return append_utf8(out, unit), true;
   if (unit < 0xdc00 && text.substr(at, 2) == "\\u") {
     const int second = hex4(text, at + 2);
     if (second >= 0xdc00 && second <= 0xdfff) {
       at += 6;
       const auto low = static_cast<unsigned>(second);
-      return append_utf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00), out), true;
+      return append_utf8(out, 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00)), true;
     }
   }
-  return append_utf8(kReplacement, out), false;
+  return append_utf8(out, kReplacement), false;
 }
 
 // @return whether every escape was a good one.
@@ -209,28 +200,6 @@ bool unescape(std::string_view text, std::string& out) {
 bool is_wrong_control(char c, bool in_string) {
   if (static_cast<unsigned char>(c) >= 0x20) return false;
   return in_string || (c != '\n' && c != '\r' && c != '\t');
-}
-
-// Length of the UTF-8 sequence at `p`, 0 if there is none.
-std::size_t utf8_length(std::string_view rest) {
-  for (std::size_t n = 1; n <= std::min<std::size_t>(4, rest.size()); ++n) {
-    if (simdjson::validate_utf8(rest.data(), n)) return n;
-  }
-  return 0;
-}
-
-std::string replace_invalid_utf8(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t n = utf8_length(text);
-    if (n == 0) {
-      out.push_back('?');
-    } else {
-      out.append(text.substr(0, n));
-    }
-    text.remove_prefix(std::max<std::size_t>(n, 1));
-  }
-  return out;
 }
 
 }  // namespace
@@ -286,7 +255,7 @@ bool clean_text(const JsonSlice& value, std::string& out) {
   if (replaced) std::replace_if(text.begin(), text.end(), wrong, ' ');
   if (!simdjson::validate_utf8(text)) {
     replaced = true;
-    text = replace_invalid_utf8(text);
+    text = valid_utf8(text, "?");
   }
   out.clear();
   if (!value.escaped) {

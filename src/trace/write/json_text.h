@@ -60,11 +60,7 @@ class JsonText {
   const StringTable* strings_;
   std::vector<Known> known_;
   fmt::memory_buffer buffer_;
+  std::string scratch_;
 };
-
-/// Bytes of the UTF-8 character at the start of `text`; 0 if there is none.
-std::size_t utf8_length(std::string_view text);
-/// `text` with every byte that is no UTF-8 replaced by U+FFFD.
-std::string valid_utf8(std::string_view text);
 
 }  // namespace flopcast::trace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/files/output_file.h"
+#include "base/text/json_writer.h"
 #include "flopcast/trace/io.h"
 #include "trace/write/json_text.h"
 #include "trace/write/launch_rows.h"
@@ -226,13 +227,9 @@ class RankWriter {
     const bool moves = is_pid && rank_ && number.value_or(-1) >= 0;
     const std::int64_t offset = moves ? *rank_ * kPidsPerRank : 0;
     if (number && std::abs(*number) <= kMostPid) return fmt::format("{}", *number + offset);
-    std::string quoted = "\"";
-    for (const char c : valid_utf8(text)) {
-      if (static_cast<unsigned char>(c) < 0x20) continue;
-      if (c == '"' || c == '\\') quoted += '\\';
-      quoted += c;
-    }
-    return quoted + '"';
+    std::string quoted;
+    append_json_string(quoted, text);
+    return quoted;
   }
 
   // The part of a row that is the same for all rows of a track.

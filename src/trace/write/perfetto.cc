@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/files/output_file.h"
+#include "base/text/utf8.h"
 #include "flopcast/trace/io.h"
-#include "trace/write/json_text.h"
 #include "trace/write/launch_rows.h"
 
 namespace flopcast {
