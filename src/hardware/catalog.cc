@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
+#include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "catalog_files.h"
 #include "flopcast/hardware.h"
@@ -44,16 +43,6 @@ void put(std::vector<Entry>& entries, Entry entry, Get get) {
     }
   }
   entries.push_back(std::move(entry));
-}
-
-Result<std::string> read_whole(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.good() && !in.eof()) {
-    return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be read",
-                      "check the name and the permissions"};
-  }
-  return text;
 }
 
 std::vector<fs::path> toml_files(const fs::path& path) {
@@ -193,7 +182,7 @@ Result<Catalog> Catalog::load(const std::vector<fs::path>& extra) {
   }
   for (const fs::path& path : extra) {
     for (const fs::path& file : toml_files(path)) {
-      const Result<std::string> text = read_whole(file);
+      const Result<std::string> text = read_file(file);
       if (!text) return text.error();
       if (auto error = loader.add(*text, file.string(), false)) return *error;
     }

@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "analytic/runs/plan.h"
 #include "analytic/runs/system.h"
+#include "base/files/read_file.h"
 #include "base/text/csv_table.h"
 
 namespace flopcast {
@@ -180,14 +179,6 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
   return out;
 }
 
-Result<std::string> whole_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be read", "check the path"};
-  }
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
 /// Columns of a table of runs on A100 nodes with full recompute (published with vTrain).
 struct Columns {
   std::size_t set, gpus, gbs, mbs, hidden, heads, layers, seq, tp, dp, pp, iter_ms;
@@ -298,7 +289,7 @@ Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path&
   const std::string name = path.filename().string();
   const bool csv = name.ends_with(".csv") || name.ends_with(".csv.gz");
   if (csv) return read_csv(path);
-  const Result<std::string> text = whole_file(path);
+  const Result<std::string> text = read_file(path);
   if (!text) return text.error();
   return analytic::parse_runs(*text, path.string());
 }

@@ -4,9 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <fstream>
-#include <iterator>
 
+#include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "catalog_files.h"
 #include "hardware/entry/toml_file.h"
@@ -121,14 +120,6 @@ Result<TomlFile> builtin_file() {
   return Diagnostic{ErrorCode::kBadInput, std::string(kFile), "is not built in", "rebuild"};
 }
 
-Result<std::string> whole(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return Diagnostic{ErrorCode::kBadInput, path, "cannot be read", "check the path"};
-  }
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
 std::vector<std::string> softwares(const TomlFile& file) {
   std::vector<std::string> names;
   if (const toml::array* list = file.root["softwares"].as_array()) {
@@ -164,7 +155,7 @@ Result<Constants> load_constants(const Chip& chip, std::string_view software,
   const std::vector<std::string> names = with_base(*builtin, software);
   if (auto error = apply_file(*builtin, chip, names, constants)) return *error;
   if (path.empty()) return constants;
-  const Result<std::string> text = whole(path);
+  const Result<std::string> text = read_file(path);
   if (!text) return text.error();
   const Result<TomlFile> file = parse_toml(*text, path, false);
   if (!file) return file.error();

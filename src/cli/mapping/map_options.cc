@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
+#include "base/files/read_file.h"
 #include "flopcast/mapping/setup.h"
 
 namespace flopcast::cli {
@@ -121,17 +119,8 @@ void add_model(CLI::App& command, MapFlags& flags) {
       ->type_name("KIND");
 }
 
-Result<std::string> text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (file && text) return text.str();
-  return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be read",
-                    "name a setup.txt of DFModel"};
-}
-
 Result<MappingRequest> request_of_setup(const MapFlags& flags) {
-  const Result<std::string> text = text_of(flags.dfmodel);
+  const Result<std::string> text = read_file(flags.dfmodel, "name a setup.txt of DFModel");
   if (!text) return text.error();
   const Result<DfmodelSetup> setup = parse_dfmodel_setup(*text, flags.dfmodel.string());
   if (!setup) return setup.error();

@@ -1,9 +1,9 @@
 // flopcast merge: the shards of a search, or of each search of a sweep, as the whole would have been.
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <memory>
 
+#include "base/files/read_file.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/plan/plan_points.h"
@@ -22,13 +22,9 @@ struct MergeCommand {
 Result<std::vector<PlanReport>> read_shards(const std::vector<fs::path>& files) {
   std::vector<PlanReport> shards;
   for (const fs::path& path : files) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!file.is_open() || file.bad()) {
-      return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be read",
-                        "name files that flopcast plan --shard wrote"};
-    }
-    Result<std::vector<PlanReport>> reports = read_plan_reports(text, path.string());
+    const Result<std::string> text = read_file(path, "name files that flopcast plan --shard wrote");
+    if (!text) return text.error();
+    Result<std::vector<PlanReport>> reports = read_plan_reports(*text, path.string());
     if (!reports) return reports.error();
     std::move(reports->begin(), reports->end(), std::back_inserter(shards));
   }

@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
+#include "base/files/read_file.h"
 #include "cost/model/attention.h"
 #include "cost/model/fits_file.h"
 #include "cost/model/gemm.h"
@@ -116,13 +115,9 @@ Result<KernelFit> KernelFit::parse(std::string_view text, const std::string& whe
 }
 
 Result<KernelFit> KernelFit::read(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in && !in.eof()) {
-    return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be read",
-                      "give a file of flopcast calibrate kernels"};
-  }
-  return parse(text, path.string());
+  const Result<std::string> text = read_file(path, "give a file of flopcast calibrate kernels");
+  if (!text) return text.error();
+  return parse(*text, path.string());
 }
 
 }  // namespace flopcast

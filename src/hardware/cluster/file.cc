@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "base/files/read_file.h"
 #include "hardware/cluster/builder.h"
 #include "hardware/cluster/fabric_graph.h"
 #include "hardware/cluster/levels.h"
@@ -27,20 +26,20 @@ bool looks_like_file(std::string_view name) {
 Result<Cluster> read_cluster_file(const Catalog& catalog, const std::string& path, unsigned count,
                                   int depth) {
   std::error_code ignored;
-  std::ifstream in(path, std::ios::binary);
-  if (!in || !fs::is_regular_file(path, ignored)) {
-    return Diagnostic{ErrorCode::kBadInput, path, "cannot be read", "check the name"};
+  if (fs::is_character_file(path, ignored)) {  // any text with a '/' comes here: "/dev/zero"
+    return Diagnostic{ErrorCode::kBadInput, path, "is no file", "check the path"};
   }
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const Result<std::string> text = read_file(path);
+  if (!text) return text.error();
   const std::string_view name = path;
-  if (name.ends_with(".xml")) return read_nccl_topology(text, path, count, catalog);
+  if (name.ends_with(".xml")) return read_nccl_topology(*text, path, count, catalog);
   if (count > 1) {
     return Diagnostic{ErrorCode::kBadInput, path, "describes a whole cluster, not a node",
                       "name it without a count"};
   }
-  if (name.ends_with(".yml") || name.ends_with(".yaml")) return read_astra_network(text, path);
-  if (!name.ends_with(".toml")) return read_simai_topology(text, path, catalog);
-  const Result<TomlFile> file = parse_toml(text, path, false);
+  if (name.ends_with(".yml") || name.ends_with(".yaml")) return read_astra_network(*text, path);
+  if (!name.ends_with(".toml")) return read_simai_topology(*text, path, catalog);
+  const Result<TomlFile> file = parse_toml(*text, path, false);
   if (!file) return file.error();
   return ClusterBuilder(catalog, depth + 1).from_toml(*file);
 }

@@ -184,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"8 x", 1, "name of a node, chip or cluster is missing", "8 x dgx-h100"},
         Mistake{"0 x h100", 1, "expected how many, found '0'", "from 1"},
         Mistake{"99999999999 x h100", 1, "expected how many", "from 1"},
-        Mistake{"no/such.toml", 0, "cannot be read", "check the name"}));
+        Mistake{"no/such.toml", 0, "cannot be read", "check the path"}));
 
 }  // namespace
 }  // namespace flopcast::hardware

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
+#include "base/files/read_file.h"
 #include "catalog_files.h"
 
 namespace flopcast {
@@ -263,13 +262,10 @@ Result<CollectiveFit> CollectiveFit::parse(std::string_view text, const std::str
 }
 
 Result<CollectiveFit> CollectiveFit::load(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    return Diagnostic{ErrorCode::kBadInput, file.string(), "cannot be read",
-                      "flopcast calibrate network FILE.csv -o FIT.toml makes one"};
-  }
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  return parse(text, file.string());
+  const Result<std::string> text =
+      read_file(file, "flopcast calibrate network FILE.csv -o FIT.toml makes one");
+  if (!text) return text.error();
+  return parse(*text, file.string());
 }
 
 const CollectiveFit& CollectiveFit::builtin() {

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 
+#include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "hardware/entry/toml_file.h"
 #include "parallel/launchers/texts.h"
@@ -74,13 +73,9 @@ Result<PlanFile> parse_plan(std::string_view text, const std::string& where) {
 }
 
 Result<PlanFile> read_plan(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) {
-    return Diagnostic{ErrorCode::kBadInput, path, "cannot be read",
-                      "check the path and its permissions"};
-  }
-  return parse_plan(text, path);
+  const Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  return parse_plan(*text, path);
 }
 
 std::uint64_t parallel::chips_of_copy(const Plan& plan) {

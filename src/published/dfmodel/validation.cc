@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
+#include "base/files/read_file.h"
 #include "published/dfmodel/sections.h"
 
 namespace flopcast {
@@ -76,12 +75,9 @@ Result<PublishedValidation> validate_published(std::string_view json, const std:
 
 Result<PublishedValidation> validate_published(const std::filesystem::path& path,
                                                const Catalog& catalog, unsigned threads) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be opened", "check the path"};
-  }
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return validate_published(text, path.string(), catalog, threads);
+  const Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  return validate_published(*text, path.string(), catalog, threads);
 }
 
 }  // namespace flopcast

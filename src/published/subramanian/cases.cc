@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <utility>
 
+#include "base/files/read_file.h"
 #include "published/subramanian/case_input.h"
 
 namespace flopcast {
@@ -280,12 +279,9 @@ Result<PaperValidation> validate_paper_cases(std::string_view text, const std::s
 }
 
 Result<PaperValidation> validate_paper_cases(const std::filesystem::path& path, unsigned threads) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be opened", "check the path"};
-  }
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return validate_paper_cases(text, path.string(), threads);
+  const Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  return validate_paper_cases(*text, path.string(), threads);
 }
 
 }  // namespace flopcast

@@ -101,7 +101,7 @@ TEST(PaperCases, WhatIsNoFileOfCasesIsAnError) {
   EXPECT_FALSE(validate_paper_cases("{\"cases\": 3}", "f.json").ok());
   EXPECT_FALSE(validate_paper_cases("{\"cases\"", "f.json").ok());
   EXPECT_THAT(validate_paper_cases(std::filesystem::path("/no/such/file")).error().text(),
-              HasSubstr("cannot be opened"));
+              HasSubstr("cannot be read"));
 }
 
 }  // namespace

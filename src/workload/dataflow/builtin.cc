@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 
+#include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "workload/dataflow/names.h"
 
@@ -91,14 +90,10 @@ Diagnostic not_taken(const std::string& name, std::string_view option) {
 }
 
 Result<DataflowWorkload> from_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) {
-    return Diagnostic{ErrorCode::kBadInput, path, "cannot be read",
-                      "check the path and its permissions"};
-  }
-  if (!path.ends_with(".txt")) return parse_dataflow(text, path);
-  Result<DfmodelSetup> setup = parse_dfmodel_setup(text, path);
+  const Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  if (!path.ends_with(".txt")) return parse_dataflow(*text, path);
+  Result<DfmodelSetup> setup = parse_dfmodel_setup(*text, path);
   if (!setup) return setup.error();
   return std::move(setup->workload);
 }

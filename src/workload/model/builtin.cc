@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
+#include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "catalog_files.h"
 #include "hardware/entry/toml_file.h"
@@ -94,13 +93,9 @@ const BuiltinModel* find_builtin(std::string_view name) {
 }
 
 Result<Model> read_config_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) {
-    return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be read",
-                      "check the path and its permissions"};
-  }
-  Result<Model> model = parse_model(text, path.string());
+  const Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  Result<Model> model = parse_model(*text, path.string());
   if (model && model->name == model->architecture) {
     model->name =
         (path.filename() == "config.json" ? path.parent_path().filename() : path.stem()).string();
