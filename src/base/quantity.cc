@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 
+#include "base/text/numbers.h"
 #include "flopcast/base/quantity.h"
 
 namespace flopcast {
@@ -115,11 +115,11 @@ std::string_view unit_name(UnitKind kind) {
 
 Result<double> parse_quantity(std::string_view text, UnitKind kind) {
   const std::string_view body = trimmed(text);
-  double number = 0;
-  const auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), number);
-  if (error != std::errc() || !std::isfinite(number)) return refuse(body, kind, "");
-  const std::string_view unit_text =
-      trimmed(body.substr(static_cast<std::size_t>(end - body.data())));
+  std::string_view rest = body;
+  const std::optional<double> read = take_number(rest);
+  if (!read) return refuse(body, kind, "");
+  const double number = *read;
+  const std::string_view unit_text = trimmed(rest);
   double factor = 1;
   if (!unit_text.empty()) {
     const std::optional<Unit> unit = parse_unit(unit_text);

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <memory>
 
 #include "base/text/format.h"
 #include "base/text/json_writer.h"
+#include "base/text/numbers.h"
 #include "cli/command.h"
 #include "flopcast/cost.h"
 
@@ -42,8 +42,8 @@ bool split_numbers(std::string_view text, char separator, std::array<std::int64_
   for (std::size_t i = 0; i < N; ++i) {
     const std::size_t end = i + 1 == N ? text.size() : text.find(separator);
     if (end == std::string_view::npos) return false;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + end, out[i]);
-    if (error != std::errc() || stop != text.data() + end || out[i] < 1) return false;
+    out[i] = parse_whole(text.substr(0, end)).value_or(0);
+    if (out[i] < 1) return false;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return true;

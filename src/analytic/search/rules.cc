@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text/names.h"
+#include "base/text/numbers.h"
 #include "parallel/launchers/texts.h"
 #include "parallel/plan/names.h"
 

@@ -208,6 +208,19 @@ Diagnostic cannot_open(const std::filesystem::path& path, const std::string& wha
 
 }  // namespace
 
+std::string read_all(ByteSource& source, std::size_t most) {
+  std::string text;
+  std::size_t size = 0;
+  for (std::size_t n = 1; n > 0 && size <= most; size += n) {
+    if (text.size() - size < (std::size_t{64} << 10)) {
+      text.resize(std::max(text.size() * 2, std::size_t{1} << 20));
+    }
+    n = source.read(text.data() + size, text.size() - size);
+  }
+  text.resize(size);
+  return text;
+}
+
 std::unique_ptr<ByteSource> memory_source(std::string_view text) {
   return std::make_unique<MemorySource>(text);
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,6 +47,10 @@ class ByteSource {
   End end_ = End::kClean;
   std::string complaint_;
 };
+
+/// Everything that is left; where it is more than `most` bytes, the first of these and some more.
+std::string read_all(ByteSource& source,
+                     std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// The text must outlive the source.
 std::unique_ptr<ByteSource> memory_source(std::string_view text);

@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
 #include "base/files/byte_source.h"
+#include "base/text/numbers.h"
 
 namespace flopcast {
 namespace {
-
-constexpr std::size_t kPiece = 1 << 20;
 
 std::string_view without_blanks(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
@@ -21,14 +17,7 @@ std::string_view without_blanks(std::string_view text) {
 Result<std::string> whole_text(const std::filesystem::path& path) {
   Result<std::unique_ptr<ByteSource>> source = file_source(path);
   if (!source) return source.error();
-  std::string text;
-  for (;;) {
-    const std::size_t had = text.size();
-    text.resize(had + kPiece);
-    const std::size_t n = (*source)->read(text.data() + had, kPiece);
-    text.resize(had + n);
-    if (n == 0) break;
-  }
+  std::string text = read_all(**source);
   if ((*source)->end() != ByteSource::End::kClean) {
     return Diagnostic{ErrorCode::kBadInput, path.string(),
                       fmt::format("the file is damaged: {}", (*source)->complaint()),
@@ -122,15 +111,11 @@ Result<std::size_t> CsvTable::column(std::string_view name) const {
 
 Result<double> CsvTable::number(std::size_t row, std::size_t column) const {
   const std::string_view field = text(row, column);
-  double value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc() || end != field.data() + field.size() || !std::isfinite(value)) {
-    return Diagnostic{
-        ErrorCode::kBadInput, place(row),
-        fmt::format("expected a number in column '{}', found '{}'", columns_[column], field),
-        "mend or remove the row"};
-  }
-  return value;
+  if (const std::optional<double> value = parse_number(field)) return *value;
+  return Diagnostic{
+      ErrorCode::kBadInput, place(row),
+      fmt::format("expected a number in column '{}', found '{}'", columns_[column], field),
+      "mend or remove the row"};
 }
 
 std::string CsvTable::place(std::size_t row) const {

@@ -23,6 +23,8 @@ std::string exact_seconds(Time time) {
   return text;
 }
 
+std::string exact_number(double value) { return fmt::format("{}", value == 0 ? 0.0 : value); }
+
 std::string exact_ratio(double value) {
   return std::isfinite(value) ? fmt::format("{:.9g}", value == 0 ? 0.0 : value) : "null";
 }

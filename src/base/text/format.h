@@ -12,6 +12,8 @@ namespace flopcast {
 
 /// Seconds as an exact decimal without trailing zeros: 1500 ps is "0.0000000015".
 std::string exact_seconds(Time time);
+/// The shortest text that reads back as the same number.
+std::string exact_number(double value);
 /// Nine significant digits, as JSON wants it.
 std::string exact_ratio(double value);
 

@@ -112,7 +112,7 @@ void JsonWriter::ratio(std::string_view key, std::optional<double> value) {
 }
 
 void JsonWriter::exact(std::string_view key, double value) {
-  raw(key, std::isfinite(value) ? fmt::format("{}", value == 0 ? 0.0 : value) : "null");
+  raw(key, std::isfinite(value) ? exact_number(value) : "null");
 }
 
 void JsonWriter::seconds(std::string_view key, Time value) { raw(key, exact_seconds(value)); }

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <memory>
 
+#include "base/text/numbers.h"
 #include "cli/command.h"
 #include "cli/plan/plan_options.h"
 #include "cli/plan/plan_points.h"
@@ -42,21 +42,17 @@ Diagnostic usage(std::string where, std::string what, std::string hint) {
   return {ErrorCode::kUsage, std::move(where), std::move(what), std::move(hint)};
 }
 
-template <typename Number>
-bool read_whole(std::string_view text, Number& value) {
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && stop == text.data() + text.size();
-}
-
 /// "2/8": part 2 of 8, numbered from 0.
 std::optional<Diagnostic> read_shard(const std::string& text, PlanPoints& points) {
   if (text.empty()) return std::nullopt;
   const std::size_t slash = std::min(text.find('/'), text.size());
   const std::string_view line(text);
-  const bool read = slash < text.size() && read_whole(line.substr(0, slash), points.shard) &&
-                    read_whole(line.substr(slash + 1), points.shards);
   points.sharded = true;
-  if (read && points.shards >= 1 && points.shard < points.shards) return std::nullopt;
+  if (slash < text.size()) {
+    points.shard = parse_whole<unsigned>(line.substr(0, slash)).value_or(0);
+    points.shards = parse_whole<unsigned>(line.substr(slash + 1)).value_or(0);
+    if (points.shard < points.shards) return std::nullopt;
+  }
   return usage("--shard", fmt::format("expected I/N with I from 0 to N-1, found '{}'", text),
                "write --shard 0/8 to --shard 7/8");
 }
@@ -73,7 +69,7 @@ std::optional<Diagnostic> read_chips(const PlanCommand& command, PlanQuestion& q
   if (values->size() > 1) {
     sweeps.insert(sweeps.begin(), sweep);
   } else {
-    read_whole(values->front().value, question.chips);
+    question.chips = parse_whole<unsigned>(values->front().value).value_or(0);
   }
   return std::nullopt;
 }
@@ -124,14 +120,16 @@ int run_paper(Io& io, const PlanCommand& command) {
   PaperPlanCommand paper;
   paper.model = command.training.model;
   paper.sweeps = command.sweeps;
-  if (!command.chips.empty() && !read_whole(command.chips, paper.chips)) {
+  if (const auto chips = parse_whole(command.chips)) {
+    paper.chips = *chips;
+  } else if (!command.chips.empty()) {
     paper.sweeps.push_back("chips=" + command.chips);
   }
   paper.best = command.best;
   paper.must = command.must;
   for (const auto& [name, value] : command.plan.given) {
     if (name == "global_batch") {
-      read_whole(value, paper.global_batch);
+      paper.global_batch = parse_whole(value).value_or(0);
     } else {
       paper.must.push_back(
           fmt::format("{}={}", name == "micro_batch" ? "microbatch" : name, value));

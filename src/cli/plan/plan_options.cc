@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
+
+#include "base/text/numbers.h"
 
 namespace flopcast::cli {
 namespace {
@@ -19,11 +20,10 @@ Diagnostic unknown(std::string_view flag, std::string_view expected, std::string
 /// 0.9 of "90%" or "0.9".
 Result<double> parse_share(const std::string& text) {
   const bool in_percent = text.ends_with('%');
-  double value = 0;
-  const char* end = text.data() + text.size() - (in_percent ? 1 : 0);
-  const auto [stop, code] = std::from_chars(text.data(), end, value);
+  const std::string_view number(text.data(), text.size() - (in_percent ? 1 : 0));
+  double value = parse_number(number).value_or(0);
   if (in_percent) value /= 100;
-  if (code == std::errc() && stop == end && value > 0 && value <= 1) return value;
+  if (value > 0 && value <= 1) return value;
   return unknown("--memory", "a share of the chip's memory such as 90%", text);
 }
 

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <tuple>
 
 #include "base/text/csv_table.h"
+#include "base/text/numbers.h"
 #include "flopcast/cost/fit.h"
 
 namespace flopcast {
@@ -107,12 +107,8 @@ std::optional<double> parse_skew(std::string_view text) {
   constexpr std::string_view kPrefix = "power_law_";
   if (!text.starts_with(kPrefix)) return std::nullopt;
   text.remove_prefix(kPrefix.size());
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value < 10)) {
-    return std::nullopt;
-  }
-  return value;
+  const std::optional<double> value = parse_number(text);
+  return value && *value >= 0 && *value < 10 ? value : std::nullopt;
 }
 
 /// The tables do not tell experts with a gate from those without. These have none: Nemotron 3 Nano

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/text/numbers.h"
 #include "hardware/cluster/file.h"
 #include "hardware/cluster/levels.h"
 
@@ -75,9 +75,9 @@ Result<ClusterBuilder::Head> ClusterBuilder::parse_head(const Part& part) const 
   std::string_view rest = part.text;
   const std::size_t digits = rest.find_first_not_of("0123456789");
   if (digits != 0 && digits != std::string_view::npos) {
-    const auto [end, failed] = std::from_chars(rest.data(), rest.data() + digits, head.count);
+    head.count = parse_whole<unsigned>(rest.substr(0, digits)).value_or(0);
     constexpr unsigned kMost = 1U << 24;
-    if (failed != std::errc() || head.count == 0 || head.count > kMost) {
+    if (head.count == 0 || head.count > kMost) {
       return error(part, fmt::format("expected how many, found '{}'", rest.substr(0, digits)),
                    fmt::format("give a number from 1 to {}", kMost));
     }

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <pugixml.hpp>
 
 #include "base/text/names.h"
+#include "base/text/numbers.h"
 #include "hardware/cluster/fabric_graph.h"
 #include "hardware/cluster/levels.h"
 #include "hardware/cluster/network_readers.h"
@@ -94,9 +94,9 @@ class XmlReader {
 
   /// "16.0 GT/s PCIe" x "16": 8b/10b coding up to 5 GT/s, 128b/130b above; times what transfers reach.
   BytesPerSecond pcie_bandwidth(const pugi::xml_node& pci) const {
-    const std::string_view speed = pci.attribute("link_speed").as_string();
-    double transfers = 8;  // as NCCL does where a virtual machine hides it
-    std::from_chars(speed.data(), speed.data() + speed.size(), transfers);
+    std::string_view speed = pci.attribute("link_speed").as_string();
+    const double hidden = 8;  // as NCCL does where a virtual machine does not tell
+    const double transfers = take_number(speed).value_or(hidden);
     const double width = pci.attribute("link_width").as_double(16);
     const double coding = transfers > 5.01 ? 128.0 / 130.0 : 0.8;
     const Result<Link> known = catalog_.link("pcie3");

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "base/text/numbers.h"
 #include "hardware/cluster/fabric_graph.h"
 #include "hardware/cluster/levels.h"
 #include "hardware/cluster/network_readers.h"
@@ -46,19 +46,12 @@ class SimaiReader {
             std::move(hint)};
   }
 
-  std::optional<std::uint32_t> number(std::string_view word) const {
-    std::uint32_t value = 0;
-    const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (failed != std::errc() || end != word.data() + word.size()) return std::nullopt;
-    return value;
-  }
-
   std::optional<Diagnostic> read_header() {
     lines_.next();
     const std::vector<std::string_view> words = lines_.words();
     bool valid = words.size() == 5 || words.size() == 6;
     for (std::size_t i = 0; valid && i < header_.size(); ++i) {
-      const auto value = number(words[i]);
+      const auto value = parse_whole<std::uint32_t>(words[i]);
       valid = value.has_value() && (i != kNodes || *value <= most_nodes_);
       if (valid) header_[i] = *value;
     }
@@ -84,7 +77,7 @@ class SimaiReader {
     lines_.next();
     std::uint32_t listed = 0;
     for (const std::string_view word : lines_.words()) {
-      const auto id = number(word);
+      const auto id = parse_whole<std::uint32_t>(word);
       if (!id || *id >= header_[kNodes] || !graph_.vertices[*id].name.empty()) {
         return error(fmt::format("expected the id of a switch, found '{}'", word),
                      fmt::format("ids are below {} and listed once", header_[kNodes]));
@@ -115,7 +108,8 @@ class SimaiReader {
       return error(fmt::format("expected a link, found '{}'", trim(lines_.line())),
                    "write it like '0 16 400Gbps 0.0005ms 0'");
     }
-    const auto from = number(words[0]), to = number(words[1]);
+    const auto from = parse_whole<std::uint32_t>(words[0]),
+               to = parse_whole<std::uint32_t>(words[1]);
     if (!from || !to || *from >= header_[kNodes] || *to >= header_[kNodes] || *from == *to) {
       return error(fmt::format("a link from '{}' to '{}'", words[0], words[1]),
                    fmt::format("its ends are two nodes below {}", header_[kNodes]));

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/text/names.h"
+#include "base/text/numbers.h"
 
 namespace flopcast {
 
@@ -34,11 +34,9 @@ Result<double> setting_number(const Setting& setting, UnitKind kind, double leas
 }
 
 Result<unsigned> setting_count(const Setting& setting) {
-  unsigned count = 0;
-  const std::string_view text = trim(setting.value);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const unsigned count = parse_whole<unsigned>(trim(setting.value)).value_or(0);
   constexpr unsigned kMost = 1U << 24;
-  if (error != std::errc() || end != text.data() + text.size() || count == 0 || count > kMost) {
+  if (count == 0 || count > kMost) {
     return setting_error(setting, fmt::format("expected a whole number, found '{}'", setting.value),
                          fmt::format("give a number from 1 to {}", kMost));
   }

@@ -1,7 +1,6 @@
 #include "mapping/explore/names.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "mapping/system/settings.h"
 
@@ -71,13 +70,6 @@ std::string with_commas(std::string_view value) {
   std::string text(value);
   std::replace(text.begin(), text.end(), '+', ',');
   return text;
-}
-
-std::optional<std::int64_t> parse_whole(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 }  // namespace flopcast::mapping

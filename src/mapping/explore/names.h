@@ -30,6 +30,5 @@ std::optional<MappingOverlap> parse_overlap(std::string_view text);
 std::optional<MappingModel> parse_mode(std::string_view text);
 /// A value as mapping_system takes it: '+' back to ','.
 std::string with_commas(std::string_view value);
-std::optional<std::int64_t> parse_whole(std::string_view text);
 
 }  // namespace flopcast::mapping

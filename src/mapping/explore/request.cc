@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text/names.h"
+#include "base/text/numbers.h"
 #include "flopcast/mapping/explore.h"
 #include "mapping/explore/names.h"
 #include "mapping/system/head.h"
@@ -64,7 +65,7 @@ class Changed {
   std::optional<Diagnostic> apply_chip(const std::string& name, const std::string& value) {
     Result<std::string> on =
         name == "chip" ? with_chip(request_.on, value, catalog_)
-                       : with_chips(request_.on, mapping::parse_whole(value).value_or(1), catalog_);
+                       : with_chips(request_.on, parse_whole(value).value_or(1), catalog_);
     if (!on) return on.error();
     request_.on = std::move(*on);
     return std::nullopt;
@@ -105,7 +106,7 @@ class Changed {
   }
 
   bool apply_count(const std::string& name, const std::string& value) {
-    const std::optional<std::int64_t> count = mapping::parse_whole(value);
+    const std::optional<std::int64_t> count = parse_whole(value);
     if (!count) return false;
     MappingSearch& search = request_.search;
     for (std::size_t p = 0; p < kParallelisms; ++p) {

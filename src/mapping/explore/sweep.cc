@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text/names.h"
+#include "base/text/numbers.h"
 #include "flopcast/mapping/explore.h"
 #include "mapping/explore/names.h"
 #include "mapping/system/links.h"
@@ -51,7 +52,7 @@ std::optional<Diagnostic> check_word(const SweepName& name, std::string_view val
 std::optional<Diagnostic> check_value(const SweepName& name, std::string_view value) {
   if (name.kind == SweepKind::kWord) return check_word(name, value);
   if (name.kind == SweepKind::kCount) {
-    const std::optional<std::int64_t> count = mapping::parse_whole(value);
+    const std::optional<std::int64_t> count = parse_whole(value);
     if (count && *count >= 1 && *count <= kLargestCount) return std::nullopt;
     return usage(name.name, fmt::format("expected a whole number, found '{}'", value),
                  fmt::format("write it like {0}=8 or {0}=1..64", name.name));

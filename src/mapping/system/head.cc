@@ -1,17 +1,17 @@
 #include "mapping/system/head.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/text/names.h"
+#include "base/text/numbers.h"
 
 namespace flopcast::mapping {
 CountedText split_count(std::string_view text) {
-  unsigned count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  std::string_view rest = trim(text.substr(static_cast<std::size_t>(end - text.data())));
+  std::string_view rest = text;
+  const unsigned count = take_whole<unsigned>(rest).value_or(0);
+  rest = trim(rest);
   constexpr unsigned kMost = 1U << 24;
-  if (error != std::errc() || count == 0 || count > kMost) return {0, text};
+  if (count == 0 || count > kMost) return {0, text};
   for (const std::string_view sign : {"x ", "X ", "* ", "\xC3\x97 "}) {
     if (rest.starts_with(sign)) return {count, trim(rest.substr(sign.size()))};
   }

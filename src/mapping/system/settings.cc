@@ -1,10 +1,10 @@
 // Settings of a system by name: what `--set` and sweeps change.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
 #include "base/text/names.h"
+#include "base/text/numbers.h"
 #include "flopcast/base/quantity.h"
 #include "flopcast/mapping.h"
 #include "hardware/entry/setting.h"
@@ -160,11 +160,8 @@ Result<bool> set_dimensions(MappingSystem& system, const DimensionSetting& setti
 /// The digits of "link-bandwidth-1" after its name; nothing where it is another name.
 std::optional<std::size_t> dimension_of(std::string_view setting, std::string_view name) {
   if (!setting.starts_with(name) || setting.size() < name.size() + 2) return std::nullopt;
-  const std::string_view digits = setting.substr(name.size() + 1);
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  return setting[name.size()] == '-' && whole ? std::optional(index) : std::nullopt;
+  if (setting[name.size()] != '-') return std::nullopt;
+  return parse_whole<std::size_t>(setting.substr(name.size() + 1));
 }
 
 Result<bool> set_style(MappingSystem& system, std::string_view value) {

@@ -1,11 +1,11 @@
 // Reads traffic files: CSV rows to TrafficRow.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <unordered_map>
 
 #include "base/text/csv_table.h"
+#include "base/text/numbers.h"
 #include "flopcast/network/traffic.h"
 
 namespace flopcast {
@@ -65,9 +65,8 @@ class TrafficReader {
   }
 
   bool chip(std::string_view column, std::uint32_t& value) {
-    const std::string_view field = text(column);
-    const auto [end, code] = std::from_chars(field.data(), field.data() + field.size(), value);
-    if (code == std::errc() && end == field.data() + field.size()) return true;
+    const auto number = parse_whole<std::uint32_t>(text(column));
+    if (number) return value = *number, true;
     return wrong(column, "the number of a chip", "chips count from 0, node by node");
   }
 
@@ -149,26 +148,21 @@ class TrafficReader {
 Result<std::vector<std::uint32_t>> parse_ranks(std::string_view text) {
   constexpr std::uint32_t kMost = 1u << 24;
   std::vector<std::uint32_t> ranks;
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  const auto number = [&](std::uint32_t& value) {
-    const auto [after, code] = std::from_chars(at, end, value);
-    at = after;
-    return code == std::errc() && value < kMost;
+  const auto ends_number = [](std::string_view rest) {
+    return rest.empty() || rest[0] == ' ' || rest[0] == ',';
   };
-  while (at != end) {
-    if (*at == ' ' || *at == ',') {
-      ++at;
+  for (std::string_view rest = text; !rest.empty();) {
+    if (ends_number(rest)) {
+      rest.remove_prefix(1);
       continue;
     }
-    std::uint32_t first = 0;
-    bool good = number(first);
+    const std::uint32_t first = take_whole<std::uint32_t>(rest).value_or(kMost);
     std::uint32_t last = first;
-    if (good && at != end && *at == '-') {
-      ++at;
-      good = number(last) && last >= first;
+    if (rest.starts_with('-')) {
+      rest.remove_prefix(1);
+      last = take_whole<std::uint32_t>(rest).value_or(kMost);
     }
-    if (!good || (at != end && *at != ' ' && *at != ',')) {
+    if (first > last || last >= kMost || !ends_number(rest)) {
       return bad("ranks", fmt::format("expected chips such as 0-7 16, found '{}'", text),
                  "write numbers and ranges, lower end first");
     }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/files/read_file.h"
 #include "base/text/names.h"
@@ -23,13 +22,6 @@ Diagnostic parallel::bad_value(const std::string& where, std::string_view key,
   return {ErrorCode::kBadInput, where,
           fmt::format("{}: expected {}, found '{}'", key, expected, found.substr(0, 60)),
           "correct the value"};
-}
-
-std::optional<std::int64_t> parallel::parse_whole(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
 }
 
 namespace {

@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/text/numbers.h"
 #include "parallel/launchers/texts.h"
 
 namespace flopcast::parallel {
@@ -49,11 +49,9 @@ class Expander {
 
   std::optional<std::size_t> repeats() {
     if (rest_.empty() || rest_[0] != '*') return 1;
-    std::size_t times = 0;
-    const auto [end, code] = std::from_chars(rest_.data() + 1, rest_.data() + rest_.size(), times);
-    if (code != std::errc() || times > kMost) return std::nullopt;
-    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    return times;
+    rest_.remove_prefix(1);
+    const auto times = take_whole<std::size_t>(rest_);
+    return times && *times <= kMost ? times : std::nullopt;
   }
 
   std::string_view rest_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text/names.h"
+#include "base/text/numbers.h"
 #include "parallel/launchers/texts.h"
 
 namespace flopcast::parallel {

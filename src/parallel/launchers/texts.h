@@ -27,8 +27,6 @@ Diagnostic bad_value(const std::string& where, std::string_view key, std::string
 inline constexpr std::int64_t kMostInPlan = 1 << 20;
 /// Chips that hold one copy of the model, or 2^31 where they are more: no cluster has as many.
 std::uint64_t chips_of_copy(const Plan& plan);
-/// A whole number; nothing else around it.
-std::optional<std::int64_t> parse_whole(std::string_view text);
 
 /// Layers of each stage as Megatron writes them: "Et*15|t*16|...|t*15L" (E embedding, t layers,
 /// L loss, m multi-token prediction, (...)*n repeats). Nothing where it cannot be read.

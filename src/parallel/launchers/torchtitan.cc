@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text/names.h"
+#include "base/text/numbers.h"
 #include "parallel/launchers/texts.h"
 
 namespace flopcast::parallel {

@@ -1,5 +1,6 @@
 // The table of a plan's settings, and plans made of them.
 #include "flopcast/parallel/settings.h"
+#include "base/text/numbers.h"
 
 #include <fmt/format.h>
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 #include <utility>
 
+#include "base/text/numbers.h"
 #include "flopcast/published/subramanian.h"
 
 namespace flopcast {
@@ -76,11 +76,8 @@ std::pair<std::string_view, std::int64_t> split_domain(std::string_view text) {
   if (at == std::string_view::npos || !same(text.substr(at, kMark.size()), kMark)) {
     return {text, kUsualDomain};
   }
-  const std::string_view digits = text.substr(at + kMark.size());
-  std::int64_t domain = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), domain);
-  const bool whole = error == std::errc() && end == digits.data() + digits.size() && domain > 0;
-  return whole ? std::pair(text.substr(0, at), domain) : std::pair(text, kUsualDomain);
+  const std::int64_t domain = parse_whole(text.substr(at + kMark.size())).value_or(0);
+  return domain > 0 ? std::pair(text.substr(0, at), domain) : std::pair(text, kUsualDomain);
 }
 
 constexpr std::array<std::string_view, 6> kDefectNames = {

@@ -78,11 +78,9 @@ void add_best(std::string& text, std::string_view what, std::span<const ExploreR
   if (!best->why.empty()) text += fmt::format("  {:<22} {}\n", "", best->why);
 }
 
-std::string number(double value) { return fmt::format("{}", value == 0 ? 0.0 : value); }
-
 struct CellWriter {
   std::vector<std::string>& cells;
-  void operator()(std::string_view, double value) { cells.push_back(number(value)); }
+  void operator()(std::string_view, double value) { cells.push_back(exact_number(value)); }
   void operator()(std::string_view, bool value) { cells.emplace_back(value ? "true" : "false"); }
   void operator()(std::string_view, std::uint64_t value) {
     cells.push_back(fmt::format("{}", value));

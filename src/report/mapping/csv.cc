@@ -1,6 +1,7 @@
 // The partitions of a mapping, a row each.
 #include <fmt/format.h>
 
+#include "base/text/format.h"
 #include "flopcast/report/mapping.h"
 #include "report/render/table.h"
 
@@ -9,8 +10,6 @@ namespace flopcast {
 using namespace report;  // the room's own names
 
 namespace {
-
-std::string number(double value) { return fmt::format("{}", value == 0 ? 0.0 : value); }
 
 std::string kernel_names(const DataflowGraph& graph, const MappedPartition& partition) {
   std::string names;
@@ -42,19 +41,19 @@ std::string mapping_csv(const MappingReport& report) {
                fmt::format("{}", m.shape.dp()),
                fmt::format("{}", m.microbatch),
                fmt::format("{}", m.tile),
-               number(m.step.value),
+               exact_number(m.step.value),
                fmt::format("{}", i),
                p.backward ? "backward" : "forward",
-               number(p.time.value),
-               number(p.compute.value),
-               number(p.memory.value),
-               number(p.network.value),
+               exact_number(p.time.value),
+               exact_number(p.compute.value),
+               exact_number(p.memory.value),
+               exact_number(p.network.value),
                std::string(name(p.limit)),
-               number(p.work.value),
-               number(p.sram.value),
-               number(p.dram.value),
-               number(p.wire.value),
-               number(p.live.value),
+               exact_number(p.work.value),
+               exact_number(p.sram.value),
+               exact_number(p.dram.value),
+               exact_number(p.wire.value),
+               exact_number(p.live.value),
                kernel_names(report.request.workload.graph, p)});
   }
   return table.csv();

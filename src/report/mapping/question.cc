@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
+#include "base/text/numbers.h"
 #include "flopcast/report/mapping.h"
 
 namespace flopcast {
@@ -60,10 +60,9 @@ Result<std::vector<MappingPin>> parse_mapping_pin(std::string_view text, bool fo
   std::string_view rest = text.substr(equals + 1);
   for (;;) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
-    MappingPin pin{std::string(text.substr(0, equals)), 0, forbidden};
-    const auto [stop, error] = std::from_chars(rest.data(), rest.data() + comma, pin.partition);
-    if (error != std::errc() || stop != rest.data() + comma) return wrong();
-    pins.push_back(std::move(pin));
+    const auto partition = parse_whole<decltype(MappingPin::partition)>(rest.substr(0, comma));
+    if (!partition) return wrong();
+    pins.push_back({std::string(text.substr(0, equals)), *partition, forbidden});
     if (comma == rest.size()) return pins;
     rest.remove_prefix(comma + 1);
   }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 
+#include "base/text/numbers.h"
 #include "flopcast/base/quantity.h"
 #include "flopcast/report/plan.h"
 
@@ -45,13 +45,6 @@ const Number* find_number(std::string_view name) {
   const auto found = std::find_if(kNumbers.begin(), kNumbers.end(),
                                   [&](const Number& number) { return number.name == name; });
   return found == kNumbers.end() ? nullptr : &*found;
-}
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 void change_chip(Chip& chip, std::string_view name, const QuantityChange& amount) {
@@ -118,7 +111,7 @@ Counted split_count(std::string_view line) {
   const std::string_view word = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
   const bool counts = word.starts_with("x ") || word.starts_with("nodes of ") ||
                       word.starts_with("chips of ") || word.starts_with("X ");
-  const std::optional<std::int64_t> count = whole_number(line.substr(start, end - start));
+  const std::optional<std::int64_t> count = parse_whole(line.substr(start, end - start));
   if (!counts || !count || *count < 1) return {0, line};
   return {*count, rest};
 }
@@ -149,7 +142,7 @@ Result<PlanMachine> sized_machine(const std::string& line, std::int64_t chips,
 std::int64_t chips_asked(const PlanQuestion& question) {
   std::int64_t chips = question.chips;
   for (const PlanChange& change : question.changes) {
-    if (change.name == "n") chips = whole_number(change.value).value_or(0);
+    if (change.name == "n") chips = parse_whole(change.value).value_or(0);
   }
   return chips;
 }
@@ -166,7 +159,7 @@ std::optional<Diagnostic> check_value(const PlanChange& change) {
     error.where = change.name;
     return error;
   }
-  const std::optional<std::int64_t> size = whole_number(change.value);
+  const std::optional<std::int64_t> size = parse_whole(change.value);
   if (size && *size >= 1 && *size <= kMostChips) return std::nullopt;
   return usage(change.name, fmt::format("expected a number of chips, found '{}'", change.value),
                "write it like n=64,128,256 or n=64..1024");
@@ -175,7 +168,7 @@ std::optional<Diagnostic> check_value(const PlanChange& change) {
 /// "64..1024" is 64, 128, ... as far as it goes.
 Result<std::vector<std::string>> range_values(std::string_view text) {
   const std::size_t dots = text.find("..");
-  const auto low = whole_number(text.substr(0, dots)), high = whole_number(text.substr(dots + 2));
+  const auto low = parse_whole(text.substr(0, dots)), high = parse_whole(text.substr(dots + 2));
   if (!low || !high || *low < 1 || *high < *low || *high > kMostChips) {
     return usage(std::string(text), "is no range", "write it like 64..1024");
   }

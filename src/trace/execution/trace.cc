@@ -7,7 +7,6 @@
 #include <simdjson.h>
 
 #include <cctype>
-#include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_reader.hpp>
@@ -16,6 +15,7 @@
 
 #include "base/files/byte_source.h"
 #include "base/text/json_error.h"
+#include "base/text/numbers.h"
 
 namespace flopcast {
 
@@ -353,9 +353,9 @@ std::optional<std::int32_t> rank_from_name(std::string_view path) {
   } else {
     return std::nullopt;
   }
-  std::int32_t rank = 0;
-  const auto [end, error] = std::from_chars(name.data() + at, name.data() + name.size(), rank);
-  return error == std::errc() && rank >= 0 ? std::optional(rank) : std::nullopt;
+  name.remove_prefix(at);
+  const auto rank = take_whole<std::int32_t>(name);
+  return rank && *rank >= 0 ? rank : std::nullopt;
 }
 
 Result<ExecutionTrace> parse_any(std::string_view bytes, std::string_view path,
@@ -390,16 +390,7 @@ Result<std::string> read_whole(const std::filesystem::path& path) {
     error.hint = kHint;
     return error;
   }
-  std::string bytes;
-  std::size_t size = 0;
-  for (std::size_t n = 1; n > 0; size += n) {
-    if (size > kMostBytes) break;
-    if (bytes.size() - size < (std::size_t{64} << 10)) {
-      bytes.resize(std::max(bytes.size() * 2, std::size_t{1} << 20));
-    }
-    n = (*source)->read(bytes.data() + size, bytes.size() - size);
-  }
-  bytes.resize(size);
+  std::string bytes = read_all(**source, kMostBytes);
   if ((*source)->end() != ByteSource::End::kClean) {
     return broken(path.string(), (*source)->packed_position(), (*source)->complaint());
   }

@@ -3,7 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <charconv>
+#include <charconv>  // not base/text/numbers.h: hot, hexadecimal, and tells too large from no number
 #include <cmath>
 #include <cstdlib>
 #include <limits>

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <system_error>
 
+#include "base/text/numbers.h"
 #include "flopcast/trace.h"
 #include "trace/json/document.h"
 
@@ -142,11 +142,7 @@ std::optional<std::int32_t> trace::rank_in_name(std::string_view file_name) {
   const std::string_view name = without_endings(file_name);
   const auto place = find_rank(name);
   if (!place) return std::nullopt;
-  std::int32_t rank = 0;
-  const auto [end, error] =
-      std::from_chars(name.data() + place->digits, name.data() + place->end, rank);
-  if (error != std::errc()) return std::nullopt;
-  return rank;
+  return parse_whole<std::int32_t>(name.substr(place->digits, place->end - place->digits));
 }
 
 std::string trace::run_of_name(std::string_view file_name) {

@@ -1,11 +1,12 @@
 #include "trace/kineto/finish.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <set>
 #include <tuple>
+
+#include "base/text/numbers.h"
 
 namespace flopcast::trace {
 namespace {
@@ -262,13 +263,6 @@ void name_tracks(RawTrace& raw) {
 
 // --- Merged files ------------------------------------------------------------------------------
 
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 /// What the ranks of a merged file are, and which rank each track belongs to.
 struct Ranks {
   std::vector<std::int32_t> all;       // ascending; empty: the rows say nothing
@@ -281,7 +275,7 @@ Ranks find_ranks(const RawTrace& raw) {
   Ranks ranks;
   if (raw.row_rank.empty()) return ranks;
   for (const Track& track : raw.trace.tracks) {
-    const auto pid = number_of(raw.strings[track.pid]);
+    const auto pid = parse_whole(raw.strings[track.pid]);
     const bool ours =
         pid && *pid >= 0 && *pid / kPidsPerRank <= std::numeric_limits<std::int32_t>::max();
     ranks.of_track.push_back(ours ? static_cast<std::int32_t>(*pid / kPidsPerRank) : kNoRank);
@@ -301,7 +295,7 @@ Ranks find_ranks(const RawTrace& raw) {
 // "103194583" → "3194583".
 void restore_pids(const StringTable& strings, StringTable& to, Trace& trace) {
   for (Track& track : trace.tracks) {
-    const auto pid = number_of(strings[track.pid]);
+    const auto pid = parse_whole(strings[track.pid]);
     if (pid && *pid >= kPidsPerRank) track.pid = to.intern(std::to_string(*pid % kPidsPerRank));
   }
 }

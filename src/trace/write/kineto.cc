@@ -1,7 +1,6 @@
 // Columns to Kineto JSON. What a Trace does not hold (register counts, callback ids) is not made
 // up.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -11,6 +10,7 @@
 
 #include "base/files/output_file.h"
 #include "base/text/json_writer.h"
+#include "base/text/numbers.h"
 #include "flopcast/trace/io.h"
 #include "trace/write/json_text.h"
 #include "trace/write/launch_rows.h"
@@ -27,13 +27,6 @@ constexpr std::int64_t kIdsPerRank = 10'000'000'000;      // above any 32-bit co
 constexpr std::int64_t kMostPid = std::int64_t{1} << 53;  // readers hold numbers as doubles
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-
-std::optional<std::int64_t> as_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
 
 /// Calls `visit(picoseconds)` for every time that will be written.
 template <typename Visit>
@@ -192,7 +185,7 @@ class RankWriter {
         rank_(rank) {
     for (const Track& track : trace.tracks) {
       places_.push_back(place(track));
-      has_numbers_.push_back(as_integer(strings[track.pid]).has_value());
+      has_numbers_.push_back(parse_whole(strings[track.pid]).has_value());
     }
   }
 
@@ -222,7 +215,7 @@ class RankWriter {
 
   std::string number_or_text(std::uint32_t id, bool is_pid) const {
     const std::string_view text = strings_[id];
-    const std::optional<std::int64_t> number = as_integer(text);
+    const std::optional<std::int64_t> number = parse_whole(text);
     // Pids below 0 stand for "no process" and do so in merged files too.
     const bool moves = is_pid && rank_ && number.value_or(-1) >= 0;
     const std::int64_t offset = moves ? *rank_ * kPidsPerRank : 0;
@@ -251,7 +244,7 @@ class RankWriter {
   }
 
   void write_process_name(const Track& track) {
-    const bool has_number = as_integer(strings_[track.pid]).has_value();
+    const bool has_number = parse_whole(strings_[track.pid]).has_value();
     if (track.process_name == 0 && !(rank_ && has_number)) return;
     begin_row("M\",\"name\":\"process_name\"");
     out_.raw(fmt::format(",\"pid\":{},\"tid\":0", number_or_text(track.pid, true)));

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <limits>
 #include <numeric>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "base/files/output_file.h"
+#include "base/text/numbers.h"
 #include "base/text/utf8.h"
 #include "flopcast/trace/io.h"
 #include "trace/write/launch_rows.h"
@@ -90,12 +90,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   return text;
-}
-
-bool is_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
 /// Sorts rows into groups and names these.
@@ -186,7 +180,7 @@ class Groups {
     if (name.empty() && group.is_gpu && group.stream != kNoStream) {
       name = fmt::format("stream {}", group.stream);
     } else if (name.empty()) {
-      name = is_number(tid) ? fmt::format("thread {}", tid) : std::string(tid);
+      name = parse_whole(tid) ? fmt::format("thread {}", tid) : std::string(tid);
     }
     if (group.is_gpu && several_devices && group.device >= 0) {
       name = fmt::format("GPU {} {}", group.device, name);

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
+
+#include "base/text/numbers.h"
 
 namespace flopcast::workload::dataflow {
 
@@ -31,10 +32,7 @@ const SetupField* SetupFields::last(std::string_view name, bool message) {
 std::int64_t SetupFields::whole(std::string_view name, std::int64_t otherwise) {
   const SetupField* field = last(name, false);
   if (field == nullptr) return otherwise;
-  std::int64_t value = 0;
-  const char* end = field->value.data() + field->value.size();
-  const auto read = std::from_chars(field->value.data(), end, value);
-  if (read.ec == std::errc() && read.ptr == end) return value;
+  if (const auto value = parse_whole(field->value)) return *value;
   wrong(field->line, fmt::format("'{}: {}' is no whole number", name, field->value),
         "write digits alone");
   return otherwise;
@@ -51,12 +49,8 @@ std::int64_t SetupFields::natural(std::string_view name, std::int64_t otherwise)
 double SetupFields::real(std::string_view name, double otherwise) {
   const SetupField* field = last(name, false);
   if (field == nullptr) return otherwise;
-  float value = 0;
-  const char* end = field->value.data() + field->value.size();
-  const auto read = std::from_chars(field->value.data(), end, value);
-  if (read.ec == std::errc() && read.ptr == end && std::isfinite(value) && value >= 0) {
-    return static_cast<double>(value);
-  }
+  const auto value = parse_number<float>(field->value);
+  if (value && *value >= 0) return static_cast<double>(*value);
   wrong(field->line, fmt::format("'{}: {}' is no number of 0 or more", name, field->value),
         "write it in decimals");
   return otherwise;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/text/format.h"
 #include "flopcast/workload/dataflow.h"
 
 namespace flopcast {
@@ -23,12 +24,6 @@ std::string toml_text(std::string_view text) {
   return out + '"';
 }
 
-/// The shortest number that reads back the same; whole ones that a double holds without a point.
-std::string number(double value) {
-  return std::abs(value) < 1e15 && value == std::floor(value) ? fmt::format("{:.0f}", value)
-                                                              : fmt::format("{}", value);
-}
-
 class Lines {
  public:
   void heading(std::string_view name) { out_ += fmt::format("\n[[{}]]\n", name); }
@@ -40,7 +35,7 @@ class Lines {
     if (value != otherwise) raw(key, fmt::format("{}", value));
   }
   void real(std::string_view key, double value, double otherwise) {
-    if (value != otherwise) raw(key, number(value));
+    if (value != otherwise) raw(key, exact_number(value));
   }
   void flag(std::string_view key, bool value, bool otherwise) {
     if (value != otherwise) raw(key, value ? "true" : "false");
@@ -76,7 +71,7 @@ void write_kernel(Lines& lines, const DataflowKernel& kernel) {
   std::string list;
   for (const DataflowTransfer& transfer : kernel.transfers) {
     list += fmt::format("{}{{ kind = \"{}\", bytes = {} }}", list.empty() ? "" : ", ",
-                        name(transfer.kind), number(transfer.bytes.value));
+                        name(transfer.kind), exact_number(transfer.bytes.value));
   }
   lines.raw("transfers", "[" + list + "]");
 }
