@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "replay/median.h"
+#include "base/numeric/median.h"
 
 namespace flopcast::replaying {
 namespace {
@@ -44,11 +44,11 @@ Time align_rank_clocks(std::vector<RankModel>& ranks, std::vector<Collective>& c
   for (const Collective& c : collectives) {
     std::vector<Time> ends;
     for (const CollectiveMember& m : c.members) ends.push_back(end(m));
-    const Time middle = median(ends);
+    const Time middle = upper_median(ends);
     for (const CollectiveMember& m : c.members) off[m.rank].push_back(middle - end(m));
   }
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    if (!off[r].empty()) shift_all(ranks[r], median(off[r]));
+    if (!off[r].empty()) shift_all(ranks[r], upper_median(off[r]));
   }
   std::vector<Time> spreads;
   for (const Collective& c : collectives) {
@@ -60,7 +60,7 @@ Time align_rank_clocks(std::vector<RankModel>& ranks, std::vector<Collective>& c
     }
     spreads.push_back(last - first);
   }
-  return median(spreads);
+  return upper_median(spreads);
 }
 
 }  // namespace flopcast::replaying

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/numeric/median.h"
 #include "replay/assemble.h"
-#include "replay/median.h"
 
 namespace flopcast::replaying {
 
@@ -36,9 +36,7 @@ void measure_occupancy(const Recording& recording, Lags& lags) {
     }
   }
   for (auto& [shape, list] : parts) {
-    std::nth_element(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2),
-                     list.end());
-    lags.occupied_ppm[shape] = list[list.size() / 2];
+    lags.occupied_ppm[shape] = upper_median(list);
   }
 }
 
@@ -127,19 +125,19 @@ LagSamples collect_lags(const Recording& recording, std::uint32_t r,
 /// kept apart.
 Lags::Rank typical_lags(LagSamples& samples, Time latency) {
   Lags::Rank out;
-  out.launch_from_start =
-      std::clamp(median(samples.launch_from_start, latency), latency, latency + kLaunchSpread);
-  out.launch_from_end = median(samples.launch_from_end, Time{});
-  out.sync = median(samples.sync, Time{});
+  out.launch_from_start = std::clamp(upper_median(samples.launch_from_start, latency), latency,
+                                     latency + kLaunchSpread);
+  out.launch_from_end = upper_median(samples.launch_from_end, Time{});
+  out.sync = upper_median(samples.sync, Time{});
   for (int kind = 0; kind < kEdgeKindCount; ++kind) {
     const bool in_stream =
         kind == static_cast<int>(EdgeKind::kStream) || kind == static_cast<int>(EdgeKind::kGraph);
     const Time least = in_stream ? Time{} : Time::min();
-    out.overall[kind] = std::max(least, median(samples.kind[kind], Time{}));
+    out.overall[kind] = std::max(least, upper_median(samples.kind[kind], Time{}));
     for (int source = 0; source < 3; ++source) {
       for (int target = 0; target < 3; ++target) {
         out.between[kind][source][target] =
-            std::max(least, median(samples.between[kind][source][target], out.overall[kind]));
+            std::max(least, upper_median(samples.between[kind][source][target], out.overall[kind]));
       }
     }
   }

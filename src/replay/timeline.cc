@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "replay/median.h"
+#include "base/numeric/median.h"
 
 namespace flopcast::replaying {
 namespace {
@@ -164,7 +164,7 @@ std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
       out.replayed_gpu = replayed_last - replayed_before.value_or(out.replayed_start);
       measured_before = measured_last;
       replayed_before = replayed_last;
-      out.start_error_median_s = median(errors).seconds();
+      out.start_error_median_s = upper_median(errors).seconds();
     }
     results.push_back(std::move(out));
   }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "analytic/step/training_state.h"
+#include "base/numeric/quantile.h"
 #include "flopcast/analytic/runs.h"
 
 namespace flopcast {
@@ -84,15 +85,6 @@ double correlation(const std::vector<double>& a, const std::vector<double>& b) {
   return ab / std::sqrt(aa * bb);
 }
 
-double quantile(std::vector<double> values, double q) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const double at = q * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, values.size() - 1);
-  return values[low] + (values[high] - values[low]) * (at - static_cast<double>(low));
-}
-
 }  // namespace
 
 struct RunForecaster::State {
@@ -157,9 +149,11 @@ RunErrors run_errors(const std::vector<const RunForecast*>& forecasts) {
   const auto n = static_cast<double>(errors.n);
   errors.mape = std::accumulate(sizes.begin(), sizes.end(), 0.0) / n;
   errors.bias = std::accumulate(signed_errors.begin(), signed_errors.end(), 0.0) / n;
+  std::ranges::sort(signed_errors);
+  std::ranges::sort(sizes);
   errors.median = quantile(signed_errors, 0.5);
   errors.p90 = quantile(sizes, 0.9);
-  errors.worst = *std::ranges::max_element(sizes);
+  errors.worst = sizes.back();
   errors.band /= n;
   if (errors.n >= 3) errors.spearman = correlation(ranks_of(told), ranks_of(measured));
   return errors;

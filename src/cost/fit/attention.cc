@@ -1,8 +1,9 @@
 // Calibration of attention, one kind (decode or prefill, types, head dimension, window) at a time.
 #include <algorithm>
 
+#include "base/numeric/least_squares.h"
+#include "base/numeric/mix.h"
 #include "cost/fit/folded.h"
-#include "cost/fit/parameters.h"
 #include "cost/model/attention.h"
 
 namespace flopcast::cost {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cost/fit/parameters.h"
+#include "base/numeric/mix.h"
+#include "base/numeric/quantile.h"
 
 namespace flopcast::cost {
 
@@ -29,15 +30,6 @@ std::vector<std::uint8_t> held_out_fifth(std::size_t rows) {
   return held;
 }
 
-double quantile(std::vector<double>& values, double q) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const double at = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
 Band band_of(std::span<const Outcome> outcomes) {
   constexpr std::size_t kFew = 30;
   std::vector<double> all;
@@ -51,6 +43,7 @@ Band band_of(std::span<const Outcome> outcomes) {
   if (all.empty()) return band;
   for (std::size_t i = 0; i < Band::kClasses; ++i) {
     std::vector<double>& ratios = by_class[i].size() < kFew ? all : by_class[i];
+    std::ranges::sort(ratios);
     band.low[i] = std::min(1.0, quantile(ratios, 0.1));
     band.high[i] = std::max(1.0, quantile(ratios, 0.9));
   }

@@ -19,7 +19,4 @@ struct Outcome {
 /// Quantiles per size class; a class with few rows takes those of all. Contains 1.
 Band band_of(std::span<const Outcome> outcomes);
 
-/// Linear between order statistics, 0 <= q <= 1. Sorts `values`. @return 0 where there are none.
-double quantile(std::vector<double>& values, double q);
-
 }  // namespace flopcast::cost

@@ -1,8 +1,9 @@
 // Calibration of dense matrix products: base formula, residual grid, the odd-m term, the band.
 #include <algorithm>
 
+#include "base/numeric/least_squares.h"
+#include "base/numeric/mix.h"
 #include "cost/fit/folded.h"
-#include "cost/fit/parameters.h"
 #include "cost/model/gemm.h"
 
 namespace flopcast::cost {

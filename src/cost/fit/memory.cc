@@ -1,8 +1,8 @@
 // Calibration of memory-bound operators.
 #include <algorithm>
 
+#include "base/numeric/least_squares.h"
 #include "cost/fit/folded.h"
-#include "cost/fit/parameters.h"
 #include "cost/model/memory_bound.h"
 
 namespace flopcast::cost {

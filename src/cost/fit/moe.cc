@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "base/numeric/least_squares.h"
+#include "base/numeric/mix.h"
+#include "base/numeric/quantile.h"
 #include "cost/fit/band.h"
 #include "cost/fit/grid.h"
-#include "cost/fit/parameters.h"
 #include "cost/model/moe.h"
 #include "cost/model/packed.h"
 
@@ -161,6 +163,7 @@ MoeCurves make_curves(const MoeFit& fit, std::span<const MoeRow> rows,
     std::vector<std::uint8_t> known(points.size());
     for (std::size_t i = 0; i < points.size(); ++i) {
       known[i] = points[i].empty() ? 0 : 1;
+      std::ranges::sort(points[i]);
       curve[i] = static_cast<float>(quantile(points[i], 0.5));
     }
     const std::size_t n = tokens.size();

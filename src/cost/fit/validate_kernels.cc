@@ -5,8 +5,9 @@
 #include <cmath>
 #include <map>
 
+#include "base/numeric/mix.h"
+#include "base/numeric/quantile.h"
 #include "cost/fit/band.h"
-#include "cost/fit/parameters.h"
 #include "cost/model/attention_form.h"
 #include "flopcast/cost/fit.h"
 
@@ -87,7 +88,7 @@ std::vector<int> largest_tenths(std::span<const KernelSample> samples) {
     own.push_back(flops > 0 ? flops : kernel_bytes(sample.kernel).value);
     work[operation_name(sample.kernel)].push_back(own.back());
   }
-  for (auto& [name, all] : work) cost::quantile(all, 0.9);  // sorts
+  for (auto& [name, all] : work) std::ranges::sort(all);
   std::vector<int> folds;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     std::vector<double>& all = work[operation_name(samples[i].kernel)];
@@ -110,11 +111,12 @@ KernelErrors errors_of(std::string_view chip, const std::string& operation,
     widths.push_back(std::sqrt(row->forecast.high / row->forecast.low));
     inside += row->forecast.low.value <= measured && measured <= row->forecast.high.value ? 1U : 0U;
   }
-  e.median = cost::quantile(errors, 0.5);
-  e.p95 = cost::quantile(errors, 0.95);
-  e.bias = cost::quantile(ratios, 0.5);
+  for (std::vector<double>* values : {&errors, &ratios, &widths}) std::ranges::sort(*values);
+  e.median = quantile(errors, 0.5);
+  e.p95 = quantile(errors, 0.95);
+  e.bias = quantile(ratios, 0.5);
   e.band_coverage = static_cast<double>(inside) / static_cast<double>(rows.size());
-  e.band_width = cost::quantile(widths, 0.5);
+  e.band_width = quantile(widths, 0.5);
   return e;
 }
 

@@ -1,11 +1,11 @@
 // Calibration is deterministic, and its file says all it found.
 #include "cost/model/fits_file.h"
+#include "base/numeric/mix.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "cost/fit/parameters.h"
 #include "cost/model/packed.h"
 #include "flopcast/cost/fit.h"
 
@@ -19,7 +19,7 @@ std::vector<KernelSample> samples() {
   const KernelModel model = std::move(*KernelModel::make(h100(), Catalog::builtin()));
   std::vector<KernelSample> out;
   const auto add = [&](const Kernel& kernel) {
-    const double noise = 1 + 0.1 * (static_cast<double>(cost::mix(out.size()) % 1000) / 1000 - 0.5);
+    const double noise = 1 + 0.1 * (static_cast<double>(mix(out.size()) % 1000) / 1000 - 0.5);
     out.push_back({kernel, model.time(kernel).time * noise});
   };
   for (const std::int64_t m : {1, 4, 16, 65, 256, 1000, 4096}) {

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "base/numeric/isotonic.h"
+
 namespace flopcast::cost {
 namespace {
 
@@ -20,40 +22,13 @@ void for_each_line(std::span<const std::size_t> shape, std::size_t d, Visit&& vi
   }
 }
 
-struct Pool {
-  double sum = 0, weight = 0;
-  std::size_t length = 0;
-  double mean() const { return sum / weight; }
-};
-
-/// Pool adjacent violators: weighted isotonic regression of one line.
-void pool_line(std::span<double> v, std::span<const double> w, std::size_t first,
-               std::size_t stride, std::size_t length, std::vector<Pool>& pools) {
-  pools.clear();
-  for (std::size_t i = 0; i < length; ++i) {
-    const std::size_t at = first + i * stride;
-    pools.push_back({v[at] * w[at], w[at], 1});
-    while (pools.size() > 1 && pools[pools.size() - 2].mean() > pools.back().mean()) {
-      const Pool last = pools.back();
-      pools.pop_back();
-      pools.back().sum += last.sum;
-      pools.back().weight += last.weight;
-      pools.back().length += last.length;
-    }
-  }
-  std::size_t at = first;
-  for (const Pool& pool : pools) {
-    for (std::size_t i = 0; i < pool.length; ++i, at += stride) v[at] = pool.mean();
-  }
-}
-
 /// Dykstra's alternating projections on the cones of one axis each.
 void project(std::span<const std::size_t> shape, std::span<const bool> axes,
              std::span<const double> support, std::span<double> values) {
   constexpr int kSweeps = 24;
   std::vector<std::vector<double>> corrections(shape.size());
   std::vector<double> before(values.size());
-  std::vector<Pool> pools;
+  IsotonicRegression isotonic;
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     for (std::size_t d = 0; d < shape.size(); ++d) {
       if (!axes[d]) continue;
@@ -61,7 +36,7 @@ void project(std::span<const std::size_t> shape, std::span<const bool> axes,
       correction.resize(values.size());
       for (std::size_t i = 0; i < values.size(); ++i) before[i] = values[i] += correction[i];
       for_each_line(shape, d, [&](std::size_t first, std::size_t stride, std::size_t length) {
-        pool_line(values, support, first, stride, length, pools);
+        isotonic.fit(values, support, first, stride, length);
       });
       for (std::size_t i = 0; i < values.size(); ++i) correction[i] = before[i] - values[i];
     }

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "cost/fit/parameters.h"
+#include "base/numeric/mix.h"
 #include "cost/model/gemm_form.h"
 
 namespace flopcast::cost {

@@ -14,7 +14,6 @@
 #include "network/fit/curve.h"
 #include "network/fit/fit.h"
 #include "network/fit/kriging.h"
-#include "network/fit/linear.h"
 #include "support/shared_traces.h"
 
 namespace flopcast::network {
@@ -49,32 +48,6 @@ std::vector<CollectiveSample> ring_samples(const std::vector<unsigned>& ranks, d
 }
 
 CollectiveCase box(Op op, unsigned ranks) { return {"box", "NCCL", "", "", op, ranks, 1}; }
-
-TEST(Calibrate, NonNegativeLeastSquaresLeavesOutWhatWouldGoNegative) {
-  // y = 2a - b cannot be had with b >= 0: the best is a alone.
-  NormalEquations equations(2);
-  equations.add({1, 0.5}, 1.5, 1);
-  equations.add({1, 1}, 1, 1);
-  equations.add({1, 0}, 2, 1);
-  const std::vector<double> free = equations.solve();
-  EXPECT_NEAR(free[0], 2, 1e-12);
-  EXPECT_NEAR(free[1], -1, 1e-12);
-  const std::vector<double> bounded = equations.solve_non_negative();
-  EXPECT_NEAR(bounded[0], 1.5, 1e-12);
-  EXPECT_EQ(bounded[1], 0);
-}
-
-TEST(Calibrate, CholeskySolvesAndMeasures) {
-  SquareMatrix matrix(2);
-  matrix.at(0, 0) = 4;
-  matrix.at(0, 1) = matrix.at(1, 0) = 2;
-  matrix.at(1, 1) = 3;
-  const Cholesky factor(matrix);
-  const std::vector<double> x = factor.solve({8, 7});
-  EXPECT_NEAR(x[0], 1.25, 1e-12);
-  EXPECT_NEAR(x[1], 1.5, 1e-12);
-  EXPECT_NEAR(factor.quadratic({8, 7}), 8 * 1.25 + 7 * 1.5, 1e-12);
-}
 
 TEST(Calibrate, CurvesTakeTheMedianNeverFallAndKeepTwentyOneKnots) {
   const LogCurve falling =

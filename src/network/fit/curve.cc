@@ -8,7 +8,7 @@
 #include <iterator>
 #include <map>
 
-#include "network/fit/linear.h"
+#include "base/numeric/linear.h"
 
 namespace flopcast::network {
 namespace {

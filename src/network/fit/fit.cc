@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/files/read_file.h"
+#include "base/numeric/quantile.h"
 #include "catalog_files.h"
 
 namespace flopcast {
@@ -51,13 +52,6 @@ bool network::older_version(std::string_view a, std::string_view b) {
 }
 
 namespace {
-
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto i = std::min(static_cast<std::size_t>(at), sorted.size() - 1);
-  const auto j = std::min(i + 1, sorted.size() - 1);
-  return sorted[i] + (sorted[j] - sorted[i]) * (at - static_cast<double>(i));
-}
 
 /// Scores by size class; the last: all of them, for classes that have too few.
 using Scores = std::array<std::vector<double>, kSizeClasses + 1>;

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "network/fit/linear.h"
+#include "base/numeric/linear.h"
 #include "network/fit/pooled.h"
 
 namespace flopcast::network {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "network/fit/linear.h"
+#include "base/numeric/linear.h"
 
 namespace flopcast::network {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/numeric/isotonic.h"
+
 namespace flopcast::report::drawing {
 namespace {
 
@@ -119,27 +121,6 @@ void order(Rows& rows) {
   rows.rows = std::move(best);
 }
 
-/// Never decreasing, and as near to `wishes` as that allows in the sum of squares.
-std::vector<double> never_decreasing(const std::vector<double>& wishes) {
-  struct Block {
-    double sum;
-    std::size_t count;
-    double mean() const { return sum / static_cast<double>(count); }
-  };
-  std::vector<Block> blocks;
-  for (const double wish : wishes) {
-    blocks.push_back({wish, 1});
-    while (blocks.size() > 1 && blocks[blocks.size() - 2].mean() > blocks.back().mean()) {
-      const Block last = blocks.back();
-      blocks.pop_back();
-      blocks.back() = {blocks.back().sum + last.sum, blocks.back().count + last.count};
-    }
-  }
-  std::vector<double> values;
-  for (const Block& block : blocks) values.insert(values.end(), block.count, block.mean());
-  return values;
-}
-
 /// Moves a row's slots to their neighbours. All count alike: else the drawing would wander.
 void settle(Rows& rows, const std::vector<std::size_t>& row, bool down, bool both) {
   std::vector<double> wishes, offsets, x(rows.slots.size());
@@ -154,8 +135,8 @@ void settle(Rows& rows, const std::vector<std::size_t>& row, bool down, bool bot
     offsets.push_back(offset);
     wishes.push_back(mean_of(near, x, slot.x) - offset);
   }
-  const std::vector<double> values = never_decreasing(wishes);
-  for (std::size_t i = 0; i < row.size(); ++i) rows.slots[row[i]].x = values[i] + offsets[i];
+  IsotonicRegression().fit(wishes, std::vector<double>(wishes.size(), 1.0));
+  for (std::size_t i = 0; i < row.size(); ++i) rows.slots[row[i]].x = wishes[i] + offsets[i];
 }
 
 void spread(Rows& rows) {

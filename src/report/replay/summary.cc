@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "base/numeric/median.h"
 #include "base/text/format.h"
 #include "report/replay/gpu_activity.h"
 
@@ -84,10 +85,7 @@ Time median_start_error(const TraceSet& set, const Replay& replay) {
           std::abs((replay.replayed.start[t][row] - replay.recorded.start[t][row]).ps));
     }
   }
-  if (errors.empty()) return {};
-  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
-  std::nth_element(errors.begin(), middle, errors.end());
-  return {*middle};
+  return {upper_median(errors)};
 }
 
 void take_larger(double& largest, Time part0, Time whole0, Time part1, Time whole1) {

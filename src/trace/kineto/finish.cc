@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/numeric/median.h"
 #include "base/text/numbers.h"
 
 namespace flopcast::trace {
@@ -83,9 +84,7 @@ std::int64_t middle_start(const Events& events, const Rows& rows) {
   std::vector<std::int64_t> starts;
   starts.reserve(rows.size());
   for (const std::uint32_t row : rows) starts.push_back(events.start[row].ps);
-  const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
-  std::nth_element(starts.begin(), middle, starts.end());
-  return *middle;
+  return upper_median(starts);
 }
 
 Rows placeable_rows(RawTrace& raw) {

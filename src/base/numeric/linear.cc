@@ -1,18 +1,28 @@
-#include "network/fit/linear.h"
+#include "base/numeric/linear.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace flopcast::network {
+namespace flopcast {
 
 Cholesky::Cholesky(SquareMatrix matrix) : l_(std::move(matrix)) {
   constexpr double kSmallestPivot = 1e-12;
   double largest = 0;
   for (std::size_t i = 0; i < l_.n; ++i) largest = std::max(largest, l_.at(i, i));
+  factor(kSmallestPivot * std::max(largest, 1e-300));
+}
+
+std::optional<Cholesky> Cholesky::of_definite(SquareMatrix matrix) {
+  Cholesky factor(std::move(matrix), Unfactored{});
+  return factor.factor(0) ? std::optional(std::move(factor)) : std::nullopt;
+}
+
+bool Cholesky::factor(double smallest) {
   for (std::size_t j = 0; j < l_.n; ++j) {
     double pivot = l_.at(j, j);
     for (std::size_t k = 0; k < j; ++k) pivot -= l_.at(j, k) * l_.at(j, k);
-    const double root = std::sqrt(std::max(pivot, kSmallestPivot * std::max(largest, 1e-300)));
+    if (smallest == 0 && !(pivot > 0)) return false;
+    const double root = std::sqrt(std::max(pivot, smallest));
     l_.at(j, j) = root;
     for (std::size_t i = j + 1; i < l_.n; ++i) {
       double sum = l_.at(i, j);
@@ -20,6 +30,7 @@ Cholesky::Cholesky(SquareMatrix matrix) : l_(std::move(matrix)) {
       l_.at(i, j) = sum / root;
     }
   }
+  return true;
 }
 
 void Cholesky::forward(std::vector<double>& x) const {
@@ -117,4 +128,4 @@ std::vector<double> NormalEquations::solve_non_negative() const {
   return x;
 }
 
-}  // namespace flopcast::network
+}  // namespace flopcast

@@ -1,11 +1,13 @@
-// Floor 2, private to the calibration: small dense linear algebra. Plain loops in a fixed order, so
+// Small dense linear algebra. Plain loops in a fixed order, so
 // that results do not depend on a library.
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <utility>
 #include <vector>
 
-namespace flopcast::network {
+namespace flopcast {
 
 /// Symmetric, row major.
 struct SquareMatrix {
@@ -16,15 +18,23 @@ struct SquareMatrix {
   std::vector<double> values;
 };
 
-/// L with L L^T = matrix. What is not positive definite is made so by raising its pivots.
+/// L with L L^T = matrix, of which the lower half is read.
 class Cholesky {
  public:
+  /// What is not positive definite is made so by raising its pivots.
   explicit Cholesky(SquareMatrix matrix);
+  /// Nothing where `matrix` is not positive definite.
+  static std::optional<Cholesky> of_definite(SquareMatrix matrix);
   std::vector<double> solve(std::vector<double> right) const;
   /// |L^-1 right|^2 = right^T matrix^-1 right.
   double quadratic(const std::vector<double>& right) const;
 
  private:
+  struct Unfactored {};
+  Cholesky(SquareMatrix matrix, Unfactored) : l_(std::move(matrix)) {}
+  /// @param smallest pivots below it are raised to it; 0: they are not, but end the work.
+  /// @return whether it was done
+  bool factor(double smallest);
   void forward(std::vector<double>& x) const;
   SquareMatrix l_;
 };
@@ -44,4 +54,4 @@ class NormalEquations {
   std::vector<double> right_;
 };
 
-}  // namespace flopcast::network
+}  // namespace flopcast
