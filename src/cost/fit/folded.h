@@ -6,7 +6,7 @@
 #include "cost/fit/band.h"
 #include "cost/fit/grid.h"
 #include "cost/model/fits.h"
-#include "cost/model/packed.h"
+#include "cost/model/grid_text.h"
 
 namespace flopcast::cost {
 

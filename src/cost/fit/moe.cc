@@ -9,7 +9,7 @@
 #include "cost/fit/band.h"
 #include "cost/fit/grid.h"
 #include "cost/model/moe.h"
-#include "cost/model/packed.h"
+#include "cost/model/grid_text.h"
 
 namespace flopcast::cost {
 namespace {

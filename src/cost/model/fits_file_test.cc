@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "cost/model/packed.h"
+#include "cost/model/grid_text.h"
 #include "flopcast/cost/fit.h"
 
 namespace flopcast::cost {
@@ -101,7 +101,7 @@ TEST(FitFile, MistakesAreNamedWithTheirLine) {
   EXPECT_NE(refused(with("knots = [\n\"", "knots = [\n\"?")).find("knots"), std::string::npos);
 }
 
-TEST(Packed, GridsKeepOrderAndPrecision) {
+TEST(GridText, GridsKeepOrderAndPrecision) {
   std::vector<float> values;
   for (int i = 0; i < 5000; ++i) values.push_back(static_cast<float>(-18 + 0.003 * i));
   const cost::PackedGrid packed = cost::pack_grid(values);
@@ -115,7 +115,7 @@ TEST(Packed, GridsKeepOrderAndPrecision) {
   EXPECT_FALSE(cost::unpack_grid({0, 1, "A?"}, 1));
 }
 
-TEST(Packed, CurvesAreFineNearZeroAndReachFar) {
+TEST(GridText, CurvesAreFineNearZeroAndReachFar) {
   std::vector<float> values = {0, 0.01F, -0.1F, 0.5F, -2.9F};
   const auto again = cost::unpack_curves(cost::pack_curves(values), values.size());
   ASSERT_TRUE(again);

@@ -6,7 +6,7 @@
 #include "base/text/toml.h"
 
 #include "cost/model/fits_file.h"
-#include "cost/model/packed.h"
+#include "cost/model/grid_text.h"
 
 namespace flopcast::cost {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cost/model/fits_file.h"
-#include "cost/model/packed.h"
+#include "cost/model/grid_text.h"
 
 namespace flopcast::cost {
 namespace {

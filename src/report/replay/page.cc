@@ -6,7 +6,7 @@
 #include "base/text/json_writer.h"
 #include "base/text/utf8.h"
 #include "flopcast/report/replay.h"
-#include "report/render/packed.h"
+#include "report/render/varints.h"
 #include "report/render/page_template.h"
 #include "report/replay/page_rows.h"
 #include "report/replay/validation.h"
@@ -149,7 +149,7 @@ void write_path(JsonWriter& w, const TraceSet& set, const Replay& replay,
                 const std::vector<PageRank>& pages, Time origin) {
   const bool coarse = replay.critical_path.size() > kMostPieces;
   std::vector<std::string> classes;
-  Packed packed;
+  Varints packed;
   std::int64_t last_end = origin.ps / 1000;
   for (const PathPiece& piece : replay.critical_path) {
     const std::uint32_t place =

@@ -8,7 +8,7 @@
 
 #include "base/text/format.h"
 #include "base/text/utf8.h"
-#include "report/render/packed.h"
+#include "report/render/varints.h"
 
 namespace flopcast::report {
 namespace {
@@ -210,7 +210,7 @@ class RankPacker {
   std::int64_t origin_;
   PageNames& names_;
   std::unordered_map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> waits_;
-  Packed packed_;
+  Varints packed_;
   PageRank out_;
   std::int64_t last_start_ = 0, last_shift_ = 0;
   std::uint32_t next_place_ = 0;

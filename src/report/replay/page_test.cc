@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/render/packed.h"
+#include "report/render/varints.h"
 #include "report/replay/page_rows.h"
 #include "report/replay/testing.h"
 
@@ -19,7 +19,7 @@ nlohmann::json embedded(const std::string& page, const std::string& id) {
       between(page, "<script type=\"application/json\" id=\"" + id + "\">", "</script>"));
 }
 
-/// Reads back what Packed wrote.
+/// Reads back what Varints wrote.
 class Unpacked {
  public:
   explicit Unpacked(const std::string& base64) {
@@ -55,8 +55,8 @@ class Unpacked {
   std::size_t at_ = 0;
 };
 
-TEST(Packed, NumbersComeBack) {
-  Packed packed;
+TEST(Varints, NumbersComeBack) {
+  Varints packed;
   const std::vector<std::int64_t> values = {
       0, 1, -1, 127, 128, -300, std::int64_t{1} << 40, -(std::int64_t{1} << 50)};
   for (const std::int64_t v : values) packed.add_signed(v);
@@ -65,7 +65,7 @@ TEST(Packed, NumbersComeBack) {
   EXPECT_TRUE(unpacked.done());
 }
 
-TEST(Packed, Base64IsTheUsualOne) {
+TEST(Varints, Base64IsTheUsualOne) {
   EXPECT_EQ(base64_of(""), "");
   EXPECT_EQ(base64_of("f"), "Zg==");
   EXPECT_EQ(base64_of("fo"), "Zm8=");

@@ -1,8 +1,8 @@
-#include "report/render/packed.h"
+#include "report/render/varints.h"
 
 namespace flopcast::report {
 
-void Packed::add(std::uint64_t value) {
+void Varints::add(std::uint64_t value) {
   while (value >= 0x80) {
     bytes_ += static_cast<char>((value & 0x7f) | 0x80);
     value >>= 7;
@@ -10,7 +10,7 @@ void Packed::add(std::uint64_t value) {
   bytes_ += static_cast<char>(value);
 }
 
-std::string Packed::base64() const { return base64_of(bytes_); }
+std::string Varints::base64() const { return base64_of(bytes_); }
 
 std::string base64_of(std::string_view bytes) {
   static constexpr std::string_view kDigits =

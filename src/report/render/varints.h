@@ -1,4 +1,4 @@
-// Whole numbers packed small for the HTML page: LEB128, signed ones zigzagged, as base64 text.
+// Whole numbers as few bytes, for the HTML pages: LEB128, signed ones zigzagged, as base64 text.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace flopcast::report {
 
-class Packed {
+class Varints {
  public:
   void add(std::uint64_t value);
   void add_signed(std::int64_t value) {

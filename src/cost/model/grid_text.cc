@@ -1,4 +1,4 @@
-#include "cost/model/packed.h"
+#include "cost/model/grid_text.h"
 
 #include <algorithm>
 #include <cmath>
