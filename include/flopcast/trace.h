@@ -204,6 +204,28 @@ Result<TraceSet> read_trace_text(std::string_view text, std::string_view label =
 /// all-reduce.
 bool is_communication_kernel(std::string_view name);
 
+/// What a host call makes wait for the GPU, or for another stream on it.
+enum class CallKind : std::uint8_t {
+  kOther,       ///< no effect on order (malloc, attribute queries, polling)
+  kRecord,      ///< cudaEventRecord*
+  kWaitEvent,   ///< cudaStreamWaitEvent
+  kDeviceSync,  ///< cudaDeviceSynchronize, cudaFree
+  kStreamSync,  ///< cudaStreamSynchronize
+  kEventSync,   ///< cudaEventSynchronize
+  kCopy,        ///< cudaMemcpy*: may block until the copy is done
+};
+/// By name, of CUDA and HIP.
+CallKind call_kind(std::string_view name);
+/// Calls that return when the GPU has done what they ask about.
+constexpr bool is_sync(CallKind kind) {
+  return kind == CallKind::kDeviceSync || kind == CallKind::kStreamSync ||
+         kind == CallKind::kEventSync;
+}
+/// Calls that give the GPU work: launches, copies, sets.
+bool is_submitting_call(std::string_view name);
+/// Calls that only ask (cudaEventQuery, ...): they order nothing, and how many there are is chance.
+bool is_polling_call(std::string_view name);
+
 /// One recorded training step: ProfilerStep#N, or the whole window where a trace has none.
 struct Step {
   std::string name;

@@ -11,10 +11,6 @@ constexpr Time kLongCall = Time::from_us(50);
 /// The work of a call that was held up starts at most this much before the call returns.
 constexpr Time kBeforeEnd = Time::from_us(10);
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 /// Cuts one thread into self-time pieces: at every instant the innermost open row owns the time.
 class ThreadCutter {
  public:
@@ -191,24 +187,6 @@ void collect_gpu(const TraceSet& set, RankModel& model) {
 }
 
 }  // namespace
-
-CallKind call_kind(std::string_view name) {
-  if (contains(name, "EventRecord")) return CallKind::kRecord;
-  if (contains(name, "StreamWaitEvent")) return CallKind::kWaitEvent;
-  if (contains(name, "DeviceSynchronize") || contains(name, "CtxSynchronize"))
-    return CallKind::kDeviceSync;
-  if (name == "cudaFree" || name == "hipFree") return CallKind::kDeviceSync;
-  if (contains(name, "StreamSynchronize")) return CallKind::kStreamSync;
-  if (contains(name, "EventSynchronize")) return CallKind::kEventSync;
-  if (contains(name, "Memcpy")) return CallKind::kCopy;
-  return CallKind::kOther;
-}
-
-bool is_polling_call(std::string_view name) {
-  return contains(name, "EventQuery") || contains(name, "StreamQuery") ||
-         contains(name, "ThreadExchangeStreamCaptureMode") || contains(name, "StreamIsCapturing") ||
-         contains(name, "StreamGetCaptureInfo") || contains(name, "GetLastError");
-}
 
 RankModel make_rank_model(const TraceSet& set, std::uint32_t index, Time offset) {
   RankModel model;

@@ -12,20 +12,6 @@ namespace flopcast::replaying {
 
 inline constexpr std::uint32_t kNoIndex = 0xffffffffu;
 
-/// What a host call does to the GPU. By name; see call_kind().
-enum class CallKind : std::uint8_t {
-  kOther,       ///< no effect on order (malloc, attribute queries, polling)
-  kRecord,      ///< cudaEventRecord*
-  kWaitEvent,   ///< cudaStreamWaitEvent
-  kDeviceSync,  ///< cudaDeviceSynchronize, cudaFree
-  kStreamSync,  ///< cudaStreamSynchronize
-  kEventSync,   ///< cudaEventSynchronize
-  kCopy,        ///< cudaMemcpy*: may block until the copy is done
-};
-CallKind call_kind(std::string_view name);
-/// Calls that only ask (cudaEventQuery, ...): they order nothing, and how many there are is chance.
-bool is_polling_call(std::string_view name);
-
 /// A stretch of a thread during which one row is innermost.
 struct Piece {
   std::uint32_t row = 0;

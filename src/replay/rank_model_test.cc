@@ -4,7 +4,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -127,26 +126,6 @@ TEST(RankModel, PollingAloneMakesNoHostThread) {
   const RankModel model = make_rank_model(set, 0, Time{});
   EXPECT_EQ(model.threads.size(), 2u);
   EXPECT_EQ(model.polling_threads, 1u);
-}
-
-TEST(RankModel, KindsOfCalls) {
-  const std::map<std::string, CallKind> kinds = {
-      {"cudaEventRecord", CallKind::kRecord},
-      {"hipEventRecord", CallKind::kRecord},
-      {"cudaEventRecordWithFlags", CallKind::kRecord},
-      {"cudaStreamWaitEvent", CallKind::kWaitEvent},
-      {"hipDeviceSynchronize", CallKind::kDeviceSync},
-      {"cudaFree", CallKind::kDeviceSync},
-      {"cudaFreeHost", CallKind::kOther},
-      {"cudaStreamSynchronize", CallKind::kStreamSync},
-      {"cudaEventSynchronize", CallKind::kEventSync},
-      {"cudaMemcpyAsync", CallKind::kCopy},
-      {"cudaMalloc", CallKind::kOther},
-      {"cudaLaunchKernel", CallKind::kOther},
-  };
-  for (const auto& [name, kind] : kinds) EXPECT_EQ(call_kind(name), kind) << name;
-  EXPECT_TRUE(is_polling_call("cudaEventQuery"));
-  EXPECT_FALSE(is_polling_call("cudaEventRecord"));
 }
 
 TEST(RankModel, ALongCallHandsItsWorkOverAtItsEnd) {

@@ -23,10 +23,8 @@ bool is_drawn(Category category) {
 }
 
 RowClass host_call_class(std::string_view name) {
-  const auto has = [name](std::string_view part) { return name.find(part) != name.npos; };
-  if (has("Synchronize")) return RowClass::kSync;
-  if (has("Launch") || has("Memcpy") || has("Memset")) return RowClass::kLaunch;
-  return RowClass::kHostCall;
+  if (is_sync(call_kind(name))) return RowClass::kSync;
+  return is_submitting_call(name) ? RowClass::kLaunch : RowClass::kHostCall;
 }
 
 RowClass class_of(const TraceSet& set, const Events& events, std::size_t row) {
