@@ -7,11 +7,23 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "catalog_files.h"
 #include "support/shared_traces.h"
 #include "workload/model/builtin.h"
 
 namespace flopcast::workload {
 namespace {
+
+TEST(BuiltinModels, AreReadFromEveryFileOfTheCatalogue) {
+  std::size_t models = 0;
+  for (const CatalogFile& file : catalog_files()) {
+    if (!file.path.starts_with("models/")) continue;
+    const auto read = read_model_file(file.text, std::string(file.path));
+    ASSERT_TRUE(read) << read.error().text();
+    models += read->size();
+  }
+  EXPECT_EQ(builtin_models().size(), models);
+}
 
 // Counts of config files are exact; those of papers are round numbers.
 TEST(BuiltinModels, HaveTheirPublishedParameters) {
