@@ -30,7 +30,7 @@ void count_row(RawTrace& raw, const char* kind, std::uint32_t row) {
   const Events& events = raw.trace.events;
   raw.trace.anomalies.add(kind, [&] {
     return "row \"" + std::string(raw.strings[events.name[row]].substr(0, 80)) + "\" at " +
-           std::to_string(events.start[row].ps) + " ns";
+           std::to_string(raw.start_ns[row]) + " ns";
   });
 }
 
@@ -38,22 +38,22 @@ void count_row(RawTrace& raw, const char* kind, std::uint32_t row) {
 
 struct Mark {
   std::uint32_t track;
-  std::int64_t ns;
+  std::int64_t time_ns;
   std::uint64_t order;
   std::uint32_t row;  // of a begin; kNoDetail for an end
 };
 
 // Within a track an E closes the last B that is still open.
 void pair_begin_end(RawTrace& raw) {
-  Events& events = raw.trace.events;
+  const Events& events = raw.trace.events;
   std::vector<Mark> marks;
   for (const RawTrace::Begin& b : raw.begins) {
-    marks.push_back({events.track[b.row], events.start[b.row].ps, b.order, b.row});
-    events.duration[b.row] = {kDropped};
+    marks.push_back({events.track[b.row], raw.start_ns[b.row], b.order, b.row});
+    raw.duration_ns[b.row] = kDropped;
   }
-  for (const RawTrace::End& e : raw.ends) marks.push_back({e.track, e.ns, e.order, kNoDetail});
+  for (const RawTrace::End& e : raw.ends) marks.push_back({e.track, e.time_ns, e.order, kNoDetail});
   std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) {
-    return std::tie(a.track, a.ns, a.order) < std::tie(b.track, b.ns, b.order);
+    return std::tie(a.track, a.time_ns, a.order) < std::tie(b.track, b.time_ns, b.order);
   });
   Rows open;
   for (std::size_t i = 0; i < marks.size(); ++i) {
@@ -62,16 +62,16 @@ void pair_begin_end(RawTrace& raw) {
       open.push_back(marks[i].row);
     } else if (open.empty()) {
       raw.trace.anomalies.add("unmatched_end", [&] {
-        return "ph E at " + std::to_string(marks[i].ns) + " ns closes nothing";
+        return "ph E at " + std::to_string(marks[i].time_ns) + " ns closes nothing";
       });
     } else {
-      const std::int64_t begin = events.start[open.back()].ps;
-      if (!far_apart(marks[i].ns, begin)) events.duration[open.back()] = {marks[i].ns - begin};
+      const std::int64_t begin = raw.start_ns[open.back()], end = marks[i].time_ns;
+      if (!far_apart(end, begin)) raw.duration_ns[open.back()] = end - begin;
       open.pop_back();
     }
   }
   for (const RawTrace::Begin& b : raw.begins) {
-    if (events.duration[b.row].ps != kDropped) continue;
+    if (raw.duration_ns[b.row] != kDropped) continue;
     count_row(raw, "unmatched_begin", b.row);
     --raw.trace.row_counts[static_cast<int>(events.category[b.row])];
   }
@@ -80,35 +80,35 @@ void pair_begin_end(RawTrace& raw) {
 // --- Rows that have a place in time --------------------------------------------------------------
 
 // A start in the middle of the others: what a lone timestamp far away is measured against.
-std::int64_t middle_start(const Events& events, const Rows& rows) {
+std::int64_t middle_start(const RawTrace& raw, const Rows& rows) {
   std::vector<std::int64_t> starts;
   starts.reserve(rows.size());
-  for (const std::uint32_t row : rows) starts.push_back(events.start[row].ps);
+  for (const std::uint32_t row : rows) starts.push_back(raw.start_ns[row]);
   return upper_median(starts);
 }
 
 Rows placeable_rows(RawTrace& raw) {
   const Events& events = raw.trace.events;
   Rows rows;
-  rows.reserve(events.size());
+  rows.reserve(raw.events());
   std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = -first;
-  for (std::uint32_t row = 0; row < events.size(); ++row) {
-    if (events.duration[row].ps == kDropped) continue;
-    if (events.duration[row].ps > kMostSpanNs) {
+  for (std::uint32_t row = 0; row < raw.events(); ++row) {
+    if (raw.duration_ns[row] == kDropped) continue;
+    if (raw.duration_ns[row] > kMostSpanNs) {
       count_row(raw, "huge_number", row);
       --raw.trace.row_counts[static_cast<int>(events.category[row])];
       continue;
     }
-    first = std::min(first, events.start[row].ps);
-    last = std::max(last, events.start[row].ps);
+    first = std::min(first, raw.start_ns[row]);
+    last = std::max(last, raw.start_ns[row]);
     rows.push_back(row);
   }
   if (rows.empty() || !far_apart(first, last)) return rows;
-  const std::int64_t middle = middle_start(events, rows);
+  const std::int64_t middle = middle_start(raw, rows);
   std::erase_if(rows, [&](std::uint32_t row) {
     // A quarter on each side keeps the whole within reach of its first row.
-    const bool away = far_apart(events.start[row].ps, middle) ||
-                      std::abs(events.start[row].ps - middle) > kMostSpanNs / 2;
+    const bool away = far_apart(raw.start_ns[row], middle) ||
+                      std::abs(raw.start_ns[row] - middle) > kMostSpanNs / 2;
     if (away) {
       count_row(raw, "far_from_other_rows", row);
       --raw.trace.row_counts[static_cast<int>(events.category[row])];
@@ -121,23 +121,24 @@ Rows placeable_rows(RawTrace& raw) {
 // --- Order -----------------------------------------------------------------------------------
 
 struct Key {
-  std::int64_t start;
-  std::int64_t duration;
+  std::int64_t start_ns;
+  std::int64_t duration_ns;
   std::uint32_t row;
 };
 
 // Clocks of whole microseconds leave many ties. Ids count up as the program runs, and spans that
 // enclose others carry no correlation or a smaller External id, so ids tell more than the order in
 // the file.
-void sort_rows(const Events& events, Rows& rows) {
+void sort_rows(const RawTrace& raw, Rows& rows) {
   std::vector<Key> keys;
   keys.reserve(rows.size());
   for (const std::uint32_t row : rows) {
-    keys.push_back({events.start[row].ps, events.duration[row].ps, row});
+    keys.push_back({raw.start_ns[row], raw.duration_ns[row], row});
   }
+  const Events& events = raw.trace.events;
   std::sort(keys.begin(), keys.end(), [&events](const Key& a, const Key& b) {
-    if (a.start != b.start) return a.start < b.start;
-    if (a.duration != b.duration) return a.duration > b.duration;
+    if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
+    if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
     const auto ids = [&events](std::uint32_t row) {
       return std::tuple(events.correlation[row], events.external_id[row], row);
     };
@@ -151,6 +152,14 @@ void gather(std::vector<T>& from, const Rows& rows, bool last_use, std::vector<T
   to.reserve(rows.size());
   for (const std::uint32_t row : rows) to.push_back(from[row]);
   if (last_use) std::vector<T>().swap(from);
+}
+
+/// Nanoseconds as Time since `zero_ns`.
+void gather_times(std::vector<std::int64_t>& from_ns, const Rows& rows, std::int64_t zero_ns,
+                  bool last_use, std::vector<Time>& to) {
+  to.reserve(rows.size());
+  for (const std::uint32_t row : rows) to.push_back(Time::from_ns(from_ns[row] - zero_ns));
+  if (last_use) std::vector<std::int64_t>().swap(from_ns);
 }
 
 template <typename T>
@@ -204,8 +213,6 @@ void gather_tracks(const std::vector<Track>& from, Trace& to) {
 void gather_events(RawTrace& raw, const Rows& rows, bool last_use, Trace& out) {
   Events& from = raw.trace.events;
   Events& to = out.events;
-  gather(from.start, rows, last_use, to.start);
-  gather(from.duration, rows, last_use, to.duration);
   gather(from.name, rows, last_use, to.name);
   gather(from.track, rows, last_use, to.track);
   gather(from.category, rows, last_use, to.category);
@@ -226,20 +233,18 @@ void set_origin(std::int64_t first_ns, std::int64_t base_ns, Trace& out) {
       return "baseTimeNanoseconds " + std::to_string(base_ns) + " and the first row do not add up";
     });
   }
-  for (Time& start : out.events.start) start = Time::from_ns(start.ps - first_ns);
-  for (Time& duration : out.events.duration) duration = Time::from_ns(duration.ps);
-  std::erase_if(out.flows, [&](FlowPoint& flow) { return far_apart(flow.time.ps, first_ns); });
-  for (FlowPoint& flow : out.flows) flow.time = Time::from_ns(flow.time.ps - first_ns);
+}
+
+void place_flows(const std::vector<RawTrace::Flow>& flows, std::int64_t first_ns, Trace& out) {
+  for (const RawTrace::Flow& flow : flows) {
+    if (far_apart(flow.time_ns, first_ns)) continue;
+    out.flows.push_back(
+        {flow.id, flow.track, Time::from_ns(flow.time_ns - first_ns), flow.is_source});
+  }
   std::sort(out.flows.begin(), out.flows.end(), [](const FlowPoint& a, const FlowPoint& b) {
     return std::tuple(a.time, a.id, !a.is_source, a.track) <
            std::tuple(b.time, b.id, !b.is_source, b.track);
   });
-  if (!out.window_end) return;
-  if (far_apart(out.window_end->ps, first_ns)) {
-    out.window_end.reset();
-  } else {
-    out.window_end = Time::from_ns(out.window_end->ps - first_ns);
-  }
 }
 
 void name_tracks(RawTrace& raw) {
@@ -299,19 +304,22 @@ void restore_pids(const StringTable& strings, StringTable& to, Trace& trace) {
   }
 }
 
-Trace finish_one(RawTrace& raw, Rows rows, std::vector<FlowPoint> flows, std::int64_t base_ns,
-                 bool last_use) {
-  sort_rows(raw.trace.events, rows);
+Trace finish_one(RawTrace& raw, Rows rows, const std::vector<RawTrace::Flow>& flows,
+                 std::int64_t base_ns, bool last_use) {
+  sort_rows(raw, rows);
+  const std::int64_t first_ns =
+      rows.empty() ? raw.window_end_ns.value_or(0) : raw.start_ns[rows.front()];
   Trace out;
-  gather_events(raw, rows, last_use, out);
-  out.flows = std::move(flows);
-  out.window_end = raw.trace.window_end;
-  out.clock_step = Time::from_ns(raw.step_ns);
-  gather_details(raw.trace, out);
-  const std::int64_t first_ns = out.events.size() > 0 ? out.events.start[0].ps
-                                : out.window_end      ? out.window_end->ps
-                                                      : 0;
   set_origin(first_ns, base_ns, out);
+  gather_times(raw.start_ns, rows, first_ns, last_use, out.events.start);
+  gather_times(raw.duration_ns, rows, 0, last_use, out.events.duration);
+  gather_events(raw, rows, last_use, out);
+  gather_details(raw.trace, out);
+  place_flows(flows, first_ns, out);
+  if (raw.window_end_ns && !far_apart(*raw.window_end_ns, first_ns)) {
+    out.window_end = Time::from_ns(*raw.window_end_ns - first_ns);
+  }
+  out.clock_step = Time::from_ns(raw.step_ns);
   gather_tracks(raw.trace.tracks, out);
   return out;
 }
@@ -329,11 +337,11 @@ std::vector<Trace> split_by_rank(RawTrace& raw, const Ranks& ranks, const Rows& 
   for (const std::int32_t rank : ranks.all) parts[rank];
   for (const std::uint32_t row : rows) parts[rank_of_row(row)].push_back(row);
   for (auto& [rank, part] : parts) {
-    std::vector<FlowPoint> flows;
-    for (const FlowPoint& flow : raw.trace.flows) {
+    std::vector<RawTrace::Flow> flows;
+    for (const RawTrace::Flow& flow : raw.flows) {
       if (ranks.of_track[flow.track] == rank) flows.push_back(flow);
     }
-    Trace trace = finish_one(raw, std::move(part), std::move(flows), base_ns, false);
+    Trace trace = finish_one(raw, std::move(part), flows, base_ns, false);
     trace.rank = rank;
     for (const Category category : trace.events.category) {
       ++trace.row_counts[static_cast<int>(category)];
@@ -347,7 +355,7 @@ std::vector<Trace> split_by_rank(RawTrace& raw, const Ranks& ranks, const Rows& 
 }  // namespace
 
 std::vector<Trace> finish_traces(RawTrace& raw, std::int64_t base_ns) {
-  if (!raw.row_rank.empty()) raw.row_rank.resize(raw.trace.events.size(), kNoRank);
+  if (!raw.row_rank.empty()) raw.row_rank.resize(raw.events(), kNoRank);
   pair_begin_end(raw);
   Rows rows = placeable_rows(raw);
   name_tracks(raw);
@@ -356,7 +364,7 @@ std::vector<Trace> finish_traces(RawTrace& raw, std::int64_t base_ns) {
   if (ranks.all.size() > 1 || (ranks.all.size() == 1 && !raw.trace.rank)) {
     out = split_by_rank(raw, ranks, rows, base_ns);
   } else {
-    out.push_back(finish_one(raw, std::move(rows), std::move(raw.trace.flows), base_ns, true));
+    out.push_back(finish_one(raw, std::move(rows), raw.flows, base_ns, true));
     out[0].rank = raw.trace.rank;
     std::copy(std::begin(raw.trace.row_counts), std::end(raw.trace.row_counts), out[0].row_counts);
   }

@@ -115,10 +115,10 @@ void KinetoRows::commit_event(const RawRow& row, bool open) {
   Events& events = out_.trace.events;
   std::int32_t stream = kNoStream, device = -1;
   place_on_device(row, category, stream, device);
-  if (open) out_.begins.push_back({static_cast<std::uint32_t>(events.size()), order_});
+  if (open) out_.begins.push_back({static_cast<std::uint32_t>(out_.events()), order_});
   add_rank(row);
-  events.start.push_back({ns});
-  events.duration.push_back({duration_ns});
+  out_.start_ns.push_back(ns);
+  out_.duration_ns.push_back(duration_ns);
   events.name.push_back(intern(row.name));
   events.track.push_back(track_of(row));
   events.category.push_back(category);
@@ -141,7 +141,7 @@ void KinetoRows::commit_flow(const RawRow& row) {
   std::int64_t ns = 0, id = 0;
   if (row.category.text() != "fwdbwd" || !start_of(row, ns)) return;
   if (parse_integer(row.id, id) != Number::kGood) return count("bad_flow_id", row);
-  out_.trace.flows.push_back({id, track_of(row), {ns}, row.phase_letter() == 's'});
+  out_.flows.push_back({id, track_of(row), ns, row.phase_letter() == 's'});
 }
 
 void KinetoRows::commit_name(const RawRow& row) {
@@ -156,13 +156,13 @@ void KinetoRows::commit_name(const RawRow& row) {
 void KinetoRows::commit_instant(const RawRow& row) {
   if (row.name.text() != "Record Window End") return;
   std::int64_t ns = 0;
-  if (start_of(row, ns)) out_.trace.window_end = Time{ns};
+  if (start_of(row, ns)) out_.window_end_ns = ns;
 }
 
 void KinetoRows::add_rank(const RawRow& row) {
   const std::int32_t rank = integer32(row, Arg::kRank, kNoRank);
   if (rank == kNoRank && out_.row_rank.empty()) return;
-  out_.row_rank.resize(out_.trace.events.size(), kNoRank);  // rows before the first with a rank
+  out_.row_rank.resize(out_.events(), kNoRank);  // rows before the first with a rank
   out_.row_rank.push_back(rank);
 }
 
