@@ -49,6 +49,8 @@ struct Fact {
   std::string source;
   Basis basis = Basis::kAssumed;
 };
+/// Adds the fact, or replaces the one with its key.
+void put_fact(std::vector<Fact>& facts, Fact fact);
 
 /// Systolic arrays: where a chip's matrix rate comes from, and what counts cycles.
 struct TileArray {

@@ -9,6 +9,7 @@
 #include "flopcast/hardware.h"
 #include "hardware/cluster/builder.h"
 #include "hardware/entry/catalog_entry.h"
+#include "hardware/entry/set_entry.h"
 
 namespace flopcast {
 

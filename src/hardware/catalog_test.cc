@@ -5,8 +5,9 @@
 #include <set>
 
 #include "base/text/names.h"
+#include "base/text/toml_file.h"
 #include "flopcast/hardware.h"
-#include "hardware/entry/toml_file.h"
+#include "hardware/entry/catalog_entry.h"
 #include "support/shared_traces.h"
 
 namespace flopcast::hardware {

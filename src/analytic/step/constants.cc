@@ -7,8 +7,8 @@
 
 #include "base/files/read_file.h"
 #include "base/text/names.h"
+#include "base/text/toml_file.h"
 #include "catalog_files.h"
-#include "hardware/entry/toml_file.h"
 
 namespace flopcast::analytic {
 namespace {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "hardware/entry/catalog_entry.h"
+#include "hardware/entry/set_entry.h"
 
 namespace flopcast::hardware {
 

@@ -4,7 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "hardware/entry/toml_file.h"
+#include "base/text/toml_file.h"
+#include "flopcast/hardware.h"
 
 namespace flopcast::hardware {
 

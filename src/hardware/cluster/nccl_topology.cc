@@ -9,7 +9,7 @@
 #include "hardware/cluster/fabric_graph.h"
 #include "hardware/cluster/levels.h"
 #include "hardware/cluster/network_readers.h"
-#include "hardware/entry/setting.h"
+#include "hardware/entry/set_entry.h"
 
 namespace flopcast::hardware {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "hardware/cluster/builder.h"
 #include "hardware/cluster/levels.h"
+#include "hardware/entry/set_entry.h"
 
 namespace flopcast::hardware {
 namespace {

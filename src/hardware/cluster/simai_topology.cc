@@ -8,7 +8,7 @@
 #include "hardware/cluster/levels.h"
 #include "hardware/cluster/network_readers.h"
 #include "hardware/cluster/text_lines.h"
-#include "hardware/entry/setting.h"
+#include "hardware/entry/set_entry.h"
 
 namespace flopcast::hardware {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text/names.h"
+#include "hardware/entry/set_entry.h"
 
 namespace flopcast {
 namespace {
@@ -109,6 +110,18 @@ Result<Chip> read_chip(const TomlFile& file, const toml::table& table, std::stri
     if (auto error = set_chip(chip, setting)) return *error;
   }
   return chip;
+}
+
+std::optional<Diagnostic> check_sources(const TomlFile& file, const NamedTable& entry,
+                                        const std::vector<Fact>& facts) {
+  if (!file.sources_required) return std::nullopt;
+  for (const Fact& fact : facts) {
+    if (!fact.source.empty()) continue;
+    return Diagnostic{ErrorCode::kBadInput, place(file, *entry.table),
+                      fmt::format("{}: {} has no source", entry.name, fact.key),
+                      "add source = \"...\" to the entry or to the number"};
+  }
+  return std::nullopt;
 }
 
 }  // namespace flopcast

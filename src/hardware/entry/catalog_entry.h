@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/text/names.h"
-#include "hardware/entry/toml_file.h"
+#include "base/text/toml_file.h"
+#include "flopcast/hardware.h"
 
 namespace flopcast {
 
@@ -62,5 +63,9 @@ Result<std::vector<Level>> read_levels(const TomlFile& file, const toml::table& 
 /// A chip from a TOML table: `like = "NAME"` starts from a known one.
 Result<Chip> read_chip(const TomlFile& file, const toml::table& table, std::string name,
                        const Catalog& catalog);
+
+/// A number of the built-in catalogue that came without a source.
+std::optional<Diagnostic> check_sources(const TomlFile& file, const NamedTable& entry,
+                                        const std::vector<Fact>& facts);
 
 }  // namespace flopcast

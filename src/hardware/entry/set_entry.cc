@@ -1,10 +1,11 @@
-// What each key of a chip, a link and a level changes.
+#include "hardware/entry/set_entry.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "base/text/names.h"
-#include "hardware/entry/setting.h"
 
 namespace flopcast {
 namespace {
@@ -166,6 +167,16 @@ std::optional<Diagnostic> set_level_text(Level& level, const Setting& setting,
 }
 
 }  // namespace
+
+void put_fact(std::vector<Fact>& facts, Fact fact) {
+  const auto same = std::find_if(facts.begin(), facts.end(),
+                                 [&](const Fact& known) { return known.key == fact.key; });
+  if (same == facts.end()) {
+    facts.push_back(std::move(fact));
+  } else {
+    *same = std::move(fact);
+  }
+}
 
 std::vector<std::string> chip_keys() {
   std::vector<std::string> keys;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "hardware/entry/setting.h"
-
 namespace flopcast::mapping {
 
 const Fact* find_fact(const std::vector<Fact>& facts, std::string_view key) {

@@ -5,9 +5,9 @@
 
 #include "base/text/names.h"
 #include "base/text/numbers.h"
+#include "base/text/setting.h"
 #include "flopcast/base/quantity.h"
 #include "flopcast/mapping.h"
-#include "hardware/entry/setting.h"
 #include "mapping/system/facts.h"
 #include "mapping/system/settings.h"
 

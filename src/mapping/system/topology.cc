@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text/names.h"
-#include "hardware/entry/setting.h"
+#include "base/text/setting.h"
 
 namespace flopcast::mapping {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/files/read_file.h"
 #include "base/text/names.h"
-#include "hardware/entry/toml_file.h"
+#include "base/text/toml_file.h"
 #include "parallel/launchers/texts.h"
 
 namespace flopcast {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/toml_file.h"
 #include "flopcast/workload/dataflow.h"
-#include "hardware/entry/toml_file.h"
 #include "workload/dataflow/names.h"
 
 namespace flopcast::workload::dataflow {

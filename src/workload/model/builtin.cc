@@ -6,8 +6,8 @@
 
 #include "base/files/read_file.h"
 #include "base/text/names.h"
+#include "base/text/toml_file.h"
 #include "catalog_files.h"
-#include "hardware/entry/toml_file.h"
 #include "workload/model/builtin.h"
 
 namespace flopcast {

@@ -1,8 +1,6 @@
-#include "hardware/entry/setting.h"
+#include "base/text/setting.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "base/text/names.h"
 #include "base/text/numbers.h"
@@ -66,59 +64,6 @@ Result<bool> setting_flag(const Setting& setting) {
   if (key == "false" || key == "no" || key == "off") return false;
   return setting_error(setting, fmt::format("expected true or false, found '{}'", setting.value),
                        "write true or false");
-}
-
-void put_fact(std::vector<Fact>& facts, Fact fact) {
-  const auto same = std::find_if(facts.begin(), facts.end(),
-                                 [&](const Fact& known) { return known.key == fact.key; });
-  if (same == facts.end()) {
-    facts.push_back(std::move(fact));
-  } else {
-    *same = std::move(fact);
-  }
-}
-
-std::string_view name(FabricKind kind) {
-  constexpr std::string_view kNames[] = {"ring",      "fully-connected", "switch", "torus",
-                                         "dragonfly", "fat-tree",        "rail"};
-  return kNames[static_cast<int>(kind)];
-}
-
-std::vector<std::string> fabric_names() {
-  std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(FabricKind::kRail); ++i) {
-    names.emplace_back(name(static_cast<FabricKind>(i)));
-  }
-  return names;
-}
-
-std::optional<FabricKind> parse_fabric(std::string_view text) {
-  constexpr std::pair<std::string_view, FabricKind> kOthers[] = {
-      {"full", FabricKind::kFullyConnected},
-      {"fc", FabricKind::kFullyConnected},
-      {"alltoall", FabricKind::kFullyConnected},
-      {"switched", FabricKind::kSwitch},
-      {"crossbar", FabricKind::kSwitch},
-      {"sw", FabricKind::kSwitch},
-      {"torus2d", FabricKind::kTorus},
-      {"torus3d", FabricKind::kTorus},
-      {"2dtorus", FabricKind::kTorus},
-      {"3dtorus", FabricKind::kTorus},
-      {"clos", FabricKind::kFatTree},
-      {"leafspine", FabricKind::kFatTree},
-      {"rails", FabricKind::kRail},
-      {"railoptimised", FabricKind::kRail},
-      {"railoptimized", FabricKind::kRail},
-  };
-  const std::string key = name_key(text);
-  for (int i = 0; i <= static_cast<int>(FabricKind::kRail); ++i) {
-    const auto kind = static_cast<FabricKind>(i);
-    if (key == name_key(name(kind))) return kind;
-  }
-  for (const auto& [other, kind] : kOthers) {
-    if (key == other) return kind;
-  }
-  return std::nullopt;
 }
 
 }  // namespace flopcast

@@ -1,4 +1,4 @@
-#include "hardware/entry/toml_file.h"
+#include "base/text/toml_file.h"
 
 #include <fmt/format.h>
 
@@ -218,17 +218,6 @@ Result<std::vector<NamedTable>> tables_of(const TomlFile& file, std::string_view
     return a.table->source().begin.line < b.table->source().begin.line;
   });
   return tables;
-}
-
-std::optional<Diagnostic> check_sources(const TomlFile& file, const NamedTable& entry,
-                                        const std::vector<Fact>& facts) {
-  if (!file.sources_required) return std::nullopt;
-  for (const Fact& fact : facts) {
-    if (!fact.source.empty()) continue;
-    return bad(file, *entry.table, fmt::format("{}: {} has no source", entry.name, fact.key),
-               "add source = \"...\" to the entry or to the number");
-  }
-  return std::nullopt;
 }
 
 }  // namespace flopcast

@@ -1,4 +1,4 @@
-// A TOML file of the catalogue or of a cluster, as settings with their places and sources.
+// A TOML file as settings with their places and sources.
 //
 //   [sources]                      short names for what numbers rest on
 //   datasheet = "NVIDIA H100 datasheet, 2023"
@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/setting.h"
 #include "base/text/toml.h"
-#include "hardware/entry/setting.h"
 
 namespace flopcast {
 
@@ -43,9 +43,5 @@ struct NamedTable {
   const toml::table* table = nullptr;
 };
 Result<std::vector<NamedTable>> tables_of(const TomlFile& file, std::string_view group);
-
-/// A number of the built-in catalogue that came without a source.
-std::optional<Diagnostic> check_sources(const TomlFile& file, const NamedTable& entry,
-                                        const std::vector<Fact>& facts);
 
 }  // namespace flopcast
