@@ -59,6 +59,11 @@ struct Diagnostic {
   std::string text() const;  ///< "where: what (hint)"
 };
 
+/// The caller asked for something that does not exist.
+inline Diagnostic usage_error(std::string_view where, std::string what, std::string hint) {
+  return {ErrorCode::kUsage, std::string(where), std::move(what), std::move(hint)};
+}
+
 /// A value or a Diagnostic. The library never throws across its public API.
 template <typename T>
 class [[nodiscard]] Result {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/text/names.h"
 #include "base/text/numbers.h"
 #include "flopcast/base/quantity.h"
 
@@ -93,12 +94,6 @@ Diagnostic refuse(std::string_view text, UnitKind kind, std::string_view found) 
           fmt::format("write it like {}", example(kind))};
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 template <typename Q>
 Result<Q> typed(std::string_view text, UnitKind kind) {
   const Result<double> value = parse_quantity(text, kind);
@@ -114,12 +109,12 @@ std::string_view unit_name(UnitKind kind) {
 }
 
 Result<double> parse_quantity(std::string_view text, UnitKind kind) {
-  const std::string_view body = trimmed(text);
+  const std::string_view body = trim(text);
   std::string_view rest = body;
   const std::optional<double> read = take_number(rest);
   if (!read) return refuse(body, kind, "");
   const double number = *read;
-  const std::string_view unit_text = trimmed(rest);
+  const std::string_view unit_text = trim(rest);
   double factor = 1;
   if (!unit_text.empty()) {
     const std::optional<Unit> unit = parse_unit(unit_text);
@@ -150,7 +145,7 @@ Result<FlopsPerSecond> parse_flop_rate(std::string_view text) {
 }
 
 Result<QuantityChange> parse_change(std::string_view text, UnitKind kind) {
-  const std::string_view body = trimmed(text);
+  const std::string_view body = trim(text);
   const bool factor = body.ends_with('x');
   Result<double> value = parse_quantity(factor ? body.substr(0, body.size() - 1) : body,
                                         factor ? UnitKind::kNone : kind);

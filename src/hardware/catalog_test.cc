@@ -8,6 +8,7 @@
 #include "base/text/toml_file.h"
 #include "flopcast/hardware.h"
 #include "hardware/entry/catalog_entry.h"
+#include "hardware/entry/set_entry.h"
 #include "support/shared_traces.h"
 
 namespace flopcast::hardware {

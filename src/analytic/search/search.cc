@@ -14,22 +14,18 @@ using namespace analytic;  // the room's own names
 
 namespace {
 
-Diagnostic refuse_options(std::string where, std::string what, std::string hint) {
-  return {ErrorCode::kUsage, std::move(where), std::move(what), std::move(hint)};
-}
-
 std::optional<Diagnostic> nonsense(const PlanSearchOptions& options, unsigned chips, unsigned all) {
   if (chips == 0 || chips > all) {
-    return refuse_options("world-size", fmt::format("{} chips of a cluster of {}", chips, all),
-                          fmt::format("use 1 to {}", all));
+    return usage_error("world-size", fmt::format("{} chips of a cluster of {}", chips, all),
+                       fmt::format("use 1 to {}", all));
   }
   if (options.global_batch < 1) {
-    return refuse_options("global-batch-size", fmt::format("global batch {}", options.global_batch),
-                          "use at least 1");
+    return usage_error("global-batch-size", fmt::format("global batch {}", options.global_batch),
+                       "use at least 1");
   }
   if (options.shards < 1 || options.shard >= options.shards) {
-    return refuse_options("shard", fmt::format("shard {} of {}", options.shard, options.shards),
-                          "shards are numbered from 0");
+    return usage_error("shard", fmt::format("shard {} of {}", options.shard, options.shards),
+                       "shards are numbered from 0");
   }
   return std::nullopt;
 }

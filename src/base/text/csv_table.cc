@@ -3,16 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/files/byte_source.h"
+#include "base/text/names.h"
 #include "base/text/numbers.h"
 
 namespace flopcast {
 namespace {
-
-std::string_view without_blanks(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 Result<std::string> whole_text(const std::filesystem::path& path) {
   Result<std::unique_ptr<ByteSource>> source = file_source(path);
@@ -33,7 +28,7 @@ std::string_view take_field(std::string_view& rest, std::deque<std::string>& blo
     const std::size_t comma = rest.find(',');
     const std::string_view field = rest.substr(0, comma);
     rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-    return without_blanks(field);
+    return trim(field);
   }
   std::string unquoted;
   std::size_t i = 1;
@@ -72,7 +67,7 @@ Result<CsvTable> CsvTable::parse(std::string text, const std::string& where) {
   if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);
   for (std::uint32_t number = 1; !rest.empty(); ++number) {
     const std::size_t end = rest.find('\n');
-    const std::string_view line = without_blanks(rest.substr(0, end));
+    const std::string_view line = trim(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (line.empty() || line.front() == '#') continue;
     const std::vector<std::string_view> fields = split(line, table.blocks_);
@@ -116,6 +111,16 @@ Result<double> CsvTable::number(std::size_t row, std::size_t column) const {
       ErrorCode::kBadInput, place(row),
       fmt::format("expected a number in column '{}', found '{}'", columns_[column], field),
       "mend or remove the row"};
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
 }
 
 std::string CsvTable::place(std::size_t row) const {

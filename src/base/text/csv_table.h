@@ -12,6 +12,9 @@
 
 namespace flopcast {
 
+/// As RFC 4180 has it: quoted where it holds a comma, a quote or a line's end.
+std::string csv_field(std::string_view text);
+
 /// A whole CSV file in memory. Fields are views into it; quotes ("a,b") are taken off.
 class CsvTable {
  public:

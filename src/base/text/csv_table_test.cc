@@ -1,7 +1,9 @@
 #include "base/text/csv_table.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include "base/text/names.h"
 #include "support/shared_traces.h"
 
 namespace flopcast {
@@ -52,6 +54,17 @@ TEST(CsvTable, ReadsGzip) {
   EXPECT_GT(table->rows(), 39000U);
   EXPECT_TRUE(table->anomalies().empty());
   EXPECT_FALSE(CsvTable::read(path.parent_path() / "absent.csv").ok());
+}
+
+RC_GTEST_PROP(CsvTable, WhatIsQuotedIsReadBack, (std::string field)) {
+  // Line ends inside quotes are not read, and blanks at the ends only with quotes.
+  std::erase_if(field, [](char c) { return c == '\n' || c == '\r' || c == '\0'; });
+  const std::string quoted = csv_field(field);
+  const auto table = CsvTable::parse("a,b\n" + quoted + ",end\n", "t.csv");
+  RC_ASSERT(table.ok());
+  RC_PRE(table->rows() == 1u);  // a comment is no row
+  RC_ASSERT(table->text(0, 1) == "end");
+  RC_ASSERT(table->text(0, 0) == (quoted == field ? trim(field) : std::string_view(field)));
 }
 
 }  // namespace

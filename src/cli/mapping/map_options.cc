@@ -8,10 +8,6 @@
 namespace flopcast::cli {
 namespace {
 
-Diagnostic usage(std::string where, std::string what, std::string hint) {
-  return {ErrorCode::kUsage, std::move(where), std::move(what), std::move(hint)};
-}
-
 void add_system(CLI::App& command, MapFlags& flags) {
   MappingQuestion& q = flags.question;
   command
@@ -159,13 +155,13 @@ void add_mapping(CLI::App& command, MapFlags& flags) {
 Result<MappingQuestion> mapping_question(const MapFlags& flags) {
   MappingQuestion question = flags.question;
   if (question.workload.empty()) {
-    return usage("WORKLOAD", "is missing", "name it first: flopcast map gpt3-175b --on ...");
+    return usage_error("WORKLOAD", "is missing", "name it first: flopcast map gpt3-175b --on ...");
   }
   if (!flags.precision.empty()) {
     const std::optional<DataType> type = parse_data_type(flags.precision);
     if (!type) {
-      return usage("--precision", fmt::format("unknown type '{}'", flags.precision),
-                   "bf16, fp16, fp8, fp32, ...");
+      return usage_error("--precision", fmt::format("unknown type '{}'", flags.precision),
+                         "bf16, fp16, fp8, fp32, ...");
     }
     question.system.precision = *type;
   }
@@ -179,12 +175,13 @@ Result<MappingRequest> mapping_request(const MapFlags& flags) {
     if (flags.question.workload.empty() && flags.question.on.empty()) {
       return request_of_setup(flags);
     }
-    return usage("--dfmodel", "brings its own workload and system", "leave out WORKLOAD and --on");
+    return usage_error("--dfmodel", "brings its own workload and system",
+                       "leave out WORKLOAD and --on");
   }
   const Result<MappingQuestion> question = mapping_question(flags);
   if (!question) return question.error();
   if (question->on.empty()) {
-    return usage("--on", "is missing", "name the system, such as \"8 x sn10\"");
+    return usage_error("--on", "is missing", "name the system, such as \"8 x sn10\"");
   }
   return mapping_request(*question);
 }

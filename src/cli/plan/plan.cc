@@ -38,10 +38,6 @@ struct PlanCommand {
   std::string figure;
 };
 
-Diagnostic usage(std::string where, std::string what, std::string hint) {
-  return {ErrorCode::kUsage, std::move(where), std::move(what), std::move(hint)};
-}
-
 /// "2/8": part 2 of 8, numbered from 0.
 std::optional<Diagnostic> read_shard(const std::string& text, PlanPoints& points) {
   if (text.empty()) return std::nullopt;
@@ -53,8 +49,8 @@ std::optional<Diagnostic> read_shard(const std::string& text, PlanPoints& points
     points.shards = parse_whole<unsigned>(line.substr(slash + 1)).value_or(0);
     if (points.shard < points.shards) return std::nullopt;
   }
-  return usage("--shard", fmt::format("expected I/N with I from 0 to N-1, found '{}'", text),
-               "write --shard 0/8 to --shard 7/8");
+  return usage_error("--shard", fmt::format("expected I/N with I from 0 to N-1, found '{}'", text),
+                     "write --shard 0/8 to --shard 7/8");
 }
 
 /// --chips 64 is a number of chips, --chips 64,128 or 64..512 a sweep.
@@ -64,7 +60,7 @@ std::optional<Diagnostic> read_chips(const PlanCommand& command, PlanQuestion& q
   const std::string sweep = "n=" + command.chips;
   const Result<std::vector<PlanChange>> values = parse_plan_sweep(sweep);
   if (!values) {
-    return usage("--chips", values.error().what, "write it like 512, 64,128,256 or 64..1024");
+    return usage_error("--chips", values.error().what, "write it like 512, 64,128,256 or 64..1024");
   }
   if (values->size() > 1) {
     sweeps.insert(sweeps.begin(), sweep);
@@ -94,11 +90,12 @@ Result<PlanQuestion> question_of(const PlanCommand& command) {
 
 int run_full(Io& io, const PlanCommand& command) {
   if (command.training.model.empty()) {
-    return fail(io,
-                usage("MODEL", "is missing", "name it first: flopcast plan llama-3-8b --on ..."));
+    return fail(
+        io, usage_error("MODEL", "is missing", "name it first: flopcast plan llama-3-8b --on ..."));
   }
   if (command.training.cluster.empty()) {
-    return fail(io, usage("--on", "is missing", "name the cluster, such as \"64 x dgx-h100\""));
+    return fail(io,
+                usage_error("--on", "is missing", "name the cluster, such as \"64 x dgx-h100\""));
   }
   Result<PlanQuestion> question = question_of(command);
   if (!question) return fail(io, question.error());

@@ -100,10 +100,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kAliases 
      {"vector_rate", "vector"},
      {"microbatch", "micro_batch"}}};
 
-Diagnostic misread(std::string_view text, std::string what, std::string hint) {
-  return {ErrorCode::kUsage, std::string(text), std::move(what), std::move(hint)};
-}
-
 /// "name=value,value" with more of the kind behind a comma.
 struct Setting {
   const Axis* axis = nullptr;
@@ -122,8 +118,8 @@ Result<const Axis*> axis_of(std::string_view text, std::string_view name, bool d
     if (axis.name == plain) return &axis;
     known.push_back(axis.name);
   }
-  return misread(text, fmt::format("paper mode knows no '{}'", name),
-                 fmt::format("NAME=VALUE with one of {}", fmt::join(known, ", ")));
+  return usage_error(text, fmt::format("paper mode knows no '{}'", name),
+                     fmt::format("NAME=VALUE with one of {}", fmt::join(known, ", ")));
 }
 
 Result<std::vector<Setting>> settings_of(const std::vector<std::string>& texts,
@@ -140,13 +136,13 @@ Result<std::vector<Setting>> settings_of(const std::vector<std::string>& texts,
         const Result<const Axis*> axis = axis_of(text, value.substr(0, equals), degrees_alone);
         if (!axis) return axis.error();
         if (std::ranges::find(settings, *axis, &Setting::axis) != settings.end()) {
-          return misread(text, fmt::format("{} is given twice", (*axis)->name), "");
+          return usage_error(text, fmt::format("{} is given twice", (*axis)->name), "");
         }
         settings.push_back({*axis, {}});
         value.remove_prefix(equals + 1);
         named = true;
       }
-      if (!named || value.empty()) return misread(text, "expected NAME=VALUE,...", "pp=4");
+      if (!named || value.empty()) return usage_error(text, "expected NAME=VALUE,...", "pp=4");
       settings.back().values.push_back(value);
     }
   }
@@ -155,9 +151,9 @@ Result<std::vector<Setting>> settings_of(const std::vector<std::string>& texts,
 
 Result<double> number_of(const Axis& axis, std::string_view text) {
   const Result<double> value = parse_quantity(text, axis.unit);
-  if (!value) return misread(value.error().where, value.error().what, value.error().hint);
+  if (!value) return usage_error(value.error().where, value.error().what, value.error().hint);
   if (axis.whole && (*value != std::floor(*value) || *value < 1 || *value > kMostWhole)) {
-    return misread(text, fmt::format("{} is a whole number from 1", axis.name), "");
+    return usage_error(text, fmt::format("{} is a whole number from 1", axis.name), "");
   }
   return value;
 }
@@ -180,8 +176,8 @@ Result<std::vector<double>> range_of(const Axis& axis, std::string_view text, st
   if (!to) return to.error();
   const bool countable = !count || (*count >= 2 && *count <= kMostCells && !axis.whole);
   if (!(*from > 0) || *to < *from || !countable) {
-    return misread(text, "is no range",
-                   "FROM..TO doubles, FROM..TO/N has N >= 2 values of a rate or capacity");
+    return usage_error(text, "is no range",
+                       "FROM..TO doubles, FROM..TO/N has N >= 2 values of a rate or capacity");
   }
   std::vector<double> values;
   for (double v = *from; !count && v <= *to; v *= 2) values.push_back(v);
@@ -211,8 +207,8 @@ Result<std::vector<PaperCell>> with_values(const Setting& setting,
   }
   const std::size_t count = axis.from_text != nullptr ? setting.values.size() : numbers.size();
   if (bases.size() * count > kMostCells) {
-    return misread(axis.name, fmt::format("the sweep has more than {} points", kMostCells),
-                   "sweep fewer values");
+    return usage_error(axis.name, fmt::format("the sweep has more than {} points", kMostCells),
+                       "sweep fewer values");
   }
   std::vector<PaperCell> cells;
   for (const PaperCell& base : bases) {
@@ -235,7 +231,7 @@ Result<bool> apply_paper_musts(const std::vector<std::string>& texts, PaperCell&
   if (!settings) return settings.error();
   for (const Setting& setting : *settings) {
     if (setting.values.size() > 1) {
-      return misread(setting.axis->name, "paper mode fixes a degree to one value", "--sweep");
+      return usage_error(setting.axis->name, "paper mode fixes a degree to one value", "--sweep");
     }
     const Result<double> number = number_of(*setting.axis, setting.values[0]);
     if (!number) return number.error();

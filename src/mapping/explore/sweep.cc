@@ -23,28 +23,26 @@ using mapping::SweepName;
 constexpr std::size_t kMostValues = 1000, kMostPoints = 100'000;
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 40;
 
-Diagnostic usage(std::string_view where, std::string what, std::string hint) {
-  return {ErrorCode::kUsage, std::string(where), std::move(what), std::move(hint)};
-}
-
 // --- Values ---------------------------------------------------------------------------------------
 
 std::optional<Diagnostic> check_word(const SweepName& name, std::string_view value) {
-  if (value.empty()) return usage(name.name, "a value is missing", "write it like memory=ddr,hbm");
+  if (value.empty())
+    return usage_error(name.name, "a value is missing", "write it like memory=ddr,hbm");
   if (name.name == "topology") {
     const auto dimensions = mapping::parse_topology(mapping::with_commas(value));
     if (!dimensions) return dimensions.error();
   }
   if (name.name == "overlap" && !mapping::parse_overlap(value)) {
-    return usage(name.name, fmt::format("no overlap is called '{}'", value),
-                 "write perfect, compute-memory or none");
+    return usage_error(name.name, fmt::format("no overlap is called '{}'", value),
+                       "write perfect, compute-memory or none");
   }
   if (name.name == "mode" && !mapping::parse_mode(value)) {
-    return usage(name.name, fmt::format("no mode is called '{}'", value), "write full or paper");
+    return usage_error(name.name, fmt::format("no mode is called '{}'", value),
+                       "write full or paper");
   }
   if (name.name == "kernel-by-kernel" && value != "yes" && value != "no") {
-    return usage(name.name, fmt::format("expected yes or no, found '{}'", value),
-                 "write kernel-by-kernel=yes,no");
+    return usage_error(name.name, fmt::format("expected yes or no, found '{}'", value),
+                       "write kernel-by-kernel=yes,no");
   }
   return std::nullopt;
 }
@@ -54,18 +52,18 @@ std::optional<Diagnostic> check_value(const SweepName& name, std::string_view va
   if (name.kind == SweepKind::kCount) {
     const std::optional<std::int64_t> count = parse_whole(value);
     if (count && *count >= 1 && *count <= kLargestCount) return std::nullopt;
-    return usage(name.name, fmt::format("expected a whole number, found '{}'", value),
-                 fmt::format("write it like {0}=8 or {0}=1..64", name.name));
+    return usage_error(name.name, fmt::format("expected a whole number, found '{}'", value),
+                       fmt::format("write it like {0}=8 or {0}=1..64", name.name));
   }
   if (name.kind == SweepKind::kShare) {
     const Result<double> share = parse_quantity(value, UnitKind::kNone);
     if (share && *share <= 1) return std::nullopt;
-    return usage(name.name, fmt::format("expected a share, found '{}'", value),
-                 "write a number from 0 (cycles of the tiles) to 1");
+    return usage_error(name.name, fmt::format("expected a share, found '{}'", value),
+                       "write a number from 0 (cycles of the tiles) to 1");
   }
   const Result<QuantityChange> change = parse_change(value, name.unit);
   if (change) return std::nullopt;
-  return usage(name.name, change.error().what, change.error().hint);
+  return usage_error(name.name, change.error().what, change.error().hint);
 }
 
 // --- Ranges ---------------------------------------------------------------------------------------
@@ -124,8 +122,8 @@ Result<std::vector<std::string>> range_values(const SweepName& name, std::string
   const bool doubled = text.find(':') == std::string_view::npos;
   const auto by = doubled ? std::optional(1.0) : unit.read(step);
   if (!from || !to || !by || *from <= 0 || *to < *from || *by <= 0) {
-    return usage(name.name, fmt::format("'{}' is no range", text),
-                 "write it like 64..1024 (doubling) or 150MB..500MB:50MB");
+    return usage_error(name.name, fmt::format("'{}' is no range", text),
+                       "write it like 64..1024 (doubling) or 150MB..500MB:50MB");
   }
   std::vector<std::string> values;
   constexpr double kRounding = 1e-9;
@@ -133,7 +131,7 @@ Result<std::vector<std::string>> range_values(const SweepName& name, std::string
   while (value <= *to * (1 + kRounding)) {
     values.push_back(unit.write(value));
     if (values.size() > kMostValues) {
-      return usage(name.name, "has more than 1,000 values", "take a larger step");
+      return usage_error(name.name, "has more than 1,000 values", "take a larger step");
     }
     value = doubled ? value * 2 : *from + *by * static_cast<double>(values.size());
   }
@@ -154,7 +152,7 @@ std::optional<Diagnostic> add_values(ExploreAxis& axis, const SweepName& name,
         std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end();
     if (!known) axis.values.push_back(std::move(value));
     if (axis.values.size() > kMostValues) {
-      return usage(name.name, "has more than 1,000 values", "take fewer");
+      return usage_error(name.name, "has more than 1,000 values", "take fewer");
     }
   }
   return std::nullopt;
@@ -193,10 +191,11 @@ Result<ExploreAxis> parse_explore_sweep(std::string_view text) {
   const std::optional<SweepName> name = mapping::find_sweep_name(given);
   if (!name || equals >= text.size()) {
     const std::vector<std::string> names = explore_names();
-    return usage(text,
-                 name ? std::string("the values are missing")
-                      : fmt::format("nothing that can be swept is called '{}'", given),
-                 did_you_mean(given, names, fmt::format("known are {}", fmt::join(names, ", "))));
+    return usage_error(
+        text,
+        name ? std::string("the values are missing")
+             : fmt::format("nothing that can be swept is called '{}'", given),
+        did_you_mean(given, names, fmt::format("known are {}", fmt::join(names, ", "))));
   }
   ExploreAxis axis{name->name, {}};
   for (std::size_t at = equals + 1; at <= text.size();) {
@@ -216,12 +215,12 @@ Result<std::vector<ExploreAxis>> explore_axes(const std::vector<std::string>& sw
     if (auto error = check_named(*axis, catalog)) return *error;
     for (const ExploreAxis& known : axes) {
       if (known.name != axis->name) continue;
-      return usage(text, fmt::format("{} is swept already", axis->name),
-                   "name its values in one sweep");
+      return usage_error(text, fmt::format("{} is swept already", axis->name),
+                         "name its values in one sweep");
     }
     axes.push_back(std::move(*axis));
     if (explore_points(axes) > kMostPoints) {
-      return usage(text, "makes more than 100,000 points", "sweep fewer values");
+      return usage_error(text, "makes more than 100,000 points", "sweep fewer values");
     }
   }
   return axes;

@@ -75,10 +75,6 @@ constexpr DimensionSetting kDimensionSettings[] = {
 };
 constexpr std::string_view kStyle = "kernel-by-kernel";
 
-Diagnostic usage(std::string_view setting, std::string what, std::string hint) {
-  return {ErrorCode::kUsage, std::string(setting), std::move(what), std::move(hint)};
-}
-
 /// A factor of what is not known stays unknown.
 Result<double> changed(std::string_view setting, std::string_view value, UnitKind unit,
                        bool may_be_zero, double now) {
@@ -87,10 +83,10 @@ Result<double> changed(std::string_view setting, std::string_view value, UnitKin
     if (plain && *plain == 0) return 0;
   }
   const Result<QuantityChange> change = parse_change(value, unit);
-  if (!change) return usage(setting, change.error().what, change.error().hint);
+  if (!change) return usage_error(setting, change.error().what, change.error().hint);
   if (change->factor && now <= 0) {
-    return usage(setting, fmt::format("'{}' of a number that is not known", value),
-                 "give a value instead of a factor");
+    return usage_error(setting, fmt::format("'{}' of a number that is not known", value),
+                       "give a value instead of a factor");
   }
   return change->of(now);
 }
@@ -117,16 +113,16 @@ Result<bool> set_scalar(MappingSystem& system, const Scalar& scalar, std::string
 Result<bool> set_tiles(MappingSystem& system, const TileCount& setting, std::string_view value) {
   unsigned& field = system.chip.tiles.*setting.field;
   if (system.chip.tiles.count == 0) {
-    return usage(setting.name, fmt::format("the tiles of {} are not known", system.chip.name),
-                 "name a chip with tiles (flopcast hw show CHIP)");
+    return usage_error(setting.name, fmt::format("the tiles of {} are not known", system.chip.name),
+                       "name a chip with tiles (flopcast hw show CHIP)");
   }
   const Result<double> now = changed(setting.name, value, UnitKind::kNone, false, field);
   if (!now) return now.error();
   constexpr double kMost = 1 << 24;
   const double whole = std::round(*now);
   if (whole < 1 || whole > kMost || std::abs(whole - *now) > 1e-9 * whole) {
-    return usage(setting.name, fmt::format("expected a whole number, found '{}'", value),
-                 "give a number from 1 to 16777216");
+    return usage_error(setting.name, fmt::format("expected a whole number, found '{}'", value),
+                       "give a number from 1 to 16777216");
   }
   system.peak *= whole / field;
   field = static_cast<unsigned>(whole);
@@ -138,8 +134,9 @@ Result<bool> set_tiles(MappingSystem& system, const TileCount& setting, std::str
 Result<bool> set_dimensions(MappingSystem& system, const DimensionSetting& setting,
                             std::optional<std::size_t> which, std::string_view value) {
   if (which && *which >= system.dimensions.size()) {
-    return usage(setting.name, fmt::format("there is no dimension {}", *which),
-                 fmt::format("the network has dimensions 0 to {}", system.dimensions.size() - 1));
+    return usage_error(
+        setting.name, fmt::format("there is no dimension {}", *which),
+        fmt::format("the network has dimensions 0 to {}", system.dimensions.size() - 1));
   }
   std::vector<double> values;
   for (NetworkDimension& dimension : system.dimensions) {
@@ -169,7 +166,7 @@ Result<bool> set_style(MappingSystem& system, std::string_view value) {
   setting.key = std::string(kStyle);
   setting.value = std::string(value);
   const Result<bool> flag = setting_flag(setting);
-  if (!flag) return usage(kStyle, flag.error().what, flag.error().hint);
+  if (!flag) return usage_error(kStyle, flag.error().what, flag.error().hint);
   system.kernel_by_kernel = *flag;
   note_change(system, kStyle, *flag ? 1 : 0, UnitKind::kNone);
   return true;
@@ -214,8 +211,9 @@ Result<bool> set_system(MappingSystem& system, std::string_view setting, std::st
   }
   if (setting == kStyle) return set_style(system, value);
   const std::vector<std::string> names = system_settings();
-  return usage(setting, fmt::format("a system has no '{}'", setting),
-               did_you_mean(setting, names, fmt::format("known are {}", fmt::join(names, ", "))));
+  return usage_error(
+      setting, fmt::format("a system has no '{}'", setting),
+      did_you_mean(setting, names, fmt::format("known are {}", fmt::join(names, ", "))));
 }
 
 }  // namespace flopcast

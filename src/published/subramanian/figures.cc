@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text/csv_table.h"
 #include "flopcast/published/subramanian.h"
 
 namespace flopcast {
@@ -243,17 +244,6 @@ std::string plan_columns(const PaperCase& c, const PaperCandidate& best) {
                      e.pipeline_communication.value, e.data_communication.value, e.bubble.value,
                      e.memory.value, e.weights.value, e.gradients.value, e.optimizer.value,
                      e.activations.value, e.fits, paper_training_days(c, e.time));
-}
-
-/// As RFC 4180 has it: quoted where it holds a comma, a quote or a line's end.
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
 }
 
 }  // namespace

@@ -10,10 +10,6 @@
 namespace flopcast {
 namespace {
 
-Diagnostic usage(std::string where, std::string what, std::string hint) {
-  return {ErrorCode::kUsage, std::move(where), std::move(what), std::move(hint)};
-}
-
 constexpr Sharding kShardings[] = {Sharding::kNone,   Sharding::kOuter, Sharding::kM,
                                    Sharding::kN,      Sharding::kK,     Sharding::kKSplitM,
                                    Sharding::kKSplitN};
@@ -25,14 +21,15 @@ Result<MappingOverlap> parse_overlap(const std::string& text) {
     if (name(overlap) == text) return overlap;
     known += (known.empty() ? "" : ", ") + std::string(name(overlap));
   }
-  return usage("overlap", fmt::format("expected one of {}, found '{}'", known, text), "");
+  return usage_error("overlap", fmt::format("expected one of {}, found '{}'", known, text), "");
 }
 
 }  // namespace
 
 Result<MappingModel> mapping_model(const MappingQuestion& question) {
   if (question.mode != "full" && question.mode != "paper") {
-    return usage("mode", fmt::format("expected full or paper, found '{}'", question.mode), "");
+    return usage_error("mode", fmt::format("expected full or paper, found '{}'", question.mode),
+                       "");
   }
   MappingModel model = question.mode == "paper" ? paper_model() : full_model();
   if (!question.overlap.empty()) {
@@ -41,8 +38,8 @@ Result<MappingModel> mapping_model(const MappingQuestion& question) {
     model.overlap = *overlap;
   }
   if (question.utilisation > 1) {
-    return usage("utilisation", fmt::format("{} is above 1", question.utilisation),
-                 "give the share of the peak that kernels reach: 0.9");
+    return usage_error("utilisation", fmt::format("{} is above 1", question.utilisation),
+                       "give the share of the peak that kernels reach: 0.9");
   }
   if (question.utilisation >= 0) model.utilisation = question.utilisation;
   return model;
@@ -50,9 +47,9 @@ Result<MappingModel> mapping_model(const MappingQuestion& question) {
 
 Result<std::vector<MappingPin>> parse_mapping_pin(std::string_view text, bool forbidden) {
   const auto wrong = [&] {
-    return usage(forbidden ? "forbid" : "pin",
-                 fmt::format("expected KERNEL=PARTITION, found '{}'", text),
-                 "write ffn_up=1; partitions of a pass are counted from 0");
+    return usage_error(forbidden ? "forbid" : "pin",
+                       fmt::format("expected KERNEL=PARTITION, found '{}'", text),
+                       "write ffn_up=1; partitions of a pass are counted from 0");
   };
   const std::size_t equals = text.rfind('=');
   if (equals == std::string_view::npos || equals == 0) return wrong();
@@ -90,8 +87,8 @@ Result<std::vector<ShardingPin>> sharding_pins(const MappingQuestion& question) 
                  name(sharding) == std::string_view(text).substr(equals + 1);
         });
     if (found == std::end(kShardings) || equals == 0) {
-      return usage("sharding", fmt::format("expected KERNEL=SHARDING, found '{}'", text),
-                   "write ffn_up=m; none, outer, m, n, k, k->m and k->n are shardings");
+      return usage_error("sharding", fmt::format("expected KERNEL=SHARDING, found '{}'", text),
+                         "write ffn_up=m; none, outer, m, n, k, k->m and k->n are shardings");
     }
     pins.push_back({text.substr(0, equals), *found});
   }

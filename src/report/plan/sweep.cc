@@ -15,10 +15,6 @@ namespace {
 constexpr std::size_t kMostValues = 1000, kMostPoints = 10'000;
 constexpr std::int64_t kMostChips = 1 << 24;
 
-Diagnostic usage(std::string where, std::string what, std::string hint) {
-  return {ErrorCode::kUsage, std::move(where), std::move(what), std::move(hint)};
-}
-
 // --- Numbers that a sweep can change ---------------------------------------------------------------
 
 enum class Part : std::uint8_t { kChip, kNode, kFabric };
@@ -77,8 +73,8 @@ std::optional<Diagnostic> change_number(PlanMachine& machine, const Number& numb
   const std::size_t first = number.part == Part::kNode ? 0 : node;
   const std::size_t last = number.part == Part::kNode ? node : cluster.levels.size();
   if (first == last || cluster.graph) {
-    return usage(change.name, fmt::format("{} has no such level", cluster.name),
-                 "name a cluster of several nodes, such as \"8 x dgx-h100\"");
+    return usage_error(change.name, fmt::format("{} has no such level", cluster.name),
+                       "name a cluster of several nodes, such as \"8 x dgx-h100\"");
   }
   for (std::size_t l = first; l < last; ++l) change_level(cluster.levels[l], number, *amount);
   // Measured curves know the link by its name, whatever its bandwidth is now.
@@ -132,8 +128,8 @@ Result<PlanMachine> sized_machine(const std::string& line, std::int64_t chips,
   const std::string_view separator = counted.count == 0 ? " x " : "";
   Result<Cluster> grown = catalog.cluster(fmt::format("{}{}{}", count, separator, counted.rest));
   if (!grown || grown->chips() < chips) {
-    return usage(line, fmt::format("has {} chips, {} are asked for", all, chips),
-                 "write a cluster that can grow, such as \"64 x dgx-h100\"");
+    return usage_error(line, fmt::format("has {} chips, {} are asked for", all, chips),
+                       "write a cluster that can grow, such as \"64 x dgx-h100\"");
   }
   return PlanMachine{std::move(*grown), static_cast<unsigned>(chips), {}};
 }
@@ -161,8 +157,9 @@ std::optional<Diagnostic> check_value(const PlanChange& change) {
   }
   const std::optional<std::int64_t> size = parse_whole(change.value);
   if (size && *size >= 1 && *size <= kMostChips) return std::nullopt;
-  return usage(change.name, fmt::format("expected a number of chips, found '{}'", change.value),
-               "write it like n=64,128,256 or n=64..1024");
+  return usage_error(change.name,
+                     fmt::format("expected a number of chips, found '{}'", change.value),
+                     "write it like n=64,128,256 or n=64..1024");
 }
 
 /// "64..1024" is 64, 128, ... as far as it goes.
@@ -170,7 +167,7 @@ Result<std::vector<std::string>> range_values(std::string_view text) {
   const std::size_t dots = text.find("..");
   const auto low = parse_whole(text.substr(0, dots)), high = parse_whole(text.substr(dots + 2));
   if (!low || !high || *low < 1 || *high < *low || *high > kMostChips) {
-    return usage(std::string(text), "is no range", "write it like 64..1024");
+    return usage_error(text, "is no range", "write it like 64..1024");
   }
   std::vector<std::string> values;
   for (std::int64_t value = *low; value <= *high; value *= 2) {
@@ -192,8 +189,8 @@ Result<std::vector<PlanChange>> parse_plan_sweep(std::string_view text) {
   const std::string name = canonical(text.substr(0, equals));
   if (equals >= text.size() ||
       (name != "n" && name != "node-size" && name != "chip" && find_number(name) == nullptr)) {
-    return usage(std::string(text), fmt::format("expected a sweep of {}", kNames),
-                 "write it like n=64..1024, chip=h100,h200 or hbm-bandwidth=1x,2x");
+    return usage_error(text, fmt::format("expected a sweep of {}", kNames),
+                       "write it like n=64..1024, chip=h100,h200 or hbm-bandwidth=1x,2x");
   }
   std::vector<PlanChange> changes;
   for (std::size_t at = equals + 1; at <= text.size();) {
@@ -212,7 +209,8 @@ Result<std::vector<PlanChange>> parse_plan_sweep(std::string_view text) {
       if (const auto problem = check_value(changes.back())) return *problem;
     }
     at = end + 1;
-    if (changes.size() > kMostValues) return usage(name, "has more than 1000 values", "take fewer");
+    if (changes.size() > kMostValues)
+      return usage_error(name, "has more than 1000 values", "take fewer");
   }
   return changes;
 }
@@ -225,11 +223,11 @@ Result<std::vector<PlanQuestion>> sweep_points(const PlanQuestion& question,
     if (!changes) return changes.error();
     for (const PlanChange& known : points.front().changes) {
       if (known.name == changes->front().name) {
-        return usage(text, "is swept already", "name its values in one --sweep");
+        return usage_error(text, "is swept already", "name its values in one --sweep");
       }
     }
     if (points.size() * changes->size() > kMostPoints) {
-      return usage(text, "makes more than 10,000 points", "sweep fewer values");
+      return usage_error(text, "makes more than 10,000 points", "sweep fewer values");
     }
     std::vector<PlanQuestion> finer;
     for (const PlanQuestion& point : points) {

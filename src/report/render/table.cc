@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/csv_table.h"
 #include "base/text/utf8.h"
 
 namespace flopcast::report {
@@ -19,19 +20,9 @@ std::string line(const std::vector<std::string>& cells, const std::vector<std::s
   return text + '\n';
 }
 
-std::string csv_cell(const std::string& cell) {
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (const char c : cell) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string text;
-  for (std::size_t c = 0; c < cells.size(); ++c) text += (c == 0 ? "" : ",") + csv_cell(cells[c]);
+  for (std::size_t c = 0; c < cells.size(); ++c) text += (c == 0 ? "" : ",") + csv_field(cells[c]);
   return text + '\n';
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/files/output_file.h"
+#include "base/text/names.h"
 #include "base/text/numbers.h"
 #include "base/text/utf8.h"
 #include "flopcast/trace/io.h"
@@ -84,12 +85,6 @@ struct Lane {
 
 bool lies_on_gpu(Category c) {
   return is_gpu_work(c) || c == Category::kSync || c == Category::kGpuUserAnnotation;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  return text;
 }
 
 /// Sorts rows into groups and names these.
@@ -175,7 +170,7 @@ class Groups {
 
   std::string name_of(const Group& group, bool several_devices) const {
     const Track& track = trace_.tracks[group.track];
-    std::string name(trimmed(strings_[track.thread_name]));
+    std::string name(trim(strings_[track.thread_name]));
     const std::string_view tid = strings_[track.tid];
     if (name.empty() && group.is_gpu && group.stream != kNoStream) {
       name = fmt::format("stream {}", group.stream);
@@ -315,7 +310,7 @@ class Sequence {
   std::string process_name() const {
     std::string name = trace_.rank ? fmt::format("rank {}", *trace_.rank) : std::string("trace");
     for (const Track& track : trace_.tracks) {
-      const std::string_view process = trimmed(out_.strings[track.process_name]);
+      const std::string_view process = trim(out_.strings[track.process_name]);
       if (!process.empty()) return valid_utf8(fmt::format("{}: {}", name, process));
     }
     return name;
