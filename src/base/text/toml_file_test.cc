@@ -1,6 +1,10 @@
 #include "base/text/toml_file.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/text/toml_string.h"
+#include "base/text/utf8.h"
 
 namespace flopcast {
 namespace {
@@ -50,6 +54,13 @@ TEST(TomlFile, TheCatalogueNamesItsSources) {
   ASSERT_TRUE(file);
   const auto boxes = tables_of(*file, "box");
   EXPECT_EQ(settings_of(*file, *(*boxes)[0].table).error().what, "no source is called 'hearsay'");
+}
+
+RC_GTEST_PROP(TomlFile, TextThatIsWrittenIsReadBack, (const std::string& bytes)) {
+  const std::string text = valid_utf8(bytes);
+  const Result<TomlFile> file = parse_toml("a = " + toml_string(text), "f.toml", false);
+  RC_ASSERT(file.ok());
+  RC_ASSERT(file->root["a"].value<std::string>() == text);
 }
 
 }  // namespace

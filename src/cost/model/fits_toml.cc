@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text/toml_string.h"
 #include "cost/model/fits_file.h"
 #include "cost/model/grid_text.h"
 
@@ -14,12 +15,7 @@ class Writer {
  public:
   void line(std::string_view text) { (out_ += text) += '\n'; }
   void text(std::string_view key, std::string_view value) {
-    std::string escaped;
-    for (const char c : value) {
-      if (c == '"' || c == '\\') escaped += '\\';
-      escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-    line(fmt::format("{} = \"{}\"", key, escaped));
+    line(fmt::format("{} = {}", key, toml_string(value)));
   }
   template <typename Number>
   void number(std::string_view key, Number value) {

@@ -5,22 +5,13 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include "base/text/toml.h"
 
+#include "base/text/toml.h"
+#include "base/text/toml_string.h"
 #include "network/fit/fit.h"
 
 namespace flopcast::network {
 namespace {
-
-std::string toml_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    out += control ? '?' : c;
-  }
-  return out + '"';
-}
 
 template <typename Range>
 std::string list(const Range& values, int digits) {

@@ -1,28 +1,12 @@
 // Writes a dataflow workload as TOML; what is at its default is left out.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "base/text/format.h"
+#include "base/text/toml_string.h"
 #include "flopcast/workload/dataflow.h"
 
 namespace flopcast {
 namespace {
-
-std::string toml_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 class Lines {
  public:
@@ -30,7 +14,7 @@ class Lines {
   void raw(std::string_view key, std::string_view value) {
     out_ += fmt::format("{} = {}\n", key, value);
   }
-  void text(std::string_view key, std::string_view value) { raw(key, toml_text(value)); }
+  void text(std::string_view key, std::string_view value) { raw(key, toml_string(value)); }
   void whole(std::string_view key, std::int64_t value, std::int64_t otherwise) {
     if (value != otherwise) raw(key, fmt::format("{}", value));
   }
@@ -85,7 +69,7 @@ void write_tensor(Lines& lines, const DataflowGraph& graph, const DataflowTensor
   lines.flag("per_sample", tensor.per_sample, true);
   std::string list;
   for (const DataflowUse& use : tensor.uses) {
-    const std::string reader = toml_text(graph.kernels[use.kernel].name);
+    const std::string reader = toml_string(graph.kernels[use.kernel].name);
     if (!list.empty()) list += ", ";
     list += use.operand == Operand::kPointwise
                 ? reader
