@@ -17,8 +17,6 @@ using namespace cost;  // the room's own names
 
 namespace {
 
-using cost::mix;
-
 std::string name_of(const Gemm& g) { return fmt::format("gemm {}", name(g.type)); }
 std::string name_of(const Attention& a) {
   return fmt::format("attention {} {}{}", cost::is_decode(a) ? "decode" : "prefill", name(a.type),
