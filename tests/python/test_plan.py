@@ -98,6 +98,7 @@ def test_best_is_what_estimate_says(program, whole):
         (["--sweep", "speed=1,2"], 2, ["expected a sweep of n, node-size"]),
         (["--chips", "0"], 2, ["--chips"]),
         (["--shard", "2/2"], 2, ["expected I/N with I from 0 to N-1"]),
+        (["--shard", "x/2"], 2, ["expected I/N with I from 0 to N-1"]),
         (["--top", "0"], 2, ["--top"]),
         (["--tp", "eight"], 2, ["tp"]),
     ],

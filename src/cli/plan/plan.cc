@@ -43,11 +43,13 @@ std::optional<Diagnostic> read_shard(const std::string& text, PlanPoints& points
   if (text.empty()) return std::nullopt;
   const std::size_t slash = std::min(text.find('/'), text.size());
   const std::string_view line(text);
-  points.sharded = true;
-  if (slash < text.size()) {
-    points.shard = parse_whole<unsigned>(line.substr(0, slash)).value_or(0);
-    points.shards = parse_whole<unsigned>(line.substr(slash + 1)).value_or(0);
-    if (points.shard < points.shards) return std::nullopt;
+  const auto shard = parse_whole<unsigned>(line.substr(0, slash));
+  const auto shards = parse_whole<unsigned>(line.substr(std::min(slash + 1, line.size())));
+  if (shard && shards && *shard < *shards) {
+    points.sharded = true;
+    points.shard = *shard;
+    points.shards = *shards;
+    return std::nullopt;
   }
   return usage_error("--shard", fmt::format("expected I/N with I from 0 to N-1, found '{}'", text),
                      "write --shard 0/8 to --shard 7/8");
