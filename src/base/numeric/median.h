@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace flopcast::replaying {
+namespace flopcast {
 
 /// Of an even number of values the upper one in the middle; `otherwise` where there is no value.
 /// Reorders `values`.
