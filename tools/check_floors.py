@@ -24,6 +24,7 @@ FLOORS = (
     ("engine",),
     ("replay", "analytic", "mapping"),
     ("published",),
+    ("question",),
     ("report",),
     ("cli", "python", "web"),
 )

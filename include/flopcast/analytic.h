@@ -58,6 +58,18 @@ struct StageMemory {
   }
 };
 
+/// Calls visit(name, bytes) for each class of memory.
+template <typename MemoryType, typename Visit>
+void visit_memory(MemoryType& memory, Visit&& visit) {
+  visit("weights", memory.weights);
+  visit("gradients", memory.gradients);
+  visit("optimizer", memory.optimizer);
+  visit("activations", memory.activations);
+  visit("working", memory.working);
+  visit("buffers", memory.buffers);
+  visit("allocator", memory.allocator);
+}
+
 /// One pipeline stage (all its virtual stages).
 struct StageEstimate {
   unsigned layers = 0;

@@ -1,49 +1,12 @@
-// Floor 6: forecasts of `flopcast estimate` as tables, JSON, CSV and a page.
+// Floor 8: forecasts of `flopcast estimate` as tables, JSON, CSV and a page.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "flopcast/analytic.h"
-#include "flopcast/analytic/graph.h"
-#include "flopcast/analytic/nearest.h"
+#include "flopcast/question/estimate.h"
 
 namespace flopcast {
-
-/// The same step, run as an execution graph.
-struct GraphAnswer {
-  Seconds step;
-  std::size_t tasks = 0;
-  std::array<Seconds, kStepTasks> critical{};  ///< as of StepRun
-  std::vector<Seconds> busy;                   ///< compute of each stage's chip
-};
-GraphAnswer graph_answer(const StepRun& run);
-
-/// What one answer of `flopcast estimate` is made of.
-struct EstimateReport {
-  std::string model, cluster, chip, software;
-  Parameters parameters;
-  Bytes capacity;  ///< of a chip's memory; estimate.capacity is the share of it that a plan may use
-  Plan plan;       ///< `sequence` is never 0 here
-  TrainingEstimate estimate;
-  std::vector<std::string> assumed;  ///< what the plan's source and the estimate had to assume
-  std::vector<FittingPlan> fitting;  ///< where the plan does not fit: fastest first
-  std::optional<GraphAnswer> graph;  ///< where asked for
-};
-
-/// Estimates the plan and, where it does not fit, looks for plans that do. Errors (kUsage): every
-/// reason why the model cannot run so, in one text; TrainingModel::estimate's.
-/// @param assumed what the source of the plan left open (NamedPlan)
-Result<EstimateReport> make_estimate_report(const TrainingModel& model, const Plan& plan,
-                                            std::vector<std::string> assumed = {});
-
-/// Which stage and class of memory is too big, and the nearest plan that fits. Code kTooLarge, the
-/// exit code of what does not fit. None where the plan fits.
-std::optional<Diagnostic> memory_problem(const EstimateReport& report);
 
 /// Aligned tables with bars for a terminal.
 std::string estimate_text(const EstimateReport& report);

@@ -1,152 +1,20 @@
-// Floor 6: searches for plans: asked, answered, cut into shards, put together again, and shown as
-// tables, JSON, CSV and a page.
-//
-//   PlanQuestion question{"llama-3-70b", "64 x dgx-h100"};
-//   question.global_batch = 1024;
-//   Result<PlanReport> report = answer(question)
-//   plan_text(*report); plan_json(*report); ...
-//
-// A report holds nothing that depends on how it was made: neither seconds nor threads nor shards.
-// JSON is exact: read_plan_reports(plan_json(r)) gives r, and so does merging its shards.
+// Floor 8: answers to searches for plans, as tables, CSV and a page.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <functional>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "flopcast/analytic/search.h"
-#include "flopcast/parallel/settings.h"
+#include "flopcast/question/plan.h"
 
 namespace flopcast {
-
-/// What one point of a sweep changes: {"n", "64"}, {"chip", "h200"}, {"hbm-bandwidth", "2x"}.
-struct PlanChange {
-  std::string name, value;
-  bool operator==(const PlanChange&) const = default;
-};
-
-/// A search as somebody asks for it.
-struct PlanQuestion {
-  std::string model;    ///< for load_model
-  std::string cluster;  ///< for Catalog::cluster
-  unsigned chips = 0;   ///< 0: all of them; of "64 x NODE" as many nodes are taken as these need
-  std::int64_t global_batch = 0;
-  std::int64_t sequence = 0;             ///< 0: the model's longest
-  std::vector<std::string> constraints;  ///< for parse_plan_constraint
-  std::vector<PlanChange> changes;
-  Plan base;  ///< what the search does not vary
-  bool placements = true;
-  std::size_t best = 10;  ///< plans to return
-  TrainingOptions training;
-};
-
-/// Settings of a plan as a search takes them: a degree is a constraint ("tp=8"), the rest its base,
-/// batch and sequence. Errors: base_plan's.
-/// @param from a launch configuration that the settings change, if any
-Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& settings,
-                                   const PlanFile* from = nullptr);
-
-/// "n=64..1024" (doubling), "chip=h100,h200", "hbm-bandwidth=1x,2x": one change per value.
-/// Names: n node-size chip hbm-bandwidth hbm-capacity matrix-rate node-bandwidth node-latency
-/// fabric-bandwidth fabric-latency. Errors (kUsage): no such name, a value that is no number of its
-/// unit, more than 1000 values.
-Result<std::vector<PlanChange>> parse_plan_sweep(std::string_view text);
-/// The question at every point of all sweeps: the last one varies fastest. Errors (kUsage): a sweep
-/// named twice, more than 10,000 points.
-Result<std::vector<PlanQuestion>> sweep_points(const PlanQuestion& question,
-                                               const std::vector<std::string>& sweeps);
-
-/// The machine of a question, and how many of its chips are used.
-struct PlanMachine {
-  Cluster cluster;
-  unsigned chips = 0;
-  TrainingOptions training;  ///< the question's; numbers that were changed are not measured ones
-};
-/// Errors: Catalog::cluster's; more chips than there are; a change that the cluster has no level for.
-Result<PlanMachine> plan_machine(const PlanQuestion& question, const Catalog& catalog);
-
-/// One of the best plans, estimated.
-struct PlanCandidate {
-  PlanFound found;
-  Seconds low, high;  ///< 10-90 % band
-  std::array<Seconds, kTimeParts> parts{};
-  StageMemory memory;  ///< of the fullest stage
-  double tokens_per_second = 0, mfu = 0, hfu = 0, energy_j = 0, cost_usd = 0;
-  std::array<double, 5> rests_on{};
-};
-
-struct PlanReport {
-  // What was asked, as it was understood.
-  std::string model;
-  std::string on;       ///< the cluster as it was named
-  std::string cluster;  ///< as it is: with so many chips, and changed
-  std::string chip, software, constants, version;
-  std::int64_t parameters = 0, global_batch = 0, sequence = 0;
-  unsigned chips = 0;
-  double memory_share = 1, usd_per_chip_hour = 0;
-  bool placements = true;
-  std::size_t asked_best = 10;
-  std::vector<std::string> constraints;
-  std::vector<PlanChange> changes;
-  Plan base;
-  Bytes capacity;  ///< of one chip
-
-  unsigned shard = 0, shards = 1;
-  PlanSearch search;
-  std::vector<PlanCandidate> best;         ///< search.best, estimated
-  std::vector<Sensitivity> sensitivities;  ///< of the best
-  std::vector<std::string> assumed;        ///< by the best's estimate
-
-  bool fits() const { return !best.empty(); }
-};
-
-/// How a search is run; no effect on what it finds.
-struct PlanRun {
-  unsigned threads = 0;            ///< 0: all cores
-  unsigned shard = 0, shards = 1;  ///< search one part of `shards`
-  std::function<bool(std::uint64_t done, std::uint64_t all)> progress;
-};
-/// A report without an answer: the question as it is understood. Errors: load_model's,
-/// plan_machine's, a constraint that cannot be read, no batch.
-Result<PlanReport> asked(const PlanQuestion& question);
-/// Errors: those of `asked`, TrainingModel::make's, search_plans'. That nothing fits is none: see
-/// plan_refusal.
-Result<PlanReport> answer(const PlanQuestion& question, const PlanRun& run = {});
-
-/// Why nothing was found, which constraint fails, and the nearest plan that fits: the fastest with
-/// one constraint less, with more of the memory, or on more chips.
-/// Codes: kTooLarge; kUsage where not even one constraint less helps, since no plan is possible.
-Diagnostic plan_refusal(const PlanQuestion& question, const PlanReport& report);
-
-/// Shards of one search, in any order, as the whole search would have reported. Errors (kBadInput):
-/// none; shards of different searches; one that is missing or there twice.
-Result<PlanReport> merge_plans(std::span<const PlanReport> shards);
-/// Shards of several searches (a sweep's), each merged, in the order of their first shards.
-Result<std::vector<PlanReport>> merge_all_plans(std::span<const PlanReport> shards);
-/// The same text for all that ask the same, whatever the shard.
-std::string question_key(const PlanReport& report);
 
 /// One report, for people: winner, Megatron's flags, the best, time against memory, why.
 std::string plan_text(const PlanReport& report);
 /// A sweep: one row per point.
 std::string plans_text(std::span<const PlanReport> reports);
-/// One indented document.
-std::string plan_json(const PlanReport& report);
-/// The same on one line.
-std::string plan_json_line(const PlanReport& report);
 /// The best plans of every report, a row each.
 std::string plans_csv(std::span<const PlanReport> reports);
 /// A page with everything: time against memory, where the time goes, curves over a sweep.
 std::string plans_html(std::span<const PlanReport> reports);
-
-/// Reports from what plan_json and plan_json_line write: one document, or one on each line. Errors
-/// (kBadInput) name the line.
-Result<std::vector<PlanReport>> read_plan_reports(std::string_view text, const std::string& where);
 
 }  // namespace flopcast

@@ -8,8 +8,8 @@
 
 #include "base/text/names.h"
 #include "base/text/numbers.h"
+#include "flopcast/parallel/names.h"
 #include "parallel/launchers/texts.h"
-#include "parallel/plan/names.h"
 
 namespace flopcast {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "analytic/search/testing.h"
-#include "parallel/plan/names.h"
+#include "flopcast/parallel/names.h"
 
 namespace flopcast::analytic::search {
 namespace {
@@ -23,12 +23,12 @@ std::string value_of(const Plan& plan, const std::string& name) {
   if (name == "etp") return std::to_string(plan.expert_tp());
   if (name == "vpp") return std::to_string(plan.vpp);
   if (name == "micro_batch") return std::to_string(plan.micro_batch);
-  if (name == "zero") return std::string(parallel::name(plan.zero));
+  if (name == "zero") return std::string(flopcast::name(plan.zero));
   if (name == "shard") return std::to_string(plan.shard);
   if (name == "schedule") return std::string(flopcast::name(plan.schedule));
-  if (name == "recompute") return std::string(parallel::name(plan.recompute));
+  if (name == "recompute") return std::string(flopcast::name(plan.recompute));
   if (name == "precision") return std::string(flopcast::name(plan.precision));
-  if (name == "context") return std::string(parallel::name(plan.context));
+  if (name == "context") return std::string(flopcast::name(plan.context));
   return plan.sequence_parallel ? "on" : "off";
 }
 

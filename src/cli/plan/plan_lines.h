@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/line_file.h"
-#include "flopcast/report/plan.h"
+#include "flopcast/question/plan.h"
 
 namespace flopcast::cli {
 

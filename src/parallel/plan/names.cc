@@ -1,12 +1,9 @@
-#include "parallel/plan/names.h"
+#include "flopcast/parallel/names.h"
 
 #include <array>
 #include <span>
 
 namespace flopcast {
-
-using namespace parallel;  // the room's own names
-
 namespace {
 
 constexpr std::array<std::string_view, 3> kRecompute = {"none", "selective", "full"};
@@ -24,34 +21,34 @@ std::optional<Enum> parse(std::span<const std::string_view> names, std::string_v
 
 }  // namespace
 
-std::string_view parallel::name(Recompute recompute) {
+std::string_view name(Recompute recompute) {
   return kRecompute[static_cast<int>(recompute)];
 }
-std::string_view parallel::name(Zero zero) { return kZero[static_cast<int>(zero)]; }
-std::string_view parallel::name(TensorKind kind) { return kTensor[static_cast<int>(kind)]; }
-std::string_view parallel::name(ContextKind kind) { return kContext[static_cast<int>(kind)]; }
+std::string_view name(Zero zero) { return kZero[static_cast<int>(zero)]; }
+std::string_view name(TensorKind kind) { return kTensor[static_cast<int>(kind)]; }
+std::string_view name(ContextKind kind) { return kContext[static_cast<int>(kind)]; }
 
-std::optional<Recompute> parallel::parse_recompute(std::string_view text) {
+std::optional<Recompute> parse_recompute(std::string_view text) {
   return parse<Recompute>(kRecompute, text);
 }
 
-std::optional<Zero> parallel::parse_zero(std::string_view text) {
+std::optional<Zero> parse_zero(std::string_view text) {
   if (text == "none") return Zero::kNone;
   if (text == "fsdp") return Zero::kWeights;
   return parse<Zero>(kZero, text);
 }
 
-std::optional<TensorKind> parallel::parse_tensor_kind(std::string_view text) {
+std::optional<TensorKind> parse_tensor_kind(std::string_view text) {
   return parse<TensorKind>(kTensor, text);
 }
 
-std::optional<ContextKind> parallel::parse_context_kind(std::string_view text) {
+std::optional<ContextKind> parse_context_kind(std::string_view text) {
   if (text == "p2p") return ContextKind::kRing;
   if (text == "a2a") return ContextKind::kUlysses;
   return parse<ContextKind>(kContext, text);
 }
 
-std::optional<OptimizerKind> parallel::parse_optimizer_kind(std::string_view text) {
+std::optional<OptimizerKind> parse_optimizer_kind(std::string_view text) {
   for (const OptimizerKind kind :
        {OptimizerKind::kAdam, OptimizerKind::kSgd, OptimizerKind::kMuon}) {
     if (name(kind) == text) return kind;

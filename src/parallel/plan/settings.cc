@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/text/names.h"
+#include "flopcast/parallel/names.h"
 #include "parallel/launchers/texts.h"
-#include "parallel/plan/names.h"
 
 namespace flopcast {
 

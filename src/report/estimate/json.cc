@@ -5,10 +5,9 @@
 
 #include "base/text/format.h"
 #include "base/text/json_writer.h"
+#include "flopcast/parallel/fields.h"
+#include "flopcast/question/plan_json.h"
 #include "report/estimate/report.h"
-#include "report/plan/change.h"
-#include "report/plan/json.h"
-#include "report/plan/words.h"
 #include "report/render/table.h"
 
 namespace flopcast {

@@ -1,4 +1,4 @@
-// What the texts, JSON and pages of an estimate share: classes of memory by name, times in words.
+// What the texts, JSON and pages of an estimate share: times and placements in words.
 #pragma once
 
 #include <string>
@@ -9,14 +9,6 @@
 #include "flopcast/report/estimate.h"
 
 namespace flopcast::report {
-
-struct MemoryClass {
-  std::string_view name;     ///< as visit_memory has it: "activations"
-  std::string_view meaning;  ///< for people
-  Bytes bytes;
-};
-/// All classes of what one chip keeps, in their order.
-std::vector<MemoryClass> memory_classes(const StageMemory& memory);
 
 /// "tensor-parallel transfers".
 std::string_view meaning(TimePart part);

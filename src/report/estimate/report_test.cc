@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "report/plan/change.h"
 #include "report/render/bar.h"
 #include "support/shared_traces.h"
 
@@ -198,16 +197,6 @@ TEST(EstimateReport, PlacementInWords) {
   placement.tiers = {8, 16};
   placement.inside = {{4, 1, 1, 2, 1}, {4, 1, 1, 4, 1}};
   EXPECT_EQ(placement_words(placement), "within 8 chips: tp 4 x dp 2");
-}
-
-TEST(PlanChange, NamesWhatDiffers) {
-  const Plan plan;
-  EXPECT_EQ(plan_change_words(plan, plan), "");
-  Plan other = plan;
-  other.tp = 2;
-  other.zero = Zero::kWeights;
-  other.sequence_parallel = true;
-  EXPECT_EQ(plan_change_words(plan, other), "tp 2, zero 3, sequence_parallel true");
 }
 
 TEST(Bar, InEighths) {

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "base/text/json_writer.h"
+#include "flopcast/parallel/fields.h"
 #include "flopcast/report/training.h"
-#include "report/plan/words.h"
 #include "report/render/table.h"
 
 namespace flopcast {

@@ -6,9 +6,8 @@
 #include <cmath>
 
 #include "base/text/format.h"
+#include "flopcast/parallel/fields.h"
 #include "report/estimate/report.h"
-#include "report/plan/change.h"
-#include "report/plan/words.h"
 #include "report/render/bar.h"
 #include "report/render/table.h"
 

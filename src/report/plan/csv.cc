@@ -1,15 +1,14 @@
 // The best plans of searches, a row each.
 #include <fmt/format.h>
 
+#include "flopcast/parallel/fields.h"
+#include "flopcast/parallel/names.h"
 #include "flopcast/report/plan.h"
-#include "parallel/plan/names.h"
-#include "report/plan/fields.h"
 #include "report/render/table.h"
 
 namespace flopcast {
 
 using namespace report;  // the room's own names
-using namespace parallel;
 
 namespace {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "base/text/format.h"
+#include "flopcast/parallel/fields.h"
 #include "flopcast/parallel/files.h"
 #include "flopcast/report/plan.h"
 #include "report/estimate/report.h"
-#include "report/plan/words.h"
 #include "report/render/scatter.h"
 #include "report/render/table.h"
 

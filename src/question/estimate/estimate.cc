@@ -1,4 +1,5 @@
-#include "report/estimate/report.h"
+// What is asked of one plan: its estimate, why it does not fit, and what would.
+#include "flopcast/question/estimate.h"
 
 #include <fmt/format.h>
 
@@ -8,13 +9,12 @@
 
 #include "analytic/step/training_state.h"
 #include "base/text/format.h"
-#include "report/estimate/chip_precision.h"
-#include "report/plan/change.h"
-#include "report/plan/fields.h"
+#include "flopcast/parallel/fields.h"
+#include "question/estimate/precision.h"
 
 namespace flopcast {
 
-using namespace report;  // the room's own names
+using namespace question;  // the room's own names
 
 namespace {
 
@@ -47,7 +47,7 @@ std::string nearest_words(const EstimateReport& report) {
 
 }  // namespace
 
-std::vector<MemoryClass> report::memory_classes(const StageMemory& memory) {
+std::vector<MemoryClass> memory_classes(const StageMemory& memory) {
   constexpr std::array<std::string_view, 7> kMeanings = {
       "weights",
       "gradients",
@@ -62,52 +62,6 @@ std::vector<MemoryClass> report::memory_classes(const StageMemory& memory) {
     classes.push_back({name, kMeanings[classes.size()], bytes});
   });
   return classes;
-}
-
-std::string_view report::meaning(TimePart part) {
-  constexpr std::array<std::string_view, kTimeParts> kMeanings = {
-      "matrix products",
-      "attention",
-      "norms, activations, loss",
-      "recomputed forward",
-      "tensor-parallel transfers",
-      "context-parallel transfers",
-      "expert-parallel transfers",
-      "gathering weights",
-      "reducing gradients",
-      "pipeline bubble and sends",
-      "optimizer step",
-      "launches and fixed costs",
-      "contention and stragglers",
-  };
-  return kMeanings[static_cast<std::size_t>(part)];
-}
-
-std::vector<PartShare> report::ranked_parts(const TrainingEstimate& estimate) {
-  std::vector<PartShare> parts;
-  for (std::size_t i = 0; i < kTimeParts; ++i) {
-    if (!(estimate.parts[i].value > 0)) continue;
-    parts.push_back(
-        {static_cast<TimePart>(i), estimate.parts[i], estimate.parts[i] / estimate.step});
-  }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const PartShare& a, const PartShare& b) { return a.time > b.time; });
-  return parts;
-}
-
-std::string report::rests_on_words(const TrainingEstimate& estimate) {
-  constexpr double kLeast = 0.0005;  // what would print as 0.0 %
-  std::string text;
-  for (std::size_t i = 0; i < estimate.rests_on.size(); ++i) {
-    if (estimate.rests_on[i] < kLeast) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", percent(estimate.rests_on[i]),
-                        name(static_cast<Basis>(i)));
-  }
-  return text;
-}
-
-std::string report::title_of(const EstimateReport& report) {
-  return fmt::format("{} on {}", report.model, report.cluster);
 }
 
 GraphAnswer graph_answer(const StepRun& run) {

@@ -1,16 +1,13 @@
-#include "report/plan/words.h"
+#include "flopcast/parallel/fields.h"
 
 #include <fmt/format.h>
 
-#include "parallel/plan/names.h"
+#include "flopcast/parallel/names.h"
 
-namespace flopcast::report {
-
-using namespace parallel;
-
+namespace flopcast {
 namespace {
 
-std::string degrees(const Plan& plan) {
+std::string degree_words(const Plan& plan) {
   std::string text = fmt::format("tp {}", plan.tp);
   const auto add = [&](std::string_view what, unsigned degree, unsigned usual = 1) {
     if (degree != usual) text += fmt::format(", {} {}", what, degree);
@@ -37,7 +34,7 @@ std::string recompute_words(const Plan& plan) {
 
 std::string plan_words(const Plan& plan) {
   const Plan usual;
-  std::string text = degrees(plan) + fmt::format(", micro-batch {}", plan.micro_batch);
+  std::string text = degree_words(plan) + fmt::format(", micro-batch {}", plan.micro_batch);
   if (plan.tensor != usual.tensor) text += fmt::format(", {}", name(plan.tensor));
   if (plan.cp > 1) text += fmt::format(", {} attention", name(plan.context));
   if (plan.panels > 1) text += fmt::format(" of {} panels", plan.panels);
@@ -51,4 +48,4 @@ std::string plan_words(const Plan& plan) {
   return text;
 }
 
-}  // namespace flopcast::report
+}  // namespace flopcast

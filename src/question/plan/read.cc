@@ -1,19 +1,15 @@
-// Reads reports of searches back: the mirror of report/plan/json.cc.
+// Reads reports of searches back: the mirror of json.cc.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "flopcast/report/plan.h"
-#include "parallel/plan/names.h"
-#include "report/plan/fields.h"
+#include "flopcast/parallel/fields.h"
+#include "flopcast/parallel/names.h"
+#include "flopcast/question/plan.h"
 
 namespace flopcast {
-
-using namespace report;  // the room's own names
-using namespace parallel;
-
 namespace {
 
 using json = nlohmann::ordered_json;  // a sweep has an order

@@ -7,7 +7,7 @@
 
 #include "base/text/numbers.h"
 #include "flopcast/base/quantity.h"
-#include "flopcast/report/plan.h"
+#include "flopcast/question/plan.h"
 
 namespace flopcast {
 namespace {

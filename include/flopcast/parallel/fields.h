@@ -1,10 +1,14 @@
-// Every field of a plan by its name in JSON and CSV: Megatron's short forms, snake_case. Writers and
-// readers go through the one list, so that what is written can be read back.
+// Floor 2: every field of a plan by its name in JSON and CSV: Megatron's short forms, snake_case.
+// Writers and readers go through the one list, so that what is written can be read back.
 #pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "flopcast/parallel.h"
 
-namespace flopcast::report {
+namespace flopcast {
 
 /// Calls visit(name, field) for each field; `plan` is a Plan or a const Plan.
 template <typename PlanType, typename Visit>
@@ -48,16 +52,17 @@ void visit_plan(PlanType& plan, Visit&& visit) {
   visit("overlap_experts", plan.overlap.experts);
 }
 
-/// Calls visit(name, bytes) for each class of memory.
-template <typename MemoryType, typename Visit>
-void visit_memory(MemoryType& memory, Visit&& visit) {
-  visit("weights", memory.weights);
-  visit("gradients", memory.gradients);
-  visit("optimizer", memory.optimizer);
-  visit("activations", memory.activations);
-  visit("working", memory.working);
-  visit("buffers", memory.buffers);
-  visit("allocator", memory.allocator);
-}
+struct PlanCell {
+  std::string_view name;  ///< as visit_plan has it
+  std::string value;      ///< "8", "true", "selective"; lists separated by blanks
+};
+/// Every field, in the order of visit_plan.
+std::vector<PlanCell> plan_cells(const Plan& plan);
 
-}  // namespace flopcast::report
+/// "tp 16, dp 4": the fields of `to` that `from` has otherwise.
+std::string plan_change_words(const Plan& from, const Plan& to);
+
+/// "tp 8, pp 4, dp 16, vpp 2, micro-batch 1, ZeRO 1, sequence parallel".
+std::string plan_words(const Plan& plan);
+
+}  // namespace flopcast

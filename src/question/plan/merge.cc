@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "flopcast/report/plan.h"
+#include "flopcast/question/plan.h"
 
 namespace flopcast {
-
-using namespace report;  // the room's own names
-
 namespace {
 
 constexpr const char* kHint = "give every file of one search's --shard 0/N to N-1/N, each once";

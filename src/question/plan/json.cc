@@ -1,17 +1,14 @@
-// Reports of searches as JSON. Numbers are exact: report/plan/read.cc gives back what was written.
-#include "report/plan/json.h"
+// Reports of searches as JSON. Numbers are exact: read.cc gives back what was written.
+#include "flopcast/question/plan_json.h"
 
+#include "base/text/json_writer.h"
+
+#include "flopcast/parallel/fields.h"
 #include "flopcast/parallel/files.h"
-#include "flopcast/report/plan.h"
-#include "parallel/plan/names.h"
-#include "report/plan/fields.h"
-#include "report/plan/words.h"
+#include "flopcast/parallel/names.h"
+#include "flopcast/question/plan.h"
 
 namespace flopcast {
-
-using namespace report;  // the room's own names
-using namespace parallel;
-
 namespace {
 
 using Layout = JsonWriter::Layout;
@@ -36,13 +33,13 @@ struct FieldWriter {
 
 }  // namespace
 
-void report::write_plan_fields(JsonWriter& w, std::string_view key, const Plan& plan) {
+void write_plan_fields(JsonWriter& w, std::string_view key, const Plan& plan) {
   w.begin_object(key, Layout::kLine);
   visit_plan(plan, FieldWriter{w});
   w.end_object();
 }
 
-void report::write_placement(JsonWriter& w, const Placement& placement) {
+void write_placement(JsonWriter& w, const Placement& placement) {
   w.begin_object("placement", Layout::kLine);
   w.begin_array("tiers");
   for (const unsigned size : placement.tiers) w.count({}, size);

@@ -5,13 +5,10 @@
 #include <cmath>
 
 #include "base/text/format.h"
-#include "flopcast/report/plan.h"
-#include "report/plan/words.h"
+#include "flopcast/parallel/fields.h"
+#include "flopcast/question/plan.h"
 
 namespace flopcast {
-
-using namespace report;  // the room's own names
-
 namespace {
 
 /// A way out: what to change, and the fastest plan it leads to.

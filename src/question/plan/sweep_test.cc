@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "flopcast/report/plan.h"
+#include "flopcast/question/plan.h"
 
-namespace flopcast::report {
+namespace flopcast {
 namespace {
 
 using testing::HasSubstr;
@@ -147,4 +147,4 @@ TEST(PlanSweep, FasterHardwareIsNeverSlower) {
 }
 
 }  // namespace
-}  // namespace flopcast::report
+}  // namespace flopcast

@@ -1,16 +1,13 @@
-#include "report/plan/change.h"
+#include "flopcast/parallel/fields.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <type_traits>
 
-#include "parallel/plan/names.h"
-#include "report/plan/fields.h"
+#include "flopcast/parallel/names.h"
 
-namespace flopcast::report {
-
-using namespace parallel;
+namespace flopcast {
 
 std::vector<PlanCell> plan_cells(const Plan& plan) {
   std::vector<PlanCell> cells;
@@ -37,4 +34,4 @@ std::string plan_change_words(const Plan& from, const Plan& to) {
   return fmt::format("{}", fmt::join(changes, ", "));
 }
 
-}  // namespace flopcast::report
+}  // namespace flopcast

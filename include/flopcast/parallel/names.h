@@ -1,4 +1,4 @@
-// Words for the choices of a plan, as people write them in flags and read them in reports.
+// Floor 2: words for the choices of a plan, as people write them in flags and read them in reports.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 #include "flopcast/parallel.h"
 
-namespace flopcast::parallel {
+namespace flopcast {
 
 std::string_view name(Recompute recompute);  ///< "none", "selective", "full"
 std::optional<Recompute> parse_recompute(std::string_view text);
@@ -18,4 +18,4 @@ std::string_view name(ContextKind kind);  ///< "all_gather", "ring", "ulysses"
 std::optional<ContextKind> parse_context_kind(std::string_view text);  ///< also "p2p", "a2a"
 std::optional<OptimizerKind> parse_optimizer_kind(std::string_view text);
 
-}  // namespace flopcast::parallel
+}  // namespace flopcast

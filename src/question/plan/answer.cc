@@ -6,13 +6,13 @@
 
 #include "analytic/search/rules.h"
 #include "base/text/names.h"
-#include "flopcast/report/plan.h"
+#include "flopcast/question/plan.h"
 #include "flopcast/version.h"
-#include "report/estimate/chip_precision.h"
+#include "question/estimate/precision.h"
 
 namespace flopcast {
 
-using namespace report;  // the room's own names
+using namespace question;  // the room's own names
 
 namespace {
 

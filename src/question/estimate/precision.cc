@@ -1,4 +1,4 @@
-#include "report/estimate/chip_precision.h"
+#include "question/estimate/precision.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace flopcast::report {
+namespace flopcast::question {
 
 std::optional<Diagnostic> precision_problem(Precision precision, const Chip& chip) {
   using Pair = std::pair<Precision, DataType>;
@@ -27,4 +27,4 @@ std::optional<Diagnostic> precision_problem(Precision precision, const Chip& chi
                     known.empty() ? "use another chip" : "use one of " + known};
 }
 
-}  // namespace flopcast::report
+}  // namespace flopcast::question
