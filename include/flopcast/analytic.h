@@ -132,6 +132,7 @@ class TrainingModel {
   const Cluster& cluster() const;
   std::vector<TrainingConstant> constants() const;  ///< that forecasts were made with
   std::string software() const;
+  const TrainingOptions& options() const;  ///< as they were given to `make`
   /// Chips per group of each network tier: what placements() takes.
   std::vector<unsigned> tiers() const;
 

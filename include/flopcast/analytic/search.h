@@ -91,6 +91,10 @@ struct PlanSearch {
   std::vector<std::pair<std::string, std::uint64_t>> refused;
 };
 
+/// Precisions that plans are searched in. Errors (kUsage): constraints that leave no value of what
+/// they name.
+Result<std::vector<Precision>> searched_precisions(const PlanSearchOptions& options);
+
 /// Where nothing fits, `best` is empty and `leanest` is not. Errors (kUsage): more chips than the
 /// cluster has, a batch below 1, a shard that is not one of `shards`, constraints that leave no
 /// value of what they name.

@@ -2,6 +2,7 @@
 // DeepSpeed JSON.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "flopcast/parallel.h"
 
 namespace flopcast {
+
+/// The largest degree or batch that is read.
+inline constexpr std::int64_t kMostInPlan = 1 << 20;
 
 enum class PlanFormat : std::uint8_t { kMegatron, kTorchtitan, kDeepspeed };
 std::string_view name(PlanFormat format);

@@ -8,13 +8,12 @@
 
 #include "base/text/names.h"
 #include "base/text/numbers.h"
+#include "flopcast/parallel/files.h"
 #include "flopcast/parallel/names.h"
-#include "parallel/launchers/texts.h"
 
 namespace flopcast {
 
 using namespace analytic;  // the room's own names
-using namespace parallel;
 
 namespace {
 

@@ -32,6 +32,12 @@ std::optional<Diagnostic> nonsense(const PlanSearchOptions& options, unsigned ch
 
 }  // namespace
 
+Result<std::vector<Precision>> searched_precisions(const PlanSearchOptions& options) {
+  Result<search::PlanRules> rules = search::plan_rules(options);
+  if (!rules) return rules.error();
+  return std::move(rules->precisions);
+}
+
 Result<PlanSearch> search_plans(const TrainingModel& model, const PlanSearchOptions& options) {
   const unsigned all = model.cluster().chips();
   const unsigned chips = options.chips == 0 ? all : options.chips;

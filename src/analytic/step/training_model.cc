@@ -144,6 +144,7 @@ TrainingModel::~TrainingModel() = default;
 const Model& TrainingModel::model() const { return state_->model; }
 const Cluster& TrainingModel::cluster() const { return state_->system->cluster; }
 std::string TrainingModel::software() const { return state_->software; }
+const TrainingOptions& TrainingModel::options() const { return state_->options; }
 std::vector<unsigned> TrainingModel::tiers() const { return state_->system->tiers; }
 
 std::vector<TrainingConstant> TrainingModel::constants() const {

@@ -23,8 +23,6 @@ PlanText write_deepspeed(const Plan& plan);
 /// "value of KEY: expected EXPECTED, found FOUND".
 Diagnostic bad_value(const std::string& where, std::string_view key, std::string_view expected,
                      std::string_view found);
-/// The largest degree or batch that readers take.
-inline constexpr std::int64_t kMostInPlan = 1 << 20;
 /// Chips that hold one copy of the model, or 2^31 where they are more: no cluster has as many.
 std::uint64_t chips_of_copy(const Plan& plan);
 

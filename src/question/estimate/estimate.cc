@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 
-#include "analytic/step/training_state.h"
 #include "base/text/format.h"
 #include "flopcast/parallel/fields.h"
 #include "question/estimate/precision.h"
@@ -89,7 +88,7 @@ Result<EstimateReport> make_estimate_report(const TrainingModel& model, const Pl
   report.plan.sequence = sequence_of(plan, model.model());
   report.estimate = std::move(*estimate);
   report.assumed = std::move(assumed);
-  if (model.state().options.software.empty()) {
+  if (model.options().software.empty()) {
     report.assumed.push_back(fmt::format("no software given: {}", report.software));
   }
   if (plan.sequence == 0) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "analytic/search/rules.h"
 #include "base/text/names.h"
 #include "flopcast/question/plan.h"
 #include "flopcast/version.h"
@@ -72,10 +71,9 @@ PlanSearchOptions search_options(const PlanReport& report, const PlanRun& run) {
 
 /// Of all precisions that are searched, the first that the chip does not multiply in.
 std::optional<Diagnostic> searched_precision_problem(const PlanReport& report, const Chip& chip) {
-  const Result<analytic::search::PlanRules> rules =
-      analytic::search::plan_rules(search_options(report, {}));
-  if (!rules) return rules.error();
-  for (const Precision precision : rules->precisions) {
+  const Result<std::vector<Precision>> precisions = searched_precisions(search_options(report, {}));
+  if (!precisions) return precisions.error();
+  for (const Precision precision : *precisions) {
     if (auto problem = precision_problem(precision, chip)) return problem;
   }
   return std::nullopt;
