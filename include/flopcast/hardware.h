@@ -182,6 +182,16 @@ class ClusterBuilder;
 struct CatalogNode;     // src/hardware/entry/catalog_entry.h
 struct CatalogCluster;  // src/hardware/entry/catalog_entry.h
 
+/// How many of what: "64 x dgx-h100, rail", "8 nodes of dgx-h100", "16 gpus of h100", "64xh100".
+struct CountedName {
+  unsigned count = 0;       ///< 0: not said
+  bool chips = false;       ///< chips are counted, whatever has the name
+  std::string_view name;    ///< what is counted, and all that follows: "dgx-h100, rail"
+  std::string_view behind;  ///< all behind the count, as it is written: " x dgx-h100, rail"
+  /// The text with another count: "128 x dgx-h100, rail".
+  std::string with_count(std::uint64_t other) const;
+};
+
 /// The built-in catalogue plus a user's files. Immutable once made; lookups ignore case and leave
 /// out '-', '_', '.' and ' '; an unknown name's error lists the nearest ones.
 class Catalog {
@@ -198,6 +208,9 @@ class Catalog {
   /// A cluster from one line, a catalogue name or a file (.toml, ASTRA-sim .yml, NCCL .xml, SimAI
   /// text). Errors name the line and the fix.
   Result<Cluster> cluster(std::string_view text) const;
+  /// The count at the front of such a line; it looks into `text`. Between count and name is "x",
+  /// "×", "*", "nodes of", "chips of", "gpus of" or nothing. Errors: a count of 0 or above 2^24.
+  Result<CountedName> counted(std::string_view text) const;
 
   std::span<const Chip> chips() const { return chips_; }
   std::span<const Link> links() const { return links_; }

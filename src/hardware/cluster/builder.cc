@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text/numbers.h"
 #include "hardware/cluster/file.h"
 #include "hardware/cluster/levels.h"
 
@@ -13,14 +12,6 @@ namespace flopcast::hardware {
 namespace {
 
 constexpr int kDeepest = 4;
-/// Removes `prefix` and the blanks after it; a word must end where the prefix does.
-bool take_prefix(std::string_view& text, std::string_view prefix) {
-  if (!name_key(text.substr(0, prefix.size())).starts_with(name_key(prefix))) return false;
-  const std::string_view rest = text.substr(std::min(prefix.size(), text.size()));
-  if (text.size() < prefix.size() || (!rest.empty() && rest.front() != ' ')) return false;
-  text = trim(rest);
-  return true;
-}
 
 /// What to write for a number of chips that leaves a node part empty.
 std::string filling_hint(unsigned chips, unsigned inside, const std::string& node) {
@@ -70,33 +61,15 @@ Diagnostic ClusterBuilder::unknown_name(const Part& part) const {
 }
 
 Result<ClusterBuilder::Head> ClusterBuilder::parse_head(const Part& part) const {
+  const Result<CountedName> counted = catalog_.counted(part.text);
+  if (!counted) return error(part, counted.error().what, counted.error().hint);
   Head head;
-  head.name = part;
-  std::string_view rest = part.text;
-  const std::size_t digits = rest.find_first_not_of("0123456789");
-  if (digits != 0 && digits != std::string_view::npos) {
-    head.count = parse_whole<unsigned>(rest.substr(0, digits)).value_or(0);
-    constexpr unsigned kMost = 1U << 24;
-    if (head.count == 0 || head.count > kMost) {
-      return error(part, fmt::format("expected how many, found '{}'", rest.substr(0, digits)),
-                   fmt::format("give a number from 1 to {}", kMost));
-    }
-    head.counted = true;
-    rest = trim(rest.substr(digits));
-    const bool times = take_prefix(rest, "x") || take_prefix(rest, "\xC3\x97") ||
-                       take_prefix(rest, "*") || take_prefix(rest, "nodes of") ||
-                       take_prefix(rest, "node of");
-    if (!times) {
-      head.chips = take_prefix(rest, "chips of") || take_prefix(rest, "gpus of") ||
-                   take_prefix(rest, "chips on") || take_prefix(rest, "gpus on");
-    }
-    // "64xh100": the sign stands against the name.
-    if (!times && !head.chips && rest.size() > 1 && rest.front() == 'x' && !find_node(rest)) {
-      rest.remove_prefix(1);
-    }
-  }
-  head.name = {rest, part.column + static_cast<std::size_t>(rest.data() - part.text.data())};
-  if (rest.empty()) {
+  head.counted = counted->count > 0;
+  head.count = std::max(counted->count, 1U);
+  head.chips = counted->chips;
+  const std::string_view name = counted->name;
+  head.name = {name, part.column + static_cast<std::size_t>(name.data() - part.text.data())};
+  if (name.empty()) {
     return error(part, "the name of a node, chip or cluster is missing",
                  "write it like 8 x dgx-h100");
   }

@@ -69,6 +69,27 @@ TEST(ClusterText, ManyWaysToSayTheSame) {
   }
 }
 
+TEST(ClusterText, CountsAreToldFromNames) {
+  const Catalog& catalog = Catalog::builtin();
+  for (const char* text : {"2 x dgx-h100, rail", "2 × dgx-h100, rail", "2 * dgx-h100, rail",
+                           " 2x dgx-h100, rail", "2 X dgx-h100, rail", "2 nodes of dgx-h100, rail",
+                           "2xdgx-h100, rail", "2 dgx-h100, rail"}) {
+    const auto counted = catalog.counted(text);
+    ASSERT_TRUE(counted) << text;
+    EXPECT_EQ(counted->count, 2U) << text;
+    EXPECT_FALSE(counted->chips) << text;
+    EXPECT_EQ(counted->name, "dgx-h100, rail") << text;
+    EXPECT_EQ(cluster(counted->with_count(4)).chips(), 32U) << text;
+  }
+  EXPECT_TRUE(catalog.counted("16 gpus of h100")->chips);
+  EXPECT_EQ(catalog.counted("16 gpus of h100")->with_count(8), "8 gpus of h100");
+  EXPECT_EQ(catalog.counted("eos")->count, 0U);
+  EXPECT_EQ(catalog.counted("dgx-h100")->with_count(8), "8 x dgx-h100");
+  EXPECT_EQ(catalog.counted("64")->count, 0U);
+  EXPECT_FALSE(catalog.counted("0 x h100"));
+  EXPECT_FALSE(catalog.counted("99999999999 x h100"));
+}
+
 TEST(ClusterText, PartsOfANode) {
   EXPECT_EQ(cluster("4 x h100").chips_per_node(), 4U);
   EXPECT_EQ(cluster("2 x gb200").levels[0].size, 2U);

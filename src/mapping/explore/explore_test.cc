@@ -82,6 +82,11 @@ TEST(ExploreRequest, ChipsOfNodesAreNodes) {
   nodes.on = "4 x dgx-h100";
   nodes.system.topology.clear();
   EXPECT_EQ(asked(nodes, {"chips=64"}).system.chips(), 64U);
+  for (const char* text : {"4 × dgx-h100", "4 nodes of dgx-h100", "32 gpus of dgx-h100"}) {
+    nodes.on = text;
+    EXPECT_EQ(asked(nodes, {"chips=64"}).system.chips(), 64U) << text;
+  }
+  nodes.on = "4 x dgx-h100";
   EXPECT_EQ(asked(nodes, {"chip=h200"}).system.chip.name, "h200-sxm");
   const auto axes = explore_axes({"chips=12"}, Catalog::builtin());
   const auto made = explore_request(nodes, *axes, 0, Catalog::builtin());

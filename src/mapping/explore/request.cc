@@ -1,7 +1,6 @@
 // The problem of one point of a sweep.
 #include <fmt/format.h>
 
-#include "base/text/names.h"
 #include "base/text/numbers.h"
 #include "flopcast/mapping/explore.h"
 #include "mapping/explore/names.h"
@@ -26,15 +25,16 @@ Result<std::string> with_chip(const std::string& on, const std::string& chip,
 Result<std::string> with_chips(const std::string& on, std::int64_t chips, const Catalog& catalog) {
   const Result<mapping::SystemHead> head = mapping::read_system_head(on, catalog);
   if (!head) return head.error();
-  const mapping::CountedText counted = mapping::split_count(trim(on));
-  if (head->bare) return fmt::format("{} x {}", chips, counted.rest);
-  const std::int64_t each = head->count / std::max(counted.count, 1U);
+  const Result<CountedName> counted = catalog.counted(on);
+  if (!counted) return counted.error();
+  if (head->bare) return counted->with_count(static_cast<std::uint64_t>(chips));
+  const std::int64_t each = head->count / std::max(counted->count, 1U);
   if (chips % each != 0) {
     return Diagnostic{ErrorCode::kUsage, on,
                       fmt::format("{} chips do not fill units of {}", chips, each),
                       fmt::format("use a multiple of {}", each)};
   }
-  return fmt::format("{} x {}", chips / each, counted.rest);
+  return counted->with_count(static_cast<std::uint64_t>(chips / each));
 }
 
 /// A request as its axes change it, one value after the other.

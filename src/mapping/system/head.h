@@ -8,13 +8,6 @@
 
 namespace flopcast::mapping {
 
-struct CountedText {
-  unsigned count = 0;  ///< 0: none
-  std::string_view rest;
-};
-/// "8 x sn10" is 8 and "sn10".
-CountedText split_count(std::string_view text);
-
 struct SystemHead {
   Chip chip;
   unsigned count = 0;  ///< 0: not said

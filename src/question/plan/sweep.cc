@@ -94,39 +94,20 @@ void scale_kernels(PlanMachine& machine, const Catalog& catalog) {
 
 // --- Size of the cluster ---------------------------------------------------------------------------
 
-/// "64 x dgx-h100, rail": the count, and what surrounds it.
-struct Counted {
-  std::int64_t count = 0;  ///< 0: none
-  std::string_view rest;   ///< " x dgx-h100, rail", or the whole line
-};
-Counted split_count(std::string_view line) {
-  const std::size_t start = std::min(line.find_first_not_of(' '), line.size());
-  std::size_t end = start;
-  while (end < line.size() && std::isdigit(static_cast<unsigned char>(line[end])) != 0) ++end;
-  const std::string_view rest = line.substr(end);
-  const std::string_view word = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
-  const bool counts = word.starts_with("x ") || word.starts_with("nodes of ") ||
-                      word.starts_with("chips of ") || word.starts_with("X ");
-  const std::optional<std::int64_t> count = parse_whole(line.substr(start, end - start));
-  if (!counts || !count || *count < 1) return {0, line};
-  return {*count, rest};
-}
-
 /// The line with as many nodes as `chips` need; its own where 0.
 Result<PlanMachine> sized_machine(const std::string& line, std::int64_t chips,
                                   const Catalog& catalog) {
   Result<Cluster> own = catalog.cluster(line);
   if (!own) return own.error();
   const std::int64_t all = own->chips();
-  const Counted counted = split_count(line);
-  if (chips == 0 || chips == all || (counted.count == 0 && chips < all)) {
+  const Result<CountedName> counted = catalog.counted(line);
+  if (!counted) return counted.error();
+  if (chips == 0 || chips == all || (counted->count == 0 && chips < all)) {
     return PlanMachine{std::move(*own), static_cast<unsigned>(chips == 0 ? all : chips), {}};
   }
-  const std::int64_t unit =
-      std::max<std::int64_t>(all / std::max<std::int64_t>(counted.count, 1), 1);
+  const std::int64_t unit = std::max<std::int64_t>(all / std::max(counted->count, 1U), 1);
   const std::int64_t count = (chips + unit - 1) / unit;
-  const std::string_view separator = counted.count == 0 ? " x " : "";
-  Result<Cluster> grown = catalog.cluster(fmt::format("{}{}{}", count, separator, counted.rest));
+  Result<Cluster> grown = catalog.cluster(counted->with_count(static_cast<std::uint64_t>(count)));
   if (!grown || grown->chips() < chips) {
     return usage_error(line, fmt::format("has {} chips, {} are asked for", all, chips),
                        "write a cluster that can grow, such as \"64 x dgx-h100\"");

@@ -75,6 +75,16 @@ TEST(PlanMachine, TakesAsManyNodesAsChipsNeed) {
   EXPECT_EQ(eos.chips, 64U);
 }
 
+TEST(PlanMachine, GrowsHoweverTheCountIsWritten) {
+  for (const char* text :
+       {"2 x dgx-h100", "2 × dgx-h100", "2 * dgx-h100", "2x dgx-h100", "2 nodes of dgx-h100",
+        "16 gpus of dgx-h100", "16 chips of dgx-h100", "2 dgx-h100", "16xh100"}) {
+    const PlanMachine made = machine(text, {{"n", "32"}});
+    EXPECT_EQ(made.chips, 32U) << text;
+    EXPECT_EQ(made.cluster.nodes(), 4U) << text;
+  }
+}
+
 TEST(PlanMachine, SaysWhenThereAreNotEnough) {
   PlanQuestion question;
   question.cluster = "eos";
