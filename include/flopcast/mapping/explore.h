@@ -12,6 +12,7 @@
 //   sweep = name "=" value {"," value}
 //   value = text | from ".." to            doubled from one to the next
 //                | from ".." to ":" step   "150MB..500MB:50MB", "1x..8x", "1..8:1"
+//                | from ".." to "/" count  so many, both ends included: "1x..4x/7"
 // Names are those of set_system (sram, memory-bandwidth, tiles, link-bandwidth-1, ...; values may be
 // factors, "2x"), and topology, memory, link, chip, chips, workload, sequence, global-batch, tp, pp,
 // dp, microbatch, tile, partitions, overlap, utilisation, mode. A value that needs commas itself has

@@ -51,7 +51,8 @@ struct PlanQuestion {
 Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& settings,
                                    const PlanFile* from = nullptr);
 
-/// "n=64..1024" (doubling), "chip=h100,h200", "hbm-bandwidth=1x,2x": one change per value.
+/// "n=64..1024" (doubling), "n=64..512:64" (steps), "chip=h100,h200", "hbm-bandwidth=1x..4x/7" (so
+/// many, evenly spaced): one change per value, in the grammar of src/base/text/sweep.h.
 /// Names: n node-size chip hbm-bandwidth hbm-capacity matrix-rate node-bandwidth node-latency
 /// fabric-bandwidth fabric-latency. Errors (kUsage): no such name, a value that is no number of its
 /// unit, more than 1000 values.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text/sweep.h"
 #include "cli/published/output.h"
 #include "flopcast/base/quantity.h"
 
@@ -122,27 +123,31 @@ Result<const Axis*> axis_of(std::string_view text, std::string_view name, bool d
                      fmt::format("NAME=VALUE with one of {}", fmt::join(known, ", ")));
 }
 
+/// One text may hold several: "domain=4,8,chips=64..512".
 Result<std::vector<Setting>> settings_of(const std::vector<std::string>& texts,
                                          bool degrees_alone) {
   std::vector<Setting> settings;
   for (const std::string& text : texts) {
-    bool named = false;
-    for (std::string_view rest = text; !rest.empty();) {
-      const std::size_t comma = rest.find(',');
-      std::string_view value = rest.substr(0, comma);
-      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-      const std::size_t equals = value.find('=');
-      if (equals != std::string_view::npos) {
-        const Result<const Axis*> axis = axis_of(text, value.substr(0, equals), degrees_alone);
-        if (!axis) return axis.error();
-        if (std::ranges::find(settings, *axis, &Setting::axis) != settings.end()) {
-          return usage_error(text, fmt::format("{} is given twice", (*axis)->name), "");
-        }
-        settings.push_back({*axis, {}});
-        value.remove_prefix(equals + 1);
-        named = true;
+    if (text.empty()) continue;
+    std::optional<SweepText> sweep = split_sweep(text);
+    if (!sweep) return usage_error(text, "expected NAME=VALUE,...", "pp=4");
+    if (text.ends_with(',')) sweep->values.pop_back();
+    const auto begin = [&](std::string_view name) -> std::optional<Diagnostic> {
+      const Result<const Axis*> axis = axis_of(text, name, degrees_alone);
+      if (!axis) return axis.error();
+      if (std::ranges::find(settings, *axis, &Setting::axis) != settings.end()) {
+        return usage_error(text, fmt::format("{} is given twice", (*axis)->name), "");
       }
-      if (!named || value.empty()) return usage_error(text, "expected NAME=VALUE,...", "pp=4");
+      settings.push_back({*axis, {}});
+      return std::nullopt;
+    };
+    if (auto problem = begin(sweep->name)) return *std::move(problem);
+    for (std::string_view value : sweep->values) {
+      if (const auto next = split_sweep(value)) {
+        if (auto problem = begin(next->name)) return *std::move(problem);
+        value = next->values.front();
+      }
+      if (value.empty()) return usage_error(text, "expected NAME=VALUE,...", "pp=4");
       settings.back().values.push_back(value);
     }
   }
@@ -158,33 +163,25 @@ Result<double> number_of(const Axis& axis, std::string_view text) {
   return value;
 }
 
-/// "4..16384": doublings; "1..2/5": five values.
-Result<std::vector<double>> range_of(const Axis& axis, std::string_view text, std::size_t dots) {
-  std::string_view last = text.substr(dots + 2);
-  std::optional<double> count;
-  // The unit of a rate has a stroke, too.
-  const std::size_t stroke = last.rfind('/');
-  if (stroke != std::string_view::npos) {
-    if (const auto steps = parse_quantity(last.substr(stroke + 1), UnitKind::kNone)) {
-      count = *steps;
-      last = last.substr(0, stroke);
-    }
-  }
-  const Result<double> from = number_of(axis, text.substr(0, dots));
+/// One value or those of a range.
+Result<std::vector<double>> numbers_of(const Axis& axis, std::string_view text) {
+  const std::optional<SweepRange> range = split_range(text);
+  const Result<double> from = number_of(axis, range ? range->from : text);
   if (!from) return from.error();
-  const Result<double> to = number_of(axis, last);
+  if (!range) return std::vector<double>{*from};
+  const Result<double> to = number_of(axis, range->to);
   if (!to) return to.error();
-  const bool countable = !count || (*count >= 2 && *count <= kMostCells && !axis.whole);
-  if (!(*from > 0) || *to < *from || !countable) {
-    return usage_error(text, "is no range",
-                       "FROM..TO doubles, FROM..TO/N has N >= 2 values of a rate or capacity");
-  }
-  std::vector<double> values;
-  for (double v = *from; !count && v <= *to; v *= 2) values.push_back(v);
-  for (double i = 0; count && i < *count; ++i) {
-    values.push_back(*from + (*to - *from) * i / (*count - 1));
-  }
-  return values;
+  Result<double> by = 1.0;
+  if (range->steps == SweepSteps::kBy) by = number_of(axis, range->by);
+  if (range->steps == SweepSteps::kCount) by = parse_quantity(range->by, UnitKind::kNone);
+  if (!by) return by.error();
+  std::vector<double> numbers = range_numbers(*from, *to, range->steps, *by, kMostCells);
+  const bool parts = axis.whole && range->steps == SweepSteps::kCount;
+  if (!numbers.empty() && !parts) return numbers;
+  return usage_error(
+      text, "is no range",
+      "FROM..TO doubles, FROM..TO:STEP steps, FROM..TO/N has N >= 2 values of a rate or "
+      "capacity");
 }
 
 /// `base` with each value of one axis.
@@ -194,16 +191,9 @@ Result<std::vector<PaperCell>> with_values(const Setting& setting,
   std::vector<double> numbers;
   for (const std::string_view text : setting.values) {
     if (axis.from_text != nullptr) continue;
-    const std::size_t dots = text.find("..");
-    if (dots != std::string_view::npos) {
-      const Result<std::vector<double>> range = range_of(axis, text, dots);
-      if (!range) return range.error();
-      numbers.insert(numbers.end(), range->begin(), range->end());
-    } else {
-      const Result<double> number = number_of(axis, text);
-      if (!number) return number.error();
-      numbers.push_back(*number);
-    }
+    const Result<std::vector<double>> more = numbers_of(axis, text);
+    if (!more) return more.error();
+    numbers.insert(numbers.end(), more->begin(), more->end());
   }
   const std::size_t count = axis.from_text != nullptr ? setting.values.size() : numbers.size();
   if (bases.size() * count > kMostCells) {

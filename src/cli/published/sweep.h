@@ -2,6 +2,7 @@
 //
 //   chips=4..16384             4, 8, 16, ... 16384
 //   hbm_capacity=80GB..1TB/32  32 values evenly spaced, both ends included
+//   domain=4..64:4             4, 8, 12, ... 64
 //   system=A100,B200           these
 #pragma once
 

@@ -1,11 +1,9 @@
 // Sweeps from text.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/text/names.h"
 #include "base/text/numbers.h"
+#include "base/text/sweep.h"
 #include "flopcast/mapping/explore.h"
 #include "mapping/explore/names.h"
 #include "mapping/system/links.h"
@@ -20,7 +18,7 @@ namespace {
 using mapping::SweepKind;
 using mapping::SweepName;
 
-constexpr std::size_t kMostValues = 1000, kMostPoints = 100'000;
+constexpr std::size_t kMostPoints = 100'000;
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 40;
 
 // --- Values ---------------------------------------------------------------------------------------
@@ -66,98 +64,6 @@ std::optional<Diagnostic> check_value(const SweepName& name, std::string_view va
   return usage_error(name.name, change.error().what, change.error().hint);
 }
 
-// --- Ranges ---------------------------------------------------------------------------------------
-
-/// "150MB": the number, and what follows it.
-std::string_view suffix_of(std::string_view text) {
-  std::size_t end = text.find_last_of("0123456789.");
-  end = end == std::string_view::npos ? 0 : end + 1;
-  return text.substr(end);
-}
-
-/// Every bound in the unit that the values are to be written in.
-class RangeUnit {
- public:
-  RangeUnit(const SweepName& name, std::string_view suffix) : suffix_(suffix) {
-    factor_ = suffix == "x";
-    unit_ = name.kind == SweepKind::kQuantity && !factor_ ? name.unit : UnitKind::kNone;
-    const Result<double> one = parse_quantity(fmt::format("1{}", factor_ ? "" : suffix), unit_);
-    if (one) scale_ = *one;
-  }
-  std::optional<double> read(std::string_view text) const {
-    if (factor_ && text.ends_with('x')) text.remove_suffix(1);
-    if (suffix_of(text).empty() && !factor_) return number(fmt::format("{}{}", text, suffix_));
-    return number(text);
-  }
-  std::string write(double value) const {
-    constexpr double kDigits = 1e15;  // whole numbers keep all of theirs
-    const bool whole = value == std::floor(value) && value < kDigits;
-    return whole ? fmt::format("{:.0f}{}", value, suffix_)
-                 : fmt::format("{:.12g}{}", value, suffix_);
-  }
-
- private:
-  std::optional<double> number(std::string_view text) const {
-    const Result<double> value = parse_quantity(text, unit_);
-    if (!value || scale_ <= 0) return std::nullopt;
-    return *value / scale_;
-  }
-  std::string suffix_;
-  UnitKind unit_ = UnitKind::kNone;
-  double scale_ = 0;
-  bool factor_ = false;
-};
-
-Result<std::vector<std::string>> range_values(const SweepName& name, std::string_view text) {
-  const std::size_t dots = text.find("..");
-  const std::string_view low = trim(text.substr(0, dots));
-  std::string_view high = text.substr(dots + 2), step;
-  if (const std::size_t colon = high.find(':'); colon != std::string_view::npos) {
-    step = trim(high.substr(colon + 1));
-    high = high.substr(0, colon);
-  }
-  high = trim(high);
-  const RangeUnit unit(name, suffix_of(low).empty() ? suffix_of(high) : suffix_of(low));
-  const auto from = unit.read(low), to = unit.read(high);
-  const bool doubled = text.find(':') == std::string_view::npos;
-  const auto by = doubled ? std::optional(1.0) : unit.read(step);
-  if (!from || !to || !by || *from <= 0 || *to < *from || *by <= 0) {
-    return usage_error(name.name, fmt::format("'{}' is no range", text),
-                       "write it like 64..1024 (doubling) or 150MB..500MB:50MB");
-  }
-  std::vector<std::string> values;
-  constexpr double kRounding = 1e-9;
-  double value = *from;
-  while (value <= *to * (1 + kRounding)) {
-    values.push_back(unit.write(value));
-    if (values.size() > kMostValues) {
-      return usage_error(name.name, "has more than 1,000 values", "take a larger step");
-    }
-    value = doubled ? value * 2 : *from + *by * static_cast<double>(values.size());
-  }
-  return values;
-}
-
-std::optional<Diagnostic> add_values(ExploreAxis& axis, const SweepName& name,
-                                     std::string_view text) {
-  std::vector<std::string> values = {std::string(text)};
-  if (name.kind != SweepKind::kWord && text.find("..") != std::string_view::npos) {
-    Result<std::vector<std::string>> range = range_values(name, text);
-    if (!range) return range.error();
-    values = std::move(*range);
-  }
-  for (std::string& value : values) {
-    if (auto error = check_value(name, value)) return error;
-    const bool known =
-        std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end();
-    if (!known) axis.values.push_back(std::move(value));
-    if (axis.values.size() > kMostValues) {
-      return usage_error(name.name, "has more than 1,000 values", "take fewer");
-    }
-  }
-  return std::nullopt;
-}
-
 // --- What only the catalogue knows ----------------------------------------------------------------
 
 std::optional<Diagnostic> check_named(const ExploreAxis& axis, const Catalog& catalog) {
@@ -186,10 +92,10 @@ std::optional<Diagnostic> check_named(const ExploreAxis& axis, const Catalog& ca
 }  // namespace
 
 Result<ExploreAxis> parse_explore_sweep(std::string_view text) {
-  const std::size_t equals = std::min(text.find('='), text.size());
-  const std::string_view given = trim(text.substr(0, equals));
+  const std::optional<SweepText> sweep = split_sweep(text);
+  const std::string_view given = sweep ? sweep->name : trim(text);
   const std::optional<SweepName> name = mapping::find_sweep_name(given);
-  if (!name || equals >= text.size()) {
+  if (!name || !sweep) {
     const std::vector<std::string> names = explore_names();
     return usage_error(
         text,
@@ -197,13 +103,11 @@ Result<ExploreAxis> parse_explore_sweep(std::string_view text) {
              : fmt::format("nothing that can be swept is called '{}'", given),
         did_you_mean(given, names, fmt::format("known are {}", fmt::join(names, ", "))));
   }
-  ExploreAxis axis{name->name, {}};
-  for (std::size_t at = equals + 1; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    if (auto error = add_values(axis, *name, trim(text.substr(at, end - at)))) return *error;
-    at = end + 1;
-  }
-  return axis;
+  const SweepRule rule{name->name, name->kind != SweepKind::kWord, name->unit,
+                       [&](std::string_view value) { return check_value(*name, value); }};
+  Result<std::vector<std::string>> values = sweep_values(*sweep, rule);
+  if (!values) return values.error();
+  return ExploreAxis{name->name, std::move(*values)};
 }
 
 Result<std::vector<ExploreAxis>> explore_axes(const std::vector<std::string>& sweeps,

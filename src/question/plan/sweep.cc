@@ -3,16 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/text/numbers.h"
+#include "base/text/sweep.h"
 #include "flopcast/base/quantity.h"
 #include "flopcast/question/plan.h"
 
 namespace flopcast {
 namespace {
 
-constexpr std::size_t kMostValues = 1000, kMostPoints = 10'000;
+constexpr std::size_t kMostPoints = 10'000;
 constexpr std::int64_t kMostChips = 1 << 24;
 
 // --- Numbers that a sweep can change ---------------------------------------------------------------
@@ -126,35 +126,34 @@ std::int64_t chips_asked(const PlanQuestion& question) {
 
 // --- Parsing ---------------------------------------------------------------------------------------
 
-std::optional<Diagnostic> check_value(const PlanChange& change) {
-  if (change.name == "chip") return std::nullopt;  // the catalogue knows
-  if (const Number* number = find_number(change.name)) {
-    const Result<QuantityChange> amount = parse_change(change.value, number->unit);
-    if (amount) return std::nullopt;
-    Diagnostic error = amount.error();
-    error.code = ErrorCode::kUsage;
-    error.where = change.name;
-    return error;
-  }
-  const std::optional<std::int64_t> size = parse_whole(change.value);
+std::optional<Diagnostic> check_chips(std::string_view name, std::string_view value) {
+  const std::optional<std::int64_t> size = parse_whole(value);
   if (size && *size >= 1 && *size <= kMostChips) return std::nullopt;
-  return usage_error(change.name,
-                     fmt::format("expected a number of chips, found '{}'", change.value),
+  return usage_error(name, fmt::format("expected a number of chips, found '{}'", value),
                      "write it like n=64,128,256 or n=64..1024");
 }
 
-/// "64..1024" is 64, 128, ... as far as it goes.
-Result<std::vector<std::string>> range_values(std::string_view text) {
-  const std::size_t dots = text.find("..");
-  const auto low = parse_whole(text.substr(0, dots)), high = parse_whole(text.substr(dots + 2));
-  if (!low || !high || *low < 1 || *high < *low || *high > kMostChips) {
-    return usage_error(text, "is no range", "write it like 64..1024");
+std::optional<Diagnostic> check_number(const Number& number, std::string_view value) {
+  const Result<QuantityChange> amount = parse_change(value, number.unit);
+  if (amount) return std::nullopt;
+  return usage_error(number.name, amount.error().what, amount.error().hint);
+}
+
+/// What the name takes; nothing where nothing is called so.
+std::optional<SweepRule> rule_of(std::string_view name) {
+  SweepRule rule{name, true, UnitKind::kNone, {}};
+  if (name == "chip") {
+    rule.ranges = false;
+    rule.check = [](std::string_view) { return std::nullopt; };  // the catalogue knows
+  } else if (const Number* number = find_number(name)) {
+    rule.unit = number->unit;
+    rule.check = [number](std::string_view value) { return check_number(*number, value); };
+  } else if (name == "n" || name == "node-size") {
+    rule.check = [name](std::string_view value) { return check_chips(name, value); };
+  } else {
+    return std::nullopt;
   }
-  std::vector<std::string> values;
-  for (std::int64_t value = *low; value <= *high; value *= 2) {
-    values.push_back(fmt::format("{}", value));
-  }
-  return values;
+  return rule;
 }
 
 std::string canonical(std::string_view name) {
@@ -166,33 +165,17 @@ std::string canonical(std::string_view name) {
 }  // namespace
 
 Result<std::vector<PlanChange>> parse_plan_sweep(std::string_view text) {
-  const std::size_t equals = std::min(text.find('='), text.size());
-  const std::string name = canonical(text.substr(0, equals));
-  if (equals >= text.size() ||
-      (name != "n" && name != "node-size" && name != "chip" && find_number(name) == nullptr)) {
+  const std::optional<SweepText> sweep = split_sweep(text);
+  const std::string name = canonical(sweep ? sweep->name : text);
+  const std::optional<SweepRule> rule = rule_of(name);
+  if (!sweep || !rule) {
     return usage_error(text, fmt::format("expected a sweep of {}", kNames),
                        "write it like n=64..1024, chip=h100,h200 or hbm-bandwidth=1x,2x");
   }
+  Result<std::vector<std::string>> values = sweep_values(*sweep, *rule);
+  if (!values) return values.error();
   std::vector<PlanChange> changes;
-  for (std::size_t at = equals + 1; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    std::vector<std::string> values = {std::string(word)};
-    if (name != "chip" && word.find("..") != std::string_view::npos) {
-      const Result<std::vector<std::string>> range = range_values(word);
-      if (!range) return range.error();
-      values = *range;
-    }
-    for (std::string& value : values) {
-      PlanChange change{name, std::move(value)};
-      if (std::find(changes.begin(), changes.end(), change) != changes.end()) continue;
-      changes.push_back(std::move(change));
-      if (const auto problem = check_value(changes.back())) return *problem;
-    }
-    at = end + 1;
-    if (changes.size() > kMostValues)
-      return usage_error(name, "has more than 1000 values", "take fewer");
-  }
+  for (std::string& value : *values) changes.push_back({name, std::move(value)});
   return changes;
 }
 
