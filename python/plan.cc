@@ -31,7 +31,9 @@ struct Asked {
     question.model = model;
     question.cluster = cluster;
     question.chips = chips;
-    question.constraints = constraints;
+    for (const std::string& text : constraints) {
+      question.constraints.push_back(value_or_raise(parse_plan_constraint(text)));
+    }
     for (const auto& [name, value] : changes) question.changes.push_back({name, value});
     question.placements = placements;
     question.best = best;

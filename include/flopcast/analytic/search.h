@@ -43,6 +43,13 @@ struct PlanConstraint {
 };
 /// Errors (kUsage): no operator, an unknown name or value; each lists what there is.
 Result<PlanConstraint> parse_plan_constraint(std::string_view text);
+/// The same of its parts: "tp", "<=", "8". Errors: as above.
+Result<PlanConstraint> plan_constraint(std::string_view name, std::string_view sign,
+                                       std::string_view values);
+/// As reports print it and parse_plan_constraint reads it: "tp<=8". @pre bounds on one side only, or
+/// equal ones: what lies between two numbers is two constraints
+std::string constraint_text(const PlanConstraint& constraint);
+std::vector<std::string> constraint_texts(std::span<const PlanConstraint> constraints);
 /// Names that constraints know, in the order of messages.
 std::span<const std::string_view> plan_constraint_names();
 

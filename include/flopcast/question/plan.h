@@ -36,8 +36,8 @@ struct PlanQuestion {
   std::string cluster;  ///< for Catalog::cluster
   unsigned chips = 0;   ///< 0: all of them; of "64 x NODE" as many nodes are taken as these need
   std::int64_t global_batch = 0;
-  std::int64_t sequence = 0;             ///< 0: the model's longest
-  std::vector<std::string> constraints;  ///< for parse_plan_constraint
+  std::int64_t sequence = 0;  ///< 0: the model's longest
+  std::vector<PlanConstraint> constraints;
   std::vector<PlanChange> changes;
   Plan base;  ///< what the search does not vary
   bool placements = true;
@@ -45,8 +45,8 @@ struct PlanQuestion {
   TrainingOptions training;
 };
 
-/// Settings of a plan as a search takes them: a degree is a constraint ("tp=8"), the rest its base,
-/// batch and sequence. Errors: base_plan's.
+/// Settings of a plan as a search takes them: a degree is a constraint ("tp=8"; it may list several,
+/// "tp=4,8"), the rest its base, batch and sequence. Errors: plan_constraint's, base_plan's.
 /// @param from a launch configuration that the settings change, if any
 Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& settings,
                                    const PlanFile* from = nullptr);
@@ -92,7 +92,7 @@ struct PlanReport {
   double memory_share = 1, usd_per_chip_hour = 0;
   bool placements = true;
   std::size_t asked_best = 10;
-  std::vector<std::string> constraints;
+  std::vector<PlanConstraint> constraints;
   std::vector<PlanChange> changes;
   Plan base;
   Bytes capacity;  ///< of one chip

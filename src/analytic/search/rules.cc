@@ -82,19 +82,16 @@ struct Split {
   std::vector<std::string_view> values;
 };
 
-std::optional<Split> split(std::string_view text) {
-  const std::size_t at = text.find_first_of("<>=");
-  if (at == std::string_view::npos) return std::nullopt;
+Split split(std::string_view name, std::string_view sign, std::string_view values) {
   Split parts;
-  parts.name = std::string(trim(text.substr(0, at)));
+  parts.name = std::string(trim(name));
   std::replace(parts.name.begin(), parts.name.end(), '-', '_');
-  parts.sign = text.substr(at, text.substr(at + 1).starts_with('=') ? 2 : 1);
-  std::string_view rest = text.substr(at + parts.sign.size());
+  parts.sign = sign;
   while (true) {
-    const std::size_t comma = rest.find(',');
-    parts.values.push_back(trim(rest.substr(0, comma)));
+    const std::size_t comma = values.find(',');
+    parts.values.push_back(trim(values.substr(0, comma)));
     if (comma == std::string_view::npos) return parts;
-    rest.remove_prefix(comma + 1);
+    values.remove_prefix(comma + 1);
   }
 }
 
@@ -136,23 +133,47 @@ Result<PlanConstraint> parse_numbers(std::string_view text, const Split& parts) 
   return constraint;
 }
 
+/// @param text the whole of it, for messages
+Result<PlanConstraint> parse_parts(std::string_view text, const Split& parts) {
+  if (std::find(kNames.begin(), kNames.end(), parts.name) == kNames.end()) {
+    return refuse(text, fmt::format("unknown name '{}'", parts.name),
+                  fmt::format("names are {}", fmt::join(kNames, ", ")));
+  }
+  if (parts.sign == "<" || parts.sign == ">") {
+    return refuse(text, fmt::format("'{}' is no operator", parts.sign), "use =, <= or >=");
+  }
+  return words_of(parts.name).empty() ? parse_numbers(text, parts) : parse_words(text, parts);
+}
+
 }  // namespace
 
 std::span<const std::string_view> plan_constraint_names() { return kNames; }
 
 Result<PlanConstraint> parse_plan_constraint(std::string_view text) {
-  const std::string names = fmt::format("names are {}", fmt::join(kNames, ", "));
-  const std::optional<Split> parts = split(text);
-  if (!parts) {
+  const std::size_t at = text.find_first_of("<>=");
+  if (at == std::string_view::npos) {
     return refuse(text, "has no =, <= or >=", "write pp=4, \"tp<=8\" or recompute=none,full");
   }
-  if (std::find(kNames.begin(), kNames.end(), parts->name) == kNames.end()) {
-    return refuse(text, fmt::format("unknown name '{}'", parts->name), names);
-  }
-  if (parts->sign == "<" || parts->sign == ">") {
-    return refuse(text, fmt::format("'{}' is no operator", parts->sign), "use =, <= or >=");
-  }
-  return words_of(parts->name).empty() ? parse_numbers(text, *parts) : parse_words(text, *parts);
+  const std::string_view sign = text.substr(at, text.substr(at + 1).starts_with('=') ? 2 : 1);
+  return parse_parts(text, split(text.substr(0, at), sign, text.substr(at + sign.size())));
+}
+
+Result<PlanConstraint> plan_constraint(std::string_view name, std::string_view sign,
+                                       std::string_view values) {
+  return parse_parts(fmt::format("{}{}{}", name, sign, values), split(name, sign, values));
+}
+
+std::string constraint_text(const PlanConstraint& constraint) {
+  const auto& [name, low, high, values] = constraint;
+  if (!values.empty()) return fmt::format("{}={}", name, fmt::join(values, ","));
+  if (low == high) return fmt::format("{}={}", name, low);
+  return high == INT64_MAX ? fmt::format("{}>={}", name, low) : fmt::format("{}<={}", name, high);
+}
+
+std::vector<std::string> constraint_texts(std::span<const PlanConstraint> constraints) {
+  std::vector<std::string> texts;
+  for (const PlanConstraint& one : constraints) texts.push_back(constraint_text(one));
+  return texts;
 }
 
 namespace analytic::search {

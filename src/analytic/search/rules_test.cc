@@ -27,6 +27,17 @@ TEST(PlanConstraint, ReadsChoicesInAnySpelling) {
   EXPECT_THAT(parse_plan_constraint("precision=fp8")->values, ElementsAre("fp8"));
 }
 
+TEST(PlanConstraint, IsPrintedAsItIsRead) {
+  for (const char* text : {"pp=4", "tp<=8", "dp>=2", "dp>=0", "zero=0", "micro_batch=1,2",
+                           "recompute=none,full", "sequence_parallel=on", "precision=fp8_block",
+                           "schedule=zb-v", "context=ulysses", "shard=8"}) {
+    EXPECT_EQ(constraint_text(*parse_plan_constraint(text)), text);
+  }
+  EXPECT_EQ(constraint_text(*parse_plan_constraint(" context == p2p, a2a")),
+            "context=ring,ulysses");
+  EXPECT_EQ(*plan_constraint("micro-batch", "<=", "8"), *parse_plan_constraint("micro_batch<=8"));
+}
+
 TEST(PlanConstraint, RefusesInWords) {
   const auto refusal = [](std::string_view text) {
     const auto constraint = parse_plan_constraint(text);

@@ -27,7 +27,8 @@ constexpr std::array<std::pair<const char*, const char*>, 8> kBounded = {{
 struct PlanCommand {
   TrainingFlags training;
   PlanFlags plan;
-  std::vector<std::string> must, bounds, sweeps;
+  std::vector<std::string> must, sweeps;
+  std::vector<std::pair<std::string, std::int64_t>> bounds;  ///< names in constraints, at most
   std::string chips, shard;
   std::size_t best = 10;
   bool no_placements = false;
@@ -72,18 +73,32 @@ std::optional<Diagnostic> read_chips(const PlanCommand& command, PlanQuestion& q
   return std::nullopt;
 }
 
+/// --must and --max-NAME.
+std::optional<Diagnostic> read_constraints(const PlanCommand& command,
+                                           std::vector<PlanConstraint>& constraints) {
+  for (const std::string& text : command.must) {
+    Result<PlanConstraint> constraint = parse_plan_constraint(text);
+    if (!constraint) return constraint.error();
+    constraints.push_back(std::move(*constraint));
+  }
+  for (const auto& [name, most] : command.bounds) {
+    Result<PlanConstraint> constraint = plan_constraint(name, "<=", std::to_string(most));
+    if (!constraint) return constraint.error();
+    constraints.push_back(std::move(*constraint));
+  }
+  return std::nullopt;
+}
+
 Result<PlanQuestion> question_of(const PlanCommand& command) {
   PlanQuestion question;
   question.model = command.training.model;
   question.cluster = command.training.cluster;
-  question.constraints = command.must;
-  question.constraints.insert(question.constraints.end(), command.bounds.begin(),
-                              command.bounds.end());
   question.placements = !command.no_placements;
   question.best = command.best;
   Result<TrainingOptions> training = training_options(command.training);
   if (!training) return training.error();
   question.training = std::move(*training);
+  if (auto problem = read_constraints(command, question.constraints)) return *std::move(problem);
   if (command.plan.from.empty()) return with_settings(std::move(question), command.plan.given);
   const Result<PlanFile> from = read_plan(command.plan.from.string());
   if (!from) return from.error();
@@ -163,7 +178,7 @@ void add_constraints(CLI::App& sub, PlanCommand& command) {
     sub.add_option_function<std::int64_t>(
            fmt::format("--max-{}", flag),
            [&command, constraint](std::int64_t most) {
-             command.bounds.push_back(fmt::format("{}<={}", constraint, most));
+             command.bounds.emplace_back(constraint, most);
            },
            fmt::format("The most that {} may be", flag))
         ->type_name("N");

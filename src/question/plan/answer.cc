@@ -15,14 +15,6 @@ using namespace question;  // the room's own names
 
 namespace {
 
-std::optional<Diagnostic> constraint_problem(const PlanQuestion& question) {
-  for (const std::string& text : question.constraints) {
-    const Result<PlanConstraint> constraint = parse_plan_constraint(text);
-    if (!constraint) return constraint.error();
-  }
-  return std::nullopt;
-}
-
 void fill_question(PlanReport& report, const PlanQuestion& question, const Model& model,
                    const PlanMachine& machine) {
   report.model = model.name;
@@ -56,9 +48,7 @@ PlanSearchOptions search_options(const PlanReport& report, const PlanRun& run) {
   options.sequence = report.sequence;
   options.base = report.base;
   options.base.sequence = report.sequence;
-  for (const std::string& text : report.constraints) {
-    options.constraints.push_back(*parse_plan_constraint(text));  // `open` has read them
-  }
+  options.constraints = report.constraints;
   options.placements = report.placements;
   options.memory_share = report.memory_share;
   options.best = report.asked_best;
@@ -89,7 +79,6 @@ Result<Opened> open(const PlanQuestion& question) {
     return Diagnostic{ErrorCode::kUsage, "--global-batch", "is missing or below 1",
                       "give the sequences of one step, over all replicas"};
   }
-  if (const auto problem = constraint_problem(question)) return *problem;
   Result<Model> model = load_model(question.model);
   if (!model) return model.error();
   Result<PlanMachine> machine = plan_machine(question, Catalog::builtin());
@@ -159,7 +148,9 @@ Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& se
     if (name.empty()) {
       fixed.emplace(given, value);
     } else {
-      question.constraints.push_back(fmt::format("{}={}", name, value));
+      Result<PlanConstraint> constraint = plan_constraint(name, "=", value);
+      if (!constraint) return constraint.error();
+      question.constraints.push_back(std::move(*constraint));
     }
   }
   const Result<NamedPlan> base = base_plan(fixed, from);

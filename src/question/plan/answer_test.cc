@@ -20,6 +20,12 @@ PlanQuestion question() {
   return q;
 }
 
+std::vector<PlanConstraint> constraints(std::initializer_list<std::string_view> texts) {
+  std::vector<PlanConstraint> list;
+  for (const std::string_view text : texts) list.push_back(*parse_plan_constraint(text));
+  return list;
+}
+
 PlanReport answered(const PlanQuestion& q, unsigned shard = 0, unsigned shards = 1) {
   const Result<PlanReport> report = answer(q, {1, shard, shards, {}});
   if (!report) {
@@ -48,7 +54,7 @@ TEST(PlanReport, FindsPlansAndEstimatesThem) {
 
 TEST(PlanReport, ReadsBackWhatItWrites) {
   PlanQuestion q = question();
-  q.constraints = {"tp<=4", "recompute=none,full"};
+  q.constraints = constraints({"tp<=4", "recompute=none,full"});
   q.changes = {{"n", "8"}, {"chip", "h200"}, {"hbm-bandwidth", "2x"}};
   const PlanReport r = answered(q);
   for (const std::string& text : {plan_json(r), plan_json_line(r)}) {
@@ -68,12 +74,12 @@ TEST(PlanReport, ReadsBackWhatItWrites) {
 
 TEST(PlanReport, ChipsMustMultiplyInEveryPrecisionThatIsSearched) {
   PlanQuestion q = question();
-  q.constraints.push_back("precision=bf16,nvfp4");
+  q.constraints = constraints({"precision=bf16,nvfp4"});
   const Result<PlanReport> refused = answer(q);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
   EXPECT_THAT(refused.error().text(), HasSubstr("does not multiply in nvfp4"));
-  q.constraints.back() = "precision=bf16,fp8";
+  q.constraints = constraints({"precision=bf16,fp8"});
   EXPECT_TRUE(answer(q));
 }
 
@@ -101,7 +107,7 @@ TEST(PlanReport, SaysWhichLineIsDamaged) {
 TEST(PlanReport, ShardsMergeToTheSameBytes) {
   for (const std::string_view kind : {"free", "constrained"}) {
     PlanQuestion q = question();
-    if (kind == "constrained") q.constraints = {"pp=2", "tp<=8"};
+    if (kind == "constrained") q.constraints = constraints({"pp=2", "tp<=8"});
     const PlanReport whole = answered(q);
     for (const unsigned shards : {1U, 2U, 3U, 7U, 64U}) {
       std::vector<PlanReport> parts;
@@ -162,7 +168,7 @@ TEST(PlanReport, ShardsOfASweepMergePointByPoint) {
 
 TEST(PlanRefusal, NamesTheConstraintAndTheNearestPlan) {
   PlanQuestion q = question();
-  q.constraints = {"tp<=8", "pp=5"};  // 24 layers
+  q.constraints = constraints({"tp<=8", "pp=5"});  // 24 layers
   const PlanReport report = answered(q);
   EXPECT_FALSE(report.fits());
   const Diagnostic refusal = plan_refusal(q, report);
@@ -192,7 +198,7 @@ TEST(PlanRefusal, ImpossibleWhateverIsGivenUpIsAMisuse) {
   // 29 chips: no degree but pp can be 29, and there are 24 layers.
   q.global_batch = 1;
   q.chips = 29;
-  q.constraints = {"micro_batch=1"};
+  q.constraints = constraints({"micro_batch=1"});
   const PlanReport report = answered(q);
   EXPECT_FALSE(report.fits());
   EXPECT_EQ(plan_refusal(q, report).code, ErrorCode::kUsage);
@@ -207,7 +213,7 @@ TEST(PlanQuestion, NonsenseIsRefused) {
   q.global_batch = 0;
   EXPECT_THAT(error_of(q).text(), HasSubstr("--global-batch"));
   q = question();
-  q.constraints = {"speed=9"};
+  q.constraints = {{"speed", 9, 9, {}}};
   EXPECT_EQ(error_of(q).code, ErrorCode::kUsage);
   q = question();
   q.model = "gpt-9";
@@ -220,11 +226,14 @@ TEST(PlanQuestion, DegreesAreConstraintsAndChoicesAreTheBase) {
                                                             {"recompute_modules", "mlp"},
                                                             {"global_batch", "32"}});
   ASSERT_TRUE(q) << q.error().text();
-  EXPECT_EQ(q->constraints, std::vector<std::string>{"tp=4"});
+  EXPECT_EQ(q->constraints, constraints({"tp=4"}));
   EXPECT_EQ(q->base.precision, Precision::kFp8);
   EXPECT_EQ(q->base.recompute_modules, kRecomputeMlp);
   EXPECT_EQ(q->global_batch, 32);
   EXPECT_FALSE(with_settings(question(), {{"warp", "9"}}));
+  EXPECT_EQ(with_settings(question(), {{"tp", "4,8"}})->constraints, constraints({"tp=4,8"}));
+  EXPECT_THAT(with_settings(question(), {{"tp", "four"}}).error().text(),
+              HasSubstr("constraint 'tp=four': 'four' is no tp"));
 }
 
 }  // namespace

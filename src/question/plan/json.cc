@@ -117,7 +117,7 @@ void write_question(JsonWriter& w, const PlanReport& report) {
   w.integer("global_batch", report.global_batch);
   w.integer("sequence", report.sequence);
   w.begin_array("constraints", Layout::kLine);
-  for (const std::string& text : report.constraints) w.text({}, text);
+  for (const PlanConstraint& one : report.constraints) w.text({}, constraint_text(one));
   w.end_array();
   w.begin_object("sweep", Layout::kLine);
   for (const PlanChange& change : report.changes) w.text(change.name, change.value);

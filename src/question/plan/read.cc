@@ -83,6 +83,13 @@ class Document {
     if (!value.is_string()) return refuse(key, "is no text");
     out = value.get<std::string>();
   }
+  void read(const json& value, std::string_view key, PlanConstraint& out) {
+    std::string text;
+    read(value, key, text);
+    Result<PlanConstraint> constraint = parse_plan_constraint(text);
+    if (!constraint) return refuse(key, fmt::format("hold no constraint '{}'", text));
+    out = std::move(*constraint);
+  }
   template <typename Unit>
   void read(const json& value, std::string_view key, Quantity<Unit>& out) {
     read(value, key, out.value);

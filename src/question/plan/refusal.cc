@@ -35,7 +35,8 @@ std::vector<WayOut> without_constraints(const PlanQuestion& question) {
   for (std::size_t i = 0; i < question.constraints.size(); ++i) {
     PlanQuestion freer = question;
     freer.constraints.erase(freer.constraints.begin() + static_cast<std::ptrdiff_t>(i));
-    auto way = try_question(freer, fmt::format("without '{}'", question.constraints[i]));
+    auto way =
+        try_question(freer, fmt::format("without '{}'", constraint_text(question.constraints[i])));
     if (way) ways.push_back(std::move(*way));
   }
   if (ways.empty() && question.constraints.size() > 1) {
@@ -82,7 +83,7 @@ std::string memory_words(const PlanReport& report) {
 std::string impossible_words(const PlanReport& report) {
   std::string text = "no plan is possible";
   if (!report.constraints.empty()) {
-    text += fmt::format(" under {}", fmt::join(report.constraints, ", "));
+    text += fmt::format(" under {}", fmt::join(constraint_texts(report.constraints), ", "));
   }
   constexpr std::size_t kMostReasons = 3;
   for (std::size_t i = 0; i < std::min(kMostReasons, report.search.refused.size()); ++i) {

@@ -45,6 +45,16 @@ TEST(PlanText, TellsWinnerRivalsFrontAndReasons) {
   EXPECT_THAT(text, HasSubstr("+10 % of"));
 }
 
+TEST(PlanText, MergedShardsReadAsTheWhole) {
+  PlanQuestion q = question();
+  q.constraints = {*parse_plan_constraint("pp=2"), *parse_plan_constraint("tp<=8")};
+  std::vector<PlanReport> parts;
+  for (unsigned i = 0; i < 3; ++i) parts.push_back(*answer(q, {1, i, 3, {}}));
+  const std::string text = plan_text(*merge_plans(parts));
+  EXPECT_TRUE(text == plan_text(answered(q)));
+  EXPECT_THAT(text, HasSubstr("; pp=2, tp<=8\n"));
+}
+
 TEST(PlanText, SaysByWhatARivalLoses) {
   PlanReport r = answered(question());
   r.best.resize(2);

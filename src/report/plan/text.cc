@@ -46,7 +46,9 @@ std::string title(const PlanReport& r) {
                                  grouped(r.chips), r.chip,
                                  counted(static_cast<std::uint64_t>(r.global_batch), "sequence"),
                                  grouped(static_cast<std::uint64_t>(r.sequence)));
-  if (!r.constraints.empty()) text += fmt::format("; {}", fmt::join(r.constraints, ", "));
+  if (!r.constraints.empty()) {
+    text += fmt::format("; {}", fmt::join(constraint_texts(r.constraints), ", "));
+  }
   if (r.memory_share < 1) text += fmt::format("; {:.3g} % of the memory", r.memory_share * 100);
   if (r.shards > 1) text += fmt::format("; part {} of {} only", r.shard, r.shards);
   return text + '\n';
