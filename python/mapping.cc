@@ -10,6 +10,7 @@
 
 #include "errors.h"
 #include "flopcast/mapping/setup.h"
+#include "flopcast/question/mapping.h"
 #include "flopcast/report/explore.h"
 #include "flopcast/report/mapping.h"
 #include "forecasts.h"

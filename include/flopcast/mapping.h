@@ -138,6 +138,8 @@ struct MappingShape {
   unsigned pp() const { return degree[1]; }
   unsigned dp() const { return degree[2]; }
 };
+/// "TP 4 x PP 2 x DP 1".
+std::string shape_words(const MappingShape& shape);
 
 /// A kernel that must be, or must not be, in a partition of its pass (counted from 0).
 struct MappingPin {

@@ -1,70 +1,13 @@
-// Floor 6: sweeps over systems and mappings, shown as tables, JSON lines, CSV and a page of heat maps.
-//
-// A row is all that is kept of a point: it is what a JSON line holds, so that a sweep that was
-// stopped goes on from its lines, and what was read back is shown as what was searched.
-// explore_json_line and read_explore_rows are inverse to each other, bit for bit.
+// Floor 8: sweeps over systems and mappings as tables, CSV and a page of heat maps.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "flopcast/mapping/explore.h"
-#include "flopcast/report/mapping.h"
+#include "flopcast/question/explore.h"
 
 namespace flopcast {
-
-struct ExploreRow {
-  std::string asked;  ///< the question in words, the same for all points of a sweep
-  std::uint64_t index = 0, of = 0;
-  std::vector<std::pair<std::string, std::string>> sweep;  ///< what this point changes
-  bool fits = false;
-  std::string problem;  ///< where it does not: what is short, by how much
-  std::string why;      ///< the bottleneck in a sentence
-  // Of the fastest mapping, where one fits:
-  double step_s = 0, bound_s = 0;
-  bool exact = true;
-  double utilisation = 0, samples_per_second = 0;
-  double flop_per_s = 0;              ///< model FLOP of a step over its time, all chips
-  double price_usd = 0, power_w = 0;  ///< 0: not known
-  std::string shape;                  ///< "TP 8 x PP 4 x DP 1"
-  double compute_share = 0, memory_share = 0, network_share = 0;  ///< of a layer, by what limits it
-  /// What twice of a resource would bring, greatest first: its speedup; infinite: it fits then.
-  std::vector<std::pair<std::string, double>> gains;
-
-  double gap() const { return step_s > 0 ? (step_s - bound_s) / step_s : 0; }
-  double flop_per_s_per_usd() const { return price_usd > 0 ? flop_per_s / price_usd : 0; }
-  double flop_per_s_per_w() const { return power_w > 0 ? flop_per_s / power_w : 0; }
-  bool operator==(const ExploreRow&) const = default;
-};
-
-/// A sweep over a question, its pins and its model read. Errors: mapping_model's and
-/// parse_mapping_pin's.
-Result<ExploreRequest> explore_of_question(const MappingQuestion& question,
-                                           const std::vector<std::string>& sweeps, bool explain);
-/// All of it in words: the same words, the same rows.
-std::string explore_words(const MappingQuestion& question, const std::vector<std::string>& sweeps,
-                          bool explain);
-/// @param asked explore_words of the sweep; @param of explore_points of the axes
-ExploreRow explore_row(std::string asked, std::span<const ExploreAxis> axes, std::size_t of,
-                       const ExplorePoint& point);
-
-/// Of each row, whether no other is at least as good in time a sample, price and power and better in
-/// one. Rows that do not fit are in no front.
-std::vector<bool> explore_front(std::span<const ExploreRow> rows);
-
-/// One line, with its end.
-std::string explore_json_line(const ExploreRow& row);
-/// Rows from such lines. Errors (kBadInput) name the line.
-Result<std::vector<ExploreRow>> read_explore_rows(std::string_view text, const std::string& where);
-
-/// The first rows of the very sweep that `asked` and `points` describe, from what an earlier run
-/// wrote. Errors: read_explore_rows'; kUsage: a row of another sweep or out of order, numbered.
-Result<std::vector<ExploreRow>> read_explore_start(std::string_view text, const std::string& where,
-                                                   std::string_view asked, std::size_t points);
 
 /// The best points, the front, and all of them where they are few.
 std::string explore_text(std::span<const ExploreRow> rows);

@@ -7,6 +7,7 @@
 #include "cli/interrupt.h"
 #include "cli/mapping/map_options.h"
 #include "cli/options.h"
+#include "flopcast/report/mapping.h"
 
 namespace flopcast::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "flopcast/report/mapping.h"
+#include "flopcast/question/mapping.h"
 
 namespace flopcast::cli {
 

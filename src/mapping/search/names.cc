@@ -1,4 +1,6 @@
-// Names of the enumerations of mapping.h.
+// Names of the enumerations of mapping.h, and shapes in words.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "flopcast/mapping.h"
@@ -42,6 +44,10 @@ std::string_view name(Layout layout) {
 std::string_view name(MappingLimit limit) {
   constexpr std::array<std::string_view, 3> kNames = {"compute", "memory", "network"};
   return pick(kNames, limit);
+}
+
+std::string shape_words(const MappingShape& shape) {
+  return fmt::format("TP {} x PP {} x DP {}", shape.tp(), shape.pp(), shape.dp());
 }
 
 }  // namespace flopcast

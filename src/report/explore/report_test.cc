@@ -1,22 +1,17 @@
-// Points of a sweep: to lines and back, the front, tables and the page.
+// Points of a sweep as tables and the page.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "flopcast/report/explore.h"
-#include "report/mapping/testing.h"
 #include "support/shared_traces.h"
 
 namespace flopcast::report {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -45,10 +40,6 @@ std::vector<ExploreRow> made_rows() {
   rows[3].fits = false;
   rows[3].problem = "weights are 3 GB short";
   return rows;
-}
-
-TEST(ExploreReport, TheFrontHasWhatNothingBeats) {
-  EXPECT_THAT(explore_front(made_rows()), ElementsAre(true, true, false, false));
 }
 
 TEST(ExploreReport, TextNamesTheBestAndTheFront) {
@@ -92,124 +83,6 @@ TEST(ExploreReport, PageHoldsEveryPointAndNothingEndsItsScript) {
   EXPECT_EQ(data["points"][1]["front"], true);
   EXPECT_EQ(data["points"][2]["front"], false);
   EXPECT_EQ(data["points"][3]["problem"], "weights are 3 GB short");
-}
-
-ExploreRow random_row() {
-  const auto real = [] {
-    return static_cast<double>(*rc::gen::arbitrary<std::int32_t>()) / 7.0 + 1e-9;
-  };
-  ExploreRow row = made_row(*rc::gen::inRange<std::uint64_t>(0, 1000), real(), real(), real());
-  row.asked = *rc::gen::nonEmpty<std::string>(
-      rc::gen::container<std::string>(rc::gen::inRange<char>(' ', '~')));
-  row.exact = *rc::gen::arbitrary<bool>();
-  row.fits = *rc::gen::arbitrary<bool>();
-  row.utilisation = real();
-  row.compute_share = real();
-  if (*rc::gen::arbitrary<bool>()) {
-    row.gains = {{"sram", real()}, {"peak", std::numeric_limits<double>::infinity()}};
-  }
-  if (row.fits) return row;
-  ExploreRow unfit;
-  unfit.asked = row.asked;
-  unfit.index = row.index;
-  unfit.of = row.of;
-  unfit.sweep = row.sweep;
-  unfit.why = row.why;
-  unfit.gains = row.gains;
-  unfit.problem = "too big: \"quoted\"\n";
-  return unfit;
-}
-
-RC_GTEST_PROP(ExploreReport, LinesReadBackAsTheSameRows, ()) {
-  const auto rows = *rc::gen::container<std::vector<int>>(rc::gen::arbitrary<int>());
-  std::vector<ExploreRow> all;
-  std::string text;
-  for (std::size_t i = 0; i < std::min<std::size_t>(rows.size(), 6); ++i) {
-    all.push_back(random_row());
-    text += explore_json_line(all.back());
-  }
-  RC_ASSERT(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) == all.size());
-  const auto back = read_explore_rows(text, "here");
-  RC_ASSERT(back.ok());
-  RC_ASSERT(*back == all);
-}
-
-TEST(ExploreReport, LinesOfOthersAreNamed) {
-  const std::string good = explore_json_line(made_row(0, 1, 2, 3));
-  for (const char* wrong : {"{", "[]", "{\"asked\": 1}", "{\"asked\": \"x\", \"index\": -1}"}) {
-    const auto rows = read_explore_rows(good + wrong + '\n', "points.jsonl");
-    ASSERT_FALSE(rows.ok()) << wrong;
-    EXPECT_THAT(rows.error().text(), HasSubstr("points.jsonl: line 2"));
-    EXPECT_EQ(rows.error().code, ErrorCode::kBadInput);
-  }
-}
-
-TEST(ExploreReport, LinesOfTwoSweepsAreRefused) {
-  ExploreRow other = made_row(1, 1, 2, 3);
-  other.sweep.emplace_back("link", "1x");
-  const auto rows =
-      read_explore_rows(explore_json_line(made_row(0, 1, 2, 3)) + explore_json_line(other), "f");
-  ASSERT_FALSE(rows.ok());
-  EXPECT_THAT(rows.error().text(), HasSubstr("f: line 2: sweeps other things"));
-}
-
-TEST(ExploreReport, ARowIsTheMappingOfItsPoint) {
-  const std::vector<ExploreAxis> axes = {{"sram", {"1MB", "2MB"}}};
-  ExplorePoint point;
-  point.index = 1;
-  point.values = {"2MB"};
-  point.mapping = test::made_mapping().mapping;
-  point.chips = 2;
-  point.peak = {200e12};
-  point.bottleneck = "compute";
-  point.gains = {{"sram", 1.5}};
-  const ExploreRow row = explore_row("asked", axes, 2, point);
-  EXPECT_EQ(row.sweep, (std::vector<std::pair<std::string, std::string>>{{"sram", "2MB"}}));
-  EXPECT_TRUE(row.fits);
-  EXPECT_EQ(row.step_s, 0.52);
-  EXPECT_EQ(row.flop_per_s, point.achieved().value);
-  EXPECT_DOUBLE_EQ(row.compute_share, 0.75);
-  EXPECT_DOUBLE_EQ(row.memory_share, 0.25);
-  EXPECT_EQ(row.why, "compute");
-  EXPECT_EQ(row.gains, (std::vector<std::pair<std::string, double>>{{"sram", 1.5}}));
-  point.mapping.reset();
-  point.refusal = {ErrorCode::kTooLarge, "memory", "weights are short", ""};
-  const ExploreRow unfit = explore_row("asked", axes, 2, point);
-  EXPECT_FALSE(unfit.fits);
-  EXPECT_THAT(unfit.problem, HasSubstr("weights are short"));
-}
-
-TEST(ExploreReport, WordsTellApartWhatGivesOtherRows) {
-  MappingQuestion question;
-  question.workload = "gpt3-175b";
-  question.on = "8 x sn10";
-  std::vector<std::string> all = {explore_words(question, {"sram=1x,2x"}, false),
-                                  explore_words(question, {"sram=1x,4x"}, false),
-                                  explore_words(question, {"sram=1x,2x"}, true)};
-  const auto changed = [&](auto&& change) {
-    MappingQuestion other = question;
-    change(other);
-    all.push_back(explore_words(other, {"sram=1x,2x"}, false));
-  };
-  changed([](MappingQuestion& q) { q.search.degree[1] = 2; });
-  changed([](MappingQuestion& q) { q.search.degree[2] = 2; });
-  changed([](MappingQuestion& q) { q.search.tile = 2; });
-  changed([](MappingQuestion& q) { q.search.microbatch = 2; });
-  changed([](MappingQuestion& q) { q.search.mix_passes = true; });
-  changed([](MappingQuestion& q) { q.search.gap = 0.1; });
-  changed([](MappingQuestion& q) { q.pins = {"q=0"}; });
-  changed([](MappingQuestion& q) { q.forbids = {"q=0"}; });
-  changed([](MappingQuestion& q) { q.shardings = {"q=m"}; });
-  changed([](MappingQuestion& q) { q.mode = "paper"; });
-  changed([](MappingQuestion& q) { q.utilisation = 0; });
-  changed([](MappingQuestion& q) { q.overlap = "none"; });
-  changed([](MappingQuestion& q) { q.system.changes = {"sram=2x"}; });
-  changed([](MappingQuestion& q) { q.system.precision = DataType::kFp8; });
-  changed([](MappingQuestion& q) { q.system.topology = "ring:8"; });
-  changed([](MappingQuestion& q) { q.dataflow.sequence = 4096; });
-  changed([](MappingQuestion& q) { q.dataflow.unroll = 2; });
-  std::sort(all.begin(), all.end());
-  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
 }
 
 TEST(ExploreReport, EveryFieldIsDescribed) {

@@ -7,7 +7,6 @@
 #include "base/text/format.h"
 #include "flopcast/base/quantity.h"
 #include "flopcast/report/explore.h"
-#include "report/explore/fields.h"
 #include "report/mapping/words.h"
 #include "report/render/table.h"
 

@@ -68,10 +68,6 @@ std::string report::time_words(Seconds time) {
   return time < kLong ? short_time(time) : fmt::format("{:.4g} days", time / kDay);
 }
 
-std::string report::shape_words(const MappingShape& shape) {
-  return fmt::format("TP {} x PP {} x DP {}", shape.tp(), shape.pp(), shape.dp());
-}
-
 std::vector<std::uint32_t> kernel_partitions(const MappingReport& report) {
   std::vector<std::uint32_t> partition(report.request.workload.graph.kernels.size());
   for (std::uint32_t p = 0; p < report.mapping.partitions.size(); ++p) {

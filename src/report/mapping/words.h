@@ -32,7 +32,5 @@ std::vector<std::pair<MappingLimit, double>> ranked_limits(const Mapping& mappin
 std::string proof_words(const Mapping& mapping);
 /// short_time, and "23.1 days" of what takes longer than a picosecond clock counts.
 std::string time_words(Seconds time);
-/// "TP 4 x PP 2 x DP 1".
-std::string shape_words(const MappingShape& shape);
 
 }  // namespace flopcast::report

@@ -7,12 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/json_writer.h"
-#include "flopcast/report/explore.h"
-#include "report/explore/fields.h"
+#include "flopcast/question/explore.h"
 
 namespace flopcast {
-
-using namespace report;  // the room's own names
 
 namespace {
 

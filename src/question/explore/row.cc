@@ -4,13 +4,10 @@
 #include <array>
 #include <limits>
 
-#include "flopcast/report/explore.h"
+#include "flopcast/question/explore.h"
 #include "flopcast/version.h"
-#include "report/mapping/words.h"
 
 namespace flopcast {
-
-using namespace report;  // the room's own names
 
 namespace {
 

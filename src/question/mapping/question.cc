@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "base/text/numbers.h"
-#include "flopcast/report/mapping.h"
+#include "flopcast/question/mapping.h"
 
 namespace flopcast {
 namespace {
