@@ -4,11 +4,9 @@
 #include <array>
 #include <memory>
 
-#include "base/text/format.h"
-#include "base/text/json_writer.h"
 #include "base/text/numbers.h"
 #include "cli/command.h"
-#include "flopcast/cost.h"
+#include "flopcast/report/cost.h"
 
 namespace flopcast::cli {
 namespace {
@@ -24,11 +22,6 @@ struct CostCommand {
   double skew = 0;
   bool backward = false, full = false, ungated = false;
   std::string kv_cache;
-};
-
-struct Named {
-  Kernel kernel;
-  std::string text;  ///< "gemm bf16 8192 x 8192 x 8192"
 };
 
 Diagnostic misread(std::string_view text, std::string_view expected) {
@@ -61,19 +54,16 @@ Result<DataType> data_type(const std::string& text) {
   return misread(text, "a data type such as bf16, fp16, fp8 or fp32");
 }
 
-Result<Named> make_gemm(const CostCommand& c) {
+Result<Kernel> make_gemm(const CostCommand& c) {
   std::array<std::int64_t, 3> mnk{};
   if (!split_numbers(c.shape, 'x', mnk))
     return misread(c.shape, "MxNxK, for example 8192x8192x8192");
   const Result<GemmType> type = gemm_type(c.type);
   if (!type) return type.error();
-  Gemm g{mnk[0], mnk[1], mnk[2], c.batch, *type};
-  std::string text = fmt::format("gemm {} {} x {} x {}", name(g.type), g.m, g.n, g.k);
-  if (g.batch > 1) text += fmt::format(", batch {}", g.batch);
-  return Named{g, text};
+  return Kernel(Gemm{mnk[0], mnk[1], mnk[2], c.batch, *type});
 }
 
-Result<Named> make_attention(const CostCommand& c) {
+Result<Kernel> make_attention(const CostCommand& c) {
   Attention a;
   std::array<std::int64_t, 2> lengths{}, heads{};
   std::array<std::int64_t, 1> one{};
@@ -102,12 +92,10 @@ Result<Named> make_attention(const CostCommand& c) {
   a.window = c.window;
   a.backward = c.backward;
   a.causal = !c.full;
-  return Named{a, fmt::format("attention {} {} tokens at {}, batch {}, heads {}/{} of {}{}",
-                              name(a.type), a.query_length, a.kv_length, a.batch, a.heads,
-                              a.kv_heads, a.head_dim, a.backward ? ", backward" : "")};
+  return Kernel(a);
 }
 
-Result<Named> make_moe(const CostCommand& c) {
+Result<Kernel> make_moe(const CostCommand& c) {
   std::array<std::int64_t, 2> routing{};
   std::array<std::int64_t, 3> all{};
   GroupedGemm g;
@@ -127,12 +115,10 @@ Result<Named> make_moe(const CostCommand& c) {
   g.type = *type;
   g.skew = c.skew;
   g.gated = !c.ungated;
-  return Named{g, fmt::format("moe {} {} tokens, {} x {}, {} of {} experts, tp {} ep {}, skew {}",
-                              name(g.type), g.tokens, g.hidden, g.intermediate, g.top_k, g.experts,
-                              g.tensor_parallel, g.expert_parallel, g.skew)};
+  return Kernel(g);
 }
 
-Result<Named> make_memory(const CostCommand& c) {
+Result<Kernel> make_memory(const CostCommand& c) {
   MemoryBound k;
   std::array<std::int64_t, 2> shape{};
   const auto op = parse_memory_op(c.shape);
@@ -151,63 +137,23 @@ Result<Named> make_memory(const CostCommand& c) {
   k.columns = shape[1];
   k.type = *type;
   k.backward = c.backward;
-  return Named{k, fmt::format("{} {} {} x {}{}", name(k.op), name(k.type), k.rows, k.columns,
-                              k.backward ? ", backward" : "")};
+  return Kernel(k);
 }
 
-std::string answer_text(const Named& named, const Chip& chip, const KernelTime& t) {
-  const double flops = kernel_flops(named.kernel).value, bytes = kernel_bytes(named.kernel).value;
-  std::string text = fmt::format("{} on {}\n", named.text, chip.name);
-  const auto line = [&text](std::string_view what, const std::string& value) {
-    text += fmt::format("  {:<10} {}\n", what, value);
-  };
-  line("time", fmt::format("{}   (10-90 %: {} to {})", short_time(t.time), short_time(t.low),
-                           short_time(t.high)));
-  line("roofline",
-       fmt::format("{}   ({} of the time)", short_time(t.roofline), percent(t.roofline / t.time)));
-  if (flops > 0) {
-    line("rate", quantity_text(flops / t.time.value, UnitKind::kFlopsPerSecond));
-  }
-  line("traffic", fmt::format("{}, {}", quantity_text(bytes, UnitKind::kBytes),
-                              quantity_text(bytes / t.time.value, UnitKind::kBytesPerSecond)));
-  line("basis", std::string(name(t.basis)));
-  line("source", std::string(t.source));
-  return text;
-}
-
-std::string answer_json(const Named& named, const Chip& chip, const KernelTime& t) {
-  JsonWriter json;
-  json.begin_object();
-  json.text("kernel", named.text);
-  json.text("chip", chip.name);
-  json.ratio("time_s", t.time.value);
-  json.ratio("low_s", t.low.value);
-  json.ratio("high_s", t.high.value);
-  json.ratio("roofline_s", t.roofline.value);
-  json.ratio("roofline_share", t.roofline / t.time);
-  json.ratio("flops", kernel_flops(named.kernel).value);
-  json.ratio("bytes", kernel_bytes(named.kernel).value);
-  json.text("basis", name(t.basis));
-  json.text("source", t.source);
-  json.end_object();
-  return std::move(json).take();
-}
-
-int run_cost(Io& io, const CostCommand& command, Result<Named> (*make)(const CostCommand&)) {
-  const Result<Named> named = make(command);
-  if (!named) return fail(io, named.error());
+int run_cost(Io& io, const CostCommand& command, Result<Kernel> (*make)(const CostCommand&)) {
+  const Result<Kernel> kernel = make(command);
+  if (!kernel) return fail(io, kernel.error());
   const Result<Chip> chip = Catalog::builtin().chip(command.chip);
   if (!chip) return fail(io, chip.error());
   const Result<KernelModel> model = KernelModel::make(*chip, Catalog::builtin(), command.model);
   if (!model) return fail(io, model.error());
-  const KernelTime time = model->time(named->kernel);
-  return print(io,
-               command.json ? answer_json(*named, *chip, time) : answer_text(*named, *chip, time));
+  const KernelReport report{*kernel, chip->name, model->time(*kernel)};
+  return print(io, command.json ? kernel_json(report) : kernel_text(report));
 }
 
 CLI::App* add_kernel(CLI::App& cost, const std::string& name, const std::string& description,
                      const std::shared_ptr<CostCommand>& command,
-                     Result<Named> (*make)(const CostCommand&), Action& action) {
+                     Result<Kernel> (*make)(const CostCommand&), Action& action) {
   CLI::App* sub = cost.add_subcommand(name, description);
   sub->add_option("--on", command->chip, "Chip (flopcast hw list)")->required()->type_name("CHIP");
   sub->add_option("--fit", command->model.fits, "Fits of calibrate kernels to use first")

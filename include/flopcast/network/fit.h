@@ -133,7 +133,4 @@ CollectiveValidation hold_out_collectives(std::span<const CollectiveSample> samp
                                           CollectiveHoldOut what, const Catalog& catalog,
                                           const ValidateOptions& options = {});
 
-std::string validation_text(const CollectiveValidation& validation);
-std::string validation_json(const CollectiveValidation& validation);
-
 }  // namespace flopcast

@@ -1,10 +1,11 @@
-// Floor 6: forecasts of `flopcast net` as tables, JSON and pages.
+// Floor 8: forecasts of `flopcast net`, and errors of collectives, as tables, JSON and pages.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "flopcast/network/collectives.h"
+#include "flopcast/network/fit.h"
 #include "flopcast/network/traffic.h"
 
 namespace flopcast {
@@ -52,5 +53,10 @@ std::string traffic_json(const TrafficReport& report);
 /// A row per flow: id, bytes, start_s, end_s.
 std::string traffic_csv(const TrafficReport& report);
 std::string traffic_html(const TrafficReport& report);
+
+/// Errors of forecasts against measurements: a row for all, then one for each group, in percent.
+std::string collective_errors_text(const CollectiveValidation& validation);
+/// The same as fractions: docs/reference/json.md, "validate collectives".
+std::string collective_errors_json(const CollectiveValidation& validation);
 
 }  // namespace flopcast

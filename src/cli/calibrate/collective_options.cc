@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "flopcast/report/network.h"
+
 namespace flopcast::cli {
 
 void add_table(CLI::App& command, std::filesystem::path& table) {
@@ -52,7 +54,8 @@ Result<std::vector<CollectiveSample>> read_samples(Io& io, const std::filesystem
 
 int print_validation(Io& io, const CollectiveOptions& options,
                      const CollectiveValidation& validation) {
-  return print(io, options.json ? validation_json(validation) : validation_text(validation));
+  return print(
+      io, options.json ? collective_errors_json(validation) : collective_errors_text(validation));
 }
 
 }  // namespace flopcast::cli

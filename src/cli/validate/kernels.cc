@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "cli/calibrate/kernel_errors.h"
 #include "cli/calibrate/kernel_tables.h"
 #include "cli/command.h"
+#include "flopcast/report/cost.h"
 
 namespace flopcast::cli {
 namespace {

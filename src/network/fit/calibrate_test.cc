@@ -200,8 +200,6 @@ TEST(Calibrate, EveryHoldOutKeepsOutSomethingAndForecastsIt) {
     const CollectiveValidation v = hold_out_collectives(samples, *hold_out, Catalog::builtin());
     EXPECT_GT(v.all.rows, 0U) << what;
     EXPECT_LT(v.all.mape, 0.1) << what;
-    EXPECT_NE(validation_json(v).find("\"mape\""), std::string::npos);
-    EXPECT_NE(validation_text(v).find("all "), std::string::npos);
   }
   // One node count alone cannot be kept out.
   const auto nodes = hold_out_collectives(samples, CollectiveHoldOut::kNodes, Catalog::builtin());

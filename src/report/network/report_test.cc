@@ -77,5 +77,18 @@ TEST(NetworkReport, TrafficAsTableCsvAndJson) {
   EXPECT_DOUBLE_EQ(json["flows"][0]["end_s"], 2e-6);
 }
 
+TEST(NetworkReport, ErrorsByGroupAsTableAndJson) {
+  CollectiveValidation validation;
+  validation.all = {"all", 4, 0.05, 0.04, 0.1, -0.01, 0.75};
+  validation.groups = {{"system/h100_sxm", 4, 0.05, 0.04, 0.1, -0.01, 0.75}};
+  validation.unanswered = 2;
+  const std::string text = collective_errors_text(validation);
+  EXPECT_NE(text.find("system/h100_sxm "), std::string::npos);
+  EXPECT_NE(text.find("2 rows without a forecast"), std::string::npos);
+  const auto json = nlohmann::json::parse(collective_errors_json(validation));
+  EXPECT_DOUBLE_EQ(json["mape"], 0.05);
+  EXPECT_DOUBLE_EQ(json["by"]["system"]["h100_sxm"]["band_coverage"], 0.75);
+}
+
 }  // namespace
 }  // namespace flopcast::report

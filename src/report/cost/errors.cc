@@ -1,11 +1,11 @@
-#include "cli/calibrate/kernel_errors.h"
-
+// Errors of forecast kernels as a table and as JSON.
 #include <fmt/format.h>
 
 #include "base/text/json_writer.h"
+#include "flopcast/report/cost.h"
 #include "report/render/table.h"
 
-namespace flopcast::cli {
+namespace flopcast {
 
 using namespace report;
 
@@ -64,4 +64,4 @@ std::string kernel_errors_json(std::span<const KernelErrors> errors, std::string
   return std::move(json).take();
 }
 
-}  // namespace flopcast::cli
+}  // namespace flopcast

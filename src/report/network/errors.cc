@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "flopcast/network/fit.h"
+#include "flopcast/report/network.h"
 
 namespace flopcast {
 
@@ -28,7 +28,7 @@ nlohmann::ordered_json object(const CollectiveErrors& e) {
 
 }  // namespace
 
-std::string validation_text(const CollectiveValidation& validation) {
+std::string collective_errors_text(const CollectiveValidation& validation) {
   std::string out = fmt::format("{:<52} {:>7} {:>7} {:>7} {:>7} {:>7} {:>9}\n", "errors in %",
                                 "rows", "mean", "median", "p95", "bias", "in band");
   out += line(validation.all);
@@ -42,7 +42,7 @@ std::string validation_text(const CollectiveValidation& validation) {
   return out;
 }
 
-std::string validation_json(const CollectiveValidation& validation) {
+std::string collective_errors_json(const CollectiveValidation& validation) {
   nlohmann::ordered_json out = object(validation.all);
   out["unanswered"] = validation.unanswered;
   for (const CollectiveErrors& group : validation.groups) {
