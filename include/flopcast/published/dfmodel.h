@@ -1,4 +1,4 @@
-// Floor 5: numbers published with DFModel beside what the search gives for the same runs.
+// Floor 6: numbers published with DFModel beside what the search gives for the same runs.
 //
 //   Result<PublishedValidation> v = validate_published(path, Catalog::builtin());
 //   v->max_rel()      of all numbers that must agree

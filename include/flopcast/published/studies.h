@@ -1,4 +1,4 @@
-// Floor 5: the systems of the published studies of DFModel.
+// Floor 6: the systems of the published studies of DFModel.
 //
 //   published_systems(Catalog::builtin(), PublishedNetwork::kLanguageModel)
 //     80 systems: 4 chips x 5 topologies x 2 memories x 2 interconnects, 1,024 chips each

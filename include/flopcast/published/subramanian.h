@@ -1,4 +1,4 @@
-// Floor 5: paper mode of the analytical door. The transformer model of S. Subramanian et al.,
+// Floor 6: paper mode of the analytical door. The transformer model of S. Subramanian et al.,
 // "Comprehensive Performance Modeling and System Design Insights for Foundation Models" (PMBS at
 // SC24, arXiv:2410.00273), as its published code computes it (transformer-perf-estimates, commit
 // 54278b0), and its exhaustive search. docs/theory/subramanian.md has every equation.
@@ -217,8 +217,5 @@ std::span<const PaperFigure> paper_figures();
 /// Error (kUsage): no such figure; lists them.
 Result<std::vector<PaperCell>> paper_figure_cells(std::string_view figure,
                                                   const PaperDefects& defects = {});
-/// RFC 4180, a line of titles and one for each cell: the case, its best plan, where its time and
-/// memory go. SI units in the titles. Nothing stands where no plan was found.
-std::string paper_csv(std::span<const PaperCell> cells, std::span<const PaperSearch> results);
 
 }  // namespace flopcast

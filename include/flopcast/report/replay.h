@@ -1,4 +1,4 @@
-// Floor 6: what a replay means: breakdowns, utilisation, tables, JSON, the HTML page.
+// Floor 8: what a replay means: breakdowns, utilisation, tables, JSON, the HTML page.
 #pragma once
 
 #include <cstdint>

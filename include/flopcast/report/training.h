@@ -1,4 +1,4 @@
-// Floor 6: forecasts of measured training runs beside what was measured.
+// Floor 8: forecasts of measured training runs beside what was measured.
 #pragma once
 
 #include <optional>

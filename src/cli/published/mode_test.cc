@@ -7,6 +7,7 @@
 
 #include "cli/published/options.h"
 #include "cli/published/sweep.h"
+#include "flopcast/report/published.h"
 
 namespace flopcast::cli {
 namespace {
@@ -190,7 +191,8 @@ TEST(PaperPlanCommand, FiguresAreTheirCells) {
   EXPECT_THAT(printed(run_paper_plan, command).out, HasSubstr("309.5*"));
   command.format.csv = true;
   const auto cells = *paper_figure_cells("2b");
-  EXPECT_EQ(printed(run_paper_plan, command).out, paper_csv(cells, *paper_study(cells)));
+  EXPECT_EQ(printed(run_paper_plan, command).out,
+            paper_searches_csv({cells, *paper_study(cells), true}));
   command.chips = 8;
   EXPECT_EQ(printed(run_paper_plan, command).code, 2);
 }

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/text/sweep.h"
-#include "cli/published/output.h"
+#include "cli/published/case.h"
 #include "flopcast/base/quantity.h"
 
 namespace flopcast::cli {

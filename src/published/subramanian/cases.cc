@@ -1,4 +1,4 @@
-#include "published/subramanian/cases.h"
+#include "flopcast/published/cases.h"
 
 #include <fmt/format.h>
 
@@ -92,7 +92,7 @@ class Check {
     }
     if (!problem_.empty() && !check_.failure) {
       check_.failure = Diagnostic{ErrorCode::kBadInput, file + ": case " + check_.id, problem_,
-                                  "see src/published/subramanian/cases.h for what a case holds"};
+                                  "see include/flopcast/published/cases.h for what a case holds"};
     }
     return std::move(check_);
   }
@@ -260,12 +260,20 @@ PaperSummary summarise(const std::vector<PaperCheck>& checks, std::string_view k
   return summary;
 }
 
+PaperSummary summarise(const PaperValidation& validation) {
+  std::vector<PaperCheck> all = validation.published;
+  all.insert(all.end(), validation.repaired.begin(), validation.repaired.end());
+  PaperSummary summary = summarise(all);
+  summary.n = summarise(validation.published).n;  // each case once
+  return summary;
+}
+
 Result<PaperValidation> validate_paper_cases(std::string_view text, const std::string& where,
                                              unsigned threads) {
   const Json document = Json::parse(text, nullptr, false);
   if (!document.is_object() || !document.contains("cases") || !document["cases"].is_array()) {
     return Diagnostic{ErrorCode::kBadInput, where, "is no JSON object with an array 'cases'",
-                      "see src/published/subramanian/cases.h for what a file holds"};
+                      "see include/flopcast/published/cases.h for what a file holds"};
   }
   const Json& cases = document["cases"];
   PaperValidation validation;

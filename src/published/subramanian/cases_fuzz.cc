@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "published/subramanian/case_input.h"
-#include "published/subramanian/cases.h"
+#include "flopcast/published/cases.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "published/subramanian/cases.h"
+#include "flopcast/published/cases.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The figures of the paper as data: which cells they are made of, and their table.
+// The figures of the paper as data: which cells they are made of.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -226,26 +226,6 @@ constexpr std::array<PaperFigure, kRecipes.size()> kFigures = [] {
   return figures;
 }();
 
-constexpr std::string_view kTitles =
-    "model,strategy,system,gpus,hbm_capacity_bytes,hbm_bandwidth_bytes_per_s,matrix_flops_per_s,"
-    "vector_flops_per_s,candidates,feasible,tp1,tp2,pp,dp,microbatch,panels,domain_tp1,domain_tp2,"
-    "domain_pp,domain_dp,iteration_time_s,compute_s,exposed_memory_s,tensor_communication_s,"
-    "pipeline_communication_s,data_communication_s,bubble_s,memory_bytes,weights_bytes,"
-    "gradients_bytes,optimizer_bytes,activations_bytes,fits,training_days\n";
-constexpr std::size_t kPlanColumns = 24;
-
-std::string plan_columns(const PaperCase& c, const PaperCandidate& best) {
-  const PaperPlan& p = best.plan;
-  const PaperEstimate& e = best.estimate;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
-                     p.size.tp1, p.size.tp2, p.size.pp, p.size.dp, p.microbatch, p.panels,
-                     p.domain.tp1, p.domain.tp2, p.domain.pp, p.domain.dp, e.time.value,
-                     e.compute.value, e.exposed_memory.value, e.tensor_communication.value,
-                     e.pipeline_communication.value, e.data_communication.value, e.bubble.value,
-                     e.memory.value, e.weights.value, e.gradients.value, e.optimizer.value,
-                     e.activations.value, e.fits, paper_training_days(c, e.time));
-}
-
 }  // namespace
 
 std::span<const PaperFigure> paper_figures() { return kFigures; }
@@ -259,22 +239,6 @@ Result<Cells> paper_figure_cells(std::string_view figure, const PaperDefects& de
   for (const PaperFigure& known : kFigures) names.push_back(known.name);
   return Diagnostic{ErrorCode::kUsage, std::string(figure), "no such figure of the paper",
                     fmt::format("figures: {}", fmt::join(names, ", "))};
-}
-
-std::string paper_csv(std::span<const PaperCell> cells, std::span<const PaperSearch> results) {
-  std::string csv(kTitles);
-  for (std::size_t i = 0; i < std::min(cells.size(), results.size()); ++i) {
-    const PaperCase& c = cells[i].c;
-    const PaperSystem& s = c.system;
-    csv +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},", csv_field(c.model.name), name(c.strategy),
-                    csv_field(s.name), cells[i].gpus, s.hbm_capacity.value, s.hbm_bandwidth.value,
-                    s.matrix.value, s.vector.value, results[i].candidates, results[i].feasible);
-    csv += results[i].best.empty() ? std::string(kPlanColumns - 1, ',')
-                                   : plan_columns(c, results[i].best[0]);
-    csv += '\n';
-  }
-  return csv;
 }
 
 }  // namespace flopcast

@@ -1,4 +1,4 @@
-// Expected values of the published code, case by case, against paper mode: the file that
+// Floor 6: expected values of the published code, case by case, against paper mode: the file that
 // `flopcast validate transformer-model` reads. JSON, {"cases": [...]}, each case with
 //
 //   id, kind        "collective" (one), "config" (one plan), "layers" (a plan and its operators),
@@ -42,6 +42,8 @@ PaperSummary summarise(const std::vector<PaperCheck>& checks, std::string_view k
 struct PaperValidation {
   std::vector<PaperCheck> published, repaired;  ///< with the defects, and without
 };
+/// Of both; each case counts once in `n`.
+PaperSummary summarise(const PaperValidation& validation);
 
 /// @param where names the text in errors.
 /// Error (kBadInput): no JSON with cases in it. A bad case is a failed check.
