@@ -176,6 +176,11 @@ struct Cluster {
   unsigned nodes() const { return chips() / chips_per_node(); }
 };
 
+/// A cluster made by hand: fills in the shapes of levels that have none. Errors (kBadInput): sizes,
+/// bandwidths, shares or a shape that make no sense; a graph whose chips are not ranks 0 .. n-1, each
+/// once and joined with every other one in both directions.
+Result<Cluster> complete_cluster(Cluster cluster);
+
 namespace hardware {
 class ClusterBuilder;
 }  // namespace hardware

@@ -1,5 +1,5 @@
 // flopcast trace info: what is in a trace.
-#include "report/trace/info.h"
+#include "flopcast/report/trace.h"
 
 #include <memory>
 

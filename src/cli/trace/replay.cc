@@ -11,7 +11,7 @@
 #include "cli/timelines.h"
 #include "cli/trace/runs.h"
 #include "flopcast/report/replay.h"
-#include "report/replay/validation.h"
+#include "flopcast/report/sets.h"
 
 namespace flopcast::cli {
 

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/trace/runs.h"
-#include "report/trace/info.h"
+#include "flopcast/report/trace.h"
 
 namespace flopcast::cli {
 

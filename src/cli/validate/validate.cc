@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/trace/runs.h"
-#include "report/replay/validation.h"
+#include "flopcast/report/sets.h"
 
 namespace flopcast::cli {
 

@@ -114,6 +114,10 @@ std::uint64_t GraphPasses::ideals() const {
   return count;
 }
 
+bool GraphPasses::enumerated() const {
+  return std::ranges::all_of(passes_, [](const Pass& pass) { return pass.lattice != nullptr; });
+}
+
 std::optional<LayerPlan> solve_layer(const std::vector<PassProgram>& programs,
                                      const GraphPasses& passes, const MappingSystem& system,
                                      const MappingSearch& search, double live_room) {

@@ -24,6 +24,8 @@ class GraphPasses {
   const IdealLattice* lattice(std::size_t pass) const { return passes_[pass].lattice.get(); }
   const PartitionRules& rules(std::size_t pass) const { return passes_[pass].rules; }
   std::uint64_t ideals() const;
+  /// No pass has too many.
+  bool enumerated() const;
 
  private:
   struct Pass {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "network/collective/closed_form.h"
+#include "flopcast/network/closed_form.h"
 
 namespace flopcast::mapping {
 namespace {

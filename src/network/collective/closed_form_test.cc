@@ -1,4 +1,4 @@
-#include "network/collective/closed_form.h"
+#include "flopcast/network/closed_form.h"
 
 #include <gtest/gtest.h>
 

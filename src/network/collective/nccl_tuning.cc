@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "network/collective/closed_form.h"
+#include "flopcast/network/closed_form.h"
 
 namespace flopcast::network {
 namespace {

@@ -1,5 +1,5 @@
 // Schedules in which partners at power-of-two distances, or everybody, exchange parts.
-#include "network/collective/closed_form.h"
+#include "flopcast/network/closed_form.h"
 #include "network/collective/schedule.h"
 #include "network/collective/schedule_builder.h"
 

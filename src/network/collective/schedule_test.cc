@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "network/collective/closed_form.h"
+#include "flopcast/network/closed_form.h"
 
 namespace flopcast::network {
 namespace {

@@ -1,7 +1,7 @@
 // Schedules along trees.
 #include <algorithm>
 
-#include "network/collective/closed_form.h"
+#include "flopcast/network/closed_form.h"
 #include "network/collective/schedule.h"
 #include "network/collective/schedule_builder.h"
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "flopcast/network/closed_form.h"
 #include "flopcast/network/collectives.h"
-#include "network/collective/closed_form.h"
 
 namespace flopcast::network {
 

@@ -5,8 +5,6 @@
 #include <optional>
 
 #include "flopcast/network.h"
-#include "hardware/cluster/fabric_graph.h"
-#include "hardware/cluster/levels.h"
 #include "network/topology/fabric.h"
 #include "network/topology/routing_graph.h"
 
@@ -67,7 +65,7 @@ struct Topology::State {
 
   std::optional<Diagnostic> add_level(const Level& level, std::uint16_t index);
   void add_links(const LevelNet& net, const Level& level, std::uint16_t index);
-  std::optional<Diagnostic> add_graph(const Cluster& cluster);
+  void add_graph(const Cluster& cluster);
   void route(std::uint32_t src, std::uint32_t dst, const WayChoice& choice, std::size_t below,
              std::vector<LinkId>& path) const;
   std::string level_vertex_name(std::uint32_t vertex) const;
@@ -135,9 +133,8 @@ void Topology::State::add_links(const LevelNet& net, const Level& level, std::ui
   }
 }
 
-std::optional<Diagnostic> Topology::State::add_graph(const Cluster& cluster) {
+void Topology::State::add_graph(const Cluster& cluster) {
   const FabricGraph& given = *cluster.graph;
-  if (auto failure = hardware::check_graph(given, cluster.name)) return failure;
   // Chips become the first vertices, by rank.
   std::vector<std::uint32_t> place(given.vertices.size());
   std::uint32_t next = chips;
@@ -172,7 +169,6 @@ std::optional<Diagnostic> Topology::State::add_graph(const Cluster& cluster) {
       link.level = static_cast<std::uint16_t>(
           cluster.levels.size() > cluster.node_levels ? cluster.node_levels : 0);
   }
-  return std::nullopt;
 }
 
 /// Over the levels before `below`: the ends are in one group of the last of them.
@@ -227,21 +223,18 @@ Topology& Topology::operator=(Topology&&) noexcept = default;
 Topology::~Topology() = default;
 
 Result<Topology> Topology::build(const Cluster& cluster, const RoutingOptions& options) {
-  Cluster complete = cluster;
-  for (Level& level : complete.levels) {
-    if (auto failure = hardware::complete_shape(level, cluster.name)) return *failure;
-  }
-  if (auto failure = hardware::check_levels(complete, cluster.name)) return *failure;
+  const Result<Cluster> complete = complete_cluster(cluster);
+  if (!complete) return complete.error();
   auto state = std::make_unique<State>();
   state->options = options;
-  state->chips = state->vertices = complete.chips();
-  state->chips_per_node = complete.chips_per_node();
+  state->chips = state->vertices = complete->chips();
+  state->chips_per_node = complete->chips_per_node();
   if (cluster.graph) {
-    if (auto failure = state->add_graph(complete)) return *failure;
+    state->add_graph(*complete);
     return Topology(std::move(state));
   }
-  for (std::size_t i = 0; i < complete.levels.size(); ++i) {
-    if (auto failure = state->add_level(complete.levels[i], static_cast<std::uint16_t>(i))) {
+  for (std::size_t i = 0; i < complete->levels.size(); ++i) {
+    if (auto failure = state->add_level(complete->levels[i], static_cast<std::uint16_t>(i))) {
       failure->where = cluster.name + ": " + failure->where;
       return *failure;
     }

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "mapping/partition/ideal_lattice.h"
-#include "mapping/sharding/sharding.h"
+#include "flopcast/mapping/parts.h"
 #include "published/dfmodel/sections.h"
 
 namespace flopcast::published {
@@ -25,20 +24,9 @@ constexpr CatalogName kGraphNames[] = {{"GPT3-1T", "gpt3-1t"},   {"GPT3-175B", "
                                        {"HPL", "hpl"},           {"FFT-1T", "fft"}};
 // Setups of DLRM mean batches of so many samples where they say one.
 constexpr double kDlrmSamples = 512;
+constexpr std::size_t kMostIdeals = 50'000;  // of a pass
 
 double count_of(std::size_t count) { return static_cast<double>(count); }
-
-/// What the published inter-chip pass minimises: bytes that all collectives of a layer move. It knows
-/// neither the number of chips nor the network, so any group will do.
-Result<double> moved_bytes(const DataflowWorkload& workload) {
-  MappingSystem system;
-  system.dimensions = {{DimensionKind::kRing, 8, {50e9}, {}}};
-  const MappingShape shape{{8, 1, 1}, {{8, 1, 1}}};
-  const GroupNetwork group(system, shape, Parallelism::kTensor, false);
-  const Result<ShardedGraph> sharded = shard_graph(workload, group, paper_model(), {});
-  if (!sharded) return sharded.error();
-  return sharded->published_bytes;
-}
 
 void check_graph(Comparison& file, const Expected& section, const CatalogName& names) {
   const Expected entry = section[names.published];
@@ -61,8 +49,8 @@ void check_graph(Comparison& file, const Expected& section, const CatalogName& n
   check("workload_flop", graph.work().value * static_cast<double>(workload->layers) *
                              static_cast<double>(workload->global_batch));
   if (entry["inter_chip_min_comm_bytes"].exists()) {
-    const Result<double> bytes = moved_bytes(*workload);
-    if (bytes) check("inter_chip_min_comm_bytes", *bytes);
+    const Result<Bytes> bytes = published_sharding_bytes(*workload);
+    if (bytes) check("inter_chip_min_comm_bytes", bytes->value);
   }
   for (const DataflowKernel& kernel : graph.kernels) {
     if (kernel.transfers.empty() || kernel.backward) continue;
@@ -84,27 +72,6 @@ void check_serving_graphs(Comparison& file, const Expected& section) {
   check("edges_decode", count_of(decode->graph.uses()));
   check("layers", static_cast<double>(prefill->layers));
   check("ctx", static_cast<double>(prefill->tokens));
-}
-
-/// Order ideals of the kernels of one pass, or of all. Nothing if there are more than `most`.
-std::optional<double> ideals_of(const DataflowGraph& graph, bool all, bool backward) {
-  constexpr std::size_t kMost = 50'000;
-  std::vector<int> position(graph.kernels.size(), -1);
-  int count = 0;
-  for (std::size_t i = 0; i < graph.kernels.size(); ++i) {
-    if (all || graph.kernels[i].backward == backward) position[i] = count++;
-  }
-  std::vector<KernelSet> producers(static_cast<std::size_t>(count));
-  for (const DataflowTensor& tensor : graph.tensors) {
-    for (const DataflowUse& use : tensor.uses) {
-      const int from = position[tensor.producer], to = position[use.kernel];
-      if (from < 0 || to < 0) continue;
-      producers[static_cast<std::size_t>(to)].add(static_cast<std::size_t>(from));
-    }
-  }
-  const std::optional<IdealLattice> lattice = ideal_lattice(producers, kMost);
-  if (!lattice) return std::nullopt;
-  return count_of(lattice->size());
 }
 
 /// A graph of the counts, by how its name starts.
@@ -246,9 +213,8 @@ void check_ideals(Comparison& file, PublishedResults&) {
       if (!name.starts_with(counted.starts)) continue;
       const Result<DataflowWorkload> workload = load_dataflow(counted.workload);
       if (!workload) break;
-      std::optional<double> ideals = ideals_of(workload->graph, !counted.split, false);
-      if (counted.split && ideals) *ideals += ideals_of(workload->graph, false, true).value_or(0);
-      if (ideals) file.check(name, "ideals", entry["ideals"], *ideals);
+      const auto ideals = order_ideals(workload->graph, !counted.split, kMostIdeals);
+      if (ideals) file.check(name, "ideals", entry["ideals"], count_of(*ideals));
       break;
     }
     if (name.starts_with("DLRM bwd")) {

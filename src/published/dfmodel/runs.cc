@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "mapping/sharding/group_network.h"
+#include "flopcast/mapping/parts.h"
 
 namespace flopcast::published {
 
@@ -36,9 +36,9 @@ std::vector<Factors> all_to(const MappingSystem& system, Parallelism parallelism
 /// 1 GB/s twice whatever the links.
 double dlrm_gradient_factor(const MappingRequest& request) {
   const MappingShape shape{{1, 1, request.system.chips()}, request.search.factors};
-  const GroupNetwork group(request.system, shape, Parallelism::kData, false);
-  constexpr double kBytes = 1e9, kPublishedSeconds = 2;
-  return kPublishedSeconds / group.pass_s(kBytes);
+  constexpr Bytes kBytes{1e9};
+  constexpr Seconds kPublished{2};
+  return kPublished / group_pass_time(request.system, shape, Parallelism::kData, kBytes);
 }
 
 /// GPUs and TPUs run kernel by kernel; so do all other chips but the wafer where the published setups

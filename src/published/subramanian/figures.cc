@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "base/text/csv_table.h"
 #include "flopcast/published/subramanian.h"
 
 namespace flopcast {

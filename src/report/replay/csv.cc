@@ -1,8 +1,8 @@
 // A row per set, model, rank and step. Columns carry their units; docs/reference/json.md names them
 // too.
 #include "base/text/format.h"
+#include "flopcast/report/sets.h"
 #include "report/render/table.h"
-#include "report/replay/validation.h"
 
 namespace flopcast::report {
 namespace {

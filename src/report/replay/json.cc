@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "base/text/json_writer.h"
+#include "flopcast/report/sets.h"
 #include "flopcast/version.h"
-#include "report/replay/validation.h"
+#include "report/replay/anomaly_list.h"
 
 namespace flopcast {
 

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "flopcast/report/sets.h"
+#include "flopcast/report/trace.h"
 #include "report/replay/testing.h"
-#include "report/replay/validation.h"
-#include "report/trace/info.h"
 #include "support/shared_traces.h"
 
 namespace flopcast::report {

@@ -6,10 +6,11 @@
 #include "base/text/json_writer.h"
 #include "base/text/utf8.h"
 #include "flopcast/report/replay.h"
-#include "report/render/varints.h"
+#include "flopcast/report/sets.h"
 #include "report/render/page_template.h"
+#include "report/render/varints.h"
 #include "report/replay/page_rows.h"
-#include "report/replay/validation.h"
+#include "report/replay/summary.h"
 #include "web_assets.h"
 
 namespace flopcast {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/text/format.h"
+#include "flopcast/report/sets.h"
 #include "report/render/table.h"
-#include "report/replay/validation.h"
 
 namespace flopcast {
 

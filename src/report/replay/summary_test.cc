@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "flopcast/report/sets.h"
 #include "report/replay/testing.h"
-#include "report/replay/validation.h"
 
 namespace flopcast::report {
 namespace {

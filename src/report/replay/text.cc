@@ -8,9 +8,10 @@
 
 #include "base/text/format.h"
 #include "base/text/utf8.h"
+#include "flopcast/report/sets.h"
 #include "report/render/table.h"
 #include "report/replay/anomaly_list.h"
-#include "report/replay/validation.h"
+#include "report/replay/summary.h"
 
 namespace flopcast {
 

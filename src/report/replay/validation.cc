@@ -1,4 +1,5 @@
-#include "report/replay/validation.h"
+#include "flopcast/report/sets.h"
+#include "report/replay/summary.h"
 
 #include <algorithm>
 #include <utility>

@@ -5,10 +5,10 @@
 
 #include "base/text/format.h"
 #include "base/text/json_writer.h"
+#include "flopcast/report/trace.h"
 #include "report/render/table.h"
 #include "report/replay/anomaly_list.h"
 #include "report/replay/summary.h"
-#include "report/trace/info.h"
 
 namespace flopcast::report {
 namespace {

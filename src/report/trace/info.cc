@@ -1,4 +1,4 @@
-#include "report/trace/info.h"
+#include "flopcast/report/trace.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "report/trace/info.h"
+#include "flopcast/report/trace.h"
 
 namespace flopcast::report {
 namespace {

@@ -1,12 +1,13 @@
-// Replays of many sets, and how near each is to its recording: `flopcast validate replay`.
+// Floor 8: replays of many sets, and how near each is to its recording: `flopcast validate replay`.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "flopcast/replay.h"
-#include "report/replay/anomaly_list.h"
-#include "report/replay/summary.h"
+#include "flopcast/report/summary.h"
 
 namespace flopcast::report {
 

@@ -1,8 +1,9 @@
-// What is in a trace, and what is wrong with it: `flopcast trace info` and `flopcast trace
+// Floor 8: what is in a trace, and what is wrong with it: `flopcast trace info` and `flopcast trace
 // validate`.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "flopcast/replay.h"
 #include "flopcast/trace.h"
