@@ -1,4 +1,4 @@
-#include "network/fit/forecast.h"
+#include "network/forecast/cases.h"
 
 #include <fmt/format.h>
 

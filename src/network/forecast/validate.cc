@@ -5,8 +5,8 @@
 #include <set>
 
 #include "flopcast/network/fit.h"
-#include "network/fit/errors.h"
-#include "network/fit/forecast.h"
+#include "network/forecast/cases.h"
+#include "network/forecast/errors.h"
 
 namespace flopcast {
 

@@ -1,4 +1,4 @@
-#include "network/fit/errors.h"
+#include "network/forecast/errors.h"
 
 #include <fmt/format.h>
 
