@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "flopcast/cost.h"
+#include "flopcast/cost/kernel_fit.h"
 
 namespace flopcast {
 
@@ -38,24 +38,6 @@ struct KernelSamples {
 /// Errors: cannot be read, none of these kinds, no usable row.
 Result<KernelSamples> read_kernel_samples(const std::filesystem::path& path);
 Result<KernelSamples> parse_kernel_samples(std::string text, const std::string& where);
-
-namespace cost {
-struct Fits;
-}
-/// What a calibration found; immutable, cheap to copy.
-class KernelFit {
- public:
-  explicit KernelFit(std::shared_ptr<const cost::Fits> fits) : fits_(std::move(fits)) {}
-  static Result<KernelFit> read(const std::filesystem::path& path);
-  static Result<KernelFit> parse(std::string_view text, const std::string& where);
-  /// As catalog/kernels/*.toml. Reading it back gives the same times, and the same text again.
-  std::string toml() const;
-  const std::string& chip() const;
-  const cost::Fits& fits() const { return *fits_; }
-
- private:
-  std::shared_ptr<const cost::Fits> fits_;
-};
 
 /// Fits every class of kernels the samples hold. Deterministic: same samples, same bytes.
 /// @param source what was measured, shown with every answer.

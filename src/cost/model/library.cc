@@ -9,7 +9,7 @@
 
 #include "catalog_files.h"
 #include "cost/model/fits_file.h"
-#include "flopcast/cost/fit.h"
+#include "flopcast/cost/kernel_fit.h"
 
 namespace flopcast::cost {
 namespace {

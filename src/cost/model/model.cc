@@ -4,7 +4,7 @@
 
 #include "cost/model/model_state.h"
 #include "cost/model/work.h"
-#include "flopcast/cost/fit.h"
+#include "flopcast/cost/kernel_fit.h"
 
 namespace flopcast {
 namespace {

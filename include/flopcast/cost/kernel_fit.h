@@ -1,0 +1,32 @@
+// Floor 2: fitted kernel times, as calibrations write and models read them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "flopcast/base.h"
+
+namespace flopcast {
+
+namespace cost {
+struct Fits;
+}
+/// What a calibration found; immutable, cheap to copy.
+class KernelFit {
+ public:
+  explicit KernelFit(std::shared_ptr<const cost::Fits> fits) : fits_(std::move(fits)) {}
+  static Result<KernelFit> read(const std::filesystem::path& path);
+  static Result<KernelFit> parse(std::string_view text, const std::string& where);
+  /// As catalog/kernels/*.toml. Reading it back gives the same times, and the same text again.
+  std::string toml() const;
+  const std::string& chip() const;
+  const cost::Fits& fits() const { return *fits_; }
+
+ private:
+  std::shared_ptr<const cost::Fits> fits_;
+};
+
+}  // namespace flopcast
