@@ -1,10 +1,20 @@
 #!/usr/bin/env python3
-"""Checks that no room of the source tree includes a room above it, or its own floor in a circle.
+"""Checks that the rooms of the source tree include each other downwards, and by their doors.
 
-Rooms are the folders of src/ and the headers of include/flopcast/ (<room>.h and <room>/). A room
-may include rooms on lower floors, and rooms on its own floor as long as those includes form no
-circle. Third-party headers go in <angle brackets>, so every quoted include with a folder names a
-room.
+Rooms are the folders of src/ with the headers of include/flopcast/ (<room>.h and <room>/<subject>.h),
+and the folder python/. A room may have inner rooms, folders of its own: src/<room>/<inner>/. The
+rules:
+
+- A room includes rooms on lower floors, and rooms on its own floor as long as those includes form no
+  circle. FLOORS is the table.
+- Other rooms are entered by their public headers alone. base/, the ground floor, is open to all.
+- Inner rooms of one room form no circle either, and files that lie directly in src/<room>/ are above
+  all its inner rooms. A public header <room>/<inner>.h belongs to the inner room of its name.
+- Tests, fuzz targets and benches may include any header of their own room, and tests/support/.
+- A folder has at most MOST_SOURCES sources, its tests, fuzz targets and benches not counted.
+- The table names every room there is, and none that is not.
+
+Third-party headers go in <angle brackets>, so every quoted include with a folder names a room.
 
     tools/check_floors.py [ROOT]        prints FILE:LINE for each offence; exit code 1 if any
 """
@@ -13,6 +23,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,97 +37,78 @@ FLOORS = (
     ("published",),
     ("question",),
     ("report",),
-    ("cli", "python", "web"),
+    ("cli", "python"),
 )
-FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-# Headers of include/flopcast/ that belong to a room of another name.
-HEADER_ROOM = {"version": "base", "flopcast": "cli"}
+OPEN_TO_ALL = "base"
+MOST_SOURCES = 30
+# Headers of include/flopcast/ that belong to a room of another name; the build writes them.
+HEADER_ROOM = {"version": "base"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
-TEST_FILE = re.compile(r"_(test|fuzz|bench)\.cc$")
+# testing.h is what the tests of a folder share.
+TEST_FILE = re.compile(r"(_(test|fuzz|bench)\.cc|^testing\.h)$")
 SUFFIXES = {".h", ".cc", ".hpp", ".inc"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a file lies: its room, and its inner room if it is in one."""
+
+    room: str
+    inner: str = ""
+    public: bool = False
 
 
 @dataclass(frozen=True)
 class Include:
     file: str
     line: int
-    room: str
-    target: str
+    text: str
+    by: Place
+    of: Place
+    in_test: bool
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.line}"
 
 
-def room_of_header(name: str) -> str:
-    """The room of include/flopcast/NAME.h or include/flopcast/NAME/."""
-    return HEADER_ROOM.get(name, name)
+class Floors:
+    """A table of rooms: each on a floor."""
+
+    def __init__(self, floors: Iterable[Iterable[str]]) -> None:
+        self.of = {room: floor for floor, rooms in enumerate(floors) for room in rooms}
+
+    def find_upward(self, includes: list[Include]) -> list[str]:
+        return [
+            f"{i.where}: {i.by.room}/ (floor {self.of[i.by.room]}) must not include {i.of.room}/ "
+            f"(floor {self.of[i.of.room]}), which is above it"
+            for i in includes
+            if self.of[i.of.room] > self.of[i.by.room]
+        ]
+
+    def find_circles(self, includes: list[Include]) -> list[str]:
+        """Every include between two rooms of one floor that each reach the other."""
+        level = [
+            i
+            for i in includes
+            if i.by.room != i.of.room and self.of[i.of.room] == self.of[i.by.room]
+        ]
+        return [
+            f"{i.where}: {i.by.room}/ includes {i.of.room}/ on its own floor, "
+            f"and {i.of.room}/ leads back to {i.by.room}/"
+            for i in in_circles(level, lambda i: (i.by.room, i.of.room))
+        ]
 
 
-def room_of_file(path: Path) -> str | None:
-    """The room that a path relative to the root lies in; None for a file outside every room."""
-    parts = path.parts
-    if parts[:2] == ("include", "flopcast") and len(parts) > 2:
-        return room_of_header(path.stem if len(parts) == 3 else parts[2])
-    if parts[0] == "src" and len(parts) > 2:
-        return parts[1]
-    return None
-
-
-def room_of_include(text: str, is_test: bool) -> str | None:
-    """The room an include names; None for a sibling header, a generated one or test support."""
-    parts = text.split("/")
-    if len(parts) == 1:
-        return None
-    if parts[0] == "flopcast":
-        return room_of_header(parts[1].rsplit(".", 1)[0])
-    if is_test and parts[0] == "support":
-        return None
-    return parts[0]
-
-
-def read_includes(root: Path) -> tuple[list[Include], list[str]]:
-    includes: list[Include] = []
-    problems: list[str] = []
-    for top in ("include", "src"):
-        for path in sorted((root / top).rglob("*")):
-            if path.suffix not in SUFFIXES or not path.is_file():
-                continue
-            relative = path.relative_to(root)
-            room = room_of_file(relative)
-            if room not in FLOOR_OF:
-                problems.append(f"{relative}:1: lies in no known room (rooms: tools/check_floors.py)")
-                continue
-            is_test = TEST_FILE.search(path.name) is not None
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-                match = INCLUDE.match(line)
-                if not match:
-                    continue
-                target = room_of_include(match.group(1), is_test)
-                if target is None or target == room:
-                    continue
-                if target not in FLOOR_OF:
-                    problems.append(
-                        f'{relative}:{number}: "{match.group(1)}" names no known room; '
-                        "third-party headers go in <angle brackets>"
-                    )
-                    continue
-                includes.append(Include(str(relative), number, room, target))
-    return includes, problems
-
-
-def find_upward(includes: list[Include]) -> list[str]:
-    return [
-        f"{i.file}:{i.line}: {i.room}/ (floor {FLOOR_OF[i.room]}) must not include {i.target}/ "
-        f"(floor {FLOOR_OF[i.target]}), which is above it"
-        for i in includes
-        if FLOOR_OF[i.target] > FLOOR_OF[i.room]
-    ]
-
-
-def find_circles(includes: list[Include]) -> list[str]:
-    """Every include between two rooms of one floor that each reach the other."""
-    level = [i for i in includes if FLOOR_OF[i.target] == FLOOR_OF[i.room]]
+def in_circles(
+    includes: list[Include], ends: Callable[[Include], tuple[str, str]]
+) -> list[Include]:
+    """The includes whose target leads back to where they come from."""
     edges: dict[str, set[str]] = {}
-    for i in level:
-        edges.setdefault(i.room, set()).add(i.target)
+    for i in includes:
+        start, end = ends(i)
+        edges.setdefault(start, set()).add(end)
 
     def reaches(start: str, goal: str) -> bool:
         seen: set[str] = set()
@@ -130,17 +122,148 @@ def find_circles(includes: list[Include]) -> list[str]:
                 stack.extend(edges.get(room, ()))
         return False
 
+    return [i for i in includes if reaches(ends(i)[1], ends(i)[0])]
+
+
+def room_of_header(name: str) -> str:
+    """The room of include/flopcast/NAME.h or include/flopcast/NAME/."""
+    return HEADER_ROOM.get(name, name)
+
+
+def place_of_header(root: Path, parts: tuple[str, ...]) -> Place:
+    """Where include/flopcast/PARTS lies."""
+    if len(parts) == 1:
+        return Place(room_of_header(parts[0].removesuffix(".h")), public=True)
+    room, subject = parts[0], parts[1].removesuffix(".h")
+    inner = subject if (root / "src" / room / subject).is_dir() else ""
+    return Place(room, inner, public=True)
+
+
+def place_of_file(root: Path, path: Path) -> Place | None:
+    """Where a path relative to the root lies; None for a file outside every room."""
+    parts = path.parts
+    if parts[:2] == ("include", "flopcast") and 3 <= len(parts) <= 4:
+        return place_of_header(root, parts[2:])
+    if parts[0] == "src" and 3 <= len(parts) <= 4:
+        return Place(parts[1], parts[2] if len(parts) == 4 else "")
+    if parts[0] == "python" and len(parts) == 2:
+        return Place("python")
+    return None
+
+
+def place_of_include(root: Path, text: str) -> Place | None:
+    """Where an included header lies; None for a sibling or a generated one."""
+    parts = tuple(text.split("/"))
+    if len(parts) == 1:
+        return None
+    if parts[0] == "flopcast":
+        return place_of_header(root, parts[1:])
+    return Place(parts[0], parts[1] if len(parts) > 2 else "")
+
+
+def sources(root: Path) -> Iterable[Path]:
+    """Headers and sources of all rooms, relative to the root."""
+    for top in ("include", "src", "python"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file():
+                yield path.relative_to(root)
+
+
+def read_includes(root: Path, rooms: Iterable[str]) -> tuple[list[Include], list[str]]:
+    includes: list[Include] = []
+    problems: list[str] = []
+    for relative in sources(root):
+        place = place_of_file(root, relative)
+        if place is None or place.room not in rooms:
+            problems.append(f"{relative}:1: lies in no known room (rooms: tools/check_floors.py)")
+            continue
+        in_test = TEST_FILE.search(relative.name) is not None
+        lines = (root / relative).read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, start=1):
+            match = INCLUDE.match(line)
+            target = place_of_include(root, match.group(1)) if match else None
+            if target is None or (in_test and target.room == "support"):
+                continue
+            if target.room not in rooms:
+                problems.append(
+                    f'{relative}:{number}: "{match.group(1)}" names no known room; '
+                    "third-party headers go in <angle brackets>"
+                )
+                continue
+            includes.append(
+                Include(str(relative), number, match.group(1), place, target, in_test)
+            )
+    return includes, problems
+
+
+def find_private(includes: list[Include]) -> list[str]:
+    """Includes of another room's headers that are not in include/."""
     return [
-        f"{i.file}:{i.line}: {i.room}/ includes {i.target}/ on its own floor, "
-        f"and {i.target}/ leads back to {i.room}/"
-        for i in level
-        if reaches(i.target, i.room)
+        f'{i.where}: "{i.text}" is private to {i.of.room}/; '
+        f"include a header of include/flopcast/{i.of.room}/"
+        for i in includes
+        if not i.of.public and i.by.room != i.of.room and i.of.room != OPEN_TO_ALL
     ]
 
 
-def check(root: Path) -> list[str]:
-    includes, problems = read_includes(root)
-    return problems + find_upward(includes) + find_circles(includes)
+def find_inner_circles(includes: list[Include]) -> list[str]:
+    """Between inner rooms of one room; and from an inner room up to what is above them all."""
+    inside = [
+        i
+        for i in includes
+        if i.by.room == i.of.room and i.by.inner not in ("", i.of.inner) and not i.in_test
+    ]
+    upward = [
+        f'{i.where}: "{i.text}" lies directly in src/{i.by.room}/, above its inner rooms'
+        for i in inside
+        if i.of.inner == "" and not i.of.public
+    ]
+    between = [i for i in inside if i.of.inner]
+
+    def ends(i: Include) -> tuple[str, str]:
+        return f"{i.by.room}/{i.by.inner}", f"{i.of.room}/{i.of.inner}"
+
+    return upward + [
+        f"{i.where}: {ends(i)[0]}/ includes {ends(i)[1]}/, which leads back to it"
+        for i in in_circles(between, ends)
+    ]
+
+
+def find_crowded(root: Path) -> list[str]:
+    """Folders with more sources than one can keep in mind."""
+    counts: dict[Path, int] = {}
+    for path in sources(root):
+        if path.suffix == ".cc" and not TEST_FILE.search(path.name):
+            counts[path.parent] = counts.get(path.parent, 0) + 1
+    return [
+        f"{folder}:1: has {count} sources; at most {MOST_SOURCES} lie in one folder"
+        for folder, count in counts.items()
+        if count > MOST_SOURCES
+    ]
+
+
+def find_absent(root: Path, rooms: Iterable[str]) -> list[str]:
+    """Rooms of the table that have no file."""
+    there = {place.room for path in sources(root) if (place := place_of_file(root, path))}
+    return [
+        f"tools/check_floors.py:1: {room}/ is in the table, and not in the tree"
+        for room in rooms
+        if room not in there
+    ]
+
+
+def check(root: Path, floors: Iterable[Iterable[str]] = FLOORS) -> list[str]:
+    table = Floors(floors)
+    includes, problems = read_includes(root, table.of)
+    return [
+        *problems,
+        *find_absent(root, table.of),
+        *table.find_upward(includes),
+        *table.find_circles(includes),
+        *find_private(includes),
+        *find_inner_circles(includes),
+        *find_crowded(root),
+    ]
 
 
 def main() -> int:
