@@ -6,7 +6,7 @@
 #include <exception>
 #include <new>
 
-#include "cli/command.h"
+#include "cli/terminal/command.h"
 #include "flopcast/version.h"
 
 namespace flopcast::cli {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/io.h"
+#include "cli/terminal/io.h"
 
 namespace flopcast::cli {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/text/numbers.h"
-#include "cli/command.h"
+#include "cli/terminal/command.h"
 #include "flopcast/report/cost.h"
 
 namespace flopcast::cli {

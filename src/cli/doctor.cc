@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/text/format.h"
-#include "cli/command.h"
+#include "cli/terminal/command.h"
 #include "flopcast/version.h"
 
 namespace flopcast::cli {

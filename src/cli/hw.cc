@@ -2,8 +2,8 @@
 // with its unit and source.
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/options.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/options.h"
 #include "flopcast/report/hardware.h"
 
 namespace flopcast::cli {

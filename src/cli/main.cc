@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/app.h"
-#include "cli/interrupt.h"
+#include "cli/terminal/interrupt.h"
 
 int main(int argc, char** argv) {
   flopcast::cli::watch_for_interrupts();

@@ -4,9 +4,9 @@
 #include <memory>
 #include <sstream>
 
-#include "cli/command.h"
-#include "cli/interrupt.h"
-#include "cli/options.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/options.h"
 #include "flopcast/report/network.h"
 
 namespace flopcast::cli {

@@ -1,5 +1,5 @@
 // flopcast calibrate: fits of a user's own measurements.
-#include "cli/command.h"
+#include "cli/terminal/command.h"
 
 namespace flopcast::cli {
 

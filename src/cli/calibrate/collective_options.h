@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/io.h"
+#include "cli/terminal/io.h"
 #include "flopcast/network/fit.h"
 
 namespace flopcast::cli {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/io.h"
+#include "cli/terminal/io.h"
 #include "flopcast/cost/fit.h"
 
 namespace flopcast::cli {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/interrupt.h"
-#include "cli/line_file.h"
 #include "cli/mapping/map_options.h"
-#include "cli/options.h"
-#include "cli/progress.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/line_file.h"
+#include "cli/terminal/options.h"
+#include "cli/terminal/progress.h"
 #include "flopcast/report/explore.h"
 
 namespace flopcast::cli {

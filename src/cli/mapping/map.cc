@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/interrupt.h"
 #include "cli/mapping/map_options.h"
-#include "cli/options.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/options.h"
 #include "flopcast/report/mapping.h"
 
 namespace flopcast::cli {

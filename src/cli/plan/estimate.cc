@@ -4,12 +4,12 @@
 
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/interrupt.h"
-#include "cli/options.h"
 #include "cli/plan/plan_options.h"
 #include "cli/published/options.h"
-#include "cli/timelines.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/options.h"
+#include "cli/terminal/timelines.h"
 #include "flopcast/report/estimate.h"
 
 namespace flopcast::cli {

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "base/files/read_file.h"
-#include "cli/command.h"
-#include "cli/interrupt.h"
 #include "cli/plan/plan_points.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/interrupt.h"
 
 namespace flopcast::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "base/text/numbers.h"
-#include "cli/command.h"
 #include "cli/plan/plan_options.h"
 #include "cli/plan/plan_points.h"
 #include "cli/published/options.h"
+#include "cli/terminal/command.h"
 
 namespace flopcast::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cli/line_file.h"
+#include "cli/terminal/line_file.h"
 #include "flopcast/question/plan.h"
 
 namespace flopcast::cli {

@@ -5,9 +5,9 @@
 #include <chrono>
 
 #include "base/text/format.h"
-#include "cli/interrupt.h"
 #include "cli/plan/plan_lines.h"
-#include "cli/progress.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/progress.h"
 
 namespace flopcast::cli {
 namespace {

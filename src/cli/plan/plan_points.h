@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "cli/io.h"
-#include "cli/options.h"
+#include "cli/terminal/io.h"
+#include "cli/terminal/options.h"
 #include "flopcast/report/plan.h"
 
 namespace flopcast::cli {

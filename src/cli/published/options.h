@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/io.h"
-#include "cli/options.h"
+#include "cli/terminal/io.h"
+#include "cli/terminal/options.h"
 #include "flopcast/published/subramanian.h"
 
 namespace flopcast::cli {

@@ -5,10 +5,10 @@
 
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/interrupt.h"
-#include "cli/options.h"
-#include "cli/timelines.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/options.h"
+#include "cli/terminal/timelines.h"
 #include "cli/trace/runs.h"
 #include "flopcast/report/replay.h"
 #include "flopcast/report/sets.h"

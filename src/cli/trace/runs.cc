@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-#include "cli/progress.h"
+#include "cli/terminal/progress.h"
 
 namespace flopcast::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/io.h"
-#include "cli/options.h"
+#include "cli/terminal/io.h"
+#include "cli/terminal/options.h"
 #include "flopcast/trace.h"
 
 namespace flopcast::cli {

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/interrupt.h"
-#include "cli/options.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/options.h"
 #include "cli/trace/runs.h"
 #include "flopcast/trace/io.h"
 

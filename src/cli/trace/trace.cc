@@ -1,5 +1,5 @@
 // flopcast trace: looking at traces without replaying them.
-#include "cli/command.h"
+#include "cli/terminal/command.h"
 
 namespace flopcast::cli {
 

@@ -1,8 +1,8 @@
 // flopcast trace validate: what is wrong or missing in a trace.
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/options.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/options.h"
 #include "cli/trace/runs.h"
 #include "flopcast/report/trace.h"
 

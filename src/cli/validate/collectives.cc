@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/calibrate/collective_options.h"
-#include "cli/command.h"
+#include "cli/terminal/command.h"
 
 namespace flopcast::cli {
 namespace {

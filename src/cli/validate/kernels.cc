@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/calibrate/kernel_tables.h"
-#include "cli/command.h"
+#include "cli/terminal/command.h"
 #include "flopcast/report/cost.h"
 
 namespace flopcast::cli {

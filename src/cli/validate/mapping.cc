@@ -2,8 +2,8 @@
 // points of its figures.
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/options.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/options.h"
 #include "flopcast/report/published.h"
 
 namespace flopcast::cli {

@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "cli/command.h"
-#include "cli/options.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/options.h"
 #include "flopcast/report/training.h"
 
 namespace flopcast::cli {

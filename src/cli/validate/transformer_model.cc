@@ -1,8 +1,8 @@
 // flopcast validate transformer-model: paper mode against expected values of the published code.
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/options.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/options.h"
 #include "flopcast/report/published.h"
 
 namespace flopcast::cli {

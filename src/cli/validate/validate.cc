@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/options.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/options.h"
 #include "cli/trace/runs.h"
 #include "flopcast/report/sets.h"
 

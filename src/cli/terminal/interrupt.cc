@@ -1,4 +1,4 @@
-#include "cli/interrupt.h"
+#include "cli/terminal/interrupt.h"
 
 #include <fmt/format.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "cli/options.h"
+#include "cli/terminal/options.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <mutex>
 
-#include "cli/io.h"
+#include "cli/terminal/io.h"
 
 namespace flopcast::cli {
 

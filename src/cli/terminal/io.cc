@@ -1,4 +1,4 @@
-#include "cli/io.h"
+#include "cli/terminal/io.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/timelines.h"
+#include "cli/terminal/timelines.h"
 
 #include <fmt/format.h>
 

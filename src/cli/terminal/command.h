@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-#include "cli/io.h"
+#include "cli/terminal/io.h"
 
 namespace flopcast::cli {
 

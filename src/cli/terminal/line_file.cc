@@ -1,4 +1,4 @@
-#include "cli/line_file.h"
+#include "cli/terminal/line_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
