@@ -12,7 +12,8 @@ rules:
   all its inner rooms. A public header <room>/<inner>.h belongs to the inner room of its name.
 - Tests, fuzz targets and benches may include any header of their own room, and tests/support/.
 - A folder has at most MOST_SOURCES sources, its tests, fuzz targets and benches not counted.
-- The table names every room there is, and none that is not.
+- The table names every room there is, and none that is not. A header that says "// Floor N" in its
+  first line says the right one.
 
 Third-party headers go in <angle brackets>, so every quoted include with a folder names a room.
 
@@ -47,6 +48,7 @@ HEADER_ROOM = {"version": "base"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 # testing.h is what the tests of a folder share.
 TEST_FILE = re.compile(r"(_(test|fuzz|bench)\.cc|^testing\.h)$")
+FLOOR = re.compile(r"// Floor (\d+)\b")
 SUFFIXES = {".h", ".cc", ".hpp", ".inc"}
 
 
@@ -242,6 +244,23 @@ def find_crowded(root: Path) -> list[str]:
     ]
 
 
+def find_misplaced(root: Path, table: Floors) -> list[str]:
+    """Files whose first line says another floor than the table."""
+    problems = []
+    for relative in sources(root):
+        place = place_of_file(root, relative)
+        if place is None or place.room not in table.of:
+            continue
+        with open(root / relative, encoding="utf-8") as file:
+            said = FLOOR.match(file.readline())
+        if said and int(said.group(1)) != table.of[place.room]:
+            problems.append(
+                f"{relative}:1: {place.room}/ is on floor {table.of[place.room]}, "
+                f"not {said.group(1)}"
+            )
+    return problems
+
+
 def find_absent(root: Path, rooms: Iterable[str]) -> list[str]:
     """Rooms of the table that have no file."""
     there = {place.room for path in sources(root) if (place := place_of_file(root, path))}
@@ -258,6 +277,7 @@ def check(root: Path, floors: Iterable[Iterable[str]] = FLOORS) -> list[str]:
     return [
         *problems,
         *find_absent(root, table.of),
+        *find_misplaced(root, table),
         *table.find_upward(includes),
         *table.find_circles(includes),
         *find_private(includes),

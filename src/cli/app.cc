@@ -69,10 +69,6 @@ int run_action(const Action& action, Io& io) {
 
 }  // namespace
 
-void set_example(CLI::App& command, const std::string& line) {
-  command.footer("Example:\n  " + line);
-}
-
 int run(const std::vector<std::string>& arguments, Io& io) {
   CLI::App app;
   Action action;

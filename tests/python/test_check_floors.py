@@ -152,5 +152,11 @@ def test_room_of_the_table_without_files_fails(floors, tmp_path):
     assert problem == "tools/check_floors.py:1: attic/ is in the table, and not in the tree"
 
 
+def test_header_that_says_another_floor_fails(check):
+    assert not check({"include/flopcast/trace.h": "// Floor 1: traces.\n"})
+    (problem,) = check({"include/flopcast/graph.h": "// Floor 1: graphs.\n"})
+    assert problem == "include/flopcast/graph.h:1: graph/ is on floor 3, not 1"
+
+
 def test_this_repository_passes(floors):
     assert floors.check(ROOT) == []

@@ -1,4 +1,4 @@
-// Floor 5: a file of expected values, and what has been compared of it.
+// Floor 6: a file of expected values, and what has been compared of it.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Floor 5: the published runs of DFModel as questions for the search.
+// Floor 6: the published runs of DFModel as questions for the search.
 //
 // Settings that no file of the published code states, or that differ from the paper's text, are
 // remarked where they are set.

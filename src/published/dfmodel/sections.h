@@ -1,4 +1,4 @@
-// Floor 5: what each section of a file of expected values is compared with.
+// Floor 6: what each section of a file of expected values is compared with.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Floor 5: the points of the published figures, computed.
+// Floor 6: the points of the published figures, computed.
 #pragma once
 
 #include "published/dfmodel/sections.h"
