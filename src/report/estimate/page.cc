@@ -1,5 +1,4 @@
 // web/estimate.html filled in: the page of `flopcast estimate`.
-#include "flopcast/report/plan.h"
 #include "report/estimate/report.h"
 #include "report/render/page_template.h"
 #include "web_assets.h"
