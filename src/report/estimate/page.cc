@@ -33,15 +33,8 @@ std::string estimate_html(const EstimateReport& report) {
   write_meanings(w, report);
   if (const auto problem = memory_problem(report)) w.text("problem", problem->text());
   w.end_object();
-  std::string page(web::estimate_html());
-  fill(page, "{{title}}", html_escaped(title));
-  fill(page, "/*{{style}}*/", web::report_css());
-  std::string script;
-  for (const std::string_view part : {web::page_js(), web::charts_js(), web::estimate_js()}) {
-    script += part;
-    script += '\n';
-  }
-  fill(page, "/*{{script}}*/", script);
+  std::string page =
+      page_of(web::estimate_html(), title, {web::page_js(), web::charts_js(), web::estimate_js()});
   fill(page, "{{data}}", without_tags(std::move(w).take()));
   return page;
 }

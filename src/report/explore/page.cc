@@ -28,16 +28,9 @@ std::string page_data(std::span<const ExploreRow> rows) {
 }  // namespace
 
 std::string explore_html(std::span<const ExploreRow> rows, std::string_view title) {
-  std::string page(web::explore_html());
-  fill(page, "{{title}}", html_escaped(title));
-  fill(page, "/*{{style}}*/", web::report_css());
-  std::string script;
-  for (const std::string_view part :
-       {web::page_js(), web::charts_js(), web::mapping_pieces_js(), web::explore_js()}) {
-    script += part;
-    script += '\n';
-  }
-  fill(page, "/*{{script}}*/", script);
+  std::string page =
+      page_of(web::explore_html(), title,
+              {web::page_js(), web::charts_js(), web::mapping_pieces_js(), web::explore_js()});
   fill(page, "{{data}}", without_tags(page_data(rows)));
   return page;
 }

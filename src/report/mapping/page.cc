@@ -10,18 +10,10 @@ namespace flopcast {
 using namespace report;  // the room's own names
 
 std::string mapping_html(const MappingReport& report) {
-  std::string page(web::mapping_html());
   const DataflowGraph& graph = report.request.workload.graph;
-  fill(page, "{{title}}",
-       html_escaped(fmt::format("{} on {}", graph.name, report.request.system.name)));
-  fill(page, "/*{{style}}*/", web::report_css());
-  std::string script;
-  for (const std::string_view part :
-       {web::page_js(), web::charts_js(), web::mapping_pieces_js(), web::mapping_js()}) {
-    script += part;
-    script += '\n';
-  }
-  fill(page, "/*{{script}}*/", script);
+  std::string page =
+      page_of(web::mapping_html(), fmt::format("{} on {}", graph.name, report.request.system.name),
+              {web::page_js(), web::charts_js(), web::mapping_pieces_js(), web::mapping_js()});
   fill(page, "{{graph}}", dataflow_svg(graph, kernel_partitions(report)));
   fill(page, "{{data}}", without_tags(mapping_json(report)));
   return page;

@@ -6,15 +6,8 @@
 namespace flopcast::report {
 
 std::string network_page(std::string_view title, std::string_view json) {
-  std::string page(web::network_html());
-  fill(page, "{{title}}", html_escaped(title));
-  fill(page, "/*{{style}}*/", web::report_css());
-  std::string script;
-  for (const std::string_view part : {web::page_js(), web::charts_js(), web::network_js()}) {
-    script += part;
-    script += '\n';
-  }
-  fill(page, "/*{{script}}*/", script);
+  std::string page =
+      page_of(web::network_html(), title, {web::page_js(), web::charts_js(), web::network_js()});
   fill(page, "{{data}}", without_tags(json));
   return page;
 }

@@ -37,15 +37,8 @@ std::string plans_html(std::span<const PlanReport> reports) {
   if (!reports.empty()) {
     title = fmt::format("{} on {}", reports.front().model, reports.front().on);
   }
-  std::string page(web::plan_html());
-  fill(page, "{{title}}", html_escaped(title));
-  fill(page, "/*{{style}}*/", web::report_css());
-  std::string script;
-  for (const std::string_view part : {web::page_js(), web::charts_js(), web::plan_js()}) {
-    script += part;
-    script += '\n';
-  }
-  fill(page, "/*{{script}}*/", script);
+  std::string page =
+      page_of(web::plan_html(), title, {web::page_js(), web::charts_js(), web::plan_js()});
   fill(page, "{{data}}", without_tags(page_data(reports)));
   return page;
 }

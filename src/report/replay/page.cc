@@ -1,4 +1,4 @@
-// One self-contained page: web/report.html with its style, its scripts and the run's data in it.
+// The page of a replay: its numbers, and the rows of both timelines.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -212,18 +212,9 @@ SetResult page_result(const TraceSet& set, const Replay& replay) {
 }  // namespace
 
 std::string replay_html(const TraceSet& set, const Replay& replay) {
-  std::string page(web::report_html());
-  fill(page, "{{title}}", html_escaped(set.label));
-  fill(page, "/*{{style}}*/", web::report_css());
-  // The data last: nothing in it is taken for a mark.
-  std::string script;
-  for (const std::string_view part :
-       {web::page_js(), web::decode_js(), web::tables_js(), web::curves_js(), web::lanes_js(),
-        web::timeline_js(), web::report_js()}) {
-    script += part;
-    script += '\n';
-  }
-  fill(page, "/*{{script}}*/", script);
+  std::string page = page_of(web::report_html(), set.label,
+                             {web::page_js(), web::decode_js(), web::tables_js(), web::curves_js(),
+                              web::lanes_js(), web::timeline_js(), web::report_js()});
   const std::size_t room = page.size() + kMostRows * 14;
   page.reserve(room);
   fill(page, "{{report}}", without_tags(sets_json({page_result(set, replay)})));
