@@ -7,7 +7,6 @@
 #include "flopcast/report/hardware.h"
 
 namespace flopcast::cli {
-
 namespace {
 
 struct HwCommand {

@@ -9,7 +9,7 @@
 #include "flopcast/replay.h"
 #include "flopcast/report/summary.h"
 
-namespace flopcast::report {
+namespace flopcast {
 
 /// One run: what was replayed and what came of it, or why nothing did. Holds no trace, so that many
 /// sets can be validated one after the other in the memory of the largest.
@@ -65,4 +65,4 @@ std::string sets_csv(const std::vector<SetResult>& sets);
 /// Everything about one set.
 std::string set_text(const SetResult& set);
 
-}  // namespace flopcast::report
+}  // namespace flopcast

@@ -8,7 +8,7 @@
 #include "flopcast/replay.h"
 #include "flopcast/trace.h"
 
-namespace flopcast::report {
+namespace flopcast {
 
 std::string trace_info_text(const TraceSet& set);
 std::string trace_info_json(const TraceSet& set);
@@ -26,4 +26,4 @@ struct RecordingFeature {
 };
 std::vector<RecordingFeature> recording_features(const TraceSet& set);
 
-}  // namespace flopcast::report
+}  // namespace flopcast

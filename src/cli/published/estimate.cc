@@ -10,9 +10,6 @@
 #include "flopcast/report/published.h"
 
 namespace flopcast::cli {
-
-using namespace report;
-
 namespace {
 
 PaperPlan::Groups at_least_one(PaperPlan::Groups groups) {

@@ -9,9 +9,6 @@
 #include "flopcast/report/published.h"
 
 namespace flopcast::cli {
-
-using namespace report;
-
 namespace {
 
 constexpr std::int64_t kMostTried = std::int64_t{1} << 20;  ///< GPUs

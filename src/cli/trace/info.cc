@@ -8,9 +8,6 @@
 #include "cli/trace/runs.h"
 
 namespace flopcast::cli {
-
-using namespace report;
-
 namespace {
 
 struct InfoCommand {

@@ -14,9 +14,6 @@
 #include "flopcast/report/sets.h"
 
 namespace flopcast::cli {
-
-using namespace report;
-
 namespace {
 
 namespace fs = std::filesystem;

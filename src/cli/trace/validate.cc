@@ -7,9 +7,6 @@
 #include "flopcast/report/trace.h"
 
 namespace flopcast::cli {
-
-using namespace report;
-
 namespace {
 
 struct CheckCommand {

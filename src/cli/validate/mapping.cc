@@ -7,9 +7,6 @@
 #include "flopcast/report/published.h"
 
 namespace flopcast::cli {
-
-using namespace report;
-
 namespace {
 
 struct MappingCommand {

@@ -6,9 +6,6 @@
 #include "flopcast/report/published.h"
 
 namespace flopcast::cli {
-
-using namespace report;
-
 namespace {
 
 struct TransformerCommand {

@@ -9,9 +9,6 @@
 #include "flopcast/report/sets.h"
 
 namespace flopcast::cli {
-
-using namespace report;
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -10,7 +10,6 @@
 #include "flopcast/question/explore.h"
 
 namespace flopcast {
-
 namespace {
 
 using json = nlohmann::ordered_json;  // a sweep has an order

@@ -8,7 +8,6 @@
 #include "flopcast/version.h"
 
 namespace flopcast {
-
 namespace {
 
 /// Says what is not at its default.

@@ -7,7 +7,7 @@
 
 namespace flopcast {
 
-using namespace report;
+using namespace report;  // the room's own names
 
 std::string kernel_errors_text(std::span<const KernelErrors> errors, std::string_view what) {
   Table table({{"chip", Align::kLeft},

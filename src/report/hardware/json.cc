@@ -7,7 +7,7 @@
 
 namespace flopcast {
 
-using namespace report;
+using namespace report;  // the room's own names
 
 namespace {
 

@@ -7,8 +7,6 @@
 
 namespace flopcast {
 
-using namespace network;  // the room's own names
-
 namespace {
 
 std::string line(const CollectiveErrors& e) {

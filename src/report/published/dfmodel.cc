@@ -8,6 +8,9 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 // Above this a number is not the published code's.

@@ -5,6 +5,9 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 constexpr const char* kTitles[] = {"model",

@@ -11,7 +11,7 @@
 
 namespace flopcast {
 
-using namespace report;
+using namespace report;  // the room's own names
 
 namespace {
 

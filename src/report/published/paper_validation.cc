@@ -8,6 +8,9 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 constexpr std::array<std::string_view, 4> kKinds = {"collective", "layers", "config", "search"};

@@ -6,6 +6,9 @@
 #include "report/render/table.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 std::string cell_text(const PublishedStudy::Cell& cell, bool exact) {

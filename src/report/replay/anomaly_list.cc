@@ -7,7 +7,10 @@
 #include "base/text/format.h"
 #include "report/replay/summary.h"
 
-namespace flopcast::report {
+namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 struct Kind {
@@ -40,7 +43,7 @@ std::vector<RankedAnomaly> ranked_anomalies(const TraceSet& set) {
   return list;
 }
 
-std::string anomaly_list(const std::vector<RankedAnomaly>& anomalies) {
+std::string report::anomaly_list(const std::vector<RankedAnomaly>& anomalies) {
   std::string text;
   for (const Kind& kind : by_kind(anomalies)) {
     text += fmt::format("  {}: {}", kind.sum.kind, counted(kind.sum.count, "time"));
@@ -50,7 +53,7 @@ std::string anomaly_list(const std::vector<RankedAnomaly>& anomalies) {
   return text;
 }
 
-void write_anomalies(JsonWriter& writer, const std::vector<RankedAnomaly>& anomalies) {
+void report::write_anomalies(JsonWriter& writer, const std::vector<RankedAnomaly>& anomalies) {
   writer.begin_array("anomalies");
   for (const RankedAnomaly& a : anomalies) {
     writer.begin_object({}, JsonWriter::Layout::kLine);
@@ -67,4 +70,4 @@ void write_anomalies(JsonWriter& writer, const std::vector<RankedAnomaly>& anoma
   writer.end_array();
 }
 
-}  // namespace flopcast::report
+}  // namespace flopcast

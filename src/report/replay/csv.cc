@@ -4,7 +4,10 @@
 #include "flopcast/report/sets.h"
 #include "report/render/table.h"
 
-namespace flopcast::report {
+namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 void add_parts(std::vector<std::string>& cells, const Breakdown& parts) {
@@ -64,4 +67,4 @@ std::string sets_csv(const std::vector<SetResult>& sets) {
   return table.csv();
 }
 
-}  // namespace flopcast::report
+}  // namespace flopcast

@@ -329,7 +329,7 @@ void write_overall(JsonWriter& w, const Overall& all) {
 
 }  // namespace
 
-std::string report::sets_json(const std::vector<SetResult>& sets) {
+std::string sets_json(const std::vector<SetResult>& sets) {
   JsonWriter w;
   w.begin_object();
   w.text("flopcast", kVersion);

@@ -70,7 +70,7 @@ constexpr const char* kLegend =
 
 }  // namespace
 
-std::string report::sets_text(const std::vector<SetResult>& sets) {
+std::string sets_text(const std::vector<SetResult>& sets) {
   if (sets.empty()) return {};
   Table table(columns("set"));
   for (const SetResult& set : sets) {
@@ -93,7 +93,7 @@ std::string report::sets_text(const std::vector<SetResult>& sets) {
   return text + notes(sets);
 }
 
-std::string report::models_text(const std::vector<SetResult>& models) {
+std::string models_text(const std::vector<SetResult>& models) {
   if (models.empty()) return {};
   Table table(columns("model"));
   for (const SetResult& model : models) {

@@ -9,7 +9,10 @@
 #include "base/text/format.h"
 #include "report/replay/gpu_activity.h"
 
-namespace flopcast::report {
+namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 struct Window {
@@ -119,11 +122,11 @@ void compare_parts(Quality& q, const Pair<Breakdown>& parts, const Pair<Time>& w
 
 }  // namespace
 
-std::int32_t rank_of(const TraceSet& set, std::size_t trace) {
+std::int32_t report::rank_of(const TraceSet& set, std::size_t trace) {
   return set.traces[trace].rank.value_or(static_cast<std::int32_t>(trace));
 }
 
-std::vector<RankSummary> summarise_ranks(const TraceSet& set, const Replay& replay) {
+std::vector<RankSummary> report::summarise_ranks(const TraceSet& set, const Replay& replay) {
   const KernelNames names(set.strings);
   std::vector<RankSummary> ranks(set.traces.size());
   parallel_for(ranks.size(), 0,
@@ -131,8 +134,8 @@ std::vector<RankSummary> summarise_ranks(const TraceSet& set, const Replay& repl
   return ranks;
 }
 
-Quality summarise_quality(const TraceSet& set, const Replay& replay,
-                          const std::vector<RankSummary>& ranks) {
+Quality report::summarise_quality(const TraceSet& set, const Replay& replay,
+                                  const std::vector<RankSummary>& ranks) {
   Quality q;
   Time windows;
   for (const RankSummary& rank : ranks) {
@@ -158,4 +161,4 @@ Summary summarise(const TraceSet& set, const Replay& replay) {
   return s;
 }
 
-}  // namespace flopcast::report
+}  // namespace flopcast

@@ -338,7 +338,7 @@ std::string anomalies_text(const SetResult& set) {
 
 }  // namespace
 
-std::string report::set_text(const SetResult& set) {
+std::string set_text(const SetResult& set) {
   if (set.failure) return fmt::format("{}: not replayed: {}\n", set.name, set.failure->text());
   return head(set) + damage_text(set) + steps_text(set) + breakdown_text(set) +
          utilisation_text(set) + collectives_text(set) + network_text(set) + path_text(set) +

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-namespace flopcast::report {
+namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 std::vector<SetResult::Late> late_starts(const TraceSet& set, const Replay& replay) {
@@ -88,4 +91,4 @@ Overall summarise_sets(const std::vector<SetResult>& sets) {
   return all;
 }
 
-}  // namespace flopcast::report
+}  // namespace flopcast

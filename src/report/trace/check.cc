@@ -10,7 +10,10 @@
 #include "report/replay/anomaly_list.h"
 #include "report/replay/summary.h"
 
-namespace flopcast::report {
+namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 using Align::kLeft;
@@ -115,4 +118,4 @@ std::string trace_check_json(const TraceSet& set, const std::vector<StepMatch>& 
   return std::move(w).take();
 }
 
-}  // namespace flopcast::report
+}  // namespace flopcast

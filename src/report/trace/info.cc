@@ -15,7 +15,10 @@
 #include "report/render/table.h"
 #include "report/replay/summary.h"
 
-namespace flopcast::report {
+namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
 using Align::kLeft;
@@ -287,4 +290,4 @@ std::string trace_info_json(const TraceSet& set) {
   return std::move(w).take();
 }
 
-}  // namespace flopcast::report
+}  // namespace flopcast

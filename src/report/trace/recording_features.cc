@@ -4,7 +4,7 @@
 
 #include "flopcast/report/trace.h"
 
-namespace flopcast::report {
+namespace flopcast {
 namespace {
 
 template <typename Predicate>
@@ -96,4 +96,4 @@ std::vector<RecordingFeature> recording_features(const TraceSet& set) {
   return list;
 }
 
-}  // namespace flopcast::report
+}  // namespace flopcast
