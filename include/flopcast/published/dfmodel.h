@@ -4,8 +4,9 @@
 //   v->max_rel()      of all numbers that must agree
 //   published_study("fig07", Catalog::builtin())     the points of one figure, computed
 //
-// Every run is a MappingRequest in paper mode with the published settings (src/mapping/
-// published/dfmodel/runs.h): nothing is computed by a formula of its own that map_workload can express.
+// Every run is a MappingRequest in paper mode with the published settings
+// (src/published/dfmodel/runs.h): nothing is computed by a formula of its own that map_workload can
+// express.
 // Source: Ko et al., "DFModel", figures 7-22, table VI, and the setups and logs of its code.
 #pragma once
 
