@@ -3,7 +3,8 @@
 In README.md and docs/: every ```sh and ```python block is run, in order, in one folder per document that
 holds the sample as demo/sample. A ```text block is an excerpt of what the ```sh block before it printed:
 each of its lines is in the output, with other numbers perhaps; "..." stands for lines left out. A
-block under `<!-- not run: reason -->`, or a snippet that starts with `# not run: reason`, is not run."""
+block under `<!-- not run: reason -->`, or a snippet that starts with `# not run: reason`, is not run. A block
+under `<!-- the text of FILE -->` is that file's text."""
 
 import os
 import re
@@ -116,6 +117,15 @@ def links_of(path: Path):
 def test_links_lead_somewhere(path):
     missing = [target for target in links_of(path) if not (path.parent / target).exists()]
     assert not missing
+
+
+SHOWN = re.compile(r"<!-- the text of (\S+) -->\n+```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_files_shown_are_the_files(path):
+    for name, body in SHOWN.findall(path.read_text(encoding="utf-8")):
+        assert body == (ROOT / name).read_text(encoding="utf-8"), name
 
 
 NAMED = re.compile(r"`((?:src|include|tests|tools|bench|examples|docs|python|cmake)/[\w./-]+)`")
