@@ -42,17 +42,18 @@ enum class TimePart : std::uint8_t {
   kHost,         ///< launches the chip waits for, fixed costs of a microbatch and a step
   kContention,   ///< what kernels lose to transfers that run beside them, and to stragglers
 };
-inline constexpr std::size_t kTimeParts = 13;
-std::string_view name(TimePart part);  ///< "matrix"
+inline constexpr std::size_t kTimeParts = 13;  ///< how many TimePart there are
+std::string_view name(TimePart part);          ///< "matrix"
 
 /// What one chip keeps at its fullest moment.
 struct StageMemory {
-  Bytes weights, gradients, optimizer;
-  Bytes activations;       ///< kept for backward, over all microbatches in flight
+  Bytes weights, gradients, optimizer;  ///< of the stage's parameters, as StateBytes
+  Bytes activations;                    ///< kept for backward, over all microbatches in flight
   Bytes working;           ///< of the layer that runs: recomputed tensors, logits, gathered weights
   Bytes buffers;           ///< communication buffers, context of the device
   Bytes allocator;         ///< rounding and holes of a caching allocator
   unsigned in_flight = 1;  ///< microbatches whose activations are kept (in chunks of the stage)
+  /// The sum of all of these.
   Bytes total() const {
     return weights + gradients + optimizer + activations + working + buffers + allocator;
   }
@@ -72,20 +73,21 @@ void visit_memory(MemoryType& memory, Visit&& visit) {
 
 /// One pipeline stage (all its virtual stages).
 struct StageEstimate {
-  unsigned layers = 0;
+  unsigned layers = 0;        ///< of the model, embedding and head not counted
   Seconds forward, backward;  ///< of one microbatch, over the stage's virtual stages
   Seconds busy, start, end;   ///< in the pipeline
-  StageMemory memory;
+  StageMemory memory;         ///< of the fullest of its chips
 };
 
+/// How long one step of a plan takes, why, and what it keeps.
 struct TrainingEstimate {
-  Seconds step;
-  Seconds low, high;  ///< 10-90 % band
-  std::array<Seconds, kTimeParts> parts{};
-  std::vector<StageEstimate> stages;
-  unsigned fullest = 0;  ///< the stage that needs most memory
-  Bytes capacity;        ///< of one chip that the plan may use (memory_share of it)
-  bool fits = false;
+  Seconds step;                             ///< time of one step
+  Seconds low, high;                        ///< 10-90 % band
+  std::array<Seconds, kTimeParts> parts{};  ///< of the step, by TimePart; sums to it
+  std::vector<StageEstimate> stages;        ///< of the pipeline, first to last
+  unsigned fullest = 0;                     ///< the stage that needs most memory
+  Bytes capacity;     ///< of one chip that the plan may use (memory_share of it)
+  bool fits = false;  ///< whether the fullest stage is within `capacity`
 
   double tokens_per_second = 0;  ///< all chips
   double mfu = 0;       ///< model FLOPs (causal) over the dense peak of the plan's precision
@@ -95,43 +97,48 @@ struct TrainingEstimate {
 
   std::array<double, 5> rests_on{};  ///< share of kernel and transfer time by Basis
   std::vector<std::string> assumed;  ///< in words, what nobody told and nothing measured
-  Placement placement;
+  Placement placement;               ///< where the plan's groups lie on the network
 
+  /// of the fullest stage
   const StageMemory& memory() const { return stages[fullest].memory; }
+  /// time of one part
   Seconds part(TimePart which) const { return parts[static_cast<std::size_t>(which)]; }
 };
 
 /// A constant of catalog/training/constants.toml: fitted inside its physical limits.
 struct TrainingConstant {
-  std::string_view name;
-  double value, low, high;
+  std::string_view name;     ///< as in the file
+  double value, low, high;   ///< as used; the limits it was fitted in
   std::string_view meaning;  ///< one line with its unit
 };
 
+/// What forecasts of a TrainingModel rest on besides model and cluster.
 struct TrainingOptions {
   /// How the training's software behaves: a profile of catalog/training/constants.toml. "" is the first.
   std::string software;
   std::string constants;         ///< a TOML file whose values replace the catalogue's
   double usd_per_chip_hour = 0;  ///< 0: no cost
   double memory_share = 1;       ///< of the chip's capacity that a plan may use
-  KernelModelOptions kernels;
-  CollectiveSource collectives = CollectiveSource::kBest;
+  KernelModelOptions kernels;    ///< how kernels are priced
+  CollectiveSource collectives = CollectiveSource::kBest;  ///< how transfers are priced
 };
 
 /// Forecasts of one model on one cluster. Immutable and thread-safe; PlanScorer is its fast twin for
 /// searches, one per thread.
 class TrainingModel {
  public:
+  /// Errors: a software or a file of constants that cannot be had; those of KernelModel::make and
+  /// CollectiveModel::make.
   static Result<TrainingModel> make(Model model, Cluster cluster, const Catalog& catalog,
                                     const TrainingOptions& options = {});
   /// Errors: plan_problems' first where the plan is impossible. A plan that does not fit into memory
   /// is estimated all the same. Without `placement`: the default one.
   Result<TrainingEstimate> estimate(const Plan& plan, const Placement* placement = nullptr) const;
 
-  const Model& model() const;
-  const Cluster& cluster() const;
+  const Model& model() const;                       ///< as given
+  const Cluster& cluster() const;                   ///< as given
   std::vector<TrainingConstant> constants() const;  ///< that forecasts were made with
-  std::string software() const;
+  std::string software() const;                     ///< name of the profile in use
   const TrainingOptions& options() const;  ///< as they were given to `make`
   /// Chips per group of each network tier: what placements() takes.
   std::vector<unsigned> tiers() const;
@@ -140,8 +147,8 @@ class TrainingModel {
   TrainingModel& operator=(TrainingModel&&) noexcept;
   ~TrainingModel();
 
-  struct State;  ///< the library's own
-  const State& state() const { return *state_; }
+  struct State;                                   ///< the library's own
+  const State& state() const { return *state_; }  ///< the library's own
 
  private:
   explicit TrainingModel(std::unique_ptr<State> state);
@@ -155,6 +162,7 @@ std::vector<std::string> training_software();
 /// possible (plan_possible). Not thread-safe; the model must outlive it.
 class PlanScorer {
  public:
+  /// Remembers nothing yet.
   explicit PlanScorer(const TrainingModel& model);
   /// Bytes of the fullest stage. Independent of the placement.
   Bytes memory(const Plan& plan);
@@ -162,6 +170,7 @@ class PlanScorer {
   Seconds time_at_least(const Plan& plan, const Placement& placement);
   /// The same for every placement: kernels, and nothing that is sent.
   Seconds time_at_least(const Plan& plan);
+  /// Of one step.
   Seconds time(const Plan& plan, const Placement& placement);
 
   PlanScorer(PlanScorer&&) noexcept;

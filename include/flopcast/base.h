@@ -19,18 +19,24 @@
 
 #include "flopcast/base/units.h"
 
+/// Everything public. Names are unique in it.
 namespace flopcast {
 
 /// A point in time or a duration, in picoseconds. Exact; never passes through double on input.
 struct Time {
-  std::int64_t ps = 0;
+  std::int64_t ps = 0;  ///< picoseconds
 
+  /// a whole number of nanoseconds
   static constexpr Time from_ns(std::int64_t ns) { return {ns * 1000}; }
+  /// a whole number of microseconds
   static constexpr Time from_us(std::int64_t us) { return {us * 1000000}; }
+  /// the last there is: "never", "not yet known"
   static constexpr Time max() { return {std::numeric_limits<std::int64_t>::max()}; }
+  /// the first there is
   static constexpr Time min() { return {std::numeric_limits<std::int64_t>::min()}; }
   /// Seconds, for printing and ratios only.
   constexpr double seconds() const { return static_cast<double>(ps) * 1e-12; }
+  /// microseconds, for printing and ratios only
   constexpr double us() const { return static_cast<double>(ps) * 1e-6; }
 
   constexpr auto operator<=>(const Time&) const = default;
@@ -51,10 +57,10 @@ enum class ErrorCode : std::uint8_t {
 
 /// One error or warning: where it is, what was found and expected, what to do about it.
 struct Diagnostic {
-  ErrorCode code = ErrorCode::kBadInput;
-  std::string where;  ///< file, and byte offset or row where known
-  std::string what;   ///< what was expected and what was found
-  std::string hint;   ///< what to do
+  ErrorCode code = ErrorCode::kBadInput;  ///< what kind of error: what a program acts on
+  std::string where;                      ///< file, and byte offset or row where known
+  std::string what;                       ///< what was expected and what was found
+  std::string hint;                       ///< what to do
 
   std::string text() const;  ///< "where: what (hint)"
 };
@@ -64,41 +70,45 @@ inline Diagnostic usage_error(std::string_view where, std::string what, std::str
   return {ErrorCode::kUsage, std::string(where), std::move(what), std::move(hint)};
 }
 
-/// A value or a Diagnostic. The library never throws across its public API.
+/// A value or a Diagnostic. The library never throws across its public API. `*` and `->` are value().
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
+  /// a success
+  Result(T value) : state_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  /// a failure
   Result(Diagnostic error) : state_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
+  /// whether there is a value; so does `if (result)`
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
-  T& value() { return std::get<0>(state_); }
-  const T& value() const { return std::get<0>(state_); }
+  T& value() { return std::get<0>(state_); }              ///< @pre ok()
+  const T& value() const { return std::get<0>(state_); }  ///< @pre ok()
   T& operator*() { return value(); }
   const T& operator*() const { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
-  const Diagnostic& error() const { return std::get<1>(state_); }
+  const Diagnostic& error() const { return std::get<1>(state_); }  ///< @pre not ok()
 
  private:
   std::variant<T, Diagnostic> state_;
 };
 
 /// Interned strings: equal text has equal id; ids count up from 0 in order of first appearance.
-/// Id 0 is always the empty string. Views stay valid as long as the table lives.
+/// Id 0 is always the empty string. Views stay valid as long as the table lives; `table[id]` is the text.
 class StringTable {
  public:
-  StringTable();
+  StringTable();  ///< holds the empty string
   StringTable(const StringTable&) = delete;
   StringTable& operator=(const StringTable&) = delete;
   StringTable(StringTable&&) noexcept = default;
   StringTable& operator=(StringTable&&) noexcept = default;
 
-  std::uint32_t intern(std::string_view text);
+  std::uint32_t intern(std::string_view text);  ///< the text's id, new where the text is
+  /// its id; nothing where nobody interned it
   std::optional<std::uint32_t> find(std::string_view text) const;
   std::string_view operator[](std::uint32_t id) const { return texts_[id]; }
-  std::size_t size() const { return texts_.size(); }
+  std::size_t size() const { return texts_.size(); }  ///< how many texts: ids are below it
 
  private:
   std::size_t slot_of(std::string_view text, std::uint64_t hash) const;
@@ -113,9 +123,9 @@ class StringTable {
 
 /// One kind of oddity met in the input: how often, and the first example in words.
 struct Anomaly {
-  std::string kind;  ///< stable identifier, snake_case
-  std::uint64_t count = 0;
-  std::string first;  ///< first example: where and what
+  std::string kind;         ///< stable identifier, snake_case
+  std::uint64_t count = 0;  ///< how often it was met
+  std::string first;        ///< first example: where and what
 };
 
 /// Counts oddities by kind; order of kinds is order of first appearance.
@@ -130,10 +140,10 @@ class Anomalies {
       list_.push_back({std::string(kind), count, std::string(describe())});
     }
   }
-  void merge(const Anomalies& other);
-  std::uint64_t count(std::string_view kind) const;
-  const std::vector<Anomaly>& list() const { return list_; }
-  bool empty() const { return list_.empty(); }
+  void merge(const Anomalies& other);  ///< adds the other's counts and kinds behind these
+  std::uint64_t count(std::string_view kind) const;  ///< of this kind; 0 where there is none
+  const std::vector<Anomaly>& list() const { return list_; }  ///< every kind, in order
+  bool empty() const { return list_.empty(); }                ///< whether nothing odd was met
 
  private:
   Anomaly* find(std::string_view kind);

@@ -33,33 +33,40 @@ enum class GemmType : std::uint8_t {
   kMxfp4Mxfp8,  ///< w4a16_mxfp4, w4a8_mxfp4_mxfp8
 };
 std::string_view name(GemmType type);  ///< "bf16", "fp8_block", ...
+/// by the names that `name` gives
 std::optional<GemmType> parse_gemm_type(std::string_view text);
 
 /// C[m,n] = A[m,k] B[k,n], `batch` times.
 /// Measured with A row-major and B column-major (a linear layer); other layouts are priced alike.
 struct Gemm {
-  std::int64_t m = 0, n = 0, k = 0, batch = 1;
-  GemmType type = GemmType::kBf16;
-  bool transpose_a = false, transpose_b = true;
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;   ///< sizes in elements
+  GemmType type = GemmType::kBf16;               ///< of operands and multiplication
+  bool transpose_a = false, transpose_b = true;  ///< how the operands are stored
 };
 /// Flash attention. Decode: one query against a longer cache; anything else is prefill or training.
 struct Attention {
+  /// sequences; tokens of a sequence that ask, and that are attended to
   std::int64_t batch = 1, query_length = 0, kv_length = 0;
+  /// of a query, of keys and values; elements
   std::int64_t heads = 0, kv_heads = 0, head_dim = 128;
-  std::int64_t window = 0;  ///< sliding window, 0: none
-  bool causal = true, backward = false;
+  std::int64_t window = 0;               ///< sliding window, 0: none
+  bool causal = true, backward = false;  ///< sees only earlier tokens; the gradient
+  /// of computation, and of keys and values in memory
   DataType type = DataType::kBf16, kv_cache = DataType::kBf16;
 };
 /// The expert GEMMs of one chip of a mixture of experts, with the sorting of tokens by expert,
 /// dispatch between chips not included. `tokens` is what all chips of the expert-parallel group
 /// bring together; `hidden`, `intermediate` and `experts` are those of the whole layer.
 struct GroupedGemm {
+  /// rows; widths in elements; experts a token goes to, experts of the layer
   std::int64_t tokens = 0, hidden = 0, intermediate = 0, top_k = 1, experts = 1;
+  /// chips that share an expert; chips that share the experts out
   std::int64_t tensor_parallel = 1, expert_parallel = 1;
-  GemmType type = GemmType::kBf16;
+  GemmType type = GemmType::kBf16;  ///< of the experts' GEMMs
   double skew = 0;    ///< exponent of the power law of expert loads (1.01, 1.2); 0: balanced
   bool gated = true;  ///< three matrices per expert (gate, up, down); false: two
 };
+/// What is limited by memory rather than arithmetic.
 enum class MemoryOp : std::uint8_t {
   kLayerNorm,
   kRmsNorm,
@@ -77,31 +84,35 @@ enum class MemoryOp : std::uint8_t {
   kElementWise,
   kQuantize
 };
-std::string_view name(MemoryOp op);
+std::string_view name(MemoryOp op);  ///< "rms_norm"
+/// by the names that `name` gives
 std::optional<MemoryOp> parse_memory_op(std::string_view text);
 /// Rows x columns elements. `read` and `written` override the operator's own count of bytes.
 struct MemoryBound {
-  MemoryOp op = MemoryOp::kElementWise;
-  std::int64_t rows = 0, columns = 0;
-  DataType type = DataType::kBf16;
-  bool backward = false;
-  Bytes read{0}, written{0};
+  MemoryOp op = MemoryOp::kElementWise;  ///< what is done
+  std::int64_t rows = 0, columns = 0;    ///< elements
+  DataType type = DataType::kBf16;       ///< of the elements
+  bool backward = false;                 ///< the gradient of it
+  Bytes read{0}, written{0};             ///< bytes; 0: the operator's own count
 };
+/// anything a chip runs
 using Kernel = std::variant<Gemm, Attention, GroupedGemm, MemoryBound>;
 
+/// How long a kernel takes, and what that rests on.
 struct KernelTime {
-  Seconds time;
-  Seconds low, high;  ///< 10-90 % band of the fit's residuals
-  Seconds roofline;   ///< max(flops / peak, bytes / HBM bandwidth): never above `time`
-  Basis basis = Basis::kAssumed;
+  Seconds time;                   ///< the forecast
+  Seconds low, high;              ///< 10-90 % band of the fit's residuals
+  Seconds roofline;               ///< max(flops / peak, bytes / HBM bandwidth): never above `time`
+  Basis basis = Basis::kAssumed;  ///< of `time`
   std::string_view source;  ///< lives as long as the model: "fit gemm bf16 h100-sxm (trtllm 1.2)"
 };
 /// Multiply-adds count 2; bytes are compulsory traffic: each operand once.
 Flops kernel_flops(const Kernel& kernel);
-Bytes kernel_bytes(const Kernel& kernel);
+Bytes kernel_bytes(const Kernel& kernel);  ///< compulsory traffic with the chip's memory
 
 class KernelFit;
 
+/// Where a KernelModel's fits come from.
 struct KernelModelOptions {
   std::vector<std::filesystem::path> fits;  ///< files of `flopcast calibrate kernels`: these first
   std::string relative;  ///< scale this chip's fits instead of using the chip's own
@@ -120,10 +131,10 @@ class KernelModel {
 
   /// Sizes below 1 count as 1 (an empty kernel still costs its launch).
   KernelTime time(const Kernel& kernel) const;
-  KernelTime time(const Gemm& gemm) const;
-  KernelTime time(const Attention& attention) const;
-  KernelTime time(const GroupedGemm& gemm) const;
-  KernelTime time(const MemoryBound& kernel) const;
+  KernelTime time(const Gemm& gemm) const;            ///< as above
+  KernelTime time(const Attention& attention) const;  ///< as above
+  KernelTime time(const GroupedGemm& gemm) const;     ///< as above
+  KernelTime time(const MemoryBound& kernel) const;   ///< as above
 
   KernelModel(KernelModel&&) noexcept;
   KernelModel& operator=(KernelModel&&) noexcept;

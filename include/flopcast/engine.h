@@ -19,24 +19,24 @@ namespace flopcast {
 
 /// What a run gives: times since the run's origin, and for each task what held it back.
 struct Run {
-  std::vector<Time> start;
-  std::vector<Time> end;
+  std::vector<Time> start;  ///< of each task
+  std::vector<Time> end;    ///< of each task
   /// The predecessor whose constraint was binding: the chain from the last task is the critical
   /// path.
   std::vector<TaskId> cause;
-  Time makespan;
+  Time makespan;  ///< when the last task ends
 };
 
 /// A task in a wait cycle or waiting for one that never comes.
 struct StuckTask {
-  TaskId task = 0;
-  std::int32_t rank = 0;
-  TaskId waits_for = kNoTask;
+  TaskId task = 0;             ///< which one
+  std::int32_t rank = 0;       ///< of its processor
+  TaskId waits_for = kNoTask;  ///< kNoTask: for what never comes
 };
 /// Why a run could not finish: tasks that wait for each other in a circle, first to last to first.
 struct Deadlock {
-  std::vector<StuckTask> cycle;
-  std::uint64_t unfinished = 0;
+  std::vector<StuckTask> cycle;  ///< first to last, which waits for the first
+  std::uint64_t unfinished = 0;  ///< tasks that can never run
 };
 
 /// Runs `graph`. No task starts before its `release` time (one per task; empty: 0 for all;

@@ -25,9 +25,10 @@
 
 namespace flopcast {
 
-using TaskId = std::uint32_t;
-inline constexpr TaskId kNoTask = 0xffffffffu;
+using TaskId = std::uint32_t;                   ///< number of a task in its graph
+inline constexpr TaskId kNoTask = 0xffffffffu;  ///< no task
 
+/// What kind of work a task stands for.
 enum class TaskKind : std::uint8_t {
   kOperator,    ///< host: self time of an operator
   kHostCall,    ///< host: runtime call that neither launches nor waits
@@ -39,7 +40,7 @@ enum class TaskKind : std::uint8_t {
   kTransfer,    ///< GPU: the collective after all ranks arrived
   kRendezvous,  ///< hub of a collective; on no processor's clock
 };
-const char* task_kind_name(TaskKind kind);
+const char* task_kind_name(TaskKind kind);  ///< "operator", ...
 
 /// Where an edge comes from. Every kind is counted, judged and given its own lag.
 enum class EdgeKind : std::uint8_t {
@@ -53,16 +54,18 @@ enum class EdgeKind : std::uint8_t {
   kThread,     ///< CPU→CPU across threads
   kRendezvous,  ///< arrival→hub→transfer
 };
-inline constexpr int kEdgeKindCount = 9;
-const char* edge_kind_name(EdgeKind kind);
+inline constexpr int kEdgeKindCount = 9;    ///< how many EdgeKind there are
+const char* edge_kind_name(EdgeKind kind);  ///< "launch", ...
 
+/// What runs its tasks one after another: a host thread, a stream of a GPU, or the hub of a collective.
 struct Processor {
+  /// What sort of one.
   enum class Kind : std::uint8_t { kThread, kStream, kHub };
-  Kind kind = Kind::kThread;
-  std::int32_t rank = 0;
-  std::int64_t id = 0;  ///< track of a thread, number of a stream
-  TaskId first = 0;     ///< tasks first .. last-1 belong here, in order
-  TaskId last = 0;
+  Kind kind = Kind::kThread;  ///< see Kind
+  std::int32_t rank = 0;      ///< whose it is
+  std::int64_t id = 0;        ///< track of a thread, number of a stream
+  TaskId first = 0;           ///< tasks first .. last-1 belong here, in order
+  TaskId last = 0;            ///< one past its last task
 };
 
 /// A synchronisation: the call ends `lag` after the end of everything it waits for, and lasts at
@@ -70,44 +73,49 @@ struct Processor {
 /// the call was reached) or, with kFixedSource set, a task known beforehand (the work before an
 /// event's record).
 struct RuntimeWait {
-  TaskId task = 0;
+  TaskId task = 0;                 ///< the call
   std::uint32_t first_source = 0;  ///< into Graph::wait_sources
-  std::uint32_t last_source = 0;
-  Time lag;
+  std::uint32_t last_source = 0;   ///< one past its last in Graph::wait_sources
+  Time lag;                        ///< from the end of what it waits for to the end of the call
 };
+/// marks a source of a RuntimeWait as a task
 inline constexpr std::uint32_t kFixedSource = 0x80000000u;
 
+/// A dependency.
 struct Edge {
-  TaskId source = 0;
-  TaskId target = 0;
-  Time lag;
-  EdgeKind kind = EdgeKind::kLaunch;
-  bool from_start = false;  ///< counts from the source's start instead of its end
+  TaskId source = 0;                  ///< what must have ended (or started)
+  TaskId target = 0;                  ///< what it holds back
+  Time lag;                           ///< time between the two
+  EdgeKind kind = EdgeKind::kLaunch;  ///< where it comes from
+  bool from_start = false;            ///< counts from the source's start instead of its end
 };
 
 /// Immutable once built; lags and durations may be rewritten (what-if, lag modes).
 struct Graph {
-  std::vector<Processor> processors;
+  std::vector<Processor> processors;  ///< in the order of their tasks
   // Tasks.
   std::vector<Time> duration;  ///< syncs: the least the call takes
   std::vector<Time> gap;       ///< from the end of the task before it on its processor (may be < 0)
-  std::vector<std::uint32_t> processor;
-  std::vector<std::uint32_t> name;  ///< string id
-  std::vector<TaskKind> kind;
+  std::vector<std::uint32_t> processor;  ///< index of each task's processor
+  std::vector<std::uint32_t> name;       ///< string id
+  std::vector<TaskKind> kind;            ///< of each task
   std::vector<TaskId> launcher;  ///< GPU tasks: the call that put them there; kNoTask otherwise
   std::vector<std::uint32_t> pending;  ///< number of predecessors, processor order included
   // Fixed edges, grouped by source.
   std::vector<std::uint32_t> edge_begin;  ///< tasks + 1
-  std::vector<TaskId> edge_target;
-  std::vector<Time> edge_lag;
-  std::vector<std::uint8_t> edge_info;  ///< EdgeKind, bit 7: from_start
+  std::vector<TaskId> edge_target;        ///< task it holds back, by edge
+  std::vector<Time> edge_lag;             ///< by edge
+  std::vector<std::uint8_t> edge_info;    ///< EdgeKind, bit 7: from_start
   // Runtime edges, ordered by task.
-  std::vector<RuntimeWait> waits;
+  std::vector<RuntimeWait> waits;           ///< by their task
   std::vector<std::uint32_t> wait_sources;  ///< processor index, or task | kFixedSource
 
-  std::size_t task_count() const { return duration.size(); }
+  std::size_t task_count() const { return duration.size(); }  ///< how many
+  /// fixed edges: those within a processor and waits are not among them
   std::size_t edge_count() const { return edge_target.size(); }
+  /// of the fixed edge e
   EdgeKind edge_kind(std::size_t e) const { return static_cast<EdgeKind>(edge_info[e] & 0x7f); }
+  /// whether the fixed edge e counts from its source's start
   bool edge_from_start(std::size_t e) const { return (edge_info[e] & 0x80) != 0; }
 };
 
@@ -115,18 +123,21 @@ struct Graph {
 /// order.
 class GraphBuilder {
  public:
+  /// Adds a processor, to which the next tasks belong. Its index.
   std::uint32_t add_processor(Processor::Kind kind, std::int32_t rank, std::int64_t id);
   /// Adds a task at the end of the newest processor.
   TaskId add_task(TaskKind kind, std::uint32_t name, Time duration, Time gap);
+  /// both tasks must be there when the graph is built
   void add_edge(const Edge& edge) { edges_.push_back(edge); }
+  /// the call that put a GPU task on its stream
   void set_launcher(TaskId task, TaskId launcher) { graph_.launcher[task] = launcher; }
   /// `sources` as in RuntimeWait; one wait a task.
   void add_wait(TaskId task, const std::vector<std::uint32_t>& sources, Time lag);
   /// A rendezvous that needs `count` more arrivals than edges tell: a rank that never joins.
   void expect_arrivals(TaskId hub, std::uint32_t count) { graph_.pending[hub] += count; }
-  void reserve(std::size_t tasks, std::size_t edges);
-  std::size_t task_count() const { return graph_.duration.size(); }
-  const std::vector<Edge>& edges() const { return edges_; }
+  void reserve(std::size_t tasks, std::size_t edges);  ///< room for so many, to save copying
+  std::size_t task_count() const { return graph_.duration.size(); }  ///< added so far
+  const std::vector<Edge>& edges() const { return edges_; }          ///< added so far
 
   /// Groups edges by source; the order given among the edges of one source is kept.
   Graph build() &&;

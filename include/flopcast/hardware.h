@@ -24,6 +24,7 @@
 
 namespace flopcast {
 
+/// What values are stored or multiplied in.
 enum class DataType : std::uint8_t {
   kFp64,
   kFp32,
@@ -36,80 +37,86 @@ enum class DataType : std::uint8_t {
   kFp4,
   kInt4  // clang-format: one row
 };
-inline constexpr std::size_t kDataTypes = 10;
+inline constexpr std::size_t kDataTypes = 10;               ///< how many DataType there are
 std::string_view name(DataType type);                       ///< "bf16"
 std::optional<DataType> parse_data_type(std::string_view);  ///< also "bfloat16", "half", "float"
 double bytes_per_element(DataType type);                    ///< 0.5 for 4 bits
 
 /// One number of the catalogue as `flopcast hw show` prints it.
 struct Fact {
-  std::string key;  ///< "hbm_bandwidth"
-  double value = 0;
-  std::string unit;  ///< "B/s"
-  std::string source;
-  Basis basis = Basis::kAssumed;
+  std::string key;                ///< "hbm_bandwidth"
+  double value = 0;               ///< in `unit`
+  std::string unit;               ///< "B/s"
+  std::string source;             ///< where it is published, or how it was reckoned
+  Basis basis = Basis::kAssumed;  ///< what kind of number it is
 };
 /// Adds the fact, or replaces the one with its key.
 void put_fact(std::vector<Fact>& facts, Fact fact);
 
 /// Systolic arrays: where a chip's matrix rate comes from, and what counts cycles.
 struct TileArray {
-  unsigned count = 0;  ///< 0: not known
-  unsigned width = 0, height = 0;
-  double hertz = 0;
+  unsigned count = 0;              ///< 0: not known
+  unsigned width = 0, height = 0;  ///< cells of one array
+  double hertz = 0;                ///< cycles a second
   /// A multiply-add per cell and cycle.
   FlopsPerSecond peak() const { return {2.0 * width * height * count * hertz}; }
 };
 
+/// One accelerator. Units are SI; `facts` tells of every number where it is from.
 struct Chip {
   std::string name;                  ///< "h100-sxm"
   std::vector<std::string> aliases;  ///< "h100", "h100_sxm", "NVIDIA H100 80GB HBM3"
   std::string vendor, architecture;  ///< "NVIDIA", "hopper"
-  /// Peak dense rates; 0 where the type is not supported.
+  /// peak dense rates by DataType; 0 where it is not supported
   std::array<FlopsPerSecond, kDataTypes> matrix{}, vector{};
-  Bytes hbm_capacity;
-  BytesPerSecond hbm_bandwidth;
+  Bytes hbm_capacity;            ///< bytes of its DRAM
+  BytesPerSecond hbm_bandwidth;  ///< peak, of its DRAM
   Bytes on_chip_memory;  ///< SRAM a program can count on: L2 of a GPU, all SRAM of a dataflow chip
   unsigned cores = 0;    ///< SMs, CUs, cores
-  TileArray tiles;
+  TileArray tiles;       ///< arrays of its matrix units, where known
   double power_w = 0;    ///< 0: unknown
   double price_usd = 0;  ///< 0: not public
-  std::vector<Fact> facts;
+  std::vector<Fact> facts;  ///< every number of the above, with its source
 
+  /// dense peak
   FlopsPerSecond matrix_rate(DataType type) const { return matrix[static_cast<int>(type)]; }
+  /// dense peak
   FlopsPerSecond vector_rate(DataType type) const { return vector[static_cast<int>(type)]; }
 };
 
+/// What a link joins: chips, a chip and its host, nodes.
 enum class LinkKind : std::uint8_t { kScaleUp, kHost, kScaleOut };
+/// One kind of link.
 struct Link {
-  std::string name;  ///< "nvlink4", "ndr"
-  std::vector<std::string> aliases;
-  LinkKind kind = LinkKind::kScaleOut;
+  std::string name;                     ///< "nvlink4", "ndr"
+  std::vector<std::string> aliases;     ///< other names it is found by
+  LinkKind kind = LinkKind::kScaleOut;  ///< what it joins
   BytesPerSecond bandwidth;  ///< one link (or port), one direction, before protocol overhead
   Seconds latency;           ///< end to end over one hop
   double efficiency = 1;     ///< achievable share of `bandwidth`
-  std::vector<Fact> facts;
+  std::vector<Fact> facts;   ///< every number of the above, with its source
 };
 
 /// What a chip's DRAM may be made of.
 struct MemoryTechnology {
-  std::string name;  ///< "ddr", "hbm", "3d"
-  std::vector<std::string> aliases;
-  BytesPerSecond bandwidth;
+  std::string name;                         ///< "ddr", "hbm", "3d"
+  std::vector<std::string> aliases;         ///< other names it is found by
+  BytesPerSecond bandwidth;                 ///< peak, of one chip
   Bytes capacity;                           ///< 0: no limit
   double usd_per_gbps = 0, w_per_gbps = 0;  ///< per GB/s
-  std::vector<Fact> facts;
+  std::vector<Fact> facts;                  ///< every number of the above, with its source
 };
 
 /// What links, or the switches between them, may be made of.
 struct InterconnectTechnology {
-  std::string name;  ///< "pcie", "nvlink", "switch"
-  std::vector<std::string> aliases;
+  std::string name;                         ///< "pcie", "nvlink", "switch"
+  std::vector<std::string> aliases;         ///< other names it is found by
   BytesPerSecond bandwidth;                 ///< one link, one direction; 0: that of the links
   double usd_per_gbps = 0, w_per_gbps = 0;  ///< per GB/s
-  std::vector<Fact> facts;
+  std::vector<Fact> facts;                  ///< every number of the above, with its source
 };
 
+/// How the children of a level are joined.
 enum class FabricKind : std::uint8_t {
   kRing,
   kFullyConnected,
@@ -119,14 +126,14 @@ enum class FabricKind : std::uint8_t {
   kFatTree,    ///< shape: children per leaf, leaves per pod, pods
   kRail,       ///< port i of every child on switch i ("rail-optimised"), rails joined by spines
 };
-std::string_view name(FabricKind kind);
+std::string_view name(FabricKind kind);  ///< "ring"
 
 /// One dimension of a cluster: how `size` children are joined. A cluster is a list of levels,
 /// innermost first: children of level 0 are chips, children of level i+1 whole level-i groups.
 struct Level {
-  std::string name;  ///< "node", "fabric"
-  FabricKind fabric = FabricKind::kSwitch;
-  unsigned size = 1;
+  std::string name;                         ///< "node", "fabric"
+  FabricKind fabric = FabricKind::kSwitch;  ///< how they are joined
+  unsigned size = 1;                        ///< children of one group
   /// {size} where the fabric has one dimension. Product == size, except that the last leaf or
   /// group of a fat tree, rail or dragonfly may be part empty. Rail: {children per leaf, leaves of each rail}.
   std::vector<unsigned> shape;
@@ -150,22 +157,25 @@ struct Level {
 
 /// An explicit graph, from NCCL topology XML or SimAI text, instead of levels.
 struct FabricGraph {
+  /// A chip, a switch or a NIC.
   struct Vertex {
-    std::string name;
+    std::string name;        ///< as in the file
     std::int32_t chip = -1;  ///< rank, or -1 for switches and NICs
   };
-  struct Edge {  ///< one direction
-    std::uint32_t from = 0, to = 0;
-    BytesPerSecond bandwidth;
-    Seconds latency;
+  /// One link, in one direction.
+  struct Edge {
+    std::uint32_t from = 0, to = 0;  ///< vertices, by index
+    BytesPerSecond bandwidth;        ///< bytes a second
+    Seconds latency;                 ///< of one message
   };
-  std::vector<Vertex> vertices;
-  std::vector<Edge> edges;
+  std::vector<Vertex> vertices;  ///< chips and what joins them
+  std::vector<Edge> edges;       ///< one direction each
 };
 
+/// Chips of one kind and the networks they are on.
 struct Cluster {
-  std::string name;  ///< as the user wrote it
-  Chip chip;
+  std::string name;                  ///< as the user wrote it
+  Chip chip;                         ///< all are alike
   std::vector<Level> levels;         ///< never empty; what closed forms use
   unsigned node_levels = 1;          ///< how many of the innermost levels make up a node
   std::optional<FabricGraph> graph;  ///< where given, what routes use
@@ -173,7 +183,7 @@ struct Cluster {
 
   unsigned chips() const;           ///< product of the levels' sizes
   unsigned chips_per_node() const;  ///< product of the node levels' sizes
-  unsigned nodes() const { return chips() / chips_per_node(); }
+  unsigned nodes() const { return chips() / chips_per_node(); }  ///< whole nodes
 };
 
 /// A cluster made by hand: fills in the shapes of levels that have none. Errors (kBadInput): sizes,
@@ -206,9 +216,10 @@ class Catalog {
   /// The built-in catalogue, loaded once.
   static const Catalog& builtin();
 
-  Result<Chip> chip(std::string_view name) const;
-  Result<Link> link(std::string_view name) const;
-  Result<MemoryTechnology> memory(std::string_view name) const;
+  Result<Chip> chip(std::string_view name) const;                ///< by name or alias
+  Result<Link> link(std::string_view name) const;                ///< by name or alias
+  Result<MemoryTechnology> memory(std::string_view name) const;  ///< by name or alias
+  /// by name or alias
   Result<InterconnectTechnology> interconnect(std::string_view name) const;
   /// A cluster from one line, a catalogue name or a file (.toml, ASTRA-sim .yml, NCCL .xml, SimAI
   /// text). Errors name the line and the fix.
@@ -217,12 +228,14 @@ class Catalog {
   /// "×", "*", "nodes of", "chips of", "gpus of" or nothing. Errors: a count of 0 or above 2^24.
   Result<CountedName> counted(std::string_view text) const;
 
+  /// in the order of the catalogue's files
   std::span<const Chip> chips() const { return chips_; }
-  std::span<const Link> links() const { return links_; }
-  std::span<const MemoryTechnology> memories() const { return memories_; }
+  std::span<const Link> links() const { return links_; }                    ///< likewise
+  std::span<const MemoryTechnology> memories() const { return memories_; }  ///< likewise
+  /// likewise
   std::span<const InterconnectTechnology> interconnects() const { return interconnects_; }
-  std::vector<std::string> node_names() const;
-  std::vector<std::string> cluster_names() const;
+  std::vector<std::string> node_names() const;     ///< names of nodes, which clusters are made of
+  std::vector<std::string> cluster_names() const;  ///< names of whole clusters
 
  private:
   friend class hardware::ClusterBuilder;

@@ -13,24 +13,27 @@
 
 namespace flopcast {
 
-using LinkId = std::uint32_t;
+using LinkId = std::uint32_t;  ///< index into Topology::links()
 
 /// Rates of the flow simulator are integers in 2^-10 byte/s, so that sums are exact.
 struct Rate {
-  std::int64_t value = 0;
+  std::int64_t value = 0;                 ///< in 2^-10 byte/s
   static Rate from(BytesPerSecond rate);  ///< rounded to nearest
+  /// the same as a quantity
   BytesPerSecond bytes_per_second() const { return {static_cast<double>(value) / 1024}; }
   constexpr auto operator<=>(const Rate&) const = default;
 };
 
+/// Which of several equal links a message takes.
 enum class Balancing : std::uint8_t {
   kDestination,  ///< by destination: symmetric (D-mod-k); what rail-optimised fabrics come near to
   kEcmp,         ///< by a hash of source, destination and flow: collisions happen
   kSpray,        ///< packet by packet over all: the links up from a switch act as one
 };
+/// How messages find their way.
 struct RoutingOptions {
-  Balancing balancing = Balancing::kDestination;
-  std::uint64_t seed = 0;  ///< of the ECMP hash
+  Balancing balancing = Balancing::kDestination;  ///< between equal links
+  std::uint64_t seed = 0;                         ///< of the ECMP hash
   /// To another rail by way of the neighbour in the node that is on it (NCCL's PXN), and not over the
   /// spines.
   bool pxn = false;
@@ -46,21 +49,24 @@ struct RoutingOptions {
 /// Thread-safe once built.
 class Topology {
  public:
+  /// One direction of one link.
   struct LinkInfo {
     std::uint32_t from = 0, to = 0;  ///< vertices
     Rate capacity;                   ///< bandwidth x efficiency
-    Time latency;
-    std::uint16_t level = 0;  ///< of the cluster
+    Time latency;                    ///< of one message over it
+    std::uint16_t level = 0;         ///< of the cluster
   };
+  /// Links and routes of a cluster. Error (kTooLarge): more links than fit
+  /// in memory.
   static Result<Topology> build(const Cluster& cluster, const RoutingOptions& options = {});
 
   Topology(Topology&&) noexcept;
   Topology& operator=(Topology&&) noexcept;
   ~Topology();
 
-  std::uint32_t endpoints() const;
-  std::uint32_t vertices() const;
-  std::span<const LinkInfo> links() const;
+  std::uint32_t endpoints() const;                      ///< how many chips
+  std::uint32_t vertices() const;                       ///< chips, NICs and switches
+  std::span<const LinkInfo> links() const;              ///< by LinkId
   std::string vertex_name(std::uint32_t vertex) const;  ///< "node3.chip5", "fabric.rail2.leaf1"
   std::string link_name(LinkId link) const;             ///< "node3.chip5 > node3.switch"
 

@@ -26,8 +26,9 @@ namespace flopcast {
 /// What each data-parallel chip keeps only a share of (ZeRO, arXiv:1910.02054; 3 is FSDP).
 enum class Zero : std::uint8_t { kNone, kOptimizer, kGradients, kWeights };
 
+/// What updates the weights, and so what is kept for each of them.
 enum class OptimizerKind : std::uint8_t { kAdam, kSgd, kMuon };
-std::string_view name(OptimizerKind kind);
+std::string_view name(OptimizerKind kind);  ///< "adam"
 
 /// What may run at the same time as compute.
 struct Overlap {
@@ -40,49 +41,53 @@ struct Overlap {
   bool operator==(const Overlap&) const = default;
 };
 
+/// How a model is spread over chips, and how it is trained there.
 struct Plan {
-  // Degrees. dp counts replicas; with cp, gradients are reduced over dp * cp chips.
+  /// degrees; dp counts replicas: with cp, gradients are reduced over dp * cp chips
   unsigned tp = 1, tp2 = 1, cp = 1, pp = 1, dp = 1;
-  unsigned ep = 1;   ///< within dp * cp * tp
-  unsigned etp = 0;  ///< 0: as tp
-  unsigned vpp = 1;  ///< virtual stages per chip
-  TensorKind tensor = TensorKind::kOneD;
-  ContextKind context = ContextKind::kAllGather;
-  unsigned panels = 1;
-  bool sequence_parallel = false;
+  unsigned ep = 1;                                ///< within dp * cp * tp
+  unsigned etp = 0;                               ///< 0: as tp
+  unsigned vpp = 1;                               ///< virtual stages per chip
+  TensorKind tensor = TensorKind::kOneD;          ///< how tp and tp2 cut
+  ContextKind context = ContextKind::kAllGather;  ///< how keys and values of other chips come
+  unsigned panels = 1;                            ///< of SUMMA
+  bool sequence_parallel = false;  ///< norms and residuals are cut along the sequence over tp
 
+  /// sequences: of one pass; of a step, all replicas together
   std::int64_t micro_batch = 1, global_batch = 1;
   std::int64_t sequence = 0;  ///< tokens; 0: the model's longest
 
-  ScheduleKind schedule = ScheduleKind::kOneFOneB;
+  ScheduleKind schedule = ScheduleKind::kOneFOneB;  ///< of the pipeline
   /// Layers of virtual stage i (of pp * vpp), in the order of the layers; empty: layers_per_stage's.
   std::vector<unsigned> stage_layers;
   /// --account-for-embedding-in-pipeline-split, --account-for-loss-in-pipeline-split
   bool count_embedding = false, count_loss = false;
 
-  Zero zero = Zero::kOptimizer;
+  Zero zero = Zero::kOptimizer;  ///< what is kept once for all replicas
   unsigned shard =
       0;  ///< chips that share weights, gradients, optimiser; 0: all of dp * cp. Else the
           ///< rest are replicas of them (hybrid shard)
   bool reshard = true;  ///< Zero::kWeights: weights are dropped after forward, gathered again
-  OptimizerKind optimizer = OptimizerKind::kAdam;
-  Precision precision = Precision::kBf16;
+  OptimizerKind optimizer = OptimizerKind::kAdam;  ///< what updates the weights
+  Precision precision = Precision::kBf16;          ///< of linear layers
   bool fp32_gradients = true;  ///< accumulated in fp32 (Megatron); false: in the weights' type
   bool fp32_master = true;     ///< optimiser keeps weights in fp32; false: pure 16-bit training
 
-  Recompute recompute = Recompute::kNone;
+  Recompute recompute = Recompute::kNone;  ///< what is computed again in backward
+  /// with kSelective: RecomputeModule, added up
   std::uint8_t recompute_modules = kRecomputeCoreAttention;
   unsigned recompute_layers = 0;  ///< of each stage, with kFull: 0 all
-  bool flash_attention = true;
-  std::int64_t lora_rank = 0;
-  Overlap overlap;
+  bool flash_attention = true;    ///< false: scores are written to memory
+  std::int64_t lora_rank = 0;     ///< of low-rank adapters; > 0: all else is frozen
+  Overlap overlap;                ///< what communication runs beside compute
 
   bool operator==(const Plan&) const = default;
 
-  unsigned chips() const { return tp * tp2 * cp * pp * dp; }
-  unsigned expert_tp() const { return etp == 0 ? tp : etp; }
+  unsigned chips() const { return tp * tp2 * cp * pp * dp; }  ///< all of the plan
+  unsigned expert_tp() const { return etp == 0 ? tp : etp; }  ///< of one expert
   /// Replicas of expert weights; 0 where ep * etp does not divide tp * cp * dp.
   unsigned expert_dp() const;
+  /// of a step, on each replica
   std::int64_t microbatches() const { return global_batch / (micro_batch * dp); }
   /// FSDP under a pipeline whose weights stay gathered: they are gathered once a step, and whole
   /// gradients are added up in fp32 until the last microbatch.
@@ -107,22 +112,26 @@ std::vector<unsigned> layers_per_stage(const Plan& plan, std::int64_t layers);
 
 /// Bytes one chip keeps for its weights.
 struct StateBytes {
+  /// as of training with the plan's optimiser, ZeRO and precision
   Bytes weights, gradients, optimizer;
-  Bytes total() const { return weights + gradients + optimizer; }
+  Bytes total() const { return weights + gradients + optimizer; }  ///< their sum
 };
-/// @param dense, expert values on this chip before sharding over data-parallel groups
-/// (OperatorList::weights), and how many of them are trained.
+/// Values on one chip before sharding over data-parallel groups (OperatorList::weights), and how many of
+/// them are trained.
 struct ChipWeights {
+  /// all; replicated over Group::kData and over kExpertData
   std::int64_t dense = 0, expert = 0;
-  std::int64_t dense_trainable = 0, expert_trainable = 0;
+  std::int64_t dense_trainable = 0, expert_trainable = 0;  ///< of these, with gradients
 };
-ChipWeights chip_weights(const OperatorList& operators);
+ChipWeights chip_weights(const OperatorList& operators);  ///< of all operators of the list
+/// What they need on one chip, after sharding.
 StateBytes state_bytes(const Plan& plan, const ChipWeights& weights);
 /// Memory traffic of one optimiser step on one chip: its share of the optimiser's state read and
 /// written, gradients read (once more for their norm), weights written.
 struct OptimizerTraffic {
-  Bytes read, written;
+  Bytes read, written;  ///< bytes
 };
+/// On one chip, of its share after sharding.
 OptimizerTraffic optimizer_traffic(const Plan& plan, const ChipWeights& weights);
 
 /// What one layer's weights (or any bucket) send over data-parallel groups in one step.
@@ -133,11 +142,13 @@ struct WeightTransfers {
   std::vector<Transfer>
       after_backward;  ///< once, after the last microbatch (kGradients, kWeights: as above)
 };
+/// Of the weights of one layer, or of all.
 WeightTransfers weight_transfers(const Plan& plan, const ChipWeights& weights);
 
+/// How many dimensions a Placement has.
+inline constexpr std::size_t kPlanDimensions = 5;
 /// Which chips form the groups: how many members of each parallel dimension lie inside one group of
 /// each network tier. Dimensions in the order tp, tp2, cp, dp, pp.
-inline constexpr std::size_t kPlanDimensions = 5;
 struct Placement {
   std::vector<unsigned> tiers;  ///< chips that a group of each tier has room for
   /// inside[i][d]: members of dimension d within one group of tier i; the last entry holds all. One
@@ -151,6 +162,7 @@ struct Placement {
   std::vector<std::uint32_t> group(const Plan& plan, Group group) const;
   /// Members of the group that share one group of this tier (0: a node) with the chip 0.
   unsigned in_tier(const Plan& plan, Group group, std::size_t tier) const;
+  /// share a node with the chip 0
   unsigned in_node(const Plan& plan, Group group) const { return in_tier(plan, group, 0); }
   bool operator==(const Placement&) const = default;
 };

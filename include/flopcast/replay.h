@@ -32,7 +32,7 @@ enum class LagMode : std::uint8_t {
   kZero,      ///< none; launches take the rank's smallest launch latency (the papers' model)
   kRecorded,  ///< each as recorded: for what-if deltas only, says nothing of accuracy
 };
-const char* lag_mode_name(LagMode mode);
+const char* lag_mode_name(LagMode mode);  ///< "typical", "zero", "recorded"
 
 /// Comparison models of the papers, on the same graph.
 enum class Baseline : std::uint8_t {
@@ -41,12 +41,14 @@ enum class Baseline : std::uint8_t {
   kNoInterStream,  ///< no dependency between streams
   kDpro,           ///< GPU tasks only: one compute and one communication queue, host ignored
 };
+/// "full", "single-stream", "no-inter-stream", "dpro"
 const char* baseline_name(Baseline baseline);
 
+/// How a recording is replayed.
 struct ReplayOptions {
-  LagMode lags = LagMode::kTypical;
-  Baseline baseline = Baseline::kNone;
-  unsigned threads = 0;
+  LagMode lags = LagMode::kTypical;     ///< what delays are put on dependencies
+  Baseline baseline = Baseline::kNone;  ///< which model of the literature, if any
+  unsigned threads = 0;                 ///< 0: all cores
   /// Replay `durations_from` with its own dependencies replaced by those of `structure_from` (names
   /// such as "ProfilerStep#12" or "12"): the honest test of structure. Judge the step
   /// `durations_from` of the result.
@@ -69,59 +71,64 @@ struct CollectiveInstance {
   std::uint32_t group = 0;  ///< string id of the group, 0 where unknown
   std::int64_t bytes = 0;   ///< 0 where unknown
   bool rendezvous = true;   ///< false: some rank had ended before another began
+  /// One rank's part in it.
   struct Member {
-    std::uint32_t trace = 0;
-    std::uint32_t row = 0;
-    Time recorded_wait, recorded_transfer;
+    std::uint32_t trace = 0;  ///< index into TraceSet::traces
+    std::uint32_t row = 0;    ///< of the kernel
+    /// As recorded.
+    Time recorded_wait, recorded_transfer;  ///< for the other ranks; once all are there
+    /// As replayed.
     Time replayed_wait, replayed_transfer;
   };
-  std::vector<Member> members;
+  std::vector<Member> members;  ///< one per rank, those that were recorded
 };
 
 /// Edges of one kind: how many, and how many candidates the recording contradicts (source ends
 /// after the target starts). Contradicted candidates are dropped, never kept.
 struct EdgeCount {
-  EdgeKind kind = EdgeKind::kLaunch;
-  std::uint64_t count = 0;
-  std::uint64_t contradicted = 0;
-  std::string example;  ///< the first contradicted candidate
+  EdgeKind kind = EdgeKind::kLaunch;  ///< which kind
+  std::uint64_t count = 0;            ///< that are kept
+  std::uint64_t contradicted = 0;     ///< that were dropped
+  std::string example;                ///< the first contradicted candidate
 };
 
 /// A GPU task, not pinned, that started later than anything in the graph explains, by more than 15
 /// us.
 struct LateStart {
-  std::uint32_t trace = 0;
-  std::uint32_t row = 0;
-  Time late;
+  std::uint32_t trace = 0;  ///< index into TraceSet::traces
+  std::uint32_t row = 0;    ///< of the task
+  Time late;                ///< by how much
 };
 
 /// Something taken from the recording because nothing in the trace explains it.
 struct Pin {
-  std::string what;
-  std::uint64_t tasks = 0;
-  Time late;  ///< summed: how much later than the graph explains
+  std::string what;         ///< what was taken
+  std::uint64_t tasks = 0;  ///< how many were pinned
+  Time late;                ///< summed: how much later than the graph explains
 };
 
+/// The delay that a kind of dependency has on a rank.
 struct Lag {
-  std::int32_t rank = 0;
-  EdgeKind kind = EdgeKind::kLaunch;
-  std::uint64_t samples = 0;
-  Time typical, smallest;
+  std::int32_t rank = 0;              ///< whose
+  EdgeKind kind = EdgeKind::kLaunch;  ///< of which dependencies
+  std::uint64_t samples = 0;          ///< recorded dependencies it was made of
+  Time typical, smallest;             ///< their median; their least
 };
 
 /// A stretch of the critical path: a task, or the idle lag before it.
 struct PathPiece {
-  std::uint32_t trace = 0;
-  std::uint32_t row = kNoDetail;  ///< kNoDetail: host time between operators, or a lag
-  TaskKind kind = TaskKind::kOperator;
-  Time start, end;
+  std::uint32_t trace = 0;              ///< index into TraceSet::traces
+  std::uint32_t row = kNoDetail;        ///< kNoDetail: host time between operators, or a lag
+  TaskKind kind = TaskKind::kOperator;  ///< of the task
+  Time start, end;                      ///< in the replayed run
 };
 
 /// One step on one rank: host time of ProfilerStep#N, GPU time from the last GPU end launched in
 /// the step before to the last of this one.
 struct StepResult {
-  std::string name;
-  Time measured_start, measured_end, replayed_start, replayed_end;
+  std::string name;                                                 ///< "ProfilerStep#2"
+  Time measured_start, measured_end, replayed_start, replayed_end;  ///< of the host
+  /// nothing where no GPU task was launched in the step
   std::optional<Time> measured_gpu, replayed_gpu;
   double start_error_median_s = 0;  ///< median |replayed - recorded start| over its GPU tasks
 };
@@ -129,41 +136,44 @@ struct StepResult {
 /// What a network model replaced, by operation.
 struct NetworkUse {
   std::string cluster;  ///< as the user wrote it
+  /// One operation, over all collectives of its kind.
   struct Operation {
     std::string name;               ///< "all_reduce"
     std::uint64_t collectives = 0;  ///< matched across ranks
     std::uint64_t kept = 0;         ///< of these, with their recorded transfer
-    std::string kept_because;
-    Time recorded, modelled;  ///< transfers replaced, summed over members
-    std::string source;       ///< what the model's answer rests on
+    std::string kept_because;       ///< in words
+    Time recorded, modelled;        ///< transfers replaced, summed over members
+    std::string source;             ///< what the model's answer rests on
   };
   std::vector<Operation> operations;  ///< most recorded time first
 };
 
+/// What was done to one rank's clocks.
 struct RankClock {
-  std::int32_t rank = 0;
-  Time rank_offset;  ///< added to this rank's times to align collectives' ends
-  Time gpu_offset;   ///< added to this rank's GPU times: no kernel may start before its launch
+  std::int32_t rank = 0;  ///< whose
+  Time rank_offset;       ///< added to this rank's times to align collectives' ends
+  Time gpu_offset;        ///< added to this rank's GPU times: no kernel may start before its launch
 };
 
+/// A recording, run again, with all that it rests on.
 struct Replay {
-  LagMode lags = LagMode::kTypical;
-  Baseline baseline = Baseline::kNone;
-  Timeline recorded;  ///< on the aligned clock
-  Timeline replayed;
-  std::vector<std::vector<StepResult>> steps;  ///< [trace][step]
-  std::vector<CollectiveInstance> collectives;
-  std::vector<EdgeCount> edges;        ///< one per EdgeKind, in order
-  std::vector<LateStart> late_starts;  ///< largest first
-  std::vector<Pin> pinned;
-  std::vector<Lag> lag_table;
-  std::vector<RankClock> clocks;
+  LagMode lags = LagMode::kTypical;             ///< as asked
+  Baseline baseline = Baseline::kNone;          ///< as asked
+  Timeline recorded;                            ///< on the aligned clock
+  Timeline replayed;                            ///< on the same clock
+  std::vector<std::vector<StepResult>> steps;   ///< [trace][step]
+  std::vector<CollectiveInstance> collectives;  ///< matched across ranks, by time
+  std::vector<EdgeCount> edges;                 ///< one per EdgeKind, in order
+  std::vector<LateStart> late_starts;           ///< largest first
+  std::vector<Pin> pinned;                      ///< what is copied from the recording
+  std::vector<Lag> lag_table;                   ///< by rank and kind
+  std::vector<RankClock> clocks;                ///< by rank
   Time clock_residual;  ///< median spread of collectives' ends over ranks after alignment
   std::vector<PathPiece> critical_path;  ///< of the replayed run, first to last
   std::vector<std::string> damage;       ///< not empty: the recording cannot be forecast, and why
   std::optional<NetworkUse> network;     ///< where ReplayOptions::network was given
-  Anomalies anomalies;
-  std::uint64_t task_count = 0, edge_count = 0;
+  Anomalies anomalies;                   ///< met while building the graph
+  std::uint64_t task_count = 0, edge_count = 0;  ///< of the graph that was run
 };
 
 /// Builds the graph of all ranks, runs it, and maps the result back to the traces' rows.
@@ -173,12 +183,13 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options = {});
 /// waits, synchronisation) find their like in the other, by thread, order and name, and how many of
 /// one's dependencies are dependencies of the other.
 struct StepMatch {
-  std::string from, to;
+  std::string from, to;                     ///< names of the steps
   double matched_from = 0, matched_to = 0;  ///< fractions, 0..1, smallest over ranks
+  /// One kind of dependency.
   struct Transfer {
-    EdgeKind kind = EdgeKind::kEvent;
-    std::uint64_t edges = 0;  ///< of `from`, both ends matched
-    std::uint64_t kept = 0;   ///< that are edges of `to` as well
+    EdgeKind kind = EdgeKind::kEvent;  ///< which
+    std::uint64_t edges = 0;           ///< of `from`, both ends matched
+    std::uint64_t kept = 0;            ///< that are edges of `to` as well
   };
   std::vector<Transfer> transfer;  ///< event, event_inferred, graph, occupancy, sync, thread
   /// At least 99 % of the calls match both ways.

@@ -33,18 +33,20 @@ enum class Category : std::uint8_t {
   kOverhead,           ///< profiler overhead
   kOther,              ///< anything else (mtia_*, cuda_profiler_range, Trace, ...)
 };
-inline constexpr int kCategoryCount = 12;
+inline constexpr int kCategoryCount = 12;      ///< how many Category there are
 const char* category_name(Category category);  ///< today's Kineto name
+/// What runs on a GPU's stream.
 constexpr bool is_gpu_work(Category c) {
   return c == Category::kKernel || c == Category::kMemcpy || c == Category::kMemset;
 }
+/// A call of the host into the runtime or the driver.
 constexpr bool is_host_call(Category c) {
   return c == Category::kRuntime || c == Category::kDriver;
 }
 
-inline constexpr std::int32_t kNoStream = -1;
-inline constexpr std::int64_t kNoId = -1;
-inline constexpr std::uint32_t kNoDetail = 0xffffffffu;
+inline constexpr std::int32_t kNoStream = -1;            ///< not on any stream
+inline constexpr std::int64_t kNoId = -1;                ///< the file does not say
+inline constexpr std::uint32_t kNoDetail = 0xffffffffu;  ///< nothing in a side table
 
 /// One (pid, tid) pair as written in the file (text for string pids such as "Spans").
 struct Track {
@@ -58,13 +60,13 @@ struct Track {
 struct KernelDetail {
   std::uint64_t blocks = 0;             ///< grid x*y*z
   std::uint32_t threads_per_block = 0;  ///< block x*y*z
-  float blocks_per_sm = 0;
-  std::int64_t graph_node = kNoId;
+  float blocks_per_sm = 0;              ///< as the profiler reports it
+  std::int64_t graph_node = kNoId;      ///< of a CUDA graph
 };
 
 /// Arguments of a copy or set.
 struct CopyDetail {
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;  ///< copied or set
 };
 
 /// Arguments of a collective, on its kernel and on its record_param_comms row.
@@ -74,16 +76,17 @@ struct CollectiveDetail {
   std::uint32_t group_name = 0;   ///< string id, Process Group Name
   std::uint32_t group_desc = 0;   ///< string id, Process Group Description
   std::uint32_t group_ranks = 0;  ///< string id, e.g. "[0, 1]"
-  std::int32_t group_size = 0;
-  std::int64_t in_elements = 0;
-  std::int64_t out_elements = 0;
+  std::int32_t group_size = 0;    ///< 0 where unknown
+  std::int64_t in_elements = 0;   ///< of one rank; 0 where unknown
+  std::int64_t out_elements = 0;  ///< of one rank; 0 where unknown
   std::int64_t sequence = kNoId;  ///< Seq, or the number inside Concrete Inputs
   bool is_wait = false;           ///< a work.wait(): `sequence` names the collective waited for
-  bool is_async = false;
+  bool is_async = false;          ///< the host did not wait for it
 };
 
 /// What a cuda_sync row says.
 struct SyncDetail {
+  /// What is waited for.
   enum class Kind : std::uint8_t {
     kStreamWaitEvent,
     kEventSync,
@@ -91,16 +94,16 @@ struct SyncDetail {
     kContextSync,
     kOther
   };
-  Kind kind = Kind::kOther;
-  std::int32_t wait_on_stream = kNoStream;
+  Kind kind = Kind::kOther;                 ///< see Kind
+  std::int32_t wait_on_stream = kNoStream;  ///< the stream whose event is waited for
   std::int64_t record_correlation = kNoId;  ///< correlation of the cudaEventRecord waited for
-  std::int64_t event_id = kNoId;
+  std::int64_t event_id = kNoId;            ///< of the event waited for
 };
 
 /// Arguments of a cpu_op.
 struct OpDetail {
-  std::int64_t sequence_number = kNoId;  ///< autograd sequence number
-  std::int64_t forward_thread = 0;
+  std::int64_t sequence_number = kNoId;     ///< autograd sequence number
+  std::int64_t forward_thread = 0;          ///< of the operator whose gradient this is, 0: none
   std::int64_t record_function_id = kNoId;  ///< PyTorch execution trace rf_id
   std::uint32_t input_dims = 0;             ///< string id, JSON text
   std::uint32_t input_types = 0;            ///< string id, JSON text
@@ -110,11 +113,11 @@ struct OpDetail {
 /// Complete ("X") rows, in order of (start, longer first, correlation, External id, file order):
 /// parents before children.
 struct Events {
-  std::vector<Time> start;           ///< since the trace's origin
-  std::vector<Time> duration;        ///< never negative
-  std::vector<std::uint32_t> name;   ///< string id
-  std::vector<std::uint32_t> track;  ///< index into Trace::tracks
-  std::vector<Category> category;
+  std::vector<Time> start;                ///< since the trace's origin
+  std::vector<Time> duration;             ///< never negative
+  std::vector<std::uint32_t> name;        ///< string id
+  std::vector<std::uint32_t> track;       ///< index into Trace::tracks
+  std::vector<Category> category;         ///< what the row is
   std::vector<std::int32_t> stream;       ///< kNoStream where the row has none
   std::vector<std::int32_t> device;       ///< GPU rows: device ordinal, otherwise -1
   std::vector<std::int64_t> correlation;  ///< kNoId where the row has none
@@ -124,62 +127,66 @@ struct Events {
   /// Index into Trace::collectives, or kNoDetail. NCCL kernels and record_param_comms rows.
   std::vector<std::uint32_t> collective;
 
-  std::size_t size() const { return start.size(); }
-  Time end(std::size_t row) const { return start[row] + duration[row]; }
+  std::size_t size() const { return start.size(); }                       ///< how many rows
+  Time end(std::size_t row) const { return start[row] + duration[row]; }  ///< of a row
 };
 
 /// An end of a forward→backward flow ("fwdbwd").
+/// One end.
 struct FlowPoint {
-  std::int64_t id = 0;
-  std::uint32_t track = 0;
-  Time time;
-  bool is_source = false;
+  std::int64_t id = 0;      ///< the same at both ends
+  std::uint32_t track = 0;  ///< index into Trace::tracks
+  Time time;                ///< since the trace's origin
+  bool is_source = false;   ///< where the arrow begins
 };
 
+/// A GPU as the file describes it.
 struct Device {
-  std::int32_t id = 0;
-  std::string name;
-  std::int32_t sm_count = 0;  ///< 0 where unknown
-  std::int64_t memory_bytes = 0;
+  std::int32_t id = 0;            ///< ordinal
+  std::string name;               ///< "NVIDIA H100 80GB HBM3"
+  std::int32_t sm_count = 0;      ///< 0 where unknown
+  std::int64_t memory_bytes = 0;  ///< 0 where unknown
 };
 
 /// One rank's recording.
 struct Trace {
-  std::string path;
+  std::string path;                  ///< of the file
   std::optional<std::int32_t> rank;  ///< distributedInfo, or the row's own rank in merged files
-  std::optional<std::int32_t> world_size;
-  std::string backend;  ///< nccl, gloo, ...
-  std::vector<Device> devices;
-  std::int64_t origin_ns = 0;  ///< unix time of Time 0
-  Time clock_step;             ///< resolution of the timestamps: 1 us, 1 ns, ...
-  Events events;
-  std::vector<Track> tracks;
-  std::vector<KernelDetail> kernels;
-  std::vector<CopyDetail> copies;
-  std::vector<SyncDetail> syncs;
-  std::vector<OpDetail> ops;
-  std::vector<CollectiveDetail> collectives;
-  std::vector<FlowPoint> flows;
+  std::optional<std::int32_t> world_size;         ///< ranks of the run
+  std::string backend;                            ///< nccl, gloo, ...
+  std::vector<Device> devices;                    ///< as the file lists them
+  std::int64_t origin_ns = 0;                     ///< unix time of Time 0
+  Time clock_step;                                ///< resolution of the timestamps: 1 us, 1 ns, ...
+  Events events;                                  ///< its rows
+  std::vector<Track> tracks;                      ///< threads and streams
+  std::vector<KernelDetail> kernels;              ///< side table of kernels
+  std::vector<CopyDetail> copies;                 ///< side table of copies and sets
+  std::vector<SyncDetail> syncs;                  ///< side table of cuda_sync rows
+  std::vector<OpDetail> ops;                      ///< side table of cpu_op rows
+  std::vector<CollectiveDetail> collectives;      ///< side table of collectives
+  std::vector<FlowPoint> flows;                   ///< forward to backward
   std::optional<Time> window_end;                 ///< "Record Window End"
   std::uint64_t bytes_read = 0;                   ///< size of the unpacked text
   std::uint64_t row_counts[kCategoryCount] = {};  ///< X rows by category
   std::uint64_t other_rows = 0;  ///< flows, instants, metadata: read, not kept as events
-  Anomalies anomalies;
+  Anomalies anomalies;           ///< of this file
 };
 
 /// All ranks of one run, ordered by rank.
 struct TraceSet {
-  std::string label;  ///< directory or file name
-  StringTable strings;
-  std::vector<Trace> traces;
-  Anomalies anomalies;  ///< across files: duplicate ranks, ranks missing from the world, ...
+  std::string label;          ///< directory or file name
+  StringTable strings;        ///< of all ranks: what string ids mean
+  std::vector<Trace> traces;  ///< ordered by rank
+  Anomalies anomalies;        ///< across files: duplicate ranks, ranks missing from the world, ...
   std::vector<Diagnostic> unreadable;  ///< files that were named or found but could not be read
 };
 
+/// What is read, and how.
 struct ReadOptions {
   unsigned threads = 0;        ///< 0: all cores
   bool keep_python = false;    ///< keep python_function rows (stacks; often most of the file)
   bool keep_arguments = true;  ///< keep cpu_op shapes and types
+  /// bytes of files, now and then, from one thread at a time
   std::function<void(std::uint64_t bytes_done, std::uint64_t bytes_total)> progress;
 };
 
@@ -228,9 +235,9 @@ bool is_polling_call(std::string_view name);
 
 /// One recorded training step: ProfilerStep#N, or the whole window where a trace has none.
 struct Step {
-  std::string name;
+  std::string name;                 ///< "ProfilerStep#12"
   std::uint32_t event = kNoDetail;  ///< row of the annotation; kNoDetail for the whole window
-  Time start, end;
+  Time start, end;                  ///< of the annotation
 };
 /// Steps of a trace, in time order.
 std::vector<Step> find_steps(const TraceSet& set, const Trace& trace);

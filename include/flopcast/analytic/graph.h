@@ -43,7 +43,7 @@ struct ChipWork {
 
 /// Everything a step is made of.
 struct StepWork {
-  Schedule schedule;
+  Schedule schedule;              ///< order of the passes on every chip
   std::vector<StageTime> stages;  ///< one per virtual stage
   std::vector<ChipWork> chips;    ///< one per chip of the pipeline
   double overlapped = 1;          ///< as of pipeline_time
@@ -66,17 +66,18 @@ enum class StepTask : std::uint8_t {
   kOptimizer,
   kFixed,
 };
-inline constexpr std::size_t kStepTasks = 8;
-std::string_view name(StepTask task);  ///< "forward"
+inline constexpr std::size_t kStepTasks = 8;  ///< how many StepTask there are
+std::string_view name(StepTask task);         ///< "forward"
 
+/// A step that was run as an execution graph.
 struct StepRun {
-  Graph graph;
+  Graph graph;                  ///< its tasks, laid out for the engine
   StringTable names;            ///< of the tasks
   std::vector<StepTask> tasks;  ///< kind of each task of the graph
-  Run run;
-  unsigned chips = 0;
-  Seconds step;               ///< until the last task ends
-  std::vector<Seconds> busy;  ///< compute of each chip, optimizer and fixed costs included
+  Run run;                      ///< start and end of every task
+  unsigned chips = 0;           ///< of the pipeline
+  Seconds step;                 ///< until the last task ends
+  std::vector<Seconds> busy;    ///< compute of each chip, optimizer and fixed costs included
   /// The chain of tasks, each held back by the one before it, that ends the step; sums to it.
   std::array<Seconds, kStepTasks> critical{};
 };

@@ -12,9 +12,10 @@ namespace flopcast {
 /// tp, pp, cp doubled, at the cost of replicas. Some may be impossible for the model.
 std::vector<Plan> leaner_plans(const Plan& plan);
 
+/// A plan that fits, and its estimate.
 struct FittingPlan {
-  Plan plan;
-  TrainingEstimate estimate;
+  Plan plan;                  ///< differs from the one asked about
+  TrainingEstimate estimate;  ///< of that plan
 };
 /// Those of leaner_plans that are possible and fit, fastest first. Where none does: the five fastest
 /// of two such changes; where none of these does either: the fastest of all plans on the same chips

@@ -18,18 +18,19 @@
 
 namespace flopcast {
 
+/// One measured run, as its file tells it.
 struct TrainingRun {
-  std::string id, set, group;  ///< group: near-duplicates, which a fit keeps together
-  char quality = 'A';          ///< A whole configuration, B one assumption, C an anchor only
-  Model model;
-  std::string cluster;  ///< as one line: "16 x h100"
-  std::string software;
-  Plan plan;
-  unsigned chips = 0;
-  bool recompute_open = false;  ///< not told: the least that fits
-  double measured_s = 0;
-  Bytes memory;  ///< peak a chip reported, 0: none
-  bool experts = false;
+  std::string id, set, group;        ///< group: near-duplicates, which a fit keeps together
+  char quality = 'A';                ///< A whole configuration, B one assumption, C an anchor only
+  Model model;                       ///< what was trained
+  std::string cluster;               ///< as one line: "16 x h100"
+  std::string software;              ///< a profile of catalog/training/constants.toml
+  Plan plan;                         ///< how it was spread
+  unsigned chips = 0;                ///< that took part
+  bool recompute_open = false;       ///< not told: the least that fits
+  double measured_s = 0;             ///< time of one step
+  Bytes memory;                      ///< peak a chip reported, 0: none
+  bool experts = false;              ///< whether the model has a mixture of experts
   std::vector<std::string> assumed;  ///< what the run does not tell, and how it was taken
   /// Why it cannot be forecast; then the fields above may be empty.
   std::string incomplete;
@@ -39,12 +40,15 @@ struct TrainingRun {
 /// layers,seq,tp,dp,pp,iter_ms). Errors name the file and the run.
 Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path& path);
 
+/// A forecast beside the run.
 struct RunForecast {
-  const TrainingRun* run = nullptr;
-  TrainingEstimate estimate;
+  const TrainingRun* run = nullptr;   ///< lives as long as the forecaster
+  TrainingEstimate estimate;          ///< what was forecast
   Plan plan;                          ///< with what was open filled in
   std::optional<Diagnostic> failure;  ///< no estimate then
+  /// forecast / measured - 1, a share
   double error() const { return estimate.step.value / run->measured_s - 1; }
+  /// Whether the measured time lies in the 10-90 % band.
   bool in_band() const {
     return run->measured_s >= estimate.low.value && run->measured_s <= estimate.high.value;
   }
@@ -52,8 +56,8 @@ struct RunForecast {
 /// Forecasts the same runs again and again (a fit does), building each cluster once.
 class RunForecaster {
  public:
-  explicit RunForecaster(std::vector<TrainingRun> runs);
-  const std::vector<TrainingRun>& runs() const;
+  explicit RunForecaster(std::vector<TrainingRun> runs);  ///< incomplete runs may be among them
+  const std::vector<TrainingRun>& runs() const;           ///< as given
   /// In the order of the runs, the same for any number of threads. Incomplete runs are left out.
   /// @param constants TOML file of constants; "": the catalogue's.
   /// @param some      places among the complete runs; none: all.
@@ -71,13 +75,15 @@ class RunForecaster {
 
 /// Errors over some forecasts; shares, not percent.
 struct RunErrors {
-  std::size_t n = 0;
+  std::size_t n = 0;  ///< forecasts that failed are not counted
+  /// Of forecast / measured - 1: mean size, mean, median, 90th percentile of the size, greatest size.
   double mape = 0, bias = 0, median = 0, p90 = 0, worst = 0;
-  double band = 0;      ///< share of runs inside their band
-  double spearman = 0;  ///< rank correlation of throughput per chip; NaN for fewer than 3 runs
-  double memory_mape = 0;
-  std::size_t memory_n = 0;
+  double band = 0;           ///< share of runs inside their band
+  double spearman = 0;       ///< rank correlation of throughput per chip; NaN for fewer than 3 runs
+  double memory_mape = 0;    ///< of the fullest chip's memory, over the runs that tell it
+  std::size_t memory_n = 0;  ///< how many these are
 };
+/// Errors of forecasts against what their runs measured.
 RunErrors run_errors(const std::vector<const RunForecast*>& forecasts);
 
 }  // namespace flopcast

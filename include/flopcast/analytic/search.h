@@ -36,7 +36,7 @@ namespace flopcast {
 /// plan. Names are Megatron's short forms: tp cp pp dp ep etp vpp micro_batch zero shard schedule
 /// recompute sequence_parallel precision context. Several constraints of one name all hold.
 struct PlanConstraint {
-  std::string name;
+  std::string name;                        ///< one of plan_constraint_names()
   std::int64_t low = 0, high = INT64_MAX;  ///< of numbers
   std::vector<std::string> values;  ///< named choices as reports print them, numbers; empty: any
   bool operator==(const PlanConstraint&) const = default;
@@ -53,31 +53,34 @@ std::vector<std::string> constraint_texts(std::span<const PlanConstraint> constr
 /// Names that constraints know, in the order of messages.
 std::span<const std::string_view> plan_constraint_names();
 
+/// What search_plans looks for, and where.
 struct PlanSearchOptions {
-  unsigned chips = 0;  ///< 0: all of the cluster
-  std::int64_t global_batch = 0;
-  std::int64_t sequence = 0;  ///< 0: the model's longest
+  unsigned chips = 0;             ///< 0: all of the cluster
+  std::int64_t global_batch = 0;  ///< sequences a step
+  std::int64_t sequence = 0;      ///< 0: the model's longest
   /// What the search does not vary: optimiser, overlap, tensor kind and tp2, recompute modules; and
   /// precision, shard and layers of stages unless a constraint lists others.
   Plan base;
-  std::vector<PlanConstraint> constraints;
-  bool placements = true;          ///< all placements; false: the default one of each plan
-  double memory_share = 1;         ///< of a chip's capacity that a plan may need
-  std::size_t best = 10;           ///< plans to return
-  unsigned threads = 0;            ///< 0: all cores
+  std::vector<PlanConstraint> constraints;  ///< that every plan meets
+  bool placements = true;                   ///< all placements; false: the default one of each plan
+  double memory_share = 1;                  ///< of a chip's capacity that a plan may need
+  std::size_t best = 10;                    ///< plans to return
+  unsigned threads = 0;                     ///< 0: all cores
   unsigned shard = 0, shards = 1;  ///< search only every shards-th part of the space, from `shard`
   /// Called now and then with parts of the work done of how many, from one thread at a time; false
   /// stops.
   std::function<bool(std::uint64_t done, std::uint64_t all)> progress;
 };
 
+/// One plan that a search found.
 struct PlanFound {
-  Plan plan;
-  Placement placement;  ///< the plan's fastest; of equals, the first of placements()
-  Seconds time;
-  Bytes memory;
+  Plan plan;                 ///< what to run
+  Placement placement;       ///< the plan's fastest; of equals, the first of placements()
+  Seconds time;              ///< of one step
+  Bytes memory;              ///< of the fullest chip
   std::uint64_t number = 0;  ///< of the plan in the space, whatever the shard: breaks ties
 };
+/// What a search found, and how it found it.
 struct PlanSearch {
   std::uint64_t plans = 0;    ///< possible ones of this shard, without placements
   std::uint64_t placed = 0;   ///< plans x placements

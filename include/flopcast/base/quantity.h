@@ -36,8 +36,9 @@ Result<FlopsPerSecond> parse_flop_rate(std::string_view text);  ///< "989TFLOP/s
 
 /// A quantity that replaces another, or a factor of it.
 struct QuantityChange {
-  double value = 1;
-  bool factor = false;
+  double value = 1;     ///< in the SI unit, or the factor
+  bool factor = false;  ///< whether `value` is one
+  /// what becomes of `now`
   double of(double now) const { return factor ? now * value : value; }
 };
 /// "2x" as a factor, else a quantity of this unit. Errors (kUsage): no number above zero; the unit's.

@@ -10,10 +10,11 @@
 
 namespace flopcast {
 
-/// A double with a unit. `value` is in the SI unit of the alias below.
+/// A double with a unit. `value` is in the SI unit of the alias below. Operators do what
+/// their types say: units that do not fit together do not compile.
 template <typename Unit>
 struct Quantity {
-  double value = 0;
+  double value = 0;  ///< in the SI unit
 
   constexpr auto operator<=>(const Quantity&) const = default;
   constexpr Quantity operator-() const { return {-value}; }
@@ -28,6 +29,7 @@ struct Quantity {
   friend constexpr Quantity operator*(double factor, Quantity q) { return q * factor; }
 };
 
+/// Tags that tell quantities apart; nothing is ever of these types.
 namespace unit {
 struct Second;
 struct Byte;
@@ -36,12 +38,14 @@ struct BytePerSecond;
 struct FlopPerSecond;
 }  // namespace unit
 
+/// estimated time; what is recorded or simulated is Time
 using Seconds = Quantity<unit::Second>;
-using Bytes = Quantity<unit::Byte>;
+using Bytes = Quantity<unit::Byte>;  ///< an amount of memory or traffic; 1e9 are a GB
 using Flops = Quantity<unit::Flop>;  ///< an amount of work: a multiply-add counts as 2
-using BytesPerSecond = Quantity<unit::BytePerSecond>;
-using FlopsPerSecond = Quantity<unit::FlopPerSecond>;
+using BytesPerSecond = Quantity<unit::BytePerSecond>;  ///< bandwidth
+using FlopsPerSecond = Quantity<unit::FlopPerSecond>;  ///< speed of computing
 
+/// @cond operators
 constexpr Seconds operator/(Bytes amount, BytesPerSecond rate) {
   return {amount.value / rate.value};
 }
@@ -56,6 +60,7 @@ constexpr FlopsPerSecond operator/(Flops amount, Seconds time) {
 }
 constexpr Bytes operator*(BytesPerSecond rate, Seconds time) { return {rate.value * time.value}; }
 constexpr Flops operator*(FlopsPerSecond rate, Seconds time) { return {rate.value * time.value}; }
+/// @endcond
 
 /// What a number rests on, best first. A sum rests on the worst of its parts.
 enum class Basis : std::uint8_t {
@@ -65,6 +70,7 @@ enum class Basis : std::uint8_t {
   kRoofline,  ///< published peak rates, or another system's fit scaled by them
   kAssumed,   ///< a constant nobody measured
 };
+/// "measured", "table", "fitted", "roofline", "assumed".
 constexpr std::string_view name(Basis basis) {
   constexpr std::string_view kNames[] = {"measured", "table", "fitted", "roofline", "assumed"};
   return kNames[static_cast<int>(basis)];

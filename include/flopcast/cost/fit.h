@@ -19,13 +19,15 @@
 
 namespace flopcast {
 
+/// One measured kernel.
 struct KernelSample {
-  Kernel kernel;
-  Seconds time;
+  Kernel kernel;  ///< what was run
+  Seconds time;   ///< how long it took
 };
+/// Measured kernels of a file.
 struct KernelSamples {
-  std::vector<KernelSample> rows;
-  Anomalies anomalies;  ///< rows that say nothing usable: counted, the first one named
+  std::vector<KernelSample> rows;  ///< in the order of the file
+  Anomalies anomalies;             ///< rows that say nothing usable: counted, the first one named
 };
 /// A CSV file, plain or gzip, its kind known by its columns (latencies in ms):
 ///   gemm_dtype,m,n,k,latency
@@ -37,6 +39,7 @@ struct KernelSamples {
 ///   op,rows,columns,dtype,latency        memory-bound operators
 /// Errors: cannot be read, none of these kinds, no usable row.
 Result<KernelSamples> read_kernel_samples(const std::filesystem::path& path);
+/// The same from text; `where` names it in errors.
 Result<KernelSamples> parse_kernel_samples(std::string text, const std::string& where);
 
 /// Fits every class of kernels the samples hold. Deterministic: same samples, same bytes.
@@ -55,6 +58,7 @@ enum class KernelHoldOut : std::uint8_t {
   kTokens,   ///< "tokens": a fifth of the token counts of MoE layers
   kModels,  ///< "models": each MoE layer (memory-bound: width) in turn, a quarter of them at a time
 };
+/// by the names above
 std::optional<KernelHoldOut> parse_kernel_hold_out(std::string_view text);
 /// Fold (from 0) each sample is kept out in; -1: in none. Other folds than 0 only for kModels.
 std::vector<int> hold_out_folds(std::span<const KernelSample> samples, KernelHoldOut kind,
@@ -64,7 +68,7 @@ std::vector<int> hold_out_folds(std::span<const KernelSample> samples, KernelHol
 struct KernelErrors {
   std::string chip, operation;  ///< "gemm bf16", "attention prefill bf16", "moe fp8", "rms_norm"
   std::string size_class;       ///< by measured time: "< 10 us"; "all" for the sum
-  std::uint64_t rows = 0;
+  std::uint64_t rows = 0;       ///< how many were compared
   double mape = 0, median = 0, p95 = 0;  ///< of |predicted / measured - 1|
   double bias = 1;                       ///< median of predicted / measured
   double band_coverage = 0;              ///< share of measured times within [low, high]
@@ -72,9 +76,10 @@ struct KernelErrors {
 };
 /// A forecast of one sample.
 struct KernelForecast {
-  const KernelSample* sample = nullptr;
-  KernelTime forecast;
+  const KernelSample* sample = nullptr;  ///< lives as long as the samples
+  KernelTime forecast;                   ///< of it
 };
+/// In the order of the samples.
 std::vector<KernelForecast> forecast_all(const KernelModel& model,
                                          std::span<const KernelSample> samples);
 /// One entry per operation and size class, operations in order of first appearance.

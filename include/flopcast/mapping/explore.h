@@ -34,8 +34,8 @@ namespace flopcast {
 
 /// One sweep: what is varied, and the values as they are applied, in order, none twice.
 struct ExploreAxis {
-  std::string name;
-  std::vector<std::string> values;
+  std::string name;                 ///< one of explore_names()
+  std::vector<std::string> values;  ///< as parse_explore_sweep read them
 };
 /// Errors (kUsage): no such name, a value that is none of its kind, an empty or endless range, more
 /// than 1,000 values.
@@ -51,17 +51,18 @@ std::size_t explore_points(std::span<const ExploreAxis> axes);
 /// The values of one point, one per axis. @pre point < explore_points(axes)
 std::vector<std::string> explore_values(std::span<const ExploreAxis> axes, std::size_t point);
 
+/// A sweep over mapping problems.
 struct ExploreRequest {
-  std::string workload;  ///< for load_dataflow
-  DataflowOptions dataflow;
-  std::string on;  ///< for mapping_system; a sweep of chip or chips changes its text
-  SystemOptions system;
-  MappingModel model = full_model();
-  MappingSearch search;
-  std::vector<std::string> sweeps;
-  bool explain = false;   ///< maps each point again with twice of every resource
-  std::size_t first = 0;  ///< points to leave out: those an earlier run has done
-  unsigned threads = 0;   ///< 0: all cores
+  std::string workload;      ///< for load_dataflow
+  DataflowOptions dataflow;  ///< its sequence, batch and layers
+  std::string on;            ///< for mapping_system; a sweep of chip or chips changes its text
+  SystemOptions system;      ///< topology, memory, link and numbers
+  MappingModel model = full_model();  ///< what is counted
+  MappingSearch search;               ///< what is tried at each point
+  std::vector<std::string> sweeps;    ///< for parse_explore_sweep
+  bool explain = false;               ///< maps each point again with twice of every resource
+  std::size_t first = 0;              ///< points to leave out: those an earlier run has done
+  unsigned threads = 0;               ///< 0: all cores
 };
 
 /// What one more of a resource would bring.
@@ -70,15 +71,16 @@ struct ExploreGain {
   double speedup = 1;    ///< of the step; 0: still does not fit; infinite: fits now
 };
 
+/// One point, mapped.
 struct ExplorePoint {
-  std::size_t index = 0;
+  std::size_t index = 0;            ///< from 0, in the order of the sweep
   std::vector<std::string> values;  ///< one per axis
-  std::optional<Mapping> mapping;
-  Diagnostic refusal;  ///< where there is no mapping: why
-  unsigned chips = 0;
-  FlopsPerSecond peak;             ///< of one chip
-  std::string bottleneck;          ///< a sentence
-  std::vector<ExploreGain> gains;  ///< the greatest first, if explanations are asked for
+  std::optional<Mapping> mapping;   ///< nothing where none fits
+  Diagnostic refusal;               ///< where there is no mapping: why
+  unsigned chips = 0;               ///< of the system
+  FlopsPerSecond peak;              ///< of one chip
+  std::string bottleneck;           ///< a sentence
+  std::vector<ExploreGain> gains;   ///< the greatest first, if explanations are asked for
 
   FlopsPerSecond achieved() const;  ///< by all chips together; 0 without a mapping
 };
@@ -100,7 +102,7 @@ std::array<double, 3> limit_shares(const Mapping& mapping);
 
 /// Less is better in all three.
 struct ExploreCost {
-  double time = 0, price = 0, power = 0;
+  double time = 0, price = 0, power = 0;  ///< s per sample, USD, W
 };
 /// Seconds per sample (workloads of any batch compare), dollars, watts; infinite without a mapping.
 ExploreCost explore_cost(const ExplorePoint& point);

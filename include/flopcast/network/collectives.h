@@ -19,6 +19,7 @@
 
 namespace flopcast {
 
+/// What ranks do together.
 enum class CollectiveOp : std::uint8_t {
   kAllReduce,
   kAllGather,
@@ -29,6 +30,7 @@ enum class CollectiveOp : std::uint8_t {
   kSendRecv,
   kBarrier
 };
+/// How they do it.
 enum class CollectiveAlgorithm : std::uint8_t {
   kAuto,  ///< what NCCL would choose
   kRing,
@@ -43,7 +45,9 @@ enum class CollectiveAlgorithm : std::uint8_t {
   kPat,
   kDualNetwork,  ///< Subramanian et al.: flat rings over a fast and a slow network
 };
+/// NCCL's protocols: how a message is cut and told to have arrived.
 enum class CollectiveProtocol : std::uint8_t { kAuto, kLl, kLl128, kSimple };
+/// What a time is to rest on.
 enum class CollectiveSource : std::uint8_t {
   kBest,  ///< table, else fitted, else NCCL's constants
   kTable,
@@ -53,45 +57,52 @@ enum class CollectiveSource : std::uint8_t {
 };
 std::string_view name(CollectiveOp op);                                  ///< "all_reduce"
 std::optional<CollectiveOp> parse_collective_op(std::string_view text);  ///< also "AllReduce"
-std::string_view name(CollectiveAlgorithm algorithm);
-std::string_view name(CollectiveProtocol protocol);
+std::string_view name(CollectiveAlgorithm algorithm);                    ///< "ring"
+std::string_view name(CollectiveProtocol protocol);                      ///< "Simple"
 std::string_view name(CollectiveSource source);  ///< "best", "nccl", "alpha_beta"
+/// by the names that `name` gives, "auto" too
 std::optional<CollectiveAlgorithm> parse_collective_algorithm(std::string_view text);
+/// by the names that `name` gives, "auto" too
 std::optional<CollectiveProtocol> parse_collective_protocol(std::string_view text);
+/// by the names that `name` gives
 std::optional<CollectiveSource> parse_collective_source(std::string_view text);
 /// Bus bandwidth over algorithm bandwidth (nccl-tests): 2(p-1)/p for all_reduce, ...
 double bus_bandwidth_factor(CollectiveOp op, unsigned ranks);
 
+/// One collective.
 struct CollectiveQuery {
-  CollectiveOp op = CollectiveOp::kAllReduce;
-  Bytes size;
-  DataType type = DataType::kBf16;
+  CollectiveOp op = CollectiveOp::kAllReduce;  ///< what is done
+  Bytes size;                                  ///< bytes; of what: see the head of this file
+  DataType type = DataType::kBf16;             ///< of the elements that are reduced
   /// Members as chips of the cluster; empty: all of them.
   std::vector<std::uint32_t> ranks;
+  /// kAuto: what NCCL would choose
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kAuto;
-  CollectiveProtocol protocol = CollectiveProtocol::kAuto;
-  CollectiveSource source = CollectiveSource::kBest;
+  CollectiveProtocol protocol = CollectiveProtocol::kAuto;  ///< kAuto: what NCCL would choose
+  CollectiveSource source = CollectiveSource::kBest;        ///< what the time is to rest on
 };
 
+/// How long it takes, and what that rests on.
 struct CollectiveTime {
-  Seconds time;
-  Seconds low, high;  ///< 10-90 % band
-  Basis basis = Basis::kAssumed;
-  std::string source;  ///< in words: "table h100-sxm all_reduce 8 ranks, NCCL 2.27.3"
-  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
-  CollectiveProtocol protocol = CollectiveProtocol::kSimple;
-  struct Part {  ///< of one level of the cluster
-    std::string level;
-    Seconds latency, transfer;
+  Seconds time;                   ///< until the last rank is done
+  Seconds low, high;              ///< 10-90 % band
+  Basis basis = Basis::kAssumed;  ///< of `time`
+  std::string source;             ///< in words: "table h100-sxm all_reduce 8 ranks, NCCL 2.27.3"
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;  ///< the one taken
+  CollectiveProtocol protocol = CollectiveProtocol::kSimple;   ///< the one taken
+  /// What one level of the cluster adds.
+  struct Part {
+    std::string level;          ///< its name
+    Seconds latency, transfer;  ///< of messages; of bytes
   };
-  std::vector<Part> parts;
+  std::vector<Part> parts;  ///< by level
   /// Every algorithm and protocol considered, fastest first.
   struct Candidate {
-    CollectiveAlgorithm algorithm;
-    CollectiveProtocol protocol;
-    Seconds time;
+    CollectiveAlgorithm algorithm;  ///< considered
+    CollectiveProtocol protocol;    ///< considered
+    Seconds time;                   ///< it would take
   };
-  std::vector<Candidate> candidates;
+  std::vector<Candidate> candidates;  ///< fastest first
 };
 
 class CollectiveFit;  // flopcast/network/fit.h
@@ -106,7 +117,7 @@ class CollectiveModel {
                                       const CollectiveFit* fit = nullptr);
   /// Level 0, closed form: the collective is alone on its links.
   Result<CollectiveTime> time(const CollectiveQuery& query) const;
-  const Cluster& cluster() const;
+  const Cluster& cluster() const;  ///< as given
 
   CollectiveModel(CollectiveModel&&) noexcept;
   CollectiveModel& operator=(CollectiveModel&&) noexcept;
@@ -122,9 +133,10 @@ enum class Expansion : std::uint8_t {
   kMacroFlow,  ///< one variable per phase: NCCL's lockstep, the slowest edge paces all
   kExpanded,   ///< every message of every step, with its dependencies
 };
+/// What submit_collective added to the simulator.
 struct CollectiveFlows {
-  std::vector<FlowId> flows;
-  std::vector<FlowId> last;  ///< complete when all of these are
+  std::vector<FlowId> flows;  ///< all of them
+  std::vector<FlowId> last;   ///< complete when all of these are
 };
 /// Submits the collective to `flows` at `start`, after `after`.
 Result<CollectiveFlows> submit_collective(FlowSimulator& flows, const Topology& topology,

@@ -27,49 +27,56 @@ struct CollectiveCase {
   std::string library;  ///< "NCCL", "vLLM_custom_graph"
   std::string version;  ///< "2.27.3"; empty: the newest there is
   std::string type;     ///< data type as the file names it; empty: any
-  CollectiveOp op = CollectiveOp::kAllReduce;
-  unsigned ranks = 1, nodes = 1;
+  CollectiveOp op = CollectiveOp::kAllReduce;  ///< what was done
+  unsigned ranks = 1, nodes = 1;               ///< that took part
   auto operator<=>(const CollectiveCase&) const = default;
 };
 
+/// One measured time.
 struct CollectiveSample {
-  CollectiveCase what;
-  Bytes size;
-  Seconds time;
-  std::string chip;    ///< as the file names it
-  std::string source;  ///< as the file names it, licence included
+  CollectiveCase what;  ///< what was measured
+  Bytes size;           ///< bytes, as CollectiveQuery counts them
+  Seconds time;         ///< of one call
+  std::string chip;     ///< as the file names it
+  std::string source;   ///< as the file names it, licence included
 };
 /// Reads the columns gpu, system, op, impl, dtype, gpus, nodes, bytes, time_us; source and licence
 /// where there are any. Rows that cannot be used are counted in `anomalies` and left out.
 Result<std::vector<CollectiveSample>> read_collective_samples(const std::filesystem::path& file,
                                                               Anomalies& anomalies);
 
+/// What a calibration found: times of collectives on measured systems. Immutable; queries are thread-safe.
 class CollectiveFit {
  public:
   struct State;  ///< the library's own
   /// Deterministic: the same samples in any order give the same fit.
   static CollectiveFit make(std::span<const CollectiveSample> samples);
+  /// from what `flopcast calibrate network` wrote. Errors: cannot be read, is none
   static Result<CollectiveFit> load(const std::filesystem::path& file);
+  /// the same from text; `where` names it in errors
   static Result<CollectiveFit> parse(std::string_view text, const std::string& where);
   /// The public systems, from the catalogue.
   static const CollectiveFit& builtin();
+  /// as catalog/collectives/*.toml; reading it back gives the same answers
   std::string toml() const;
 
+  /// A time, and what it rests on.
   struct Answer {
-    Seconds time, low, high;  ///< low, high: 10-90 % band
-    Basis basis = Basis::kFitted;
-    std::string source;
+    Seconds time, low, high;       ///< low, high: 10-90 % band
+    Basis basis = Basis::kFitted;  ///< of `time`
+    std::string source;            ///< in words
   };
   /// All sizes of one case.
   class Curve {
    public:
     struct State;  ///< the library's own
+    /// the library's own
     explicit Curve(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-    Answer at(Bytes size) const;
+    Answer at(Bytes size) const;  ///< for one size
     /// The same without words: for callers that ask a million times.
     Seconds time(Bytes size) const;
-    Basis basis() const;
-    const std::string& source() const;
+    Basis basis() const;                ///< of its answers
+    const std::string& source() const;  ///< in words, as of its answers
 
    private:
     std::shared_ptr<const State> state_;
@@ -80,10 +87,10 @@ class CollectiveFit {
   std::optional<Curve> curve(const CollectiveCase& what,
                              CollectiveSource source = CollectiveSource::kBest) const;
 
-  std::vector<std::string> systems() const;
+  std::vector<std::string> systems() const;  ///< names of the systems that were measured
   /// Whether the operation was measured on the system, within one node or across several.
   bool measured(std::string_view system, CollectiveOp op, bool across_nodes) const;
-  std::size_t curves() const;
+  std::size_t curves() const;  ///< how many cases were measured
   /// The newest version of the library measured on the system; empty where there is none.
   std::string newest(std::string_view system, std::string_view library) const;
 
@@ -99,22 +106,27 @@ class CollectiveFit {
 /// Errors of forecasts against measurements. All but the counts are fractions; `bias` is the mean
 /// signed error.
 struct CollectiveErrors {
-  std::string group;  ///< "chip/system/operation/size class"; "all"
-  std::uint64_t rows = 0;
+  std::string group;       ///< "chip/system/operation/size class"; "all"
+  std::uint64_t rows = 0;  ///< that were compared
+  /// of |forecast / measured - 1|, but for the bias
   double mape = 0, median = 0, p95 = 0, bias = 0;
   double band_coverage = 0;  ///< share of rows inside the 10-90 % band
 };
+/// How well measurements are forecast.
 struct CollectiveValidation {
-  CollectiveErrors all;
+  CollectiveErrors all;                  ///< over all rows
   std::vector<CollectiveErrors> groups;  ///< by chip and system, by operation, by size class, ...
   std::uint64_t unanswered = 0;          ///< rows without a forecast
-  Anomalies anomalies;
+  Anomalies anomalies;                   ///< rows that could not be used
 };
 
+/// What validation forecasts with.
 struct ValidateOptions {
-  CollectiveSource source = CollectiveSource::kBest;
+  CollectiveSource source = CollectiveSource::kBest;  ///< see CollectiveFit::curve
+  /// one only; kAuto: NCCL's choice
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kAuto;
 };
+/// Forecasts every sample and compares.
 CollectiveValidation validate_collectives(std::span<const CollectiveSample> samples,
                                           const CollectiveFit& fit, const Catalog& catalog,
                                           const ValidateOptions& options = {});
@@ -127,6 +139,7 @@ enum class CollectiveHoldOut : std::uint8_t {
   kLargest,  ///< the four largest sizes of each curve
   kCurves,   ///< a quarter of the curves at a time
 };
+/// "sizes", "ranks", "nodes", "largest", "curves"
 std::optional<CollectiveHoldOut> parse_collective_hold_out(std::string_view text);
 /// Fits on the rest, forecasts what was kept out.
 CollectiveValidation hold_out_collectives(std::span<const CollectiveSample> samples,

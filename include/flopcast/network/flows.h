@@ -15,19 +15,20 @@
 
 namespace flopcast {
 
-using FlowId = std::uint32_t;
+using FlowId = std::uint32_t;  ///< number of a flow, counted from 0 in the order of submit()
 
 /// A flow uses `weight` times its rate on a link: 1 for a plain flow, the number of its sub-flows
 /// crossing the link for a macro-flow (a whole collective step as one variable). 1 to 2^20; the
 /// weights of all flows on a link at one time must sum to less than 2^35.
 struct LinkUse {
-  LinkId link = 0;
-  std::uint32_t weight = 1;
+  LinkId link = 0;           ///< which link
+  std::uint32_t weight = 1;  ///< times its rate
 };
 
+/// What is asked of the simulator.
 struct FlowSpec {
   std::span<const LinkUse> path;  ///< copied; each link at most once; empty: only latency counts
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;         ///< to send
   Time latency;                   ///< from the last byte sent to completion
   Rate limit{0};                  ///< rate cap; 0: none
   std::uint32_t group = 0;        ///< fairness group: each of its n active flows counts as 1/n of a
@@ -38,10 +39,12 @@ struct FlowSpec {
   bool background = false;        ///< never ends on its own: runs until cancelled
 };
 
+/// What becomes of a flow.
 enum class FlowPhase : std::uint8_t { kWaiting, kActive, kDone, kCancelled };
+/// Where a flow stands.
 struct FlowStatus {
-  FlowPhase phase = FlowPhase::kWaiting;
-  Time start;  ///< Time::max() while it is not known
+  FlowPhase phase = FlowPhase::kWaiting;  ///< see FlowPhase
+  Time start;                             ///< Time::max() while it is not known
   Time end;    ///< completion or cancellation; while active: if rates stay; waiting: Time::max()
   Rate rate;   ///< at the time asked for
   Bytes sent;  ///< by then
@@ -50,7 +53,7 @@ struct FlowStatus {
 
 /// A completion whose time is no longer what it was last reported to be.
 struct CompletionChange {
-  FlowId flow = 0;
+  FlowId flow = 0;     ///< whose
   Time before, after;  ///< Time::max(): not complete
 };
 
@@ -63,14 +66,17 @@ class FlowSimulator {
     kIncremental,  ///< re-solves what a change touches (bottleneck-aware region)
     kFull,         ///< everything at every event
   };
+  /// How a simulator works; no effect on what it answers.
   struct Options {
-    Solver solver = Solver::kIncremental;
+    Solver solver = Solver::kIncremental;  ///< see Solver
     bool repair = true;  ///< deep rollbacks: cone-limited repair instead of undo and replay
   };
 
+  /// links of these capacities, by LinkId
   explicit FlowSimulator(std::span<const Rate> capacities) : FlowSimulator(capacities, Options{}) {}
+  /// the same, with options
   FlowSimulator(std::span<const Rate> capacities, const Options& options);
-  FlowSimulator(const Topology& topology, const Options& options);
+  FlowSimulator(const Topology& topology, const Options& options);  ///< the links of a topology
   FlowSimulator(FlowSimulator&&) noexcept;
   FlowSimulator& operator=(FlowSimulator&&) noexcept;
   ~FlowSimulator();
@@ -89,7 +95,7 @@ class FlowSimulator {
   /// Simulates to `until`; without it, until the last completion that comes by itself.
   /// @return the time reached.
   Time advance(Time until = Time::max());
-  Time now() const;
+  Time now() const;  ///< where advance() stopped
 
   FlowStatus query(FlowId flow) const;           ///< as of now()
   FlowStatus query(FlowId flow, Time at) const;  ///< at any time from the horizon to now()
@@ -99,18 +105,20 @@ class FlowSimulator {
 
   /// Promises that nothing before `time` will be changed any more; frees what only that needed.
   void set_horizon(Time time);
-  Time horizon() const;
+  Time horizon() const;  ///< the time of set_horizon
 
   /// Completions that became known or changed since the last call, by flow id. Not predictions.
   std::vector<CompletionChange> take_changes();
 
   /// Work done, for benches and tests that must not depend on the clock.
   struct Work {
+    /// Events handled, solves of rates, flows in them, rates that changed.
     std::uint64_t events = 0, solves = 0, flows_solved = 0, rate_changes = 0;
+    /// Late calls met by undoing, events undone for them, late calls met by repair, flows repaired.
     std::uint64_t rollbacks = 0, events_undone = 0, repairs = 0, flows_repaired = 0;
-    std::size_t bytes_held = 0;
+    std::size_t bytes_held = 0;  ///< memory in use
   };
-  Work work() const;
+  Work work() const;  ///< since it was made
 
  private:
   struct State;
@@ -123,7 +131,7 @@ class FlowSimulator {
 struct FlowClasses {
   std::vector<std::uint32_t> flow_class;  ///< per flow
   std::vector<Rate> class_rate;           ///< per class
-  std::uint32_t link_classes = 0;
+  std::uint32_t link_classes = 0;         ///< how many classes the links fall into
 };
 /// Paths in CSR form: flow f uses links[offsets[f]] .. links[offsets[f + 1] - 1].
 FlowClasses solve_classes(std::span<const Rate> capacities, std::span<const std::uint32_t> offsets,

@@ -18,6 +18,7 @@
 
 namespace flopcast {
 
+/// In which order chips run their passes.
 enum class ScheduleKind : std::uint8_t {
   kGpipe,         ///< Huang et al., arXiv:1811.06965
   kOneFOneB,      ///< Narayanan et al., arXiv:2006.09503 (flush variant)
@@ -30,6 +31,7 @@ std::string_view name(ScheduleKind kind);  ///< "1f1b"
 std::optional<ScheduleKind> parse_schedule_kind(
     std::string_view text);  ///< also torchtitan's names
 
+/// What a chip does at one time.
 enum class PipelineOp : std::uint8_t {
   kForward,
   kBackward,        ///< gradients of inputs and weights
@@ -37,25 +39,28 @@ enum class PipelineOp : std::uint8_t {
   kBackwardWeight,  ///< W
 };
 
+/// One entry of a chip's list.
 struct PipelineAction {
-  PipelineOp op = PipelineOp::kForward;
-  bool with_next = false;  ///< runs at the same time as the next action (DualPipe's F & B)
-  std::uint16_t chunk = 0;
-  std::uint32_t microbatch = 0;
+  PipelineOp op = PipelineOp::kForward;  ///< which pass
+  bool with_next = false;        ///< runs at the same time as the next action (DualPipe's F & B)
+  std::uint16_t chunk = 0;       ///< of the chip's parts of the model
+  std::uint32_t microbatch = 0;  ///< of a step
   bool operator==(const PipelineAction&) const = default;
 };
 
+/// The order of all passes on all chips.
 struct Schedule {
-  ScheduleKind kind = ScheduleKind::kOneFOneB;
-  unsigned chips = 1, chunks = 1;
-  std::int64_t microbatches = 1;
+  ScheduleKind kind = ScheduleKind::kOneFOneB;  ///< whose order it is
+  unsigned chips = 1, chunks = 1;               ///< of the pipeline; parts of the model on each
+  std::int64_t microbatches = 1;                ///< of a step, on each replica
   std::vector<std::vector<PipelineAction>> actions;  ///< of each chip, in order
 
-  unsigned stages() const { return chips * chunks; }
-  bool v_shaped() const;
+  unsigned stages() const { return chips * chunks; }  ///< virtual stages in all
+  bool v_shaped() const;                              ///< there and back, not round robin
+  /// virtual stage that a chip holds as this chunk
   unsigned stage_of(unsigned chip, unsigned chunk) const;
-  unsigned chip_of(unsigned stage) const;
-  unsigned chunk_of(unsigned stage) const;
+  unsigned chip_of(unsigned stage) const;   ///< that holds the virtual stage
+  unsigned chunk_of(unsigned stage) const;  ///< as which its chip holds the virtual stage
 };
 
 /// Errors: microbatches that the schedule cannot take (interleaved: a multiple of the chips;
@@ -75,9 +80,11 @@ unsigned peak_in_flight(const Schedule& schedule, unsigned stage);
 
 /// What one virtual stage takes for one microbatch.
 struct StageTime {
+  /// of one chunk; forward and both halves of backward
   Seconds forward, backward_input, backward_weight;
   Seconds send;  ///< activations to the next stage; gradients back cost the same
 };
+/// When the chips of a pipeline work.
 struct PipelineTime {
   Seconds total;                          ///< until the last end; infinite where it cannot end
   std::vector<Seconds> start, end, busy;  ///< of each chip

@@ -18,6 +18,7 @@
 
 namespace flopcast {
 
+/// Who chooses a setting.
 enum class SettingKind : std::uint8_t {
   kBatch,   ///< what is trained on in a step
   kDegree,  ///< what a search for the best plan varies
@@ -25,12 +26,13 @@ enum class SettingKind : std::uint8_t {
   kChoice,  ///< what a search takes as given
 };
 
+/// A setting that flags and keyword arguments know.
 struct PlanSetting {
   std::string_view name;       ///< "tp", "micro_batch"
   std::string_view long_name;  ///< Megatron's, with dashes: "tensor-model-parallel-size"; or empty
   std::string_view takes;      ///< "N", "none|selective|full"; empty: "true" or "false"
   std::string_view meaning;    ///< one line, with the default
-  SettingKind kind = SettingKind::kDegree;
+  SettingKind kind = SettingKind::kDegree;  ///< who chooses it
 };
 /// Every setting, in the order in which people want to read them.
 std::span<const PlanSetting> plan_settings();
@@ -40,7 +42,7 @@ using PlanSettings = std::map<std::string, std::string, std::less<>>;
 
 /// A plan, and what nobody said about it.
 struct NamedPlan {
-  Plan plan;
+  Plan plan;                         ///< ready for plan_problems
   std::vector<std::string> assumed;  ///< in words
 };
 /// The plan on so many chips. dp takes what the other degrees leave; sequence parallelism comes with

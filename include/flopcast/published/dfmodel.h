@@ -23,6 +23,7 @@
 
 namespace flopcast {
 
+/// How far a published number binds us.
 enum class PublishedKind : std::uint8_t {
   kHeld,         ///< must agree
   kUnconverged,  ///< a log whose solver stopped early or left slack: the optimum is below it
@@ -33,9 +34,9 @@ std::string_view name(PublishedKind kind);  ///< "held", "unconverged", "paper"
 /// One number of a file.
 struct PublishedCheck {
   std::string section, name, field;  ///< "llm_dse_read", "sn30/2d_torus_ddr_pcie", "final_s"
-  double expected = 0, got = 0;
+  double expected = 0, got = 0;      ///< the file's number; ours
   double rounding = 0;  ///< half a unit of the last digit that `expected` was written with
-  PublishedKind kind = PublishedKind::kHeld;
+  PublishedKind kind = PublishedKind::kHeld;  ///< how it is judged
 
   /// got / expected - 1; `got` where 0 is expected.
   double relative() const;
@@ -45,15 +46,16 @@ struct PublishedCheck {
 
 /// Numbers of a file that nothing is compared with.
 struct PublishedGap {
-  std::string section, name, why;
-  std::uint64_t numbers = 0;
+  std::string section, name, why;  ///< where they are; the reason
+  std::uint64_t numbers = 0;       ///< how many
 };
 
+/// What the comparison found.
 struct PublishedValidation {
   std::vector<PublishedCheck> checks;   ///< in the order of sections below
   std::vector<PublishedGap> unchecked;  ///< all other numbers of the file
 
-  std::uint64_t count(PublishedKind kind) const;
+  std::uint64_t count(PublishedKind kind) const;  ///< checks of this kind
   /// Worst of those held; nothing where there is none.
   const PublishedCheck* worst() const;
   double max_rel() const;  ///< its unexplained(); 0 where there is none
@@ -73,10 +75,11 @@ Result<PublishedValidation> validate_published(const std::filesystem::path& path
 
 /// The points of one figure.
 struct PublishedStudy {
+  /// text, or a number in the unit that its column's title names
   using Cell = std::variant<std::string, double>;
-  std::string name, title;
-  std::vector<std::string> columns;  ///< units in names
-  std::vector<std::vector<Cell>> rows;
+  std::string name, title;              ///< "fig07"; a title for people
+  std::vector<std::string> columns;     ///< units in names
+  std::vector<std::vector<Cell>> rows;  ///< by column
 };
 /// Names and titles: "fig07", "Rail-Only: ...".
 std::vector<std::pair<std::string, std::string>> published_studies();

@@ -15,6 +15,7 @@
 
 namespace flopcast {
 
+/// Which parallelism the published runs put on which dimension.
 enum class PublishedNetwork : std::uint8_t {
   kLanguageModel,  ///< 8 x 128 (TP, PP), 3-D 8 x 64 x 2 (TP, PP, DP); NVLink on the first dimension
   kSquare,         ///< DLRM, FFT, HPL: 32 x 32, 3-D 8 x 8 x 16, DGX 8 x 128; NVLink on all
@@ -22,10 +23,13 @@ enum class PublishedNetwork : std::uint8_t {
 
 /// Chip, topology, memory and interconnect, each as it stands in "h100/2d_torus_ddr_pcie".
 struct PublishedNames {
+  /// chips
   static constexpr std::array<std::string_view, 4> kChips = {"h100", "tpu", "sn30", "wse-2"};
+  /// and their dimensions
   static constexpr std::array<std::string_view, 5> kTopologies = {"2d_torus", "dragonfly",
                                                                   "3d_torus", "dgx_1", "dgx_2"};
-  static constexpr std::array<std::string_view, 2> kMemories = {"ddr", "hbm"};
+  static constexpr std::array<std::string_view, 2> kMemories = {"ddr", "hbm"};  ///< DRAM
+  /// of the network
   static constexpr std::array<std::string_view, 2> kLinks = {"pcie", "nvlink"};
 };
 

@@ -36,29 +36,30 @@ std::optional<PaperStrategy> parse_paper_strategy(std::string_view text);
 
 /// A stack of `depth` equal transformer layers; neither embedding nor head is modelled.
 struct PaperModel {
-  std::string name;
-  std::int64_t sequence = 0;  ///< l
-  std::int64_t embed = 0;     ///< e
-  std::int64_t heads = 0;     ///< h
-  std::int64_t depth = 0;
+  std::string name;             ///< "gpt3_1T"
+  std::int64_t sequence = 0;    ///< l
+  std::int64_t embed = 0;       ///< e
+  std::int64_t heads = 0;       ///< h
+  std::int64_t depth = 0;       ///< layers
   std::int64_t hidden = 0;      ///< f
   double training_samples = 0;  ///< of a whole training, for days; 0: unknown
 };
 
 /// Two-level machine: NVLink domains of `domain` GPUs, joined by NICs.
 struct PaperSystem {
+  /// NVLink, or InfiniBand.
   struct Network {
     BytesPerSecond bandwidth;  ///< per GPU
-    double efficiency = 0.7;
-    Seconds latency;
+    double efficiency = 0.7;   ///< achievable share of `bandwidth`
+    Seconds latency;           ///< of one message
   };
-  std::string name;
+  std::string name;               ///< "B200-NVS64"
   FlopsPerSecond matrix, vector;  ///< fp16 peaks
-  BytesPerSecond hbm_bandwidth;
-  Bytes hbm_capacity;
-  Network nvlink, infiniband;
-  std::int64_t domain = 8;  ///< GPUs of one NVLink domain
-  double nics_per_gpu = 1;
+  BytesPerSecond hbm_bandwidth;   ///< of one GPU
+  Bytes hbm_capacity;             ///< of one GPU
+  Network nvlink, infiniband;     ///< within a domain; between domains
+  std::int64_t domain = 8;        ///< GPUs of one NVLink domain
+  double nics_per_gpu = 1;        ///< that a GPU has to itself
 };
 
 /// Built in: gpt3 (also gpt3_175B), gpt3_1T, vit_era5. Error: lists them.
@@ -68,13 +69,16 @@ Result<PaperSystem> paper_system(std::string_view name);
 
 /// Degrees of parallelism. In `domain` the GPUs of each group that share an NVLink domain.
 struct PaperPlan {
+  /// One number for each dimension.
   struct Groups {
+    /// tensor-parallel in one and in the other dimension, stages, replicas
     std::int64_t tp1 = 1, tp2 = 1, pp = 1, dp = 1;
     bool operator==(const Groups&) const = default;
   };
-  Groups size, domain;
-  std::int64_t microbatch = 1;
-  std::int64_t panels = 1;  ///< SUMMA only
+  Groups size, domain;          ///< of the whole plan; of them in one NVLink domain
+  std::int64_t microbatch = 1;  ///< samples
+  std::int64_t panels = 1;      ///< SUMMA only
+  /// of the whole plan
   std::int64_t gpus() const { return size.tp1 * size.tp2 * size.pp * size.dp; }
   bool operator==(const PaperPlan&) const = default;
 };
@@ -109,6 +113,7 @@ std::span<const std::string_view> paper_defect_names();
 /// "published", "repaired", "none", or a comma-separated list of those that shall be on.
 Result<PaperDefects> parse_paper_defects(std::string_view text);
 
+/// What a group of GPUs does together.
 enum class PaperCollective : std::uint8_t {
   kAllGather,
   kReduceScatter,
@@ -127,35 +132,39 @@ Seconds paper_collective_time(const PaperSystem& system, PaperCollective kind, B
 
 /// One operator of one layer and one microbatch on one GPU.
 struct PaperOperator {
+  /// The forward, or the backward pass.
   struct Phase {
     Flops flops;   ///< attention: vector work counted as the matrix work of the same time
     Seconds time;  ///< the sum of the three below
+    /// running; memory traffic beyond that; exposed
     Seconds compute, exposed_memory, communication;
   };
-  std::string_view name;  ///< as in the published code: "fc1", "fc1-bias", "act1", ...
-  Phase forward, backward;
-  Bytes weights, activations;
+  std::string_view name;       ///< as in the published code: "fc1", "fc1-bias", "act1", ...
+  Phase forward, backward;     ///< its passes
+  Bytes weights, activations;  ///< of this operator; activations: kept for backward
 };
 
 /// One training iteration on one GPU. The six times below sum to `time`.
 struct PaperEstimate {
-  Seconds time;
-  Seconds compute, exposed_memory, tensor_communication, pipeline_communication, data_communication,
-      bubble;
-  Flops flops;
-  Bytes memory;  ///< the sum of the four below
-  Bytes weights, gradients, optimizer, activations;
-  std::int64_t microbatches = 0;
-  bool fits = false;  ///< memory <= capacity
+  Seconds time;            ///< one iteration
+  Seconds compute;         ///< of operators
+  Seconds exposed_memory;  ///< of memory traffic, as far as it lasts longer
+  Seconds tensor_communication, pipeline_communication, data_communication;  ///< not hidden
+  Seconds bubble;                                    ///< waiting in the pipeline
+  Flops flops;                                       ///< of one GPU
+  Bytes memory;                                      ///< the sum of the four below
+  Bytes weights, gradients, optimizer, activations;  ///< of one GPU
+  std::int64_t microbatches = 0;                     ///< of one iteration
+  bool fits = false;                                 ///< memory <= capacity
 };
 
 /// What is asked of one training run.
 struct PaperCase {
-  PaperModel model;
-  PaperSystem system;
-  PaperStrategy strategy = PaperStrategy::k1d;
-  std::int64_t global_batch = 4096;  ///< samples
-  PaperDefects defects;
+  PaperModel model;                             ///< what is trained
+  PaperSystem system;                           ///< what it is trained on
+  PaperStrategy strategy = PaperStrategy::k1d;  ///< how layers are cut
+  std::int64_t global_batch = 4096;             ///< samples
+  PaperDefects defects;                         ///< of the published code
 };
 
 /// Section III: time and memory of one plan. Does not require that the plan fits.
@@ -166,21 +175,24 @@ Result<std::vector<PaperOperator>> paper_operators(const PaperCase& c, const Pap
 /// Days of a whole training: model.training_samples / (global batch / iteration).
 double paper_training_days(const PaperCase& c, Seconds iteration);
 
+/// What paper_search tries.
 struct PaperSearchOptions {
   std::size_t best = 10;  ///< how many plans to return
   /// Only plans with these degrees; 0: any. `microbatch` and `panels` likewise.
   PaperPlan::Groups fixed{0, 0, 0, 0}, fixed_domain{0, 0, 0, 0};
-  std::int64_t microbatch = 0;
-  std::int64_t panels = 0;     ///< taken even where the published search would not try it
-  bool beyond_memory = false;  ///< keep plans that do not fit
+  std::int64_t microbatch = 0;  ///< samples; 0: any
+  std::int64_t panels = 0;      ///< taken even where the published search would not try it
+  bool beyond_memory = false;   ///< keep plans that do not fit
 };
 
+/// A plan, and what it takes.
 struct PaperCandidate {
-  PaperPlan plan;
-  PaperEstimate estimate;
+  PaperPlan plan;          ///< degrees and their places
+  PaperEstimate estimate;  ///< its time and memory
 };
+/// What a search found.
 struct PaperSearch {
-  std::uint64_t candidates = 0, feasible = 0;
+  std::uint64_t candidates = 0, feasible = 0;  ///< plans tried; of these, those that fit
   /// Fastest first. Equal times: in the order of the published enumeration (tp1, tp2, pp,
   /// microbatch, panels, then GPUs in the domain of tp1, tp2, dp), smaller degrees first.
   std::vector<PaperCandidate> best;
@@ -194,10 +206,11 @@ Result<PaperSearch> paper_search(const PaperCase& c, std::int64_t gpus,
                                  const PaperSearchOptions& options = {});
 
 /// One cell of a study.
+/// Model, system, strategy, batch.
 struct PaperCell {
-  PaperCase c;
-  std::int64_t gpus = 0;
-  PaperSearchOptions options{};
+  PaperCase c;                   ///< the training run
+  std::int64_t gpus = 0;         ///< in all
+  PaperSearchOptions options{};  ///< of its search
 };
 /// Searches many cells on `threads` threads (0: all cores). Results in the order of the cells, and
 /// the same for any number of threads. Cells that were not searched have no candidates. Errors as

@@ -15,8 +15,8 @@
 namespace flopcast {
 
 struct MappingReport {
-  MappingRequest request;
-  Mapping mapping;
+  MappingRequest request;  ///< the problem
+  Mapping mapping;         ///< the answer
 };
 
 /// For people: the answer, what each network dimension does, partitions, where the step goes, what

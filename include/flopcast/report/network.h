@@ -12,20 +12,22 @@ namespace flopcast {
 
 /// Times over sizes: the forecast itself, or one algorithm's.
 struct CollectiveCurve {
-  std::string name;
-  bool chosen = false;
+  std::string name;     ///< "forecast", or an algorithm and protocol
+  bool chosen = false;  ///< the forecast itself
+  /// One size.
   struct Point {
-    Bytes size;
-    Seconds time;
+    Bytes size;    ///< bytes, as CollectiveQuery counts them
+    Seconds time;  ///< until the last rank is done
   };
-  std::vector<Point> points;
+  std::vector<Point> points;  ///< ascending sizes
 };
 
+/// A question of `flopcast net time`, and its answer.
 struct CollectiveReport {
-  std::string cluster;
-  CollectiveQuery query;
-  unsigned ranks = 0;
-  CollectiveTime answer;
+  std::string cluster;                  ///< as the user wrote it
+  CollectiveQuery query;                ///< what was asked
+  unsigned ranks = 0;                   ///< that take part
+  CollectiveTime answer;                ///< what came out
   std::vector<CollectiveCurve> curves;  ///< for the page only
 };
 
@@ -33,14 +35,18 @@ struct CollectiveReport {
 Result<std::vector<CollectiveCurve>> collective_curves(const CollectiveModel& model,
                                                        const CollectiveQuery& query);
 
+/// For people: time, band, what it rests on, what else was considered.
 std::string collective_text(const CollectiveReport& report);
+/// One document; docs/reference/json.md names every field.
 std::string collective_json(const CollectiveReport& report);
+/// A page with the curves.
 std::string collective_html(const CollectiveReport& report);
 
+/// What `flopcast net run` shows.
 struct TrafficReport {
-  std::string cluster;
-  std::vector<TrafficRow> traffic;
-  TrafficResult result;
+  std::string cluster;                  ///< as the user wrote it
+  std::vector<TrafficRow> traffic;      ///< what was run
+  TrafficResult result;                 ///< when it ran
   std::vector<std::string> link_names;  ///< of result.links
 };
 
@@ -48,10 +54,13 @@ struct TrafficReport {
 TrafficReport make_traffic_report(const Cluster& cluster, const Topology& topology,
                                   std::vector<TrafficRow> traffic, TrafficResult result);
 
+/// For people: when rows ended, which links were busiest.
 std::string traffic_text(const TrafficReport& report);
+/// One document; docs/reference/json.md names every field.
 std::string traffic_json(const TrafficReport& report);
 /// A row per flow: id, bytes, start_s, end_s.
 std::string traffic_csv(const TrafficReport& report);
+/// A page with the use of every link over time.
 std::string traffic_html(const TrafficReport& report);
 
 /// Errors of forecasts against measurements: a row for all, then one for each group, in percent.

@@ -28,20 +28,22 @@ Breakdown breakdown(const TraceSet& set, const Trace& trace, const std::vector<T
 /// and the fraction of SM time used where the launch shapes are known (blocks capped at the SMs
 /// there are).
 struct Utilisation {
-  Time interval;
+  Time interval;                ///< length of each
   std::vector<float> active;    ///< 0..1 per interval
   std::vector<float> sms_used;  ///< 0..1 per interval; empty where SM count or blocks are unknown
 };
+/// Of [from, to), by the times of the trace's rows; `interval` > 0.
 Utilisation utilisation(const Trace& trace, const std::vector<Time>& start,
                         const std::vector<Time>& end, Time from, Time to,
                         Time interval = Time::from_us(1000));
 
 /// Kernels by total time.
 struct KernelTotal {
-  std::string name;
-  std::uint64_t count = 0;
-  Time recorded, replayed;
+  std::string name;         ///< of the kernel
+  std::uint64_t count = 0;  ///< of launches, all ranks
+  Time recorded, replayed;  ///< summed
 };
+/// The longest of the recording, over all ranks and steps.
 std::vector<KernelTotal> top_kernels(const TraceSet& set, const Replay& replay,
                                      std::size_t limit = 20);
 

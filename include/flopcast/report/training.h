@@ -13,6 +13,7 @@ namespace flopcast {
 struct RunFilter {
   std::string quality;            ///< "A", "AB"; "": all
   std::vector<std::string> sets;  ///< empty: all
+  /// only models without, only models with a mixture of experts; neither: all
   bool dense = false, experts = false;
   /// An incomplete run may not tell whether it has experts: then only quality and set count.
   bool takes(const TrainingRun& run) const;
@@ -26,9 +27,11 @@ struct TrainingReport {
   std::vector<const RunForecast*> forecasts;   ///< failures included
   std::vector<const TrainingRun*> incomplete;  ///< cannot be forecast, and say why
 };
+/// Lives as long as the runs and forecasts it points to.
 TrainingReport training_report(const std::vector<TrainingRun>& runs,
                                const std::vector<RunForecast>& forecasts, const RunFilter& filter);
 
+/// Tables for a terminal. `cases`: with a line for each run.
 std::string training_text(const TrainingReport& report, bool cases);
 /// docs/reference/json.md, "validate training".
 std::string training_json(const TrainingReport& report);

@@ -37,20 +37,21 @@ Result<std::vector<std::filesystem::path>> slice_traces(const TraceSet& set, con
 
 /// An operator of a PyTorch execution trace (schema 1.0.1 to 1.1.x) or Chakra protobuf node.
 struct ExecutionNode {
-  std::uint64_t id = 0;
-  std::int64_t rf_id = kNoId;
+  std::uint64_t id = 0;            ///< the node's number
+  std::int64_t rf_id = kNoId;      ///< record function id; kNoId where the file has none
   std::int64_t thread = 0;         ///< number of the recording thread, 0 where the file has none
   std::uint32_t name = 0;          ///< string id
   std::uint32_t input_shapes = 0;  ///< string id, JSON text
   std::uint32_t input_types = 0;   ///< string id, JSON text
   std::uint32_t input_values = 0;  ///< string id, JSON text
 };
+/// Operators as PyTorch's observer or Chakra wrote them.
 struct ExecutionTrace {
-  std::string path;
-  std::string schema;
+  std::string path;                  ///< of the file
+  std::string schema;                ///< version it names
   std::optional<std::int32_t> rank;  ///< from the file, else from its name ("rank3", "run.3.et")
   std::vector<ExecutionNode> nodes;  ///< in file order
-  Anomalies anomalies;
+  Anomalies anomalies;               ///< of this file
 };
 /// Reads a PyTorch execution trace (JSON, plain or gzip) or a Chakra .et protobuf, told by content.
 Result<ExecutionTrace> read_execution_trace(const std::filesystem::path& path,

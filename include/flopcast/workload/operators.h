@@ -41,7 +41,7 @@ enum class Precision : std::uint8_t {
 std::string_view name(Precision precision);                       ///< "mxfp8"
 std::optional<Precision> parse_precision(std::string_view text);  ///< also "fp8-cs", "bf16-pure"
 DataType activation_type(Precision precision);  ///< of what lies between operators
-GemmType gemm_type(Precision precision);
+GemmType gemm_type(Precision precision);        ///< what its linear layers are priced as
 double saved_bytes(Precision precision);  ///< per value of a linear layer's input kept for backward
 
 /// What is dropped after forward and computed again in backward (Megatron's names).
@@ -61,26 +61,29 @@ enum RecomputeModule : std::uint8_t {
 inline constexpr std::uint8_t kRecomputeOp =
     kRecomputeNorm | kRecomputeActivation | kRecomputeSecondProduct;
 
+/// How tensor parallelism cuts a layer.
 enum class TensorKind : std::uint8_t {
   kOneD,   ///< Megatron
   kTwoD,   ///< tokens over a second dimension tp2, keys and values gathered (Subramanian et al.)
   kSumma,  ///< weights and activations on a tp x tp2 grid, multiplied in panels
 };
+/// How attention gets the keys and values of other chips.
 enum class ContextKind : std::uint8_t { kAllGather, kRing, kUlysses };
 
 /// How a layer is cut and run. A plan's part that operators depend on.
 struct Execution {
-  std::int64_t microbatch = 1;   ///< b
-  std::int64_t sequence = 2048;  ///< s
-  unsigned tp = 1, tp2 = 1, cp = 1, ep = 1;
-  unsigned etp = 1;  ///< tensor-parallel chips of one expert
-  bool sequence_parallel = false;
-  TensorKind tensor = TensorKind::kOneD;
-  unsigned panels = 1;  ///< of SUMMA
-  ContextKind context = ContextKind::kAllGather;
-  Precision precision = Precision::kBf16;
-  bool flash_attention = true;  ///< false: scores are written to memory
-  Recompute recompute = Recompute::kNone;
+  std::int64_t microbatch = 1;               ///< b
+  std::int64_t sequence = 2048;              ///< s
+  unsigned tp = 1, tp2 = 1, cp = 1, ep = 1;  ///< degrees of parallelism
+  unsigned etp = 1;                          ///< tensor-parallel chips of one expert
+  bool sequence_parallel = false;  ///< norms and residuals are cut along the sequence over tp
+  TensorKind tensor = TensorKind::kOneD;          ///< how tp and tp2 cut
+  unsigned panels = 1;                            ///< of SUMMA
+  ContextKind context = ContextKind::kAllGather;  ///< how cp does
+  Precision precision = Precision::kBf16;         ///< of linear layers
+  bool flash_attention = true;                    ///< false: scores are written to memory
+  Recompute recompute = Recompute::kNone;         ///< what is computed again in backward
+  /// with kSelective: RecomputeModule, added up
   std::uint8_t recompute_modules = kRecomputeCoreAttention;
   /// Low-rank adapters; > 0: all other weights are frozen (Hu et al., arXiv:2106.09685).
   std::int64_t lora_rank = 0;
@@ -102,24 +105,27 @@ enum class Group : std::uint8_t {
   kShard,         ///< of hybrid shard: chips that keep one copy of the state together
   kReplica,       ///< of hybrid shard: chips that keep the same part of it
 };
-inline constexpr std::size_t kGroups = 10;
-std::string_view name(Group group);  ///< "tensor"
+inline constexpr std::size_t kGroups = 10;  ///< how many Group there are
+std::string_view name(Group group);         ///< "tensor"
 
 /// A collective of `group`; `size` as in CollectiveQuery.
 struct Transfer {
-  CollectiveOp op = CollectiveOp::kAllReduce;
-  Group group = Group::kTensor;
-  Bytes size;
-  DataType type = DataType::kBf16;
+  CollectiveOp op = CollectiveOp::kAllReduce;  ///< what is done
+  Group group = Group::kTensor;                ///< by whom
+  Bytes size;                                  ///< bytes of one
+  DataType type = DataType::kBf16;             ///< of the elements
 };
+/// One entry of a pass.
 struct OperatorStep {
-  std::variant<Kernel, Transfer> what;
-  unsigned count = 1;        ///< times in a row
+  std::variant<Kernel, Transfer> what;  ///< a kernel or a transfer
+  unsigned count = 1;                   ///< times in a row
   bool overlappable = true;  ///< a transfer that other kernels of this operator's pass may hide
 };
 
+/// One operator of a layer, as one chip runs it.
 struct Operator {
   std::string_view name;  ///< "qkv_proj"
+  /// steps in order: outputs, gradients of inputs, of weights
   std::vector<OperatorStep> forward, backward_input, backward_weight;
   std::int64_t weights = 0;    ///< values on this chip, frozen ones included
   std::int64_t trainable = 0;  ///< of these, with gradients
@@ -128,18 +134,19 @@ struct Operator {
   bool recomputed = false;     ///< forward runs again before backward
 };
 
+/// Operators in the order in which forward runs them.
 struct OperatorList {
-  std::vector<Operator> operators;
+  std::vector<Operator> operators;  ///< first to last
   Bytes
       saved;  ///< per microbatch, under the recompute chosen; layer input of full recompute included
   Bytes live;  ///< what is kept while this list runs backward, after recomputing: >= saved
-  std::int64_t weights() const;
-  std::int64_t trainable() const;
+  std::int64_t weights() const;    ///< of all operators
+  std::int64_t trainable() const;  ///< of all operators
 };
 
 /// Everything one chip does for one microbatch.
 struct OperatorGraph {
-  OperatorList embedding;
+  OperatorList embedding;            ///< tables, and what follows them
   std::vector<OperatorList> layers;  ///< one per Model::kinds
   OperatorList head;                 ///< final norm, output matrix, loss
   Bytes boundary;                    ///< what a pipeline stage hands to the next
@@ -147,11 +154,13 @@ struct OperatorGraph {
 /// Sizes that do not divide are rounded up; `plan_problems` (parallel.h) refuses such plans.
 OperatorGraph make_operators(const Model& model, const Execution& execution);
 
+/// Sums over steps.
 struct Work {
   Flops matrix;   ///< of GEMMs and attention
   Bytes traffic;  ///< memory traffic of all kernels
   Bytes sent;     ///< sum of the transfers' sizes
 };
+/// Repeated steps count as often.
 Work total_work(const std::vector<OperatorStep>& steps);
 
 /// Model FLOPs of one sequence, forward and backward, without recompute: what MFU counts.
@@ -160,6 +169,7 @@ struct TrainingFlops {
   Flops attention;         ///< with causal masks and windows
   Flops attention_square;  ///< all pairs of tokens (Megatron's convention)
 };
+/// Of a model, at this length of sequences.
 TrainingFlops training_flops(const Model& model, std::int64_t sequence);
 
 }  // namespace flopcast
