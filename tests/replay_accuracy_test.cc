@@ -1,6 +1,7 @@
-// How well real recordings replay. The figures are targets, not yesterday's results: host and GPU
-// time of every step on every rank within 3 % at typical lags and 4 % at none, without a
-// contradicted dependency.
+// How well runs replay. Of a made-up run the machine is known: its constant lags leave nearly no
+// error. For real recordings, where ../shared is at hand, the figures are targets, not yesterday's
+// results: host and GPU time of every step on every rank within 3 % at typical lags and 4 % at none,
+// without a contradicted dependency.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "flopcast/report/replay.h"
 #include "replay/clocks.h"
 #include "replay/cross_stream.h"
+#include "support/sample_run.h"
 #include "support/shared_traces.h"
 
 namespace flopcast {
@@ -128,28 +130,44 @@ void expect_unbroken_path(const Replay& r) {
   EXPECT_EQ(sum, r.critical_path.back().end - r.critical_path.front().start);
 }
 
+struct Limits {
+  double typical, without_lags;  ///< of a step's time
+  bool late_starts_explained = true;
+};
+
+void expect_targets(const TraceSet& set, const Limits& limits) {
+  const Result<Replay> typical = replay(set);
+  ASSERT_TRUE(typical.ok()) << typical.error().text();
+  expect_steps_within(*typical, limits.typical);
+  EXPECT_TRUE(typical->damage.empty()) << typical->damage.front();
+  if (limits.late_starts_explained) expect_late_starts_explained(set, *typical);
+  expect_unbroken_path(*typical);
+
+  ReplayOptions zero;
+  zero.lags = LagMode::kZero;
+  const Result<Replay> without_lags = replay(set, zero);
+  ASSERT_TRUE(without_lags.ok()) << without_lags.error().text();
+  expect_steps_within(*without_lags, limits.without_lags);
+
+  expect_no_contradicted_edge(set);
+  expect_steps_exchange_structure(set);
+}
+
+// Found: 0.02 % and 0.91 %.
+TEST(ReplaySample, ReachesItsTargets) {
+  const Result<TraceSet> set = read_traces({test::sample_run()});
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->traces.size(), 8U);
+  expect_targets(*set, {0.0005, 0.012});
+}
+
 class ReplayAccuracy : public testing::TestWithParam<RealSet> {};
 
 TEST_P(ReplayAccuracy, ReachesItsTargets) {
   FLOPCAST_SHARED_OR_SKIP(path, std::string("traces/") + GetParam().path);
   const Result<TraceSet> set = read_traces({path}, {}, GetParam().prefix);
   ASSERT_TRUE(set.ok()) << set.error().text();
-
-  const Result<Replay> typical = replay(*set);
-  ASSERT_TRUE(typical.ok()) << typical.error().text();
-  expect_steps_within(*typical, 0.03);
-  EXPECT_TRUE(typical->damage.empty()) << typical->damage.front();
-  if (GetParam().late_starts_explained) expect_late_starts_explained(*set, *typical);
-  expect_unbroken_path(*typical);
-
-  ReplayOptions zero;
-  zero.lags = LagMode::kZero;
-  const Result<Replay> without_lags = replay(*set, zero);
-  ASSERT_TRUE(without_lags.ok()) << without_lags.error().text();
-  expect_steps_within(*without_lags, 0.04);
-
-  expect_no_contradicted_edge(*set);
-  expect_steps_exchange_structure(*set);
+  expect_targets(*set, {0.03, 0.04, GetParam().late_starts_explained});
 }
 
 INSTANTIATE_TEST_SUITE_P(RealTraces, ReplayAccuracy, testing::ValuesIn(kSets),
@@ -183,27 +201,37 @@ Judged judge(const TraceSet& set, const Replay& r, const Timeline& times) {
   return out;
 }
 
+void expect_worse_without_event_edges(const TraceSet& set) {
+  ReplayOptions options;
+  const Result<Replay> full = replay(set, options);
+  options.baseline = Baseline::kNoInterStream;
+  const Result<Replay> without = replay(set, options);
+  ASSERT_TRUE(full.ok() && without.ok());
+  const Judged measured = judge(set, *full, full->recorded);
+  const Judged by_full = judge(set, *full, full->replayed);
+  const Judged by_none = judge(set, *without, without->replayed);
+  EXPECT_GT(by_none.overlap, by_full.overlap);
+  EXPECT_GT(std::abs(by_none.overlap - measured.overlap),
+            std::abs(by_full.overlap - measured.overlap));
+  EXPECT_GT(by_none.start_error, by_full.start_error);
+  testing::Test::RecordProperty("overlap_measured", std::to_string(measured.overlap));
+  testing::Test::RecordProperty("overlap_full", std::to_string(by_full.overlap));
+  testing::Test::RecordProperty("overlap_without", std::to_string(by_none.overlap));
+}
+
+TEST(ReplaySample, WithoutEventEdgesIsWorse) {
+  const Result<TraceSet> set = read_traces({test::sample_run()});
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  expect_worse_without_event_edges(*set);
+}
+
 class ReplayBaseline : public testing::TestWithParam<RealSet> {};
 
 TEST_P(ReplayBaseline, WithoutEventEdgesIsWorse) {
   FLOPCAST_SHARED_OR_SKIP(path, std::string("traces/") + GetParam().path);
   const Result<TraceSet> set = read_traces({path}, {}, GetParam().prefix);
   ASSERT_TRUE(set.ok()) << set.error().text();
-  ReplayOptions options;
-  const Result<Replay> full = replay(*set, options);
-  options.baseline = Baseline::kNoInterStream;
-  const Result<Replay> without = replay(*set, options);
-  ASSERT_TRUE(full.ok() && without.ok());
-  const Judged measured = judge(*set, *full, full->recorded);
-  const Judged by_full = judge(*set, *full, full->replayed);
-  const Judged by_none = judge(*set, *without, without->replayed);
-  EXPECT_GT(by_none.overlap, by_full.overlap);
-  EXPECT_GT(std::abs(by_none.overlap - measured.overlap),
-            std::abs(by_full.overlap - measured.overlap));
-  EXPECT_GT(by_none.start_error, by_full.start_error);
-  RecordProperty("overlap_measured", std::to_string(measured.overlap));
-  RecordProperty("overlap_full", std::to_string(by_full.overlap));
-  RecordProperty("overlap_without", std::to_string(by_none.overlap));
+  expect_worse_without_event_edges(*set);
 }
 
 INSTANTIATE_TEST_SUITE_P(Torchrec, ReplayBaseline, testing::ValuesIn(kSets + 4, kSets + 8),

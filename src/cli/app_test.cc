@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "support/shared_traces.h"
+#include "support/sample_run.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::cli {
 namespace {
@@ -35,11 +35,10 @@ constexpr const char* kTrace = R"({"distributedInfo": {"rank": 0, "world_size": 
 class CommandLine : public testing::Test {
  protected:
   std::string file(const std::string& name, std::string_view text) {
-    test::write_text(folder_ / name, text);
-    return (folder_ / name).string();
+    return folder_.write(name, text).string();
   }
   std::string trace() { return file("rank0.json", kTrace); }
-  test::TempDir folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(CommandLine, VersionAndHelpGoToStdout) {
@@ -162,7 +161,7 @@ TEST_F(CommandLine, DoctorNamesVersionAndSystem) {
 }
 
 TEST_F(CommandLine, SameInputSameBytesForAnyNumberOfThreads) {
-  FLOPCAST_SHARED_OR_SKIP(path, "traces/dlrm_8xv100_kineto_et");
+  const std::filesystem::path& path = test::sample_run();
   const std::string one = flopcast({"replay", path.string(), "--json", "--threads", "1"}).out;
   EXPECT_EQ(one, flopcast({"replay", path.string(), "--json", "--threads", "4"}).out);
   EXPECT_FALSE(one.empty());

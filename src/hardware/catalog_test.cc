@@ -4,12 +4,14 @@
 #include <map>
 #include <set>
 
+#include "base/text/csv_table.h"
 #include "base/text/names.h"
 #include "base/text/toml_file.h"
 #include "flopcast/hardware.h"
 #include "hardware/entry/catalog_entry.h"
 #include "hardware/entry/set_entry.h"
 #include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::hardware {
 namespace {
@@ -167,7 +169,7 @@ TEST(Catalog, ANumberWithoutSourceIsAMistakeOfTheBuiltInFiles) {
 }
 
 TEST(Catalog, AUsersFileAddsAndReplaces) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   test::write_text(folder / "mine.toml",
                    "[chip.h100-sxm]\nlike = \"h100-sxm\"\nhbm_bandwidth = \"3TB/s\"\n"
                    "[chip.h100-fast]\nlike = \"h100-sxm\"\nmatrix.bf16 = \"1.2PFLOPS\"\n"
@@ -198,7 +200,7 @@ struct Broken {
 class BrokenCatalog : public testing::TestWithParam<Broken> {};
 
 TEST_P(BrokenCatalog, IsRefusedWithItsLine) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   test::write_text(folder / "bad.toml", "\n" + GetParam().text);
   const auto loaded = Catalog::load({folder / "bad.toml"});
   ASSERT_FALSE(loaded) << GetParam().text;
@@ -248,26 +250,19 @@ TEST(DataType, NamesAndSpellings) {
   EXPECT_EQ(bytes_per_element(DataType::kBf16), 2);
 }
 
-// The system files beside the measured kernel tables describe the machines they were measured on.
-TEST(Catalog, AgreesWithTheSystemFilesOfMeasuredKernels) {
-  FLOPCAST_SHARED_OR_SKIP(folder, "measured/kernels/aiconfigurator_systems");
+// What is published of the machines that the kernel tables were measured on.
+TEST(Catalog, AgreesWithTheSystemsOfMeasuredKernels) {
+  const Result<CsvTable> systems = CsvTable::read(test::data_path("chips.csv"));
+  ASSERT_TRUE(systems) << systems.error().text();
   std::size_t compared = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string stem = entry.path().stem().string();
-    const std::string name = stem.substr(stem.rfind("__") + 2);
+  for (std::size_t row = 0; row < systems->rows(); ++row) {
+    const std::string_view name = systems->text(row, *systems->column("chip"));
     const auto chip = catalog().chip(name);
     if (!chip) continue;
-    const std::string text = test::read_text(entry.path());
-    const auto number = [&text](const std::string& key) {
-      const std::size_t at = text.find("  " + key + ": ");
-      return at == std::string::npos ? 0.0
-                                     : std::strtod(text.c_str() + at + key.size() + 4, nullptr);
-    };
     const auto near = [&](const char* key, double ours) {
-      const double theirs = number(key);
-      if (theirs > 0) {
-        EXPECT_NEAR(ours / theirs, 1, 0.02) << name << " " << key;
-      }
+      const std::size_t column = *systems->column(key);
+      if (systems->text(row, column).empty()) return;
+      EXPECT_NEAR(ours / *systems->number(row, column), 1, 0.02) << name << " " << key;
     };
     near("mem_bw", chip->hbm_bandwidth.value);
     near("mem_capacity", chip->hbm_capacity.value);

@@ -1,10 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "flopcast/trace/io.h"
-#include "support/temporary_files.h"
+#include "support/sample_run.h"
+#include "support/temporary_folder.h"
 #include "trace/trace_dump.h"
 
 namespace flopcast::trace {
@@ -45,13 +43,8 @@ std::string names(const TraceSet& set, std::size_t trace = 0) {
   return out;
 }
 
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(SliceTraces, AStepWithItsGpuRows) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto source = folder.write("a.json", two_steps());
   const auto set = read_traces({source});
   ASSERT_TRUE(set);
@@ -67,13 +60,13 @@ TEST(SliceTraces, AStepWithItsGpuRows) {
   EXPECT_EQ(cut->traces[0].other_rows, 2U);  // the process name and one flow
   EXPECT_EQ(cut->traces[0].origin_ns, 5000 + 115000);
   EXPECT_TRUE(cut->traces[0].anomalies.empty()) << dump_anomalies(cut->traces[0].anomalies, true);
-  const std::string text = text_of(written->front());
+  const std::string text = test::read_text(written->front());
   EXPECT_NE(text.find(row("op2", "cpu_op", 210, 20)), std::string::npos);
   EXPECT_NE(text.find("\"traceName\": \"x\\\"y\""), std::string::npos);
 }
 
 TEST(SliceTraces, AnIntervalInSecondsAndABareArray) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto source = folder.write("a.json", "[" + row("a", "cpu_op", 1000, 10) + "," +
                                                  row("b", "cpu_op", 1020, 0) + "," +
                                                  row("c", "cpu_op", 1030, 10) + "]");
@@ -90,7 +83,7 @@ TEST(SliceTraces, AnIntervalInSecondsAndABareArray) {
 }
 
 TEST(SliceTraces, OneRankOfAMergedFile) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto of = [](const char* name, int ts, const char* track, int rank) {
     return row(name, "cpu_op", ts, 1, "{\"rank\": " + std::to_string(rank) + "}", track);
   };
@@ -113,7 +106,7 @@ TEST(SliceTraces, OneRankOfAMergedFile) {
 }
 
 TEST(SliceTraces, NonsenseIsRefused) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto set = read_traces({folder.write("a.json", two_steps())});
   ASSERT_TRUE(set);
   const auto refusal = [&](const Slice& slice, const std::filesystem::path& directory) {
@@ -130,15 +123,12 @@ TEST(SliceTraces, NonsenseIsRefused) {
   EXPECT_NE(refusal(rank, cut).find("none of the ranks"), std::string::npos);
   EXPECT_NE(refusal(empty, cut).find("is empty"), std::string::npos);
   EXPECT_NE(refusal({}, folder.path()).find("would overwrite"), std::string::npos);
-  EXPECT_EQ(text_of(folder.path() / "a.json"), two_steps());
+  EXPECT_EQ(test::read_text(folder.path() / "a.json"), two_steps());
 }
 
 TEST(SliceTraces, EverythingIsKeptWhenNothingIsAskedFor) {
-  const auto traces_found = real_traces();
-  if (!traces_found) GTEST_SKIP() << kNoRealTraces;
-  const std::filesystem::path& traces = *traces_found;
-  const TemporaryFolder folder;
-  const auto set = read_traces({traces / "cuda_sync_small" / "alexnet_a100.json.gz"});
+  const test::TemporaryFolder folder;
+  const auto set = read_traces({test::sample_run() / "sample_rank0.json.gz"});
   ASSERT_TRUE(set);
   const auto written = slice_traces(*set, {}, folder.path());
   ASSERT_TRUE(written) << written.error().text();

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ORACLE = Path(os.environ.get("FLOPCAST_SHARED", ROOT / "../shared")) / "oracles/transformer_model.json"
+EXPECTED = ROOT / "tests/data/transformer_model.json"
 CASES = ROOT / "examples/paper_subramanian/cases.json"
 MODES = {"published": "expected", "repaired": "expected_fixed"}
 MODELS = {"gpt3_1T", "gpt3_175B", "vit_era5"}
@@ -30,9 +30,7 @@ def program() -> str:
 
 @pytest.fixture(scope="module")
 def cases() -> list:
-    if not ORACLE.exists():
-        pytest.skip(f"{ORACLE} is not there")
-    return json.loads(ORACLE.read_text())["cases"]
+    return json.loads(EXPECTED.read_text(encoding="utf-8"))["cases"]
 
 
 def run(program: str, *arguments) -> subprocess.CompletedProcess:

@@ -33,8 +33,9 @@ RECORDED = {
     "mi300": "single_gpu_h100_mi300/mi300_gaunernst_bert-small-uncased__1016001.json.gz",
 }
 NANOGPT_RANKS = [f"nanogpt_8xh100/rank{rank}.json.gz" for rank in range(3)]
-SINGLE = ["small_rank0", "small_rank1", *RECORDED]
-MERGED = ["small_merged", "nanogpt_merged"]
+SAMPLE_RANKS = [f"sample_rank{rank}" for rank in range(3)]  # of examples/make_sample.py
+SINGLE = ["small_rank0", "small_rank1", *SAMPLE_RANKS, *RECORDED]
+MERGED = ["small_merged", "sample_merged", "nanogpt_merged"]
 GPU_WORK = {"kernel", "gpu_memcpy", "gpu_memset"}
 KNOWN = GPU_WORK | {
     "cpu_op",
@@ -80,15 +81,17 @@ def load(path: Path) -> dict:
 
 
 def inputs_of(name: str, samples: Path) -> list[Path]:
-    """The recordings that the sample was written from, by rank."""
+    """The traces that the sample was written from, by rank."""
     if name == "small_merged":
         return [samples / f"small_rank{rank}.in.json" for rank in range(2)]
     if name.startswith("small"):
         return [samples / f"{name}.in.json"]
+    if name.startswith("sample"):
+        return [samples / f"{rank}.in.json.gz" for rank in (SAMPLE_RANKS if name == "sample_merged" else [name])]
     files = NANOGPT_RANKS if name == "nanogpt_merged" else [RECORDED[name]]
     paths = [SHARED / file for file in files]
     if not all(path.exists() for path in paths):
-        pytest.skip("no recorded traces")
+        pytest.skip("more of the same on recorded traces, which are not here")
     return paths
 
 
@@ -197,7 +200,8 @@ def assert_close(written, recorded, tolerance: float):
 
 
 @pytest.mark.parametrize(
-    "name", ["megatron_rank0", "megatron_rank1", "nanogpt_rank0", "nanogpt_rank3", "graph_decode"]
+    "name",
+    ["sample_rank0", "sample_rank2", "megatron_rank0", "megatron_rank1", "nanogpt_rank0", "nanogpt_rank3", "graph_decode"],
 )
 def test_hta_finds_the_same(name, samples, monkeypatch):
     analysis = hta()
@@ -213,27 +217,28 @@ def test_hta_finds_the_same(name, samples, monkeypatch):
     assert_close(after, before, 0.01)
 
 
-def test_hta_finds_the_ranks_of_a_list(samples, monkeypatch):
+@pytest.mark.parametrize("ranks", [("sample_rank0", "sample_rank2"), ("nanogpt_rank0", "nanogpt_rank3")])
+def test_hta_finds_the_ranks_of_a_list(ranks, samples, monkeypatch):
     analysis = hta()
     monkeypatch.setenv("HTA_DISABLE_NS_ROUNDING", "1")
-    names = ["nanogpt_rank0", "nanogpt_rank3"]
-    recorded = [str(inputs_of(name, samples)[0]) for name in names]
-    written = [str(samples / f"{name}.json.gz") for name in names]
+    recorded = [str(inputs_of(name, samples)[0]) for name in ranks]
+    written = [str(samples / f"{name}.json.gz") for name in ranks]
     before, after = (hta_numbers(analysis(trace_files=files)) for files in (recorded, written))
-    assert set(after["gpu_rows"]) == {0, 3}
+    assert set(after["gpu_rows"]) == {rank_in_hta(name) for name in ranks}
     assert_close(after["breakdown"], before["breakdown"], 0.01)
     assert_close(after["overlap"], before["overlap"], 0.01)
 
 
-def test_hta_opens_a_merged_file(samples, monkeypatch):
+@pytest.mark.parametrize("name", ["sample_merged", "nanogpt_merged"])
+def test_hta_opens_a_merged_file(name, samples, monkeypatch):
     """HTA takes a merged file for one rank, so only sums over all ranks can be compared.
 
     That the sums agree needs unique correlations: HTA joins rows by them."""
     analysis = hta()
     monkeypatch.setenv("HTA_DISABLE_NS_ROUNDING", "1")
-    recorded = inputs_of("nanogpt_merged", samples)
+    recorded = inputs_of(name, samples)
     merged = analysis(
-        trace_files={0: str(samples / "nanogpt_merged.json.gz")}, include_last_profiler_step=True
+        trace_files={0: str(samples / f"{name}.json.gz")}, include_last_profiler_step=True
     )
     frame = merged.t.traces[0]
     streams = frame[frame["stream"] >= 0]

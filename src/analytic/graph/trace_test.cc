@@ -6,7 +6,7 @@
 
 #include "flopcast/analytic/graph.h"
 #include "flopcast/trace/io.h"
-#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::analytic {
 namespace {
@@ -41,7 +41,7 @@ TEST(ExpandTrace, ARankPerChipAndAStreamPerKindOfWork) {
 }
 
 TEST(ExpandTrace, WrittenTracesAreReadBackWithTheirStep) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   const StepRun run = step();
   const TraceSet set = step_trace(run);
   ASSERT_TRUE(write_perfetto(set, folder / "step.perfetto-trace").ok());

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
+#include <optional>
 
 #include "analytic/runs/system.h"
+#include "base/text/csv_table.h"
 #include "flopcast/analytic/runs.h"
 #include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::analytic {
 namespace {
@@ -50,13 +52,11 @@ TEST(RunSystem, FindsChipsByWhatPeopleCallThem) {
 
 class RunFile {
  public:
-  explicit RunFile(const std::string& text) : path_(folder_.path() / "runs.json") {
-    std::ofstream(path_) << text;
-  }
+  explicit RunFile(const std::string& text) : path_(folder_.write("runs.json", text)) {}
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  test::TempDir folder_;
+  test::TemporaryFolder folder_;
   std::filesystem::path path_;
 };
 
@@ -173,23 +173,55 @@ TEST(RunErrors, AreWhatTheyAreCalled) {
   EXPECT_NEAR(errors.spearman, 1, 1e-12);
 }
 
-// The public measurements, where they are at hand: the dense runs of quality A.
-TEST(TrainingRuns, PublicRunsAreForecastWell) {
-  const std::filesystem::path file = test::shared_path("measured/training.json");
-  if (file.empty()) GTEST_SKIP() << "no measured runs beside the repository";
-  auto runs = read_training_runs(file);
-  ASSERT_TRUE(runs) << runs.error().text();
-  const RunForecaster forecaster(std::move(*runs));
-  const auto forecasts = forecaster.forecast();
-  std::vector<const RunForecast*> dense;
-  for (const RunForecast& f : forecasts) {
-    if (!f.run->experts && f.run->quality == 'A' && !f.failure) dense.push_back(&f);
+/// All published runs, forecast once.
+class PublicRuns : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto runs = read_training_runs(test::data_path("training.json"));
+    ASSERT_TRUE(runs) << runs.error().text();
+    forecaster_.emplace(std::move(*runs));
+    forecasts_ = forecaster_->forecast();
   }
-  const RunErrors errors = run_errors(dense);
+  static void TearDownTestSuite() {
+    forecasts_.clear();
+    forecaster_.reset();
+  }
+  template <typename Wanted>
+  static RunErrors errors_of(const Wanted& wanted) {
+    std::vector<const RunForecast*> chosen;
+    for (const RunForecast& f : forecasts_) {
+      if (!f.failure && wanted(*f.run)) chosen.push_back(&f);
+    }
+    return run_errors(chosen);
+  }
+
+ private:
+  static inline std::optional<RunForecaster> forecaster_;
+  static inline std::vector<RunForecast> forecasts_;
+};
+
+// The dense runs of quality A.
+TEST_F(PublicRuns, AreForecastWell) {
+  const RunErrors errors =
+      errors_of([](const TrainingRun& run) { return !run.experts && run.quality == 'A'; });
   EXPECT_GT(errors.n, 300U);
   EXPECT_LT(errors.mape, 0.06);
   EXPECT_LT(std::abs(errors.bias), 0.02);
   EXPECT_LT(errors.p90, 0.13);
+}
+
+// Peers forecast the whole of each set, of which the file has the public part.
+TEST_F(PublicRuns, AreForecastNearerThanByPeers) {
+  const Result<CsvTable> peers = CsvTable::read(test::data_path("peers.csv"));
+  ASSERT_TRUE(peers) << peers.error().text();
+  ASSERT_EQ(peers->rows(), 4U);
+  for (std::size_t row = 0; row < peers->rows(); ++row) {
+    const std::string_view set = peers->text(row, *peers->column("runs"));
+    const RunErrors ours =
+        errors_of([&](const TrainingRun& run) { return run.id.starts_with(set); });
+    EXPECT_GE(ours.n, 3U) << set;
+    EXPECT_LT(100 * ours.mape, *peers->number(row, *peers->column("mape_pct"))) << set;
+  }
 }
 
 }  // namespace

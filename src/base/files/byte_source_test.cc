@@ -1,34 +1,14 @@
 #include "base/files/byte_source.h"
 
 #include <gtest/gtest.h>
-#include <isa-l/igzip_lib.h>
 
 #include <vector>
 
-#include "support/temporary_files.h"
+#include "support/gzip.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast {
 namespace {
-
-std::string packed(std::string_view text) {
-  isal_zstream stream{};
-  isal_deflate_init(&stream);
-  std::string out(text.size() + 1024, '\0');
-  std::vector<std::uint8_t> level_buffer(ISAL_DEF_LVL1_DEFAULT);
-  stream.level = 1;
-  stream.level_buf = level_buffer.data();
-  stream.level_buf_size = static_cast<std::uint32_t>(level_buffer.size());
-  stream.gzip_flag = IGZIP_GZIP;
-  stream.end_of_stream = 1;
-  std::string input(text);
-  stream.next_in = reinterpret_cast<std::uint8_t*>(input.data());
-  stream.avail_in = static_cast<std::uint32_t>(input.size());
-  stream.next_out = reinterpret_cast<std::uint8_t*>(out.data());
-  stream.avail_out = static_cast<std::uint32_t>(out.size());
-  EXPECT_EQ(isal_deflate(&stream), COMP_OK);
-  out.resize(stream.total_out);
-  return out;
-}
 
 struct Unpacked {
   std::string text;
@@ -37,7 +17,7 @@ struct Unpacked {
 };
 
 Unpacked unpack(const std::string& file, std::size_t piece) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   auto source = file_source(folder.write("x", file));
   Unpacked out;
   if (!source) {
@@ -64,7 +44,7 @@ TEST(ByteSource, PlainAndGzipInPiecesOfAnySize) {
   const std::string text = long_text();
   for (const std::size_t piece : {1U, 7U, 4096U, 1U << 20}) {
     EXPECT_EQ(unpack(text, piece).text, text);
-    const Unpacked gzip = unpack(packed(text), piece);
+    const Unpacked gzip = unpack(test::packed(text), piece);
     EXPECT_EQ(gzip.text, text);
     EXPECT_EQ(gzip.end, ByteSource::End::kClean);
   }
@@ -72,16 +52,16 @@ TEST(ByteSource, PlainAndGzipInPiecesOfAnySize) {
 
 TEST(ByteSource, AllMembersAndPaddingBehindThem) {
   const std::string text = long_text();
-  const Unpacked two = unpack(packed(text) + packed("") + packed("tail"), 1000);
+  const Unpacked two = unpack(test::packed(text) + test::packed("") + test::packed("tail"), 1000);
   EXPECT_EQ(two.text, text + "tail");
   EXPECT_EQ(two.end, ByteSource::End::kClean);
-  EXPECT_EQ(unpack(packed("a") + std::string(200000, '\0'), 10).trailing, 0U);
-  EXPECT_EQ(unpack(packed("a") + "xyz", 10).trailing, 3U);
-  EXPECT_EQ(unpack(packed("a") + "\x1f", 10).trailing, 1U);
+  EXPECT_EQ(unpack(test::packed("a") + std::string(200000, '\0'), 10).trailing, 0U);
+  EXPECT_EQ(unpack(test::packed("a") + "xyz", 10).trailing, 3U);
+  EXPECT_EQ(unpack(test::packed("a") + "\x1f", 10).trailing, 1U);
 }
 
 TEST(ByteSource, ATruncatedStreamGivesWhatItHas) {
-  const std::string text = long_text(), gzip = packed(text);
+  const std::string text = long_text(), gzip = test::packed(text);
   for (const std::size_t cut :
        {gzip.size() - 1, gzip.size() - 8, gzip.size() / 2, std::size_t{11}, std::size_t{3}}) {
     const Unpacked part = unpack(gzip.substr(0, cut), 4096);
@@ -94,11 +74,11 @@ TEST(ByteSource, ATruncatedStreamGivesWhatItHas) {
 }
 
 TEST(ByteSource, WrongBytesAreFound) {
-  const std::string text = long_text(), gzip = packed(text);
+  const std::string text = long_text(), gzip = test::packed(text);
   for (std::size_t place = 12; place < gzip.size(); place += gzip.size() / 50) {
     std::string wrong = gzip;
     wrong[place] = static_cast<char>(wrong[place] ^ 0x10);
-    const TemporaryFolder folder;
+    const test::TemporaryFolder folder;
     auto source = file_source(folder.write("x", wrong));
     ASSERT_TRUE(source);
     std::vector<char> buffer(4096);
@@ -109,7 +89,7 @@ TEST(ByteSource, WrongBytesAreFound) {
 }
 
 TEST(ByteSource, WhatCannotBeOpened) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   EXPECT_FALSE(file_source(folder.path() / "absent"));
   EXPECT_FALSE(file_source(folder.path()));
   EXPECT_NE(file_source(folder.write("none", "")).error().text().find("empty"), std::string::npos);

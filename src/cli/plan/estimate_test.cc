@@ -7,7 +7,7 @@
 
 #include "cli/app.h"
 #include "flopcast/trace.h"
-#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::cli {
 namespace {
@@ -124,7 +124,7 @@ TEST(Estimate, WrongWordsAreUsageErrorsThatNameTheFlag) {
 }
 
 TEST(Estimate, PrintsThePlanForALauncherAndReadsItBack) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   const std::string file = (folder / "flags.sh").string();
   const Outcome flags = example({"--print-as", "megatron"});
   EXPECT_EQ(flags.code, 0) << flags.err;
@@ -152,7 +152,7 @@ TEST(Estimate, PriceMakesCost) {
 }
 
 TEST(Estimate, WritesAPage) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   const std::string page = (folder / "e.html").string();
   const Outcome outcome = example({"--html", page});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -162,7 +162,7 @@ TEST(Estimate, WritesAPage) {
 }
 
 TEST(Estimate, TheGraphIsASecondOpinionAndATimeline) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   const std::string kineto = (folder / "step.json").string();
   const std::string perfetto = (folder / "step.perfetto-trace").string();
   const Outcome outcome =
@@ -183,7 +183,7 @@ TEST(Estimate, TheGraphIsASecondOpinionAndATimeline) {
 }
 
 TEST(Estimate, TheTimelineNeedsNoGraphInTheAnswer) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   const std::string kineto = (folder / "step.json").string();
   const Outcome outcome = example({"--trace-out", kineto, "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -4,37 +4,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
+#include "support/temporary_folder.h"
 
 namespace flopcast::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 class PlanLinesTest : public testing::Test {
  protected:
-  void SetUp() override {
-    path_ = fs::path(testing::TempDir()) /
-            testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove(path_);
-  }
-  void TearDown() override { fs::remove(path_); }
-
   static PlanReport report(std::int64_t batch) {
     PlanReport r;
     r.model = "made up";
     r.global_batch = batch;
     return r;
   }
-  std::string content() const {
-    std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
-    return text.str();
-  }
-  void write(const std::string& text) const { std::ofstream(path_) << text; }
+  std::string content() const { return test::read_text(path_); }
+  void write(const std::string& text) const { test::write_text(path_, text); }
 
-  fs::path path_;
+  test::TemporaryFolder folder_;
+  std::filesystem::path path_ = folder_ / "results.jsonl";
 };
 
 TEST_F(PlanLinesTest, KeepsWhatIsThereAndAddsToIt) {
@@ -88,7 +75,7 @@ TEST_F(PlanLinesTest, AFullDiskIsAnError) {
   EXPECT_EQ(problem->code, ErrorCode::kBadInput);
 }
 
-TEST_F(PlanLinesTest, AFolderIsNoFile) { EXPECT_FALSE(PlanLines::open(testing::TempDir())); }
+TEST_F(PlanLinesTest, AFolderIsNoFile) { EXPECT_FALSE(PlanLines::open(folder_.path())); }
 
 }  // namespace
 }  // namespace flopcast::cli

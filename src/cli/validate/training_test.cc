@@ -2,12 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/app.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::cli {
 namespace {
@@ -30,10 +29,8 @@ Outcome validate(std::vector<std::string> arguments) {
 
 /// A file in a folder of the test's own.
 std::string file(const std::string& name, const std::string& text) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "validate_training";
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / name) << text;
-  return (folder / name).string();
+  static const test::TemporaryFolder folder;
+  return folder.write(name, text).string();
 }
 
 /// A run as a user writes it.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::hardware {
 namespace {
@@ -184,7 +184,7 @@ TEST(NcclTopology, MistakesHaveTheirLine) {
 }
 
 TEST(ClusterFile, OverridesOfALineByLevel) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   test::write_text(
       folder / "c.toml",
       "cluster = \"64 x dgx-h100, rail NDR\"\nname = \"ours\"\n"
@@ -206,7 +206,7 @@ TEST(ClusterFile, OverridesOfALineByLevel) {
 }
 
 TEST(ClusterFile, LevelsAndChipSpeltOut) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   test::write_text(folder / "c.toml",
                    "[chip]\nname = \"ours\"\nlike = \"h100\"\nhbm_capacity = \"96GB\"\n"
                    "[[level]]\nfabric = \"switch\"\nsize = 8\nlink = \"18 x nvlink4\"\n"
@@ -222,7 +222,7 @@ TEST(ClusterFile, LevelsAndChipSpeltOut) {
 }
 
 TEST(ClusterFile, ExplicitGraph) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   test::write_text(
       folder / "c.toml",
       "chip = \"h100\"\n[graph]\nchips = 4\nswitches = [\"a\", \"b\"]\nlinks = [\n"
@@ -242,7 +242,7 @@ struct BadFile {
 class BadClusterFile : public testing::TestWithParam<BadFile> {};
 
 TEST_P(BadClusterFile, IsRefusedWithItsLine) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   test::write_text(folder / "c.toml", GetParam().text);
   const auto made = catalog().cluster((folder / "c.toml").string());
   ASSERT_FALSE(made) << GetParam().text;
@@ -281,7 +281,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"[graph]\nchips = 0\nlinks = []\n", ":1:1", "a graph needs chips and links"}));
 
 TEST(ClusterFile, FilesThatLeadToOneAnotherEnd) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   const std::string path = (folder / "c.toml").string();
   test::write_text(path, "cluster = \"" + path + "\"\n");
   const auto made = catalog().cluster(path);
@@ -290,7 +290,7 @@ TEST(ClusterFile, FilesThatLeadToOneAnotherEnd) {
 }
 
 TEST(ClusterFile, TheNetworkOfAGraphIsChangedInItsFile) {
-  const test::TempDir folder;
+  const test::TemporaryFolder folder;
   test::write_text(folder / "topo", simai_text());
   const std::string path = (folder / "topo").string();
   EXPECT_EQ(catalog().cluster(path + ", chip h100")->chip.name, "h100-sxm");

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "flopcast/mapping.h"
-#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::mapping {
 namespace {

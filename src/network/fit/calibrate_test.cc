@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <numeric>
 #include <random>
@@ -15,6 +14,7 @@
 #include "network/fit/fit.h"
 #include "network/fit/kriging.h"
 #include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::network {
 namespace {
@@ -208,15 +208,16 @@ TEST(Calibrate, EveryHoldOutKeepsOutSomethingAndForecastsIt) {
 }
 
 TEST(Calibrate, CsvRowsThatCannotBeUsedAreCounted) {
-  const test::TempDir folder;
-  const std::filesystem::path file = folder.path() / "rows.csv";
-  std::ofstream(file) << "gpu,system,op,impl,dtype,gpus,nodes,bytes,time_us\n"
-                         "x,y,all_reduce,NCCL nccl/2.29.2,half,4,1,1024,10\n"
-                         "x,y,alltoall,NCCL nccl/2.29.2,half,4,1,1024,10\n"
-                         "x,y,gossip,NCCL,half,4,1,1024,10\n"
-                         "x,y,all_reduce,NCCL,half,1,1,1024,10\n"
-                         "x,y,all_reduce,NCCL,half,4,1,0,10\n"
-                         "x,y,all_reduce,NCCL,half,4,1,many,10\n";
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file =
+      folder.write("rows.csv",
+                   "gpu,system,op,impl,dtype,gpus,nodes,bytes,time_us\n"
+                   "x,y,all_reduce,NCCL nccl/2.29.2,half,4,1,1024,10\n"
+                   "x,y,alltoall,NCCL nccl/2.29.2,half,4,1,1024,10\n"
+                   "x,y,gossip,NCCL,half,4,1,1024,10\n"
+                   "x,y,all_reduce,NCCL,half,1,1,1024,10\n"
+                   "x,y,all_reduce,NCCL,half,4,1,0,10\n"
+                   "x,y,all_reduce,NCCL,half,4,1,many,10\n");
   Anomalies anomalies;
   const auto samples = read_collective_samples(file, anomalies);
   ASSERT_TRUE(samples) << samples.error().text();
@@ -232,9 +233,8 @@ TEST(Calibrate, CsvRowsThatCannotBeUsedAreCounted) {
   }
 }
 
-TEST(Calibrate, PublicMeasurementsAreMetAsTheDocumentsSay) {
-  const std::filesystem::path file = test::shared_path("measured/collectives.csv.gz");
-  if (file.empty()) GTEST_SKIP() << "measured/collectives.csv.gz is not here";
+/// The limits that docs/validation/network.md tells of.
+void expect_documented_errors(const std::filesystem::path& file) {
   Anomalies anomalies;
   const auto samples = read_collective_samples(file, anomalies);
   ASSERT_TRUE(samples) << samples.error().text();
@@ -258,6 +258,17 @@ TEST(Calibrate, PublicMeasurementsAreMetAsTheDocumentsSay) {
     EXPECT_EQ(uncalibrated.unanswered, 0U);
     EXPECT_LT(uncalibrated.all.mape, 0.1) << name(source);
   }
+}
+
+// A curve of each system, operation and library, all of Perlmutter and of the newest NCCL in boxes
+// of eight. Measured 5.9 %, 10.9 %, 7.4 %, 8.1 % and 9.4 %: the limits of all rows hold.
+TEST(Calibrate, PublicMeasurementsAreMetAsTheDocumentsSay) {
+  expect_documented_errors(test::data_path("collectives.csv"));
+}
+
+TEST(Calibrate, AllPublicMeasurementsAreMetAsTheDocumentsSay) {
+  FLOPCAST_SHARED_OR_SKIP(file, "measured/collectives.csv.gz");
+  expect_documented_errors(file);
 }
 
 TEST(Calibrate, TheCataloguesFitsAreReadableAndItsSystemsKnown) {

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "parallel/launchers/texts.h"
-#include "support/shared_traces.h"
 
 namespace flopcast::parallel {
 namespace {

@@ -69,8 +69,7 @@ TEST(PublishedSystems, CostAndPowerOfSquareNetworks) {
 }
 
 TEST(PublishedSystems, CostAndPowerOfAllPointsOfTheOracle) {
-  FLOPCAST_SHARED_OR_SKIP(path, "oracles/dataflow_mapping.json");
-  std::ifstream in(path);
+  std::ifstream in(test::data_path("dataflow_mapping.json"));
   const auto oracle = nlohmann::json::parse(in);
   std::size_t compared = 0;
   for (const auto& [name, point] : oracle["llm_dse80_recomputed"]["points"].items()) {

@@ -57,9 +57,8 @@ TEST(PublishedValidation, TheExampleAgrees) {
 }
 
 TEST(PublishedValidation, AllExpectedValuesAgree) {
-  const std::filesystem::path path = test::shared_path("oracles/dataflow_mapping.json");
-  if (path.empty()) GTEST_SKIP() << "no ../shared/oracles/dataflow_mapping.json";
-  const Result<PublishedValidation> validation = validate_published(path, Catalog::builtin());
+  const Result<PublishedValidation> validation =
+      validate_published(test::data_path("dataflow_mapping.json"), Catalog::builtin());
   ASSERT_TRUE(validation) << validation.error().text();
   EXPECT_GT(validation->count(PublishedKind::kHeld), 600U);
   EXPECT_LE(validation->max_rel(), kTolerance) << differences(*validation);

@@ -12,9 +12,9 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(PaperCases, EqualTheSharedExpectedValues) {
-  FLOPCAST_SHARED_OR_SKIP(path, "oracles/transformer_model.json");
-  const Result<PaperValidation> validation = validate_paper_cases(path);
+TEST(PaperCases, EqualTheExpectedValues) {
+  const Result<PaperValidation> validation =
+      validate_paper_cases(test::data_path("transformer_model.json"));
   ASSERT_TRUE(validation.ok());
   for (const auto& checks : {validation->published, validation->repaired}) {
     const PaperSummary summary = summarise(checks);

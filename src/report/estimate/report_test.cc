@@ -8,7 +8,7 @@
 #include <set>
 
 #include "report/render/bar.h"
-#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::report {
 namespace {

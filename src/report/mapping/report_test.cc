@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/mapping/testing.h"
-#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::report {
 namespace {

@@ -1,5 +1,6 @@
-// Idle, compute, communication and overlap of real recordings against an independent calculation in
-// exact rationals (oracles/trace_breakdown.json, true_stdlib), on every set and rank.
+// Idle, compute, communication and overlap against independent calculations: of a made-up run by the
+// plainest there is, moment by moment; of real recordings, where ../shared is at hand, in exact
+// rationals (oracles/trace_breakdown.json, true_stdlib), on every set and rank.
 //
 // The oracle's window is first start to last end of the GPU rows; where there are several
 // ProfilerSteps it keeps only rows launched by a host row that starts before the last step ends. It
@@ -14,6 +15,7 @@
 #include <unordered_set>
 
 #include "flopcast/report/replay.h"
+#include "support/sample_run.h"
 #include "support/shared_traces.h"
 
 namespace flopcast::report {
@@ -93,6 +95,52 @@ void check_file(const nlohmann::json& oracle) {
   const Trace& trace = set->traces.front();
   const Window w = window_of(*set, trace);
   expect_equal(oracle, breakdown(*set, trace, w.start, w.end, w.from, w.to), w);
+}
+
+/// Between any two moments at which a row starts or ends: what runs there?
+nlohmann::json moment_by_moment(const TraceSet& set, const Trace& trace, const Window& w) {
+  std::vector<Time> moments;
+  for (std::size_t row = 0; row < w.start.size(); ++row) {
+    if (w.end[row] > w.start[row]) moments.insert(moments.end(), {w.start[row], w.end[row]});
+  }
+  std::ranges::sort(moments);
+  double idle = 0, compute = 0, comm = 0, exposed_comm = 0;
+  for (std::size_t i = 1; i < moments.size(); ++i) {
+    bool any = false, computes = false, communicates = false;
+    for (std::size_t row = 0; row < w.start.size(); ++row) {
+      if (w.start[row] > moments[i - 1] || w.end[row] < moments[i] || w.end[row] == w.start[row]) {
+        continue;
+      }
+      any = true;
+      if (trace.events.category[row] != Category::kKernel) continue;
+      const bool nccl = set.strings[trace.events.name[row]].starts_with("nccl");
+      (nccl ? communicates : computes) = true;
+    }
+    const double us = (moments[i] - moments[i - 1]).us();
+    idle += any ? 0 : us;
+    compute += computes ? us : 0;
+    comm += communicates ? us : 0;
+    exposed_comm += communicates && !computes ? us : 0;
+  }
+  return {{"kernel_time", (w.to - w.from).us()},
+          {"idle", idle},
+          {"compute", compute},
+          {"comm", comm},
+          {"exposed_comm", exposed_comm},
+          {"overlap_pct", 1}};
+}
+
+TEST(BreakdownOracle, EveryRankOfTheSampleWithinATenthOfAMicrosecond) {
+  for (int rank = 0; rank < 8; ++rank) {
+    const Result<TraceSet> set =
+        read_traces({test::sample_run() / ("sample_rank" + std::to_string(rank) + ".json.gz")});
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    const Trace& trace = set->traces.front();
+    const Window w = window_of(*set, trace);
+    EXPECT_TRUE(w.only_nccl);
+    expect_equal(moment_by_moment(*set, trace, w),
+                 breakdown(*set, trace, w.start, w.end, w.from, w.to), w);
+  }
 }
 
 TEST(BreakdownOracle, EverySetAndRankWithinATenthOfAMicrosecond) {

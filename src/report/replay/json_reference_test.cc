@@ -7,7 +7,7 @@
 #include "flopcast/report/sets.h"
 #include "flopcast/report/trace.h"
 #include "report/replay/testing.h"
-#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::report {
 namespace {

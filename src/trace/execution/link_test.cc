@@ -152,6 +152,22 @@ TEST(ExecutionLink, NothingInCommon) {
   EXPECT_EQ(linked({}, {}).report.linked, 0u);
 }
 
+// The rows that only the profiler wrote have no node; all others find theirs.
+TEST(ExecutionLink, AllButTheProfilersOwnRows) {
+  std::vector<std::string> rows = {op_row("profiler starts", 1, 1)}, nodes;
+  constexpr int kLast = 4000;
+  for (int id = 2; id < kLast; ++id) {
+    const std::string name = "op" + std::to_string(id * id % 37);
+    rows.push_back(op_row(name, 1 + id % 3 / 2, id));
+    nodes.push_back(node(name, 1 + id % 3 / 2, id + 50));
+  }
+  rows.push_back(op_row("profiler ends", 1, kLast));
+  const Linked link = linked(rows, nodes);
+  EXPECT_EQ(link.report.by, "order");
+  EXPECT_EQ(link.report.rows, nodes.size() + 2);
+  EXPECT_EQ(link.report.linked, nodes.size());
+}
+
 // --- Recorded pairs: how many of the rows that both sides have are found ------------------------
 
 struct Recorded {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::trace {
 namespace {
@@ -183,7 +184,7 @@ TEST(ExecutionTrace, DeepNestingIsAnError) {
 
 TEST(ExecutionTrace, FilesAreNamedInErrors) {
   StringTable strings;
-  const test::TempDir dir;
+  const test::TemporaryFolder dir;
   test::write_text(dir / "zero.json", "");
   for (const auto& path : {dir / "zero.json", dir / "absent.json", dir.path()}) {
     const auto trace = read_execution_trace(path, strings);

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "flopcast/trace.h"
-#include "support/temporary_files.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::trace {
 namespace {
@@ -31,7 +31,7 @@ TEST(TraceNames, RankAndRun) {
 }
 
 TEST(TraceNames, ADirectoryIsOneRunWhateverLiesBesideIt) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("rank1.json", trace_of_rank("1"));
   folder.write("rank0.json", trace_of_rank("0"));
   folder.write("rank2.json", R"({"traceEvents":[{"ph")");
@@ -50,7 +50,7 @@ TEST(TraceNames, ADirectoryIsOneRunWhateverLiesBesideIt) {
 }
 
 TEST(TraceNames, TensorBoardFilesOfOneRecordingAreOneRun) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("hostA_11.1698955629431054031.pt.trace.json", trace_of_rank("0"));
   folder.write("hostA_12.1698955629431054099.pt.trace.json", trace_of_rank("1"));
   EXPECT_EQ(list_runs(folder.path())->size(), 1U);
@@ -61,7 +61,7 @@ TEST(TraceNames, TensorBoardFilesOfOneRecordingAreOneRun) {
 }
 
 TEST(TraceNames, APrefixChooses) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   folder.write("a.rank0.json", trace_of_rank("0"));
   folder.write("ab.rank0.json", trace_of_rank("0"));
   EXPECT_EQ(read_traces({folder.path()}).error().code, ErrorCode::kUsage);
@@ -71,7 +71,7 @@ TEST(TraceNames, APrefixChooses) {
 }
 
 TEST(TraceNames, RanksThatAreTakenOrMissing) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto first = folder.write("x.json", trace_of_rank("0", "x"));
   const auto again = folder.write("y.json", trace_of_rank("0", "y"));
   const auto named = folder.write("z_rank5.json", R"({"traceEvents":[]})");
@@ -87,7 +87,7 @@ TEST(TraceNames, RanksThatAreTakenOrMissing) {
 }
 
 TEST(TraceNames, NothingReadIsAnError) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   EXPECT_EQ(read_traces({}).error().code, ErrorCode::kUsage);
   EXPECT_EQ(read_traces({folder.path()}).error().code, ErrorCode::kBadInput);
   const auto missing = read_traces({folder.path() / "absent.json", folder.path() / "gone.json"});
@@ -98,7 +98,7 @@ TEST(TraceNames, NothingReadIsAnError) {
 }
 
 TEST(ReadThreads, ProgressEndsAtTheTotal) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   for (int rank = 0; rank < 8; ++rank) {
     folder.write("rank" + std::to_string(rank) + ".json", trace_of_rank(std::to_string(rank)));
   }

@@ -1,5 +1,5 @@
-// Real traces, and real traces damaged one way each. They are no part of the repository: without
-// them these tests are skipped.
+// Whole files: those that a script makes up, and where ../shared is at hand real traces, as recorded
+// and damaged one way each. What damage comes to is tested row by row in reader_test.cc.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -7,7 +7,9 @@
 #include <string>
 
 #include "flopcast/trace.h"
-#include "support/temporary_files.h"
+#include "support/sample_run.h"
+#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 #include "trace/trace_dump.h"
 
 namespace flopcast::trace {
@@ -96,10 +98,24 @@ void check(const std::filesystem::path& path, const Expected& want) {
   }
 }
 
+TEST(OddFiles, AnArchiveThatIsCutOrWrong) {
+  const auto whole = read_traces({test::sample_run() / "sample_rank0.json.gz"});
+  ASSERT_TRUE(whole) << whole.error().text();
+  const std::string bytes = test::read_text(test::sample_run() / "sample_rank0.json.gz");
+  const test::TemporaryFolder folder;
+  const auto cut = read_traces({folder.write("cut.json.gz", bytes.substr(0, bytes.size() / 2))});
+  ASSERT_TRUE(cut) << cut.error().text();
+  EXPECT_GT(cut->traces[0].events.size(), 0U);
+  EXPECT_LT(cut->traces[0].events.size(), whole->traces[0].events.size());
+  EXPECT_EQ(cut->traces[0].anomalies.count("truncated_gzip"), 1U);
+  constexpr std::size_t kTrailer = 8;  // checksum and length
+  std::string wrong = bytes;
+  wrong[wrong.size() - kTrailer] ^= 1;
+  check(folder.write("wrong.json.gz", wrong), {kRefused, "gzip checksum does not match"});
+}
+
 TEST(OddFiles, EveryDamagedFileBehavesAsExpected) {
-  const auto folder_found = real_traces();
-  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
-  const std::filesystem::path& folder = *folder_found;
+  FLOPCAST_SHARED_OR_SKIP(folder, "traces");
   std::ifstream list(folder / "odd_derived" / "expect.tsv");
   std::string line;
   std::size_t files = 0;
@@ -120,9 +136,7 @@ std::string rows_of(const std::filesystem::path& path) {
 }
 
 TEST(OddFiles, HarmlessFormsReadLikeTheSource) {
-  const auto folder_found = real_traces();
-  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
-  const std::filesystem::path& folder = *folder_found;
+  FLOPCAST_SHARED_OR_SKIP(folder, "traces");
   const std::string source =
       rows_of(folder / "cuda_sync_small" / "event_sync_multi_stream_a100.json.gz");
   for (const char* name :
@@ -133,9 +147,7 @@ TEST(OddFiles, HarmlessFormsReadLikeTheSource) {
 }
 
 TEST(OddFiles, UnusualButRealFilesReadOrSayWhyNot) {
-  const auto folder_found = real_traces();
-  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
-  const std::filesystem::path& folder = *folder_found;
+  FLOPCAST_SHARED_OR_SKIP(folder, "traces");
   for (const auto& entry : std::filesystem::directory_iterator(folder / "odd_real")) {
     if (entry.path().extension() != ".gz") continue;
     const auto set = read_traces({entry.path()});
@@ -159,9 +171,7 @@ std::uint64_t total(const TraceSet& set, std::initializer_list<Category> categor
 
 // Counts made by an independent reader (Python's json module).
 TEST(RealTraces, EightRanksOfNanogpt) {
-  const auto folder_found = real_traces();
-  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
-  const std::filesystem::path& folder = *folder_found;
+  FLOPCAST_SHARED_OR_SKIP(folder, "traces");
   const auto set = read_traces({folder / "nanogpt_8xh100"});
   ASSERT_TRUE(set) << set.error().text();
   ASSERT_EQ(set->traces.size(), 8U);
@@ -184,26 +194,32 @@ TEST(RealTraces, EightRanksOfNanogpt) {
   EXPECT_TRUE(set->anomalies.empty()) << dump_anomalies(set->anomalies, true);
 }
 
-TEST(RealTraces, TheOrderOfThreadsDoesNotMatter) {
-  const auto folder_found = real_traces();
-  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
-  const std::filesystem::path& folder = *folder_found;
+/// All that is read of a folder, with any number of threads.
+std::string read_by_threads(const std::filesystem::path& folder) {
   const auto dump = [&folder](unsigned threads) {
     ReadOptions options;
     options.threads = threads;
-    const auto set = read_traces({folder / "dlrm_8xv100_kineto_et"}, options);
+    const auto set = read_traces({folder}, options);
     return set ? dump_set(*set, true) + std::to_string(set->strings.size()) : set.error().text();
   };
-  const std::string one = dump(1);
-  EXPECT_EQ(dump(2), one);
-  EXPECT_EQ(dump(5), one);
-  EXPECT_NE(one.find("execution_trace_skipped 8"), std::string::npos);
+  std::string one = dump(1);
+  // Not EXPECT_EQ: it would print both.
+  EXPECT_TRUE(dump(2) == one);
+  EXPECT_TRUE(dump(5) == one);
+  return one;
+}
+
+TEST(SampleTraces, TheOrderOfThreadsDoesNotMatter) {
+  EXPECT_NE(read_by_threads(test::sample_run()).find("ncclDevKernel"), std::string::npos);
+}
+
+TEST(RealTraces, TheOrderOfThreadsDoesNotMatter) {
+  FLOPCAST_SHARED_OR_SKIP(folder, "traces/dlrm_8xv100_kineto_et");
+  EXPECT_NE(read_by_threads(folder).find("execution_trace_skipped 8"), std::string::npos);
 }
 
 TEST(RealTraces, SeveralRunsInADirectoryMustBeChosen) {
-  const auto folder_found = real_traces();
-  if (!folder_found) GTEST_SKIP() << kNoRealTraces;
-  const std::filesystem::path& folder = *folder_found;
+  FLOPCAST_SHARED_OR_SKIP(folder, "traces");
   const auto directory = folder / "torchrec_dlrm_4xv100";
   const auto all = read_traces({directory});
   ASSERT_FALSE(all);

@@ -6,14 +6,16 @@
 #include <set>
 
 #include "flopcast/trace/io.h"
+#include "support/sample_run.h"
 #include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 #include "trace/write/sample_traces.h"
 
 namespace flopcast::trace {
 namespace {
 
 using nlohmann::json;
-using test::TempDir;
+using test::TemporaryFolder;
 
 TraceSet small_set(int rank = 0) {
   Result<TraceSet> set = read_trace_text(test::small_trace_json(rank));
@@ -28,7 +30,7 @@ TraceSet read_back(const std::filesystem::path& path, const ReadOptions& options
 }
 
 // Two ranks in one set, sharing its strings.
-TraceSet two_ranks(const TempDir& dir) {
+TraceSet two_ranks(const TemporaryFolder& dir) {
   test::write_text(dir / "r0.json", test::small_trace_json(0));
   test::write_text(dir / "r1.json", test::small_trace_json(1));
   Result<TraceSet> set = read_traces({dir / "r0.json", dir / "r1.json"});
@@ -149,7 +151,7 @@ void expect_same(const Side& x, const Side& y, bool merged) {
 // --- One rank -----------------------------------------------------------------------------------
 
 TEST(WriteKineto, ReadsBackAsItWas) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   const TraceSet set = small_set();
   for (const char* name : {"out.json", "out.json.gz"}) {
     const Result<std::uint64_t> bytes = write_kineto(set, dir / name);
@@ -167,7 +169,7 @@ TEST(WriteKineto, ReadsBackAsItWas) {
 }
 
 TEST(WriteKineto, IsJsonThatOtherToolsKnow) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   ASSERT_TRUE(write_kineto(small_set(), dir / "out.json").ok());
   const std::string text = test::read_text(dir / "out.json");
   const json file = json::parse(text);
@@ -190,7 +192,7 @@ TEST(WriteKineto, IsJsonThatOtherToolsKnow) {
 }
 
 TEST(WriteKineto, ArrowsLeadFromLaunchesToTheirWork) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   ASSERT_TRUE(write_kineto(small_set(), dir / "out.json").ok());
   const json file = json::parse(test::read_text(dir / "out.json"));
   std::map<int, std::string> phases;
@@ -224,7 +226,7 @@ Trace one_row(TraceSet& set, Time start, Time duration, std::int64_t origin_ns) 
 std::string written_times(Time start, Time duration, std::int64_t origin_ns) {
   TraceSet set;
   set.traces.push_back(one_row(set, start, duration, origin_ns));
-  const TempDir dir;
+  const TemporaryFolder dir;
   EXPECT_TRUE(write_kineto(set, dir / "t.json").ok());
   const std::string text = test::read_text(dir / "t.json");
   const std::size_t at = text.find("\"ts\":");
@@ -250,7 +252,7 @@ TEST(WriteKineto, BaseIsAWholeSecond) {
 // --- Several ranks ------------------------------------------------------------------------------
 
 TEST(WriteKineto, MergedFileReadsBackByRank) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   const TraceSet set = two_ranks(dir);
   ASSERT_EQ(set.traces.size(), 2u);
   ASSERT_TRUE(write_kineto(set, dir / "merged.json.gz").ok());
@@ -262,7 +264,7 @@ TEST(WriteKineto, MergedFileReadsBackByRank) {
 }
 
 TEST(WriteKineto, MergedRowsTellTheirRank) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   ASSERT_TRUE(write_kineto(two_ranks(dir), dir / "merged.json").ok());
   const json file = json::parse(test::read_text(dir / "merged.json"));
   EXPECT_FALSE(file["distributedInfo"].contains("rank"));
@@ -291,7 +293,7 @@ TEST(WriteKineto, AnyNameBecomesJson) {
     TraceSet set;
     set.traces.push_back(one_row(set, {0}, {0}, 0));
     set.traces[0].events.name[0] = set.strings.intern(name);
-    const TempDir dir;
+    const TemporaryFolder dir;
     ASSERT_TRUE(write_kineto(set, dir / "t.json").ok());
     const json file = json::parse(test::read_text(dir / "t.json"), nullptr, false);
     ASSERT_FALSE(file.is_discarded()) << name;
@@ -309,7 +311,7 @@ TEST(WriteKineto, ArgumentsThatAreNoJsonAreQuoted) {
   op.input_types = set.strings.intern("[\"float\"]");
   set.traces[0].ops.push_back(op);
   set.traces[0].events.detail[0] = 0;
-  const TempDir dir;
+  const TemporaryFolder dir;
   ASSERT_TRUE(write_kineto(set, dir / "t.json").ok());
   const json file = json::parse(test::read_text(dir / "t.json"));
   EXPECT_EQ(file["traceEvents"][0]["args"]["Input Dims"], "[[1, 2]");
@@ -317,7 +319,7 @@ TEST(WriteKineto, ArgumentsThatAreNoJsonAreQuoted) {
 }
 
 TEST(WriteKineto, EmptySetIsAnEmptyTrace) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   ASSERT_TRUE(write_kineto(TraceSet{}, dir / "t.json").ok());
   EXPECT_TRUE(json::parse(test::read_text(dir / "t.json"))["traceEvents"].empty());
 }
@@ -325,7 +327,7 @@ TEST(WriteKineto, EmptySetIsAnEmptyTrace) {
 // --- Failures -----------------------------------------------------------------------------------
 
 TEST(WriteKineto, MissingFolderIsNamed) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   const Result<std::uint64_t> result = write_kineto(small_set(), dir / "no/such/out.json");
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().where.find("no/such/out.json"), std::string::npos);
@@ -340,7 +342,7 @@ TEST(WriteKineto, FullDiskIsReported) {
 }
 
 TEST(WriteKineto, LeavesNothingButTheFile) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   test::write_text(dir / "out.json", "old");
   ASSERT_TRUE(write_kineto(small_set(), dir / "out.json").ok());
   EXPECT_FALSE(write_kineto(small_set(), dir.path()).ok());
@@ -350,7 +352,7 @@ TEST(WriteKineto, LeavesNothingButTheFile) {
 }
 
 TEST(WriteKineto, LinkIsFollowed) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   test::write_text(dir / "real.json", "old");
   std::filesystem::create_symlink("real.json", dir / "link.json");
   ASSERT_TRUE(write_kineto(small_set(), dir / "link.json").ok());
@@ -358,15 +360,10 @@ TEST(WriteKineto, LinkIsFollowed) {
   EXPECT_NE(test::read_text(dir / "real.json"), "old");
 }
 
-// --- Recorded traces ----------------------------------------------------------------------------
+// --- Made-up and recorded traces ----------------------------------------------------------------
 
-class WriteRecorded : public testing::TestWithParam<const char*> {};
-
-TEST_P(WriteRecorded, ReadsBackAsItWas) {
-  FLOPCAST_SHARED_OR_SKIP(path, std::string("traces/") + GetParam());
-  const TempDir dir;
-  ReadOptions options;
-  options.keep_python = true;
+void expect_read_back_as_it_was(const std::filesystem::path& path, const ReadOptions& options) {
+  const TemporaryFolder dir;
   const TraceSet set = read_back(path, options);
   ASSERT_TRUE(write_kineto(set, dir / "out.json.gz").ok());
   const TraceSet again = read_back(dir / "out.json.gz", options);
@@ -374,6 +371,22 @@ TEST_P(WriteRecorded, ReadsBackAsItWas) {
   for (std::size_t i = 0; i < set.traces.size(); ++i) {
     expect_same({set, set.traces[i]}, {again, again.traces[i]}, set.traces.size() > 1);
   }
+}
+
+TEST(WriteSample, ReadsBackAsItWas) {
+  ReadOptions options;
+  options.keep_python = true;
+  expect_read_back_as_it_was(test::sample_run() / "sample_rank0.json.gz", options);
+  expect_read_back_as_it_was(test::sample_run(), {});  // eight ranks merged in one file
+}
+
+class WriteRecorded : public testing::TestWithParam<const char*> {};
+
+TEST_P(WriteRecorded, ReadsBackAsItWas) {
+  FLOPCAST_SHARED_OR_SKIP(path, std::string("traces/") + GetParam());
+  ReadOptions options;
+  options.keep_python = true;
+  expect_read_back_as_it_was(path, options);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -386,14 +399,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(WriteRecordedRanks, MergedFileReadBack) {
   FLOPCAST_SHARED_OR_SKIP(path, "traces/nanogpt_8xh100");
-  const TempDir dir;
-  const TraceSet set = read_back(path);
-  ASSERT_TRUE(write_kineto(set, dir / "merged.json").ok());
-  const TraceSet again = read_back(dir / "merged.json");
-  ASSERT_EQ(again.traces.size(), set.traces.size());
-  for (std::size_t i = 0; i < set.traces.size(); ++i) {
-    expect_same({set, set.traces[i]}, {again, again.traces[i]}, true);
-  }
+  expect_read_back_as_it_was(path, {});
 }
 
 }  // namespace

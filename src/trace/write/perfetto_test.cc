@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "flopcast/trace/io.h"
-#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 #include "trace/write/sample_traces.h"
 
 namespace flopcast::trace {
 namespace {
 
 using protozero::pbf_reader;
-using test::TempDir;
+using test::TemporaryFolder;
 
 struct Slice {
   std::string track, name;
@@ -151,7 +151,7 @@ class Decoded {
 };
 
 Decoded written(const TraceSet& set) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   const Result<std::uint64_t> bytes = write_perfetto(set, dir / "t.pftrace");
   EXPECT_TRUE(bytes.ok()) << (bytes.ok() ? "" : bytes.error().text());
   return Decoded(test::read_text(dir / "t.pftrace"));
@@ -249,7 +249,7 @@ TEST(WritePerfetto, ArrowsLeadFromLaunchesToWork) {
 }
 
 TEST(WritePerfetto, EmptySetIsAnEmptyFile) {
-  const TempDir dir;
+  const TemporaryFolder dir;
   const Result<std::uint64_t> bytes = write_perfetto(TraceSet{}, dir / "t.pftrace");
   ASSERT_TRUE(bytes.ok());
   EXPECT_EQ(*bytes, 0u);

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "flopcast/trace/io.h"
+#include "support/sample_run.h"
 #include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 #include "trace/write/sample_traces.h"
 
 namespace flopcast::trace {
@@ -37,7 +39,7 @@ class WrittenSamples : public testing::Test {
   }
 
  private:
-  test::TempDir own_;
+  test::TemporaryFolder own_;
 };
 
 TEST_F(WrittenSamples, Small) {
@@ -48,6 +50,17 @@ TEST_F(WrittenSamples, Small) {
     write_both({inputs.back()}, "small_rank" + std::to_string(rank));
   }
   write_both(inputs, "small_merged");
+}
+
+TEST_F(WrittenSamples, MadeUp) {
+  std::vector<fs::path> inputs;
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string name = "sample_rank" + std::to_string(rank);
+    inputs.push_back(folder() / (name + ".in.json.gz"));
+    fs::copy_file(test::sample_run() / (name + ".json.gz"), inputs.back());
+    write_both({inputs.back()}, name);
+  }
+  write_both(inputs, "sample_merged");
 }
 
 TEST_F(WrittenSamples, Recorded) {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "flopcast/workload/dataflow.h"
-#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::workload {
 namespace {
@@ -164,7 +164,7 @@ TEST(LoadDataflow, UnknownNamesListNearOnes) {
 }
 
 TEST(LoadDataflow, Files) {
-  const test::TempDir dir;
+  const test::TemporaryFolder dir;
   const DataflowWorkload dlrm = loaded("dlrm");
   test::write_text(dir / "dlrm.toml", dataflow_toml(dlrm));
   EXPECT_EQ(loaded((dir / "dlrm.toml").string()), dlrm);

@@ -4,7 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "flopcast/workload/dataflow.h"
-#include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::workload {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "catalog_files.h"
 #include "support/shared_traces.h"
+#include "support/temporary_folder.h"
 #include "workload/model/builtin.h"
 
 namespace flopcast::workload {
@@ -204,8 +205,8 @@ TEST(Config, QwenDenseLayersAmongExperts) {
 
 // Descriptions of measured runs: every model there can be built, with the parameters stated there.
 TEST(RunDescription, EveryMeasuredModelIsBuilt) {
-  FLOPCAST_SHARED_OR_SKIP(path, "measured/training.json");
-  const nlohmann::json file = nlohmann::json::parse(test::read_text(path), nullptr, false);
+  const nlohmann::json file =
+      nlohmann::json::parse(test::read_text(test::data_path("training.json")), nullptr, false);
   ASSERT_TRUE(file.is_object());
   std::size_t built = 0;
   for (const nlohmann::json& run : file["cases"]) {
