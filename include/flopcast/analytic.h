@@ -139,7 +139,7 @@ class TrainingModel {
   const Cluster& cluster() const;                   ///< as given
   std::vector<TrainingConstant> constants() const;  ///< that forecasts were made with
   std::string software() const;                     ///< name of the profile in use
-  const TrainingOptions& options() const;  ///< as they were given to `make`
+  const TrainingOptions& options() const;           ///< as they were given to `make`
   /// Chips per group of each network tier: what placements() takes.
   std::vector<unsigned> tiers() const;
 

@@ -16,4 +16,4 @@ T upper_median(std::vector<T>& values, T otherwise = {}) {
   return *middle;
 }
 
-}  // namespace flopcasting
+}  // namespace flopcast

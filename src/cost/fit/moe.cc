@@ -8,8 +8,8 @@
 #include "base/numeric/quantile.h"
 #include "cost/fit/band.h"
 #include "cost/fit/grid.h"
-#include "cost/model/moe.h"
 #include "cost/model/grid_text.h"
+#include "cost/model/moe.h"
 
 namespace flopcast::cost {
 namespace {

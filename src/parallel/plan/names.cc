@@ -21,9 +21,7 @@ std::optional<Enum> parse(std::span<const std::string_view> names, std::string_v
 
 }  // namespace
 
-std::string_view name(Recompute recompute) {
-  return kRecompute[static_cast<int>(recompute)];
-}
+std::string_view name(Recompute recompute) { return kRecompute[static_cast<int>(recompute)]; }
 std::string_view name(Zero zero) { return kZero[static_cast<int>(zero)]; }
 std::string_view name(TensorKind kind) { return kTensor[static_cast<int>(kind)]; }
 std::string_view name(ContextKind kind) { return kContext[static_cast<int>(kind)]; }

@@ -9,7 +9,6 @@
 
 namespace flopcast::published {
 
-using namespace mapping;
 namespace {
 
 struct CatalogName {

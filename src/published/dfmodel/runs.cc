@@ -7,7 +7,6 @@
 
 namespace flopcast::published {
 
-using namespace mapping;
 namespace {
 
 using Factors = std::array<unsigned, kParallelisms>;

@@ -7,7 +7,6 @@
 #include "base/text/names.h"
 
 namespace flopcast {
-using namespace mapping;
 
 namespace published {
 namespace {

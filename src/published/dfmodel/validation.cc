@@ -7,7 +7,6 @@
 namespace flopcast {
 namespace {
 
-using namespace mapping;
 using namespace published;
 
 using CheckSection = void (*)(Comparison&, PublishedResults&);

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "published/subramanian/case_input.h"
 #include "flopcast/published/cases.h"
+#include "published/subramanian/case_input.h"
 
 namespace {
 
