@@ -12,10 +12,12 @@
 namespace flopcast {
 namespace {
 
-using Answer = std::tuple<double, double, double, double, std::string, std::string>;
+constexpr const char* kCostHelp = "flopcast cost --help";
 
 /// (time_s, low_s, high_s, roofline_s, basis, source)
-Answer answer(const KernelTime& time) {
+using KernelAnswer = std::tuple<double, double, double, double, std::string, std::string>;
+
+KernelAnswer kernel_answer(const KernelTime& time) {
   return {time.time.value,
           time.low.value,
           time.high.value,
@@ -24,34 +26,26 @@ Answer answer(const KernelTime& time) {
           std::string(time.source)};
 }
 
-template <typename T>
-T known(std::optional<T> value, const char* what, const std::string& given) {
-  if (!value) {
-    raise({ErrorCode::kUsage, what, "unknown name '" + given + "'", "see flopcast cost --help"});
-  }
-  return *value;
-}
-
 KernelModel* open_chip(const std::string& name) {
   const Chip chip = value_or_raise(Catalog::builtin().chip(name));
   return new KernelModel(value_or_raise(KernelModel::make(chip, Catalog::builtin())));
 }
 
-Answer gemm(const KernelModel& model, std::int64_t m, std::int64_t n, std::int64_t k,
-            std::int64_t batch, const std::string& type) {
+KernelAnswer gemm(const KernelModel& model, std::int64_t m, std::int64_t n, std::int64_t k,
+                  std::int64_t batch, const std::string& type) {
   Gemm kernel;
   kernel.m = m;
   kernel.n = n;
   kernel.k = k;
   kernel.batch = batch;
-  kernel.type = known(parse_gemm_type(type), "type", type);
-  return answer(model.time(kernel));
+  kernel.type = known(parse_gemm_type(type), "type", type, kCostHelp);
+  return kernel_answer(model.time(kernel));
 }
 
-Answer attention(const KernelModel& model, std::int64_t batch, std::int64_t query_length,
-                 std::int64_t kv_length, std::int64_t heads, std::int64_t kv_heads,
-                 std::int64_t head_dim, std::int64_t window, bool causal, bool backward,
-                 const std::string& type, const std::string& kv_cache) {
+KernelAnswer attention(const KernelModel& model, std::int64_t batch, std::int64_t query_length,
+                       std::int64_t kv_length, std::int64_t heads, std::int64_t kv_heads,
+                       std::int64_t head_dim, std::int64_t window, bool causal, bool backward,
+                       const std::string& type, const std::string& kv_cache) {
   Attention kernel;
   kernel.batch = batch;
   kernel.query_length = query_length;
@@ -62,15 +56,15 @@ Answer attention(const KernelModel& model, std::int64_t batch, std::int64_t quer
   kernel.window = window;
   kernel.causal = causal;
   kernel.backward = backward;
-  kernel.type = known(parse_data_type(type), "type", type);
-  kernel.kv_cache = known(parse_data_type(kv_cache), "kv_cache", kv_cache);
-  return answer(model.time(kernel));
+  kernel.type = known(parse_data_type(type), "type", type, kCostHelp);
+  kernel.kv_cache = known(parse_data_type(kv_cache), "kv_cache", kv_cache, kCostHelp);
+  return kernel_answer(model.time(kernel));
 }
 
-Answer moe(const KernelModel& model, std::int64_t tokens, std::int64_t hidden,
-           std::int64_t intermediate, std::int64_t top_k, std::int64_t experts,
-           std::int64_t tensor_parallel, std::int64_t expert_parallel, const std::string& type,
-           double skew) {
+KernelAnswer moe(const KernelModel& model, std::int64_t tokens, std::int64_t hidden,
+                 std::int64_t intermediate, std::int64_t top_k, std::int64_t experts,
+                 std::int64_t tensor_parallel, std::int64_t expert_parallel,
+                 const std::string& type, double skew) {
   GroupedGemm kernel;
   kernel.tokens = tokens;
   kernel.hidden = hidden;
@@ -79,31 +73,37 @@ Answer moe(const KernelModel& model, std::int64_t tokens, std::int64_t hidden,
   kernel.experts = experts;
   kernel.tensor_parallel = tensor_parallel;
   kernel.expert_parallel = expert_parallel;
-  kernel.type = known(parse_gemm_type(type), "type", type);
+  kernel.type = known(parse_gemm_type(type), "type", type, kCostHelp);
   kernel.skew = skew;
-  return answer(model.time(kernel));
+  return kernel_answer(model.time(kernel));
 }
 
-Answer memory(const KernelModel& model, const std::string& op, std::int64_t rows,
-              std::int64_t columns, const std::string& type, bool backward) {
+KernelAnswer memory_bound(const KernelModel& model, const std::string& op, std::int64_t rows,
+                          std::int64_t columns, const std::string& type, bool backward) {
   MemoryBound kernel;
-  kernel.op = known(parse_memory_op(op), "op", op);
+  kernel.op = known(parse_memory_op(op), "op", op, kCostHelp);
   kernel.rows = rows;
   kernel.columns = columns;
-  kernel.type = known(parse_data_type(type), "type", type);
+  kernel.type = known(parse_data_type(type), "type", type, kCostHelp);
   kernel.backward = backward;
-  return answer(model.time(kernel));
+  return kernel_answer(model.time(kernel));
 }
 
 }  // namespace
 
 void define_cost(nb::module_& module) {
-  nb::class_<KernelModel>(module, "KernelModel")
-      .def(nb::new_(&open_chip))
-      .def("gemm", &gemm)
-      .def("attention", &attention)
-      .def("moe", &moe)
-      .def("memory", &memory);
+  using namespace nb::literals;
+  nb::class_<KernelModel>(module, "KernelModel",
+                          "Answers: (time_s, low_s, high_s, roofline_s, basis, source).")
+      .def(nb::new_(&open_chip), "chip"_a)
+      .def("gemm", &gemm, nb::kw_only(), "m"_a, "n"_a, "k"_a, "batch"_a, "type"_a)
+      .def("attention", &attention, nb::kw_only(), "batch"_a, "query_length"_a, "kv_length"_a,
+           "heads"_a, "kv_heads"_a, "head_dim"_a, "window"_a, "causal"_a, "backward"_a, "type"_a,
+           "kv_cache"_a)
+      .def("moe", &moe, nb::kw_only(), "tokens"_a, "hidden"_a, "intermediate"_a, "top_k"_a,
+           "experts"_a, "tensor_parallel"_a, "expert_parallel"_a, "type"_a, "skew"_a)
+      .def("memory", &memory_bound, nb::kw_only(), "op"_a, "rows"_a, "columns"_a, "type"_a,
+           "backward"_a);
 }
 
 }  // namespace flopcast

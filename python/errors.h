@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -25,12 +27,19 @@ T value_or_raise(Result<T> result) {
   return std::move(*result);
 }
 
+/// What a name was parsed to. Raises where it is none. @param help the command that lists them
+template <typename T>
+T known(std::optional<T> value, const char* what, const std::string& given, const char* help) {
+  if (value) return *value;
+  raise({ErrorCode::kUsage, what, "unknown name '" + given + "'", std::string("see ") + help});
+}
+
 /// Trace file names need not be UTF-8, nor need what is in them.
-inline nb::object text(std::string_view bytes) {
+inline nb::str text(std::string_view bytes) {
   PyObject* decoded =
       PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
   if (decoded == nullptr) throw nb::python_error();
-  return nb::steal(decoded);
+  return nb::steal<nb::str>(decoded);
 }
 
 }  // namespace flopcast

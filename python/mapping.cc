@@ -1,12 +1,14 @@
-// Mappings of dataflow graphs onto systems. A question is filled in group by group, as Python's
-// keyword arguments are; its answer is shown as the command line shows it.
+// Mappings of dataflow graphs onto systems. A question's attributes are Python's keyword
+// arguments; its answer is shown as the command line shows it.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "errors.h"
 #include "flopcast/mapping/setup.h"
@@ -14,84 +16,76 @@
 #include "flopcast/report/explore.h"
 #include "flopcast/report/mapping.h"
 #include "forecasts.h"
+#include "interrupt.h"
 
 namespace flopcast {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-void set_workload(MappingQuestion& question, std::int64_t sequence, std::int64_t global_batch,
-                  std::int64_t unroll) {
-  question.dataflow = {sequence, global_batch, unroll};
+/// A value of the question by the name of Python's keyword argument. @param place of it in a question
+template <typename Place>
+void option(nb::class_<MappingQuestion>& question, const char* name, Place place) {
+  using Value = std::remove_cvref_t<std::invoke_result_t<Place, MappingQuestion&>>;
+  question.def_prop_rw(
+      name, [place](MappingQuestion& q) { return Value(place(q)); },
+      [place](MappingQuestion& q, const Value& value) { place(q) = value; });
 }
 
-void set_system_of(MappingQuestion& question, const std::string& topology,
-                   const std::string& memory, const std::string& link, const Texts& changes,
-                   const std::string& precision) {
+void set_precision(MappingQuestion& question, const std::string& precision) {
   const std::optional<DataType> type = parse_data_type(precision);
   if (!type) {
     raise({ErrorCode::kUsage, "precision", "unknown type '" + precision + "'",
            "bf16, fp16, fp8, fp32, ..."});
   }
-  question.system = {topology, memory, link, changes, *type};
+  question.system.precision = *type;
 }
 
-void set_model(MappingQuestion& question, const std::string& mode, const std::string& overlap,
-               double utilisation) {
-  question.mode = mode;
-  question.overlap = overlap;
-  question.utilisation = utilisation;
+MappingReport map_answer(Result<MappingRequest> asked) {
+  const auto request = std::make_shared<MappingRequest>(value_or_raise(std::move(asked)));
+  Mapping mapping = value_or_raise(interruptible([request](const Stop& stop) {
+    request->search.go_on = [&stop] { return !stop; };
+    return map_workload(*request);
+  }));
+  request->search.go_on = {};
+  return {std::move(*request), std::move(mapping)};
 }
 
-void set_search(MappingQuestion& question, const std::array<unsigned, kParallelisms>& degree,
-                std::int64_t microbatch, std::int64_t tile, bool every_tile, unsigned partitions,
-                bool mix_passes, bool split_dimensions, double gap, unsigned threads) {
-  MappingSearch& search = question.search;
-  search.degree = degree;
-  search.microbatch = microbatch;
-  search.tile = tile;
-  search.every_tile = every_tile;
-  search.partitions = partitions;
-  search.mix_passes = mix_passes;
-  search.split_dimensions = split_dimensions;
-  search.gap = gap;
-  search.threads = threads;
-}
-
-void set_pins(MappingQuestion& question, const Texts& pins, const Texts& forbids,
-              const Texts& shardings) {
-  question.pins = pins;
-  question.forbids = forbids;
-  question.shardings = shardings;
-}
-
-MappingReport answer(Result<MappingRequest> asked) {
-  MappingRequest request = value_or_raise(std::move(asked));
-  const auto search = [&] {
-    const nb::gil_scoped_release other_python_threads_go_on;
-    return map_workload(request);
-  };
-  Mapping mapping = value_or_raise(search());
-  return {std::move(request), std::move(mapping)};
-}
-
-MappingReport answer_setup(const std::string& setup, const std::string& where) {
+MappingReport map_setup(const std::string& setup, const std::string& where) {
   const DfmodelSetup parsed = value_or_raise(parse_dfmodel_setup(setup, where));
-  return answer(mapping_of_setup(parsed));
+  return map_answer(mapping_of_setup(parsed));
 }
 
-nb::object svg(const MappingReport& report) {
+nb::str svg(const MappingReport& report) {
   return text(dataflow_svg(report.request.workload.graph, kernel_partitions(report)));
 }
 
-nb::object mps(const MappingReport& report, unsigned partitions) {
+nb::str mps(const MappingReport& report, unsigned partitions) {
   return text(value_or_raise(mapping_mps(report.request, report.mapping, partitions)));
 }
 
+/// Lines that one thread writes and another one takes.
+class Lines {
+ public:
+  void add(std::string line) {
+    const std::lock_guard lock(mutex_);
+    lines_.push_back(std::move(line));
+  }
+  std::vector<std::string> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(lines_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
 /// Lines of all points of a sweep. @param held lines of an earlier run; @param take gets each new line
 std::string explore_lines(const MappingQuestion& question, const Texts& sweeps, bool explain,
-                          const std::string& held, const nb::callable& take) {
-  const auto axes = value_or_raise(explore_axes(sweeps, Catalog::builtin()));
+                          const std::string& held,
+                          const nb::typed<nb::callable, nb::object(nb::str)>& take) {
+  auto axes = value_or_raise(explore_axes(sweeps, Catalog::builtin()));
   const std::size_t points = explore_points(axes);
   const std::string asked = explore_words(question, sweeps, explain);
   ExploreRequest request = value_or_raise(explore_of_question(question, sweeps, explain));
@@ -100,25 +94,22 @@ std::string explore_lines(const MappingQuestion& question, const Texts& sweeps, 
     lines += explore_json_line(row);
     ++request.first;
   }
-  const auto keep = [&](const ExplorePoint& point) {
-    const std::string line = explore_json_line(explore_row(asked, axes, points, point));
-    const nb::gil_scoped_acquire python;
-    lines += line;
-    try {
+  const auto found = std::make_shared<Lines>();
+  const auto hand_over = [&] {
+    for (const std::string& line : found->take()) {
+      lines += line;
       take(text(line));
-    } catch (nb::python_error& error) {
-      error.restore();
-      return false;
     }
-    return PyErr_CheckSignals() == 0;
   };
-  const auto run = [&] {
-    const nb::gil_scoped_release other_python_threads_go_on;
-    return explore(request, Catalog::builtin(), keep);
+  const auto search = [request, axes = std::move(axes), asked, points,
+                       found](const Stop& stop) mutable {
+    request.search.go_on = [&stop] { return !stop; };
+    return explore(request, Catalog::builtin(), [&](const ExplorePoint& point) {
+      if (!stop) found->add(explore_json_line(explore_row(asked, axes, points, point)));
+      return !stop;
+    });
   };
-  const Result<std::size_t> done = run();
-  if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  if (!done) raise(done.error());
+  value_or_raise(interruptible(search, hand_over));
   return lines;
 }
 
@@ -126,15 +117,66 @@ std::vector<ExploreRow> rows_of(const std::string& lines) {
   return value_or_raise(read_explore_rows(lines, "points"));
 }
 
-nb::object front(const std::string& lines) {
-  nb::list out;
-  for (const bool in : explore_front(rows_of(lines))) out.append(in);
-  return out;
+std::vector<bool> front(const std::string& lines) { return explore_front(rows_of(lines)); }
+
+void define_options(nb::class_<MappingQuestion>& question) {
+  using Q = MappingQuestion;
+  option(
+      question, "sequence", [](Q & q) -> auto& { return q.dataflow.sequence; });
+  option(
+      question, "global_batch", [](Q & q) -> auto& { return q.dataflow.global_batch; });
+  option(
+      question, "unroll", [](Q & q) -> auto& { return q.dataflow.unroll; });
+  option(
+      question, "topology", [](Q & q) -> auto& { return q.system.topology; });
+  option(
+      question, "memory", [](Q & q) -> auto& { return q.system.memory; });
+  option(
+      question, "link", [](Q & q) -> auto& { return q.system.link; });
+  option(
+      question, "changes", [](Q & q) -> auto& { return q.system.changes; });
+  question.def_prop_rw(
+      "precision", [](Q& q) { return std::string(name(q.system.precision)); }, &set_precision);
+  option(
+      question, "mode", [](Q & q) -> auto& { return q.mode; });
+  option(
+      question, "overlap", [](Q & q) -> auto& { return q.overlap; });
+  option(
+      question, "utilisation", [](Q & q) -> auto& { return q.utilisation; });
+  option(
+      question, "tp", [](Q & q) -> auto& { return q.search.degree[0]; });
+  option(
+      question, "pp", [](Q & q) -> auto& { return q.search.degree[1]; });
+  option(
+      question, "dp", [](Q & q) -> auto& { return q.search.degree[2]; });
+  option(
+      question, "microbatch", [](Q & q) -> auto& { return q.search.microbatch; });
+  option(
+      question, "tile", [](Q & q) -> auto& { return q.search.tile; });
+  option(
+      question, "every_tile", [](Q & q) -> auto& { return q.search.every_tile; });
+  option(
+      question, "partitions", [](Q & q) -> auto& { return q.search.partitions; });
+  option(
+      question, "mix_passes", [](Q & q) -> auto& { return q.search.mix_passes; });
+  option(
+      question, "split_dimensions", [](Q & q) -> auto& { return q.search.split_dimensions; });
+  option(
+      question, "gap", [](Q & q) -> auto& { return q.search.gap; });
+  option(
+      question, "threads", [](Q & q) -> auto& { return q.search.threads; });
+  option(
+      question, "pins", [](Q & q) -> auto& { return q.pins; });
+  option(
+      question, "forbid", [](Q & q) -> auto& { return q.forbids; });
+  option(
+      question, "shardings", [](Q & q) -> auto& { return q.shardings; });
 }
 
 }  // namespace
 
 void define_mapping(nb::module_& module) {
+  using namespace nb::literals;
   nb::class_<MappingReport>(module, "MappingReport")
       .def("json", [](const MappingReport& r) { return text(mapping_json(r)); })
       .def("text", [](const MappingReport& r) { return text(mapping_text(r)); })
@@ -142,30 +184,35 @@ void define_mapping(nb::module_& module) {
       .def("html", [](const MappingReport& r) { return text(mapping_html(r)); })
       .def("toml", [](const MappingReport& r) { return text(dataflow_toml(r.request.workload)); })
       .def("svg", &svg)
-      .def("mps", &mps);
-  nb::class_<MappingQuestion>(module, "MappingQuestion")
-      .def("__init__",
-           [](MappingQuestion* place, const std::string& workload, const std::string& on) {
-             auto* question = new (place) MappingQuestion();
-             question->workload = workload;
-             question->on = on;
-           })
-      .def("workload", &set_workload)
-      .def("system", &set_system_of)
-      .def("model", &set_model)
-      .def("search", &set_search)
-      .def("pins", &set_pins)
-      .def("answer", [](const MappingQuestion& q) { return answer(mapping_request(q)); })
-      .def("explore", &explore_lines);
-  module.def("explore_front", &front);
-  module.def("explore_text",
-             [](const std::string& lines) { return text(explore_text(rows_of(lines))); });
-  module.def("explore_csv",
-             [](const std::string& lines) { return text(explore_csv(rows_of(lines))); });
-  module.def("explore_html", [](const std::string& lines, const std::string& title) {
-    return text(explore_html(rows_of(lines), title));
-  });
-  module.def("map_setup", &answer_setup);
+      .def("mps", &mps, "partitions"_a);
+  nb::class_<MappingQuestion> question(module, "MappingQuestion");
+  question
+      .def(
+          "__init__",
+          [](MappingQuestion* place, const std::string& workload, const std::string& on) {
+            auto* made = new (place) MappingQuestion();
+            made->workload = workload;
+            made->on = on;
+          },
+          "workload"_a, "on"_a)
+      .def("answer", [](const MappingQuestion& q) { return map_answer(mapping_request(q)); })
+      .def("explore", &explore_lines, "sweeps"_a, nb::kw_only(), "explain"_a, "held"_a, "take"_a,
+           "The JSON lines of `flopcast explore`; `take` gets each new one.");
+  define_options(question);
+  module.def("explore_front", &front, "lines"_a);
+  module.def(
+      "explore_text", [](const std::string& lines) { return text(explore_text(rows_of(lines))); },
+      "lines"_a);
+  module.def(
+      "explore_csv", [](const std::string& lines) { return text(explore_csv(rows_of(lines))); },
+      "lines"_a);
+  module.def(
+      "explore_html",
+      [](const std::string& lines, const std::string& title) {
+        return text(explore_html(rows_of(lines), title));
+      },
+      "lines"_a, "title"_a);
+  module.def("map_setup", &map_setup, "setup"_a, "where"_a);
   module.def("dataflow_names", &builtin_dataflows);
   module.def("system_settings", &system_settings);
 }

@@ -6,6 +6,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -20,6 +21,7 @@
 #include "flopcast/trace/io.h"
 #include "flopcast/version.h"
 #include "forecasts.h"
+#include "interrupt.h"
 
 namespace flopcast {
 namespace {
@@ -33,7 +35,7 @@ struct SharedSet {
 
 struct SharedReplay {
   std::shared_ptr<const TraceSet> set;
-  Replay replay;
+  std::shared_ptr<const Replay> replay;
 };
 
 template <typename T>
@@ -64,44 +66,45 @@ nb::dict columns(nb::handle_t<SharedSet> owner, std::size_t index) {
   return out;
 }
 
-nb::dict rank_facts(const SharedSet& shared, std::size_t index) {
+/// (path, rank, world_size, origin_ns, json_bytes)
+using RankFacts =
+    std::tuple<nb::str, std::optional<int>, std::optional<int>, std::int64_t, std::uint64_t>;
+RankFacts rank_facts(const SharedSet& shared, std::size_t index) {
   const Trace& trace = trace_of(shared, index);
-  nb::dict out;
-  out["path"] = trace.path;
-  out["rank"] = trace.rank;
-  out["world_size"] = trace.world_size;
-  out["origin_ns"] = trace.origin_ns;
-  out["json_bytes"] = trace.bytes_read;
+  return {text(trace.path), trace.rank, trace.world_size, trace.origin_ns, trace.bytes_read};
+}
+
+/// (kind, count, first)
+using Oddity = std::tuple<nb::str, std::uint64_t, nb::str>;
+std::vector<Oddity> oddities(const Anomalies& anomalies) {
+  std::vector<Oddity> out;
+  for (const Anomaly& a : anomalies.list()) out.emplace_back(text(a.kind), a.count, text(a.first));
   return out;
 }
 
-nb::list anomaly_list(const Anomalies& anomalies) {
-  nb::list out;
-  for (const Anomaly& a : anomalies.list()) out.append(nb::make_tuple(a.kind, a.count, a.first));
-  return out;
-}
-
-/// (name, start_ps, end_ps) of each step.
-std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> steps(const SharedSet& shared,
-                                                                       std::size_t index) {
-  std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> out;
+/// (name, start_ps, end_ps)
+using StepTimes = std::tuple<nb::str, std::int64_t, std::int64_t>;
+std::vector<StepTimes> steps(const SharedSet& shared, std::size_t index) {
+  std::vector<StepTimes> out;
   for (const Step& s : find_steps(*shared.set, trace_of(shared, index))) {
-    out.emplace_back(s.name, s.start.ps, s.end.ps);
+    out.emplace_back(text(s.name), s.start.ps, s.end.ps);
   }
   return out;
 }
 
-nb::list names(const SharedSet& shared) {
-  nb::list out;
+nb::typed<nb::list, nb::str> names(const SharedSet& shared) {
+  nb::typed<nb::list, nb::str> out;
   const StringTable& strings = shared.set->strings;
   for (std::uint32_t id = 0; id < strings.size(); ++id) out.append(text(strings[id]));
   return out;
 }
 
-nb::list unreadable(const SharedSet& shared) {
-  nb::list out;
+/// (code, where, what, hint)
+using Failure = std::tuple<int, nb::str, nb::str, nb::str>;
+std::vector<Failure> unreadable(const SharedSet& shared) {
+  std::vector<Failure> out;
   for (const Diagnostic& d : shared.set->unreadable) {
-    out.append(nb::make_tuple(static_cast<int>(d.code), d.where, d.what, d.hint));
+    out.emplace_back(static_cast<int>(d.code), text(d.where), text(d.what), text(d.hint));
   }
   return out;
 }
@@ -110,11 +113,9 @@ SharedSet read(const std::vector<std::string>& paths, const std::string& prefix,
   const std::vector<std::filesystem::path> files(paths.begin(), paths.end());
   ReadOptions options;
   options.threads = threads;
-  const auto read_all = [&] {
-    const nb::gil_scoped_release other_python_threads_go_on;
-    return read_traces(files, options, prefix);
-  };
-  return {std::make_shared<const TraceSet>(value_or_raise(read_all()))};
+  TraceSet set = value_or_raise(interruptible(
+      [files, options, prefix](const Stop&) { return read_traces(files, options, prefix); }));
+  return {std::make_shared<const TraceSet>(std::move(set))};
 }
 
 template <typename Enum>
@@ -143,49 +144,53 @@ SharedReplay replay_set(const SharedSet& shared, const std::string& lags,
   options.structure_from = structure_from;
   options.durations_from = durations_from;
   options.threads = threads;
-  const auto run = [&] {
-    const nb::gil_scoped_release other_python_threads_go_on;
-    return replay(*shared.set, options);
-  };
-  return {shared.set, value_or_raise(run())};
+  Replay done = value_or_raise(
+      interruptible([set = shared.set, options](const Stop&) { return replay(*set, options); }));
+  return {shared.set, std::make_shared<const Replay>(std::move(done))};
 }
 
-nb::tuple replay_times(nb::handle_t<SharedReplay> owner, std::size_t index, bool replayed) {
-  const auto& self = nb::cast<const SharedReplay&>(owner);
-  const Timeline& line = replayed ? self.replay.replayed : self.replay.recorded;
+/// What is written of a replay: rows are many.
+template <std::string (*write)(const TraceSet&, const Replay&)>
+nb::str shown(const SharedReplay& shared) {
+  return text(interruptible([shared](const Stop&) { return write(*shared.set, *shared.replay); }));
+}
+
+using Times = std::pair<Column<std::int64_t>, Column<std::int64_t>>;
+Times replay_times(nb::handle_t<SharedReplay> owner, std::size_t index, bool replayed) {
+  const Replay& replay = *nb::cast<const SharedReplay&>(owner).replay;
+  const Timeline& line = replayed ? replay.replayed : replay.recorded;
   if (index >= line.start.size()) throw nb::index_error("no such rank");
-  return nb::make_tuple(column<std::int64_t>(line.start[index], owner),
-                        column<std::int64_t>(line.end[index], owner));
+  return {column<std::int64_t>(line.start[index], owner),
+          column<std::int64_t>(line.end[index], owner)};
 }
 
-std::uint64_t write_replayed(const SharedReplay& self, const std::string& path, bool kineto) {
-  const auto write = [&] {
-    const nb::gil_scoped_release other_python_threads_go_on;
-    const TraceSet moved = replayed_traces(*self.set, self.replay);
+std::uint64_t write_replayed(const SharedReplay& shared, const std::string& path, bool kineto) {
+  return value_or_raise(interruptible([shared, path, kineto](const Stop&) {
+    const TraceSet moved = replayed_traces(*shared.set, *shared.replay);
     return kineto ? write_kineto(moved, path) : write_perfetto(moved, path);
-  };
-  return value_or_raise(write());
+  }));
 }
 
-nb::list step_matches(const SharedSet& shared, unsigned threads) {
-  const auto compare = [&] {
-    const nb::gil_scoped_release other_python_threads_go_on;
-    return compare_steps(*shared.set, threads);
-  };
-  nb::list out;
-  for (const StepMatch& m : compare()) {
-    nb::dict transfer;
+/// (from, to, matched_from, matched_to, same_structure, kind of dependency -> (edges, kept))
+using Transfers = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
+using Match = std::tuple<nb::str, nb::str, double, double, bool, Transfers>;
+std::vector<Match> step_matches(const SharedSet& shared, unsigned threads) {
+  const auto matches = interruptible(
+      [set = shared.set, threads](const Stop&) { return compare_steps(*set, threads); });
+  std::vector<Match> out;
+  for (const StepMatch& m : matches) {
+    Transfers transfers;
     for (const StepMatch::Transfer& t : m.transfer) {
-      transfer[edge_kind_name(t.kind)] = nb::make_tuple(t.edges, t.kept);
+      transfers[edge_kind_name(t.kind)] = {t.edges, t.kept};
     }
-    out.append(
-        nb::make_tuple(m.from, m.to, m.matched_from, m.matched_to, m.same_structure(), transfer));
+    out.emplace_back(text(m.from), text(m.to), m.matched_from, m.matched_to, m.same_structure(),
+                     std::move(transfers));
   }
   return out;
 }
 
-nb::dict runs(const std::string& directory) {
-  nb::dict out;
+nb::typed<nb::dict, nb::str, nb::typed<nb::list, nb::str>> runs(const std::string& directory) {
+  nb::typed<nb::dict, nb::str, nb::typed<nb::list, nb::str>> out;
   for (const auto& [label, files] : value_or_raise(list_runs(directory))) {
     nb::list paths;
     for (const std::filesystem::path& file : files) paths.append(text(file.string()));
@@ -194,43 +199,54 @@ nb::dict runs(const std::string& directory) {
   return out;
 }
 
-nb::list category_names() {
-  nb::list out;
-  for (int c = 0; c < kCategoryCount; ++c) out.append(category_name(static_cast<Category>(c)));
+std::vector<std::string> category_names() {
+  std::vector<std::string> out;
+  for (int c = 0; c < kCategoryCount; ++c) {
+    out.emplace_back(category_name(static_cast<Category>(c)));
+  }
   return out;
 }
 
-void define(nb::module_& module) {
+void define_traces(nb::module_& module) {
+  using namespace nb::literals;
   nb::class_<SharedSet>(module, "TraceSet")
       .def("label", [](const SharedSet& s) { return text(s.set->label); })
       .def("rank_count", [](const SharedSet& s) { return s.set->traces.size(); })
-      .def("columns", &columns)
-      .def("rank_facts", &rank_facts)
-      .def("anomalies", [](const SharedSet& s) { return anomaly_list(s.set->anomalies); })
-      .def("rank_anomalies",
-           [](const SharedSet& s, std::size_t i) { return anomaly_list(trace_of(s, i).anomalies); })
-      .def("steps", &steps)
+      .def("columns", &columns, "rank"_a,
+           nb::sig("def columns(self, rank: int) -> dict[str, memoryview]"))
+      .def("rank_facts", &rank_facts, "rank"_a, "(path, rank, world_size, origin_ns, json_bytes)")
+      .def(
+          "anomalies", [](const SharedSet& s) { return oddities(s.set->anomalies); },
+          "(kind, count, first example)")
+      .def(
+          "rank_anomalies",
+          [](const SharedSet& s, std::size_t rank) {
+            return oddities(trace_of(s, rank).anomalies);
+          },
+          "rank"_a, "(kind, count, first example)")
+      .def("steps", &steps, "rank"_a, "(name, start_ps, end_ps)")
       .def("names", &names)
-      .def("unreadable", &unreadable);
-  nb::class_<SharedReplay>(module, "Replay")
-      .def("json", [](const SharedReplay& s) { return text(replay_json(*s.set, s.replay)); })
-      .def("text", [](const SharedReplay& s) { return text(replay_text(*s.set, s.replay)); })
-      .def("html", [](const SharedReplay& s) { return text(replay_html(*s.set, s.replay)); })
-      .def("damage", [](const SharedReplay& s) { return s.replay.damage; })
-      .def("times", &replay_times)
-      .def("write", &write_replayed);
-  module.def("read", &read);
-  module.def("replay", &replay_set, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
-             nb::arg().none(), nb::arg());
-  module.def("compare_steps", &step_matches);
-  module.def("list_runs", &runs);
+      .def("unreadable", &unreadable, "(code, where, what, hint)");
+  module.def("read", &read, "paths"_a, nb::kw_only(), "prefix"_a, "threads"_a);
+  module.def("compare_steps", &step_matches, "traces"_a, nb::kw_only(), "threads"_a,
+             "(from, to, matched_from, matched_to, same_structure, kind -> (edges, kept))");
+  module.def("list_runs", &runs, "directory"_a);
   module.def("category_names", &category_names);
-  define_network(module);
-  define_cost(module);
-  define_analytic(module);
-  define_plan(module);
-  define_runs(module);
-  define_mapping(module);
+}
+
+void define_replays(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<SharedReplay>(module, "Replay")
+      .def("json", &shown<replay_json>)
+      .def("text", &shown<replay_text>)
+      .def("html", &shown<replay_html>)
+      .def("damage", [](const SharedReplay& s) { return s.replay->damage; })
+      .def("times", &replay_times, "rank"_a, nb::kw_only(), "replayed"_a,
+           nb::sig("def times(self, rank: int, *, replayed: bool) -> tuple[memoryview, memoryview]"),
+           "(start_ps, end_ps)")
+      .def("write", &write_replayed, "path"_a, nb::kw_only(), "kineto"_a, "Bytes written.");
+  module.def("replay", &replay_set, "traces"_a, nb::kw_only(), "lags"_a, "baseline"_a,
+             "structure_from"_a.none(), "durations_from"_a.none(), "threads"_a);
 }
 
 }  // namespace
@@ -239,6 +255,13 @@ void define(nb::module_& module) {
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the macro fixes the parameter's type.
 NB_MODULE(_native, module) {
   module.doc() = "Native part of the flopcast package.";
-  module.attr("__version__") = nanobind::str(flopcast::kVersion.data(), flopcast::kVersion.size());
-  flopcast::define(module);
+  module.attr("version") = nanobind::str(flopcast::kVersion.data(), flopcast::kVersion.size());
+  flopcast::define_traces(module);
+  flopcast::define_replays(module);
+  flopcast::define_network(module);
+  flopcast::define_cost(module);
+  flopcast::define_analytic(module);
+  flopcast::define_plan(module);
+  flopcast::define_runs(module);
+  flopcast::define_mapping(module);
 }

@@ -6,76 +6,56 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
-#include <chrono>
-#include <future>
 #include <map>
 
 #include "errors.h"
 #include "flopcast/report/plan.h"
 #include "forecasts.h"
+#include "interrupt.h"
 
 namespace flopcast {
 namespace {
 
 using Changes = std::vector<std::pair<std::string, std::string>>;
 
-/// What Python asks, as plain values that can be sent to another process.
-struct Asked {
+PlanQuestion plan_question(const std::string& model, const std::string& cluster, unsigned chips,
+                           const std::vector<std::string>& constraints, const Changes& changes,
+                           const std::map<std::string, std::string>& settings,
+                           const std::string& plan_from, bool placements, std::size_t best) {
   PlanQuestion question;
+  question.model = model;
+  question.cluster = cluster;
+  question.chips = chips;
+  for (const std::string& text : constraints) {
+    question.constraints.push_back(value_or_raise(parse_plan_constraint(text)));
+  }
+  for (const auto& [name, value] : changes) question.changes.push_back({name, value});
+  question.placements = placements;
+  question.best = best;
+  const PlanSettings given(settings.begin(), settings.end());
+  if (plan_from.empty()) return value_or_raise(with_settings(std::move(question), given));
+  const PlanFile from = value_or_raise(read_plan(plan_from));
+  return value_or_raise(with_settings(std::move(question), given, &from));
+}
 
-  Asked(const std::string& model, const std::string& cluster, unsigned chips,
-        const std::vector<std::string>& constraints, const Changes& changes,
-        const std::map<std::string, std::string>& settings, const std::string& plan_from,
-        bool placements, std::size_t best) {
-    question.model = model;
-    question.cluster = cluster;
-    question.chips = chips;
-    for (const std::string& text : constraints) {
-      question.constraints.push_back(value_or_raise(parse_plan_constraint(text)));
-    }
-    for (const auto& [name, value] : changes) question.changes.push_back({name, value});
-    question.placements = placements;
-    question.best = best;
-    const PlanSettings given(settings.begin(), settings.end());
-    if (plan_from.empty()) {
-      question = value_or_raise(with_settings(std::move(question), given));
-    } else {
-      const PlanFile from = value_or_raise(read_plan(plan_from));
-      question = value_or_raise(with_settings(std::move(question), given, &from));
-    }
+void set_training(PlanQuestion& question, const std::string& software, const std::string& constants,
+                  double usd_per_chip_hour, double memory_share) {
+  if (!(memory_share > 0 && memory_share <= 1)) {
+    raise({ErrorCode::kUsage, "memory_share", "is not above 0 and at most 1", "0.9 is 90 %"});
   }
-  void train(const std::string& software, const std::string& constants, double usd_per_chip_hour,
-             double memory_share) {
-    if (!(memory_share > 0 && memory_share <= 1)) {
-      raise({ErrorCode::kUsage, "memory_share", "is not above 0 and at most 1", "0.9 is 90 %"});
-    }
-    question.training.software = software;
-    question.training.constants = constants;
-    question.training.usd_per_chip_hour = usd_per_chip_hour;
-    question.training.memory_share = memory_share;
-  }
-};
+  question.training.software = software;
+  question.training.constants = constants;
+  question.training.usd_per_chip_hour = usd_per_chip_hour;
+  question.training.memory_share = memory_share;
+}
 
-/// The search on threads of its own, so that Ctrl-C reaches Python meanwhile.
-std::string search(const Asked& asked, unsigned threads, unsigned shard, unsigned shards) {
-  std::atomic<bool> stop = false;
-  PlanRun run{threads, shard, shards, {}};
-  run.progress = [&stop](std::uint64_t, std::uint64_t) { return !stop.load(); };
-  std::future<Result<PlanReport>> result =
-      std::async(std::launch::async, [&] { return answer(asked.question, run); });
-  for (bool ready = false; !ready;) {
-    {
-      const nb::gil_scoped_release other_python_threads_go_on;
-      ready = result.wait_for(std::chrono::milliseconds(50)) == std::future_status::ready;
-    }
-    if (!ready && PyErr_CheckSignals() != 0) {
-      stop = true;
-      result.wait();
-      throw nb::python_error();
-    }
-  }
-  return plan_json_line(value_or_raise(result.get()));
+std::string search(const PlanQuestion& question, unsigned threads, unsigned shard,
+                   unsigned shards) {
+  const auto found = interruptible([question, threads, shard, shards](const Stop& stop) {
+    return answer(question, {threads, shard, shards,
+                             [&stop](std::uint64_t, std::uint64_t) { return !stop; }});
+  });
+  return plan_json_line(value_or_raise(found));
 }
 
 std::vector<PlanReport> reports_of(const std::string& lines) {
@@ -100,32 +80,41 @@ std::vector<Changes> sweep(const std::vector<std::string>& sweeps) {
   return points;
 }
 
-[[noreturn]] void refuse(const Asked& asked, const std::string& line) {
-  const std::vector<PlanReport> reports = reports_of(line);
-  raise(plan_refusal(asked.question, reports.at(0)));
+void refuse(const PlanQuestion& question, const std::string& line) {
+  raise(interruptible([question, reports = reports_of(line)](const Stop&) {
+    return plan_refusal(question, reports.at(0));
+  }));
 }
 
 }  // namespace
 
 void define_plan(nb::module_& module) {
-  nb::class_<Asked>(module, "PlanQuestion")
-      .def(nb::init<const std::string&, const std::string&, unsigned,
-                    const std::vector<std::string>&, const Changes&,
-                    const std::map<std::string, std::string>&, const std::string&, bool,
-                    std::size_t>())
-      .def("train", &Asked::train)
-      .def("search", &search)
-      .def("refuse", [](const Asked& asked, const std::string& line) { refuse(asked, line); });
-  module.def("merge_plans", &merge);
-  module.def("sweep_points", &sweep);
-  module.def("plans_text",
-             [](const std::string& lines) { return text(plans_text(reports_of(lines))); });
-  module.def("plan_json",
-             [](const std::string& line) { return text(plan_json(reports_of(line).at(0))); });
-  module.def("plans_csv",
-             [](const std::string& lines) { return text(plans_csv(reports_of(lines))); });
-  module.def("plans_html",
-             [](const std::string& lines) { return text(plans_html(reports_of(lines))); });
+  using namespace nb::literals;
+  nb::class_<PlanQuestion>(module, "PlanQuestion")
+      .def(nb::new_(&plan_question), "model"_a, "cluster"_a, nb::kw_only(), "chips"_a = 0,
+           "constraints"_a = std::vector<std::string>{}, "changes"_a = Changes{},
+           "settings"_a = std::map<std::string, std::string>{}, "plan_from"_a = "",
+           "placements"_a = true, "best"_a = 10)
+      .def("train", &set_training, nb::kw_only(), "software"_a = "", "constants"_a = "",
+           "usd_per_chip_hour"_a = 0.0, "memory_share"_a = 1.0)
+      .def("search", &search, nb::kw_only(), "threads"_a, "shard"_a, "shards"_a,
+           "A shard of the search as one JSON line.")
+      .def("refuse", &refuse, "line"_a, nb::sig("def refuse(self, line: str) -> typing.NoReturn"),
+           "Raises why a search found nothing.");
+  module.def("merge_plans", &merge, "lines"_a);
+  module.def("sweep_points", &sweep, "sweeps"_a);
+  module.def(
+      "plans_text", [](const std::string& lines) { return text(plans_text(reports_of(lines))); },
+      "lines"_a);
+  module.def(
+      "plan_json", [](const std::string& line) { return text(plan_json(reports_of(line).at(0))); },
+      "line"_a);
+  module.def(
+      "plans_csv", [](const std::string& lines) { return text(plans_csv(reports_of(lines))); },
+      "lines"_a);
+  module.def(
+      "plans_html", [](const std::string& lines) { return text(plans_html(reports_of(lines))); },
+      "lines"_a);
 }
 
 }  // namespace flopcast

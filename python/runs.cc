@@ -4,22 +4,29 @@
 #include <nanobind/stl/vector.h>
 
 #include <limits>
+#include <memory>
 
 #include "errors.h"
 #include "flopcast/analytic/runs.h"
 #include "forecasts.h"
+#include "interrupt.h"
 
 namespace flopcast {
 namespace {
 
-RunForecaster* open_runs(const std::vector<std::string>& files) {
+/// Runs that forecasts may outlive the Python name of.
+struct SharedRuns {
+  std::shared_ptr<const RunForecaster> forecaster;
+};
+
+SharedRuns* open_runs(const std::vector<std::string>& files) {
   std::vector<TrainingRun> runs;
   for (const std::string& file : files) {
     std::vector<TrainingRun> read = value_or_raise(read_training_runs(file));
     runs.insert(runs.end(), std::make_move_iterator(read.begin()),
                 std::make_move_iterator(read.end()));
   }
-  return new RunForecaster(std::move(runs));
+  return new SharedRuns{std::make_shared<const RunForecaster>(std::move(runs))};
 }
 
 nb::dict describe(const TrainingRun& run) {
@@ -39,21 +46,20 @@ nb::dict describe(const TrainingRun& run) {
   return out;
 }
 
-nb::list complete(const RunForecaster& forecaster) {
+nb::list complete(const SharedRuns& runs) {
   nb::list out;
-  for (const TrainingRun& run : forecaster.runs()) {
+  for (const TrainingRun& run : runs.forecaster->runs()) {
     if (run.incomplete.empty()) out.append(describe(run));
   }
   return out;
 }
 
-std::vector<double> forecast(const RunForecaster& forecaster, const std::string& constants,
+std::vector<double> forecast(const SharedRuns& runs, const std::string& constants,
                              const std::vector<std::size_t>& some) {
-  std::vector<RunForecast> forecasts;
-  {
-    const nb::gil_scoped_release release;
-    forecasts = forecaster.forecast(constants, 0, some);
-  }
+  const auto forecasts =
+      interruptible([forecaster = runs.forecaster, constants, some](const Stop&) {
+        return forecaster->forecast(constants, 0, some);
+      });
   std::vector<double> seconds;
   seconds.reserve(forecasts.size());
   for (const RunForecast& f : forecasts) {
@@ -85,20 +91,24 @@ nb::list constants_of(const std::string& model, const std::string& cluster,
 }  // namespace
 
 void define_runs(nb::module_& module) {
-  nb::class_<RunForecaster>(module, "TrainingRuns",
-                            "Measured training runs (files of `flopcast validate training`).")
-      .def(nb::new_(&open_runs), nb::arg("files"))
-      .def("complete", &complete, "The runs that can be forecast, one dict each.")
-      .def(
-          "forecast", &forecast, nb::arg("constants") = "",
-          nb::arg("some") = std::vector<std::size_t>{},
-          "Seconds of a step of every complete run, or of some by their places; nan where there is "
-          "no forecast.")
-      .def("__len__", [](const RunForecaster& f) { return f.runs().size(); });
-  module.def("training_constants", &constants_of, nb::arg("model") = "gpt-3-1.3b",
-             nb::arg("cluster") = "h100", nb::arg("software") = "",
-             "Constants of catalog/training/constants.toml that hold for this cluster's chip and "
-             "this software: name, value, low, high, meaning.");
+  using namespace nb::literals;
+  nb::class_<SharedRuns>(module, "TrainingRuns",
+                         "Measured training runs (files of `flopcast validate training`).")
+      .def(nb::new_(&open_runs), "files"_a)
+      .def("complete", &complete,
+           nb::sig("def complete(self) -> list[dict[str, str | int | float]]"),
+           "The runs that can be forecast, one dict each.")
+      .def("forecast", &forecast, "constants"_a = "", "some"_a = std::vector<std::size_t>{},
+           "Seconds of a step of every complete run, or of some by their places; nan where there "
+           "is no forecast.")
+      .def("__len__", [](const SharedRuns& r) { return r.forecaster->runs().size(); });
+  module.def(
+      "training_constants", &constants_of, nb::kw_only(), "model"_a = "gpt-3-1.3b",
+      "cluster"_a = "h100", "software"_a = "",
+      nb::sig("def training_constants(*, model: str = 'gpt-3-1.3b', cluster: str = 'h100', "
+              "software: str = '') -> list[dict[str, str | float]]"),
+      "Constants of catalog/training/constants.toml that hold for this cluster's chip and this "
+      "software: name, value, low, high, meaning.");
 }
 
 }  // namespace flopcast

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -179,6 +180,9 @@ struct MappingSearch {
   std::size_t most_ideals = 30'000;    ///< beyond: sinks by kind, or a bound with a gap
   double gap = 0;                      ///< there: good enough at this relative gap
   unsigned threads = 0;                ///< 0: all cores
+  /// Asked before each candidate, by several threads at once. Once it is false it stays so, and the
+  /// search ends with kNoAnswer.
+  std::function<bool()> go_on;
 };
 
 /// A mapping problem, whole.

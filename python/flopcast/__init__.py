@@ -24,24 +24,27 @@ A *column* is one value per recorded row, a read-only view of memory that the li
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Union
+from types import ModuleType
+from typing import Any
 
 from . import _native
+from ._documents import Document
 from ._errors import ErrorCode, FlopcastError
 from ._estimates import (
     PLAN_SETTINGS,
     Estimate,
+    PlanSettings,
     StageEstimate,
     TrainingModel,
+    TrainingOptions,
     estimate,
     training_software,
 )
 from ._executors import RayExecutor
-from ._files import write_whole
+from ._files import PathLike
 from ._forecasts import Cluster, KernelModel, KernelTime
 from ._mapping import (
     DATAFLOWS,
@@ -49,13 +52,16 @@ from ._mapping import (
     DataflowMapping,
     Exploration,
     MappedPartition,
+    MappingOptions,
     explore,
     map,
     map_setup,
 )
-from ._native import __version__
-from ._plans import PlanOption, PlanSearch, PlanSweep, plan, plan_sweep
+from ._plans import PlanOption, PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
 
+__version__: str = _native.version
+
+_numpy: ModuleType | None
 try:
     import numpy as _numpy
 except ImportError:  # numpy is an extra
@@ -76,8 +82,11 @@ __all__ = [
     "KernelModel",
     "KernelTime",
     "MappedPartition",
+    "MappingOptions",
     "PlanOption",
+    "PlanOptions",
     "PlanSearch",
+    "PlanSettings",
     "PlanSweep",
     "RankTrace",
     "RayExecutor",
@@ -87,6 +96,7 @@ __all__ = [
     "StepMatch",
     "TraceSet",
     "TrainingModel",
+    "TrainingOptions",
     "__version__",
     "compare_steps",
     "estimate",
@@ -100,8 +110,6 @@ __all__ = [
     "replay",
     "training_software",
 ]
-
-PathLike = Union[str, "os.PathLike[str]"]
 
 #: Names of the values in ``RankTrace.category``: ``CATEGORIES[3] == "kernel"``.
 CATEGORIES: tuple[str, ...] = tuple(_native.category_names())
@@ -159,15 +167,16 @@ class RankTrace:
         correlation   int64   joins a launch with its GPU work; -1 where the row has none
     """
 
-    def __init__(self, native: Any, index: int) -> None:
-        facts = native.rank_facts(index)
+    path: str
+    rank: int | None  #: None where the file does not say
+    world_size: int | None
+    origin_ns: int  #: unix time of ``start_ps == 0``
+    json_bytes: int  #: size of the unpacked text
+
+    def __init__(self, native: _native.TraceSet, index: int) -> None:
         self._native = native
         self._index = index
-        self.path: str = facts["path"]
-        self.rank: int | None = facts["rank"]  #: None where the file does not say
-        self.world_size: int | None = facts["world_size"]
-        self.origin_ns: int = facts["origin_ns"]  #: unix time of ``start_ps == 0``
-        self.json_bytes: int = facts["json_bytes"]  #: size of the unpacked text
+        self.path, self.rank, self.world_size, self.origin_ns, self.json_bytes = native.rank_facts(index)
         for name, array in native.columns(index).items():
             setattr(self, name, _column(array))
 
@@ -199,7 +208,7 @@ class RankTrace:
 class TraceSet:
     """All ranks of one run. Made by ``read``."""
 
-    def __init__(self, native: Any) -> None:
+    def __init__(self, native: _native.TraceSet) -> None:
         self._native = native
         self.label: str = native.label()
         #: by rank
@@ -222,30 +231,21 @@ class TraceSet:
         return f"<flopcast.TraceSet {self.label!r}: {len(self.ranks)} rank(s), {rows} rows>"
 
 
-class Replay:
-    """A recorded run, simulated once more. Made by ``replay``."""
+class Replay(Document):
+    """A recorded run, simulated once more. Made by ``replay``. ``print`` shows the tables of `flopcast replay`."""
 
-    def __init__(self, native: Any) -> None:
-        self._native = native
+    _native: _native.Replay
 
     @property
     def damage(self) -> list[str]:
         """Why the recording cannot be forecast; empty if it can."""
         return self._native.damage()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, with the fields of docs/reference/json.md. Seconds, bytes, fractions."""
-        return json.loads(self._native.json())
-
-    def html(self, path: PathLike) -> None:
-        """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(os.fspath(path), self._native.html())
-
     def write_trace(self, path: PathLike) -> int:
         """Writes the replayed run: Kineto JSON if the name ends in .json or .json.gz, otherwise
         Perfetto protobuf. Returns bytes written; raises FlopcastError."""
         name = os.fspath(path)
-        return self._native.write(name, name.endswith((".json", ".json.gz")))
+        return self._native.write(name, kineto=name.endswith((".json", ".json.gz")))
 
     def recorded_times(self, index: int) -> tuple[Any, Any]:
         """(start_ps, end_ps) of the rows of ``TraceSet.ranks[index]``, two int64 columns of shape
@@ -256,13 +256,9 @@ class Replay:
         """As ``recorded_times``, in the replayed run."""
         return self._times(index, replayed=True)
 
-    def _times(self, index: int, replayed: bool) -> tuple[Any, Any]:
-        start, end = self._native.times(index, replayed)
+    def _times(self, index: int, *, replayed: bool) -> tuple[Any, Any]:
+        start, end = self._native.times(index, replayed=replayed)
         return _column(start), _column(end)
-
-    def __str__(self) -> str:
-        """The tables that `flopcast replay` prints."""
-        return self._native.text()
 
 
 def _paths(paths: PathLike | Iterable[PathLike]) -> list[str]:
@@ -271,7 +267,7 @@ def _paths(paths: PathLike | Iterable[PathLike]) -> list[str]:
     return [os.fspath(path) for path in paths]
 
 
-def read(paths: PathLike | Iterable[PathLike], prefix: str = "", threads: int = 0) -> TraceSet:
+def read(paths: PathLike | Iterable[PathLike], *, prefix: str = "", threads: int = 0) -> TraceSet:
     """Reads one run: Kineto JSON files, plain or gzip, or folders of them, one file per rank.
 
     Args:
@@ -284,7 +280,7 @@ def read(paths: PathLike | Iterable[PathLike], prefix: str = "", threads: int = 
         FlopcastError: nothing could be read, or a folder holds several runs. Files that could not
             be read beside others that could are in ``TraceSet.unreadable``.
     """
-    return TraceSet(_native.read(_paths(paths), prefix, threads))
+    return TraceSet(_native.read(_paths(paths), prefix=prefix, threads=threads))
 
 
 def list_runs(directory: PathLike) -> dict[str, list[str]]:
@@ -294,6 +290,7 @@ def list_runs(directory: PathLike) -> dict[str, list[str]]:
 
 def replay(
     trace_set: TraceSet,
+    *,
     lags: str = "typical",
     baseline: str = "full",
     structure_from: str | int | None = None,
@@ -317,10 +314,19 @@ def replay(
     Raises:
         FlopcastError: an unknown mode or step, or a graph that can never finish.
     """
-    steps = [None if step is None else str(step) for step in (structure_from, durations_from)]
-    return Replay(_native.replay(trace_set._native, lags, baseline, *steps, threads))
+    structure, durations = (None if step is None else str(step) for step in (structure_from, durations_from))
+    return Replay(
+        _native.replay(
+            trace_set._native,
+            lags=lags,
+            baseline=baseline,
+            structure_from=structure,
+            durations_from=durations,
+            threads=threads,
+        )
+    )
 
 
-def compare_steps(trace_set: TraceSet, threads: int = 0) -> list[StepMatch]:
+def compare_steps(trace_set: TraceSet, *, threads: int = 0) -> list[StepMatch]:
     """How alike the steps are: every ordered pair of steps that all ranks have."""
-    return [StepMatch(*row) for row in _native.compare_steps(trace_set._native, threads)]
+    return [StepMatch(*row) for row in _native.compare_steps(trace_set._native, threads=threads)]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._files import write_whole
+from ._documents import Document, Field, data_frame
+from ._files import PathLike, plain
 
-PathLike = Union[str, "os.PathLike[str]"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Names of a plan's settings, as ``TrainingModel.estimate`` takes them.
 PLAN_SETTINGS: tuple[str, ...] = tuple(_native.plan_settings())
@@ -31,53 +33,28 @@ class StageEstimate:
     memory_bytes: dict[str, float]  #: by class, and their ``"total"``
 
 
-class Estimate:
+class Estimate(Document):
     """How long one step of a plan takes, and what it keeps in memory.
 
     ``print`` shows the tables of `flopcast estimate`.
     """
 
-    def __init__(self, native: Any) -> None:
-        self._native = native
+    _native: _native.Estimate
 
-    @cached_property
-    def _fields(self) -> dict[str, Any]:
-        return json.loads(self._native.json())
-
-    @property
-    def time_s(self) -> float:
-        """One step."""
-        return self._fields["time_s"]
-
-    @property
-    def low_s(self) -> float:
-        """10 % of measured steps like it are faster than this."""
-        return self._fields["low_s"]
-
-    @property
-    def high_s(self) -> float:
-        """10 % are slower than this."""
-        return self._fields["high_s"]
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Of all chips."""
-        return self._fields["tokens_per_second"]
-
-    @property
-    def mfu(self) -> float:
-        """Model FLOPs over the chips' dense peak, 0 to 1."""
-        return self._fields["mfu"]
-
-    @property
-    def hfu(self) -> float:
-        """The same with recomputed FLOPs, 0 to 1."""
-        return self._fields["hfu"]
-
-    @property
-    def fits(self) -> bool:
-        """Whether the fullest stage fits into the memory that may be used."""
-        return self._fields["fits"]
+    time_s = Field(float, "One step.")
+    low_s = Field(float, "10 % of measured steps like it are faster than this.")
+    high_s = Field(float, "10 % are slower than this.")
+    tokens_per_second = Field(float, "Of all chips.")
+    mfu = Field(float, "Model FLOPs over the chips' dense peak, 0 to 1.")
+    hfu = Field(float, "The same with recomputed FLOPs, 0 to 1.")
+    fits = Field(bool, "Whether the fullest stage fits into the memory that may be used.")
+    parts_s = Field(dict[str, float], "Where the time of the step goes; the values sum to ``time_s``.")
+    plan = Field(dict[str, Any], "Every field of the plan (docs/reference/json.md).")
+    fitting = Field(
+        list[dict[str, Any]],
+        "Where the plan does not fit: plans that do, fastest first (``change``, ``time_s``, ...).",
+    )
+    assumed = Field(list[str], "In words, what nobody told and nothing measured.")
 
     @property
     def problem(self) -> str:
@@ -87,27 +64,7 @@ class Estimate:
     @property
     def memory_bytes(self) -> dict[str, float]:
         """Of one chip of the fullest stage, by class, and ``"total"``."""
-        return self.stages[self._fields["fullest"]].memory_bytes
-
-    @property
-    def parts_s(self) -> dict[str, float]:
-        """Where the time of the step goes; the values sum to ``time_s``."""
-        return self._fields["parts_s"]
-
-    @property
-    def plan(self) -> dict[str, Any]:
-        """Every field of the plan (docs/reference/json.md)."""
-        return self._fields["plan"]
-
-    @property
-    def fitting(self) -> list[dict[str, Any]]:
-        """Where the plan does not fit: plans that do, fastest first (``change``, ``time_s``, ...)."""
-        return self._fields["fitting"]
-
-    @property
-    def assumed(self) -> list[str]:
-        """In words, what nobody told and nothing measured."""
-        return self._fields["assumed"]
+        return self.stages[int(self._fields["fullest"])].memory_bytes
 
     @cached_property
     def stages(self) -> list[StageEstimate]:
@@ -121,22 +78,14 @@ class Estimate:
         Raises:
             FlopcastError: no such format.
         """
-        return self._native.plan_as(format)[0]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, with the fields of `flopcast estimate --json` (docs/reference/json.md)."""
-        return json.loads(self._native.json())
+        return self._native.plan_as(format)
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame`` of one row, with the columns of `flopcast estimate --csv`.
 
         ``pandas.concat([e.to_pandas() for e in estimates], ignore_index=True)`` is a sweep.
         """
-        import io
-
-        import pandas
-
-        return pandas.read_csv(io.StringIO(self._native.csv()))
+        return data_frame(self._native.csv())
 
     def stages_to_pandas(self) -> Any:
         """A ``pandas.DataFrame`` with a row per pipeline stage; memory in columns ``weights_bytes`` ... ``total_bytes``."""
@@ -150,14 +99,6 @@ class Estimate:
             rows.append(row)
         return pandas.DataFrame(rows)
 
-    def html(self, path: PathLike) -> None:
-        """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(os.fspath(path), self._native.html())
-
-    def __str__(self) -> str:
-        """The tables that `flopcast estimate` prints."""
-        return self._native.text()
-
     def __repr__(self) -> str:
         fields = self._fields
         fits = "fits" if self.fits else "does not fit"
@@ -167,12 +108,59 @@ class Estimate:
         )
 
 
-def _setting(value: Any) -> str:
+class PlanSettings(TypedDict, total=False):
+    """Settings of a plan: ``PLAN_SETTINGS``, the flags of `flopcast estimate`. None: not given."""
+
+    global_batch: int | str | None
+    seq: int | str | None
+    tp: int | str | None
+    pp: int | str | None
+    cp: int | str | None
+    dp: int | str | None
+    ep: int | str | None
+    etp: int | str | None
+    vpp: int | str | None
+    micro_batch: int | str | None
+    schedule: str | None
+    layout: str | None
+    recompute: str | None
+    recompute_modules: str | Iterable[str] | None
+    recompute_layers: int | str | None
+    zero: int | str | None
+    shard: int | str | None
+    sequence_parallel: bool | str | None
+    tp2: int | str | None
+    panels: int | str | None
+    tensor: str | None
+    context: str | None
+    precision: str | None
+    optimizer: str | None
+    overlap: str | Iterable[str] | None
+    lora_rank: int | str | None
+    flash_attention: bool | str | None
+    reshard: bool | str | None
+
+
+def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Settings that are given, as flags take them."""
+    return {name: _setting_text(value) for name, value in settings.items() if value is not None}
+
+
+def _setting_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple, set)):
         return ",".join(str(one) for one in value)
     return str(value)
+
+
+class TrainingOptions(TypedDict, total=False):
+    """What ``TrainingModel`` takes besides model and cluster."""
+
+    software: str
+    constants: PathLike
+    usd_per_chip_hour: float
+    memory_share: float
 
 
 class TrainingModel:
@@ -181,34 +169,24 @@ class TrainingModel:
     Args:
         model: a built-in model, a Hugging Face ``config.json``, or the folder that holds one.
         cluster: what ``flopcast.Cluster`` takes: ``"128 x dgx-h100"``.
-        software: a profile of how the training's software behaves; ``""``: the first of
+        software: a profile of how the training's software behaves; if not given, the first of
             ``training_software()``.
         constants: a TOML file whose constants replace the catalogue's.
-        usd_per_chip_hour: 0: no cost.
-        memory_share: of a chip's memory that a plan may use, 0 to 1.
+        usd_per_chip_hour: if not given, no cost.
+        memory_share: of a chip's memory that a plan may use, 0 to 1; 1 if not given.
 
     Raises:
         FlopcastError: no such model or cluster; says where and how to mend it.
     """
 
-    def __init__(
-        self,
-        model: str | PathLike,
-        cluster: str | PathLike,
-        software: str = "",
-        constants: str | PathLike = "",
-        usd_per_chip_hour: float = 0.0,
-        memory_share: float = 1.0,
-    ) -> None:
+    def __init__(self, model: PathLike, cluster: PathLike, **options: Unpack[TrainingOptions]) -> None:
         self.model: str = os.fspath(model)
         self.cluster: str = os.fspath(cluster)
-        self._native = _native.TrainingModel(
-            self.model, self.cluster, software, os.fspath(constants), usd_per_chip_hour, memory_share
-        )
+        self._native = _native.TrainingModel(self.model, self.cluster, **plain(options))
         self.software: str = self._native.software()
         self.chips: int = self._native.chips()
 
-    def estimate(self, plan_from: PathLike = "", **plan: Any) -> Estimate:
+    def estimate(self, *, plan_from: PathLike = "", **plan: Unpack[PlanSettings]) -> Estimate:
         """One step of a plan. A plan that does not fit is estimated all the same.
 
         Args:
@@ -220,16 +198,17 @@ class TrainingModel:
         Raises:
             FlopcastError: an unknown setting, or every reason why the model cannot run so.
         """
-        settings = {name: _setting(value) for name, value in plan.items() if value is not None}
-        return Estimate(self._native.estimate(settings, os.fspath(plan_from)))
+        return Estimate(self._native.estimate(setting_texts(plan), plan_from=os.fspath(plan_from)))
 
     def __repr__(self) -> str:
         return f"<flopcast.TrainingModel {self.model!r} on {self.cluster!r}: {self.software}>"
 
 
-def estimate(model: str | PathLike, cluster: str | PathLike, **plan: Any) -> Estimate:
+def estimate(
+    model: PathLike, cluster: PathLike, *, plan_from: PathLike = "", **plan: Unpack[PlanSettings]
+) -> Estimate:
     """One step of a plan: ``TrainingModel(model, cluster).estimate(**plan)``."""
-    return TrainingModel(model, cluster).estimate(**plan)
+    return TrainingModel(model, cluster).estimate(plan_from=plan_from, **plan)
 
 
 def training_software() -> list[str]:

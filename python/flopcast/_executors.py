@@ -28,7 +28,8 @@ class RayExecutor(Executor):
         #: tasks that run at a time
         self.num_workers = max(1, int(cores / (options.get("num_cpus") or 1)))
 
-    def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future:
+    def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
         """Sends the call to any node with a free core."""
         task = self._ray.remote(**self._options)(call) if self._options else self._ray.remote(call)
-        return task.remote(*arguments, **keywords).future()
+        future: Future[Any] = task.remote(*arguments, **keywords).future()
+        return future

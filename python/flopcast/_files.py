@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
+from typing import Any, Union
+
+PathLike = Union[str, "os.PathLike[str]"]
 
 
-def write_whole(path: str, text: str) -> None:
+def plain(options: Mapping[str, object]) -> dict[str, Any]:
+    """The same with paths as text, as the native module takes them."""
+    return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
+
+
+def write_whole(path: PathLike, text: str) -> None:
     """A whole file or none."""
+    path = os.fspath(path)
     folder = os.path.dirname(path) or "."
     handle, scratch = tempfile.mkstemp(prefix=".flopcast-", dir=folder)
     try:

@@ -6,11 +6,10 @@ import dataclasses
 import json
 import os
 from collections.abc import Iterable
-from typing import Any, Union
+from typing import Any
 
 from . import _native
-
-PathLike = Union[str, "os.PathLike[str]"]
+from ._files import PathLike
 
 
 class Cluster:
@@ -24,7 +23,7 @@ class Cluster:
         FlopcastError: the description is wrong; says where and how to mend it.
     """
 
-    def __init__(self, description: str | PathLike) -> None:
+    def __init__(self, description: PathLike) -> None:
         self._native = _native.Cluster(os.fspath(description))
         self.name: str = self._native.name()
         self.chip: str = self._native.chip()  #: name of the chip
@@ -35,6 +34,7 @@ class Cluster:
         self,
         op: str,
         size: str | float,
+        *,
         ranks: Iterable[int] = (),
         algorithm: str = "auto",
         protocol: str = "auto",
@@ -53,10 +53,14 @@ class Cluster:
             ``bus_bandwidth`` (bytes/s), ``basis``, ``source``, ``parts``, ``candidates``, ...
         """
         given = _native.bytes_of(size) if isinstance(size, str) else float(size)
-        answer = self._native.collective_time(op, given, list(ranks), algorithm, protocol, source)
-        return json.loads(answer)
+        answer: dict[str, Any] = json.loads(
+            self._native.collective_time(
+                op, given, ranks=list(ranks), algorithm=algorithm, protocol=protocol, source=source
+            )
+        )
+        return answer
 
-    def run_flows(self, csv: str, ecmp: bool = False) -> dict[str, Any]:
+    def run_flows(self, csv: str, *, ecmp: bool = False) -> dict[str, Any]:
         """Simulates flows and collectives that share the network.
 
         Args:
@@ -66,7 +70,8 @@ class Cluster:
         Returns:
             The fields of `flopcast net run --json`: ``end_s``, ``flows``, ``links``.
         """
-        return json.loads(self._native.run_flows(csv, ecmp))
+        answer: dict[str, Any] = json.loads(self._native.run_flows(csv, ecmp=ecmp))
+        return answer
 
     def __repr__(self) -> str:
         return f"<flopcast.Cluster {self.name!r}: {self.chips} x {self.chip}>"
@@ -94,12 +99,13 @@ class KernelModel:
     def __init__(self, chip: str) -> None:
         self._native = _native.KernelModel(chip)
 
-    def gemm(self, m: int, n: int, k: int, type: str = "bf16", batch: int = 1) -> KernelTime:
+    def gemm(self, m: int, n: int, k: int, type: str = "bf16", *, batch: int = 1) -> KernelTime:
         """C[m, n] = A[m, k] B[k, n], ``batch`` times."""
-        return KernelTime(*self._native.gemm(m, n, k, batch, type))
+        return KernelTime(*self._native.gemm(m=m, n=n, k=k, batch=batch, type=type))
 
     def attention(
         self,
+        *,
         batch: int,
         query_length: int,
         kv_length: int,
@@ -115,13 +121,14 @@ class KernelModel:
         """Flash attention; decode where ``query_length`` is 1. ``window`` 0: none."""
         return KernelTime(
             *self._native.attention(
-                batch, query_length, kv_length, heads, kv_heads, head_dim, window, causal, backward,
-                type, kv_cache,
+                batch=batch, query_length=query_length, kv_length=kv_length, heads=heads, kv_heads=kv_heads,
+                head_dim=head_dim, window=window, causal=causal, backward=backward, type=type, kv_cache=kv_cache,
             )
         )  # fmt: skip
 
     def moe(
         self,
+        *,
         tokens: int,
         hidden: int,
         intermediate: int,
@@ -135,13 +142,13 @@ class KernelModel:
         """The expert GEMMs of one chip. ``skew``: exponent of the expert loads, 0 is balanced."""
         return KernelTime(
             *self._native.moe(
-                tokens, hidden, intermediate, top_k, experts, tensor_parallel, expert_parallel,
-                type, skew,
+                tokens=tokens, hidden=hidden, intermediate=intermediate, top_k=top_k, experts=experts,
+                tensor_parallel=tensor_parallel, expert_parallel=expert_parallel, type=type, skew=skew,
             )
         )  # fmt: skip
 
     def memory(
-        self, op: str, rows: int, columns: int, type: str = "bf16", backward: bool = False
+        self, op: str, rows: int, columns: int, *, type: str = "bf16", backward: bool = False
     ) -> KernelTime:
         """A memory-bound operator: ``"layer_norm"``, ``"softmax"``, ``"add"``, ..."""
-        return KernelTime(*self._native.memory(op, rows, columns, type, backward))
+        return KernelTime(*self._native.memory(op=op, rows=rows, columns=columns, type=type, backward=backward))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._files import write_whole
+from ._documents import Document, Field, Points, data_frame, sweep_texts
+from ._files import PathLike, write_whole
 
-PathLike = Union[str, "os.PathLike[str]"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Names of the workloads that ``map`` knows by heart, besides models with ``":forward"`` and the like.
 DATAFLOWS: tuple[str, ...] = tuple(_native.dataflow_names())
@@ -39,69 +40,28 @@ class MappedPartition:
     wire_bytes: float  #: sent to other chips
 
 
-class DataflowMapping:
+class DataflowMapping(Document):
     """The fastest mapping of a workload onto a system. ``print`` shows the tables of `flopcast map`."""
 
-    def __init__(self, native: Any) -> None:
-        self._native = native
+    _native: _native.MappingReport
 
-    @cached_property
-    def _fields(self) -> dict[str, Any]:
-        return json.loads(self._native.json())
-
-    @property
-    def step_s(self) -> float:
-        """One step, seconds."""
-        return self._fields["step_s"]
-
-    @property
-    def bound_s(self) -> float:
-        """No mapping is faster than this; ``step_s`` where the search was exact."""
-        return self._fields["bound_s"]
-
-    @property
-    def exact(self) -> bool:
-        """Whether ``step_s`` is proven to be the optimum."""
-        return self._fields["exact"]
-
-    @property
-    def gap(self) -> float:
-        """How far ``bound_s`` is below ``step_s``, relative to ``step_s``."""
-        return self._fields["gap"]
-
-    @property
-    def utilisation(self) -> float:
-        """Model FLOP over the chips' peak, 0 to 1."""
-        return self._fields["utilisation"]
-
-    @property
-    def samples_per_second(self) -> float:
-        return self._fields["samples_per_second"]
-
-    @property
-    def price_usd(self) -> float:
-        """Of the whole system; 0: not known."""
-        return self._fields["price_usd"]
-
-    @property
-    def power_w(self) -> float:
-        """Of the whole system; 0: not known."""
-        return self._fields["power_w"]
-
-    @property
-    def shape(self) -> dict[str, int]:
-        """``tp``, ``pp``, ``dp``, ``microbatch``, ``microbatches``, ``tile``, ``layers_per_stage``."""
-        return self._fields["shape"]
-
-    @property
-    def memory_bytes(self) -> dict[str, float]:
-        """Of the fullest chip, by class, and ``"total"``."""
-        return self._fields["memory_bytes"]
-
-    @property
-    def roofline(self) -> dict[str, float]:
-        """Where a chip stands: rates in FLOP/s and B/s, intensities in FLOP per byte."""
-        return self._fields["roofline"]
+    step_s = Field(float, "One step, seconds.")
+    bound_s = Field(float, "No mapping is faster than this; ``step_s`` where the search was exact.")
+    exact = Field(bool, "Whether ``step_s`` is proven to be the optimum.")
+    gap = Field(float, "How far ``bound_s`` is below ``step_s``, relative to ``step_s``.")
+    utilisation = Field(float, "Model FLOP over the chips' peak, 0 to 1.")
+    samples_per_second = Field(float, "Of all chips.")
+    price_usd = Field(float, "Of the whole system; 0: not known.")
+    power_w = Field(float, "Of the whole system; 0: not known.")
+    shape = Field(
+        dict[str, int],
+        "``tp``, ``pp``, ``dp``, ``microbatch``, ``microbatches``, ``tile``, ``layers_per_stage``.",
+    )
+    memory_bytes = Field(dict[str, float], 'Of the fullest chip, by class, and ``"total"``.')
+    roofline = Field(
+        dict[str, float],
+        "Where a chip stands: rates in FLOP/s and B/s, intensities in FLOP per byte.",
+    )
 
     @cached_property
     def partitions(self) -> list[MappedPartition]:
@@ -121,15 +81,9 @@ class DataflowMapping:
         """The document of `flopcast map --json`."""
         return self._native.json()
 
-    def to_dict(self) -> dict[str, Any]:
-        """``to_json``, parsed (docs/reference/json.md)."""
-        return json.loads(self._native.json())
-
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``, a row for each partition: the columns of `flopcast map --csv`."""
-        import pandas
-
-        return pandas.read_csv(io.StringIO(self._native.csv()))
+        return data_frame(self._native.csv())
 
     def to_toml(self) -> str:
         """The workload's graph as `flopcast map` reads it (docs/reference/dataflow.md)."""
@@ -149,13 +103,6 @@ class DataflowMapping:
             FlopcastError: the cycle model, which is not linear.
         """
         return self._native.mps(partitions)
-
-    def html(self, path: PathLike) -> None:
-        """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(os.fspath(path), self._native.html())
-
-    def __str__(self) -> str:
-        return self._native.text()
 
     def __repr__(self) -> str:
         fields = self._fields
@@ -179,46 +126,58 @@ def _changes(changes: Mapping[str, Any] | Iterable[str]) -> list[str]:
     return list(changes)
 
 
-def _question(
-    workload: str | PathLike,
-    on: str,
-    topology: str = "",
-    memory: str = "",
-    link: str = "",
-    changes: Mapping[str, Any] | Iterable[str] = (),
-    precision: str = "bf16",
-    mode: str = "full",
-    overlap: str = "",
-    utilisation: float | None = None,
-    cycles: bool = False,
-    tp: int = 0,
-    pp: int = 0,
-    dp: int = 0,
-    microbatch: int = 0,
-    tile: int = 0,
-    every_tile: bool = False,
-    partitions: int = 0,
-    global_batch: int = 0,
-    sequence: int = 0,
-    unroll: int = 1,
-    pins: Mapping[str, int] = {},
-    forbid: Mapping[str, int | Iterable[int]] = {},
-    shardings: Mapping[str, str] = {},
-    mix_passes: bool = False,
-    split_dimensions: bool = False,
-    gap: float = 0.0,
-    threads: int = 0,
-) -> Any:
+class MappingOptions(TypedDict, total=False):
+    """What ``map`` and ``explore`` take: see ``map``."""
+
+    topology: str
+    memory: str
+    link: str
+    changes: Mapping[str, Any] | Iterable[str]
+    precision: str
+    mode: str
+    overlap: str
+    utilisation: float | None
+    cycles: bool
+    tp: int
+    pp: int
+    dp: int
+    microbatch: int
+    tile: int
+    every_tile: bool
+    partitions: int
+    global_batch: int
+    sequence: int
+    unroll: int
+    pins: Mapping[str, int]
+    forbid: Mapping[str, int | Iterable[int]]
+    shardings: Mapping[str, str]
+    mix_passes: bool
+    split_dimensions: bool
+    gap: float
+    threads: int
+
+
+_TEXTS: dict[str, Callable[[Any], list[str]]] = {
+    "changes": _changes,
+    "pins": _pins,
+    "forbid": _pins,
+    "shardings": _changes,
+}
+
+
+def _question(workload: PathLike, on: str, options: MappingOptions) -> _native.MappingQuestion:
     question = _native.MappingQuestion(os.fspath(workload), on)
-    question.workload(sequence, global_batch, unroll)
-    question.system(topology, memory, link, _changes(changes), precision)
-    question.model(mode, overlap, 0.0 if cycles else -1.0 if utilisation is None else utilisation)
-    question.search([tp, pp, dp], microbatch, tile, every_tile, partitions, mix_passes, split_dimensions, gap, threads)
-    question.pins(_pins(pins), _pins(forbid), _changes(shardings))
+    for name, value in options.items():
+        if name not in MappingOptions.__annotations__:
+            raise TypeError(f"a mapping has no option {name!r}")
+        if value is not None and name != "cycles":
+            setattr(question, name, _TEXTS[name](value) if name in _TEXTS else value)
+    if options.get("cycles"):
+        question.utilisation = 0.0  # which stands for the cycle model
     return question
 
 
-def map(workload: str | PathLike, on: str, **options: Any) -> DataflowMapping:
+def map(workload: PathLike, on: str, **options: Unpack[MappingOptions]) -> DataflowMapping:
     """The fastest mapping of a dataflow graph onto a system, with a proof.
 
     Args:
@@ -253,7 +212,7 @@ def map(workload: str | PathLike, on: str, **options: Any) -> DataflowMapping:
         FlopcastError: it fits no memory (``code`` is ``TOO_LARGE``: what is short, and by how
             much), the graph has a cycle, or the question makes no sense.
     """
-    return DataflowMapping(_question(workload, on, **options).answer())
+    return DataflowMapping(_question(workload, on, options).answer())
 
 
 def map_setup(path: PathLike) -> DataflowMapping:
@@ -267,7 +226,7 @@ def map_setup(path: PathLike) -> DataflowMapping:
         return DataflowMapping(_native.map_setup(file.read(), os.fspath(path)))
 
 
-class Exploration:
+class Exploration(Points["dict[str, Any]"]):
     """The best mapping at every point of a sweep, in its order: a sequence of dictionaries.
 
     The fields of a point are those of `flopcast explore --json` (docs/reference/json.md).
@@ -275,37 +234,21 @@ class Exploration:
     """
 
     def __init__(self, lines: str, title: str) -> None:
-        self._lines = lines
+        super().__init__(lines, [json.loads(line) for line in lines.splitlines()])
         self._title = title
-        self._points: list[dict[str, Any]] = [json.loads(line) for line in lines.splitlines()]
-
-    def __len__(self) -> int:
-        return len(self._points)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return self._points[index]
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._points)
 
     @cached_property
     def front(self) -> list[dict[str, Any]]:
         """Points that no other is faster, cheaper and leaner in power than at once."""
         return [point for point, on in zip(self._points, _native.explore_front(self._lines)) if on]
 
-    def to_json(self) -> str:
-        """The JSON lines of `flopcast explore --json`."""
-        return self._lines
-
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``, a row for each point: the columns of `flopcast explore --csv`."""
-        import pandas
-
-        return pandas.read_csv(io.StringIO(_native.explore_csv(self._lines)))
+        return data_frame(_native.explore_csv(self._lines))
 
     def html(self, path: PathLike) -> None:
         """Writes one self-contained page of heat maps. Raises OSError if it cannot be written."""
-        write_whole(os.fspath(path), _native.explore_html(self._lines, self._title))
+        write_whole(path, _native.explore_html(self._lines, self._title))
 
     def __str__(self) -> str:
         return _native.explore_text(self._lines)
@@ -315,14 +258,14 @@ class Exploration:
 
 
 def explore(
-    workload: str | PathLike,
+    workload: PathLike,
     on: str,
     sweeps: Mapping[str, Iterable[Any]] | Iterable[str],
     *,
     explain: bool = False,
     held: str = "",
     progress: Callable[[dict[str, Any]], None] | None = None,
-    **options: Any,
+    **options: Unpack[MappingOptions],
 ) -> Exploration:
     """The best mapping at every combination of the sweeps; the last one varies fastest.
 
@@ -339,12 +282,11 @@ def explore(
     Raises:
         FlopcastError: the question makes no sense, or ``held`` is of another sweep.
     """
-    if isinstance(sweeps, Mapping):
-        sweeps = [f"{name}={','.join(str(value) for value in values)}" for name, values in sweeps.items()]
 
     def take(line: str) -> None:
         if progress is not None:
             progress(json.loads(line))
 
-    lines = _question(workload, on, **options).explore(list(sweeps), explain, held, take)
+    question = _question(workload, on, options)
+    lines = question.explore(sweep_texts(sweeps), explain=explain, held=held, take=take)
     return Exploration(lines, f"{os.fspath(workload)} on {on}")

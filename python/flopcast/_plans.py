@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._estimates import _setting
-from ._files import write_whole
+from ._documents import Points, data_frame, sweep_texts
+from ._estimates import PlanSettings, TrainingOptions, setting_texts
+from ._files import PathLike, plain, write_whole
 
-PathLike = Union[str, "os.PathLike[str]"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class PlanOption:
@@ -41,26 +42,37 @@ class PlanOption:
         return f"<{self.words}: {self.time_s:.4g} s, {self.memory_bytes / 1e9:.1f} GB>"
 
 
-class PlanSearch:
+class _Tables:
+    """How the JSON lines of searches are shown."""
+
+    _lines: str
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``, a row for each of the best plans (of each point of a sweep)."""
+        return data_frame(_native.plans_csv(self._lines))
+
+    def html(self, path: PathLike) -> None:
+        """Writes one self-contained page. Raises OSError if the file cannot be written."""
+        write_whole(path, _native.plans_html(self._lines))
+
+    def __str__(self) -> str:
+        return _native.plans_text(self._lines)
+
+
+class PlanSearch(_Tables):
     """What one search found. ``print`` shows the tables of `flopcast plan`."""
 
     def __init__(self, line: str) -> None:
-        self._line = line
+        self._lines = line
         self._fields: dict[str, Any] = json.loads(line)
+        #: the question: model, cluster, chips, constraints, ...
+        self.asked: dict[str, Any] = self._fields["asked"]
+        #: whether any plan fits into memory
+        self.fits: bool = self._fields["fits"]
         #: fastest first; as many as were asked for
         self.best = [PlanOption(fields) for fields in self._fields["best"]]
         #: plans that no other is both faster and leaner than, fastest first
         self.pareto = [PlanOption(fields) for fields in self._fields["pareto"]]
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """The question: model, cluster, chips, constraints, ..."""
-        return self._fields["asked"]
-
-    @property
-    def fits(self) -> bool:
-        """Whether any plan fits into memory."""
-        return self._fields["fits"]
 
     @property
     def sensitivities(self) -> dict[str, float]:
@@ -70,26 +82,15 @@ class PlanSearch:
     @property
     def megatron(self) -> str:
         """The best plan as flags of Megatron-LM; empty where nothing fits."""
-        return self._fields["best"][0]["megatron"] if self.best else ""
+        return str(self._fields["best"][0]["megatron"]) if self.best else ""
 
     def to_json(self) -> str:
         """The document of `flopcast plan --json`: the same bytes however the search was run."""
-        return _native.plan_json(self._line)
+        return _native.plan_json(self._lines)
 
     def to_dict(self) -> dict[str, Any]:
         """``to_json``, parsed."""
         return self._fields
-
-    def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``, a row for each of the best plans: the columns of `--csv`."""
-        return _data_frame(self._line)
-
-    def html(self, path: PathLike) -> None:
-        """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(os.fspath(path), _native.plans_html(self._line))
-
-    def __str__(self) -> str:
-        return _native.plans_text(self._line)
 
     def __repr__(self) -> str:
         asked = self.asked
@@ -97,144 +98,113 @@ class PlanSearch:
         return f"<flopcast.PlanSearch {asked['model']} on {asked['cluster']}: {found}>"
 
 
-class PlanSweep:
+class PlanSweep(_Tables, Points[PlanSearch]):
     """Searches at every point of a sweep, in its order: a sequence of ``PlanSearch``."""
 
     def __init__(self, lines: str) -> None:
-        self._lines = lines
-        self._searches = [PlanSearch(line) for line in lines.splitlines(keepends=True)]
-
-    def __len__(self) -> int:
-        return len(self._searches)
-
-    def __getitem__(self, index: int) -> PlanSearch:
-        return self._searches[index]
-
-    def __iter__(self) -> Iterator[PlanSearch]:
-        return iter(self._searches)
-
-    def to_json(self) -> str:
-        """The JSON lines of `flopcast plan --sweep --json`."""
-        return self._lines
-
-    def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``, a row for each of the best plans of each point."""
-        return _data_frame(self._lines)
-
-    def html(self, path: PathLike) -> None:
-        """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(os.fspath(path), _native.plans_html(self._lines))
-
-    def __str__(self) -> str:
-        return _native.plans_text(self._lines)
+        super().__init__(lines, [PlanSearch(line) for line in lines.splitlines(keepends=True)])
 
     def __repr__(self) -> str:
         return f"<flopcast.PlanSweep of {len(self)} searches>"
 
 
-def _data_frame(lines: str) -> Any:
-    import pandas
+class _AskedOptions(TypedDict, total=False):
+    constraints: Iterable[str]
+    plan_from: PathLike
+    chips: int
+    best: int
+    placements: bool
 
-    return pandas.read_csv(io.StringIO(_native.plans_csv(lines)))
+
+class _RunOptions(TypedDict, total=False):
+    executor: Executor | None
+    shards: int
+    threads: int
 
 
-def _question(arguments: dict[str, Any]) -> Any:
-    question = _native.PlanQuestion(*arguments["asked"])
-    question.train(*arguments["training"])
+class PlanOptions(PlanSettings, TrainingOptions, _AskedOptions, _RunOptions, total=False):
+    """What ``plan`` and ``plan_sweep`` take: see ``plan``."""
+
+
+class _Point(TypedDict):
+    """One question, in plain values that can be sent to other processes."""
+
+    asked: dict[str, Any]
+    training: dict[str, Any]
+
+
+def _question(point: _Point) -> _native.PlanQuestion:
+    question = _native.PlanQuestion(**point["asked"])
+    question.train(**point["training"])
     return question
 
 
-def _search(task: tuple[dict[str, Any], int, int, int]) -> str:
+def _search(task: tuple[_Point, int, int, int]) -> str:
     """One shard as a JSON line; called in the executor's processes."""
-    arguments, threads, shard, shards = task
-    return _question(arguments).search(threads, shard, shards)
+    point, threads, shard, shards = task
+    return _question(point).search(threads=threads, shard=shard, shards=shards)
 
 
 def _workers(executor: Executor) -> int:
     for name in ("num_workers", "_max_workers"):  # mpi4py's and ours; the standard library's
-        workers = getattr(executor, name, None)
+        workers: int | None = getattr(executor, name, None)
         if workers:
             return workers
     return os.cpu_count() or 1
 
 
-def _run(points: list[dict[str, Any]], executor: Executor | None, shards: int, threads: int) -> str:
+def _run(
+    points: list[_Point], *, executor: Executor | None = None, shards: int = 0, threads: int = 0
+) -> str:
     """JSON lines of all points, each searched whole or in shards."""
     if executor is None:
-        parts = [_search((point, threads, i, max(shards, 1))) for point in points for i in range(max(shards, 1))]
-        return _native.merge_plans("".join(parts))
+        shards = max(shards, 1)
+        tasks = [(point, threads, i, shards) for point in points for i in range(shards)]
+        return _native.merge_plans("".join(map(_search, tasks)))
     # Small parts keep every worker busy to the end.
     count = shards or max(1, -(-4 * _workers(executor) // len(points)))
     tasks = [(point, threads or 1, i, count) for point in points for i in range(count)]
     return _native.merge_plans("".join(executor.map(_search, tasks)))
 
 
+def _taken(options: dict[str, Any], kind: type) -> dict[str, Any]:
+    """Takes the options of a kind out of all of them."""
+    return plain({name: options.pop(name) for name in kind.__annotations__ if name in options})
+
+
 def _points(
-    model: str | PathLike,
-    cluster: str | PathLike,
-    sweeps: Iterable[str] | Mapping[str, Iterable[Any]],
-    constraints: Iterable[str],
-    plan_from: PathLike,
-    chips: int,
-    best: int,
-    placements: bool,
-    memory_share: float,
-    software: str,
-    constants: PathLike,
-    usd_per_chip_hour: float,
-    settings: dict[str, Any],
-) -> list[dict[str, Any]]:
-    if isinstance(sweeps, Mapping):
-        sweeps = [f"{name}={','.join(str(value) for value in values)}" for name, values in sweeps.items()]
-    given = {name: _setting(value) for name, value in settings.items() if value is not None}
-    training = (software, os.fspath(constants), usd_per_chip_hour, memory_share)
+    model: PathLike, cluster: PathLike, sweeps: Iterable[str], options: dict[str, Any]
+) -> list[_Point]:
+    """The questions of a sweep. Takes from the options all but those of how to run."""
+    training = _taken(options, TrainingOptions)
+    asked = _taken(options, _AskedOptions)
+    asked["constraints"] = list(asked.get("constraints", ()))
+    settings = setting_texts({name: options.pop(name) for name in options.keys() - _RunOptions.__annotations__.keys()})
+    asked.update(model=os.fspath(model), cluster=os.fspath(cluster), settings=settings)
     return [
-        {
-            "asked": (
-                os.fspath(model), os.fspath(cluster), chips, list(constraints), changes, given,
-                os.fspath(plan_from), placements, best,
-            ),
-            "training": training,
-        }
+        {"asked": {**asked, "changes": changes}, "training": training}
         for changes in _native.sweep_points(list(sweeps))
-    ]  # fmt: skip
+    ]
 
 
-def plan(
-    model: str | PathLike,
-    cluster: str | PathLike,
-    *,
-    constraints: Iterable[str] = (),
-    plan_from: PathLike = "",
-    chips: int = 0,
-    best: int = 10,
-    placements: bool = True,
-    memory_share: float = 1.0,
-    software: str = "",
-    constants: PathLike = "",
-    usd_per_chip_hour: float = 0.0,
-    executor: Executor | None = None,
-    shards: int = 0,
-    threads: int = 0,
-    **settings: Any,
-) -> PlanSearch:
+def plan(model: PathLike, cluster: PathLike, **options: Unpack[PlanOptions]) -> PlanSearch:
     """The best of all plans of a model on a cluster. Exact: nothing better exists in the space.
 
     Args:
         model, cluster: as for ``TrainingModel``.
         constraints: what plans must keep to: ``["tp<=8", "pp=4", "recompute=none,full"]``.
         plan_from: a launch configuration whose choices every plan has.
-        chips: to use; 0: all of the cluster.
-        best: plans to return.
-        placements: all placements of groups on the network; False: only the usual one.
-        memory_share: of a chip's memory that a plan may need, 0 to 1.
-        software, constants, usd_per_chip_hour: as for ``TrainingModel``.
+        chips: to use; 0, the default: all of the cluster.
+        best: plans to return; 10 if not given.
+        placements: True, the default: all placements of groups on the network; False: only the
+            usual one.
+        software, constants, usd_per_chip_hour, memory_share: as for ``TrainingModel``.
         executor: any ``concurrent.futures`` executor: the search is cut into parts that run on
             it. ``RayExecutor`` and mpi4py's take it to a cluster
             (docs/how-to/search-on-many-machines.md).
-        shards: how many parts; 0: four per worker of the executor, else one.
-        threads: of each part; 0: every core without an executor, else one.
-        **settings: ``global_batch`` and what else ``PLAN_SETTINGS`` names: a degree given is a
+        shards: how many parts; 0, the default: four per worker of the executor, else one.
+        threads: of each part; 0, the default: every core without an executor, else one.
+        others: ``global_batch`` and what else ``PLAN_SETTINGS`` names: a degree given is a
             constraint (``tp=8``), a choice holds for every plan (``precision="fp8"``).
 
     The result does not depend on executor, shards and threads.
@@ -243,34 +213,19 @@ def plan(
         FlopcastError: nothing fits (``code`` is ``DOES_NOT_FIT``; the hint has the nearest plan
             that does), or the question makes no sense.
     """
-    points = _points(
-        model, cluster, (), constraints, plan_from, chips, best, placements, memory_share, software,
-        constants, usd_per_chip_hour, settings,
-    )  # fmt: skip
-    found = PlanSearch(_run(points, executor, shards, threads))
+    given: dict[str, Any] = {**options}
+    points = _points(model, cluster, (), given)
+    found = PlanSearch(_run(points, **given))
     if not found.fits:
-        _question(points[0]).refuse(found._line)
+        _question(points[0]).refuse(found._lines)
     return found
 
 
 def plan_sweep(
-    model: str | PathLike,
-    cluster: str | PathLike,
+    model: PathLike,
+    cluster: PathLike,
     sweeps: Iterable[str] | Mapping[str, Iterable[Any]],
-    *,
-    constraints: Iterable[str] = (),
-    plan_from: PathLike = "",
-    chips: int = 0,
-    best: int = 10,
-    placements: bool = True,
-    memory_share: float = 1.0,
-    software: str = "",
-    constants: PathLike = "",
-    usd_per_chip_hour: float = 0.0,
-    executor: Executor | None = None,
-    shards: int = 0,
-    threads: int = 0,
-    **settings: Any,
+    **options: Unpack[PlanOptions],
 ) -> PlanSweep:
     """``plan`` at every point of one or more sweeps; the last one varies fastest.
 
@@ -282,8 +237,6 @@ def plan_sweep(
     Raises:
         FlopcastError: the question makes no sense.
     """
-    points = _points(
-        model, cluster, sweeps, constraints, plan_from, chips, best, placements, memory_share,
-        software, constants, usd_per_chip_hour, settings,
-    )  # fmt: skip
-    return PlanSweep(_run(points, executor, shards, threads))
+    given: dict[str, Any] = {**options}
+    points = _points(model, cluster, sweep_texts(sweeps), given)
+    return PlanSweep(_run(points, **given))

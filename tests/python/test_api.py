@@ -273,8 +273,8 @@ def test_kernels_have_a_time_a_band_and_a_source():
     assert gemm.low_s <= gemm.time_s <= gemm.high_s
     assert gemm.basis == "fitted"
     assert "h200" in gemm.source
-    assert h200.attention(1, 4096, 4096, 32, 8).time_s > 0
-    assert h200.moe(4096, 7168, 2048, 8, 256).time_s > 0
+    assert h200.attention(batch=1, query_length=4096, kv_length=4096, heads=32, kv_heads=8).time_s > 0
+    assert h200.moe(tokens=4096, hidden=7168, intermediate=2048, top_k=8, experts=256).time_s > 0
     assert h200.memory("layer_norm", 4096, 8192).time_s > 0
     with pytest.raises(flopcast.FlopcastError):
         h200.gemm(1, 1, 1, "bf17")

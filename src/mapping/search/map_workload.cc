@@ -73,6 +73,7 @@ class MappingProblem {
     for (; at < candidates_.size(); at += kBatch) {
       if (best_ && candidates_[at].bound_s >= best_->step.value) break;
       look_at(at, std::min(at + kBatch, candidates_.size()));
+      if (stopped()) return stop();
     }
     if (!best_) return shortage();
     best_->counts = counts_;
@@ -83,6 +84,11 @@ class MappingProblem {
   }
 
  private:
+  bool stopped() const { return request_.search.go_on && !request_.search.go_on(); }
+  Diagnostic stop() const {
+    return {ErrorCode::kNoAnswer, request_.workload.graph.name, "the search was stopped", {}};
+  }
+
   std::optional<Diagnostic> prepare() {
     const Result<bool> sound = check_dataflow(request_.workload.graph);
     if (!sound) return sound.error();
@@ -153,6 +159,7 @@ class MappingProblem {
 
   std::optional<Diagnostic> add_candidate(std::size_t s, std::int64_t microbatch,
                                           std::int64_t microbatches, std::int64_t tile) {
+    if (stopped()) return stop();
     ShardedKey key{{}, {}, microbatch, 0};
     for (const auto& dimension : shapes_[s].factors) key.tensor.push_back(dimension[0]);
     if (request_.model.hide_gradients) {
@@ -220,7 +227,8 @@ class MappingProblem {
     return of;
   }
 
-  /// Solves what the candidates need, in parallel, then takes them one by one.
+  /// Solves what the candidates need, in parallel, then takes them one by one. Where the search is
+  /// stopped, some are neither solved nor taken.
   void look_at(std::size_t begin, std::size_t end) {
     std::vector<std::size_t> open;
     for (std::size_t i = begin; i < end; ++i) {
@@ -232,6 +240,7 @@ class MappingProblem {
       if (mine && StepModel(case_of(candidates_[i])).live_room() > 0) open.push_back(i);
     }
     parallel_for(open.size(), request_.search.threads, [&](std::size_t i) {
+      if (stopped()) return;
       LayerCase& layer = *candidates_[open[i]].layer;
       if (!layer.built) {
         layer.programs = build_programs(layer.of);
@@ -247,7 +256,7 @@ class MappingProblem {
       const LayerCase& layer = *candidates_[i].layer;
       if (layer.plan) counts_.transitions += layer.plan->transitions;
     }
-    for (std::size_t i = begin; i < end; ++i) take(candidates_[i]);
+    for (std::size_t i = begin; i < end && !stopped(); ++i) take(candidates_[i]);
   }
 
   /// Its own bound says that it may still be the best.

@@ -252,6 +252,17 @@ TEST(MapWorkload, RefusesDegreesThatSuitNothing) {
   EXPECT_THAT(refusal(request, ErrorCode::kUsage), HasSubstr("2"));
 }
 
+TEST(MapWorkload, EndsWhenToldTo) {
+  for (const unsigned most : {0U, 1U, 40U}) {
+    MappingRequest request = small_request();
+    request.search.threads = 1;
+    unsigned asked = 0;
+    request.search.go_on = [&] { return ++asked <= most; };
+    EXPECT_THAT(refusal(request, ErrorCode::kNoAnswer), HasSubstr("stopped"));
+    EXPECT_LE(asked, most + 20);
+  }
+}
+
 TEST(MapWorkload, RefusesCyclesOfUnknownTiles) {
   MappingRequest request = small_request();
   request.model.utilisation = 0;

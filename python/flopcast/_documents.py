@@ -1,0 +1,110 @@
+"""What answers have in common: a JSON document, tables, a data frame, a page."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, overload
+
+from ._files import PathLike, write_whole
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+T = TypeVar("T")
+
+
+class Native(Protocol):
+    """An answer of the native module."""
+
+    def json(self) -> str: ...
+    def text(self) -> str: ...
+    def html(self) -> str: ...
+
+
+class Document:
+    """One answer and its JSON, which is parsed when it is first asked for."""
+
+    def __init__(self, native: Native) -> None:
+        self._native: Native = native
+
+    @cached_property
+    def _fields(self) -> dict[str, Any]:
+        return self.to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, with the fields of docs/reference/json.md. Seconds, bytes, fractions."""
+        fields: dict[str, Any] = json.loads(self._native.json())
+        return fields
+
+    def html(self, path: PathLike) -> None:
+        """Writes one self-contained page. Raises OSError if the file cannot be written."""
+        write_whole(path, self._native.html())
+
+    def __str__(self) -> str:
+        return self._native.text()
+
+
+class Field(Generic[T]):
+    """A read-only attribute that is a field of a document's JSON.
+
+    Args:
+        type: its type, for editors and checkers.
+        doc: what it is.
+    """
+
+    def __init__(self, type: type[T], doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, document: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, document: Document, owner: type) -> T: ...
+    def __get__(self, document: Document | None, owner: type) -> Self | T:
+        if document is None:
+            return self
+        value: T = document._fields[self._name]
+        return value
+
+    def __set__(self, document: Document, value: NoReturn) -> NoReturn:
+        raise AttributeError(f"{self._name} is read-only")
+
+
+class Points(Generic[T]):
+    """Answers at every point of a sweep, in its order: a sequence."""
+
+    def __init__(self, lines: str, points: list[T]) -> None:
+        self._lines = lines
+        self._points = points
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __getitem__(self, index: int) -> T:
+        return self._points[index]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._points)
+
+    def to_json(self) -> str:
+        """The JSON lines that the command line prints with `--json`."""
+        return self._lines
+
+
+def data_frame(csv: str) -> Any:
+    """A ``pandas.DataFrame`` of the command line's `--csv`."""
+    import pandas
+
+    return pandas.read_csv(io.StringIO(csv))
+
+
+def sweep_texts(sweeps: Mapping[str, Iterable[Any]] | Iterable[str]) -> list[str]:
+    """Sweeps as `--sweep` takes them."""
+    if isinstance(sweeps, Mapping):
+        return [f"{name}={','.join(str(value) for value in values)}" for name, values in sweeps.items()]
+    return list(sweeps)
