@@ -241,9 +241,10 @@ void define_replays(nb::module_& module) {
       .def("text", &shown<replay_text>)
       .def("html", &shown<replay_html>)
       .def("damage", [](const SharedReplay& s) { return s.replay->damage; })
-      .def("times", &replay_times, "rank"_a, nb::kw_only(), "replayed"_a,
-           nb::sig("def times(self, rank: int, *, replayed: bool) -> tuple[memoryview, memoryview]"),
-           "(start_ps, end_ps)")
+      .def(
+          "times", &replay_times, "rank"_a, nb::kw_only(), "replayed"_a,
+          nb::sig("def times(self, rank: int, *, replayed: bool) -> tuple[memoryview, memoryview]"),
+          "(start_ps, end_ps)")
       .def("write", &write_replayed, "path"_a, nb::kw_only(), "kineto"_a, "Bytes written.");
   module.def("replay", &replay_set, "traces"_a, nb::kw_only(), "lags"_a, "baseline"_a,
              "structure_from"_a.none(), "durations_from"_a.none(), "threads"_a);

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SETUP = ROOT / "src" / "workload" / "corpus" / "dataflow_setup" / "small.txt"
+SETUP = ROOT / "src" / "workload" / "dataflow" / "corpus" / "setup" / "small.txt"
 QUESTION = ["gpt3-175b", "--on", "8 x sn10", "--topology", "torus:4x2"]
 
 
