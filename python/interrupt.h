@@ -40,7 +40,7 @@ auto interruptible(Work work, const std::function<void()>& each_slice = {}) {
   const auto stop = std::make_shared<Stop>(false);
   std::packaged_task task([work = std::move(work), stop]() mutable { return work(*stop); });
   auto answer = task.get_future();
-  std::thread([task = std::move(task), counted = Background()]() mutable { task(); }).detach();
+  std::thread([counted = Background(), task = std::move(task)]() mutable { task(); }).detach();
   await([&](auto slice) { return answer.wait_for(slice) == std::future_status::ready; }, *stop,
         each_slice);
   return answer.get();
