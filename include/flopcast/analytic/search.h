@@ -49,6 +49,7 @@ Result<PlanConstraint> plan_constraint(std::string_view name, std::string_view s
 /// As reports print it and parse_plan_constraint reads it: "tp<=8". @pre bounds on one side only, or
 /// equal ones: what lies between two numbers is two constraints
 std::string constraint_text(const PlanConstraint& constraint);
+/// Of each.
 std::vector<std::string> constraint_texts(std::span<const PlanConstraint> constraints);
 /// Names that constraints know, in the order of messages.
 std::span<const std::string_view> plan_constraint_names();

@@ -15,13 +15,15 @@ namespace flopcast::network::closed_form {
 
 /// One message over one hop costs latency + bytes / bandwidth (Hockney).
 struct Hop {
-  Seconds latency;
-  BytesPerSecond bandwidth;
+  Seconds latency;           ///< a, of one message
+  BytesPerSecond bandwidth;  ///< B
+  /// of one message
   Seconds message(Bytes bytes) const { return latency + bytes / bandwidth; }
 };
 
 /// ceil(log2(p)), floor(log2(p)); 0 for p = 1.
 unsigned ceil_log2(unsigned p);
+/// floor(log2(p)).
 unsigned floor_log2(unsigned p);
 
 /// Sum of latencies + S over the slowest hop.
@@ -74,9 +76,10 @@ Seconds ring_all_to_all_transfer(unsigned p, Bytes size, BytesPerSecond bandwidt
 /// Transfer part of a dimension-ordered all-to-all on a bidirectional torus of even sizes: the
 /// slowest dimension, S p_i / 8 B_i.
 struct TorusDimension {
-  unsigned size = 1;
+  unsigned size = 1;         ///< chips along it
   BytesPerSecond bandwidth;  ///< per direction
 };
+/// See TorusDimension.
 Seconds torus_all_to_all_transfer(Bytes size, std::span<const TorusDimension> dimensions);
 
 /// How one dimension of a composed network does a reduce-scatter or all-gather.
@@ -85,10 +88,11 @@ enum class Dimension : std::uint8_t {
   kHalving,         ///< a switch, p a power of two: lg p messages
   kFullyConnected,  ///< one message time; the hop's bandwidth is that of all p-1 links together
 };
+/// One dimension of a composed network.
 struct DimensionHop {
-  unsigned size = 1;
-  Hop hop;
-  Dimension kind = Dimension::kRing;
+  unsigned size = 1;                  ///< chips along it
+  Hop hop;                            ///< of one message
+  Dimension kind = Dimension::kRing;  ///< how it is passed
 };
 /// Reduce-scatter (or all-gather, its mirror) dimension by dimension, each on the share the ones
 /// before left: sum A(p_i) a_i + (p_i-1)/p_i S_i/B_i, S_1 = S, S_{i+1} = S_i/p_i (BlueConnect).
@@ -103,11 +107,14 @@ Seconds pipelined_all_reduce(Bytes size, std::span<const DimensionHop> dimension
 /// reduce-scatter of V bytes: a_s(n/g-1) + a_f(n-n/g) + (n-1)/n max(V/(nics B_s), V/B_f).
 /// Subramanian et al., "Comprehensive performance modeling", eq. for collectives.
 struct DualNetwork {
-  unsigned ranks = 1, per_node = 1, nics = 1;
-  Hop fast, slow;
+  unsigned ranks = 1, per_node = 1, nics = 1;  ///< n; g; ports of a node
+  Hop fast, slow;                              ///< within a node; between nodes
 };
+/// Its two terms in a.
 Seconds dual_network_latency(const DualNetwork& network);
+/// Its term in V.
 Seconds dual_network_transfer(Bytes size, const DualNetwork& network);
+/// The sum of both.
 Seconds dual_network_pass(Bytes size, const DualNetwork& network);
 
 /// Transfer part of a direct all-to-all on two levels, a NIC per GPU:

@@ -52,6 +52,7 @@ void visit_plan(PlanType& plan, Visit&& visit) {
   visit("overlap_experts", plan.overlap.experts);
 }
 
+/// A field of a plan as text.
 struct PlanCell {
   std::string_view name;  ///< as visit_plan has it
   std::string value;      ///< "8", "true", "selective"; lists separated by blanks

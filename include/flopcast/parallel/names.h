@@ -9,13 +9,16 @@
 namespace flopcast {
 
 std::string_view name(Recompute recompute);  ///< "none", "selective", "full"
+/// by the names that `name` gives
 std::optional<Recompute> parse_recompute(std::string_view text);
 std::string_view name(Zero zero);                       ///< "0" to "3"
 std::optional<Zero> parse_zero(std::string_view text);  ///< also "none", "fsdp"
 std::string_view name(TensorKind kind);                 ///< "1d", "2d", "summa"
+/// by the names that `name` gives
 std::optional<TensorKind> parse_tensor_kind(std::string_view text);
 std::string_view name(ContextKind kind);  ///< "all_gather", "ring", "ulysses"
 std::optional<ContextKind> parse_context_kind(std::string_view text);  ///< also "p2p", "a2a"
+/// by the names that `name` gives
 std::optional<OptimizerKind> parse_optimizer_kind(std::string_view text);
 
 }  // namespace flopcast

@@ -22,7 +22,7 @@ namespace flopcast {
 
 /// One case compared once.
 struct PaperCheck {
-  std::string id, kind;
+  std::string id, kind;      ///< names of the case, and of what it is a case of
   std::uint64_t values = 0;  ///< numbers compared
   double max_rel = 0;  ///< worst relative difference; where 0 is expected, of the case's total
   std::string worst;   ///< name of that number
@@ -30,15 +30,18 @@ struct PaperCheck {
   std::optional<Diagnostic> failure;    ///< the case could not be read or computed
 };
 
+/// Many checks in one.
 struct PaperSummary {
   std::uint64_t n = 0;  ///< cases compared
+  /// numbers compared; values that differ; cases that failed
   std::uint64_t values = 0, mismatches = 0, failures = 0;
-  double max_rel = 0;
-  std::string worst;  ///< "config-031 t_mem"
+  double max_rel = 0;  ///< worst relative difference
+  std::string worst;   ///< "config-031 t_mem"
 };
 /// @param kind only cases of this kind; empty: all.
 PaperSummary summarise(const std::vector<PaperCheck>& checks, std::string_view kind = {});
 
+/// The cases, checked twice.
 struct PaperValidation {
   std::vector<PaperCheck> published, repaired;  ///< with the defects, and without
 };

@@ -16,20 +16,22 @@ namespace flopcast {
 
 /// The same step, run as an execution graph.
 struct GraphAnswer {
-  Seconds step;
-  std::size_t tasks = 0;
+  Seconds step;                                ///< until the last task ends
+  std::size_t tasks = 0;                       ///< how many there are
   std::array<Seconds, kStepTasks> critical{};  ///< as of StepRun
   std::vector<Seconds> busy;                   ///< compute of each stage's chip
 };
+/// What is told of a run.
 GraphAnswer graph_answer(const StepRun& run);
 
 /// What one answer of `flopcast estimate` is made of.
 struct EstimateReport {
+  /// names; of the profile of catalog/training/constants.toml
   std::string model, cluster, chip, software;
-  Parameters parameters;
+  Parameters parameters;  ///< of the model
   Bytes capacity;  ///< of a chip's memory; estimate.capacity is the share of it that a plan may use
   Plan plan;       ///< `sequence` is never 0 here
-  TrainingEstimate estimate;
+  TrainingEstimate estimate;         ///< what came out
   std::vector<std::string> assumed;  ///< what the plan's source and the estimate had to assume
   std::vector<FittingPlan> fitting;  ///< where the plan does not fit: fastest first
   std::optional<GraphAnswer> graph;  ///< where asked for
@@ -45,10 +47,11 @@ Result<EstimateReport> make_estimate_report(const TrainingModel& model, const Pl
 /// exit code of what does not fit. None where the plan fits.
 std::optional<Diagnostic> memory_problem(const EstimateReport& report);
 
+/// One class of what a chip keeps.
 struct MemoryClass {
   std::string_view name;     ///< as visit_memory has it: "activations"
   std::string_view meaning;  ///< for people
-  Bytes bytes;
+  Bytes bytes;               ///< of one chip
 };
 /// All classes of what one chip keeps, in their order.
 std::vector<MemoryClass> memory_classes(const StageMemory& memory);

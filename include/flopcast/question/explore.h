@@ -18,16 +18,18 @@
 
 namespace flopcast {
 
+/// One point of a sweep, as reports show and keep it.
 struct ExploreRow {
-  std::string asked;  ///< the question in words, the same for all points of a sweep
-  std::uint64_t index = 0, of = 0;
+  std::string asked;                ///< the question in words, the same for all points of a sweep
+  std::uint64_t index = 0, of = 0;  ///< its number from 0; how many points there are
   std::vector<std::pair<std::string, std::string>> sweep;  ///< what this point changes
-  bool fits = false;
+  bool fits = false;                                       ///< whether any mapping does
   std::string problem;  ///< where it does not: what is short, by how much
   std::string why;      ///< the bottleneck in a sentence
   // Of the fastest mapping, where one fits:
-  double step_s = 0, bound_s = 0;
-  bool exact = true;
+  double step_s = 0, bound_s = 0;  ///< of the fastest mapping; the bound below all of them
+  bool exact = true;               ///< whether it is proven to be the fastest
+  /// model FLOP over peak x chips x step; samples of all chips
   double utilisation = 0, samples_per_second = 0;
   double flop_per_s = 0;              ///< model FLOP of a step over its time, all chips
   double price_usd = 0, power_w = 0;  ///< 0: not known
@@ -36,8 +38,11 @@ struct ExploreRow {
   /// What twice of a resource would bring, greatest first: its speedup; infinite: it fits then.
   std::vector<std::pair<std::string, double>> gains;
 
+  /// how far above the bound the step may be, a share
   double gap() const { return step_s > 0 ? (step_s - bound_s) / step_s : 0; }
+  /// 0: price not known
   double flop_per_s_per_usd() const { return price_usd > 0 ? flop_per_s / price_usd : 0; }
+  /// 0: power not known
   double flop_per_s_per_w() const { return power_w > 0 ? flop_per_s / power_w : 0; }
   bool operator==(const ExploreRow&) const = default;
 };
@@ -67,9 +72,7 @@ Result<std::vector<ExploreRow>> read_explore_rows(std::string_view text, const s
 Result<std::vector<ExploreRow>> read_explore_start(std::string_view text, const std::string& where,
                                                    std::string_view asked, std::size_t points);
 
-// Fields of a row by their names in JSON and CSV; `visit` is called with the name and the field of
-// each, in order.
-
+/// Calls `visit` with the JSON name and the field of what every row has, in order.
 template <typename Row, typename Visit>
 void visit_explore_head(Row& row, Visit&& visit) {
   visit("asked", row.asked);
@@ -79,6 +82,7 @@ void visit_explore_head(Row& row, Visit&& visit) {
   visit("why", row.why);
 }
 
+/// The same of what rows have that fit.
 template <typename Row, typename Visit>
 void visit_explore_answer(Row& row, Visit&& visit) {
   visit("step_s", row.step_s);

@@ -16,10 +16,10 @@ namespace flopcast {
 
 /// What somebody asks for, in words; empty and zero leave the defaults of what is named.
 struct MappingQuestion {
-  std::string workload;  ///< for load_dataflow
-  std::string on;        ///< for mapping_system
-  DataflowOptions dataflow;
-  SystemOptions system;
+  std::string workload;                ///< for load_dataflow
+  std::string on;                      ///< for mapping_system
+  DataflowOptions dataflow;            ///< sequence, batch and layers of the workload
+  SystemOptions system;                ///< topology, memory, link and numbers of the system
   std::string mode = "full";           ///< "full" or "paper"
   std::string overlap;                 ///< of MappingOverlap; empty: the mode's
   double utilisation = -1;             ///< of the peak; 0: the cycle model; below 0: the mode's

@@ -26,7 +26,7 @@ namespace flopcast {
 
 /// What one point of a sweep changes: {"n", "64"}, {"chip", "h200"}, {"hbm-bandwidth", "2x"}.
 struct PlanChange {
-  std::string name, value;
+  std::string name, value;  ///< the sweep's name; what is taken at this point
   bool operator==(const PlanChange&) const = default;
 };
 
@@ -35,14 +35,14 @@ struct PlanQuestion {
   std::string model;    ///< for load_model
   std::string cluster;  ///< for Catalog::cluster
   unsigned chips = 0;   ///< 0: all of them; of "64 x NODE" as many nodes are taken as these need
-  std::int64_t global_batch = 0;
-  std::int64_t sequence = 0;  ///< 0: the model's longest
-  std::vector<PlanConstraint> constraints;
-  std::vector<PlanChange> changes;
-  Plan base;  ///< what the search does not vary
-  bool placements = true;
-  std::size_t best = 10;  ///< plans to return
-  TrainingOptions training;
+  std::int64_t global_batch = 0;            ///< sequences a step
+  std::int64_t sequence = 0;                ///< 0: the model's longest
+  std::vector<PlanConstraint> constraints;  ///< that every plan meets
+  std::vector<PlanChange> changes;          ///< of the machine
+  Plan base;                                ///< what the search does not vary
+  bool placements = true;                   ///< all placements; false: the default one of each plan
+  std::size_t best = 10;                    ///< plans to return
+  TrainingOptions training;                 ///< software, constants, prices, share of the memory
 };
 
 /// Settings of a plan as a search takes them: a degree is a constraint ("tp=8"; it may list several,
@@ -64,8 +64,8 @@ Result<std::vector<PlanQuestion>> sweep_points(const PlanQuestion& question,
 
 /// The machine of a question, and how many of its chips are used.
 struct PlanMachine {
-  Cluster cluster;
-  unsigned chips = 0;
+  Cluster cluster;           ///< as it is after the changes
+  unsigned chips = 0;        ///< of it that are used
   TrainingOptions training;  ///< the question's; numbers that were changed are not measured ones
 };
 /// Errors: Catalog::cluster's; more chips than there are; a change that the cluster has no level for.
@@ -73,43 +73,48 @@ Result<PlanMachine> plan_machine(const PlanQuestion& question, const Catalog& ca
 
 /// One of the best plans, estimated.
 struct PlanCandidate {
-  PlanFound found;
-  Seconds low, high;  ///< 10-90 % band
-  std::array<Seconds, kTimeParts> parts{};
-  StageMemory memory;  ///< of the fullest stage
+  PlanFound found;                          ///< the plan, its placement, time and memory
+  Seconds low, high;                        ///< 10-90 % band
+  std::array<Seconds, kTimeParts> parts{};  ///< of the step, by TimePart
+  StageMemory memory;                       ///< of the fullest stage
+  /// as of TrainingEstimate
   double tokens_per_second = 0, mfu = 0, hfu = 0, energy_j = 0, cost_usd = 0;
-  std::array<double, 5> rests_on{};
+  std::array<double, 5> rests_on{};  ///< share of kernel and transfer time by Basis
 };
 
+/// A question, the search that it led to, and what is told of it.
 struct PlanReport {
   // What was asked, as it was understood.
-  std::string model;
+  std::string model;    ///< its name
   std::string on;       ///< the cluster as it was named
   std::string cluster;  ///< as it is: with so many chips, and changed
+  /// names; constants: the file that replaces the catalogue's
   std::string chip, software, constants, version;
+  /// of the model; sequences a step; tokens of a sequence
   std::int64_t parameters = 0, global_batch = 0, sequence = 0;
-  unsigned chips = 0;
-  double memory_share = 1, usd_per_chip_hour = 0;
-  bool placements = true;
-  std::size_t asked_best = 10;
-  std::vector<PlanConstraint> constraints;
-  std::vector<PlanChange> changes;
-  Plan base;
-  Bytes capacity;  ///< of one chip
+  unsigned chips = 0;                              ///< that are searched over
+  double memory_share = 1, usd_per_chip_hour = 0;  ///< as of TrainingOptions
+  bool placements = true;                          ///< whether all were searched
+  std::size_t asked_best = 10;                     ///< plans asked for
+  std::vector<PlanConstraint> constraints;         ///< that every plan met
+  std::vector<PlanChange> changes;                 ///< of the machine
+  Plan base;                                       ///< what the search does not vary
+  Bytes capacity;                                  ///< of one chip
 
-  unsigned shard = 0, shards = 1;
-  PlanSearch search;
+  unsigned shard = 0, shards = 1;          ///< which part of how many was searched
+  PlanSearch search;                       ///< what it found
   std::vector<PlanCandidate> best;         ///< search.best, estimated
   std::vector<Sensitivity> sensitivities;  ///< of the best
   std::vector<std::string> assumed;        ///< by the best's estimate
 
-  bool fits() const { return !best.empty(); }
+  bool fits() const { return !best.empty(); }  ///< whether any plan does
 };
 
 /// How a search is run; no effect on what it finds.
 struct PlanRun {
   unsigned threads = 0;            ///< 0: all cores
   unsigned shard = 0, shards = 1;  ///< search one part of `shards`
+  /// as of PlanSearchOptions
   std::function<bool(std::uint64_t done, std::uint64_t all)> progress;
 };
 /// A report without an answer: the question as it is understood. Errors: load_model's,

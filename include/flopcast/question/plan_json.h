@@ -9,6 +9,7 @@ namespace flopcast {
 
 class JsonWriter;  // src/base/text/json_writer.h
 
+/// A plan as an object under `key`, its fields by the names of visit_plan.
 void write_plan_fields(JsonWriter& w, std::string_view key, const Plan& plan);
 /// {"tiers": [8, 128], "inside": [[8, 1, 1, 1, 1], ...]} under the key "placement".
 void write_placement(JsonWriter& w, const Placement& placement);

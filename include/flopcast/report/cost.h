@@ -13,10 +13,11 @@ namespace flopcast {
 /// "gemm bf16 8192 x 8192 x 8192".
 std::string kernel_words(const Kernel& kernel);
 
+/// A question of `flopcast cost`, and its answer.
 struct KernelReport {
-  Kernel kernel;
-  std::string chip;
-  KernelTime time;
+  Kernel kernel;     ///< what was asked
+  std::string chip;  ///< by name
+  KernelTime time;   ///< the answer
 };
 /// For people: time and band, share of the roofline, rate, traffic, basis and source.
 std::string kernel_text(const KernelReport& report);

@@ -12,12 +12,14 @@ namespace flopcast {
 /// All entries by name. @param section "chips", "links", "memories", "interconnects", "nodes" or
 /// "clusters"; empty: all of them
 std::string catalog_text(const Catalog& catalog, std::string_view section = {});
+/// The same as one document; docs/reference/json.md names every field.
 std::string catalog_json(const Catalog& catalog, std::string_view section = {});
 
 /// One entry, or any cluster.
 using HardwareEntry = std::variant<Chip, Link, MemoryTechnology, InterconnectTechnology, Cluster>;
 /// Every number of it.
 std::string hardware_text(const HardwareEntry& entry);
+/// The same as one document; docs/reference/json.md names every field.
 std::string hardware_json(const HardwareEntry& entry);
 
 }  // namespace flopcast

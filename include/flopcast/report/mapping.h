@@ -14,6 +14,7 @@
 
 namespace flopcast {
 
+/// A problem and its answer.
 struct MappingReport {
   MappingRequest request;  ///< the problem
   Mapping mapping;         ///< the answer

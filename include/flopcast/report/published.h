@@ -25,22 +25,25 @@ std::string paper_time_words(Seconds time);
 
 /// One plan of paper mode.
 struct PaperEstimateReport {
-  PaperCase of;
-  PaperCandidate found;
+  PaperCase of;                           ///< the training run
+  PaperCandidate found;                   ///< its plan, time and memory
   std::vector<PaperOperator> operators;   ///< of one layer
   std::optional<PaperCandidate> nearest;  ///< where it does not fit: a plan that does
 };
+/// For people: plan, time, memory, operators.
 std::string paper_estimate_text(const PaperEstimateReport& report);
 /// docs/reference/json.md, "Paper mode".
 std::string paper_estimate_json(const PaperEstimateReport& report);
+/// One plan as paper_searches_csv has it.
 std::string paper_estimate_csv(const PaperEstimateReport& report);
 
 /// Searches of paper mode, each result beside its cell.
 struct PaperSearches {
-  std::vector<PaperCell> cells;
-  std::vector<PaperSearch> results;
+  std::vector<PaperCell> cells;      ///< what was asked
+  std::vector<PaperSearch> results;  ///< of each cell
   bool many = false;  ///< a sweep or a figure: the best plan of each cell; else all plans of one
 };
+/// For people: the best plans, or the best of each cell.
 std::string paper_searches_text(const PaperSearches& searches);
 /// docs/reference/json.md, "Paper mode".
 std::string paper_searches_json(const PaperSearches& searches);
@@ -62,7 +65,9 @@ std::string published_json(const PublishedValidation& validation);
 std::string published_csv(const PublishedValidation& validation);
 /// The points of a figure, with its title.
 std::string published_text(const PublishedStudy& study);
+/// One document; docs/reference/json.md names every field.
 std::string published_json(const PublishedStudy& study);
+/// Its rows, with titles.
 std::string published_csv(const PublishedStudy& study);
 
 }  // namespace flopcast

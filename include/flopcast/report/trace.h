@@ -10,20 +10,24 @@
 
 namespace flopcast {
 
+/// What a recording holds, for people.
 std::string trace_info_text(const TraceSet& set);
+/// One document; docs/reference/json.md names every field.
 std::string trace_info_json(const TraceSet& set);
 
 /// @param steps compare_steps(set)
 std::string trace_check_text(const TraceSet& set, const std::vector<StepMatch>& steps);
+/// One document; docs/reference/json.md names every field.
 std::string trace_check_json(const TraceSet& set, const std::vector<StepMatch>& steps);
 
 /// What a recording holds that a forecast profits from.
 struct RecordingFeature {
-  const char* name;  ///< stable identifier
-  bool present;
+  const char* name;    ///< stable identifier
+  bool present;        ///< whether the recording has it
   const char* what;    ///< what it is for
   const char* advice;  ///< how to record it
 };
+/// All of them, present or not.
 std::vector<RecordingFeature> recording_features(const TraceSet& set);
 
 }  // namespace flopcast
