@@ -24,20 +24,20 @@ void map_request(benchmark::State& state, Result<MappingRequest> request) {
 }
 
 /// The published setup of a workload on SN30 chips.
-Result<MappingRequest> on_sn30(mapping::PublishedWorkload workload, PublishedNetwork network) {
+Result<MappingRequest> on_sn30(published::PublishedWorkload workload, PublishedNetwork network) {
   const Result<MappingSystem> system =
       published_system("sn30/2d_torus_ddr_pcie", Catalog::builtin(), network);
   if (!system) return system.error();
-  Result<MappingRequest> request = mapping::design_space_run(workload, *system);
+  Result<MappingRequest> request = published::design_space_run(workload, *system);
   if (request) request->system.kernel_by_kernel = false;
   return request;
 }
 Result<MappingRequest> trillion_training() {
-  return on_sn30(mapping::PublishedWorkload::kLanguageModel, PublishedNetwork::kLanguageModel);
+  return on_sn30(published::PublishedWorkload::kLanguageModel, PublishedNetwork::kLanguageModel);
 }
 
 void map_gpt_forward(benchmark::State& state) {
-  map_request(state, mapping::table_run(mapping::TableRow::kBestRing, Catalog::builtin()));
+  map_request(state, published::table_run(published::TableRow::kBestRing, Catalog::builtin()));
 }
 BENCHMARK(map_gpt_forward)->Unit(benchmark::kMillisecond);
 
@@ -56,7 +56,7 @@ BENCHMARK(map_gpt_training_mixed)->Unit(benchmark::kMillisecond);
 
 // 3,145,726 ideals backward: sinks are counted by kind.
 void map_dlrm_training(benchmark::State& state) {
-  map_request(state, on_sn30(mapping::PublishedWorkload::kDlrm, PublishedNetwork::kSquare));
+  map_request(state, on_sn30(published::PublishedWorkload::kDlrm, PublishedNetwork::kSquare));
 }
 BENCHMARK(map_dlrm_training)->Unit(benchmark::kMillisecond);
 

@@ -63,8 +63,8 @@ Spent search_timed(const Question& question, unsigned threads) {
 std::uint64_t choices(const Question& question) {
   const TrainingModel& model = training(question);
   const PlanSearchOptions options = options_of(question, 1);
-  return search::Space(model.model(), options, *search::plan_rules(options),
-                       model.cluster().chips())
+  return analytic::search::Space(model.model(), options, *analytic::search::plan_rules(options),
+                                 model.cluster().chips())
       .choices();
 }
 

@@ -18,9 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   PlanSearchOptions options;
   options.constraints = {*constraint, *constraint};
-  const Result<search::PlanRules> rules = search::plan_rules(options);
+  const Result<analytic::search::PlanRules> rules = analytic::search::plan_rules(options);
   // Asking twice for the same contradicts nothing but an impossible value.
   options.constraints.pop_back();
-  check(rules.ok() == search::plan_rules(options).ok());
+  check(rules.ok() == analytic::search::plan_rules(options).ok());
   return 0;
 }

@@ -8,6 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace flopcast;
+  using namespace flopcast::hardware;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check_cluster(read_astra_network(text, "fuzz.yml"));
   return 0;

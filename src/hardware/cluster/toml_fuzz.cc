@@ -8,6 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace flopcast;
+  using namespace flopcast::hardware;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Result<TomlFile> file = parse_toml(text, "fuzz.toml", false);
   if (!file) return 0;

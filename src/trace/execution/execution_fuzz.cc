@@ -11,6 +11,7 @@
 namespace {
 
 using namespace flopcast;
+using namespace flopcast::trace;
 
 Trace trace_like(const ExecutionTrace& execution) {
   Trace trace;

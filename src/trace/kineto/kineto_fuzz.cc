@@ -13,9 +13,9 @@ namespace {
 
 std::string result(std::string_view text, const flopcast::ReadOptions& options,
                    std::size_t window) {
-  const auto set =
-      flopcast::read_trace_text_in_windows(text, "fuzz", options, {window, std::size_t{1} << 24});
-  return set ? flopcast::dump_set(*set, true) : set.error().text();
+  const auto set = flopcast::trace::read_trace_text_in_windows(text, "fuzz", options,
+                                                               {window, std::size_t{1} << 24});
+  return set ? flopcast::trace::dump_set(*set, true) : set.error().text();
 }
 
 }  // namespace

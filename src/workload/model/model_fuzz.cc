@@ -27,8 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto model = flopcast::parse_model(text, "input"); model && !is_sound(*model)) {
     __builtin_trap();
   }
-  if (const auto models = flopcast::read_model_file(text, "input")) {
-    for (const flopcast::BuiltinModel& builtin : *models) {
+  if (const auto models = flopcast::workload::read_model_file(text, "input")) {
+    for (const flopcast::workload::BuiltinModel& builtin : *models) {
       if (!is_sound(builtin.model)) __builtin_trap();
     }
   }
