@@ -83,6 +83,8 @@ struct StageTime {
   /// of one chunk; forward and both halves of backward
   Seconds forward, backward_input, backward_weight;
   Seconds send;  ///< activations to the next stage; gradients back cost the same
+
+  Seconds of(PipelineOp op) const;  ///< time of this pass; a whole backward is the sum of its two
 };
 /// When the chips of a pipeline work.
 struct PipelineTime {

@@ -76,20 +76,7 @@ class Expander {
     builder_.add_edge({source, target, Time{}, EdgeKind::kEvent, false});
   }
 
-  double seconds(unsigned stage, PipelineOp op) const {
-    const StageTime& time = work_.stages[stage];
-    switch (op) {
-      case PipelineOp::kForward:
-        return time.forward.value;
-      case PipelineOp::kBackward:
-        return (time.backward_input + time.backward_weight).value;
-      case PipelineOp::kBackwardInput:
-        return time.backward_input.value;
-      case PipelineOp::kBackwardWeight:
-        return time.backward_weight.value;
-    }
-    return 0;
-  }
+  double seconds(unsigned stage, PipelineOp op) const { return work_.stages[stage].of(op).value; }
 
   std::string label(const PipelineAction& action) const {
     constexpr std::array<std::string_view, 4> kOps = {"forward", "backward", "backward input",

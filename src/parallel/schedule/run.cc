@@ -79,20 +79,7 @@ class Run {
     return kNever;
   }
 
-  double duration(unsigned stage, PipelineOp op) const {
-    const StageTime& time = stages_[stage];
-    switch (op) {
-      case PipelineOp::kForward:
-        return time.forward.value;
-      case PipelineOp::kBackward:
-        return (time.backward_input + time.backward_weight).value;
-      case PipelineOp::kBackwardInput:
-        return time.backward_input.value;
-      case PipelineOp::kBackwardWeight:
-        return time.backward_weight.value;
-    }
-    return 0;
-  }
+  double duration(unsigned stage, PipelineOp op) const { return stages_[stage].of(op).value; }
 
   void finish(unsigned stage, const PipelineAction& action, double end) {
     if (action.op == PipelineOp::kForward) {
@@ -187,6 +174,20 @@ unsigned peak_held(const std::vector<PipelineAction>& actions, const Counts& cou
 }
 
 }  // namespace
+
+Seconds StageTime::of(PipelineOp op) const {
+  switch (op) {
+    case PipelineOp::kForward:
+      return forward;
+    case PipelineOp::kBackward:
+      return backward_input + backward_weight;
+    case PipelineOp::kBackwardInput:
+      return backward_input;
+    case PipelineOp::kBackwardWeight:
+      return backward_weight;
+  }
+  return {};
+}
 
 std::optional<Diagnostic> schedule_problem(const Schedule& schedule) {
   if (schedule.chips < 1 || schedule.chunks < 1 || schedule.microbatches < 1 ||

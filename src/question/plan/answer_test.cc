@@ -3,22 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "flopcast/question/plan.h"
+#include "support/plan_question.h"
 
 namespace flopcast {
 namespace {
 
+using test::answered;
+using test::plan_question;
 using testing::HasSubstr;
 using testing::Not;
-
-PlanQuestion question() {
-  PlanQuestion q;
-  q.model = "gpt-3-1.3b";
-  q.cluster = "2 x dgx-h100";
-  q.global_batch = 64;
-  q.sequence = 2048;
-  q.best = 5;
-  return q;
-}
 
 std::vector<PlanConstraint> constraints(std::initializer_list<std::string_view> texts) {
   std::vector<PlanConstraint> list;
@@ -26,17 +19,8 @@ std::vector<PlanConstraint> constraints(std::initializer_list<std::string_view> 
   return list;
 }
 
-PlanReport answered(const PlanQuestion& q, unsigned shard = 0, unsigned shards = 1) {
-  const Result<PlanReport> report = answer(q, {1, shard, shards, {}});
-  if (!report) {
-    ADD_FAILURE() << report.error().text();
-    return {};
-  }
-  return *report;
-}
-
 TEST(PlanReport, FindsPlansAndEstimatesThem) {
-  const PlanReport r = answered(question());
+  const PlanReport r = answered(plan_question());
   ASSERT_EQ(r.best.size(), 5U);
   EXPECT_EQ(r.chips, 16U);
   EXPECT_GT(r.search.placed, r.search.plans);
@@ -53,7 +37,7 @@ TEST(PlanReport, FindsPlansAndEstimatesThem) {
 }
 
 TEST(PlanReport, ReadsBackWhatItWrites) {
-  PlanQuestion q = question();
+  PlanQuestion q = plan_question();
   q.constraints = constraints({"tp<=4", "recompute=none,full"});
   q.changes = {{"n", "8"}, {"chip", "h200"}, {"hbm-bandwidth", "2x"}};
   const PlanReport r = answered(q);
@@ -73,7 +57,7 @@ TEST(PlanReport, ReadsBackWhatItWrites) {
 }
 
 TEST(PlanReport, ChipsMustMultiplyInEveryPrecisionThatIsSearched) {
-  PlanQuestion q = question();
+  PlanQuestion q = plan_question();
   q.constraints = constraints({"precision=bf16,nvfp4"});
   const Result<PlanReport> refused = answer(q);
   ASSERT_FALSE(refused);
@@ -84,7 +68,7 @@ TEST(PlanReport, ChipsMustMultiplyInEveryPrecisionThatIsSearched) {
 }
 
 TEST(PlanReport, SaysWhichLineIsDamaged) {
-  const std::string line = plan_json_line(answered(question()));
+  const std::string line = plan_json_line(answered(plan_question()));
   const auto error_of = [](const std::string& text) {
     const auto read = read_plan_reports(text, "file");
     return read ? std::string("read") : read.error().text();
@@ -106,7 +90,7 @@ TEST(PlanReport, SaysWhichLineIsDamaged) {
 
 TEST(PlanReport, ShardsMergeToTheSameBytes) {
   for (const std::string_view kind : {"free", "constrained"}) {
-    PlanQuestion q = question();
+    PlanQuestion q = plan_question();
     if (kind == "constrained") q.constraints = constraints({"pp=2", "tp<=8"});
     const PlanReport whole = answered(q);
     for (const unsigned shards : {1U, 2U, 3U, 7U, 64U}) {
@@ -124,15 +108,16 @@ TEST(PlanReport, ShardsMergeToTheSameBytes) {
 }
 
 TEST(PlanReport, DoesNotDependOnThreads) {
-  const PlanReport one = answered(question());
-  const Result<PlanReport> four = answer(question(), {4, 0, 1, {}});
+  const PlanReport one = answered(plan_question());
+  const Result<PlanReport> four = answer(plan_question(), {4, 0, 1, {}});
   ASSERT_TRUE(four);
   EXPECT_EQ(plan_json(*four), plan_json(one));
 }
 
 TEST(PlanReport, RefusesShardsThatAreNoWhole) {
-  const std::vector<PlanReport> parts = {answered(question(), 0, 3), answered(question(), 1, 3),
-                                         answered(question(), 2, 3)};
+  const std::vector<PlanReport> parts = {answered(plan_question(), 0, 3),
+                                         answered(plan_question(), 1, 3),
+                                         answered(plan_question(), 2, 3)};
   const auto error_of = [](std::vector<PlanReport> shards) {
     const Result<PlanReport> merged = merge_plans(shards);
     return merged ? std::string("merged") : merged.error().text();
@@ -142,14 +127,14 @@ TEST(PlanReport, RefusesShardsThatAreNoWhole) {
   EXPECT_THAT(error_of({parts[0], parts[2]}), HasSubstr("shard 1/3 is missing"));
   EXPECT_THAT(error_of({parts[0], parts[1]}), HasSubstr("shard 2/3 is missing"));
   EXPECT_THAT(error_of({parts[0], parts[1], parts[1], parts[2]}), HasSubstr("1/3 is there twice"));
-  PlanQuestion other = question();
+  PlanQuestion other = plan_question();
   other.global_batch = 128;
   EXPECT_THAT(error_of({parts[0], answered(other, 1, 3), parts[2]}),
               HasSubstr("different searches"));
 }
 
 TEST(PlanReport, ShardsOfASweepMergePointByPoint) {
-  const auto points = sweep_points(question(), {"n=8,16"});
+  const auto points = sweep_points(plan_question(), {"n=8,16"});
   ASSERT_TRUE(points);
   std::vector<PlanReport> shards;
   std::string whole;
@@ -167,7 +152,7 @@ TEST(PlanReport, ShardsOfASweepMergePointByPoint) {
 // --- Nothing fits ----------------------------------------------------------------------------------
 
 TEST(PlanRefusal, NamesTheConstraintAndTheNearestPlan) {
-  PlanQuestion q = question();
+  PlanQuestion q = plan_question();
   q.constraints = constraints({"tp<=8", "pp=5"});  // 24 layers
   const PlanReport report = answered(q);
   EXPECT_FALSE(report.fits());
@@ -179,7 +164,7 @@ TEST(PlanRefusal, NamesTheConstraintAndTheNearestPlan) {
 }
 
 TEST(PlanRefusal, SaysWhatMemoryIsLackingAndWhereThereIsMore) {
-  PlanQuestion q = question();
+  PlanQuestion q = plan_question();
   q.model = "gpt-3-175b";
   q.cluster = "1 x dgx-h100";
   const PlanReport report = answered(q);
@@ -194,7 +179,7 @@ TEST(PlanRefusal, SaysWhatMemoryIsLackingAndWhereThereIsMore) {
 }
 
 TEST(PlanRefusal, ImpossibleWhateverIsGivenUpIsAMisuse) {
-  PlanQuestion q = question();
+  PlanQuestion q = plan_question();
   // 29 chips: no degree but pp can be 29, and there are 24 layers.
   q.global_batch = 1;
   q.chips = 29;
@@ -209,30 +194,31 @@ TEST(PlanQuestion, NonsenseIsRefused) {
     const Result<PlanReport> report = answer(q);
     return report ? Diagnostic{} : report.error();
   };
-  PlanQuestion q = question();
+  PlanQuestion q = plan_question();
   q.global_batch = 0;
   EXPECT_THAT(error_of(q).text(), HasSubstr("--global-batch"));
-  q = question();
+  q = plan_question();
   q.constraints = {{"speed", 9, 9, {}}};
   EXPECT_EQ(error_of(q).code, ErrorCode::kUsage);
-  q = question();
+  q = plan_question();
   q.model = "gpt-9";
   EXPECT_THAT(error_of(q).text(), HasSubstr("gpt-9"));
 }
 
 TEST(PlanQuestion, DegreesAreConstraintsAndChoicesAreTheBase) {
-  const Result<PlanQuestion> q = with_settings(question(), {{"tensor-model-parallel-size", "4"},
-                                                            {"precision", "fp8"},
-                                                            {"recompute_modules", "mlp"},
-                                                            {"global_batch", "32"}});
+  const Result<PlanQuestion> q =
+      with_settings(plan_question(), {{"tensor-model-parallel-size", "4"},
+                                      {"precision", "fp8"},
+                                      {"recompute_modules", "mlp"},
+                                      {"global_batch", "32"}});
   ASSERT_TRUE(q) << q.error().text();
   EXPECT_EQ(q->constraints, constraints({"tp=4"}));
   EXPECT_EQ(q->base.precision, Precision::kFp8);
   EXPECT_EQ(q->base.recompute_modules, kRecomputeMlp);
   EXPECT_EQ(q->global_batch, 32);
-  EXPECT_FALSE(with_settings(question(), {{"warp", "9"}}));
-  EXPECT_EQ(with_settings(question(), {{"tp", "4,8"}})->constraints, constraints({"tp=4,8"}));
-  EXPECT_THAT(with_settings(question(), {{"tp", "four"}}).error().text(),
+  EXPECT_FALSE(with_settings(plan_question(), {{"warp", "9"}}));
+  EXPECT_EQ(with_settings(plan_question(), {{"tp", "4,8"}})->constraints, constraints({"tp=4,8"}));
+  EXPECT_THAT(with_settings(plan_question(), {{"tp", "four"}}).error().text(),
               HasSubstr("constraint 'tp=four': 'four' is no tp"));
 }
 

@@ -7,34 +7,18 @@
 #include <algorithm>
 
 #include "flopcast/parallel/fields.h"
+#include "support/plan_question.h"
 
 namespace flopcast::report {
 namespace {
 
+using test::answered;
+using test::plan_question;
 using testing::HasSubstr;
 using testing::Not;
 
-PlanQuestion question() {
-  PlanQuestion q;
-  q.model = "gpt-3-1.3b";
-  q.cluster = "2 x dgx-h100";
-  q.global_batch = 64;
-  q.sequence = 2048;
-  q.best = 5;
-  return q;
-}
-
-PlanReport answered(const PlanQuestion& q) {
-  const Result<PlanReport> report = answer(q, {1, 0, 1, {}});
-  if (!report) {
-    ADD_FAILURE() << report.error().text();
-    return {};
-  }
-  return *report;
-}
-
 TEST(PlanText, TellsWinnerRivalsFrontAndReasons) {
-  const PlanReport r = answered(question());
+  const PlanReport r = answered(plan_question());
   const std::string text = plan_text(r);
   EXPECT_THAT(text, HasSubstr("gpt-3-1.3b on 2 x dgx-h100 (16 x h100-sxm)"));
   EXPECT_THAT(text, HasSubstr("Best  " + plan_words(r.best.front().found.plan) + "\n"));
@@ -46,7 +30,7 @@ TEST(PlanText, TellsWinnerRivalsFrontAndReasons) {
 }
 
 TEST(PlanText, MergedShardsReadAsTheWhole) {
-  PlanQuestion q = question();
+  PlanQuestion q = plan_question();
   q.constraints = {*parse_plan_constraint("pp=2"), *parse_plan_constraint("tp<=8")};
   std::vector<PlanReport> parts;
   for (unsigned i = 0; i < 3; ++i) parts.push_back(*answer(q, {1, i, 3, {}}));
@@ -56,7 +40,7 @@ TEST(PlanText, MergedShardsReadAsTheWhole) {
 }
 
 TEST(PlanText, SaysByWhatARivalLoses) {
-  PlanReport r = answered(question());
+  PlanReport r = answered(plan_question());
   r.best.resize(2);
   r.best[1] = r.best[0];
   r.best[1].found.time += Seconds{0.25};
@@ -67,7 +51,7 @@ TEST(PlanText, SaysByWhatARivalLoses) {
 
 TEST(PlanText, ASweepHasARowPerPoint) {
   std::vector<PlanReport> reports;
-  const auto points = sweep_points(question(), {"n=1,16"});
+  const auto points = sweep_points(plan_question(), {"n=1,16"});
   ASSERT_TRUE(points);
   for (PlanQuestion point : *points) {
     if (reports.empty()) point.model = "gpt-3-175b";  // does not fit on one chip
@@ -80,7 +64,7 @@ TEST(PlanText, ASweepHasARowPerPoint) {
 }
 
 TEST(PlanCsv, HasARowPerPlanUnderTitles) {
-  PlanQuestion q = question();
+  PlanQuestion q = plan_question();
   q.changes = {{"n", "8"}};
   const PlanReport r = answered(q);
   const std::string csv = plans_csv({&r, 1});
@@ -90,7 +74,7 @@ TEST(PlanCsv, HasARowPerPlanUnderTitles) {
 }
 
 TEST(PlanPage, HoldsTheDataAndNoTemplateMarks) {
-  const PlanReport r = answered(question());
+  const PlanReport r = answered(plan_question());
   const std::string page = plans_html({&r, 1});
   EXPECT_THAT(page, HasSubstr(plan_words(r.best.front().found.plan)));
   EXPECT_THAT(page, Not(HasSubstr("{{")));
