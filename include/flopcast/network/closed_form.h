@@ -11,7 +11,7 @@
 
 #include "flopcast/base.h"
 
-namespace flopcast::network::closed_form {
+namespace flopcast::closed_form {
 
 /// One message over one hop costs latency + bytes / bandwidth (Hockney).
 struct Hop {
@@ -126,4 +126,4 @@ Seconds nvls_all_reduce(unsigned p, Bytes size, const Hop& hop);
 /// Two binary trees, half the data each: 2 lg p a + 2S/B.
 Seconds double_binary_tree_all_reduce(unsigned p, Bytes size, const Hop& hop);
 
-}  // namespace flopcast::network::closed_form
+}  // namespace flopcast::closed_form

@@ -9,16 +9,16 @@ namespace flopcast::mapping {
 namespace {
 
 double all_to_all_of(DimensionKind kind, unsigned n, double bytes, BytesPerSecond bandwidth) {
-  const network::closed_form::Hop hop{{0}, bandwidth};
+  const closed_form::Hop hop{{0}, bandwidth};
   switch (kind) {
     case DimensionKind::kRing:
-      return network::closed_form::ring_all_to_all_transfer(n, {bytes}, bandwidth, true).value;
+      return closed_form::ring_all_to_all_transfer(n, {bytes}, bandwidth, true).value;
     case DimensionKind::kFullyConnected:
-      return network::closed_form::fully_connected_pass(n, {bytes}, hop).value;
+      return closed_form::fully_connected_pass(n, {bytes}, hop).value;
     case DimensionKind::kSwitch:
       break;
   }
-  return network::closed_form::direct_pass(n, {bytes}, hop).value;
+  return closed_form::direct_pass(n, {bytes}, hop).value;
 }
 
 /// What DFModel's all-to-all sends over one link, in units of what a chip sends. Its rings carry
@@ -47,11 +47,11 @@ double GroupNetwork::pass_s(double bytes) const {
   double time_s = 0;
   if (bytes <= 0) return time_s;  // nothing to send waits for nobody
   for (const Span& span : spans_) {
-    const network::closed_form::Hop hop{span.latency, span.bandwidth};
+    const closed_form::Hop hop{span.latency, span.bandwidth};
     const Bytes share{bytes};
     time_s += span.kind == DimensionKind::kFullyConnected
-                  ? network::closed_form::fully_connected_pass(span.n, share, hop).value
-                  : network::closed_form::ring_pass(span.n, share, hop).value;
+                  ? closed_form::fully_connected_pass(span.n, share, hop).value
+                  : closed_form::ring_pass(span.n, share, hop).value;
     bytes /= span.n;
   }
   return time_s;

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-namespace flopcast::network::closed_form {
+namespace flopcast::closed_form {
 
 unsigned ceil_log2(unsigned p) { return p <= 1 ? 0 : static_cast<unsigned>(std::bit_width(p - 1)); }
 unsigned floor_log2(unsigned p) {
@@ -197,4 +197,4 @@ Seconds double_binary_tree_all_reduce(unsigned p, Bytes size, const Hop& hop) {
   return 2.0 * ceil_log2(p) * hop.latency + 2 * (size / hop.bandwidth);
 }
 
-}  // namespace flopcast::network::closed_form
+}  // namespace flopcast::closed_form
