@@ -41,10 +41,6 @@ if(test_sources)
   if(TARGET flopcast_cli)
     add_dependencies(flopcast_tests flopcast_cli)
   endif()
-  if(FLOPCAST_SANITIZE)
-    # The library is what is looked at; optimising the tests takes longer than it saves.
-    target_compile_options(flopcast_tests PRIVATE -O0)
-  endif()
   gtest_discover_tests(flopcast_tests
     DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
