@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 
+#include "cli/layout/fit.h"
 #include "cli/terminal/command.h"
 #include "flopcast/version.h"
 
@@ -25,7 +26,7 @@ std::string full_name(const CLI::App* app) {
 int show_help(const CLI::App& app, Io& io) {
   const CLI::App* command = named_command(&app);
   const CLI::App* parent = command->get_parent();
-  return print(io, command->help(parent ? full_name(parent) : ""));
+  return print(io, command->help(parent ? full_name(parent) : ""), {});
 }
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error, Io& io) {
@@ -83,7 +84,7 @@ int run(const std::vector<std::string>& arguments, Io& io) {
     return show_help(app, io);
   } catch (const CLI::ParseError& error) {
     if (arguments.empty()) {
-      io.err << app.help() << std::flush;
+      io.err << fit_text(app.help(), io.width) << std::flush;
       return static_cast<int>(ErrorCode::kUsage);
     }
     return usage_error(app, error, io);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/text/utf8.h"
 #include "support/sample_run.h"
 #include "support/temporary_folder.h"
 
@@ -16,10 +17,10 @@ struct Outcome {
   std::string out, err;
 };
 
-Outcome flopcast(const std::vector<std::string>& arguments) {
+Outcome flopcast(const std::vector<std::string>& arguments, std::size_t width = 0) {
   std::ostringstream out;
   std::ostringstream err;
-  Io io{out, err, false};
+  Io io{out, err, false, width};
   const int code = run(arguments, io);
   return {code, out.str(), err.str()};
 }
@@ -48,6 +49,24 @@ TEST_F(CommandLine, VersionAndHelpGoToStdout) {
   EXPECT_NE(help.out.find("Usage: flopcast replay "), std::string::npos);
   EXPECT_NE(help.out.find("Example:\n  flopcast replay "), std::string::npos);
   EXPECT_TRUE(help.err.empty());
+}
+
+TEST_F(CommandLine, HelpAndTextsFitTheTerminalDocumentsDoNotChange) {
+  const auto widest = [](const std::string& text) {
+    std::istringstream lines(text);
+    std::size_t most = 0;
+    for (std::string line; std::getline(lines, line);) most = std::max(most, display_width(line));
+    return most;
+  };
+  const std::string sample = test::sample_run().string();
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"replay", "--help"}, {"replay", sample}, {"hw", "list"}, {"hw", "show", "h100"}}) {
+    EXPECT_GT(widest(flopcast(arguments).out), 80u) << arguments.back();
+    EXPECT_LE(widest(flopcast(arguments, 80).out), 80u) << arguments.back();
+  }
+  EXPECT_EQ(flopcast({"hw", "list", "--json"}, 80).out, flopcast({"hw", "list", "--json"}).out);
+  EXPECT_EQ(flopcast({"replay", sample, "--csv"}, 80).out,
+            flopcast({"replay", sample, "--csv"}).out);
 }
 
 TEST_F(CommandLine, UsageErrorsAreCodeTwoAndNameTheHelp) {

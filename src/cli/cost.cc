@@ -148,7 +148,7 @@ int run_cost(Io& io, const CostCommand& command, Result<Kernel> (*make)(const Co
   const Result<KernelModel> model = KernelModel::make(*chip, Catalog::builtin(), command.model);
   if (!model) return fail(io, model.error());
   const KernelReport report{*kernel, chip->name, model->time(*kernel)};
-  return print(io, command.json ? kernel_json(report) : kernel_text(report));
+  return print(io, command.json ? kernel_json(report) : kernel_text(report), {command.json, false});
 }
 
 CLI::App* add_kernel(CLI::App& cost, const std::string& name, const std::string& description,

@@ -86,7 +86,7 @@ int run_doctor(Io& io) {
   line("python3", in_path("python3"));
   line("nvidia-smi", in_path("nvidia-smi") + " (not needed: forecasts run without a GPU)");
   text += "\nA trace that behaves oddly: flopcast trace validate PATH\n";
-  return print(io, text);
+  return print(io, text, {});
 }
 
 }  // namespace

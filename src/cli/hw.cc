@@ -16,8 +16,10 @@ struct HwCommand {
 
 int run_list(Io& io, const HwCommand& command) {
   const Catalog& catalog = Catalog::builtin();
-  return print(io, command.format.json ? catalog_json(catalog, command.what)
-                                       : catalog_text(catalog, command.what));
+  return print(io,
+               command.format.json ? catalog_json(catalog, command.what)
+                                   : catalog_text(catalog, command.what),
+               command.format);
 }
 
 /// Whatever has this name; else a cluster, whose error is the answer.
@@ -35,7 +37,8 @@ Result<HardwareEntry> find_entry(const Catalog& catalog, const std::string& what
 int run_show(Io& io, const HwCommand& command) {
   const Result<HardwareEntry> entry = find_entry(Catalog::builtin(), command.what);
   if (!entry) return fail(io, entry.error());
-  return print(io, command.format.json ? hardware_json(*entry) : hardware_text(*entry));
+  return print(io, command.format.json ? hardware_json(*entry) : hardware_text(*entry),
+               command.format);
 }
 
 }  // namespace

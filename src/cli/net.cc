@@ -107,7 +107,8 @@ int run_time(Io& io, const TimeCommand& command) {
   if (!report) return fail(io, report.error());
   const int code = write_page(io, command.html, [&] { return collective_html(*report); });
   if (code != kDone) return code;
-  return print(io, command.format.json ? collective_json(*report) : collective_text(*report));
+  return print(io, command.format.json ? collective_json(*report) : collective_text(*report),
+               command.format);
 }
 
 void add_net_time(CLI::App& net, Action& action) {
@@ -169,9 +170,11 @@ int run_run(Io& io, const RunCommand& command) {
   if (!report) return fail(io, report.error());
   const int code = write_page(io, command.html, [&] { return traffic_html(*report); });
   if (code != kDone) return code;
-  return print(io, command.format.json  ? traffic_json(*report)
-                   : command.format.csv ? traffic_csv(*report)
-                                        : traffic_text(*report));
+  return print(io,
+               command.format.json  ? traffic_json(*report)
+               : command.format.csv ? traffic_csv(*report)
+                                    : traffic_text(*report),
+               command.format);
 }
 
 void add_net_run(CLI::App& net, Action& action) {

@@ -20,8 +20,10 @@ struct CalibrateKernels {
 
 int print_errors(Io& io, const CalibrateKernels& command, const MeasuredChip& measured,
                  const std::vector<KernelErrors>& errors, const std::string& what) {
-  return print(io, command.json ? kernel_errors_json(errors, what, measured.samples.anomalies)
-                                : kernel_errors_text(errors, what));
+  return print(io,
+               command.json ? kernel_errors_json(errors, what, measured.samples.anomalies)
+                            : kernel_errors_text(errors, what),
+               {command.json, false});
 }
 
 int run_hold_out(Io& io, const CalibrateKernels& command, const MeasuredChip& measured) {

@@ -97,7 +97,8 @@ int Sweep::show() {
     report_file(io_, "report", command_.html, page.size());
   }
   if (command_.format.json) return kDone;  // its lines are out already
-  return print(io_, command_.format.csv ? explore_csv(rows_) : explore_text(rows_));
+  return print(io_, command_.format.csv ? explore_csv(rows_) : explore_text(rows_),
+               command_.format);
 }
 
 int Sweep::map_points(const ExploreRequest& request) {

@@ -92,9 +92,11 @@ int run_map(Io& io, const MapCommand& command) {
   if (!mapping) return fail(io, mapping.error());
   const MappingReport report{std::move(*request), std::move(*mapping)};
   if (const int code = write_files(io, command, report); code != kDone) return code;
-  return print(io, command.format.json  ? mapping_json(report)
-                   : command.format.csv ? mapping_csv(report)
-                                        : mapping_text(report));
+  return print(io,
+               command.format.json  ? mapping_json(report)
+               : command.format.csv ? mapping_csv(report)
+                                    : mapping_text(report),
+               command.format);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ int run_full(Io& io, const EstimateCommand& command) {
   const std::string text = command.format.json  ? estimate_json(*report)
                            : command.format.csv ? estimate_csv({&*report, 1})
                                                 : estimate_text(*report);
-  if (const int code = print(io, text); code != kDone) return code;
+  if (const int code = print(io, text, command.format); code != kDone) return code;
   const std::optional<Diagnostic> problem = memory_problem(*report);
   return problem ? fail(io, *problem) : kDone;
 }

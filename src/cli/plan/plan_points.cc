@@ -90,7 +90,7 @@ Result<PlanReport> Run::point(const PlanQuestion& question) {
   return report;
 }
 
-/// What the search took: not part of the result, which is the same however it was made.
+/// What the search took: talk, for the result is the same however it was made.
 std::string Run::effort() const {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -116,9 +116,9 @@ int Run::show() const {
     return print(io_, lines);
   }
   if (streams()) return write_page(io_, command_.output.html, reports_);
-  if (const int code = show_plans(io_, command_.output, reports_); code != kDone) return code;
   const FormatOptions& format = command_.output.format;
-  return format.json || format.csv ? kDone : print(io_, effort());
+  if (!format.json && !format.csv) io_.err << effort() << std::flush;
+  return show_plans(io_, command_.output, reports_);
 }
 
 int Run::all() {
@@ -148,7 +148,7 @@ int Run::all() {
 int show_plans(Io& io, const PlanOutput& output, std::span<const PlanReport> reports) {
   if (const int code = write_page(io, output.html, reports); code != kDone) return code;
   if (output.format.csv) return print(io, plans_csv(reports));
-  if (!output.format.json) return print(io, plans_text(reports));
+  if (!output.format.json) return print(io, plans_text(reports), output.format);
   if (reports.size() == 1 && reports.front().changes.empty()) {
     return print(io, plan_json(reports.front()));
   }

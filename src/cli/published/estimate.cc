@@ -94,7 +94,7 @@ int run_paper_estimate(Io& io, const PaperEstimateCommand& command) {
   const std::string text = command.format.json  ? paper_estimate_json(report)
                            : command.format.csv ? paper_estimate_csv(report)
                                                 : paper_estimate_text(report);
-  if (const int code = print(io, text); code != kDone) return code;
+  if (const int code = print(io, text, command.format); code != kDone) return code;
   return found->estimate.fits ? kDone : fail(io, does_not_fit(*c, *found, nearest));
 }
 

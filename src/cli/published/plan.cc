@@ -108,7 +108,8 @@ int run_paper_plan(Io& io, const PaperPlanCommand& command) {
   auto results = paper_study(searches->cells, command.threads);
   if (!results) return fail(io, results.error());
   searches->results = std::move(*results);
-  if (const int code = print(io, text_of(*searches, command.format)); code != kDone) return code;
+  if (const int code = print(io, text_of(*searches, command.format), command.format); code != kDone)
+    return code;
   const PaperSearch& first = searches->results.front();
   const bool nothing = !searches->many && first.best.empty();
   return nothing ? fail(io, nothing_fits(searches->cells[0], first)) : kDone;

@@ -1,13 +1,30 @@
 #include "cli/terminal/io.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "base/files/output_file.h"
 #include "base/text/format.h"
+#include "base/text/numbers.h"
+#include "cli/layout/fit.h"
 
 namespace flopcast::cli {
 
 namespace fs = std::filesystem;
+
+std::size_t terminal_width() {
+  constexpr std::size_t kUnknown = 80;
+  if (::isatty(STDOUT_FILENO) != 1) return 0;
+  if (const char* columns = std::getenv("COLUMNS")) {
+    if (const auto width = parse_whole<unsigned>(columns); width && *width > 0) return *width;
+  }
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUnknown;
+}
 
 int fail(Io& io, const Diagnostic& error) {
   io.err << "flopcast: error: " << error.text() << '\n' << std::flush;
@@ -25,13 +42,18 @@ int print(Io& io, std::string_view result) {
                    "free some space, or send it elsewhere"});
 }
 
-int print_each(Io& io, const std::vector<std::string>& results, bool json, int code) {
+int print(Io& io, std::string_view result, const FormatOptions& format) {
+  return format.json || format.csv ? print(io, result) : print(io, fit_text(result, io.width));
+}
+
+int print_each(Io& io, const std::vector<std::string>& results, const FormatOptions& format,
+               int code) {
   if (results.empty()) return code;
   std::string text;
   for (const std::string& result : results)
-    text += (text.empty() ? "" : json ? "," : "\n\n") + result;
-  if (json) text = "{\"sets\": [" + text + "]}\n";
-  const int printed = print(io, text);
+    text += (text.empty() ? "" : format.json ? "," : "\n\n") + result;
+  if (format.json) text = "{\"sets\": [" + text + "]}\n";
+  const int printed = print(io, text, format);
   return code != kDone ? code : printed;
 }
 

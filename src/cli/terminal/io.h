@@ -1,6 +1,7 @@
 // Where a command talks: stdout carries results, stderr everything else.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <ostream>
 #include <string>
@@ -15,6 +16,17 @@ struct Io {
   std::ostream& out;
   std::ostream& err;
   bool terminal = false;  ///< err is a terminal: progress bars are welcome
+  std::size_t width = 0;  ///< columns of the terminal that `out` is; 0: no limit
+};
+
+/// Columns of the terminal that stdout is: COLUMNS where that is set, else what the terminal says,
+/// 80 where it says nothing; 0 (no limit) where stdout is no terminal.
+std::size_t terminal_width();
+
+/// How a result is printed: for people unless told otherwise.
+struct FormatOptions {
+  bool json = false;
+  bool csv = false;
 };
 
 /// Exit code of a command that did what it was asked.
@@ -24,12 +36,15 @@ inline constexpr int kDone = 0;
 int fail(Io& io, const Diagnostic& error);
 void warn(Io& io, std::string_view text);
 
-/// Prints a result. Fails if stdout cannot take it.
+/// Prints a result as it is. Fails if stdout cannot take it.
 int print(Io& io, std::string_view result);
+/// The same; lines for people are made to fit the terminal.
+int print(Io& io, std::string_view result, const FormatOptions& format);
 
 /// Prints what was made of each run: texts below one another, JSON as {"sets": [...]}.
 /// @return `code`, or why printing failed.
-int print_each(Io& io, const std::vector<std::string>& results, bool json, int code);
+int print_each(Io& io, const std::vector<std::string>& results, const FormatOptions& format,
+               int code);
 
 /// Writes a whole file or none. @return exit code.
 int write_file(Io& io, const std::filesystem::path& path, std::string_view text);

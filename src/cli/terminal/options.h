@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/terminal/io.h"
 #include "flopcast/network/collectives.h"
 #include "flopcast/replay.h"
 
@@ -19,11 +20,6 @@ struct InputOptions {
 };
 void add_input(CLI::App& command, InputOptions& options);
 
-/// How a result is printed.
-struct FormatOptions {
-  bool json = false;
-  bool csv = false;
-};
 void add_format(CLI::App& command, FormatOptions& options, bool with_csv);
 
 void add_lags(CLI::App& command, LagMode& lags);

@@ -21,7 +21,7 @@ int run_info(Io& io, const InfoCommand& command) {
     texts.push_back(command.format.json ? trace_info_json(set) : trace_info_text(set));
     return kDone;
   });
-  return print_each(io, texts, command.format.json, code);
+  return print_each(io, texts, command.format, code);
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ int run_replay(Io& io, ReplayCommand& command) {
     return replay_run(io, command, set, results);
   });
   if (results.empty()) return code;
-  const int printed = print(io, result_text(command, results));
+  const int printed = print(io, result_text(command, results), command.format);
   return code != kDone ? code : printed;
 }
 

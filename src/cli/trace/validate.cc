@@ -22,7 +22,7 @@ int run_check(Io& io, const CheckCommand& command) {
                                         : trace_check_text(set, steps));
     return kDone;
   });
-  return print_each(io, texts, command.format.json, code);
+  return print_each(io, texts, command.format, code);
 }
 
 }  // namespace

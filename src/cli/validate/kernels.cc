@@ -27,8 +27,10 @@ int run_validate(Io& io, const ValidateKernels& command) {
   const std::string what = command.model.relative.empty()
                                ? "every row"
                                : fmt::format("every row, scaled from {}", command.model.relative);
-  return print(io, command.json ? kernel_errors_json(errors, what, measured->samples.anomalies)
-                                : kernel_errors_text(errors, what));
+  return print(io,
+               command.json ? kernel_errors_json(errors, what, measured->samples.anomalies)
+                            : kernel_errors_text(errors, what),
+               {command.json, false});
 }
 
 }  // namespace

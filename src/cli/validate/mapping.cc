@@ -20,9 +20,11 @@ int run_study(Io& io, const MappingCommand& command) {
   const Result<PublishedStudy> study =
       published_study(command.study, Catalog::builtin(), command.threads);
   if (!study) return fail(io, study.error());
-  return print(io, command.format.json  ? published_json(*study)
-                   : command.format.csv ? published_csv(*study)
-                                        : published_text(*study));
+  return print(io,
+               command.format.json  ? published_json(*study)
+               : command.format.csv ? published_csv(*study)
+                                    : published_text(*study),
+               command.format);
 }
 
 int run_mapping(Io& io, const MappingCommand& command) {
@@ -34,9 +36,11 @@ int run_mapping(Io& io, const MappingCommand& command) {
   const Result<PublishedValidation> validation =
       validate_published(command.path, Catalog::builtin(), command.threads);
   if (!validation) return fail(io, validation.error());
-  return print(io, command.format.json  ? published_json(*validation)
-                   : command.format.csv ? published_csv(*validation)
-                                        : published_text(*validation));
+  return print(io,
+               command.format.json  ? published_json(*validation)
+               : command.format.csv ? published_csv(*validation)
+                                    : published_text(*validation),
+               command.format);
 }
 
 std::string study_help() {

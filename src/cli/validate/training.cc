@@ -53,7 +53,7 @@ int run_training(Io& io, const TrainingCommand& command) {
                            : command.format.csv
                                ? training_csv(report)
                                : training_text(report, command.cases || is_short(report));
-  return print(io, text);
+  return print(io, text, command.format);
 }
 
 }  // namespace

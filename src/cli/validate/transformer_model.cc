@@ -19,7 +19,7 @@ int run_transformer(Io& io, const TransformerCommand& command) {
   if (!validation) return fail(io, validation.error());
   const std::string text =
       command.format.json ? paper_validation_json(*validation) : paper_validation_text(*validation);
-  if (const int code = print(io, text); code != kDone) return code;
+  if (const int code = print(io, text, command.format); code != kDone) return code;
   return summarise(*validation).failures > 0 ? static_cast<int>(ErrorCode::kBadInput) : kDone;
 }
 

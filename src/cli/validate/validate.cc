@@ -59,7 +59,7 @@ int run_validate(Io& io, ValidateCommand& command) {
   const std::string text = command.format.json  ? sets_json(results)
                            : command.format.csv ? sets_csv(results)
                                                 : sets_text(results);
-  if (const int code = print(io, text); code != kDone) return code;
+  if (const int code = print(io, text, command.format); code != kDone) return code;
   for (const SetResult& result : results) {
     if (result.failure) return static_cast<int>(result.failure->code);
     if (!result.unreadable.empty()) return static_cast<int>(ErrorCode::kBadInput);
