@@ -48,6 +48,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_map(app, action);
   add_explore(app, action);
   add_trace(app, action);
+  add_models(app, action);
   add_hw(app, action);
   add_net(app, action);
   add_cost(app, action);

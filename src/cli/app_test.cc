@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/text/utf8.h"
+#include "flopcast/workload/dataflow.h"
 #include "support/sample_run.h"
 #include "support/temporary_folder.h"
 
@@ -170,6 +171,23 @@ TEST_F(CommandLine, TraceCommandsAnswerInTextAndJson) {
     const auto json = nlohmann::json::parse(flopcast({"trace", command, path, "--json"}).out);
     EXPECT_TRUE(json.at("sets").at(0).at("name").is_string());
   }
+}
+
+TEST_F(CommandLine, ModelsAreListedAndShownUnderEveryNameTheyHave) {
+  const std::string list = flopcast({"models", "list"}).out;
+  for (const std::string& name : builtin_dataflows()) {
+    EXPECT_NE(list.find("\n  " + name + " "), std::string::npos) << name;
+    EXPECT_EQ(flopcast({"models", "show", name}).code, 0) << name;
+  }
+  EXPECT_EQ(flopcast({"models", "list", "workloads"}).out.find("llama-3-8b "), std::string::npos);
+  // A model that is a published dataflow graph too.
+  const auto both = nlohmann::json::parse(flopcast({"models", "show", "gpt3-175b", "--json"}).out);
+  EXPECT_EQ(both.at("models").size(), 1u);
+  EXPECT_EQ(both.at("workloads").size(), 1u);
+  EXPECT_EQ(flopcast({"models", "show", "llama-3-8b:decode"}).code, 0);
+  const Outcome unknown = flopcast({"models", "show", "nonesuch"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("models list"), std::string::npos) << unknown.err;
 }
 
 TEST_F(CommandLine, DoctorNamesVersionAndSystem) {

@@ -9,6 +9,7 @@
 #include "flopcast/parallel/fields.h"
 #include "report/estimate/report.h"
 #include "report/render/bar.h"
+#include "report/render/counts.h"
 #include "report/render/table.h"
 
 namespace flopcast {
@@ -29,12 +30,9 @@ std::string rounded(double count) {
 }
 
 std::string parameters_text(const Parameters& parameters) {
-  const auto billions = [](std::int64_t count) {
-    return fmt::format("{:.4g} B", static_cast<double>(count) * 1e-9);
-  };
-  if (parameters.active == parameters.total) return billions(parameters.total) + " parameters";
-  return fmt::format("{} parameters, {} of them active", billions(parameters.total),
-                     billions(parameters.active));
+  const std::string total = parameter_count(parameters.total) + " parameters";
+  if (parameters.active == parameters.total) return total;
+  return fmt::format("{}, {} of them active", total, parameter_count(parameters.active));
 }
 
 std::string head_text(const EstimateReport& r) {
