@@ -1,116 +1,232 @@
-// --- Line charts: SVG, one or both axes logarithmic, values under the pointer. --------------------
+// --- Charts: SVG in the width there is, one or both axes logarithmic, values under the pointer. -------
+import { seriesColour } from "./colours.js";
+import { percent, tidy } from "./numbers.js";
+import { colourOf, drawnTo, el, hideTip, legend, showTip, tipRow, withTip } from "./page.js";
 
-const SERIES_COLOURS = ["compute", "communication", "copy", "overlapped", "accent", "good", "sync", "launch", "operator", "lag"];
-const CHART = { width: 1180, height: 380, left: 76, right: 16, top: 12, bottom: 46 };
+/** @typedef {import("./page.js").Content} Content */
+/**
+ * @typedef {object} Axis
+ * @property {string} title
+ * @property {(value: number) => string} format
+ * @property {boolean} [log]
+ * @property {number} [base]  of a logarithmic axis
+ * @property {number} [from]
+ * @property {number} [to]
+ */
+/** @typedef {Axis & { from: number, to: number }} FittedAxis */
+/** @typedef {(value: number) => number} Scale */
+/** @typedef {{ root: SVGElement, xs: Scale, ys: Scale, left: number, right: number, top: number, bottom: number }} Frame */
+/** @typedef {{ name: string, points: [number, number][], bold?: boolean }} Series */
 
-function svg(tag, attributes = {}, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
+const TEXT_PX = 12;
+const ruler = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
+
+/** How wide a label is in the page's font. */
+export function textWidth(/** @type {string} */ text, size = TEXT_PX) {
+  ruler.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return ruler.measureText(text).width;
 }
 
-/** 1, 2, 5 times powers of ten (linear), or powers of `base` (logarithmic), about `most` of them. */
-function ticksOf(axis, most) {
-  const { from, to } = axis;
-  const ticks = [];
-  if (axis.log) {
-    const base = axis.base || 10;
-    const first = Math.ceil(Math.log(from) / Math.log(base) - 1e-9), last = Math.floor(Math.log(to) / Math.log(base) + 1e-9);
-    const every = Math.max(1, Math.ceil((last - first + 1) / most));
-    for (let i = first; i <= last; i += every) ticks.push(base ** i);
-    return ticks;
-  }
+/**
+ * @param {string} tag
+ * @param {Record<string, string | number>} attributes
+ * @param {Content[]} children
+ */
+export function svg(tag, attributes = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
+  node.append(...children);
+  return /** @type {SVGElement} */ (node);
+}
+
+/** A place whose drawing is as wide as it, now and later. */
+export function drawing(/** @type {(width: number) => Element} */ draw) {
+  const place = el("div", { class: "drawing" });
+  drawnTo(place, (width) => place.replaceChildren(draw(width)));
+  return place;
+}
+
+export function canvasOf(/** @type {number} */ width, /** @type {number} */ height, /** @type {string} */ name) {
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "chart", role: "img", "aria-label": name });
+}
+
+// --- Axes. ------------------------------------------------------------------------------------------
+
+/** 1, 2, 5 times powers of ten, about `most` of them. */
+function roundTicks(/** @type {FittedAxis} */ { from, to }, /** @type {number} */ most) {
   const rough = (to - from) / most || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
-  for (let v = Math.ceil(from / step) * step; v <= to + step * 1e-9; v += step) ticks.push(v);
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough) || 10 * power;
+  const ticks = [];
+  for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i++) ticks.push(i * step);
   return ticks;
 }
 
-function scaleOf(axis, start, end) {
-  const at = axis.log ? Math.log : (v) => v;
+/** Round numbers along an axis: powers of its base where it is logarithmic and spans some. */
+export function ticksOf(/** @type {FittedAxis} */ axis, /** @type {number} */ most) {
+  if (!axis.log) return roundTicks(axis, most);
+  const base = axis.base || 10, at = (/** @type {number} */ v) => Math.log(v) / Math.log(base);
+  const first = Math.ceil(at(axis.from) - 1e-9), last = Math.floor(at(axis.to) + 1e-9);
+  if (last - first < 2) return roundTicks(axis, most).filter((v) => v > 0);
+  const every = Math.max(1, Math.ceil((last - first + 1) / most));
+  const ticks = [];
+  for (let i = first; i <= last; i += every) ticks.push(base ** i);
+  return ticks;
+}
+
+/** @returns {Scale} from values of the axis to pixels between `start` and `end` */
+export function scaleOf(/** @type {{ from: number, to: number, log?: boolean }} */ axis, /** @type {number} */ start, /** @type {number} */ end) {
+  const at = axis.log ? Math.log : (/** @type {number} */ v) => v;
   const low = at(axis.from), high = at(axis.to);
   return (v) => start + ((at(v) - low) / (high - low || 1)) * (end - start);
 }
 
-/** Fills in the ends of an axis from the data: [0, most] where linear, [least, most] otherwise. */
-function fitted(axis, values) {
+/** Fills in the ends of an axis from the data: [0, most] where linear, [least, most] otherwise. @returns {FittedAxis} */
+export function fitted(/** @type {Axis} */ axis, /** @type {number[]} */ values) {
   const usable = axis.log ? values.filter((v) => v > 0) : values;
   const least = Math.min(...usable), most = Math.max(...usable);
   return { from: axis.log ? least : Math.min(0, least), to: axis.log ? most : most * 1.04 || 1, ...axis };
 }
 
-function gridLines(x, y, xs, ys, left = CHART.left) {
-  const lines = [];
-  for (const v of ticksOf(y, 6)) {
-    lines.push(svg("line", { x1: left, x2: CHART.width - CHART.right, y1: ys(v), y2: ys(v), class: "grid" }),
-      svg("text", { x: left - 8, y: ys(v) + 4, class: "tick end" }, y.format(v)));
-  }
-  for (const v of ticksOf(x, 11)) {
-    lines.push(svg("line", { x1: xs(v), x2: xs(v), y1: CHART.top, y2: CHART.height - CHART.bottom, class: "grid" }),
-      svg("text", { x: xs(v), y: CHART.height - CHART.bottom + 18, class: "tick middle" }, x.format(v)));
-  }
-  lines.push(svg("text", { x: (left + CHART.width) / 2, y: CHART.height - 8, class: "tick middle" }, x.title));
-  return lines;
+/** The ends of an axis with some room around the data. */
+export function roomy(/** @type {FittedAxis} */ axis, factor = 1.03) {
+  return { ...axis, from: axis.from / factor, to: axis.to * factor };
 }
 
-/**
- * @param series [{ name, points: [[x, y], ...], bold }], each sorted by x
- * @param x,y { title, format, log, base }
- */
-function lineChart(series, x, y) {
-  x = fitted(x, series.flatMap((s) => s.points.map((p) => p[0])));
-  y = fitted(y, series.flatMap((s) => s.points.map((p) => p[1])));
-  const xs = scaleOf(x, CHART.left, CHART.width - CHART.right);
-  const ys = scaleOf(y, CHART.height - CHART.bottom, CHART.top);
-  const root = svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, class: "chart", role: "img", "aria-label": y.title },
-    ...gridLines(x, y, xs, ys));
-  series.forEach((s, i) => {
-    const points = s.points.map(([a, b]) => `${xs(a).toFixed(1)},${ys(b).toFixed(1)}`).join(" ");
-    root.append(svg("polyline", { points, class: s.bold ? "line bold" : "line",
-      style: `stroke:var(--${SERIES_COLOURS[i % SERIES_COLOURS.length]})` }));
-  });
-  const marker = svg("line", { y1: CHART.top, y2: CHART.height - CHART.bottom, class: "marker", visibility: "hidden" });
+/** As many ticks as stand side by side with room between their labels. */
+function ticksThatFit(/** @type {FittedAxis} */ axis, /** @type {Scale} */ scale) {
+  const labelled = (/** @type {number} */ most) => ticksOf(axis, most).map((v) => ({ v, text: tidy(axis.format(v)) }));
+  const fits = (/** @type {{ v: number, text: string }[]} */ ticks) => ticks.every(({ v, text }, i) => i === 0 ||
+    scale(v) - scale(ticks[i - 1].v) >= (textWidth(text) + textWidth(ticks[i - 1].text)) / 2 + 14);
+  let most = 11, ticks = labelled(most);
+  while (most > 1 && !fits(ticks)) ticks = labelled(--most);
+  return fits(ticks) ? ticks : ticks.slice(0, 1);
+}
+
+/** A time axis of a drawing of one's own: lines from `top` to `bottom` and labels below, between `from` and `to` pixels. */
+export function ruled(/** @type {SVGElement} */ root, /** @type {FittedAxis} */ axis, /** @type {Scale} */ xs,
+  /** @type {number} */ top, /** @type {number} */ bottom, /** @type {number} */ end) {
+  for (const { v, text } of ticksThatFit(axis, xs)) {
+    root.append(svg("line", { x1: xs(v), x2: xs(v), y1: top, y2: bottom, class: "grid" }));
+    // The last label may lean to the left rather than leave the drawing.
+    const half = textWidth(text) / 2, x = Math.min(xs(v), end - half - 1);
+    root.append(svg("text", { x, y: bottom + 18, class: "tick middle" }, text));
+  }
+}
+
+/** Both axes with their grids in `width` pixels, and what places values between them. @returns {Frame} */
+export function frameOf(/** @type {FittedAxis} */ x, /** @type {FittedAxis} */ y, /** @type {number} */ width, /** @type {string} */ name) {
+  const height = Math.round(Math.max(250, Math.min(400, width * 0.45)));
+  const rows = ticksOf(y, height < 300 ? 4 : 6).map((v) => ({ v, text: tidy(y.format(v)) }));
+  const left = Math.ceil(Math.max(...rows.map((row) => textWidth(row.text)), 8)) + 12;
+  const top = 26, bottom = height - 46, right = width - Math.max(16, Math.ceil(textWidth(tidy(x.format(x.to))) / 2));
+  const xs = scaleOf(x, left, right), ys = scaleOf(y, bottom, top);
+  const root = canvasOf(width, height, name);
+  root.append(svg("text", { x: 0, y: 13, class: "tick" }, y.title));
+  for (const { v, text } of rows) {
+    root.append(svg("line", { x1: left, x2: right, y1: ys(v), y2: ys(v), class: "grid" }),
+      svg("text", { x: left - 8, y: ys(v) + 4, class: "tick end" }, text));
+  }
+  ruled(root, x, xs, top, bottom, width);
+  root.append(svg("text", { x: (left + right) / 2, y: height - 8, class: "tick middle" }, x.title));
+  return { root, xs, ys, left, right, top, bottom };
+}
+
+export function polyline(/** @type {Frame} */ { xs, ys }, /** @type {[number, number][]} */ points, /** @type {string} */ colour, bold = false) {
+  return svg("polyline", { points: points.map(([a, b]) => `${xs(a).toFixed(1)},${ys(b).toFixed(1)}`).join(" "),
+    class: bold ? "line bold" : "line", style: `stroke:var(--${colour})` });
+}
+
+/** A point with its tooltip. */
+export function dot(/** @type {Frame} */ { xs, ys }, /** @type {[number, number]} */ at, /** @type {number} */ size,
+  /** @type {string} */ colour, /** @type {Content[]} */ ...told) {
+  return withTip(svg("circle", { cx: xs(at[0]), cy: ys(at[1]), r: size, style: `fill:var(--${colour});stroke:var(--card)` }), ...told);
+}
+
+// --- Charts. ----------------------------------------------------------------------------------------
+
+/** Lines over one axis, each sorted by it. */
+export function lineChart(/** @type {Series[]} */ series, /** @type {Axis} */ x, /** @type {Axis} */ y) {
+  const across = fitted(x, series.flatMap((s) => s.points.map((p) => p[0])));
+  const up = fitted(y, series.flatMap((s) => s.points.map((p) => p[1])));
+  return el("div", {}, legend(series.map((s, i) => [s.name, seriesColour(i)])), drawing((width) => {
+    const frame = frameOf(across, up, width, y.title);
+    frame.root.append(...series.map((s, i) => polyline(frame, s.points, seriesColour(i), s.bold)));
+    followPointer(frame, series, x, y);
+    return frame.root;
+  }));
+}
+
+/** A line at the values nearest to the pointer, which are told beside it. */
+function followPointer(/** @type {Frame} */ { root, xs, top, bottom }, /** @type {Series[]} */ series, /** @type {Axis} */ x, /** @type {Axis} */ y) {
+  const marker = svg("line", { y1: top, y2: bottom, class: "marker", visibility: "hidden" });
   root.append(marker);
   root.addEventListener("mouseleave", () => { hideTip(); marker.setAttribute("visibility", "hidden"); });
   root.addEventListener("mousemove", (event) => {
-    const box = root.getBoundingClientRect();
-    const at = ((event.clientX - box.left) / box.width) * CHART.width;
-    const near = (s) => s.points.reduce((best, p) => Math.abs(xs(p[0]) - at) < Math.abs(xs(best[0]) - at) ? p : best, s.points[0]);
+    const at = event.clientX - root.getBoundingClientRect().left;
+    const near = (/** @type {Series} */ s) =>
+      s.points.reduce((best, p) => (Math.abs(xs(p[0]) - at) < Math.abs(xs(best[0]) - at) ? p : best), s.points[0]);
     const nearest = near(series[0])[0];
-    marker.setAttribute("x1", xs(nearest));
-    marker.setAttribute("x2", xs(nearest));
+    marker.setAttribute("x1", String(xs(nearest)));
+    marker.setAttribute("x2", String(xs(nearest)));
     marker.setAttribute("visibility", "visible");
     showTip(event, el("b", {}, x.format(nearest)), ...series.map((s) => tipRow(s.name, y.format(near(s)[1]))));
   });
-  return el("div", {}, legend(series.map((s, i) => [s.name, SERIES_COLOURS[i % SERIES_COLOURS.length]])), root);
 }
 
-/** Rows of numbers between 0 and 1 as a strip of colours each, darkest at 1. */
-function heatMap(rows, names, describe) {
-  const canvas = el("canvas", { class: "heat" });
-  const height = 14;
-  const draw = () => {
-    const width = canvas.clientWidth, scale = devicePixelRatio || 1;
-    canvas.style.height = rows.length * height + "px";
-    canvas.width = width * scale;
-    canvas.height = rows.length * height * scale;
-    const g = canvas.getContext("2d");
-    g.scale(scale, scale);
-    rows.forEach((row, r) => row.forEach((value, i) => {
-      g.globalAlpha = 0.06 + 0.94 * Math.min(1, value);
-      g.fillStyle = colourOf(value > 0 ? "communication" : "idle");
-      g.fillRect((i / row.length) * width, r * height, width / row.length + 0.5, height - 2);
-    }));
-  };
+/** A canvas in the pixels of the screen, cleared, with one unit a CSS pixel. */
+export function freshContext(/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ width, /** @type {number} */ height) {
+  const scale = devicePixelRatio || 1;
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(height * scale);
+  const g = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  g.scale(scale, scale);
+  return g;
+}
+
+/** Values between 0 and 1 over time as a strip of colour, strongest at 1. */
+function strip(/** @type {number[]} */ values, /** @type {(i: number) => Content[]} */ describe) {
+  const canvas = /** @type {HTMLCanvasElement} */ (el("canvas"));
+  drawnTo(canvas, (width) => {
+    const height = canvas.clientHeight, g = freshContext(canvas, width, height);
+    const [full, none] = [colourOf("communication"), colourOf("idle")];
+    values.forEach((value, i) => {
+      g.globalAlpha = value > 0 ? 0.12 + 0.88 * Math.min(1, value) : 0.35;
+      g.fillStyle = value > 0 ? full : none;
+      const from = Math.round((i / values.length) * width), to = Math.round(((i + 1) / values.length) * width);
+      g.fillRect(from, 0, to - from, height);
+    });
+  });
   canvas.addEventListener("mouseleave", hideTip);
   canvas.addEventListener("mousemove", (event) => {
-    const r = Math.min(rows.length - 1, Math.floor(event.offsetY / height));
-    const i = Math.min(rows[r].length - 1, Math.floor((event.offsetX / canvas.clientWidth) * rows[r].length));
-    showTip(event, el("b", {}, names[r]), ...describe(r, i));
+    const i = Math.min(values.length - 1, Math.floor((event.offsetX / canvas.clientWidth) * values.length));
+    showTip(event, ...describe(i));
   });
-  redrawers.push(draw);
-  afterLayout.push(draw);
   return canvas;
+}
+
+/**
+ * Strips under one another with their names, and their means at the right.
+ * @param {{ name: string, values: number[], mean: number }[]} rows
+ * @param {(row: number, i: number) => Content[]} describe
+ */
+export function strips(rows, describe) {
+  return el("div", { class: "curves strips" }, ...rows.flatMap((row, r) => [el("div", { class: "name" }, row.name),
+    strip(row.values, (i) => [el("b", {}, row.name), ...describe(r, i)]), el("div", { class: "total" }, percent(row.mean))]));
+}
+
+// --- Colours that mix. --------------------------------------------------------------------------------
+
+/** "#3b78c2" as three numbers. */
+function channels(/** @type {string} */ colour) {
+  return [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16));
+}
+
+/** A colour of report.css over the card, `strength` of it, and the ink that is read on that. */
+export function mixed(/** @type {string} */ name, /** @type {number} */ strength) {
+  const over = channels(colourOf(name)), under = channels(colourOf("card"));
+  const mix = over.map((c, i) => Math.round(c * strength + under[i] * (1 - strength)));
+  const light = mix.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  const luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2];
+  return { fill: `rgb(${mix.join(",")})`, ink: luminance > 0.183 ? "#000000" : "#ffffff" };
 }

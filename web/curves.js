@@ -1,14 +1,22 @@
 // --- Utilisation: one small curve per rank, recorded as an area, replayed as a line. --------------
+import { freshContext } from "./charts.js";
+import { bytesOf, data } from "./decode.js";
+import { percent, span } from "./numbers.js";
+import { colourOf, drawnTo, el, hideTip, section, showTip, tipRow } from "./page.js";
+import { MOST_RANKS, leftOut } from "./tables.js";
 
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {Uint8Array} recorded
+ * @param {Uint8Array} replayed
+ * @param {string} colour
+ */
 function drawCurve(canvas, recorded, replayed, colour) {
-  const width = canvas.clientWidth, height = canvas.clientHeight, scale = devicePixelRatio || 1;
-  canvas.width = width * scale;
-  canvas.height = height * scale;
-  const g = canvas.getContext("2d");
-  g.scale(scale, scale);
-  const x = (i, n) => (n < 2 ? 0 : (i / n) * width);
-  const y = (v) => height - 1 - (v / 200) * (height - 3);
-  const trace = (values) => {
+  const width = canvas.clientWidth, height = canvas.clientHeight;
+  const g = freshContext(canvas, width, height);
+  const x = (/** @type {number} */ i, /** @type {number} */ n) => (n < 2 ? 0 : (i / n) * width);
+  const y = (/** @type {number} */ v) => height - 1 - (v / 200) * (height - 3);
+  const trace = (/** @type {Uint8Array} */ values) => {
     for (let i = 0; i < values.length; i++) {
       g.lineTo(x(i, values.length), y(values[i]));
       g.lineTo(x(i + 1, values.length), y(values[i]));
@@ -29,11 +37,13 @@ function drawCurve(canvas, recorded, replayed, colour) {
   g.stroke();
 }
 
-const mean = (values) => values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length) / 200;
+const mean = (/** @type {Uint8Array} */ values) => values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length) / 200;
 
-function curveRow(rank, which) {
+/** @typedef {"sms" | "active"} Curve */
+
+function curveRow(/** @type {RowsRank} */ rank, /** @type {Curve} */ which) {
   const [recorded, replayed] = rank.curve[which].map(bytesOf);
-  const canvas = el("canvas");
+  const canvas = /** @type {HTMLCanvasElement} */ (el("canvas"));
   const interval = rank.curve.interval_ns;
   canvas.addEventListener("mouseleave", hideTip);
   canvas.addEventListener("mousemove", (event) => {
@@ -42,27 +52,24 @@ function curveRow(rank, which) {
     showTip(event, el("b", {}, `rank ${rank.rank} at ${span(i * interval)}`),
       tipRow("recorded", percent(recorded[i] / 200)), tipRow("replayed", percent(replayed[i] / 200)));
   });
-  const draw = () => drawCurve(canvas, recorded, replayed, which === "sms" ? "compute" : "copy");
-  return { draw, nodes: [el("div", { class: "name" }, `rank ${rank.rank}`), canvas,
-    el("div", { class: "total" }, `${percent(mean(recorded))} › ${percent(mean(replayed))}`)] };
+  drawnTo(canvas, () => drawCurve(canvas, recorded, replayed, which === "sms" ? "compute" : "copy"));
+  return [el("div", { class: "name" }, `rank ${rank.rank}`), canvas,
+    el("div", { class: "total" }, `${percent(mean(recorded))} › ${percent(mean(replayed))}`)];
 }
 
-function curvesSection() {
+export function curvesSection() {
   const ranks = data.ranks.slice(0, MOST_RANKS).filter((rank) => rank.curve.active[0] !== "");
   if (ranks.length === 0) return null;
   const knowsSms = ranks.some((rank) => rank.curve.sms[0] !== "");
   const grid = el("div", { class: "curves" });
-  let rows = [];
-  const buttons = [["SMs used", "sms"], ["Any stream active", "active"]].filter(([, which]) => which === "active" || knowsSms)
-    .map(([title, which]) => ({ which, node: el("button", { onclick: () => show(which) }, title) }));
-  const show = (which) => {
-    buttons.forEach((b) => b.node.setAttribute("aria-pressed", String(b.which === which)));
-    rows = ranks.filter((rank) => rank.curve[which][0] !== "").map((rank) => curveRow(rank, which));
-    grid.replaceChildren(...rows.flatMap((row) => row.nodes));
-    rows.forEach((row) => row.draw());
+  /** @type {[string, Curve][]} */
+  const choices = knowsSms ? [["SMs used", "sms"], ["Any stream active", "active"]] : [["Any stream active", "active"]];
+  const buttons = choices.map(([title, which]) => ({ which, node: el("button", { onclick: () => show(which) }, title) }));
+  const show = (/** @type {Curve} */ which) => {
+    for (const b of buttons) b.node.setAttribute("aria-pressed", String(b.which === which));
+    grid.replaceChildren(...ranks.filter((rank) => rank.curve[which][0] !== "").flatMap((rank) => curveRow(rank, which)));
   };
-  redrawers.push(() => rows.forEach((row) => row.draw()));
-  afterLayout.push(() => show(knowsSms ? "sms" : "active"));
+  show(choices[0][1]);
   return section("How busy the GPUs are",
     "Share of each interval in which any stream was at work, or of all SMs that kernels had blocks for. Grey area: " +
     `recorded; line: replayed; at the right the means. One point is ${span(ranks[0].curve.interval_ns)}.`,

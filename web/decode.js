@@ -1,16 +1,20 @@
 // --- Data: the two JSON documents of the page, and the rows packed in one of them. ---------------
 // The packing is that of src/report/replay/page_rows.h.
 
-const data = JSON.parse(document.getElementById("rows").textContent);
-const report = JSON.parse(document.getElementById("report").textContent).sets[0];
+import { documentOf } from "./page.js";
 
-const CLASSES = ["compute", "communication", "copy", "operator", "launch", "sync", "call", "annotation", "merged"];
-const CLASS_TITLES = ["compute", "communication", "copy or set", "operator", "launch", "waits for the GPU",
+/** @type {RowsDocument} */
+export const data = documentOf("rows");
+/** @type {ReplayReport} */
+export const report = documentOf("report").sets[0];
+
+export const CLASSES = ["compute", "communication", "copy", "operator", "launch", "sync", "call", "annotation", "merged"];
+export const CLASS_TITLES = ["compute", "communication", "copy or set", "operator", "launch", "waits for the GPU",
   "other host call", "annotation", "short rows"];
-const COMMUNICATION = 1, ANNOTATION = 7;
-const NO_ROW = -1;
+export const COMMUNICATION = 1;
+export const NO_ROW = -1;
 
-function bytesOf(base64) {
+export function bytesOf(/** @type {string} */ base64) {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
@@ -19,13 +23,13 @@ function bytesOf(base64) {
 
 /** Reads LEB128 numbers; they may exceed 32 bits, so they are summed, not shifted. */
 class Numbers {
-  constructor(base64) {
+  constructor(/** @type {string} */ base64) {
     this.bytes = bytesOf(base64);
     this.at = 0;
   }
   get more() { return this.at < this.bytes.length; }
   next() {
-    let value = 0, scale = 1, byte;
+    let value = 0, scale = 1, byte = 0;
     do {
       byte = this.bytes[this.at++];
       value += (byte & 127) * scale;
@@ -39,14 +43,29 @@ class Numbers {
   }
 }
 
-/** Columns of one lane; times in ns since the page's origin, [0] recorded and [1] replayed. */
-function decodeLane(numbers, lane) {
+/**
+ * @typedef {object} Lane
+ * @property {string} name
+ * @property {boolean} stream
+ * @property {number} n
+ * @property {Float64Array[]} start
+ * @property {Float64Array[]} length
+ * @property {Float64Array[]} wait
+ * @property {Uint32Array} text
+ * @property {Uint8Array} kind
+ * @property {Uint8Array} depth
+ * @property {number} levels
+ * @property {number} first  its first row, counted through all lanes of the rank
+ */
+
+/** Columns of one lane; times in ns since the page's origin, [0] recorded and [1] replayed. @returns {Lane} */
+function decodeLane(/** @type {Numbers} */ numbers, /** @type {PackedLane} */ lane) {
   const n = lane.rows;
   const column = () => new Float64Array(n);
   const out = {
     name: lane.name, stream: lane.stream, n,
     start: [column(), column()], length: [column(), column()], wait: [column(), column()],
-    text: new Uint32Array(n), kind: new Uint8Array(n), depth: new Uint8Array(n), levels: 1,
+    text: new Uint32Array(n), kind: new Uint8Array(n), depth: new Uint8Array(n), levels: 1, first: 0,
   };
   let start = 0, shift = 0;
   for (let i = 0; i < n; i++) {
@@ -69,7 +88,7 @@ function decodeLane(numbers, lane) {
 }
 
 /** Depth of each row of a thread: how many rows it lies in. Parents come before their children. */
-function nest(lane) {
+function nest(/** @type {Lane} */ lane) {
   const open = [];
   for (let i = 0; i < lane.n; i++) {
     const start = lane.start[0][i], end = start + lane.length[0][i];
@@ -80,24 +99,30 @@ function nest(lane) {
   }
 }
 
+/** @type {Map<RowsRank, Lane[]>} */
+const decoded = new Map();
+
 /** Lanes of a rank, decoded when first asked for. `place` of a row counts through all lanes. */
-function lanesOf(rank) {
-  if (!rank.decoded) {
+export function lanesOf(/** @type {RowsRank} */ rank) {
+  let lanes = decoded.get(rank);
+  if (!lanes) {
     const numbers = new Numbers(rank.rows);
-    rank.decoded = rank.lanes.map((lane) => decodeLane(numbers, lane));
+    lanes = rank.lanes.map((lane) => decodeLane(numbers, lane));
+    decoded.set(rank, lanes);
     let first = 0;
-    for (const lane of rank.decoded) {
+    for (const lane of lanes) {
       lane.first = first;
       first += lane.n;
     }
-    delete rank.rows;
+    rank.rows = "";
   }
-  return rank.decoded;
+  return lanes;
 }
 
 /** Pieces of the critical path as columns; `place` is NO_ROW where the page has no row for one. */
-const path = (() => {
+export const path = (() => {
   const numbers = new Numbers(data.path.pieces);
+  /** @type {Record<"trace" | "place" | "kind" | "start" | "end", number[]>} */
   const out = { trace: [], place: [], kind: [], start: [], end: [] };
   let end = 0;
   while (numbers.more) {

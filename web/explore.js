@@ -1,16 +1,32 @@
 // --- The page of `flopcast explore`: heat maps over two sweeps, the Pareto front, every point. -----
+import { canvasOf, dot, drawing, frameOf, mixed, polyline, svg, textWidth } from "./charts.js";
+import { counted, grouped, percent, quantity, seconds, usd, watts } from "./numbers.js";
+import { documentOf, drawnTo, el, pageHead, pageTitle, section, showPage, tile, tiles, tipRow, wide, withTip } from "./page.js";
+import { dataTable } from "./sortable.js";
 
-const data = JSON.parse(document.getElementById("data").textContent);
+/** @typedef {import("./charts.js").FittedAxis} FittedAxis */
+/**
+ * @typedef {object} Measure
+ * @property {"step_s" | "utilisation" | "flop_per_s_per_usd" | "flop_per_s_per_w"} key
+ * @property {string} title
+ * @property {string} lead
+ * @property {(value: number) => string} format
+ * @property {boolean} [less]  the least is the best
+ */
+
+/** @type {ExploreDocument} */
+const data = documentOf();
 const points = data.points;
 const fitting = points.filter((p) => p.fits);
 const names = Object.keys(points.length > 0 ? points[0].sweep : {});
 /** Values of a sweep in its order. */
-const valuesOf = (name) => [...new Set(points.map((p) => p.sweep[name]))];
+const valuesOf = (/** @type {string} */ name) => [...new Set(points.map((p) => p.sweep[name]))];
 const axes = names.filter((name) => valuesOf(name).length > 1);
 const MOST_MAPS = 24, MOST_ROWS = 400;
 
+/** @type {Measure[]} */
 const MEASURES = [
-  { key: "step_s", title: "Step time", lead: "Seconds a step; the stronger the colour, the faster.", less: true, format: secondsText },
+  { key: "step_s", title: "Step time", lead: "Seconds a step; the stronger the colour, the faster.", less: true, format: seconds },
   { key: "utilisation", title: "Utilisation", lead: "Model FLOP over the peak of all chips; the stronger the colour, the higher.", format: (v) => percent(v) },
   { key: "flop_per_s_per_usd", title: "Cost efficiency", lead: "Model FLOP/s for each dollar of the system; the stronger the colour, the higher.",
     format: (v) => quantity(v, "FLOP/s/USD") },
@@ -18,151 +34,190 @@ const MEASURES = [
     format: (v) => quantity(v, "FLOP/s/W") },
 ];
 
-const placeOf = (p) => names.map((n) => `${n} ${p.sweep[n]}`).join(", ") || "the only point";
+const placeOf = (/** @type {ExplorePoint} */ p) => names.map((n) => `${n} ${p.sweep[n]}`).join(", ") || "the only point";
 
-function pointTip(p) {
-  if (!p.fits) return [el("b", {}, placeOf(p)), p.problem];
+function pointTip(/** @type {ExplorePoint} */ p) {
+  if (!p.fits) return [el("b", {}, placeOf(p)), p.problem || ""];
   return [el("b", {}, placeOf(p)), ...MEASURES.filter((m) => p[m.key] > 0).map((m) => tipRow(m.title, m.format(p[m.key]))),
     p.price_usd > 0 ? tipRow("price", usd(p.price_usd)) : "", p.power_w > 0 ? tipRow("power", watts(p.power_w)) : "", tipRow("shape", p.shape), p.why];
 }
 
-/** 0 to 1 by the logarithm of a value within all of its measure; `less`: the smallest is 1. */
-function scaleOfMeasure(measure) {
+/** 0 to 1 by the logarithm of a value within all of its measure; 1 is the best. */
+function strengthOf(/** @type {Measure} */ measure) {
   const all = fitting.map((p) => p[measure.key]).filter((v) => v > 0).map(Math.log);
   const low = Math.min(...all), high = Math.max(...all);
-  return (v) => {
+  return (/** @type {number} */ v) => {
     const share = high > low ? (Math.log(v) - low) / (high - low) : 0.5;
     return measure.less ? 1 - share : share;
   };
 }
 
-/** One map: a cell for each point of `chosen`, columns along `x`, rows along `y` (or a single one). */
-function cellMap(chosen, x, y, measure, scale, title) {
+/** @typedef {{ x: string, y: string, columns: string[], rows: string[], left: number, top: number, side: number, height: number }} Grid */
+
+/** Where the cells of a map of `width` pixels lie; `y` may be "". @returns {Grid} */
+function gridOf(/** @type {string} */ x, /** @type {string} */ y, /** @type {boolean} */ titled, /** @type {number} */ width) {
   const columns = valuesOf(x), rows = y ? valuesOf(y) : [""];
-  const left = y ? 16 + 7 * Math.max(...rows.map((r) => r.length), 4) : 8;
-  const side = Math.max(30, Math.min(title ? 78 : 104, (title ? 480 : 900) / columns.length)), height = Math.max(20, Math.min(42, 520 / rows.length));
-  const top = title ? 22 : 4, width = left + columns.length * side + 8, bottom = top + rows.length * height;
-  const root = svg("svg", { viewBox: `0 0 ${width} ${bottom + 40}`, class: "chart", style: `width:${width}px;max-width:100%`, role: "img",
-    "aria-label": `${measure.title} ${title}` });
-  if (title) root.append(svg("text", { x: left, y: 14, class: "tick" }, title));
-  rows.forEach((r, i) => root.append(svg("text", { x: left - 6, y: top + i * height + height / 2 + 4, class: "tick end" }, r)));
-  const every = Math.ceil((7 * Math.max(...columns.map((c) => c.length)) + 6) / side);
-  columns.forEach((c, i) => {
-    if (i % every === 0) root.append(svg("text", { x: left + i * side + side / 2, y: bottom + 15, class: "tick middle" }, c));
-  });
-  root.append(svg("text", { x: left + (columns.length * side) / 2, y: bottom + 33, class: "tick middle" }, y ? `${x}  (rows: ${y})` : x));
-  for (const p of chosen) {
-    const at = { x: left + columns.indexOf(p.sweep[x]) * side, y: top + (y ? rows.indexOf(p.sweep[y]) : 0) * height };
-    const value = p[measure.key], known = p.fits && value > 0, dark = known ? scale(value) : 0;
-    const cell = svg("rect", { x: at.x, y: at.y, width: side - 2, height: height - 2, rx: 3,
-      style: known ? `fill:var(--compute);fill-opacity:${(0.08 + 0.92 * dark).toFixed(3)}` : "fill:var(--idle)" });
-    if (p.front) cell.style.stroke = "var(--accent)", cell.style.strokeWidth = 2;
-    root.append(withTip(cell, ...pointTip(p)));
-    const text = known ? measure.format(value).replace(/FLOP\/s\/.*/, "") : "–";
-    if (7 * text.length < side) {
-      root.append(svg("text", { x: at.x + side / 2 - 1, y: at.y + height / 2 + 3, class: "tick middle",
-        style: `pointer-events:none;fill:var(--${dark > 0.55 ? "ink-on-colour" : "ink"})` }, text));
-    }
-  }
+  const left = y ? 10 + Math.ceil(Math.max(...rows.map((r) => textWidth(r)))) : 4;
+  return { x, y, columns, rows, left, top: titled ? 24 : 4, side: Math.min(150, (width - left - 4) / columns.length),
+    height: Math.max(20, Math.min(42, 520 / rows.length)) };
+}
+
+/** What stands around the cells: the values of both sweeps and their names. */
+function labelsOf(/** @type {Grid} */ { x, y, columns, rows, left, top, side, height }) {
+  const bottom = top + rows.length * height, across = columns.length * side;
+  const every = Math.ceil((Math.max(...columns.map((c) => textWidth(c))) + 8) / side);
+  const title = y ? `${x}  (rows: ${y})` : x;
+  // Under the middle of the cells, if it does not stick out at the left.
+  const middle = Math.max(left + across / 2, textWidth(title) / 2 + 1);
+  return [...rows.map((r, i) => svg("text", { x: left - 6, y: top + i * height + height / 2 + 4, class: "tick end" }, r)),
+    ...columns.flatMap((c, i) => (i % every === 0 ? [svg("text", { x: left + i * side + side / 2, y: bottom + 16, class: "tick middle" }, c)] : [])),
+    svg("text", { x: middle, y: bottom + 36, class: "tick middle" }, title)];
+}
+
+/** A point's cell: its colour, its value where that fits, a frame where it is on the front. */
+function cellOf(/** @type {Grid} */ grid, /** @type {ExplorePoint} */ p, /** @type {Measure} */ measure, /** @type {(v: number) => number} */ strength) {
+  const { left, top, side, height } = grid, value = p[measure.key], known = p.fits && value > 0;
+  const x = left + grid.columns.indexOf(p.sweep[grid.x]) * side;
+  const y = top + (grid.y ? grid.rows.indexOf(p.sweep[grid.y]) : 0) * height;
+  const { fill, ink } = known ? mixed("compute", 0.08 + 0.92 * strength(value)) : mixed("idle", 1);
+  const cell = svg("rect", { x: x + 1, y: y + 1, width: side - 2, height: height - 2, rx: 3, style: `fill:${fill}`, class: p.front ? "front" : "" });
+  const text = known ? measure.format(value).replace(/FLOP\/s\/.*/, "").trim() : "–";
+  return [withTip(cell, ...pointTip(p)), textWidth(text) + 6 > side ? ""
+    : svg("text", { x: x + side / 2, y: y + height / 2 + 4, class: "tick middle through", style: `fill:${ink}` }, text)];
+}
+
+/**
+ * One map: a cell for each point of `chosen`, columns along one sweep, rows along another (or a single one).
+ * @param {ExplorePoint[]} chosen
+ * @param {string} title
+ * @param {{ x: string, y: string }} along
+ * @param {Measure} measure
+ * @param {number} width
+ */
+function cellMap(chosen, title, along, measure, width) {
+  const grid = gridOf(along.x, along.y, title !== "", width), strength = strengthOf(measure);
+  const root = canvasOf(width, grid.top + grid.rows.length * grid.height + 42, `${measure.title} ${title}`);
+  if (title) root.append(svg("text", { x: 0, y: 14, class: "tick" }, title));
+  root.append(...labelsOf(grid), ...chosen.flatMap((p) => cellOf(grid, p, measure, strength)));
   return root;
 }
 
 /** Points that agree in every sweep but those two, with what they agree in. */
-function multiples(x, y) {
+function multiples(/** @type {string} */ x, /** @type {string} */ y) {
   const others = axes.filter((a) => a !== x && a !== y);
+  /** @type {Map<string, ExplorePoint[]>} */
   const groups = new Map();
   for (const p of points) {
     const key = others.map((a) => `${a} ${p.sweep[a]}`).join(", ");
-    if (!groups.has(key)) groups.set(key, []);
-    groups.get(key).push(p);
+    groups.set(key, [...(groups.get(key) || []), p]);
   }
   return [...groups];
 }
 
+/**
+ * @param {string} label
+ * @param {string} chosen
+ * @param {string[]} choices
+ * @param {(value: string) => void} change
+ */
 function chooser(label, chosen, choices, change) {
-  const select = el("select", { onchange: () => change(select.value), "aria-label": label },
-    ...choices.map((c) => el("option", { value: c, selected: c === chosen }, c || "nothing")));
+  const select = /** @type {HTMLSelectElement} */ (el("select", { "aria-label": label },
+    ...choices.map((c) => el("option", { value: c, selected: c === chosen }, c || "nothing"))));
+  select.addEventListener("change", () => change(select.value));
   return el("span", {}, label + " ", select);
+}
+
+/** The maps of a measure, as many abreast as there is room for. */
+function drawMaps(/** @type {HTMLElement} */ box, /** @type {Measure} */ measure, /** @type {{ x: string, y: string }} */ along, /** @type {number} */ width) {
+  const groups = multiples(along.x, along.y), left = groups.length - MOST_MAPS, gap = 20;
+  const least = Math.max(190, 60 + 34 * valuesOf(along.x).length);
+  const abreast = Math.max(1, Math.min(groups.length, Math.floor((width + gap) / (least + gap))));
+  const each = Math.floor((width - gap * (abreast - 1)) / abreast);
+  box.replaceChildren(...groups.slice(0, MOST_MAPS).map(([title, chosen]) => cellMap(chosen, title, along, measure, each)),
+    left > 0 ? el("p", { class: "note" }, `${counted(left, "more map")} not drawn; the table and --csv have all.`) : "");
 }
 
 function heatSections() {
   if (axes.length === 0 || fitting.length === 0) return [];
-  const state = { x: axes[axes.length - 1], y: axes[axes.length - 2] || "" };
-  const shown = MEASURES.filter((m) => fitting.some((p) => p[m.key] > 0)).map((m) => ({ ...m, box: el("div", { class: "maps" }), scale: scaleOfMeasure(m) }));
+  const along = { x: axes[axes.length - 1], y: axes[axes.length - 2] || "" };
+  const maps = MEASURES.filter((m) => fitting.some((p) => p[m.key] > 0)).map((measure) => ({ measure, box: el("div", { class: "maps" }) }));
+  for (const { measure, box } of maps) drawnTo(box, (width) => drawMaps(box, measure, along, width));
   const controls = el("div", { class: "controls" });
-  const draw = () => {
-    const groups = multiples(state.x, state.y);
-    const left = groups.length - MOST_MAPS;
-    for (const m of shown) {
-      m.box.replaceChildren(...groups.slice(0, MOST_MAPS).map(([title, chosen]) => cellMap(chosen, state.x, state.y, m, m.scale, title)),
-        left > 0 ? el("p", { class: "note" }, `${counted(left, "more map")} not drawn; the table and --csv have all.`) : "");
-    }
+  const choose = (/** @type {string} */ x, /** @type {string} */ y) => {
+    Object.assign(along, { x, y });
     controls.replaceChildren(
-      chooser("columns", state.x, axes, (v) => { if (v === state.y) state.y = state.x; state.x = v; draw(); }),
-      axes.length > 1 ? chooser("rows", state.y, axes.filter((a) => a !== state.x), (v) => { state.y = v; draw(); }) : "");
+      chooser("columns", x, axes, (v) => choose(v, v === y ? x : y)),
+      axes.length > 1 ? chooser("rows", y, axes.filter((a) => a !== x), (v) => choose(x, v)) : "");
+    for (const { measure, box } of maps) if (box.clientWidth > 0) drawMaps(box, measure, along, box.clientWidth);
   };
-  draw();
-  return [axes.length > 1 ? el("section", { class: "card" }, controls,
-    el("p", { class: "note" }, "Other sweeps make maps of their own. Framed: no other point is faster, cheaper and leaner in power at once.")) : null,
-  ...shown.map((m) => section(m.title, m.lead, m.box))];
+  choose(along.x, along.y);
+  return [axes.length > 1 ? wide(el("section", { class: "card" }, controls,
+    el("p", { class: "note" }, "Other sweeps make maps of their own. Framed: no other point is faster, cheaper and leaner in power at once."))) : null,
+  wide(el("div", { class: "measures" }, ...maps.map(({ measure, box }) => section(measure.title, measure.lead, box))))];
 }
 
-/** From the least to the most, with room; logarithmic where they are far apart. */
-function axisOf(axis, values) {
+/** From the least to the most, with room; logarithmic where they are far apart. @returns {FittedAxis} */
+function axisOf(/** @type {string} */ title, /** @type {(v: number) => string} */ format, /** @type {number[]} */ values) {
   const least = Math.min(...values), most = Math.max(...values), log = most > 30 * least, room = (most - least) * 0.04 || most * 0.04;
-  return { ...axis, log, from: log ? least / 1.2 : least - room, to: log ? most * 1.2 : most + room };
+  return { title, format, log, from: log ? least / 1.2 : least - room, to: log ? most * 1.2 : most + room };
 }
 
 /** Time of a step over what the system costs; the line joins those that are best in both. */
-function scatter(key, title, format) {
-  const dots = fitting.filter((p) => p[key] > 0);
-  if (dots.length < 2) return null;
-  const x = axisOf({ title, format }, dots.map((p) => p[key]));
-  const y = axisOf({ title: "time of a step", format: secondsText }, dots.map((p) => p.step_s));
-  const xs = scaleOf(x, CHART.left, CHART.width - CHART.right), ys = scaleOf(y, CHART.height - CHART.bottom, CHART.top);
-  const root = svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, class: "chart", role: "img", "aria-label": title }, ...gridLines(x, y, xs, ys));
-  let fastest = Infinity;
-  const front = [...dots].sort((a, b) => a[key] - b[key] || a.step_s - b.step_s).filter((p) => p.step_s < fastest && (fastest = p.step_s, true));
-  root.append(svg("polyline", { class: "line", style: "stroke:var(--accent)",
-    points: front.map((p) => `${xs(p[key]).toFixed(1)},${ys(p.step_s).toFixed(1)}`).join(" ") }));
-  for (const p of dots) {
-    root.append(withTip(svg("circle", { cx: xs(p[key]), cy: ys(p.step_s), r: p.front ? 5 : 3, style: `fill:var(--${p.front ? "accent" : "compute"})` }),
-      ...pointTip(p)));
+function scatter(/** @type {"price_usd" | "power_w"} */ key, /** @type {string} */ title, /** @type {(v: number) => string} */ format) {
+  const known = fitting.filter((p) => p[key] > 0);
+  if (known.length < 2) return null;
+  const x = axisOf(title, format, known.map((p) => p[key]));
+  const y = axisOf("time of a step", seconds, known.map((p) => p.step_s));
+  let fastest = Number.POSITIVE_INFINITY;
+  /** @type {[number, number][]} */
+  const front = [];
+  for (const p of [...known].sort((a, b) => a[key] - b[key] || a.step_s - b.step_s)) {
+    if (p.step_s >= fastest) continue;
+    fastest = p.step_s;
+    front.push([p[key], p.step_s]);
   }
-  return root;
+  return drawing((width) => {
+    const frame = frameOf(x, y, width, title);
+    frame.root.append(polyline(frame, front, "accent"), ...known.map((p) =>
+      dot(frame, [p[key], p.step_s], p.front ? 5 : 3.5, p.front ? "accent" : "compute", ...pointTip(p))));
+    return frame.root;
+  });
 }
 
 function frontSection() {
   const charts = [scatter("price_usd", "price of the system, USD", (v) => quantity(v, "")), scatter("power_w", "power of the system", (v) => watts(v))];
   if (charts.every((c) => c === null)) return null;
-  return section("Time against price and power", "Coloured points: none is better in time, price and power together. The line joins those that " +
-    "are best in the two that are drawn.", ...charts);
+  return wide(section("Time against price and power", "Coloured points: none is better in time, price and power together. The line joins those that " +
+    "are best in the two that are drawn.", el("div", { class: "two" }, ...charts)));
 }
 
-function tableSection(title, lead, rows) {
-  const cells = rows.slice(0, MOST_ROWS).map((p) => (p.fits
-    ? [...names.map((n) => p.sweep[n]), secondsText(p.step_s), p.exact ? "optimal" : `gap ${percent(p.gap, 2)}`, percent(p.utilisation), usd(p.price_usd),
-      watts(p.power_w), p.shape, el("div", { style: "white-space:normal;min-width:260px;text-align:left" }, p.why)]
-    : [...names.map((n) => p.sweep[n]), "does not fit", "", "", "", "", "", el("div", { style: "white-space:normal;text-align:left" }, p.problem)]));
-  return section(title, lead, tableOf([...names, "step", "proof", "utilisation", "price", "power", "shape", "why"], cells, names.length),
-    rows.length > MOST_ROWS ? el("p", { class: "note" }, `${counted(rows.length - MOST_ROWS, "more point")} not shown; --csv has all.`) : null);
+function rowOf(/** @type {ExplorePoint} */ p) {
+  const swept = names.map((n) => ({ show: p.sweep[n], by: valuesOf(n).indexOf(p.sweep[n]) }));
+  if (!p.fits) return [...swept, "does not fit", "", "", "", "", "", p.problem || ""];
+  return [...swept, { show: seconds(p.step_s), by: p.step_s }, p.exact ? "optimal" : `gap ${percent(p.gap, 2)}`, percent(p.utilisation), usd(p.price_usd),
+    { show: watts(p.power_w), by: p.power_w }, p.shape, p.why];
 }
 
-function best(key, less) {
+function tableSection(/** @type {string} */ title, /** @type {string} */ lead, /** @type {ExplorePoint[]} */ rows) {
+  /** @type {import("./sortable.js").Column[]} */
+  const columns = [...names.map((n) => /** @type {import("./sortable.js").Column} */ ([n, "left"])), ["step"], ["proof"], ["utilisation"], ["price"], ["power"], ["shape", "left"], ["why", "words"]];
+  return wide(section(title, lead, dataTable(columns, rows.slice(0, MOST_ROWS).map(rowOf), "points"),
+    rows.length > MOST_ROWS ? el("p", { class: "note" }, `${counted(rows.length - MOST_ROWS, "more point")} not shown; --csv has all.`) : null));
+}
+
+function bestOf(/** @type {Measure} */ { key, less }) {
   const known = fitting.filter((p) => p[key] > 0);
   return known.reduce((a, b) => ((less ? b[key] < a[key] : b[key] > a[key]) ? b : a), known[0]);
 }
 
-function tiles() {
-  return el("div", { class: "tiles" }, tile(`${grouped(fitting.length)} of ${grouped(points.length)}`, "points fit"),
-    ...MEASURES.map((m) => {
-      const p = best(m.key, m.less);
-      return p === undefined ? null : tile(m.format(p[m.key]), `best ${m.title.toLowerCase()}: ${placeOf(p)}`);
-    }));
+function numbers() {
+  return tiles(tile(`${grouped(fitting.length)} of ${grouped(points.length)}`, "points fit"), ...MEASURES.map((m) => {
+    const p = bestOf(m);
+    return p === undefined ? null : tile(m.format(p[m.key]), `best ${m.title.toLowerCase()}: ${placeOf(p)}`);
+  }));
 }
 
-showPage(el("div", { class: "head" }, el("div", {}, el("h1", {}, document.title.split(" · ")[0]), el("p", { class: "facts" }, data.asked)), themeButton()),
-  tiles(), ...heatSections(), frontSection(),
+showPage(pageHead(pageTitle(), data.asked), numbers(), ...heatSections(), frontSection(),
   fitting.some((p) => p.front) ? tableSection("Pareto front", "No other point is at least as good in time, price and power, and better in one.",
     fitting.filter((p) => p.front)) : null,
   tableSection("All points", "In the order of the sweep.", points));

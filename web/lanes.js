@@ -1,66 +1,69 @@
 // --- Timeline, first half: which lanes are shown, and where. --------------------------------------
+import { data, lanesOf } from "./decode.js";
 
-const GUTTER = 196, AXIS = 34, STRIP = 22;
-const STREAM_HEIGHT = 15, LEVEL_HEIGHT = 11, MOST_LEVELS = 6, ALL_HEIGHT = 9;
+export const AXIS = 36;
+export const STRIP = 24;
+const STREAM_HEIGHT = 15, LEVEL_HEIGHT = 12, MOST_LEVELS = 6, ALL_HEIGHT = 9;
+const NAME_HEIGHT = 16;  // of a lane's name, where it stands above its rows
+const NARROW = 700;      // pixels; less leaves no room for names at the left
 const MOST_LANES = 240;
-const RUNS = ["recorded", "replayed"];
+export const RUNS = ["recorded", "replayed"];
 
-/** One band: a lane's rows of one run, at `y`, `levels` rows high. */
-function band(lane, trace, run, y, height, levels) {
-  return { lane, trace, run, y, height, levels };
-}
+/** @typedef {import("./decode.js").Lane} Lane */
+/** One band: a lane's rows of one run, at `y`, `levels` rows high.
+ * @typedef {{ lane: Lane, trace: number, run: number, y: number, height: number, levels: number }} Band */
+/** @typedef {{ text: string, y: number, strong?: boolean, right?: boolean }} Label  right: beside the rows */
+/** @typedef {{ bands: Band[], labels: Label[], bottom: number, gutter: number }} Layout */
 
-/** All lanes of one rank: each recorded above, replayed below. */
-function bandsOfRank(trace, top) {
-  const bands = [], labels = [];
+/** Room for names at the left of a timeline of `width` pixels. */
+const gutterOf = (/** @type {number} */ width) => (width < NARROW ? 62 : 196);
+
+/** All lanes of one rank: each recorded above, replayed below. @returns {Layout} */
+export function bandsOfRank(/** @type {number} */ trace, /** @type {number} */ top, /** @type {number} */ width) {
+  /** @type {Layout} */
+  const { bands, labels, gutter } = { bands: [], labels: [], bottom: 0, gutter: gutterOf(width) };
   let y = top;
   for (const lane of lanesOf(data.ranks[trace])) {
     const levels = lane.stream ? 1 : Math.min(lane.levels, MOST_LEVELS);
     const height = lane.stream ? STREAM_HEIGHT : LEVEL_HEIGHT;
     labels.push({ text: lane.name, y, strong: true });
+    if (width < NARROW) y += NAME_HEIGHT;
     for (const run of [0, 1]) {
       labels.push({ text: RUNS[run], y, right: true });
-      bands.push(band(lane, trace, run, y, height, levels));
+      bands.push({ lane, trace, run, y, height, levels });
       y += levels * height + (run === 0 ? 2 : 10);
     }
   }
-  return { bands, labels, bottom: y };
+  return { bands, labels, bottom: y, gutter };
 }
 
-/** The streams of every rank, thin. */
-function bandsOfAll(top) {
-  const bands = [], labels = [];
+/** The streams of every rank, thin. @returns {Layout} */
+export function bandsOfAll(/** @type {number} */ top, /** @type {number} */ width) {
+  /** @type {Layout} */
+  const { bands, labels, gutter } = { bands: [], labels: [], bottom: 0, gutter: gutterOf(width) };
   let y = top;
   for (let trace = 0; trace < data.ranks.length && bands.length < MOST_LANES; trace++) {
     const streams = lanesOf(data.ranks[trace]).filter((lane) => lane.stream);
     labels.push({ text: `rank ${data.ranks[trace].rank}`, y, strong: true });
+    if (width < NARROW) y += NAME_HEIGHT;
     for (const run of [0, 1]) {
       labels.push({ text: RUNS[run], y, right: true });
+      const start = y;
       for (const lane of streams) {
-        bands.push(band(lane, trace, run, y, ALL_HEIGHT, 1));
+        bands.push({ lane, trace, run, y, height: ALL_HEIGHT, levels: 1 });
         y += ALL_HEIGHT;
       }
-      if (streams.length === 0) y += ALL_HEIGHT;
+      y = Math.max(y, start + 12);  // at least as high as the label beside it
       y += run === 0 ? 3 : 9;
     }
   }
-  return { bands, labels, bottom: y };
-}
-
-/** First row that may reach into the time from `from` on: rows are sorted by their recorded start. */
-function firstAt(starts, from) {
-  let low = 0, high = starts.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (starts[middle] < from) low = middle + 1; else high = middle;
-  }
-  return low;
+  return { bands, labels, bottom: y, gutter };
 }
 
 /** Round steps of a time axis: 1, 2 or 5 times a power of ten. */
-function tickStep(perPixel) {
+export function tickStep(/** @type {number} */ perPixel) {
   const least = perPixel * 110;
-  let step = 10 ** Math.floor(Math.log10(least));
+  const step = 10 ** Math.floor(Math.log10(least));
   for (const factor of [1, 2, 5, 10]) {
     if (step * factor >= least) return step * factor;
   }

@@ -1,6 +1,15 @@
-// --- What every page uses: elements, numbers as text, the tooltip, light and dark. ----------------
+// --- What every page uses: elements, head, sections, the tooltip, light and dark. --------------------
+import { percent } from "./numbers.js";
 
-function el(tag, attributes = {}, ...children) {
+/** @typedef {Node | string} Content */
+
+/**
+ * @param {string} tag
+ * @param {Record<string, any>} attributes  `on...` is a listener; undefined and false are left out
+ * @param {(Content | null | undefined)[]} children
+ * @returns {HTMLElement}
+ */
+export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) {
     if (key === "class") node.className = value;
@@ -11,43 +20,73 @@ function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-function section(title, lead, ...children) {
+/**
+ * @param {string} title
+ * @param {string} lead
+ * @param {(Content | null | undefined)[]} children
+ */
+export function section(title, lead, ...children) {
   return el("section", { class: "card" }, el("h2", {}, title), el("p", { class: "lead" }, lead), ...children);
 }
 
-const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+/** A section that takes the whole width where two would stand side by side. */
+export function wide(/** @type {HTMLElement} */ node) {
+  node.classList.add("wide");
+  return node;
+}
 
-function ms(seconds) {
-  const value = seconds * 1e3;
-  return value.toFixed(value >= 100 ? 1 : value >= 1 ? 2 : 3) + " ms";
+/** The value of a colour of report.css, as the theme has it now. */
+export const colourOf = (/** @type {string} */ name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+
+/** A JSON document of the page. */
+export function documentOf(id = "data") {
+  return JSON.parse(/** @type {HTMLElement} */ (document.getElementById(id)).textContent || "null");
 }
-function span(ns) {
-  const size = Math.abs(ns);
-  if (size >= 1e9) return (ns / 1e9).toFixed(3) + " s";
-  if (size >= 1e6) return (ns / 1e6).toFixed(3) + " ms";
-  if (size >= 1e3) return (ns / 1e3).toFixed(2) + " µs";
-  return Math.round(ns) + " ns";
+
+/**
+ * The head of a page: what it is about, in a line, and facts as chips.
+ * @param {string} title
+ * @param {string} facts
+ * @param {[string, string | number][]} chips
+ */
+export function pageHead(title, facts, chips = []) {
+  return el("div", { class: "head" },
+    el("div", {}, el("h1", {}, title), el("p", { class: "facts" }, facts),
+      chips.length === 0 ? null : el("div", { class: "chips" },
+        ...chips.map(([name, value]) => el("span", { class: "chip" }, name + " ", el("b", {}, String(value)))))),
+    el("button", { id: "theme", onclick: () => setTheme(isDark() ? "light" : "dark") }, "light / dark"));
 }
-const percent = (ratio, digits = 1) => (ratio * 100).toFixed(digits) + " %";
-function signed(ratio) {
-  if (ratio === null || ratio === undefined) return "–";
-  const value = ratio * 100;
-  return (value >= 0.005 ? "+" : value <= -0.005 ? "−" : "±") + Math.abs(value).toFixed(2) + " %";
+
+/** The page's title without the name of the program. */
+export const pageTitle = () => document.title.split(" · ")[0];
+
+/** A text to take elsewhere, with a button that does it. */
+export function copyable(/** @type {string} */ text, /** @type {string} */ what) {
+  const button = el("button", { class: "copy", "aria-label": `Copy ${what}` }, "Copy");
+  const code = el("code", {}, text);
+  button.addEventListener("click", async () => {
+    button.textContent = (await copied(text, code)) ? "Copied" : "Press Ctrl+C";
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
+  return el("div", { class: "copyable" }, code, button);
 }
-const grouped = (count) => count.toLocaleString("en-US");
-function bytes(count) {
-  if (!count) return "–";
-  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
-  let unit = 0;
-  while (count >= 999.5 && unit < units.length - 1) { count /= 1000; unit++; }
-  return (unit === 0 ? count : count.toFixed(1)) + " " + units[unit];
+
+/** Whether the clipboard has the text now; if not, the text is selected. */
+async function copied(/** @type {string} */ text, /** @type {HTMLElement} */ where) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {  // pages from a disk have no clipboard everywhere
+    getSelection()?.selectAllChildren(where);
+    return false;
+  }
 }
-const counted = (count, noun) => `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 // --- Tooltip. -----------------------------------------------------------------------------------
 
-const tip = document.getElementById("tip");
-function showTip(event, ...content) {
+const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
+
+export function showTip(/** @type {MouseEvent} */ event, /** @type {Content[]} */ ...content) {
   tip.replaceChildren(...content);
   tip.hidden = false;
   const box = tip.getBoundingClientRect();
@@ -56,52 +95,85 @@ function showTip(event, ...content) {
   tip.style.left = Math.max(4, right ? event.clientX + 16 : event.clientX - 16 - box.width) + "px";
   tip.style.top = Math.max(4, below ? event.clientY + 18 : event.clientY - 14 - box.height) + "px";
 }
-const hideTip = () => { tip.hidden = true; };
-function tipRow(label, value) {
+
+export const hideTip = () => { tip.hidden = true; };
+
+export function tipRow(/** @type {string} */ label, /** @type {string} */ value) {
   return el("div", { class: "row" }, el("span", {}, label), el("span", {}, value));
 }
-function withTip(node, ...content) {
-  node.addEventListener("mousemove", (event) => showTip(event, ...content));
+
+/**
+ * @template {Element} T
+ * @param {T} node
+ * @param {Content[]} content
+ */
+export function withTip(node, ...content) {
+  node.addEventListener("mousemove", (event) => showTip(/** @type {MouseEvent} */ (event), ...content));
   node.addEventListener("mouseleave", hideTip);
   return node;
 }
 
-// --- Light and dark. ----------------------------------------------------------------------------
+// --- Light and dark, wide and narrow. -------------------------------------------------------------
 
-const redrawers = [];    // called when size or theme change
-const afterLayout = [];  // called once, when canvases have a size
+/** @type {(() => void)[]} called when the theme changes */
+export const redrawers = [];
 
 function isDark() { return document.documentElement.dataset.theme === "dark"; }
-function setTheme(theme) {
+function setTheme(/** @type {string} */ theme) {
   document.documentElement.dataset.theme = theme;
-  redrawers.forEach((draw) => draw());
+  for (const draw of redrawers) draw();
 }
-const themeButton = () => el("button", { id: "theme", onclick: () => setTheme(isDark() ? "light" : "dark") }, "light / dark");
 
-function legend(entries) {
+/** Calls `draw` with the width of `place` when it is first laid out and whenever that changes. */
+export function drawnTo(/** @type {HTMLElement} */ place, /** @type {(width: number) => void} */ draw) {
+  let width = 0;
+  new ResizeObserver(() => {
+    if (place.clientWidth === width || place.clientWidth === 0) return;
+    width = place.clientWidth;
+    draw(width);
+  }).observe(place);
+  redrawers.push(() => { if (width > 0) draw(width); });
+}
+
+// --- Small pieces. ----------------------------------------------------------------------------------
+
+export function legend(/** @type {string[][]} */ entries) {
   return el("div", { class: "legend" }, ...entries.map(([title, colour]) =>
     el("span", {}, el("i", { class: "swatch", style: `background:var(--${colour})` }), title)));
 }
 
-function tile(number, label) {
+export function tile(/** @type {string} */ number, /** @type {string} */ label) {
   return el("div", { class: "tile" }, el("div", { class: "number" }, number), el("div", { class: "label" }, label));
 }
 
-/** Rows of texts or elements; the first `left` columns are words, the others numbers. */
-function tableOf(titles, rows, left = 1) {
-  const cell = (tag, text, i) => el(tag, i < left ? { class: "left" } : {}, text);
-  return el("div", { class: "scroll" }, el("table", {}, el("tr", {}, ...titles.map((t, i) => cell("th", t, i))),
-    ...rows.map((row) => el("tr", {}, ...row.map((t, i) => cell("td", t, i))))));
+export function tiles(/** @type {(HTMLElement | null)[]} */ ...list) {
+  return el("div", { class: "tiles" }, ...list);
 }
 
+/** "10–90 %: 8.6 s to 10.5 s" */
+export const bandText = (/** @type {string} */ low, /** @type {string} */ high) => `10–90 %: ${low} to ${high}`;
+
+/** "1.5 GB, 37.0 %" */
+export const withShare = (/** @type {string} */ text, /** @type {number} */ share) => `${text}, ${percent(share)}`;
+
 /** Puts the parts, those that are not null, on the page. */
-function showPage(...parts) {
+export function showPage(/** @type {(HTMLElement | null)[]} */ ...parts) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const asked = new URLSearchParams(location.hash.slice(1)).get("theme");
   document.documentElement.dataset.theme = asked || (dark.matches ? "dark" : "light");
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
-  document.getElementById("main").append(...parts.filter((part) => part !== null),
+  const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+  main.append(...parts.filter((part) => part !== null),
     el("footer", {}, "Made by Flopcast. Everything on this page is in this file; --json prints the same numbers for programs."));
-  afterLayout.forEach((run) => run());
-  addEventListener("resize", () => redrawers.forEach((draw) => draw()));
+  reachScrolled(main);
+}
+
+/** What scrolls sideways can be reached and scrolled with the keyboard; what fits needs no stop there. */
+function reachScrolled(/** @type {HTMLElement} */ main) {
+  const look = () => {
+    for (const box of /** @type {NodeListOf<HTMLElement>} */ (main.querySelectorAll(".scroll"))) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0; else box.removeAttribute("tabindex");
+    }
+  };
+  new ResizeObserver(look).observe(main);
 }

@@ -1,16 +1,21 @@
-// --- The page. ------------------------------------------------------------------------------------
+// --- The page of `flopcast replay`. ------------------------------------------------------------------
+import { curvesSection } from "./curves.js";
+import { report } from "./decode.js";
+import { counted, grouped, percent, span } from "./numbers.js";
+import { el, pageHead, showPage, tile, tiles } from "./page.js";
+import { breakdownSection, collectivesSection, kernelsSection, pathSection, restsSection, stepsSection } from "./tables.js";
+import { timelineSection } from "./timeline.js";
 
 function header() {
   const quality = report.summary;
+  /** @type {[string, string | number][]} */
   const chips = [["lags", report.mode], ["model", report.baseline], ["tasks", grouped(report.tasks)],
     ["edges", grouped(report.task_edges)], ["clocks agree within", span(report.clock_residual_s * 1e9)]];
-  if (report.structure_from) chips.push(["structure of", report.structure_from], ["durations of", report.durations_from]);
-  return el("div", { class: "head" },
-    el("div", {}, el("h1", {}, report.name),
-      el("p", { class: "facts" }, `The recorded run, simulated again task by task: ${counted(report.ranks.length, "rank")}, ` +
-        `${counted(quality.steps || quality.gpu_steps, "step")} in all.`),
-      el("div", { class: "chips" }, ...chips.map(([k, v]) => el("span", { class: "chip" }, k + " ", el("b", {}, String(v)))))),
-    themeButton());
+  if (report.structure_from) {
+    chips.push(["structure of", report.structure_from], ["durations of", report.durations_from || ""]);
+  }
+  return pageHead(report.name, `The recorded run, simulated again task by task: ${counted(report.ranks.length, "rank")}, ` +
+    `${counted(quality.steps || quality.gpu_steps, "step")} in all.`, chips);
 }
 
 function damage() {
@@ -19,7 +24,7 @@ function damage() {
     el("ul", {}, ...report.damage.map((why) => el("li", {}, why))));
 }
 
-function tiles() {
+function numbers() {
   const q = report.summary, ranks = report.ranks;
   const exposed = ranks.map((rank) => rank.window.breakdown_s.measured.exposed_communication / (rank.window.measured_s || 1));
   const most = exposed.indexOf(Math.max(...exposed));
@@ -34,7 +39,7 @@ function tiles() {
       ? `of GPU time is communication alone; most on rank ${ranks[most].rank}, ${percent(exposed[most])}`
       : "of GPU time is communication alone"));
   }
-  return el("div", { class: "tiles" }, ...list);
+  return tiles(...list);
 }
 
 function recordedLagsNote() {
@@ -43,5 +48,5 @@ function recordedLagsNote() {
     el("p", {}, "Every delay is as recorded, which makes any replay nearly exact: these errors say nothing of accuracy."));
 }
 
-showPage(header(), damage(), recordedLagsNote(), tiles(), breakdownSection(), timelineSection(), stepsSection(),
+showPage(header(), damage(), recordedLagsNote(), numbers(), breakdownSection(), timelineSection(), stepsSection(),
   pathSection(), collectivesSection(), curvesSection(), kernelsSection(), restsSection());

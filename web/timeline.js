@@ -1,41 +1,59 @@
 // --- Timeline, second half: drawing, zooming, hovering. -------------------------------------------
+import { freshContext } from "./charts.js";
+import { PATH_COLOURS, colourIn } from "./colours.js";
+import { CLASSES, CLASS_TITLES, COMMUNICATION, NO_ROW, data, path } from "./decode.js";
+import { AXIS, RUNS, STRIP, bandsOfAll, bandsOfRank, tickStep } from "./lanes.js";
+import { span, tidy } from "./numbers.js";
+import { colourOf, drawnTo, el, hideTip, legend, section, showTip, tipRow, wide } from "./page.js";
+
+const FONT = "system-ui, -apple-system, \"Segoe UI\", Roboto, \"DejaVu Sans\", sans-serif";
+
+/** @typedef {import("./decode.js").Lane} Lane */
+/** @typedef {import("./lanes.js").Band} Band */
+/** A row of a lane of a rank. @typedef {{ lane: Lane, trace: number, row: number }} Place */
 
 class Timeline {
-  constructor(canvas) {
+  constructor(/** @type {HTMLCanvasElement} */ canvas) {
     this.canvas = canvas;
     this.view = [0, Math.max(1, data.length_ns)];
     this.trace = 0;  // -1: all ranks
     this.showPath = true;
+    this.waiting = false;
+    /** @type {Place | null} */
     this.hovered = null;
+    this.layout = bandsOfRank(0, 0, 0);
+    this.colours = coloursNow();
+    this.g = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     this.choose(0);
     this.listen();
   }
 
-  choose(trace) {
+  choose(/** @type {number} */ trace) {
     this.trace = trace;
-    const top = AXIS + STRIP;
-    this.layout = trace < 0 ? bandsOfAll(top) : bandsOfRank(trace, top);
+    const top = AXIS + STRIP, width = this.canvas.clientWidth;
+    this.layout = trace < 0 ? bandsOfAll(top, width) : bandsOfRank(trace, top, width);
     this.canvas.style.height = this.layout.bottom + "px";
     this.draw();
   }
 
   // Time and pixels.
-  get width() { return this.canvas.clientWidth - GUTTER; }
+  get gutter() { return this.layout.gutter; }
+  get width() { return this.canvas.clientWidth - this.gutter; }
   get perPixel() { return (this.view[1] - this.view[0]) / Math.max(1, this.width); }
-  x(time) { return GUTTER + (time - this.view[0]) / this.perPixel; }
-  time(x) { return this.view[0] + (x - GUTTER) * this.perPixel; }
+  x(/** @type {number} */ time) { return this.gutter + (time - this.view[0]) / this.perPixel; }
+  time(/** @type {number} */ x) { return this.view[0] + (x - this.gutter) * this.perPixel; }
 
-  show(from, to) {
+  show(/** @type {number} */ from, /** @type {number} */ to) {
     const whole = Math.max(1, data.length_ns);
     const length = Math.min(Math.max(to - from, 200), whole * 1.04);
     const start = Math.min(Math.max((from + to - length) / 2, -whole * 0.02), whole * 1.02 - length);
     this.view = [start, start + length];
     this.draw();
   }
-  zoom(factor, at = (this.view[0] + this.view[1]) / 2) {
+  zoom(/** @type {number} */ factor, at = (this.view[0] + this.view[1]) / 2) {
     this.show(at - (at - this.view[0]) * factor, at + (this.view[1] - at) * factor);
   }
-  pan(time) { this.show(this.view[0] + time, this.view[1] + time); }
+  pan(/** @type {number} */ time) { this.show(this.view[0] + time, this.view[1] + time); }
 
   // Drawing.
   draw() {
@@ -48,83 +66,80 @@ class Timeline {
   }
 
   paint() {
-    const scale = devicePixelRatio || 1, width = this.canvas.clientWidth, height = this.layout.bottom;
-    this.canvas.width = width * scale;
-    this.canvas.height = height * scale;
-    const g = this.g = this.canvas.getContext("2d");
-    g.scale(scale, scale);
-    this.colours = CLASSES.map(colourOf);
-    this.waitColour = colourOf("wait");
-    this.ink = colourOf("ink");
-    this.soft = colourOf("soft");
-    this.onColour = colourOf("ink-on-colour");
+    const width = this.canvas.clientWidth, height = this.layout.bottom;
+    const g = freshContext(this.canvas, width, height);
+    this.g = g;
+    this.colours = coloursNow();
     g.fillStyle = colourOf("card");
     g.fillRect(0, 0, width, height);
     this.paintAxis(height);
     g.save();
     g.beginPath();
-    g.rect(GUTTER, 0, width - GUTTER, height);
+    g.rect(this.gutter, 0, this.width, height);
     g.clip();
     for (const b of this.layout.bands) this.paintBand(b);
     this.paintStrip();
     if (this.showPath) this.paintPath();
-    if (this.hovered) this.paintHovered();
+    this.paintHovered();
     g.restore();
     this.paintLabels();
   }
 
-  paintAxis(height) {
-    const g = this.g, step = tickStep(this.perPixel);
-    g.font = "11px system-ui, sans-serif";
+  paintAxis(/** @type {number} */ height) {
+    const g = this.g, right = this.gutter + this.width, step = tickStep(this.perPixel);
+    g.font = `11px ${FONT}`;
     g.textBaseline = "middle";
     g.lineWidth = 1;
     for (let t = Math.ceil(this.view[0] / step) * step; t <= this.view[1]; t += step) {
-      const x = Math.round(this.x(t)) + 0.5;
+      const x = Math.round(this.x(t)) + 0.5, text = tidy(span(t)), half = g.measureText(text).width / 2;
       g.strokeStyle = colourOf("line");
       g.beginPath();
       g.moveTo(x, AXIS - 12);
       g.lineTo(x, height);
       g.stroke();
-      g.fillStyle = this.soft;
+      g.fillStyle = this.colours.soft;
       g.textAlign = "center";
-      g.fillText(span(t), x, AXIS - 8);
+      if (x - half >= this.gutter - 20 && x + half <= right) g.fillText(text, x, AXIS - 10);
     }
     const rank = data.ranks[Math.max(0, this.trace)];
     for (const [name, start, end] of rank.steps) {
-      const from = Math.max(this.x(start), GUTTER), to = this.x(end);
-      if (to < GUTTER || from > GUTTER + this.width) continue;
+      const from = Math.max(this.x(start), this.gutter), to = Math.min(this.x(end), right);
+      if (to <= from) continue;
       g.fillStyle = colourOf("hover");
-      g.fillRect(from + 1, 2, to - from - 2, 15);
-      g.fillStyle = this.soft;
+      g.fillRect(from + 1, 2, to - from - 2, 16);
+      g.fillStyle = this.colours.soft;
       g.textAlign = "left";
       if (to - from > 40) g.fillText(this.fit(name, to - from - 10), from + 6, 10);
     }
   }
 
   /** As much of a text as fits, in the font that is set. */
-  fit(text, width) {
-    const letter = this.g.measureText("n").width;
-    const letters = Math.floor(width / letter);
-    return text.length <= letters ? text : letters < 3 ? "" : text.slice(0, letters - 1) + "…";
+  fit(/** @type {string} */ text, /** @type {number} */ width) {
+    const whole = this.g.measureText(text).width;
+    if (whole <= width) return text;
+    let letters = Math.floor((text.length * width) / whole);
+    while (letters > 2 && this.g.measureText(text.slice(0, letters - 1) + "…").width > width) letters--;
+    return letters < 3 ? "" : text.slice(0, letters - 1) + "…";
   }
 
   paintLabels() {
-    const g = this.g;
+    const g = this.g, narrow = this.gutter < 100;
     g.textBaseline = "middle";
-    g.font = "11px system-ui, sans-serif";
-    g.fillStyle = this.soft;
+    g.font = `11px ${FONT}`;
+    g.fillStyle = this.colours.soft;
     g.textAlign = "left";
-    g.fillText("critical path", 0, AXIS + 8);
+    g.fillText(narrow ? "path" : "critical path", 0, AXIS + 8);
     for (const label of this.layout.labels) {
-      g.fillStyle = label.strong ? this.ink : this.soft;
-      g.font = (label.strong ? "600 12px" : "10px") + " system-ui, sans-serif";
+      g.fillStyle = label.strong ? this.colours.ink : this.colours.soft;
+      g.font = `${label.strong ? "600 12px" : "11px"} ${FONT}`;
       g.textAlign = label.right ? "right" : "left";
-      g.fillText(this.fit(label.text, label.right ? 60 : GUTTER - 70), label.right ? GUTTER - 8 : 0, label.y + 6);
+      const room = label.right ? 58 : narrow ? this.gutter + this.width : this.gutter - 74;
+      g.fillText(this.fit(label.text, room), label.right ? this.gutter - 6 : 0, label.y + 7);
     }
   }
 
   /** Rows narrower than a pixel that fall on one already painted are skipped: a pixel shows the longest. */
-  paintBand(b) {
+  paintBand(/** @type {Band} */ b) {
     const g = this.g, { lane, run, levels, height } = b;
     const starts = lane.start[run], lengths = lane.length[run];
     const [from, to] = this.view, perPixel = this.perPixel;
@@ -137,23 +152,32 @@ class Timeline {
       if (x1 <= painted[level] + 0.25) continue;
       painted[level] = x1;
       const y = b.y + level * height, wide = x1 - x0;
-      g.fillStyle = this.colours[lane.kind[i]];
+      g.fillStyle = this.colours.fill[lane.kind[i]];
       g.fillRect(x0, y, wide > 3 ? wide - 0.6 : wide, height - 1);
       if (lane.wait[run][i] > 0) {
-        g.fillStyle = this.waitColour;
+        g.fillStyle = this.colours.wait;
         g.fillRect(x0, y, Math.min(wide, lane.wait[run][i] / perPixel), height - 1);
       }
-      if (wide > 34 && height > 9) this.paintName(lane, i, x0, y, wide, height);
+      if (wide <= 34 || height <= 9 || x1 < this.gutter) continue;
+      g.fillStyle = lane.wait[run][i] > 0 ? this.colours.onWait : this.colours.on[lane.kind[i]];
+      this.paintName(lane, i, x0, y, wide, height);
     }
   }
 
+  /**
+   * @param {Lane} lane
+   * @param {number} i
+   * @param {number} x0
+   * @param {number} y
+   * @param {number} wide
+   * @param {number} height
+   */
   paintName(lane, i, x0, y, wide, height) {
-    const g = this.g, left = Math.max(x0, GUTTER);
-    g.fillStyle = lane.kind[i] === ANNOTATION || lane.wait[0][i] > 0 ? this.ink : this.onColour;
-    g.font = height > 12 ? "10.5px system-ui, sans-serif" : "9px system-ui, sans-serif";
+    const g = this.g, left = Math.max(x0, this.gutter), right = Math.min(x0 + wide, this.gutter + this.width);
+    g.font = `10.5px ${FONT}`;
     g.textAlign = "left";
     g.textBaseline = "middle";
-    g.fillText(this.fit(data.names[lane.text[i]], x0 + wide - left - 6), left + 4, y + height / 2);
+    g.fillText(this.fit(data.names[lane.text[i]], right - left - 6), left + 4, y + height / 2);
   }
 
   paintStrip() {
@@ -163,7 +187,7 @@ class Timeline {
       if (path.end[i] < this.view[0] || path.start[i] > this.view[1]) continue;
       const x0 = this.x(path.start[i]), x1 = this.x(path.end[i]);
       if (x1 < painted + 0.4) continue;
-      g.fillStyle = colourOfPath(path.kind[i]);
+      g.fillStyle = this.colours.path[path.kind[i]];
       g.fillRect(x0, AXIS + 2, Math.max(0.7, x1 - x0), 12);
       painted = x1;
     }
@@ -174,7 +198,9 @@ class Timeline {
     const g = this.g;
     g.strokeStyle = colourOf("accent");
     g.lineWidth = 1.3;
-    let last = null, painted = -9;
+    /** @type {{ x: number, y: number, next: number } | null} */
+    let last = null;
+    let painted = -9;
     g.beginPath();
     for (const p of this.pathPlaces()) {
       const x0 = this.x(p.start), x1 = Math.max(this.x(p.end), x0 + 1), y = p.y + 1;
@@ -196,11 +222,11 @@ class Timeline {
 
   /** Where the path's visible tasks are drawn: bands are found by rank and row. */
   pathPlaces() {
+    /** @type {Map<number, Band[]>} */
     const shown = new Map();
     for (const b of this.layout.bands) {
       if (b.run !== 1) continue;
-      if (!shown.has(b.trace)) shown.set(b.trace, []);
-      shown.get(b.trace).push(b);
+      shown.set(b.trace, [...(shown.get(b.trace) || []), b]);
     }
     const places = [];
     for (let i = 0; i < path.start.length; i++) {
@@ -208,7 +234,7 @@ class Timeline {
       let next = i + 1;  // the piece after this one that is a task
       while (next < path.place.length && path.place[next] === NO_ROW) next++;
       const bands = shown.get(path.trace[i]);
-      const b = bands && bands.find((c) => path.place[i] >= c.lane.first && path.place[i] < c.lane.first + c.lane.n);
+      const b = bands?.find((c) => path.place[i] >= c.lane.first && path.place[i] < c.lane.first + c.lane.n);
       if (!b) continue;
       const level = Math.min(b.lane.depth[path.place[i] - b.lane.first], b.levels - 1);
       places.push({ index: i, next, start: path.start[i], end: path.end[i], y: b.y + level * b.height });
@@ -217,9 +243,11 @@ class Timeline {
   }
 
   paintHovered() {
+    if (!this.hovered) return;
     const g = this.g, { lane, trace, row } = this.hovered;
-    g.strokeStyle = this.ink;
+    g.strokeStyle = this.colours.ink;
     g.lineWidth = 1.5;
+    /** @type {[number, number][]} */
     const ends = [];
     for (const b of this.layout.bands) {
       if (b.lane !== lane || b.trace !== trace) continue;
@@ -238,12 +266,13 @@ class Timeline {
   }
 
   // Hovering.
-  rowAt(x, y) {
+  /** @returns {Place | null} */
+  rowAt(/** @type {number} */ x, /** @type {number} */ y) {
     for (const b of this.layout.bands) {
       if (y < b.y || y >= b.y + b.levels * b.height) continue;
       const level = Math.floor((y - b.y) / b.height), slack = this.perPixel * 2;
       const time = this.time(x), starts = b.lane.start[b.run], lengths = b.lane.length[b.run];
-      let best = null, distance = Infinity;
+      let best = -1, distance = Number.POSITIVE_INFINITY;
       for (let i = 0; i < b.lane.n; i++) {
         if (b.lane.depth[i] !== level && b.lane.levels > 1) continue;
         const off = Math.max(starts[i] - time, time - starts[i] - lengths[i], 0);
@@ -252,12 +281,12 @@ class Timeline {
           distance = off;
         }
       }
-      return best === null ? null : { lane: b.lane, trace: b.trace, row: best };
+      return best < 0 ? null : { lane: b.lane, trace: b.trace, row: best };
     }
     return null;
   }
 
-  tell(event, { lane, trace, row }) {
+  tell(/** @type {PointerEvent} */ event, /** @type {Place} */ { lane, trace, row }) {
     const kind = lane.kind[row], moved = lane.start[1][row] - lane.start[0][row];
     const lines = [el("b", {}, data.names[lane.text[row]]),
       el("div", {}, `${CLASS_TITLES[kind]} · rank ${data.ranks[trace].rank} · ${lane.name}`)];
@@ -271,6 +300,7 @@ class Timeline {
 
   listen() {
     const canvas = this.canvas;
+    /** @type {{ x: number, view: number[] } | null} */
     let drag = null;
     canvas.addEventListener("pointerdown", (event) => {
       drag = { x: event.clientX, view: [...this.view] };
@@ -289,7 +319,7 @@ class Timeline {
       }
       const found = this.rowAt(event.offsetX, event.offsetY);
       if (found) this.tell(event, found); else hideTip();
-      const changed = (found && found.row) !== (this.hovered && this.hovered.row) || (found && found.lane) !== (this.hovered && this.hovered.lane);
+      const changed = found?.row !== this.hovered?.row || found?.lane !== this.hovered?.lane;
       this.hovered = found;
       if (changed) this.draw();
     });
@@ -310,60 +340,77 @@ class Timeline {
     }, { passive: false });
     canvas.addEventListener("keydown", (event) => {
       const length = this.view[1] - this.view[0];
-      const action = { ArrowLeft: () => this.pan(-length / 5), ArrowRight: () => this.pan(length / 5),
-        "+": () => this.zoom(0.6), "=": () => this.zoom(0.6), "-": () => this.zoom(1.7), "0": () => this.show(0, data.length_ns) }[event.key];
-      if (!action) return;
+      /** @type {Record<string, () => void>} */
+      const actions = { ArrowLeft: () => this.pan(-length / 5), ArrowRight: () => this.pan(length / 5),
+        "+": () => this.zoom(0.6), "=": () => this.zoom(0.6), "-": () => this.zoom(1.7), "0": () => this.show(0, data.length_ns) };
+      if (!(event.key in actions)) return;
       event.preventDefault();
-      action();
+      actions[event.key]();
     });
   }
 }
 
-const pathColours = new Map();
-function colourOfPath(kind) {
-  if (!pathColours.has(kind)) pathColours.set(kind, colourOf(PATH_COLOURS[data.path.classes[kind]] || "merged"));
-  return pathColours.get(kind);
+/** What the canvas is painted with, as the theme has it now. */
+function coloursNow() {
+  return { fill: CLASSES.map(colourOf), on: CLASSES.map((name) => colourOf(name + "-ink")), wait: colourOf("wait"), onWait: colourOf("wait-ink"),
+    path: data.path.classes.map((name) => colourOf(colourIn(PATH_COLOURS, name))), ink: colourOf("ink"), soft: colourOf("soft") };
 }
 
-/** A view named in the address: #rank=3&from_ms=10&to_ms=20, rank=all for all. */
-function askedView() {
+/** Shows what the address names: #rank=3&from_ms=10&to_ms=20, rank=all for all. */
+function showAsked(/** @type {Timeline} */ timeline, /** @type {HTMLSelectElement} */ ranks) {
   const asked = new URLSearchParams(location.hash.slice(1));
   const place = asked.get("rank") === "all" ? -1 : data.ranks.findIndex((r) => String(r.rank) === asked.get("rank"));
   const named = asked.get("rank") === "all" || place >= 0;
-  return { rank: named ? place : null, from: Number(asked.get("from_ms")) * 1e6, to: Number(asked.get("to_ms")) * 1e6 };
+  if (named) {
+    ranks.value = String(place);
+    timeline.choose(place);
+  }
+  const from = Number(asked.get("from_ms")) * 1e6, to = Number(asked.get("to_ms")) * 1e6;
+  if (to > from) timeline.show(from, to);
 }
 
-function timelineSection() {
-  const canvas = el("canvas", { tabindex: "0", "aria-label": "Timeline of the recorded and the replayed run" });
-  const place = el("div", { id: "timeline" }, canvas);
-  let timeline = null;
-  const ranks = el("select", { onchange: (event) => timeline.choose(Number(event.target.value)) },
+/** "rank 3", or all of them. */
+function rankChooser(/** @type {(trace: number) => void} */ choose) {
+  const ranks = /** @type {HTMLSelectElement} */ (el("select", { "aria-label": "Rank" },
     ...data.ranks.map((rank, i) => el("option", { value: i }, `rank ${rank.rank}`)),
-    data.ranks.length > 1 ? el("option", { value: -1 }, "all ranks, GPU only") : null);
-  const steps = el("select", { onchange: (event) => {
-    const step = data.ranks[Math.max(0, timeline.trace)].steps[event.target.value];
-    if (step) timeline.show(Math.min(step[1], step[3]), Math.max(step[2], step[4]));
-    else timeline.show(0, data.length_ns);
-  } }, el("option", { value: "" }, "whole run"),
-    ...data.ranks[0].steps.map(([name], i) => el("option", { value: i }, name)));
-  const pathButton = el("button", { "aria-pressed": "true", onclick: () => {
-    timeline.showPath = !timeline.showPath;
-    pathButton.setAttribute("aria-pressed", String(timeline.showPath));
-    timeline.draw();
-  } }, "critical path");
-  const button = (title, label, action) => el("button", { title: label, "aria-label": label, onclick: () => action(timeline) }, title);
-  afterLayout.push(() => {
-    timeline = new Timeline(canvas);
-    const asked = askedView();
-    if (asked.rank !== null) {
-      ranks.value = String(asked.rank);
-      timeline.choose(asked.rank);
-    }
-    if (asked.to > asked.from) timeline.show(asked.from, asked.to);
+    data.ranks.length > 1 ? el("option", { value: -1 }, "all ranks, GPU only") : null));
+  ranks.addEventListener("change", () => choose(Number(ranks.value)));
+  return ranks;
+}
+
+/** A step to zoom to, or the whole run. */
+function stepChooser(/** @type {() => Timeline} */ timeline) {
+  const steps = /** @type {HTMLSelectElement} */ (el("select", { "aria-label": "Step" }, el("option", { value: "" }, "whole run"),
+    ...data.ranks[0].steps.map(([name], i) => el("option", { value: i }, name))));
+  steps.addEventListener("change", () => {
+    const step = steps.value === "" ? undefined : data.ranks[Math.max(0, timeline().trace)].steps[Number(steps.value)];
+    if (step) timeline().show(Math.min(step[1], step[3]), Math.max(step[2], step[4]));
+    else timeline().show(0, data.length_ns);
   });
-  redrawers.push(() => { pathColours.clear(); timeline.draw(); });
+  return steps;
+}
+
+export function timelineSection() {
+  const canvas = /** @type {HTMLCanvasElement} */ (el("canvas", { tabindex: "0", role: "img",
+    "aria-label": "Timeline of the recorded and the replayed run; arrow keys move, plus and minus zoom, 0 shows all" }));
+  const place = el("div", { id: "timeline" }, canvas);
+  /** @type {Timeline | null} */
+  let shown = null;
+  const timeline = () => (shown ??= new Timeline(canvas));
+  const ranks = rankChooser((trace) => timeline().choose(trace)), steps = stepChooser(timeline);
+  const pathButton = el("button", { "aria-pressed": "true", onclick: () => {
+    timeline().showPath = !timeline().showPath;
+    pathButton.setAttribute("aria-pressed", String(timeline().showPath));
+    timeline().draw();
+  } }, "critical path");
+  /** @param {string} title @param {string} label @param {(t: Timeline) => void} action */
+  const button = (title, label, action) => el("button", { title: label, "aria-label": label, onclick: () => action(timeline()) }, title);
+  drawnTo(canvas, () => {
+    if (shown === null) showAsked(timeline(), ranks);
+    timeline().choose(timeline().trace);
+  });
   const merged = Math.max(...data.ranks.map((rank) => rank.merged_below_ns));
-  return section("Timeline",
+  return wide(section("Timeline",
     "Every stream and thread twice: as recorded above, as replayed below. Hover a task to see both. The line is the " +
     "critical path through the replayed run; the strip at the top shows what it runs through.",
     el("div", { class: "controls" }, ranks, steps, el("span", { class: "gap" }), button("+", "zoom in", (t) => t.zoom(0.5)),
@@ -375,5 +422,5 @@ function timelineSection() {
       ["critical path", "accent"]]),
     place,
     merged > 0 ? el("p", { class: "note" }, `To keep this page small, GPU rows shorter than ${span(merged)} are drawn together ` +
-      "and host rows shorter than that are left out; --trace-out writes all of them.") : null);
+      "and host rows shorter than that are left out; --trace-out writes all of them.") : null));
 }

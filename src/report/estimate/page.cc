@@ -1,4 +1,4 @@
-// web/estimate.html filled in: the page of `flopcast estimate`.
+// The page of `flopcast estimate`.
 #include "report/estimate/report.h"
 #include "report/render/page_template.h"
 #include "web_assets.h"
@@ -33,10 +33,11 @@ std::string estimate_html(const EstimateReport& report) {
   write_meanings(w, report);
   if (const auto problem = memory_problem(report)) w.text("problem", problem->text());
   w.end_object();
-  std::string page =
-      page_of(web::estimate_html(), title, {web::page_js(), web::charts_js(), web::estimate_js()});
-  fill(page, "{{data}}", without_tags(std::move(w).take()));
-  return page;
+  return html_of({.title = title,
+                  .kind = "estimate",
+                  .scripts = {web::numbers_js(), web::page_js(), web::colours_js(), web::bars_js(),
+                              web::estimate_js()},
+                  .documents = {{"data", std::move(w).take()}}});
 }
 
 }  // namespace flopcast

@@ -1,4 +1,4 @@
-// web/explore.html filled in: the page of `flopcast explore`.
+// The page of `flopcast explore`.
 #include "base/text/json_writer.h"
 #include "flopcast/report/explore.h"
 #include "report/render/page_template.h"
@@ -28,11 +28,11 @@ std::string page_data(std::span<const ExploreRow> rows) {
 }  // namespace
 
 std::string explore_html(std::span<const ExploreRow> rows, std::string_view title) {
-  std::string page =
-      page_of(web::explore_html(), title,
-              {web::page_js(), web::charts_js(), web::mapping_pieces_js(), web::explore_js()});
-  fill(page, "{{data}}", without_tags(page_data(rows)));
-  return page;
+  return html_of({.title = std::string(title),
+                  .kind = "explore",
+                  .scripts = {web::numbers_js(), web::page_js(), web::colours_js(),
+                              web::charts_js(), web::sortable_js(), web::explore_js()},
+                  .documents = {{"data", page_data(rows)}}});
 }
 
 }  // namespace flopcast

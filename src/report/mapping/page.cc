@@ -1,4 +1,4 @@
-// web/mapping.html filled in: the page of `flopcast map`.
+// The page of `flopcast map`.
 #include <fmt/format.h>
 
 #include "flopcast/report/mapping.h"
@@ -11,12 +11,13 @@ using namespace report;  // the room's own names
 
 std::string mapping_html(const MappingReport& report) {
   const DataflowGraph& graph = report.request.workload.graph;
-  std::string page =
-      page_of(web::mapping_html(), fmt::format("{} on {}", graph.name, report.request.system.name),
-              {web::page_js(), web::charts_js(), web::mapping_pieces_js(), web::mapping_js()});
-  fill(page, "{{graph}}", dataflow_svg(graph, kernel_partitions(report)));
-  fill(page, "{{data}}", without_tags(mapping_json(report)));
-  return page;
+  return html_of({.title = fmt::format("{} on {}", graph.name, report.request.system.name),
+                  .kind = "map",
+                  .scripts = {web::numbers_js(), web::page_js(), web::colours_js(),
+                              web::charts_js(), web::sortable_js(), web::mapping_js()},
+                  .documents = {{"data", mapping_json(report)}},
+                  .drawn = fmt::format("<div id=\"graph\" class=\"scroll\">\n{}</div>",
+                                       dataflow_svg(graph, kernel_partitions(report)))});
 }
 
 }  // namespace flopcast

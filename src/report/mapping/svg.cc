@@ -22,23 +22,24 @@ constexpr double kLegend = 34;
 struct Colour {
   const char* name;   ///< in web/report.css
   const char* alone;  ///< without it
+  const char* ink;    ///< that is read on it
 };
-/// In the order of web/charts.js, so that a partition has one colour all over a page.
-constexpr std::array<Colour, 10> kColours = {{{"compute", "#3b78c2"},
-                                              {"communication", "#e08a1e"},
-                                              {"copy", "#2a9d8f"},
-                                              {"overlapped", "#7d55b5"},
-                                              {"accent", "#c2185b"},
-                                              {"good", "#2e7d4f"},
-                                              {"sync", "#d06a5b"},
-                                              {"launch", "#5f7fa8"},
-                                              {"operator", "#93a3b8"},
-                                              {"lag", "#c7a6c9"}}};
+/// In the order of web/colours.js, so that a partition has one colour all over a page.
+constexpr std::array<Colour, 10> kColours = {{{"compute", "#3b78c2", "#ffffff"},
+                                              {"communication", "#e08a1e", "#10141a"},
+                                              {"copy", "#2a9d8f", "#10141a"},
+                                              {"overlapped", "#7d55b5", "#ffffff"},
+                                              {"accent", "#c2185b", "#ffffff"},
+                                              {"good", "#2e7d4f", "#ffffff"},
+                                              {"sync", "#d06a5b", "#10141a"},
+                                              {"launch", "#55759d", "#ffffff"},
+                                              {"operator", "#93a3b8", "#10141a"},
+                                              {"lag", "#c7a6c9", "#10141a"}}};
 
 constexpr const char* kStyle = R"(<style>
 .flow { font: 12px/1.2 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
-.flow text { text-anchor: middle; fill: var(--ink-on-colour, #ffffff); }
-.flow .small { font-size: 10px; opacity: 0.85; }
+.flow text { text-anchor: middle; }
+.flow .small { font-size: 10px; }
 .flow .note { text-anchor: start; fill: var(--soft, #5c6775); }
 .flow path { fill: none; }
 .flow .hover { stroke: transparent; stroke-width: 10; pointer-events: stroke; }
@@ -51,10 +52,18 @@ constexpr const char* kStyle = R"(<style>
  markerUnits="userSpaceOnUse" orient="auto"><path class="arrow" d="M0 0L8 4L0 8z"/></marker></defs>
 )";
 
+const Colour& colour_of(std::uint32_t partition) {
+  return partition == kNoPartition ? kColours[7] : kColours[partition % kColours.size()];
+}
+
 std::string paint(std::uint32_t partition) {
-  const Colour& colour =
-      partition == kNoPartition ? kColours[7] : kColours[partition % kColours.size()];
+  const Colour& colour = colour_of(partition);
   return fmt::format("var(--{}, {})", colour.name, colour.alone);
+}
+
+std::string ink_on(std::uint32_t partition) {
+  const Colour& colour = colour_of(partition);
+  return fmt::format("var(--{}-ink, {})", colour.name, colour.ink);
 }
 
 std::string work_text(Flops work) {
@@ -91,11 +100,11 @@ std::string node(const DataflowKernel& kernel, const drawing::Drawing& d, drawin
   if (partition != kNoPartition) label = fmt::format("{} · {}", partition, label);
   return fmt::format(
       "<g><title>{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
-      "rx=\"6\" style=\"fill:{}\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"
-      "<text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text></g>\n",
+      "rx=\"6\" style=\"fill:{}\"/><g style=\"fill:{}\"><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"
+      "<text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text></g></g>\n",
       kernel_tip(kernel, partition), at.x - d.node_width / 2, at.y - d.node_height / 2,
-      d.node_width, d.node_height, paint(partition), at.x, at.y - 2, html_escaped(kernel.name),
-      at.x, at.y + 12, label);
+      d.node_width, d.node_height, paint(partition), ink_on(partition), at.x, at.y - 2,
+      html_escaped(kernel.name), at.x, at.y + 12, label);
 }
 
 /// Straight through the rows it passes, bent between them.

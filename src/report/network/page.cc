@@ -6,10 +6,11 @@
 namespace flopcast::report {
 
 std::string network_page(std::string_view title, std::string_view json) {
-  std::string page =
-      page_of(web::network_html(), title, {web::page_js(), web::charts_js(), web::network_js()});
-  fill(page, "{{data}}", without_tags(json));
-  return page;
+  return html_of({.title = std::string(title),
+                  .kind = "network",
+                  .scripts = {web::numbers_js(), web::page_js(), web::colours_js(),
+                              web::charts_js(), web::sortable_js(), web::network_js()},
+                  .documents = {{"data", std::string(json)}}});
 }
 
 }  // namespace flopcast::report

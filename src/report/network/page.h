@@ -1,4 +1,4 @@
-// web/network.html filled in: the page of `flopcast net time` and `net run`.
+// The page of `flopcast net time` and `net run`.
 #pragma once
 
 #include <string>

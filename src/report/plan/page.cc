@@ -1,4 +1,4 @@
-// web/plan.html filled in: the page of `flopcast plan`.
+// The page of `flopcast plan`.
 #include <fmt/format.h>
 
 #include "base/text/json_writer.h"
@@ -37,10 +37,11 @@ std::string plans_html(std::span<const PlanReport> reports) {
   if (!reports.empty()) {
     title = fmt::format("{} on {}", reports.front().model, reports.front().on);
   }
-  std::string page =
-      page_of(web::plan_html(), title, {web::page_js(), web::charts_js(), web::plan_js()});
-  fill(page, "{{data}}", without_tags(page_data(reports)));
-  return page;
+  return html_of({.title = title,
+                  .kind = "plan",
+                  .scripts = {web::numbers_js(), web::page_js(), web::colours_js(), web::bars_js(),
+                              web::charts_js(), web::sortable_js(), web::plan_js()},
+                  .documents = {{"data", page_data(reports)}}});
 }
 
 }  // namespace flopcast

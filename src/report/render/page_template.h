@@ -1,19 +1,31 @@
-// Pages in web/ are templates: marks in them are replaced by style, scripts and data.
+// web/page.html filled in: the one page that all reports share.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flopcast::report {
 
-/// A template of web/ with its title, style and scripts: what all pages have.
-std::string page_of(std::string_view html, std::string_view title,
-                    std::initializer_list<std::string_view> scripts);
-/// Replaces the first `mark` of the page. Fill in data last, so that nothing in it is taken for one.
-void fill(std::string& page, std::string_view mark, std::string_view text);
-/// JSON that no text in it can end the script element of: "<" stands in strings only.
-std::string without_tags(std::string_view json);
+/// What a page is made of. Scripts are modules of web/, each after those that it imports.
+struct Page {
+  std::string title;
+  std::string_view kind;  ///< the command it is of, for the window's title
+  std::vector<std::string_view> scripts;
+  /// Documents that the scripts read: the id of the element, and JSON.
+  struct Document {
+    std::string_view id;
+    std::string json;
+  };
+  std::vector<Document> documents;
+  std::string drawn = {};  ///< elements that are there without a script
+};
+
+/// A page as one file that needs no other.
+std::string html_of(const Page& page);
+
+/// A module of web/ as a statement of one script: its own scope, of which only what it exports is seen.
+std::string module_scope(std::string_view script);
 /// Text as HTML, without marks of the template.
 std::string html_escaped(std::string_view text);
 

@@ -212,14 +212,14 @@ SetResult page_result(const TraceSet& set, const Replay& replay) {
 }  // namespace
 
 std::string replay_html(const TraceSet& set, const Replay& replay) {
-  std::string page = page_of(web::report_html(), set.label,
-                             {web::page_js(), web::decode_js(), web::tables_js(), web::curves_js(),
-                              web::lanes_js(), web::timeline_js(), web::report_js()});
-  const std::size_t room = page.size() + kMostRows * 14;
-  page.reserve(room);
-  fill(page, "{{report}}", without_tags(sets_json({page_result(set, replay)})));
-  fill(page, "{{rows}}", without_tags(page_data(set, replay)));
-  return page;
+  return html_of(
+      {.title = set.label,
+       .kind = "replay",
+       .scripts = {web::numbers_js(), web::page_js(), web::colours_js(), web::bars_js(),
+                   web::charts_js(), web::sortable_js(), web::decode_js(), web::tables_js(),
+                   web::curves_js(), web::lanes_js(), web::timeline_js(), web::report_js()},
+       .documents = {{"rows", page_data(set, replay)},
+                     {"report", sets_json({page_result(set, replay)})}}});
 }
 
 }  // namespace flopcast

@@ -1,0 +1,144 @@
+// The documents that the program writes into the pages: src/report/*/json.cc and page.cc beside them.
+// What a page does not read is left out.
+
+type Sums = Record<string, number>;
+type Words = Record<string, string>;
+
+// --- estimate, plan ---
+
+interface PlanSettings { global_batch: number; sequence: number; precision: string; schedule: string }
+
+interface Stage {
+  layers: number; forward_s: number; backward_s: number; busy_s: number; start_s: number; end_s: number; in_flight: number;
+  memory_bytes: Sums;
+}
+
+interface EstimateDocument {
+  title: string; parameters: number; chip: string; chips: number; software: string; words: string; plan: PlanSettings;
+  time_s: number; low_s: number; high_s: number; tokens_per_second: number; mfu: number; hfu: number;
+  energy_j: number; cost_usd: number; parts_s: Sums; rests_on: Sums; usable_bytes: number; fullest: number; stages: Stage[];
+  fitting: { change: string; time_s: number; memory_bytes: Sums }[];
+  assumed: string[]; part_meanings: Words; memory_meanings: Words; problem?: string;
+}
+
+interface FoundPlan { words: string; time_s: number; memory_bytes: number }
+
+interface BestPlan extends FoundPlan {
+  low_s: number; high_s: number; tokens_per_second: number; mfu: number; parts_s: Sums; memory: Sums; megatron: string;
+}
+
+interface PlanPoint {
+  asked: { global_batch: number; sequence: number; constraints: string[]; sweep: Words; capacity_bytes: number };
+  search: { plans: number; too_big: number };
+  best: BestPlan[]; pareto: FoundPlan[]; sensitivities: { number: string; change: number }[];
+}
+
+interface PlanDocument { meanings: Words; points: PlanPoint[] }
+
+// --- map, explore ---
+
+interface Partition {
+  pass: string; time_s: number; compute_s: number; memory_s: number; network_s: number; limit: string; work_flop: number;
+  sram_bytes: number; dram_bytes: number; wire_bytes: number; kernels: string[];
+}
+
+interface MappedKernel {
+  name: string; kind: string; outer: number; m: number; n: number; k: number; sample_flop: number; weight_bytes: number;
+  partition: number; sharding: string;
+}
+
+interface MappingDocument {
+  step_s: number; exact: boolean; gap: number; utilisation: number; samples_per_second: number; price_usd: number; power_w: number; basis: string;
+  workload: { kernels: number; uses: number; layers: number; global_batch: number };
+  system: {
+    chip: string; chips: number; kernel_by_kernel: boolean; sram_bytes: number; memory_capacity_bytes: number;
+    dimensions: { kind: string; size: number; bandwidth_bytes_per_s: number; latency_s: number; tp?: number; pp?: number; dp?: number }[];
+    facts: { key: string; value: number; unit: string; basis: string; source: string }[];
+  };
+  model: { name: string; overlap: string } & Record<string, unknown>;
+  shape: { tp: number; pp: number; dp: number; microbatch: number; microbatches: number; tile: number; layers_per_stage: number };
+  times: { layer_s: number };
+  partitions: Partition[]; kernels: MappedKernel[]; tensors: { producer: string; layout: string }[];
+  memory_bytes: Sums;
+  roofline: {
+    peak_flop_per_s: number; achieved_flop_per_s: number; memory_bandwidth_bytes_per_s: number; network_bandwidth_bytes_per_s: number;
+    memory_intensity_flop_per_byte: number; network_intensity_flop_per_byte: number;
+  };
+  search: { shapes: number; candidates: number; transitions: number };
+}
+
+interface ExplorePoint {
+  fits: boolean; problem?: string; why: string; sweep: Words; step_s: number; exact: boolean; gap: number; utilisation: number;
+  flop_per_s_per_usd: number; flop_per_s_per_w: number; price_usd: number; power_w: number; shape: string; front: boolean;
+}
+
+interface ExploreDocument { asked: string; points: ExplorePoint[] }
+
+// --- net time, net run ---
+
+interface CollectiveDocument {
+  kind: "time"; title: string; op: string; cluster: string; ranks: number; bytes: number; time_s: number; low_s: number; high_s: number;
+  algorithm_bandwidth: number; bus_bandwidth: number; basis: string; source: string; algorithm: string; protocol: string;
+  parts: { level: string; latency_s: number; transfer_s: number }[];
+  curves: { name: string; chosen: boolean; points: { bytes: number; time_s: number; bus_bandwidth: number }[] }[];
+}
+
+interface TrafficDocument {
+  kind: "run"; title: string; cluster: string; end_s: number; interval_s: number;
+  flows: { id: string; bytes: number; start_s: number; end_s: number }[];
+  links: { name: string; carried_bytes: number; mean: number; used: number[] }[];
+}
+
+// --- replay ---
+
+interface PackedLane { name: string; stream: boolean; rows: number }
+
+interface RowsRank {
+  rank: number; merged_below_ns: number; lanes: PackedLane[]; rows: string;
+  /** Name, measured start and end, replayed start and end, in ns. */
+  steps: [string, number, number, number, number][];
+  /** Recorded and replayed, a byte an interval. */
+  curve: { interval_ns: number; active: [string, string]; sms: [string, string] };
+}
+
+interface RowsDocument {
+  length_ns: number; ranks: RowsRank[]; path: { classes: string[]; pieces: string }; path_titles: Words; names: string[];
+}
+
+interface TwoRuns { measured: number; replayed: number }
+
+interface Breakdown { exposed_compute: number; exposed_communication: number; overlapped: number; other: number; idle: number }
+
+interface ReplayStep {
+  name: string; measured_s: number | null; replayed_s: number | null; error: number | null;
+  gpu_measured_s: number | null; gpu_replayed_s: number | null; gpu_step_error: number | null; start_error_median_s: number;
+}
+
+interface ReplayRank {
+  rank: number; steps: ReplayStep[];
+  window: { measured_s: number; replayed_s: number; breakdown_s: { measured: Breakdown; replayed: Breakdown } };
+}
+
+interface ReplayCollective {
+  name: string; group: string; count: number; ranks: number; bytes: number; wait_s: TwoRuns; transfer_s: TwoRuns;
+}
+
+interface ReplayReport {
+  name: string; mode: string; baseline: string; structure_from?: string; durations_from?: string; damage: string[];
+  tasks: number; task_edges: number; ranks: ReplayRank[]; edges: Record<string, { count: number; contradicted: number }>;
+  pinned: { what: string; tasks: number }[]; lags: { edge: string; samples: number; typical_s: number }[]; clock_residual_s: number;
+  collectives: ReplayCollective[];
+  critical_path: {
+    length_s: number; pieces: number; rank_changes: number;
+    classes: Record<string, { pieces: number; time_s: number }>; ranks: Record<string, { pieces: number; time_s: number }>;
+  };
+  late_starts: {
+    count: number; share_of_windows: number; tasks: { rank: number; recorded_start_s: number; late_s: number; name: string }[];
+  };
+  top_kernels: { name: string; count: number; measured_s: number; replayed_s: number }[];
+  anomalies: { kind: string; count: number; first: string }[];
+  summary: {
+    steps: number; mean_abs_error: number; max_abs_error: number; gpu_steps: number; mean_abs_gpu_step_error: number;
+    max_abs_gpu_step_error: number; start_error_median_of_window: number;
+  };
+}
