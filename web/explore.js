@@ -52,26 +52,32 @@ function strengthOf(/** @type {Measure} */ measure) {
   };
 }
 
-/** @typedef {{ x: string, y: string, columns: string[], rows: string[], left: number, top: number, side: number, height: number }} Grid */
+const TITLE_HEIGHT = 16;
+
+/** Titles are the names of both sweeps, in a line or in two.
+ * @typedef {{ x: string, y: string, titles: string[], columns: string[], rows: string[], left: number, top: number, side: number, height: number, width: number }} Grid */
 
 /** Where the cells of a map of `width` pixels lie; `y` may be "". @returns {Grid} */
 function gridOf(/** @type {string} */ x, /** @type {string} */ y, /** @type {boolean} */ titled, /** @type {number} */ width) {
   const columns = valuesOf(x), rows = y ? valuesOf(y) : [""];
   const left = y ? 10 + Math.ceil(Math.max(...rows.map((r) => textWidth(r)))) : 4;
-  return { x, y, columns, rows, left, top: titled ? 24 : 4, side: Math.min(150, (width - left - 4) / columns.length),
+  const both = `${x}  (rows: ${y})`, titles = !y ? [x] : textWidth(both) < width - 2 ? [both] : [x, `(rows: ${y})`];
+  return { x, y, titles, columns, rows, width, left, top: titled ? 24 : 4, side: Math.min(150, (width - left - 4) / columns.length),
     height: Math.max(20, Math.min(42, 520 / rows.length)) };
 }
 
 /** What stands around the cells: the values of both sweeps and their names. */
-function labelsOf(/** @type {Grid} */ { x, y, columns, rows, left, top, side, height }) {
+function labelsOf(/** @type {Grid} */ { titles, columns, rows, left, top, side, height, width }) {
   const bottom = top + rows.length * height, across = columns.length * side;
+  // Under the middle of the cells, as far as it does not stick out.
+  const middleOf = (/** @type {string} */ title) => {
+    const half = textWidth(title) / 2 + 1;
+    return Math.min(Math.max(left + across / 2, half), width - half);
+  };
   const every = Math.ceil((Math.max(...columns.map((c) => textWidth(c))) + 8) / side);
-  const title = y ? `${x}  (rows: ${y})` : x;
-  // Under the middle of the cells, if it does not stick out at the left.
-  const middle = Math.max(left + across / 2, textWidth(title) / 2 + 1);
   return [...rows.map((r, i) => svg("text", { x: left - 6, y: top + i * height + height / 2 + 4, class: "tick end" }, r)),
     ...columns.flatMap((c, i) => (i % every === 0 ? [svg("text", { x: left + i * side + side / 2, y: bottom + 16, class: "tick middle" }, c)] : [])),
-    svg("text", { x: middle, y: bottom + 36, class: "tick middle" }, title)];
+    ...titles.map((title, i) => svg("text", { x: middleOf(title), y: bottom + 36 + i * TITLE_HEIGHT, class: "tick middle" }, title))];
 }
 
 /** A point's cell: its colour, its value where that fits, a frame where it is on the front. */
@@ -96,7 +102,7 @@ function cellOf(/** @type {Grid} */ grid, /** @type {ExplorePoint} */ p, /** @ty
  */
 function cellMap(chosen, title, along, measure, width) {
   const grid = gridOf(along.x, along.y, title !== "", width), strength = strengthOf(measure);
-  const root = canvasOf(width, grid.top + grid.rows.length * grid.height + 42, `${measure.title} ${title}`);
+  const root = canvasOf(width, grid.top + grid.rows.length * grid.height + 26 + grid.titles.length * TITLE_HEIGHT, `${measure.title} ${title}`);
   if (title) root.append(svg("text", { x: 0, y: 14, class: "tick" }, title));
   root.append(...labelsOf(grid), ...chosen.flatMap((p) => cellOf(grid, p, measure, strength)));
   return root;

@@ -1,0 +1,213 @@
+"""Every page of the demo and of the how-tos in a real browser: in a narrow, a usual and a wide window, light and
+dark. What is measured, and how, is in measure_page.js."""
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import browser
+import pytest
+from test_docs import blocks_of, run
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDTHS = (420, 1400, 2560)
+DEMO = ROOT / "examples" / "demo.sh"
+HOW_TOS = [
+    path for path in sorted((ROOT / "docs" / "how-to").glob("*.md")) if "--html" in path.read_text()
+]
+# Pages that the demo has no like of: a step under a second, a plan that does not fit, a sweep, many maps.
+ASKED = {
+    "plan-short": 'plan gpt-3-1.3b --on "2 x dgx-h100" --global-batch 64 --seq 2048 --max-tp 4',
+    "plan-sweep": 'plan gpt-3-1.3b --on "2 x dgx-h100" --global-batch 64 --seq 2048 --sweep n=4,8,16',
+    "estimate-too-big": 'estimate llama-3.1-405b --on "2 x dgx-h100" --tp 8 --global-batch 64 --seq 8192',
+    "explore-many": 'explore gpt3-175b --on "8 x sn10" --topology torus:4x2 --sweep sram=150MB,500MB '
+    "--sweep memory-bandwidth=100GB/s,1TB/s --sweep link-bandwidth=25GB/s,100GB/s,200GB/s",
+}
+
+
+def pages_of(script: str) -> list[str]:
+    return [Path(name.strip('"')).stem for name in re.findall(r"--html (\S+)", script)]
+
+
+NAMES = (
+    [f"demo/{name}" for name in pages_of(DEMO.read_text())]
+    + [f"{path.stem}/{name}" for path in HOW_TOS for name in pages_of(path.read_text())]
+    + [f"asked/{name}" for name in ASKED]
+    + ["asked/odd"]
+)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory) -> Path:
+    """All pages, made as the demo and the documents make them."""
+    program = os.environ.get("FLOPCAST_CLI")
+    if not program:
+        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "flopcast").symlink_to(Path(program).resolve())
+    programs = str(folder / "bin")
+    environment = dict(os.environ, FLOPCAST=str(Path(program).resolve()))
+    subprocess.run([DEMO, folder / "demo"], check=True, capture_output=True, env=environment)
+    for path in HOW_TOS:
+        place = folder / path.stem
+        place.mkdir()
+        (place / "demo").mkdir()
+        (place / "demo" / "sample").symlink_to(folder / "demo" / "sample")
+        (place / "examples").symlink_to(ROOT / "examples")
+        for kind, body, skipped in blocks_of(path):
+            if kind == "sh" and not skipped:
+                run(["bash", "-euo", "pipefail", "-c", body], place, programs)
+        for page in (place / "demo").glob("*.html"):
+            page.rename(place / page.name)
+    make_asked(folder / "asked", folder / "demo" / "sample", programs)
+    return folder
+
+
+def make_asked(place: Path, sample: Path, programs: str) -> None:
+    place.mkdir()
+    for name, command in ASKED.items():
+        # A plan that does not fit ends with 4, and has a page.
+        script = f"flopcast {command} --html {name}.html || test $? = 4"
+        run(["bash", "-c", script], place, programs)
+    # Files with names that no line can be broken in, one of them cut off in the middle.
+    odd = place / ("a_run_with_a_name_" + "that_does_not_end_" * 6)
+    odd.mkdir()
+    whole, torn = sorted(sample.glob("*.json.gz"))[:2]
+    shutil.copy(whole, odd)
+    text = gzip.decompress(torn.read_bytes())
+    (odd / torn.stem).write_bytes(text[: len(text) // 2])
+    run(["bash", "-c", f'flopcast replay "{odd.name}" --html odd.html'], place, programs)
+
+
+@pytest.fixture(scope="session")
+def tab():
+    if browser.program() is None:
+        if os.environ.get("FLOPCAST_REQUIRE_ALL"):
+            pytest.fail("no Chromium: run ./dev setup")
+        pytest.skip("no Chromium here")
+    with browser.Browser() as chromium:
+        yield chromium.new_page((Path(__file__).parent / "measure_page.js").read_text())
+
+
+def show(tab, folder: Path, name: str, width: int, dark: bool = False) -> None:
+    """Loads a page and makes the window as high as it, so that everything is seen at once."""
+    file = folder / f"{name}.html"
+    tab.load(file.as_uri(), width, 900, dark)
+    tab.resize(width, tab.evaluate("document.documentElement.scrollHeight"))
+    tab.settle()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_is_sound(tab, folder, name):
+    wrong = []
+    for width in WIDTHS:
+        for dark in (False, True):
+            show(tab, folder, name, width, dark)
+            found = tab.evaluate("[...measure.overflow(), ...measure.texts(), ...measure.bars()]")
+            found += tab.complaints
+            found += [f"asks for {url}" for url in tab.requests if not url.startswith("file:")]
+            wrong += [f"{width} px, {'dark' if dark else 'light'}: {what}" for what in found]
+    assert not wrong, "\n".join(wrong[:40])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_keyboard_reaches_every_control(tab, folder, name):
+    show(tab, folder, name, 420)
+    wrong = tab.evaluate("measure.unnamed()")
+    controls = tab.evaluate("measure.startWalk()")
+    for _ in range(controls + 3):
+        tab.press("Tab", 9)
+        step = tab.evaluate("measure.step()")
+        wrong += step["wrong"]
+        if step["done"]:
+            break
+    wrong += tab.evaluate("measure.unreached()")
+    assert not wrong, "\n".join(wrong[:20])
+
+
+def test_browser_asks_for_the_page_alone(tab, folder):
+    show(tab, folder, "demo/replay", 1400)
+    assert len(tab.requests) == 1
+
+
+COLOURS_OF_LEGENDS = """Object.fromEntries([...document.querySelectorAll(".legend span")].map((entry) =>
+    [entry.textContent, getComputedStyle(entry.querySelector("i")).backgroundColor]))"""
+
+
+def test_one_thing_has_one_colour_on_estimate_and_plan(tab, folder):
+    show(tab, folder, "demo/estimate", 1400)
+    estimate = tab.evaluate(COLOURS_OF_LEGENDS)
+    show(tab, folder, "demo/plan", 1400)
+    plan = tab.evaluate(COLOURS_OF_LEGENDS)
+    for word in ("gradients", "optimizer", "activations", "weights"):
+        mine = {colour for name, colour in estimate.items() if name.startswith(word)}
+        assert mine == {plan[word]}, word
+
+
+def test_bars_of_a_step_under_a_second_are_full(tab, folder):
+    show(tab, folder, "asked/plan-short", 1400)
+    times, shares = tab.evaluate(
+        """[JSON.parse(document.getElementById("data").textContent).points[0].best.map((b) => b.time_s),
+            [...[...document.querySelectorAll("section")].find((s) => /Where the time goes/.test(s.innerText))
+                .querySelectorAll(".bar")].map((bar) => [...bar.children]
+                .reduce((sum, part) => sum + part.getBoundingClientRect().width, 0))]"""
+    )
+    assert len(times) > 3 and max(times) < 1
+    longest = max(shares)
+    assert longest > 400
+    assert all(abs(share / longest - time / max(times)) < 0.01 for share, time in zip(shares, times))
+
+
+def test_tables_sort_and_filter(tab, folder):
+    show(tab, folder, "demo/replay", 1400)
+    tab.evaluate(
+        """window.table = [...document.querySelectorAll("section")].find((s) => /Kernels/.test(s.innerText));
+        window.column = (i) => [...table.querySelectorAll("tbody tr")].filter((row) => !row.hidden)
+            .map((row) => row.cells[i].innerText)"""
+    )
+    times = [int(text.replace(",", "")) for text in tab.evaluate("column(1)")]
+    assert len(times) > 8 and times != sorted(times)
+    tab.evaluate("table.querySelectorAll('button.sort')[1].click()")
+    again = [int(text.replace(",", "")) for text in tab.evaluate("column(1)")]
+    assert again == sorted(times, reverse=True)
+    tab.evaluate("table.querySelector('input').focus()")
+    for letter in "nccl":
+        tab.press(letter, text=letter)
+    names = tab.evaluate("column(0)")
+    assert 0 < len(names) < len(times) and all("nccl" in name.lower() for name in names)
+
+
+def test_flags_have_a_copy_button(tab, folder):
+    show(tab, folder, "demo/plan", 420)
+    tab.evaluate("document.querySelector('button.copy').click()")
+    tab.settle()
+    said = tab.evaluate("document.querySelector('button.copy').textContent")
+    selected = tab.evaluate("getSelection().toString()")
+    assert said == "Copied" or (said == "Press Ctrl+C" and "--micro-batch-size" in selected)
+
+
+def test_heat_maps_fill_a_wide_screen(tab, folder):
+    show(tab, folder, "demo/explore", 2560)
+    boxes = tab.evaluate(
+        "[...document.querySelectorAll('.maps')].map((m) => m.getBoundingClientRect()).map((b) => [b.left, b.right, b.top])"
+    )
+    assert len(boxes) == 4 and max(box[1] for box in boxes) > 2400
+    assert len({box[0] for box in boxes}) == 4
+
+
+def test_strips_of_links_are_named(tab, folder):
+    show(tab, folder, "demo/flows", 420)
+    names = tab.evaluate("[...document.querySelectorAll('.strips .name')].map((n) => n.textContent)")
+    assert len(names) > 8 and all(" > " in name for name in names)
+
+
+def test_theme_can_be_chosen(tab, folder):
+    show(tab, folder, "demo/estimate", 420)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = tab.evaluate(ground)
+    tab.evaluate("document.getElementById('theme').click()")
+    assert tab.evaluate(ground) != before
