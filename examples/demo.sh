@@ -1,29 +1,45 @@
 #!/usr/bin/env bash
 # Forecasts a training step, finds the best plan, maps a dataflow graph, makes a small training run and replays it (no GPU
 # needed). Leaves pages and timelines in demo/.
-# Called by `./dev demo`; FLOPCAST names the binary.
+# Called by `./dev demo`; FLOPCAST names the binary. Every command is printed before it runs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 flopcast="${FLOPCAST:-build/release/flopcast}"
 out="${1:-demo}"
+
+# As one would type it: words that a shell would take apart are quoted.
+run() {
+  local command="" word
+  for word in "$@"; do
+    case "$word" in
+      "$flopcast") word=flopcast ;;
+      *[!-A-Za-z0-9_./:=,%+]*) word="\"$word\"" ;;
+    esac
+    command+="${command:+ }$word"
+  done
+  printf '\n$ %s\n' "$command"
+  "$@"
+}
+
 mkdir -p "$out"
-"$flopcast" estimate meta-llama-3-70b --on "128 x dgx-h100" --tp 8 --pp 4 --global-batch 1024 \
+run "$flopcast" estimate meta-llama-3-70b --on "128 x dgx-h100" --tp 8 --pp 4 --global-batch 1024 \
   --seq 8192 --html "$out/estimate.html" --trace-out "$out/step.perfetto-trace"
-"$flopcast" plan llama-3-8b --on "4 x dgx-h100" --global-batch 256 --seq 8192 --max-tp 8 \
+run "$flopcast" plan llama-3-8b --on "4 x dgx-h100" --global-batch 256 --seq 8192 --max-tp 8 \
   --html "$out/plan.html"
-"$flopcast" map gpt3-175b --on "8 x sn10" --topology torus:4x2 --html "$out/map.html"
-"$flopcast" explore gpt3-175b --on "8 x sn10" --topology torus:4x2 --sweep sram=150MB..500MB:50MB \
+run "$flopcast" map gpt3-175b --on "8 x sn10" --topology torus:4x2 --html "$out/map.html"
+run "$flopcast" explore gpt3-175b --on "8 x sn10" --topology torus:4x2 --sweep sram=150MB..500MB:50MB \
   --sweep memory-bandwidth=100GB/s,300GB/s,1TB/s --html "$out/explore.html"
-python3 examples/make_sample.py "$out/sample"
-"$flopcast" replay "$out/sample" --html "$out/replay.html" \
+run python3 examples/make_sample.py "$out/sample"
+run "$flopcast" replay "$out/sample" --html "$out/replay.html" \
   --trace-out "$out/replay.perfetto-trace" --trace-out "$out/replay.json.gz"
-"$flopcast" net time all_reduce --size 1GB --on "64 x dgx-h100" --html "$out/all_reduce.html"
-"$flopcast" net run examples/flows.csv --on "2 x dgx-h100" --html "$out/flows.html"
-"$flopcast" cost gemm 8192x8192x8192 bf16 --on h200
+run "$flopcast" net time all_reduce --size 1GB --on "64 x dgx-h100" --html "$out/all_reduce.html"
+run "$flopcast" net run examples/flows.csv --on "2 x dgx-h100" --html "$out/flows.html"
+run "$flopcast" cost gemm 8192x8192x8192 bf16 --on h200
 
 cat <<EOF
 
+Program   $flopcast    with its folder on the PATH, the commands above run as they are printed
 Estimate  $out/estimate.html            one training step of Llama 3 70B on 1,024 H100
           $out/step.perfetto-trace      the step, stage by stage: open it at https://ui.perfetto.dev
 Plan      $out/plan.html                the best of all plans for Llama 3 8B on 32 H100

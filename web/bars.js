@@ -28,7 +28,7 @@ export function stackedBar(parts, total, scale = total, look = "") {
 
 /**
  * Rows of a name, a bar and the text at its end. Long names stand above their bars where room is short.
- * @param {{ name: Content[], bar: HTMLElement, total: string, last?: boolean }[]} rows  last: of a group
+ * @param { { name: Content[], bar: HTMLElement, total: string, last?: boolean }[]} rows  last: of a group
  */
 export function barRows(rows) {
   const cells = rows.flatMap((row) => [el("div", { class: "name" }, ...row.name), row.bar, el("div", { class: "total" }, row.total),

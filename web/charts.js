@@ -1,6 +1,6 @@
 // --- Charts: SVG in the width there is, one or both axes logarithmic, values under the pointer. -------
 import { seriesColour } from "./colours.js";
-import { percent, tidy } from "./numbers.js";
+import { tidy } from "./numbers.js";
 import { colourOf, drawnTo, el, hideTip, legend, showTip, tipRow, withTip } from "./page.js";
 
 /** @typedef {import("./page.js").Content} Content */
@@ -15,8 +15,8 @@ import { colourOf, drawnTo, el, hideTip, legend, showTip, tipRow, withTip } from
  */
 /** @typedef {Axis & { from: number, to: number }} FittedAxis */
 /** @typedef {(value: number) => number} Scale */
-/** @typedef {{ root: SVGElement, xs: Scale, ys: Scale, left: number, right: number, top: number, bottom: number }} Frame */
-/** @typedef {{ name: string, points: [number, number][], bold?: boolean }} Series */
+/** @typedef { { root: SVGElement, xs: Scale, ys: Scale, left: number, right: number, top: number, bottom: number }} Frame */
+/** @typedef { { name: string, points: [number, number][], bold?: boolean }} Series */
 
 const TEXT_PX = 12;
 const ruler = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
@@ -58,7 +58,7 @@ function roundTicks(/** @type {FittedAxis} */ { from, to }, /** @type {number} *
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough) || 10 * power;
   const ticks = [];
-  for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i++) ticks.push(i * step);
+  for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i++) ticks.push(i * step || 0);  // no -0
   return ticks;
 }
 
@@ -75,7 +75,7 @@ export function ticksOf(/** @type {FittedAxis} */ axis, /** @type {number} */ mo
 }
 
 /** @returns {Scale} from values of the axis to pixels between `start` and `end` */
-export function scaleOf(/** @type {{ from: number, to: number, log?: boolean }} */ axis, /** @type {number} */ start, /** @type {number} */ end) {
+export function scaleOf(/** @type { { from: number, to: number, log?: boolean }} */ axis, /** @type {number} */ start, /** @type {number} */ end) {
   const at = axis.log ? Math.log : (/** @type {number} */ v) => v;
   const low = at(axis.from), high = at(axis.to);
   return (v) => start + ((at(v) - low) / (high - low || 1)) * (end - start);
@@ -96,7 +96,7 @@ export function roomy(/** @type {FittedAxis} */ axis, factor = 1.03) {
 /** As many ticks as stand side by side with room between their labels. */
 function ticksThatFit(/** @type {FittedAxis} */ axis, /** @type {Scale} */ scale) {
   const labelled = (/** @type {number} */ most) => ticksOf(axis, most).map((v) => ({ v, text: tidy(axis.format(v)) }));
-  const fits = (/** @type {{ v: number, text: string }[]} */ ticks) => ticks.every(({ v, text }, i) => i === 0 ||
+  const fits = (/** @type { { v: number, text: string }[]} */ ticks) => ticks.every(({ v, text }, i) => i === 0 ||
     scale(v) - scale(ticks[i - 1].v) >= (textWidth(text) + textWidth(ticks[i - 1].text)) / 2 + 14);
   let most = 11, ticks = labelled(most);
   while (most > 1 && !fits(ticks)) ticks = labelled(--most);
@@ -172,47 +172,6 @@ function followPointer(/** @type {Frame} */ { root, xs, top, bottom }, /** @type
     marker.setAttribute("visibility", "visible");
     showTip(event, el("b", {}, x.format(nearest)), ...series.map((s) => tipRow(s.name, y.format(near(s)[1]))));
   });
-}
-
-/** A canvas in the pixels of the screen, cleared, with one unit a CSS pixel. */
-export function freshContext(/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ width, /** @type {number} */ height) {
-  const scale = devicePixelRatio || 1;
-  canvas.width = Math.round(width * scale);
-  canvas.height = Math.round(height * scale);
-  const g = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  g.scale(scale, scale);
-  return g;
-}
-
-/** Values between 0 and 1 over time as a strip of colour, strongest at 1. */
-function strip(/** @type {number[]} */ values, /** @type {(i: number) => Content[]} */ describe) {
-  const canvas = /** @type {HTMLCanvasElement} */ (el("canvas"));
-  drawnTo(canvas, (width) => {
-    const height = canvas.clientHeight, g = freshContext(canvas, width, height);
-    const [full, none] = [colourOf("communication"), colourOf("idle")];
-    values.forEach((value, i) => {
-      g.globalAlpha = value > 0 ? 0.12 + 0.88 * Math.min(1, value) : 0.35;
-      g.fillStyle = value > 0 ? full : none;
-      const from = Math.round((i / values.length) * width), to = Math.round(((i + 1) / values.length) * width);
-      g.fillRect(from, 0, to - from, height);
-    });
-  });
-  canvas.addEventListener("mouseleave", hideTip);
-  canvas.addEventListener("mousemove", (event) => {
-    const i = Math.min(values.length - 1, Math.floor((event.offsetX / canvas.clientWidth) * values.length));
-    showTip(event, ...describe(i));
-  });
-  return canvas;
-}
-
-/**
- * Strips under one another with their names, and their means at the right.
- * @param {{ name: string, values: number[], mean: number }[]} rows
- * @param {(row: number, i: number) => Content[]} describe
- */
-export function strips(rows, describe) {
-  return el("div", { class: "curves strips" }, ...rows.flatMap((row, r) => [el("div", { class: "name" }, row.name),
-    strip(row.values, (i) => [el("b", {}, row.name), ...describe(r, i)]), el("div", { class: "total" }, percent(row.mean))]));
 }
 
 // --- Colours that mix. --------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 // --- Utilisation: one small curve per rank, recorded as an area, replayed as a line. --------------
-import { freshContext } from "./charts.js";
+import { freshContext } from "./canvas.js";
 import { bytesOf, data } from "./decode.js";
 import { percent, span } from "./numbers.js";
-import { colourOf, drawnTo, el, hideTip, section, showTip, tipRow } from "./page.js";
+import { colourOf, drawnTo, el, hideTip, section, showTip, tipRow, wide } from "./page.js";
 import { MOST_RANKS, leftOut } from "./tables.js";
 
 /**
@@ -70,8 +70,8 @@ export function curvesSection() {
     grid.replaceChildren(...ranks.filter((rank) => rank.curve[which][0] !== "").flatMap((rank) => curveRow(rank, which)));
   };
   show(choices[0][1]);
-  return section("How busy the GPUs are",
+  return wide(section("How busy the GPUs are",
     "Share of each interval in which any stream was at work, or of all SMs that kernels had blocks for. Grey area: " +
     `recorded; line: replayed; at the right the means. One point is ${span(ranks[0].curve.interval_ns)}.`,
-    el("div", { class: "controls" }, ...buttons.map((b) => b.node)), grid, leftOut());
+    el("div", { class: "controls" }, ...buttons.map((b) => b.node)), grid, leftOut()));
 }

@@ -55,7 +55,7 @@ function strengthOf(/** @type {Measure} */ measure) {
 const TITLE_HEIGHT = 16;
 
 /** Titles are the names of both sweeps, in a line or in two.
- * @typedef {{ x: string, y: string, titles: string[], columns: string[], rows: string[], left: number, top: number, side: number, height: number, width: number }} Grid */
+ * @typedef { { x: string, y: string, titles: string[], columns: string[], rows: string[], left: number, top: number, side: number, height: number, width: number }} Grid */
 
 /** Where the cells of a map of `width` pixels lie; `y` may be "". @returns {Grid} */
 function gridOf(/** @type {string} */ x, /** @type {string} */ y, /** @type {boolean} */ titled, /** @type {number} */ width) {
@@ -96,7 +96,7 @@ function cellOf(/** @type {Grid} */ grid, /** @type {ExplorePoint} */ p, /** @ty
  * One map: a cell for each point of `chosen`, columns along one sweep, rows along another (or a single one).
  * @param {ExplorePoint[]} chosen
  * @param {string} title
- * @param {{ x: string, y: string }} along
+ * @param { { x: string, y: string }} along
  * @param {Measure} measure
  * @param {number} width
  */
@@ -134,7 +134,7 @@ function chooser(label, chosen, choices, change) {
 }
 
 /** The maps of a measure, as many abreast as there is room for. */
-function drawMaps(/** @type {HTMLElement} */ box, /** @type {Measure} */ measure, /** @type {{ x: string, y: string }} */ along, /** @type {number} */ width) {
+function drawMaps(/** @type {HTMLElement} */ box, /** @type {Measure} */ measure, /** @type { { x: string, y: string }} */ along, /** @type {number} */ width) {
   const groups = multiples(along.x, along.y), left = groups.length - MOST_MAPS, gap = 20;
   const least = Math.max(190, 60 + 34 * valuesOf(along.x).length);
   const abreast = Math.max(1, Math.min(groups.length, Math.floor((width + gap) / (least + gap))));

@@ -11,9 +11,9 @@ export const RUNS = ["recorded", "replayed"];
 
 /** @typedef {import("./decode.js").Lane} Lane */
 /** One band: a lane's rows of one run, at `y`, `levels` rows high.
- * @typedef {{ lane: Lane, trace: number, run: number, y: number, height: number, levels: number }} Band */
-/** @typedef {{ text: string, y: number, strong?: boolean, right?: boolean }} Label  right: beside the rows */
-/** @typedef {{ bands: Band[], labels: Label[], bottom: number, gutter: number }} Layout */
+ * @typedef { { lane: Lane, trace: number, run: number, y: number, height: number, levels: number }} Band */
+/** @typedef { { text: string, y: number, strong?: boolean, right?: boolean }} Label  right: beside the rows */
+/** @typedef { { bands: Band[], labels: Label[], bottom: number, gutter: number }} Layout */
 
 /** Room for names at the left of a timeline of `width` pixels. */
 const gutterOf = (/** @type {number} */ width) => (width < NARROW ? 62 : 196);

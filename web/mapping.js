@@ -91,8 +91,8 @@ function timelineSection() {
 
 const decade = (/** @type {number} */ v, /** @type {(v: number) => number} */ round) => 10 ** round(Math.log10(v));
 
-/** @typedef {{ name: string, rate: number, intensity: number, colour: string, field: "dram_bytes" | "wire_bytes" }} Roof */
-/** @typedef {{ name: string, x: number, y: number, colour: string, size: number }} Dot */
+/** @typedef { { name: string, rate: number, intensity: number, colour: string, field: "dram_bytes" | "wire_bytes" }} Roof */
+/** @typedef { { name: string, x: number, y: number, colour: string, size: number }} Dot */
 
 /** @returns {Dot[]} where the layer and its partitions stand under a roof */
 function dotsUnder(/** @type {Roof} */ { name, intensity, colour, field }) {

@@ -1,5 +1,6 @@
 // --- The page of `flopcast net time` and `flopcast net run`. ---------------------------------------
-import { lineChart, strips } from "./charts.js";
+import { strips } from "./canvas.js";
+import { lineChart } from "./charts.js";
 import { bytes, counted, percent, rate, span } from "./numbers.js";
 import { bandText, documentOf, el, pageHead, section, showPage, tile, tiles, tipRow, wide } from "./page.js";
 import { dataTable, tableOf } from "./sortable.js";
@@ -42,11 +43,11 @@ function usesSection(/** @type {TrafficDocument} */ run) {
 function linksSection(/** @type {TrafficDocument} */ run) {
   const shown = run.links.filter((l) => l.used.length > 0).slice(0, MOST_LINKS), more = run.links.length - shown.length;
   if (shown.length === 0) return null;
-  return section("Links", "One strip a link, busiest first, with its mean use; the stronger, the fuller.",
+  return wide(section("Links", "One strip a link, busiest first, with its mean use; the stronger, the fuller.",
     strips(shown.map((l) => ({ name: l.name, values: l.used, mean: l.mean })), (r, i) => [
       tipRow("at " + timeText(i * run.interval_s), percent(shown[r].used[i])), tipRow("whole run", percent(shown[r].mean)),
       tipRow("carried", bytes(shown[r].carried_bytes))]),
-    more > 0 ? el("p", { class: "note" }, `${counted(more, "more link")} not drawn; --json has all.`) : null);
+    more > 0 ? el("p", { class: "note" }, `${counted(more, "more link")} not drawn; --json has all.`) : null));
 }
 
 function flowsSection(/** @type {TrafficDocument} */ run) {

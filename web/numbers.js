@@ -17,7 +17,10 @@ export function ms(/** @type {number} */ s) {
 
 /** Four digits and the unit of time that suits them. */
 export function seconds(/** @type {number} */ s) {
-  return s >= 1 ? `${Number(s.toPrecision(4))} s` : span(s * 1e9);
+  if (s >= 9999.5) return grouped(Math.round(s)) + " s";
+  if (s >= 1) return s.toPrecision(4) + " s";
+  if (s >= 1e-3) return (s * 1e3).toPrecision(4) + " ms";
+  return s >= 1e-6 ? (s * 1e6).toPrecision(4) + " µs" : Math.round(s * 1e9) + " ns";
 }
 
 export const percent = (/** @type {number} */ ratio, digits = 1) => (ratio * 100).toFixed(digits) + " %";

@@ -20,7 +20,7 @@ const sumOf = (/** @type {Record<string, number>} */ parts) => Object.values(par
 
 /**
  * A bar a row, as wide as its sum against the largest.
- * @param {{ name: string, parts: Record<string, number>, total: string }[]} rows
+ * @param { { name: string, parts: Record<string, number>, total: string }[]} rows
  * @param {Record<string, string>} colours
  * @param {(part: string) => string} describe
  * @param {(value: number) => string} format

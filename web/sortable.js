@@ -3,7 +3,7 @@ import { grouped } from "./numbers.js";
 import { el } from "./page.js";
 
 /** @typedef {import("./page.js").Content} Content */
-/** A cell that is sorted by something else than its text. @typedef {{ show: Content, by: number | string }} SortedCell */
+/** A cell that is sorted by something else than its text. @typedef { { show: Content, by: number | string }} SortedCell */
 /** @typedef {Content | SortedCell} Cell */
 /** @typedef {"left" | "words" | "mono" | "wide" | "number"} ColumnKind  words wrap; mono are names from programs */
 /** @typedef {[title: string, kind?: ColumnKind]} Column */
@@ -69,7 +69,7 @@ export function dataTable(columns, rows, things) {
   return el("div", {}, rows.length > FEW ? filterOf(entries, things) : null, table);
 }
 
-function filterOf(/** @type {{ node: HTMLElement, text: string }[]} */ entries, /** @type {string} */ things) {
+function filterOf(/** @type { { node: HTMLElement, text: string }[]} */ entries, /** @type {string} */ things) {
   const count = el("span", { role: "status" }, `${grouped(entries.length)} ${things}`);
   const field = /** @type {HTMLInputElement} */ (el("input", { type: "search", placeholder: `Filter ${things}`, "aria-label": `Filter ${things}` }));
   field.addEventListener("input", () => {

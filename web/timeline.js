@@ -1,5 +1,5 @@
 // --- Timeline, second half: drawing, zooming, hovering. -------------------------------------------
-import { freshContext } from "./charts.js";
+import { freshContext } from "./canvas.js";
 import { PATH_COLOURS, colourIn } from "./colours.js";
 import { CLASSES, CLASS_TITLES, COMMUNICATION, NO_ROW, data, path } from "./decode.js";
 import { AXIS, RUNS, STRIP, bandsOfAll, bandsOfRank, tickStep } from "./lanes.js";
@@ -10,7 +10,7 @@ const FONT = "system-ui, -apple-system, \"Segoe UI\", Roboto, \"DejaVu Sans\", s
 
 /** @typedef {import("./decode.js").Lane} Lane */
 /** @typedef {import("./lanes.js").Band} Band */
-/** A row of a lane of a rank. @typedef {{ lane: Lane, trace: number, row: number }} Place */
+/** A row of a lane of a rank. @typedef { { lane: Lane, trace: number, row: number }} Place */
 
 class Timeline {
   constructor(/** @type {HTMLCanvasElement} */ canvas) {
@@ -198,7 +198,7 @@ class Timeline {
     const g = this.g;
     g.strokeStyle = colourOf("accent");
     g.lineWidth = 1.3;
-    /** @type {{ x: number, y: number, next: number } | null} */
+    /** @type { { x: number, y: number, next: number } | null} */
     let last = null;
     let painted = -9;
     g.beginPath();
@@ -300,7 +300,7 @@ class Timeline {
 
   listen() {
     const canvas = this.canvas;
-    /** @type {{ x: number, view: number[] } | null} */
+    /** @type { { x: number, view: number[] } | null} */
     let drag = null;
     canvas.addEventListener("pointerdown", (event) => {
       drag = { x: event.clientX, view: [...this.view] };

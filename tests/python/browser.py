@@ -27,6 +27,9 @@ FLAGS = [
     "--disable-default-apps",
     "--disable-extensions",
     "--disable-sync",
+    "--disable-dev-shm-usage",
+    # Pages of our own are no danger, and containers have nothing to build a sandbox from.
+    "--no-sandbox",
     "--force-color-profile=srgb",
     "--hide-scrollbars",
     "--font-render-hinting=none",
@@ -113,8 +116,6 @@ class Browser:
         commands, self._to = os.pipe()
         self._from, answers = os.pipe()
         flags = FLAGS + [f"--user-data-dir={self._profile.name}"]
-        if os.geteuid() == 0:
-            flags.append("--no-sandbox")  # which Chromium refuses to build as root
         script = 'exec 3<&"$1" 4>&"$2"; shift 2; exec "$@"'
         self._process = subprocess.Popen(
             ["bash", "-c", script, "browser", str(commands), str(answers), str(program()), *flags],

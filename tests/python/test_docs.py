@@ -106,6 +106,24 @@ def test_commands_run(path, folder, programs):
                     assert shape(line) in printed, f"{name_of(path)}: the output has no line like {line!r}"
 
 
+def test_readme_tells_where_the_program_is(programs):
+    """After a build, its line for the PATH finds the program."""
+    line = re.search(r'^export PATH="\$PWD/(\S+):\$PATH"', (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert line and Path(os.environ["FLOPCAST_CLI"]).resolve().is_relative_to(ROOT / line[1])
+    script = f"{line[0]}; flopcast --version"
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0 and "flopcast" in done.stdout
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_pip_installs_into_a_virtual_environment(path):
+    """Debian's own Python is managed by Debian: pip refuses to install there."""
+    for kind, body, _ in blocks_of(path):
+        if kind == "sh" and "pip install" in body:
+            made, _, _ = body.partition("pip install")
+            assert "python3 -m venv" in made and "/bin/activate" in made, body
+
+
 def links_of(path: Path):
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)]+)\)", text):

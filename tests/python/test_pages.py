@@ -4,6 +4,7 @@ dark. What is measured, and how, is in measure_page.js."""
 import gzip
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -51,7 +52,8 @@ def folder(tmp_path_factory) -> Path:
     (folder / "bin" / "flopcast").symlink_to(Path(program).resolve())
     programs = str(folder / "bin")
     environment = dict(os.environ, FLOPCAST=str(Path(program).resolve()))
-    subprocess.run([DEMO, folder / "demo"], check=True, capture_output=True, env=environment)
+    printed = subprocess.run([DEMO, folder / "demo"], check=True, capture_output=True, env=environment)
+    (folder / "demo.log").write_bytes(printed.stdout)
     for path in HOW_TOS:
         place = folder / path.stem
         place.mkdir()
@@ -203,6 +205,20 @@ def test_strips_of_links_are_named(tab, folder):
     show(tab, folder, "demo/flows", 420)
     names = tab.evaluate("[...document.querySelectorAll('.strips .name')].map((n) => n.textContent)")
     assert len(names) > 8 and all(" > " in name for name in names)
+
+
+def test_demo_prints_every_command_before_it_runs_it(folder):
+    """What it prints runs as it stands, and its answer follows."""
+    parts = (folder / "demo.log").read_text().split("\n$ ")[1:]
+    asked = [shlex.split(part.splitlines()[0]) for part in parts]
+    script = DEMO.read_text().replace("\\\n", "")
+    typed = [shlex.split(line)[1:] for line in script.splitlines() if line.startswith("run ")]
+    values = {"$flopcast": "flopcast", "$out": str(folder / "demo")}
+    for words in typed:
+        words[:] = [re.sub(r"\$\w+", lambda name: values[name[0]], word) for word in words]
+    assert asked == typed and len(asked) > 7
+    estimate = next(part for words, part in zip(asked, parts) if "estimate" in words)
+    assert "a step" in estimate and "The best" not in estimate
 
 
 def test_theme_can_be_chosen(tab, folder):
