@@ -2,7 +2,7 @@
 import { canvasOf, dot, drawing, frameOf, polyline, ruled, scaleOf, svg, textWidth } from "./charts.js";
 import { seriesColour } from "./colours.js";
 import { bytes, counted, grouped, percent, quantity, rounded, seconds, usd, watts } from "./numbers.js";
-import { documentOf, el, legend, pageHead, pageTitle, section, showPage, tile, tiles, tipRow, wide, withTip } from "./page.js";
+import { documentOf, el, legend, pageHead, pageTitle, section, showPage, tall, tile, tiles, tipRow, wide, withTip } from "./page.js";
 import { dataTable, tableOf } from "./sortable.js";
 
 /** @type {MappingDocument} */
@@ -33,7 +33,7 @@ function numbers() {
 
 function graphSection() {
   const graph = /** @type {HTMLElement} */ (document.getElementById("graph"));
-  return wide(section("Kernels and tensors", "One layer: every box is a kernel with its work for one sample, coloured by the partition " +
+  return tall(section("Kernels and tensors", "One layer: every box is a kernel with its work for one sample, coloured by the partition " +
     "in which it is on the chip. Dashed tensors leave the chip and come back. Point at a box or a line for its size.", graph));
 }
 
@@ -85,8 +85,8 @@ function drawTimeline(/** @type {number} */ width) {
 }
 
 function timelineSection() {
-  return wide(section("One microbatch through one layer", "Partitions one after the other; in each, what the chip computes, moves to and from DRAM, " +
-    "and sends. The strong bar is the one that limits the partition.", drawing(drawTimeline)));
+  return section("One microbatch through one layer", "Partitions one after the other; in each, what the chip computes, moves to and from DRAM, " +
+    "and sends. The strong bar is the one that limits the partition.", drawing(drawTimeline));
 }
 
 const decade = (/** @type {number} */ v, /** @type {(v: number) => number} */ round) => 10 ** round(Math.log10(v));
@@ -137,9 +137,9 @@ function partitionsSection() {
     p.kernels.join(", "), sorted(seconds(p.compute_s), p.compute_s), sorted(seconds(p.memory_s), p.memory_s),
     sorted(seconds(p.network_s), p.network_s), sorted(seconds(p.time_s), p.time_s), p.limit, sorted(bytes(p.sram_bytes), p.sram_bytes),
     sram > 0 ? percent(p.sram_bytes / sram) : "–", sorted(bytes(p.dram_bytes), p.dram_bytes), sorted(bytes(p.wire_bytes), p.wire_bytes)]);
-  return wide(section("Partitions", "Kernels that are on the chip together. A partition takes as long as what limits it, or as the model's overlap says.",
+  return section("Partitions", "Kernels that are on the chip together. A partition takes as long as what limits it, or as the model's overlap says.",
     dataTable([["partition", "left"], ["kernels", "words"], ["compute"], ["memory"], ["network"], ["time"], ["limit"], ["SRAM"], ["of it"],
-      ["DRAM traffic"], ["sent"]], rows, "partitions")));
+      ["DRAM traffic"], ["sent"]], rows, "partitions"));
 }
 
 function networkSection() {

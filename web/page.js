@@ -35,6 +35,12 @@ export function wide(/** @type {HTMLElement} */ node) {
   return node;
 }
 
+/** A high section that leaves the other side to those after it. */
+export function tall(/** @type {HTMLElement} */ node) {
+  node.classList.add("tall");
+  return node;
+}
+
 /** The value of a colour of report.css, as the theme has it now. */
 export const colourOf = (/** @type {string} */ name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
