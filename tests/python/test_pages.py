@@ -131,6 +131,60 @@ def test_keyboard_reaches_every_control(tab, folder, name):
     assert not wrong, "\n".join(wrong[:20])
 
 
+# What a reader may do to a page that draws it anew, by the page.
+VIEWS = {
+    "demo/replay": [
+        "choose('Rank', '-1')",
+        "choose('Rank', '5')",
+        "choose('Step', '1')",
+        "push('zoom in')",
+        "push('GPU steps')",
+        "push('Any stream active')",
+        "push('light / dark')",
+    ],
+    "demo/explore": ["choose('columns', 'sram')", "push('light / dark')"],
+    "demo/flows": ["push('light / dark')"],
+}
+HANDS = """
+    window.changed = (node) => node.dispatchEvent(new Event("change"));
+    window.choose = (label, value) => {
+        const select = document.querySelector(`select[aria-label="${label}"]`);
+        select.value = value;
+        if (select.value !== value) throw new Error(`${label} has no ${value}`);
+        changed(select);
+    };
+    window.push = (name) => [...document.querySelectorAll("button")]
+        .find((b) => name === (b.getAttribute("aria-label") || b.textContent)).click();
+"""
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("width", (420, 1400))
+def test_every_view_is_sound(tab, folder, name, width):
+    show(tab, folder, name, width)
+    tab.evaluate(HANDS)
+    for act in VIEWS[name]:
+        tab.evaluate(act)
+        tab.settle()
+        wrong = tab.evaluate("[...measure.overflow(), ...measure.texts(), ...measure.bars()]")
+        assert not wrong + tab.complaints, "\n".join([act, *wrong[:20]])
+
+
+@pytest.mark.parametrize("name, over", [("demo/estimate", ".bar div"), ("demo/all_reduce", "svg.chart")])
+def test_tooltips_stay_in_the_window(tab, folder, name, over):
+    show(tab, folder, name, 420)
+    for edge in ("left + 2", "right - 2"):
+        left, right, text = tab.evaluate(
+            f"""(() => {{
+                const node = document.querySelector("{over}"), box = node.getBoundingClientRect();
+                node.dispatchEvent(new MouseEvent("mousemove", {{ clientX: box.{edge}, clientY: box.top + 9 }}));
+                const tip = document.getElementById("tip"), at = tip.getBoundingClientRect();
+                return [at.left, at.right, tip.innerText];
+            }})()"""
+        )
+        assert text and 0 <= left and right <= 420
+
+
 def test_browser_asks_for_the_page_alone(tab, folder):
     show(tab, folder, "demo/replay", 1400)
     assert len(tab.requests) == 1
