@@ -22,7 +22,7 @@ export const GPU_COLOURS = {
 /** Classes of the pieces of a critical path. */
 export const PATH_COLOURS = {
   operator: "operator", host_call: "call", launch: "launch", sync: "sync", host_gap: "annotation",
-  compute: "compute", copy: "copy", communication: "communication", lag: "lag",
+  compute: "compute", copy: "copy", communication: "communication", lag: "lag", pinned: "idle",
 };
 
 /** Things that are told apart and mean nothing by themselves: curves, partitions (as src/report/mapping/svg.cc). */
