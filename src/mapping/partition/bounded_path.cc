@@ -54,36 +54,6 @@ double time_of(const ChipProgram& program, const std::vector<KernelSet>& partiti
   return time_s;
 }
 
-/// The ideals along one topological order: a lattice with a single chain.
-IdealLattice chain_of(const ChipProgram& program, bool depth_first) {
-  IdealLattice lattice;
-  lattice.ideals.emplace_back();
-  std::vector<std::size_t> last_written(program.size(), 0);
-  while (lattice.size() <= program.size()) {
-    const KernelSet done = lattice.ideals.back();
-    std::size_t next = program.size();
-    for (std::size_t kernel = 0; kernel < program.size(); ++kernel) {
-      if (done.has(kernel) || !program.producers[kernel].within(done)) continue;
-      // Depth first: the kernel whose inputs are the freshest.
-      if (next == program.size() || (depth_first && last_written[kernel] > last_written[next])) {
-        next = kernel;
-      }
-    }
-    KernelSet after = done;
-    after.add(next);
-    for (std::size_t kernel = 0; kernel < program.size(); ++kernel) {
-      if (program.producers[kernel].has(next)) last_written[kernel] = lattice.size();
-    }
-    lattice.cover_begin.push_back(static_cast<std::uint32_t>(lattice.covers.size()));
-    lattice.covers.push_back(
-        {static_cast<std::uint32_t>(next), static_cast<std::uint32_t>(lattice.size())});
-    lattice.ideals.push_back(after);
-  }
-  lattice.cover_begin.push_back(static_cast<std::uint32_t>(lattice.covers.size()));
-  lattice.cover_begin.push_back(static_cast<std::uint32_t>(lattice.covers.size()));
-  return lattice;
-}
-
 /// Takes the better of two paths, judged in the real program.
 void improve(const ChipProgram& program, std::optional<PartitionPath> path, BoundedPath& best) {
   if (!path) return;
@@ -109,7 +79,9 @@ BoundedPath bounded_partitions(const ChipProgram& program, unsigned partitions, 
             best_sink_partitions(with_own_inputs(program, true), partitions, {}, too_large), best);
   }
   for (const bool depth_first : {false, true}) {
-    improve(program, best_partitions(program, chain_of(program, depth_first), partitions), best);
+    improve(program,
+            best_partitions(program, chain_lattice(program.producers, depth_first), partitions),
+            best);
   }
   if (best.path) best.bound_s = std::min(best.bound_s, best.path->time_s);
   return best;

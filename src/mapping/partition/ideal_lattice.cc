@@ -30,4 +30,32 @@ std::optional<IdealLattice> ideal_lattice(std::span<const KernelSet> producers, 
   return lattice;
 }
 
+IdealLattice chain_lattice(std::span<const KernelSet> producers, bool depth_first) {
+  IdealLattice lattice;
+  lattice.ideals.emplace_back();
+  std::vector<std::size_t> last_written(producers.size(), 0);
+  while (lattice.size() <= producers.size()) {
+    const KernelSet done = lattice.ideals.back();
+    std::size_t next = producers.size();
+    for (std::size_t kernel = 0; kernel < producers.size(); ++kernel) {
+      if (done.has(kernel) || !producers[kernel].within(done)) continue;
+      if (next == producers.size() || (depth_first && last_written[kernel] > last_written[next])) {
+        next = kernel;
+      }
+    }
+    KernelSet after = done;
+    after.add(next);
+    for (std::size_t kernel = 0; kernel < producers.size(); ++kernel) {
+      if (producers[kernel].has(next)) last_written[kernel] = lattice.size();
+    }
+    lattice.cover_begin.push_back(static_cast<std::uint32_t>(lattice.covers.size()));
+    lattice.covers.push_back(
+        {static_cast<std::uint32_t>(next), static_cast<std::uint32_t>(lattice.size())});
+    lattice.ideals.push_back(after);
+  }
+  lattice.cover_begin.push_back(static_cast<std::uint32_t>(lattice.covers.size()));
+  lattice.cover_begin.push_back(static_cast<std::uint32_t>(lattice.covers.size()));
+  return lattice;
+}
+
 }  // namespace flopcast::mapping

@@ -37,4 +37,8 @@ struct IdealLattice {
 /// @param most nothing is returned where there are more ideals than that
 std::optional<IdealLattice> ideal_lattice(std::span<const KernelSet> producers, std::size_t most);
 
+/// The ideals along one topological order: a lattice with a single chain.
+/// @param depth_first the kernel whose inputs are the freshest goes first; else the first by index
+IdealLattice chain_lattice(std::span<const KernelSet> producers, bool depth_first);
+
 }  // namespace flopcast::mapping

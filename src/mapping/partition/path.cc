@@ -1,6 +1,7 @@
 #include "mapping/partition/path.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "mapping/partition/cost.h"
@@ -28,20 +29,74 @@ class PathSearch {
     for (std::size_t p = stages_; counted_ && p < rules_.of.size(); ++p) {
       if (!rules_.of[p].must.empty()) return std::nullopt;  // pinned beyond the last partition
     }
+    look_for_incumbent();
     best_[0] = 0;
     for (std::uint32_t ideal = 0; ideal < lattice_.size(); ++ideal) {
       if (counted_) leave_empty(ideal);
-      if (reached(ideal)) extend(ideal);
+      if (promising(ideal)) extend(ideal);
     }
-    return trace();
+    std::optional<PartitionPath> path = trace();
+    if (incumbent_ && (!path || incumbent_->time_s <= path->time_s)) path = std::move(incumbent_);
+    if (path) path->transitions = transitions_;
+    return path;
   }
 
  private:
-  double* row(std::size_t ideal) { return &best_[ideal * (stages_ + 1)]; }
-  bool reached(std::size_t ideal) {
-    return std::any_of(row(ideal), row(ideal) + stages_ + 1,
-                       [](double t) { return t < kInfinity; });
+  /// Some sequence of partitions, before all are looked at: the better of those along two chains. A
+  /// lattice not much larger than its chains is quicker to search than to bound.
+  void look_for_incumbent() {
+    if (!rules_.empty() || lattice_.size() <= 4 * program_.size()) return;
+    for (const bool depth_first : {false, true}) {
+      std::optional<PartitionPath> path =
+          best_partitions(program_, chain_lattice(program_.producers, depth_first),
+                          counted_ ? static_cast<unsigned>(stages_) : 0);
+      if (!path) continue;
+      transitions_ += path->transitions;
+      if (!incumbent_ || path->time_s < incumbent_->time_s) incumbent_ = std::move(path);
+    }
+    if (!incumbent_) return;
+    to_beat_ = incumbent_->time_s;
+    bound_rests();
   }
+
+  /// No sequence gets from an ideal to the end in less: what is open there and still to be read is
+  /// loaded at least once, an output that is still to come is stored, and no resource works faster
+  /// in several partitions than in one.
+  void bound_rests() {
+    const IdealSums& all = sums_.back();
+    rest_.reserve(lattice_.size());
+    for (std::size_t ideal = 0; ideal < lattice_.size(); ++ideal) {
+      const IdealSums& done = sums_[ideal];
+      double dram_bytes = all.traffic_bytes - done.traffic_bytes;
+      for (const IdealSums::Open& tensor : done.open) {
+        if (!tensor.uses.within(lattice_.ideals[ideal])) dram_bytes += tensor.bytes;
+      }
+      for (const ProgramTensor& tensor : program_.tensors) {
+        const bool outside = tensor.producer == ProgramTensor::kOutside;
+        if (tensor.output && !outside &&
+            !lattice_.ideals[ideal].has(static_cast<std::size_t>(tensor.producer))) {
+          dram_bytes += tensor.bytes;
+        }
+      }
+      rest_.push_back(combine(program_.overlap, all.compute_s - done.compute_s,
+                              dram_bytes / program_.memory_bandwidth,
+                              all.network_s - done.network_s));
+    }
+  }
+
+  /// Whether a sequence through an ideal, reached in this time, may beat the best that is known, and
+  /// by more than sums of the same numbers in another order differ.
+  bool may_win(double time_s, std::uint32_t ideal) const {
+    constexpr double kRounding = 1e-12;
+    return rest_.empty() || time_s + rest_[ideal] < to_beat_ * (1 - kRounding);
+  }
+  bool promising(std::uint32_t ideal) {
+    const double* times = row(ideal);
+    const double least = *std::min_element(times, times + stages_ + 1);
+    return least < kInfinity && may_win(least, ideal);
+  }
+
+  double* row(std::size_t ideal) { return &best_[ideal * (stages_ + 1)]; }
 
   /// Numbered partitions may be empty: of use only where rules speak of numbers.
   void leave_empty(std::uint32_t ideal) {
@@ -72,21 +127,34 @@ class PathSearch {
     ++transitions_;
     const KernelSet& in = lattice_.ideals[before];
     const KernelSet& out = lattice_.ideals[after];
-    const PartitionSums sums = partition_sums(sums_[before], sums_[after], in, out);
+    // Weights only grow with the partition; one kernel alone may take them in pieces.
+    const bool fits = sums_[after].weight_bytes - sums_[before].weight_bytes <= program_.sram_bytes;
     const KernelSet kernels = out - in;
-    if (hopeless(before, after, sums)) return true;
+    const bool alone = kernels.size() == 1;
+    if ((!fits && !alone) || hopeless(before, after, least_dram(before, after))) {
+      return fits || alone;
+    }
+    const PartitionSums sums = partition_sums(sums_[before], sums_[after], in, out);
+    if (!program_.curves.empty() && hopeless(before, after, sums.dram_bytes)) return true;
     const PartitionCost cost = partition_cost(program_, sums, kernels);
     if (cost.time_s < kInfinity) relax(before, after, cost.time_s, kernels);
-    // Weights only grow with the partition; one kernel alone may take them in pieces.
-    return sums.weight_bytes <= program_.sram_bytes || kernels.size() == 1;
+    return true;
   }
 
-  /// Compute and network alone are too slow already: the tiles need not be split.
-  bool hopeless(std::uint32_t before, std::uint32_t after, const PartitionSums& sums) {
-    if (counted_ || program_.curves.empty()) return false;
-    const double least = combine(program_.overlap, sums.compute_s,
-                                 sums.dram_bytes / program_.memory_bandwidth, sums.network_s);
-    return row(before)[0] + least >= row(after)[0];
+  /// What is open at one end of a partition and not at the other was stored or loaded in it.
+  double least_dram(std::uint32_t before, std::uint32_t after) const {
+    return sums_[after].traffic_bytes - sums_[before].traffic_bytes +
+           std::abs(sums_[after].open_bytes - sums_[before].open_bytes);
+  }
+
+  /// With this traffic alone too slow already: tensors need not be looked at, nor tiles be split.
+  bool hopeless(std::uint32_t before, std::uint32_t after, double dram_bytes) {
+    if (counted_) return false;
+    const double least =
+        row(before)[0] + combine(program_.overlap, sums_[after].compute_s - sums_[before].compute_s,
+                                 dram_bytes / program_.memory_bandwidth,
+                                 sums_[after].network_s - sums_[before].network_s);
+    return least >= row(after)[0] || !may_win(least, after);
   }
 
   void relax(std::uint32_t before, std::uint32_t after, double time_s, const KernelSet& kernels) {
@@ -99,6 +167,9 @@ class PathSearch {
       if (counted_ && !rules_.empty() && !rules_.allow(p, kernels)) continue;
       to[p + step] = from[p] + time_s;
       from_[after * (stages_ + 1) + p + step] = before;
+      if (after + 1 == lattice_.size() && rules_.empty()) {
+        to_beat_ = std::min(to_beat_, to[p + step]);
+      }
     }
   }
 
@@ -114,7 +185,6 @@ class PathSearch {
     if (end[p] == kInfinity) return std::nullopt;
     PartitionPath path;
     path.time_s = end[p];
-    path.transitions = transitions_;
     for (std::size_t at = last; counted_ ? p > 0 : at > 0; p -= counted_ ? 1 : 0) {
       const std::uint32_t before = from_[at * (stages_ + 1) + p];
       path.partitions.push_back(lattice_.ideals[at] - lattice_.ideals[before]);
@@ -137,6 +207,9 @@ class PathSearch {
   std::vector<std::uint32_t> from_;  // the ideal before
   std::vector<std::uint32_t> seen_, queue_;
   std::uint64_t transitions_ = 0;
+  std::optional<PartitionPath> incumbent_;
+  double to_beat_ = kInfinity;  // time of the best whole sequence so far
+  std::vector<double> rest_;    // per ideal, at least: to the end; empty without an incumbent
 };
 
 }  // namespace

@@ -4,8 +4,10 @@
 //
 // p counts partitions where their number is limited or kernels are pinned; else f(J) is enough.
 // Exact: every sequence of partitions that respects the graph is a chain of ideals and the reverse
-// (docs/theory/mapping.md). All transitions are looked at, but for those whose weights alone are
-// too many for SRAM. The result is the first of equal ones in order of ideals.
+// (docs/theory/mapping.md). Not looked at are transitions whose weights alone are too many for SRAM,
+// and, in large lattices, those from an ideal that no sequence can leave faster than the best one
+// known: at first the best along a chain. The result is that, or the first of equal better ones in
+// order of ideals.
 #pragma once
 
 #include <cstdint>
