@@ -1,6 +1,7 @@
 #include "replay/rank_model.h"
 
 #include <algorithm>
+#include <queue>
 #include <unordered_map>
 
 namespace flopcast::replaying {
@@ -21,7 +22,8 @@ class ThreadCutter {
     close_until(start);
     if (!open_.empty()) emit(open_.back(), start);
     cursor_ = std::max(cursor_, start);
-    open_.push_back({row, end, kNoIndex, kNoIndex, is_call});
+    const std::uint32_t around = open_.empty() ? kNoIndex : open_.back().op;
+    open_.push_back({row, end, kNoIndex, kNoIndex, is_call, is_call ? around : row});
     if (is_call) {  // a call has a piece even if it took no time: dependencies hang on it
       open_.back().first = open_.back().last = static_cast<std::uint32_t>(thread_.pieces.size());
       thread_.pieces.push_back({row, cursor_, cursor_});
@@ -36,6 +38,7 @@ class ThreadCutter {
     Time end;
     std::uint32_t first, last;  // pieces
     bool is_call;
+    std::uint32_t op;  // innermost operator: itself, or one around it
     std::uint32_t call = kNoIndex;
   };
 
@@ -68,12 +71,7 @@ class ThreadCutter {
     call.first_piece = call.last_piece = open.first;
     call.start = start;
     call.end = end;
-    for (std::size_t i = open_.size() - 1; i-- > 0;) {
-      if (!open_[i].is_call) {
-        call.op = open_[i].row;
-        break;
-      }
-    }
+    call.op = open.op;
     model_.calls.push_back(std::move(call));
   }
 
@@ -139,17 +137,36 @@ void index_calls(const TraceSet& set, RankModel& model) {
   }
 }
 
-/// Puts a task on the first lane of its stream whose last task ended by its start.
-std::uint32_t lane_for(RankModel& model, std::vector<std::uint32_t>& lanes, std::int32_t device,
-                       std::int32_t id, const GpuTask& task) {
-  for (const std::uint32_t s : lanes) {
-    const Stream& stream = model.streams[s];
-    if (model.gpu[stream.tasks.back()].end <= task.start + kInStreamOverlap) return s;
+/// Lanes of one stream: a task goes to the first whose last task ended by its start. Tasks come by
+/// start, so that a lane that is free stays free until it is taken.
+class Lanes {
+ public:
+  std::uint32_t take(RankModel& model, std::int32_t device, std::int32_t id, const GpuTask& task) {
+    while (!busy_.empty() && busy_.top().first <= task.start + kInStreamOverlap) {
+      free_.push(busy_.top().second);
+      busy_.pop();
+    }
+    std::uint32_t lane = count_;
+    if (free_.empty()) {
+      ++count_;
+      streams_.push_back(static_cast<std::uint32_t>(model.streams.size()));
+      model.streams.push_back({device, id, static_cast<std::int32_t>(lane), {}});
+    } else {
+      lane = free_.top();
+      free_.pop();
+    }
+    busy_.push({task.end, lane});
+    return streams_[lane];
   }
-  lanes.push_back(static_cast<std::uint32_t>(model.streams.size()));
-  model.streams.push_back({device, id, static_cast<std::int32_t>(lanes.size()) - 1, {}});
-  return lanes.back();
-}
+
+ private:
+  template <typename T>
+  using LeastFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
+  std::uint32_t count_ = 0;
+  std::vector<std::uint32_t> streams_;               // index into RankModel::streams, by lane
+  LeastFirst<std::pair<Time, std::uint32_t>> busy_;  // until when, lane
+  LeastFirst<std::uint32_t> free_;
+};
 
 void collect_gpu(const TraceSet& set, RankModel& model) {
   const Events& ev = model.trace->events;
@@ -160,7 +177,7 @@ void collect_gpu(const TraceSet& set, RankModel& model) {
     if (id >= 0) call_of.try_emplace(id, c);
   }
   std::unordered_map<std::uint32_t, bool> communication;
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> lanes;
+  std::unordered_map<std::uint64_t, Lanes> lanes;
   for (std::uint32_t r = 0; r < ev.size(); ++r) {
     if (!is_gpu_work(ev.category[r])) continue;
     GpuTask task;
@@ -177,7 +194,7 @@ void collect_gpu(const TraceSet& set, RankModel& model) {
     const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(ev.device[r]))
                                   << 32 |
                               static_cast<std::uint32_t>(ev.stream[r]);
-    task.stream = lane_for(model, lanes[key], ev.device[r], ev.stream[r], task);
+    task.stream = lanes[key].take(model, ev.device[r], ev.stream[r], task);
     const auto index = static_cast<std::uint32_t>(model.gpu.size());
     task.order = static_cast<std::uint32_t>(model.streams[task.stream].tasks.size());
     model.streams[task.stream].tasks.push_back(index);

@@ -1,22 +1,97 @@
 #include <algorithm>
 #include <map>
+#include <queue>
+#include <tuple>
 
 #include "replay/host_edges.h"
 
 namespace flopcast::replaying {
 namespace {
 
-/// The last piece of a thread that ended by `now`, if the thread then had nothing to do until after
-/// `now` for a significant time; kNoIndex otherwise.
-std::uint32_t idle_since(const HostThread& thread, Time now, Time slack) {
-  const auto& pieces = thread.pieces;
-  auto next = std::upper_bound(pieces.begin(), pieces.end(), now + slack,
-                               [](Time t, const Piece& p) { return t < p.end; });
-  if (next == pieces.begin()) return kNoIndex;
-  const auto last = std::prev(next);
-  if (next != pieces.end() && (next->start <= now || next->start - last->end < kSignificantGap))
-    return kNoIndex;
-  return static_cast<std::uint32_t>(last - pieces.begin());
+/// A place in the host threads.
+struct PiecePlace {
+  std::uint32_t thread = 0, piece = 0;
+};
+
+/// A thread that has nothing to do for a significant time after one of its pieces.
+struct IdleSpell {
+  Time since;       // the end of the piece
+  Time until;       // the next piece's start
+  Time seen_until;  // from when on the next piece has ended as well, as far as clocks tell
+  PiecePlace after;
+};
+
+std::vector<IdleSpell> idle_spells(const RankModel& rank, Time slack) {
+  std::vector<IdleSpell> spells;
+  for (std::uint32_t t = 0; t < rank.threads.size(); ++t) {
+    const auto& pieces = rank.threads[t].pieces;
+    for (std::uint32_t p = 0; p < pieces.size(); ++p) {
+      const bool last = p + 1 == pieces.size();
+      if (last) {
+        spells.push_back({pieces[p].end, Time::max(), Time::max(), {t, p}});
+      } else if (pieces[p + 1].start - pieces[p].end >= kSignificantGap) {
+        spells.push_back({pieces[p].end, pieces[p + 1].start, pieces[p + 1].end - slack, {t, p}});
+      }
+    }
+  }
+  std::sort(spells.begin(), spells.end(),
+            [](const IdleSpell& a, const IdleSpell& b) { return a.since < b.since; });
+  return spells;
+}
+
+/// Idle threads at moments that come in order of time.
+class IdleThreads {
+ public:
+  IdleThreads(const RankModel& rank, Time slack)
+      : slack_(slack), spells_(idle_spells(rank, slack)) {}
+
+  /// The thread other than `except` that has been idle for the shortest time; of equals the first.
+  const IdleSpell* latest(Time now, std::uint32_t except) {
+    while (next_ < spells_.size() && spells_[next_].since <= now + slack_)
+      idle_.push(&spells_[next_++]);
+    std::vector<const IdleSpell*> own;
+    const IdleSpell* found = nullptr;
+    while (!idle_.empty() && found == nullptr) {
+      const IdleSpell* top = idle_.top();
+      if (top->until <= now || top->seen_until <= now) {
+        idle_.pop();
+      } else if (top->after.thread == except) {
+        own.push_back(top);
+        idle_.pop();
+      } else {
+        found = top;
+      }
+    }
+    for (const IdleSpell* spell : own) idle_.push(spell);
+    return found;
+  }
+
+ private:
+  struct Earlier {
+    bool operator()(const IdleSpell* a, const IdleSpell* b) const {
+      return a->since != b->since ? a->since < b->since : a->after.thread > b->after.thread;
+    }
+  };
+  Time slack_;
+  std::vector<IdleSpell> spells_;  // by since
+  std::size_t next_ = 0;           // all before have been met
+  std::priority_queue<const IdleSpell*, std::vector<const IdleSpell*>, Earlier> idle_;
+};
+
+/// Pieces that begin after a significant gap, in order of time.
+std::vector<PiecePlace> resuming_pieces(const RankModel& rank) {
+  std::vector<PiecePlace> places;
+  for (std::uint32_t t = 0; t < rank.threads.size(); ++t) {
+    const auto& pieces = rank.threads[t].pieces;
+    for (std::uint32_t p = 0; p < pieces.size(); ++p) {
+      if (p == 0 || pieces[p].start - pieces[p - 1].end > kSignificantGap) places.push_back({t, p});
+    }
+  }
+  std::stable_sort(places.begin(), places.end(), [&](const PiecePlace& a, const PiecePlace& b) {
+    return rank.threads[a.thread].pieces[a.piece].start <
+           rank.threads[b.thread].pieces[b.piece].start;
+  });
+  return places;
 }
 
 /// The piece of a thread that holds a moment.
@@ -55,27 +130,18 @@ void add_flow_edges(const RankModel& rank, Time slack, std::vector<ThreadEdge>& 
 std::vector<ThreadEdge> find_thread_edges(const RankModel& rank) {
   std::vector<ThreadEdge> edges;
   const Time slack = order_slack(*rank.trace);
-  for (std::uint32_t to = 0; to < rank.threads.size(); ++to) {
-    const auto& pieces = rank.threads[to].pieces;
-    for (std::uint32_t p = 0; p < pieces.size(); ++p) {
-      const bool gap = p == 0 || pieces[p].start - pieces[p - 1].end > kSignificantGap;
-      if (!gap) continue;
-      std::uint32_t best = kNoIndex;
-      std::uint32_t best_piece = 0;
-      for (std::uint32_t from = 0; from < rank.threads.size(); ++from) {
-        if (from == to) continue;
-        const std::uint32_t last = idle_since(rank.threads[from], pieces[p].start, slack);
-        if (last == kNoIndex) continue;
-        const Time end = rank.threads[from].pieces[last].end;
-        if (p > 0 && end <= pieces[p - 1].end) continue;  // had ended before this thread went idle
-        if (best == kNoIndex || end > rank.threads[best].pieces[best_piece].end) {
-          best = from;
-          best_piece = last;
-        }
-      }
-      if (best != kNoIndex) edges.push_back({best, best_piece, to, p, true});
-    }
+  IdleThreads idle(rank, slack);
+  for (const PiecePlace& to : resuming_pieces(rank)) {
+    const auto& pieces = rank.threads[to.thread].pieces;
+    const IdleSpell* from = idle.latest(pieces[to.piece].start, to.thread);
+    if (from == nullptr) continue;
+    // It had ended before this thread went idle.
+    if (to.piece > 0 && from->since <= pieces[to.piece - 1].end) continue;
+    edges.push_back({from->after.thread, from->after.piece, to.thread, to.piece, true});
   }
+  std::sort(edges.begin(), edges.end(), [](const ThreadEdge& a, const ThreadEdge& b) {
+    return std::tie(a.to_thread, a.to_piece) < std::tie(b.to_thread, b.to_piece);
+  });
   add_flow_edges(rank, slack, edges);
   return edges;
 }
