@@ -55,9 +55,17 @@ EstimateReport* estimate_step(const SharedTraining& training,
       })));
 }
 
+constexpr PlanFormat kPlanFormats[] = {PlanFormat::kMegatron, PlanFormat::kTorchtitan,
+                                       PlanFormat::kDeepspeed};
+
+std::vector<std::string> plan_formats() {
+  std::vector<std::string> names;
+  for (const PlanFormat one : kPlanFormats) names.emplace_back(name(one));
+  return names;
+}
+
 nb::str plan_as(const EstimateReport& report, const std::string& format) {
-  for (const PlanFormat one :
-       {PlanFormat::kMegatron, PlanFormat::kTorchtitan, PlanFormat::kDeepspeed}) {
+  for (const PlanFormat one : kPlanFormats) {
     if (name(one) == format) return text(write_plan(report.plan, one).text);
   }
   raise({ErrorCode::kUsage, "format", "unknown name '" + format + "'",
@@ -96,6 +104,7 @@ void define_analytic(nb::module_& module) {
       .def("chips", [](const SharedTraining& self) { return self.model->cluster().chips(); })
       .def("estimate", &estimate_step, "settings"_a, nb::kw_only(), "plan_from"_a);
   module.def("plan_settings", &setting_names);
+  module.def("plan_formats", &plan_formats);
   module.def("training_software", &training_software);
 }
 

@@ -172,14 +172,16 @@ std::uint64_t write_replayed(const SharedReplay& shared, const std::string& path
   }));
 }
 
-/// (from, to, matched_from, matched_to, same_structure, kind of dependency -> (edges, kept))
+/// (groups of step names, pairs: (from, to, matched_from, matched_to, same_structure, kind of
+/// dependency -> (edges, kept)))
 using Transfers = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
 using Match = std::tuple<nb::str, nb::str, double, double, bool, Transfers>;
-std::vector<Match> step_matches(const SharedSet& shared, unsigned threads) {
-  const auto matches = interruptible(
+using Groups = std::vector<std::vector<nb::str>>;
+std::pair<Groups, std::vector<Match>> step_matches(const SharedSet& shared, unsigned threads) {
+  const auto steps = interruptible(
       [set = shared.set, threads](const Stop&) { return compare_steps(*set, threads); });
   std::vector<Match> out;
-  for (const StepMatch& m : matches) {
+  for (const StepMatch& m : steps.pairs) {
     Transfers transfers;
     for (const StepMatch::Transfer& t : m.transfer) {
       transfers[edge_kind_name(t.kind)] = {t.edges, t.kept};
@@ -187,7 +189,25 @@ std::vector<Match> step_matches(const SharedSet& shared, unsigned threads) {
     out.emplace_back(text(m.from), text(m.to), m.matched_from, m.matched_to, m.same_structure(),
                      std::move(transfers));
   }
-  return out;
+  Groups groups;
+  for (const auto& group : steps.groups) {
+    std::vector<nb::str>& names = groups.emplace_back();
+    for (const std::string& name : group) names.push_back(text(name));
+  }
+  return {std::move(groups), std::move(out)};
+}
+
+/// (GPU step, [(part, work, GPU step then)]), seconds; nothing where it was not asked for.
+using Part = std::tuple<nb::str, double, std::optional<double>>;
+std::optional<std::pair<double, std::vector<Part>>> sensitivity(const SharedReplay& shared) {
+  const std::optional<SensitivityTable>& table = shared.replay->sensitivity;
+  if (!table) return std::nullopt;
+  std::vector<Part> parts;
+  for (const WorkSensitivity& s : table->parts) {
+    parts.emplace_back(text(s.part), s.work.seconds(),
+                       s.gpu_step ? std::optional(s.gpu_step->seconds()) : std::nullopt);
+  }
+  return std::pair(table->gpu_step.seconds(), std::move(parts));
 }
 
 nb::typed<nb::dict, nb::str, nb::typed<nb::list, nb::str>> runs(const std::string& directory) {
@@ -230,7 +250,8 @@ void define_traces(nb::module_& module) {
       .def("unreadable", &unreadable, "(code, where, what, hint)");
   module.def("read", &read, "paths"_a, nb::kw_only(), "prefix"_a, "threads"_a);
   module.def("compare_steps", &step_matches, "traces"_a, nb::kw_only(), "threads"_a,
-             "(from, to, matched_from, matched_to, same_structure, kind -> (edges, kept))");
+             "(groups of names, [(from, to, matched_from, matched_to, same_structure, kind -> "
+             "(edges, kept))])");
   module.def("list_runs", &runs, "directory"_a);
   module.def("category_names", &category_names);
 }
@@ -242,6 +263,13 @@ void define_replays(nb::module_& module) {
       .def("text", &shown<replay_text>)
       .def("html", &shown<replay_html>)
       .def("damage", [](const SharedReplay& s) { return s.replay->damage; })
+      .def("label", [](const SharedReplay& s) { return text(s.set->label); })
+      .def("rank_count", [](const SharedReplay& s) { return s.set->traces.size(); })
+      .def("task_count", [](const SharedReplay& s) { return s.replay->task_count; })
+      .def("lags", [](const SharedReplay& s) { return text(lag_mode_name(s.replay->lags)); })
+      .def("baseline",
+           [](const SharedReplay& s) { return text(baseline_name(s.replay->baseline)); })
+      .def("sensitivity", &sensitivity, "(GPU step, [(part, work, GPU step then)]), seconds")
       .def(
           "times", &replay_times, "rank"_a, nb::kw_only(), "replayed"_a,
           nb::sig("def times(self, rank: int, *, replayed: bool) -> tuple[memoryview, memoryview]"),

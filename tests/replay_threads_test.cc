@@ -57,7 +57,7 @@ TEST(ReplayThreads, SampleRanksComeOutTheSame) {
 TEST(ReplayThreads, StepsCompareTheSame) {
   const Result<TraceSet> set = read_traces({test::sample_run()});
   ASSERT_TRUE(set.ok()) << set.error().text();
-  const auto one = compare_steps(*set, 1), two = compare_steps(*set, 2);
+  const auto one = compare_steps(*set, 1).pairs, two = compare_steps(*set, 2).pairs;
   ASSERT_EQ(one.size(), two.size());
   EXPECT_FALSE(one.empty());
   for (std::size_t i = 0; i < one.size(); ++i) {

@@ -123,13 +123,17 @@ interface ReplayCollective {
   name: string; group: string; count: number; ranks: number; bytes: number; wait_s: TwoRuns; transfer_s: TwoRuns;
 }
 
+interface SensitivityPart { part: string; title: string; work_s: number; gpu_step_s: number | null; change: number | null }
+
 interface ReplayReport {
-  name: string; mode: string; baseline: string; structure_from?: string; durations_from?: string; damage: string[];
+  name: string; mode: string; baseline: string; structure_from?: string; durations_from?: string; damage: string[]; truncated: string[];
+  straggler: { rank: number; share_of_path: number; last: number; collectives: number; waited_s: number; share_of_waiting: number } | null;
+  sensitivity: { less_time: number; gpu_step_s: number; parts: SensitivityPart[] } | null;
   tasks: number; task_edges: number; ranks: ReplayRank[]; edges: Record<string, { count: number; contradicted: number }>;
   pinned: { what: string; tasks: number }[]; lags: { edge: string; samples: number; typical_s: number }[]; clock_residual_s: number;
   collectives: ReplayCollective[];
   critical_path: {
-    length_s: number; pieces: number; rank_changes: number;
+    length_s: number; pieces: number; rank_changes: number; last_rank: number; window_s: number; pinned_starts: number; pinned_s: number;
     classes: Record<string, { pieces: number; time_s: number }>; ranks: Record<string, { pieces: number; time_s: number }>;
   };
   late_starts: {

@@ -3,6 +3,7 @@ import { curvesSection } from "./curves.js";
 import { report } from "./decode.js";
 import { counted, grouped, percent, span } from "./numbers.js";
 import { el, pageHead, showPage, tile, tiles } from "./page.js";
+import { sensitivitySection, truncatedWarning } from "./sensitivity.js";
 import { breakdownSection, collectivesSection, kernelsSection, pathSection, restsSection, stepsSection } from "./tables.js";
 import { timelineSection } from "./timeline.js";
 
@@ -48,5 +49,5 @@ function recordedLagsNote() {
     el("p", {}, "Every delay is as recorded, which makes any replay nearly exact: these errors say nothing of accuracy."));
 }
 
-showPage(header(), damage(), recordedLagsNote(), numbers(), breakdownSection(), timelineSection(), stepsSection(),
-  pathSection(), collectivesSection(), curvesSection(), kernelsSection(), restsSection());
+showPage(header(), truncatedWarning(), damage(), recordedLagsNote(), numbers(), breakdownSection(), timelineSection(), stepsSection(),
+  pathSection(), sensitivitySection(), collectivesSection(), curvesSection(), kernelsSection(), restsSection());

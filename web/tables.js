@@ -138,7 +138,10 @@ export function pathSection() {
     tip: [el("b", {}, pathTitle(name)), tipRow(percent(c.time_s / whole.length_s), ms(c.time_s)), counted(c.pieces, "piece")] })), whole.length_s);
   return section("What the run is bound by",
     `The critical path: the chain of tasks, each held back by the one before it, that ends with the run. It is ` +
-    `${ms(whole.length_s)} long and changes rank ${counted(whole.rank_changes, "time")}. Only what lies on it can make the run faster.`,
+    `${ms(whole.length_s)} long and changes rank ${counted(whole.rank_changes, "time")}; rank ${whole.last_rank} ends last, ` +
+    `its window is ${ms(whole.window_s)}. Only what lies on it can make the run faster.` +
+    (whole.pinned_starts > 0 ? ` Its first ${percent(whole.pinned_s / whole.length_s)} is pinned, up to the last of ` +
+      `${counted(whole.pinned_starts, "start")} as recorded: nothing there makes the run shorter.` : ""),
     legend(entries.map(([name]) => [pathTitle(name), colourIn(PATH_COLOURS, name)])), bar, ...pathRanks());
 }
 

@@ -56,6 +56,8 @@ struct ReplayOptions {
   /// Transfer times of collectives from this model instead of the recording; not owned.
   const CollectiveModel* network = nullptr;
   std::string network_name;  ///< of its cluster, for the result
+  /// Whether to run the engine once more for each part of the work (Replay::sensitivity).
+  bool sensitivity = true;
 };
 
 /// Start and end of every row of every trace, on one clock. Rows that are no tasks (annotations)
@@ -121,6 +123,32 @@ struct PathPiece {
   std::uint32_t row = kNoDetail;        ///< kNoDetail: host time between operators, or a lag
   TaskKind kind = TaskKind::kOperator;  ///< of the task
   Time start, end;                      ///< in the replayed run
+  /// As recorded, because nothing in the trace holds the task after it: whatever gets faster before
+  /// its end, that task starts when it did.
+  bool pinned = false;
+};
+
+/// The chain of tasks, each held back by the one before it, that ends with the run.
+struct CriticalPath {
+  std::vector<PathPiece> pieces;  ///< first to last
+  std::uint32_t last_trace = 0;   ///< the rank that ends last: index into TraceSet::traces
+  Time window_start;              ///< of that rank: when the first of its tasks starts
+};
+
+/// What it is worth to have one part of the work done 10 % faster: a run of the engine.
+struct WorkSensitivity {
+  /// "host", "gemm", "attention", "other_kernels", "copies", or a collective: "all_reduce"
+  std::string part;
+  Time work;  ///< of that part, summed over all ranks
+  /// Mean GPU step then; nothing if that run cannot finish.
+  std::optional<Time> gpu_step;
+};
+/// What is worth making faster. A step here is a GPU step (StepResult::replayed_gpu), the mean over
+/// ranks and steps.
+struct SensitivityTable {
+  static constexpr double kLessTime = 0.1;  ///< every task of a part takes so much less of its time
+  Time gpu_step;                            ///< as replayed
+  std::vector<WorkSensitivity> parts;       ///< most gain first
 };
 
 /// One step on one rank: host time of ProfilerStep#N, GPU time from the last GPU end launched in
@@ -168,15 +196,18 @@ struct Replay {
   std::vector<Pin> pinned;                      ///< what is copied from the recording
   std::vector<Lag> lag_table;                   ///< by rank and kind
   std::vector<RankClock> clocks;                ///< by rank
-  Time clock_residual;  ///< median spread of collectives' ends over ranks after alignment
-  std::vector<PathPiece> critical_path;  ///< of the replayed run, first to last
-  std::vector<std::string> damage;       ///< not empty: the recording cannot be forecast, and why
-  std::optional<NetworkUse> network;     ///< where ReplayOptions::network was given
-  Anomalies anomalies;                   ///< met while building the graph
+  Time clock_residual;         ///< median spread of collectives' ends over ranks after alignment
+  CriticalPath critical_path;  ///< of the replayed run
+  /// nothing if it was not asked for, or there is no GPU step
+  std::optional<SensitivityTable> sensitivity;
+  std::vector<std::string> damage;    ///< not empty: the recording cannot be forecast, and why
+  std::optional<NetworkUse> network;  ///< where ReplayOptions::network was given
+  Anomalies anomalies;                ///< met while building the graph
   std::uint64_t task_count = 0, edge_count = 0;  ///< of the graph that was run
 };
 
-/// Builds the graph of all ranks, runs it, and maps the result back to the traces' rows.
+/// Builds the graph of all ranks, runs it, and maps the result back to the traces' rows. kBadInput
+/// where the traces hold nothing that could be run.
 Result<Replay> replay(const TraceSet& set, const ReplayOptions& options = {});
 
 /// How alike two steps are: how many of one's runtime calls that order anything (launches, records,
@@ -195,7 +226,17 @@ struct StepMatch {
   /// At least 99 % of the calls match both ways.
   bool same_structure() const { return matched_from >= 0.99 && matched_to >= 0.99; }
 };
-/// Every ordered pair of steps that all ranks have.
-std::vector<StepMatch> compare_steps(const TraceSet& set, unsigned threads = 0);
+/// Which steps are alike.
+struct StepComparison {
+  /// Names of steps with the same calls in the same order on every rank; the largest group first.
+  /// Every step that all ranks have is in one.
+  std::vector<std::vector<std::string>> groups;
+  /// Ordered pairs among the first and the second steps of the largest groups, kMostCompared steps
+  /// in all.
+  std::vector<StepMatch> pairs;
+  static constexpr std::size_t kMostCompared = 8;  ///< so that time grows with steps, not pairs
+};
+/// Groups the steps that all ranks have, and compares the groups.
+StepComparison compare_steps(const TraceSet& set, unsigned threads = 0);
 
 }  // namespace flopcast

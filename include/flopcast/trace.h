@@ -203,6 +203,10 @@ Result<TraceSet> read_traces(const std::vector<std::filesystem::path>& paths,
 Result<std::map<std::string, std::vector<std::filesystem::path>>> list_runs(
     const std::filesystem::path& directory);
 
+/// A file that ends before its trace does, and what was read of it: "rank3.json: the text ends
+/// inside the event array (byte ...); kept the 812 rows before it".
+std::vector<std::string> truncated_files(const TraceSet& set);
+
 /// Reads a trace held in memory (plain JSON text). Used by tests, fuzzing and Python.
 Result<TraceSet> read_trace_text(std::string_view text, std::string_view label = "memory",
                                  const ReadOptions& options = {});
@@ -210,6 +214,15 @@ Result<TraceSet> read_trace_text(std::string_view text, std::string_view label =
 /// Whether a kernel is communication, by name: NCCL, RCCL, HCCL, DeepEP, multimem and custom
 /// all-reduce.
 bool is_communication_kernel(std::string_view name);
+/// What a kernel computes.
+enum class KernelKind : std::uint8_t {
+  kCommunication,  ///< is_communication_kernel
+  kAttention,      ///< fused attention, forward and backward
+  kGemm,           ///< matrix products and convolutions
+  kOther,          ///< everything else
+};
+/// By name: those of cuBLAS, cuDNN, CUTLASS, Triton, Tensile and the attention libraries.
+KernelKind kernel_kind(std::string_view name);
 
 /// What a host call makes wait for the GPU, or for another stream on it.
 enum class CallKind : std::uint8_t {

@@ -93,10 +93,12 @@ __all__ = [
     "Replay",
     "StageEstimate",
     "Step",
+    "StepComparison",
     "StepMatch",
     "TraceSet",
     "TrainingModel",
     "TrainingOptions",
+    "WorkSensitivity",
     "__version__",
     "compare_steps",
     "estimate",
@@ -144,6 +146,27 @@ class StepMatch:
     same_structure: bool  #: both are at least 0.99
     #: dependency kind -> (dependencies of from_step, how many are dependencies of to_step too)
     transfer: dict[str, tuple[int, int]]
+
+
+class StepComparison(list[StepMatch]):
+    """How alike steps are: ordered pairs of steps, at most 56, among those of the largest groups."""
+
+    #: names of steps with the same host calls in the same order on every rank, the largest group first
+    groups: list[list[str]]
+
+    def __init__(self, groups: list[list[str]], matches: Iterable[StepMatch]) -> None:
+        super().__init__(matches)
+        self.groups = groups
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkSensitivity:
+    """What it is worth to have one part of the work take a tenth less time. Sums are over all ranks."""
+
+    part: str  #: "host", "gemm", "attention", "other_kernels", "copies", or a collective: "all_reduce"
+    work_s: float  #: how long it takes, summed
+    gpu_step_s: float | None  #: mean GPU step then; None if that run cannot finish
+    change: float | None  #: of the GPU step: -0.05 is 5 % less
 
 
 def _column(array: memoryview) -> Any:
@@ -241,6 +264,30 @@ class Replay(Document):
         """Why the recording cannot be forecast; empty if it can."""
         return self._native.damage()
 
+    @property
+    def gpu_step_s(self) -> float | None:
+        """Mean over ranks and steps of the replayed GPU step; None where there is none."""
+        table = self._native.sensitivity()
+        return None if table is None else table[0]
+
+    @property
+    def sensitivity(self) -> list[WorkSensitivity]:
+        """What would shorten the GPU step, most gain first: a run of the engine for each part."""
+        table = self._native.sensitivity()
+        if table is None:
+            return []
+        now, parts = table
+        return [
+            WorkSensitivity(part, work, then, None if then is None or now == 0 else then / now - 1)
+            for part, work, then in parts
+        ]
+
+    @property
+    def straggler(self) -> int | None:
+        """The rank on whose account most waiting in collectives is; None if there is no such one."""
+        found = self._fields["sets"][0]["straggler"]
+        return None if found is None else int(found["rank"])
+
     def write_trace(self, path: PathLike) -> int:
         """Writes the replayed run: Kineto JSON if the name ends in .json or .json.gz, otherwise
         Perfetto protobuf. Returns bytes written; raises FlopcastError."""
@@ -255,6 +302,15 @@ class Replay(Document):
     def replayed_times(self, index: int) -> tuple[Any, Any]:
         """As ``recorded_times``, in the replayed run."""
         return self._times(index, replayed=True)
+
+    def __repr__(self) -> str:
+        native = self._native
+        ranks, tasks = native.rank_count(), native.task_count()
+        damaged = ", a damaged recording" if self.damage else ""
+        return (
+            f"<flopcast.Replay {native.label()!r}: {ranks} rank(s), {tasks} tasks, "
+            f"lags {native.lags()}, model {native.baseline()}{damaged}>"
+        )
 
     def _times(self, index: int, *, replayed: bool) -> tuple[Any, Any]:
         start, end = self._native.times(index, replayed=replayed)
@@ -327,6 +383,7 @@ def replay(
     )
 
 
-def compare_steps(trace_set: TraceSet, *, threads: int = 0) -> list[StepMatch]:
-    """How alike the steps are: every ordered pair of steps that all ranks have."""
-    return [StepMatch(*row) for row in _native.compare_steps(trace_set._native, threads=threads)]
+def compare_steps(trace_set: TraceSet, *, threads: int = 0) -> StepComparison:
+    """How alike the steps are that all ranks have: groups of equal ones, and how the groups differ."""
+    groups, rows = _native.compare_steps(trace_set._native, threads=threads)
+    return StepComparison(groups, (StepMatch(*row) for row in rows))

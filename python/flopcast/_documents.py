@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 T = TypeVar("T")
+
+
+def notebook_html(text: str) -> str:
+    """Tables as a notebook shows them. Names in them come from files: nothing of them is markup."""
+    return f'<pre style="white-space: pre; overflow-x: auto">{html.escape(text)}</pre>'
 
 
 class Native(Protocol):
@@ -45,6 +51,9 @@ class Document:
 
     def __str__(self) -> str:
         return self._native.text()
+
+    def _repr_html_(self) -> str:
+        return notebook_html(str(self))
 
 
 class Field(Generic[T]):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
 from ._documents import Document, Field, data_frame
+from ._errors import ErrorCode, FlopcastError
 from ._files import PathLike, plain
 
 if TYPE_CHECKING:
@@ -33,13 +34,47 @@ class StageEstimate:
     memory_bytes: dict[str, float]  #: by class, and their ``"total"``
 
 
+class _WrittenEstimate:
+    """An estimate that came from another process: what it had to say, already in words."""
+
+    def __init__(self, texts: dict[str, str], plans: dict[str, str]) -> None:
+        self._texts = texts
+        self._plans = plans
+
+    def json(self) -> str:
+        return self._texts["json"]
+
+    def text(self) -> str:
+        return self._texts["text"]
+
+    def html(self) -> str:
+        return self._texts["html"]
+
+    def csv(self) -> str:
+        return self._texts["csv"]
+
+    def problem(self) -> str:
+        return self._texts["problem"]
+
+    def plan_as(self, format: str) -> str:
+        if format not in self._plans:
+            hint = "one of " + ", ".join(self._plans)
+            raise FlopcastError(ErrorCode.USAGE, "format", f"unknown name '{format}'", hint)
+        return self._plans[format]
+
+
+def _unpickled(texts: dict[str, str], plans: dict[str, str]) -> Estimate:
+    return Estimate(_WrittenEstimate(texts, plans))
+
+
 class Estimate(Document):
     """How long one step of a plan takes, and what it keeps in memory.
 
-    ``print`` shows the tables of `flopcast estimate`.
+    ``print`` shows the tables of `flopcast estimate`. It can be pickled: what is unpickled elsewhere
+    says the same, without the files it was made from.
     """
 
-    _native: _native.Estimate
+    _native: _native.Estimate | _WrittenEstimate
 
     time_s = Field(float, "One step.")
     low_s = Field(float, "10 % of measured steps like it are faster than this.")
@@ -98,6 +133,17 @@ class Estimate(Document):
             row.update({f"{name}_bytes": size for name, size in memory.items()})
             rows.append(row)
         return pandas.DataFrame(rows)
+
+    def __reduce__(self) -> tuple[Callable[..., Estimate], tuple[dict[str, str], dict[str, str]]]:
+        native = self._native
+        texts = {
+            "json": native.json(),
+            "text": native.text(),
+            "html": native.html(),
+            "csv": native.csv(),
+            "problem": native.problem(),
+        }
+        return _unpickled, (texts, {format: native.plan_as(format) for format in _native.plan_formats()})
 
     def __repr__(self) -> str:
         fields = self._fields

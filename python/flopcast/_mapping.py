@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Document, Field, Points, data_frame, sweep_texts
+from ._documents import Document, Field, Points, data_frame, notebook_html, sweep_texts
 from ._files import PathLike, write_whole
 
 if TYPE_CHECKING:
@@ -252,6 +252,9 @@ class Exploration(Points["dict[str, Any]"]):
 
     def __str__(self) -> str:
         return _native.explore_text(self._lines)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(str(self))
 
     def __repr__(self) -> str:
         return f"<flopcast.Exploration of {self._title}: {len(self)} points>"

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Points, data_frame, sweep_texts
+from ._documents import Points, data_frame, notebook_html, sweep_texts
 from ._estimates import PlanSettings, TrainingOptions, setting_texts
 from ._files import PathLike, plain, write_whole
 
@@ -57,6 +57,9 @@ class _Tables:
 
     def __str__(self) -> str:
         return _native.plans_text(self._lines)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(str(self))
 
 
 class PlanSearch(_Tables):

@@ -1,5 +1,6 @@
 #include "cli/app.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -104,6 +105,48 @@ TEST_F(CommandLine, ReplayPrintsTextJsonOrCsv) {
   const std::string csv = flopcast({"replay", path, "--csv"}).out;
   EXPECT_EQ(csv.rfind("set,mode,baseline,rank,step,measured_s,", 0), 0u);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
+}
+
+TEST_F(CommandLine, AFileCutShortIsWarnedOfOnStandardError) {
+  const std::string_view whole = kTrace;
+  const std::string cut = file("cut.json", whole.substr(0, whole.rfind(']') - 1));
+  const std::string page = (folder_ / "cut.html").string();
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"replay", cut, "--html", page},
+                                             {"replay", cut, "--json"},
+                                             {"validate", "replay", cut},
+                                             {"trace", "info", cut},
+                                             {"trace", "validate", cut}}) {
+    const Outcome outcome = flopcast(command);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err.rfind("flopcast: warning: cut short: ", 0), 0u) << outcome.err;
+    EXPECT_NE(outcome.err.find("cut.json: the text ends"), std::string::npos) << outcome.err;
+  }
+  EXPECT_NE(test::read_text(page).find("cut short"), std::string::npos);
+  EXPECT_TRUE(flopcast({"replay", trace()}).err.empty());
+}
+
+TEST_F(CommandLine, ATraceOfSomethingElseIsCodeThree) {
+  const std::string other = file("other.json", R"({"traceEvents": [
+{"ph":"X","cat":"Op","name":"MatMul","pid":1,"tid":1,"ts":0,"dur":5,"args":{}}]})");
+  const Outcome outcome = flopcast({"replay", other});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.err.find("nothing to replay here"), std::string::npos) << outcome.err;
+}
+
+TEST_F(CommandLine, ManyStepsAreValidatedInFewLines) {
+  std::string rows;
+  for (int i = 0; i < 1000; ++i) {
+    rows += fmt::format(
+        R"({}{{"ph":"X","cat":"user_annotation","name":"ProfilerStep#{}","pid":1,"tid":1,"ts":{},"dur":90,"args":{{}}}})",
+        i == 0 ? "" : ",", i, 100 * i);
+  }
+  const std::string many = file("many.json", "{\"traceEvents\": [" + rows + "]}");
+  const Outcome text = flopcast({"trace", "validate", many});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_LT(text.out.size(), 4000u) << text.out;
+  EXPECT_NE(text.out.find("1,000"), std::string::npos) << text.out;
+  EXPECT_LT(flopcast({"trace", "validate", many, "--json"}).out.size(), 40000u);
 }
 
 TEST_F(CommandLine, LagModeIsNamedInTheResult) {

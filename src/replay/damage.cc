@@ -63,15 +63,27 @@ std::string graph_damage(const TraceSet& set, const RankModel& rank) {
       rank.rank, empty, graphs);
 }
 
+std::string loose_damage(const RankModel& rank, const std::vector<Binding>& bindings) {
+  const auto loose = static_cast<std::size_t>(
+      std::count_if(bindings.begin(), bindings.end(), [](const Binding& b) { return !b.any; }));
+  if (loose * 2 <= bindings.size()) return {};
+  return fmt::format(
+      "rank {}: {} of {} GPU tasks have neither a launch nor a predecessor in the trace and start "
+      "when they were recorded to: the host that launched them was not recorded",
+      rank.rank, loose, bindings.size());
+}
+
 }  // namespace
 
 std::vector<std::string> find_damage(const TraceSet& set, const Recording& recording,
+                                     const std::vector<std::vector<Binding>>& bindings,
                                      const std::vector<LateStart>& late) {
   std::vector<std::string> damage;
   for (const RankModel& rank : recording.ranks) {
     std::vector<Time> start_of_row(rank.trace->events.size());
     for (const GpuTask& t : rank.gpu) start_of_row[t.row] = t.start;
-    for (std::string text : {idle_damage(rank, late, start_of_row), graph_damage(set, rank)}) {
+    for (std::string text : {idle_damage(rank, late, start_of_row), graph_damage(set, rank),
+                             loose_damage(rank, bindings[rank.index])}) {
       if (!text.empty()) damage.push_back(std::move(text));
     }
   }

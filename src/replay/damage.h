@@ -13,7 +13,9 @@ namespace flopcast::replaying {
 ///   nothing in the trace explains it: rows are missing (graphs whose kernels were not recorded),
 ///   or another process shares the GPU.
 /// - Graph launches in the middle of the recording without any GPU row.
+/// - Most of a rank's GPU tasks have neither a launch nor a predecessor.
 std::vector<std::string> find_damage(const TraceSet& set, const Recording& recording,
+                                     const std::vector<std::vector<Binding>>& bindings,
                                      const std::vector<LateStart>& late);
 
 }  // namespace flopcast::replaying

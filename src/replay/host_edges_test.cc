@@ -193,6 +193,28 @@ TEST(ThreadEdges, ShortGapsAndBusyOnesHandNothingOver) {
   EXPECT_TRUE(busy.edges.empty());
 }
 
+TEST(ThreadEdges, ThousandsOfThreadsOfOneMoment) {
+  // All of them begin when the first one ends, and the last one when they do.
+  constexpr int kThreads = 20000;
+  TraceText text;
+  text.thread(1).op("first", 0, 100);
+  for (int t = 0; t < kThreads; ++t) text.thread(10 + t).op("many", 100, 200);
+  text.thread(2).op("last", 200, 300);
+  const TraceSet set = text.read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  const std::vector<ThreadEdge> edges = find_thread_edges(model);
+  ASSERT_EQ(edges.size(), static_cast<std::size_t>(kThreads) + 1);
+  std::size_t from_first = 0;
+  for (const ThreadEdge& e : edges) {
+    const auto name = [&](std::uint32_t thread) {
+      return set.strings[set.traces[0].events.name[model.threads[thread].pieces[0].row]];
+    };
+    ASSERT_EQ(name(e.from_thread), name(e.to_thread) == "last" ? "many" : "first");
+    from_first += name(e.from_thread) == "first" ? 1 : 0;
+  }
+  EXPECT_EQ(from_first, static_cast<std::size_t>(kThreads));
+}
+
 TEST(ThreadEdges, AThreadIdleBeforeIsNotTheCause) {
   // Thread 2 had stopped before thread 1 went idle: it cannot have woken it.
   const Threads t(TraceText().op("a", 0, 100).op("b", 300, 400).thread(2).op("c", 0, 50));

@@ -20,30 +20,6 @@ std::vector<std::uint32_t> group_ranks(std::string_view text) {
   return ranks ? *ranks : std::vector<std::uint32_t>();
 }
 
-/// PyTorch's own names ("_allgather_base", "all_to_allv", "allreduce_coalesced") and the kernels'.
-std::optional<CollectiveOp> operation_of(std::string_view recorded) {
-  constexpr std::pair<std::string_view, CollectiveOp> kOperations[] = {
-      {"allreduce", CollectiveOp::kAllReduce},
-      {"allgather", CollectiveOp::kAllGather},
-      {"reducescatter", CollectiveOp::kReduceScatter},
-      {"alltoall", CollectiveOp::kAllToAll},
-      {"broadcast", CollectiveOp::kBroadcast},
-      {"sendrecv", CollectiveOp::kSendRecv},
-      {"reduce", CollectiveOp::kReduce},
-      {"send", CollectiveOp::kSendRecv},
-      {"recv", CollectiveOp::kSendRecv},
-      {"barrier", CollectiveOp::kBarrier}};
-  std::string plain;
-  for (const char c : recorded) {
-    if (c != '_' && c != ' ')
-      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  for (const auto& [part, op] : kOperations) {
-    if (plain.find(part) != std::string::npos) return op;
-  }
-  return std::nullopt;
-}
-
 class Substitution {
  public:
   Substitution(const TraceSet& set, const Recording& recording, const CollectiveModel& network,
@@ -143,6 +119,29 @@ class Substitution {
 };
 
 }  // namespace
+
+std::optional<CollectiveOp> operation_of(std::string_view recorded) {
+  constexpr std::pair<std::string_view, CollectiveOp> kOperations[] = {
+      {"allreduce", CollectiveOp::kAllReduce},
+      {"allgather", CollectiveOp::kAllGather},
+      {"reducescatter", CollectiveOp::kReduceScatter},
+      {"alltoall", CollectiveOp::kAllToAll},
+      {"broadcast", CollectiveOp::kBroadcast},
+      {"sendrecv", CollectiveOp::kSendRecv},
+      {"reduce", CollectiveOp::kReduce},
+      {"send", CollectiveOp::kSendRecv},
+      {"recv", CollectiveOp::kSendRecv},
+      {"barrier", CollectiveOp::kBarrier}};
+  std::string plain;
+  for (const char c : recorded) {
+    if (c != '_' && c != ' ')
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const auto& [part, op] : kOperations) {
+    if (plain.find(part) != std::string::npos) return op;
+  }
+  return std::nullopt;
+}
 
 Result<NetworkUse> apply_network(const TraceSet& set, const Recording& recording,
                                  const CollectiveModel& network, Durations& durations) {

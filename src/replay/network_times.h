@@ -7,6 +7,10 @@
 
 namespace flopcast::replaying {
 
+/// The operation behind PyTorch's own names ("_allgather_base", "all_to_allv",
+/// "allreduce_coalesced") and the kernels'.
+std::optional<CollectiveOp> operation_of(std::string_view recorded);
+
 /// Replaces Durations::Rank::transfer of every matched collective whose operation, size and group
 /// the trace tells. Chips are numbered as ranks are. Fails if the cluster has fewer chips than a
 /// group needs.

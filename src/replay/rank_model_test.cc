@@ -113,6 +113,26 @@ TEST(RankModel, RowsThatOverlapOnOneStreamGetALaneOfTheirOwn) {
   EXPECT_EQ(model.streams[1].id, 7);
 }
 
+TEST(RankModel, ThousandsOfRowsOfOneMoment) {
+  // Each kernel has a lane of its own, and each call the operator around all of them.
+  constexpr int kRows = 30000;
+  TraceText text;
+  text.op("around", 0, 100);
+  for (int i = 1; i <= kRows; ++i) text.launch(10, 20, i).kernel("k", 30, 40, 7, i);
+  for (int i = 1; i <= 3; ++i) text.launch(50, 50, kRows + i).kernel("k", 60, 70, 7, kRows + i);
+  const TraceSet set = text.read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  ASSERT_EQ(model.streams.size(), static_cast<std::size_t>(kRows));
+  for (int lane = 0; lane < kRows; ++lane) {
+    ASSERT_EQ(model.streams[static_cast<std::size_t>(lane)].lane, lane);
+    // Of those that are free again, the first ones are taken.
+    ASSERT_EQ(model.streams[static_cast<std::size_t>(lane)].tasks.size(), lane < 3 ? 2u : 1u);
+  }
+  const std::uint32_t around = model.calls.front().op;
+  EXPECT_EQ(set.strings[set.traces[0].events.name[around]], "around");
+  for (const Call& call : model.calls) ASSERT_EQ(call.op, around);
+}
+
 TEST(RankModel, PollingAloneMakesNoHostThread) {
   const TraceSet set = TraceText()
                            .launch(0, 5, 1)

@@ -6,8 +6,11 @@
 
 #include "replay/assemble.h"
 #include "replay/clocks.h"
+#include "replay/critical_path.h"
 #include "replay/damage.h"
 #include "replay/network_times.h"
+#include "replay/sensitivity.h"
+#include "replay/step_groups.h"
 #include "replay/timeline.h"
 #include "replay/transplant.h"
 
@@ -149,6 +152,19 @@ void list_collectives(const Recording& rec, Replay& out) {
   }
 }
 
+Diagnostic nothing_to_replay(const TraceSet& set) {
+  std::uint64_t rows = 0;
+  for (const Trace& trace : set.traces) {
+    rows += trace.other_rows;
+    for (const std::uint64_t count : trace.row_counts) rows += count;
+  }
+  return {ErrorCode::kBadInput, set.label,
+          fmt::format("nothing to replay here: none of {} rows is an operator, a runtime call or "
+                      "GPU work as PyTorch's profiler writes them",
+                      rows),
+          "record with torch.profiler and its CPU and CUDA activities"};
+}
+
 }  // namespace
 
 const char* lag_mode_name(LagMode mode) {
@@ -186,7 +202,8 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
     out.network = std::move(*use);
     out.network->cluster = options.network_name;
   }
-  const Assembly assembly = assemble(rec, durations, lags, bindings, options.baseline);
+  Assembly assembly = assemble(rec, durations, lags, bindings, options.baseline);
+  if (assembly.graph.task_count() == 0) return nothing_to_replay(set);
   Result<Run> run = simulate(assembly.graph, assembly.release, &set.strings);
   if (!run) return run.error();
   out.recorded = recorded_timeline(set, rec);
@@ -194,20 +211,22 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   for (const RankModel& rank : rec.ranks)
     out.steps.push_back(step_results(set, rank, out.recorded, out.replayed));
   out.critical_path = critical_path(assembly, *run);
+  if (options.sensitivity)
+    out.sensitivity = measure_sensitivity(set, rec, out.recorded, assembly, *run);
   out.pinned = assembly.pinned;
   out.task_count = assembly.graph.task_count();
   out.edge_count = assembly.graph.edge_count();
   count_edges(rec, assembly, out);
   list_late_starts(rec, bindings, lags, assembly, out);
-  out.damage = find_damage(set, rec, out.late_starts);
+  out.damage = find_damage(set, rec, bindings, out.late_starts);
   list_lags(rec, lags, out);
   list_collectives(rec, out);
   return out;
 }
 
-std::vector<StepMatch> compare_steps(const TraceSet& set, unsigned threads) {
+StepComparison compare_steps(const TraceSet& set, unsigned threads) {
   Replay scratch;
-  return match_steps(set, make_recording(set, threads, scratch));
+  return group_steps(set, make_recording(set, threads, scratch));
 }
 
 }  // namespace flopcast

@@ -174,13 +174,13 @@ TEST(Replay, TheCriticalPathAddsUpToTheMakespan) {
     ReplayOptions options;
     options.lags = mode;
     const Replay r = replay_of(set, options);
-    ASSERT_FALSE(r.critical_path.empty());
+    ASSERT_FALSE(r.critical_path.pieces.empty());
     Time sum, first = Time::max(), last;
-    for (std::size_t i = 0; i < r.critical_path.size(); ++i) {
-      const PathPiece& piece = r.critical_path[i];
+    for (std::size_t i = 0; i < r.critical_path.pieces.size(); ++i) {
+      const PathPiece& piece = r.critical_path.pieces[i];
       EXPECT_LT(piece.start, piece.end);
       if (i > 0) {
-        EXPECT_EQ(piece.start, r.critical_path[i - 1].end);
+        EXPECT_EQ(piece.start, r.critical_path.pieces[i - 1].end);
       }
       sum += piece.end - piece.start;
     }
@@ -191,11 +191,11 @@ TEST(Replay, TheCriticalPathAddsUpToTheMakespan) {
       for (const std::uint32_t row : rows_named(set, i, "log"))
         last = std::max(last, r.replayed.end[i][row]);
     }
-    EXPECT_EQ(r.critical_path.back().end, last);
+    EXPECT_EQ(r.critical_path.pieces.back().end, last);
     EXPECT_EQ(sum, last - first);
     // The slower gemm, the collective and adam lie on it.
     std::map<std::string, int> on_path;
-    for (const PathPiece& piece : r.critical_path) {
+    for (const PathPiece& piece : r.critical_path.pieces) {
       if (piece.row == kNoDetail) continue;
       const auto name = set.strings[set.traces[piece.trace].events.name[piece.row]];
       ++on_path[fmt::format("{}{}", name.substr(0, 4),
@@ -219,19 +219,97 @@ TEST(Replay, TheCriticalPathIsUnbrokenWhereThingsEndEarly) {
                            .copy("Memcpy HtoD (Pageable -> Device)", 58, 290, 7, 2, 1 << 20)
                            .read();
   const Replay r = replay_of(set);
-  ASSERT_FALSE(r.critical_path.empty());
+  ASSERT_FALSE(r.critical_path.pieces.empty());
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < r.critical_path.size(); ++i) {
-    const PathPiece& piece = r.critical_path[i];
+  for (std::size_t i = 0; i < r.critical_path.pieces.size(); ++i) {
+    const PathPiece& piece = r.critical_path.pieces[i];
     EXPECT_LT(piece.start, piece.end);
     if (i > 0) {
-      EXPECT_EQ(piece.start, r.critical_path[i - 1].end);
+      EXPECT_EQ(piece.start, r.critical_path.pieces[i - 1].end);
     }
     if (piece.row != kNoDetail)
       names.emplace_back(set.strings[set.traces[0].events.name[piece.row]]);
   }
   EXPECT_THAT(names, testing::ElementsAre("cudaLaunchKernel", "ahead",
                                           "Memcpy HtoD (Pageable -> Device)", "log"));
+}
+
+TEST(Replay, TheCriticalPathGoesOnBeforeAPinnedStart) {
+  // Nothing tells why thread 2 begins at 600: thread 1 is at work then.
+  TraceText text;
+  text.op("early", 0, 300).op("middle", 300, 580).op("beside", 580, 1000);
+  text.thread(2).op("late", 600, 1500);
+  const TraceSet set = text.read();
+  const Replay r = replay_of(set);
+  const std::vector<PathPiece>& pieces = r.critical_path.pieces;
+  ASSERT_EQ(pieces.size(), 4u);
+  EXPECT_EQ(r.critical_path.window_start, pieces.front().start);
+  EXPECT_EQ(pieces.back().end - pieces.front().start, us(1500));
+  EXPECT_TRUE(pieces[2].pinned);
+  EXPECT_EQ(pieces[2].row, kNoDetail);
+  EXPECT_EQ(pieces[2].end - pieces[2].start, us(20));
+  for (const std::size_t i : {0u, 1u, 3u}) EXPECT_FALSE(pieces[i].pinned) << i;
+}
+
+TEST(Replay, TheCriticalPathCoversTheWindowOfTheRankThatEndsLast) {
+  // Rank 1 was recorded from 5.2 ms on; rank 0 waits for it in an all-reduce, and ends last.
+  TraceText text;
+  for (int r = 0; r < 2; ++r) {
+    text.rank(r);
+    if (r == 0) text.op("before", 0, 4000);
+    const double at = 5000 + 200 * r;
+    text.launch(at, at + 5, 7).collective(at + 10, 5500, 20, 7, 0);
+    text.call("cudaDeviceSynchronize", 5300, 5505).op("log", 5510, 6000 - 100 * r);
+  }
+  const TraceSet set = text.read();
+  const Replay r = replay_of(set);
+  const std::vector<PathPiece>& pieces = r.critical_path.pieces;
+  ASSERT_FALSE(pieces.empty());
+  EXPECT_EQ(r.critical_path.last_trace, 0u);
+  EXPECT_EQ(pieces.front().start, r.critical_path.window_start);
+  EXPECT_EQ(pieces.back().end - pieces.front().start, us(6000));
+  const auto pinned = std::find_if(pieces.begin(), pieces.end(), [](auto& p) { return p.pinned; });
+  ASSERT_NE(pinned, pieces.end());
+  EXPECT_EQ(pinned->end - pinned->start, us(190));  // since rank 0 came to the all-reduce
+}
+
+TEST(Replay, SensitivityIsARunOfTheEngineForEachPartOfTheWork) {
+  const TraceSet set = training().read();
+  const Replay r = replay_of(set);
+  ASSERT_TRUE(r.sensitivity);
+  // GPU steps of 500, 1000 and 1000 us; on the path of each: the slower gemm of 260 us, 118 us of
+  // all-reduce, 98 us of adam, and the host after the synchronisation.
+  const Time step = Time{us(2500).ps / 3};
+  EXPECT_EQ(r.sensitivity->gpu_step, step);
+  std::map<std::string, Time> gain;
+  for (const WorkSensitivity& s : r.sensitivity->parts) {
+    ASSERT_TRUE(s.gpu_step) << s.part;
+    EXPECT_GT(s.work, Time{}) << s.part;
+    gain[s.part] = step - *s.gpu_step;
+  }
+  ASSERT_EQ(gain.size(), 4u);
+  EXPECT_NEAR(gain["gemm"].us(), 26, 0.01);
+  EXPECT_NEAR(gain["all_reduce"].us(), 11.8, 0.01);
+  EXPECT_NEAR(gain["other_kernels"].us(), 9.8, 0.01);
+  EXPECT_GT(gain["host"].us(), 30);
+  EXPECT_EQ(r.sensitivity->parts.front().part, "host");
+  // What was run is the graph as it was: asking changes nothing.
+  ReplayOptions unasked;
+  unasked.sensitivity = false;
+  const Replay plain = replay_of(set, unasked);
+  EXPECT_FALSE(plain.sensitivity);
+  EXPECT_EQ(plain.replayed.end, r.replayed.end);
+}
+
+TEST(Replay, TracesWithoutAnythingToRunAreRefused) {
+  const Result<TraceSet> set = read_trace_text(R"({"traceEvents": [
+    {"ph": "X", "cat": "Op", "name": "MatMul", "pid": 1, "tid": 1, "ts": 0, "dur": 5, "args": {}},
+    {"ph": "X", "name": "slice", "pid": 1, "tid": 2, "ts": 3, "dur": 9}]})");
+  ASSERT_TRUE(set.ok());
+  const Result<Replay> r = replay(*set);
+  ASSERT_FALSE(r.ok());
+  EXPECT_EQ(r.error().code, ErrorCode::kBadInput);
+  EXPECT_THAT(r.error().text(), HasSubstr("nothing to replay here: none of 2 rows"));
 }
 
 TEST(Replay, WithoutEventEdgesStreamsRunFree) {
@@ -308,8 +386,8 @@ TEST(Replay, CpuOnlyTracesReplayToo) {
 
 TEST(Transplant, StepsOfOneStructureExchangeIt) {
   const TraceSet set = training().read();
-  const std::vector<StepMatch> matches = compare_steps(set);
-  ASSERT_EQ(matches.size(), 6u);
+  const std::vector<StepMatch> matches = compare_steps(set).pairs;
+  ASSERT_EQ(matches.size(), 2u);  // of three alike, the first two
   for (const StepMatch& m : matches) {
     EXPECT_TRUE(m.same_structure()) << m.from << " → " << m.to;
     for (const StepMatch::Transfer& t : m.transfer) {
@@ -325,7 +403,7 @@ TEST(Transplant, StepsOfOneStructureExchangeIt) {
 }
 
 TEST(Transplant, OtherCallsAreAnotherStructure) {
-  for (const StepMatch& m : compare_steps(training(3, {{1, 4}}).read())) {
+  for (const StepMatch& m : compare_steps(training(3, {{1, 4}}).read()).pairs) {
     const bool odd = m.from == "ProfilerStep#1" || m.to == "ProfilerStep#1";
     EXPECT_EQ(m.same_structure(), !odd) << m.from << " → " << m.to;
     if (m.from == "ProfilerStep#1") {
@@ -333,6 +411,29 @@ TEST(Transplant, OtherCallsAreAnotherStructure) {
       EXPECT_EQ(m.matched_to, 1.0);
     }
   }
+}
+
+TEST(StepGroups, StepsWithTheSameCallsAreOneGroup) {
+  const StepComparison steps = compare_steps(training(5, {{1, 4}, {3, 4}}).read());
+  ASSERT_EQ(steps.groups.size(), 2u);
+  EXPECT_THAT(steps.groups[0],
+              testing::ElementsAre("ProfilerStep#0", "ProfilerStep#2", "ProfilerStep#4"));
+  EXPECT_THAT(steps.groups[1], testing::ElementsAre("ProfilerStep#1", "ProfilerStep#3"));
+  // The first two of each: how alike steps of one group are, and how much the groups differ.
+  EXPECT_EQ(steps.pairs.size(), 4u * 3u);
+}
+
+TEST(StepGroups, WhatIsComparedDoesNotGrowWithTheSteps) {
+  std::map<int, int> more;  // every step has calls of its own
+  for (int i = 0; i < 100; ++i) more[i] = i;
+  const StepComparison other = compare_steps(training(100, more).read());
+  EXPECT_EQ(other.groups.size(), 100u);
+  const std::size_t most = StepComparison::kMostCompared * (StepComparison::kMostCompared - 1);
+  EXPECT_EQ(other.pairs.size(), most);
+  const StepComparison same = compare_steps(training(400).read());
+  ASSERT_EQ(same.groups.size(), 1u);
+  EXPECT_EQ(same.groups[0].size(), 400u);
+  EXPECT_EQ(same.pairs.size(), 2u);
 }
 
 TEST(Transplant, AnotherStepsStructureComesAlong) {
@@ -399,6 +500,24 @@ TEST(Damage, AnIdleGpuWhileWorkWaits) {
   EXPECT_THAT(damaged.damage[0], HasSubstr("rank 0: the GPU is idle for"));
   EXPECT_EQ(damaged.late_starts.size(), 5u);
   EXPECT_TRUE(replay_of(trace(false)).damage.empty());
+}
+
+TEST(Damage, WorkThatNothingLaunchedAndNothingPrecedes) {
+  const auto trace = [](int loose) {
+    TraceText text;
+    for (int i = 0; i < 10; ++i) {
+      const double at = 100 * i;
+      const std::int64_t id = i < loose ? 0 : i + 1;
+      if (id != 0) text.launch(at, at + 5, id);
+      text.kernel("k", at + 10, at + 60, 7 + i, id);
+    }
+    return text.read();
+  };
+  const Replay damaged = replay_of(trace(6));
+  ASSERT_EQ(damaged.damage.size(), 1u);
+  EXPECT_THAT(damaged.damage[0],
+              HasSubstr("rank 0: 6 of 10 GPU tasks have neither a launch nor a predecessor"));
+  EXPECT_TRUE(replay_of(trace(5)).damage.empty());
 }
 
 TEST(Damage, GraphLaunchesWithoutKernels) {

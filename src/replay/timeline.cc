@@ -91,6 +91,36 @@ void place_gpu_annotations(const RankModel& rank, const std::vector<Time>& recor
   }
 }
 
+/// GPU tasks of a rank by when they were put on their stream: when the call that launched them
+/// starts, or they do where there is none.
+class PutOrder {
+ public:
+  explicit PutOrder(const RankModel& rank) : rank_(rank) {
+    for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
+      if (rank.gpu[t].call == kNoIndex) without_call_.push_back(t);
+    }
+  }
+
+  /// Those put in [from, to).
+  template <typename Use>
+  void for_each(Time from, Time to, Use&& use) const {
+    const auto starts = [](const Call& call, Time t) { return call.start < t; };
+    auto call = std::lower_bound(rank_.calls.begin(), rank_.calls.end(), from, starts);
+    for (; call != rank_.calls.end() && call->start < to; ++call) {
+      for (const std::uint32_t t : call->gpu) use(rank_.gpu[t]);
+    }
+    const auto before = [&](std::uint32_t t, Time time) { return rank_.gpu[t].start < time; };
+    auto task = std::lower_bound(without_call_.begin(), without_call_.end(), from, before);
+    for (; task != without_call_.end() && rank_.gpu[*task].start < to; ++task) {
+      use(rank_.gpu[*task]);
+    }
+  }
+
+ private:
+  const RankModel& rank_;
+  std::vector<std::uint32_t> without_call_;
+};
+
 }  // namespace
 
 Timeline recorded_timeline(const TraceSet& set, const Recording& recording) {
@@ -133,6 +163,7 @@ std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
   const std::vector<Time>& was = recorded.start[rank.index];
   const std::vector<Time>& is = replayed.start[rank.index];
   std::vector<StepResult> results;
+  const PutOrder put(rank);
   std::optional<Time> measured_before, replayed_before;  // last GPU end of the steps so far
   for (const Step& step : find_steps(set, *rank.trace)) {
     StepResult out;
@@ -148,14 +179,12 @@ std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
     Time measured_last = Time::min();
     Time replayed_last = Time::min();
     std::vector<Time> errors;
-    for (const GpuTask& t : rank.gpu) {
-      const Time put = t.call == kNoIndex ? t.start : rank.calls[t.call].start;
-      if (put < out.measured_start || put >= out.measured_end) continue;
+    put.for_each(out.measured_start, out.measured_end, [&](const GpuTask& t) {
       measured_last = std::max(measured_last, recorded.end[rank.index][t.row]);
       replayed_last = std::max(replayed_last, replayed.end[rank.index][t.row]);
       const Time error = is[t.row] - was[t.row];
       errors.push_back(error < Time{} ? -error : error);
-    }
+    });
     if (step.event == kNoDetail && replayed_last > Time::min()) {
       out.replayed_end = out.measured_end + (replayed_last - measured_last);
     }
@@ -169,45 +198,6 @@ std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
     results.push_back(std::move(out));
   }
   return results;
-}
-
-std::vector<PathPiece> critical_path(const Assembly& assembly, const Run& run) {
-  const Graph& g = assembly.graph;
-  std::vector<PathPiece> path;
-  if (g.task_count() == 0) return path;
-  TaskId task = 0;
-  for (TaskId t = 0; t < g.task_count(); ++t) {
-    if (run.end[t] > run.end[task]) task = t;
-  }
-  Time until = run.end[task];
-  while (task != kNoTask) {
-    const TaskId cause = run.cause[task];
-    Time from = run.start[task];
-    // A sync held by GPU work is critical only after that work's end.
-    const bool waited =
-        cause != kNoTask && g.kind[task] == TaskKind::kSync && run.end[cause] > from;
-    if (waited) from = run.end[cause];
-    from =
-        std::min(from, until);  // a copy from pageable memory returns before its last piece arrives
-    const std::uint32_t rank = assembly.map.task_rank[task];
-    if (until > from && g.kind[task] != TaskKind::kRendezvous) {
-      path.push_back({rank, assembly.map.task_row[task], g.kind[task], from, until});
-    }
-    if (cause == kNoTask) break;
-    // An edge from a start (a launch) leaves the cause before its end; so does a sync, or a task
-    // that starts before the one ahead of it on its stream has ended.
-    const bool next_in_order = cause + 1 == task && g.processor[cause] == g.processor[task];
-    Time since = std::min(run.end[cause], from);
-    if (run.end[cause] > from && !waited && !next_in_order)
-      since = std::min(run.start[cause], from);
-    if (since < from && g.kind[task] != TaskKind::kRendezvous) {
-      path.push_back({rank, kNoDetail, g.kind[task], since, from});
-    }
-    until = since;
-    task = cause;
-  }
-  std::reverse(path.begin(), path.end());
-  return path;
 }
 
 }  // namespace flopcast::replaying

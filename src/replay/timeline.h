@@ -1,4 +1,4 @@
-// What a run says about the traces' rows: times, steps, critical path.
+// What a run says about the traces' rows: times and steps.
 #pragma once
 
 #include <vector>
@@ -17,8 +17,5 @@ Timeline replayed_timeline(const Recording& recording, const Timeline& recorded,
 /// Steps of one rank, measured and replayed.
 std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
                                      const Timeline& recorded, const Timeline& replayed);
-
-/// The chain of causes back from the task that ended last.
-std::vector<PathPiece> critical_path(const Assembly& assembly, const Run& run);
 
 }  // namespace flopcast::replaying

@@ -1,7 +1,6 @@
 #include "replay/transplant.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -51,20 +50,6 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> align(const std::vector<std
     }
   }
   return pairs;
-}
-
-/// Calls of one thread inside a step that order anything: launches, records, waits,
-/// synchronisation. How often a step asks for attributes or memory varies with the state of caches,
-/// and means nothing here.
-std::vector<std::uint32_t> calls_inside(const RankModel& rank, const HostThread& thread,
-                                        const StepSpan& step) {
-  std::vector<std::uint32_t> calls;
-  for (const std::uint32_t c : thread.calls) {
-    const Call& call = rank.calls[c];
-    if (!inside(step, call.start)) continue;
-    if (call.kind != CallKind::kOther || !call.gpu.empty()) calls.push_back(c);
-  }
-  return calls;
 }
 
 std::vector<std::uint32_t> names_of(const RankModel& rank,
@@ -143,6 +128,18 @@ std::vector<StepSpan> step_spans(const TraceSet& set, const RankModel& rank) {
     spans.push_back({step.name, step.start + rank.host_offset, step.end + rank.host_offset});
   }
   return spans;
+}
+
+std::vector<std::uint32_t> calls_inside(const RankModel& rank, const HostThread& thread,
+                                        const StepSpan& step) {
+  const auto before = [&](std::uint32_t c, Time t) { return rank.calls[c].start < t; };
+  const auto first = std::lower_bound(thread.calls.begin(), thread.calls.end(), step.from, before);
+  const auto last = std::lower_bound(first, thread.calls.end(), step.to, before);
+  std::vector<std::uint32_t> calls;
+  std::copy_if(first, last, std::back_inserter(calls), [&](std::uint32_t c) {
+    return rank.calls[c].kind != CallKind::kOther || !rank.calls[c].gpu.empty();
+  });
+  return calls;
 }
 
 StepMapping map_step(const RankModel& rank, const StepSpan& from, const StepSpan& to) {
@@ -256,87 +253,6 @@ std::optional<Diagnostic> transplant(const TraceSet& set, Recording& recording,
     });
   }
   return std::nullopt;
-}
-
-namespace {
-
-/// Counts, per kind, edges of one step and those that the other step has as well.
-class TransferCount {
- public:
-  void add(const StepEdges& carried, const StepEdges& own) {
-    std::set<std::tuple<std::uint32_t, std::uint32_t>> gpu;
-    std::set<std::tuple<std::uint32_t, std::uint32_t>> sync;
-    std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> threads;
-    for (const GpuEdge& e : own.gpu) gpu.insert({e.source, e.target});
-    for (const SyncWait& w : own.waits) {
-      for (const std::uint32_t s : w.streams) sync.insert({w.call, s});
-      for (const std::uint32_t t : w.tasks) sync.insert({w.call, t | kFixedSource});
-    }
-    for (const ThreadEdge& e : own.threads)
-      threads.insert({e.from_thread, e.from_piece, e.to_thread, e.to_piece});
-    for (const GpuEdge& e : carried.gpu) count(e.kind, gpu.contains({e.source, e.target}));
-    for (const SyncWait& w : carried.waits) {
-      for (const std::uint32_t s : w.streams) count(EdgeKind::kSync, sync.contains({w.call, s}));
-      for (const std::uint32_t t : w.tasks)
-        count(EdgeKind::kSync, sync.contains({w.call, t | kFixedSource}));
-    }
-    for (const ThreadEdge& e : carried.threads) {
-      count(EdgeKind::kThread,
-            threads.contains({e.from_thread, e.from_piece, e.to_thread, e.to_piece}));
-    }
-  }
-  std::vector<StepMatch::Transfer> list() const {
-    std::vector<StepMatch::Transfer> out;
-    for (int k = 0; k < kEdgeKindCount; ++k) {
-      if (edges_[k] > 0) out.push_back({static_cast<EdgeKind>(k), edges_[k], kept_[k]});
-    }
-    return out;
-  }
-
- private:
-  void count(EdgeKind kind, bool kept) {
-    ++edges_[static_cast<int>(kind)];
-    if (kept) ++kept_[static_cast<int>(kind)];
-  }
-  std::uint64_t edges_[kEdgeKindCount] = {};
-  std::uint64_t kept_[kEdgeKindCount] = {};
-};
-
-double share(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-}  // namespace
-
-std::vector<StepMatch> match_steps(const TraceSet& set, const Recording& recording) {
-  std::vector<StepMatch> matches;
-  if (recording.ranks.empty()) return matches;
-  std::vector<std::vector<StepSpan>> spans;
-  for (const RankModel& rank : recording.ranks) spans.push_back(step_spans(set, rank));
-  for (const StepSpan& from : spans[0]) {
-    for (const StepSpan& to : spans[0]) {
-      if (from.name == to.name) continue;
-      StepMatch match{from.name, to.name, 1, 1, {}};
-      TransferCount transfer;
-      bool everywhere = true;
-      for (std::uint32_t r = 0; r < recording.ranks.size() && everywhere; ++r) {
-        const StepSpan* a = find_span(spans[r], from.name);
-        const StepSpan* b = find_span(spans[r], to.name);
-        everywhere = a && b;
-        if (!everywhere) break;
-        const StepMapping mapping = map_step(recording.ranks[r], *a, *b);
-        match.matched_from =
-            std::min(match.matched_from, share(mapping.matched, mapping.calls_from));
-        match.matched_to = std::min(match.matched_to, share(mapping.matched, mapping.calls_to));
-        transfer.add(carry_over(recording.ranks[r], edges_inside(recording, r, *a), mapping),
-                     edges_inside(recording, r, *b));
-      }
-      if (!everywhere) continue;
-      match.transfer = transfer.list();
-      matches.push_back(std::move(match));
-    }
-  }
-  return matches;
 }
 
 }  // namespace flopcast::replaying

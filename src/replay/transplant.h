@@ -16,6 +16,12 @@ struct StepSpan {
 };
 std::vector<StepSpan> step_spans(const TraceSet& set, const RankModel& rank);
 
+/// Calls of one thread inside a step that order anything: launches, records, waits,
+/// synchronisation. How often a step asks for attributes or memory varies with the state of caches,
+/// and means nothing here.
+std::vector<std::uint32_t> calls_inside(const RankModel& rank, const HostThread& thread,
+                                        const StepSpan& step);
+
 /// Which calls and GPU tasks of one step are which of another. kNoIndex: no counterpart.
 struct StepMapping {
   std::vector<std::uint32_t> call, task;  ///< by index in the rank model
@@ -36,7 +42,5 @@ StepEdges carry_over(const RankModel& rank, const StepEdges& edges, const StepMa
 /// Replaces the dependencies inside step `to` by those of step `from`, on every rank.
 std::optional<Diagnostic> transplant(const TraceSet& set, Recording& recording,
                                      const std::string& from, const std::string& to);
-
-std::vector<StepMatch> match_steps(const TraceSet& set, const Recording& recording);
 
 }  // namespace flopcast::replaying

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 
 #include "flopcast/trace.h"
 
@@ -35,15 +36,15 @@ Step whole_window(const Events& events) {
 std::vector<Step> find_steps(const TraceSet& set, const Trace& trace) {
   const Events& events = trace.events;
   std::vector<Step> steps;
+  std::unordered_map<std::uint32_t, Time> ends;  // by name: of the last with that name
   for (std::size_t row = 0; row < events.size(); ++row) {
     if (!can_be_step(events.category[row])) continue;
     const std::string_view name = set.strings[events.name[row]];
     if (!name.starts_with("ProfilerStep#")) continue;
     // The same step again, as seen by another thread.
-    const bool repeated = std::any_of(steps.begin(), steps.end(), [&](const Step& known) {
-      return known.name == name && events.start[row] < known.end;
-    });
-    if (repeated) continue;
+    const auto [known, fresh] = ends.try_emplace(events.name[row], events.end(row));
+    if (!fresh && events.start[row] < known->second) continue;
+    known->second = std::max(known->second, events.end(row));
     steps.push_back(
         {std::string(name), static_cast<std::uint32_t>(row), events.start[row], events.end(row)});
   }

@@ -185,9 +185,35 @@ def test_files_written(result, tmp_path):
     assert not list(tmp_path.glob(".flopcast-*"))
 
 
+def test_a_replay_says_what_it_is(result):
+    assert repr(result).startswith("<flopcast.Replay 'sample': 8 rank(s), ")
+    assert repr(result).endswith(" tasks, lags typical, model full>")
+
+
+def test_a_replay_shows_itself_in_notebooks(tmp_path):
+    kernel = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7, "ts": 5, "dur": 9}
+    kernel |= {"name": "<script>alert(1)</script>", "args": {"correlation": 1, "stream": 7, "device": 0}}
+    (tmp_path / "rank0.json").write_text(json.dumps({"traceEvents": [kernel]}))
+    shown = flopcast.replay(flopcast.read(tmp_path / "rank0.json"))._repr_html_()
+    assert shown.startswith("<pre ") and "&lt;script&gt;" in shown and "<script" not in shown
+
+
+def test_sensitivity_and_straggler(result):
+    step = result.gpu_step_s
+    assert step > 0
+    parts = {row.part: row for row in result.sensitivity}
+    assert {"host", "gemm", "attention", "other_kernels", "all_reduce"} <= parts.keys()
+    for row in parts.values():
+        assert row.work_s > 0 and row.change == pytest.approx(row.gpu_step_s / step - 1)
+    assert [row.gpu_step_s for row in result.sensitivity] == sorted(row.gpu_step_s for row in parts.values())
+    assert -0.1 <= parts["gemm"].change < -0.05
+    assert result.straggler == result.to_dict()["sets"][0]["straggler"]["rank"] == 5
+
+
 def test_steps_compared(traces):
     matches = flopcast.compare_steps(traces)
-    assert len(matches) == 6
+    assert matches.groups == [["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]]
+    assert len(matches) == 2
     for match in matches:
         assert match.same_structure and match.matched_from == match.matched_to == 1.0
         edges, kept = match.transfer["event"]

@@ -1,6 +1,8 @@
 """Estimates of training steps from Python."""
 
+import copy
 import json
+import pickle
 
 import pytest
 
@@ -40,6 +42,27 @@ def test_stages_hold_their_memory(step):
         assert sum(classes.values()) == pytest.approx(stage.memory_bytes["total"])
         assert 0 <= stage.start_s <= stage.end_s <= step.time_s
     assert step.memory_bytes["total"] == max(s.memory_bytes["total"] for s in step.stages)
+
+
+def test_what_is_unpickled_says_the_same(step, too_big):
+    for one in (step, too_big):
+        again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(one))))
+        assert isinstance(again, flopcast.Estimate)
+        assert again.to_dict() == one.to_dict() and again.stages == one.stages
+        assert str(again) == str(one) and repr(again) == repr(one) and again.problem == one.problem
+        assert copy.deepcopy(one).time_s == one.time_s
+        for format in ("megatron", "torchtitan", "deepspeed"):
+            assert again.plan_as(format) == one.plan_as(format)
+        refusals = []
+        for asked in (one, again):
+            with pytest.raises(flopcast.FlopcastError) as caught:
+                asked.plan_as("horovod")
+            refusals.append((caught.value.code, str(caught.value)))
+        assert refusals[0] == refusals[1]
+
+
+def test_it_shows_itself_in_notebooks(step):
+    assert step._repr_html_().startswith("<pre ") and "where the time goes" in step._repr_html_()
 
 
 def test_it_prints_as_on_the_command_line(step):

@@ -234,6 +234,7 @@ def test_package_says_what_the_command_says(flopcast, found, tmp_path):
     assert mapping.partitions[0].pass_ == "forward"
     assert set(mapping.sharding) == {kernel["name"] for kernel in found["kernels"]}
     assert "gpt3-175b" in repr(mapping) and "Partitions" in str(mapping)
+    assert mapping._repr_html_().startswith("<pre ") and "Partitions" in mapping._repr_html_()
     mapping.html(tmp_path / "map.html")
     assert "<svg" in (tmp_path / "map.html").read_text()
     assert mapping.to_svg().startswith("<svg")

@@ -59,11 +59,26 @@ struct PathShare {
 };
 /// The critical path of the replayed run.
 struct PathSummary {
-  Time length;                     ///< summed over its pieces
+  Time length;                      ///< summed over its pieces
+  std::int32_t last_rank = 0;       ///< the rank that ends last, with which the path ends
+  Time window;                      ///< from the start of that rank's first task to the end
+  std::uint64_t pinned_starts = 0;  ///< tasks on it that start when they were recorded to
+  Time pinned;  ///< of the length: up to the last of those, which nothing makes shorter
   std::uint64_t pieces = 0;        ///< on the path
   std::uint64_t rank_changes = 0;  ///< pieces on another rank than the one before
   std::vector<PathShare> classes;  ///< largest first
   std::vector<PathShare> ranks;    ///< by rank; the name is its number
+};
+
+/// The rank that the others wait for: most of the critical path runs on it, from the last start
+/// that is as recorded to the last collective.
+struct Straggler {
+  std::int32_t rank = 0;          ///< which
+  double share_of_path = 0;       ///< of that part of the path
+  std::uint64_t collectives = 0;  ///< that several ranks joined
+  std::uint64_t last = 0;         ///< of these, to which it came last
+  Time waited;                    ///< by the others in those, summed over them
+  double share_of_waiting = 0;    ///< of all waiting in collectives
 };
 
 /// How near the replay is to the recording, over all ranks and steps. Ratios, not percent.
@@ -84,7 +99,9 @@ struct Summary {
   std::vector<RankSummary> ranks;              ///< as in the set
   std::vector<CollectiveSummary> collectives;  ///< most transfer time first
   PathSummary path;                            ///< critical path
-  Quality quality;                             ///< how near the replay is
+  /// of the replayed run; nothing where no rank holds the others up
+  std::optional<Straggler> straggler;
+  Quality quality;  ///< how near the replay is
 };
 
 /// Sums up what `replay` made of `set`.

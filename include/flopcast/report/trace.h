@@ -16,9 +16,9 @@ std::string trace_info_text(const TraceSet& set);
 std::string trace_info_json(const TraceSet& set);
 
 /// @param steps compare_steps(set)
-std::string trace_check_text(const TraceSet& set, const std::vector<StepMatch>& steps);
+std::string trace_check_text(const TraceSet& set, const StepComparison& steps);
 /// One document; docs/reference/json.md names every field.
-std::string trace_check_json(const TraceSet& set, const std::vector<StepMatch>& steps);
+std::string trace_check_json(const TraceSet& set, const StepComparison& steps);
 
 /// What a recording holds that a forecast profits from.
 struct RecordingFeature {

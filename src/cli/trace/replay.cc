@@ -50,6 +50,7 @@ Result<std::vector<Replay>> run_models(const TraceSet& set, const ReplayCommand&
   for (const Baseline model : models) {
     ReplayOptions options = command.replay;
     options.baseline = model;
+    options.sensitivity = !command.compare;  // only the tables of one model show it
     Result<Replay> result = replay(set, options);
     if (!result) return result.error();
     replays.push_back(std::move(*result));
@@ -77,6 +78,9 @@ int replay_run(Io& io, const ReplayCommand& command, const TraceSet& set,
   if (!replays) {
     results.push_back(make_failed_result(set.label, replays.error()));
     return fail(io, replays.error());
+  }
+  for (const std::string& why : replays->front().damage) {
+    warn(io, fmt::format("{}: damaged recording: {}", set.label, why));
   }
   for (const Replay& replay : *replays) {
     results.push_back(make_set_result(set, replay, command.replay));

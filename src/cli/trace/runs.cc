@@ -46,7 +46,9 @@ Result<TraceSet> read_run(Io& io, const Run& run, unsigned threads) {
   options.threads = threads;
   options.progress = progress.callback();
   Result<TraceSet> set = read_traces(run.paths, options);
-  if (set && !run.name.empty()) set->label = run.name;
+  if (!set) return set;
+  if (!run.name.empty()) set->label = run.name;
+  for (const std::string& file : truncated_files(*set)) warn(io, "cut short: " + file);
   return set;
 }
 

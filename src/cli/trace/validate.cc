@@ -17,7 +17,7 @@ struct CheckCommand {
 int run_check(Io& io, const CheckCommand& command) {
   std::vector<std::string> texts;
   const int code = for_each_run(io, command.input, [&](const TraceSet& set) {
-    const std::vector<StepMatch> steps = compare_steps(set);
+    const StepComparison steps = compare_steps(set);
     texts.push_back(command.format.json ? trace_check_json(set, steps)
                                         : trace_check_text(set, steps));
     return kDone;

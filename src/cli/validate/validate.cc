@@ -49,6 +49,7 @@ std::vector<SetResult> validate_all(Io& io, const ValidateCommand& command) {
 
 int run_validate(Io& io, ValidateCommand& command) {
   command.replay.threads = command.threads;
+  command.replay.sensitivity = false;
   const Result<std::optional<CollectiveModel>> network = network_model(command.network);
   if (!network) return fail(io, network.error());
   if (network->has_value()) {

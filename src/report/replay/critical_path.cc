@@ -46,6 +46,7 @@ class Shares {
 }  // namespace
 
 const char* path_class(const TraceSet& set, const PathPiece& piece) {
+  if (piece.pinned) return "pinned";
   if (piece.row == kNoDetail) return is_host(piece.kind) ? "host_gap" : "lag";
   if (is_communication(set, piece)) return "communication";
   return task_kind_name(piece.kind);
@@ -62,6 +63,7 @@ std::string path_class_title(const std::string& name) {
       {"copy", "GPU: copies and sets"},
       {"communication", "GPU: communication"},
       {"lag", "lag after a dependency"},
+      {"pinned", "pinned: as recorded"},
   };
   const auto found = titles.find(name);
   return found == titles.end() ? name : found->second;
@@ -69,13 +71,14 @@ std::string path_class_title(const std::string& name) {
 
 PathSummary summarise_path(const TraceSet& set, const Replay& replay) {
   PathSummary summary;
-  if (replay.critical_path.empty()) return summary;
+  const CriticalPath& path = replay.critical_path;
+  if (path.pieces.empty()) return summary;
   Shares classes;
   std::map<std::int32_t, PathShare> ranks;
-  const Time first = replay.critical_path.front().start;
+  const Time first = path.pieces.front().start;
   Time reached = first;
-  std::uint32_t last_trace = replay.critical_path.front().trace;
-  for (const PathPiece& piece : replay.critical_path) {
+  std::uint32_t last_trace = path.pieces.front().trace;
+  for (const PathPiece& piece : path.pieces) {
     const Time lag = std::max(Time{}, piece.start - reached);
     const Time time = std::max(Time{}, piece.end - std::max(piece.start, reached));
     reached = std::max(reached, piece.end);
@@ -86,9 +89,15 @@ PathSummary summarise_path(const TraceSet& set, const Replay& replay) {
     ++rank.pieces;
     if (piece.trace != last_trace) ++summary.rank_changes;
     last_trace = piece.trace;
+    if (piece.pinned) {
+      ++summary.pinned_starts;
+      summary.pinned = reached - first;
+    }
   }
   summary.length = reached - first;
-  summary.pieces = replay.critical_path.size();
+  summary.last_rank = rank_of(set, path.last_trace);
+  summary.window = reached - path.window_start;
+  summary.pieces = path.pieces.size();
   summary.classes = classes.largest_first();
   for (auto& [rank, share] : ranks) {
     share.name = std::to_string(rank);

@@ -7,6 +7,7 @@
 #include "flopcast/report/sets.h"
 #include "flopcast/version.h"
 #include "report/replay/anomaly_list.h"
+#include "report/replay/summary.h"
 
 namespace flopcast {
 
@@ -189,8 +190,53 @@ void write_path(JsonWriter& w, const PathSummary& path) {
   w.seconds("length_s", path.length);
   w.count("pieces", path.pieces);
   w.count("rank_changes", path.rank_changes);
+  w.integer("last_rank", path.last_rank);
+  w.seconds("window_s", path.window);
+  w.count("pinned_starts", path.pinned_starts);
+  w.seconds("pinned_s", path.pinned);
   write_shares(w, "classes", path.classes);
   write_shares(w, "ranks", path.ranks);
+  w.end_object();
+}
+
+void write_straggler(JsonWriter& w, const std::optional<Straggler>& straggler) {
+  if (!straggler) {
+    w.null("straggler");
+    return;
+  }
+  w.begin_object("straggler", Layout::kLine);
+  w.integer("rank", straggler->rank);
+  w.ratio("share_of_path", straggler->share_of_path);
+  w.count("last", straggler->last);
+  w.count("collectives", straggler->collectives);
+  w.seconds("waited_s", straggler->waited);
+  w.ratio("share_of_waiting", straggler->share_of_waiting);
+  w.end_object();
+}
+
+void write_sensitivity(JsonWriter& w, const std::optional<SensitivityTable>& table) {
+  if (!table) {
+    w.null("sensitivity");
+    return;
+  }
+  w.begin_object("sensitivity");
+  w.ratio("less_time", SensitivityTable::kLessTime);
+  w.seconds("gpu_step_s", table->gpu_step);
+  w.begin_array("parts");
+  for (const WorkSensitivity& s : table->parts) {
+    w.begin_object({}, Layout::kLine);
+    w.text("part", s.part);
+    w.text("title", work_part_title(s.part));
+    w.seconds("work_s", s.work);
+    if (s.gpu_step) {
+      w.seconds("gpu_step_s", *s.gpu_step);
+    } else {
+      w.null("gpu_step_s");
+    }
+    w.ratio("change", s.gpu_step ? relative_error(table->gpu_step, *s.gpu_step) : std::nullopt);
+    w.end_object();
+  }
+  w.end_array();
   w.end_object();
 }
 
@@ -259,15 +305,20 @@ void write_unreadable(JsonWriter& w, const SetResult& set) {
   w.end_array();
 }
 
+/// An error of nothing is no error of 0.
+std::optional<double> measured(std::uint64_t count, double error) {
+  return count > 0 ? std::optional(error) : std::nullopt;
+}
+
 void write_quality(JsonWriter& w, const Quality& q) {
   w.begin_object("summary");
   w.count("steps", q.steps);
-  w.ratio("mean_abs_error", q.mean_abs_error);
-  w.ratio("max_abs_error", q.max_abs_error);
+  w.ratio("mean_abs_error", measured(q.steps, q.mean_abs_error));
+  w.ratio("max_abs_error", measured(q.steps, q.max_abs_error));
   w.count("gpu_steps", q.gpu_steps);
-  w.ratio("mean_abs_gpu_step_error", q.mean_abs_gpu_error);
-  w.ratio("max_abs_gpu_step_error", q.max_abs_gpu_error);
-  w.ratio("start_error_median_of_window", q.start_error_median);
+  w.ratio("mean_abs_gpu_step_error", measured(q.gpu_steps, q.mean_abs_gpu_error));
+  w.ratio("max_abs_gpu_step_error", measured(q.gpu_steps, q.max_abs_gpu_error));
+  w.ratio("start_error_median_of_window", measured(q.gpu_steps, q.start_error_median));
   w.begin_object("max_share_difference", Layout::kLine);
   w.ratio("exposed_compute", q.exposed_compute);
   w.ratio("exposed_communication", q.exposed_communication);
@@ -286,6 +337,9 @@ void write_head(JsonWriter& w, const SetResult& set) {
   w.boolean("forecast", set.damage.empty());
   w.begin_array("damage");
   for (const std::string& why : set.damage) w.text({}, why);
+  w.end_array();
+  w.begin_array("truncated");
+  for (const std::string& file : set.truncated) w.text({}, file);
   w.end_array();
 }
 
@@ -307,6 +361,8 @@ void write_set(JsonWriter& w, const SetResult& set) {
   write_collectives(w, set);
   if (set.network) write_network(w, *set.network);
   write_path(w, set.summary.path);
+  write_straggler(w, set.summary.straggler);
+  write_sensitivity(w, set.sensitivity);
   write_late_starts(w, set);
   write_top_kernels(w, set);
   write_anomalies(w, set.anomalies);
@@ -320,10 +376,10 @@ void write_overall(JsonWriter& w, const Overall& all) {
   w.count("sets", all.sets);
   w.count("damaged_sets", all.damaged);
   w.count("failed_sets", all.failed);
-  w.ratio("mean_abs_error", all.mean_abs_error);
-  w.ratio("max_abs_error", all.max_abs_error);
-  w.ratio("mean_abs_gpu_step_error", all.mean_abs_gpu_error);
-  w.ratio("max_abs_gpu_step_error", all.max_abs_gpu_error);
+  w.ratio("mean_abs_error", measured(all.host_sets, all.mean_abs_error));
+  w.ratio("max_abs_error", measured(all.host_sets, all.max_abs_error));
+  w.ratio("mean_abs_gpu_step_error", measured(all.gpu_sets, all.mean_abs_gpu_error));
+  w.ratio("max_abs_gpu_step_error", measured(all.gpu_sets, all.max_abs_gpu_error));
   w.end_object();
 }
 

@@ -148,11 +148,11 @@ std::vector<PageRank> write_ranks(JsonWriter& w, const TraceSet& set, const Repl
 /// the piece before (ns, signed), duration (ns).
 void write_path(JsonWriter& w, const TraceSet& set, const Replay& replay,
                 const std::vector<PageRank>& pages, Time origin) {
-  const bool coarse = replay.critical_path.size() > kMostPieces;
+  const bool coarse = replay.critical_path.pieces.size() > kMostPieces;
   std::vector<std::string> classes;
   Varints packed;
   std::int64_t last_end = origin.ps / 1000;
-  for (const PathPiece& piece : replay.critical_path) {
+  for (const PathPiece& piece : replay.critical_path.pieces) {
     const std::uint32_t place =
         piece.row == kNoDetail ? kNoDetail : pages[piece.trace].place[piece.row];
     if (coarse && place == kNoDetail) continue;
@@ -200,6 +200,7 @@ std::string page_data(const TraceSet& set, const Replay& replay) {
 SetResult page_result(const TraceSet& set, const Replay& replay) {
   constexpr std::size_t kTextLength = 300;
   SetResult result = make_set_result(set, replay);
+  for (std::string& file : result.truncated) file = shortened(file, kTextLength);
   if (result.late_starts.size() > kMostLate) result.late_starts.resize(kMostLate);
   for (SetResult::Late& late : result.late_starts) late.name = shortened(late.name, kTextLength);
   for (KernelTotal& kernel : result.top_kernels) kernel.name = shortened(kernel.name, kTextLength);
@@ -217,7 +218,8 @@ std::string replay_html(const TraceSet& set, const Replay& replay) {
        .kind = "replay",
        .scripts = {web::numbers_js(), web::page_js(), web::colours_js(), web::bars_js(),
                    web::canvas_js(), web::sortable_js(), web::decode_js(), web::tables_js(),
-                   web::curves_js(), web::lanes_js(), web::timeline_js(), web::report_js()},
+                   web::curves_js(), web::lanes_js(), web::timeline_js(), web::sensitivity_js(),
+                   web::report_js()},
        .documents = {{"rows", page_data(set, replay)},
                      {"report", sets_json({page_result(set, replay)})}}});
 }

@@ -40,7 +40,7 @@ std::vector<std::string> row(const std::string& name, const SetResult& set) {
           host ? plain_percent(q.max_abs_error) : "-",
           gpu ? plain_percent(q.mean_abs_gpu_error) : "-",
           gpu ? plain_percent(q.max_abs_gpu_error) : "-",
-          fmt::format("{:.3f} %", q.start_error_median * 100),
+          gpu ? fmt::format("{:.3f} %", q.start_error_median * 100) : "-",
           points(q.overlapped),
           points(q.exposed_communication),
           points(q.exposed_compute),
@@ -84,10 +84,14 @@ std::string sets_text(const std::vector<SetResult>& sets) {
                         baseline_name(mode->baseline));
   }
   text += kLegend + table.text();
+  const auto measured = [](std::uint64_t sets_with, double error) {
+    return sets_with > 0 ? plain_percent(error) : "-";
+  };
   text += fmt::format("\n{}: mean of means host {}, GPU {}; worst step host {}, GPU {}{}{}\n",
-                      counted(all.sets, "set"), plain_percent(all.mean_abs_error),
-                      plain_percent(all.mean_abs_gpu_error), plain_percent(all.max_abs_error),
-                      plain_percent(all.max_abs_gpu_error),
+                      counted(all.sets, "set"), measured(all.host_sets, all.mean_abs_error),
+                      measured(all.gpu_sets, all.mean_abs_gpu_error),
+                      measured(all.host_sets, all.max_abs_error),
+                      measured(all.gpu_sets, all.max_abs_gpu_error),
                       all.damaged > 0 ? fmt::format("; {} damaged", all.damaged) : "",
                       all.failed > 0 ? fmt::format("; {} not replayed", all.failed) : "");
   return text + notes(sets);

@@ -157,6 +157,7 @@ Summary summarise(const TraceSet& set, const Replay& replay) {
   s.ranks = summarise_ranks(set, replay);
   s.collectives = summarise_collectives(set, replay);
   s.path = summarise_path(set, replay);
+  s.straggler = find_straggler(set, replay, s.ranks);
   s.quality = summarise_quality(set, replay, s.ranks);
   return s;
 }

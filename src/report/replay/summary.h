@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace flopcast::report {
 std::vector<RankSummary> summarise_ranks(const TraceSet& set, const Replay& replay);
 std::vector<CollectiveSummary> summarise_collectives(const TraceSet& set, const Replay& replay);
 PathSummary summarise_path(const TraceSet& set, const Replay& replay);
+std::optional<Straggler> find_straggler(const TraceSet& set, const Replay& replay,
+                                        const std::vector<RankSummary>& ranks);
 Quality summarise_quality(const TraceSet& set, const Replay& replay,
                           const std::vector<RankSummary>& ranks);
 
@@ -21,5 +24,7 @@ std::int32_t rank_of(const TraceSet& set, std::size_t trace);
 const char* path_class(const TraceSet& set, const PathPiece& piece);
 /// The same for people.
 std::string path_class_title(const std::string& name);
+/// A part of the work, for people: WorkSensitivity::part.
+std::string work_part_title(const std::string& name);
 
 }  // namespace flopcast::report

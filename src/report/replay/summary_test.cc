@@ -55,6 +55,90 @@ TEST_F(SummaryOfMadeRun, PathSharesAddUpToItsLength) {
   EXPECT_EQ(by_rank, path.length);
 }
 
+TEST_F(SummaryOfMadeRun, WhatLiesBeforeThePathsLastPinnedStartIsPinned) {
+  replay_.critical_path.pieces[2].pinned = true;  // 4 to 19 us
+  const PathSummary path = summarise_path(set_, replay_);
+  EXPECT_EQ(path.pinned_starts, 1u);
+  EXPECT_EQ(path.pinned, Time::from_us(19));
+  EXPECT_EQ(path.last_rank, 1);
+  EXPECT_EQ(path.window, Time::from_us(41));
+  const std::string text = replay_text(set_, replay_);
+  EXPECT_NE(text.find("runs on rank 1 (53.7 %), rank 0 (46.3 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("pinned: its first 46.3 %, up to the last of 1 start as recorded"),
+            std::string::npos);
+}
+
+TEST_F(SummaryOfMadeRun, TheStragglerIsNamed) {
+  replay_.critical_path.pieces[2].trace = 1;  // 15 us of the path's 32
+  const Summary s = summarise(set_, replay_);
+  ASSERT_TRUE(s.straggler);
+  EXPECT_EQ(s.straggler->rank, 1);
+  EXPECT_EQ(s.straggler->last, 1u);
+  EXPECT_EQ(s.straggler->collectives, 1u);
+  EXPECT_EQ(s.straggler->waited, Time::from_us(5));
+  EXPECT_EQ(s.straggler->share_of_waiting, 1.0);
+  EXPECT_NEAR(s.straggler->share_of_path, 30.0 / 32, 1e-12);
+  EXPECT_NE(replay_text(set_, replay_).find("straggler: rank 1: 93.8 %"), std::string::npos);
+  const auto json = nlohmann::json::parse(replay_json(set_, replay_)).at("sets").at(0);
+  EXPECT_EQ(json.at("straggler").at("rank"), 1);
+}
+
+TEST_F(SummaryOfMadeRun, WithoutMostOfThePathOrWaitingThereIsNoStraggler) {
+  ASSERT_FALSE(summarise(set_, replay_).straggler);  // 17 us of the path on rank 0, 15 on rank 1
+  replay_.critical_path.pieces.back().start -= Time::from_us(5);
+  ASSERT_TRUE(summarise(set_, replay_).straggler);
+  // After a start that is as recorded, 20 us on rank 1; but the others hardly wait.
+  replay_.critical_path.pieces[2].pinned = true;
+  ASSERT_TRUE(summarise(set_, replay_).straggler);
+  for (auto& member : replay_.collectives[0].members) member.replayed_wait = Time{};
+  EXPECT_FALSE(summarise(set_, replay_).straggler);
+  EXPECT_TRUE(
+      nlohmann::json::parse(replay_json(set_, replay_)).at("sets").at(0).at("straggler").is_null());
+}
+
+TEST_F(SummaryOfMadeRun, SensitivityIsToldInTextAndJson) {
+  const std::string text = replay_text(set_, replay_);
+  EXPECT_NE(text.find("What would shorten the GPU step, 39.0 us"), std::string::npos) << text;
+  EXPECT_NE(text.find("GPU: matrix products"), std::string::npos);
+  EXPECT_NE(text.find("-5.13 %"), std::string::npos);
+  EXPECT_NE(text.find("cannot finish"), std::string::npos);
+  const auto table =
+      nlohmann::json::parse(replay_json(set_, replay_)).at("sets").at(0).at("sensitivity");
+  EXPECT_DOUBLE_EQ(table.at("less_time"), 0.1);
+  EXPECT_EQ(table.at("parts").at(1).at("title"), "all-reduce");
+  EXPECT_NEAR(table.at("parts").at(0).at("change"), -2.0 / 39, 1e-9);
+  EXPECT_TRUE(table.at("parts").at(2).at("change").is_null());
+}
+
+TEST_F(SummaryOfMadeRun, NoErrorOfAGpuThatWasNotMeasured) {
+  for (auto& steps : replay_.steps) {
+    for (StepResult& step : steps) step.measured_gpu = step.replayed_gpu = std::nullopt;
+  }
+  const std::string text = replay_text(set_, replay_);
+  EXPECT_NE(text.find("|error| of host steps"), std::string::npos);
+  EXPECT_EQ(text.find("|error| of GPU steps"), std::string::npos);
+  const auto json = nlohmann::json::parse(replay_json(set_, replay_));
+  for (const auto& summary : {json.at("summary"), json.at("sets").at(0).at("summary")}) {
+    EXPECT_TRUE(summary.at("mean_abs_gpu_step_error").is_null());
+    EXPECT_TRUE(summary.at("max_abs_gpu_step_error").is_null());
+    EXPECT_TRUE(summary.at("mean_abs_error").is_number());
+  }
+  EXPECT_NE(sets_text({make_set_result(set_, replay_)}).find("GPU -; worst step"),
+            std::string::npos);
+}
+
+TEST_F(SummaryOfMadeRun, AFileCutShortIsSaidFirst) {
+  set_.traces[1].anomalies.add("damaged_tail", [] { return "the text ends (byte 9)"; });
+  const std::string text = replay_text(set_, replay_);
+  const std::size_t said = text.find("CUT SHORT");
+  ASSERT_NE(said, std::string::npos);
+  EXPECT_LT(said, text.find("Steps: measured against replayed"));
+  const auto json = nlohmann::json::parse(replay_json(set_, replay_));
+  EXPECT_EQ(json.at("sets").at(0).at("truncated").at(0), "made/rank1.json: the text ends (byte 9)");
+  EXPECT_NE(replay_html(set_, replay_).find("made/rank1.json: the text ends (byte 9)"),
+            std::string::npos);
+}
+
 TEST_F(SummaryOfMadeRun, CollectivesSumOverMembers) {
   const std::vector<CollectiveSummary> list = summarise_collectives(set_, replay_);
   ASSERT_EQ(list.size(), 1u);

@@ -115,10 +115,14 @@ inline Replay made_replay(const TraceSet& set) {
   for (int kind = 0; kind < kEdgeKindCount; ++kind) {
     replay.edges.push_back({static_cast<EdgeKind>(kind), 2, 0, ""});
   }
-  replay.critical_path = {{0, 1, TaskKind::kOperator, us(0), us(1)},
-                          {0, 2, TaskKind::kLaunch, us(1), us(2)},
-                          {0, 4, TaskKind::kCompute, us(4), us(19)},
-                          {1, 5, TaskKind::kTransfer, us(26), us(41)}};
+  replay.critical_path.window_start = us(0);
+  replay.critical_path.last_trace = 1;
+  replay.critical_path.pieces = {{0, 1, TaskKind::kOperator, us(0), us(1)},
+                                 {0, 2, TaskKind::kLaunch, us(1), us(2)},
+                                 {0, 4, TaskKind::kCompute, us(4), us(19)},
+                                 {1, 5, TaskKind::kTransfer, us(26), us(41)}};
+  replay.sensitivity = SensitivityTable{
+      us(39), {{"gemm", us(30), us(37)}, {"all_reduce", us(30), us(39)}, {"host", us(8), {}}}};
   replay.pinned = {{"kernel durations", 5, us(0)}};
   replay.late_starts = {{1, 5, us(20)}};
   replay.lag_table = {{0, EdgeKind::kLaunch, 4, us(5), us(4)}};

@@ -59,6 +59,13 @@ std::string damage_text(const SetResult& set) {
   return text;
 }
 
+std::string truncated_text(const SetResult& set) {
+  if (set.truncated.empty()) return {};
+  std::string text = title("CUT SHORT: what was recorded after the cut is missing below");
+  for (const std::string& file : set.truncated) text += fmt::format("  - {}\n", file);
+  return text;
+}
+
 struct StepRow {
   const RankSummary* rank;
   const StepSummary* step;
@@ -79,6 +86,24 @@ std::vector<StepRow> step_rows(const SetResult& set, std::size_t& all) {
                    [](const StepRow& a, const StepRow& b) { return a.worst() > b.worst(); });
   rows.resize(kMostSteps);
   return rows;
+}
+
+/// Of what was measured: a recording may lack the GPU, and a model the host.
+std::string errors_text(const Quality& q) {
+  std::vector<std::string> parts;
+  if (q.steps > 0) {
+    parts.push_back(fmt::format("|error| of host steps: mean {:.2f} %, worst {:.2f} %",
+                                q.mean_abs_error * 100, q.max_abs_error * 100));
+  }
+  if (q.gpu_steps > 0) {
+    parts.push_back(fmt::format(
+        "|error| of GPU steps: mean {:.2f} %, worst {:.2f} %; GPU starts off by {:.3f} % of the "
+        "window (median)",
+        q.mean_abs_gpu_error * 100, q.max_abs_gpu_error * 100, q.start_error_median * 100));
+  }
+  std::string text;
+  for (const std::string& part : parts) text += fmt::format("  {}\n", part);
+  return text;
 }
 
 std::string steps_text(const SetResult& set) {
@@ -102,14 +127,9 @@ std::string steps_text(const SetResult& set) {
                signed_percent(s.gpu_error),
                fmt::format("{:.1f} us", s.start_error_median_s * 1e6)});
   }
-  const Quality& q = set.summary.quality;
   return title("Steps: measured against replayed") + table.text() +
          left_out(all, rows.size(), ", all of them nearer (--csv prints every row)") +
-         fmt::format(
-             "  mean |error| host {:.2f} %, GPU {:.2f} %; worst host {:.2f} %, GPU {:.2f} %; "
-             "GPU starts off by {:.3f} % of the window (median)\n",
-             q.mean_abs_error * 100, q.mean_abs_gpu_error * 100, q.max_abs_error * 100,
-             q.max_abs_gpu_error * 100, q.start_error_median * 100);
+         errors_text(set.summary.quality);
 }
 
 std::string before_after(Time part0, Time whole0, Time part1, Time whole1) {
@@ -232,6 +252,36 @@ std::string network_text(const SetResult& set) {
   return title("Transfers taken from the network model of " + set.network->cluster) + table.text();
 }
 
+/// Which ranks the path runs on, and how much of it nothing can make shorter.
+std::string path_ranks_text(const PathSummary& path) {
+  constexpr std::size_t kMostRanks = 5;
+  std::vector<PathShare> ranks = path.ranks;
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [](const PathShare& a, const PathShare& b) { return a.time > b.time; });
+  std::string text = "  runs on";
+  for (std::size_t i = 0; i < ranks.size() && i < kMostRanks; ++i) {
+    text += fmt::format("{} rank {} ({})", i == 0 ? "" : ",", ranks[i].name,
+                        percent(share(ranks[i].time, path.length)));
+  }
+  if (ranks.size() > kMostRanks) text += fmt::format(" and {} more", ranks.size() - kMostRanks);
+  text += fmt::format("\n  ends with rank {}, whose window is {}\n", path.last_rank,
+                      short_time(path.window));
+  if (path.pinned_starts == 0) return text;
+  return text + fmt::format("  pinned: its first {}, up to the last of {} as recorded\n",
+                            percent(share(path.pinned, path.length)),
+                            counted(path.pinned_starts, "start"));
+}
+
+std::string straggler_text(const SetResult& set) {
+  const std::optional<Straggler>& s = set.summary.straggler;
+  if (!s) return {};
+  return fmt::format(
+      "  straggler: rank {}: {} of the path up to the last collective; it comes\n"
+      "             last to {} of {}, where others wait {}, {} of all waiting\n",
+      s->rank, percent(s->share_of_path), grouped(s->last), grouped(s->collectives),
+      short_time(s->waited), percent(s->share_of_waiting));
+}
+
 std::string path_text(const SetResult& set) {
   const PathSummary& path = set.summary.path;
   if (path.pieces == 0) return {};
@@ -242,6 +292,19 @@ std::string path_text(const SetResult& set) {
   }
   return title(fmt::format("Critical path of the replayed run: {}, {}", short_time(path.length),
                            counted(path.rank_changes, "change") + " of rank")) +
+         table.text() + path_ranks_text(path) + straggler_text(set);
+}
+
+std::string sensitivity_text(const SetResult& set) {
+  if (!set.sensitivity) return {};
+  Table table({{"if this takes 10 % less time", kLeft}, {"work ms"}, {"GPU step ms"}, {"change"}});
+  for (const WorkSensitivity& s : set.sensitivity->parts) {
+    table.add({work_part_title(s.part), in_ms(s.work), s.gpu_step ? in_ms(*s.gpu_step) : "-",
+               s.gpu_step ? signed_percent(relative_error(set.sensitivity->gpu_step, *s.gpu_step))
+                          : "cannot finish"});
+  }
+  return title(fmt::format("What would shorten the GPU step, {} (mean over ranks and steps)",
+                           short_time(set.sensitivity->gpu_step))) +
          table.text();
 }
 
@@ -340,10 +403,10 @@ std::string anomalies_text(const SetResult& set) {
 
 std::string set_text(const SetResult& set) {
   if (set.failure) return fmt::format("{}: not replayed: {}\n", set.name, set.failure->text());
-  return head(set) + damage_text(set) + steps_text(set) + breakdown_text(set) +
-         utilisation_text(set) + collectives_text(set) + network_text(set) + path_text(set) +
-         kernels_text(set) + edges_text(set) + rests_on_text(set) + clocks_text(set) +
-         late_text(set) + anomalies_text(set);
+  return head(set) + truncated_text(set) + damage_text(set) + steps_text(set) +
+         breakdown_text(set) + utilisation_text(set) + collectives_text(set) + network_text(set) +
+         path_text(set) + sensitivity_text(set) + kernels_text(set) + edges_text(set) +
+         rests_on_text(set) + clocks_text(set) + late_text(set) + anomalies_text(set);
 }
 
 std::string replay_text(const TraceSet& set, const Replay& replay) {

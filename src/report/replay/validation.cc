@@ -45,6 +45,7 @@ SetResult make_set_result(const TraceSet& set, const Replay& replay, const Repla
   result.network = replay.network;
   result.summary = summarise(set, replay);
   if (options.durations_from) judge_one_step(result.summary, set, replay, *options.durations_from);
+  result.sensitivity = replay.sensitivity;
   result.edges = replay.edges;
   result.pinned = replay.pinned;
   result.lag_table = replay.lag_table;
@@ -56,6 +57,7 @@ SetResult make_set_result(const TraceSet& set, const Replay& replay, const Repla
   result.anomalies = ranked_anomalies(set);
   for (const Anomaly& a : replay.anomalies.list()) result.anomalies.push_back({-1, a});
   result.unreadable = set.unreadable;
+  result.truncated = truncated_files(set);
   result.task_count = replay.task_count;
   result.edge_count = replay.edge_count;
   return result;
@@ -70,8 +72,6 @@ SetResult make_failed_result(std::string name, Diagnostic failure) {
 
 Overall summarise_sets(const std::vector<SetResult>& sets) {
   Overall all;
-  std::uint64_t with_host = 0;
-  std::uint64_t with_gpu = 0;
   for (const SetResult& set : sets) {
     if (set.failure || !set.damage.empty()) {
       ++(set.failure ? all.failed : all.damaged);
@@ -79,15 +79,15 @@ Overall summarise_sets(const std::vector<SetResult>& sets) {
     }
     const Quality& q = set.summary.quality;
     ++all.sets;
-    with_host += q.steps > 0 ? 1 : 0;
-    with_gpu += q.gpu_steps > 0 ? 1 : 0;
+    all.host_sets += q.steps > 0 ? 1 : 0;
+    all.gpu_sets += q.gpu_steps > 0 ? 1 : 0;
     all.mean_abs_error += q.mean_abs_error;
     all.max_abs_error = std::max(all.max_abs_error, q.max_abs_error);
     all.mean_abs_gpu_error += q.mean_abs_gpu_error;
     all.max_abs_gpu_error = std::max(all.max_abs_gpu_error, q.max_abs_gpu_error);
   }
-  if (with_host > 0) all.mean_abs_error /= static_cast<double>(with_host);
-  if (with_gpu > 0) all.mean_abs_gpu_error /= static_cast<double>(with_gpu);
+  if (all.host_sets > 0) all.mean_abs_error /= static_cast<double>(all.host_sets);
+  if (all.gpu_sets > 0) all.mean_abs_gpu_error /= static_cast<double>(all.gpu_sets);
   return all;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text/format.h"
 #include "base/text/json_writer.h"
+#include "base/text/utf8.h"
 #include "flopcast/report/trace.h"
 #include "report/render/table.h"
 #include "report/replay/anomaly_list.h"
@@ -17,6 +18,9 @@ using namespace report;  // the room's own names
 namespace {
 
 using Align::kLeft;
+
+constexpr std::size_t kNameWidth = 64;
+constexpr std::size_t kMostGroups = 12;
 using Layout = JsonWriter::Layout;
 
 std::string anomalies_text(const TraceSet& set) {
@@ -44,7 +48,33 @@ std::string kept(const StepMatch& match, EdgeKind kind) {
   return "-";
 }
 
-std::string steps_text(const std::vector<StepMatch>& steps) {
+/// The first names of a group, and how many there are.
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kShown; ++i) {
+    text += (i == 0 ? "" : ", ") + shortened(names[i], kNameWidth);
+  }
+  return names.size() > kShown ? text + ", ..." : text;
+}
+
+std::string groups_text(const std::vector<std::vector<std::string>>& groups) {
+  if (groups.empty()) return {};
+  Table table({{"steps"}, {"which", kLeft}});
+  for (const auto& group : groups) {
+    if (table.size() == kMostGroups) break;
+    table.add({grouped(group.size()), names_text(group)});
+  }
+  std::string text = "\nSteps with the same host calls in the same order on every rank\n";
+  text += table.text();
+  if (groups.size() > table.size()) {
+    text += fmt::format("  ... and {} more kinds (--json prints all)\n",
+                        grouped(groups.size() - table.size()));
+  }
+  return text;
+}
+
+std::string pairs_text(const std::vector<StepMatch>& steps) {
   if (steps.empty()) return {};
   const std::vector<EdgeKind> kinds = kinds_of(steps);
   std::vector<Table::Column> columns = {
@@ -52,12 +82,14 @@ std::string steps_text(const std::vector<StepMatch>& steps) {
   for (const EdgeKind kind : kinds) columns.push_back({edge_kind_name(kind)});
   Table table(std::move(columns));
   for (const StepMatch& m : steps) {
-    std::vector<std::string> row = {m.from, m.to, percent(m.matched_from), percent(m.matched_to),
+    std::vector<std::string> row = {shortened(m.from, kNameWidth), shortened(m.to, kNameWidth),
+                                    percent(m.matched_from), percent(m.matched_to),
                                     m.same_structure() ? "same structure" : ""};
     for (const EdgeKind kind : kinds) row.push_back(kept(m, kind));
     table.add(std::move(row));
   }
-  return "\nSteps: how many host calls of one are found in the other (the worst rank counts)\n"
+  return "\nSteps compared, of each kind: how many host calls of one are found in the other (the "
+         "worst rank counts)\n"
          "and how many dependencies of each kind are dependencies there as well\n" +
          table.text() +
          "  Steps of the same structure can be replayed with each other's durations:\n"
@@ -92,13 +124,14 @@ void write_step(JsonWriter& w, const StepMatch& m) {
 
 }  // namespace
 
-std::string trace_check_text(const TraceSet& set, const std::vector<StepMatch>& steps) {
+std::string trace_check_text(const TraceSet& set, const StepComparison& steps) {
   std::string text = fmt::format("{}: {}\n", set.label, counted(set.traces.size(), "rank"));
   for (const Diagnostic& d : set.unreadable) text += fmt::format("  not read: {}\n", d.text());
-  return text + anomalies_text(set) + missing_text(set) + steps_text(steps);
+  return text + anomalies_text(set) + missing_text(set) + groups_text(steps.groups) +
+         pairs_text(steps.pairs);
 }
 
-std::string trace_check_json(const TraceSet& set, const std::vector<StepMatch>& steps) {
+std::string trace_check_json(const TraceSet& set, const StepComparison& steps) {
   JsonWriter w;
   w.begin_object();
   w.text("name", set.label);
@@ -108,8 +141,15 @@ std::string trace_check_json(const TraceSet& set, const std::vector<StepMatch>& 
     if (!f.present) w.text({}, f.name);
   }
   w.end_array();
+  w.begin_array("step_groups");
+  for (const auto& group : steps.groups) {
+    w.begin_array({}, Layout::kLine);
+    for (const std::string& name : group) w.text({}, name);
+    w.end_array();
+  }
+  w.end_array();
   w.begin_array("step_pairs");
-  for (const StepMatch& m : steps) write_step(w, m);
+  for (const StepMatch& m : steps.pairs) write_step(w, m);
   w.end_array();
   w.begin_array("unreadable");
   for (const Diagnostic& d : set.unreadable) w.text({}, d.text());
