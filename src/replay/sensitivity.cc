@@ -57,13 +57,15 @@ class Parts {
     return known->second;
   }
 
-  /// "all_reduce"; kernels that hide their operation together.
+  /// "all_reduce"; kernels that hide their operation together. Sends and receives are recorded as
+  /// "coalesced": the kernel tells then.
   std::string collective_part(const GpuTask& task, std::uint32_t kernel) {
     const std::uint32_t name =
         task.collective == kNoIndex ? kernel : rec_.collectives[task.collective].name;
-    const auto [known, fresh] = collective_parts_.try_emplace(name);
+    const auto [known, fresh] = collective_parts_.try_emplace({name, kernel});
     if (!fresh) return known->second;
-    const std::optional<CollectiveOp> op = operation_of(set_.strings[name]);
+    std::optional<CollectiveOp> op = operation_of(set_.strings[name]);
+    if (!op) op = operation_of(set_.strings[kernel]);
     known->second = op ? std::string(flopcast::name(*op)) : "other_communication";
     return known->second;
   }
@@ -73,7 +75,7 @@ class Parts {
   std::vector<std::uint32_t> of_task_;
   std::vector<std::string> names_;
   std::map<std::uint32_t, const char*> kernel_parts_;
-  std::map<std::uint32_t, std::string> collective_parts_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> collective_parts_;
 };
 
 Time less(Time time) {
