@@ -104,7 +104,16 @@ def test_all_but_the_obvious_arguments_have_names():
         "explore": 3,
         "plan_sweep": 3,
     }
-    records = {"Anomaly", "KernelTime", "MappedPartition", "StageEstimate", "Step", "StepMatch", "FlopcastError"}
+    records = {
+        "Anomaly",
+        "FlopcastError",
+        "KernelTime",
+        "MappedPartition",
+        "StageEstimate",
+        "Step",
+        "StepMatch",
+        "WorkSensitivity",
+    }
     functions = {}
     for name in set(flopcast.__all__) - records:
         thing = getattr(flopcast, name)
