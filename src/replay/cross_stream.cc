@@ -1,6 +1,7 @@
 #include "replay/cross_stream.h"
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -468,39 +469,37 @@ class Finder {
 
   /// Late tasks without any wait call behind it: the kernel that filled the SMs meanwhile.
   void explain_late_starts() {
+    std::vector<std::uint32_t> near;  // kernels that started before, and had not ended long before
+    std::uint32_t next = 0;
     for (std::uint32_t t = 0; t < rank_.gpu.size(); ++t) {
       if (!is_late(t)) continue;
-      const std::uint32_t source = occupant(t);
+      for (; gpu(next).start < gpu(t).start; ++next) {
+        if (ev_.category[gpu(next).row] == Category::kKernel) near.push_back(next);
+      }
+      std::erase_if(near, [&](std::uint32_t b) { return gpu(b).end < gpu(t).start - kLate; });
+      const std::uint32_t source = occupant(t, near);
       if (source == kNoIndex) continue;
       result_.edges.push_back({source, t, EdgeKind::kOccupancy});
     }
   }
 
   /// The kernel on another stream that ran when `t` could have started, and whose end is nearest to
-  /// t's start; its tail may overlap.
-  std::uint32_t occupant(std::uint32_t t) const {
+  /// t's start; its tail may overlap. Of equals the first stream's, and there the last.
+  std::uint32_t occupant(std::uint32_t t, const std::vector<std::uint32_t>& near) const {
     std::uint32_t best = kNoIndex;
-    Time best_off = Time::max();
-    for (std::uint32_t s = 0; s < rank_.streams.size(); ++s) {
-      if (s == gpu(t).stream) continue;
-      const auto& tasks = rank_.streams[s].tasks;
-      auto it =
-          std::lower_bound(tasks.begin(), tasks.end(), gpu(t).start,
-                           [&](std::uint32_t task, Time time) { return gpu(task).start < time; });
-      while (it != tasks.begin()) {
-        const std::uint32_t b = *--it;
-        if (gpu(b).end < gpu(t).start - kLate) break;
-        if (ev_.category[gpu(b).row] != Category::kKernel) continue;
-        const Time tail = gpu(b).end - gpu(t).start;
-        const Time off = tail < Time{} ? -tail : tail;
-        // Communication kernels take few SMs: they fill nothing, but may have shared the last ones.
-        const bool fills =
-            !gpu(b).communication && tail.ps <= (gpu(b).end - gpu(b).start).ps / kTailShare;
-        if (!fills && off > kLate) continue;
-        if (off < best_off) {
-          best = b;
-          best_off = off;
-        }
+    std::tuple<Time, std::uint32_t, std::uint32_t> best_off{Time::max(), 0, 0};
+    for (const std::uint32_t b : near) {
+      if (gpu(b).stream == gpu(t).stream) continue;
+      const Time tail = gpu(b).end - gpu(t).start;
+      const Time off = tail < Time{} ? -tail : tail;
+      // Communication kernels take few SMs: they fill nothing, but may have shared the last ones.
+      const bool fills =
+          !gpu(b).communication && tail.ps <= (gpu(b).end - gpu(b).start).ps / kTailShare;
+      if (!fills && off > kLate) continue;
+      const std::tuple here{off, gpu(b).stream, ~gpu(b).order};
+      if (here < best_off) {
+        best = b;
+        best_off = here;
       }
     }
     return best;

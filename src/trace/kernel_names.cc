@@ -9,8 +9,8 @@
 namespace flopcast {
 namespace {
 
-template <std::size_t kCount>
-bool contains_any(std::string_view text, const std::array<std::string_view, kCount>& parts) {
+template <std::size_t Count>
+bool contains_any(std::string_view text, const std::array<std::string_view, Count>& parts) {
   return std::any_of(parts.begin(), parts.end(), [text](std::string_view part) {
     return text.find(part) != std::string_view::npos;
   });
