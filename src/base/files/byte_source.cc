@@ -1,17 +1,17 @@
 #include "base/files/byte_source.h"
 
-#include <fcntl.h>
 #include <isa-l/igzip_lib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <vector>
 
+#include "base/files/input_file.h"
+
 namespace flopcast {
 namespace {
+
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
 
 class MemorySource final : public ByteSource {
  public:
@@ -29,76 +29,24 @@ class MemorySource final : public ByteSource {
   std::size_t position_ = 0;
 };
 
-/// An open file; closes itself.
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  File& operator=(File&&) = delete;
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  /// Bytes read, 0 at the end, -1 on failure (errno).
-  ::ssize_t read(void* to, std::size_t room) const {
-    ::ssize_t n = 0;
-    do {
-      n = ::read(descriptor_, to, room);
-    } while (n < 0 && errno == EINTR);
-    return n;
-  }
-
- private:
-  int descriptor_;
-};
-
-/// Gives back the bytes that were read to tell the format, then the rest of the file.
-class Prefetched {
- public:
-  Prefetched(File file, std::string head) : file_(std::move(file)), head_(std::move(head)) {}
-
-  ::ssize_t read(void* to, std::size_t room) {
-    if (given_ < head_.size()) {
-      const std::size_t n = std::min(room, head_.size() - given_);
-      std::memcpy(to, head_.data() + given_, n);
-      given_ += n;
-      position_ += n;
-      return static_cast<::ssize_t>(n);
-    }
-    const ::ssize_t n = file_.read(to, room);
-    if (n > 0) position_ += static_cast<std::uint64_t>(n);
-    return n;
-  }
-  std::uint64_t position() const { return position_; }
-
- private:
-  File file_;
-  std::string head_;
-  std::size_t given_ = 0;
-  std::uint64_t position_ = 0;
-};
-
-std::string disk_complaint() { return std::string("cannot be read: ") + std::strerror(errno); }
-
 class PlainSource final : public ByteSource {
  public:
-  explicit PlainSource(Prefetched in) : in_(std::move(in)) {}
+  explicit PlainSource(InputFile in) : in_(std::move(in)) {}
   std::size_t read(char* to, std::size_t room) override {
     const ::ssize_t n = in_.read(to, room);
     if (n >= 0) return static_cast<std::size_t>(n);
-    finish(End::kCorrupt, disk_complaint());
+    finish(End::kCorrupt, read_complaint());
     return 0;
   }
   std::uint64_t packed_position() const override { return in_.position(); }
 
  private:
-  Prefetched in_;
+  InputFile in_;
 };
 
 class GzipSource final : public ByteSource {
  public:
-  explicit GzipSource(Prefetched in) : in_(std::move(in)), packed_(kPackedBytes) {
+  explicit GzipSource(InputFile in) : in_(std::move(in)), packed_(kPackedBytes) {
     isal_inflate_init(&state_);
     state_.crc_flag = ISAL_GZIP;
     state_.next_in = packed_.data();
@@ -147,7 +95,7 @@ class GzipSource final : public ByteSource {
     if (n > 0) {
       state_.avail_in += static_cast<std::uint32_t>(n);
     } else if (n < 0) {
-      stop(End::kCorrupt, disk_complaint());
+      stop(End::kCorrupt, read_complaint());
     } else if (between_members_) {
       done_ = true;
     } else {
@@ -195,16 +143,12 @@ class GzipSource final : public ByteSource {
     done_ = true;
   }
 
-  Prefetched in_;
+  InputFile in_;
   std::vector<std::uint8_t> packed_;
   inflate_state state_{};
   bool between_members_ = false;
   bool done_ = false;
 };
-
-Diagnostic cannot_open(const std::filesystem::path& path, const std::string& what) {
-  return {ErrorCode::kBadInput, path.string(), what, "name a Kineto trace, .json or .json.gz"};
-}
 
 }  // namespace
 
@@ -225,30 +169,19 @@ std::unique_ptr<ByteSource> memory_source(std::string_view text) {
   return std::make_unique<MemorySource>(text);
 }
 
-Result<std::unique_ptr<ByteSource>> file_source(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    return cannot_open(path, std::string("cannot be opened: ") + std::strerror(errno));
+Result<std::unique_ptr<ByteSource>> file_source(const std::filesystem::path& path,
+                                                std::string_view hint) {
+  Result<InputFile> file = InputFile::open(path, hint);
+  if (!file) return file.error();
+  const ::ssize_t have = file->peek(kGzipMagic.size());
+  if (have <= 0) {
+    return Diagnostic{ErrorCode::kBadInput, path.string(),
+                      have < 0 ? read_complaint() : "the file is empty (0 bytes)",
+                      std::string(hint)};
   }
-  File file(descriptor);
-  struct ::stat info {};
-  if (::fstat(descriptor, &info) == 0 && S_ISDIR(info.st_mode)) {
-    return cannot_open(path, "is a directory");
-  }
-  std::string head(2, '\0');
-  std::size_t have = 0;
-  while (have < head.size()) {
-    const ::ssize_t n = file.read(head.data() + have, head.size() - have);
-    if (n < 0) return cannot_open(path, disk_complaint());
-    if (n == 0) break;
-    have += static_cast<std::size_t>(n);
-  }
-  head.resize(have);
-  if (have == 0) return cannot_open(path, "the file is empty (0 bytes)");
-  const bool gzip = head == "\x1f\x8b";
-  Prefetched in(std::move(file), std::move(head));
-  if (gzip) return std::unique_ptr<ByteSource>(std::make_unique<GzipSource>(std::move(in)));
-  return std::unique_ptr<ByteSource>(std::make_unique<PlainSource>(std::move(in)));
+  const bool gzip = file->head().starts_with(kGzipMagic);
+  if (gzip) return std::unique_ptr<ByteSource>(std::make_unique<GzipSource>(std::move(*file)));
+  return std::unique_ptr<ByteSource>(std::make_unique<PlainSource>(std::move(*file)));
 }
 
 }  // namespace flopcast

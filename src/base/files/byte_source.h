@@ -54,7 +54,10 @@ std::string read_all(ByteSource& source,
 
 /// The text must outlive the source.
 std::unique_ptr<ByteSource> memory_source(std::string_view text);
-/// A plain or gzip file (all members of it). Fails if it cannot be opened or is empty.
-Result<std::unique_ptr<ByteSource>> file_source(const std::filesystem::path& path);
+/// A plain or gzip file (all members of it); standard input where it is "-". Fails if it cannot be opened,
+/// is a device or is empty. @param hint what to do then
+Result<std::unique_ptr<ByteSource>> file_source(
+    const std::filesystem::path& path,
+    std::string_view hint = "name a Kineto trace, .json or .json.gz");
 
 }  // namespace flopcast

@@ -1,21 +1,31 @@
 #include "base/files/read_file.h"
 
-#include <array>
-#include <fstream>
+#include <algorithm>
+
+#include "base/files/input_file.h"
 
 namespace flopcast {
 
+Diagnostic too_much_text(const std::filesystem::path& path) {
+  return {ErrorCode::kTooLarge, path.string(), "is larger than 1 GiB",
+          "is it the file you mean? If so, cut it"};
+}
+
 Result<std::string> read_file(const std::filesystem::path& path, std::string_view hint) {
-  std::ifstream in(path, std::ios::binary);
+  Result<InputFile> file = InputFile::open(path, hint);
+  if (!file) return file.error();
   std::string text;
-  std::array<char, 1 << 16> block;
-  do {
-    in.read(block.data(), block.size());
-    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
-  } while (in);
-  // A file that is absent or a directory never comes to its end.
-  if (in.eof()) return text;
-  return Diagnostic{ErrorCode::kBadInput, path.string(), "cannot be read", std::string(hint)};
+  std::size_t size = 0;
+  for (::ssize_t n = 1; n > 0; size += static_cast<std::size_t>(n)) {
+    if (size > kMostTextBytes) return too_much_text(path);
+    if (text.size() == size) text.resize(std::max<std::size_t>(2 * size, 1 << 16));
+    n = file->read(text.data() + size, text.size() - size);
+    if (n < 0) {
+      return Diagnostic{ErrorCode::kBadInput, path.string(), read_complaint(), std::string(hint)};
+    }
+  }
+  text.resize(size);
+  return text;
 }
 
 }  // namespace flopcast

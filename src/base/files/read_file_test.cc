@@ -21,7 +21,8 @@ TEST(ReadFile, GivesEveryByte) {
 TEST(ReadFile, WhatCannotBeReadIsNamedWithWhatToDo) {
   const test::TemporaryFolder folder;
   EXPECT_EQ(read_file("/no/such.toml").error().text(),
-            "/no/such.toml: cannot be read (check the path and its permissions)");
+            "/no/such.toml: cannot be read: No such file or directory "
+            "(check the path and its permissions)");
   EXPECT_EQ(read_file(folder.path(), "name a file").error().hint, "name a file");
 }
 

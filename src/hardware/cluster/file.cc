@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
+#include "base/files/input_file.h"
 #include "base/files/read_file.h"
 #include "hardware/cluster/builder.h"
 #include "hardware/cluster/fabric_graph.h"
@@ -16,8 +18,26 @@ namespace flopcast::hardware {
 
 namespace fs = std::filesystem;
 
+constexpr std::array<std::string_view, 5> kEndings = {".toml", ".yml", ".yaml", ".xml", ".txt"};
+
+namespace {
+
+/// What the ending says; where it says nothing, as of standard input, the text.
+std::string_view format_of(std::string_view name, std::string_view text) {
+  for (const std::string_view ending : kEndings) {
+    if (name.ends_with(ending)) return ending;
+  }
+  if (text.find_first_not_of(" \t\r\n") == text.find('<')) return ".xml";
+  return text.find('=') != std::string_view::npos   ? ".toml"
+         : text.find(':') != std::string_view::npos ? ".yml"
+                                                    : ".txt";
+}
+
+}  // namespace
+
 bool looks_like_file(std::string_view name) {
-  for (const std::string_view ending : {".toml", ".yml", ".yaml", ".xml", ".txt"}) {
+  if (name == kStandardInput) return true;
+  for (const std::string_view ending : kEndings) {
     if (name.ends_with(ending)) return true;
   }
   std::error_code ignored;
@@ -26,20 +46,16 @@ bool looks_like_file(std::string_view name) {
 
 Result<Cluster> read_cluster_file(const Catalog& catalog, const std::string& path, unsigned count,
                                   int depth) {
-  std::error_code ignored;
-  if (fs::is_character_file(path, ignored)) {  // any text with a '/' comes here: "/dev/zero"
-    return Diagnostic{ErrorCode::kBadInput, path, "is no file", "check the path"};
-  }
   const Result<std::string> text = read_file(path);
   if (!text) return text.error();
-  const std::string_view name = path;
-  if (name.ends_with(".xml")) return read_nccl_topology(*text, path, count, catalog);
+  const std::string_view format = format_of(path, *text);
+  if (format == ".xml") return read_nccl_topology(*text, path, count, catalog);
   if (count > 1) {
     return Diagnostic{ErrorCode::kBadInput, path, "describes a whole cluster, not a node",
                       "name it without a count"};
   }
-  if (name.ends_with(".yml") || name.ends_with(".yaml")) return read_astra_network(*text, path);
-  if (!name.ends_with(".toml")) return read_simai_topology(*text, path, catalog);
+  if (format == ".yml" || format == ".yaml") return read_astra_network(*text, path);
+  if (format != ".toml") return read_simai_topology(*text, path, catalog);
   const Result<TomlFile> file = parse_toml(*text, path, false);
   if (!file) return file.error();
   return ClusterBuilder(catalog, depth + 1).from_toml(*file);

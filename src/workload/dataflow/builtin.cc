@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/files/input_file.h"
 #include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "workload/dataflow/names.h"
@@ -120,6 +121,8 @@ Result<DataflowWorkload> from_model(const Request& request, const DataflowOption
   const Result<Model> model = load_model(request.model);
   if (!model) {
     Diagnostic error = model.error();
+    if (error.code != ErrorCode::kUsage)
+      return error;  // there is a file, and something wrong in it
     error.what = "is neither a built-in dataflow workload, nor a model, nor a file";
     const std::vector<std::string> near = nearest_names(request.model, builtin_dataflows());
     if (!near.empty()) error.hint = did_you_mean(request.model, builtin_dataflows(), "");
@@ -132,7 +135,9 @@ Result<DataflowWorkload> from_model(const Request& request, const DataflowOption
       or_else(options.global_batch, pass == DataflowPass::kTraining ? 1024 : 1));
 }
 
-bool is_file(const std::string& name) { return name.ends_with(".toml") || name.ends_with(".txt"); }
+bool is_file(const std::string& name) {
+  return name == kStandardInput || name.ends_with(".toml") || name.ends_with(".txt");
+}
 
 /// `name` as it is known, before batch and unrolling.
 Result<DataflowWorkload> find(const std::string& name, const DataflowOptions& options) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/files/input_file.h"
 #include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "base/text/toml_file.h"
@@ -134,7 +135,8 @@ Result<Model> load_model(const std::string& name_or_path) {
   std::error_code ignored;
   fs::path path = name_or_path;
   if (fs::is_directory(path, ignored)) path /= "config.json";
-  if (fs::is_regular_file(path, ignored)) return read_config_file(path);
+  // Pipes and devices too: reading tells which of them it takes.
+  if (path == kStandardInput || fs::exists(path, ignored)) return read_config_file(path);
   std::vector<std::string> names;
   for (const BuiltinModel& builtin : builtins()) names.push_back(builtin.model.name);
   return Diagnostic{ErrorCode::kUsage, name_or_path, "is neither a built-in model nor a file",
