@@ -16,7 +16,8 @@ namespace nb = nanobind;
 
 [[noreturn]] inline void raise(const Diagnostic& error) {
   const nb::object type = nb::module_::import_("flopcast._errors").attr("FlopcastError");
-  const nb::object value = type(static_cast<int>(error.code), error.where, error.what, error.hint);
+  const Diagnostic said = error.shown();  // what it quotes need not be UTF-8
+  const nb::object value = type(static_cast<int>(said.code), said.where, said.what, said.hint);
   PyErr_SetObject(type.ptr(), value.ptr());
   throw nb::python_error();
 }

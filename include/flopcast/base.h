@@ -62,7 +62,10 @@ struct Diagnostic {
   std::string what;                       ///< what was expected and what was found
   std::string hint;                       ///< what to do
 
-  std::string text() const;  ///< "where: what (hint)"
+  /// The same fit to be shown: what it quotes of the input has at most 200 characters, control characters and
+  /// bytes that are no UTF-8 escaped.
+  Diagnostic shown() const;
+  std::string text() const;  ///< "where: what (hint)", as shown() has them
 };
 
 /// The caller asked for something that does not exist.

@@ -1,5 +1,7 @@
 #include "flopcast/base.h"
 
+#include "base/text/shown.h"
+
 namespace flopcast {
 
 Anomaly* Anomalies::find(std::string_view kind) {
@@ -23,11 +25,16 @@ std::uint64_t Anomalies::count(std::string_view kind) const {
   return 0;
 }
 
+Diagnostic Diagnostic::shown() const {
+  return {code, sentence(where), sentence(what), sentence(hint)};
+}
+
 std::string Diagnostic::text() const {
-  std::string out = where;
-  if (!out.empty() && !what.empty()) out += ": ";
-  out += what;
-  if (!hint.empty()) out += out.empty() ? hint : " (" + hint + ")";
+  const Diagnostic said = shown();
+  std::string out = said.where;
+  if (!out.empty() && !said.what.empty()) out += ": ";
+  out += said.what;
+  if (!said.hint.empty()) out += out.empty() ? said.hint : " (" + said.hint + ")";
   return out;
 }
 

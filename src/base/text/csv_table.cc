@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 
 #include "base/files/byte_source.h"
+#include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "base/text/numbers.h"
+#include "base/text/shown.h"
 
 namespace flopcast {
 namespace {
 
 Result<std::string> whole_text(const std::filesystem::path& path) {
-  Result<std::unique_ptr<ByteSource>> source = file_source(path);
+  Result<std::unique_ptr<ByteSource>> source =
+      file_source(path, "name a table, .csv or .csv.gz, whose first row names the columns");
   if (!source) return source.error();
-  std::string text = read_all(**source);
+  std::string text = read_all(**source, kMostTextBytes);
+  if (text.size() > kMostTextBytes) return too_much_text(path);
   if ((*source)->end() != ByteSource::End::kClean) {
     return Diagnostic{ErrorCode::kBadInput, path.string(),
                       fmt::format("the file is damaged: {}", (*source)->complaint()),
@@ -100,7 +104,7 @@ std::optional<std::size_t> CsvTable::find_column(std::string_view name) const {
 Result<std::size_t> CsvTable::column(std::string_view name) const {
   if (const auto found = find_column(name)) return *found;
   return Diagnostic{ErrorCode::kBadInput, where_,
-                    fmt::format("expected a column '{}', found {}", name, fmt::join(columns_, ",")),
+                    fmt::format("expected a column '{}', found {}", name, header()),
                     "name the columns in the first row"};
 }
 
@@ -121,6 +125,10 @@ std::string csv_field(std::string_view text) {
     quoted += c;
   }
   return quoted + '"';
+}
+
+std::string CsvTable::header() const {
+  return excerpt(fmt::format("{}", fmt::join(columns_, ",")));
 }
 
 std::string CsvTable::place(std::size_t row) const {

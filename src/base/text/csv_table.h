@@ -22,7 +22,10 @@ class CsvTable {
   static Result<CsvTable> read(const std::filesystem::path& path);
   static Result<CsvTable> parse(std::string text, const std::string& where);
 
+  const std::string& where() const { return where_; }  ///< the file's name, for errors
   const std::vector<std::string>& columns() const { return columns_; }
+  /// Their names in one line, for errors.
+  std::string header() const;
   std::size_t rows() const { return lines_.size(); }
   /// The column of that name, or an error that lists the columns there are.
   Result<std::size_t> column(std::string_view name) const;

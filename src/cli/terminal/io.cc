@@ -9,6 +9,7 @@
 #include "base/files/output_file.h"
 #include "base/text/format.h"
 #include "base/text/numbers.h"
+#include "base/text/shown.h"
 #include "cli/layout/fit.h"
 
 namespace flopcast::cli {
@@ -32,18 +33,19 @@ int fail(Io& io, const Diagnostic& error) {
 }
 
 void warn(Io& io, std::string_view text) {
-  io.err << "flopcast: warning: " << text << '\n' << std::flush;
+  io.err << "flopcast: warning: " << sentence(text) << '\n' << std::flush;
 }
 
 int print(Io& io, std::string_view result) {
-  io.out << result << std::flush;
+  io.out << escaped_lines(result) << std::flush;
   if (io.out.good()) return kDone;
   return fail(io, {ErrorCode::kBadInput, "stdout", "the result could not be written",
                    "free some space, or send it elsewhere"});
 }
 
 int print(Io& io, std::string_view result, const FormatOptions& format) {
-  return format.json || format.csv ? print(io, result) : print(io, fit_text(result, io.width));
+  return format.json || format.csv ? print(io, result)
+                                   : print(io, fit_text(escaped_lines(result), io.width));
 }
 
 int print_each(Io& io, const std::vector<std::string>& results, const FormatOptions& format,
@@ -67,18 +69,9 @@ int write_file(Io& io, const fs::path& path, std::string_view text) {
 }
 
 void report_file(Io& io, std::string_view what, const fs::path& path, std::uint64_t bytes) {
-  io.err << fmt::format("{:<9} {}  ({})\n", what, path.string(),
+  io.err << fmt::format("{:<9} {}  ({})\n", what, escaped(path.string()),
                         short_bytes(static_cast<std::int64_t>(bytes)))
          << std::flush;
-}
-
-Result<fs::path> check_folder_of(const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::error_code ignored;
-  if (fs::is_directory(folder, ignored)) return folder;
-  return Diagnostic{ErrorCode::kUsage, path.string(),
-                    fmt::format("its folder {} is not there", folder.string()),
-                    "make the folder first, or name another"};
 }
 
 }  // namespace flopcast::cli

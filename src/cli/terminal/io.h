@@ -36,7 +36,7 @@ inline constexpr int kDone = 0;
 int fail(Io& io, const Diagnostic& error);
 void warn(Io& io, std::string_view text);
 
-/// Prints a result as it is. Fails if stdout cannot take it.
+/// Prints a result, control characters of names in it escaped. Fails if stdout cannot take it.
 int print(Io& io, std::string_view result);
 /// The same; lines for people are made to fit the terminal.
 int print(Io& io, std::string_view result, const FormatOptions& format);
@@ -51,8 +51,5 @@ int write_file(Io& io, const std::filesystem::path& path, std::string_view text)
 /// Tells on stderr that a file is there now.
 void report_file(Io& io, std::string_view what, const std::filesystem::path& path,
                  std::uint64_t bytes);
-
-/// Fails early, before hours of work, when a file's folder is not there.
-Result<std::filesystem::path> check_folder_of(const std::filesystem::path& path);
 
 }  // namespace flopcast::cli

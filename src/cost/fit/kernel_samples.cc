@@ -230,11 +230,10 @@ Result<KernelSamples> samples_of(const Result<CsvTable>& table, const std::strin
     return has_columns(*table, k.columns);
   });
   if (kind == kKinds.end()) {
-    return Diagnostic{
-        ErrorCode::kBadInput, where,
-        fmt::format("no kernel table has the columns {}", fmt::join(table->columns(), ", ")),
-        "GEMM tables need gemm_dtype,m,n,k,latency (ms); flopcast calibrate kernels "
-        "--help lists the others"};
+    return Diagnostic{ErrorCode::kBadInput, where,
+                      fmt::format("no kernel table has the columns {}", table->header()),
+                      "GEMM tables need gemm_dtype,m,n,k,latency (ms); flopcast calibrate kernels "
+                      "--help lists the others"};
   }
   KernelSamples samples;
   samples.anomalies = table->anomalies();

@@ -21,10 +21,9 @@ class TrafficReader {
 
   Result<std::vector<TrafficRow>> run() {
     if (!table_.find_column("op") && !(table_.find_column("src") && table_.find_column("dst"))) {
-      return bad(
-          table_.rows() > 0 ? table_.place(0) : "traffic",
-          fmt::format("expected columns src,dst or op, found {}", fmt::join(table_.columns(), ",")),
-          "name the columns in the first row: src,dst,bytes");
+      return bad(table_.where(),
+                 fmt::format("expected columns src,dst or op, found {}", table_.header()),
+                 "name the columns in the first row: src,dst,bytes");
     }
     if (const Result<std::size_t> bytes = table_.column("bytes"); !bytes) return bytes.error();
     if (!table_.anomalies().empty()) {
@@ -162,7 +161,8 @@ Result<std::vector<std::uint32_t>> parse_ranks(std::string_view text) {
       rest.remove_prefix(1);
       last = take_whole<std::uint32_t>(rest).value_or(kMost);
     }
-    if (first > last || last >= kMost || !ends_number(rest)) {
+    const bool too_many = first <= last && ranks.size() + (last - first) >= kMost;
+    if (first > last || last >= kMost || too_many || !ends_number(rest)) {
       return bad("ranks", fmt::format("expected chips such as 0-7 16, found '{}'", text),
                  "write numbers and ranges, lower end first");
     }

@@ -50,7 +50,7 @@ TEST(TrafficFile, NamesLineAndFieldOfAMistake) {
             "t.csv:2: after: expected ids of rows above, found 'b'");
   EXPECT_EQ(refusal("id,src,dst,bytes\na,0,1,5\na,0,1,5\n"),
             "t.csv:3: the id 'a' is taken by an earlier row");
-  EXPECT_NE(refusal("src,bytes\n0,5\n"), "");
+  EXPECT_EQ(refusal("src,bytes\n0,5\n"), "t.csv: expected columns src,dst or op, found src,bytes");
   EXPECT_NE(refusal("src,dst,bytes\n0,5\n"), "");
 }
 
@@ -60,6 +60,9 @@ TEST(TrafficFile, RanksAreNumbersAndRanges) {
   for (const char* bad : {"3-1", "a", "1-", "1..4", "-1", "99999999"}) {
     EXPECT_FALSE(parse_ranks(bad).ok()) << bad;
   }
+  std::string many;  // each is short; all together would fill the memory
+  for (int i = 0; i < 1000; ++i) many += "0-16777214 ";
+  EXPECT_FALSE(parse_ranks(many).ok());
 }
 
 class TrafficRun : public ::testing::Test {

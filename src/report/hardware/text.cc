@@ -1,6 +1,8 @@
 // The catalogue and its entries for a terminal.
 #include <fmt/format.h>
 
+#include "base/text/shown.h"
+
 #include "flopcast/report/hardware.h"
 #include "report/hardware/words.h"
 #include "report/render/table.h"
@@ -146,7 +148,7 @@ std::string facts_text(const std::vector<Fact>& facts) {
 }
 
 std::string entry_text(const Chip& chip) {
-  return fmt::format("{}: {} {}{}\n{}", chip.name, chip.vendor, chip.architecture,
+  return fmt::format("{}: {} {}{}\n{}", escaped(chip.name), chip.vendor, chip.architecture,
                      also(chip.aliases), facts_text(chip.facts));
 }
 
@@ -168,8 +170,9 @@ std::string entry_text(const InterconnectTechnology& interconnect) {
 }
 
 std::string entry_text(const Cluster& cluster) {
-  std::string text = fmt::format("{}: {} x {}, {} x {} per node\n", cluster.name, cluster.chips(),
-                                 cluster.chip.name, cluster.nodes(), cluster.chips_per_node());
+  std::string text =
+      fmt::format("{}: {} x {}, {} x {} per node\n", escaped(cluster.name), cluster.chips(),
+                  cluster.chip.name, cluster.nodes(), cluster.chips_per_node());
   Table table({{"level", Align::kLeft},
                {"fabric", Align::kLeft},
                {"size"},

@@ -7,6 +7,7 @@
 
 #include "base/text/format.h"
 #include "base/text/json_writer.h"
+#include "base/text/shown.h"
 #include "report/network/page.h"
 #include "report/render/table.h"
 
@@ -141,9 +142,9 @@ std::string collective_text(const CollectiveReport& report) {
              "  rests on       {}: {}\n"
              "  algorithm      {}\n",
              name(report.query.op), short_bytes(std::llround(size.value)),
-             counted(report.ranks, "chip"), report.cluster, short_time(a.time), short_time(a.low),
-             short_time(a.high), short_rate(bus_bandwidth(report, size, a.time)), name(a.basis),
-             a.source, candidate_name(a.algorithm, a.protocol)) +
+             counted(report.ranks, "chip"), escaped(report.cluster), short_time(a.time),
+             short_time(a.low), short_time(a.high), short_rate(bus_bandwidth(report, size, a.time)),
+             name(a.basis), a.source, candidate_name(a.algorithm, a.protocol)) +
          parts_text(a) + candidates_text(report);
 }
 

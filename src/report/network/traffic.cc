@@ -7,6 +7,7 @@
 
 #include "base/text/format.h"
 #include "base/text/json_writer.h"
+#include "base/text/shown.h"
 #include "report/network/page.h"
 #include "report/render/table.h"
 
@@ -106,7 +107,7 @@ TrafficReport make_traffic_report(const Cluster& cluster, const Topology& topolo
 
 std::string traffic_text(const TrafficReport& report) {
   return fmt::format("{} on {}: complete after {}\n\n", counted(report.traffic.size(), "flow"),
-                     report.cluster, short_time(report.result.end)) +
+                     escaped(report.cluster), short_time(report.result.end)) +
          flow_table(report, kMostRows).text() + more(report.traffic.size()) + links_text(report);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text/format.h"
+#include "base/text/shown.h"
 #include "flopcast/parallel/fields.h"
 #include "flopcast/parallel/files.h"
 #include "flopcast/report/plan.h"
@@ -42,8 +43,8 @@ std::string indented(std::string_view text, std::string_view by) {
 }
 
 std::string title(const PlanReport& r) {
-  std::string text = fmt::format("{} on {} ({} x {}): {} of {} tokens a step", r.model, r.cluster,
-                                 grouped(r.chips), r.chip,
+  std::string text = fmt::format("{} on {} ({} x {}): {} of {} tokens a step", escaped(r.model),
+                                 escaped(r.cluster), grouped(r.chips), escaped(r.chip),
                                  counted(static_cast<std::uint64_t>(r.global_batch), "sequence"),
                                  grouped(static_cast<std::uint64_t>(r.sequence)));
   if (!r.constraints.empty()) {

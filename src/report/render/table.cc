@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/csv_table.h"
+#include "base/text/shown.h"
 #include "base/text/utf8.h"
 
 namespace flopcast::report {
@@ -35,13 +36,15 @@ std::string Table::text() const {
     titles.push_back(column.title);
     widths.push_back(display_width(column.title));
   }
-  for (const auto& row : rows_) {
+  std::vector<std::vector<std::string>> rows = rows_;
+  for (auto& row : rows) {
     for (std::size_t c = 0; c < row.size(); ++c) {
+      row[c] = escaped(row[c]);  // a line's end in a name would tear the table
       widths[c] = std::max(widths[c], display_width(row[c]));
     }
   }
   std::string text = line(titles, widths, columns_);
-  for (const auto& row : rows_) text += line(row, widths, columns_);
+  for (const auto& row : rows) text += line(row, widths, columns_);
   return text;
 }
 

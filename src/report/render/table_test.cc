@@ -15,6 +15,12 @@ TEST(Table, AlignsByCodePoints) {
   EXPECT_EQ(table.text(), "  name     ms\n  \xce\xbc       1.5\n  long  10.25\n");
 }
 
+TEST(Table, NamesKeepToTheirCells) {
+  Table table({{"name", Align::kLeft}, {"ms"}});
+  table.add({"a\nb\x1b[2J", "1"});
+  EXPECT_EQ(table.text(), "  name           ms\n  a\\nb\\u001b[2J   1\n");
+}
+
 TEST(Table, CsvQuotesWhatNeedsIt) {
   Table table({{"a"}, {"b"}});
   table.add({"x,y", "say \"hi\""});

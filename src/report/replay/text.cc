@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text/format.h"
+#include "base/text/shown.h"
 #include "base/text/utf8.h"
 #include "flopcast/report/sets.h"
 #include "report/render/table.h"
@@ -37,7 +38,7 @@ std::string head(const SetResult& set) {
   for (const RankSummary& rank : set.summary.ranks) {
     steps = std::max<std::uint64_t>(steps, rank.steps.size());
   }
-  std::string text = fmt::format("{}: {}, {} each, {} and {}\n", set.name,
+  std::string text = fmt::format("{}: {}, {} each, {} and {}\n", escaped(set.name),
                                  counted(set.summary.ranks.size(), "rank"), counted(steps, "step"),
                                  counted(set.task_count, "task"), counted(set.edge_count, "edge"));
   text += fmt::format("lags: {}, model: {}", lag_mode_name(set.lags), baseline_name(set.baseline));

@@ -5,6 +5,7 @@
 
 #include "base/text/format.h"
 #include "base/text/json_writer.h"
+#include "base/text/shown.h"
 #include "base/text/utf8.h"
 #include "flopcast/report/trace.h"
 #include "report/render/table.h"
@@ -125,7 +126,8 @@ void write_step(JsonWriter& w, const StepMatch& m) {
 }  // namespace
 
 std::string trace_check_text(const TraceSet& set, const StepComparison& steps) {
-  std::string text = fmt::format("{}: {}\n", set.label, counted(set.traces.size(), "rank"));
+  std::string text =
+      fmt::format("{}: {}\n", escaped(set.label), counted(set.traces.size(), "rank"));
   for (const Diagnostic& d : set.unreadable) text += fmt::format("  not read: {}\n", d.text());
   return text + anomalies_text(set) + missing_text(set) + groups_text(steps.groups) +
          pairs_text(steps.pairs);

@@ -11,6 +11,7 @@
 
 #include "base/text/format.h"
 #include "base/text/json_writer.h"
+#include "base/text/shown.h"
 #include "base/text/utf8.h"
 #include "report/render/table.h"
 #include "report/replay/summary.h"
@@ -131,7 +132,7 @@ std::string head_text(const TraceSet& set) {
   const Trace& first = set.traces.front();
   std::uint64_t bytes = 0;
   for (const Trace& trace : set.traces) bytes += trace.bytes_read;
-  std::string text = fmt::format("{}: {}", set.label, counted(set.traces.size(), "rank"));
+  std::string text = fmt::format("{}: {}", escaped(set.label), counted(set.traces.size(), "rank"));
   if (first.world_size) text += fmt::format(" of a world of {}", *first.world_size);
   if (!first.backend.empty()) text += fmt::format(", {}", first.backend);
   text += fmt::format("\n  recorded   {}\n", when(first.origin_ns));
