@@ -109,6 +109,12 @@ TEST(EstimateReport, WhatDoesNotFitSaysWhereAndWhatWould) {
             "use; activations of microbatches in flight take 30.0 GB (nearest plan that fits: "
             "recompute full; 12.50 s a step, 40.0 GB)");
   const std::string text = estimate_text(report);
+  EXPECT_TRUE(
+      text.starts_with("DOES NOT FIT: memory of pipeline stage 0: a chip needs 65.0 GB, 5.0 GB "
+                       "more than the 60.0 GB "
+                       "it may use; activations of microbatches in flight take 30.0 GB\n"
+                       "  nearest plan that fits: recompute full; 12.50 s a step, 40.0 GB\n\n"))
+      << text;
   EXPECT_TRUE(has(text, "DOES NOT FIT: 65.0 GB of 60.0 GB")) << text;
   EXPECT_TRUE(has(text, "recompute full")) << text;
 }

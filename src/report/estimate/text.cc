@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text/format.h"
+#include "base/text/shown.h"
 #include "flopcast/parallel/fields.h"
 #include "report/estimate/report.h"
 #include "report/render/bar.h"
@@ -42,8 +43,9 @@ std::string head_text(const EstimateReport& r) {
       "{}, {}, on {} ({} x {})\n"
       "  plan  {}\n"
       "  step  {} of {} tokens, {}: {} microbatch{} of {} on each replica\n",
-      r.model, parameters_text(r.parameters), r.cluster, grouped(plan.chips()), r.chip,
-      plan_words(plan), counted(static_cast<std::uint64_t>(plan.global_batch), "sequence"),
+      escaped(r.model), parameters_text(r.parameters), escaped(r.cluster), grouped(plan.chips()),
+      escaped(r.chip), plan_words(plan),
+      counted(static_cast<std::uint64_t>(plan.global_batch), "sequence"),
       grouped(static_cast<std::uint64_t>(plan.sequence)), name(plan.precision),
       grouped(microbatches), microbatches == 1 ? "" : "es", plan.micro_batch);
 }
@@ -158,6 +160,14 @@ std::string basis_text(const EstimateReport& r) {
   return text;
 }
 
+/// Why there is no such step, and what comes nearest: before anything that reads as if there were.
+std::string refusal_text(const EstimateReport& report) {
+  const std::optional<Diagnostic> problem = memory_problem(report);
+  if (!problem) return {};
+  return fmt::format("DOES NOT FIT: {}: {}\n  {}\n\n", problem->where, problem->what,
+                     problem->hint);
+}
+
 }  // namespace
 
 std::string report::placement_words(const Placement& placement) {
@@ -178,9 +188,9 @@ std::string report::placement_words(const Placement& placement) {
 }
 
 std::string estimate_text(const EstimateReport& report) {
-  return head_text(report) + '\n' + answer_text(report) + '\n' + parts_text(report.estimate) +
-         '\n' + memory_text(report) + '\n' + fitting_text(report) + graph_text(report) +
-         basis_text(report);
+  return refusal_text(report) + head_text(report) + '\n' + answer_text(report) + '\n' +
+         parts_text(report.estimate) + '\n' + memory_text(report) + '\n' + fitting_text(report) +
+         graph_text(report) + basis_text(report);
 }
 
 }  // namespace flopcast
