@@ -5,34 +5,69 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <optional>
 
+#include "base/text/names.h"
+#include "base/text/shown.h"
 #include "cli/layout/fit.h"
 #include "cli/terminal/command.h"
+#include "cli/terminal/outputs.h"
 #include "flopcast/version.h"
 
 namespace flopcast::cli {
 namespace {
 
 /// The deepest command that the line named.
-const CLI::App* named_command(const CLI::App* app) {
-  for (const CLI::App* deeper : app->get_subcommands()) return named_command(deeper);
-  return app;
+CLI::App* named_command(CLI::App* app) {
+  const std::vector<CLI::App*> deeper = app->get_subcommands();
+  return deeper.empty() ? app : named_command(deeper.front());
 }
 
 std::string full_name(const CLI::App* app) {
   return app->get_parent() ? full_name(app->get_parent()) + ' ' + app->get_name() : app->get_name();
 }
 
-int show_help(const CLI::App& app, Io& io) {
+int show_help(CLI::App& app, Io& io) {
   const CLI::App* command = named_command(&app);
   const CLI::App* parent = command->get_parent();
   return print(io, command->help(parent ? full_name(parent) : ""), {});
 }
 
-int usage_error(const CLI::App& app, const CLI::ParseError& error, Io& io) {
-  io.err << "flopcast: error: " << error.what() << "\nSee " << full_name(named_command(&app))
-         << " --help\n"
-         << std::flush;
+/// What the line says that the commands on it do not know, and what was meant.
+std::optional<Diagnostic> unknown_word(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining();
+  if (left.empty()) {
+    const auto deeper = app.get_subcommands();
+    return deeper.empty() ? std::nullopt : unknown_word(*deeper.front());
+  }
+  const std::string word = left.front().substr(0, left.front().find('='));
+  const bool option = word.starts_with('-');
+  std::vector<std::string> known;
+  for (const CLI::Option* other : app.get_options()) {
+    for (const std::string& name : other->get_lnames()) {
+      if (option) known.push_back("--" + name);
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (!option) known.push_back(command->get_name());
+  }
+  if (known.empty()) {
+    return flopcast::usage_error("", fmt::format("'{}' was not expected", excerpt(word)),
+                                 "quote names that hold blanks");
+  }
+  return flopcast::usage_error(
+      "", fmt::format("there is no {} '{}'", option ? "option" : "command", excerpt(word)),
+      did_you_mean(word, known, ""));
+}
+
+int usage_error(CLI::App& app, const CLI::ParseError& error, Io& io) {
+  // A word that is not understood is why another is missing.
+  const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                       dynamic_cast<const CLI::RequiredError*>(&error) != nullptr ||
+                       dynamic_cast<const CLI::CallForHelp*>(&error) != nullptr;
+  const std::optional<Diagnostic> word = unknown ? unknown_word(app) : std::nullopt;
+  fail(io, word ? *word : flopcast::usage_error("", error.what(), ""));
+  io.err << "See " << full_name(named_command(&app)) << " --help\n" << std::flush;
   return static_cast<int>(ErrorCode::kUsage);
 }
 
@@ -81,8 +116,12 @@ int run(const std::vector<std::string>& arguments, Io& io) {
     app.parse(reversed);
   } catch (const CLI::CallForVersion& version) {
     return print(io, std::string(version.what()) + '\n');
-  } catch (const CLI::CallForHelp&) {
-    return show_help(app, io);
+  } catch (const CLI::CallForHelp& help) {
+    // Of a command that does not exist there is none.
+    const CLI::App* command = named_command(&app);
+    const bool unknown =
+        !command->get_subcommands(nullptr).empty() && !command->remaining().empty();
+    return unknown ? usage_error(app, help, io) : show_help(app, io);
   } catch (const CLI::ParseError& error) {
     if (arguments.empty()) {
       io.err << fit_text(app.help(), io.width) << std::flush;
@@ -90,6 +129,7 @@ int run(const std::vector<std::string>& arguments, Io& io) {
     }
     return usage_error(app, error, io);
   }
+  if (const auto problem = prepare_outputs(*named_command(&app))) return fail(io, *problem);
   return run_action(action, io);
 }
 

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "cli/terminal/command.h"
-#include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
+#include "cli/terminal/outputs.h"
 #include "flopcast/report/network.h"
 
 namespace flopcast::cli {
@@ -23,17 +23,10 @@ CLI::Option* add_cluster(CLI::App& command, std::string& cluster) {
       ->type_name("CLUSTER");
 }
 
-void add_page(CLI::App& command, fs::path& html) {
-  command.add_option("--html", html, "Write a self-contained page")->type_name("FILE");
-}
-
 /// Writes the page that `make` builds, where one was asked for.
 template <typename Make>
 int write_page(Io& io, const fs::path& html, Make&& make) {
   if (html.empty()) return kDone;
-  const Result<fs::path> folder = check_folder_of(html);
-  if (!folder) return fail(io, folder.error());
-  clean_on_interrupt(*folder);
   const std::string page = make();
   if (const int code = write_file(io, html, page); code != kDone) return code;
   report_file(io, "report", html, page.size());
@@ -219,8 +212,8 @@ void add_net_export(CLI::App& net, Action& action) {
       "export", "Write a cluster as a SimGrid platform: hosts, links, our routes");
   const auto command = std::make_shared<ExportCommand>();
   add_cluster(*sub, command->cluster);
-  sub->add_option("--out", command->out, "File to write; standard output if not given")
-      ->type_name("FILE");
+  as_output(sub->add_option("--out", command->out, "File to write; standard output if not given")
+                ->type_name("FILE"));
   set_example(*sub, "flopcast net export --on \"2 x dgx-h100\"");
   sub->callback(
       [command, &action] { action = [command](Io& io) { return run_export(io, *command); }; });

@@ -5,6 +5,7 @@
 
 #include "cli/calibrate/kernel_tables.h"
 #include "cli/terminal/command.h"
+#include "cli/terminal/outputs.h"
 #include "flopcast/report/cost.h"
 
 namespace flopcast::cli {
@@ -69,8 +70,8 @@ void add_calibrate_kernels(CLI::App& calibrate, Action& action) {
       "kernels", "Fit kernel times to measurements of a chip; errors of the fit");
   const auto command = std::make_shared<CalibrateKernels>();
   add_kernel_tables(*sub, command->tables);
-  sub->add_option("-o,--out", command->out, "Write the fit, for --fit of other commands")
-      ->type_name("FILE.toml");
+  as_output(sub->add_option("-o,--out", command->out, "Write the fit, for --fit of other commands")
+                ->type_name("FILE.toml"));
   sub->add_option("--source", command->source, "What was measured, shown with every answer")
       ->type_name("TEXT");
   sub->add_option(

@@ -5,6 +5,7 @@
 
 #include "cli/calibrate/collective_options.h"
 #include "cli/terminal/command.h"
+#include "cli/terminal/outputs.h"
 
 namespace flopcast::cli {
 namespace {
@@ -53,8 +54,9 @@ void add_calibrate_network(CLI::App& calibrate, Action& action) {
       "network", "Fit collective times to a table of measurements (nccl-tests and the like)");
   const auto command = std::make_shared<CalibrateNetwork>();
   add_table(*sub, command->table);
-  sub->add_option("-o,--out", command->out, "Write the fit here instead of to the terminal")
-      ->type_name("FILE");
+  as_output(
+      sub->add_option("-o,--out", command->out, "Write the fit here instead of to the terminal")
+          ->type_name("FILE"));
   sub->add_option("--hold-out", command->hold_out,
                   "Fit on the rest and print the errors on what is kept out: sizes, ranks, nodes, "
                   "largest or curves")

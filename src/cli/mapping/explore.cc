@@ -6,9 +6,9 @@
 
 #include "cli/mapping/map_options.h"
 #include "cli/terminal/command.h"
-#include "cli/terminal/interrupt.h"
 #include "cli/terminal/line_file.h"
 #include "cli/terminal/options.h"
+#include "cli/terminal/outputs.h"
 #include "cli/terminal/progress.h"
 #include "flopcast/report/explore.h"
 
@@ -54,12 +54,6 @@ class Sweep {
 };
 
 std::optional<Diagnostic> Sweep::open() {
-  for (const fs::path& path : {command_.html, command_.resume}) {
-    if (path.empty()) continue;
-    const Result<fs::path> folder = check_folder_of(path);
-    if (!folder) return folder.error();
-    clean_on_interrupt(*folder);
-  }
   Result<std::vector<ExploreAxis>> axes = explore_axes(command_.sweeps, Catalog::builtin());
   if (!axes) return axes.error();
   axes_ = std::move(*axes);
@@ -70,7 +64,7 @@ std::optional<Diagnostic> Sweep::open() {
 
 /// Takes over the rows of the file, which must be the first of this very sweep.
 std::optional<Diagnostic> Sweep::take_up() {
-  Result<LineFile> file = LineFile::open(command_.resume);
+  Result<LineFile> file = LineFile::open(command_.resume, R"({"asked": ")");
   if (!file) return file.error();
   Result<std::vector<ExploreRow>> rows =
       read_explore_start(file->held(), command_.resume.string(), asked_, points_);
@@ -125,9 +119,16 @@ int Sweep::run() {
     }
   }
   if (const int code = map_points(*request); code != kDone) return code;
-  if (const int code = show(); code != kDone) return code;
   const bool any =
       std::any_of(rows_.begin(), rows_.end(), [](const auto& row) { return row.fits; });
+  const bool alike = std::all_of(rows_.begin(), rows_.end(), [this](const ExploreRow& row) {
+    return row.problem == rows_.front().problem;
+  });
+  // Something is wrong that no value of the sweep mends: there is nothing to show.
+  if (!any && alike && refused_ != ErrorCode::kTooLarge) {
+    return fail(io_, {refused_, "", rows_.front().problem, ""});
+  }
+  if (const int code = show(); code != kDone) return code;
   if (any) return kDone;
   return fail(
       io_, {refused_, "explore", "no point of the sweep fits; the first: " + rows_.front().problem,
@@ -163,11 +164,11 @@ void add_explore(CLI::App& app, Action& action) {
                 "Map every point again with twice of each resource: what would help");
   add_format(*sub, command->format, true);
   sub->get_option("--json")->description("Print a JSON line for each point as it is found");
-  sub->add_option("--html", command->html, "Write a self-contained page of heat maps")
-      ->type_name("FILE");
-  sub->add_option("--resume", command->resume,
-                  "Add a line for each point to this file; those it holds are not mapped again")
-      ->type_name("FILE.jsonl");
+  add_page(*sub, command->html, "Write a self-contained page of heat maps");
+  as_output(
+      sub->add_option("--resume", command->resume,
+                      "Add a line for each point to this file; those it holds are not mapped again")
+          ->type_name("FILE.jsonl"));
   set_example(*sub,
               "flopcast explore gpt3-175b --on \"8 x sn10\" --topology torus:4x2 "
               "--sweep sram=200MB,320MB --sweep memory-bandwidth=100GB/s,300GB/s");

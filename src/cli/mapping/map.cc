@@ -5,8 +5,8 @@
 
 #include "cli/mapping/map_options.h"
 #include "cli/terminal/command.h"
-#include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
+#include "cli/terminal/outputs.h"
 #include "flopcast/report/mapping.h"
 
 namespace flopcast::cli {
@@ -18,24 +18,12 @@ struct MapCommand {
   MapFlags flags;
   FormatOptions format;
   fs::path html, svg, mps, toml;
-
-  std::vector<fs::path> files() const { return {html, svg, mps, toml}; }
 };
 
 int write_told(Io& io, std::string_view what, const fs::path& path, std::string_view text) {
   if (const int code = write_file(io, path, text); code != kDone) return code;
   report_file(io, what, path, text.size());
   return kDone;
-}
-
-std::optional<Diagnostic> check_outputs(const MapCommand& command) {
-  for (const fs::path& path : command.files()) {
-    if (path.empty()) continue;
-    const Result<fs::path> folder = check_folder_of(path);
-    if (!folder) return folder.error();
-    clean_on_interrupt(*folder);
-  }
-  return std::nullopt;
 }
 
 /// Without --on: the graph alone.
@@ -81,7 +69,6 @@ int write_files(Io& io, const MapCommand& command, const MappingReport& report) 
 }
 
 int run_map(Io& io, const MapCommand& command) {
-  if (const auto wrong = check_outputs(command)) return fail(io, *wrong);
   const bool draws = !command.svg.empty() || !command.toml.empty();
   if (command.flags.question.on.empty() && command.flags.dfmodel.empty() && draws) {
     return draw_graph(io, command);
@@ -110,14 +97,14 @@ void add_map(CLI::App& app, Action& action) {
                   "A setup.txt of DFModel instead of WORKLOAD and system, with its assumptions")
       ->type_name("FILE");
   add_format(*sub, command->format, true);
-  sub->add_option("--html", command->html, "Write a self-contained page")->type_name("FILE");
-  sub->add_option("--svg", command->svg, "Draw the graph; without --on only that")
-      ->type_name("FILE");
-  sub->add_option("--mps", command->mps,
-                  "Write the fusion into partitions as a mixed-integer program (free MPS)")
-      ->type_name("FILE");
-  sub->add_option("--toml", command->toml, "Write the graph; without --on only that")
-      ->type_name("FILE");
+  add_page(*sub, command->html);
+  const auto add_file = [&](const std::string& flag, fs::path& path, const std::string& help) {
+    as_output(sub->add_option(flag, path, help)->type_name("FILE"));
+  };
+  add_file("--svg", command->svg, "Draw the graph; without --on only that");
+  add_file("--mps", command->mps,
+           "Write the fusion into partitions as a mixed-integer program (free MPS)");
+  add_file("--toml", command->toml, "Write the graph; without --on only that");
   set_example(*sub, "flopcast map gpt3-175b --on \"8 x sn10\" --topology torus:4x2");
   sub->callback(
       [command, &action] { action = [command](Io& io) { return run_map(io, *command); }; });

@@ -7,8 +7,8 @@
 #include "cli/plan/plan_options.h"
 #include "cli/published/options.h"
 #include "cli/terminal/command.h"
-#include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
+#include "cli/terminal/outputs.h"
 #include "cli/terminal/timelines.h"
 #include "flopcast/report/estimate.h"
 
@@ -46,20 +46,11 @@ int write_page(Io& io, const fs::path& html, const EstimateReport& report) {
   return kDone;
 }
 
-std::optional<Diagnostic> check_outputs(const EstimateCommand& command) {
-  if (command.engine != "closed" && command.engine != "graph") {
-    return Diagnostic{ErrorCode::kUsage, "--engine",
-                      fmt::format("expected closed or graph, found '{}'", command.engine),
-                      "--help has every choice"};
-  }
-  std::vector<fs::path> files = command.trace_out;
-  if (!command.html.empty()) files.push_back(command.html);
-  for (const fs::path& file : files) {
-    const Result<fs::path> folder = check_folder_of(file);
-    if (!folder) return folder.error();
-    clean_on_interrupt(*folder);
-  }
-  return std::nullopt;
+std::optional<Diagnostic> check_engine(const EstimateCommand& command) {
+  if (command.engine == "closed" || command.engine == "graph") return std::nullopt;
+  return usage_error("--engine",
+                     fmt::format("expected closed or graph, found '{}'", command.engine),
+                     "--help has every choice");
 }
 
 /// Runs the step as a graph where its answer or its timeline is asked for.
@@ -76,7 +67,7 @@ int run_graph(Io& io, const EstimateCommand& command, const TrainingModel& model
 }
 
 int run_full(Io& io, const EstimateCommand& command) {
-  if (const auto wrong = check_outputs(command)) return fail(io, *wrong);
+  if (const auto wrong = check_engine(command)) return fail(io, *wrong);
   const Result<TrainingModel> model = open_training(command.training);
   if (!model) return fail(io, model.error());
   const Result<NamedPlan> named = plan_of(command.plan, model->cluster().chips());
@@ -131,7 +122,7 @@ void add_estimate(CLI::App& app, Action& action) {
   add_format(*sub, command->format, false);
   sub->add_flag("--csv", command->format.csv, "Print a line of titles and one of values")
       ->excludes(sub->get_option("--json"));
-  sub->add_option("--html", command->html, "Write a self-contained page")->type_name("FILE");
+  add_page(*sub, command->html);
   sub->add_option("--engine", command->engine,
                   "closed: the closed form; graph: run as an execution graph too, task by task")
       ->type_name("closed|graph")

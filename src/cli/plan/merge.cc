@@ -6,7 +6,7 @@
 #include "base/files/read_file.h"
 #include "cli/plan/plan_points.h"
 #include "cli/terminal/command.h"
-#include "cli/terminal/interrupt.h"
+#include "cli/terminal/outputs.h"
 
 namespace flopcast::cli {
 namespace {
@@ -31,16 +31,22 @@ Result<std::vector<PlanReport>> read_shards(const std::vector<fs::path>& files) 
   return shards;
 }
 
+/// Whichever of them it is that does not belong to the others.
+std::string names_of(const std::vector<fs::path>& files) {
+  std::string names;
+  for (const fs::path& file : files) names += (names.empty() ? "" : ", ") + file.string();
+  return names;
+}
+
 int run_merge(Io& io, const MergeCommand& command) {
-  if (!command.output.html.empty()) {
-    const Result<fs::path> folder = check_folder_of(command.output.html);
-    if (!folder) return fail(io, folder.error());
-    clean_on_interrupt(*folder);
-  }
   const Result<std::vector<PlanReport>> shards = read_shards(command.files);
   if (!shards) return fail(io, shards.error());
   const Result<std::vector<PlanReport>> merged = merge_all_plans(*shards);
-  if (!merged) return fail(io, merged.error());
+  if (!merged) {
+    Diagnostic error = merged.error();
+    error.where = names_of(command.files);
+    return fail(io, error);
+  }
   PlanOutput output = command.output;
   output.format.json = !command.text && !output.format.csv;
   if (const int code = show_plans(io, output, *merged); code != kDone) return code;
@@ -66,7 +72,7 @@ void add_merge(CLI::App& app, Action& action) {
   CLI::Option* text = sub->add_flag("--text", command->text, "Print tables, as flopcast plan does");
   csv->excludes(json);
   text->excludes(json)->excludes(csv);
-  sub->add_option("--html", command->output.html, "Write a self-contained page")->type_name("FILE");
+  add_page(*sub, command->output.html);
   set_example(*sub, "flopcast merge examples/plan_shard0.jsonl examples/plan_shard1.jsonl --text");
   sub->callback(
       [command, &action] { action = [command](Io& io) { return run_merge(io, *command); }; });

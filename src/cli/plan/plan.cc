@@ -9,6 +9,7 @@
 #include "cli/plan/plan_points.h"
 #include "cli/published/options.h"
 #include "cli/terminal/command.h"
+#include "cli/terminal/outputs.h"
 
 namespace flopcast::cli {
 namespace {
@@ -206,10 +207,11 @@ void add_search(CLI::App& sub, PlanCommand& command) {
   sub.add_option("--shard", command.shard,
                  "Search part I (from 0) of N only and write it as a JSON line for flopcast merge")
       ->type_name("I/N");
-  sub.add_option(
-         "--out", command.out,
-         "Add results to this file, a JSON line each; those it holds are not searched again")
-      ->type_name("FILE.jsonl");
+  as_output(
+      sub.add_option(
+             "--out", command.out,
+             "Add results to this file, a JSON line each; those it holds are not searched again")
+          ->type_name("FILE.jsonl"));
 }
 
 }  // namespace
@@ -227,7 +229,7 @@ void add_plan(CLI::App& app, Action& action) {
   add_search(*sub, *command);
   add_choices(*sub, command->plan);
   add_format(*sub, command->output.format, true);
-  sub->add_option("--html", command->output.html, "Write a self-contained page")->type_name("FILE");
+  add_page(*sub, command->output.html);
   add_paper_options(*sub, command->paper);
   add_paper_figure(*sub, command->figure);
   set_example(*sub,

@@ -6,7 +6,8 @@
 namespace flopcast::cli {
 
 Result<PlanLines> PlanLines::open(const std::filesystem::path& path) {
-  Result<LineFile> file = LineFile::open(path);
+  // The document of --json over several lines is no line of ours.
+  Result<LineFile> file = LineFile::open(path, R"({"asked": {"model": ")");
   if (!file) return file.error();
   PlanLines lines(std::move(*file));
   Result<std::vector<PlanReport>> reports = read_plan_reports(lines.file_.held(), path.string());

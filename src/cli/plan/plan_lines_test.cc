@@ -59,6 +59,35 @@ TEST_F(PlanLinesTest, AFileOfSomethingElseIsLeftAlone) {
   EXPECT_EQ(content(), notes);
 }
 
+TEST_F(PlanLinesTest, ALineWithoutEndThatIsNotOursIsLeftAlone) {
+  const std::string whole = plan_json_line(report(1));
+  const std::vector<std::string> others = {
+      "{\"runs\":[1,2,3]}",          // one line of something else
+      "{",                           // too little to tell
+      "notes",                       //
+      plan_json(report(1)),          // one result over several lines
+      "\n" + whole,                  // an empty line before ours
+      whole + "{\"runs\":[1,2,3]}",  // and behind it
+      std::string("\0\0\0", 3),
+  };
+  for (const std::string& other : others) {
+    write(other);
+    const auto lines = PlanLines::open(path_);
+    ASSERT_FALSE(lines) << other;
+    EXPECT_EQ(lines.error().code, ErrorCode::kBadInput);
+    EXPECT_EQ(lines.error().where, path_.string());
+    EXPECT_EQ(content(), other);
+  }
+}
+
+TEST_F(PlanLinesTest, TheFirstLineMayBeTorn) {
+  write(plan_json_line(report(1)).substr(0, 60));
+  auto lines = PlanLines::open(path_);
+  ASSERT_TRUE(lines) << lines.error().text();
+  EXPECT_FALSE(lines->append(report(1)));
+  EXPECT_EQ(content(), plan_json_line(report(1)));
+}
+
 TEST_F(PlanLinesTest, TwoProcessesDoNotShareAFile) {
   const auto first = PlanLines::open(path_);
   ASSERT_TRUE(first);

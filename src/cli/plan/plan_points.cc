@@ -6,7 +6,6 @@
 
 #include "base/text/format.h"
 #include "cli/plan/plan_lines.h"
-#include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
 
 namespace flopcast::cli {
@@ -50,12 +49,6 @@ class Run {
 };
 
 std::optional<Diagnostic> Run::open() {
-  for (const fs::path& path : {command_.out, command_.output.html}) {
-    if (path.empty()) continue;
-    const Result<fs::path> folder = check_folder_of(path);
-    if (!folder) return folder.error();
-    clean_on_interrupt(*folder);
-  }
   if (command_.out.empty()) return std::nullopt;
   Result<PlanLines> lines = PlanLines::open(command_.out);
   if (!lines) return lines.error();

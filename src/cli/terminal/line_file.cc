@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/text/shown.h"
+
 namespace flopcast::cli {
 
 namespace fs = std::filesystem;
@@ -30,7 +32,17 @@ Diagnostic LineFile::complaint(const char* doing) const {
           "what was complete before is still there; the same command goes on from it"};
 }
 
-Result<LineFile> LineFile::open(const fs::path& path) {
+namespace {
+
+/// Whether what stands behind the last line's end was torn off one of our lines. A file that begins
+/// with it has to show the whole head: a few bytes may be anybody's.
+bool is_torn_line(std::string_view text, std::string_view head, bool first) {
+  return text.starts_with(head) || (!first && head.starts_with(text));
+}
+
+}  // namespace
+
+Result<LineFile> LineFile::open(const fs::path& path, std::string_view head) {
   LineFile lines(path, ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (lines.descriptor_ < 0) return lines.complaint("opening it");
   // Some network file systems have no locks: then there is none to respect.
@@ -38,11 +50,11 @@ Result<LineFile> LineFile::open(const fs::path& path) {
     return Diagnostic{ErrorCode::kUsage, path.string(), "another flopcast writes to it",
                       "give every command a file of its own"};
   }
-  if (const auto problem = lines.read_held()) return *problem;
+  if (const auto problem = lines.read_held(head)) return *problem;
   return lines;
 }
 
-std::optional<Diagnostic> LineFile::read_held() {
+std::optional<Diagnostic> LineFile::read_held(std::string_view head) {
   struct stat facts {};
   if (::fstat(descriptor_, &facts) != 0) return complaint("reading it");
   if (!S_ISREG(facts.st_mode)) return std::nullopt;  // a pipe or device holds nothing yet
@@ -56,8 +68,19 @@ std::optional<Diagnostic> LineFile::read_held() {
     have += static_cast<std::size_t>(got);
   }
   text.resize(have);
-  text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
-  torn_ = text.size() < have;
+  const std::size_t lines = text.rfind('\n') + 1;  // 0 where there is none
+  const std::string_view tail = std::string_view(text).substr(lines);
+  const bool other_lines = lines > 0 && !text.starts_with(head);
+  if (other_lines || (!tail.empty() && !is_torn_line(tail, head, lines == 0))) {
+    const std::string_view shown =
+        other_lines ? std::string_view(text).substr(0, text.find('\n')) : tail;
+    return Diagnostic{
+        ErrorCode::kBadInput, path_.string(),
+        fmt::format("holds something else and is left as it is: '{}'", excerpt(shown)),
+        "name a new file, or one that the same command began"};
+  }
+  torn_ = !tail.empty();
+  text.resize(lines);
   held_ = std::move(text);
   return std::nullopt;
 }

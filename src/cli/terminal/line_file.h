@@ -14,8 +14,9 @@ namespace flopcast::cli {
 class LineFile {
  public:
   /// Opens or makes the file, locks it and reads it. Errors: another process writes to it; it cannot
-  /// be read.
-  static Result<LineFile> open(const std::filesystem::path& path);
+  /// be read; its first line, or a last one without an end, is of something else: such a file is left alone.
+  /// @param head what each of our lines begins with
+  static Result<LineFile> open(const std::filesystem::path& path, std::string_view head);
   LineFile(LineFile&& other) noexcept;
   LineFile& operator=(LineFile&&) = delete;
   LineFile(const LineFile&) = delete;
@@ -34,7 +35,7 @@ class LineFile {
  private:
   LineFile(std::filesystem::path path, int descriptor)
       : path_(std::move(path)), descriptor_(descriptor) {}
-  std::optional<Diagnostic> read_held();
+  std::optional<Diagnostic> read_held(std::string_view head);
   Diagnostic complaint(const char* doing) const;
 
   std::filesystem::path path_;

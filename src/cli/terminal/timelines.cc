@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/terminal/outputs.h"
 #include "flopcast/trace/io.h"
 
 namespace flopcast::cli {
@@ -9,14 +10,12 @@ namespace flopcast::cli {
 namespace fs = std::filesystem;
 
 void add_trace_out(CLI::App& command, const std::string& what, std::vector<fs::path>& files) {
-  command
-      .add_option("--trace-out", files,
-                  fmt::format("Write {}; may be given again. Kineto JSON if the name ends in .json "
-                              "or .json.gz, Perfetto protobuf otherwise",
-                              what))
-      ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
+  const std::string help = fmt::format(
+      "Write {}; may be given again. Kineto JSON if the name ends in .json or .json.gz, Perfetto "
+      "protobuf otherwise",
+      what);
+  as_output(
+      command.add_option("--trace-out", files, help)->type_name("FILE")->expected(1)->take_all());
 }
 
 int write_timelines(Io& io, const std::vector<fs::path>& files, const TraceSet& set) {

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "cli/terminal/command.h"
-#include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
+#include "cli/terminal/outputs.h"
 #include "cli/terminal/timelines.h"
 #include "cli/trace/runs.h"
 #include "flopcast/report/replay.h"
@@ -28,17 +28,6 @@ struct ReplayCommand {
   fs::path html;
   std::vector<fs::path> trace_out;
 };
-
-std::optional<Diagnostic> check_outputs(const ReplayCommand& command) {
-  std::vector<fs::path> files = command.trace_out;
-  if (!command.html.empty()) files.push_back(command.html);
-  for (const fs::path& file : files) {
-    const Result<fs::path> folder = check_folder_of(file);
-    if (!folder) return folder.error();
-    clean_on_interrupt(*folder);
-  }
-  return std::nullopt;
-}
 
 /// The asked-for model; with --compare every model, the full one first.
 Result<std::vector<Replay>> run_models(const TraceSet& set, const ReplayCommand& command) {
@@ -117,9 +106,7 @@ int run_replay(Io& io, ReplayCommand& command) {
   if (!command.structure_from.empty()) command.replay.structure_from = command.structure_from;
   if (!command.durations_from.empty()) command.replay.durations_from = command.durations_from;
   command.replay.threads = command.input.threads;
-  for (const auto& problem : {check_outputs(command), check_runs(command)}) {
-    if (problem) return fail(io, *problem);
-  }
+  if (const auto problem = check_runs(command)) return fail(io, *problem);
   const Result<std::optional<CollectiveModel>> network = network_model(command.network);
   if (!network) return fail(io, network.error());
   if (network->has_value()) {
@@ -154,7 +141,7 @@ void add_replay(CLI::App& app, Action& action) {
   durations->type_name("STEP")->needs(structure);
   add_network(*sub, command->network);
   add_format(*sub, command->format, true);
-  sub->add_option("--html", command->html, "Write a self-contained page")->type_name("FILE");
+  add_page(*sub, command->html);
   add_trace_out(*sub, "the replayed run", command->trace_out);
   set_example(*sub, "flopcast replay demo/sample --html demo/replay.html");
   sub->callback(

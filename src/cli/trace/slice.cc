@@ -26,7 +26,7 @@ int run_slice(Io& io, SliceCommand& command) {
   std::error_code error;
   fs::create_directories(command.out, error);
   if (error) {
-    return fail(io, {ErrorCode::kUsage, command.out.string(),
+    return fail(io, {ErrorCode::kBadInput, command.out.string(),
                      "the folder cannot be made: " + error.message(), "name another with --out"});
   }
   clean_on_interrupt(command.out);
