@@ -59,7 +59,7 @@ ExploreRow explore_row(std::string asked, std::span<const ExploreAxis> axes, std
                        const ExplorePoint& point);
 
 /// Of each row, whether no other is at least as good in time a sample, price and power and better in
-/// one. Rows that do not fit are in no front.
+/// one; of rows that are equal in all three, the first. Rows that do not fit are in no front.
 std::vector<bool> explore_front(std::span<const ExploreRow> rows);
 
 /// One line, with its end.

@@ -1,6 +1,10 @@
 // flopcast validate transformer-model: paper mode against expected values of the published code.
-#include <memory>
+#include <fmt/format.h>
 
+#include <memory>
+#include <vector>
+
+#include "base/text/format.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/options.h"
 #include "flopcast/report/published.h"
@@ -20,7 +24,16 @@ int run_transformer(Io& io, const TransformerCommand& command) {
   const std::string text =
       command.format.json ? paper_validation_json(*validation) : paper_validation_text(*validation);
   if (const int code = print(io, text, command.format); code != kDone) return code;
-  return summarise(*validation).failures > 0 ? static_cast<int>(ErrorCode::kBadInput) : kDone;
+  std::vector<const PaperCheck*> failed;
+  for (const auto* checks : {&validation->published, &validation->repaired}) {
+    for (const PaperCheck& check : *checks) {
+      if (check.failure) failed.push_back(&check);
+    }
+  }
+  if (failed.empty()) return kDone;
+  return fail(io, {ErrorCode::kBadInput, command.path.string(),
+                   fmt::format("{} could not be made", counted(failed.size(), "comparison")),
+                   fmt::format("the first, of {}: {}", failed[0]->id, failed[0]->failure->text())});
 }
 
 }  // namespace

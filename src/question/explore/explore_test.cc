@@ -35,6 +35,12 @@ TEST(ExploreRows, TheFrontHasWhatNothingBeats) {
   EXPECT_THAT(explore_front(rows), ElementsAre(true, true, false, false));
 }
 
+TEST(ExploreRows, OfEqualPointsTheFrontHasTheFirst) {
+  std::vector<ExploreRow> rows = {plain_row(0, 4, 100, 10), plain_row(1, 2, 200, 20),
+                                  plain_row(2, 4, 100, 10), plain_row(3, 2, 200, 20)};
+  EXPECT_THAT(explore_front(rows), ElementsAre(true, true, false, false));
+}
+
 ExploreRow random_row() {
   const auto real = [] {
     return static_cast<double>(*rc::gen::arbitrary<std::int32_t>()) / 7.0 + 1e-9;

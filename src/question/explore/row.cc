@@ -3,6 +3,8 @@
 
 #include <array>
 #include <limits>
+#include <set>
+#include <tuple>
 
 #include "flopcast/question/explore.h"
 #include "flopcast/version.h"
@@ -136,7 +138,13 @@ std::vector<bool> explore_front(std::span<const ExploreRow> rows) {
     if (!row.fits) cost.time = std::numeric_limits<double>::infinity();
     costs.push_back(cost);
   }
-  return pareto_front(costs);
+  std::vector<bool> front = pareto_front(costs);
+  std::set<std::tuple<double, double, double>> seen;
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    const ExploreCost& cost = costs[i];
+    front[i] = front[i] && seen.emplace(cost.time, cost.price, cost.power).second;
+  }
+  return front;
 }
 
 }  // namespace flopcast
