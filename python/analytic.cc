@@ -22,6 +22,16 @@ struct SharedTraining {
   std::shared_ptr<const TrainingModel> model;
 };
 
+Result<TrainingModel> make_training(const std::string& model, const std::string& cluster,
+                                    const TrainingOptions& options) {
+  const Catalog& catalog = Catalog::builtin();
+  Result<Model> known = load_model(model);
+  if (!known) return known.error();
+  Result<Cluster> machine = catalog.cluster(cluster);
+  if (!machine) return machine.error();
+  return TrainingModel::make(std::move(*known), std::move(*machine), catalog, options);
+}
+
 SharedTraining* open_training(const std::string& model, const std::string& cluster,
                               const std::string& software, const std::string& constants,
                               double usd_per_chip_hour, double memory_share) {
@@ -30,10 +40,9 @@ SharedTraining* open_training(const std::string& model, const std::string& clust
   options.constants = constants;
   options.usd_per_chip_hour = usd_per_chip_hour;
   options.memory_share = memory_share;
-  const Catalog& catalog = Catalog::builtin();
-  return new SharedTraining{std::make_shared<const TrainingModel>(value_or_raise(
-      TrainingModel::make(value_or_raise(load_model(model)),
-                          value_or_raise(catalog.cluster(cluster)), catalog, options)))};
+  TrainingModel made = value_or_raise(interruptible(
+      [model, cluster, options](const Stop&) { return make_training(model, cluster, options); }));
+  return new SharedTraining{std::make_shared<const TrainingModel>(std::move(made))};
 }
 
 NamedPlan named_plan(const TrainingModel& model, const std::map<std::string, std::string>& settings,
@@ -41,7 +50,8 @@ NamedPlan named_plan(const TrainingModel& model, const std::map<std::string, std
   const PlanSettings given(settings.begin(), settings.end());
   const unsigned chips = model.cluster().chips();
   if (from.empty()) return value_or_raise(make_plan(given, chips));
-  const PlanFile file = value_or_raise(read_plan(from));
+  const PlanFile file =
+      value_or_raise(interruptible([from](const Stop&) { return read_plan(from); }));
   return value_or_raise(make_plan(given, chips, &file));
 }
 

@@ -37,7 +37,7 @@ Background::~Background() {
 
 void await(const std::function<bool(std::chrono::milliseconds)>& ready, Stop& stop,
            const std::function<void()>& each_slice) {
-  constexpr std::chrono::milliseconds kSlice{50}, kMoment{250};
+  constexpr std::chrono::milliseconds kSlice{50}, kMoment{200};
   const auto is_ready = [&](std::chrono::milliseconds slice) {
     const nb::gil_scoped_release other_python_threads_go_on;
     return ready(slice);

@@ -212,7 +212,8 @@ std::optional<std::pair<double, std::vector<Part>>> sensitivity(const SharedRepl
 
 nb::typed<nb::dict, nb::str, nb::typed<nb::list, nb::str>> runs(const std::string& directory) {
   nb::typed<nb::dict, nb::str, nb::typed<nb::list, nb::str>> out;
-  for (const auto& [label, files] : value_or_raise(list_runs(directory))) {
+  for (const auto& [label, files] :
+       value_or_raise(interruptible([directory](const Stop&) { return list_runs(directory); }))) {
     nb::list paths;
     for (const std::filesystem::path& file : files) paths.append(text(file.string()));
     out[text(label)] = paths;

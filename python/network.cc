@@ -21,7 +21,8 @@ struct SharedCluster {
 };
 
 SharedCluster* open_cluster(const std::string& text) {
-  Cluster cluster = value_or_raise(Catalog::builtin().cluster(text));
+  Cluster cluster = value_or_raise(
+      interruptible([text](const Stop&) { return Catalog::builtin().cluster(text); }));
   CollectiveModel model = value_or_raise(CollectiveModel::make(cluster, Catalog::builtin()));
   return new SharedCluster{std::make_shared<const Cluster>(std::move(cluster)),
                            std::make_shared<const CollectiveModel>(std::move(model))};

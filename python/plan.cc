@@ -34,7 +34,8 @@ PlanQuestion plan_question(const std::string& model, const std::string& cluster,
   question.best = best;
   const PlanSettings given(settings.begin(), settings.end());
   if (plan_from.empty()) return value_or_raise(with_settings(std::move(question), given));
-  const PlanFile from = value_or_raise(read_plan(plan_from));
+  const PlanFile from =
+      value_or_raise(interruptible([plan_from](const Stop&) { return read_plan(plan_from); }));
   return value_or_raise(with_settings(std::move(question), given, &from));
 }
 

@@ -19,13 +19,20 @@ struct SharedRuns {
   std::shared_ptr<const RunForecaster> forecaster;
 };
 
-SharedRuns* open_runs(const std::vector<std::string>& files) {
+Result<std::vector<TrainingRun>> read_all_runs(const std::vector<std::string>& files) {
   std::vector<TrainingRun> runs;
   for (const std::string& file : files) {
-    std::vector<TrainingRun> read = value_or_raise(read_training_runs(file));
-    runs.insert(runs.end(), std::make_move_iterator(read.begin()),
-                std::make_move_iterator(read.end()));
+    Result<std::vector<TrainingRun>> read = read_training_runs(file);
+    if (!read) return read.error();
+    runs.insert(runs.end(), std::make_move_iterator(read->begin()),
+                std::make_move_iterator(read->end()));
   }
+  return runs;
+}
+
+SharedRuns* open_runs(const std::vector<std::string>& files) {
+  std::vector<TrainingRun> runs =
+      value_or_raise(interruptible([files](const Stop&) { return read_all_runs(files); }));
   return new SharedRuns{std::make_shared<const RunForecaster>(std::move(runs))};
 }
 
