@@ -1,0 +1,199 @@
+"""What the program does with files that are none, with its outputs, and with Ctrl-C while it waits or works."""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from test_cli import program, run  # noqa: F401  (a fixture)
+
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = {
+    "model": ROOT / "src/workload/model/corpus/model/llama.json",
+    "cluster": ROOT / "src/hardware/cluster/corpus/cluster_toml/levels.toml",
+    "deepspeed": ROOT / "src/parallel/plan/corpus/plan/deepspeed.json",
+    "fits": ROOT / "src/cost/model/corpus/fits/small.toml",
+    "dataflow": ROOT / "src/workload/dataflow/corpus/dataflow/reference.toml",
+    "kineto": ROOT / "src/trace/kineto/corpus/kineto/collectives.json",
+}
+ON = ("--on", "dgx-h100")
+
+#: Every kind of reader: its command, where {} is the file.
+READERS = {
+    "replay": (("replay", "{}"), CORPUS["kineto"]),
+    "trace info": (("trace", "info", "{}"), CORPUS["kineto"]),
+    "model": (("estimate", "{}", *ON, "--tp", "2", "--global-batch", "64", "--seq", "2048"), CORPUS["model"]),
+    "plan-from": (("estimate", "gpt-3-1.3b", *ON, "--seq", "2048", "--plan-from", "{}"), CORPUS["deepspeed"]),
+    "cluster": (("hw", "show", "{}"), CORPUS["cluster"]),
+    "flows": (("net", "run", "{}", "--on", "2 x dgx-h100"), ROOT / "examples/flows.csv"),
+    "collectives": (("calibrate", "network", "{}"), ROOT / "examples/collectives.csv"),
+    "kernels": (("calibrate", "kernels", "{}", "--chip", "a100"), ROOT / "examples/gemm_a100.csv"),
+    "fits": (("cost", "gemm", "4096x4096x4096", "bf16", "--on", "h100", "--fit", "{}"), CORPUS["fits"]),
+    "runs": (("validate", "training", "{}"), ROOT / "examples/training_runs.json"),
+    "dataflow": (("map", "{}", "--on", "8 x sn10", "--topology", "torus:4x2"), CORPUS["dataflow"]),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_dash_is_standard_input(program, name):  # noqa: F811
+    command, file = READERS[name]
+    told = subprocess.run(
+        [program, *(word.format("-") for word in command)], input=file.read_bytes(), capture_output=True, timeout=60
+    )
+    plain = subprocess.run([program, *(word.format(file) for word in command)], capture_output=True, timeout=60)
+    assert told.returncode == plain.returncode == 0, told.stderr
+    # Names of what was read apart, the answers are the same.
+    numbers = re.compile(rb"\d+\.\d+")
+    assert numbers.findall(told.stdout.partition(b"\n")[2]) == numbers.findall(plain.stdout.partition(b"\n")[2])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_ctrl_c_ends_what_waits_for_a_pipe(program, name, tmp_path):  # noqa: F811
+    """Its writer is there and writes nothing: without Ctrl-C this lasts for ever."""
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    command, _ = READERS[name]
+    process = subprocess.Popen([program, *(word.format(pipe) for word in command)], stderr=subprocess.PIPE)
+    writer = os.open(pipe, os.O_WRONLY)  # returns as soon as the program has opened it
+    try:
+        time.sleep(0.1)
+        assert process.poll() is None, process.stderr.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == -signal.SIGINT
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(writer)
+
+
+WORK = {
+    "estimate": "estimate llama-3.1-405b --on '2048 x dgx-h100' --tp 8 --pp 16 --global-batch 65536 --seq 8192 --engine graph",
+    "plan": "plan deepseek-v3 --on '2048 x dgx-h100' --global-batch 16384 --seq 4096 --threads 1",
+    "map": "map gpt3-1t --on '1024 x sn10' --cycles --every-tile --split-dimensions --unroll 4 --threads 1",
+    "fit": "calibrate kernels {big} --chip h200",
+    "read": "trace info {trace}",
+}
+
+
+@pytest.fixture(scope="module")
+def big_files(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("big")
+    table, trace = folder / "gemm.csv", folder / "rank0.json"
+    with table.open("w") as out:
+        out.write("gemm_dtype,m,n,k,latency\n")
+        for i in range(1_000_000):
+            out.write(f"bfloat16,{i % 8191 + 1},{i % 127 * 64 + 64},{i % 63 * 128 + 128},{i % 977 / 100 + 0.01}\n")
+    with trace.open("w") as out:
+        row = '{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"External id":%d}}'
+        out.write('{"traceEvents": [\n' + ",\n".join(row % (i, i) for i in range(1_500_000)) + "]}")
+    return {"big": table, "trace": trace}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_ctrl_c_ends_work(program, name, big_files):  # noqa: F811
+    """Each takes a second or more where nobody ends it."""
+    line = WORK[name].format(**big_files)
+    process = subprocess.Popen(f"exec {program} {line}", shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        time.sleep(0.15)
+        assert process.poll() is None, process.stderr.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == -signal.SIGINT
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_pipe_of_the_shell_is_read(program):  # noqa: F811
+    line = f"{program} net run <(cat {ROOT}/examples/flows.csv) --on '2 x dgx-h100'"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "all_reduce" in done.stdout
+
+
+def test_standard_output_is_no_output_twice(program, tmp_path):  # noqa: F811
+    page = tmp_path / "page.html"
+    with page.open("w") as out:
+        done = subprocess.run(
+            [program, "net", "time", "all_reduce", "--size", "1GB", *ON, "--html", page], stdout=out, stderr=subprocess.PIPE, text=True
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "is where standard output goes" in done.stderr
+
+
+def test_escapes_of_names_do_not_reach_the_terminal(program, tmp_path):  # noqa: F811
+    (tmp_path / "e.csv").write_bytes(b"id,src,dst,bytes\n\x1b]0;pwn\x07\xff,0,1,1000\n")
+    for way in ((), ("--json",), ("--csv",)):
+        done = subprocess.run([program, "net", "run", "e.csv", *ON, *way], cwd=tmp_path, capture_output=True)
+        assert done.returncode == 0, done.stderr
+        assert not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]", done.stdout), way
+        assert b"]0;pwn" in done.stdout
+    done = run(program, "estimate", "no\x1b[2Jmodel\n", *ON)
+    assert "\x1b" not in done.stderr
+    assert "no\\u001b[2Jmodel\\n" in done.stderr
+
+
+def test_an_error_quotes_little_of_a_long_line(program, tmp_path):  # noqa: F811
+    (tmp_path / "long.csv").write_bytes(b"src,dst,bytes\n0,1," + b"9" * (20 << 20) + b"\n" + b"a," * (1 << 20))
+    (tmp_path / "header.csv").write_bytes(b"x" * (20 << 20))
+    for name in ("long.csv", "header.csv"):
+        for command in (("net", "run", name, *ON), ("calibrate", "network", name), ("calibrate", "kernels", name, "--chip", "a100")):
+            done = run(program, *command, cwd=tmp_path)
+            assert done.returncode == 3
+            assert name in done.stderr
+            assert len(done.stderr) < 1200, (name, command)
+    done = run(program, "estimate", "m" * 100_000, *ON)
+    assert done.returncode == 2
+    assert len(done.stderr) < 600
+
+
+WORDS = {
+    "flopcast esitmate llama-3-8b": "did you mean 'estimate'?",
+    "flopcast trace inof x": "did you mean 'info'?",
+    "flopcast repaly --help": "did you mean 'replay'?",
+    "flopcast estimate llama-3-8b --shrad 4": "did you mean '--shard'",
+    "flopcast replay x --jsn": "did you mean '--json'?",
+    "flopcast plan llama-3-8b --global-bacth=8": "did you mean '--global-batch'",
+}
+
+
+@pytest.mark.parametrize("line", WORDS)
+def test_a_word_that_does_not_exist_gets_the_one_that_was_meant(program, line):  # noqa: F811
+    done = run(program, *line.split()[1:])
+    assert done.returncode == 2
+    assert WORDS[line] in done.stderr
+    assert "--help" in done.stderr
+
+
+def test_a_file_that_is_not_there_is_named_with_what_would_be_right(program, tmp_path):  # noqa: F811
+    table = run(program, "net", "run", "none.csv", *ON, cwd=tmp_path)
+    assert (table.returncode, "Kineto" in table.stderr) == (3, False)
+    assert "none.csv: cannot be read: No such file or directory (name a table" in table.stderr
+    (tmp_path / "wrong.csv").write_text("a,b\n1,2\n")
+    header = run(program, "net", "run", "wrong.csv", *ON, cwd=tmp_path)
+    assert "wrong.csv: expected columns src,dst or op, found a,b" in header.stderr
+    sweep = run(program, "explore", "no.toml", "--on", "8 x sn10", "--sweep", "sram=1x,2x", cwd=tmp_path)
+    assert sweep.returncode == 3
+    assert sweep.stdout == ""
+    assert sweep.stderr.startswith("flopcast: error: no.toml: cannot be read: No such file or directory")
+    assert "larger values" not in sweep.stderr
+
+
+def test_a_writer_may_come_later_than_its_reader(program, tmp_path):  # noqa: F811
+    pipe = tmp_path / "flows.csv"
+    os.mkfifo(pipe)
+
+    def write():
+        time.sleep(0.2)
+        pipe.write_bytes((ROOT / "examples/flows.csv").read_bytes())
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    done = run(program, "net", "run", str(pipe), "--on", "2 x dgx-h100")
+    writer.join()
+    assert done.returncode == 0, done.stderr
