@@ -24,9 +24,11 @@ Exit code 1 where a case failed.
 from __future__ import annotations
 
 import argparse
+import collections
 import concurrent.futures
 import gzip
 import html.parser
+import itertools
 import os
 import random
 import re
@@ -38,7 +40,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,6 +50,8 @@ CODES = {0, 2, 3, 4, 5}
 #: Of computing; what waits is given longer, for other programs may keep the machine busy.
 MOST_SECONDS, MOST_WAITING = 20, 180.0
 MOST_MEMORY = 3 << 30
+#: --short: one case in so many.
+ONE_IN = 17
 MOST_SAID = {"stdout": 4 << 20, "stderr": 64 << 10}
 #: What would run if it came through: as a tag, and out of an attribute or a string of a script.
 INJECTION = "</script><script>pwned()</script><img src=x onerror=pwned()>\"'`"
@@ -105,6 +109,8 @@ READERS = (
     Reader("model.moe", ("estimate", "{file}", *ESTIMATE), "src/workload/model/corpus/model/deepseek.json", ".json"),
     Reader("model.map", ("map", "{file}", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1"),
            "src/workload/model/corpus/model/llama.json", ".json"),
+    Reader("models.show", ("models", "show", "{file}", "--json"), "src/workload/model/corpus/model/gemma3.json", ".json"),
+    Reader("models.dataflow", ("models", "show", "{file}"), "src/workload/dataflow/corpus/dataflow/reference.toml", ".toml"),
     Reader("launch.megatron", ("estimate", "gpt-3-1.3b", "--on", "2 x dgx-h100", "--plan-from", "{file}"),
            LAUNCH, ".sh"),
     Reader("launch.torchtitan", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--plan-from", "{file}"),
@@ -375,7 +381,7 @@ def state(folder: Path) -> dict[str, tuple]:
         name = str(path.relative_to(folder))
         if path.is_symlink():
             entries[name] = ("link", os.readlink(path))
-        elif path.is_file():
+        elif path.is_file() and os.access(path, os.R_OK):
             entries[name] = ("file", path.read_bytes())
         else:
             entries[name] = ("other", path.stat().st_mode)
@@ -452,11 +458,11 @@ def continued_problems(head: bytes, old: tuple | None, new: tuple | None) -> Ite
 class Round:
     """All cases with one program."""
 
-    def __init__(self, program: Path, keep: Path | None) -> None:
+    def __init__(self, program: Path, readers: list[Reader], keep: Path | None) -> None:
         self.program = program.resolve()
         self.keep = keep
-        self.goods = {reader.name: self.good_of(reader) for reader in READERS}
-        self.scripts = {reader.name: self.scripts_of(reader) for reader in READERS}
+        self.goods = {reader.name: self.good_of(reader) for reader in readers}
+        self.scripts = {reader.name: self.scripts_of(reader) for reader in readers}
 
     def command(self, reader: Reader, file: str, folder: Path) -> list[str]:
         words = []
@@ -496,26 +502,28 @@ class Round:
         with tempfile.TemporaryDirectory(prefix="hostile-") as name:
             folder = Path(name)
             file = folder / f"input{case.reader.suffix}"
-            (folder / "bystander").write_bytes(b"of somebody else\n")
-            (folder / "out").mkdir()
-            if case.damage in PLACES:
-                PLACES[case.damage](file)
-            else:
-                file.write_bytes(DAMAGES[case.damage](self.goods[case.reader.name], random.Random(f"{case}")))
+            self.prepare(case, file)
             command = self.command(case.reader, file.name, folder)
-            before = state(folder) if case.damage != "unreadable" else {}
+            before = state(folder)
             outcome = execute(command, folder)
-            after = state(folder) if case.damage != "unreadable" else {}
             outcome.problems = [
                 *ending_problems(outcome),
                 *said_problems(outcome),
-                *file_problems(case, before, after),
+                *file_problems(case, before, state(folder)),
                 *page_problems(folder / "page.html", self.scripts[case.reader.name]),
                 *self.refusal_problems(case, outcome, file.name),
             ]
             if outcome.problems and self.keep:
                 self.keep_case(case, outcome, file, command)
             return outcome
+
+    def prepare(self, case: Case, file: Path) -> None:
+        (file.parent / "bystander").write_bytes(b"of somebody else\n")
+        (file.parent / "out").mkdir()
+        if case.damage in PLACES:
+            PLACES[case.damage](file)
+        else:
+            file.write_bytes(DAMAGES[case.damage](self.goods[case.reader.name], random.Random(f"{case}")))
 
     @staticmethod
     def refusal_problems(case: Case, outcome: Outcome, name: str) -> Iterator[str]:
@@ -548,7 +556,7 @@ def all_cases(readers: list[Reader], damages: list[str], seed: int) -> list[Case
 
 
 def few_cases(cases: list[Case], one_in: int) -> list[Case]:
-    """Every damage of some reader, and every reader with some damages: a diagonal through the table."""
+    """Every damage with some readers, and every reader with some damages: a diagonal through the table."""
     width = len({case.damage for case in cases})
     return [case for i, case in enumerate(cases) if (i % width + i // width * 5) % one_in == 0]
 
@@ -569,7 +577,22 @@ def chosen(names: list[str], known: list[str], what: str) -> list[str]:
     return names or known
 
 
-def main() -> int:
+def as_they_end(hostile: Round, cases: Iterable[Case], jobs: int) -> Iterator[tuple[Case, Outcome]]:
+    """Runs cases side by side; an endless list is taken as workers come free."""
+    source = iter(cases)
+    pending: dict[concurrent.futures.Future, Case] = {}
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        while True:
+            while len(pending) < 2 * jobs and (case := next(source, None)) is not None:
+                pending[pool.submit(hostile.run, case)] = case
+            if not pending:
+                return
+            done, _ = concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                yield pending.pop(future), future.result()
+
+
+def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flopcast", type=Path, required=True, help="the program")
     parser.add_argument("--short", action="store_true", help="few cases")
@@ -580,43 +603,31 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="folder for what failed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--verbose", action="store_true", help="a line for every case")
-    options = parser.parse_args()
+    return parser.parse_args()
 
+
+def main() -> int:
+    options = parsed()
     by_name = {reader.name: reader for reader in READERS}
     readers = [by_name[name] for name in chosen(options.reader, list(by_name), "reader")]
     damages = chosen(options.damage, [*DAMAGES, *PLACES], "damage")
-    cases = all_cases(readers, damages, options.seed)
+    cases: Iterable[Case] = all_cases(readers, damages, options.seed)
     if options.short:
-        cases = few_cases(cases, 17)
-    hostile = Round(options.flopcast, options.keep)
-    failed = ran = 0
-    codes: dict[int, int] = {}
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        batches = [cases]
-        if options.seconds:
-            random_damages = [damage for damage in damages if damage in DAMAGES]
-            batches.append(endless(readers, random_damages, options.seed, options.seconds))
-        for batch in batches:
-            # An endless batch is taken as workers come free, not all at once.
-            pending: dict[concurrent.futures.Future, Case] = {}
-            source = iter(batch)
-            while True:
-                while len(pending) < 2 * options.jobs and (case := next(source, None)) is not None:
-                    pending[pool.submit(hostile.run, case)] = case
-                if not pending:
-                    break
-                done, _ = concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED)
-                for future in done:
-                    case, outcome = pending.pop(future), future.result()
-                    ran += 1
-                    codes[outcome.code] = codes.get(outcome.code, 0) + 1
-                    failed += bool(outcome.problems)
-                    if options.verbose:
-                        print(f"{case}: exit code {outcome.code}, {outcome.seconds:.2f} s, {outcome.memory >> 20} MiB")
-                    for problem in outcome.problems:
-                        print(f"{case}: {problem}", flush=True)
+        cases = few_cases(list(cases), ONE_IN)
+    if options.seconds:
+        random_damages = [damage for damage in damages if damage in DAMAGES]
+        cases = itertools.chain(cases, endless(readers, random_damages, options.seed, options.seconds))
+    codes: collections.Counter[int] = collections.Counter()
+    failed = 0
+    for case, outcome in as_they_end(Round(options.flopcast, readers, options.keep), cases, options.jobs):
+        codes[outcome.code] += 1
+        failed += bool(outcome.problems)
+        if options.verbose:
+            print(f"{case}: exit code {outcome.code}, {outcome.seconds:.2f} s, {outcome.memory >> 20} MiB")
+        for problem in outcome.problems:
+            print(f"{case}: {problem}", flush=True)
     by_code = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))
-    print(f"{ran} cases of {len(readers)} readers and {len(damages)} kinds of damage ended: {by_code}; {failed} failed")
+    print(f"{codes.total()} cases of {len(readers)} readers and {len(damages)} kinds of damage ended: {by_code}; {failed} failed")
     return 1 if failed else 0
 
 

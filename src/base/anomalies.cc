@@ -26,7 +26,7 @@ std::uint64_t Anomalies::count(std::string_view kind) const {
 }
 
 Diagnostic Diagnostic::shown() const {
-  return {code, sentence(where), sentence(what), sentence(hint)};
+  return {code, excerpt(where), sentence(what), sentence(hint)};
 }
 
 std::string Diagnostic::text() const {

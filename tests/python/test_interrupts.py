@@ -1,5 +1,6 @@
 """Long calls: Ctrl-C ends them, and other Python threads go on meanwhile."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -71,6 +72,40 @@ def test_work_that_cannot_stop_is_left_behind():
 """
     done = interrupted(HEALTHY.format(call=make_flows.strip()), after_s=2)
     assert (done.returncode, done.stdout) == (3, "interrupted\n"), done.stderr
+
+
+#: Whatever opens a file: of a pipe whose writer writes nothing each lasts for ever.
+READING = {
+    "traces": "flopcast.read({pipe})",
+    "model": "flopcast.TrainingModel({pipe}, 'dgx-h100')",
+    "cluster": "flopcast.Cluster({pipe})",
+    "plan": "flopcast.estimate('gpt-3-1.3b', 'dgx-h100', plan_from={pipe})",
+}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_ctrl_c_ends_reading(name, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Opened for both ways a pipe has a writer, and opening it waits for nobody.
+    writer = os.open(pipe, os.O_RDWR)
+    try:
+        done = interrupted(HEALTHY.format(call=READING[name].format(pipe=repr(str(pipe)))), after_s=0.3)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stdout) == (3, "interrupted\n"), done.stderr
+
+
+def test_an_error_quotes_what_is_no_text(tmp_path):
+    file = tmp_path / "config.json"
+    file.write_bytes(b'{"model_type": "\x1b[2J' + b"x" * 1000 + b'"}')
+    with pytest.raises(flopcast.FlopcastError) as caught:
+        flopcast.TrainingModel(str(file), "dgx-h100")
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+    (tmp_path / "train.sh").write_bytes(b"train.py --tensor-model-parallel-size \xff\xfe --seq-length 2048\n")
+    with pytest.raises(flopcast.FlopcastError, match=r"\\xff\\xfe"):
+        flopcast.estimate("gpt-3-1.3b", "dgx-h100", plan_from=tmp_path / "train.sh")
 
 
 def test_a_handler_of_the_user_is_called():
