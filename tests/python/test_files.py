@@ -126,6 +126,18 @@ def test_standard_output_is_no_output_twice(program, tmp_path):  # noqa: F811
     assert "is where standard output goes" in done.stderr
 
 
+def test_the_file_of_standard_input_is_not_overwritten(program, tmp_path):  # noqa: F811
+    flows = tmp_path / "flows.csv"
+    flows.write_bytes((ROOT / "examples/flows.csv").read_bytes())
+    with flows.open() as file:
+        done = subprocess.run(
+            [program, "net", "run", "-", *ON, "--html", flows], stdin=file, capture_output=True, text=True
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "is what standard input reads" in done.stderr
+    assert flows.read_bytes() == (ROOT / "examples/flows.csv").read_bytes()
+
+
 def test_escapes_of_names_do_not_reach_the_terminal(program, tmp_path):  # noqa: F811
     (tmp_path / "e.csv").write_bytes(b"id,src,dst,bytes\n\x1b]0;pwn\x07\xff,0,1,1000\n")
     for way in ((), ("--json",), ("--csv",)):

@@ -10,7 +10,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST(Names, TheNearestComesFirst) {
-  EXPECT_THAT(nearest_names("h10", {"a100", "h100", "h200"}), ElementsAre("h100", "h200"));
+  EXPECT_THAT(nearest_names("h10", {"a100", "h100", "h200"}), ElementsAre("h100"));
+  EXPECT_THAT(nearest_names("dgx", {"h100", "dgx-h200", "dgx-h100"}),
+              ElementsAre("dgx-h200", "dgx-h100"));
   EXPECT_THAT(nearest_names("gpu", {"chip", "node"}), IsEmpty());
 }
 

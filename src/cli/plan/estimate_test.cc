@@ -158,7 +158,7 @@ TEST(Estimate, WritesAPage) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(test::read_text(page), "</html>"));
   EXPECT_TRUE(has(outcome.err, "e.html"));
-  EXPECT_EQ(example({"--html", (folder / "no/e.html").string()}).code, 2);
+  EXPECT_EQ(example({"--html", (folder / "no/e.html").string()}).code, 3);
 }
 
 TEST(Estimate, TheGraphIsASecondOpinionAndATimeline) {
@@ -179,7 +179,7 @@ TEST(Estimate, TheGraphIsASecondOpinionAndATimeline) {
   EXPECT_TRUE(has(text.out, "Run as an execution graph of ")) << text.out;
   EXPECT_FALSE(has(example().out, "execution graph"));
   EXPECT_EQ(example({"--engine", "guess"}).code, 2);
-  EXPECT_EQ(example({"--trace-out", (folder / "no/step.json").string()}).code, 2);
+  EXPECT_EQ(example({"--trace-out", (folder / "no/step.json").string()}).code, 3);
 }
 
 TEST(Estimate, TheTimelineNeedsNoGraphInTheAnswer) {

@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -73,18 +73,15 @@ std::vector<NamedFile> inputs_of(CLI::App& command) {
   std::vector<NamedFile> inputs;
   const auto add = [&](const std::string& flag, const std::string& name) {
     std::error_code ignored;
-    if (!name.empty() && fs::exists(name, ignored)) inputs.push_back({flag, name});
+    if (name == kStandardInput || fs::exists(name, ignored)) inputs.push_back({flag, name});
   };
   for (CLI::Option* option : command.get_options({})) {
     if (is_output(*option)) continue;
     for (const std::string& value : option->results()) {
       add(option->get_name(), value);
-      constexpr const char* kBetween = " ,:=";
-      for (std::size_t at = 0; value.find_first_of(kBetween) != std::string::npos;) {
-        const std::size_t end = std::min(value.find_first_of(kBetween, at), value.size());
+      for (std::size_t at = 0, end = 0; at < value.size(); at = end + 1) {
+        end = std::min(value.find_first_of(" ,:=", at), value.size());
         add(option->get_name(), value.substr(at, end - at));
-        if (end == value.size()) break;
-        at = end + 1;
       }
     }
   }
