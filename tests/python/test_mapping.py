@@ -104,7 +104,7 @@ def test_the_graph_alone_is_drawn_and_written(program, tmp_path):
         (["--pin", "softmax"], 2, ["KERNEL=PARTITION"]),
         (["--mode", "half"], 2, ["full or paper"]),
         (["--precision", "decimal"], 2, ["decimal"]),
-        (["--html", "no/such/folder/page.html"], 2, ["no/such/folder"]),
+        (["--html", "no/such/folder/page.html"], 3, ["no/such/folder"]),
         (["--dfmodel", "setup.txt"], 2, ["brings its own"]),
     ],
 )
