@@ -140,7 +140,8 @@ Result<Model> load_model(const std::string& name_or_path) {
   std::vector<std::string> names;
   for (const BuiltinModel& builtin : builtins()) names.push_back(builtin.model.name);
   return Diagnostic{ErrorCode::kUsage, name_or_path, "is neither a built-in model nor a file",
-                    did_you_mean(name_or_path, names, "give the path of a config.json, or see `flopcast models list`")};
+                    did_you_mean(name_or_path, names,
+                                 "give the path of a config.json, or see `flopcast models list`")};
 }
 
 }  // namespace flopcast
