@@ -10,6 +10,7 @@
 
 #include "base/text/csv_table.h"
 #include "base/text/numbers.h"
+#include "base/text/shown.h"
 #include "flopcast/cost/fit.h"
 
 namespace flopcast {
@@ -231,7 +232,8 @@ Result<KernelSamples> samples_of(const Result<CsvTable>& table, const std::strin
   });
   if (kind == kKinds.end()) {
     return Diagnostic{ErrorCode::kBadInput, where,
-                      fmt::format("no kernel table has the columns {}", table->header()),
+                      fmt::format("no kernel table has the columns {}",
+                                  excerpt(fmt::format("{}", fmt::join(table->columns(), ", ")))),
                       "GEMM tables need gemm_dtype,m,n,k,latency (ms); flopcast calibrate kernels "
                       "--help lists the others"};
   }
