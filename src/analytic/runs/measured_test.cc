@@ -29,8 +29,29 @@ TEST(RunSystem, ReadsPortsFromWords) {
       gigabits("Storage: 2x ConnectX-7 IB NDR 400Gb/s, Compute: 8x ConnectX-7 IB NDR 400Gb/s, "
                "Management: 100Gb/s Ethernet NIC"),
       3200);
+  EXPECT_EQ(gigabits("8x200Gb/s RDMA per node, CLOS"), 1600);
+  EXPECT_EQ(gigabits("BF3 200Gbps for NS and 2xBF3 400Gbps for EW"), 800);
   EXPECT_EQ(gigabits(""), 0);
   EXPECT_EQ(gigabits("Ethernet, Infiniband"), 0);
+}
+
+// Spellings of MLPerf's system files: rates of a bus, of a switch or of one port, but no number of
+// ports. None of them is a node with one port of that many Gb/s.
+TEST(RunSystem, ARateWithoutANumberOfPortsLeavesTheNodeAsItIs) {
+  for (const char* words : {"ROCE2; Data bandwidth for GPU-PCIe: 504 GB/s; PCIe-NIC: 500 GB/s",
+                            "Infiniband:Data bandwidth for GPU-PCIe: 504GB/s; PCIe-NIC: 500GB/s",
+                            "PCIe-NIC: 500 GB/s", "Data bandwidth for GPU-PCIe: 504 GB/s",
+                            "100Gb/s Ethernet", "ConnectX-6 25Gb/s Ethernet"}) {
+    EXPECT_EQ(parse_ports(words, 8).ports, 0U) << words;
+    std::vector<std::string> assumed;
+    const auto line =
+        cluster_line({"H100-SXM5-80GB", 512, 8, words, 0}, Catalog::builtin(), assumed);
+    ASSERT_TRUE(line) << line.error().text();
+    EXPECT_EQ(*line, "512 x h100-sxm") << words;
+    ASSERT_EQ(assumed.size(), 1U) << words;
+    EXPECT_NE(assumed[0].find("8 x ndr"), std::string::npos) << assumed[0];
+    EXPECT_NE(assumed[0].find("without a number of ports"), std::string::npos) << assumed[0];
+  }
 }
 
 TEST(RunSystem, FindsChipsByWhatPeopleCallThem) {

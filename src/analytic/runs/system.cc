@@ -46,6 +46,13 @@ Result<Chip> find_chip(const std::string& gpu, const Catalog& catalog) {
   return *first;
 }
 
+/// What is assumed of a network whose words say too little.
+std::string usual_network(const Level& fabric, const std::string& words) {
+  std::string text = fmt::format("network between nodes: {} x {}", fabric.ports, fabric.link);
+  if (words.find_first_of("0123456789") == std::string::npos) return text;
+  return text + ", since a rate is given without a number of ports";
+}
+
 /// Nodes are whole; racks of 72 are used in parts of 64.
 unsigned node_size(const Chip& chip, const RunSystem& system) {
   constexpr unsigned kRack = 72, kUsedOfRack = 64;
@@ -58,18 +65,17 @@ unsigned node_size(const Chip& chip, const RunSystem& system) {
 
 NodePorts parse_ports(std::string_view words, unsigned per_node) {
   static const std::regex port(
-      R"((?:(\d{1,4})\s*x\s[^,;+]*?)?(\d{1,6})\s*G(?:b|bps|B|E|BASE)?[/-]?s?(?:ec)?\b([^,;+]*))",
+      R"((?:(\d{1,4})\s*x\s?[^,;+]*?)?(\d{1,6})\s*G(?:b|bps|B|E|BASE)?[/-]?s?(?:ec)?\b(?=([^,;+]*)))",
       std::regex::icase);
   NodePorts best;
   const std::string text(words);
   for (std::sregex_iterator it(text.begin(), text.end(), port), end; it != end; ++it) {
     const std::smatch& match = *it;
-    if (text.substr(0, static_cast<std::size_t>(match.position())).ends_with("Data bandwidth for "))
-      continue;
     double gigabits = std::stod(match[2]);
-    unsigned count = match[1].matched ? static_cast<unsigned>(std::stoul(match[1])) : 1;
+    // A rate alone may be of a bus, of a switch, of storage: how many ports there are is not said.
+    unsigned count = match[1].matched ? static_cast<unsigned>(std::stoul(match[1])) : 0;
     const std::string tail = match[3];
-    if (!match[1].matched && tail.find("per GPU") != std::string::npos) count = per_node;
+    if (count == 0 && tail.find("per GPU") != std::string::npos) count = per_node;
     if (!match[1].matched && tail.find("per node") != std::string::npos) {
       count = per_node;
       gigabits /= per_node;
@@ -106,7 +112,7 @@ Result<std::string> cluster_line(const RunSystem& system, const Catalog& catalog
     const double usual_rate = fabric.child_bandwidth().value;
     constexpr double kSame = 0.05;
     if (ports.ports == 0) {
-      assumed.push_back(fmt::format("network between nodes: {} x {}", fabric.ports, fabric.link));
+      assumed.push_back(usual_network(fabric, system.network));
     } else if (std::abs(told / usual_rate - 1) > kSame) {
       line += fmt::format(", nic.ports {}, nic.bandwidth {}Gb/s",
                           ports.ports * size / system.per_node, ports.bits_per_s / 1e9);

@@ -8,6 +8,7 @@
 #include "base/text/numbers.h"
 #include "hardware/cluster/fabric_graph.h"
 #include "hardware/cluster/levels.h"
+#include "hardware/cluster/nccl_devices.h"
 #include "hardware/cluster/network_readers.h"
 #include "hardware/entry/set_entry.h"
 
@@ -15,7 +16,13 @@ namespace flopcast::hardware {
 namespace {
 
 constexpr int kDeepestPci = 64;
-constexpr std::string_view kSource = "NCCL 2.30.7 src/graph/topo.h";
+constexpr std::string_view kNccl = "NCCL 2.30.7 src/graph/topo.h";
+constexpr std::string_view kRccl = "RCCL src/graph/topo.h";
+constexpr std::string_view kCatalogue =
+    "links of the chip's node in the catalogue: the file has none";
+constexpr std::string_view kPcieOnly =
+    "PCIe: the file names neither links between GPUs nor their chip";
+constexpr std::string_view kUsualPort = "the port that fits the PCIe slot: the file has no speed";
 
 /// One node as the XML has it: vertices count from 0, chips hold their place in the node.
 struct NodeGraph {
@@ -28,9 +35,10 @@ struct NodeGraph {
   };
   std::vector<Port> ports;
   std::uint32_t chips = 0;
-  int compute_capability = 0;
-  BytesPerSecond nvlink, pcie;  ///< of the first chip, all its links together
+  std::string chip;               ///< "sm_80", or a name of the catalogue; empty: not told
+  BytesPerSecond scale_up, pcie;  ///< of the first chip, all its links together
   bool nvswitch = false;
+  std::string_view source = kNccl, port_source = kNccl;  ///< of the rates inside, and of ports
 };
 
 class XmlReader {
@@ -49,6 +57,11 @@ class XmlReader {
       return error(0, "expected <system>, the root of an NCCL topology",
                    "dump it with NCCL_TOPO_DUMP_FILE");
     }
+    dumped_ = !document_
+                   .find_node([](const pugi::xml_node& node) {
+                     return node.name() == std::string_view("gpu");
+                   })
+                   .empty();
     std::vector<std::uint32_t> cpus;
     bool amd = false;
     for (const pugi::xml_node cpu : system.children("cpu")) {
@@ -56,13 +69,17 @@ class XmlReader {
       cpus.push_back(add_vertex(fmt::format("cpu{}", cpus.size())));
       if (auto failure = read_children(cpu, cpus.back(), 0)) return *failure;
     }
-    if (node_.chips == 0) return error(0, "there is no <gpu> in it", "dump it on a GPU node");
+    if (node_.chips == 0) {
+      return error(0, "there is no <gpu> in it, nor a <pci> with the class of one (0x03.., 0x12..)",
+                   "dump it on a GPU node with NCCL_TOPO_DUMP_FILE");
+    }
     // SYS links: AMD 16, Intel since Skylake 10 GB/s.
     for (std::size_t i = 0; i < cpus.size(); ++i) {
       for (std::size_t j = i + 1; j < cpus.size(); ++j)
         join(cpus[i], cpus[j], {amd ? 16e9 : 10e9}, {});
     }
-    if (auto failure = join_nvlinks()) return *failure;
+    if (auto failure = join_gpus()) return *failure;
+    if (!dumped_) join_as_catalogued();
     return std::move(node_);
   }
 
@@ -71,6 +88,13 @@ class XmlReader {
     std::uint32_t vertex = 0;
     pugi::xml_node element;
   };
+
+  /// Files that clouds write for NCCL_TOPO_FILE leave <gpu> and <net> to be found at run time: there
+  /// the class of a PCI device is enough.
+  PciDevice kind_of(const pugi::xml_node& pci) const {
+    const bool named = pci.child("gpu") || pci.child("nic");
+    return dumped_ && !named ? PciDevice::kBridge : pci_device(pci);
+  }
 
   Diagnostic error(std::size_t offset, std::string what, std::string hint) const {
     const std::string_view before = text_.substr(0, std::min(offset, text_.size()));
@@ -97,7 +121,8 @@ class XmlReader {
     std::string_view speed = pci.attribute("link_speed").as_string();
     const double hidden = 8;  // as NCCL does where a virtual machine does not tell
     const double transfers = take_number(speed).value_or(hidden);
-    const double width = pci.attribute("link_width").as_double(16);
+    const double told = pci.attribute("link_width").as_double();
+    const double width = told > 0 ? told : 16;
     const double coding = transfers > 5.01 ? 128.0 / 130.0 : 0.8;
     const Result<Link> known = catalog_.link("pcie3");
     const double efficiency = known ? known->efficiency : 1;
@@ -111,13 +136,17 @@ class XmlReader {
     for (const pugi::xml_node pci : parent.children("pci")) {
       const BytesPerSecond bandwidth = pcie_bandwidth(pci);
       std::uint32_t here = 0;
-      if (const pugi::xml_node gpu = pci.child("gpu")) {
-        here = add_gpu(pci, gpu, bandwidth);
-      } else if (const pugi::xml_node nic = pci.child("nic")) {
-        here = add_vertex(fmt::format("nic{}", nics_++));
-        if (auto failure = add_ports(nic, here)) return failure;
-      } else {
-        here = add_vertex(fmt::format("pci{}", bridges_++));
+      switch (kind_of(pci)) {
+        case PciDevice::kGpu:
+          here = add_gpu(pci, bandwidth);
+          break;
+        case PciDevice::kNic:
+          here = add_vertex(fmt::format("nic{}", nics_++));
+          if (auto failure = add_ports(pci.child("nic"), here)) return failure;
+          if (!pci.child("nic")) add_usual_port(here, bandwidth);
+          break;
+        default:
+          here = add_vertex(fmt::format("pci{}", bridges_++));
       }
       join(vertex, here, bandwidth, {});
       if (auto failure = read_children(pci, here, depth + 1)) return failure;
@@ -131,12 +160,14 @@ class XmlReader {
     return std::nullopt;
   }
 
-  std::uint32_t add_gpu(const pugi::xml_node& pci, const pugi::xml_node& gpu,
-                        BytesPerSecond bandwidth) {
+  std::uint32_t add_gpu(const pugi::xml_node& pci, BytesPerSecond bandwidth) {
+    const pugi::xml_node gpu = pci.child("gpu");
     const std::uint32_t here = add_vertex(fmt::format("chip{}", node_.chips));
     node_.graph.vertices[here].chip = static_cast<std::int32_t>(node_.chips++);
     if (node_.chips == 1) {
-      node_.compute_capability = gpu.attribute("sm").as_int();
+      node_.chip = chip_of(pci);
+      if (node_.chip.empty() && gpu)
+        node_.chip = fmt::format("sm_{}", gpu.attribute("sm").as_int());
       node_.pcie = bandwidth;
     }
     by_bus_.emplace(pci.attribute("busid").as_string(), here);
@@ -160,44 +191,69 @@ class XmlReader {
     return std::nullopt;
   }
 
-  /// The NVLink generation of a compute capability.
-  Result<Link> nvlink() const {
-    const int sm = node_.compute_capability;
-    return catalog_.link(sm >= 100  ? "nvlink5"
-                         : sm >= 90 ? "nvlink4"
-                         : sm >= 80 ? "nvlink3"
-                         : sm >= 70 ? "nvlink2"
-                                    : "nvlink1");
+  /// The port that is sold for a slot: as fast a generation of InfiniBand as its PCIe carries.
+  void add_usual_port(std::uint32_t vertex, BytesPerSecond pcie) {
+    node_.port_source = kUsualPort;
+    for (const char* name : {"xdr", "ndr", "hdr", "edr"}) {
+      const Result<Link> port = catalog_.link(name);
+      const bool last = name == std::string_view("edr");
+      if (!port || (!last && port->bandwidth * port->efficiency > pcie)) continue;
+      node_.ports.push_back({vertex, "", port->bandwidth * port->efficiency, port->latency});
+      return;
+    }
   }
 
-  /// A link to another chip is joined where the lower of the two names it; a link to anything else
-  /// goes to the one vertex that stands for all NVSwitches, or to nothing (CPUs with NVLink).
-  std::optional<Diagnostic> join_nvlinks() {
-    const Result<Link> link = nvlink();
+  /// Links of one GPU. To another it is joined where the lower of the two names it; a link to anything
+  /// else goes to the one vertex that stands for all NVSwitches, or to nothing (CPUs with NVLink).
+  std::optional<Diagnostic> join_gpu(const Gpu& gpu) {
+    const Result<Link> link = catalog_.link(link_of(gpu.element));
     if (!link) return link.error();
-    std::uint32_t nvswitch = 0;
-    for (const Gpu& gpu : gpus_) {
-      double to_switch = 0;
-      for (const pugi::xml_node nvlink : gpu.element.children("nvlink")) {
-        const double count = nvlink.attribute("count").as_double(1);
-        if (!(count > 0 && count < 1000))
-          return error(nvlink, "count out of range", "give 1 or more");
-        const BytesPerSecond bandwidth = link->bandwidth * (link->efficiency * count);
-        const auto target = by_bus_.find(nvlink.attribute("target").as_string());
-        if (gpu.vertex == gpus_.front().vertex) node_.nvlink += bandwidth;
-        if (target == by_bus_.end()) {
-          to_switch += count;
-        } else if (target->second > gpu.vertex) {
-          join(gpu.vertex, target->second, bandwidth, link->latency);
-        }
+    double to_switch = 0;
+    for (const pugi::xml_node child : gpu.element.children()) {
+      const std::string_view kind = child.name();
+      if (kind != "nvlink" && kind != "xgmi") continue;
+      if (kind == "xgmi") node_.source = kRccl;
+      const double count = child.attribute("count").as_double(1);
+      if (!(count > 0 && count < 1000)) return error(child, "count out of range", "give 1 or more");
+      const BytesPerSecond bandwidth = link->bandwidth * (link->efficiency * count);
+      const auto target = by_bus_.find(child.attribute("target").as_string());
+      if (target != by_bus_.end() && target->second == gpu.vertex) continue;  // a chip alone
+      if (gpu.vertex == gpus_.front().vertex) node_.scale_up += bandwidth;
+      if (target == by_bus_.end()) {
+        to_switch += count;
+      } else if (target->second > gpu.vertex) {
+        join(gpu.vertex, target->second, bandwidth, link->latency);
       }
-      if (to_switch <= 0) continue;
-      if (!node_.nvswitch) nvswitch = add_vertex("nvswitch");
-      node_.nvswitch = true;
-      join(gpu.vertex, nvswitch, link->bandwidth * (link->efficiency * to_switch),
-           link->latency / 2);
+    }
+    if (to_switch > 0) {
+      join_switch(gpu, link->bandwidth * (link->efficiency * to_switch), link->latency / 2);
     }
     return std::nullopt;
+  }
+
+  void join_switch(const Gpu& gpu, BytesPerSecond bandwidth, Seconds latency) {
+    if (!node_.nvswitch) nvswitch_ = add_vertex("nvswitch");
+    node_.nvswitch = true;
+    join(gpu.vertex, nvswitch_, bandwidth, latency);
+  }
+
+  std::optional<Diagnostic> join_gpus() {
+    for (const Gpu& gpu : gpus_) {
+      if (auto failure = join_gpu(gpu)) return failure;
+    }
+    return std::nullopt;
+  }
+
+  /// A file that leaves GPUs to be found leaves their links, too: those of the catalogue's node.
+  void join_as_catalogued() {
+    node_.source = kPcieOnly;
+    if (node_.chip.empty() || node_.chips < 2) return;
+    const Result<Cluster> usual = catalog_.cluster(fmt::format("{} x {}", node_.chips, node_.chip));
+    if (!usual || usual->levels.size() != 1) return;
+    const Level& level = usual->levels.front();
+    node_.source = kCatalogue;
+    node_.scale_up = level.child_bandwidth() * level.efficiency;
+    for (const Gpu& gpu : gpus_) join_switch(gpu, node_.scale_up, level.latency / 2);
   }
 
   std::string_view text_;
@@ -208,6 +264,8 @@ class XmlReader {
   std::vector<Gpu> gpus_;
   std::map<std::string, std::uint32_t, std::less<>> by_bus_;
   unsigned nics_ = 0, bridges_ = 0;
+  std::uint32_t nvswitch_ = 0;
+  bool dumped_ = false;  ///< by NCCL: it names GPUs and ports
 };
 
 /// Copies of the node, port p of each on rail p, rails on one spine wide enough for all.
@@ -249,22 +307,22 @@ FabricGraph copies_of(const NodeGraph& node, unsigned nodes) {
   return all;
 }
 
-/// What closed forms see: NVSwitch, else direct NVLinks to all others, else PCIe; and the rails.
+/// What closed forms see: NVSwitch, else direct links to all others, else PCIe; and the rails.
 void describe(const NodeGraph& node, unsigned nodes, const std::string& name, Cluster& cluster) {
   Level inside;
   inside.name = "node";
   inside.size = node.chips;
-  const bool nvlink = node.nvlink.value > 0;
-  inside.port_bandwidth = nvlink ? node.nvlink : node.pcie;
+  const bool joined = node.scale_up.value > 0;
+  inside.port_bandwidth = joined ? node.scale_up : node.pcie;
   for (const FabricGraph::Edge& edge : node.graph.edges) {
     if (node.graph.vertices[edge.from].chip == 0 && edge.latency.value > 0) {
       inside.latency = edge.latency * (node.nvswitch ? 2 : 1);
     }
   }
-  if (nvlink && !node.nvswitch && node.chips > 1) {
+  if (joined && !node.nvswitch && node.chips > 1) {
     inside.fabric = FabricKind::kFullyConnected;
     inside.ports = node.chips - 1;
-    inside.port_bandwidth = node.nvlink / inside.ports;
+    inside.port_bandwidth = node.scale_up / inside.ports;
   }
   inside.shape = {inside.size};
   cluster.levels = {inside};
@@ -280,8 +338,12 @@ void describe(const NodeGraph& node, unsigned nodes, const std::string& name, Cl
     cluster.levels.push_back(rail);
   }
   for (const Level& level : cluster.levels) {
-    put_fact(cluster.facts, {level.name + ".bandwidth", level.port_bandwidth.value, "B/s",
-                             fmt::format("{}, {}", name, kSource), Basis::kFitted});
+    const bool outside = &level != &cluster.levels.front();
+    const std::string_view source = outside ? node.port_source : node.source;
+    const bool told = source == kNccl || source == kRccl;
+    put_fact(cluster.facts,
+             {level.name + ".bandwidth", level.port_bandwidth.value, "B/s",
+              fmt::format("{}, {}", name, source), told ? Basis::kFitted : Basis::kAssumed});
   }
 }
 
@@ -303,8 +365,7 @@ Result<Cluster> read_nccl_topology(std::string_view text, const std::string& nam
   }
   Cluster cluster;
   cluster.name = name;
-  const int sm = node->compute_capability;
-  cluster.chip = chip_or_blank(catalog, fmt::format("sm_{}", sm));
+  cluster.chip = chip_or_blank(catalog, node->chip);
   cluster.graph = copies_of(*node, nodes);
   if (auto failure = check_graph(*cluster.graph, name)) return *failure;
   describe(*node, nodes, name, cluster);

@@ -164,6 +164,99 @@ TEST(NcclTopology, DirectNvlinksAreJoinedOnce) {
   EXPECT_EQ(between_chips, 2U);  // one each way
 }
 
+/// A ring of `gcns` AMD chips: `inner` XGMI links within a pair, `outer` to the next pair's chip.
+std::string xgmi_ring(const char* gcn, int chips, int inner, int outer) {
+  std::string text = "<system version=\"2\"><cpu numaid=\"0\" vendor=\"AuthenticAMD\">\n";
+  for (int i = 0; i < chips; ++i) {
+    const int mate = i ^ 1;
+    const int next = (i % 2 == 0 ? i + chips - 1 : i + 1) % chips;
+    text += fmt::format(
+        "<pci busid=\"0000:{0:02x}:00.0\" class=\"0x038000\" link_speed=\"16.0 GT/s PCIe\" "
+        "link_width=\"16\"><gpu dev=\"{0}\" sm=\"104\" gcn=\"{1}\" rank=\"{0}\">\n"
+        "<xgmi target=\"0000:{2:02x}:00.0\" count=\"{3}\" tclass=\"0x038000\"/>\n"
+        "<xgmi target=\"0000:{4:02x}:00.0\" count=\"{5}\" tclass=\"0x038000\"/></gpu></pci>\n",
+        i, gcn, mate, inner, next, outer);
+  }
+  return text + "</cpu></system>\n";
+}
+
+// As in ROCm/rccl tools/topo_expl/models: links of chips by XGMI, "sm" counting compute units.
+TEST(NcclTopology, XgmiJoinsAmdChips) {
+  for (const auto& [gcn, chip, rate] :
+       {std::tuple{"910", "mi250x-gcd", 36e9}, std::tuple{"gfx90a", "mi250x-gcd", 36e9},
+        std::tuple{"gfx942", "mi300x", 48e9}, std::tuple{"908", "sm_104", 24e9}}) {
+    const auto made = read_nccl_topology(xgmi_ring(gcn, 8, 4, 3), "node.xml", 1, catalog());
+    ASSERT_TRUE(made) << made.error().text();
+    EXPECT_EQ(made->chip.name, chip);
+    EXPECT_EQ(made->levels[0].fabric, FabricKind::kFullyConnected);
+    EXPECT_NEAR(made->levels[0].child_bandwidth().value, 7 * rate, 0.1e9) << gcn;
+  }
+}
+
+/// Two sockets, each with a switch, two GPUs and a NIC behind it, as clouds write for NCCL_TOPO_FILE.
+std::string cloud_xml(const char* speed, const char* gpu) {
+  std::string text = "<system version=\"1\">\n";
+  for (int i = 0; i < 2; ++i) {
+    text += fmt::format(
+        "<cpu numaid=\"{0}\" arch=\"x86_64\" vendor=\"GenuineIntel\">\n"
+        "<pci busid=\"ffff:ff:0{0}.0\" class=\"0x060400\" link_speed=\"{1}\" link_width=\"16\">\n"
+        "<pci busid=\"000{0}:00:00.0\" class=\"0x030200\"{2} link_speed=\"{1}\" "
+        "link_width=\"16\"/>\n"
+        "<pci busid=\"000{0}:01:00.0\" class=\"0x030200\"{2} link_speed=\"{1}\" "
+        "link_width=\"16\"/>\n"
+        "<pci busid=\"010{0}:00:00.0\" class=\"0x020700\" link_speed=\"{1}\" link_width=\"16\"/>\n"
+        "</pci></cpu>\n",
+        i, speed, gpu);
+  }
+  return text + "</system>\n";
+}
+
+const Fact& fact_of(const Cluster& cluster, std::string_view key) {
+  const auto found = std::find_if(cluster.facts.begin(), cluster.facts.end(),
+                                  [&](const Fact& fact) { return fact.key == key; });
+  EXPECT_NE(found, cluster.facts.end()) << key;
+  return *found;
+}
+
+TEST(NcclTopology, GpusAndPortsByPciClass) {
+  for (const auto& [speed, port] : {std::pair{"8 GT/s", 12.5e9}, std::pair{"16 GT/s", 25e9},
+                                    std::pair{"32.0 GT/s PCIe", 50e9}}) {
+    const auto made = read_nccl_topology(cloud_xml(speed, ""), "node.xml", 2, catalog());
+    ASSERT_TRUE(made) << made.error().text();
+    EXPECT_EQ(made->chips(), 8U);
+    EXPECT_EQ(made->levels[1].ports, 2U);
+    EXPECT_NEAR(made->levels[1].port_bandwidth.value, 0.96 * port, 0.01e9) << speed;
+    // No word of NVLink and of the chip: what is left is PCIe, and the facts say so.
+    EXPECT_EQ(fact_of(*made, "node.bandwidth").basis, Basis::kAssumed);
+    EXPECT_NE(fact_of(*made, "node.bandwidth").source.find("neither links"), std::string::npos);
+  }
+}
+
+TEST(NcclTopology, ChipsOfPciDevicesHaveTheLinksOfTheirNode) {
+  const auto made = read_nccl_topology(cloud_xml("8 GT/s", " vendor=\"0x10de\" device=\"0x20b0\""),
+                                       "node.xml", 1, catalog());
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(made->chip.name, "a100-sxm-40g");
+  const auto usual = catalog().cluster("4 x a100-sxm-40g");
+  ASSERT_TRUE(usual) << usual.error().text();
+  const Level& level = usual->levels[0];
+  EXPECT_DOUBLE_EQ(made->levels[0].child_bandwidth().value,
+                   level.child_bandwidth().value * level.efficiency);
+  EXPECT_NE(fact_of(*made, "node.bandwidth").source.find("catalogue"), std::string::npos);
+}
+
+// A device that its dump does not call a GPU is none of the job's.
+TEST(NcclTopology, DevicesBesideGpusThatAreNamedDoNotCount) {
+  std::string text = node_xml("x", "x");
+  text.insert(text.find("</cpu>"),
+              "<pci busid=\"0000:99:00.0\" class=\"0x030200\"/>\n"
+              "<pci busid=\"0000:98:00.0\" class=\"0x020700\"/>\n");
+  const auto made = read_nccl_topology(text, "node.xml", 2, catalog());
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(made->chips_per_node(), 2U);
+  EXPECT_EQ(made->levels[1].ports, 2U);
+}
+
 TEST(NcclTopology, MistakesHaveTheirLine) {
   const auto what = [](const std::string& text, unsigned nodes) {
     const auto made = read_nccl_topology(text, "n.xml", nodes, catalog());
