@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -192,6 +193,53 @@ TEST(Catalog, AUsersFileAddsAndReplaces) {
   EXPECT_EQ(cluster->chips(), 8U);
   EXPECT_EQ(cluster->chip.name, "h100-fast");
   EXPECT_DOUBLE_EQ(cluster->levels[1].latency.value, 3e-6);
+}
+
+std::string export_chip(const std::string& matrix) {
+  return "[chip.h100-export]\nlike = \"h100-sxm\"\nmatrix = { " + matrix + " }\n";
+}
+
+// An H100 with 148 TFLOP/s in bf16 has no 989 in fp16 "published".
+TEST(Catalog, AChipThatIsSlowerInOneTypeStatesTheOthers) {
+  const test::TemporaryFolder folder;
+  const auto load = [&](const std::string& text) {
+    test::write_text(folder / "mine.toml", text);
+    return Catalog::load({folder.path()});
+  };
+  const auto silent = load(export_chip("bf16 = \"148TFLOP/s\", fp8 = \"296TFLOP/s\""));
+  ASSERT_FALSE(silent);
+  EXPECT_NE(silent.error().where.find("mine.toml:1"), std::string::npos) << silent.error().where;
+  EXPECT_NE(silent.error().what.find("matrix.bf16 is lower"), std::string::npos)
+      << silent.error().what;
+  EXPECT_NE(silent.error().what.find("matrix.fp64, matrix.tf32, matrix.fp16, matrix.int8"),
+            std::string::npos)
+      << silent.error().what;
+  const std::string all =
+      "fp64 = 1e12, tf32 = 74e12, bf16 = 148e12, fp16 = 148e12, fp8 = 296e12, int8 = 0";
+  const auto told = load(export_chip(all));
+  EXPECT_TRUE(told) << told.error().text();
+  EXPECT_TRUE(load(export_chip("bf16 = 2e15")));  // faster: the rest may be as it was
+}
+
+TEST(Catalog, NumbersTakenOverFromAnotherChipSaySo) {
+  const test::TemporaryFolder folder;
+  test::write_text(
+      folder / "mine.toml",
+      "[chip.mine]\nlike = \"h100-sxm\"\n"
+      "hbm_bandwidth = { value = \"3TB/s\", source = \"ours\", basis = \"measured\" }\n");
+  const auto loaded = Catalog::load({folder.path()});
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  const Chip mine = *loaded->chip("mine"), parent = *loaded->chip("h100-sxm");
+  const auto fact = [](const Chip& chip, std::string_view key) {
+    return *std::ranges::find(chip.facts, key, &Fact::key);
+  };
+  EXPECT_EQ(fact(mine, "matrix.bf16").basis, Basis::kAssumed);
+  EXPECT_EQ(fact(mine, "matrix.bf16").source,
+            "taken over from h100-sxm (" + fact(parent, "matrix.bf16").source + ")");
+  EXPECT_EQ(fact(mine, "hbm_bandwidth").source, "ours");
+  EXPECT_EQ(fact(mine, "hbm_bandwidth").basis, Basis::kMeasured);
+  // The catalogue vouches for its own relatives.
+  EXPECT_NE(fact(*loaded->chip("h200-sxm"), "matrix.bf16").basis, Basis::kAssumed);
 }
 
 struct Broken {

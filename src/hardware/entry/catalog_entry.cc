@@ -1,8 +1,10 @@
 #include "hardware/entry/catalog_entry.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text/names.h"
 #include "hardware/entry/set_entry.h"
@@ -91,24 +93,69 @@ Result<CatalogNode> read_node(const TomlFile& file, const NamedTable& entry,
   return node;
 }
 
+namespace {
+
+/// The chip that `like` names, as the beginning of another: its numbers say that they are its own. The
+/// catalogue itself vouches for what it takes over.
+Result<Chip> relative(const TomlFile& file, const toml::value<std::string>& like,
+                      const Catalog& catalog) {
+  Result<Chip> known = catalog.chip(like.get());
+  if (!known) {
+    return Diagnostic{ErrorCode::kBadInput, place(file, like), known.error().what,
+                      known.error().hint};
+  }
+  known->aliases.clear();
+  if (file.sources_required) return known;
+  for (Fact& fact : known->facts) {
+    fact.source = fmt::format("taken over from {} ({})", known->name, fact.source);
+    fact.basis = Basis::kAssumed;
+  }
+  return known;
+}
+
+/// A chip made slower in one data type is slower in others: they have to be said, not taken over.
+std::optional<Diagnostic> check_rates(const TomlFile& file, const toml::table& table,
+                                      const std::vector<Setting>& settings, std::string_view group,
+                                      const std::array<FlopsPerSecond, kDataTypes>& before,
+                                      const std::array<FlopsPerSecond, kDataTypes>& after) {
+  std::string lowered;
+  std::vector<std::string> silent;
+  for (std::size_t i = 0; i < kDataTypes; ++i) {
+    const std::string key = fmt::format("{}.{}", group, name(static_cast<DataType>(i)));
+    const bool said =
+        std::ranges::any_of(settings, [&](const Setting& setting) { return setting.key == key; });
+    if (after[i].value < before[i].value && lowered.empty()) lowered = key;
+    if (!said && before[i].value > 0) silent.push_back(key);
+  }
+  if (lowered.empty() || silent.empty()) return std::nullopt;
+  return Diagnostic{ErrorCode::kBadInput, place(file, table),
+                    fmt::format("{} is lower than that of the chip it is like, which still has its "
+                                "own {}",
+                                lowered, fmt::join(silent, ", ")),
+                    "state these rates, too; 0 for what the chip cannot do"};
+}
+
+}  // namespace
+
 Result<Chip> read_chip(const TomlFile& file, const toml::table& table, std::string name,
                        const Catalog& catalog) {
   Chip chip;
   if (const auto* like = table["like"].as_string()) {
-    Result<Chip> known = catalog.chip(like->get());
-    if (!known) {
-      return Diagnostic{ErrorCode::kBadInput, place(file, *like), known.error().what,
-                        known.error().hint};
-    }
+    Result<Chip> known = relative(file, *like, catalog);
+    if (!known) return known.error();
     chip = std::move(*known);
-    chip.aliases.clear();
   }
+  const auto matrix = chip.matrix, vector = chip.vector;
   chip.name = std::move(name);
   const Result<std::vector<Setting>> settings = settings_of(file, table, {"like", "name"});
   if (!settings) return settings.error();
   for (const Setting& setting : *settings) {
     if (auto error = set_chip(chip, setting)) return *error;
   }
+  if (auto error = check_rates(file, table, *settings, "matrix", matrix, chip.matrix))
+    return *error;
+  if (auto error = check_rates(file, table, *settings, "vector", vector, chip.vector))
+    return *error;
   return chip;
 }
 

@@ -60,7 +60,8 @@ Result<CatalogNode> read_node(const TomlFile& file, const NamedTable& entry,
 Result<std::vector<Level>> read_levels(const TomlFile& file, const toml::table& parent,
                                        const Catalog& catalog, std::vector<Fact>& facts);
 
-/// A chip from a TOML table: `like = "NAME"` starts from a known one.
+/// A chip from a TOML table: `like = "NAME"` starts from a known one, whose numbers then are assumed. A
+/// lower rate of matrix or vector units makes that unit's other rates a must.
 Result<Chip> read_chip(const TomlFile& file, const toml::table& table, std::string name,
                        const Catalog& catalog);
 
