@@ -40,8 +40,10 @@ struct CollectiveSample {
   std::string chip;     ///< as the file names it
   std::string source;   ///< as the file names it, licence included
 };
-/// Reads the columns gpu, system, op, impl, dtype, gpus, nodes, bytes, time_us; source and licence
-/// where there are any. Rows that cannot be used are counted in `anomalies` and left out.
+/// Reads a CSV file with the columns gpu, system, op, impl, dtype, gpus, nodes, bytes, time_us; source
+/// and licence where there are any. Or what nccl-tests printed, one run or several; their system is the
+/// catalogue's of the chip that they name. Plain or gzip. Rows that cannot be used are counted in
+/// `anomalies` and left out.
 Result<std::vector<CollectiveSample>> read_collective_samples(const std::filesystem::path& file,
                                                               Anomalies& anomalies);
 

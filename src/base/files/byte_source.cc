@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/files/input_file.h"
+#include "base/files/read_file.h"
 
 namespace flopcast {
 namespace {
@@ -182,6 +183,18 @@ Result<std::unique_ptr<ByteSource>> file_source(const std::filesystem::path& pat
   const bool gzip = file->head().starts_with(kGzipMagic);
   if (gzip) return std::unique_ptr<ByteSource>(std::make_unique<GzipSource>(std::move(*file)));
   return std::unique_ptr<ByteSource>(std::make_unique<PlainSource>(std::move(*file)));
+}
+
+Result<std::string> read_unpacked(const std::filesystem::path& path, std::string_view hint) {
+  Result<std::unique_ptr<ByteSource>> source = file_source(path, hint);
+  if (!source) return source.error();
+  std::string text = read_all(**source, kMostTextBytes);
+  if (text.size() > kMostTextBytes) return too_much_text(path);
+  if ((*source)->end() != ByteSource::End::kClean) {
+    return Diagnostic{ErrorCode::kBadInput, path.string(),
+                      "the file is damaged: " + (*source)->complaint(), "fetch or write it again"};
+  }
+  return text;
 }
 
 }  // namespace flopcast

@@ -59,5 +59,7 @@ std::unique_ptr<ByteSource> memory_source(std::string_view text);
 Result<std::unique_ptr<ByteSource>> file_source(
     const std::filesystem::path& path,
     std::string_view hint = "name a Kineto trace, .json or .json.gz");
+/// All of such a file as one text. Fails as well if it is damaged or larger than kMostTextBytes.
+Result<std::string> read_unpacked(const std::filesystem::path& path, std::string_view hint);
 
 }  // namespace flopcast

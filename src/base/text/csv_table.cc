@@ -11,20 +11,6 @@
 namespace flopcast {
 namespace {
 
-Result<std::string> whole_text(const std::filesystem::path& path) {
-  Result<std::unique_ptr<ByteSource>> source =
-      file_source(path, "name a table, .csv or .csv.gz, whose first row names the columns");
-  if (!source) return source.error();
-  std::string text = read_all(**source, kMostTextBytes);
-  if (text.size() > kMostTextBytes) return too_much_text(path);
-  if ((*source)->end() != ByteSource::End::kClean) {
-    return Diagnostic{ErrorCode::kBadInput, path.string(),
-                      fmt::format("the file is damaged: {}", (*source)->complaint()),
-                      "fetch or write it again"};
-  }
-  return text;
-}
-
 /// Takes the field that `rest` starts with, and the comma after it. Quoted text is rewritten into
 /// `blocks` only where it holds doubled quotes.
 std::string_view take_field(std::string_view& rest, std::deque<std::string>& blocks) {
@@ -59,7 +45,8 @@ std::vector<std::string_view> split(std::string_view line, std::deque<std::strin
 }  // namespace
 
 Result<CsvTable> CsvTable::read(const std::filesystem::path& path) {
-  Result<std::string> text = whole_text(path);
+  Result<std::string> text =
+      read_unpacked(path, "name a table, .csv or .csv.gz, whose first row names the columns");
   if (!text) return text.error();
   return parse(std::move(*text), path.string());
 }

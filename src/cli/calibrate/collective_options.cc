@@ -8,8 +8,10 @@ namespace flopcast::cli {
 
 void add_table(CLI::App& command, std::filesystem::path& table) {
   command
-      .add_option("TABLE", table,
-                  "CSV, plain or gzip: gpu, system, op, impl, dtype, gpus, nodes, bytes, time_us")
+      .add_option(
+          "TABLE", table,
+          "What nccl-tests printed, or CSV: gpu, system, op, impl, dtype, gpus, nodes, bytes, "
+          "time_us; plain or gzip")
       ->required()
       ->type_name("");
 }

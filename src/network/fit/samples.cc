@@ -1,11 +1,13 @@
-// Measurements of collectives from CSV: the columns of nccl-tests tables in one file.
+// Measurements of collectives from CSV with the columns of nccl-tests tables, or as nccl-tests prints them.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 
+#include "base/files/byte_source.h"
 #include "base/text/csv_table.h"
 #include "flopcast/network/fit.h"
 #include "network/collective/systems.h"
+#include "network/fit/nccl_tests.h"
 
 namespace flopcast {
 
@@ -96,7 +98,11 @@ class SampleReader {
 
 Result<std::vector<CollectiveSample>> read_collective_samples(const std::filesystem::path& file,
                                                               Anomalies& anomalies) {
-  const Result<CsvTable> table = CsvTable::read(file);
+  Result<std::string> text =
+      read_unpacked(file, "name a table, .csv or .csv.gz, or what nccl-tests printed");
+  if (!text) return text.error();
+  if (is_nccl_tests(*text)) return parse_nccl_tests(*text, file.string(), anomalies);
+  const Result<CsvTable> table = CsvTable::parse(std::move(*text), file.string());
   if (!table) return table.error();
   anomalies.merge(table->anomalies());
   SampleReader reader(*table, anomalies);
@@ -106,8 +112,10 @@ Result<std::vector<CollectiveSample>> read_collective_samples(const std::filesys
     if (auto sample = reader.row(row)) samples.push_back(std::move(*sample));
   }
   if (samples.empty()) {
-    return Diagnostic{ErrorCode::kBadInput, file.string(), "no row that can be used",
-                      "rows need gpu, system, op, impl, dtype, gpus, nodes, bytes and time_us"};
+    return Diagnostic{
+        ErrorCode::kBadInput, file.string(), "no row that can be used",
+        "rows need gpu, system, op, impl, dtype, gpus, nodes, bytes and time_us; or give "
+        "what nccl-tests printed"};
   }
   return samples;
 }

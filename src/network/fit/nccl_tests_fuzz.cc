@@ -1,0 +1,20 @@
+// Logs of nccl-tests come from users' terminals: any text is read or refused, and what is read makes sense.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "network/fit/nccl_tests.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  flopcast::Anomalies anomalies;
+  const auto samples = flopcast::network::parse_nccl_tests(text, "fuzz", anomalies);
+  if (!samples) return 0;
+  if (samples->empty() || !flopcast::network::is_nccl_tests(text)) __builtin_trap();
+  for (const flopcast::CollectiveSample& sample : *samples) {
+    const bool sound = sample.size.value > 0 && sample.time.value > 0 && sample.what.ranks >= 2 &&
+                       sample.what.nodes >= 1 && sample.what.nodes <= sample.what.ranks;
+    if (!sound) __builtin_trap();
+  }
+  return 0;
+}
