@@ -32,8 +32,46 @@ struct AttentionShape {
   bool qkv_bias = false, out_bias = false;  ///< vectors added behind the products
   std::int64_t qk_norm = 0;  ///< parameters of the norms of queries and keys, 0: none
   bool sinks = false;        ///< a learned logit per head (GPT-OSS)
-  bool latent() const { return kv_rank > 0; }  ///< keys and values are kept compressed
+  bool output_gate = false;  ///< queries bring as many values, which gate the context (Qwen3-Next)
+  bool keys_are_values = false;  ///< one product makes both (Gemma 4)
+  /// Sparse attention (DeepSeek-V3.2, arXiv:2512.02556 section 2.1): a query sees the `index_top_k` keys
+  /// that an indexer of `index_heads` heads of `index_dim` ranks highest; 0: all.
+  std::int64_t index_top_k = 0, index_heads = 0, index_dim = 0;
+  bool latent() const { return kv_rank > 0; }      ///< keys and values are kept compressed
+  bool sparse() const { return index_top_k > 0; }  ///< an indexer chooses keys
+  /// Columns of the product that makes queries, their gate, keys and values, where not latent.
+  std::int64_t projection_width() const {
+    return head_dim * (heads * (output_gate ? 2 : 1) + kv_heads * (keys_are_values ? 1 : 2));
+  }
   bool operator==(const AttentionShape&) const = default;
+};
+
+/// How a recurrent layer's state changes from token to token.
+enum class RecurrenceKind : std::uint8_t {
+  kStateSpace,  ///< Mamba-2: decays and takes up (Dao and Gu, arXiv:2405.21060)
+  kGatedDelta,  ///< gated delta rule: forgets what it takes up anew (Yang et al., arXiv:2412.06464)
+};
+
+/// In place of attention: a state of key_dim x value_dim per head, through which all earlier tokens
+/// are seen. heads == 0: there is none.
+struct Recurrence {
+  RecurrenceKind kind = RecurrenceKind::kStateSpace;
+  std::int64_t heads = 0;      ///< of values, each with a state
+  std::int64_t key_heads = 0;  ///< of keys and queries ("groups" of Mamba: B and C)
+  std::int64_t key_dim = 0;    ///< of keys and queries ("state size")
+  std::int64_t value_dim = 0;  ///< of values
+  std::int64_t taps = 4;       ///< of the causal convolution over queries, keys and values
+  bool taps_bias = false;      ///< a vector added behind the convolution
+  std::int64_t chunk = 64;     ///< tokens that training and prefill process at once
+  std::int64_t value_width() const { return heads * value_dim; }  ///< of all heads
+  std::int64_t key_width() const { return key_heads * key_dim; }  ///< of all key heads
+  /// Channels of the convolution: queries, keys, values.
+  std::int64_t channels() const { return 2 * key_width() + value_width(); }
+  /// Numbers a head gets per token: a step (Mamba), a decay and a rate (delta rule).
+  std::int64_t gates() const { return kind == RecurrenceKind::kStateSpace ? 1 : 2; }
+  /// Columns of the product of the hidden state: queries, keys, values, output gate, gates.
+  std::int64_t projection_width() const { return channels() + value_width() + gates() * heads; }
+  bool operator==(const Recurrence&) const = default;
 };
 
 /// intermediate == 0: there is none.
@@ -57,15 +95,18 @@ struct Experts {
 /// How hidden states are scaled.
 enum class NormKind : std::uint8_t { kLayerNorm, kLayerNormNoBias, kRmsNorm };
 
-/// One transformer layer.
+/// One transformer layer: what mixes tokens, then a feed-forward; or one of the two alone (Nemotron-H).
 struct Layer {
-  AttentionShape attention;            ///< mixes tokens
+  AttentionShape attention;            ///< mixes tokens; heads == 0: there is none
+  Recurrence recurrence;               ///< in place of `attention`
   FeedForward mlp;                     ///< none where there are experts
   Experts experts;                     ///< in place of `mlp`
   NormKind norm = NormKind::kRmsNorm;  ///< of all norms of the layer
   unsigned norms = 2;  ///< over hidden: 2; 4 with norms after each block too (Gemma 2, 3); 1 or 2
-                       ///< where `parallel`
+                       ///< where `parallel`; 1 of one block alone
   bool parallel = false;  ///< attention and feed-forward side by side, one sum (PaLM, Phi, NeoX)
+  bool mixes_tokens() const { return attention.heads > 0 || recurrence.heads > 0; }
+  bool feeds_forward() const { return mlp.intermediate > 0 || experts.count > 0; }
   bool operator==(const Layer&) const = default;
 };
 
@@ -89,6 +130,7 @@ struct Model {
   std::int64_t max_sequence = 0;       ///< tokens a sequence may have; 0: not stated
   std::int64_t learned_positions = 0;  ///< rows of the position table, 0: none
   std::int64_t token_types = 0;        ///< rows of the segment table (BERT)
+  std::int64_t embedding_width = 0;    ///< of the token table, projected to hidden; 0: hidden
   std::int64_t patch = 0;              ///< numbers in one image patch (ViT: 3 * 16 * 16), 0: tokens
   /// behind the embedding; behind the last layer
   bool embedding_norm = false, final_norm = true;
@@ -121,8 +163,11 @@ std::int64_t layer_parameters(const Layer& layer, std::int64_t hidden);
 
 /// A model from the text of a config.json (or of a run's description: an object with "arch" and
 /// "layers", "hidden", "heads", ... as in the files of `flopcast validate training`). `where` names
-/// the text in errors. Errors: not JSON; a known architecture that lacks fields (all are named) or
-/// has senseless values; an unknown architecture, with what it lacks to be read as llama.
+/// the text in errors. A model of several modalities is its language model: what Hugging Face leaves
+/// out of its nested config has the default of the class. NaN and Infinity are read as null. Errors:
+/// not JSON; a known architecture that lacks fields (all are named), has senseless values, or fields
+/// of experts, latent attention or recurrence that it does not know; an unknown architecture, with the
+/// known ones that have such fields, or what it lacks to be read as llama.
 Result<Model> parse_model(std::string_view json, const std::string& where);
 /// The built-in models, sorted by name.
 std::span<const Model> builtin_models();

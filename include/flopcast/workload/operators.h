@@ -129,6 +129,7 @@ struct Operator {
   std::vector<OperatorStep> forward, backward_input, backward_weight;
   std::int64_t weights = 0;    ///< values on this chip, frozen ones included
   std::int64_t trainable = 0;  ///< of these, with gradients
+  bool scans = false;          ///< a recurrence over tokens: products without weights
   bool expert = false;         ///< replicated over Group::kExpertData instead of kData
   Bytes saved;                 ///< kept from forward to backward, under the recompute chosen
   bool recomputed = false;     ///< forward runs again before backward
@@ -166,7 +167,7 @@ Work total_work(const std::vector<OperatorStep>& steps);
 /// Model FLOPs of one sequence, forward and backward, without recompute: what MFU counts.
 struct TrainingFlops {
   Flops linear;            ///< 6 x weights x tokens
-  Flops attention;         ///< with causal masks and windows
+  Flops attention;         ///< with causal masks and windows; products of recurrences
   Flops attention_square;  ///< all pairs of tokens (Megatron's convention)
 };
 /// Of a model, at this length of sequences.

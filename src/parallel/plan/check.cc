@@ -114,8 +114,9 @@ class PlanCheck {
     const auto setting = "tensor-model-parallel-size";
     for (const Layer& layer : model_.kinds) {
       const AttentionShape& a = layer.attention;
+      if (!recurrent_heads(layer.recurrence)) return;
       if (!divides(setting, "number of heads", a.heads, plan_.tp)) return;
-      if (plan_.tp % a.kv_heads != 0 &&
+      if (a.heads > 0 && plan_.tp % a.kv_heads != 0 &&
           !divides(setting, "number of kv heads", a.kv_heads, plan_.tp)) {
         return;
       }
@@ -129,6 +130,15 @@ class PlanCheck {
         return;
       }
     }
+  }
+
+  /// States stay whole: tensor and context parallelism share out the heads.
+  bool recurrent_heads(const Recurrence& r) {
+    if (r.heads == 0) return true;
+    const std::int64_t cut = std::int64_t{plan_.tp} * plan_.cp;
+    const auto setting = plan_.cp > 1 ? "context-parallel-size" : "tensor-model-parallel-size";
+    if (!divides(setting, "number of recurrent heads", r.heads, cut)) return false;
+    return cut % r.key_heads == 0 || divides(setting, "number of key heads", r.key_heads, cut);
   }
 
   void tokens() {
@@ -164,9 +174,12 @@ class PlanCheck {
     }
     divides("tensor-model-parallel-size", "hidden size", model_.hidden, plan_.tp);
     for (const Layer& layer : model_.kinds) {
-      if (layer.experts.count == 0 && !layer.attention.latent()) continue;
+      if (layer.experts.count == 0 && !layer.attention.latent() && layer.recurrence.heads == 0) {
+        continue;
+      }
       refuse(
-          "tp2", [] { return "experts and latent attention are cut in one dimension only"; },
+          "tp2",
+          [] { return "experts, latent attention and recurrences are cut in one dimension only"; },
           [] { return "use 1-D tensor parallelism"; });
       return;
     }

@@ -27,7 +27,19 @@ void write_attention(JsonWriter& json, const AttentionShape& attention) {
   json.integer("q_rank", attention.q_rank);
   json.integer("kv_rank", attention.kv_rank);
   json.integer("rope_dim", attention.rope_dim);
+  json.integer("index_top_k", attention.index_top_k);
   json.boolean("causal", attention.causal);
+  json.end_object();
+}
+
+void write_recurrence(JsonWriter& json, const Recurrence& r) {
+  json.begin_object("recurrence", JsonWriter::Layout::kLine);
+  json.text("kind", r.kind == RecurrenceKind::kStateSpace ? "state_space" : "gated_delta");
+  json.integer("heads", r.heads);
+  json.integer("key_heads", r.key_heads);
+  json.integer("key_dim", r.key_dim);
+  json.integer("value_dim", r.value_dim);
+  json.integer("chunk", r.chunk);
   json.end_object();
 }
 
@@ -44,6 +56,7 @@ void write_layers(JsonWriter& json, const Model& model, std::size_t kind) {
   json.integer("count", model.count(kind));
   json.integer("parameters", layer_parameters(layer, model.hidden));
   write_attention(json, layer.attention);
+  if (layer.recurrence.heads > 0) write_recurrence(json, layer.recurrence);
   write_feed_forward(json, "mlp", layer.mlp);
   json.begin_object("experts");
   json.integer("count", layer.experts.count);

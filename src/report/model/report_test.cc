@@ -42,5 +42,21 @@ TEST(ModelReport, ShowsExpertsAndLatentAttention) {
             std::string::npos);
 }
 
+TEST(ModelReport, ShowsRecurrencesAndSparseAttention) {
+  const std::string next = model_text(*load_model("qwen3-next-80b-a3b"));
+  EXPECT_NE(next.find("gated delta rule, 32 heads with a state of 128 x 128"), std::string::npos)
+      << next;
+  const std::string nemotron = model_text(*load_model("nemotron-h-8b"));
+  EXPECT_NE(nemotron.find("state space, 128 heads with a state of 128 x 64"), std::string::npos);
+  EXPECT_NE(nemotron.find("\n      24  none  "), std::string::npos) << nemotron;
+  EXPECT_NE(model_text(*load_model("deepseek-v3.2")).find("to the best 2048 tokens"),
+            std::string::npos);
+  const Model model = *load_model("nemotron-h-8b");
+  const auto json = nlohmann::json::parse(model_list_json({&model, 1}, {}));
+  const auto& layers = json.at("models").at(0).at("layers");
+  EXPECT_EQ(layers.at(0).at("recurrence").at("kind"), "state_space");
+  EXPECT_FALSE(layers.at(1).contains("recurrence"));
+}
+
 }  // namespace
 }  // namespace flopcast

@@ -31,8 +31,11 @@ std::string models_table(std::span<const Model> models) {
   for (const Model& model : models) {
     const Parameters parameters = count_parameters(model);
     std::int64_t experts = 0;
-    for (const Layer& layer : model.kinds) experts = std::max(experts, layer.experts.count);
-    const AttentionShape& attention = model.kinds.front().attention;
+    AttentionShape attention;  // of the first layers that have any
+    for (const Layer& layer : model.kinds) {
+      experts = std::max(experts, layer.experts.count);
+      if (attention.heads == 0) attention = layer.attention;
+    }
     table.add({model.name, model.architecture, parameter_count(parameters.total),
                parameters.active < parameters.total ? parameter_count(parameters.active) : "",
                std::to_string(model.layers()), whole(model.hidden), whole(attention.heads),
@@ -60,13 +63,23 @@ std::string workloads_table(std::span<const DataflowWorkload> workloads) {
   return "Dataflow workloads (flopcast map, flopcast explore)\n" + table.text();
 }
 
-std::string attention_text(const AttentionShape& attention) {
+std::string recurrence_text(const Recurrence& r) {
+  return fmt::format("{}, {} heads with a state of {} x {}",
+                     r.kind == RecurrenceKind::kStateSpace ? "state space" : "gated delta rule",
+                     r.heads, r.key_dim, r.value_dim);
+}
+
+std::string attention_text(const Layer& layer) {
+  if (layer.recurrence.heads > 0) return recurrence_text(layer.recurrence);
+  const AttentionShape& attention = layer.attention;
+  if (attention.heads == 0) return "none";
   std::string text = fmt::format("{} heads of {}", attention.heads, attention.head_dim);
   if (attention.latent()) {
     text += fmt::format(", latent of rank {}", attention.kv_rank);
   } else if (attention.kv_heads != attention.heads) {
     text += fmt::format(", {} of keys and values", attention.kv_heads);
   }
+  if (attention.sparse()) text += fmt::format(", to the best {} tokens", attention.index_top_k);
   if (attention.window > 0) text += fmt::format(", window {}", attention.window);
   if (attention.chunk > 0) text += fmt::format(", chunks of {}", attention.chunk);
   if (!attention.causal) text += ", both ways";
@@ -96,8 +109,8 @@ std::string layers_table(const Model& model) {
                {"parameters of one"}});
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
     const Layer& layer = model.kinds[kind];
-    table.add({std::to_string(model.count(kind)), attention_text(layer.attention),
-               feed_forward_text(layer), whole(layer_parameters(layer, model.hidden))});
+    table.add({std::to_string(model.count(kind)), attention_text(layer), feed_forward_text(layer),
+               whole(layer_parameters(layer, model.hidden))});
   }
   return table.text();
 }

@@ -1,22 +1,25 @@
 // Decoders with a mixture of experts in some or all layers.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "workload/model/config_readers.h"
 
 namespace flopcast::workload {
-namespace {
 
-Experts read_experts(Fields& fields, Keys count, Keys intermediate) {
+Experts read_routed_experts(Fields& fields, Keys count, Keys intermediate) {
   Experts experts;
   experts.count = fields.need(count, 1 << 14);
-  experts.top_k = fields.need({"num_experts_per_tok", "experts_per_token", "topk"}, 1 << 14);
+  experts.top_k = fields.need(
+      {"num_experts_per_tok", "experts_per_token", "moe_top_k", "top_k_experts", "topk"}, 1 << 14);
   experts.expert.intermediate = fields.need(intermediate, 1 << 20);
   if (experts.top_k > experts.count) {
     fields.refuse("num_experts_per_tok", "a token cannot pass more experts than there are");
   }
   return experts;
 }
+
+namespace {
 
 Layer sparse_layer(const AttentionShape& attention, const Experts& experts) {
   Layer layer;
@@ -50,12 +53,21 @@ void add_qwen_layers(Fields& fields, Model& model, std::int64_t layers,
   });
 }
 
+/// DeepSeek Sparse Attention: the "lightning indexer".
+void read_indexer(Fields& fields, AttentionShape& attention) {
+  attention.index_top_k = fields.get({"index_topk"}, 0, Fields::kMostRows);
+  if (!attention.sparse()) return;
+  attention.index_heads = fields.need({"index_n_heads"}, 1 << 14);
+  attention.index_dim = fields.need({"index_head_dim"}, 1 << 14);
+  if (attention.q_rank == 0) fields.refuse("q_lora_rank", "an indexer needs compressed queries");
+}
+
 }  // namespace
 
 void read_mixtral(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
   sizes.attention.window = fields.get({"sliding_window"}, 0, Fields::kMostRows);
-  const Experts experts = read_experts(fields, {"num_local_experts"}, {"intermediate_size"});
+  const Experts experts = read_routed_experts(fields, {"num_local_experts"}, {"intermediate_size"});
   add_layers(model, sizes.layers,
              [&](std::int64_t) { return sparse_layer(sizes.attention, experts); });
 }
@@ -63,18 +75,18 @@ void read_mixtral(Fields& fields, Model& model) {
 void read_qwen2_moe(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
   sizes.attention.qkv_bias = true;
-  Experts experts =
-      read_experts(fields, {"num_experts", "experts"}, {"moe_intermediate_size", "expert_ffn"});
-  experts.shared.intermediate = fields.need({"shared_expert_intermediate_size"}, 1 << 20);
-  experts.shared_gate = true;
+  Experts experts = read_routed_experts(fields, {"num_experts", "experts"},
+                                        {"moe_intermediate_size", "expert_ffn"});
+  experts.shared.intermediate = fields.need({"shared_expert_intermediate_size"}, 1 << 20, 0);
+  experts.shared_gate = experts.shared.intermediate > 0;
   add_qwen_layers(fields, model, sizes.layers, sizes.attention, experts);
 }
 
 void read_qwen3_moe(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
   sizes.attention.qk_norm = 2 * sizes.attention.head_dim;
-  const Experts experts =
-      read_experts(fields, {"num_experts", "experts"}, {"moe_intermediate_size", "expert_ffn"});
+  const Experts experts = read_routed_experts(fields, {"num_experts", "experts"},
+                                              {"moe_intermediate_size", "expert_ffn"});
   add_qwen_layers(fields, model, sizes.layers, sizes.attention, experts);
 }
 
@@ -87,12 +99,14 @@ void read_deepseek(Fields& fields, Model& model) {
   attention.head_dim = fields.need({"qk_nope_head_dim", "head_dim"}, 1 << 13) + attention.rope_dim;
   attention.value_dim = fields.need({"v_head_dim", "head_dim"}, 1 << 14);
   attention.kv_heads = attention.heads;
-  Experts experts = read_experts(fields, {"n_routed_experts", "experts"},
-                                 {"moe_intermediate_size", "expert_ffn"});
+  Experts experts = read_routed_experts(fields, {"n_routed_experts", "experts"},
+                                        {"moe_intermediate_size", "expert_ffn"});
   experts.shared.intermediate = std::min<std::int64_t>(
       fields.get({"n_shared_experts", "shared_experts"}, 0, 1 << 10) * experts.expert.intermediate,
       Fields::kMostWidth);
-  experts.router_bias = fields.text({"topk_method"}, "") == "noaux_tc";
+  const std::string method = fields.text({"topk_method"}, "");
+  read_indexer(fields, attention);
+  experts.router_bias = method == "noaux_tc" || (method.empty() && attention.sparse());
   const std::int64_t dense = fields.get({"first_k_dense_replace", "dense_layers"}, 0);
   const std::int64_t step = std::max<std::int64_t>(fields.get({"moe_layer_freq"}, 1), 1);
   const std::int64_t intermediate = fields.need({"intermediate_size", "ffn"});
@@ -102,29 +116,58 @@ void read_deepseek(Fields& fields, Model& model) {
   });
 }
 
+/// Dense and expert feed-forward side by side count as a shared expert.
+void read_gemma4(Fields& fields, Model& model) {
+  const CommonSizes sizes = read_common(fields, model);
+  model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
+  if (fields.get({"hidden_size_per_layer_input"}, 0) > 0) {
+    fields.refuse("hidden_size_per_layer_input", "embeddings of every layer are not modelled");
+  }
+  Layer near;
+  near.norms = 4;
+  near.attention = sizes.attention;
+  near.attention.qk_norm = 2 * near.attention.head_dim;
+  near.mlp.intermediate = fields.need({"intermediate_size"});
+  if (fields.flag({"enable_moe_block"}, false)) {
+    near.experts = read_routed_experts(fields, {"num_experts"}, {"moe_intermediate_size"});
+    near.experts.shared = std::exchange(near.mlp, {});
+  }
+  Layer far = near;
+  near.attention.window = fields.get({"sliding_window"}, 512, Fields::kMostRows);
+  AttentionShape& global = far.attention;
+  global.head_dim = global.value_dim = fields.get({"global_head_dim"}, 512, 1 << 14);
+  if (global.head_dim < 1) fields.refuse("global_head_dim", "must be positive");
+  global.qk_norm = 2 * global.head_dim;
+  global.keys_are_values = fields.flag({"attention_k_eq_v"}, false);
+  if (global.keys_are_values) {
+    global.kv_heads = fields.get({"num_global_key_value_heads"}, global.kv_heads, 1 << 16);
+    if (global.kv_heads < 1 || global.heads % global.kv_heads != 0) {
+      fields.refuse("num_global_key_value_heads", "must divide num_attention_heads");
+      global.kv_heads = 1;
+    }
+  }
+  add_layers(model, sizes.layers,
+             [&](std::int64_t i) { return is_windowed(fields, i, 6) ? near : far; });
+}
+
 void read_gpt_oss(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
   sizes.attention.qkv_bias = sizes.attention.out_bias = fields.flag({"attention_bias"}, true);
   sizes.attention.sinks = true;
   Experts experts =
-      read_experts(fields, {"num_local_experts", "experts"}, {"intermediate_size", "ffn"});
+      read_routed_experts(fields, {"num_local_experts", "experts"}, {"intermediate_size", "ffn"});
   experts.expert.bias = experts.router_bias = true;
   const std::int64_t window = fields.get({"sliding_window", "window"}, 128, Fields::kMostRows);
-  const nlohmann::json* types = fields.find({"layer_types"});
   add_layers(model, sizes.layers, [&](std::int64_t i) {
     Layer layer = sparse_layer(sizes.attention, experts);
-    bool windowed = i % 2 == 0;
-    if (types != nullptr && types->is_array() && static_cast<std::size_t>(i) < types->size()) {
-      windowed = (*types)[static_cast<std::size_t>(i)] == "sliding_attention";
-    }
-    if (windowed) layer.attention.window = window;
+    if (is_windowed(fields, i, 2)) layer.attention.window = window;
     return layer;
   });
 }
 
 void read_llama4(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
-  Experts experts = read_experts(fields, {"num_local_experts"}, {"intermediate_size"});
+  Experts experts = read_routed_experts(fields, {"num_local_experts"}, {"intermediate_size"});
   experts.shared.intermediate = experts.expert.intermediate;
   const std::int64_t intermediate = fields.need({"intermediate_size_mlp"});
   const std::int64_t step = std::max<std::int64_t>(fields.get({"interleave_moe_layer_step"}, 1), 1);

@@ -9,11 +9,29 @@
 namespace flopcast::workload {
 
 const nlohmann::json* Fields::find(Keys keys) const {
-  for (const std::string_view key : keys) {
-    const auto found = object_.find(key);
-    if (found != object_.end() && !found->is_null()) return &*found;
+  for (const nlohmann::json* object : {&object_, &defaults_}) {
+    bool named = false;
+    for (const std::string_view key : keys) {
+      const auto found = object->find(key);
+      if (found != object->end() && !found->is_null()) return &*found;
+      named = named || found != object->end();
+    }
+    if (named) return nullptr;
   }
   return nullptr;
+}
+
+std::string Fields::text_at(Keys keys, std::int64_t i) const {
+  const nlohmann::json* list = find(keys);
+  if (list == nullptr || !list->is_array()) return {};
+  const auto index = static_cast<std::size_t>(i);
+  if (index >= list->size() || !(*list)[index].is_string()) return {};
+  return (*list)[index].get<std::string>();
+}
+
+void Fields::open(std::string_view key) {
+  const nlohmann::json* inner = find({key});
+  if (inner != nullptr && inner->is_object()) defaults_.update(nlohmann::json(*inner));
 }
 
 void Fields::refuse(std::string_view key, std::string why) {
@@ -35,8 +53,8 @@ std::int64_t Fields::whole(std::string_view key, const nlohmann::json& value, st
   return static_cast<std::int64_t>(number);
 }
 
-std::int64_t Fields::need(Keys keys, std::int64_t most) {
-  if (const nlohmann::json* value = find(keys)) return whole(*keys.begin(), *value, 1, most);
+std::int64_t Fields::need(Keys keys, std::int64_t most, std::int64_t least) {
+  if (const nlohmann::json* value = find(keys)) return whole(*keys.begin(), *value, least, most);
   missing_.emplace_back(*keys.begin());
   return 1;
 }

@@ -20,17 +20,24 @@ using Keys = std::initializer_list<std::string_view>;
 
 class Fields {
  public:
-  Fields(const nlohmann::json& object, std::string where)
-      : object_(object), where_(std::move(where)) {}
+  /// @param defaults what a field has that `object` does not name; null there means null.
+  Fields(const nlohmann::json& object, std::string where,
+         nlohmann::json defaults = nlohmann::json::object())
+      : object_(object), defaults_(std::move(defaults)), where_(std::move(where)) {}
 
-  /// A whole number from 1 to `most`. Missing or null: noted, and 1.
-  std::int64_t need(Keys keys, std::int64_t most = kMostWidth);
+  /// A whole number from `least` to `most`. Missing or null: noted, and 1.
+  std::int64_t need(Keys keys, std::int64_t most = kMostWidth, std::int64_t least = 1);
   /// The same where present; `otherwise` where missing or null. 0 is allowed.
   std::int64_t get(Keys keys, std::int64_t otherwise, std::int64_t most = kMostWidth);
   double number(Keys keys, double otherwise);
   bool flag(Keys keys, bool otherwise);
   std::string text(Keys keys, std::string otherwise);
   const nlohmann::json* find(Keys keys) const;
+  /// An entry of a list of texts, empty where there is none: {"layer_types": ["full_attention", ...]}.
+  std::string text_at(Keys keys, std::int64_t i) const;
+
+  /// Fields of the object `key` are found as if they stood beside it: {"ffn_config": {...}}.
+  void open(std::string_view key);
 
   /// Notes a field whose value makes no sense together with others.
   void refuse(std::string_view key, std::string why);
@@ -49,6 +56,7 @@ class Fields {
                      std::int64_t most);
 
   const nlohmann::json& object_;
+  nlohmann::json defaults_;
   std::string where_;
   std::vector<std::string> missing_, wrong_;
 };

@@ -68,9 +68,58 @@ void read_opt(Fields& fields, Model& model) {
   model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
   // The table has two rows more than positions: padding comes first.
   model.learned_positions = fields.need({"max_position_embeddings"}, Fields::kMostRows) + 2;
-  if (fields.get({"word_embed_proj_dim"}, model.hidden) != model.hidden) {
-    fields.refuse("word_embed_proj_dim", "a projection behind the embedding is not modelled");
+  const std::int64_t width = fields.get({"word_embed_proj_dim"}, model.hidden, 1 << 20);
+  if (width < 1) fields.refuse("word_embed_proj_dim", "must be positive");
+  if (width != model.hidden) model.embedding_width = width;
+  model.final_norm = fields.flag({"do_layer_norm_before"}, true);
+  add_equal(model, gpt);
+}
+
+void read_gpt_bigcode(Fields& fields, Model& model) {
+  Gpt gpt = read_biased(fields, model, {"n_inner"});
+  gpt.layer.attention.rotary = false;
+  if (fields.flag({"multi_query"}, true)) gpt.layer.attention.kv_heads = 1;
+  model.learned_positions = fields.need({"n_positions"}, Fields::kMostRows);
+  model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
+  add_equal(model, gpt);
+}
+
+void read_falcon(Fields& fields, Model& model) {
+  Gpt gpt = read_biased(fields, model, {"ffn_hidden_size"});
+  AttentionShape& attention = gpt.layer.attention;
+  const bool grouped = fields.flag({"new_decoder_architecture"}, false);
+  if (!grouped) attention.kv_heads = fields.flag({"multi_query"}, true) ? 1 : attention.heads;
+  attention.rotary = !fields.flag({"alibi"}, false);
+  attention.qkv_bias = attention.out_bias = gpt.layer.mlp.bias = fields.flag({"bias"}, false);
+  gpt.layer.parallel = grouped || fields.flag({"parallel_attn"}, true);
+  const std::int64_t norms = fields.get({"num_ln_in_parallel_attn"}, grouped ? 2 : 1, 2);
+  gpt.layer.norms =
+      gpt.layer.parallel ? static_cast<unsigned>(std::max<std::int64_t>(norms, 1)) : 2;
+  model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
+  add_equal(model, gpt);
+}
+
+/// The first one is a GPT with rotary positions; the others descend from Llama.
+void read_chatglm(Fields& fields, Model& model) {
+  if (fields.find({"inner_hidden_size"}) != nullptr) {
+    Gpt gpt = read_biased(fields, model, {"inner_hidden_size"});
+    model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
+    return add_equal(model, gpt);
   }
+  const CommonSizes sizes = read_common(fields, model);
+  const bool biases = fields.flag({"add_bias_linear"}, false);
+  Gpt gpt{sizes.layers, {}};
+  AttentionShape& attention = gpt.layer.attention = sizes.attention;
+  if (fields.flag({"multi_query_attention"}, false)) {
+    attention.kv_heads = fields.need({"multi_query_group_num"}, 1 << 16);
+    if (attention.heads % attention.kv_heads != 0) {
+      fields.refuse("multi_query_group_num", "must divide num_attention_heads");
+    }
+  }
+  attention.qkv_bias = biases || fields.flag({"add_qkv_bias"}, false);
+  attention.out_bias = biases;
+  gpt.layer.mlp = {.intermediate = fields.need({"ffn_hidden_size"}), .bias = biases};
+  gpt.layer.norm = fields.flag({"rmsnorm"}, true) ? NormKind::kRmsNorm : NormKind::kLayerNorm;
   add_equal(model, gpt);
 }
 

@@ -15,6 +15,12 @@ struct CommonSizes {
 };
 CommonSizes read_common(Fields& fields, Model& model);
 
+/// Experts that a router chooses from; nothing shared.
+Experts read_routed_experts(Fields& fields, Keys count, Keys intermediate);
+/// Layer i looks back a window only: named by layer_types, else every `period`-th layer sees all;
+/// without either (`period` 0) all layers look back the same.
+bool is_windowed(const Fields& fields, std::int64_t i, std::int64_t period);
+
 void read_llama(Fields& fields, Model& model);
 void read_mistral(Fields& fields, Model& model);
 void read_qwen2(Fields& fields, Model& model);
@@ -38,6 +44,13 @@ void read_bloom(Fields& fields, Model& model);
 void read_opt(Fields& fields, Model& model);
 void read_mpt(Fields& fields, Model& model);
 void read_palm(Fields& fields, Model& model);
+void read_gpt_bigcode(Fields& fields, Model& model);
+void read_falcon(Fields& fields, Model& model);
+void read_chatglm(Fields& fields, Model& model);
+
+void read_qwen3_next(Fields& fields, Model& model);
+void read_nemotron_h(Fields& fields, Model& model);
+void read_gemma4(Fields& fields, Model& model);
 
 void read_bert(Fields& fields, Model& model);
 void read_vit(Fields& fields, Model& model);

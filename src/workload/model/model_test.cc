@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -44,6 +45,36 @@ TEST(BuiltinModels, HaveTheirPublishedParameters) {
   EXPECT_GE(exact, 40u);
 }
 
+// Families read from a table of traits, and decoders that do not attend to everything: each within one
+// percent of what its maker states, most of them to the last parameter.
+TEST(BuiltinModels, OfTableFamiliesAndHybridsAreWithinOnePercent) {
+  std::size_t models = 0;
+  for (const CatalogFile& file : catalog_files()) {
+    if (file.path != "models/families.toml" && file.path != "models/hybrid.toml") continue;
+    const auto read = read_model_file(file.text, std::string(file.path));
+    ASSERT_TRUE(read) << read.error().text();
+    for (const BuiltinModel& builtin : *read) {
+      const auto total = static_cast<double>(count_parameters(builtin.model).total);
+      const auto published = static_cast<double>(builtin.model.published_parameters);
+      EXPECT_NEAR(total / published, 1, 0.01) << builtin.model.name;
+      ++models;
+    }
+  }
+  EXPECT_GE(models, 36u);
+}
+
+TEST(BuiltinModels, CoverTheFamiliesThatPeopleHave) {
+  for (const char* type :
+       {"qwen2_5_vl", "qwen3_vl_text", "glm4_moe",   "deepseek_v32", "glm_moe_dsa", "minimax_m2",
+        "qwen3_next", "qwen3_5_text",  "nemotron_h", "gemma4_text",  "qwen",        "chatglm",
+        "cohere",     "dbrx",          "phimoe",     "internlm2",    "gpt_bigcode", "olmo2",
+        "falcon",     "opt",           "starcoder2"}) {
+    EXPECT_TRUE(std::ranges::any_of(builtin_models(), [&](const Model& model) {
+      return model.architecture == type && model.published_parameters > 0;
+    })) << type;
+  }
+}
+
 // "A22B" and "37B activated", as the makers name them.
 TEST(BuiltinModels, ActiveParametersOfExperts) {
   const auto active = [](const std::string& name) {
@@ -56,6 +87,10 @@ TEST(BuiltinModels, ActiveParametersOfExperts) {
   EXPECT_NEAR(active("mixtral-8x7b"), 12.9, 0.1);
   EXPECT_NEAR(active("gpt-oss-120b"), 5.7, 0.2);
   EXPECT_NEAR(active("llama-4-maverick"), 17, 0.5);
+  EXPECT_NEAR(active("qwen3.5-397b-a17b"), 17, 0.5);
+  EXPECT_NEAR(active("gemma-4-26b-a4b"), 3.8, 0.1);
+  EXPECT_NEAR(active("minimax-m2"), 10, 1.1);
+  EXPECT_NEAR(active("deepseek-v3.2"), 38.4, 0.5);  // 37.5 and the indexers
 }
 
 TEST(BuiltinModels, AreFoundAsPeopleWriteThem) {
@@ -117,6 +152,158 @@ TEST(Config, LanguageModelOfAMultimodalConfig) {
   const Result<Model> model = parse_model(config.dump(), "config.json");
   ASSERT_TRUE(model) << model.error().text();
   EXPECT_EQ(model->hidden, 4096);
+}
+
+std::int64_t parameters_of(const std::string& config) {
+  const Result<Model> model = parse_model(config, "config.json");
+  EXPECT_TRUE(model) << model.error().text();
+  return model ? count_parameters(*model).total : 0;
+}
+
+// What transformers writes: of a nested config only what differs from its class.
+TEST(Config, NestedConfigsLeaveOutTheDefaultsOfTheirClass) {
+  // llava-hf/llava-1.5-7b-hf: Llama 2 7B and 64 more tokens.
+  EXPECT_EQ(parameters_of(R"({"model_type": "llava", "vision_config": {"hidden_size": 1024},
+      "text_config": {"model_type": "llama", "max_position_embeddings": 4096,
+                      "vocab_size": 32064}})"),
+            6'738'415'616 + 2 * 64 * 4096);
+  // google/gemma-3-4b-it: no vocabulary and no heads; 64 tokens for images.
+  EXPECT_EQ(parameters_of(R"({"model_type": "gemma3",
+      "text_config": {"hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
+                      "model_type": "gemma3_text", "sliding_window": 1024}})"),
+            3'880'263'168);
+  // Qwen/Qwen2-Audio-7B: as large as Qwen 7B, with 156,032 tokens.
+  EXPECT_NEAR(static_cast<double>(parameters_of(R"({"model_type": "qwen2_audio",
+      "text_config": {"model_type": "qwen2", "intermediate_size": 11008, "vocab_size": 156032,
+                      "max_position_embeddings": 8192}})")),
+              7.755e9, 0.005e9);
+  // Without a type inside, the type outside tells it.
+  EXPECT_EQ(parameters_of(R"({"model_type": "llava", "text_config": {"vocab_size": 32000}})"),
+            6'738'415'616);
+}
+
+TEST(Config, NestedConfigsTieEmbeddingsAsTheFileDoes) {
+  const char* text = R"({"model_type": "qwen3_vl", "tie_word_embeddings": true,
+      "text_config": {"model_type": "qwen3_vl_text", "hidden_size": 2048, "head_dim": 128,
+                      "num_hidden_layers": 28, "num_attention_heads": 16,
+                      "num_key_value_heads": 8, "intermediate_size": 6144}})";
+  EXPECT_EQ(parameters_of(text), 1'720'574'976);  // Qwen3 1.7B
+}
+
+// A config that stands alone has all its fields: what is missing was lost.
+TEST(Config, DefaultsAreOfNestedConfigsAlone) {
+  EXPECT_FALSE(parse_model(R"({"model_type": "llama", "vocab_size": 32000})", "c"));
+  // null is a value, not a field left out.
+  const Result<Model> model = parse_model(R"({"model_type": "mistral3",
+      "text_config": {"model_type": "mistral", "sliding_window": null}})",
+                                          "c");
+  ASSERT_TRUE(model) << model.error().text();
+  EXPECT_EQ(model->layer(0).attention.window, 0);
+}
+
+TEST(Config, NumbersAsPythonWritesThem) {
+  nlohmann::json config = llama_json();
+  config["note"] = R"(NaN and "Infinity" stay \ in texts)";
+  std::string text = config.dump();
+  text.insert(1, R"("time_step_limit": [0.0, Infinity], "limit": -Infinity, "gap": NaN,)");
+  EXPECT_EQ(parameters_of(text), 8'030'261'248);
+  // As a size it is as good as missing.
+  text.replace(text.find("4096"), 4, "NaN");
+  const Result<Model> model = parse_model(text, "c");
+  ASSERT_FALSE(model);
+  EXPECT_NE(model.error().what.find("hidden_size"), std::string::npos) << model.error().what;
+}
+
+TEST(Config, NoSharedExpertIsZeroWide) {
+  nlohmann::json config = {{"model_type", "qwen2_moe"},
+                           {"hidden_size", 64},
+                           {"intermediate_size", 256},
+                           {"num_hidden_layers", 2},
+                           {"num_attention_heads", 4},
+                           {"vocab_size", 100},
+                           {"num_experts", 8},
+                           {"num_experts_per_tok", 2},
+                           {"moe_intermediate_size", 32},
+                           {"shared_expert_intermediate_size", 0}};
+  const Result<Model> model = parse_model(config.dump(), "c");
+  ASSERT_TRUE(model) << model.error().text();
+  EXPECT_EQ(model->layer(0).experts.shared.intermediate, 0);
+  EXPECT_FALSE(model->layer(0).experts.shared_gate);
+  config.erase("shared_expert_intermediate_size");
+  EXPECT_FALSE(parse_model(config.dump(), "c"));
+}
+
+// A dense reader would take MiniMax-M2.5 for 4.8 B and DeepSeek-V3.2 for 38.6 B parameters.
+TEST(Config, NobodyIsToldToReadExpertsAsDense) {
+  struct Case {
+    const char *key, *words, *type;
+  };
+  for (const Case& c :
+       {Case{"num_local_experts", "experts (num_local_experts)", "mixtral"},
+        Case{"n_routed_experts", "experts (n_routed_experts)", "glm4_moe"},
+        Case{"kv_lora_rank", "latent attention (kv_lora_rank)", "deepseek_v3"},
+        Case{"index_topk", "sparse attention (index_topk)", "deepseek_v32"},
+        Case{"mamba_num_heads", "recurrent layers (mamba_num_heads)", "nemotron_h"}}) {
+    for (const char* type : {"another_new_one", "llama", "qwen3"}) {
+      nlohmann::json config = llama_json();
+      config["model_type"] = type;
+      config[c.key] = 64;
+      const Result<Model> model = parse_model(config.dump(), "c");
+      ASSERT_FALSE(model) << c.key;
+      EXPECT_NE(model.error().what.find(c.words), std::string::npos) << model.error().what;
+      EXPECT_EQ(model.error().what.find("has the fields of llama"), std::string::npos);
+      EXPECT_NE(model.error().hint.find(c.type), std::string::npos) << model.error().hint;
+      EXPECT_EQ(model.error().hint.find("llama,"), std::string::npos) << model.error().hint;
+    }
+  }
+  nlohmann::json dense = llama_json();
+  dense["num_experts"] = 0;
+  EXPECT_TRUE(parse_model(dense.dump(), "c"));
+}
+
+TEST(Config, HybridsHaveTheirBlocksInOrder) {
+  const Model next = *load_model("qwen3-next-80b-a3b");
+  EXPECT_EQ(next.layer(2).recurrence.heads, 32);
+  EXPECT_EQ(next.layer(2).attention.heads, 0);
+  EXPECT_TRUE(next.layer(3).attention.output_gate);
+  EXPECT_EQ(next.count(0), 36);
+  const Model nemotron = *load_model("nemotron-h-8b");
+  EXPECT_EQ(nemotron.kinds.size(), 3u);
+  EXPECT_TRUE(nemotron.layer(0).mixes_tokens());
+  EXPECT_FALSE(nemotron.layer(0).feeds_forward());
+  EXPECT_FALSE(nemotron.layer(1).mixes_tokens());
+  EXPECT_EQ(nemotron.layer(7).attention.heads, 32);
+  // The same as a list of words.
+  const Result<Model> words = parse_model(R"({"model_type": "nemotron_h", "hidden_size": 64,
+      "num_hidden_layers": 3, "vocab_size": 100, "num_attention_heads": 4, "intermediate_size": 128,
+      "mamba_num_heads": 8, "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 16,
+      "conv_kernel": 4, "layers_block_type": ["mamba", "mlp", "attention"]})",
+                                          "c");
+  ASSERT_TRUE(words) << words.error().text();
+  EXPECT_EQ(words->layer(0).recurrence.heads, 8);
+  EXPECT_EQ(words->layer(1).mlp.intermediate, 128);
+  EXPECT_EQ(words->layer(2).attention.heads, 4);
+}
+
+TEST(Config, WhatAFamilyCannotHaveIsSaid) {
+  const auto what = [](const std::string& model, const char* key, const nlohmann::json& value) {
+    nlohmann::json config = nlohmann::json::parse(model);
+    config[key] = value;
+    const Result<Model> read = parse_model(config.dump(), "c");
+    return read ? std::string("read") : read.error().what;
+  };
+  const std::string nemotron = R"({"model_type": "nemotron_h", "hidden_size": 64,
+      "num_hidden_layers": 2, "vocab_size": 100, "num_attention_heads": 4})";
+  EXPECT_NE(what(nemotron, "hybrid_override_pattern", "M").find("a letter for each"),
+            std::string::npos);
+  EXPECT_NE(what(nemotron, "hybrid_override_pattern", "MX").find("expected M"), std::string::npos);
+  EXPECT_NE(what(nemotron, "hybrid_override_pattern", "M*").find("mamba_num_heads"),
+            std::string::npos);
+  const std::string gemma = R"({"model_type": "gemma4_text", "hidden_size": 64, "vocab_size": 100,
+      "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128})";
+  EXPECT_NE(what(gemma, "hidden_size_per_layer_input", 256).find("every layer are not modelled"),
+            std::string::npos);
+  EXPECT_EQ(what(gemma, "hidden_size_per_layer_input", 0), "read");
 }
 
 TEST(Config, MissingFieldsAreAllNamed) {

@@ -11,6 +11,7 @@ std::int64_t norm_parameters(NormKind kind, std::int64_t width) {
 }
 
 std::int64_t attention_parameters(const AttentionShape& a, std::int64_t hidden) {
+  if (a.heads == 0) return 0;
   const std::int64_t queries = a.heads * a.head_dim;
   const std::int64_t values = a.heads * a.value_dim;
   std::int64_t total = values * hidden + (a.out_bias ? hidden : 0);
@@ -19,10 +20,24 @@ std::int64_t attention_parameters(const AttentionShape& a, std::int64_t hidden) 
     total += a.q_rank > 0 ? hidden * a.q_rank + a.q_rank + a.q_rank * queries : hidden * queries;
     total += hidden * (a.kv_rank + a.rope_dim) + a.kv_rank + a.kv_rank * a.heads * per_head;
   } else {
-    const std::int64_t width = queries + 2 * a.kv_heads * a.head_dim;
+    const std::int64_t width = a.projection_width();
     total += hidden * width + (a.qkv_bias ? width : 0);
   }
+  if (a.sparse()) {
+    total += a.q_rank * a.index_heads * a.index_dim + hidden * (a.index_dim + a.index_heads) +
+             2 * a.index_dim;
+  }
   return total + a.qk_norm + (a.sinks ? a.heads : 0);
+}
+
+std::int64_t recurrence_parameters(const Recurrence& r, std::int64_t hidden) {
+  if (r.heads == 0) return 0;
+  const bool space = r.kind == RecurrenceKind::kStateSpace;
+  // Per head a decay and the bias of its step; the state space passes its input on, too.
+  const std::int64_t vectors = (space ? 3 : 2) * r.heads;
+  const std::int64_t norm = space ? r.value_width() : r.value_dim;
+  return hidden * (r.projection_width() + r.value_width()) +
+         r.channels() * (r.taps + (r.taps_bias ? 1 : 0)) + vectors + norm;
 }
 
 std::int64_t mlp_parameters(const FeedForward& mlp, std::int64_t hidden) {
@@ -39,16 +54,23 @@ std::int64_t experts_parameters(const Experts& e, std::int64_t hidden, std::int6
 }
 
 std::int64_t layer_parameters(const Layer& layer, std::int64_t hidden, std::int64_t experts) {
-  return attention_parameters(layer.attention, hidden) + mlp_parameters(layer.mlp, hidden) +
+  return attention_parameters(layer.attention, hidden) +
+         recurrence_parameters(layer.recurrence, hidden) + mlp_parameters(layer.mlp, hidden) +
          experts_parameters(layer.experts, hidden, experts) +
          layer.norms * norm_parameters(layer.norm, hidden);
 }
 
+std::int64_t token_width(const Model& model) {
+  return model.embedding_width > 0 ? model.embedding_width : model.hidden;
+}
+
 std::int64_t embedding_parameters(const Model& model, NormKind norm) {
-  const std::int64_t tables =
-      model.learned_positions + model.token_types + (model.patch == 0 ? model.vocab : 0);
+  const std::int64_t tables = model.learned_positions + model.token_types;
+  const std::int64_t width = token_width(model);
+  const std::int64_t tokens = model.patch == 0 ? model.vocab * width : 0;
   const std::int64_t patches = model.patch > 0 ? (model.patch + 1) * model.hidden : 0;
-  return tables * model.hidden + patches +
+  const std::int64_t projection = width != model.hidden ? width * model.hidden : 0;
+  return tables * model.hidden + tokens + patches + projection +
          (model.embedding_norm ? norm_parameters(norm, model.hidden) : 0);
 }
 
@@ -61,7 +83,8 @@ std::int64_t head_parameters(const Model& model, NormKind norm) {
     total += square + norm_parameters(norm, model.hidden);
     if (model.pooler) total += 2 * model.hidden + 2;  // next-sentence classifier
   }
-  if (!model.tied_embeddings) total += model.vocab * model.hidden;
+  if (token_width(model) != model.hidden) total += token_width(model) * model.hidden;
+  if (!model.tied_embeddings) total += model.vocab * token_width(model);
   return total + (model.head_bias ? model.vocab : 0);
 }
 

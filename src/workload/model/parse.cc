@@ -4,57 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <optional>
 
 #include "base/text/names.h"
-#include "workload/model/config_readers.h"
+#include "workload/model/architectures.h"
+#include "workload/model/class_defaults.h"
 
 namespace flopcast {
 
 using namespace workload;  // the room's own names
 
 namespace {
-
-using Reader = void (*)(Fields&, Model&);
-struct Architecture {
-  std::string_view type;  ///< model_type of the config
-  Reader read;
-};
-constexpr std::array kArchitectures = {
-    Architecture{"bert", read_bert},
-    Architecture{"bloom", read_bloom},
-    Architecture{"deepseek_v2", read_deepseek},
-    Architecture{"deepseek_v3", read_deepseek},
-    Architecture{"gemma", read_gemma},
-    Architecture{"gemma2", read_gemma2},
-    Architecture{"gemma3", read_gemma3},
-    Architecture{"gemma3_text", read_gemma3},
-    Architecture{"gpt2", read_gpt2},
-    Architecture{"gpt_neox", read_gpt_neox},
-    Architecture{"gpt_oss", read_gpt_oss},
-    Architecture{"kimi_k2", read_deepseek},
-    Architecture{"llama", read_llama},
-    Architecture{"llama4", read_llama4},
-    Architecture{"llama4_text", read_llama4},
-    Architecture{"mistral", read_mistral},
-    Architecture{"mixtral", read_mixtral},
-    Architecture{"mpt", read_mpt},
-    Architecture{"opt", read_opt},
-    Architecture{"palm", read_palm},
-    Architecture{"phi", read_phi},
-    Architecture{"phi3", read_phi3},
-    Architecture{"qwen2", read_qwen2},
-    Architecture{"qwen2_moe", read_qwen2_moe},
-    Architecture{"qwen3", read_qwen3},
-    Architecture{"qwen3_moe", read_qwen3_moe},
-    Architecture{"vit", read_vit},
-};
-
-const Architecture* find_architecture(std::string_view type) {
-  const auto found = std::find_if(kArchitectures.begin(), kArchitectures.end(),
-                                  [&](const Architecture& known) { return known.type == type; });
-  return found == kArchitectures.end() ? nullptr : &*found;
-}
 
 /// "LlamaForCausalLM" is "llama": for configs without model_type.
 std::string type_of_class(std::string name) {
@@ -65,7 +25,7 @@ std::string type_of_class(std::string name) {
       break;
     }
   }
-  for (const Architecture& known : kArchitectures) {
+  for (const Architecture& known : architectures()) {
     if (name_key(known.type) == name_key(name)) return std::string(known.type);
   }
   return name;
@@ -81,8 +41,13 @@ std::string type_of(Fields& fields) {
 
 Diagnostic unknown_architecture(const nlohmann::json& object, const std::string& type,
                                 const std::string& where) {
+  const std::string what = type.empty() ? "expected model_type, found none"
+                                        : fmt::format("the architecture '{}' is not known", type);
+  if (auto lacking = lacking_feature(object, 0, what + "; its fields tell of", where)) {
+    return *lacking;
+  }
   std::vector<std::string_view> types;
-  for (const Architecture& known : kArchitectures) types.push_back(known.type);
+  for (const Architecture& known : architectures()) types.push_back(known.type);
   Fields as_llama(object, where);
   Model ignored;
   read_llama(as_llama, ignored);
@@ -90,8 +55,6 @@ Diagnostic unknown_architecture(const nlohmann::json& object, const std::string&
       as_llama.missing().empty()
           ? "it has the fields of llama"
           : fmt::format("to be read as llama it lacks {}", fmt::join(as_llama.missing(), ", "));
-  const std::string what = type.empty() ? "expected model_type, found none"
-                                        : fmt::format("the architecture '{}' is not known", type);
   return {ErrorCode::kBadInput, where, fmt::format("{}; {}", what, lacks),
           fmt::format("set model_type to the one of {} whose layers are the same",
                       fmt::join(types, ", "))};
@@ -108,18 +71,35 @@ double rough_parameters(const Model& model) {
   return total;
 }
 
-Result<Model> read_config(const nlohmann::json& object, const std::string& where) {
-  Fields fields(object, where);
+/// A config, and what it leaves out.
+struct Config {
+  const nlohmann::json* object = nullptr;
+  std::string type;  ///< model_type, from outside where it has none of its own
+  nlohmann::json defaults = nlohmann::json::object();
+};
+
+std::optional<Diagnostic> read_architecture(const Config& config, Fields& fields, Model& model,
+                                            const std::string& where) {
+  model.architecture = config.type.empty() ? type_of(fields) : config.type;
+  const Architecture* known = find_architecture(model.architecture);
+  if (known == nullptr) return unknown_architecture(*config.object, model.architecture, where);
+  const std::string subject = fmt::format("no model of type {} has", known->type);
+  if (auto lacking = lacking_feature(*config.object, known->features, subject, where)) {
+    return lacking;
+  }
+  known->read(fields, model);
+  return std::nullopt;
+}
+
+Result<Model> read_config(const Config& config, const std::string& where) {
+  Fields fields(*config.object, where, config.defaults);
   Model model;
   if (fields.find({"arch"}) != nullptr) {
     model.architecture = fields.text({"arch"}, "");
     model.name = fields.text({"name"}, model.architecture);
     read_short_form(fields, model);
-  } else {
-    model.architecture = type_of(fields);
-    const Architecture* architecture = find_architecture(model.architecture);
-    if (architecture == nullptr) return unknown_architecture(object, model.architecture, where);
-    architecture->read(fields, model);
+  } else if (auto problem = read_architecture(config, fields, model, where)) {
+    return *problem;
   }
   if (auto problem = fields.problem(model.architecture)) return *problem;
   constexpr double kMost = 1e17;
@@ -129,6 +109,45 @@ Result<Model> read_config(const nlohmann::json& object, const std::string& where
                       "check the sizes: at most 1e17 are supported"};
   }
   return model;
+}
+
+std::string text_of(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// Models of several modalities keep the language model's sizes one level down, and of them only
+/// those that differ from the default of its class.
+Config language_model(const nlohmann::json& document) {
+  for (const char* key : {"text_config", "llm_config", "language_config"}) {
+    const auto inner = document.find(key);
+    if (inner == document.end() || !inner->is_object()) continue;
+    Config config{&*inner, text_of(*inner, "model_type")};
+    if (config.type.empty()) config.type = text_type_of(text_of(document, "model_type"));
+    config.defaults = class_defaults(config.type);
+    const auto tied = document.find("tie_word_embeddings");
+    if (tied != document.end()) config.defaults["tie_word_embeddings"] = *tied;
+    return config;
+  }
+  return {&document, {}};
+}
+
+/// Python writes numbers that JSON does not have.
+std::string without_python_numbers(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size();) {
+    if (json[i] == '"') quoted = !quoted;
+    const std::size_t escape = quoted && json[i] == '\\' ? 2 : 1;
+    std::size_t length = 0;
+    for (const std::string_view word : {"NaN", "-Infinity", "Infinity"}) {
+      if (!quoted && length == 0 && json.substr(i).starts_with(word)) length = word.size();
+    }
+    out += length > 0 ? "null" : json.substr(i, escape);
+    i += length > 0 ? length : escape;
+  }
+  return out;
 }
 
 }  // namespace
@@ -145,15 +164,15 @@ void workload::read_short_form(Fields& fields, Model& model) {
 }
 
 Result<Model> parse_model(std::string_view json, const std::string& where) {
-  const nlohmann::json document = nlohmann::json::parse(json, nullptr, false);
+  nlohmann::json document = nlohmann::json::parse(json, nullptr, false);
+  if (document.is_discarded()) {
+    document = nlohmann::json::parse(without_python_numbers(json), nullptr, false);
+  }
   if (!document.is_object()) {
     return Diagnostic{ErrorCode::kBadInput, where, "expected a JSON object",
                       "give a Hugging Face config.json"};
   }
-  // Models of several modalities keep the language model's sizes one level down.
-  const auto text_config = document.find("text_config");
-  const bool nested = text_config != document.end() && text_config->is_object();
-  Result<Model> model = read_config(nested ? *text_config : document, where);
+  Result<Model> model = read_config(language_model(document), where);
   if (model && model->name.empty()) model->name = model->architecture;
   return model;
 }

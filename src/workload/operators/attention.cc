@@ -63,13 +63,14 @@ std::int64_t visible_keys(const Core& core, std::int64_t keys) {
 }
 
 /// Every query against `keys` keys. Kernels see at least as many keys as queries: where a window
-/// leaves fewer, the queries are cut in pieces as long as it.
+/// leaves fewer, the queries are cut in pieces no longer than it.
 Attention rectangle(const OperatorBuilder& b, const Core& core, std::int64_t keys) {
   Attention attention = kernel(b, core, core.queries, keys, false);
   attention.window = 0;  // `keys` counts the window
   if (keys < core.queries) {
-    attention.batch *= share(core.queries, keys);
-    attention.query_length = keys;
+    const std::int64_t pieces = share(core.queries, keys);
+    attention.batch *= pieces;
+    attention.query_length = share(core.queries, pieces);
   }
   return attention;
 }
@@ -152,12 +153,29 @@ void unfused_attention(OperatorBuilder& b, const Core& core, Operator& op) {
   b.save(op, bytes + dropout, kRecomputeCoreAttention);
 }
 
+/// Every query against the keys chosen for it, of all chips: as many on average as `index_top_k`, but
+/// for the first tokens, which see fewer.
+void chosen_attention(const OperatorBuilder& b, const Core& core, Operator& op) {
+  const double all = core.key_value_bytes * b.run.cp;
+  b.send(op.forward, CollectiveOp::kAllGather, Group::kContext, all);
+  b.send(op.backward_input, CollectiveOp::kAllGather, Group::kContext, all);
+  const std::int64_t chosen = core.shape.index_top_k;
+  add_kernel(op, rectangle(b, core, chosen - share(chosen * chosen, 2 * b.run.sequence)));
+  b.send(op.backward_input, CollectiveOp::kReduceScatter, Group::kContext, all);
+}
+
 void add_core(OperatorBuilder& b, const AttentionShape& shape) {
-  const Core core = core_of(b, shape);
+  Core core = core_of(b, shape);
+  if (shape.sparse()) {  // the latent vectors are keys, and most of them values, too
+    core.key_value_bytes *=
+        static_cast<double>(shape.head_dim) / static_cast<double>(shape.head_dim + shape.value_dim);
+  }
   Operator& op = b.begin("core_attention");
   b.send(op.forward, CollectiveOp::kAllGather, Group::kTensor2, core.key_value_bytes, false);
   b.send(op.backward_input, CollectiveOp::kAllGather, Group::kTensor2, core.key_value_bytes, false);
-  if (!b.run.flash_attention && b.run.cp == 1) {
+  if (shape.sparse()) {
+    chosen_attention(b, core, op);
+  } else if (!b.run.flash_attention && b.run.cp == 1) {
     unfused_attention(b, core, op);
   } else if (b.run.cp == 1 && b.run.tp2 == 1) {
     add_kernel(op, kernel(b, core, core.queries, core.keys, shape.causal));
@@ -186,6 +204,20 @@ void add_core(OperatorBuilder& b, const AttentionShape& shape) {
   if (!kept_otherwise) b.save(op, b.element * context, kRecomputeCoreAttention);
   op.recomputed = b.recomputes(kRecomputeCoreAttention);
   if (shape.sinks) b.own(op, core.heads);
+}
+
+/// Where an indexer leaves out keys, no two tokens attend to the same: instead of keys and values of
+/// each head the compressed ones are read, as wide for queries as for themselves (the up-projections
+/// are as much work on queries and context as on keys and values).
+AttentionShape attended(const OperatorBuilder& b, const AttentionShape& a) {
+  AttentionShape shape = a;
+  shape.index_top_k = 0;
+  if (!a.sparse() || b.run.sequence <= a.index_top_k) return shape;
+  shape.index_top_k = a.index_top_k;
+  shape.kv_heads = 1;
+  shape.head_dim = a.kv_rank + a.rope_dim;
+  shape.value_dim = a.kv_rank;
+  return shape;
 }
 
 void add_latent_projections(OperatorBuilder& b, const AttentionShape& a, NormKind norm) {
@@ -225,12 +257,12 @@ void add_latent_projections(OperatorBuilder& b, const AttentionShape& a, NormKin
 void add_projections(OperatorBuilder& b, const AttentionShape& a) {
   Linear all{.name = "qkv_proj",
              .in = b.h,
-             .out = (a.heads + 2 * a.kv_heads) * a.head_dim,
+             .out = a.projection_width(),
              .bias = a.qkv_bias,
              .adapters = true,
              .input_module = kRecomputeNorm};
   if (!b.recomputes(kRecomputeSecondProduct)) return b.linear(all);
-  all.out = a.heads * a.head_dim;
+  all.out = a.heads * a.head_dim * (a.output_gate ? 2 : 1);
   all.name = "q_proj";
   b.linear(all);
   all.saves_input = all.communicates = false;
@@ -238,8 +270,21 @@ void add_projections(OperatorBuilder& b, const AttentionShape& a) {
   all.name = "k_proj";
   b.linear(all);
   b.last().recomputed = true;
+  if (a.keys_are_values) return;
   all.name = "v_proj";
   b.linear(all);
+}
+
+/// The context, each value times its gate.
+void add_output_gate(OperatorBuilder& b, const AttentionShape& a) {
+  Operator& op = b.begin("output_gate");
+  const std::int64_t width = share(a.heads * a.value_dim, b.n);
+  const double bytes = b.element * static_cast<double>(b.t) * static_cast<double>(width);
+  op.forward.push_back(
+      {Kernel{b.memory_bound(MemoryOp::kGatedActivation, b.t, width, 2 * bytes, bytes)}});
+  op.backward_input.push_back(
+      {Kernel{b.memory_bound(MemoryOp::kGatedActivation, b.t, width, 3 * bytes, 2 * bytes, true)}});
+  b.save(op, 2 * bytes);
 }
 
 void add_rotation(OperatorBuilder& b, const AttentionShape& a) {
@@ -269,12 +314,16 @@ void add_attention(OperatorBuilder& b, const Layer& layer) {
   if (a.qk_norm > 0) {
     b.norm("qk_norm", NormKind::kRmsNorm, b.t * (share(a.heads, b.n) + share(a.kv_heads, b.n)),
            a.head_dim);
-    b.last().weights = a.qk_norm;  // one for queries, one for keys, shared by the heads
-    b.last().trainable = b.run.lora_rank > 0 ? 0 : a.qk_norm;
+    // One for queries and one for keys, shared by the heads; or one for each head.
+    const bool shared = a.qk_norm <= 2 * a.head_dim;
+    b.last().weights = shared ? a.qk_norm : share(a.qk_norm, b.n);
+    b.last().trainable = b.run.lora_rank > 0 ? 0 : b.last().weights;
     b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
   }
   add_rotation(b, a);
-  add_core(b, a);
+  if (a.sparse()) add_indexer(b, a);
+  add_core(b, attended(b, a));
+  if (a.output_gate) add_output_gate(b, a);
   b.linear({.name = "out_proj",
             .in = a.heads * a.value_dim,
             .out = b.h,

@@ -8,10 +8,15 @@ NormKind norm_of(const Model& model) {
   return model.kinds.empty() ? NormKind::kRmsNorm : model.kinds[0].norm;
 }
 
+std::int64_t token_width(const OperatorBuilder& b) {
+  return b.model.embedding_width > 0 ? b.model.embedding_width : b.h;
+}
+
 void add_table_lookup(OperatorBuilder& b) {
   Operator& op = b.begin("embedding");
-  const double bytes = b.element * static_cast<double>(b.t) * static_cast<double>(b.h);
-  op.forward.push_back({Kernel{b.memory_bound(MemoryOp::kEmbedding, b.t, b.h, bytes, bytes)}});
+  const std::int64_t width = token_width(b);
+  const double bytes = b.element * static_cast<double>(b.t) * static_cast<double>(width);
+  op.forward.push_back({Kernel{b.memory_bound(MemoryOp::kEmbedding, b.t, width, bytes, bytes)}});
   b.send(op.forward, b.shards_sequence ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
          Group::kTensor, bytes);
   if (b.run.lora_rank == 0) {
@@ -19,9 +24,16 @@ void add_table_lookup(OperatorBuilder& b) {
       b.send(op.backward_weight, CollectiveOp::kAllGather, Group::kTensor, bytes);
     }
     op.backward_weight.push_back(
-        {Kernel{b.memory_bound(MemoryOp::kEmbedding, b.t, b.h, bytes, bytes, true)}});
+        {Kernel{b.memory_bound(MemoryOp::kEmbedding, b.t, width, bytes, bytes, true)}});
   }
-  b.own(op, share(b.model.vocab, b.n) * b.h);
+  b.own(op, share(b.model.vocab, b.n) * width);
+}
+
+/// Between the width of the tables and that of the layers, where they differ.
+void add_width_change(OperatorBuilder& b, std::string_view name, std::int64_t in,
+                      std::int64_t out) {
+  if (in == out) return;
+  b.linear({.name = name, .in = in, .out = out, .cut = Cut::kWhole, .quantized = false});
 }
 
 /// Loss over the vocabulary cut on n chips: each row's maximum, its label's logit and its sum are
@@ -78,6 +90,7 @@ void add_embedding(OperatorBuilder& b) {
     b.last().backward_input.clear();  // pixels need no gradient
   } else {
     add_table_lookup(b);
+    add_width_change(b, "embedding_proj", token_width(b), b.h);
   }
   const std::int64_t rows = model.learned_positions + model.token_types;
   if (rows > 0) {
@@ -113,14 +126,15 @@ void add_head(OperatorBuilder& b) {
     return;
   }
   if (model.output == Output::kMaskedTokens) add_transform(b);
+  add_width_change(b, "head_proj", b.h, token_width(b));
   b.linear({.name = "output_proj",
-            .in = b.h,
+            .in = token_width(b),
             .out = model.vocab,
             .bias = model.head_bias,
             .quantized = false});
   if (model.tied_embeddings) {
     // The matrix is the embedding's; a chip that holds both counts it there.
-    const std::int64_t shared = share(model.vocab, b.n) * b.h;
+    const std::int64_t shared = share(model.vocab, b.n) * token_width(b);
     b.last().weights -= shared;
     if (b.run.lora_rank == 0) b.last().trainable -= shared;
   }

@@ -20,8 +20,13 @@ constexpr std::array<std::string_view, kGroups> kGroupNames = {
 
 OperatorList layer_operators(const Model& model, const Layer& layer, const Execution& run) {
   OperatorBuilder builder(model, run);
-  add_attention(builder, layer);
-  add_feed_forward(builder, layer);
+  const bool one_block = layer.norms == 1 && !layer.parallel;
+  if (layer.recurrence.heads > 0) {
+    add_recurrence(builder, layer);
+  } else if (layer.attention.heads > 0) {
+    add_attention(builder, layer);
+  }
+  if (!one_block || layer.feeds_forward()) add_feed_forward(builder, layer);
   OperatorList list = builder.take();
   if (run.recompute == Recompute::kFull) {
     const Bytes input{builder.element * static_cast<double>(builder.u) *
@@ -55,6 +60,12 @@ Flops matrix_flops(const std::vector<OperatorStep>& steps, bool attention) {
 
 void add_model_flops(const OperatorList& list, double times, TrainingFlops& flops) {
   for (const Operator& op : list.operators) {
+    if (op.scans) {
+      const Flops scan = matrix_flops(op.forward, false) * (3 * times);
+      flops.attention += scan;
+      flops.attention_square += scan;
+      continue;
+    }
     flops.linear += (matrix_flops(op.forward, false) + matrix_flops(op.backward_input, false) +
                      matrix_flops(op.backward_weight, false)) *
                     times;
