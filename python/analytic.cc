@@ -10,6 +10,7 @@
 
 #include "errors.h"
 #include "flopcast/parallel/settings.h"
+#include "flopcast/question/launch.h"
 #include "flopcast/report/estimate.h"
 #include "forecasts.h"
 #include "interrupt.h"
@@ -50,8 +51,9 @@ NamedPlan named_plan(const TrainingModel& model, const std::map<std::string, std
   const PlanSettings given(settings.begin(), settings.end());
   const unsigned chips = model.cluster().chips();
   if (from.empty()) return value_or_raise(make_plan(given, chips));
-  const PlanFile file =
-      value_or_raise(interruptible([from](const Stop&) { return read_plan(from); }));
+  PlanFile file = value_or_raise(interruptible([from, site = launch_site(model.cluster())](
+      const Stop&) { return read_plan(from, site); }));
+  compare_model(file, model.model());
   return value_or_raise(make_plan(given, chips, &file));
 }
 
@@ -61,7 +63,13 @@ EstimateReport* estimate_step(const SharedTraining& training,
   NamedPlan named = named_plan(*training.model, settings, from);
   return new EstimateReport(value_or_raise(
       interruptible([model = training.model, named = std::move(named)](const Stop&) mutable {
-        return make_estimate_report(*model, named.plan, std::move(named.assumed));
+        Result<EstimateReport> report =
+            make_estimate_report(*model, named.plan, std::move(named.assumed));
+        if (report) {
+          report->unmodelled = std::move(named.unmodelled);
+          report->ignored = std::move(named.ignored);
+        }
+        return report;
       })));
 }
 
@@ -74,12 +82,18 @@ std::vector<std::string> plan_formats() {
   return names;
 }
 
-nb::str plan_as(const EstimateReport& report, const std::string& format) {
-  for (const PlanFormat one : kPlanFormats) {
-    if (name(one) == format) return text(write_plan(report.plan, one).text);
-  }
+PlanText launcher_text(const EstimateReport& report, const std::string& format) {
+  if (const auto one = parse_plan_format(format)) return write_plan(report.plan, *one);
   raise({ErrorCode::kUsage, "format", "unknown name '" + format + "'",
          "one of megatron, torchtitan, deepspeed"});
+}
+
+nb::str plan_as(const EstimateReport& report, const std::string& format) {
+  return text(launcher_text(report, format).text);
+}
+
+std::vector<std::string> plan_lacks(const EstimateReport& report, const std::string& format) {
+  return launcher_text(report, format).lost;
 }
 
 nb::str problem_text(const EstimateReport& report) {
@@ -106,7 +120,8 @@ void define_analytic(nb::module_& module) {
              return text(estimate_csv({&self, 1}));
            })
       .def("problem", &problem_text)
-      .def("plan_as", &plan_as, "format"_a);
+      .def("plan_as", &plan_as, "format"_a)
+      .def("plan_lacks", &plan_lacks, "format"_a);
   nb::class_<SharedTraining>(module, "TrainingModel")
       .def(nb::new_(&open_training), "model"_a, "cluster"_a, nb::kw_only(), "software"_a = "",
            "constants"_a = "", "usd_per_chip_hour"_a = 0.0, "memory_share"_a = 1.0)

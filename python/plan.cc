@@ -21,7 +21,8 @@ using Changes = std::vector<std::pair<std::string, std::string>>;
 PlanQuestion plan_question(const std::string& model, const std::string& cluster, unsigned chips,
                            const std::vector<std::string>& constraints, const Changes& changes,
                            const std::map<std::string, std::string>& settings,
-                           const std::string& plan_from, bool placements, std::size_t best) {
+                           const std::string& plan_from, const std::string& launchable,
+                           bool placements, std::size_t best) {
   PlanQuestion question;
   question.model = model;
   question.cluster = cluster;
@@ -30,6 +31,11 @@ PlanQuestion plan_question(const std::string& model, const std::string& cluster,
     question.constraints.push_back(value_or_raise(parse_plan_constraint(text)));
   }
   for (const auto& [name, value] : changes) question.changes.push_back({name, value});
+  question.launchable = parse_plan_format(launchable);
+  if (!question.launchable && !launchable.empty()) {
+    raise({ErrorCode::kUsage, "launchable", "unknown name '" + launchable + "'",
+           "one of megatron, torchtitan, deepspeed"});
+  }
   question.placements = placements;
   question.best = best;
   const PlanSettings given(settings.begin(), settings.end());
@@ -95,7 +101,7 @@ void define_plan(nb::module_& module) {
       .def(nb::new_(&plan_question), "model"_a, "cluster"_a, nb::kw_only(), "chips"_a = 0,
            "constraints"_a = std::vector<std::string>{}, "changes"_a = Changes{},
            "settings"_a = std::map<std::string, std::string>{}, "plan_from"_a = "",
-           "placements"_a = true, "best"_a = 10)
+           "launchable"_a = "", "placements"_a = true, "best"_a = 10)
       .def("train", &set_training, nb::kw_only(), "software"_a = "", "constants"_a = "",
            "usd_per_chip_hour"_a = 0.0, "memory_share"_a = 1.0)
       .def("search", &search, nb::kw_only(), "threads"_a, "shard"_a, "shards"_a,

@@ -25,6 +25,7 @@ interface FoundPlan { words: string; time_s: number; memory_bytes: number }
 
 interface BestPlan extends FoundPlan {
   low_s: number; high_s: number; tokens_per_second: number; mfu: number; parts_s: Sums; memory: Sums; megatron: string;
+  megatron_lacks: string[];
 }
 
 interface PlanPoint {

@@ -56,13 +56,19 @@ function head() {
     (a.constraints.length > 0 ? `; ${a.constraints.join(", ")}` : ""));
 }
 
+/** Says where the flags are another plan. */
+function lacks(/** @type {BestPlan} */ plan) {
+  if (plan.megatron_lacks.length === 0) return null;
+  return el("p", { class: "lead" }, `These are not this plan: Megatron-LM has no setting for ${plan.megatron_lacks.join(", ")}.`);
+}
+
 function plansSection(/** @type {PlanPoint} */ report) {
   const winner = report.best[0];
   return wide(section("The best plans", "Fastest first.", dataTable(
     [["#", "left"], ["plan", "words"], ["time"], ["behind"], ["tokens/s"], ["MFU"], ["memory"]],
     report.best.map((b, i) => [`${i + 1}`, b.words, { show: seconds(b.time_s), by: b.time_s }, i === 0 ? "" : signed(b.time_s / winner.time_s - 1),
       rounded(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes)]), "plans"),
-  el("h3", {}, "The best as Megatron-LM flags"), copyable(winner.megatron, "the flags")));
+  el("h3", {}, "The best as Megatron-LM flags"), lacks(winner), copyable(winner.megatron, "the flags")));
 }
 
 function bestSections(/** @type {PlanPoint} */ report) {

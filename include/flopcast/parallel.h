@@ -72,6 +72,12 @@ struct Plan {
   Precision precision = Precision::kBf16;          ///< of linear layers
   bool fp32_gradients = true;  ///< accumulated in fp32 (Megatron); false: in the weights' type
   bool fp32_master = true;     ///< optimiser keeps weights in fp32; false: pure 16-bit training
+  /// of fp32 weights, only the 16 bits that bf16 weights lack are kept beside them
+  /// (--use-precision-aware-optimizer)
+  bool split_master = false;
+  unsigned moment_bytes = 0;  ///< of all moments of a weight; 0: 4 each, 2 in pure 16-bit training
+  unsigned offload = 0;       ///< percent of the optimiser that the host keeps and updates
+  bool fp8_gather = true;     ///< Precision::kFp8: weights are gathered in 8 bits, not in 16
 
   Recompute recompute = Recompute::kNone;  ///< what is computed again in backward
   /// with kSelective: RecomputeModule, added up
@@ -110,6 +116,10 @@ bool plan_possible(const Plan& plan, const Model& model, unsigned chips = 0);
 /// first and last).
 std::vector<unsigned> layers_per_stage(const Plan& plan, std::int64_t layers);
 
+/// The same plan with what deals its layers unevenly said: embedding and loss counted as layers, or else
+/// the layers of every stage. Megatron itself deals evenly alone.
+Plan with_stages(const Plan& plan, std::int64_t layers);
+
 /// Bytes one chip keeps for its weights.
 struct StateBytes {
   /// as of training with the plan's optimiser, ZeRO and precision
@@ -130,6 +140,8 @@ StateBytes state_bytes(const Plan& plan, const ChipWeights& weights);
 /// written, gradients read (once more for their norm), weights written.
 struct OptimizerTraffic {
   Bytes read, written;  ///< bytes
+  double hosted = 0;    ///< weights that the host updates instead (Plan::offload)
+  Bytes to_host;        ///< gradients of these, and weights back
 };
 /// On one chip, of its share after sharding.
 OptimizerTraffic optimizer_traffic(const Plan& plan, const ChipWeights& weights);

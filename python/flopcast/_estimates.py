@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -90,6 +91,8 @@ class Estimate(Document):
         "Where the plan does not fit: plans that do, fastest first (``change``, ``time_s``, ...).",
     )
     assumed = Field(list[str], "In words, what nobody told and nothing measured.")
+    unmodelled = Field(list[str], "Settings of ``plan_from`` that are not modelled, and what is taken instead.")
+    ignored = Field(list[str], "Settings of ``plan_from`` without meaning for a step.")
 
     @property
     def problem(self) -> str:
@@ -110,9 +113,13 @@ class Estimate(Document):
     def plan_as(self, format: str) -> str:
         """The plan as ``"megatron"`` flags, ``"torchtitan"`` TOML or ``"deepspeed"`` JSON.
 
+        Warns of what the launcher cannot run: then the text is another plan.
+
         Raises:
             FlopcastError: no such format.
         """
+        for lost in self._native.plan_lacks(format):
+            warnings.warn(f"{format} has no setting for {lost}", stacklevel=2)
         return self._native.plan_as(format)
 
     def to_pandas(self) -> Any:
@@ -181,6 +188,11 @@ class PlanSettings(TypedDict, total=False):
     context: str | None
     precision: str | None
     optimizer: str | None
+    fp32_gradients: bool | str | None
+    split_master: bool | str | None
+    moment_bytes: int | str | None
+    offload: int | str | None
+    fp8_gather: bool | str | None
     overlap: str | Iterable[str] | None
     lora_rank: int | str | None
     flash_attention: bool | str | None

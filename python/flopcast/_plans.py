@@ -114,6 +114,7 @@ class PlanSweep(_Tables, Points[PlanSearch]):
 class _AskedOptions(TypedDict, total=False):
     constraints: Iterable[str]
     plan_from: PathLike
+    launchable: str
     chips: int
     best: int
     placements: bool
@@ -197,6 +198,7 @@ def plan(model: PathLike, cluster: PathLike, **options: Unpack[PlanOptions]) -> 
         model, cluster: as for ``TrainingModel``.
         constraints: what plans must keep to: ``["tp<=8", "pp=4", "recompute=none,full"]``.
         plan_from: a launch configuration whose choices every plan has.
+        launchable: only plans that this launcher can run: megatron, torchtitan or deepspeed.
         chips: to use; 0, the default: all of the cluster.
         best: plans to return; 10 if not given.
         placements: True, the default: all placements of groups on the network; False: only the

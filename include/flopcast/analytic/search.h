@@ -29,6 +29,7 @@
 #include "flopcast/analytic.h"
 #include "flopcast/base.h"
 #include "flopcast/parallel.h"
+#include "flopcast/parallel/files.h"
 
 namespace flopcast {
 
@@ -63,6 +64,7 @@ struct PlanSearchOptions {
   /// precision, shard and layers of stages unless a constraint lists others.
   Plan base;
   std::vector<PlanConstraint> constraints;  ///< that every plan meets
+  std::optional<PlanFormat> launchable;     ///< only plans that this launcher can run
   bool placements = true;                   ///< all placements; false: the default one of each plan
   double memory_share = 1;                  ///< of a chip's capacity that a plan may need
   std::size_t best = 10;                    ///< plans to return

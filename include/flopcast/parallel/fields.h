@@ -42,6 +42,10 @@ void visit_plan(PlanType& plan, Visit&& visit) {
   visit("optimizer", plan.optimizer);
   visit("fp32_gradients", plan.fp32_gradients);
   visit("fp32_master", plan.fp32_master);
+  visit("split_master", plan.split_master);
+  visit("moment_bytes", plan.moment_bytes);
+  visit("offload", plan.offload);
+  visit("fp8_gather", plan.fp8_gather);
   visit("flash_attention", plan.flash_attention);
   visit("lora_rank", plan.lora_rank);
   visit("overlap_gradients", plan.overlap.gradients);

@@ -44,11 +44,14 @@ using PlanSettings = std::map<std::string, std::string, std::less<>>;
 struct NamedPlan {
   Plan plan;                         ///< ready for plan_problems
   std::vector<std::string> assumed;  ///< in words
+  /// of the launch configuration: as of PlanFile
+  std::vector<std::string> unmodelled, ignored;
 };
 /// The plan on so many chips. dp takes what the other degrees leave; sequence parallelism comes with
 /// tp > 1, and interleaving with virtual stages, where nobody says otherwise.
 /// @param from a launch configuration (read_plan) that the settings change, if any.
-/// Errors (kUsage): an unknown name, a value that is no such choice, no global batch. Whether the
+/// Errors (kUsage): an unknown name, a value that is no such choice, no global batch, a setting that the
+/// launch script leaves to its caller (PlanFile::open) and nobody gives. Whether the
 /// model can run so on these chips: plan_problems.
 Result<NamedPlan> make_plan(const PlanSettings& settings, unsigned chips,
                             const PlanFile* from = nullptr);

@@ -40,6 +40,9 @@ struct PlanQuestion {
   std::vector<PlanConstraint> constraints;  ///< that every plan meets
   std::vector<PlanChange> changes;          ///< of the machine
   Plan base;                                ///< what the search does not vary
+  std::optional<PlanFormat> launchable;     ///< only plans that this launcher can run
+  std::optional<Model> own_model;           ///< in place of `model`: that of a launch script
+  std::vector<std::string> assumed;         ///< what the source of `base` left open, in words
   bool placements = true;                   ///< all placements; false: the default one of each plan
   std::size_t best = 10;                    ///< plans to return
   TrainingOptions training;                 ///< software, constants, prices, share of the memory
@@ -90,10 +93,11 @@ struct PlanReport {
   std::string cluster;  ///< as it is: with so many chips, and changed
   /// names; constants: the file that replaces the catalogue's
   std::string chip, software, constants, version;
-  /// of the model; sequences a step; tokens of a sequence
-  std::int64_t parameters = 0, global_batch = 0, sequence = 0;
+  /// of the model, both; sequences a step; tokens of a sequence
+  std::int64_t parameters = 0, layers = 0, global_batch = 0, sequence = 0;
   unsigned chips = 0;                              ///< that are searched over
   double memory_share = 1, usd_per_chip_hour = 0;  ///< as of TrainingOptions
+  std::optional<PlanFormat> launchable;            ///< whose plans only
   bool placements = true;                          ///< whether all were searched
   std::size_t asked_best = 10;                     ///< plans asked for
   std::vector<PlanConstraint> constraints;         ///< that every plan met

@@ -176,7 +176,7 @@ bool Space::set_stages(Plan& plan, unsigned pp) const {
 Plan Space::plan(std::uint64_t number) const {
   std::uint64_t place = number & ((std::uint64_t{1} << kPlaceBits) - 1);
   Plan plan = plan_of(parts_[part_of(number)]);
-  plan.zero = rules_.zeros[take(place, rules_.zeros.size())];
+  set_zero(plan, rules_.zeros[take(place, rules_.zeros.size())]);
   const StageChoice& stage = stages_[take(place, stages_.size())];
   plan.schedule = stage.schedule;
   plan.vpp = stage.vpp;
@@ -184,6 +184,18 @@ Plan Space::plan(std::uint64_t number) const {
   set_stages(plan, static_cast<unsigned>(pps_[take(place, pps_.size())]));
   set(plan, executions_[place]);
   return plan;
+}
+
+void Space::set_zero(Plan& plan, Zero zero) const {
+  plan.zero = zero;
+  // DeepSpeed gathers weights ahead in stage 3 alone.
+  if (options_.launchable == PlanFormat::kDeepspeed && options_.base.overlap.weights) {
+    plan.overlap.weights = zero == Zero::kWeights;
+  }
+}
+
+bool Space::runs(const Plan& plan) const {
+  return !options_.launchable || launchable(plan, *options_.launchable);
 }
 
 std::string Space::refusal(const Plan& plan) const {
@@ -197,6 +209,10 @@ std::string Space::refusal(const Plan& plan) const {
     return fmt::format("vpp: {} layers do not make {} x {} equal stages", model_.layers(), plan.pp,
                        plan.vpp);
   }
+  if (!runs(plan)) {
+    return fmt::format("launchable: {} cannot run {}", name(*options_.launchable),
+                       write_plan(plan, *options_.launchable).lost.front());
+  }
   return "etp: its constraint excludes what the other degrees allow";
 }
 
@@ -209,7 +225,7 @@ void Space::refusals(std::size_t part, Refusals& counts_of) const {
     if (executable(plan)) break;
   }
   plan.shard = rules_.shards.front();
-  plan.zero = rules_.zeros.front();
+  set_zero(plan, rules_.zeros.front());
   bool divides = false;
   for (const std::int64_t pp : pps_) {
     plan.dp = 0;

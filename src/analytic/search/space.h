@@ -69,6 +69,9 @@ class Space {
   bool counts(const Plan& plan, Zero zero) const;
   /// Whether operators can be cut so, whatever the stages and replicas.
   bool executable(const Plan& plan) const;
+  /// Whether the launcher that is asked for, if any, can run it.
+  bool runs(const Plan& plan) const;
+  void set_zero(Plan& plan, Zero zero) const;
   /// Sets pp and what is left for dp; false where chips or batch do not divide.
   bool set_stages(Plan& plan, unsigned pp) const;
   bool equal_stages(const Plan& plan) const;
@@ -113,8 +116,8 @@ void Space::visit_stages(Plan& plan, std::uint64_t number, const Visit& visit) c
         plan.vpp = stage.vpp;
         const bool staged = divides && counts(plan, stage);
         for (const Zero zero : rules_.zeros) {
-          plan.zero = zero;
-          if (staged && counts(plan, zero) && plan_possible(plan, model_, chips_)) {
+          set_zero(plan, zero);
+          if (staged && counts(plan, zero) && runs(plan) && plan_possible(plan, model_, chips_)) {
             visit(std::as_const(plan), number);
           }
           ++number;

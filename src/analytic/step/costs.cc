@@ -197,10 +197,22 @@ class Stages {
       tail.gather_s = std::max(gather - ahead, gather / buckets);
       tail.reduce_s = std::max(reduce - behind, reduce / buckets);
     }
-    const KernelTimes::Answer optimizer = costs_.optimizer(optimizer_traffic(plan_, weights));
-    tail.optimizer_s = optimizer.seconds / c_.memory_share;
+    const OptimizerTraffic traffic = optimizer_traffic(plan_, weights);
+    const KernelTimes::Answer optimizer = costs_.optimizer(traffic);
+    tail.optimizer_s = optimizer.seconds / c_.memory_share + host_s(traffic);
     out_.rests_on_s[static_cast<std::size_t>(optimizer.basis)] += tail.optimizer_s * chips;
     return tail;
+  }
+
+  /// What the host's share of the optimizer takes: gradients down, Adam on the processors that all chips
+  /// of a node share, weights back, one after the other.
+  double host_s(const OptimizerTraffic& traffic) const {
+    // Ren et al., ZeRO-Offload, arXiv:2101.06840: 0.25 s for 1e9 weights on two sockets.
+    constexpr double kSecondsPerWeight = 0.25e-9;
+    constexpr double kLink = 25e9;  // bytes/s that PCIe 4.0 x16 gives of its 31.5e9
+    if (traffic.hosted == 0) return 0;
+    return traffic.hosted * kSecondsPerWeight * costs_.chips_of_node() +
+           traffic.to_host.value / kLink;
   }
 
   PlanCosts& costs_;

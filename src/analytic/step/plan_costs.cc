@@ -175,6 +175,8 @@ KernelTimes::Answer PlanCosts::optimizer(const OptimizerTraffic& traffic) {
   return kernels_.time(kernel);
 }
 
+unsigned PlanCosts::chips_of_node() const { return state.system->cluster.chips_per_node(); }
+
 const ExecutionTime& PlanCosts::timed(const ExecutionCost& cost, const Plan& plan,
                                       const Layouts& layouts) {
   std::vector<Placed>& known = placed_[&cost];

@@ -62,6 +62,8 @@ class PlanCosts {
   const std::vector<ChipHeld>& held(const ExecutionCost& cost, const Plan& plan);
   /// Time of the optimiser's kernel.
   KernelTimes::Answer optimizer(const OptimizerTraffic& traffic);
+  /// Chips that share a host.
+  unsigned chips_of_node() const;
 
  private:
   ExecutionCost& execution(const Plan& plan);

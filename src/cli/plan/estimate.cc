@@ -28,12 +28,17 @@ struct EstimateCommand {
 };
 
 /// The plan as flags of a launcher, and on stderr what the launcher has no words for.
-int print_plan(Io& io, const EstimateCommand& command, const Plan& plan) {
-  const Result<PlanFormat> format = plan_format(command.print_as);
+int print_plan(Io& io, const EstimateCommand& command, const Plan& plan, std::int64_t layers) {
+  const Result<PlanFormat> format = plan_format("--print-as", command.print_as);
   if (!format) return fail(io, format.error());
-  const PlanText text = write_plan(plan, *format);
+  const PlanText text =
+      write_plan(*format == PlanFormat::kMegatron ? with_stages(plan, layers) : plan, *format);
   for (const std::string& lost : text.lost) {
     warn(io, fmt::format("{} has no setting for {}", name(*format), lost));
+  }
+  for (const PlanElsewhere& other : text.elsewhere) {
+    warn(io, fmt::format("{} is told elsewhere: {} {}, by {}", name(*format), other.name,
+                         other.value, other.where));
   }
   return print(io, text.text.ends_with('\n') ? text.text : text.text + '\n');
 }
@@ -68,13 +73,19 @@ int run_graph(Io& io, const EstimateCommand& command, const TrainingModel& model
 
 int run_full(Io& io, const EstimateCommand& command) {
   if (const auto wrong = check_engine(command)) return fail(io, *wrong);
-  const Result<TrainingModel> model = open_training(command.training);
+  Result<std::optional<PlanFile>> file = launch_file(command.plan, command.training.cluster);
+  if (!file) return fail(io, file.error());
+  const Result<TrainingModel> model = open_training(command.training, *file);
   if (!model) return fail(io, model.error());
-  const Result<NamedPlan> named = plan_of(command.plan, model->cluster().chips());
+  const Result<NamedPlan> named = plan_of(command.plan, *file, model->cluster().chips());
   if (!named) return fail(io, named.error());
   Result<EstimateReport> report = make_estimate_report(*model, named->plan, named->assumed);
   if (!report) return fail(io, report.error());
-  if (!command.print_as.empty()) return print_plan(io, command, report->plan);
+  report->unmodelled = named->unmodelled;
+  report->ignored = named->ignored;
+  if (!command.print_as.empty()) {
+    return print_plan(io, command, report->plan, model->model().layers());
+  }
   if (const int code = run_graph(io, command, *model, *report); code != kDone) return code;
   if (const int code = write_page(io, command.html, *report); code != kDone) return code;
   const std::string text = command.format.json  ? estimate_json(*report)
@@ -86,7 +97,9 @@ int run_full(Io& io, const EstimateCommand& command) {
 }
 
 int run_paper(Io& io, const EstimateCommand& command) {
-  const Result<NamedPlan> named = base_plan(command.plan);
+  const Result<std::optional<PlanFile>> file = launch_file(command.plan, {});
+  if (!file) return fail(io, file.error());
+  const Result<NamedPlan> named = base_plan(command.plan, *file);
   if (!named) return fail(io, named.error());
   const Plan& plan = named->plan;
   PaperEstimateCommand paper;

@@ -10,6 +10,7 @@
 #include "cli/published/options.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/outputs.h"
+#include "flopcast/question/launch.h"
 
 namespace flopcast::cli {
 namespace {
@@ -30,7 +31,7 @@ struct PlanCommand {
   PlanFlags plan;
   std::vector<std::string> must, sweeps;
   std::vector<std::pair<std::string, std::int64_t>> bounds;  ///< names in constraints, at most
-  std::string chips, shard;
+  std::string chips, shard, launchable;
   std::size_t best = 10;
   bool no_placements = false;
   unsigned threads = 0;
@@ -100,14 +101,23 @@ Result<PlanQuestion> question_of(const PlanCommand& command) {
   if (!training) return training.error();
   question.training = std::move(*training);
   if (auto problem = read_constraints(command, question.constraints)) return *std::move(problem);
-  if (command.plan.from.empty()) return with_settings(std::move(question), command.plan.given);
-  const Result<PlanFile> from = read_plan(command.plan.from.string());
+  if (!command.launchable.empty()) {
+    const Result<PlanFormat> format = plan_format("--launchable", command.launchable);
+    if (!format) return format.error();
+    question.launchable = *format;
+  }
+  Result<std::optional<PlanFile>> from = launch_file(command.plan, command.training.cluster);
   if (!from) return from.error();
-  return with_settings(std::move(question), command.plan.given, &*from);
+  if (!*from) return with_settings(std::move(question), command.plan.given);
+  Result<Model> model = model_of(question.model, &**from);
+  if (!model) return model.error();
+  compare_model(**from, *model);
+  if (question.model.empty()) question.own_model = std::move(*model);
+  return with_settings(std::move(question), command.plan.given, &**from);
 }
 
 int run_full(Io& io, const PlanCommand& command) {
-  if (command.training.model.empty()) {
+  if (command.training.model.empty() && command.plan.from.empty()) {
     return fail(
         io, usage_error("MODEL", "is missing", "name it first: flopcast plan llama-3-8b --on ..."));
   }
@@ -184,6 +194,9 @@ void add_constraints(CLI::App& sub, PlanCommand& command) {
            fmt::format("The most that {} may be", flag))
         ->type_name("N");
   }
+  sub.add_option("--launchable", command.launchable,
+                 "Only plans that this launcher can run: megatron, torchtitan or deepspeed")
+      ->type_name("LAUNCHER");
   sub.add_flag("--no-placements", command.no_placements,
                "Only the usual placement of each plan (tp innermost) instead of all");
 }
@@ -220,7 +233,6 @@ void add_plan(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("plan", "The best of all plans to train a model on a cluster");
   const auto command = std::make_shared<PlanCommand>();
   add_training(*sub, command->training);
-  sub->get_option("MODEL")->required(false);  // --figure brings its own
   add_batch(*sub, command->plan);
   add_constraints(*sub, *command);
   add_degrees(*sub, command->plan);

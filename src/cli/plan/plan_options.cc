@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text/numbers.h"
+#include "flopcast/question/launch.h"
 
 namespace flopcast::cli {
 namespace {
@@ -71,14 +72,6 @@ Result<T> as_flags(Result<T> result) {
   return error;
 }
 
-/// The plan of --plan-from; none where it was not given.
-Result<std::optional<PlanFile>> start(const PlanFlags& flags) {
-  if (flags.from.empty()) return std::optional<PlanFile>();
-  Result<PlanFile> file = read_plan(flags.from.string());
-  if (!file) return file.error();
-  return std::optional<PlanFile>(std::move(*file));
-}
-
 }  // namespace
 
 void add_training(CLI::App& command, TrainingFlags& flags) {
@@ -86,8 +79,7 @@ void add_training(CLI::App& command, TrainingFlags& flags) {
       .add_option(
           "MODEL", flags.model,
           "A built-in model (llama-3-70b, gpt-3-175b, ...), or a Hugging Face config.json or "
-          "the folder that holds one")
-      ->required()
+          "the folder that holds one; may be left out where the file of --plan-from tells it")
       ->type_name("");
   command
       .add_option("--on", flags.cluster,
@@ -123,15 +115,30 @@ Result<TrainingOptions> training_options(const TrainingFlags& flags) {
   return options;
 }
 
-Result<TrainingModel> open_training(const TrainingFlags& flags) {
+Result<std::optional<PlanFile>> launch_file(const PlanFlags& flags, const std::string& cluster) {
+  if (flags.from.empty()) return std::optional<PlanFile>();
+  LaunchSite site;
+  site.arguments = flags.arguments;
+  if (!cluster.empty()) {
+    const Result<Cluster> on = Catalog::builtin().cluster(cluster);
+    if (!on) return on.error();
+    site = launch_site(*on, flags.arguments);
+  }
+  Result<PlanFile> file = read_plan(flags.from.string(), site);
+  if (!file) return file.error();
+  return std::optional<PlanFile>(std::move(*file));
+}
+
+Result<TrainingModel> open_training(const TrainingFlags& flags, std::optional<PlanFile>& file) {
   const Result<TrainingOptions> options = training_options(flags);
   if (!options) return options.error();
   if (flags.cluster.empty()) {
     return Diagnostic{ErrorCode::kUsage, "--on", "is missing",
                       "name the cluster, such as \"128 x dgx-h100\""};
   }
-  Result<Model> model = load_model(flags.model);
+  Result<Model> model = model_of(flags.model, file ? &*file : nullptr);
   if (!model) return model.error();
+  if (file) compare_model(*file, *model);
   const Catalog& catalog = Catalog::builtin();
   Result<Cluster> cluster = catalog.cluster(flags.cluster);
   if (!cluster) return cluster.error();
@@ -143,9 +150,13 @@ void add_batch(CLI::App& command, PlanFlags& flags) {
   command
       .add_option(
           "--plan-from", flags.from,
-          "Start from Megatron-LM flags, a torchtitan TOML or a DeepSpeed JSON; other flags "
-          "change what it says")
+          "Start from a launch script (or flags) of Megatron-LM, a torchtitan TOML or a DeepSpeed "
+          "JSON; other flags change what it says")
       ->type_name("FILE");
+  command
+      .add_option("--plan-args", flags.arguments,
+                  "What the script of --plan-from is called with: \"TP=4 8B 16\"")
+      ->type_name("WORDS");
 }
 
 void add_degrees(CLI::App& command, PlanFlags& flags) {
@@ -157,24 +168,18 @@ void add_choices(CLI::App& command, PlanFlags& flags) {
   add_settings(command, SettingKind::kChoice, flags.given);
 }
 
-Result<NamedPlan> plan_of(const PlanFlags& flags, unsigned chips) {
-  const Result<std::optional<PlanFile>> file = start(flags);
-  if (!file) return file.error();
-  return as_flags(make_plan(flags.given, chips, *file ? &**file : nullptr));
+Result<NamedPlan> plan_of(const PlanFlags& flags, const std::optional<PlanFile>& file,
+                          unsigned chips) {
+  return as_flags(make_plan(flags.given, chips, file ? &*file : nullptr));
 }
 
-Result<NamedPlan> base_plan(const PlanFlags& flags) {
-  const Result<std::optional<PlanFile>> file = start(flags);
-  if (!file) return file.error();
-  return as_flags(base_plan(flags.given, *file ? &**file : nullptr));
+Result<NamedPlan> base_plan(const PlanFlags& flags, const std::optional<PlanFile>& file) {
+  return as_flags(base_plan(flags.given, file ? &*file : nullptr));
 }
 
-Result<PlanFormat> plan_format(const std::string& text) {
-  for (const PlanFormat format :
-       {PlanFormat::kMegatron, PlanFormat::kTorchtitan, PlanFormat::kDeepspeed}) {
-    if (name(format) == text) return format;
-  }
-  return unknown("--print-as", "megatron, torchtitan or deepspeed", text);
+Result<PlanFormat> plan_format(std::string_view flag, const std::string& text) {
+  if (const std::optional<PlanFormat> format = parse_plan_format(text)) return *format;
+  return unknown(flag, "megatron, torchtitan or deepspeed", text);
 }
 
 }  // namespace flopcast::cli

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "flopcast/analytic.h"
@@ -21,14 +22,19 @@ struct TrainingFlags {
 void add_training(CLI::App& command, TrainingFlags& flags);
 /// Errors: --memory that is no share of 1 to 100 %, a negative price.
 Result<TrainingOptions> training_options(const TrainingFlags& flags);
-/// Loads model and cluster. Errors: no --on (paper mode has none, so the parser does not ask); as of load_model, Catalog::cluster and TrainingModel::make.
-Result<TrainingModel> open_training(const TrainingFlags& flags);
+/// Loads model and cluster. Errors: no --on (paper mode has none, so the parser does not ask); as of
+/// model_of, Catalog::cluster and TrainingModel::make.
+/// @param file tells the model where no flag names it, and notes where it trains another
+Result<TrainingModel> open_training(const TrainingFlags& flags, std::optional<PlanFile>& file);
 
 /// Flags of a plan, one for each of plan_settings().
 struct PlanFlags {
   std::filesystem::path from;  ///< --plan-from
+  std::string arguments;       ///< --plan-args
   PlanSettings given;
 };
+/// The launch configuration of --plan-from, as it is on this cluster; none where it was not given.
+Result<std::optional<PlanFile>> launch_file(const PlanFlags& flags, const std::string& cluster);
 /// --global-batch, --seq, --plan-from.
 void add_batch(CLI::App& command, PlanFlags& flags);
 /// Degrees of parallelism, micro batch, schedule, recompute, ZeRO: what a search varies.
@@ -36,12 +42,14 @@ void add_degrees(CLI::App& command, PlanFlags& flags);
 /// Precision, optimiser, overlap and the like: what a search takes as given.
 void add_choices(CLI::App& command, PlanFlags& flags);
 
-/// make_plan and base_plan of the flags, on the plan of --plan-from where there is one. Errors name
-/// the flag; those of read_plan too.
-Result<NamedPlan> plan_of(const PlanFlags& flags, unsigned chips);
-Result<NamedPlan> base_plan(const PlanFlags& flags);
+/// make_plan and base_plan of the flags, on the plan of the file where there is one. Errors name the
+/// flag.
+Result<NamedPlan> plan_of(const PlanFlags& flags, const std::optional<PlanFile>& file,
+                          unsigned chips);
+Result<NamedPlan> base_plan(const PlanFlags& flags, const std::optional<PlanFile>& file);
 
 /// Name of a format: "megatron", "torchtitan", "deepspeed". Error: lists them.
-Result<PlanFormat> plan_format(const std::string& text);
+/// @param flag that names it, for the error
+Result<PlanFormat> plan_format(std::string_view flag, const std::string& text);
 
 }  // namespace flopcast::cli

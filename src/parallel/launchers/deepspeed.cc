@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text/names.h"
+#include "flopcast/parallel/names.h"
 #include "parallel/launchers/texts.h"
 
 namespace flopcast::parallel {
@@ -14,7 +16,8 @@ using nlohmann::json;
 
 class DeepspeedReader {
  public:
-  DeepspeedReader(const json& root, std::string where) : root_(root), where_(std::move(where)) {
+  DeepspeedReader(const json& root, std::string where, bool bf16)
+      : root_(root), where_(std::move(where)), bf16_(bf16) {
     file_.format = PlanFormat::kDeepspeed;
     Plan& plan = file_.plan;
     plan.global_batch = 0;
@@ -33,6 +36,8 @@ class DeepspeedReader {
     batch();
     precision();
     memory();
+    deepspeed_gradients(plan, find("/data_types/grad_accum_dtype") != nullptr, file_.assumed);
+    ignore_others();
     if (error_) return *error_;
     return std::move(file_);
   }
@@ -104,11 +109,27 @@ class DeepspeedReader {
     if (chips <= kMostInPlan) file_.chips = static_cast<unsigned>(chips);
   }
 
+  /// "auto" leaves the choice to the trainer, which takes bf16 where the chip has it.
+  bool enabled(std::string_view type) {
+    const auto section = root_.find(type);
+    if (section == root_.end()) return false;
+    const bool open =
+        *section == "auto" || (section->is_object() && section->value("enabled", json()) == "auto");
+    if (!open) return flag(fmt::format("/{}/enabled", type), false);
+    open_precision_ = true;
+    return false;
+  }
+
   void precision() {
     Plan& plan = file_.plan;
     plan.precision = Precision::kFp32;
-    if (flag("/fp16/enabled", false)) plan.precision = Precision::kFp16;
-    if (flag("/bf16/enabled", false)) plan.precision = Precision::kBf16;
+    if (enabled("fp16")) plan.precision = Precision::kFp16;
+    if (enabled("bf16") || enabled("bfloat16")) plan.precision = Precision::kBf16;
+    if (open_precision_ && plan.precision == Precision::kFp32) {
+      const bool narrow = root_.contains("bf16") || root_.contains("bfloat16");
+      plan.precision = bf16_ && narrow ? Precision::kBf16 : Precision::kFp16;
+      file_.assumed.push_back(fmt::format("precision \"auto\": {}", name(plan.precision)));
+    }
     plan.fp32_gradients = word("/data_types/grad_accum_dtype", "") == "fp32";
   }
 
@@ -117,47 +138,146 @@ class DeepspeedReader {
     const std::string optimizer = name_key(word("/optimizer/type", "Adam"));
     if (optimizer.find("sgd") != std::string::npos) plan.optimizer = OptimizerKind::kSgd;
     if (optimizer.find("muon") != std::string::npos) plan.optimizer = OptimizerKind::kMuon;
-    for (const std::string_view path : {"/zero_optimization/offload_optimizer/device",
-                                        "/zero_optimization/offload_param/device"}) {
-      const std::string device = word(path, "none");
-      if (device != "none") {
-        file_.assumed.push_back(fmt::format("{} {}: kept on the chip", path.substr(1), device));
-      }
+    constexpr std::string_view kOptimizer = "/zero_optimization/offload_optimizer/device";
+    constexpr std::string_view kWeights = "/zero_optimization/offload_param/device";
+    const std::string host = word(kOptimizer, "none");
+    if (host != "none") plan.offload = share("/zero_optimization/offload_optimizer/ratio");
+    if (host == "nvme") file_.unmodelled.emplace_back("offload_optimizer to nvme: host memory");
+    const std::string device = word(kWeights, "none");
+    if (device != "none") {
+      file_.unmodelled.push_back(fmt::format("offload_param {}: weights stay on the chip", device));
     }
     if (find("/activation_checkpointing") != nullptr) {
       file_.ignored.push_back("activation_checkpointing (the model decides whether it is used)");
     }
   }
 
+  /// In percent; all of it unless said.
+  unsigned share(std::string_view path) {
+    constexpr unsigned kAll = 100;
+    const json* value = find(path);
+    if (value == nullptr) return kAll;
+    const double part = value->is_number() ? value->get<double>() : -1;
+    if (!(part >= 0 && part <= 1)) refuse(path, "a share from 0 to 1", *value);
+    return part >= 0 && part <= 1 ? static_cast<unsigned>(std::lround(part * kAll)) : kAll;
+  }
+
+  void ignore_others() {
+    constexpr std::string_view kRead[] = {"train_batch_size",
+                                          "train_micro_batch_size_per_gpu",
+                                          "gradient_accumulation_steps",
+                                          "zero_optimization",
+                                          "fp16",
+                                          "bf16",
+                                          "bfloat16",
+                                          "data_types",
+                                          "optimizer",
+                                          "tensor_parallel",
+                                          "sequence_parallel_size",
+                                          "activation_checkpointing"};
+    for (const auto& [key, value] : root_.items()) {
+      const std::string text = printable(key);
+      if (key == "curriculum_learning" || key == "compression_training" ||
+          key == "progressive_layer_drop" || key == "data_efficiency") {
+        if (!value.is_object() || value.value("enabled", json(true)) != json(false)) {
+          file_.unmodelled.push_back(text + ": whole sequences through the whole model");
+        }
+      } else if (std::find(std::begin(kRead), std::end(kRead), key) == std::end(kRead)) {
+        file_.ignored.push_back(text);
+      }
+    }
+  }
+  static std::string printable(const std::string& key) {
+    constexpr std::size_t kShown = 60;
+    std::string text = key.substr(0, kShown);
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
+    return text;
+  }
+
   const json& root_;
   std::string where_;
+  bool bf16_ = true, open_precision_ = false;
   PlanFile file_;
   std::optional<Diagnostic> error_;
 };
 
-void name_lost_in_deepspeed(const Plan& plan, PlanText& out) {
-  const auto lose = [&](bool lost, std::string_view what) {
-    if (lost) out.lost.emplace_back(what);
+/// What DeepSpeed runs beside compute: as its JSON says of gradients; weights of ZeRO 3.
+Overlap deepspeed_overlap(const Plan& plan) {
+  Overlap overlap;
+  overlap.gradients = plan.overlap.gradients;
+  overlap.weights = plan.zero == Zero::kWeights;
+  return overlap;
+}
+
+/// What the program tells DeepSpeed, rather than its JSON.
+void name_elsewhere(const Plan& plan, PlanText& out) {
+  const auto note = [&](bool is, std::string_view name, std::string value, std::string_view where) {
+    if (is) out.elsewhere.push_back({std::string(name), std::move(value), std::string(where)});
   };
-  lose(plan.tensor != TensorKind::kOneD, "2-D tensor parallelism");
-  lose(plan.sequence_parallel, "sequence parallelism");
-  lose(plan.pp > 1, "pipeline parallelism (a flag of the launch)");
-  lose(plan.ep > 1, "expert parallelism (an argument of the model's layers)");
-  lose(plan.cp > 1 && plan.context != ContextKind::kUlysses, "context parallelism but Ulysses");
-  lose(plan.precision != Precision::kFp32 && plan.precision != Precision::kFp16 &&
-           plan.precision != Precision::kBf16,
-       "the precision");
-  lose(plan.recompute != Recompute::kNone, "recompute (a call in the model)");
-  lose(plan.sequence > 0, "the sequence length");
-  lose(plan.lora_rank > 0, "adapters");
-  lose(!plan.flash_attention, "unfused attention");
-  lose(!plan.fp32_master, "an optimiser without fp32 weights");
+  note(plan.pp > 1, "pp", std::to_string(plan.pp), "PipelineModule(num_stages=...)");
+  note(plan.ep > 1, "ep", std::to_string(plan.ep), "deepspeed.moe.layer.MoE(ep_size=...)");
+  note(plan.etp > 0, "etp", std::to_string(plan.etp), "MoE(enable_expert_tensor_parallelism=...)");
+  note(plan.recompute == Recompute::kFull, "recompute", "full",
+       "deepspeed.checkpointing.checkpoint in the model");
+  note(plan.recompute_layers > 0, "recompute_layers", std::to_string(plan.recompute_layers),
+       "the layers that call it");
+  note(plan.sequence > 0, "seq", std::to_string(plan.sequence), "the data loader");
 }
 
 }  // namespace
 
-Result<PlanFile> read_deepspeed(const nlohmann::json& root, const std::string& where) {
-  return DeepspeedReader(root, where).run();
+bool is_deepspeed(const json& root) {
+  constexpr std::string_view kKeys[] = {"train_batch_size",
+                                        "train_micro_batch_size_per_gpu",
+                                        "gradient_accumulation_steps",
+                                        "zero_optimization",
+                                        "fp16",
+                                        "bf16",
+                                        "bfloat16",
+                                        "zero_allow_untested_optimizer",
+                                        "gradient_clipping",
+                                        "tensor_parallel",
+                                        "sequence_parallel_size",
+                                        "activation_checkpointing",
+                                        "steps_per_print",
+                                        "data_types",
+                                        "comms_logger"};
+  return root.is_object() && std::any_of(std::begin(kKeys), std::end(kKeys),
+                                         [&](std::string_view key) { return root.contains(key); });
+}
+
+void lost_in_deepspeed(const Plan& plan, Lose note, void* to) {
+  const auto lose = [&](bool lost, std::string_view what, std::string_view which = {}) {
+    note(to, lost, what, which);
+  };
+  lose(plan.tensor != TensorKind::kOneD, "2-D tensor parallelism");
+  lose(plan.sequence_parallel, "sequence parallelism over tensor-parallel chips");
+  lose(plan.pp > 1 && plan.schedule != ScheduleKind::kOneFOneB, "the schedule ",
+       name(plan.schedule));
+  lose(plan.pp > 1 && plan.zero > Zero::kOptimizer, "ZeRO 2 and 3 with a pipeline");
+  lose(!plan.stage_layers.empty() || plan.count_embedding || plan.count_loss,
+       "layers of each stage");
+  lose(plan.cp > 1 && plan.context != ContextKind::kUlysses, "context parallelism but Ulysses");
+  lose(plan.ep > 1 && plan.expert_tp() > 1 && plan.etp != plan.tp, "experts cut otherwise than tp");
+  lose(plan.precision != Precision::kFp32 && plan.precision != Precision::kFp16 &&
+           plan.precision != Precision::kBf16,
+       "the precision ", name(plan.precision));
+  lose(plan.precision == Precision::kBf16 && plan.zero == Zero::kNone,
+       "bf16 with whole optimizer states on every replica");
+  lose(plan.recompute == Recompute::kSelective, "selective recompute");
+  lose(plan.lora_rank > 0, "adapters");
+  lose(!plan.flash_attention, "unfused attention");
+  lose(!plan.fp32_master, "an optimiser without fp32 weights");
+  lose(plan.split_master || plan.moment_bytes > 0, "a precision-aware optimizer");
+  lose(plan.offload > 0 && plan.zero == Zero::kNone, "an optimizer on the host without ZeRO");
+  lose(!plan.reshard && plan.zero == Zero::kWeights, "weights kept after forward");
+  lose(plan.shard > 0 && plan.zero != Zero::kWeights, "a shard below ZeRO 3");
+  lose(plan.overlap != deepspeed_overlap(plan), "what overlaps");
+}
+
+Result<PlanFile> read_deepspeed(const nlohmann::json& root, const std::string& where, bool bf16) {
+  return DeepspeedReader(root, where, bf16).run();
 }
 
 PlanText write_deepspeed(const Plan& plan) {
@@ -169,15 +289,23 @@ PlanText write_deepspeed(const Plan& plan) {
   zero["stage"] = static_cast<int>(plan.zero);
   zero["overlap_comm"] = plan.overlap.gradients;
   if (plan.shard > 0) zero["mics_shard_size"] = plan.shard;
+  if (plan.offload > 0) {
+    zero["offload_optimizer"] = {{"device", "cpu"}, {"ratio", plan.offload / 100.0}};
+  }
   if (plan.precision == Precision::kBf16) root["bf16"]["enabled"] = true;
   if (plan.precision == Precision::kFp16) root["fp16"]["enabled"] = true;
-  if (plan.fp32_gradients) root["data_types"]["grad_accum_dtype"] = "fp32";
+  const std::string_view narrow = plan.precision == Precision::kFp16   ? "fp16"
+                                  : plan.precision == Precision::kBf16 ? "bf16"
+                                                                       : "";
+  if (plan.fp32_gradients || !narrow.empty()) {
+    root["data_types"]["grad_accum_dtype"] = plan.fp32_gradients ? "fp32" : narrow;
+  }
   if (plan.tp > 1) root["tensor_parallel"]["autotp_size"] = plan.tp;
   if (plan.cp > 1) root["sequence_parallel_size"] = plan.cp;
   constexpr std::string_view kOptimizers[] = {"AdamW", "SGD", "Muon"};
   root["optimizer"]["type"] = kOptimizers[static_cast<int>(plan.optimizer)];
-  PlanText out{root.dump(2) + "\n", {}};
-  name_lost_in_deepspeed(plan, out);
+  PlanText out{root.dump(2) + "\n", {}, {}};
+  name_elsewhere(plan, out);
   return out;
 }
 

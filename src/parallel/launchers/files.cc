@@ -17,6 +17,15 @@ std::string_view name(PlanFormat format) {
   return kNames[static_cast<int>(format)];
 }
 
+std::string_view parallel::first_line(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = trim(text.substr(0, text.find('\n')));
+    if (!line.empty() && line[0] != '#') return line;
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  return {};
+}
+
 Diagnostic parallel::bad_value(const std::string& where, std::string_view key,
                                std::string_view expected, std::string_view found) {
   return {ErrorCode::kBadInput, where,
@@ -26,48 +35,54 @@ Diagnostic parallel::bad_value(const std::string& where, std::string_view key,
 
 namespace {
 
-Result<PlanFile> parse_json(std::string_view text, const std::string& where) {
+Result<PlanFile> parse_json(std::string_view text, const std::string& where, bool bf16) {
   const nlohmann::json root = nlohmann::json::parse(text, nullptr, false, true);
   if (!root.is_object()) {
     return Diagnostic{ErrorCode::kBadInput, where, "starts like JSON, but is no JSON object",
                       "give DeepSpeed's configuration"};
   }
-  return read_deepspeed(root, where);
+  if (!is_deepspeed(root)) {
+    return Diagnostic{ErrorCode::kBadInput, where,
+                      "has no key of DeepSpeed's configuration, such as zero_optimization",
+                      "give the JSON file that deepspeed is started with"};
+  }
+  return read_deepspeed(root, where, bf16);
 }
 
-/// The first line that is neither empty nor a comment.
-std::string_view first_line(std::string_view text) {
-  while (!text.empty()) {
-    const std::string_view line = trim(text.substr(0, text.find('\n')));
-    if (!line.empty() && line[0] != '#') return line;
-    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
-  }
-  return {};
+/// "[training]" begins TOML; "[ -z $TP ]" does not.
+bool looks_like_toml(std::string_view line) {
+  const std::size_t end = line.find(']');
+  if (!line.starts_with('[') || end == std::string_view::npos) return false;
+  const std::string_view name = trim(line.substr(1, end - 1));
+  return !name.empty() && name.find_first_of(" $\"'-[") == std::string_view::npos;
 }
 
 }  // namespace
 
-Result<PlanFile> parse_plan(std::string_view text, const std::string& where) {
+Result<PlanFile> parse_plan(std::string_view text, const std::string& where,
+                            const LaunchSite& site) {
   const std::string_view first = first_line(text);
-  if (first.starts_with('{')) return parse_json(text, where);
-  if (first.starts_with('[')) {
+  if (first.starts_with('{')) return parse_json(text, where, site.bf16);
+  if (looks_like_toml(first)) {
     const Result<TomlFile> file = parse_toml(text, where, false);
     if (!file) return file.error();
     return read_torchtitan(file->root, where);
   }
-  if (text.find("--") == std::string_view::npos) {
-    return Diagnostic{
-        ErrorCode::kBadInput, where,
-        "expected flags of Megatron-LM, torchtitan TOML or DeepSpeed JSON, found none",
-        "give the file that training is launched with"};
-  }
-  return read_megatron(text, where);
+  return read_script(text, where, site);
 }
 
-Result<PlanFile> read_plan(const std::string& path) {
+Result<PlanFile> read_plan(const std::string& path, const LaunchSite& site) {
   const Result<std::string> text = read_file(path);
   if (!text) return text.error();
-  return parse_plan(*text, path);
+  return parse_plan(*text, path, site);
+}
+
+std::optional<PlanFormat> parse_plan_format(std::string_view text) {
+  for (const PlanFormat format :
+       {PlanFormat::kMegatron, PlanFormat::kTorchtitan, PlanFormat::kDeepspeed}) {
+    if (name(format) == text) return format;
+  }
+  return std::nullopt;
 }
 
 std::uint64_t parallel::chips_of_copy(const Plan& plan) {
@@ -107,16 +122,34 @@ Result<Plan> with_chips(const PlanFile& file, unsigned chips) {
   return plan;
 }
 
+namespace {
+
+void find_lost(const Plan& plan, PlanFormat format, Lose lose, void* to) {
+  if (format == PlanFormat::kMegatron) return lost_in_megatron(plan, lose, to);
+  if (format == PlanFormat::kTorchtitan) return lost_in_torchtitan(plan, lose, to);
+  lost_in_deepspeed(plan, lose, to);
+}
+
+}  // namespace
+
 PlanText write_plan(const Plan& plan, PlanFormat format) {
-  switch (format) {
-    case PlanFormat::kMegatron:
-      return write_megatron(plan);
-    case PlanFormat::kTorchtitan:
-      return write_torchtitan(plan);
-    case PlanFormat::kDeepspeed:
-      return write_deepspeed(plan);
-  }
-  return {};
+  PlanText text = format == PlanFormat::kMegatron     ? write_megatron(plan)
+                  : format == PlanFormat::kTorchtitan ? write_torchtitan(plan)
+                                                      : write_deepspeed(plan);
+  const auto note = [](void* to, bool lost, std::string_view what, std::string_view which) {
+    if (lost) static_cast<PlanText*>(to)->lost.push_back(fmt::format("{}{}", what, which));
+  };
+  find_lost(plan, format, note, &text);
+  return text;
+}
+
+bool launchable(const Plan& plan, PlanFormat format) {
+  bool all = true;
+  const auto note = [](void* to, bool lost, std::string_view, std::string_view) {
+    if (lost) *static_cast<bool*>(to) = false;
+  };
+  find_lost(plan, format, note, &all);
+  return all;
 }
 
 }  // namespace flopcast

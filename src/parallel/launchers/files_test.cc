@@ -89,6 +89,21 @@ TEST(Megatron, VirtualStagesFromLayers) {
             std::string::npos);
 }
 
+TEST(Megatron, WhatIsIgnoredAndWhatIsNotModelledAreApart) {
+  const PlanFile file =
+      read("--tp 2 --bf16 --lr 1e-4 --mtp-num-layers 1 --hidden-size 64 --cpu-offloading");
+  EXPECT_EQ(file.ignored, (std::vector<std::string>{"--lr"}));
+  EXPECT_EQ(file.unmodelled,
+            (std::vector<std::string>{"--mtp-num-layers 1: the model's own layers and head only",
+                                      "--cpu-offloading: activations stay on the chip"}));
+}
+
+TEST(Megatron, GradientsInSixteenBits) {
+  EXPECT_TRUE(read("--bf16").plan.fp32_gradients);
+  EXPECT_FALSE(read("--grad-reduce-in-bf16 --bf16").plan.fp32_gradients);
+  EXPECT_FALSE(read("--fp16").plan.fp32_gradients);
+}
+
 TEST(Megatron, UnevenStages) {
   const PlanFile ends = read(
       "--pp 4 --num-layers 30 --decoder-first-pipeline-num-layers 7 "
@@ -193,8 +208,33 @@ TEST(Deepspeed, ZeroThree) {
   EXPECT_EQ(plan->microbatches(), 4);
   EXPECT_EQ(plan->zero, Zero::kWeights);
   EXPECT_EQ(plan->precision, Precision::kBf16);
-  ASSERT_EQ(file.assumed.size(), 1u);
-  EXPECT_NE(file.assumed[0].find("offload_optimizer"), std::string::npos);
+  EXPECT_EQ(plan->offload, 100u);
+  EXPECT_FALSE(plan->fp32_gradients);
+}
+
+TEST(Deepspeed, AutoIsTheLaunchersUsual) {
+  const std::string both = R"({"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}})";
+  const PlanFile file = read(both);
+  EXPECT_EQ(file.plan.precision, Precision::kBf16);
+  ASSERT_FALSE(file.assumed.empty());
+  EXPECT_EQ(file.assumed[0], "precision \"auto\": bf16");
+  LaunchSite old;
+  old.bf16 = false;  // a V100
+  EXPECT_EQ(parse_plan(both, "plan", old)->plan.precision, Precision::kFp16);
+  EXPECT_EQ(read(R"({"fp16": {"enabled": "auto"}})").plan.precision, Precision::kFp16);
+  EXPECT_EQ(read(R"({"zero_optimization": {"stage": 1}})").plan.precision, Precision::kFp32);
+}
+
+TEST(Deepspeed, AnObjectWithoutOneOfItsKeysIsRefused) {
+  EXPECT_NE(refused(R"({"<|endoftext|>": 50256, "!": 0})").find("no key of DeepSpeed's"),
+            std::string::npos);
+  EXPECT_NE(refused("{}").find("no key of DeepSpeed's"), std::string::npos);
+}
+
+TEST(Deepspeed, Bf16AtStageZeroSharesTheOptimizer) {
+  const PlanFile file = read(R"({"bf16": {"enabled": true}})");
+  EXPECT_EQ(file.plan.zero, Zero::kOptimizer);
+  EXPECT_TRUE(file.plan.fp32_gradients);
 }
 
 TEST(Deepspeed, BatchFromTheNumberOfChips) {
@@ -239,6 +279,25 @@ TEST(PlanFiles, WhatAFormatCannotSayIsNamed) {
   EXPECT_NE(text.text.find("--recompute-modules layernorm moe_act\n"), std::string::npos);
 }
 
+TEST(PlanFiles, WhatIsLostCannotBeLaunched) {
+  Plan plan;
+  EXPECT_TRUE(launchable(plan, PlanFormat::kMegatron));
+  EXPECT_FALSE(launchable(plan, PlanFormat::kTorchtitan));  // ZeRO 1
+  EXPECT_FALSE(launchable(plan, PlanFormat::kDeepspeed));   // which gathers no weights ahead in it
+  plan.overlap.weights = false;
+  EXPECT_TRUE(launchable(plan, PlanFormat::kDeepspeed));
+  plan.pp = 4;
+  plan.schedule = ScheduleKind::kZeroBubbleH1;
+  EXPECT_FALSE(launchable(plan, PlanFormat::kMegatron));
+  plan.schedule = ScheduleKind::kOneFOneB;
+  plan.sequence = 2048;
+  const PlanText text = write_plan(plan, PlanFormat::kDeepspeed);
+  EXPECT_TRUE(text.lost.empty());
+  ASSERT_EQ(text.elsewhere.size(), 2u);
+  EXPECT_EQ(text.elsewhere[0].name, "pp");
+  EXPECT_EQ(text.elsewhere[1].value, "2048");
+}
+
 unsigned power(int most) { return 1u << *rc::gen::inRange(0, most + 1); }
 
 /// Plans a format can say.
@@ -268,12 +327,18 @@ Plan any_megatron_plan() {
   plan.precision =
       *rc::gen::element(Precision::kFp32, Precision::kFp16, Precision::kBf16, Precision::kFp8,
                         Precision::kFp8Block, Precision::kMxfp8, Precision::kNvfp4);
-  plan.fp32_gradients = plan.precision >= Precision::kBf16 ||
-                        (plan.precision == Precision::kFp16 && *rc::gen::arbitrary<bool>());
+  plan.fp32_gradients = plan.precision >= Precision::kFp16 && *rc::gen::arbitrary<bool>();
+  if (plan.precision == Precision::kFp8) plan.fp8_gather = *rc::gen::arbitrary<bool>();
+  plan.offload = *rc::gen::inRange(0u, 101u);
   plan.flash_attention = *rc::gen::arbitrary<bool>();
   plan.count_embedding = *rc::gen::arbitrary<bool>();
   plan.count_loss = *rc::gen::arbitrary<bool>();
   plan.optimizer = static_cast<OptimizerKind>(*rc::gen::inRange(0, 3));
+  const bool eight = plan.precision == Precision::kFp8 && plan.fp8_gather;
+  if (plan.precision >= Precision::kBf16 && !eight && plan.optimizer == OptimizerKind::kAdam) {
+    plan.split_master = *rc::gen::arbitrary<bool>();
+    if (plan.split_master) plan.moment_bytes = *rc::gen::element(0u, 2u, 3u, 4u, 5u, 6u);
+  }
   plan.overlap = {*rc::gen::arbitrary<bool>(),
                   *rc::gen::arbitrary<bool>(),
                   *rc::gen::arbitrary<bool>(),
@@ -317,6 +382,7 @@ RC_GTEST_PROP(PlanFiles, TorchtitanRoundTrip, ()) {
   if (plan.zero == Zero::kWeights && plan.dp > 2) plan.shard = plan.dp * plan.cp / 2;
   plan.reshard = *rc::gen::arbitrary<bool>();
   plan.precision = *rc::gen::element(Precision::kBf16, Precision::kFp8, Precision::kMxfp8);
+  if (plan.precision == Precision::kFp8) plan.fp8_gather = *rc::gen::arbitrary<bool>();
   plan.recompute = static_cast<Recompute>(*rc::gen::inRange(0, 3));
   if (plan.recompute == Recompute::kSelective) {
     plan.recompute_modules = kRecomputeOp;
@@ -342,6 +408,9 @@ RC_GTEST_PROP(PlanFiles, DeepspeedRoundTrip, ()) {
   plan.overlap.gradients = *rc::gen::arbitrary<bool>();
   plan.fp32_gradients = *rc::gen::arbitrary<bool>();
   plan.precision = *rc::gen::element(Precision::kFp32, Precision::kFp16, Precision::kBf16);
+  if (plan.precision == Precision::kBf16) plan.zero = std::max(plan.zero, Zero::kOptimizer);
+  plan.overlap.weights = plan.zero == Zero::kWeights;
+  if (plan.zero != Zero::kNone) plan.offload = *rc::gen::inRange(0u, 101u);
   plan.optimizer = static_cast<OptimizerKind>(*rc::gen::inRange(0, 3));
   if (plan.zero == Zero::kWeights) plan.shard = power(3);
   expect_round_trip(plan, PlanFormat::kDeepspeed);

@@ -1,6 +1,5 @@
 // Megatron's --pipeline-model-parallel-layout.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -71,11 +70,25 @@ std::optional<std::vector<unsigned>> parse_layout(std::string_view text) {
 }
 
 std::string write_layout(const std::vector<unsigned>& stage_layers) {
-  std::vector<std::string> stages;
-  for (const unsigned layers : stage_layers) {
-    stages.push_back(layers == 0 ? "" : fmt::format("t*{}", layers));
+  std::string text = "E";
+  for (std::size_t i = 0; i < stage_layers.size();) {
+    const auto begin = stage_layers.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto other =
+        std::find_if(begin, stage_layers.end(), [&](unsigned layers) { return layers != *begin; });
+    // The last stage has no bar behind it.
+    const auto end = other == stage_layers.end() ? other - 1 : other;
+    const auto same = std::max<std::ptrdiff_t>(end - begin, 1);
+    const std::string stage = *begin == 0 ? "" : fmt::format("t*{}", *begin);
+    const bool last = i + 1 == stage_layers.size();
+    constexpr std::ptrdiff_t kWorthIt = 3;
+    if (same >= kWorthIt) {
+      text += fmt::format("({}|)*{}", stage, same);
+    } else {
+      for (std::ptrdiff_t j = 0; j < same; ++j) text += last ? stage : stage + "|";
+    }
+    i += static_cast<std::size_t>(same);
   }
-  return fmt::format("E{}L", fmt::join(stages, "|"));
+  return text + "L";
 }
 
 }  // namespace flopcast::parallel

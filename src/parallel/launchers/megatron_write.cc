@@ -8,6 +8,16 @@
 namespace flopcast::parallel {
 namespace {
 
+/// Bytes of Adam's first moment where both take so many: 4, 2 or 1 each; 0: no types make it.
+unsigned first_moment_bytes(unsigned both) {
+  for (const unsigned first : {4U, 2U, 1U}) {
+    for (const unsigned second : {4U, 2U, 1U}) {
+      if (first + second == both) return first;
+    }
+  }
+  return 0;
+}
+
 void write_degrees(const Plan& plan, PlanText& out) {
   const auto add = [&](std::string_view flag, std::int64_t value, std::int64_t usual = 1) {
     if (value != usual) out.text += fmt::format("--{} {}\n", flag, value);
@@ -61,9 +71,6 @@ void write_recompute(const Plan& plan, PlanText& out) {
     out.text += fmt::format("--recompute-num-layers {}\n", std::max(plan.recompute_layers, 1u));
   }
   if (plan.recompute != Recompute::kSelective) return;
-  if ((plan.recompute_modules & kRecomputeSecondProduct) != 0) {
-    out.lost.emplace_back("recompute of every second product (torchtitan's \"op\")");
-  }
   if (plan.recompute_modules == kRecomputeSecondProduct) return;
   out.text += "--recompute-granularity selective\n";
   if (plan.recompute_modules == kRecomputeCoreAttention) return;
@@ -95,21 +102,60 @@ void write_precision(const Plan& plan, PlanText& out) {
   if (!plan.flash_attention) out.text += "--attention-backend unfused\n";
 }
 
-void name_lost_in_megatron(const Plan& plan, PlanText& out) {
-  const auto lose = [&](bool lost, std::string what) {
-    if (lost) out.lost.push_back(std::move(what));
-  };
-  lose(plan.tensor != TensorKind::kOneD, "2-D tensor parallelism");
-  lose(plan.schedule != ScheduleKind::kOneFOneB && plan.schedule != ScheduleKind::kInterleaved,
-       fmt::format("the schedule {}", name(plan.schedule)));
-  lose(plan.precision == Precision::kTf32, "tf32 (set by the environment)");
-  lose(plan.precision >= Precision::kBf16 && !plan.fp32_gradients, "16-bit gradients");
-  lose(!plan.fp32_master, "an optimiser without fp32 weights");
-  lose(plan.lora_rank > 0, "adapters");
-  lose(!plan.reshard, "weights kept after forward");
+/// Which of a plan's gradients and optimiser states are not the usual ones.
+void write_optimizer(const Plan& plan, PlanText& out) {
+  const bool narrow = plan.precision >= Precision::kBf16 && !plan.fp32_gradients;
+  if (narrow) out.text += "--grad-reduce-in-bf16\n";
+  if (plan.split_master || plan.moment_bytes > 0) out.text += "--use-precision-aware-optimizer\n";
+  if (plan.moment_bytes > 0) {
+    const auto type = [](unsigned bytes) {
+      return bytes == 4 ? "fp32" : bytes == 2 ? "bf16" : "fp8";
+    };
+    const unsigned first = first_moment_bytes(plan.moment_bytes);
+    out.text += fmt::format("--exp-avg-dtype {}\n--exp-avg-sq-dtype {}\n", type(first),
+                            type(plan.moment_bytes - first));
+  }
+  if (plan.offload > 0) {
+    out.text += fmt::format("--optimizer-cpu-offload\n--optimizer-offload-fraction {}\n",
+                            plan.offload / 100.0);
+  }
+  if (plan.precision == Precision::kFp8 && plan.fp8_gather) out.text += "--fp8-param-gather\n";
 }
 
 }  // namespace
+
+void lost_in_megatron(const Plan& plan, Lose lose, void* to) {
+  const auto lost = [&](bool is, std::string_view what, std::string_view which = {}) {
+    lose(to, is, what, which);
+  };
+  const bool sixteen = plan.precision >= Precision::kBf16;
+  lost(plan.tensor != TensorKind::kOneD, "2-D tensor parallelism");
+  lost(plan.pp > 1 && plan.schedule != ScheduleKind::kOneFOneB &&
+           plan.schedule != ScheduleKind::kInterleaved,
+       "the schedule ", name(plan.schedule));
+  lost(plan.pp > 1 && plan.vpp == 1 && plan.schedule == ScheduleKind::kInterleaved,
+       "an interleaved schedule without virtual stages");
+  lost(plan.precision == Precision::kTf32, "tf32 (set by the environment)");
+  lost(!plan.fp32_master, "an optimiser without fp32 weights");
+  lost(plan.lora_rank > 0, "adapters");
+  lost(!plan.reshard && plan.zero == Zero::kWeights, "weights kept after forward");
+  lost(!plan.overlap.context && plan.cp > 1 && plan.context == ContextKind::kRing,
+       "ring attention that waits for its transfers");
+  lost((plan.recompute == Recompute::kSelective) &&
+           (plan.recompute_modules & kRecomputeSecondProduct) != 0,
+       "recompute of every second product (torchtitan's \"op\")");
+  lost(plan.precision == Precision::kFp32 && plan.fp32_gradients, "fp32 gradients named apart");
+  // Remains of fp32 weights and narrow moments come together; remains need bf16 weights.
+  const bool remains = sixteen && !(plan.precision == Precision::kFp8 && plan.fp8_gather);
+  const bool aware = plan.split_master || plan.moment_bytes > 0;
+  lost(aware && plan.split_master != remains,
+       "what the precision-aware optimizer keeps of weights");
+  lost(plan.moment_bytes > 0 && (first_moment_bytes(plan.moment_bytes) == 0 ||
+                                 plan.precision <= Precision::kTf32 || plan.moment_bytes == 8),
+       "the moments' types");
+  lost(aware && plan.optimizer != OptimizerKind::kAdam, "a precision-aware optimizer but Adam");
+  lost(plan.shard > 0 && plan.shard > plan.dp * plan.cp, "a shard of more than all replicas");
+}
 
 PlanText write_megatron(const Plan& plan) {
   PlanText out;
@@ -117,7 +163,7 @@ PlanText write_megatron(const Plan& plan) {
   write_state(plan, out);
   write_recompute(plan, out);
   write_precision(plan, out);
-  name_lost_in_megatron(plan, out);
+  write_optimizer(plan, out);
   return out;
 }
 

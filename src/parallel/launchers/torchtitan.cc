@@ -20,6 +20,12 @@ class TorchtitanReader {
   }
 
   Result<PlanFile> run() {
+    if (!is_torchtitan()) {
+      return Diagnostic{ErrorCode::kBadInput, where_,
+                        "has no table of torchtitan's, such as [parallelism] or [training]",
+                        "give the file that torchtitan is started with"};
+    }
+    ignore_others();
     degrees();
     data_parallel();
     batch();
@@ -31,6 +37,29 @@ class TorchtitanReader {
   }
 
  private:
+  bool is_torchtitan() const {
+    for (const std::string_view table : {"parallelism", "training", "activation_checkpoint",
+                                         "experimental", "model", "job", "float8", "quantize"}) {
+      if (root_.contains(table)) return true;
+    }
+    return false;
+  }
+  /// Tables without meaning for a step, and settings that change it and are not modelled.
+  void ignore_others() {
+    for (const auto& [key, value] : root_) {
+      constexpr std::string_view kRead[] = {"parallelism", "training", "activation_checkpoint",
+                                            "model",       "quantize", "float8"};
+      if (std::find(std::begin(kRead), std::end(kRead), key.str()) == std::end(kRead)) {
+        file_.ignored.push_back(fmt::format("[{}]", key.str()));
+      }
+    }
+    if (flag("training.enable_cpu_offload", false)) {
+      file_.unmodelled.emplace_back("training.enable_cpu_offload: weights stay on the chip");
+    }
+    if (!flag("training.compile", true) || !flag("compile.enable", true)) {
+      file_.unmodelled.emplace_back("compile: kernels as of the software's profile");
+    }
+  }
   std::int64_t number(std::string_view path, std::int64_t otherwise, std::int64_t least = 1) {
     const toml::node_view<const toml::node> node = root_.at_path(path);
     if (!node) return otherwise;
@@ -161,9 +190,16 @@ class TorchtitanReader {
       for (const toml::node& node : *converters) {
         const std::string converter = node.value_or(std::string());
         if (converter.find("mx") != std::string::npos) plan.precision = Precision::kMxfp8;
-        if (converter.find("float8") != std::string::npos) plan.precision = Precision::kFp8;
+        if (converter.find("float8") != std::string::npos) read_float8();
       }
     }
+  }
+
+  void read_float8() {
+    file_.plan.precision = Precision::kFp8;
+    constexpr std::string_view kGather = "enable_fsdp_float8_all_gather";
+    file_.plan.fp8_gather = flag(fmt::format("quantize.linear.float8.{}", kGather),
+                                 flag(fmt::format("float8.{}", kGather), false));
   }
 
   const toml::table& root_;
@@ -171,6 +207,13 @@ class TorchtitanReader {
   PlanFile file_;
   std::optional<Diagnostic> error_;
 };
+
+/// What torchtitan runs beside compute: all but what a flag switches.
+Overlap torchtitan_overlap(const Plan& plan) {
+  Overlap overlap;
+  overlap.tensor = plan.overlap.tensor;
+  return overlap;
+}
 
 std::string_view schedule_name(ScheduleKind kind) {
   constexpr std::string_view kNames[] = {"GPipe", "1F1B",          "Interleaved1F1B",
@@ -211,6 +254,8 @@ void write_training(const Plan& plan, PlanText& out) {
   if (plan.precision <= Precision::kTf32) out.text += "mixed_precision_param = \"float32\"\n";
   if (plan.precision == Precision::kFp8) {
     out.text += "\n[model]\nconverters = [\"quantize.linear.float8\"]\n";
+    out.text += fmt::format("\n[quantize.linear.float8]\nenable_fsdp_float8_all_gather = {}\n",
+                            plan.fp8_gather);
   }
   if (plan.precision == Precision::kMxfp8) {
     out.text += "\n[model]\nconverters = [\"quantize.linear.mx\"]\n";
@@ -220,10 +265,10 @@ void write_training(const Plan& plan, PlanText& out) {
                           kModes[static_cast<int>(plan.recompute)]);
 }
 
-void name_lost_in_torchtitan(const Plan& plan, PlanText& out) {
-  const auto lose = [&](bool lost, std::string_view what) {
-    if (lost) out.lost.emplace_back(what);
-  };
+}  // namespace
+
+void lost_in_torchtitan(const Plan& plan, Lose note, void* to) {
+  const auto lose = [&](bool lost, std::string_view what) { note(to, lost, what, {}); };
   const bool folded =
       plan.schedule == ScheduleKind::kZeroBubbleV || plan.schedule == ScheduleKind::kDualPipeV;
   lose(plan.tensor != TensorKind::kOneD, "2-D tensor parallelism");
@@ -234,6 +279,7 @@ void name_lost_in_torchtitan(const Plan& plan, PlanText& out) {
   lose(!plan.stage_layers.empty() || plan.count_embedding || plan.count_loss,
        "layers of each stage");
   lose(plan.zero == Zero::kOptimizer || plan.zero == Zero::kGradients, "ZeRO stages 1 and 2");
+  lose(plan.zero == Zero::kWeights && plan.dp * plan.cp == 1, "ZeRO 3 of a single replica");
   lose(plan.zero == Zero::kNone && plan.cp > 1, "replicated weights with context parallelism");
   lose(plan.shard > 0 && plan.shard % plan.cp != 0, "a shard smaller than cp");
   lose(plan.precision == Precision::kFp16 || plan.precision == Precision::kTf32 ||
@@ -246,9 +292,11 @@ void name_lost_in_torchtitan(const Plan& plan, PlanText& out) {
   lose(!plan.fp32_gradients || !plan.fp32_master, "16-bit gradients or optimiser");
   lose(plan.optimizer != OptimizerKind::kAdam, "the optimiser");
   lose(plan.lora_rank > 0, "adapters");
+  lose(plan.split_master || plan.moment_bytes > 0, "a precision-aware optimizer");
+  lose(plan.offload > 0, "an optimizer on the host");
+  lose(plan.overlap != torchtitan_overlap(plan), "what overlaps");
+  lose(plan.zero == Zero::kNone && plan.shard > 0, "a shard of nothing");
 }
-
-}  // namespace
 
 Result<PlanFile> read_torchtitan(const toml::table& root, const std::string& where) {
   return TorchtitanReader(root, where).run();
@@ -258,7 +306,6 @@ PlanText write_torchtitan(const Plan& plan) {
   PlanText out;
   write_parallelism(plan, out);
   write_training(plan, out);
-  name_lost_in_torchtitan(plan, out);
   return out;
 }
 

@@ -296,6 +296,12 @@ class PlanCheck {
           "context-parallel-size", [] { return "context parallelism needs fused attention"; },
           [] { return "use flash attention"; });
     }
+    constexpr unsigned kAll = 100, kWidest = 16;
+    if (plan_.offload > kAll || plan_.moment_bytes > kWidest) {
+      refuse(
+          "offload", [] { return "more than all of the optimizer, or moments of over 16 bytes"; },
+          [] { return "use 0 to 100 percent, and at most 16 bytes"; });
+    }
     if (plan_.lora_rank < 0 || plan_.lora_rank > model_.hidden) {
       refuse(
           "lora-rank", [&] { return fmt::format("rank {}", plan_.lora_rank); },

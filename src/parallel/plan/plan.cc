@@ -68,4 +68,17 @@ std::vector<unsigned> layers_per_stage(const Plan& plan, std::int64_t layers) {
   return split;
 }
 
+Plan with_stages(const Plan& plan, std::int64_t layers) {
+  const std::int64_t stages = std::int64_t{plan.pp} * plan.vpp;
+  const bool even = plan.count_embedding || plan.count_loss || layers % stages == 0;
+  if (even || !plan.stage_layers.empty() || layers < 1) return plan;
+  Plan written = plan;
+  if ((layers + 2) % stages == 0) {
+    written.count_embedding = written.count_loss = true;
+  } else {
+    written.stage_layers = layers_per_stage(plan, layers);
+  }
+  return written;
+}
+
 }  // namespace flopcast

@@ -13,6 +13,7 @@
 #include "base/text/names.h"
 #include "flopcast/parallel/names.h"
 #include "parallel/launchers/texts.h"
+#include "parallel/shell/shell.h"
 
 namespace flopcast {
 
@@ -64,9 +65,22 @@ bool set_layout(Plan& plan, std::string_view text) {
 bool set_modules(Plan& plan, std::string_view text) {
   std::string words(text);
   std::replace(words.begin(), words.end(), ',', ' ');
-  const Result<PlanFile> read = read_megatron("--recompute-modules " + words, {});
+  const Result<PlanFile> read = read_megatron({{"recompute-modules", shell_words(words)}}, {});
   if (read) plan.recompute_modules = read->plan.recompute_modules;
   return read.ok();
+}
+
+bool set_offload(Plan& plan, std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  const std::optional<unsigned> percent = parse_whole<unsigned>(text);
+  if (percent) plan.offload = *percent;
+  return percent && *percent <= 100;
+}
+
+bool set_moments(Plan& plan, std::string_view text) {
+  const std::optional<unsigned> bytes = parse_whole<unsigned>(text);
+  if (bytes) plan.moment_bytes = *bytes;
+  return bytes && *bytes >= 1 && *bytes <= 16;
 }
 
 constexpr std::array<std::pair<std::string_view, bool Overlap::*>, 6> kOverlaps = {{
@@ -154,6 +168,19 @@ constexpr Entry kEntries[] = {
      set_precision},
     {{"optimizer", "", "adam|sgd|muon", "Adam if not given", kChoice},
      choice<&Plan::optimizer, parse_optimizer_kind>},
+    {{"fp32_gradients", "", "", "Gradients are added up in fp32: default", kChoice},
+     onoff<&Plan::fp32_gradients>},
+    {{"split_master", "use-precision-aware-optimizer", "",
+      "Of fp32 weights, keep only the 16 bits that bf16 weights lack", kChoice},
+     onoff<&Plan::split_master>},
+    {{"moment_bytes", "", "BYTES", "What the optimizer's moments of one weight take: 1 to 16",
+      kChoice}, set_moments},
+    {{"offload", "", "PERCENT",
+      "How much of the optimizer the host keeps and updates: 0 (default) to 100", kChoice},
+     set_offload},
+    {{"fp8_gather", "fp8-param-gather", "",
+      "With precision fp8, weights are gathered in 8 bits: default", kChoice},
+     onoff<&Plan::fp8_gather>},
     {{"overlap", "", "LIST",
       "Transfers hidden behind compute: all, none, or some of gradients, weights, tensor, "
       "pipeline, context, experts", kChoice}, set_overlap},
@@ -236,6 +263,34 @@ Result<Changed> change(const PlanSettings& settings, const PlanFile* from) {
   return changed;
 }
 
+/// A setting that the script leaves to its caller, and that nobody gave.
+std::optional<Diagnostic> open_problem(const Changed& changed, bool searched) {
+  std::string flags;
+  std::string_view first;
+  for (const OpenSetting& open : changed.file.open) {
+    const Entry* entry = find_entry(open.name);
+    if (entry == nullptr || changed.given.contains(entry->setting.name)) continue;
+    if (searched && entry->setting.kind == SettingKind::kDegree) continue;
+    if (first.empty()) first = entry->setting.name;
+    flags += fmt::format("{}{} {}", flags.empty() ? "" : ", ", open.flag, open.value);
+  }
+  if (first.empty()) return std::nullopt;
+  return Diagnostic{ErrorCode::kUsage, std::string(first),
+                    fmt::format("the launch script leaves to its caller: {}", flags),
+                    "give each by its flag, or what the script is called with by --plan-args"};
+}
+
+/// What the file said of its chips, where it is to run on others.
+void note_chips(const PlanFile& file, unsigned chips, std::vector<std::string>& assumed) {
+  if (file.chips == 0 || chips == 0 || file.chips == chips) return;
+  assumed.push_back(
+      fmt::format("the file launches {} chips: replicas are those of {}", file.chips, chips));
+}
+
+NamedPlan named_of(const PlanFile& file) {
+  return {file.plan, file.assumed, file.unmodelled, file.ignored};
+}
+
 }  // namespace
 
 std::span<const PlanSetting> plan_settings() {
@@ -251,11 +306,13 @@ Result<NamedPlan> make_plan(const PlanSettings& settings, unsigned chips, const 
   const Result<Changed> changed = change(settings, from);
   if (!changed) return changed.error();
   const auto& [file, given] = *changed;
+  if (auto problem = open_problem(*changed, false)) return *problem;
   if (from == nullptr && !given.contains("global_batch")) {
     return Diagnostic{ErrorCode::kUsage, "global_batch", "is missing",
                       "give the sequences of one step, over all replicas"};
   }
-  NamedPlan named{file.plan, file.assumed};
+  NamedPlan named = named_of(file);
+  if (!given.contains("dp")) note_chips(file, chips, named.assumed);
   const Plan& p = file.plan;
   const std::uint64_t copy = chips_of_copy(p);
   const bool divides = copy > 0 && chips % copy == 0;
@@ -272,7 +329,8 @@ Result<NamedPlan> make_plan(const PlanSettings& settings, unsigned chips, const 
 Result<NamedPlan> base_plan(const PlanSettings& settings, const PlanFile* from) {
   const Result<Changed> changed = change(settings, from);
   if (!changed) return changed.error();
-  return NamedPlan{changed->file.plan, changed->file.assumed};
+  if (auto problem = open_problem(*changed, true)) return *problem;
+  return named_of(changed->file);
 }
 
 }  // namespace flopcast

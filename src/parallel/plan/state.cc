@@ -35,9 +35,11 @@ PerWeight per_weight(const Plan& plan) {
   const bool master = narrow == 2 && plan.fp32_master;
   const double moment = master || narrow == 4 ? 4 : 2;
   const double moments = plan.optimizer == OptimizerKind::kAdam ? 2 : 1;
+  const double kept = plan.moment_bytes > 0 ? plan.moment_bytes : moments * moment;
+  const double master_bytes = plan.split_master && plan.zero != Zero::kWeights ? 2 : 4;
   bytes.gradient = plan.fp32_gradients ? 4 : narrow;
   bytes.weight = narrow;
-  bytes.optimizer = moments * moment + (master ? 4 : 0);
+  bytes.optimizer = kept + (master ? master_bytes : 0);
   if (plan.zero == Zero::kWeights && master && plan.fp32_gradients) {
     // FSDP: the shards are the fp32 master, and gradients have their type; 16-bit copies live as
     // long as a layer runs. DeepSpeed keeps 16-bit shards and gradients beside the master.
@@ -54,9 +56,9 @@ void add_transfers(WeightTransfers& all, const Plan& plan, Group group, unsigned
   const PerWeight bytes = per_weight(plan);
   const DataType weight_type = activation_type(plan.precision);
   const DataType gradient_type = bytes.gradient == 4 ? DataType::kFp32 : weight_type;
-  // Weights that linear layers multiply in 8 bits with one scale are gathered so (FSDP's float8
+  // Weights that linear layers multiply in 8 bits with one scale may be gathered so (FSDP's float8
   // all-gather, --fp8-param-gather).
-  const double gathered_byte = plan.precision == Precision::kFp8 ? 1 : narrow;
+  const double gathered_byte = plan.precision == Precision::kFp8 && plan.fp8_gather ? 1 : narrow;
   const Bytes gradient{bytes.gradient * trainable};
   const bool hybrid = plan.shard > 0 && plan.shard < replicas && plan.zero != Zero::kNone;
   const Group shard = hybrid ? Group::kShard : group;
@@ -96,10 +98,12 @@ ChipWeights chip_weights(const OperatorList& operators) {
 StateBytes state_bytes(const Plan& plan, const ChipWeights& weights) {
   const PerWeight bytes = per_weight(plan);
   StateBytes state;
+  const double on_chip = 1 - plan.offload / 100.0;
   const auto add = [&](std::int64_t all, std::int64_t trainable, const Shards& parts) {
     state.weights += Bytes{bytes.weight * static_cast<double>(all) / parts.weights};
     state.gradients += Bytes{bytes.gradient * static_cast<double>(trainable) / parts.gradients};
-    state.optimizer += Bytes{bytes.optimizer * static_cast<double>(trainable) / parts.optimizer};
+    state.optimizer +=
+        Bytes{bytes.optimizer * on_chip * static_cast<double>(trainable) / parts.optimizer};
     if (plan.gathers_once() && plan.microbatches() > 1) {
       state.gradients += Bytes{4 * static_cast<double>(trainable)};
     }
@@ -113,7 +117,10 @@ OptimizerTraffic optimizer_traffic(const Plan& plan, const ChipWeights& weights)
   const PerWeight bytes = per_weight(plan);
   OptimizerTraffic traffic;
   const auto add = [&](std::int64_t trainable, const Shards& parts) {
-    const double own = static_cast<double>(trainable) / parts.optimizer;
+    const double all = static_cast<double>(trainable) / parts.optimizer;
+    const double hosted = all * plan.offload / 100, own = all - hosted;
+    traffic.hosted += hosted;
+    traffic.to_host += Bytes{hosted * (bytes.gradient + bytes.weight)};
     traffic.read += Bytes{own * (bytes.optimizer + 2 * bytes.gradient)};
     traffic.written += Bytes{own * (bytes.optimizer + bytes.weight)};
   };

@@ -19,6 +19,9 @@ void fill_question(PlanReport& report, const PlanQuestion& question, const Model
                    const PlanMachine& machine) {
   report.model = model.name;
   report.parameters = count_parameters(model).total;
+  report.layers = model.layers();
+  report.launchable = question.launchable;
+  report.assumed = question.assumed;
   report.on = question.cluster;
   report.cluster = machine.cluster.name;
   report.chip = machine.cluster.chip.name;
@@ -49,6 +52,7 @@ PlanSearchOptions search_options(const PlanReport& report, const PlanRun& run) {
   options.base = report.base;
   options.base.sequence = report.sequence;
   options.constraints = report.constraints;
+  options.launchable = report.launchable;
   options.placements = report.placements;
   options.memory_share = report.memory_share;
   options.best = report.asked_best;
@@ -79,7 +83,8 @@ Result<Opened> open(const PlanQuestion& question) {
     return Diagnostic{ErrorCode::kUsage, "--global-batch", "is missing or below 1",
                       "give the sequences of one step, over all replicas"};
   }
-  Result<Model> model = load_model(question.model);
+  Result<Model> model =
+      question.own_model ? Result<Model>(*question.own_model) : load_model(question.model);
   if (!model) return model.error();
   Result<PlanMachine> machine = plan_machine(question, Catalog::builtin());
   if (!machine) return machine.error();
@@ -110,7 +115,10 @@ std::optional<Diagnostic> estimate_best(const TrainingModel& training,
   for (const PlanFound& found : report.search.best) {
     const Result<TrainingEstimate> estimate = training.estimate(found.plan, &found.placement);
     if (!estimate) return estimate.error();
-    if (report.best.empty()) report.assumed = estimate->assumed;
+    if (report.best.empty()) {
+      report.assumed.insert(report.assumed.end(), estimate->assumed.begin(),
+                            estimate->assumed.end());
+    }
     report.best.push_back(candidate_of(found, *estimate));
   }
   if (report.best.empty()) return std::nullopt;
@@ -158,6 +166,10 @@ Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& se
   question.base = base->plan;
   question.global_batch = base->plan.global_batch;
   question.sequence = base->plan.sequence;
+  question.assumed = base->assumed;
+  for (const std::string& words : base->unmodelled) {
+    question.assumed.push_back("not modelled: " + words);
+  }
   return question;
 }
 

@@ -76,7 +76,7 @@ void write_list(JsonWriter& w, std::string_view key, std::span<const PlanFound> 
   w.end_array();
 }
 
-void write_candidate(JsonWriter& w, const PlanCandidate& candidate) {
+void write_candidate(JsonWriter& w, const PlanCandidate& candidate, std::int64_t layers) {
   w.begin_object();
   write_found(w, candidate.found);
   w.exact("low_s", candidate.low.value);
@@ -101,7 +101,12 @@ void write_candidate(JsonWriter& w, const PlanCandidate& candidate) {
     w.exact(name(static_cast<Basis>(i)), candidate.rests_on[i]);
   }
   w.end_object();
-  w.text("megatron", write_plan(candidate.found.plan, PlanFormat::kMegatron).text);
+  const PlanText megatron =
+      write_plan(with_stages(candidate.found.plan, layers), PlanFormat::kMegatron);
+  w.text("megatron", megatron.text);
+  w.begin_array("megatron_lacks");
+  for (const std::string& lost : megatron.lost) w.text({}, lost);
+  w.end_array();
   w.end_object();
 }
 
@@ -109,6 +114,7 @@ void write_question(JsonWriter& w, const PlanReport& report) {
   w.begin_object("asked");
   w.text("model", report.model);
   w.integer("parameters", report.parameters);
+  w.integer("layers", report.layers);
   w.text("on", report.on);
   w.text("cluster", report.cluster);
   w.text("chip", report.chip);
@@ -122,6 +128,7 @@ void write_question(JsonWriter& w, const PlanReport& report) {
   w.begin_object("sweep", Layout::kLine);
   for (const PlanChange& change : report.changes) w.text(change.name, change.value);
   w.end_object();
+  w.text("launchable", report.launchable ? name(*report.launchable) : std::string_view());
   w.boolean("placements", report.placements);
   w.exact("memory_share", report.memory_share);
   w.exact("usd_per_chip_hour", report.usd_per_chip_hour);
@@ -162,7 +169,7 @@ std::string document(const PlanReport& report, Layout layout) {
   w.boolean("fits", report.fits());
   write_counts(w, report.search);
   w.begin_array("best");
-  for (const PlanCandidate& candidate : report.best) write_candidate(w, candidate);
+  for (const PlanCandidate& candidate : report.best) write_candidate(w, candidate, report.layers);
   w.end_array();
   write_list(w, "pareto", report.search.pareto);
   if (report.search.leanest) {

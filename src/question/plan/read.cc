@@ -174,6 +174,7 @@ PlanCandidate read_candidate(Document& d, const json& object) {
 void read_question(Document& d, const json& object, PlanReport& report) {
   d.take(object, "model", report.model);
   d.take(object, "parameters", report.parameters);
+  d.take(object, "layers", report.layers);
   d.take(object, "on", report.on);
   d.take(object, "cluster", report.cluster);
   d.take(object, "chip", report.chip);
@@ -188,6 +189,10 @@ void read_question(Document& d, const json& object, PlanReport& report) {
     report.changes.push_back({key, {}});
     d.read(value, key, report.changes.back().value);
   }
+  std::string launcher;
+  d.take(object, "launchable", launcher);
+  report.launchable = parse_plan_format(launcher);
+  if (!report.launchable && !launcher.empty()) d.refuse("launchable", "names no launcher");
   d.take(object, "placements", report.placements);
   d.take(object, "memory_share", report.memory_share);
   d.take(object, "usd_per_chip_hour", report.usd_per_chip_hour);

@@ -39,6 +39,13 @@ std::vector<WayOut> without_constraints(const PlanQuestion& question) {
         try_question(freer, fmt::format("without '{}'", constraint_text(question.constraints[i])));
     if (way) ways.push_back(std::move(*way));
   }
+  if (question.launchable) {
+    PlanQuestion freer = question;
+    freer.launchable.reset();
+    auto way =
+        try_question(freer, fmt::format("without --launchable {}", name(*question.launchable)));
+    if (way) ways.push_back(std::move(*way));
+  }
   if (ways.empty() && question.constraints.size() > 1) {
     PlanQuestion free = question;
     free.constraints.clear();

@@ -156,6 +156,12 @@ void report::write_estimate(JsonWriter& w, const EstimateReport& report) {
   w.begin_array("assumed");
   for (const std::string& text : report.assumed) w.text({}, text);
   w.end_array();
+  w.begin_array("unmodelled");
+  for (const std::string& text : report.unmodelled) w.text({}, text);
+  w.end_array();
+  w.begin_array("ignored");
+  for (const std::string& text : report.ignored) w.text({}, text);
+  w.end_array();
 }
 
 std::string estimate_json(const EstimateReport& report) {

@@ -142,6 +142,20 @@ std::string memory_text(const EstimateReport& r) {
   return fmt::format("Memory of a chip, GB of {} (* fullest)\n", gigabytes(usable)) + table.text();
 }
 
+/// Names, as many on a line as fit.
+std::string wrapped(const std::vector<std::string>& names) {
+  constexpr std::size_t kWidth = 78;
+  std::string text, line;
+  for (const std::string& name : names) {
+    if (!line.empty() && line.size() + name.size() + 1 > kWidth) {
+      text += " " + line + '\n';
+      line.clear();
+    }
+    line += ' ' + name;
+  }
+  return text + " " + line + '\n';
+}
+
 std::string basis_text(const EstimateReport& r) {
   const TrainingEstimate& e = r.estimate;
   std::string text =
@@ -154,9 +168,13 @@ std::string basis_text(const EstimateReport& r) {
                         mj >= 1 ? mj : mj * 1e3, mj >= 1 ? "MJ" : "kJ");
   }
   if (e.cost_usd > 0) text += fmt::format("  cost of a step         {:.4g} USD\n", e.cost_usd);
-  if (r.assumed.empty()) return text;
-  text += "\nAssumed\n";
-  for (const std::string& assumption : r.assumed) text += "  " + assumption + '\n';
+  const auto list = [&](std::string_view title, const std::vector<std::string>& lines) {
+    if (!lines.empty()) text += fmt::format("\n{}\n", title);
+    for (const std::string& line : lines) text += "  " + line + '\n';
+  };
+  list("Assumed", r.assumed);
+  list("Not modelled, with what is taken instead", r.unmodelled);
+  if (!r.ignored.empty()) text += "\nIgnored: without meaning for a step\n" + wrapped(r.ignored);
   return text;
 }
 

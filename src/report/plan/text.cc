@@ -63,6 +63,27 @@ std::string price_words(const PlanCandidate& c) {
   return text.empty() ? text : text + " a step";
 }
 
+/// The best plan for its launcher, and what that one is not told by it.
+std::string flags_text(const PlanReport& r) {
+  constexpr std::string_view kTitles[] = {"Megatron-LM flags", "torchtitan TOML", "DeepSpeed JSON"};
+  const PlanFormat format = r.launchable.value_or(PlanFormat::kMegatron);
+  const Plan& plan = r.best.front().found.plan;
+  const PlanText written =
+      write_plan(format == PlanFormat::kMegatron ? with_stages(plan, r.layers) : plan, format);
+  std::string text = fmt::format("\n{}{}\n", kTitles[static_cast<int>(format)],
+                                 written.lost.empty() ? "" : ", which are NOT this plan");
+  for (const std::string& lost : written.lost) {
+    text += fmt::format("  {} has no setting for {}\n", name(format), lost);
+  }
+  if (!written.lost.empty()) {
+    text += fmt::format("  (--launchable {} searches only what it can run)\n", name(format));
+  }
+  for (const PlanElsewhere& other : written.elsewhere) {
+    text += fmt::format("  told elsewhere: {} {}, by {}\n", other.name, other.value, other.where);
+  }
+  return text + indented(written.text, "  ");
+}
+
 std::string winner_text(const PlanReport& r) {
   const PlanCandidate& w = r.best.front();
   return fmt::format("\nBest  {}\n", plan_words(w.found.plan)) +
@@ -71,8 +92,7 @@ std::string winner_text(const PlanReport& r) {
                      short_count(w.tokens_per_second), percent(w.mfu), gigabytes(w.found.memory),
                      gigabytes(r.capacity)) +
          fmt::format("      {}{}\n", placement_words(w.found.placement), price_words(w)) +
-         "\nMegatron-LM flags\n" +
-         indented(write_plan(w.found.plan, PlanFormat::kMegatron).text, "  ");
+         flags_text(r);
 }
 
 /// The parts in which `other` takes longer than `winner`, most first: "bubble +0.31 s".
