@@ -42,7 +42,7 @@ std::size_t next_of(std::string_view characters, std::string_view text, std::siz
 
 /// The longest or shortest end (or beginning) of the text that has the form is cut off.
 std::string without(std::string_view text, std::string_view pattern, bool front, bool longest) {
-  constexpr std::size_t kMost = 4096;  // quadratic beyond
+  constexpr std::size_t kMost = 1024;  // cubic beyond
   if (text.size() > kMost) return std::string(text);
   const std::size_t count = text.size() + 1;
   for (std::size_t i = 0; i < count; ++i) {
@@ -86,6 +86,7 @@ class Expander {
 
   std::vector<std::string> fields(std::string_view raw) {
     ++state_.depth;
+    state_.spend(raw.size());
     if (state_.depth > ShellState::kDeepest) {
       text(raw, true);
     } else {
@@ -330,6 +331,7 @@ class Expander {
   std::string changed(std::string one, std::string_view rest) {
     const bool twice = rest.size() > 1 && rest[1] == rest[0];
     if (rest[0] == '%' || rest[0] == '#') {
+      state_.spend(one.size() * one.size() / 16);
       const std::string pattern = expand_text(state_, rest.substr(twice ? 2 : 1));
       return without(one, pattern, rest[0] == '#', twice);
     }
@@ -447,6 +449,8 @@ std::vector<std::string> expand_array(ShellState& state, std::string_view inside
 }
 
 bool matches(std::string_view text, std::string_view pattern) {
+  constexpr std::size_t kMost = 1'000'000;  // steps
+  if (text.size() * pattern.size() > kMost) return text == pattern;
   std::size_t t = 0, p = 0, star = std::string_view::npos, mark = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

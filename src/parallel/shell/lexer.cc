@@ -146,7 +146,8 @@ ShellLexer::Token ShellLexer::next() {
 
 /// "<PATH TO DATA>", which people are to replace: where it ends; 0: it is none.
 std::size_t ShellLexer::behind_placeholder() const {
-  const std::string_view rest = text_.substr(at_);
+  constexpr std::size_t kLongest = 120;
+  const std::string_view rest = text_.substr(at_, kLongest);
   const std::size_t end = rest.find_first_of(">\n\"'$`;|&()\\", 1);
   if (rest[0] != '<' || end == std::string_view::npos || rest[end] != '>') return 0;
   const bool tight = !is_blank(rest[1]) && rest[1] != '<' && !is_blank(rest[end - 1]) && end > 1;

@@ -35,7 +35,14 @@ class Parser {
     node->kind = kind;
     return node;
   }
-  void step() { token_ = lexer_.next(); }
+  void step() {
+    if (!stopped_) token_ = lexer_.next();
+  }
+  /// Nothing deeper is read, nor anything behind it.
+  void stop() {
+    stopped_ = true;
+    token_ = {};
+  }
   bool at_word(std::string_view text) const {
     return token_.kind == ShellLexer::Kind::kWord && token_.text == text;
   }
@@ -56,7 +63,7 @@ class Parser {
   /// Commands up to one of the words, or to one that closes something else.
   NodePtr sequence(Words ends) {
     NodePtr node = make(Kind::kSequence);
-    if (++depth_ > kDeepestNesting) token_ = {};
+    if (++depth_ > kDeepestNesting) stop();
     while (true) {
       while (token_.kind == ShellLexer::Kind::kNewline || at_sign(";") || at_sign("&")) step();
       if (token_.kind == ShellLexer::Kind::kEnd || at_any(ends) || closes()) break;
@@ -88,7 +95,7 @@ class Parser {
     if (at_word("!")) {
       step();
       NodePtr node = make(Kind::kNot);
-      if (++depth_ > kDeepestNesting) token_ = {};
+      if (++depth_ > kDeepestNesting) stop();
       node->children.push_back(pipe());
       --depth_;
       return node;
@@ -221,11 +228,16 @@ class Parser {
   NodePtr function(std::string name) {
     NodePtr node = make(Kind::kFunction);
     node->words.push_back(std::move(name));
+    if (++depth_ > kDeepestNesting) {  // a() b() c() ...
+      stop();
+      return make(Kind::kSequence);
+    }
     step();
     if (at_sign("(")) step();
     take(")");
     while (token_.kind == ShellLexer::Kind::kNewline) step();
     node->children.push_back(at_sign("(") ? group(")") : at_word("{") ? group("}") : simple());
+    --depth_;
     return node;
   }
 
@@ -279,6 +291,7 @@ class Parser {
   ShellLexer lexer_;
   ShellLexer::Token token_;
   int depth_ = 0;
+  bool stopped_ = false;
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ struct ShellState {
   std::size_t steps = 0, bytes = 0;  ///< done so far
   int depth = 0;                     ///< of evaluations within evaluations
 
-  static constexpr std::size_t kMostSteps = 20'000, kMostBytes = std::size_t{1} << 22;
+  static constexpr std::size_t kMostSteps = 20'000, kMostBytes = std::size_t{1} << 23;
   static constexpr int kDeepest = 40;
 
   bool exhausted() const { return steps > kMostSteps || bytes > kMostBytes; }
