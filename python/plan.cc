@@ -9,6 +9,7 @@
 #include <map>
 
 #include "errors.h"
+#include "flopcast/question/launch.h"
 #include "flopcast/report/plan.h"
 #include "forecasts.h"
 #include "interrupt.h"
@@ -40,8 +41,10 @@ PlanQuestion plan_question(const std::string& model, const std::string& cluster,
   question.best = best;
   const PlanSettings given(settings.begin(), settings.end());
   if (plan_from.empty()) return value_or_raise(with_settings(std::move(question), given));
-  const PlanFile from =
-      value_or_raise(interruptible([plan_from](const Stop&) { return read_plan(plan_from); }));
+  const LaunchSite site = launch_site(value_or_raise(Catalog::builtin().cluster(cluster)));
+  PlanFile from = value_or_raise(
+      interruptible([plan_from, site](const Stop&) { return read_plan(plan_from, site); }));
+  compare_model(from, value_or_raise(load_model(model)));
   return value_or_raise(with_settings(std::move(question), given, &from));
 }
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -106,10 +107,21 @@ def test_a_plan_goes_to_a_launcher_and_back(llama, step, tmp_path):
     flags = tmp_path / "flags.sh"
     flags.write_text(step.plan_as("megatron"))
     assert llama.estimate(plan_from=flags).time_s == step.time_s
-    assert json.loads(step.plan_as("deepspeed"))["train_batch_size"] == 1024
+    with pytest.warns(UserWarning, match="deepspeed has no setting for sequence parallelism"):
+        assert json.loads(step.plan_as("deepspeed"))["train_batch_size"] == 1024
     with pytest.raises(flopcast.FlopcastError) as caught:
         step.plan_as("yaml")
     assert caught.value.code == 2
+
+
+def test_a_launch_script_is_read_and_what_it_says_besides_is_told(llama):
+    scripts = Path(__file__).resolve().parents[1] / "data" / "launch"
+    told = llama.estimate(plan_from=scripts / "offload.sh", tp=8, seq=2048)
+    assert told.plan["offload"] == 75
+    assert told.unmodelled == ["--cpu-offloading: activations stay on the chip"]
+    assert told.ignored == ["--cpu-offloading-num-layers"]
+    with pytest.raises(flopcast.FlopcastError, match="leaves to its caller"):
+        llama.estimate(plan_from=scripts / "caller_decides.sh")
 
 
 def test_nonsense_is_refused_with_every_reason(llama):

@@ -139,6 +139,46 @@ TEST(Estimate, PrintsThePlanForALauncherAndReadsItBack) {
   EXPECT_TRUE(has(lost.err, "deepspeed has no setting for")) << lost.err;
 }
 
+TEST(Estimate, ALaunchScriptTellsTheModelAndWhatIsLeftOut) {
+  const std::string whole = "tests/data/launch/whole_model.sh";
+  const Outcome outcome = estimate({"--on", "dgx-h100", "--plan-from", whole});
+  EXPECT_NE(outcome.code, 2) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "8.03 B parameters")) << outcome.out;
+  const Outcome other =
+      estimate({"gpt2", "--on", "dgx-h100", "--plan-from", whole, "--seq", "1024"});
+  EXPECT_TRUE(has(other.out, "trains another model than gpt2: layers 32, not 12")) << other.out;
+  const Outcome ignored = estimate({"gpt-3-1.3b", "--on", "dgx-h100", "--plan-from",
+                                    "tests/data/launch/offload.sh", "--seq", "2048"});
+  EXPECT_TRUE(has(ignored.out, "--cpu-offloading: activations stay on the chip")) << ignored.out;
+  EXPECT_TRUE(
+      has(ignored.out, "Ignored: without meaning for a step\n  --cpu-offloading-num-layers"));
+  EXPECT_TRUE(has(estimate({"--on", "dgx-h100", "--global-batch", "8"}).err, "MODEL: is missing"));
+}
+
+TEST(Estimate, WhatAScriptLeavesToItsCallerMustBeGiven) {
+  const std::vector<std::string> asked = {
+      "llama-3-8b", "--on", "dgx-h100", "--plan-from", "tests/data/launch/caller_decides.sh",
+      "--seq",      "2048"};
+  const Outcome open = estimate(asked);
+  EXPECT_EQ(open.code, 2);
+  EXPECT_TRUE(has(open.err, "--micro-batch-size $2")) << open.err;
+  EXPECT_TRUE(has(open.err, "--plan-args")) << open.err;
+  std::vector<std::string> called = asked;
+  called.insert(called.end(), {"--plan-args", "4 1", "--json"});
+  const Outcome closed = estimate(called);
+  ASSERT_EQ(closed.code, 0) << closed.err;
+  EXPECT_EQ(nlohmann::json::parse(closed.out)["plan"]["tp"], 4);
+}
+
+TEST(Estimate, TheHostMayKeepTheOptimizer) {
+  const auto own = nlohmann::json::parse(example({"--json"}).out);
+  const auto host = nlohmann::json::parse(example({"--offload", "100", "--json"}).out);
+  EXPECT_EQ(host["stages"][0]["memory_bytes"]["optimizer"], 0);
+  EXPECT_GT(own["stages"][0]["memory_bytes"]["optimizer"], 0);
+  EXPECT_GT(host["time_s"], own["time_s"]);
+  EXPECT_EQ(example({"--offload", "101"}).code, 2);
+}
+
 TEST(Estimate, AConfigurationThatCannotBeReadIsCodeThree) {
   const Outcome missing = example({"--plan-from", "no/such/file"});
   EXPECT_EQ(missing.code, 3);

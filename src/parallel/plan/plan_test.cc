@@ -186,7 +186,7 @@ TEST(Stages, FollowTheLayout) {
 
 // Rajbhandari et al. (arXiv:1910.02054), figure 1: 7.5e9 weights, 64 replicas, 120 / 31.4 / 16.6 /
 // 1.88 GB in mixed precision with 16-bit gradients and Adam.
-TEST(State, IsThatOfTheZeroPaper) {
+TEST(StateBytes, IsThatOfTheZeroPaper) {
   Plan plan;
   plan.dp = 64;
   plan.fp32_gradients = false;
@@ -202,7 +202,7 @@ TEST(State, IsThatOfTheZeroPaper) {
 }
 
 // Megatron-LM's theoretical memory: 18 bytes a weight, 6 + 12 / dp with the distributed optimiser.
-TEST(State, IsMegatronsTheoreticalMemory) {
+TEST(StateBytes, IsMegatronsTheoreticalMemory) {
   Plan plan;
   plan.dp = 16;
   const ChipWeights weights{1000, 0, 1000, 0};
@@ -212,7 +212,7 @@ TEST(State, IsMegatronsTheoreticalMemory) {
   EXPECT_DOUBLE_EQ(state_bytes(plan, weights).total().value, (6 + 12 / 16.0) * 1000);
 }
 
-TEST(State, ExpertsAreShardedOverTheirOwnReplicas) {
+TEST(StateBytes, ExpertsAreShardedOverTheirOwnReplicas) {
   Plan plan;
   plan.dp = 16;
   plan.ep = 8;
@@ -220,7 +220,38 @@ TEST(State, ExpertsAreShardedOverTheirOwnReplicas) {
   EXPECT_DOUBLE_EQ(state_bytes(plan, weights).total().value, (6 + 12 / 2.0) * 1000);
 }
 
-TEST(State, FrozenWeightsHaveNoGradients) {
+TEST(StateBytes, WhatFlagsOfAnOptimizerSave) {
+  ChipWeights weights;
+  weights.dense = weights.dense_trainable = 1000;
+  Plan plan;
+  plan.zero = Zero::kNone;
+  const auto bytes = [&] { return state_bytes(plan, weights).total().value; };
+  EXPECT_DOUBLE_EQ(bytes(), 18 * 1000);
+  plan.fp32_gradients = false;  // --grad-reduce-in-bf16
+  EXPECT_DOUBLE_EQ(bytes(), 16 * 1000);
+  plan.split_master = true;  // --use-precision-aware-optimizer
+  EXPECT_DOUBLE_EQ(bytes(), 14 * 1000);
+  plan.moment_bytes = 4;  // both moments in bf16
+  EXPECT_DOUBLE_EQ(bytes(), 10 * 1000);
+  plan.offload = 50;
+  EXPECT_DOUBLE_EQ(bytes(), 7 * 1000);
+  const OptimizerTraffic traffic = optimizer_traffic(plan, weights);
+  EXPECT_DOUBLE_EQ(traffic.hosted, 500);
+  EXPECT_DOUBLE_EQ(traffic.to_host.value, 500 * 4);
+}
+
+TEST(StateBytes, GatherIn8BitsIsASetting) {
+  ChipWeights weights;
+  weights.dense = weights.dense_trainable = 1000;
+  Plan plan;
+  plan.dp = 8;
+  plan.precision = Precision::kFp8;
+  EXPECT_DOUBLE_EQ(weight_transfers(plan, weights).before_forward.at(0).size.value, 1000);
+  plan.fp8_gather = false;
+  EXPECT_DOUBLE_EQ(weight_transfers(plan, weights).before_forward.at(0).size.value, 2000);
+}
+
+TEST(StateBytes, FrozenWeightsHaveNoGradients) {
   Plan plan;
   const ChipWeights weights{1000, 0, 10, 0};
   const StateBytes state = state_bytes(plan, weights);
@@ -230,7 +261,7 @@ TEST(State, FrozenWeightsHaveNoGradients) {
 }
 
 // FSDP2: fp32 shards, gradients and both moments.
-TEST(State, FullyShardedWeightsAreTheMaster) {
+TEST(StateBytes, FullyShardedWeightsAreTheMaster) {
   Plan plan;
   plan.dp = 8;
   plan.zero = Zero::kWeights;
@@ -238,7 +269,7 @@ TEST(State, FullyShardedWeightsAreTheMaster) {
 }
 
 // torchtitan under a pipeline: whole fp32 gradients wait for the last microbatch.
-TEST(State, PipelinesThatKeepWeightsKeepGradients) {
+TEST(StateBytes, PipelinesThatKeepWeightsKeepGradients) {
   Plan plan;
   plan.dp = 8, plan.pp = 2, plan.global_batch = 32;
   plan.zero = Zero::kWeights;
@@ -252,7 +283,7 @@ TEST(State, PipelinesThatKeepWeightsKeepGradients) {
   EXPECT_FALSE(plan.gathers_once());
 }
 
-TEST(State, PureSixteenBit) {
+TEST(StateBytes, PureSixteenBit) {
   Plan plan;
   plan.fp32_master = plan.fp32_gradients = false;
   const ChipWeights weights{1000, 0, 1000, 0};

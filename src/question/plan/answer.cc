@@ -1,5 +1,6 @@
 // From a question to a report: the search, and estimates of what it found.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -169,6 +170,10 @@ Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& se
   question.assumed = base->assumed;
   for (const std::string& words : base->unmodelled) {
     question.assumed.push_back("not modelled: " + words);
+  }
+  if (!base->ignored.empty()) {
+    question.assumed.push_back(
+        fmt::format("ignored, without meaning for a step: {}", fmt::join(base->ignored, ", ")));
   }
   return question;
 }

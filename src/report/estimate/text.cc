@@ -1,5 +1,6 @@
 // An estimate for a terminal: the answer, where the time and the memory go, what both rest on.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -142,20 +143,6 @@ std::string memory_text(const EstimateReport& r) {
   return fmt::format("Memory of a chip, GB of {} (* fullest)\n", gigabytes(usable)) + table.text();
 }
 
-/// Names, as many on a line as fit.
-std::string wrapped(const std::vector<std::string>& names) {
-  constexpr std::size_t kWidth = 78;
-  std::string text, line;
-  for (const std::string& name : names) {
-    if (!line.empty() && line.size() + name.size() + 1 > kWidth) {
-      text += " " + line + '\n';
-      line.clear();
-    }
-    line += ' ' + name;
-  }
-  return text + " " + line + '\n';
-}
-
 std::string basis_text(const EstimateReport& r) {
   const TrainingEstimate& e = r.estimate;
   std::string text =
@@ -174,7 +161,10 @@ std::string basis_text(const EstimateReport& r) {
   };
   list("Assumed", r.assumed);
   list("Not modelled, with what is taken instead", r.unmodelled);
-  if (!r.ignored.empty()) text += "\nIgnored: without meaning for a step\n" + wrapped(r.ignored);
+  if (!r.ignored.empty()) {
+    text +=
+        fmt::format("\nIgnored: without meaning for a step\n  {}\n", fmt::join(r.ignored, ", "));
+  }
   return text;
 }
 
