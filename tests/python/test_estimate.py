@@ -116,7 +116,7 @@ def test_a_plan_goes_to_a_launcher_and_back(llama, step, tmp_path):
 
 def test_a_launch_script_is_read_and_what_it_says_besides_is_told(llama):
     scripts = Path(__file__).resolve().parents[1] / "data" / "launch"
-    told = llama.estimate(plan_from=scripts / "offload.sh", tp=8, seq=2048)
+    told = llama.estimate(plan_from=scripts / "offload.sh", tp=8, global_batch=1024, seq=2048)
     assert told.plan["offload"] == 75
     assert told.unmodelled == ["--cpu-offloading: activations stay on the chip"]
     assert told.ignored == ["--cpu-offloading-num-layers"]
