@@ -358,11 +358,13 @@ class MegatronReader {
     Plan& plan = file_.plan;
     virtual_stages();
     if (error_) return;
+    if (no_pipeline_) plan.pp = 1;
+    if (plan.pp == 1 && !is_open("pp")) plan.schedule = ScheduleKind::kOneFOneB;
     if (plan.vpp > 1) plan.schedule = ScheduleKind::kInterleaved;
     if (plan.tp == 1 && !is_open("tp")) plan.sequence_parallel = false;
     if (plan.recompute != Recompute::kFull || !block_) plan.recompute_layers = 0;
+    if (plan.recompute != Recompute::kSelective) plan.recompute_modules = Plan{}.recompute_modules;
     uneven_ends();
-    if (no_pipeline_) plan.pp = 1;
     if (expert_groups_) plan.etp = cut_experts_ ? 0 : 1;
     gradients_and_state();
     if (per_node_ > 0) {

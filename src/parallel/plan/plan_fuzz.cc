@@ -21,7 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const PlanText text = write_plan(*plan, format);
     const auto again = parse_plan(text.text, "written");
     if (!again && problems.empty()) __builtin_trap();
-    if (!again || !problems.empty() || !text.lost.empty() || format != file->format) continue;
+    if (launchable(*plan, format) != text.lost.empty()) __builtin_trap();
+    const bool whole = text.lost.empty() && text.elsewhere.empty() && file->open.empty();
+    if (!again || !problems.empty() || !whole || format != file->format) continue;
     const Result<Plan> same = with_chips(*again, plan->chips());
     if (!same || !(*same == *plan)) __builtin_trap();
   }
