@@ -51,8 +51,8 @@ NamedPlan named_plan(const TrainingModel& model, const std::map<std::string, std
   const PlanSettings given(settings.begin(), settings.end());
   const unsigned chips = model.cluster().chips();
   if (from.empty()) return value_or_raise(make_plan(given, chips));
-  PlanFile file = value_or_raise(interruptible([from, site = launch_site(model.cluster())](
-      const Stop&) { return read_plan(from, site); }));
+  PlanFile file = value_or_raise(interruptible(
+      [from, site = launch_site(model.cluster())](const Stop&) { return read_plan(from, site); }));
   compare_model(file, model.model());
   return value_or_raise(make_plan(given, chips, &file));
 }

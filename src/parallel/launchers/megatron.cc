@@ -38,7 +38,8 @@ class MegatronReader {
       const std::string_view instead = instead_of(flag);
       if (!instead.empty()) file_.unmodelled.push_back(unmodelled_words(flag, instead));
       if (found == meanings.end()) {
-        if (instead.empty() && !is_model_flag(flag.name)) file_.ignored.push_back("--" + flag.name);
+        if (instead.empty() && !is_model_flag(flag.name))
+          file_.ignored.push_back(readable("--" + flag.name));
         continue;
       }
       found->second();
@@ -293,8 +294,8 @@ class MegatronReader {
     if (!known) return refuse("one of p2p, all_gather, a2a, a2a+p2p");
     file_.plan.context = *known;
     if (kind == "a2a+p2p" || flag_->values.size() > 1) {
-      file_.unmodelled.push_back(fmt::format("--cp-comm-type {}: {} in every layer",
-                                             fmt::join(flag_->values, " "), name(*known)));
+      const std::string instead = fmt::format("{} in every layer", name(*known));
+      file_.unmodelled.push_back(unmodelled_words(*flag_, instead));
     }
   }
 
