@@ -131,6 +131,7 @@ READERS = (
     Reader("traffic.csv", ("net", "run", "{file}", "--on", "2 x dgx-h100", "--csv"), "examples/flows.csv", ".csv"),
     Reader("collectives", ("calibrate", "network", "{file}"), "examples/collectives.csv", ".csv"),
     Reader("collectives.held", ("calibrate", "network", "{file}", "--hold-out", "sizes"), "examples/collectives.csv", ".csv"),
+    Reader("collectives.log", ("calibrate", "network", "{file}"), "src/network/fit/corpus/nccl_tests/launcher.txt", ".txt"),
     Reader("collectives.errors", ("validate", "collectives", "{file}"), "examples/collectives.csv", ".csv"),
     Reader("collectives.fit", ("validate", "collectives", "{good:examples/collectives.csv}", "--fit", "{file}"),
            "src/network/fit/corpus/fit/perlmutter.toml", ".toml"),
