@@ -65,7 +65,8 @@ bool set_layout(Plan& plan, std::string_view text) {
 bool set_modules(Plan& plan, std::string_view text) {
   std::string words(text);
   std::replace(words.begin(), words.end(), ',', ' ');
-  const Result<PlanFile> read = read_megatron({{"recompute-modules", shell_words(words)}}, {});
+  const Result<PlanFile> read = read_megatron(
+      {{"recompute-granularity", {"selective"}}, {"recompute-modules", shell_words(words)}}, {});
   if (read) plan.recompute_modules = read->plan.recompute_modules;
   return read.ok();
 }
