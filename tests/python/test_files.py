@@ -72,7 +72,7 @@ def test_ctrl_c_ends_what_waits_for_a_pipe(program, name, tmp_path):  # noqa: F8
 
 
 WORK = {
-    "estimate": "estimate llama-3.1-405b --on '2048 x dgx-h100' --tp 8 --pp 16 --global-batch 65536 --seq 8192 --engine graph",
+    "estimate": "estimate llama-3.1-405b --on '16 x dgx-h100' --tp 8 --pp 16 --global-batch 131072 --seq 8192 --engine graph",
     "plan": "plan deepseek-v3 --on '2048 x dgx-h100' --global-batch 16384 --seq 4096 --threads 1",
     "map": "map gpt3-1t --on '1024 x sn10' --cycles --every-tile --split-dimensions --unroll 4 --threads 1",
     "fit": "calibrate kernels {big} --chip h200",
