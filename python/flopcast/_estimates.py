@@ -15,7 +15,7 @@ from ._errors import ErrorCode, FlopcastError
 from ._files import PathLike, plain
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeAlias, Unpack
 
 #: Names of a plan's settings, as ``TrainingModel.estimate`` takes them.
 PLAN_SETTINGS: tuple[str, ...] = tuple(_native.plan_settings())
@@ -35,10 +35,14 @@ class StageEstimate:
     memory_bytes: dict[str, float]  #: by class, and their ``"total"``
 
 
+#: For each launcher, the plan as it takes it, and what it cannot run of it.
+_WrittenPlans: TypeAlias = dict[str, tuple[str, list[str]]]
+
+
 class _WrittenEstimate:
     """An estimate that came from another process: what it had to say, already in words."""
 
-    def __init__(self, texts: dict[str, str], plans: dict[str, str]) -> None:
+    def __init__(self, texts: dict[str, str], plans: _WrittenPlans) -> None:
         self._texts = texts
         self._plans = plans
 
@@ -61,10 +65,13 @@ class _WrittenEstimate:
         if format not in self._plans:
             hint = "one of " + ", ".join(self._plans)
             raise FlopcastError(ErrorCode.USAGE, "format", f"unknown name '{format}'", hint)
-        return self._plans[format]
+        return self._plans[format][0]
+
+    def plan_lacks(self, format: str) -> list[str]:
+        return self._plans[format][1] if format in self._plans else []
 
 
-def _unpickled(texts: dict[str, str], plans: dict[str, str]) -> Estimate:
+def _unpickled(texts: dict[str, str], plans: _WrittenPlans) -> Estimate:
     return Estimate(_WrittenEstimate(texts, plans))
 
 
@@ -118,9 +125,10 @@ class Estimate(Document):
         Raises:
             FlopcastError: no such format.
         """
+        text = self._native.plan_as(format)
         for lost in self._native.plan_lacks(format):
             warnings.warn(f"{format} has no setting for {lost}", stacklevel=2)
-        return self._native.plan_as(format)
+        return text
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame`` of one row, with the columns of `flopcast estimate --csv`.
@@ -141,7 +149,7 @@ class Estimate(Document):
             rows.append(row)
         return pandas.DataFrame(rows)
 
-    def __reduce__(self) -> tuple[Callable[..., Estimate], tuple[dict[str, str], dict[str, str]]]:
+    def __reduce__(self) -> tuple[Callable[..., Estimate], tuple[dict[str, str], _WrittenPlans]]:
         native = self._native
         texts = {
             "json": native.json(),
@@ -150,7 +158,8 @@ class Estimate(Document):
             "csv": native.csv(),
             "problem": native.problem(),
         }
-        return _unpickled, (texts, {format: native.plan_as(format) for format in _native.plan_formats()})
+        plans = {name: (native.plan_as(name), native.plan_lacks(name)) for name in _native.plan_formats()}
+        return _unpickled, (texts, plans)
 
     def __repr__(self) -> str:
         fields = self._fields
