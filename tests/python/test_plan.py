@@ -161,8 +161,8 @@ def test_a_sweep_resumes_where_it_was_torn(program, tmp_path):
     lines = whole.read_bytes().splitlines(keepends=True)
     assert len(lines) == 10
     torn.write_bytes(b"".join(lines[:3]) + lines[3][:1000])
-    done = search(program, *SWEEP, "--out", str(torn)).decode()
-    assert "3 points in" in done
+    done = run(program, "plan", *QUESTION, *SWEEP, "--out", str(torn))
+    assert "3 points in" in done.stderr.decode()
     assert torn.read_bytes() == whole.read_bytes()
     # All there: nothing is searched, and the same is shown.
     again = search(program, *SWEEP, "--json", "--out", str(torn))
