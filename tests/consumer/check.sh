@@ -18,7 +18,7 @@ lib="$(dirname "$(find "$work/prefix" -name libflopcast.a)")"
 # All of the archive is linked, not only what the program calls: every library it needs must be named.
 whole="-Wl,--whole-archive,$lib/libflopcast.a,--no-whole-archive"
 
-quietly cmake -S . -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
+quietly cmake -G Ninja -S . -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_EXE_LINKER_FLAGS_RELEASE="$whole"
 quietly cmake --build "$work/cmake"
 

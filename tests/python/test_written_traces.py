@@ -422,9 +422,10 @@ def test_perfetto_holds_every_row(name, samples, perfetto):
 
 @pytest.mark.parametrize("name", SINGLE)
 def test_perfetto_streams_hold_their_work(name, samples, perfetto):
+    recorded = inputs_of(name, samples)[0]
     trace = perfetto(name)
     expected, found = Counter(), Counter()
-    for row in rows_of(inputs_of(name, samples)[0]):
+    for row in rows_of(recorded):
         if row.category in GPU_WORK:
             stream = row.args.get("stream", row.tid)
             expected[f"stream {stream}", "rows"] += 1

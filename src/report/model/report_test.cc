@@ -20,8 +20,8 @@ TEST(ModelReport, ListsEveryModelAndWorkloadOnce) {
 }
 
 TEST(ModelReport, ParametersOfTheKindsAddUpToTheTotal) {
-  for (const auto& model :
-       nlohmann::json::parse(model_list_json(builtin_models(), {})).at("models")) {
+  const auto json = nlohmann::json::parse(model_list_json(builtin_models(), {}));
+  for (const auto& model : json.at("models")) {
     const auto& parameters = model.at("parameters");
     auto sum =
         parameters.at("embedding").get<std::int64_t>() + parameters.at("head").get<std::int64_t>();
