@@ -52,6 +52,17 @@ def test_a_dash_is_standard_input(program, name):  # noqa: F811
     assert numbers.findall(told.stdout.partition(b"\n")[2]) == numbers.findall(plain.stdout.partition(b"\n")[2])
 
 
+def ends_on_ctrl_c(process: subprocess.Popen, after_s: float) -> None:
+    try:
+        time.sleep(after_s)
+        assert process.poll() is None, process.stderr.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == -signal.SIGINT
+    finally:
+        process.kill()
+        process.communicate()
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_ctrl_c_ends_what_waits_for_a_pipe(program, name, tmp_path):  # noqa: F811
     """Its writer is there and writes nothing: without Ctrl-C this lasts for ever."""
@@ -61,13 +72,8 @@ def test_ctrl_c_ends_what_waits_for_a_pipe(program, name, tmp_path):  # noqa: F8
     process = subprocess.Popen([program, *(word.format(pipe) for word in command)], stderr=subprocess.PIPE)
     writer = os.open(pipe, os.O_WRONLY)  # returns as soon as the program has opened it
     try:
-        time.sleep(0.1)
-        assert process.poll() is None, process.stderr.read()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == -signal.SIGINT
+        ends_on_ctrl_c(process, 0.1)
     finally:
-        process.kill()
-        process.communicate()
         os.close(writer)
 
 
@@ -99,14 +105,7 @@ def test_ctrl_c_ends_work(program, name, big_files):  # noqa: F811
     """Each takes a second or more where nobody ends it."""
     line = WORK[name].format(**big_files)
     process = subprocess.Popen(f"exec {program} {line}", shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    try:
-        time.sleep(0.15)
-        assert process.poll() is None, process.stderr.read()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == -signal.SIGINT
-    finally:
-        process.kill()
-        process.communicate()
+    ends_on_ctrl_c(process, 0.15)
 
 
 def test_a_pipe_of_the_shell_is_read(program):  # noqa: F811

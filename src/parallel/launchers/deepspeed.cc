@@ -14,6 +14,22 @@ namespace {
 
 using nlohmann::json;
 
+/// Settings that are read, and some of those without meaning for a step: DeepSpeed's own words.
+/// "optimizer" is read too, but others have it as well.
+constexpr std::string_view kReadKeys[] = {"train_batch_size",
+                                          "train_micro_batch_size_per_gpu",
+                                          "gradient_accumulation_steps",
+                                          "zero_optimization",
+                                          "fp16",
+                                          "bf16",
+                                          "bfloat16",
+                                          "data_types",
+                                          "tensor_parallel",
+                                          "sequence_parallel_size",
+                                          "activation_checkpointing"};
+constexpr std::string_view kIgnoredKeys[] = {"zero_allow_untested_optimizer", "gradient_clipping",
+                                             "steps_per_print", "comms_logger"};
+
 class DeepspeedReader {
  public:
   DeepspeedReader(const json& root, std::string where, bool bf16)
@@ -163,18 +179,6 @@ class DeepspeedReader {
   }
 
   void ignore_others() {
-    constexpr std::string_view kRead[] = {"train_batch_size",
-                                          "train_micro_batch_size_per_gpu",
-                                          "gradient_accumulation_steps",
-                                          "zero_optimization",
-                                          "fp16",
-                                          "bf16",
-                                          "bfloat16",
-                                          "data_types",
-                                          "optimizer",
-                                          "tensor_parallel",
-                                          "sequence_parallel_size",
-                                          "activation_checkpointing"};
     for (const auto& [key, value] : root_.items()) {
       const std::string text = printable(key);
       if (key == "curriculum_learning" || key == "compression_training" ||
@@ -182,7 +186,8 @@ class DeepspeedReader {
         if (!value.is_object() || value.value("enabled", json(true)) != json(false)) {
           file_.unmodelled.push_back(text + ": whole sequences through the whole model");
         }
-      } else if (std::find(std::begin(kRead), std::end(kRead), key) == std::end(kRead)) {
+      } else if (key != "optimizer" && std::find(std::begin(kReadKeys), std::end(kReadKeys), key) ==
+                                           std::end(kReadKeys)) {
         file_.ignored.push_back(text);
       }
     }
@@ -228,23 +233,9 @@ void name_elsewhere(const Plan& plan, PlanText& out) {
 }  // namespace
 
 bool is_deepspeed(const json& root) {
-  constexpr std::string_view kKeys[] = {"train_batch_size",
-                                        "train_micro_batch_size_per_gpu",
-                                        "gradient_accumulation_steps",
-                                        "zero_optimization",
-                                        "fp16",
-                                        "bf16",
-                                        "bfloat16",
-                                        "zero_allow_untested_optimizer",
-                                        "gradient_clipping",
-                                        "tensor_parallel",
-                                        "sequence_parallel_size",
-                                        "activation_checkpointing",
-                                        "steps_per_print",
-                                        "data_types",
-                                        "comms_logger"};
-  return root.is_object() && std::any_of(std::begin(kKeys), std::end(kKeys),
-                                         [&](std::string_view key) { return root.contains(key); });
+  const auto has = [&root](std::string_view key) { return root.contains(key); };
+  return root.is_object() && (std::any_of(std::begin(kReadKeys), std::end(kReadKeys), has) ||
+                              std::any_of(std::begin(kIgnoredKeys), std::end(kIgnoredKeys), has));
 }
 
 void lost_in_deepspeed(const Plan& plan, Lose note, void* to) {
