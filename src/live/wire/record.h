@@ -1,0 +1,99 @@
+// What a thread of the application tells the engine: one record of 64 bytes, a cache line, a call.
+//
+// This folder is all that the stand-in libraries and the engine share. It uses nothing but the C++ library,
+// has no state of its own, and its structures are laid out the same in every process of a run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace flopcast::live {
+
+/// What was done. Words are those of Record::word, in order.
+enum class Act : std::uint8_t {
+  kNothing,  ///< never sent: what an unused record holds
+
+  // The thread itself.
+  kThreadStart,  ///< word: number of the thread that made it, its records until then
+  kThreadEnd,    ///< nothing follows from this thread
+  kWoken,        ///< goes on in another thread's time. word: that thread, its records until then
+  kSleep,        ///< word: nanoseconds of virtual time
+  kMark,         ///< a step or range of the user's. signature: its name. word: 1 begins, 0 ends
+
+  // What library calls are made of.
+  kOperatorBegin,  ///< signature: operator with shapes and types. Kernels until its end belong to it
+  kOperatorEnd,    ///< of the innermost one
+
+  // Work on a stream.
+  kKernel,    ///< signature: name or library call with its sizes. word: blocks, threads of a block
+  kCopy,      ///< word: bytes, CopyKind, peer device
+  kFill,      ///< word: bytes
+  kHostWork,  ///< a function of the application runs in stream order. word: its ticket
+
+  // Order between streams and threads. word[0] is an event, or a stream is in `stream`.
+  kRecordEvent,       ///< word: event, 1: it keeps times
+  kStreamWaitsEvent,  ///< word: event
+  kWaitEvent,         ///< the thread waits. Answered
+  kWaitStream,        ///< the thread waits. Answered
+  kWaitDevice,        ///< the thread waits. Answered
+  kAskEvent,          ///< is it done? Answered: 1 or 0
+  kAskStream,         ///< is it done? Answered: 1 or 0
+  kElapsed,           ///< word: two events. Answered: picoseconds between them
+
+  // Objects.
+  kMakeStream,  ///< word: priority, 1: does not wait for the default stream
+  kDropStream,  ///< its work goes on
+  kDropEvent,   ///< word: event
+
+  // Memory of a device.
+  kAllocate,  ///< word: address, bytes as asked for, bytes as taken
+  kFree,      ///< word: address
+
+  // Communication. signature: the communicator's unique id where one is made, else 0.
+  kMakeGroup,  ///< word: communicator, rank in it, number of ranks
+  kDropGroup,  ///< word: communicator
+  kCollective,  ///< word: communicator, Collective << 32 | peer or root, bytes, number in its group call
+  kGroupCall,  ///< word: how many of the last kCollective records were one group call
+
+  kGraphLaunch,  ///< signature: a captured graph. Its nodes are told when first launched
+  kExit,         ///< the process ends by itself. word: exit status
+};
+
+/// Where a copy comes from and goes to.
+enum class CopyKind : std::uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice, kPeer, kHost };
+
+/// Operations of a communicator, as NCCL has them.
+enum class Collective : std::uint8_t {
+  kAllReduce,
+  kBroadcast,
+  kReduce,
+  kAllGather,
+  kReduceScatter,
+  kSend,
+  kReceive,
+  kAllToAll,
+  kGather,
+  kScatter,
+};
+
+/// Of Record::flags.
+inline constexpr std::uint8_t kAnswerWanted = 1;  ///< the thread does not go on before an answer
+inline constexpr std::uint8_t kCaptured = 2;      ///< goes into the graph that its stream captures
+
+/// Host time is told by differences: what the thread computed since its record before, in `gap_ns`, and
+/// what the call itself takes, in `duration_ns`. So nothing said before has to be taken back when
+/// the answer to a wait moves a thread.
+struct Record {
+  Act act = Act::kNothing;
+  std::uint8_t flags = 0;
+  std::uint16_t device = 0;       ///< of the process
+  std::uint32_t signature = 0;    ///< number of a text in the process's arena, 0: none
+  std::int64_t gap_ns = 0;        ///< host time since the end of the record before
+  std::uint32_t duration_ns = 0;  ///< host time of the call
+  std::uint32_t operation = 0;    ///< number of the operator it belongs to, 0: none
+  std::uint64_t stream = 0;       ///< 0: the default stream of its device
+  std::uint64_t word[4] = {};     ///< by act
+};
+static_assert(sizeof(Record) == 64 && alignof(Record) == 8);
+
+}  // namespace flopcast::live

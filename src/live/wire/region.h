@@ -1,0 +1,67 @@
+// The memory that one process of the application shares with the engine: a ring per thread, and the
+// texts that records name. It is made by the process, zeroed by the kernel, and takes only the pages
+// that are touched; nothing of it has a name in the file system.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "live/wire/ring.h"
+
+namespace flopcast::live {
+
+/// Texts seen first, numbered from 1. One process writes (under a lock of its own), the engine reads.
+class Arena {
+ public:
+  static constexpr std::uint32_t kTexts = 1 << 20;
+  static constexpr std::uint64_t kBytes = std::uint64_t{1} << 26;
+
+  /// The number of a text; none if the arena is full.
+  std::optional<std::uint32_t> add(std::string_view text) {
+    const std::uint32_t number = count_.load(std::memory_order_relaxed);
+    const std::uint64_t begin = number == 0 ? 0 : ends_[number - 1];
+    if (number == kTexts || text.size() > kBytes - begin) return std::nullopt;
+    std::memcpy(bytes_ + begin, text.data(), text.size());
+    ends_[number] = begin + text.size();
+    count_.store(number + 1, std::memory_order_release);
+    return number + 1;
+  }
+
+  /// The text of a number; none for 0, and for what is not there yet or makes no sense.
+  std::optional<std::string_view> text(std::uint32_t number) const {
+    if (number == 0 || number > count_.load(std::memory_order_acquire) || number > kTexts)
+      return std::nullopt;
+    const std::uint64_t begin = number == 1 ? 0 : ends_[number - 2], end = ends_[number - 1];
+    if (begin > end || end > kBytes) return std::nullopt;
+    return std::string_view(bytes_ + begin, end - begin);
+  }
+
+ private:
+  std::atomic<std::uint32_t> count_{0};
+  std::uint64_t ends_[kTexts];
+  char bytes_[kBytes];
+};
+
+/// What belongs to a process.
+struct Region {
+  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kThreads = 256;
+
+  std::uint32_t version = kVersion;       ///< of these structures
+  std::int32_t pid = 0;                   ///< of the process
+  std::int32_t rank = 0;                  ///< as the launcher counts
+  std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
+  Ring rings[kThreads];
+  Arena arena;
+};
+
+/// What all processes of a run and the engine share.
+struct Common {
+  Doorbell bell;
+  std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970
+};
+
+}  // namespace flopcast::live

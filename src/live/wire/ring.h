@@ -1,0 +1,65 @@
+// A ring of records in shared memory: one thread writes, one reads, and neither takes a lock. Only
+// a full ring or an awaited answer makes a thread enter the kernel.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "live/wire/futex.h"
+#include "live/wire/record.h"
+
+namespace flopcast::live {
+
+/// The engine's answer to a record that wants one.
+struct Answer {
+  std::atomic<std::uint32_t> count{0};  ///< answers given so far: the futex
+  std::uint32_t status = 0;             ///< 0: as asked; else an errno
+  std::int64_t time_ps = 0;             ///< virtual time at which the thread goes on
+  std::uint64_t value = 0;              ///< by act
+};
+
+/// Written by its thread, read by the engine. All zero is a ring that nobody has used yet.
+class Ring {
+ public:
+  static constexpr std::uint32_t kRecords = 4096;
+  static_assert((kRecords & (kRecords - 1)) == 0);
+
+  /// The writer's side. Waits while the ring is full. `bell` wakes the reader where it sleeps.
+  void write(const Record& record, Doorbell& bell) {
+    const std::uint32_t at = written_.load(std::memory_order_relaxed);
+    // The reader's place is read only when the last known one says that the ring is full.
+    while (at - known_read_ == kRecords) {
+      known_read_ = read_.load(std::memory_order_acquire);
+      if (at - known_read_ < kRecords) break;
+      bell.ring();
+      futex_wait(read_, known_read_);
+    }
+    records_[at % kRecords] = record;
+    written_.store(at + 1, std::memory_order_seq_cst);  // see Doorbell
+    bell.ring_if_asleep();
+  }
+
+  /// The reader's side: the oldest record that was not taken yet, or null.
+  const Record* front() const {
+    const std::uint32_t at = read_.load(std::memory_order_relaxed);
+    return at == written_.load(std::memory_order_seq_cst) ? nullptr : &records_[at % kRecords];
+  }
+  /// Takes it. A writer that waits for room goes on when half of the ring is free.
+  void pop() {
+    const std::uint32_t at = read_.load(std::memory_order_relaxed) + 1;
+    read_.store(at, std::memory_order_release);
+    if (written_.load(std::memory_order_relaxed) - at == kRecords / 2) futex_wake(read_);
+  }
+  /// Records written so far, modulo 2^32: hand-overs name them.
+  std::uint32_t written() const { return written_.load(std::memory_order_acquire); }
+
+  Answer answer;
+
+ private:
+  alignas(64) std::atomic<std::uint32_t> written_{0};
+  std::uint32_t known_read_ = 0;  ///< the writer's own
+  alignas(64) std::atomic<std::uint32_t> read_{0};
+  alignas(64) Record records_[kRecords];
+};
+
+}  // namespace flopcast::live
