@@ -20,7 +20,7 @@ enum class Act : std::uint8_t {
   kSleep,        ///< word: nanoseconds of virtual time
   kMark,         ///< a step or range of the user's. signature: its name. word: 1 begins, 0 ends
 
-  // What library calls are made of.
+  // What kernels belong to.
   kOperatorBegin,  ///< signature: operator with shapes and types. Kernels until its end belong to it
   kOperatorEnd,    ///< of the innermost one
 
@@ -90,7 +90,7 @@ struct Record {
   std::uint32_t signature = 0;    ///< number of a text in the process's arena, 0: none
   std::int64_t gap_ns = 0;        ///< host time since the end of the record before
   std::uint32_t duration_ns = 0;  ///< host time of the call
-  std::uint32_t operation = 0;    ///< number of the operator it belongs to, 0: none
+  std::uint32_t number = 0;       ///< of the process's records, modulo 2^32: the order of its calls
   std::uint64_t stream = 0;       ///< 0: the default stream of its device
   std::uint64_t word[4] = {};     ///< by act
 };
