@@ -39,6 +39,7 @@ enum class TaskKind : std::uint8_t {
   kArrival,     ///< GPU: a collective's kernel has started; zero length
   kTransfer,    ///< GPU: the collective after all ranks arrived
   kRendezvous,  ///< hub of a collective; on no processor's clock
+  kEvent,       ///< GPU: an event that was recorded on the stream; zero length
 };
 const char* task_kind_name(TaskKind kind);  ///< "operator", ...
 

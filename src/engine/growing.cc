@@ -326,6 +326,8 @@ std::uint32_t GrowingRun::processor_of(GrowingTask task) const {
   return state_->node(task).processor;
 }
 
+std::uint32_t GrowingRun::name(GrowingTask task) const { return state_->node(task).name; }
+
 std::size_t GrowingRun::bytes_held() const {
   return state_->held_chunks * sizeof(Chunk) + state_->links.capacity() * sizeof(Link) +
          state_->to_give.capacity() * sizeof(GrowingTask);

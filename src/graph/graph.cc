@@ -8,7 +8,7 @@ namespace flopcast {
 const char* task_kind_name(TaskKind kind) {
   static constexpr const char* kNames[] = {"operator", "host_call", "launch",
                                            "sync",     "compute",   "copy",
-                                           "arrival",  "transfer",  "rendezvous"};
+                                           "arrival",  "transfer",  "rendezvous", "event"};
   return kNames[static_cast<int>(kind)];
 }
 

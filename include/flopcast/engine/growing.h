@@ -116,6 +116,7 @@ class GrowingRun {
   std::vector<GrowingTask> stuck() const;
   const Processor& processor(std::uint32_t index) const;  ///< kind, rank and id
   std::uint32_t processor_of(GrowingTask task) const;     ///< index
+  std::uint32_t name(GrowingTask task) const;             ///< string id
   std::size_t bytes_held() const;                         ///< memory of tasks and dependencies
 
  private:

@@ -14,9 +14,12 @@ enum class Act : std::uint8_t {
   kNothing,  ///< never sent: what an unused record holds
 
   // The thread itself.
-  kThreadStart,  ///< word: number of the thread that made it, its records until then
+  kThreadStart,  ///< word: the thread that made it, that thread's records until then; 0, 0: nobody
   kThreadEnd,    ///< nothing follows from this thread
-  kWoken,        ///< goes on in another thread's time. word: that thread, its records until then
+  kIdle,         ///< waits for another thread of the process, or for something outside the run
+  kWakes,        ///< wakes another thread, which says kWoken when it goes on
+  kWoken,        ///< goes on. word: the thread that woke it, that thread's records until its kWakes
+                 ///< (counting it); 0, 0: nobody did
   kSleep,        ///< word: nanoseconds of virtual time
   kMark,         ///< a step or range of the user's. signature: its name. word: 1 begins, 0 ends
 
@@ -50,10 +53,10 @@ enum class Act : std::uint8_t {
   kFree,      ///< word: address
 
   // Communication. signature: the communicator's unique id where one is made, else 0.
-  kMakeGroup,  ///< word: communicator, rank in it, number of ranks
-  kDropGroup,  ///< word: communicator
-  kCollective,  ///< word: communicator, Collective << 32 | peer or root, bytes, number in its group call
-  kGroupCall,  ///< word: how many of the last kCollective records were one group call
+  kMakeGroup,   ///< word: communicator, rank in it, number of ranks. Answered
+  kDropGroup,   ///< word: communicator
+  kCollective,  ///< word: communicator, Collective << 32 | peer or root, bytes (as nccl-tests
+                ///< counts them), calls of its group call, which follow one another
 
   kGraphLaunch,  ///< signature: a captured graph. Its nodes are told when first launched
   kExit,         ///< the process ends by itself. word: exit status

@@ -1,0 +1,88 @@
+// Streams and events of a device: what is put on them, and what waits for what.
+#include "live/session/state.h"
+
+namespace flopcast::live {
+namespace {
+
+constexpr std::uint64_t kDefaultStream = 0;
+
+}  // namespace
+
+Stream& Session::State::stream_of(Process& process, std::uint16_t device, std::uint64_t number) {
+  const auto [found, made] = process.streams.try_emplace({device, number});
+  if (made) {
+    // A stream is told apart by its device and number; ids of tracks are small for people.
+    const auto id = static_cast<std::int64_t>(device) << 32 | static_cast<std::int64_t>(number);
+    found->second.track = run.add_processor(Processor::Kind::kStream, process.rank, id);
+    found->second.number = number;
+  }
+  return found->second;
+}
+
+/// Puts a task at the end of a stream: behind its call, the events that the stream was told to wait
+/// for, and the default stream or (on that one) all streams that heed it.
+GrowingTask Session::State::on_stream(Process& process, std::uint16_t device, Stream& stream,
+                                      GrowingTask call, const NewTask& task,
+                                      std::vector<Dependency> after) {
+  after.push_back({call, times.launch, EdgeKind::kLaunch, true});
+  after.insert(after.end(), stream.next.begin(), stream.next.end());
+  for (auto& [at, other] : process.streams) {
+    if (at.first != device || &other == &stream || other.last == kNoGrowingTask) continue;
+    const bool one_is_default = stream.number == kDefaultStream || other.number == kDefaultStream;
+    if (one_is_default && stream.blocking && other.blocking) {
+      after.push_back({other.last, Time{}, EdgeKind::kStream});
+    }
+  }
+  stream.last = run.add(task, after);
+  for (const Dependency& dependency : stream.next) run.let_go(dependency.source);
+  stream.next.clear();
+  return stream.last;
+}
+
+std::vector<GrowingTask> Session::State::ends_of_device(const Process& process,
+                                                        std::uint16_t device) const {
+  std::vector<GrowingTask> ends;
+  for (const auto& [at, stream] : process.streams) {
+    if (at.first == device && stream.last != kNoGrowingTask) ends.push_back(stream.last);
+  }
+  return ends;
+}
+
+/// A kernel, copy or fill; the thread may wait for a copy.
+void Session::State::put(Process& process, Thread& thread, const Record& record,
+                         std::string_view signature) {
+  const bool kernel = record.act == Act::kKernel;
+  const GrowingTask call = host_task(thread, record, TaskKind::kLaunch, signature);
+  Stream& stream = stream_of(process, record.device, record.stream);
+  const NewTask task{stream.track, kernel ? TaskKind::kCompute : TaskKind::kCopy,
+                     names.intern(signature),
+                     kernel ? work.kernel(record, signature) : work.copy(record)};
+  const GrowingTask made = on_stream(process, record.device, stream, call, task);
+  if ((record.flags & kAnswerWanted) == 0) return;
+  Record wait;
+  wait.flags = kAnswerWanted;
+  wait_for(thread, wait, signature, {made});
+}
+
+void Session::State::record_event(Process& process, Thread& thread, const Record& record) {
+  const GrowingTask call = host_task(thread, record, TaskKind::kLaunch, "record event");
+  Stream& stream = stream_of(process, record.device, record.stream);
+  const NewTask task{stream.track, TaskKind::kEvent, names.intern("event")};
+  const GrowingTask made = on_stream(process, record.device, stream, call, task);
+  run.keep(made);
+  const auto [event, first] = process.events.try_emplace(record.word[0], made);
+  if (first) return;
+  run.let_go(event->second);
+  event->second = made;
+}
+
+void Session::State::stream_waits(Process& process, Thread& thread, const Record& record) {
+  host_task(thread, record, TaskKind::kHostCall, "stream waits for event");
+  const auto event = process.events.find(record.word[0]);
+  if (event == process.events.end()) return;  // never recorded: nothing to wait for
+  run.keep(event->second);
+  stream_of(process, record.device, record.stream)
+      .next.push_back({event->second, Time{}, EdgeKind::kEvent});
+}
+
+}  // namespace flopcast::live

@@ -1,0 +1,256 @@
+#include "live/session/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "live/session/state.h"
+
+namespace flopcast::live {
+
+// --- records ------------------------------------------------------------------------------------
+
+/// Records are acted on in the order of the process's calls.
+std::optional<Diagnostic> Session::take(std::uint32_t process, std::uint32_t thread,
+                                        const Record& record, std::string_view signature) {
+  Process& p = state_->processes[process];
+  p.early.emplace(record.number, Early{thread, record, std::string(signature)});
+  while (!p.early.empty() && p.early.begin()->first == p.next) {
+    const Early said = std::move(p.early.begin()->second);
+    p.early.erase(p.early.begin());
+    ++p.next;
+    if (auto problem = state_->in_turn(p, said)) return problem;
+  }
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> Session::State::in_turn(Process& process, const Early& said) {
+  Thread& thread = thread_of(process, said.thread, said.record);
+  ++thread.records;
+  return act(process, thread, said.record, said.signature);
+}
+
+std::optional<Diagnostic> Session::State::act(Process& process, Thread& thread,
+                                              const Record& record, std::string_view signature) {
+  const auto event = [&](std::size_t word) {
+    const auto found = process.events.find(record.word[word]);
+    return found == process.events.end() ? std::vector<GrowingTask>()
+                                         : std::vector<GrowingTask>{found->second};
+  };
+  const auto end_of_stream = [&] {
+    const GrowingTask last = stream_of(process, record.device, record.stream).last;
+    return last == kNoGrowingTask ? std::vector<GrowingTask>() : std::vector<GrowingTask>{last};
+  };
+  switch (record.act) {
+    case Act::kWoken:
+      go_on(process, thread, record);
+      break;
+    case Act::kIdle:
+      host_task(thread, record, TaskKind::kHostCall, "idle");
+      thread.doing = Doing::kIdles;
+      break;
+    case Act::kWakes: {
+      const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "wake");
+      process.wakes.push_back({record.word[0], thread.records, run.end(call)});
+      break;
+    }
+    case Act::kThreadEnd:
+      host_task(thread, record, TaskKind::kHostCall, "thread ends");
+      thread.doing = Doing::kEnded;
+      run.close(thread.track);
+      break;
+    case Act::kKernel:
+    case Act::kCopy:
+    case Act::kFill:
+      put(process, thread, record, signature);
+      break;
+    case Act::kRecordEvent:
+      record_event(process, thread, record);
+      break;
+    case Act::kStreamWaitsEvent:
+      stream_waits(process, thread, record);
+      break;
+    case Act::kWaitEvent:
+      wait_for(thread, record, "wait for event", event(0));
+      break;
+    case Act::kWaitStream:
+      wait_for(thread, record, "wait for stream", end_of_stream());
+      break;
+    case Act::kWaitDevice:
+      wait_for(thread, record, "wait for device", ends_of_device(process, record.device));
+      break;
+    case Act::kAskEvent:
+      ask(thread, record, "ask event", {event(0)});
+      break;
+    case Act::kAskStream:
+      ask(thread, record, "ask stream", {end_of_stream()});
+      break;
+    case Act::kElapsed: {
+      std::vector<GrowingTask> both = event(0);
+      const std::vector<GrowingTask> second = event(1);
+      both.insert(both.end(), second.begin(), second.end());
+      ask(thread, record, "elapsed time", {std::move(both), true});
+      break;
+    }
+    case Act::kMakeStream:
+      host_task(thread, record, TaskKind::kHostCall, "make stream");
+      stream_of(process, record.device, record.stream).blocking = record.word[1] == 0;
+      break;
+    case Act::kDropEvent: {
+      host_task(thread, record, TaskKind::kHostCall, "drop event");
+      for (const GrowingTask last : event(0)) run.let_go(last);
+      process.events.erase(record.word[0]);
+      break;
+    }
+    case Act::kMakeGroup:
+      return join_group(process, thread, record, signature);
+    case Act::kDropGroup:
+      host_task(thread, record, TaskKind::kHostCall, "drop communicator");
+      process.members.erase(record.word[0]);
+      break;
+    case Act::kCollective:
+      return communicate(process, thread, record);
+    default:
+      host_task(thread, record, TaskKind::kHostCall, signature);
+      break;
+  }
+  return std::nullopt;
+}
+
+// --- time ---------------------------------------------------------------------------------------
+
+/// No thread but this one says anything that starts earlier.
+Time Session::State::threads_until(const Thread* but) const {
+  Time until = Time::max();
+  for (const Process& process : processes) {
+    for (const Wake& wake : process.wakes) until = std::min(until, wake.at);
+    for (const auto& [number, thread] : process.threads) {
+      if (&thread == but) continue;
+      const bool over = thread.doing == Doing::kWaits && run.settled(thread.last);
+      if (over) until = std::min(until, run.end(thread.last));
+      if (thread.doing == Doing::kRuns || thread.doing == Doing::kAsks)
+        until = std::min(until, thread.clock);
+    }
+  }
+  return until;
+}
+
+/// Starts the transfers whose ranks have all come, and ends those that end before anything else can
+/// begin. @return whether that made something known
+bool Session::State::move_network() {
+  bool moved = false;
+  for (const GrowingTask task : run.take_started()) {
+    const auto found = to_begin.find(task);
+    work.begin(task, found->second, run.start(task));
+    to_begin.erase(found);
+    moved = true;
+  }
+  const std::optional<Time> end = work.next_end();
+  // Several may end together: all ends up to the first are told at once.
+  if (!end || *end > threads_until(nullptr)) return moved;
+  for (const auto& [task, at] : work.advance(*end)) run.finish(task, at);
+  return true;
+}
+
+// --- answers ------------------------------------------------------------------------------------
+
+std::optional<SessionAnswer> Session::State::answer_question(const Thread& thread) const {
+  SessionAnswer answer{.at = thread.clock};
+  const std::vector<GrowingTask>& about = thread.question.about;
+  const bool ended = std::all_of(about.begin(), about.end(), [&](GrowingTask task) {
+    return run.settled(task) && run.end(task) <= thread.clock;
+  });
+  const bool known = std::all_of(about.begin(), about.end(),
+                                 [this](GrowingTask task) { return run.settled(task); });
+  // What is not settled hangs on something that has not happened by then.
+  if (!known && threads_until(&thread) < thread.clock) return std::nullopt;
+  if (!known) {
+    // A transfer under way may still end by then.
+    const std::optional<Time> end = work.next_end();
+    if (end && *end <= thread.clock) return std::nullopt;
+  }
+  if (!thread.question.elapsed) {
+    answer.value = ended ? 1 : 0;
+  } else if (ended && about.size() == 2) {
+    answer.value = static_cast<std::uint64_t>((run.end(about[1]) - run.end(about[0])).ps);
+  } else {
+    answer.status = about.size() == 2 ? EAGAIN : EINVAL;
+  }
+  return answer;
+}
+
+bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread& thread,
+                            std::vector<SessionAnswer>& answers) {
+  SessionAnswer answer;
+  if (thread.doing == Doing::kWaits && run.settled(thread.last)) {
+    thread.clock = run.end(thread.last);
+    answer.at = thread.clock;
+  } else if (thread.doing == Doing::kAsks) {
+    const std::optional<SessionAnswer> known = answer_question(thread);
+    if (!known) return false;
+    answer = *known;
+    for (const GrowingTask task : std::exchange(thread.question.about, {})) run.let_go(task);
+  } else {
+    return false;
+  }
+  thread.doing = Doing::kRuns;
+  answer.process = process;
+  answer.thread = number;
+  answers.push_back(answer);
+  return true;
+}
+
+std::vector<SessionAnswer> Session::advance() {
+  std::vector<SessionAnswer> answers;
+  for (bool moved = true; moved;) {
+    moved = state_->move_network();
+    for (std::uint32_t p = 0; p < state_->processes.size(); ++p) {
+      for (auto& [number, thread] : state_->processes[p].threads) {
+        // What an answered thread says next may come before what others would be told.
+        moved = state_->answer(p, number, thread, answers) || moved;
+      }
+    }
+  }
+  return answers;
+}
+
+Time Session::horizon() const {
+  const std::optional<Time> end = state_->work.next_end();
+  return std::min(state_->threads_until(nullptr), end.value_or(Time::max()));
+}
+
+// --- the session --------------------------------------------------------------------------------
+
+Session::Session(Work& work, const HostTimes& times)
+    : state_(std::make_unique<State>(work, times)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+std::uint32_t Session::add_process(std::int32_t rank) {
+  state_->processes.emplace_back().rank = rank;
+  return static_cast<std::uint32_t>(state_->processes.size() - 1);
+}
+
+void Session::lose(std::uint32_t process) {
+  Process& gone = state_->processes[process];
+  for (auto& [number, thread] : gone.threads) thread.doing = Doing::kEnded;
+  gone.wakes.clear();
+}
+
+std::string Session::deadlock() const {
+  if (state_->threads_until(nullptr) != Time::max() || state_->work.next_end()) return {};
+  std::string text;
+  for (const GrowingTask task : state_->run.stuck()) {
+    const std::uint32_t track = state_->run.processor_of(task);
+    text += fmt::format("rank {}: {}\n", state_->run.processor(track).rank,
+                        state_->names[state_->run.name(task)]);
+  }
+  return text;
+}
+
+GrowingRun& Session::run() { return state_->run; }
+std::string_view Session::name_of(std::uint32_t name) const { return state_->names[name]; }
+
+}  // namespace flopcast::live

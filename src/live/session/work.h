@@ -1,0 +1,47 @@
+// What a session asks of the rest of the house: how long work takes, and how transfers share links.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "live/wire/record.h"
+
+namespace flopcast::live {
+
+/// A collective that all its ranks have reached.
+struct Transfer {
+  Collective op = Collective::kAllReduce;
+  std::int64_t bytes = 0;           ///< as nccl-tests counts them
+  std::vector<std::int32_t> ranks;  ///< of the run, in the order of the communicator
+};
+
+/// Prices and links. Deterministic: the same questions, the same answers.
+class Work {
+ public:
+  virtual ~Work() = default;
+  /// Of a kernel. @param signature text of the record's signature
+  virtual Time kernel(const Record& record, std::string_view signature) = 0;
+  /// Of kCopy and kFill records.
+  virtual Time copy(const Record& record) = 0;
+
+  /// A transfer starts. Not before the last time advance() was told.
+  virtual void begin(std::uint64_t transfer, const Transfer& what, Time start) = 0;
+  /// When the first transfer ends if nothing else begins; none if none is under way.
+  virtual std::optional<Time> next_end() = 0;
+  /// Nothing begins before `until` any more: the transfers that end by then, and when.
+  virtual std::vector<std::pair<std::uint64_t, Time>> advance(Time until) = 0;
+};
+
+/// Host time that no record tells.
+struct HostTimes {
+  Time launch =
+      Time::from_us(4);          ///< from the start of a launch to the earliest start of its kernel
+  Time wake = Time::from_us(3);  ///< from the end of what a thread waits for to its going on
+  Time hand_over;                ///< from a thread that wakes another to that one's going on
+};
+
+}  // namespace flopcast::live
