@@ -229,7 +229,10 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 std::uint32_t Session::add_process(std::int32_t rank) {
-  state_->processes.emplace_back().rank = rank;
+  Process& process = state_->processes.emplace_back();
+  process.rank = rank;
+  // Its first thread runs from the beginning, though it has said nothing yet.
+  state_->thread_of(process, 0, Record());
   return static_cast<std::uint32_t>(state_->processes.size() - 1);
 }
 

@@ -30,7 +30,8 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  /// A process of the application. @return its number, from 0
+  /// A process of the application, whose first thread runs from now on. All of them are to be there
+  /// before any is answered. @return its number, from 0
   std::uint32_t add_process(std::int32_t rank);
   /// What one of its threads wrote, in the order in which it wrote. @param signature text of the record's
   /// signature. @return what is wrong with it: such a process cannot go on

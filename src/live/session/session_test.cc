@@ -11,38 +11,12 @@
 #include <set>
 #include <tuple>
 
+#include "support/plain_work.h"
+
 namespace flopcast::live {
 namespace {
 
 constexpr Time us(std::int64_t n) { return Time::from_us(n); }
-
-/// Kernels take as many microseconds as they have blocks, copies as they have bytes, transfers as
-/// they have bytes, whatever else is under way.
-class PlainWork final : public Work {
- public:
-  Time kernel(const Record& record, std::string_view) override {
-    return us(static_cast<std::int64_t>(record.word[0]));
-  }
-  Time copy(const Record& record) override { return us(static_cast<std::int64_t>(record.word[0])); }
-  void begin(std::uint64_t transfer, const Transfer& what, Time start) override {
-    under_way_.insert({start + us(what.bytes), transfer});
-  }
-  std::optional<Time> next_end() override {
-    if (under_way_.empty()) return std::nullopt;
-    return under_way_.begin()->first;
-  }
-  std::vector<std::pair<std::uint64_t, Time>> advance(Time until) override {
-    std::vector<std::pair<std::uint64_t, Time>> ended;
-    while (!under_way_.empty() && under_way_.begin()->first <= until) {
-      ended.emplace_back(under_way_.begin()->second, under_way_.begin()->first);
-      under_way_.erase(under_way_.begin());
-    }
-    return ended;
-  }
-
- private:
-  std::set<std::pair<Time, std::uint64_t>> under_way_;
-};
 
 const HostTimes kTimes{us(4), us(3), us(1)};
 
@@ -426,11 +400,6 @@ Told live(const Script& script, std::mt19937& random) {
   std::vector<bool> waits(script.size(), false);
   Told told(script.size());
   for (std::size_t r = 0; r < script.size(); ++r) session.add_process(static_cast<std::int32_t>(r));
-  // Threads that have said nothing yet run as well.
-  for (std::uint32_t r = 0; r < script.size(); ++r) {
-    Record start = call(Act::kThreadStart, 0, 0);
-    session.take(r, 0, start, "");
-  }
   while (true) {
     std::vector<std::size_t> speak;
     for (std::size_t r = 0; r < script.size(); ++r) {
@@ -439,7 +408,7 @@ Told live(const Script& script, std::mt19937& random) {
     if (!speak.empty()) {
       const std::size_t r = speak[random() % speak.size()];
       Record record = script[r][at[r]++];
-      record.number = static_cast<std::uint32_t>(at[r]);
+      record.number = static_cast<std::uint32_t>(at[r] - 1);
       waits[r] = (record.flags & kAnswerWanted) != 0;
       RC_ASSERT(!session.take(static_cast<std::uint32_t>(r), 0, record, "id"));
       if (at[r] == script[r].size() && !waits[r]) session.lose(static_cast<std::uint32_t>(r));

@@ -45,12 +45,12 @@ class Arena {
   char bytes_[kBytes];
 };
 
-/// What belongs to a process.
+/// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
   static constexpr std::uint32_t kVersion = 1;
   static constexpr std::uint32_t kThreads = 256;
 
-  std::uint32_t version = kVersion;       ///< of these structures
+  std::uint32_t version;                  ///< of these structures
   std::int32_t pid = 0;                   ///< of the process
   std::int32_t rank = 0;                  ///< as the launcher counts
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
@@ -58,10 +58,21 @@ struct Region {
   Arena arena;
 };
 
-/// What all processes of a run and the engine share.
+/// What a GPU of the cluster says of itself.
+struct DeviceFacts {
+  char name[128] = {};
+  std::uint64_t memory_bytes = 0, l2_bytes = 0;
+  std::uint32_t cores = 0;             ///< streaming multiprocessors
+  std::uint32_t major = 0, minor = 0;  ///< compute capability
+  std::uint32_t clock_khz = 0;
+};
+
+/// What all processes of a run and the engine share. Made by the engine.
 struct Common {
   Doorbell bell;
   std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970
+  std::uint32_t devices = 0;  ///< of a node
+  DeviceFacts device;         ///< all are alike
 };
 
 }  // namespace flopcast::live

@@ -1,0 +1,54 @@
+// The process's line to the engine: what its threads do goes out, answers come in, and every thread keeps its own
+// virtual time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "live/wire/region.h"
+
+namespace flopcast::live {
+
+/// An answer as the thread that waited sees it.
+struct Told {
+  std::uint32_t status = 0;
+  std::uint64_t value = 0;
+};
+
+class Link {
+ public:
+  /// The line of this process. Opened at the first call; a process that nobody listens to ends with a
+  /// line that says so, since nothing it would print could be true.
+  static Link& get();
+
+  /// Says what this thread does. Host time since the last record is added to it.
+  void say(Record record);
+  /// Says it and waits. The thread's time is then the answer's.
+  Told ask(Record record);
+  /// The number of a text in the records of this process; 0 where there is no room left.
+  std::uint32_t number(std::string_view text);
+
+  /// The host has computed for so long, in modelled time.
+  void spend(std::int64_t nanoseconds);
+  /// This thread's virtual time, since the start of the run.
+  std::int64_t now_ns();
+  const Common& common() const { return *common_; }
+
+ private:
+  struct Speaker;
+  Link();
+  Speaker& speaker();
+
+  Common* common_ = nullptr;
+  Region* region_ = nullptr;
+  int socket_ = -1;  ///< open as long as the process lives: the engine sees when it is gone
+  std::atomic<std::uint32_t> numbers_{0};
+  std::mutex texts_lock_;
+  std::unordered_map<std::string, std::uint32_t> texts_;
+};
+
+}  // namespace flopcast::live

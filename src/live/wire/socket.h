@@ -1,0 +1,94 @@
+// How a process finds the engine and they share memory: a socket without a name in the file system, over which
+// each gives the other a descriptor. The kernel forgets all of it when the processes are gone, however
+// they went.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace flopcast::live {
+
+/// Names the socket to the processes of a run.
+inline constexpr const char* kSocketVariable = "FLOPCAST_LIVE";
+
+/// A descriptor; closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int get() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+  explicit operator bool() const { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+/// What a process says when it comes.
+struct Hello {
+  std::uint32_t version = 0;  ///< Region::kVersion
+  std::int32_t pid = 0, rank = 0;
+};
+
+/// The address of an abstract socket, which no other user of the machine can take for a file.
+inline socklen_t socket_address(const std::string& name, sockaddr_un& address) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  const std::size_t size =
+      name.size() < sizeof address.sun_path - 1 ? name.size() : sizeof address.sun_path - 1;
+  std::memcpy(address.sun_path + 1, name.data(), size);
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
+}
+
+/// Sends a message with a descriptor. @return whether it went
+inline bool send_descriptor(int socket, const void* message, std::size_t size, int descriptor) {
+  iovec data{const_cast<void*>(message), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+  return ::sendmsg(socket, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+}
+
+/// Receives such a message of exactly this size. @return its descriptor; none if there was none
+inline Descriptor receive_descriptor(int socket, void* message, std::size_t size) {
+  iovec data{message, size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  const ssize_t got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+  const cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  int number = -1;
+  if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS)
+    std::memcpy(&number, CMSG_DATA(rights), sizeof number);
+  Descriptor descriptor(number);
+  return got == static_cast<ssize_t>(size) ? std::move(descriptor) : Descriptor();
+}
+
+}  // namespace flopcast::live
