@@ -1,0 +1,115 @@
+#include "live/pricing/kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "base/text/numbers.h"
+
+namespace flopcast::live {
+namespace {
+
+/// A thread of an element-wise kernel handles a few elements of two or four bytes, and writes what it reads.
+constexpr double kBytesPerThread = 16;
+
+/// Words from the front.
+class Words {
+ public:
+  explicit Words(std::string_view text) : left_(text) {}
+  std::string_view next() {
+    const std::size_t end = std::min(left_.find(' '), left_.size());
+    const std::string_view word = left_.substr(0, end);
+    left_.remove_prefix(std::min(end + 1, left_.size()));
+    return word;
+  }
+  /// A size; one that cannot be read makes the whole signature unreadable.
+  std::int64_t size() {
+    const auto value = parse_whole(next());
+    ok_ = ok_ && value && *value >= 0;
+    return value.value_or(0);
+  }
+  std::string_view rest() const { return left_; }
+  bool ok() const { return ok_; }
+
+ private:
+  std::string_view left_;
+  bool ok_ = true;
+};
+
+std::optional<Kernel> gemm_of(Words& words) {
+  const auto type = parse_gemm_type(words.next());
+  Gemm gemm;
+  for (std::int64_t* size : {&gemm.m, &gemm.n, &gemm.k, &gemm.batch}) *size = words.size();
+  if (!type || !words.ok()) return std::nullopt;
+  gemm.type = *type;
+  return gemm;
+}
+
+std::optional<Kernel> attention_of(Words& words) {
+  const auto type = parse_data_type(words.next());
+  Attention attention;
+  for (std::int64_t* size : {&attention.batch, &attention.query_length, &attention.kv_length,
+                             &attention.heads, &attention.kv_heads, &attention.head_dim})
+    *size = words.size();
+  attention.causal = words.size() != 0;
+  attention.backward = words.size() != 0;
+  if (!type || !words.ok()) return std::nullopt;
+  attention.type = attention.kv_cache = *type;
+  return attention;
+}
+
+MemoryBound moves(double read, double written) {
+  MemoryBound kernel;
+  kernel.rows = 1;
+  kernel.columns = std::max<std::int64_t>(1, static_cast<std::int64_t>((read + written) / 4));
+  kernel.read = Bytes{read};
+  kernel.written = Bytes{written};
+  return kernel;
+}
+
+std::optional<Kernel> memory_of(Words& words) {
+  const std::int64_t read = words.size(), written = words.size();
+  if (!words.ok()) return std::nullopt;
+  return moves(static_cast<double>(read), static_cast<double>(written));
+}
+
+}  // namespace
+
+Signature parse_signature(std::string_view signature, std::uint64_t threads) {
+  Words words(signature);
+  const std::string_view kind = words.next();
+  const auto known = kind == "gemm"        ? gemm_of(words)
+                     : kind == "attention" ? attention_of(words)
+                     : kind == "memory"    ? memory_of(words)
+                                           : std::nullopt;
+  if (known) return {*known, true, words.rest().empty() ? kind : words.rest()};
+  const double bytes = kBytesPerThread * static_cast<double>(std::max<std::uint64_t>(1, threads));
+  return {moves(bytes / 2, bytes / 2), false, kind == "kernel" ? words.rest() : signature};
+}
+
+Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
+  const auto [found, first] = prices_.try_emplace({std::string(signature), threads});
+  Price& price = found->second;
+  if (first) {
+    const Signature read = parse_signature(signature, threads);
+    const KernelTime time = model_.time(read.kernel);
+    price.time = {std::llround(time.time.value * 1e12)};
+    price.basis = read.known ? std::string(name(time.basis)) : "unknown";
+    if (!read.known) price.unknown = read.name;
+  }
+  const auto count = [&price](Coverage& coverage) {
+    ++coverage.kernels;
+    coverage.time += price.time;
+  };
+  count(by_basis_[price.basis]);
+  if (!price.unknown.empty()) count(unknown_[price.unknown]);
+  return price.time;
+}
+
+Time KernelPrices::copy_on_chip(std::uint64_t bytes) {
+  const auto moved = static_cast<double>(bytes);
+  return {std::llround(model_.time(moves(moved, moved)).time.value * 1e12)};
+}
+
+}  // namespace flopcast::live

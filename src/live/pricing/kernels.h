@@ -1,0 +1,58 @@
+// What a kernel is, from what the stand-in libraries say of it, and how long it takes.
+//
+// Signatures are words separated by spaces; sizes are elements unless said otherwise:
+//   gemm TYPE M N K BATCH NAME...                            a product, of a library or not
+//   attention TYPE BATCH QUERIES KEYS HEADS KV_HEADS DIM CAUSAL BACKWARD NAME...
+//   memory READ WRITTEN NAME...                              bytes that it has to move
+//   kernel NAME...                                           nothing is known but its name and grid
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "flopcast/cost.h"
+
+namespace flopcast::live {
+
+/// What a signature says.
+struct Signature {
+  Kernel kernel;          ///< a memory-bound one of `bytes_of_grid` where nothing is known
+  bool known = false;     ///< false: of the last kind
+  std::string_view name;  ///< what people see
+};
+/// A signature that is none of these counts as a name of which nothing is known.
+Signature parse_signature(std::string_view signature, std::uint64_t threads);
+
+/// Of one kind of answer.
+struct Coverage {
+  std::uint64_t kernels = 0;
+  Time time;
+};
+
+/// Prices kernels, each signature once, and remembers what the prices rest on.
+class KernelPrices {
+ public:
+  explicit KernelPrices(KernelModel model) : model_(std::move(model)) {}
+  /// @param threads of the whole grid
+  Time price(std::string_view signature, std::uint64_t threads);
+  /// Bytes moved from here to there within the chip.
+  Time copy_on_chip(std::uint64_t bytes);
+
+  const std::map<std::string, Coverage>& by_basis() const { return by_basis_; }
+  /// Kernels of which nothing is known but a name, by name.
+  const std::map<std::string, Coverage>& unknown() const { return unknown_; }
+
+ private:
+  struct Price {
+    Time time;
+    std::string basis;
+    std::string unknown;  ///< name, where nothing is known
+  };
+  KernelModel model_;
+  std::map<std::pair<std::string, std::uint64_t>, Price> prices_;
+  std::map<std::string, Coverage> by_basis_, unknown_;
+};
+
+}  // namespace flopcast::live
