@@ -1,0 +1,89 @@
+// Copies and fills. Bytes move where they may be read: between the host and the device always, within
+// the device up to a size; what is larger is weights and activations that no kernel has made.
+#include <cstring>
+
+#include "live/shim/core/api.h"
+#include "live/shim/core/link.h"
+#include "live/shim/core/memory.h"
+#include "live/shim/core/stream.h"
+
+namespace flopcast::live {
+namespace {
+
+/// Copies up to this move their bytes.
+constexpr std::size_t kMoved = std::size_t{1} << 20;
+/// cudaMemcpyKind
+enum Direction : int { kHostToHost, kToDevice, kToHost, kOnDevice, kByAddress };
+
+bool on_device(const void* pointer) {
+  const std::optional<Block> block = Memory::get().find(pointer);
+  return block && (block->place == Place::kDevice || block->place == Place::kManaged);
+}
+
+bool is_pageable(const void* pointer) { return !Memory::get().find(pointer); }
+
+CopyKind kind_of(void* to, const void* from, int direction) {
+  if (direction == kByAddress) {
+    direction = on_device(to) ? (on_device(from) ? kOnDevice : kToDevice)
+                              : (on_device(from) ? kToHost : kHostToHost);
+  }
+  switch (direction) {
+    case kToDevice:
+      return CopyKind::kHostToDevice;
+    case kToHost:
+      return CopyKind::kDeviceToHost;
+    case kOnDevice:
+      return CopyKind::kDeviceToDevice;
+    default:
+      return CopyKind::kHost;
+  }
+}
+
+/// @param waits the call returns when the copy is done
+int copy(void* to, const void* from, std::size_t bytes, int direction, void* stream, bool waits) {
+  if (bytes == 0) return kSuccess;
+  const CopyKind kind = kind_of(to, from, direction);
+  Record record = record_on(stream, Act::kCopy);
+  record.word[0] = bytes;
+  record.word[1] = static_cast<std::uint64_t>(kind);
+  // A copy to memory of the host that is not pinned is done when the call returns.
+  const bool host_waits = waits || (kind == CopyKind::kDeviceToHost && is_pageable(to));
+  if (host_waits) {
+    Link::get().ask(record);
+  } else {
+    Link::get().say(record);
+  }
+  if (bytes <= kMoved || kind == CopyKind::kHost) std::memmove(to, from, bytes);
+  return kSuccess;
+}
+
+int fill(void* to, int value, std::size_t bytes, void* stream) {
+  Record record = record_on(stream, Act::kFill);
+  record.word[0] = bytes;
+  Link::get().say(record);
+  if (bytes <= kMoved) std::memset(to, value, bytes);
+  return kSuccess;
+}
+
+}  // namespace
+}  // namespace flopcast::live
+
+using namespace flopcast::live;
+
+FLOPCAST_API int cudaMemcpy(void* to, const void* from, std::size_t bytes, int direction) {
+  return remembered(copy(to, from, bytes, direction, nullptr, true));
+}
+FLOPCAST_API int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int direction,
+                                 void* stream) {
+  return remembered(copy(to, from, bytes, direction, stream, false));
+}
+FLOPCAST_API int cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
+                                     void* stream) {
+  return remembered(copy(to, from, bytes, kOnDevice, stream, false));
+}
+FLOPCAST_API int cudaMemset(void* to, int value, std::size_t bytes) {
+  return remembered(fill(to, value, bytes, nullptr));
+}
+FLOPCAST_API int cudaMemsetAsync(void* to, int value, std::size_t bytes, void* stream) {
+  return remembered(fill(to, value, bytes, stream));
+}

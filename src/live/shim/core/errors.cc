@@ -1,0 +1,60 @@
+// The status that a thread's last call left behind, and words for it.
+#include "live/shim/core/api.h"
+
+namespace flopcast::live {
+namespace {
+
+thread_local int last_status = kSuccess;
+
+struct Words {
+  int status;
+  const char *name, *text;
+};
+constexpr Words kWords[] = {
+    {kSuccess, "cudaSuccess", "no error"},
+    {kInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {kOutOfMemory, "cudaErrorMemoryAllocation", "out of memory"},
+    {kNotInitialized, "cudaErrorInitializationError", "initialization error"},
+    {kInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {kInvalidHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {kNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},
+    {kNotReady, "cudaErrorNotReady", "device not ready"},
+    {kNotSupported, "cudaErrorNotSupported", "operation not supported"},
+};
+
+const Words& words_of(int status) {
+  for (const Words& words : kWords) {
+    if (words.status == status) return words;
+  }
+  static constexpr Words kUnknown{999, "cudaErrorUnknown", "unknown error"};
+  return kUnknown;
+}
+
+}  // namespace
+
+int remembered(int status) {
+  // Asking whether something is done is no failure that would stay.
+  if (status != kSuccess && status != kNotReady) last_status = status;
+  return status;
+}
+
+}  // namespace flopcast::live
+
+using namespace flopcast::live;
+
+FLOPCAST_API int cudaGetLastError() {
+  const int status = last_status;
+  last_status = kSuccess;
+  return status;
+}
+FLOPCAST_API int cudaPeekAtLastError() { return last_status; }
+FLOPCAST_API const char* cudaGetErrorString(int status) { return words_of(status).text; }
+FLOPCAST_API const char* cudaGetErrorName(int status) { return words_of(status).name; }
+FLOPCAST_API int cuGetErrorString(int status, const char** text) {
+  *text = words_of(status).text;
+  return kSuccess;
+}
+FLOPCAST_API int cuGetErrorName(int status, const char** name) {
+  *name = words_of(status).name;
+  return kSuccess;
+}

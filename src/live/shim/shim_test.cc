@@ -1,0 +1,197 @@
+// Programs that know nothing of Flopcast, against the stand-in libraries and a simulated cluster.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "live/daemon/daemon.h"
+#include "live/pricing/cluster_work.h"
+
+namespace flopcast::live {
+namespace {
+
+/// The functions of a loaded library, by name.
+class Library {
+ public:
+  explicit Library(const char* path) : handle_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+    if (!handle_) std::fprintf(stderr, "%s\n", dlerror());
+  }
+  template <typename... Arguments>
+  int operator()(const char* name, Arguments... arguments) const {
+    return reinterpret_cast<int (*)(Arguments...)>(dlsym(handle_, name))(arguments...);
+  }
+  bool ok() const { return handle_ != nullptr; }
+
+ private:
+  void* handle_;
+};
+
+struct Size3 {
+  unsigned x, y, z;
+};
+
+/// What a program told, by name.
+using Told = std::map<std::string, double>;
+
+/// Runs a program on the first chip of a cluster.
+class LiveShimThreads : public testing::Test {
+ protected:
+  Told run(const std::string& on, const std::function<void(const Library&, Told&)>& program) {
+    const Result<Cluster> cluster = Catalog::builtin().cluster(on);
+    ClusterWork work = std::move(*ClusterWork::make(*cluster, Catalog::builtin()));
+    Session session(work);
+    DeviceFacts facts;
+    cluster->chip.name.copy(facts.name, sizeof facts.name - 1);
+    facts.memory_bytes = static_cast<std::uint64_t>(cluster->chip.hbm_capacity.value);
+    facts.cores = static_cast<std::uint32_t>(cluster->chip.cores);
+    facts.major = 9;
+    const auto daemon = std::move(*Daemon::listen(session, facts, cluster->chips_per_node()));
+    daemon->expect(0);
+    setenv(kSocketVariable, daemon->name().c_str(), 1);
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      Told told;
+      const Library library(FLOPCAST_LIVE_CORE);
+      if (!library.ok()) _exit(1);
+      program(library, told);
+      std::ostringstream text;
+      text.precision(17);
+      for (const auto& [name, value] : told) text << name << ' ' << value << '\n';
+      const std::string all = text.str();
+      _exit(write(ends[1], all.data(), all.size()) == static_cast<ssize_t>(all.size()) ? 0 : 1);
+    }
+    close(ends[1]);
+    while (daemon->alive() > 0) {
+      const auto problem = daemon->step();
+      EXPECT_FALSE(problem) << problem->text();
+    }
+    Told told;
+    std::string text(65536, '\0');
+    const ssize_t size = read(ends[0], text.data(), text.size());
+    close(ends[0]);
+    std::istringstream lines(text.substr(0, size > 0 ? static_cast<std::size_t>(size) : 0));
+    std::string name;
+    for (double value = 0; lines >> name >> value;) told[name] = value;
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    return told;
+  }
+};
+
+TEST_F(LiveShimThreads, DevicesAreTheClustersChips) {
+  const Told told = run("2 x dgx-h100", [](const Library& cuda, Told& said) {
+    int value = 0;
+    cuda("cudaGetDeviceCount", &value);
+    said["devices"] = value;
+    cuda("cudaDeviceGetAttribute", &value, 16, 0);
+    said["cores"] = value;
+    std::vector<char> properties(2048, 'x');
+    cuda("cudaGetDeviceProperties", static_cast<void*>(properties.data()), 3);
+    said["name"] = std::string(properties.data()) == "h100-sxm" ? 1 : 0;
+    said["untouched"] = properties[FLOPCAST_CUDA_MAJOR == 12 ? 1032 : 1008] == 'x' ? 1 : 0;
+    said["no_such"] = cuda("cudaSetDevice", 8);
+    said["last"] = cuda("cudaGetLastError");
+    said["then"] = cuda("cudaGetLastError");
+  });
+  EXPECT_EQ(told, (Told{{"devices", 8},
+                        {"cores", 132},
+                        {"name", 1},
+                        {"untouched", 1},
+                        {"no_such", 101},
+                        {"last", 101},
+                        {"then", 0}}));
+}
+
+TEST_F(LiveShimThreads, MemoryRunsOutWhereTheChipsDoes) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    std::vector<void*> blocks;
+    void* block = nullptr;
+    while (cuda("cudaMalloc", &block, std::size_t{1} << 30) == 0) blocks.push_back(block);
+    said["gigabytes"] = static_cast<double>(blocks.size());
+    std::size_t free = 0, total = 0;
+    cuda("cudaMemGetInfo", &free, &total);
+    said["free_below_one"] = free < (std::size_t{1} << 30) ? 1 : 0;
+    for (void* each : blocks) cuda("cudaFree", each);
+    cuda("cudaMemGetInfo", &free, &total);
+    said["all_back"] = free == total ? 1 : 0;
+    // Small blocks share pages of 2 MiB, and go back with the last of them.
+    void* small[3];
+    for (void*& each : small) cuda("cudaMalloc", &each, std::size_t{1000});
+    cuda("cudaMemGetInfo", &free, &total);
+    said["one_page"] = total - free == std::size_t{2} << 20 ? 1 : 0;
+    for (void* each : small) cuda("cudaFree", each);
+    cuda("cudaMemGetInfo", &free, &total);
+    said["page_back"] = free == total ? 1 : 0;
+    said["not_ours"] = cuda("cudaFree", static_cast<void*>(&said));
+  });
+  EXPECT_EQ(told, (Told{{"gigabytes", 80},
+                        {"free_below_one", 1},
+                        {"all_back", 1},
+                        {"one_page", 1},
+                        {"page_back", 1},
+                        {"not_ours", 1}}));
+}
+
+TEST_F(LiveShimThreads, KernelsTakeTimeThatEventsMeasure) {
+  const auto program = [](const Library& cuda, Told& said) {
+    static const char function = 0;
+    cuda("__cudaRegisterFunction", static_cast<void**>(nullptr), &function,
+         static_cast<char*>(nullptr), "copy_kernel", -1, static_cast<void*>(nullptr),
+         static_cast<void*>(nullptr), static_cast<void*>(nullptr), static_cast<void*>(nullptr),
+         static_cast<int*>(nullptr));
+    void *stream = nullptr, *before = nullptr, *after = nullptr, *kernel = nullptr;
+    cuda("cudaStreamCreateWithFlags", &stream, 1u);
+    cuda("cudaEventCreate", &before);
+    cuda("cudaEventCreate", &after);
+    cuda("__cudaGetKernel", &kernel, static_cast<const void*>(&function));
+    cuda("cudaEventRecord", before, stream);
+    cuda("__cudaLaunchKernel", kernel, Size3{1u << 20, 1, 1}, Size3{256, 1, 1},
+         static_cast<void**>(nullptr), std::size_t{0}, stream);
+    cuda("cudaEventRecord", after, stream);
+    float milliseconds = -1;
+    said["early"] = cuda("cudaEventElapsedTime", &milliseconds, before, after);
+    said["running"] = cuda("cudaEventQuery", after);
+    cuda("cudaEventSynchronize", after);
+    said["done"] = cuda("cudaEventQuery", after);
+    cuda("cudaEventElapsedTime", &milliseconds, before, after);
+    said["ms"] = static_cast<double>(milliseconds);
+  };
+  const Told told = run("dgx-h100", program);
+  EXPECT_EQ(told.at("early"), 600);
+  EXPECT_EQ(told.at("running"), 600);
+  EXPECT_EQ(told.at("done"), 0);
+  // 2^28 threads of 16 bytes at 3.35 TB/s or a little slower.
+  EXPECT_GT(told.at("ms"), 4.3e9 / 3.35e12 * 1e3);
+  EXPECT_LT(told.at("ms"), 2.0 * 4.3e9 / 3.35e12 * 1e3);
+  for (int again = 0; again < 3; ++again) EXPECT_EQ(run("dgx-h100", program), told);
+}
+
+TEST_F(LiveShimThreads, SmallValuesGoThereAndBack) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    std::vector<int> numbers(1000), back(1000);
+    for (int i = 0; i < 1000; ++i) numbers[static_cast<std::size_t>(i)] = i;
+    void* device = nullptr;
+    cuda("cudaMalloc", &device, std::size_t{4000});
+    cuda("cudaMemcpy", device, static_cast<const void*>(numbers.data()), std::size_t{4000}, 1);
+    cuda("cudaMemcpy", static_cast<void*>(back.data()), static_cast<const void*>(device),
+         std::size_t{4000}, 4);
+    said["same"] = back == numbers ? 1 : 0;
+    cuda("cudaMemset", device, 0, std::size_t{4000});
+    cuda("cudaMemcpy", static_cast<void*>(back.data()), static_cast<const void*>(device),
+         std::size_t{4000}, 2);
+    said["zero"] = back == std::vector<int>(1000) ? 1 : 0;
+  });
+  EXPECT_EQ(told, (Told{{"same", 1}, {"zero", 1}}));
+}
+
+}  // namespace
+}  // namespace flopcast::live
