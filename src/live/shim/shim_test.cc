@@ -175,6 +175,54 @@ TEST_F(LiveShimThreads, KernelsTakeTimeThatEventsMeasure) {
   for (int again = 0; again < 3; ++again) EXPECT_EQ(run("dgx-h100", program), told);
 }
 
+TEST_F(LiveShimThreads, ProductsOfBothLibrariesTakeWhatTheCostModelSays) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    constexpr int kBf16 = 14, kFp32Compute = 68;
+    const void* const none = nullptr;
+    void *from = nullptr, *to = nullptr, *handle = nullptr;
+    cuda("cudaEventCreate", &from);
+    cuda("cudaEventCreate", &to);
+    const auto took = [&] {
+      float milliseconds = 0;
+      cuda("cudaEventSynchronize", to);
+      cuda("cudaEventElapsedTime", &milliseconds, from, to);
+      return static_cast<double>(milliseconds);
+    };
+    void* const stream = nullptr;
+    cuda("cublasCreate_v2", &handle);
+    cuda("cudaEventRecord", from, stream);
+    cuda("cublasGemmEx", handle, 0, 0, 8192, 4096, 16384, none, none, kBf16, 8192, none, kBf16,
+         16384, none, stream, kBf16, 8192, kFp32Compute, -1);
+    cuda("cudaEventRecord", to, stream);
+    said["gemm"] = took();
+
+    void *lt = nullptr, *product = nullptr, *a = nullptr, *d = nullptr;
+    cuda("cublasLtCreate", &lt);
+    cuda("cublasLtMatmulDescCreate", &product, kFp32Compute, 0);
+    const int transpose = 1;
+    cuda("cublasLtMatmulDescSetAttribute", product, 3, static_cast<const void*>(&transpose),
+         sizeof transpose);
+    cuda("cublasLtMatrixLayoutCreate", &a, kBf16, std::uint64_t{16384}, std::uint64_t{8192},
+         std::int64_t{16384});
+    cuda("cublasLtMatrixLayoutCreate", &d, kBf16, std::uint64_t{8192}, std::uint64_t{4096},
+         std::int64_t{8192});
+    cuda("cudaEventRecord", from, stream);
+    cuda("cublasLtMatmul", lt, product, none, none, a, none, stream, none, none, stream, stream, d,
+         none, stream, std::size_t{0}, stream);
+    cuda("cudaEventRecord", to, stream);
+    said["lt"] = took();
+  });
+  Gemm gemm;
+  gemm.m = 8192;
+  gemm.n = 4096;
+  gemm.k = 16384;
+  const auto model = KernelModel::make(*Catalog::builtin().chip("h100"), Catalog::builtin());
+  const double expected = model->time(gemm).time.value * 1e3;
+  // Between the events lies what the host takes to call, which the product hides.
+  EXPECT_NEAR(told.at("gemm") / expected, 1.0, 0.01);
+  EXPECT_NEAR(told.at("lt") / expected, 1.0, 0.01);
+}
+
 TEST_F(LiveShimThreads, SmallValuesGoThereAndBack) {
   const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
     std::vector<int> numbers(1000), back(1000);
