@@ -1,7 +1,8 @@
 // Communicators: ranks that meet, and the transfers they make then.
 #include <fmt/format.h>
 
-#include <cerrno>
+#include <algorithm>
+#include <tuple>
 
 #include "live/session/state.h"
 
@@ -44,6 +45,61 @@ std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& t
   wait.flags = record.flags;
   wait_for(thread, wait, "make communicator", {group.made});
   return std::nullopt;
+}
+
+/// All ranks of a communicator split it together, and learn what they are in their part when the last has come.
+std::optional<Diagnostic> Session::State::split_group(Process& process, std::uint32_t number,
+                                                      Thread& thread, const Record& record) {
+  const auto member = process.members.find(record.word[0]);
+  if (member == process.members.end()) {
+    return mismatch(process, "splits a communicator that it has not made");
+  }
+  Membership& own = member->second;
+  const std::string key = fmt::format("{}/{}", own.group, own.calls["split"]++);
+  const std::size_t size = groups[own.group].ranks.size();
+  Splitting& splitting = splittings[key];
+  if (splitting.parts.empty()) {
+    NewTask hub{hubs, TaskKind::kRendezvous, names.intern("split communicator")};
+    hub.joins = static_cast<std::uint32_t>(size);
+    splitting.hub = run.add(hub);
+    run.keep(splitting.hub);
+  }
+  splitting.parts.push_back({static_cast<std::int64_t>(record.word[1]),
+                             static_cast<std::int64_t>(record.word[2]), own.rank, process.number,
+                             number, record.word[3]});
+  const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "split communicator");
+  Record wait;
+  wait.flags = record.flags;
+  wait_for(thread, wait, "split communicator", {splitting.hub});
+  const GrowingTask hub = splitting.hub;
+  if (splitting.parts.size() == size) {
+    Splitting whole = std::move(splitting);
+    splittings.erase(key);
+    make_parts(key, std::move(whole));
+  }
+  run.join(hub, {call, Time{}, EdgeKind::kRendezvous});
+  return std::nullopt;
+}
+
+/// Ranks of one colour become a group, in the order of their keys, then of their old ranks.
+void Session::State::make_parts(const std::string& key, Splitting splitting) {
+  std::sort(splitting.parts.begin(), splitting.parts.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.colour, a.key, a.rank) < std::tuple(b.colour, b.key, b.rank);
+  });
+  for (const Splitting::Part& part : splitting.parts) {
+    if (part.colour < 0) continue;
+    Process& process = processes[part.process];
+    const std::string name = fmt::format("{}:{}", key, part.colour);
+    Group& group = groups[name];
+    process.members[part.communicator] = {name, static_cast<std::uint32_t>(group.ranks.size()), {}};
+    group.ranks.push_back(process.rank);
+  }
+  for (const Splitting::Part& part : splitting.parts) {
+    if (part.colour < 0) continue;
+    const Membership& member = processes[part.process].members[part.communicator];
+    processes[part.process].threads[part.thread].value =
+        std::uint64_t{member.rank} << 32 | groups[member.group].ranks.size();
+  }
 }
 
 /// The meeting that a call is part of, by what its group has done so far.

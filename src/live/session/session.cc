@@ -28,11 +28,12 @@ std::optional<Diagnostic> Session::take(std::uint32_t process, std::uint32_t thr
 std::optional<Diagnostic> Session::State::in_turn(Process& process, const Early& said) {
   Thread& thread = thread_of(process, said.thread, said.record);
   ++thread.records;
-  return act(process, thread, said.record, said.signature);
+  return act(process, said.thread, said.record, said.signature);
 }
 
-std::optional<Diagnostic> Session::State::act(Process& process, Thread& thread,
+std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t number,
                                               const Record& record, std::string_view signature) {
+  Thread& thread = process.threads[number];
   const auto event = [&](std::size_t word) {
     const auto found = process.events.find(record.word[word]);
     return found == process.events.end() ? std::vector<GrowingTask>()
@@ -105,6 +106,8 @@ std::optional<Diagnostic> Session::State::act(Process& process, Thread& thread,
     }
     case Act::kMakeGroup:
       return join_group(process, thread, record, signature);
+    case Act::kSplitGroup:
+      return split_group(process, number, thread, record);
     case Act::kDropGroup:
       host_task(thread, record, TaskKind::kHostCall, "drop communicator");
       process.members.erase(record.word[0]);
@@ -186,6 +189,7 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
   if (thread.doing == Doing::kWaits && run.settled(thread.last)) {
     thread.clock = run.end(thread.last);
     answer.at = thread.clock;
+    answer.value = std::exchange(thread.value, 0);
   } else if (thread.doing == Doing::kAsks) {
     const std::optional<SessionAnswer> known = answer_question(thread);
     if (!known) return false;
@@ -230,6 +234,7 @@ Session::~Session() = default;
 
 std::uint32_t Session::add_process(std::int32_t rank) {
   Process& process = state_->processes.emplace_back();
+  process.number = static_cast<std::uint32_t>(state_->processes.size() - 1);
   process.rank = rank;
   // Its first thread runs from the beginning, though it has said nothing yet.
   state_->thread_of(process, 0, Record());

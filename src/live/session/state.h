@@ -40,6 +40,7 @@ struct Thread {
   std::deque<std::pair<std::uint32_t, GrowingTask>> tasks;
   Question question;
   std::vector<Record> group_call;  ///< whose last record has not come
+  std::uint64_t value = 0;         ///< of the answer that it waits for
 };
 
 struct Stream {
@@ -71,6 +72,7 @@ struct Early {
 };
 
 struct Process {
+  std::uint32_t number = 0;  ///< in the session
   std::int32_t rank = 0;
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
@@ -85,6 +87,18 @@ struct Process {
 struct Group {
   std::vector<std::int32_t> ranks;    ///< of the run; -1: has not come yet
   GrowingTask made = kNoGrowingTask;  ///< hub that all ranks join when they make it; kept
+};
+
+/// Ranks of a group that split it, until the last has come.
+struct Splitting {
+  struct Part {
+    std::int64_t colour = 0, key = 0;
+    std::uint32_t rank = 0;  ///< in the group that is split
+    std::uint32_t process = 0, thread = 0;
+    std::uint64_t communicator = 0;  ///< the new one
+  };
+  GrowingTask hub = kNoGrowingTask;
+  std::vector<Part> parts;
 };
 
 /// Ranks meet at a hub; then their transfer is under way.
@@ -109,12 +123,13 @@ struct Session::State {
   std::deque<Process> processes;
   std::map<std::string, Group> groups;
   std::map<std::string, Meeting> meetings;
+  std::map<std::string, Splitting> splittings;
   std::unordered_map<GrowingTask, Transfer> to_begin;  ///< transfers that have not started
   std::vector<GrowingTask> complete;  ///< transfers that all ranks of the last call have come to
 
   // session.cc: records in turn, the network, answers
   std::optional<Diagnostic> in_turn(Process& process, const Early& said);
-  std::optional<Diagnostic> act(Process& process, Thread& thread, const Record& record,
+  std::optional<Diagnostic> act(Process& process, std::uint32_t number, const Record& record,
                                 std::string_view signature);
   Time threads_until(const Thread* but) const;
   bool move_network();
@@ -145,6 +160,9 @@ struct Session::State {
   // group.cc: communicators
   std::optional<Diagnostic> join_group(Process& process, Thread& thread, const Record& record,
                                        std::string_view id);
+  std::optional<Diagnostic> split_group(Process& process, std::uint32_t number, Thread& thread,
+                                        const Record& record);
+  void make_parts(const std::string& key, Splitting splitting);
   Meeting& meeting_of(Membership& member, const Record& record);
   Result<GrowingTask> arrive(const Process& process, Membership& member, const Record& record,
                              GrowingTask arrival);

@@ -42,46 +42,79 @@ using Told = std::map<std::string, double>;
 /// Runs a program on the first chip of a cluster.
 class LiveShimThreads : public testing::Test {
  protected:
+  using Program = std::function<void(const Library&, Told&, int rank)>;
+
   Told run(const std::string& on, const std::function<void(const Library&, Told&)>& program) {
+    return run_ranks(on, 1, [&](const Library& cuda, Told& said, int) { program(cuda, said); })[0];
+  }
+
+  /// Rank i on chip i.
+  std::vector<Told> run_ranks(const std::string& on, int ranks, const Program& program) {
     const Result<Cluster> cluster = Catalog::builtin().cluster(on);
     ClusterWork work = std::move(*ClusterWork::make(*cluster, Catalog::builtin()));
     Session session(work);
-    DeviceFacts facts;
-    cluster->chip.name.copy(facts.name, sizeof facts.name - 1);
-    facts.memory_bytes = static_cast<std::uint64_t>(cluster->chip.hbm_capacity.value);
-    facts.cores = static_cast<std::uint32_t>(cluster->chip.cores);
-    facts.major = 9;
-    const auto daemon = std::move(*Daemon::listen(session, facts, cluster->chips_per_node()));
-    daemon->expect(0);
+    const auto daemon =
+        std::move(*Daemon::listen(session, facts_of(cluster->chip), cluster->chips_per_node()));
     setenv(kSocketVariable, daemon->name().c_str(), 1);
-    int ends[2];
-    EXPECT_EQ(pipe(ends), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-      Told told;
-      const Library library(FLOPCAST_LIVE_CORE);
-      if (!library.ok()) _exit(1);
-      program(library, told);
-      std::ostringstream text;
-      text.precision(17);
-      for (const auto& [name, value] : told) text << name << ' ' << value << '\n';
-      const std::string all = text.str();
-      _exit(write(ends[1], all.data(), all.size()) == static_cast<ssize_t>(all.size()) ? 0 : 1);
-    }
-    close(ends[1]);
+    for (int rank = 0; rank < ranks; ++rank) daemon->expect(rank);
+    std::vector<Child> children;
+    for (int rank = 0; rank < ranks; ++rank) children.push_back(start(program, rank));
     while (daemon->alive() > 0) {
       const auto problem = daemon->step();
       EXPECT_FALSE(problem) << problem->text();
+      EXPECT_EQ(session.deadlock(), "");
+      if (problem || !session.deadlock().empty()) break;
     }
+    std::vector<Told> told;
+    for (const Child& child : children) told.push_back(result_of(child));
+    return told;
+  }
+
+ private:
+  struct Child {
+    pid_t pid;
+    int out;
+  };
+
+  static DeviceFacts facts_of(const Chip& chip) {
+    DeviceFacts facts;
+    chip.name.copy(facts.name, sizeof facts.name - 1);
+    facts.memory_bytes = static_cast<std::uint64_t>(chip.hbm_capacity.value);
+    facts.cores = static_cast<std::uint32_t>(chip.cores);
+    facts.major = 9;
+    return facts;
+  }
+
+  static Child start(const Program& program, int rank) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t pid = fork();
+    if (pid != 0) {
+      close(ends[1]);
+      return {pid, ends[0]};
+    }
+    setenv("RANK", std::to_string(rank).c_str(), 1);
     Told told;
+    const Library library(FLOPCAST_LIVE_CORE);
+    if (!library.ok()) _exit(1);
+    program(library, told, rank);
+    std::ostringstream text;
+    text.precision(17);
+    for (const auto& [name, value] : told) text << name << ' ' << value << '\n';
+    const std::string all = text.str();
+    _exit(write(ends[1], all.data(), all.size()) == static_cast<ssize_t>(all.size()) ? 0 : 1);
+  }
+
+  static Told result_of(const Child& child) {
     std::string text(65536, '\0');
-    const ssize_t size = read(ends[0], text.data(), text.size());
-    close(ends[0]);
+    const ssize_t size = read(child.out, text.data(), text.size());
+    close(child.out);
     std::istringstream lines(text.substr(0, size > 0 ? static_cast<std::size_t>(size) : 0));
+    Told told;
     std::string name;
     for (double value = 0; lines >> name >> value;) told[name] = value;
     int status = 1;
-    waitpid(child, &status, 0);
+    waitpid(child.pid, &status, 0);
     EXPECT_EQ(status, 0);
     return told;
   }
@@ -221,6 +254,72 @@ TEST_F(LiveShimThreads, ProductsOfBothLibrariesTakeWhatTheCostModelSays) {
   // Between the events lies what the host takes to call, which the product hides.
   EXPECT_NEAR(told.at("gemm") / expected, 1.0, 0.01);
   EXPECT_NEAR(told.at("lt") / expected, 1.0, 0.01);
+}
+
+struct Id {
+  char text[128] = "everybody";
+};
+
+TEST_F(LiveShimThreads, CollectivesTakeWhatTheModelSaysWhenTheLastRankHasCome) {
+  constexpr std::size_t kCount = std::size_t{64} << 20;
+  const auto told = run_ranks("dgx-h100", 4, [&](const Library& cuda, Told& said, int rank) {
+    void *all = nullptr, *from = nullptr, *to = nullptr;
+    cuda("cudaSetDevice", rank);
+    cuda("ncclCommInitRank", &all, 4, Id(), rank);
+    void* const stream = nullptr;
+    const void* const none = nullptr;
+    // The last rank comes late by a kernel of some milliseconds.
+    if (rank == 3) {
+      cuda("cudaLaunchKernel", none, Size3{1u << 20, 1, 1}, Size3{256, 1, 1},
+           static_cast<void**>(nullptr), std::size_t{0}, stream);
+    }
+    cuda("cudaEventCreate", &from);
+    cuda("cudaEventCreate", &to);
+    cuda("cudaEventRecord", from, stream);
+    cuda("ncclAllReduce", none, stream, kCount, 7, 0, all, stream);
+    cuda("cudaEventRecord", to, stream);
+    cuda("cudaEventSynchronize", to);
+    float milliseconds = 0;
+    cuda("cudaEventElapsedTime", &milliseconds, from, to);
+    said["ms"] = static_cast<double>(milliseconds);
+  });
+  const auto model =
+      CollectiveModel::make(*Catalog::builtin().cluster("dgx-h100"), Catalog::builtin());
+  CollectiveQuery query;
+  query.size = Bytes{4.0 * kCount};
+  query.ranks = {0, 1, 2, 3};
+  const double alone = model->time(query)->time.value * 1e3;
+  EXPECT_NEAR(told[3].at("ms") / alone, 1.0, 0.02);
+  for (int rank = 0; rank < 3; ++rank)
+    EXPECT_GT(told[static_cast<std::size_t>(rank)].at("ms"), alone + 1.0);
+}
+
+TEST_F(LiveShimThreads, ACommunicatorIsSplitByColourAndKey) {
+  const auto told = run_ranks("dgx-h100", 4, [](const Library& cuda, Told& said, int rank) {
+    void *all = nullptr, *half = nullptr;
+    cuda("ncclCommInitRank", &all, 4, Id(), rank);
+    cuda("ncclCommSplit", all, rank % 2, -rank, &half, static_cast<void*>(nullptr));
+    int place = -1, size = -1;
+    cuda("ncclCommUserRank", half, &place);
+    cuda("ncclCommCount", half, &size);
+    said["rank"] = place;
+    said["size"] = size;
+    // Both halves work at the same time; sends and receives of one group call do not wait for each other.
+    const void* const none = nullptr;
+    void* const stream = nullptr;
+    cuda("ncclGroupStart");
+    cuda("ncclSend", none, std::size_t{1000}, 7, 1 - place, half, stream);
+    cuda("ncclRecv", stream, std::size_t{1000}, 7, 1 - place, half, stream);
+    cuda("ncclGroupEnd");
+    said["waits"] = cuda("cudaDeviceSynchronize");
+    void* nobody = &said;
+    cuda("ncclCommSplit", all, -1, 0, &nobody, static_cast<void*>(nullptr));
+    said["in_none"] = nobody == nullptr ? 1 : 0;
+  });
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    const Told expected{{"rank", rank < 2 ? 1 : 0}, {"size", 2}, {"waits", 0}, {"in_none", 1}};
+    EXPECT_EQ(told[rank], expected) << rank;
+  }
 }
 
 TEST_F(LiveShimThreads, SmallValuesGoThereAndBack) {

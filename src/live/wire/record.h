@@ -53,7 +53,9 @@ enum class Act : std::uint8_t {
   kFree,      ///< word: address
 
   // Communication. signature: the communicator's unique id where one is made, else 0.
-  kMakeGroup,   ///< word: communicator, rank in it, number of ranks. Answered
+  kMakeGroup,  ///< word: communicator, rank in it, number of ranks. Answered
+  kSplitGroup,  ///< word: communicator, colour (-1: in none), key, the new communicator. Answered: rank in
+                ///< the new one << 32 | its size
   kDropGroup,   ///< word: communicator
   kCollective,  ///< word: communicator, Collective << 32 | peer or root, bytes (as nccl-tests
                 ///< counts them), calls of its group call, which follow one another
