@@ -1,0 +1,159 @@
+#include "live/launch/launcher.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "live/wire/socket.h"
+
+extern char** environ;
+
+namespace flopcast::live {
+namespace {
+
+constexpr auto kLookAgainAfter = std::chrono::milliseconds(10);
+
+/// The caller's environment with what is set besides, as exec wants it.
+std::vector<std::string> merged(const std::map<std::string, std::string>& set) {
+  std::vector<std::string> all;
+  for (char** at = environ; *at; ++at) {
+    const std::string_view line(*at);
+    const std::string name(line.substr(0, line.find('=')));
+    if (!set.contains(name)) all.emplace_back(line);
+  }
+  for (const auto& [name, value] : set) all.push_back(fmt::format("{}={}", name, value));
+  return all;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+Diagnostic cannot_start(const std::string& program, int error) {
+  return {ErrorCode::kUsage, program, fmt::format("cannot be started: {}", std::strerror(error)),
+          error == ENOENT ? "name a program that is on PATH, or its path" : "see ulimit -u"};
+}
+
+int status_of(int wait_status) {
+  return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+}  // namespace
+
+std::optional<Diagnostic> Launcher::start(const Command& command) {
+  std::vector<std::string> words = command.words, environment = merged(command.environment);
+  const std::vector<char*> arguments = pointers(words), variables = pointers(environment);
+  // Closes by itself when the program starts; else it brings the reason.
+  int report[2];
+  if (::pipe2(report, O_CLOEXEC) != 0) return cannot_start(words[0], errno);
+  const Descriptor in(report[0]);
+  Descriptor out(report[1]);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) return cannot_start(words[0], errno);
+  if (child == 0) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+    ::execvpe(arguments[0], arguments.data(), variables.data());
+    const int error = errno;
+    if (::write(out.get(), &error, sizeof error) < 0) ::_exit(126);
+    ::_exit(127);
+  }
+  ::setpgid(child, child);
+  out = Descriptor();
+  int error = 0;
+  if (::read(in.get(), &error, sizeof error) == sizeof error) {
+    ::waitpid(child, nullptr, 0);
+    return cannot_start(words[0], error);
+  }
+  children_.push_back({child, false});
+  return std::nullopt;
+}
+
+/// @return whether any process is left
+bool Launcher::reap() {
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    Child& child = children_[i];
+    int status = 0;
+    if (child.ended || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
+    child.ended = true;
+    endings_.push_back({i, status_of(status)});
+  }
+  return running() > 0;
+}
+
+std::vector<Ending> Launcher::ended() {
+  reap();
+  return std::exchange(endings_, {});
+}
+
+std::size_t Launcher::running() const {
+  return static_cast<std::size_t>(std::count_if(children_.begin(), children_.end(),
+                                                [](const Child& child) { return !child.ended; }));
+}
+
+void Launcher::end_all(int grace_ms) {
+  // To the whole group: what a process started itself may outlive it.
+  const auto tell = [this](int signal) {
+    for (const Child& child : children_) ::kill(-child.pid, signal);
+  };
+  tell(SIGTERM);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(grace_ms);
+  while (reap() && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(kLookAgainAfter);
+  tell(SIGKILL);
+  while (reap()) std::this_thread::sleep_for(kLookAgainAfter);
+}
+
+Launcher::~Launcher() { end_all(0); }
+
+std::map<std::string, std::string> rank_environment(std::uint32_t rank, std::uint32_t ranks,
+                                                    std::uint32_t ranks_of_node,
+                                                    std::uint16_t port) {
+  const std::uint32_t local = std::min(ranks, ranks_of_node);
+  const auto text = [](std::uint32_t number) { return std::to_string(number); };
+  return {{"RANK", text(rank)},
+          {"LOCAL_RANK", text(rank % local)},
+          {"WORLD_SIZE", text(ranks)},
+          {"LOCAL_WORLD_SIZE", text(local)},
+          {"GROUP_RANK", text(rank / local)},
+          {"GROUP_WORLD_SIZE", text((ranks + local - 1) / local)},
+          {"ROLE_RANK", text(rank)},
+          {"ROLE_WORLD_SIZE", text(ranks)},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", text(port)}};
+}
+
+Result<std::uint16_t> free_port() {
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (!socket || ::bind(socket.get(), any, size) != 0 ||
+      ::getsockname(socket.get(), any, &size) != 0) {
+    return Diagnostic{ErrorCode::kBadInput, "loopback interface",
+                      fmt::format("has no free port: {}", std::strerror(errno)),
+                      "free some, or bring it up: ip link set lo up"};
+  }
+  return ntohs(address.sin_port);
+}
+
+}  // namespace flopcast::live
