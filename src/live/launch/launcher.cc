@@ -49,6 +49,32 @@ Diagnostic cannot_start(const std::string& program, int error) {
           error == ENOENT ? "name a program that is on PATH, or its path" : "see ulimit -u"};
 }
 
+/// A process that outlives its maker only to end what that has left: killed processes end nothing
+/// themselves. It is told of process groups over a pipe, and by 0 that there is nothing left to end.
+/// @return the pipe; none if there is no room for it
+Descriptor make_guardian() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Descriptor();
+  const pid_t guardian = ::fork();
+  if (guardian != 0) {
+    ::close(ends[0]);
+    if (guardian < 0) ::close(ends[1]);
+    return Descriptor(guardian < 0 ? -1 : ends[1]);
+  }
+  ::setsid();
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    if (descriptor != ends[0]) ::close(descriptor);
+  }
+  std::vector<pid_t> groups;
+  pid_t group = 0;
+  while (::read(ends[0], &group, sizeof group) == sizeof group) {
+    if (group == 0) ::_exit(0);
+    groups.push_back(group);
+  }
+  for (const pid_t each : groups) ::kill(-each, SIGKILL);
+  ::_exit(0);
+}
+
 int status_of(int wait_status) {
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
@@ -56,6 +82,7 @@ int status_of(int wait_status) {
 }  // namespace
 
 std::optional<Diagnostic> Launcher::start(const Command& command) {
+  if (!guardian_) guardian_ = make_guardian();
   std::vector<std::string> words = command.words, environment = merged(command.environment);
   const std::vector<char*> arguments = pointers(words), variables = pointers(environment);
   // Closes by itself when the program starts; else it brings the reason.
@@ -83,6 +110,8 @@ std::optional<Diagnostic> Launcher::start(const Command& command) {
     return cannot_start(words[0], error);
   }
   children_.push_back({child, false});
+  if (guardian_ && ::write(guardian_.get(), &child, sizeof child) != sizeof child)
+    return cannot_start(words[0], errno);
   return std::nullopt;
 }
 
@@ -121,7 +150,11 @@ void Launcher::end_all(int grace_ms) {
   while (reap()) std::this_thread::sleep_for(kLookAgainAfter);
 }
 
-Launcher::~Launcher() { end_all(0); }
+Launcher::~Launcher() {
+  end_all(0);
+  const pid_t done = 0;
+  if (guardian_ && ::write(guardian_.get(), &done, sizeof done) < 0) return;
+}
 
 std::map<std::string, std::string> rank_environment(std::uint32_t rank, std::uint32_t ranks,
                                                     std::uint32_t ranks_of_node,

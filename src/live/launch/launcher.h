@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "flopcast/base.h"
+#include "live/wire/socket.h"
 
 namespace flopcast::live {
 
@@ -49,6 +50,7 @@ class Launcher {
   };
   bool reap();
 
+  Descriptor guardian_;  ///< pipe to the process that ends the others if this one is killed
   std::vector<Child> children_;
   std::vector<Ending> endings_;
 };

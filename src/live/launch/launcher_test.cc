@@ -80,7 +80,8 @@ TEST(LiveLauncherThreads, ProcessesEndWhenTheirLauncherIsKilled) {
   const pid_t middle = fork();
   if (middle == 0) {
     Launcher launcher;
-    launcher.start(shell("echo $$ > " + (folder / "child").string() + "; sleep 1000"));
+    // The shell's own child hears of nothing by itself.
+    launcher.start(shell("sleep 1000 & echo $! > " + (folder / "child").string() + "; wait"));
     pause();
   }
   while (!std::filesystem::exists(folder / "child") || test::read_text(folder / "child").empty())
