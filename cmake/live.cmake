@@ -1,0 +1,83 @@
+# The libraries that stand in for NVIDIA's, per CUDA major in live/cuda<MAJOR>/ of the build tree:
+#   libflopcast_live.so      the core: what is real, and a stub for every other function of the table
+#   libcudart.so.13, ...     one thin library per SONAME: its version node, and that it needs the core
+#   libflopcast_preload.so   needs them all: the one to preload
+# Sources and version scripts are generated from src/live/shim/api/; docs/theory/live.md says why.
+
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+
+file(GLOB_RECURSE live_core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/shim/core/*.cc)
+set(live_generator ${PROJECT_SOURCE_DIR}/src/live/shim/generate.py)
+add_custom_target(flopcast_live_shims ALL)
+
+# A library named exactly NAME in FOLDER, that needs no library but those it is told to link.
+function(flopcast_live_library target name folder version_script)
+  set_target_properties(${target} PROPERTIES
+    PREFIX "" SUFFIX "" OUTPUT_NAME ${name} NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${folder}
+    BUILD_RPATH_USE_ORIGIN ON BUILD_RPATH "$ORIGIN" CXX_VISIBILITY_PRESET hidden
+    LINK_DEPENDS "${version_script}")
+  # DT_RPATH: it goes before LD_LIBRARY_PATH, which may hold real libraries.
+  target_link_options(${target} PRIVATE -Wl,-soname,${name} -Wl,--disable-new-dtags)
+  if(version_script)
+    target_link_options(${target} PRIVATE -Wl,--version-script=${version_script})
+  endif()
+  add_dependencies(flopcast_live_shims ${target})
+endfunction()
+
+function(flopcast_add_live_shims major)
+  set(table ${PROJECT_SOURCE_DIR}/src/live/shim/api/cuda${major}.tsv)
+  set(folder ${PROJECT_BINARY_DIR}/live/cuda${major})
+  set(generated ${generated_dir}/live/cuda${major})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+  file(STRINGS ${table} heads REGEX "^@")
+  set(sonames)
+  set(products ${generated}/stubs.cc ${generated}/core.map ${generated}/preload.cc)
+  foreach(head IN LISTS heads)
+    string(REGEX REPLACE "^@[^\t]*\t([^\t]*)\t.*" "\\1" soname "${head}")
+    list(APPEND sonames ${soname})
+    list(APPEND products ${generated}/${soname}.cc ${generated}/${soname}.map)
+  endforeach()
+
+  set(core flopcast_live_core${major})
+  add_library(${core} OBJECT ${live_core_sources})
+  target_compile_definitions(${core} PRIVATE FLOPCAST_CUDA_MAJOR=${major})
+  target_include_directories(${core} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${core} PRIVATE flopcast_options)
+  set_target_properties(${core} PROPERTIES CXX_VISIBILITY_PRESET hidden)
+
+  add_custom_command(
+    OUTPUT ${products}
+    COMMAND ${Python3_EXECUTABLE} ${live_generator} --nm ${CMAKE_NM} ${table} ${generated}
+            $<TARGET_OBJECTS:${core}>
+    DEPENDS ${live_generator} ${table} $<TARGET_OBJECTS:${core}>
+    COMMENT "Generating stand-ins for the libraries of CUDA ${major}"
+    VERBATIM COMMAND_EXPAND_LISTS)
+
+  set(live flopcast_live${major})
+  add_library(${live} SHARED ${generated}/stubs.cc $<TARGET_OBJECTS:${core}>)
+  target_include_directories(${live} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  flopcast_live_library(${live} libflopcast_live.so ${folder} ${generated}/core.map)
+  # The program may bring an older libstdc++ of its own.
+  target_link_options(${live} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL
+                      -Wl,-z,defs)
+  target_link_libraries(${live} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+
+  set(thin_libraries)
+  foreach(soname IN LISTS sonames)
+    set(thin flopcast_live${major}_${soname})
+    add_library(${thin} SHARED ${generated}/${soname}.cc)
+    flopcast_live_library(${thin} ${soname} ${folder} ${generated}/${soname}.map)
+    target_link_options(${thin} PRIVATE -nostdlib -Wl,--no-as-needed)
+    target_link_libraries(${thin} PRIVATE ${live})
+    list(APPEND thin_libraries ${thin})
+  endforeach()
+
+  set(preload flopcast_live${major}_preload)
+  add_library(${preload} SHARED ${generated}/preload.cc)
+  flopcast_live_library(${preload} libflopcast_preload.so ${folder} "")
+  target_link_options(${preload} PRIVATE -nostdlib -Wl,--no-as-needed)
+  target_link_libraries(${preload} PRIVATE ${live} ${thin_libraries})
+endfunction()
+
+flopcast_add_live_shims(13)
+flopcast_add_live_shims(12)
