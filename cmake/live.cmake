@@ -43,7 +43,8 @@ function(flopcast_add_live_shims major)
   target_compile_definitions(${core} PRIVATE FLOPCAST_CUDA_MAJOR=${major})
   target_include_directories(${core} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${core} PRIVATE flopcast_options)
-  set_target_properties(${core} PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  set_target_properties(${core} PROPERTIES
+    CXX_VISIBILITY_PRESET hidden UNITY_BUILD ${FLOPCAST_UNITY} UNITY_BUILD_BATCH_SIZE 0)
 
   add_custom_command(
     OUTPUT ${products}

@@ -34,7 +34,7 @@ FLOORS = (
     ("cost", "network", "workload", "parallel"),
     ("graph",),
     ("engine",),
-    ("replay", "analytic", "mapping"),
+    ("replay", "analytic", "mapping", "live"),
     ("published",),
     ("question",),
     ("report",),
