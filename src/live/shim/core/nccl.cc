@@ -81,7 +81,7 @@ int make(void** communicator, int size, const UniqueId& id, int rank) {
   return kNcclSuccess;
 }
 
-int drop(void* communicator) {
+int drop_communicator(void* communicator) {
   if (!communicator) return kNcclSuccess;
   Record record = record_on(nullptr, Act::kDropGroup);
   record.word[0] = of(communicator).number;
@@ -143,8 +143,8 @@ FLOPCAST_API int ncclCommSplit(void* parent, int colour, int key, void** communi
   return kNcclSuccess;
 }
 FLOPCAST_API int ncclCommFinalize(void*) { return kNcclSuccess; }
-FLOPCAST_API int ncclCommDestroy(void* communicator) { return drop(communicator); }
-FLOPCAST_API int ncclCommAbort(void* communicator) { return drop(communicator); }
+FLOPCAST_API int ncclCommDestroy(void* communicator) { return drop_communicator(communicator); }
+FLOPCAST_API int ncclCommAbort(void* communicator) { return drop_communicator(communicator); }
 FLOPCAST_API int ncclCommGetAsyncError(void*, int* status) {
   *status = kNcclSuccess;
   return kNcclSuccess;
