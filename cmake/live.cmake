@@ -7,6 +7,7 @@
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
 file(GLOB_RECURSE live_core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/shim/core/*.cc)
+file(GLOB live_tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/shim/api/*.tsv)
 set(live_generator ${PROJECT_SOURCE_DIR}/src/live/shim/generate.py)
 add_custom_target(flopcast_live_shims ALL)
 
@@ -50,7 +51,7 @@ function(flopcast_add_live_shims major)
     OUTPUT ${products}
     COMMAND ${Python3_EXECUTABLE} ${live_generator} --nm ${CMAKE_NM} ${table} ${generated}
             $<TARGET_OBJECTS:${core}>
-    DEPENDS ${live_generator} ${table} $<TARGET_OBJECTS:${core}>
+    DEPENDS ${live_generator} ${live_tables} $<TARGET_OBJECTS:${core}>
     COMMENT "Generating stand-ins for the libraries of CUDA ${major}"
     VERBATIM COMMAND_EXPAND_LISTS)
 

@@ -3,7 +3,8 @@
 
     generate.py [--nm NM] TABLE OUT OBJECT...
 
-OBJECTs are the object files of the core. Written into OUT, and only where the contents change:
+OBJECTs are the object files of the core. It may define functions of the other tables beside TABLE too: one source
+serves all majors. Written into OUT, and only where the contents change:
 
     stubs.cc          every function of the table that the core does not define
     core.map          version script of the core library: each name at the node of its library
@@ -177,15 +178,15 @@ def stubs(table: Table, defined: set[str]) -> str:
 # --- Version scripts ------------------------------------------------------------------------------
 
 
-def core_map(table: Table) -> str:
+def core_map(table: Table, hidden: list[str]) -> str:
     """Names without a node are exported as they are: a script cannot name both sorts."""
+    # The core's C++ must not stand in the way of that of the program.
+    local = "".join(f"    {name};\n" for name in ["_Z*", *hidden])
     text = ""
     for library in table.libraries.values():
         if library.node:
             names = "".join(f"    {f.name};\n" for f in table.functions if f.library is library)
-            # The core's C++ must not stand in the way of that of the program.
-            hidden = "" if text else "  local:\n    _Z*;\n"
-            text += f"{library.node} {{\n  global:\n{names}{hidden}}};\n"
+            text += f"{library.node} {{\n  global:\n{names}" + ("" if text else f"  local:\n{local}") + "};\n"
     return text
 
 
@@ -205,19 +206,19 @@ def write(path: Path, text: str) -> None:
         path.write_text(text)
 
 
-def check_defined(table: Table, defined: set[str]) -> None:
-    """A function of the core that no library has would never be found: its name is wrong."""
-    known = {function.name for function in table.functions}
-    strange = [name for name in sorted(defined - known) if not name.startswith(("_Z", "flopcast_", "DW.ref."))]
-    if strange:
-        raise BadTable(f"the core defines {', '.join(strange)}, which no library of the API table has")
+def names_of(table: Table) -> set[str]:
+    return {function.name for function in table.functions}
 
 
-def generate(table: Table, defined: set[str], out: Path) -> None:
-    check_defined(table, defined)
+def generate(table: Table, others: set[str], defined: set[str], out: Path) -> None:
+    """`others` are the functions of other majors' tables: a core that serves all may define them, unseen."""
+    strange = [name for name in sorted(defined - names_of(table)) if not name.startswith(("_Z", "flopcast_", "DW.ref."))]
+    unknown = [name for name in strange if name not in others]
+    if unknown:  # it would never be found: its name is wrong
+        raise BadTable(f"the core defines {', '.join(unknown)}, which no library of the API tables has")
     out.mkdir(parents=True, exist_ok=True)
     write(out / "stubs.cc", stubs(table, defined))
-    write(out / "core.map", core_map(table))
+    write(out / "core.map", core_map(table, strange))
     write(out / "preload.cc", BANNER)
     for library in table.libraries.values():
         write(out / f"{library.soname}.cc", thin_source(library))
@@ -232,7 +233,9 @@ def main() -> None:
     parser.add_argument("objects", nargs="*")
     options = parser.parse_args()
     try:
-        generate(read_table(options.table), defined_names(options.nm, options.objects), options.out)
+        tables = {path: read_table(path) for path in sorted(options.table.parent.glob("*.tsv"))}
+        others = set().union(*(names_of(each) for each in tables.values()))
+        generate(tables[options.table], others, defined_names(options.nm, options.objects), options.out)
     except BadTable as error:
         sys.exit(f"generate.py: {error}")
 
