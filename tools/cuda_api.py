@@ -21,7 +21,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,6 +48,7 @@ class Library:
     apart: tuple[str, ...] = ()
     """Headers that cannot be read together with the others."""
     cxx: bool = False
+    """The headers show all they have only to C++."""
     all: bool = True
     """All functions of the headers, or only those that torch wants."""
 
@@ -67,21 +68,23 @@ def libraries(major: int) -> tuple[Library, ...]:
         Library("cublasLt", f"libcublasLt.so.{major}", "cublasLt", ("cublasLt.h",),
                 "cublasStatus_t", "CUBLAS_STATUS_NOT_SUPPORTED"),
         Library("cublas", f"libcublas.so.{major}", "cublas", ("cublas_v2.h", "cublasXt.h"),
-                "cublasStatus_t", "CUBLAS_STATUS_NOT_SUPPORTED", apart=("cublas.h",)),
+                "cublasStatus_t", "CUBLAS_STATUS_NOT_SUPPORTED", apart=("cublas.h",), cxx=True),
         Library("cudnn", "libcudnn.so.9", "cudnn", ("cudnn.h", "cudnn_backend.h"),
                 "cudnnStatus_t", "CUDNN_STATUS_NOT_SUPPORTED"),
-        Library("cufft", f"libcufft.so.{math}", "cufft", ("cufft.h", "cufftXt.h"), "cufftResult", "CUFFT_NOT_SUPPORTED"),
+        Library("cufft", f"libcufft.so.{math}", "cufft", ("cufft.h", "cufftXt.h"),
+                "cufftResult", "CUFFT_NOT_SUPPORTED"),
         Library("curand", "libcurand.so.10", "curand", ("curand.h",),
                 "curandStatus_t", "CURAND_STATUS_ARCH_MISMATCH"),
         Library("cusolver", f"libcusolver.so.{math}", "cusolver(?!Mg)",
                 ("cusolverDn.h", "cusolverSp.h", "cusolverRf.h"),
                 "cusolverStatus_t", "CUSOLVER_STATUS_NOT_SUPPORTED"),
         Library("cusparse", "libcusparse.so.12", NOT_CUSPARSELT, ("cusparse.h",),
-                "cusparseStatus_t", "CUSPARSE_STATUS_NOT_SUPPORTED"),
+                "cusparseStatus_t", "CUSPARSE_STATUS_NOT_SUPPORTED", cxx=True),
         Library("cusparseLt", "libcusparseLt.so.0", "cusparseLt", ("cusparseLt.h",),
                 "cusparseStatus_t", "CUSPARSE_STATUS_NOT_SUPPORTED", node="-", cxx=True),
-        Library("cupti", f"libcupti.so.{major}", "cupti", ("cupti.h", "cupti_profiler_target.h", "cupti_profiler_host.h",
-                "cupti_pcsampling.h", "cupti_range_profiler.h"),
+        Library("cupti", f"libcupti.so.{major}", "cupti",
+                ("cupti.h", "cupti_profiler_target.h", "cupti_profiler_host.h", "cupti_pcsampling.h",
+                 "cupti_range_profiler.h"),
                 "CUptiResult", "CUPTI_ERROR_NOT_SUPPORTED", cxx=True),
         Library("nvrtc", f"libnvrtc.so.{major}", "nvrtc", ("nvrtc.h",), "nvrtcResult", "NVRTC_ERROR_INTERNAL_ERROR"),
         Library("nvjitlink", f"libnvJitLink.so.{major}", "(__)?nvJitLink", ("nvJitLink.h",),
@@ -89,8 +92,8 @@ def libraries(major: int) -> tuple[Library, ...]:
         Library("nvml", "libnvidia-ml.so.1", "nvml", ("nvml.h",), "nvmlReturn_t", "NVML_ERROR_NOT_SUPPORTED",
                 node="-", defines=("", "NVML_NO_UNVERSIONED_FUNC_DEFS")),
         Library("nccl", "libnccl.so.2", "p?nccl[A-Z]", ("nccl.h",), "ncclResult_t", "ncclInvalidUsage", node="-"),
-        Library("nvshmem", "libnvshmem_host.so.3", "nvshmem", ("nvshmem_host.h",), "int", "NVSHMEMX_ERROR_NOT_SUPPORTED",
-                node="NVSHMEM", cxx=True, all=False),
+        Library("nvshmem", "libnvshmem_host.so.3", "nvshmem", ("nvshmem_host.h",),
+                "int", "NVSHMEMX_ERROR_NOT_SUPPORTED", node="NVSHMEM", cxx=True, all=False),
         Library("cufile", "libcufile.so.0", "cuFile", ("cufile.h",), "CUfileError_t", "CU_FILE_PLATFORM_NOT_SUPPORTED",
                 node="-"),
         # CUDA 13 has no library for it any more; programs built before still load it.
@@ -135,16 +138,18 @@ UNDECLARED = {
 TORCH = {13: "torch==2.15.0", 12: "torch==2.9.1"}
 WHEELS = {
     13: (
-        "nvidia-cublas==13.4.1.3", "nvidia-cuda-cccl==13.2.86", "nvidia-cuda-crt==13.2.86", "nvidia-cuda-cupti==13.2.86", "nvidia-cuda-nvrtc==13.2.86",
-        "nvidia-cuda-profiler-api==13.2.86", "nvidia-cuda-runtime==13.2.86", "nvidia-cudnn-cu13==9.26.0.51",
-        "nvidia-cufft==12.2.0.57", "nvidia-cufile==1.17.1.22", "nvidia-curand==10.4.2.66", "nvidia-cusolver==12.2.0.11",
+        "nvidia-cublas==13.4.1.3", "nvidia-cuda-cccl==13.2.86", "nvidia-cuda-crt==13.2.86",
+        "nvidia-cuda-cupti==13.2.86", "nvidia-cuda-nvrtc==13.2.86", "nvidia-cuda-profiler-api==13.2.86",
+        "nvidia-cuda-runtime==13.2.86", "nvidia-cudnn-cu13==9.26.0.51", "nvidia-cufft==12.2.0.57",
+        "nvidia-cufile==1.17.1.22", "nvidia-curand==10.4.2.66", "nvidia-cusolver==12.2.0.11",
         "nvidia-cusparse==12.7.10.12", "nvidia-cusparselt-cu13==0.8.1", "nvidia-nccl-cu13==2.30.7",
         "nvidia-nvjitlink==13.2.86", "nvidia-nvml-dev==13.2.86", "nvidia-nvshmem-cu13==3.7.2",
         "nvidia-nvtx-cu12==12.8.90",
     ),
     12: (
-        "nvidia-cublas-cu12==12.8.4.1", "nvidia-cuda-cccl-cu12==12.8.90", "nvidia-cuda-cupti-cu12==12.8.90", "nvidia-cuda-nvcc-cu12==12.8.93",
-        "nvidia-cuda-nvrtc-cu12==12.8.93", "nvidia-cuda-profiler-api-cu12==12.8.90", "nvidia-cuda-runtime-cu12==12.8.90",
+        "nvidia-cublas-cu12==12.8.4.1", "nvidia-cuda-cccl-cu12==12.8.90", "nvidia-cuda-cupti-cu12==12.8.90",
+        "nvidia-cuda-nvcc-cu12==12.8.93", "nvidia-cuda-nvrtc-cu12==12.8.93",
+        "nvidia-cuda-profiler-api-cu12==12.8.90", "nvidia-cuda-runtime-cu12==12.8.90",
         "nvidia-cudnn-cu12==9.10.2.21", "nvidia-cufft-cu12==11.3.3.83", "nvidia-cufile-cu12==1.13.1.3",
         "nvidia-curand-cu12==10.3.9.90", "nvidia-cusolver-cu12==11.7.3.90", "nvidia-cusparse-cu12==12.5.8.93",
         "nvidia-cusparselt-cu12==0.7.1", "nvidia-nccl-cu12==2.27.5", "nvidia-nvjitlink-cu12==12.8.93",
@@ -188,8 +193,8 @@ def undefined_symbols(folder: Path, known: tuple[Library, ...]) -> dict[str, lis
     by_node = {node_of(library): library for library in known if library.node != "-"}
     without = [library for library in known if library.node == "-"]
     for path in sorted(folder.glob("**/*.so*")):
-        text = subprocess.run(["nm", "-D", "--undefined-only", path], capture_output=True, text=True, check=True).stdout
-        for line in text.splitlines():
+        listed = subprocess.run(["nm", "-D", "--undefined-only", path], capture_output=True, text=True, check=True)
+        for line in listed.stdout.splitlines():
             name, _, node = line.split()[-1].partition("@")
             library = by_node.get(node)
             if library is None and not node:
@@ -388,6 +393,7 @@ def run_lengths(kinds: list[str]) -> str:
 
 
 def functions_of(library: Library, folders: list[Path]) -> tuple[dict[str, Function], Declarations]:
+    """All functions of the library's headers, and the declarations of the last reading."""
     found: dict[str, Function] = {}
     readings = [(library.headers, define) for define in library.defines]
     for headers, define in [((each,), "") for each in library.apart] + readings:
@@ -408,7 +414,8 @@ def signature(node: dict, library: Library, known: Declarations) -> Function:
     if kind == "i32" and returns.removeprefix("enum ") == library.status:
         kind = "status"
     kind = {"in": "pointer", "out": "pointer", "handle": "pointer"}.get(kind, kind)
-    arguments = [kind_of(argument_type(inner), known) for inner in node.get("inner", ()) if inner["kind"] == "ParmVarDecl"]
+    parameters = [inner for inner in node.get("inner", ()) if inner["kind"] == "ParmVarDecl"]
+    arguments = [kind_of(argument_type(parameter), known) for parameter in parameters]
     if node.get("variadic"):
         arguments.append("...")
     return Function(kind, " ".join(arguments))
@@ -464,20 +471,21 @@ def table(major: int, work: Path) -> tuple[str, str]:
         print(f"{library.soname}: {len(functions)}", file=sys.stderr)
     title = f"torch {TORCH[major].split('==')[1]}"
     lines = [
-        f"# Functions of NVIDIA's libraries for CUDA {major}. Written by tools/cuda_api.py; docs/theory/live.md has the",
-        "# format. Libraries: @key, SONAME, version node, code of an unsupported call. Functions: key, name, what it",
-        "# returns, what it is given, what it answers where it is not implemented (-: the library's code).",
+        f"# Functions of NVIDIA's libraries for CUDA {major}, by tools/cuda_api.py; docs/theory/live.md has the format.",
+        "# Libraries: @key, SONAME, version node, code of an unsupported call. Functions: key, name, what it returns,",
+        "# what it is given, what it answers where it is not implemented (-: the library's code).",
     ]
     return "\n".join(lines + sorted(heads) + sorted(rows)) + "\n", symbols_text(title, wanted)
 
 
 def add_unseen(functions: dict[str, Function], library: Library, major: int, wanted: set[str]) -> None:
     """What headers do not declare; and out with what nobody wants where not all is kept."""
-    if library.key == "nvjitlink":  # each minor version adds names, and keeps those before
+    if library.key == "nvjitlink":  # each minor version adds names, and keeps those before and the plain one
         for name, function in list(functions.items()):
             of, _, last = name.rpartition("_")
             if last.isdigit():
                 functions.update({f"{of}_{minor}": function for minor in range(int(last))})
+                functions[re.sub(r"^__|_\d+$", "", of)] = function
     if library.key == "cudart":
         for name, (returns, arguments) in COMPILED_CODE.items():
             if major >= 13 or name not in SINCE_13:

@@ -212,7 +212,8 @@ def names_of(table: Table) -> set[str]:
 
 def generate(table: Table, others: set[str], defined: set[str], out: Path) -> None:
     """`others` are the functions of other majors' tables: a core that serves all may define them, unseen."""
-    strange = [name for name in sorted(defined - names_of(table)) if not name.startswith(("_Z", "flopcast_", "DW.ref."))]
+    own = ("_Z", "flopcast_", "DW.ref.")
+    strange = [name for name in sorted(defined - names_of(table)) if not name.startswith(own)]
     unknown = [name for name in strange if name not in others]
     if unknown:  # it would never be found: its name is wrong
         raise BadTable(f"the core defines {', '.join(unknown)}, which no library of the API tables has")
