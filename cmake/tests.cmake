@@ -16,6 +16,9 @@ set(test_sources ${all_sources})
 list(FILTER test_sources INCLUDE REGEX "_test\\.cc$")
 list(APPEND test_sources ${integration_tests})
 
+if(NOT TARGET flopcast_live13)
+  list(FILTER test_sources EXCLUDE REGEX "/src/live/shim/")
+endif()
 if(FLOPCAST_TEST_FILES)
   list(FILTER test_sources INCLUDE REGEX "${FLOPCAST_TEST_FILES}")
 endif()
@@ -40,6 +43,11 @@ if(test_sources)
     GTest::gtest_main)
   if(TARGET flopcast_cli)
     add_dependencies(flopcast_tests flopcast_cli)
+  endif()
+  if(TARGET flopcast_live13)
+    target_compile_definitions(flopcast_tests PRIVATE
+      FLOPCAST_LIVE_CORE="$<TARGET_FILE:flopcast_live13>")
+    add_dependencies(flopcast_tests flopcast_live13)
   endif()
   gtest_discover_tests(flopcast_tests
     DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
