@@ -6,7 +6,9 @@
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
-file(GLOB_RECURSE live_core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/shim/core/*.cc)
+file(GLOB live_core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/shim/*.cc
+     ${PROJECT_SOURCE_DIR}/src/live/link/*.cc)
+list(FILTER live_core_sources EXCLUDE REGEX "_test\\.cc$")
 file(GLOB live_tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/shim/api/*.tsv)
 set(live_generator ${PROJECT_SOURCE_DIR}/src/live/shim/generate.py)
 add_custom_target(flopcast_live_shims ALL)

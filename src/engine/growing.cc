@@ -5,7 +5,7 @@
 #include <tuple>
 
 namespace flopcast {
-namespace {
+namespace engine {
 
 constexpr std::uint32_t kNoLink = ~std::uint32_t{0};
 
@@ -54,7 +54,9 @@ struct Track {
   bool ordered() const { return processor.kind != Processor::Kind::kHub; }
 };
 
-}  // namespace
+}  // namespace engine
+
+using namespace engine;  // the room's own names
 
 struct GrowingRun::State {
   std::vector<Track> tracks;

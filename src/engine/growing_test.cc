@@ -11,7 +11,7 @@
 
 #include "flopcast/engine.h"
 
-namespace flopcast::growing_tests {
+namespace flopcast::engine {
 namespace {
 
 using Kind = Processor::Kind;
@@ -310,4 +310,4 @@ RC_GTEST_PROP(GrowingRunProperty, WhoComesFirstDoesNotShow, ()) {
 }
 
 }  // namespace
-}  // namespace flopcast::growing_tests
+}  // namespace flopcast::engine

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "live/shim/core/link.h"
+#include "live/link/link.h"
 #include "support/plain_work.h"
 
 namespace flopcast::live {

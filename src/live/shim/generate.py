@@ -167,7 +167,7 @@ def stubs(table: Table, defined: set[str]) -> str:
     lines = [stub(function, structs) for function in table.functions if function.name not in defined]
     return (
         BANNER
-        + '#include "live/shim/core/unsupported.h"\n\n'
+        + '#include "live/shim/unsupported.h"\n\n'
         + structs.text()
         + '\n#pragma GCC visibility push(default)\nextern "C" {\n'
         + "".join(lines)

@@ -1,5 +1,5 @@
 // The status that a thread's last call left behind, and words for it.
-#include "live/shim/core/api.h"
+#include "live/shim/api.h"
 
 namespace flopcast::live {
 namespace {

@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <string>
 
-#include "live/shim/core/api.h"
-#include "live/shim/core/blas.h"
-#include "live/shim/core/link.h"
-#include "live/shim/core/stream.h"
+#include "live/shim/api.h"
+#include "live/shim/blas.h"
+#include "live/link/link.h"
+#include "live/shim/stream.h"
 
 namespace flopcast::live {
 namespace {

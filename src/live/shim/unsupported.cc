@@ -1,4 +1,4 @@
-#include "live/shim/core/unsupported.h"
+#include "live/shim/unsupported.h"
 
 #include <fcntl.h>
 #include <unistd.h>

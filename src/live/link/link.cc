@@ -1,4 +1,4 @@
-#include "live/shim/core/link.h"
+#include "live/link/link.h"
 
 #include <sys/mman.h>
 

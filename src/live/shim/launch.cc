@@ -3,9 +3,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "live/shim/core/api.h"
-#include "live/shim/core/link.h"
-#include "live/shim/core/stream.h"
+#include "live/shim/api.h"
+#include "live/link/link.h"
+#include "live/shim/stream.h"
 
 namespace flopcast::live {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <vector>
 
-#include "live/shim/core/api.h"
-#include "live/shim/core/link.h"
-#include "live/shim/core/memory.h"
-#include "live/shim/core/stream.h"
+#include "live/shim/api.h"
+#include "live/link/link.h"
+#include "live/shim/memory.h"
+#include "live/shim/stream.h"
 
 namespace flopcast::live {
 namespace {

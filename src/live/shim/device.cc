@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "live/shim/core/api.h"
-#include "live/shim/core/link.h"
+#include "live/shim/api.h"
+#include "live/link/link.h"
 
 namespace flopcast::live {
 namespace {

@@ -3,8 +3,8 @@
 #include <map>
 #include <vector>
 
-#include "live/shim/core/api.h"
-#include "live/shim/core/blas.h"
+#include "live/shim/api.h"
+#include "live/shim/blas.h"
 
 namespace flopcast::live {
 namespace {

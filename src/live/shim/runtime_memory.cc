@@ -1,9 +1,9 @@
 // The CUDA runtime's calls about memory.
 #include <cerrno>
 
-#include "live/shim/core/api.h"
-#include "live/shim/core/link.h"
-#include "live/shim/core/memory.h"
+#include "live/shim/api.h"
+#include "live/link/link.h"
+#include "live/shim/memory.h"
 
 namespace flopcast::live {
 namespace {

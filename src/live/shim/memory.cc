@@ -1,10 +1,10 @@
-#include "live/shim/core/memory.h"
+#include "live/shim/memory.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
 
-#include "live/shim/core/link.h"
+#include "live/link/link.h"
 
 namespace flopcast::live {
 namespace {

@@ -2,10 +2,10 @@
 // the device up to a size; what is larger is weights and activations that no kernel has made.
 #include <cstring>
 
-#include "live/shim/core/api.h"
-#include "live/shim/core/link.h"
-#include "live/shim/core/memory.h"
-#include "live/shim/core/stream.h"
+#include "live/shim/api.h"
+#include "live/link/link.h"
+#include "live/shim/memory.h"
+#include "live/shim/stream.h"
 
 namespace flopcast::live {
 namespace {
