@@ -114,6 +114,17 @@ void Daemon::expect(std::int32_t rank) {
   peers_.back()->rank = rank;
 }
 
+void Daemon::gone(std::int32_t rank) {
+  take_newcomers();
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
+    if (peers_[p]->gone || peers_[p]->rank != rank) continue;
+    std::optional<Diagnostic> ignored;
+    hear(p, ignored);  // what it wrote before
+    peers_[p]->gone = true;
+    session_.lose(p);
+  }
+}
+
 void Daemon::take_newcomers() {
   const std::lock_guard guard(lock_);
   for (std::unique_ptr<Peer>& newcomer : newcomers_) {

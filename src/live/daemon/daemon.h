@@ -30,6 +30,8 @@ class Daemon {
 
   /// A process with this rank will come. All are to be expected before the first step.
   void expect(std::int32_t rank);
+  /// The process of a rank has ended, whether or not it ever came.
+  void gone(std::int32_t rank);
   /// Hears what has been written and answers what can be answered; sleeps, a tenth of a second at most,
   /// if there was nothing. @return what a process did wrong
   std::optional<Diagnostic> step();

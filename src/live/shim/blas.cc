@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <string>
 
+#include "live/link/link.h"
 #include "live/shim/api.h"
 #include "live/shim/blas.h"
-#include "live/link/link.h"
 #include "live/shim/stream.h"
 
 namespace flopcast::live {

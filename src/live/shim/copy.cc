@@ -2,22 +2,20 @@
 // the device up to a size; what is larger is weights and activations that no kernel has made.
 #include <cstring>
 
-#include "live/shim/api.h"
 #include "live/link/link.h"
+#include "live/shim/api.h"
 #include "live/shim/memory.h"
 #include "live/shim/stream.h"
 
 namespace flopcast::live {
 namespace {
 
-/// Copies up to this move their bytes.
-constexpr std::size_t kMoved = std::size_t{1} << 20;
 /// cudaMemcpyKind
 enum Direction : int { kHostToHost, kToDevice, kToHost, kOnDevice, kByAddress };
 
 bool on_device(const void* pointer) {
   const std::optional<Block> block = Memory::get().find(pointer);
-  return block && (block->place == Place::kDevice || block->place == Place::kManaged);
+  return block && of_device(block->place);
 }
 
 bool is_pageable(const void* pointer) { return !Memory::get().find(pointer); }
@@ -53,7 +51,7 @@ int copy(void* to, const void* from, std::size_t bytes, int direction, void* str
   } else {
     Link::get().say(record);
   }
-  if (bytes <= kMoved || kind == CopyKind::kHost) std::memmove(to, from, bytes);
+  if (bytes <= kMovedBytes || kind == CopyKind::kHost) std::memmove(to, from, bytes);
   return kSuccess;
 }
 
@@ -61,7 +59,7 @@ int fill(void* to, int value, std::size_t bytes, void* stream) {
   Record record = record_on(stream, Act::kFill);
   record.word[0] = bytes;
   Link::get().say(record);
-  if (bytes <= kMoved) std::memset(to, value, bytes);
+  if (bytes <= kMovedBytes) std::memset(to, value, bytes);
   return kSuccess;
 }
 

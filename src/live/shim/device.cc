@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "live/shim/api.h"
 #include "live/link/link.h"
+#include "live/shim/api.h"
 
 namespace flopcast::live {
 namespace {

@@ -14,20 +14,6 @@ constexpr std::size_t kAlignment = 512;
 
 std::size_t rounded_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// Address space whose pages exist once they are touched, aligned to whole pages of the device.
-void* reserve(std::size_t bytes) {
-  const std::size_t with_slack = bytes + Memory::kPage;
-  void* at = ::mmap(nullptr, with_slack, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return nullptr;
-  const auto begin = reinterpret_cast<std::uintptr_t>(at);
-  const std::uintptr_t aligned = rounded_up(begin, Memory::kPage);
-  if (aligned > begin) ::munmap(at, aligned - begin);
-  const std::size_t behind = begin + with_slack - (aligned + bytes);
-  if (behind > 0) ::munmap(reinterpret_cast<void*>(aligned + bytes), behind);
-  return reinterpret_cast<void*>(aligned);
-}
-
 }  // namespace
 
 Memory& Memory::get() {
@@ -35,10 +21,48 @@ Memory& Memory::get() {
   return *memory;
 }
 
+/// Address space whose pages exist once they are touched, aligned to whole pages of the device.
+void* Memory::reserve(std::size_t bytes) {
+  const std::size_t with_slack = bytes + kPage;
+  void* at = ::mmap(nullptr, with_slack, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<std::uintptr_t>(at);
+  const std::uintptr_t aligned = rounded_up(begin, kPage);
+  if (aligned > begin) ::munmap(at, aligned - begin);
+  const std::size_t behind = begin + with_slack - (aligned + bytes);
+  if (behind > 0) ::munmap(reinterpret_cast<void*>(aligned + bytes), behind);
+  return reinterpret_cast<void*>(aligned);
+}
+
 void Memory::take(int device, std::size_t bytes) {
   Level& level = levels_[device];
   level.used += bytes;
   level.most = std::max(level.most, level.used);
+}
+
+bool Memory::has_left(int device, std::size_t bytes) const {
+  const auto level = levels_.find(device);
+  const std::size_t used = level == levels_.end() ? 0 : level->second.used;
+  return used + bytes <= Link::get().common().device.memory_bytes;
+}
+
+bool Memory::charge(int device, std::size_t bytes) {
+  const std::lock_guard guard(lock_);
+  if (!has_left(device, bytes)) return false;
+  take(device, bytes);
+  return true;
+}
+
+void Memory::give_back(int device, std::size_t bytes) {
+  const std::lock_guard guard(lock_);
+  levels_[device].used -= bytes;
+}
+
+void Memory::map(void* address, std::size_t bytes, int device) {
+  const std::lock_guard guard(lock_);
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  blocks_[begin] = {begin, bytes, 0, Place::kMapped, device};
 }
 
 /// A small block: out of a page that others share.
@@ -69,8 +93,7 @@ std::optional<Block> Memory::allocate(std::size_t bytes, int device, Place place
     }
   }
   const std::size_t taken = rounded_up(asked, kPage);
-  if (counts && levels_[device].used + taken > Link::get().common().device.memory_bytes)
-    return std::nullopt;
+  if (counts && !has_left(device, taken)) return std::nullopt;
   void* at = reserve(taken);
   if (!at) return std::nullopt;
   const auto address = reinterpret_cast<std::uintptr_t>(at);
@@ -101,7 +124,7 @@ std::optional<Block> Memory::free(void* address) {
   if (found == blocks_.end()) return std::nullopt;
   const Block block = found->second;
   blocks_.erase(found);
-  if (block.place == Place::kRegistered) return block;
+  if (block.place == Place::kRegistered || block.place == Place::kMapped) return block;
   if (block.taken > 0) {
     ::munmap(address, block.taken);
     if (block.place != Place::kPinned) levels_[block.device].used -= block.taken;

@@ -13,7 +13,20 @@
 
 namespace flopcast::live {
 
-enum class Place : std::uint8_t { kDevice, kPinned, kRegistered, kManaged };
+/// Copies and fills within a device up to this move their bytes.
+inline constexpr std::size_t kMovedBytes = std::size_t{1} << 20;
+
+enum class Place : std::uint8_t {
+  kDevice,
+  kPinned,
+  kRegistered,
+  kManaged,
+  kMapped,  ///< of a device, at an address that the program reserved
+};
+/// Whether a device holds it.
+inline bool of_device(Place place) {
+  return place == Place::kDevice || place == Place::kManaged || place == Place::kMapped;
+}
 
 struct Block {
   std::uintptr_t address = 0;
@@ -36,6 +49,14 @@ class Memory {
   bool add(void* address, std::size_t bytes, int device);
   /// @return what it was; none if no block begins there
   std::optional<Block> free(void* address);
+  /// Memory of the device without an address yet (cuMemCreate). @return false if there is not so much left
+  bool charge(int device, std::size_t bytes);
+  void give_back(int device, std::size_t bytes);
+  /// Address space without memory of a device.
+  static void* reserve(std::size_t bytes);
+  /// Device memory that was charged is at this address from now on.
+  void map(void* address, std::size_t bytes, int device);
+
   /// The block that an address lies in.
   std::optional<Block> find(const void* address) const;
 
@@ -46,6 +67,7 @@ class Memory {
   struct Level {
     std::size_t used = 0, most = 0;
   };
+  bool has_left(int device, std::size_t bytes) const;
   std::optional<Block> carve(std::size_t bytes, int device);
   void take(int device, std::size_t bytes);
 

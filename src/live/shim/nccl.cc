@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "live/shim/api.h"
 #include "live/link/link.h"
+#include "live/shim/api.h"
 #include "live/shim/memory.h"
 #include "live/shim/stream.h"
 

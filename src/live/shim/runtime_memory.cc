@@ -1,8 +1,8 @@
 // The CUDA runtime's calls about memory.
 #include <cerrno>
 
-#include "live/shim/api.h"
 #include "live/link/link.h"
+#include "live/shim/api.h"
 #include "live/shim/memory.h"
 
 namespace flopcast::live {
@@ -106,7 +106,7 @@ FLOPCAST_API int cudaPointerGetAttributes(void* attributes, const void* pointer)
     return kSuccess;
   }
   void* const at = const_cast<void*>(pointer);
-  const bool host = block->place != Place::kDevice;
+  const bool host = type_of(block->place) != 2;
   answer = {type_of(block->place), block->device, at, host ? at : nullptr};
   return kSuccess;
 }

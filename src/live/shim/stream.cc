@@ -3,8 +3,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "live/shim/api.h"
 #include "live/link/link.h"
+#include "live/shim/api.h"
 #include "live/shim/stream.h"
 
 namespace flopcast::live {

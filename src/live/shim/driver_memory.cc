@@ -1,0 +1,123 @@
+// The CUDA driver's virtual memory: memory without an address, addresses without memory, and one at the other.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "live/link/link.h"
+#include "live/shim/api.h"
+#include "live/shim/memory.h"
+#include "live/shim/stream.h"
+
+namespace flopcast::live {
+namespace {
+
+/// Behind a handle; lives as long as somebody holds or maps it.
+struct Physical {
+  std::size_t bytes = 0;
+  int device = 0;
+  std::atomic<int> holders{1};
+};
+
+void let_go(Physical* memory) {
+  if (--memory->holders > 0) return;
+  Memory::get().give_back(memory->device, memory->bytes);
+  delete memory;
+}
+
+/// The head of CUmemAllocationProp.
+struct AllocationProperties {
+  int type, handle_types;
+  int location_type, location;
+};
+
+}  // namespace
+}  // namespace flopcast::live
+
+using namespace flopcast::live;
+
+FLOPCAST_API int cuMemGetAllocationGranularity(std::size_t* bytes, const void*, int) {
+  *bytes = Memory::kPage;
+  return kSuccess;
+}
+FLOPCAST_API int cuMemCreate(Physical** handle, std::size_t bytes, const AllocationProperties* how,
+                             unsigned long long) {
+  if (bytes == 0 || bytes % Memory::kPage != 0) return kInvalidValue;
+  if (!Memory::get().charge(how->location, bytes)) return kOutOfMemory;
+  *handle = new Physical{bytes, how->location, {1}};
+  return kSuccess;
+}
+FLOPCAST_API int cuMemRelease(Physical* handle) {
+  let_go(handle);
+  return kSuccess;
+}
+FLOPCAST_API int cuMemAddressReserve(std::uintptr_t* address, std::size_t bytes, std::size_t,
+                                     std::uintptr_t, unsigned long long) {
+  void* const at = Memory::reserve(bytes);
+  *address = reinterpret_cast<std::uintptr_t>(at);
+  return at ? kSuccess : kOutOfMemory;
+}
+FLOPCAST_API int cuMemAddressFree(std::uintptr_t address, std::size_t bytes) {
+  ::munmap(reinterpret_cast<void*>(address), bytes);
+  return kSuccess;
+}
+FLOPCAST_API int cuMemMap(std::uintptr_t address, std::size_t bytes, std::size_t, Physical* handle,
+                          unsigned long long) {
+  Memory::get().map(reinterpret_cast<void*>(address), bytes, handle->device);
+  return kSuccess;
+}
+FLOPCAST_API int cuMemUnmap(std::uintptr_t address, std::size_t bytes) {
+  // A range may hold several maps, each as it was made.
+  for (std::uintptr_t at = address; at < address + bytes;) {
+    const auto block = Memory::get().free(reinterpret_cast<void*>(at));
+    at += block ? block->bytes : Memory::kPage;
+  }
+  return kSuccess;
+}
+FLOPCAST_API int cuMemSetAccess(std::uintptr_t, std::size_t, const void*, std::size_t) {
+  return kSuccess;
+}
+FLOPCAST_API int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *total = Link::get().common().device.memory_bytes;
+  *free = *total - Memory::get().used(current_device());
+  return kSuccess;
+}
+FLOPCAST_API int cuMemGetAddressRange_v2(std::uintptr_t* base, std::size_t* bytes,
+                                         std::uintptr_t address) {
+  const auto block = Memory::get().find(reinterpret_cast<void*>(address));
+  if (!block) return kNotFound;
+  if (base) *base = block->address;
+  if (bytes) *bytes = block->bytes;
+  return kSuccess;
+}
+
+/// CUpointer_attribute: 2 memory type, 3 device pointer, 9 device.
+FLOPCAST_API int cuPointerGetAttribute(void* out, int attribute, std::uintptr_t address) {
+  const auto block = Memory::get().find(reinterpret_cast<void*>(address));
+  if (!block) return kInvalidValue;
+  if (attribute == 3) {
+    std::memcpy(out, &address, sizeof address);
+    return kSuccess;
+  }
+  const int value = attribute == 2   ? (of_device(block->place) ? 2 : 1)
+                    : attribute == 9 ? block->device
+                                     : 0;
+  std::memcpy(out, &value, sizeof value);
+  return kSuccess;
+}
+
+FLOPCAST_API int cuMemsetD32Async(std::uintptr_t address, unsigned value, std::size_t count,
+                                  void* stream) {
+  Record record = record_on(stream, Act::kFill);
+  record.word[0] = 4 * count;
+  Link::get().say(record);
+  if (4 * count <= kMovedBytes) std::fill_n(reinterpret_cast<unsigned*>(address), count, value);
+  return kSuccess;
+}
+FLOPCAST_API int cuStreamWriteValue32(void*, std::uintptr_t, unsigned, unsigned) {
+  return kSuccess;
+}
+FLOPCAST_API int cuStreamWriteValue32_v2(void*, std::uintptr_t, unsigned, unsigned) {
+  return kSuccess;
+}
