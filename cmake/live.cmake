@@ -6,8 +6,8 @@
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
-file(GLOB live_core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/shim/*.cc
-     ${PROJECT_SOURCE_DIR}/src/live/link/*.cc)
+set(live_core_sources ${all_sources})
+list(FILTER live_core_sources INCLUDE REGEX "/src/live/(link|${live_core_folders})/")
 list(FILTER live_core_sources EXCLUDE REGEX "_test\\.cc$")
 file(GLOB live_tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/shim/api/*.tsv)
 set(live_generator ${PROJECT_SOURCE_DIR}/src/live/shim/generate.py)

@@ -17,7 +17,7 @@ list(FILTER test_sources INCLUDE REGEX "_test\\.cc$")
 list(APPEND test_sources ${integration_tests})
 
 if(NOT TARGET flopcast_live13)
-  list(FILTER test_sources EXCLUDE REGEX "/src/live/shim/")
+  list(FILTER test_sources EXCLUDE REGEX "/src/live/(${live_core_folders})/")
 endif()
 if(FLOPCAST_TEST_FILES)
   list(FILTER test_sources INCLUDE REGEX "${FLOPCAST_TEST_FILES}")
