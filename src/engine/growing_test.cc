@@ -16,28 +16,28 @@ namespace {
 
 using Kind = Processor::Kind;
 
-constexpr Time us(std::int64_t n) { return Time::from_us(n); }
+constexpr Time micros(std::int64_t n) { return Time::from_us(n); }
 
 TEST(GrowingRun, RunsTheWorkedExampleCallByCall) {
   GrowingRun run;
   const auto thread = run.add_processor(Kind::kThread, 0, 1);
   const auto stream = run.add_processor(Kind::kStream, 0, 7);
-  const auto launch = [&] { return run.add({thread, TaskKind::kLaunch, 0, us(5)}); };
+  const auto launch = [&] { return run.add({thread, TaskKind::kLaunch, 0, micros(5)}); };
   const auto kernel = [&](GrowingTask call, Time duration) {
     return run.add({stream, TaskKind::kCompute, 0, duration},
-                   {{call, us(2), EdgeKind::kLaunch, true}});
+                   {{call, micros(2), EdgeKind::kLaunch, true}});
   };
-  const GrowingTask a = kernel(launch(), us(20));
-  EXPECT_EQ(run.start(a), us(2));
-  EXPECT_EQ(run.open_until(), us(5));
-  const GrowingTask b = kernel(launch(), us(30));
-  EXPECT_EQ(run.start(b), us(22));
-  const GrowingTask sync =
-      run.add({thread, TaskKind::kSync, 0, us(1)}, {{b, us(0), EdgeKind::kSync, false, true}});
-  EXPECT_EQ(run.start(sync), us(10));
-  EXPECT_EQ(run.end(sync), us(52));
+  const GrowingTask a = kernel(launch(), micros(20));
+  EXPECT_EQ(run.start(a), micros(2));
+  EXPECT_EQ(run.open_until(), micros(5));
+  const GrowingTask b = kernel(launch(), micros(30));
+  EXPECT_EQ(run.start(b), micros(22));
+  const GrowingTask sync = run.add({thread, TaskKind::kSync, 0, micros(1)},
+                                   {{b, micros(0), EdgeKind::kSync, false, true}});
+  EXPECT_EQ(run.start(sync), micros(10));
+  EXPECT_EQ(run.end(sync), micros(52));
   EXPECT_EQ(run.cause(sync), b);
-  EXPECT_EQ(run.open_until(), us(52));
+  EXPECT_EQ(run.open_until(), micros(52));
   run.close(thread);
   EXPECT_EQ(run.open_until(), Time::max());
   EXPECT_EQ(run.unsettled(), 0u);
@@ -49,19 +49,19 @@ TEST(GrowingRun, ACollectiveStartsWhenTheLastRankHasCome) {
   const GrowingTask hub = run.add({.processor = hubs, .kind = TaskKind::kRendezvous, .joins = 2});
   std::vector<GrowingTask> transfers;
   for (const int rank : {0, 1}) {
-    const auto stream = run.add_processor(Kind::kStream, rank, 7, us(10 * rank));
-    const GrowingTask arrival = run.add({stream, TaskKind::kArrival, 0, us(0)});
-    run.join(hub, {arrival, us(0), EdgeKind::kRendezvous});
+    const auto stream = run.add_processor(Kind::kStream, rank, 7, micros(10 * rank));
+    const GrowingTask arrival = run.add({stream, TaskKind::kArrival, 0, micros(0)});
+    run.join(hub, {arrival, micros(0), EdgeKind::kRendezvous});
     NewTask transfer{stream, TaskKind::kTransfer, 0};
     transfer.ends_later = true;
-    transfers.push_back(run.add(transfer, {{hub, us(1), EdgeKind::kRendezvous}}));
+    transfers.push_back(run.add(transfer, {{hub, micros(1), EdgeKind::kRendezvous}}));
     EXPECT_EQ(run.take_started().size(), rank == 0 ? 0u : 2u);
   }
-  EXPECT_EQ(run.start(transfers[0]), us(11));
-  run.finish(transfers[1], us(20));
+  EXPECT_EQ(run.start(transfers[0]), micros(11));
+  run.finish(transfers[1], micros(20));
   EXPECT_TRUE(run.settled(transfers[1]));
   EXPECT_FALSE(run.settled(transfers[0]));
-  run.finish(transfers[0], us(21));
+  run.finish(transfers[0], micros(21));
   EXPECT_EQ(run.unsettled(), 0u);
 }
 
@@ -71,12 +71,12 @@ TEST(GrowingRun, TellsWhatWaitsForARankThatNeverJoins) {
   const auto stream = run.add_processor(Kind::kStream, 0, 7);
   const auto thread = run.add_processor(Kind::kThread, 0, 1);
   const GrowingTask hub = run.add({.processor = hubs, .kind = TaskKind::kRendezvous, .joins = 2});
-  const GrowingTask arrival = run.add({stream, TaskKind::kArrival, 0, us(0)});
-  run.join(hub, {arrival, us(0), EdgeKind::kRendezvous});
-  const GrowingTask transfer =
-      run.add({stream, TaskKind::kTransfer, 0, us(3)}, {{hub, us(0), EdgeKind::kRendezvous}});
-  const GrowingTask sync = run.add({thread, TaskKind::kSync, 0, us(1)},
-                                   {{transfer, us(0), EdgeKind::kSync, false, true}});
+  const GrowingTask arrival = run.add({stream, TaskKind::kArrival, 0, micros(0)});
+  run.join(hub, {arrival, micros(0), EdgeKind::kRendezvous});
+  const GrowingTask transfer = run.add({stream, TaskKind::kTransfer, 0, micros(3)},
+                                       {{hub, micros(0), EdgeKind::kRendezvous}});
+  const GrowingTask sync = run.add({thread, TaskKind::kSync, 0, micros(1)},
+                                   {{transfer, micros(0), EdgeKind::kSync, false, true}});
   EXPECT_EQ(run.open_until(), Time::max());
   const std::vector<GrowingTask> chain = run.stuck();
   EXPECT_EQ(chain.back(), hub);
@@ -87,8 +87,8 @@ TEST(GrowingRun, TellsACircle) {
   GrowingRun run;
   const auto hubs = run.add_processor(Kind::kHub, -1, 0);
   const GrowingTask a = run.add({.processor = hubs, .joins = 1});
-  const GrowingTask b = run.add({.processor = hubs}, {{a, us(0)}});
-  run.join(a, {b, us(0)});
+  const GrowingTask b = run.add({.processor = hubs}, {{a, micros(0)}});
+  run.join(a, {b, micros(0)});
   EXPECT_EQ(run.stuck().size(), 2u);
 }
 
@@ -96,19 +96,20 @@ TEST(GrowingRun, ForgetsWhatNobodyCanAskFor) {
   GrowingRun run;
   const auto thread = run.add_processor(Kind::kThread, 0, 1);
   const auto stream = run.add_processor(Kind::kStream, 0, 7);
-  const GrowingTask first = run.add({thread, TaskKind::kOperator, 0, us(1)});
+  const GrowingTask first = run.add({thread, TaskKind::kOperator, 0, micros(1)});
   run.keep(first);
   std::size_t given = 0, most = 0;
   for (int i = 0; i < 200'000; ++i) {
-    const GrowingTask call = run.add({thread, TaskKind::kLaunch, 0, us(1)});
-    run.add({stream, TaskKind::kCompute, 0, us(1)}, {{call, us(1), EdgeKind::kLaunch, true}});
+    const GrowingTask call = run.add({thread, TaskKind::kLaunch, 0, micros(1)});
+    run.add({stream, TaskKind::kCompute, 0, micros(1)},
+            {{call, micros(1), EdgeKind::kLaunch, true}});
     if (i % 1000 == 999) given += run.take_settled(run.open_until()).size();
     most = std::max(most, run.bytes_held());
   }
   given += run.take_settled(Time::max()).size();
   EXPECT_EQ(given, 400'001u);
   EXPECT_LT(most, std::size_t{4} << 20);
-  EXPECT_EQ(run.end(first), us(1));  // kept
+  EXPECT_EQ(run.end(first), micros(1));  // kept
 }
 
 // ---- against the engine that knows the whole graph ---------------------------------------------
@@ -140,7 +141,7 @@ struct Program {
 Program any_program() {
   Program program;
   const auto size = *rc::gen::inRange<std::size_t>(0, 60);
-  const auto time = [](int low, int high) { return us(*rc::gen::inRange(low, high + 1)); };
+  const auto time = [](int low, int high) { return micros(*rc::gen::inRange(low, high + 1)); };
   for (std::size_t t = 0; t < size; ++t) {
     const auto processor = *rc::gen::inRange<std::uint32_t>(0, Program::kHubs + 1);
     const bool thread = Program::is_thread(processor);
