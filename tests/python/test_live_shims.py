@@ -1,7 +1,7 @@
 """The libraries that stand in for NVIDIA's: what they define, what an unsupported call answers, what is generated.
 
 Against the list of what stock torch wheels want (tests/data/live), and against an installed torch: the one of
-.venv, or the package folder that FLOPCAST_TORCH names."""
+.torch, or the package folder that FLOPCAST_TORCH names."""
 
 import importlib.util
 import os
@@ -45,9 +45,9 @@ def shims() -> Path:
 @pytest.fixture(scope="module")
 def torch_package() -> Path:
     named = os.environ.get("FLOPCAST_TORCH")
-    found = [Path(named)] if named else sorted((ROOT / ".venv/lib").glob("python3*/site-packages/torch"))
+    found = [Path(named)] if named else sorted((ROOT / ".torch/lib").glob("python3*/site-packages/torch"))
     if not found or not (found[0] / "lib/libtorch_cuda.so").exists():
-        pytest.skip("no torch with CUDA in .venv, and FLOPCAST_TORCH names none")
+        pytest.skip("no torch with CUDA in .torch, and FLOPCAST_TORCH names none")
     return found[0]
 
 
