@@ -14,26 +14,56 @@ import torch.nn.functional as F
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.distributed.tensor import Replicate, Shard
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    PrepareModuleInput,
+    RowwiseParallel,
+    SequenceParallel,
+    parallelize_module,
+)
+
+SPLIT, WHOLE = Shard(1), Replicate()  # the sequence, between and within attention and MLP
+PLAN = {
+    "attention_norm": SequenceParallel(), "mlp_norm": SequenceParallel(),
+    "attention": PrepareModuleInput(input_layouts=SPLIT, desired_input_layouts=WHOLE),
+    "mlp": PrepareModuleInput(input_layouts=SPLIT, desired_input_layouts=WHOLE),
+    "attention.q": ColwiseParallel(), "attention.k": ColwiseParallel(), "attention.v": ColwiseParallel(),
+    "attention.o": RowwiseParallel(output_layouts=SPLIT),
+    "mlp.gate": ColwiseParallel(), "mlp.up": ColwiseParallel(), "mlp.down": RowwiseParallel(output_layouts=SPLIT),
+}
 
 
-class Block(nn.Module):
-    def __init__(self, width, head_width):
+class Attention(nn.Module):
+    def __init__(self, width):
         super().__init__()
-        self.head_width = head_width
-        self.attention_norm, self.mlp_norm = nn.RMSNorm(width), nn.RMSNorm(width)
         self.q, self.k, self.v, self.o = (nn.Linear(width, width, bias=False) for _ in range(4))
+
+    def forward(self, x):
+        # As many heads of 128 as this GPU has of them.
+        q, k, v = (p(x).unflatten(-1, (-1, 128)).transpose(1, 2) for p in (self.q, self.k, self.v))
+        return self.o(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(-2))
+
+
+class MLP(nn.Module):
+    def __init__(self, width):
+        super().__init__()
         self.gate, self.up = nn.Linear(width, 4 * width, bias=False), nn.Linear(width, 4 * width, bias=False)
         self.down = nn.Linear(4 * width, width, bias=False)
 
     def forward(self, x):
-        h = self.attention_norm(x)
-        # As many heads as this GPU has of them.
-        q, k, v = (p(h).unflatten(-1, (-1, self.head_width)).transpose(1, 2) for p in (self.q, self.k, self.v))
-        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.o(attended.transpose(1, 2).flatten(-2))
-        h = self.mlp_norm(x)
-        return x + self.down(F.silu(self.gate(h)) * self.up(h))
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.attention_norm, self.mlp_norm = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.attention, self.mlp = Attention(width), MLP(width)
+
+    def forward(self, x):
+        x = x + self.attention(self.attention_norm(x))
+        return x + self.mlp(self.mlp_norm(x))
 
 
 def main():
@@ -51,15 +81,13 @@ def main():
     ranks = dist.get_world_size()
     mesh = init_device_mesh("cuda", (ranks // args.tensor_parallel, args.tensor_parallel), mesh_dim_names=("dp", "tp"))
     with device:
-        model = nn.Sequential(*[Block(args.width, 128) for _ in range(args.layers)]).to(torch.bfloat16)
-    columns, rows = ("q", "k", "v", "gate", "up"), ("o", "down")
-    plan = {name: ColwiseParallel() for name in columns} | {name: RowwiseParallel() for name in rows}
+        model = nn.Sequential(*[Block(args.width) for _ in range(args.layers)]).to(torch.bfloat16)
     for block in model:
-        parallelize_module(block, mesh["tp"], plan)
+        parallelize_module(block, mesh["tp"], PLAN)
         if mesh["dp"].size() > 1:
             fully_shard(block, mesh=mesh["dp"])
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    x = torch.randn(1, args.sequence, args.width, device=device, dtype=torch.bfloat16)
+    x = torch.randn(1, args.sequence // args.tensor_parallel, args.width, device=device, dtype=torch.bfloat16)
 
     for step in range(args.steps):
         torch.cuda.synchronize()
