@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "live/wire/socket.h"
 
@@ -61,11 +62,12 @@ Link::Link() {
   Hello back;
   if (!send_descriptor(socket.get(), &hello, sizeof hello, memory.get()))
     give_up("the simulated cluster is gone");
-  const Descriptor common = receive_descriptor(socket.get(), &back, sizeof back);
+  Descriptor common = receive_descriptor(socket.get(), &back, sizeof back);
   if (!common || back.version != Region::kVersion)
     give_up("the simulated cluster is of another version");
   common_ = share<Common>(common.get());
   if (!common_) give_up("shared memory cannot be mapped");
+  shared_file_ = common.release();
   socket_ = socket.release();
 }
 
@@ -97,6 +99,19 @@ void Link::say(Record record) {
 Told Link::ask(Record record) {
   record.flags |= kAnswerWanted;
   say(record);
+  return answered();
+}
+
+Told Link::consult(Record record) {
+  Speaker& me = speaker();
+  const std::int64_t gap_ns = std::exchange(me.gap_ns, 0);
+  record.duration_ns = 0;
+  const Told told = ask(record);
+  me.gap_ns = gap_ns;
+  return told;
+}
+
+Told Link::answered() {
   Speaker& me = speaker();
   Answer& answer = me.ring->answer;
   while (answer.count.load(std::memory_order_acquire) == me.answers)

@@ -29,6 +29,9 @@ class Link {
   void say(Record record);
   /// Says it and waits. The thread's time is then the answer's.
   Told ask(Record record);
+  /// Says it and waits, but it is no part of the program: host time that has passed belongs to the
+  /// record that follows.
+  Told consult(Record record);
   /// The number of a text in the records of this process; 0 where there is no room left.
   std::uint32_t number(std::string_view text);
 
@@ -37,14 +40,19 @@ class Link {
   /// This thread's virtual time, since the start of the run.
   std::int64_t now_ns();
   const Common& common() const { return *common_; }
+  /// The file that all processes of the run share (mail.h).
+  Common& shared() { return *common_; }
+  int shared_file() const { return shared_file_; }
 
  private:
   struct Speaker;
   Link();
   Speaker& speaker();
+  Told answered();
 
   Common* common_ = nullptr;
   Region* region_ = nullptr;
+  int shared_file_ = -1;
   int socket_ = -1;  ///< open as long as the process lives: the engine sees when it is gone
   std::atomic<std::uint32_t> numbers_{0};
   std::mutex texts_lock_;

@@ -1,4 +1,4 @@
-// Communicators: ranks that meet, and the transfers they make then.
+// Communicators: ranks that meet to make them, and to split them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,41 +9,55 @@
 namespace flopcast::live {
 namespace {
 
-Collective op_of(const Record& record) { return static_cast<Collective>(record.word[1] >> 32); }
-std::uint32_t peer_of(const Record& record) { return static_cast<std::uint32_t>(record.word[1]); }
-
-bool between_two(Collective op) { return op == Collective::kSend || op == Collective::kReceive; }
-
-Diagnostic mismatch(const Process& process, std::string what) {
+Diagnostic wrong_group(const Process& process, std::string what) {
   return {ErrorCode::kBadInput, fmt::format("rank {}", process.rank), std::move(what),
-          "every rank of a communicator makes the same calls in the same order"};
+          "every rank of a communicator makes it once, with the same number of ranks"};
 }
 
 }  // namespace
 
-/// All ranks of a communicator make it together: the call ends when the last has come.
-std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& thread,
-                                                     const Record& record, std::string_view id) {
-  const std::size_t rank = record.word[1], size = record.word[2];
-  Group& group = groups[std::string(id)];
-  if (group.made == kNoGrowingTask) {
-    group.ranks.assign(size, -1);
+/// The group of this name; with a hub that `size` ranks have to join.
+std::uint32_t Session::State::group_of(std::string_view name, std::size_t size) {
+  const auto [found, made] =
+      group_names.try_emplace(std::string(name), static_cast<std::uint32_t>(groups.size()));
+  if (made) {
     NewTask hub{hubs, TaskKind::kRendezvous, names.intern("communicator")};
     hub.joins = static_cast<std::uint32_t>(size);
-    group.made = run.add(hub);
-    run.keep(group.made);
+    groups.push_back({std::string(name), std::vector<std::int32_t>(size, -1), run.add(hub)});
+    run.keep(groups.back().made);
   }
+  return found->second;
+}
+
+/// The rank of the run whose chip a device of the process is: its own, or one beside it.
+std::int32_t Session::State::chip_of(Process& process, std::uint16_t device) const {
+  if (!process.home) process.home = device;
+  return process.rank + device - *process.home;
+}
+
+std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& thread,
+                                                     const Record& record, std::string_view name) {
+  const std::size_t rank = record.word[1], size = record.word[2];
+  const std::uint32_t index = group_of(name, size);
+  Group& group = groups[index];
   if (group.ranks.size() != size || rank >= size || group.ranks[rank] >= 0) {
-    return mismatch(process, fmt::format("joins a communicator of {} as rank {} of {}",
-                                         group.ranks.size(), rank, size));
+    return wrong_group(process, fmt::format("joins a communicator of {} as rank {} of {}",
+                                            group.ranks.size(), rank, size));
   }
-  group.ranks[rank] = process.rank;
-  process.members[record.word[0]] = {std::string(id), static_cast<std::uint32_t>(rank), {}};
+  group.ranks[rank] = chip_of(process, record.device);
+  process.members[record.word[0]] = {index, static_cast<std::uint32_t>(rank), 0, 0, {}};
   const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "make communicator");
   run.join(group.made, {call, Time{}, EdgeKind::kRendezvous});
-  Record wait;
-  wait.flags = record.flags;
-  wait_for(thread, wait, "make communicator", {group.made});
+  return std::nullopt;
+}
+
+/// All ranks of a communicator make it together: the call ends when the last has come.
+std::optional<Diagnostic> Session::State::wait_group(Process& process, Thread& thread,
+                                                     const Record& record) {
+  const auto member = process.members.find(record.word[0]);
+  if (member == process.members.end())
+    return wrong_group(process, "waits for a communicator that it has not made");
+  wait_for(thread, record, "wait for communicator", {groups[member->second.group].made});
   return std::nullopt;
 }
 
@@ -51,11 +65,10 @@ std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& t
 std::optional<Diagnostic> Session::State::split_group(Process& process, std::uint32_t number,
                                                       Thread& thread, const Record& record) {
   const auto member = process.members.find(record.word[0]);
-  if (member == process.members.end()) {
-    return mismatch(process, "splits a communicator that it has not made");
-  }
+  if (member == process.members.end())
+    return wrong_group(process, "splits a communicator that it has not made");
   Membership& own = member->second;
-  const std::string key = fmt::format("{}/{}", own.group, own.calls["split"]++);
+  const CallKey key{own.group, CallKey::kAll, CallKey::kAll, own.splits++};
   const std::size_t size = groups[own.group].ranks.size();
   Splitting& splitting = splittings[key];
   if (splitting.parts.empty()) {
@@ -66,7 +79,7 @@ std::optional<Diagnostic> Session::State::split_group(Process& process, std::uin
   }
   splitting.parts.push_back({static_cast<std::int64_t>(record.word[1]),
                              static_cast<std::int64_t>(record.word[2]), own.rank, process.number,
-                             number, record.word[3]});
+                             number, record.word[3], groups[own.group].ranks[own.rank]});
   const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "split communicator");
   Record wait;
   wait.flags = record.flags;
@@ -82,111 +95,27 @@ std::optional<Diagnostic> Session::State::split_group(Process& process, std::uin
 }
 
 /// Ranks of one colour become a group, in the order of their keys, then of their old ranks.
-void Session::State::make_parts(const std::string& key, Splitting splitting) {
+void Session::State::make_parts(const CallKey& key, Splitting splitting) {
   std::sort(splitting.parts.begin(), splitting.parts.end(), [](const auto& a, const auto& b) {
     return std::tuple(a.colour, a.key, a.rank) < std::tuple(b.colour, b.key, b.rank);
   });
+  const auto is_in = [](const Splitting::Part& part) { return part.colour >= 0; };
+  const std::string parent = groups[key.group].name;
   for (const Splitting::Part& part : splitting.parts) {
-    if (part.colour < 0) continue;
-    Process& process = processes[part.process];
-    const std::string name = fmt::format("{}:{}", key, part.colour);
-    Group& group = groups[name];
-    process.members[part.communicator] = {name, static_cast<std::uint32_t>(group.ranks.size()), {}};
-    group.ranks.push_back(process.rank);
+    if (!is_in(part)) continue;
+    const std::uint32_t index =
+        group_of(fmt::format("{}/{}:{}", parent, key.number, part.colour), 0);
+    std::vector<std::int32_t>& ranks = groups[index].ranks;
+    processes[part.process].members[part.communicator] = {
+        index, static_cast<std::uint32_t>(ranks.size()), 0, 0, {}};
+    ranks.push_back(part.chip);
   }
   for (const Splitting::Part& part : splitting.parts) {
-    if (part.colour < 0) continue;
+    if (!is_in(part)) continue;
     const Membership& member = processes[part.process].members[part.communicator];
     processes[part.process].threads[part.thread].value =
         std::uint64_t{member.rank} << 32 | groups[member.group].ranks.size();
   }
-}
-
-/// The meeting that a call is part of, by what its group has done so far.
-Meeting& Session::State::meeting_of(Membership& member, const Record& record) {
-  const Collective op = op_of(record);
-  std::string key = member.group + '#';
-  if (between_two(op)) {
-    const bool sends = op == Collective::kSend;
-    key += fmt::format("{}>{}", sends ? member.rank : peer_of(record),
-                       sends ? peer_of(record) : member.rank);
-  }
-  const std::uint64_t number = member.calls[key]++;
-  key += fmt::format("#{}", number);
-  Meeting& meeting = meetings[key];
-  meeting.key = std::move(key);
-  return meeting;
-}
-
-/// One call of a group call: the rank arrives at its meeting. @return when its transfer is over
-Result<GrowingTask> Session::State::arrive(const Process& process, Membership& member,
-                                           const Record& record, GrowingTask arrival) {
-  Meeting& meeting = meeting_of(member, record);
-  const Group& group = groups[member.group];
-  const Collective op = between_two(op_of(record)) ? Collective::kSend : op_of(record);
-  const auto bytes = static_cast<std::int64_t>(record.word[2]);
-  if (meeting.come == 0) {
-    meeting.expected = op == Collective::kSend ? 2 : group.ranks.size();
-    meeting.what = {op, bytes, group.ranks};
-    if (op == Collective::kSend) {
-      const std::uint32_t peer = peer_of(record);
-      if (peer >= group.ranks.size()) {
-        return mismatch(process, fmt::format("names rank {} of a communicator of {}", peer,
-                                             group.ranks.size()));
-      }
-      const bool sends = op_of(record) == Collective::kSend;
-      meeting.what.ranks = {group.ranks[sends ? member.rank : peer],
-                            group.ranks[sends ? peer : member.rank]};
-    }
-    meeting.first_rank = process.rank;
-    NewTask hub{hubs, TaskKind::kRendezvous, names.intern("collective")};
-    hub.joins = static_cast<std::uint32_t>(meeting.expected);
-    meeting.hub = run.add(hub);
-    NewTask transfer{hubs, TaskKind::kTransfer, names.intern("collective")};
-    transfer.ends_later = true;
-    meeting.transfer = run.add(transfer, {{meeting.hub, Time{}, EdgeKind::kRendezvous}});
-    run.keep(meeting.transfer);
-    to_begin.emplace(meeting.transfer, meeting.what);
-  }
-  if (meeting.what.op != op || meeting.what.bytes != bytes) {
-    return mismatch(process, fmt::format("and rank {} differ: operation {} of {} bytes here, {} of "
-                                         "{} bytes there",
-                                         meeting.first_rank, static_cast<int>(op), bytes,
-                                         static_cast<int>(meeting.what.op), meeting.what.bytes));
-  }
-  run.join(meeting.hub, {arrival, Time{}, EdgeKind::kRendezvous});
-  if (++meeting.come < meeting.expected) return meeting.transfer;
-  const GrowingTask transfer = meeting.transfer;
-  complete.push_back(transfer);
-  meetings.erase(std::string(meeting.key));
-  return transfer;
-}
-
-/// Collects the calls of a group call; its last one puts one kernel on the stream, which ends when all
-/// its transfers have.
-std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& thread,
-                                                      const Record& record) {
-  const GrowingTask call = host_task(thread, record, TaskKind::kLaunch, "communicate");
-  thread.group_call.push_back(record);
-  if (thread.group_call.size() < record.word[3]) return std::nullopt;
-  Stream& stream = stream_of(process, record.device, record.stream);
-  const GrowingTask arrival =
-      on_stream(process, record.device, stream, call,
-                {stream.track, TaskKind::kArrival, names.intern("communicate")});
-  NewTask task{stream.track, TaskKind::kTransfer, names.intern("communicate")};
-  std::vector<Dependency> after;
-  for (const Record& one : std::exchange(thread.group_call, {})) {
-    const auto member = process.members.find(one.word[0]);
-    if (member == process.members.end()) {
-      return mismatch(process, "calls a communicator that it has not made");
-    }
-    const Result<GrowingTask> transfer = arrive(process, member->second, one, arrival);
-    if (!transfer) return transfer.error();
-    after.push_back({*transfer, Time{}, EdgeKind::kRendezvous, false, true});
-  }
-  stream.last = run.add(task, after);
-  for (const GrowingTask one : std::exchange(complete, {})) run.let_go(one);
-  return std::nullopt;
 }
 
 }  // namespace flopcast::live

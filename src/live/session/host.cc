@@ -83,6 +83,13 @@ void Session::State::wait_for(Thread& thread, const Record& record, std::string_
   if ((record.flags & kAnswerWanted) != 0) thread.doing = Doing::kWaits;
 }
 
+/// The thread goes on at this time, which is known.
+void Session::State::wait_until(Thread& thread, Time at) {
+  NewTask task{thread.track, TaskKind::kSync, names.intern("wait for values")};
+  task.release = at;
+  thread.last = run.add(task);
+}
+
 void Session::State::ask(Thread& thread, const Record& record, std::string_view name,
                          Question question) {
   for (const GrowingTask task : question.about) run.keep(task);

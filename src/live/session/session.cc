@@ -106,6 +106,8 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
     }
     case Act::kMakeGroup:
       return join_group(process, thread, record, signature);
+    case Act::kWaitGroup:
+      return wait_group(process, thread, record);
     case Act::kSplitGroup:
       return split_group(process, number, thread, record);
     case Act::kDropGroup:
@@ -114,6 +116,8 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       break;
     case Act::kCollective:
       return communicate(process, thread, record);
+    case Act::kSettle:
+      return settle(process, thread, record);
     default:
       host_task(thread, record, TaskKind::kHostCall, signature);
       break;
@@ -124,7 +128,8 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
 // --- time ---------------------------------------------------------------------------------------
 
 /// No thread but this one says anything that starts earlier.
-Time Session::State::threads_until(const Thread* but) const {
+/// @param settlers_too whether those count that need the bytes of a call
+Time Session::State::threads_until(const Thread* but, bool settlers_too) const {
   Time until = Time::max();
   for (const Process& process : processes) {
     for (const Wake& wake : process.wakes) until = std::min(until, wake.at);
@@ -132,26 +137,20 @@ Time Session::State::threads_until(const Thread* but) const {
       if (&thread == but) continue;
       const bool over = thread.doing == Doing::kWaits && run.settled(thread.last);
       if (over) until = std::min(until, run.end(thread.last));
-      if (thread.doing == Doing::kRuns || thread.doing == Doing::kAsks)
+      if (thread.doing == Doing::kRuns || thread.doing == Doing::kAsks ||
+          (settlers_too && thread.doing == Doing::kSettles))
         until = std::min(until, thread.clock);
     }
   }
   return until;
 }
 
-/// Starts the transfers whose ranks have all come, and ends those that end before anything else can
-/// begin. @return whether that made something known
-bool Session::State::move_network() {
-  bool moved = false;
-  for (const GrowingTask task : run.take_started()) {
-    const auto found = to_begin.find(task);
-    work.begin(task, found->second, run.start(task));
-    to_begin.erase(found);
-    moved = true;
-  }
+/// Ends the transfers that end before anything else can begin. @return whether that made something known
+bool Session::State::move_network(bool settlers_too) {
+  begin_transfers();
   const std::optional<Time> end = work.next_end();
   // Several may end together: all ends up to the first are told at once.
-  if (!end || *end > threads_until(nullptr)) return moved;
+  if (!end || *end > threads_until(nullptr, settlers_too)) return false;
   for (const auto& [task, at] : work.advance(*end)) run.finish(task, at);
   return true;
 }
@@ -190,6 +189,10 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
     thread.clock = run.end(thread.last);
     answer.at = thread.clock;
     answer.value = std::exchange(thread.value, 0);
+  } else if (thread.doing == Doing::kSettles) {
+    if (meetings.contains(thread.settles)) return false;
+    if (std::exchange(thread.late, false)) wait_until(thread, thread.clock);
+    answer.at = thread.clock;
   } else if (thread.doing == Doing::kAsks) {
     const std::optional<SessionAnswer> known = answer_question(thread);
     if (!known) return false;
@@ -205,17 +208,55 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
   return true;
 }
 
+bool Session::State::answer_what_can_be(std::vector<SessionAnswer>& answers) {
+  bool any = false;
+  for (std::uint32_t p = 0; p < processes.size(); ++p) {
+    for (auto& [number, thread] : processes[p].threads) {
+      // What an answered thread says next may come before what others would be told.
+      any = answer(p, number, thread, answers) || any;
+    }
+  }
+  return any;
+}
+
+/// Some process only idles: for something outside the run, after which it may go on.
+bool Session::State::anybody_outside() const {
+  return std::any_of(processes.begin(), processes.end(), [](const Process& process) {
+    bool idles = false;
+    for (const auto& [number, thread] : process.threads) {
+      if (thread.doing == Doing::kIdles) idles = true;
+      if (thread.doing == Doing::kWaits || thread.doing == Doing::kSettles) return false;
+    }
+    return idles;
+  });
+}
+
+/// All wait, and some of them only for bytes of a call that others make after something that the network has
+/// not brought yet. On a GPU their host would have gone on; here its time goes by. That all wait
+/// does not depend on who came first, so neither does this.
+void Session::State::let_settlers_be_late(std::vector<SessionAnswer>& answers) {
+  if (threads_until(nullptr, false) != Time::max() || anybody_outside()) return;
+  while (answers.empty()) {
+    const std::optional<Time> end = work.next_end();
+    if (!end || !move_network(false)) return;
+    for (Process& process : processes) {
+      for (auto& [number, thread] : process.threads) {
+        if (thread.doing != Doing::kSettles || thread.clock >= *end) continue;
+        thread.clock = *end;
+        thread.late = true;
+      }
+    }
+    answer_what_can_be(answers);
+  }
+}
+
 std::vector<SessionAnswer> Session::advance() {
   std::vector<SessionAnswer> answers;
   for (bool moved = true; moved;) {
     moved = state_->move_network();
-    for (std::uint32_t p = 0; p < state_->processes.size(); ++p) {
-      for (auto& [number, thread] : state_->processes[p].threads) {
-        // What an answered thread says next may come before what others would be told.
-        moved = state_->answer(p, number, thread, answers) || moved;
-      }
-    }
+    moved = state_->answer_what_can_be(answers) || moved;
   }
+  if (answers.empty()) state_->let_settlers_be_late(answers);
   return answers;
 }
 
@@ -247,15 +288,10 @@ void Session::lose(std::uint32_t process) {
   gone.wakes.clear();
 }
 
-std::string Session::deadlock() const {
-  if (state_->threads_until(nullptr) != Time::max() || state_->work.next_end()) return {};
-  std::string text;
-  for (const GrowingTask task : state_->run.stuck()) {
-    const std::uint32_t track = state_->run.processor_of(task);
-    text += fmt::format("rank {}: {}\n", state_->run.processor(track).rank,
-                        state_->names[state_->run.name(task)]);
-  }
-  return text;
+std::string Session::deadlock(bool idle_too) const {
+  if (state_->threads_until(nullptr, false) != Time::max() || state_->work.next_end()) return {};
+  if (!idle_too && state_->anybody_outside()) return {};
+  return state_->deadlock();
 }
 
 GrowingRun& Session::run() { return state_->run; }

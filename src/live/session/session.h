@@ -45,7 +45,8 @@ class Session {
   /// Nothing that happens from now on starts before this.
   Time horizon() const;
   /// All wait and nobody can go on: who for whom, line by line. Empty if somebody runs.
-  std::string deadlock() const;
+  /// @param idle_too even if some process only idles, for something outside the run as far as is known
+  std::string deadlock(bool idle_too = false) const;
 
   GrowingRun& run();                                   ///< its graph
   std::string_view name_of(std::uint32_t name) const;  ///< text of a task's name

@@ -48,7 +48,6 @@ Record wait_device() {
 }
 Record communicator(std::uint64_t rank, std::uint64_t size) {
   Record record = call(Act::kMakeGroup);
-  record.flags = kAnswerWanted;
   record.word[0] = 77;
   record.word[1] = rank;
   record.word[2] = size;

@@ -17,11 +17,28 @@ namespace flopcast::live {
 
 /// What a thread does as far as others have to know.
 enum class Doing : std::uint8_t {
-  kRuns,   ///< it may say something that starts at its time
-  kWaits,  ///< for the end of its last task
-  kAsks,   ///< whether something has ended by its time
-  kIdles,  ///< it says nothing before another thread wakes it
+  kRuns,     ///< it may say something that starts at its time
+  kWaits,    ///< for the end of its last task
+  kAsks,     ///< whether something has ended by its time
+  kSettles,  ///< for bytes of a call: until all its ranks have called
+  kIdles,    ///< it says nothing before another thread wakes it
   kEnded,
+};
+
+/// Names a call of a communicator: every rank's n-th collective, or the n-th from one rank to another.
+struct CallKey {
+  static constexpr std::uint32_t kAll = ~std::uint32_t{0};
+  std::uint32_t group = 0, from = kAll, to = kAll;
+  std::uint64_t number = 0;
+  bool operator==(const CallKey&) const = default;
+};
+struct CallKeyHash {
+  std::size_t operator()(const CallKey& key) const {
+    std::uint64_t hash = key.number * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ key.group) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ (std::uint64_t{key.from} << 32 | key.to)) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+  }
 };
 
 /// Whether all of these have ended; or the time between the two.
@@ -41,6 +58,8 @@ struct Thread {
   Question question;
   std::vector<Record> group_call;  ///< whose last record has not come
   std::uint64_t value = 0;         ///< of the answer that it waits for
+  CallKey settles;                 ///< what it needs the bytes of
+  bool late = false;               ///< time has passed meanwhile that it cannot go back to
 };
 
 struct Stream {
@@ -59,9 +78,10 @@ struct Wake {
 
 /// Of one process: which rank it is in a group, and how many calls it has made.
 struct Membership {
-  std::string group;
+  std::uint32_t group = 0;
   std::uint32_t rank = 0;
-  std::map<std::string, std::uint64_t> calls;  ///< per pair for sends and receives, else together
+  std::uint64_t calls = 0, splits = 0;                          ///< of all ranks together
+  std::unordered_map<std::uint64_t, std::uint64_t> pair_calls;  ///< by from << 32 | to
 };
 
 /// A record whose turn has not come.
@@ -77,7 +97,8 @@ struct Process {
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
   std::map<std::uint64_t, GrowingTask> events;                        ///< as last recorded, kept
-  std::map<std::uint64_t, Membership> members;                        ///< by communicator
+  std::unordered_map<std::uint64_t, Membership> members;              ///< by communicator
+  std::optional<std::uint16_t> home;  ///< device of its first communicator: that of its rank
   std::vector<Wake> wakes;
   std::map<std::uint32_t, Early> early;  ///< by number
   std::uint32_t next = 0;                ///< number of the next record
@@ -85,6 +106,7 @@ struct Process {
 
 /// A communicator as its ranks share it.
 struct Group {
+  std::string name;
   std::vector<std::int32_t> ranks;    ///< of the run; -1: has not come yet
   GrowingTask made = kNoGrowingTask;  ///< hub that all ranks join when they make it; kept
 };
@@ -96,18 +118,28 @@ struct Splitting {
     std::uint32_t rank = 0;  ///< in the group that is split
     std::uint32_t process = 0, thread = 0;
     std::uint64_t communicator = 0;  ///< the new one
+    std::int32_t chip = 0;           ///< rank of the run
   };
   GrowingTask hub = kNoGrowingTask;
   std::vector<Part> parts;
 };
 
+/// One rank's part of a call.
+struct Comer {
+  std::int32_t rank = 0;   ///< of the run
+  std::uint64_t op = 0;    ///< Record::word[1]
+  std::uint64_t kind = 0;  ///< reduction and type, as in Record::word[3]
+  std::int64_t bytes = 0;
+  GrowingTask arrival = kNoGrowingTask;  ///< kept
+};
+
 /// Ranks meet at a hub; then their transfer is under way.
 struct Meeting {
-  std::string key;
+  CallKey key;
   Transfer what;
   GrowingTask hub = kNoGrowingTask, transfer = kNoGrowingTask;  ///< the latter kept
-  std::size_t expected = 0, come = 0;
-  std::int32_t first_rank = 0;  ///< whose call the others are compared with
+  std::size_t expected = 0;
+  std::vector<Comer> come;
 };
 
 struct Session::State {
@@ -121,18 +153,23 @@ struct Session::State {
   StringTable names;
   std::uint32_t hubs = 0;
   std::deque<Process> processes;
-  std::map<std::string, Group> groups;
-  std::map<std::string, Meeting> meetings;
-  std::map<std::string, Splitting> splittings;
-  std::unordered_map<GrowingTask, Transfer> to_begin;  ///< transfers that have not started
+  std::vector<Group> groups;
+  std::unordered_map<std::string, std::uint32_t> group_names;
+  std::unordered_map<CallKey, Meeting, CallKeyHash> meetings;  ///< some rank has not called
+  std::unordered_map<CallKey, Splitting, CallKeyHash>
+      splittings;                                     ///< number: of the group's splits
+  std::unordered_map<GrowingTask, Meeting> to_begin;  ///< all have called: transfers not started
   std::vector<GrowingTask> complete;  ///< transfers that all ranks of the last call have come to
 
   // session.cc: records in turn, the network, answers
   std::optional<Diagnostic> in_turn(Process& process, const Early& said);
   std::optional<Diagnostic> act(Process& process, std::uint32_t number, const Record& record,
                                 std::string_view signature);
-  Time threads_until(const Thread* but) const;
-  bool move_network();
+  Time threads_until(const Thread* but, bool settlers_too = true) const;
+  bool move_network(bool settlers_too = true);
+  bool answer_what_can_be(std::vector<SessionAnswer>& answers);
+  bool anybody_outside() const;
+  void let_settlers_be_late(std::vector<SessionAnswer>& answers);
   bool answer(std::uint32_t process, std::uint32_t number, Thread& thread,
               std::vector<SessionAnswer>& answers);
   std::optional<SessionAnswer> answer_question(const Thread& thread) const;
@@ -146,6 +183,7 @@ struct Session::State {
   void go_on(Process& process, Thread& thread, const Record& record);
   void wait_for(Thread& thread, const Record& record, std::string_view name,
                 const std::vector<GrowingTask>& ends);
+  void wait_until(Thread& thread, Time at);
   void ask(Thread& thread, const Record& record, std::string_view name, Question question);
 
   // device.cc: streams and events
@@ -158,15 +196,32 @@ struct Session::State {
   void stream_waits(Process& process, Thread& thread, const Record& record);
 
   // group.cc: communicators
+  std::uint32_t group_of(std::string_view name, std::size_t size);
+  std::int32_t chip_of(Process& process, std::uint16_t device) const;
   std::optional<Diagnostic> join_group(Process& process, Thread& thread, const Record& record,
-                                       std::string_view id);
+                                       std::string_view name);
+  std::optional<Diagnostic> wait_group(Process& process, Thread& thread, const Record& record);
   std::optional<Diagnostic> split_group(Process& process, std::uint32_t number, Thread& thread,
                                         const Record& record);
-  void make_parts(const std::string& key, Splitting splitting);
+  void make_parts(const CallKey& key, Splitting splitting);
+
+  // collective.cc: their calls
   Meeting& meeting_of(Membership& member, const Record& record);
-  Result<GrowingTask> arrive(const Process& process, Membership& member, const Record& record,
+  std::optional<Diagnostic> open_meeting(const Process& process, const Membership& member,
+                                         const Record& record, Meeting& meeting);
+  Result<GrowingTask> arrive(Process& process, Membership& member, const Record& record,
                              GrowingTask arrival);
   std::optional<Diagnostic> communicate(Process& process, Thread& thread, const Record& record);
+  std::optional<Diagnostic> settle(Process& process, Thread& thread, const Record& record);
+  void begin_transfers();
+
+  // deadlock.cc: who waits for whom
+  std::string text_of_call(const CallKey& key, const Comer& comer) const;
+  std::string deadlock() const;
 };
+
+/// In words, for people.
+std::string_view word_for(Collective op);
+Collective op_of(std::uint64_t word);
 
 }  // namespace flopcast::live

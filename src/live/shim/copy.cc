@@ -6,6 +6,7 @@
 #include "live/shim/api.h"
 #include "live/shim/memory.h"
 #include "live/shim/stream.h"
+#include "live/values/late.h"
 
 namespace flopcast::live {
 namespace {
@@ -51,6 +52,8 @@ int copy(void* to, const void* from, std::size_t bytes, int direction, void* str
   } else {
     Link::get().say(record);
   }
+  settle_bytes(from, bytes);
+  overwrite_bytes(to, bytes);
   if (bytes <= kMovedBytes || kind == CopyKind::kHost) std::memmove(to, from, bytes);
   return kSuccess;
 }
@@ -59,6 +62,7 @@ int fill(void* to, int value, std::size_t bytes, void* stream) {
   Record record = record_on(stream, Act::kFill);
   record.word[0] = bytes;
   Link::get().say(record);
+  overwrite_bytes(to, bytes);
   if (bytes <= kMovedBytes) std::memset(to, value, bytes);
   return kSuccess;
 }

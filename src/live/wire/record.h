@@ -53,12 +53,16 @@ enum class Act : std::uint8_t {
   kFree,      ///< word: address
 
   // Communication. signature: the communicator's unique id where one is made, else 0.
-  kMakeGroup,  ///< word: communicator, rank in it, number of ranks. Answered
+  kMakeGroup,  ///< word: communicator, rank in it, number of ranks
+  kWaitGroup,  ///< word: communicator. Answered when all ranks have made it
   kSplitGroup,  ///< word: communicator, colour (-1: in none), key, the new communicator. Answered: rank in
                 ///< the new one << 32 | its size
-  kDropGroup,   ///< word: communicator
-  kCollective,  ///< word: communicator, Collective << 32 | peer or root, bytes (as nccl-tests
-                ///< counts them), calls of its group call, which follow one another
+  kDropGroup,  ///< word: communicator
+  kCollective,  ///< word: communicator, Collective << 32 | peer or root, bytes (as nccl-tests counts them),
+  ///< Reduction << 40 | Element << 32 | calls of its group call, which follow one another
+  kSettle,  ///< needs the bytes of a call, which takes no time: no task. word: communicator, 0 for a
+  ///< collective or sender + 1 << 32 | receiver + 1, number of that call. Answered when all
+  ///< its ranks have called
 
   kGraphLaunch,  ///< signature: a captured graph. Its nodes are told when first launched
   kExit,         ///< the process ends by itself. word: exit status
@@ -80,6 +84,25 @@ enum class Collective : std::uint8_t {
   kGather,
   kScatter,
 };
+
+/// Types of elements, as ncclDataType_t numbers them.
+enum class Element : std::uint8_t {
+  kInt8,
+  kUint8,
+  kInt32,
+  kUint32,
+  kInt64,
+  kUint64,
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kBfloat16,
+  kFloat8E4M3,
+  kFloat8E5M2,
+};
+
+/// How elements are put together, as ncclRedOp_t numbers it; what a program makes itself is kScaledSum.
+enum class Reduction : std::uint8_t { kSum, kProduct, kMaximum, kMinimum, kAverage, kScaledSum };
 
 /// Of Record::flags.
 inline constexpr std::uint8_t kAnswerWanted = 1;  ///< the thread does not go on before an answer

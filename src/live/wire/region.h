@@ -70,9 +70,10 @@ struct DeviceFacts {
 /// What all processes of a run and the engine share. Made by the engine.
 struct Common {
   Doorbell bell;
-  std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970
-  std::uint32_t devices = 0;  ///< of a node
-  DeviceFacts device;         ///< all are alike
+  std::int64_t start_ns = 0;               ///< virtual time begins here, since 1970
+  std::uint32_t devices = 0;               ///< of a node
+  DeviceFacts device;                      ///< all are alike
+  std::atomic<std::uint32_t> outboxes{0};  ///< taken by processes, see mail.h
 };
 
 }  // namespace flopcast::live

@@ -1,0 +1,85 @@
+// Calls between ncclGroupStart and ncclGroupEnd go out together.
+#include <utility>
+#include <vector>
+
+#include "live/link/link.h"
+#include "live/nccl/communicator.h"
+#include "live/shim/api.h"
+#include "live/shim/stream.h"
+
+namespace flopcast::live {
+namespace {
+
+struct Collected {
+  Communicator* communicator = nullptr;
+  Call call;
+  Record record;
+};
+
+thread_local int group_depth = 0;
+thread_local std::vector<Collected> group_calls;
+thread_local std::vector<Record> group_joins;
+
+/// Nobody waits before all have been named: another process may name them in another order.
+void send_joins() {
+  Link& link = Link::get();
+  const std::vector<Record> joins = std::exchange(group_joins, {});
+  for (const Record& join : joins) link.say(join);
+  for (const Record& join : joins) {
+    Record wait = record_on(nullptr, Act::kWaitGroup);
+    wait.word[0] = join.word[0];
+    link.ask(wait);
+  }
+}
+
+void send_calls() {
+  const std::vector<Collected> calls = std::exchange(group_calls, {});
+  Payload& payload = Payload::get();
+  for (const Collected& one : calls) payload.prepare(*one.communicator->party, one.call);
+  // Bytes before records: who is told that all have called finds them there.
+  for (const Collected& one : calls) payload.give(*one.communicator->party, one.call);
+  for (const Collected& one : calls) {
+    Record record = one.record;
+    record.word[3] |= calls.size();
+    Link::get().say(record);
+  }
+}
+
+}  // namespace
+
+void send_or_collect(Communicator& communicator, const Call& call, const Record& record) {
+  group_calls.push_back({&communicator, call, record});
+  if (group_depth == 0) send_calls();
+}
+
+void join_or_collect(const Communicator& communicator) {
+  const Party& party = *communicator.party;
+  Record record = record_on(nullptr, Act::kMakeGroup);
+  record.device = static_cast<std::uint16_t>(communicator.device);
+  record.signature = Link::get().number(party.name);
+  record.word[0] = party.communicator;
+  record.word[1] = static_cast<std::uint64_t>(party.rank);
+  record.word[2] = static_cast<std::uint64_t>(party.size);
+  group_joins.push_back(record);
+  if (group_depth == 0) send_joins();
+}
+
+void begin_group() { ++group_depth; }
+
+NcclStatus end_group() {
+  if (group_depth == 0) return kNcclInvalidUsage;
+  if (--group_depth > 0) return kNcclSuccess;
+  if (!group_joins.empty()) send_joins();
+  if (!group_calls.empty()) send_calls();
+  return kNcclSuccess;
+}
+
+}  // namespace flopcast::live
+
+using namespace flopcast::live;
+
+FLOPCAST_API int ncclGroupStart() {
+  begin_group();
+  return kNcclSuccess;
+}
+FLOPCAST_API int ncclGroupEnd() { return end_group(); }

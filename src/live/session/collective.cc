@@ -1,0 +1,172 @@
+// Calls of communicators: ranks that meet, and the transfers they make then.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "live/session/state.h"
+
+namespace flopcast::live {
+namespace {
+
+std::uint32_t peer_of(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
+std::uint32_t calls_together(const Record& record) {
+  return static_cast<std::uint32_t>(record.word[3]);
+}
+bool is_of_two(Collective op) { return op == Collective::kSend || op == Collective::kReceive; }
+bool puts_together(Collective op) {
+  return op == Collective::kAllReduce || op == Collective::kReduce ||
+         op == Collective::kReduceScatter;
+}
+
+/// Between two ranks, one side sends and the other receives.
+CallKey key_of_pair(const Membership& member, std::uint64_t word) {
+  const bool sends = op_of(word) == Collective::kSend;
+  const std::uint32_t peer = peer_of(word);
+  return {member.group, sends ? member.rank : peer, sends ? peer : member.rank, 0};
+}
+std::uint64_t pair_number(std::uint64_t from, std::uint64_t to) { return from << 32 | to; }
+
+/// Which of two calls that meet goes with the other.
+bool agree(const Comer& a, const Comer& b) {
+  if (is_of_two(op_of(a.op))) return a.bytes == b.bytes;
+  const bool kind = !puts_together(op_of(a.op)) || a.kind == b.kind;
+  return a.op == b.op && a.bytes == b.bytes && kind;
+}
+
+Diagnostic not_a_member(const Process& process) {
+  return {ErrorCode::kBadInput, fmt::format("rank {}", process.rank),
+          "calls a communicator that it has not made",
+          "a communicator is made before it is used, and not dropped before its last call"};
+}
+
+}  // namespace
+
+Collective op_of(std::uint64_t word) { return static_cast<Collective>(word >> 32); }
+
+/// The meeting that a call is part of, by what its group has done so far.
+Meeting& Session::State::meeting_of(Membership& member, const Record& record) {
+  CallKey key{member.group, CallKey::kAll, CallKey::kAll, 0};
+  if (is_of_two(op_of(record.word[1]))) {
+    key = key_of_pair(member, record.word[1]);
+    key.number = member.pair_calls[pair_number(key.from, key.to)]++;
+  } else {
+    key.number = member.calls++;
+  }
+  Meeting& meeting = meetings[key];
+  meeting.key = key;
+  return meeting;
+}
+
+/// The first rank has come: a hub for all, and what they do together.
+std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
+                                                       const Membership& member,
+                                                       const Record& record, Meeting& meeting) {
+  const std::vector<std::int32_t>& ranks = groups[member.group].ranks;
+  const Collective op = op_of(record.word[1]);
+  const auto bytes = static_cast<std::int64_t>(record.word[2]);
+  if (is_of_two(op)) {
+    if (std::max(meeting.key.from, meeting.key.to) >= ranks.size()) {
+      return Diagnostic{ErrorCode::kBadInput, fmt::format("rank {}", process.rank),
+                        fmt::format("names rank {} of a communicator of {}",
+                                    peer_of(record.word[1]), ranks.size()),
+                        "ranks of a communicator count from 0"};
+    }
+    meeting.what = {Collective::kSend, bytes, {ranks[meeting.key.from], ranks[meeting.key.to]}};
+  } else {
+    meeting.what = {op, bytes, ranks};
+  }
+  meeting.expected = meeting.what.ranks.size();
+  const std::uint32_t name = names.intern(word_for(meeting.what.op));
+  NewTask hub{hubs, TaskKind::kRendezvous, name};
+  hub.joins = static_cast<std::uint32_t>(meeting.expected);
+  meeting.hub = run.add(hub);
+  NewTask transfer{hubs, TaskKind::kTransfer, name};
+  transfer.ends_later = true;
+  meeting.transfer = run.add(transfer, {{meeting.hub, Time{}, EdgeKind::kRendezvous}});
+  run.keep(meeting.transfer);
+  return std::nullopt;
+}
+
+/// One call of a group call: the rank arrives at its meeting. @return when its transfer is over
+Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
+                                           const Record& record, GrowingTask arrival) {
+  Meeting& meeting = meeting_of(member, record);
+  if (meeting.come.empty()) {
+    if (auto problem = open_meeting(process, member, record, meeting)) return *problem;
+  }
+  const Comer comer{groups[member.group].ranks[member.rank], record.word[1], record.word[3] >> 32,
+                    static_cast<std::int64_t>(record.word[2]), arrival};
+  if (!meeting.come.empty() && !agree(meeting.come.front(), comer)) {
+    return Diagnostic{
+        ErrorCode::kBadInput, fmt::format("rank {}", comer.rank),
+        fmt::format("and rank {} differ: rank {} calls {}, rank {} calls {}",
+                    meeting.come.front().rank, comer.rank, text_of_call(meeting.key, comer),
+                    meeting.come.front().rank, text_of_call(meeting.key, meeting.come.front())),
+        "every rank of a communicator makes the same calls in the same order"};
+  }
+  run.keep(arrival);
+  meeting.come.push_back(comer);
+  const GrowingTask transfer = meeting.transfer;
+  if (meeting.come.size() == meeting.expected) {
+    complete.push_back(transfer);
+    const GrowingTask hub = meeting.hub;
+    to_begin.emplace(transfer, std::move(meeting));
+    meetings.erase(to_begin.at(transfer).key);
+    run.join(hub, {arrival, Time{}, EdgeKind::kRendezvous});
+  } else {
+    run.join(meeting.hub, {arrival, Time{}, EdgeKind::kRendezvous});
+  }
+  return transfer;
+}
+
+/// Collects the calls of a group call; its last one puts one kernel on the stream, which ends when all
+/// its transfers have.
+std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& thread,
+                                                      const Record& record) {
+  const std::string_view name = word_for(op_of(record.word[1]));
+  const GrowingTask call = host_task(thread, record, TaskKind::kLaunch, name);
+  thread.group_call.push_back(record);
+  if (thread.group_call.size() < calls_together(record)) return std::nullopt;
+  Stream& stream = stream_of(process, record.device, record.stream);
+  const GrowingTask arrival = on_stream(process, record.device, stream, call,
+                                        {stream.track, TaskKind::kArrival, names.intern(name)});
+  NewTask task{stream.track, TaskKind::kTransfer, names.intern(name)};
+  std::vector<Dependency> after;
+  for (const Record& one : std::exchange(thread.group_call, {})) {
+    const auto member = process.members.find(one.word[0]);
+    if (member == process.members.end()) return not_a_member(process);
+    const Result<GrowingTask> transfer = arrive(process, member->second, one, arrival);
+    if (!transfer) return transfer.error();
+    after.push_back({*transfer, Time{}, EdgeKind::kRendezvous, false, true});
+  }
+  stream.last = run.add(task, after);
+  for (const GrowingTask one : std::exchange(complete, {})) run.let_go(one);
+  return std::nullopt;
+}
+
+/// Transfers whose ranks have all come start.
+void Session::State::begin_transfers() {
+  for (const GrowingTask task : run.take_started()) {
+    const auto found = to_begin.find(task);
+    work.begin(task, found->second.what, run.start(task));
+    for (const Comer& comer : found->second.come) run.let_go(comer.arrival);
+    to_begin.erase(found);
+  }
+}
+
+/// The thread needs the bytes of a call that it has made: it goes on when all have called. That is no part of the
+/// program, and leaves no task.
+std::optional<Diagnostic> Session::State::settle(Process& process, Thread& thread,
+                                                 const Record& record) {
+  const auto member = process.members.find(record.word[0]);
+  if (member == process.members.end()) return not_a_member(process);
+  thread.settles = {member->second.group, CallKey::kAll, CallKey::kAll, record.word[2]};
+  if (record.word[1] != 0) {
+    thread.settles.from = static_cast<std::uint32_t>(record.word[1] >> 32) - 1;
+    thread.settles.to = static_cast<std::uint32_t>(record.word[1]) - 1;
+  }
+  thread.doing = Doing::kSettles;
+  return std::nullopt;
+}
+
+}  // namespace flopcast::live

@@ -1,0 +1,60 @@
+// Bytes that ranks hand each other: the payload of small collectives. It lies in the file that all processes of a run
+// share, behind Common, and takes only the pages that are touched. The engine moves none of it.
+//
+//   file:   Common | directory of chains | outbox 0 | outbox 1 | ...      an outbox per process
+//   chain:  the letters of one member of a communicator, or from one member to another, in the order of its calls
+//
+// A letter is written by one process and read by those that its chain has. Each remembers how far it has
+// come, and takes its mark from a letter when it goes on to the next; a letter without marks is the writer's again.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "live/wire/region.h"
+
+namespace flopcast::live {
+
+/// Where a letter is in the file; 0: nowhere.
+using LetterPlace = std::uint64_t;
+
+/// Its bytes follow it.
+struct Letter {
+  std::atomic<LetterPlace> next;       ///< of its chain
+  std::atomic<std::uint32_t> readers;  ///< that have not gone on to the next
+  std::uint32_t valid;                 ///< 0: its bytes are tainted, and none are here
+  std::uint64_t bytes;
+};
+static_assert(sizeof(Letter) == 24);
+
+/// First letters of chains by the chain's key: a table with open addressing, of which nothing is taken out.
+struct Directory {
+  static constexpr std::size_t kChains = std::size_t{1} << 20;
+  struct Entry {
+    std::atomic<std::uint64_t> key;  ///< 0: free
+    std::atomic<LetterPlace> first;
+  };
+  Entry entries[kChains];
+
+  /// The entry of a key, made where there is none; null if the table is full.
+  Entry* find(std::uint64_t key) {
+    for (std::size_t step = 0; step < kChains; ++step) {
+      Entry& entry = entries[(key + step) % kChains];
+      std::uint64_t there = entry.key.load(std::memory_order_acquire);
+      if (there == 0 && entry.key.compare_exchange_strong(there, key)) return &entry;
+      if (there == key) return &entry;
+    }
+    return nullptr;
+  }
+};
+
+inline constexpr std::uint64_t kDirectoryBegin = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kOutboxBytes = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kOutboxes = 4096;
+/// Outboxes begin at a multiple of their size: a place tells whose it is.
+inline constexpr std::uint64_t kCommonFileBytes = (kOutboxes + 1) * kOutboxBytes;
+static_assert(sizeof(Common) <= kDirectoryBegin);
+static_assert(kDirectoryBegin + sizeof(Directory) <= kOutboxBytes);
+
+}  // namespace flopcast::live
