@@ -132,6 +132,7 @@ Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
   if (!status) return status.error();
   if (work->problem()) return *work->problem();
   report.status = *status;
+  session.advance();  // what is under way ends, though nobody waits for it
   for (const SettledTask& task : session.run().take_settled(Time::max())) {
     ++report.tasks;
     report.virtual_time = std::max(report.virtual_time, task.end);

@@ -58,7 +58,8 @@ Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const DeviceFac
       ::listen(listener.get(), SOMAXCONN) != 0)
     return no_way("no socket");
   Descriptor memory(::memfd_create("flopcast", MFD_CLOEXEC));
-  if (!memory || ::ftruncate(memory.get(), kCommonFileBytes) != 0) return no_way("no shared memory");
+  if (!memory || ::ftruncate(memory.get(), kCommonFileBytes) != 0)
+    return no_way("no shared memory");
   std::unique_ptr<Daemon> daemon(
       new Daemon(session, std::move(listener), std::move(memory), std::move(name)));
   daemon->common_ = map_shared<Common>(daemon->memory_);

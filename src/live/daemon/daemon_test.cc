@@ -31,7 +31,8 @@ void join(Link& link, std::uint32_t rank) {
   make.signature = link.number("all");
   make.word[1] = rank;
   make.word[2] = kRanks;
-  link.ask(make);
+  link.say(make);
+  link.ask(call(Act::kWaitGroup, 77));
 }
 
 /// A step of data parallelism: kernels, an all-reduce, a wait; ranks are of different speed.

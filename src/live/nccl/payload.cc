@@ -163,9 +163,10 @@ void Payload::settle(const void* at, std::size_t bytes) {
       Pending* const pending = overlapping(at, bytes);
       if (!pending) return;
       Party::Queue& queue = pending->party->queue_of(*pending);
-      // All have called, and yet a letter is not there: its writer had no room for it.
-      if (asked == queue.calls.front().get()) queue.lost = true;
       if (bring_first(queue)) continue;
+      // All have called, and yet a letter is not there: its writer had no room for it.
+      queue.lost = asked == queue.calls.front().get();
+      if (queue.lost) continue;
       asked = queue.calls.front().get();
       question = settling(*asked);
     }

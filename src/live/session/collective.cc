@@ -87,6 +87,24 @@ std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
   return std::nullopt;
 }
 
+/// All have come: whether they have come for the same.
+std::optional<Diagnostic> Session::State::disagreement(Meeting& meeting) const {
+  // Whoever came first does not show.
+  std::sort(meeting.come.begin(), meeting.come.end(),
+            [](const Comer& a, const Comer& b) { return a.rank < b.rank; });
+  const Comer& first = meeting.come.front();
+  for (const Comer& other : meeting.come) {
+    if (agree(first, other)) continue;
+    return Diagnostic{
+        ErrorCode::kBadInput, "live run",
+        fmt::format("ranks {} and {} differ: rank {} calls {}, rank {} calls {}", first.rank,
+                    other.rank, first.rank, text_of_call(meeting.key, first), other.rank,
+                    text_of_call(meeting.key, other)),
+        "every rank of a communicator makes the same calls in the same order"};
+  }
+  return std::nullopt;
+}
+
 /// One call of a group call: the rank arrives at its meeting. @return when its transfer is over
 Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
                                            const Record& record, GrowingTask arrival) {
@@ -96,18 +114,11 @@ Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
   }
   const Comer comer{groups[member.group].ranks[member.rank], record.word[1], record.word[3] >> 32,
                     static_cast<std::int64_t>(record.word[2]), arrival};
-  if (!meeting.come.empty() && !agree(meeting.come.front(), comer)) {
-    return Diagnostic{
-        ErrorCode::kBadInput, fmt::format("rank {}", comer.rank),
-        fmt::format("and rank {} differ: rank {} calls {}, rank {} calls {}",
-                    meeting.come.front().rank, comer.rank, text_of_call(meeting.key, comer),
-                    meeting.come.front().rank, text_of_call(meeting.key, meeting.come.front())),
-        "every rank of a communicator makes the same calls in the same order"};
-  }
   run.keep(arrival);
   meeting.come.push_back(comer);
   const GrowingTask transfer = meeting.transfer;
   if (meeting.come.size() == meeting.expected) {
+    if (auto problem = disagreement(meeting)) return *problem;
     complete.push_back(transfer);
     const GrowingTask hub = meeting.hub;
     to_begin.emplace(transfer, std::move(meeting));

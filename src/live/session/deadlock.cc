@@ -82,7 +82,10 @@ std::string Session::State::deadlock() const {
       (run.settled(comer.arrival) ? there : behind).push_back(comer.rank);
       std::erase(missing, comer.rank);
     }
-    text += text_of_call(meeting.key, meeting.come.front());
+    // As the meeting has it: a send, whichever side has come.
+    Comer call = meeting.come.front();
+    call.op = static_cast<std::uint64_t>(meeting.what.op) << 32 | (call.op & 0xffffffff);
+    text += text_of_call(meeting.key, call);
     if (!there.empty()) text += fmt::format("; {} wait in it", ranks_in_words(there));
     if (!behind.empty())
       text += fmt::format("; {} called it behind work that has not ended", ranks_in_words(behind));

@@ -209,6 +209,7 @@ struct Session::State {
   Meeting& meeting_of(Membership& member, const Record& record);
   std::optional<Diagnostic> open_meeting(const Process& process, const Membership& member,
                                          const Record& record, Meeting& meeting);
+  std::optional<Diagnostic> disagreement(Meeting& meeting) const;
   Result<GrowingTask> arrive(Process& process, Membership& member, const Record& record,
                              GrowingTask arrival);
   std::optional<Diagnostic> communicate(Process& process, Thread& thread, const Record& record);
