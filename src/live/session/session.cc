@@ -15,20 +15,26 @@ namespace flopcast::live {
 std::optional<Diagnostic> Session::take(std::uint32_t process, std::uint32_t thread,
                                         const Record& record, std::string_view signature) {
   Process& p = state_->processes[process];
-  p.early.emplace(record.number, Early{thread, record, std::string(signature)});
+  if (record.number != p.next) {
+    p.early.emplace(record.number, Early{thread, record, std::string(signature)});
+    return std::nullopt;
+  }
+  ++p.next;
+  if (auto problem = state_->in_turn(p, thread, record, signature)) return problem;
   while (!p.early.empty() && p.early.begin()->first == p.next) {
     const Early said = std::move(p.early.begin()->second);
     p.early.erase(p.early.begin());
     ++p.next;
-    if (auto problem = state_->in_turn(p, said)) return problem;
+    if (auto problem = state_->in_turn(p, said.thread, said.record, said.signature)) return problem;
   }
   return std::nullopt;
 }
 
-std::optional<Diagnostic> Session::State::in_turn(Process& process, const Early& said) {
-  Thread& thread = thread_of(process, said.thread, said.record);
-  ++thread.records;
-  return act(process, said.thread, said.record, said.signature);
+std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_t number,
+                                                  const Record& record,
+                                                  std::string_view signature) {
+  ++thread_of(process, number, record).records;
+  return act(process, number, record, signature);
 }
 
 std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t number,

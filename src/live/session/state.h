@@ -162,7 +162,8 @@ struct Session::State {
   std::vector<GrowingTask> complete;  ///< transfers that all ranks of the last call have come to
 
   // session.cc: records in turn, the network, answers
-  std::optional<Diagnostic> in_turn(Process& process, const Early& said);
+  std::optional<Diagnostic> in_turn(Process& process, std::uint32_t number, const Record& record,
+                                    std::string_view signature);
   std::optional<Diagnostic> act(Process& process, std::uint32_t number, const Record& record,
                                 std::string_view signature);
   Time threads_until(const Thread* but, bool settlers_too = true) const;
