@@ -83,8 +83,8 @@ void Session::State::wait_for(Thread& thread, const Record& record, std::string_
   if ((record.flags & kAnswerWanted) != 0) thread.doing = Doing::kWaits;
 }
 
-/// The thread goes on at this time, which is known.
-void Session::State::wait_until(Thread& thread, Time at) {
+/// It has waited until this time for bytes that a collective brings.
+void Session::State::wait_for_values(Thread& thread, Time at) {
   NewTask task{thread.track, TaskKind::kSync, names.intern("wait for values")};
   task.release = at;
   thread.last = run.add(task);

@@ -197,7 +197,7 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
     answer.value = std::exchange(thread.value, 0);
   } else if (thread.doing == Doing::kSettles) {
     if (meetings.contains(thread.settles)) return false;
-    if (std::exchange(thread.late, false)) wait_until(thread, thread.clock);
+    if (std::exchange(thread.late, false)) wait_for_values(thread, thread.clock);
     answer.at = thread.clock;
   } else if (thread.doing == Doing::kAsks) {
     const std::optional<SessionAnswer> known = answer_question(thread);

@@ -184,7 +184,7 @@ struct Session::State {
   void go_on(Process& process, Thread& thread, const Record& record);
   void wait_for(Thread& thread, const Record& record, std::string_view name,
                 const std::vector<GrowingTask>& ends);
-  void wait_until(Thread& thread, Time at);
+  void wait_for_values(Thread& thread, Time at);
   void ask(Thread& thread, const Record& record, std::string_view name, Question question);
 
   // device.cc: streams and events
