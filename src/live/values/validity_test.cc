@@ -1,0 +1,98 @@
+#include "live/values/validity.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+
+namespace flopcast::live {
+namespace {
+
+constexpr std::size_t kBytes = 64;
+
+/// What a map of validity says, byte by byte.
+class OneByOne {
+ public:
+  void set(std::size_t at, std::size_t bytes, bool valid) {
+    for (std::size_t i = at; i < at + bytes; ++i) valid_[i] = valid;
+  }
+  void carry(std::size_t to, std::size_t from, std::size_t bytes) {
+    const auto before = valid_;
+    for (std::size_t i = 0; i < bytes; ++i) valid_[to + i] = before[from + i];
+  }
+  bool valid(std::size_t at, std::size_t bytes) const {
+    for (std::size_t i = at; i < at + bytes; ++i) {
+      if (!valid_[i]) return false;
+    }
+    return true;
+  }
+  std::size_t ranges() const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < kBytes; ++i) count += valid_[i] && (i == 0 || !valid_[i - 1]);
+    return count;
+  }
+
+ private:
+  std::array<bool, kBytes> valid_{};
+};
+
+const char* at(std::size_t offset) {
+  static const char memory[kBytes] = {};
+  return memory + offset;
+}
+
+std::pair<std::size_t, std::size_t> a_stretch() {
+  const auto begin = *rc::gen::inRange<std::size_t>(0, kBytes);
+  return {begin, *rc::gen::inRange<std::size_t>(0, kBytes - begin + 1)};
+}
+
+RC_GTEST_PROP(LiveValidity, IsThatOfEveryByte, ()) {
+  Validity map;
+  OneByOne bytes;
+  const int steps = *rc::gen::inRange(1, 40);
+  for (int step = 0; step < steps; ++step) {
+    const auto [begin, length] = a_stretch();
+    switch (*rc::gen::inRange(0, 3)) {
+      case 0:
+        map.mark_valid(at(begin), length);
+        bytes.set(begin, length, true);
+        break;
+      case 1:
+        map.taint(at(begin), length);
+        bytes.set(begin, length, false);
+        break;
+      default: {
+        const auto to = *rc::gen::inRange<std::size_t>(0, kBytes - length + 1);
+        map.carry(at(to), at(begin), length);
+        bytes.carry(to, begin, length);
+      }
+    }
+    const auto [from, count] = a_stretch();
+    RC_ASSERT(map.valid(at(from), count) == bytes.valid(from, count));
+    RC_ASSERT(map.ranges() == bytes.ranges());
+    OneByOne seen;
+    map.each_valid(at(from), count, [&, first = from](std::size_t offset, std::size_t some) {
+      seen.set(first + offset, some, true);
+    });
+    for (std::size_t i = from; i < from + count; ++i)
+      RC_ASSERT(seen.valid(i, 1) == bytes.valid(i, 1));
+  }
+}
+
+RC_GTEST_PROP(LiveValidity, NeverCallsATaintedByteValidWhenItIsFull, ()) {
+  constexpr std::size_t kFew = 3;
+  Validity map(kFew);
+  OneByOne bytes;
+  const int steps = *rc::gen::inRange(1, 60);
+  for (int step = 0; step < steps; ++step) {
+    const auto [begin, length] = a_stretch();
+    const bool valid = *rc::gen::arbitrary<bool>();
+    valid ? map.mark_valid(at(begin), length) : map.taint(at(begin), length);
+    bytes.set(begin, length, valid);
+    RC_ASSERT(map.ranges() <= kFew);
+    for (std::size_t i = 0; i < kBytes; ++i) RC_ASSERT(!map.valid(at(i), 1) || bytes.valid(i, 1));
+  }
+}
+
+}  // namespace
+}  // namespace flopcast::live
