@@ -39,6 +39,8 @@ class Link {
   void spend(std::int64_t nanoseconds);
   /// This thread's virtual time, since the start of the run.
   std::int64_t now_ns();
+  /// What the engine is told of reads of this process.
+  TaintedReads& tainted_reads() { return region_->tainted; }
   const Common& common() const { return *common_; }
   /// The file that all processes of the run share (mail.h).
   Common& shared() { return *common_; }

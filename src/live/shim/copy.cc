@@ -1,12 +1,11 @@
-// Copies and fills. Bytes move where they may be read: between the host and the device always, within
-// the device up to a size; what is larger is weights and activations that no kernel has made.
+// Copies and fills.
 #include <cstring>
 
 #include "live/link/link.h"
 #include "live/shim/api.h"
 #include "live/shim/memory.h"
 #include "live/shim/stream.h"
-#include "live/values/late.h"
+#include "live/values/movement.h"
 
 namespace flopcast::live {
 namespace {
@@ -38,6 +37,20 @@ CopyKind kind_of(void* to, const void* from, int direction) {
   }
 }
 
+void move(CopyKind kind, void* to, const void* from, std::size_t bytes) {
+  switch (kind) {
+    case CopyKind::kHostToDevice:
+      return move_in(to, from, bytes);
+    case CopyKind::kDeviceToHost:
+      return read_back(to, from, bytes);
+    case CopyKind::kDeviceToDevice:
+    case CopyKind::kPeer:
+      return move_within(to, from, bytes);
+    case CopyKind::kHost:
+      std::memmove(to, from, bytes);
+  }
+}
+
 /// @param waits the call returns when the copy is done
 int copy(void* to, const void* from, std::size_t bytes, int direction, void* stream, bool waits) {
   if (bytes == 0) return kSuccess;
@@ -52,18 +65,15 @@ int copy(void* to, const void* from, std::size_t bytes, int direction, void* str
   } else {
     Link::get().say(record);
   }
-  settle_bytes(from, bytes);
-  overwrite_bytes(to, bytes);
-  if (bytes <= kMovedBytes || kind == CopyKind::kHost) std::memmove(to, from, bytes);
+  move(kind, to, from, bytes);
   return kSuccess;
 }
 
-int fill(void* to, int value, std::size_t bytes, void* stream) {
+int set(void* to, int value, std::size_t bytes, void* stream) {
   Record record = record_on(stream, Act::kFill);
   record.word[0] = bytes;
   Link::get().say(record);
-  overwrite_bytes(to, bytes);
-  if (bytes <= kMovedBytes) std::memset(to, value, bytes);
+  live::fill(to, static_cast<std::uint32_t>(value), 1, bytes);
   return kSuccess;
 }
 
@@ -84,8 +94,8 @@ FLOPCAST_API int cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::
   return remembered(copy(to, from, bytes, kOnDevice, stream, false));
 }
 FLOPCAST_API int cudaMemset(void* to, int value, std::size_t bytes) {
-  return remembered(fill(to, value, bytes, nullptr));
+  return remembered(set(to, value, bytes, nullptr));
 }
 FLOPCAST_API int cudaMemsetAsync(void* to, int value, std::size_t bytes, void* stream) {
-  return remembered(fill(to, value, bytes, stream));
+  return remembered(set(to, value, bytes, stream));
 }

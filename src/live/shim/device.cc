@@ -6,6 +6,7 @@
 
 #include "live/link/link.h"
 #include "live/shim/api.h"
+#include "live/values/loader.h"
 
 namespace flopcast::live {
 namespace {
@@ -209,6 +210,7 @@ int current_device() { return device_of_thread; }
 using namespace flopcast::live;
 
 FLOPCAST_API int cudaGetDeviceCount(int* count) {
+  load_plugin();
   *count = devices();
   return kSuccess;
 }

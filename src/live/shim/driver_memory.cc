@@ -9,6 +9,7 @@
 #include "live/shim/api.h"
 #include "live/shim/memory.h"
 #include "live/shim/stream.h"
+#include "live/values/movement.h"
 
 namespace flopcast::live {
 namespace {
@@ -112,7 +113,7 @@ FLOPCAST_API int cuMemsetD32Async(std::uintptr_t address, unsigned value, std::s
   Record record = record_on(stream, Act::kFill);
   record.word[0] = 4 * count;
   Link::get().say(record);
-  if (4 * count <= kMovedBytes) std::fill_n(reinterpret_cast<unsigned*>(address), count, value);
+  fill(reinterpret_cast<void*>(address), value, 4, count);
   return kSuccess;
 }
 FLOPCAST_API int cuStreamWriteValue32(void*, std::uintptr_t, unsigned, unsigned) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "live/link/link.h"
-#include "live/values/late.h"
+#include "live/values/movement.h"
 
 namespace flopcast::live {
 namespace {
@@ -125,7 +125,7 @@ std::optional<Block> Memory::free(void* address) {
   if (found == blocks_.end()) return std::nullopt;
   const Block block = found->second;
   blocks_.erase(found);
-  overwrite_bytes(address, std::max(block.bytes, block.taken));
+  forget(address, std::max(block.bytes, block.taken));
   if (block.place == Place::kRegistered || block.place == Place::kMapped) return block;
   if (block.taken > 0) {
     ::munmap(address, block.taken);

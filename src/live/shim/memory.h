@@ -13,9 +13,6 @@
 
 namespace flopcast::live {
 
-/// Copies and fills within a device up to this move their bytes.
-inline constexpr std::size_t kMovedBytes = std::size_t{1} << 20;
-
 enum class Place : std::uint8_t {
   kDevice,
   kPinned,

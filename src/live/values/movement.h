@@ -1,20 +1,25 @@
-// Copies and fills of device bytes: which bytes really move, and whether they are then what a GPU would have.
+// Copies and fills of device bytes: which really move, and whether they are then what a GPU would have there.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace flopcast::live {
 
+/// Copies from the host and fills up to this are made; what is larger is weights and activations, which would only take
+/// memory.
+inline constexpr std::size_t kMovedBytes = std::size_t{1} << 20;
+
 /// Host to device.
 void move_in(void* to, const void* from, std::size_t bytes);
-/// Within a device, and between devices.
+/// Within a device, and between devices: what is valid moves, and is valid there.
 void move_within(void* to, const void* from, std::size_t bytes);
-/// Device to host. Tainted bytes are read as zero, which is finite in every type, and are counted.
+/// Device to host. Tainted bytes are read as zero, which is finite in every type, and the read is counted; a strict run ends
+/// with it.
 void read_back(void* to, const void* from, std::size_t bytes);
-/// A memset, `count` times an element of `width` bytes (1, 2 or 4).
-void fill_in(void* to, unsigned value, std::size_t width, std::size_t count);
-
-/// Whether calls of this thread move bytes and change what is valid; not while a plug-in makes the values.
-bool values_move();
+/// `count` times the low `width` bytes of the value.
+void fill(void* to, std::uint32_t value, std::size_t width, std::size_t count);
+/// Memory that is a device's no more.
+void forget(const void* at, std::size_t bytes);
 
 }  // namespace flopcast::live

@@ -1,16 +1,24 @@
 #include "live/values/plugin.h"
 
-#include "live/values/movement.h"
+#include <vector>
+
+#include "live/values/inside.h"
+#include "live/values/tainted_reads.h"
 #include "live/values/validity.h"
 
 namespace flopcast::live {
 namespace {
 
-thread_local int values_made_elsewhere = 0;
+thread_local int launches_only = 0;
+thread_local std::vector<const char*> operators_inside;
 
 }  // namespace
 
-bool values_move() { return values_made_elsewhere == 0; }
+bool values_move() { return launches_only == 0; }
+
+const char* operator_inside() {
+  return operators_inside.empty() ? nullptr : operators_inside.back();
+}
 
 }  // namespace flopcast::live
 
@@ -26,5 +34,10 @@ void flopcast_live_mark_valid(const void* at, std::size_t bytes) {
 }
 void flopcast_live_taint(const void* at, std::size_t bytes) { Validity::get().taint(at, bytes); }
 
-void flopcast_live_values_begin() { ++values_made_elsewhere; }
-void flopcast_live_values_end() { --values_made_elsewhere; }
+void flopcast_live_operator_begin(const char* name) { operators_inside.push_back(name); }
+void flopcast_live_operator_end() {
+  if (!operators_inside.empty()) operators_inside.pop_back();
+}
+
+void flopcast_live_launches_only(bool on) { launches_only += on ? 1 : -1; }
+void flopcast_live_assumed() { count_assumed(); }

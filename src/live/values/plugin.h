@@ -17,7 +17,14 @@ FLOPCAST_PLUGIN_EXPORT bool flopcast_live_valid(const void* at, std::size_t byte
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_mark_valid(const void* at, std::size_t bytes);
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_taint(const void* at, std::size_t bytes);
 
-/// Until the matching end, calls of this thread are recorded and take their time, but move no bytes and taint none: the
-/// plug-in makes the values itself. They nest.
-FLOPCAST_PLUGIN_EXPORT void flopcast_live_values_begin();
-FLOPCAST_PLUGIN_EXPORT void flopcast_live_values_end();
+/// This thread is in an operator of the plug-in until the matching end; they nest. Kernels that it launches taint nothing: the
+/// plug-in says itself what they wrote. @param name stays as it is until then
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_operator_begin(const char* name);
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_operator_end();
+
+/// While it is on, calls of this thread are recorded and take their time, but move no bytes and taint none, and what is read
+/// back is zero: the plug-in makes the values itself. It nests: as many times off as on.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_launches_only(bool on);
+
+/// An operator got assumed values in place of tainted ones. Counted for the run's report.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_assumed();

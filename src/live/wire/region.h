@@ -45,6 +45,15 @@ class Arena {
   char bytes_[kBytes];
 };
 
+/// What a process read back of device bytes that nobody computed. The process counts, the engine reads.
+struct TaintedReads {
+  enum : std::uint32_t { kNobody, kBeingWritten, kWritten };
+  std::atomic<std::uint64_t> reads{0}, bytes{0};
+  std::atomic<std::uint64_t> assumed{0};  ///< operators that got values assumed for tainted ones
+  std::atomic<std::uint32_t> state{0};    ///< of `first`
+  char first[8192] = {};  ///< who read first, and the stack of that thread; ends with 0
+};
+
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
   static constexpr std::uint32_t kVersion = 1;
@@ -54,6 +63,7 @@ struct Region {
   std::int32_t pid = 0;                   ///< of the process
   std::int32_t rank = 0;                  ///< as the launcher counts
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
+  TaintedReads tainted;
   Ring rings[kThreads];
   Arena arena;
 };

@@ -1,0 +1,27 @@
+// An operator of a GPU, computed by the CPU.
+#pragma once
+
+#include "live/torch/operator.h"
+
+namespace flopcast::plugin {
+
+/// Runs PyTorch's own kernel, so that its launches are told and take their time, and makes the values on the CPU. Where
+/// the CPU cannot, outputs are tainted. Throws what PyTorch's own kernel throws.
+/// @param stack the call's arguments; after it, what it returns
+void execute(Call& call, Values& stack);
+
+/// Runs PyTorch's own kernel alone. All that it writes and returns is tainted, but for what is assumed of it.
+void assume(Call& call, Values& stack);
+
+/// Whether this thread runs PyTorch's own kernel only for its launches.
+bool only_launches();
+/// Until the end of its life, this thread does.
+class OnlyLaunches {
+ public:
+  OnlyLaunches();
+  ~OnlyLaunches();
+  OnlyLaunches(const OnlyLaunches&) = delete;
+  OnlyLaunches& operator=(const OnlyLaunches&) = delete;
+};
+
+}  // namespace flopcast::plugin

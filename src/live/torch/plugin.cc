@@ -1,0 +1,60 @@
+// Operators of PyTorch for GPUs, each wrapped: small ones get the values that a GPU would compute, all are told to the
+// core. Compiled against the headers of the PyTorch that is installed; loaded by the core when PyTorch first asks for
+// a GPU.
+#include <c10/util/Exception.h>
+#include <torch/library.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "live/torch/catalog.h"
+#include "live/torch/wrapped.h"
+#include "live/values/plugin.h"
+
+namespace flopcast::plugin {
+namespace {
+
+/// PyTorch warns where a kernel takes another's place, which is what is wanted here.
+class Silence : public c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+std::string name_in_library(const c10::OperatorName& name) {
+  const std::string plain = name.name.substr(name.name.find("::") + 2);
+  return name.overload_name.empty() ? plain : plain + "." + name.overload_name;
+}
+
+int wrap_all() {
+  Silence silence;
+  const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+  // Never destroyed: it would take its kernels back while the program ends.
+  static auto* const library =
+      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__);
+  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+  int count = 0;
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    const auto handle = dispatcher.findSchema(name);
+    if (!handle) continue;
+    std::optional<Operator> what = describe(*handle);
+    if (!what) continue;
+    library->impl(name_in_library(name).c_str(), torch::CppFunction::makeFromBoxedFunctor(
+                                                     std::make_unique<Wrapped>(std::move(*what))));
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+}  // namespace flopcast::plugin
+
+/// Called by the core. @return operators that are wrapped; -1: compiled for another core
+extern "C" __attribute__((visibility("default"))) int flopcast_torch_start() {
+  if (flopcast_live_version() != kFlopcastPluginVersion) return -1;
+  try {
+    return flopcast::plugin::wrap_all();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "flopcast: warning: values of tensors are not computed: %s\n",
+                 error.what());
+    return 0;
+  }
+}

@@ -1,0 +1,39 @@
+#include "live/torch/random.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+
+#include <mutex>
+
+namespace flopcast::plugin {
+namespace {
+
+/// Mixes two numbers to one that looks like chance (SplitMix64).
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t offset) {
+  std::uint64_t z = seed + 0x9e3779b97f4a7c15 * (offset + 1);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> seed_of(const Call& call) {
+  at::Generator generator;
+  if (call.what.generator >= 0) {
+    const c10::IValue& given = call.arguments[static_cast<std::size_t>(call.what.generator)];
+    if (given.isGenerator()) generator = given.toGenerator();
+  }
+  if (!generator.defined()) generator = at::globalContext().defaultGenerator(call.device);
+  if (generator.device().type() != c10::kCUDA) return std::nullopt;
+  const std::lock_guard guard(generator.mutex());
+  return mixed(generator.current_seed(), generator.get_offset());
+}
+
+at::Generator generator_from(std::uint64_t seed) {
+  static thread_local at::Generator own = at::detail::createCPUGenerator();
+  own.set_current_seed(seed);
+  return own;
+}
+
+}  // namespace flopcast::plugin

@@ -1,0 +1,62 @@
+#include "live/values/tainted_reads.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "live/link/link.h"
+#include "live/values/inside.h"
+#include "live/values/stack.h"
+
+namespace flopcast::live {
+namespace {
+
+bool is_strict() {
+  static const bool strict = [] {
+    const char* values = std::getenv("FLOPCAST_LIVE_VALUES");
+    return values && std::string_view(values) == "strict";
+  }();
+  return strict;
+}
+
+std::string where(std::size_t bytes) {
+  const char* name = operator_inside();
+  return std::to_string(bytes) + " bytes, in " + (name ? name : "a copy outside operators") + "\n" +
+         stack_of_thread();
+}
+
+[[noreturn]] void end_strictly(const std::string& reader) {
+  flush_outputs();
+  const char* rank = std::getenv("RANK");
+  std::fprintf(stderr,
+               "flopcast: error: rank %s reads values that were not computed: %s"
+               "(--values strict ends a run there; without it they are zero)\n",
+               rank ? rank : "0", reader.c_str());
+  std::_Exit(3);
+}
+
+}  // namespace
+
+void count_tainted_read(std::size_t bytes) {
+  TaintedReads& told = Link::get().tainted_reads();
+  told.reads.fetch_add(1, std::memory_order_relaxed);
+  told.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  std::uint32_t nobody = TaintedReads::kNobody;
+  const bool first = told.state.compare_exchange_strong(nobody, TaintedReads::kBeingWritten);
+  if (!first && !is_strict()) return;
+  const std::string reader = where(bytes);
+  if (first) {
+    std::memcpy(told.first, reader.data(), std::min(reader.size(), sizeof told.first - 1));
+    told.state.store(TaintedReads::kWritten, std::memory_order_release);
+  }
+  if (is_strict()) end_strictly(reader);
+}
+
+void count_assumed() {
+  Link::get().tainted_reads().assumed.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace flopcast::live
