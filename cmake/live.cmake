@@ -83,5 +83,13 @@ function(flopcast_add_live_shims major)
   target_link_libraries(${preload} PRIVATE ${live} ${thin_libraries})
 endfunction()
 
+# Compiled on the user's machine, against the PyTorch that is there (src/live/torch_build).
+file(GLOB live_plugin_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
+     ${PROJECT_SOURCE_DIR}/src/live/torch/*.cc ${PROJECT_SOURCE_DIR}/src/live/torch/*.h)
+foreach(source IN ITEMS ${live_plugin_sources} live/values/plugin.h live/operators/operator.h)
+  configure_file(${PROJECT_SOURCE_DIR}/src/${source} ${PROJECT_BINARY_DIR}/live/plugin/${source}
+                 COPYONLY)
+endforeach()
+
 flopcast_add_live_shims(13)
 flopcast_add_live_shims(12)

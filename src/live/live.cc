@@ -9,6 +9,7 @@
 #include "live/daemon/daemon.h"
 #include "live/launch/launcher.h"
 #include "live/pricing/cluster_work.h"
+#include "live/torch_build/torch_build.h"
 
 namespace flopcast {
 
@@ -56,6 +57,9 @@ std::optional<Diagnostic> start_ranks(const LiveRequest& request, std::uint32_t 
                                       std::uint32_t of_node, Daemon& daemon, Launcher& launcher) {
   const Result<std::string> preload = preloaded(fs::absolute(request.libraries));
   if (!preload) return preload.error();
+  const fs::path plugin_sources = fs::absolute(request.libraries).parent_path() / "plugin";
+  const Result<std::string> plugin = torch_plugin_of(request.command, plugin_sources);
+  if (!plugin) return plugin.error();
   const Result<std::uint16_t> port = free_port();
   if (!port) return port.error();
   for (std::uint32_t rank = 0; rank < ranks; ++rank) daemon.expect(static_cast<std::int32_t>(rank));
@@ -64,6 +68,7 @@ std::optional<Diagnostic> start_ranks(const LiveRequest& request, std::uint32_t 
     command.environment[kSocketVariable] = daemon.name();
     command.environment["LD_PRELOAD"] = *preload;
     command.environment["LD_LIBRARY_PATH"] = fs::absolute(request.libraries).string();
+    command.environment["FLOPCAST_LIVE_TORCH"] = *plugin;
     command.environment["OMP_NUM_THREADS"] = "1";
     if (auto problem = launcher.start(command)) return problem;
   }

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "live/values/inside.h"
+
 namespace flopcast::live {
 namespace {
 
@@ -33,6 +35,7 @@ void append_line(const char* path, const std::string& line) {
 }  // namespace flopcast::live
 
 extern "C" int flopcast_unsupported(const char* name, int answer) {
+  flopcast::live::fall_short();
   const char* path = std::getenv("FLOPCAST_LIVE_LOG");
   if (path == nullptr || *path == '\0' || !flopcast::live::said_first(name)) return answer;
   const int before = errno;

@@ -49,7 +49,7 @@ struct Call {
   const c10::OperatorHandle& handle;
   c10::DispatchKeySet keys;
   Values arguments;
-  c10::Device device{c10::kCUDA, 0};  ///< of its first tensor that a GPU has
+  c10::Device device{c10::kCUDA, 0};       ///< of its first tensor that a GPU has
   std::optional<std::uint64_t> seed = {};  ///< of its random numbers
 };
 

@@ -62,7 +62,10 @@ void move_within(void* to, const void* from, std::size_t bytes) {
 
 void read_back(void* to, const void* from, std::size_t bytes) {
   auto* const target = static_cast<char*>(to);
-  if (!values_move()) return make_zero(target, bytes);
+  if (!values_move()) {
+    fall_short();
+    return make_zero(target, bytes);
+  }
   Validity& validity = Validity::get();
   if (validity.valid(from, bytes)) {
     std::memmove(to, from, bytes);

@@ -11,10 +11,12 @@ namespace {
 
 thread_local int launches_only = 0;
 thread_local std::vector<const char*> operators_inside;
+thread_local std::uint64_t shortfalls = 0;
 
 }  // namespace
 
 bool values_move() { return launches_only == 0; }
+void fall_short() { ++shortfalls; }
 
 const char* operator_inside() {
   return operators_inside.empty() ? nullptr : operators_inside.back();
@@ -40,4 +42,5 @@ void flopcast_live_operator_end() {
 }
 
 void flopcast_live_launches_only(bool on) { launches_only += on ? 1 : -1; }
+std::uint64_t flopcast_live_shortfalls() { return shortfalls; }
 void flopcast_live_assumed() { count_assumed(); }

@@ -26,5 +26,9 @@ FLOPCAST_PLUGIN_EXPORT void flopcast_live_operator_end();
 /// back is zero: the plug-in makes the values itself. It nests: as many times off as on.
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_launches_only(bool on);
 
+/// How often this thread was told something that a GPU would have told otherwise: calls that are not supported, and zeroes
+/// read back while launches_only is on. PyTorch's own kernel may stumble over those.
+FLOPCAST_PLUGIN_EXPORT std::uint64_t flopcast_live_shortfalls();
+
 /// An operator got assumed values in place of tainted ones. Counted for the run's report.
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_assumed();
