@@ -25,11 +25,13 @@ Values product_of(const Call&, const Values& in, const Values&) {
 
 // --- normalisation --------------------------------------------------------------------------------
 
-Values batch_norm(const Call&, const Values& in, const Values&) {
+Values batch_norm(const Call&, const Values& in, const Values& outputs) {
   auto [out, mean, inverse] = at::native_batch_norm(
       in[0].toTensor(), optional_tensor(in[1]), optional_tensor(in[2]), optional_tensor(in[3]),
       optional_tensor(in[4]), in[5].toBool(), in[6].toDouble(), in[7].toDouble());
-  return {out, mean, inverse, c10::IValue()};
+  // Autograd wants a reserve, whatever is in it.
+  const c10::IValue reserve = outputs.empty() ? at::empty({0}, at::kByte) : c10::IValue();
+  return {out, mean, inverse, reserve};
 }
 
 Values batch_norm_backward(const Call&, const Values& in, const Values&) {

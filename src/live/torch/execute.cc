@@ -137,6 +137,8 @@ void take(c10::IValue& output, const c10::IValue& value, const Call& call) {
     tensors.resize(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) take_tensor(tensors[i], values[i], call.device);
     output = c10::List<at::Tensor>(tensors);
+  } else if (value.isNone() && output.isNone()) {
+    output = at::Tensor();
   } else if (value.isNone()) {
     each_tensor(output, [](const at::Tensor& tensor) {
       if (of_gpu(tensor)) mark_valid(tensor);
@@ -155,17 +157,19 @@ void mark_written(const Call& call) {
   }
 }
 
-bool too_large(const Call& call, const Values& outputs) {
-  bool integral = true;
+/// Of outputs that are there; those that are no strided memory have no bytes to write.
+bool cannot_hold(const Call& call, const Values& outputs) {
+  bool integral = true, plain = true;
   std::int64_t most = 0;
   for (const c10::IValue& output : outputs) {
     each_tensor(output, [&](const at::Tensor& tensor) {
+      plain = plain && (of_gpu(tensor) || !tensor.is_cuda());
       most = std::max(most, tensor.numel());
       integral = integral && c10::isIntegralType(tensor.scalar_type(), true);
     });
   }
   const bool all = integral || call.what.shape_by_data;
-  return most > (all ? settings().integers : settings().elements);
+  return !plain || most > (all ? settings().integers : settings().elements);
 }
 
 /// PyTorch's own kernel, for its launches. @return why it failed, where that does not matter
@@ -193,7 +197,7 @@ Values outputs_of(const Operator& what, const Values& stack) {
 /// All that it wrote and returned.
 void taint_outputs(const Call& call, const Values& outputs) {
   const auto taint_of_gpu = [](const at::Tensor& tensor) {
-    if (of_gpu(tensor) && tensor.layout() == c10::kStrided && tensor.has_storage()) taint(tensor);
+    if (of_gpu(tensor)) taint(tensor);
   };
   for (const c10::IValue& output : outputs) each_tensor(output, taint_of_gpu);
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
@@ -233,7 +237,7 @@ void execute(Call& call, Values& stack) {
   if (call.what.random) call.seed = seed_of(call);
   const std::exception_ptr failed = launch(call, stack);
   Values outputs = failed ? Values() : outputs_of(call.what, stack);
-  if (!failed && too_large(call, outputs)) return taint_outputs(call, outputs);
+  if (!failed && cannot_hold(call, outputs)) return taint_outputs(call, outputs);
   Values values;
   try {
     values = values_of(call, outputs);
@@ -260,11 +264,10 @@ void assume(Call& call, Values& stack) {
   }
   Values outputs = failed ? Values() : outputs_of(call.what, stack);
   taint_outputs(call, outputs);
-  if (!call.what.policy) return;
+  if (!call.what.policy || !call.plain) return;
   if (failed) return_arguments(call, outputs);
   const at::AutoDispatchBelowAutograd no_autograd;
   call.what.policy(call, outputs);
-  flopcast_live_assumed();
   put(stack, below, outputs);
 }
 

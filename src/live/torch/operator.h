@@ -49,7 +49,8 @@ struct Call {
   const c10::OperatorHandle& handle;
   c10::DispatchKeySet keys;
   Values arguments;
-  c10::Device device{c10::kCUDA, 0};       ///< of its first tensor that a GPU has
+  c10::Device device{c10::kCUDA, 0};  ///< of its first tensor that a GPU has
+  bool plain = true;                  ///< all its tensors are strided memory, of GPUs or the CPU
   std::optional<std::uint64_t> seed = {};  ///< of its random numbers
 };
 

@@ -1,6 +1,7 @@
 #include "live/torch/policies.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <ATen/WrapDimUtils.h>
 
 #include "live/torch/routing.h"
+#include "live/values/plugin.h"
 
 namespace flopcast::plugin {
 namespace {
@@ -24,6 +26,7 @@ void give(const Call& call, c10::IValue& output, const Tensor& values) {
     own = on_gpu(own.defined() ? values.to(own.scalar_type()) : values, call.device);
   }
   output = own;
+  flopcast_live_assumed();
 }
 
 /// A tensor of the GPU of which nothing but the shape is known.
@@ -164,11 +167,46 @@ void as_they_are(const Call& call, Values& outputs) {
 
 // --- questions ------------------------------------------------------------------------------------
 
+/// The last masks of this thread that are true everywhere, too large to be made.
+class AllTrue {
+ public:
+  static AllTrue& get() {
+    static thread_local AllTrue own;
+    return own;
+  }
+  void add(const Tensor& mask) {
+    last_[next_++ % last_.size()] = {mask.const_data_ptr(), mask.numel()};
+  }
+  bool has(const Tensor& mask) const {
+    const std::pair<const void*, std::int64_t> sought{mask.const_data_ptr(), mask.numel()};
+    return std::find(last_.begin(), last_.end(), sought) != last_.end();
+  }
+
+ private:
+  std::array<std::pair<const void*, std::int64_t>, 8> last_{};
+  std::size_t next_ = 0;
+};
+
 void all_of_it(const Call& call, Values& outputs, bool answer) {
   const Tensor& own = outputs[0].toTensor();
-  if (own.scalar_type() == at::kBool && own.numel() <= kMostAnswers)
+  if (own.scalar_type() != at::kBool) return;
+  if (own.numel() <= kMostAnswers) {
     give(call, outputs[0], at::full(own.sizes(), answer, at::kBool));
+  } else if (answer) {
+    AllTrue::get().add(own);
+  }
 }
+
+/// Both are true, and so is the result.
+void both(const Call& call, Values& outputs) {
+  const AllTrue& known = AllTrue::get();
+  if (known.has(tensor_at(call, 0)) && known.has(tensor_at(call, 1)))
+    all_of_it(call, outputs, true);
+}
+void every_one(const Call& call, Values& outputs) {
+  if (AllTrue::get().has(tensor_at(call, 0))) all_of_it(call, outputs, true);
+}
+
 void no(const Call& call, Values& outputs) { all_of_it(call, outputs, false); }
 
 /// Numbers are themselves: none is NaN.
@@ -216,6 +254,10 @@ const std::map<std::string_view, Rule>& rules() {
       {"aten::argmin", {place_of_best, false}},
       {"aten::sort", {as_they_are, false}},
       {"aten::sort.stable", {as_they_are, false}},
+      {"aten::mul.Tensor", {both, false}},
+      {"aten::logical_and", {both, false}},
+      {"aten::bitwise_and.Tensor", {both, false}},
+      {"aten::all", {every_one, false}},
       {"aten::isnan", {no, false}},
       {"aten::isinf", {no, false}},
       {"aten::isposinf", {no, false}},

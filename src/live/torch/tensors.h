@@ -8,7 +8,11 @@
 
 namespace flopcast::plugin {
 
-inline bool of_gpu(const at::Tensor& tensor) { return tensor.defined() && tensor.is_cuda(); }
+/// Strided memory of a GPU: what has bytes of its own.
+inline bool of_gpu(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_cuda() && tensor.layout() == c10::kStrided &&
+         tensor.has_storage();
+}
 
 /// Calls visit(tensor) for every tensor in it that is defined: itself, or those of a list.
 template <typename Visit>

@@ -53,7 +53,6 @@ class Told {
 /// What the tensors of a call are like.
 struct Look {
   bool any_gpu = false;
-  bool plain = true;      ///< strided memory, of GPUs or the CPU
   bool integral = true;   ///< integers and booleans alone
   bool mixed = false;     ///< some are the CPU's
   std::int64_t most = 0;  ///< elements of the largest
@@ -64,14 +63,14 @@ Look look_at(Call& call) {
   for (const c10::IValue& argument : call.arguments) {
     each_tensor(argument, [&](const at::Tensor& tensor) {
       if (tensor.layout() != c10::kStrided || !tensor.has_storage()) {
-        look.plain = false;
+        call.plain = false;
       } else if (tensor.is_cuda()) {
         if (!look.any_gpu) call.device = tensor.device();
         look.any_gpu = true;
       } else if (tensor.is_cpu()) {
         look.mixed = true;
       } else {
-        look.plain = false;
+        call.plain = false;
       }
       look.integral = look.integral && c10::isIntegralType(tensor.scalar_type(), true);
       look.most = std::max(look.most, tensor.numel());
@@ -97,7 +96,7 @@ bool reads_only_valid(const Call& call) {
 }
 
 bool can_execute(const Call& call, const Look& look) {
-  if (!call.what.executable || !look.plain || !look.any_gpu) return false;
+  if (!call.what.executable || !call.plain || !look.any_gpu) return false;
   const bool all = look.integral || call.what.shape_by_data;
   return look.most <= (all ? settings().integers : settings().elements) && reads_only_valid(call);
 }
@@ -133,7 +132,7 @@ void Wrapped::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet 
   if (what_.makes_memory) {
     // What was valid there was another tensor's.
     what_.original.callBoxed(handle, keys, stack);
-    if (stack->back().toTensor().is_cuda()) taint(stack->back().toTensor());
+    if (of_gpu(stack->back().toTensor())) taint(stack->back().toTensor());
     return;
   }
   const std::size_t below = stack->size() - what_.arguments.size(), returns = what_.same_as.size();

@@ -30,5 +30,5 @@ FLOPCAST_PLUGIN_EXPORT void flopcast_live_launches_only(bool on);
 /// read back while launches_only is on. PyTorch's own kernel may stumble over those.
 FLOPCAST_PLUGIN_EXPORT std::uint64_t flopcast_live_shortfalls();
 
-/// An operator got assumed values in place of tainted ones. Counted for the run's report.
+/// A tensor got assumed values in place of tainted ones. Counted for the run's report.
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_assumed();

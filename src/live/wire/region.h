@@ -49,7 +49,7 @@ class Arena {
 struct TaintedReads {
   enum : std::uint32_t { kNobody, kBeingWritten, kWritten };
   std::atomic<std::uint64_t> reads{0}, bytes{0};
-  std::atomic<std::uint64_t> assumed{0};  ///< operators that got values assumed for tainted ones
+  std::atomic<std::uint64_t> assumed{0};  ///< tensors that got values assumed for tainted ones
   std::atomic<std::uint32_t> state{0};    ///< of `first`
   char first[8192] = {};  ///< who read first, and the stack of that thread; ends with 0
 };
