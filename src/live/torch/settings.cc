@@ -2,21 +2,32 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace flopcast::plugin {
 namespace {
 
+void take_word(std::string_view word, Settings& settings) {
+  const std::size_t colon = word.find(':');
+  if (colon == word.npos) return;
+  const std::string number(word.substr(colon + 1));
+  if (word.starts_with("execute:")) {
+    settings.elements = std::max(0LL, std::atoll(number.c_str()));
+    settings.integers = std::max(settings.integers, settings.elements);
+  } else if (word.starts_with("zipf:")) {
+    settings.skew = std::max(0.0, std::atof(number.c_str()));
+  }
+}
+
 Settings from_environment() {
   Settings read;
-  if (const char* elements = std::getenv("FLOPCAST_LIVE_EXECUTE"); elements && *elements) {
-    read.elements = std::max(0LL, std::atoll(elements));
-    read.integers = std::max(read.integers, read.elements);
+  const char* const given = std::getenv("FLOPCAST_LIVE_VALUES");
+  for (std::string_view words(given ? given : ""); !words.empty();) {
+    const std::size_t end = std::min(words.find(','), words.size());
+    take_word(words.substr(0, end), read);
+    words.remove_prefix(std::min(end + 1, words.size()));
   }
-  constexpr std::string_view kZipf = "zipf:";
-  const char* routing = std::getenv("FLOPCAST_LIVE_ROUTING");
-  if (routing && std::string_view(routing).starts_with(kZipf))
-    read.skew = std::max(0.0, std::atof(routing + kZipf.size()));
   return read;
 }
 

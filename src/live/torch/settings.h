@@ -5,12 +5,13 @@
 
 namespace flopcast::plugin {
 
+/// Words of FLOPCAST_LIVE_VALUES, with commas between them: "execute:16384,zipf:1.2". Others are the core's.
 struct Settings {
-  /// Operators whose tensors all have at most so many elements are executed. FLOPCAST_LIVE_EXECUTE
+  /// execute:N. Operators whose tensors all have at most so many elements are executed.
   std::int64_t elements = 16384;
   /// Those of integers and booleans alone up to here.
   std::int64_t integers = std::int64_t{1} << 22;
-  /// Routing by tainted scores: 0 is uniform, else the exponent of a Zipf law. FLOPCAST_LIVE_ROUTING: "uniform", "zipf:1.2"
+  /// zipf:S. Exponent of the law by which tainted scores choose; 0: all are chosen as often.
   double skew = 0;
 };
 

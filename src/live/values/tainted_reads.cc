@@ -14,10 +14,20 @@
 namespace flopcast::live {
 namespace {
 
+/// Of words with commas between them.
+bool has_word(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(','), words.size());
+    if (words.substr(0, end) == word) return true;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
+
 bool is_strict() {
   static const bool strict = [] {
     const char* values = std::getenv("FLOPCAST_LIVE_VALUES");
-    return values && std::string_view(values) == "strict";
+    return values && has_word(values, "strict");
   }();
   return strict;
 }

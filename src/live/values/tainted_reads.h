@@ -6,7 +6,7 @@
 namespace flopcast::live {
 
 /// The program has read back so many of them. Keeps the first stack; ends the process of a strict run (FLOPCAST_LIVE_VALUES
-/// is "strict").
+/// has the word "strict").
 void count_tainted_read(std::size_t bytes);
 /// A value was assumed that has to be there for the program to go on.
 void count_assumed();

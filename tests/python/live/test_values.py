@@ -1,0 +1,106 @@
+"""Values of tensors in a live run: what a small model computes is what the CPU computes, and what nobody computed has a
+policy."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+def checks() -> list[str]:
+    """Names of what values_script.py checks, without PyTorch: it is the script that needs it."""
+    text = (HERE / "values_script.py").read_text().splitlines()
+    named = [line.split('"')[1] for line in text if line.startswith('    "') and '": (' in line]
+    return named + [text[i + 1].split()[1].split("(")[0] for i, line in enumerate(text) if line == "@check"]
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Runs a script of this folder on one simulated GPU and returns how it went."""
+    cli, torch = os.environ.get("FLOPCAST_CLI"), os.environ.get("FLOPCAST_TORCH")
+    if not cli or not torch:
+        pytest.skip("FLOPCAST_CLI or FLOPCAST_TORCH names nothing")
+
+    def run_script(script, *arguments, values="neutral"):
+        return subprocess.run(
+            [cli, "run", "--on", "dgx-h100", "--ranks", "1", "--python", sys.executable, "--values", values]
+            + [str(HERE / script), *arguments],
+            env={**os.environ, "PYTHONPATH": str(Path(torch).parent)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return run_script
+
+
+@pytest.fixture(scope="module")
+def held(run):
+    done = run("values_script.py")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", checks())
+def test_value(held, name):
+    assert held[name]
+
+
+def test_every_check_has_a_test(held):
+    assert sorted(held) == sorted(checks())
+
+
+@pytest.fixture(scope="module")
+def trained(run):
+    done = run("training_script.py", "cuda")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_small_model_learns_what_it_learns_on_the_cpu(run, trained):
+    # PyTorch needs the stand-ins to load; this run uses no GPU.
+    cpu = run("training_script.py", "cpu")
+    assert cpu.returncode == 0, cpu.stderr
+    for name, expected in json.loads(cpu.stdout).items():
+        for what, numbers in expected.items():
+            assert trained[name][what] == pytest.approx(numbers, rel=1e-5, abs=1e-5), (name, what)
+    assert trained["adamw"]["accuracy"] == [1.0]
+
+
+def test_runs_are_alike(run, trained):
+    for _ in range(2):
+        assert json.loads(run("training_script.py", "cuda").stdout) == trained
+
+
+def test_a_strict_run_ends_where_it_reads_what_nobody_computed(run, tmp_path):
+    script = tmp_path / "reads.py"
+    script.write_text(
+        "import torch\n"
+        "def mean_of(x):\n"
+        "    return x.mean().item()\n"
+        "print('begins')\n"
+        "mean_of(torch.randn(1000, 1000, device='cuda'))\n"
+        "print('goes on')\n"
+    )
+    done = run(script, values="strict")
+    assert done.returncode != 0 and done.stdout == "begins\n"
+    assert "reads values that were not computed: 4 bytes, in aten::_local_scalar_dense" in done.stderr
+    assert "line 3, in mean_of" in done.stderr
+    assert run(script).stdout == "begins\ngoes on\n"
+
+
+def test_routing_follows_a_zipf_law_where_asked(run, tmp_path):
+    script = tmp_path / "routes.py"
+    script.write_text(
+        "import torch\n"
+        "scores = torch.randn(4096, 1024, device='cuda') @ torch.randn(1024, 8, device='cuda')\n"
+        "print(*torch.bincount(scores.topk(2)[1].flatten(), minlength=8).tolist())\n"
+    )
+    counts = [int(word) for word in run(script, values="neutral,zipf:1").stdout.split()]
+    assert sum(counts) == 8192 and counts == sorted(counts, reverse=True) and counts[0] > 2 * counts[7]
+    assert run(script).stdout.split() == ["1024"] * 8
