@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "live/torch/random.h"
+#include "live/torch/replay.h"
 #include "live/torch/settings.h"
 #include "live/values/plugin.h"
 
@@ -205,12 +206,6 @@ void taint_outputs(const Call& call, const Values& outputs) {
   }
 }
 
-/// Puts outputs where the arguments were.
-void put(Values& stack, std::size_t below, const Values& outputs) {
-  stack.resize(below);
-  stack.insert(stack.end(), outputs.begin(), outputs.end());
-}
-
 /// Outputs that are arguments, where there are no others.
 void return_arguments(const Call& call, Values& outputs) {
   outputs.resize(call.what.same_as.size());
@@ -218,6 +213,31 @@ void return_arguments(const Call& call, Values& outputs) {
     if (const int same = call.what.same_as[i]; same >= 0)
       outputs[i] = call.arguments[static_cast<std::size_t>(same)];
   }
+}
+
+/// Values that the CPU computes. Throws what its kernel throws.
+void compute(const Call& call, Values& outputs, bool failed) {
+  const Values values = values_of(call, outputs);
+  mark_written(call);
+  if (failed) return_arguments(call, outputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (call.what.same_as[i] < 0) take(outputs[i], values[i], call);
+  }
+}
+
+/// Taint, and what is assumed in spite of it.
+void assume_outputs(const Call& call, Values& outputs, bool failed) {
+  taint_outputs(call, outputs);
+  if (failed) return_arguments(call, outputs);
+  if (!call.what.policy || !call.plain) return;
+  const at::AutoDispatchBelowAutograd no_autograd;
+  call.what.policy(call, outputs);
+}
+
+/// Puts outputs where the arguments were.
+void put(Values& stack, std::size_t below, const Values& outputs) {
+  stack.resize(below);
+  stack.insert(stack.end(), outputs.begin(), outputs.end());
 }
 
 }  // namespace
@@ -232,23 +252,31 @@ OnlyLaunches::~OnlyLaunches() {
   flopcast_live_launches_only(false);
 }
 
+bool reads_only_valid(const Call& call) {
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+    if (!call.what.arguments[i].read) continue;
+    bool valid = true;
+    each_tensor(call.arguments[i], [&](const at::Tensor& tensor) {
+      valid = valid && (!tensor.is_cuda() || is_valid(tensor));
+    });
+    if (!valid) return false;
+  }
+  return true;
+}
+
 void execute(Call& call, Values& stack) {
   const std::size_t below = stack.size() - call.arguments.size();
   if (call.what.random) call.seed = seed_of(call);
   const std::exception_ptr failed = launch(call, stack);
   Values outputs = failed ? Values() : outputs_of(call.what, stack);
-  if (!failed && cannot_hold(call, outputs)) return taint_outputs(call, outputs);
-  Values values;
+  if (flopcast_live_captured()) return keep_for_replays(call, outputs, true);
+  if (!failed && (cannot_hold(call, outputs) || !reads_only_valid(call)))
+    return assume_outputs(call, outputs, false);
   try {
-    values = values_of(call, outputs);
+    compute(call, outputs, failed != nullptr);
   } catch (const std::exception&) {
     if (failed) throw;  // it says more than a library that is not there
     return taint_outputs(call, outputs);
-  }
-  mark_written(call);
-  if (failed) return_arguments(call, outputs);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (call.what.same_as[i] < 0) take(outputs[i], values[i], call);
   }
   put(stack, below, outputs);
 }
@@ -263,12 +291,20 @@ void assume(Call& call, Values& stack) {
     call.what.original.callBoxed(call.handle, call.keys, &stack);
   }
   Values outputs = failed ? Values() : outputs_of(call.what, stack);
-  taint_outputs(call, outputs);
-  if (!call.what.policy || !call.plain) return;
-  if (failed) return_arguments(call, outputs);
-  const at::AutoDispatchBelowAutograd no_autograd;
-  call.what.policy(call, outputs);
+  if (flopcast_live_captured()) return keep_for_replays(call, outputs, false);
+  assume_outputs(call, outputs, failed != nullptr);
   put(stack, below, outputs);
+}
+
+void replay(Call& call, Values& outputs, bool small) {
+  if (call.what.random) call.seed = seed_of_replay(call);
+  if (!small || cannot_hold(call, outputs) || !reads_only_valid(call))
+    return assume_outputs(call, outputs, false);
+  try {
+    compute(call, outputs, false);
+  } catch (const std::exception&) {
+    taint_outputs(call, outputs);
+  }
 }
 
 }  // namespace flopcast::plugin

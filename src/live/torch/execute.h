@@ -10,6 +10,12 @@ namespace flopcast::plugin {
 /// @param stack the call's arguments; after it, what it returns
 void execute(Call& call, Values& stack);
 
+/// Whether all elements are valid that decide what comes out.
+bool reads_only_valid(const Call& call);
+/// What it computes once more, each time that a graph is launched that it was captured into. Never throws what a kernel
+/// throws. @param small whether the CPU computes it where its inputs are valid
+void replay(Call& call, Values& outputs, bool small);
+
 /// Runs PyTorch's own kernel alone. All that it writes and returns is tainted, but for what is assumed of it.
 void assume(Call& call, Values& stack);
 

@@ -3,7 +3,10 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 
+#include <atomic>
 #include <mutex>
+
+#include "live/values/plugin.h"
 
 namespace flopcast::plugin {
 namespace {
@@ -16,18 +19,31 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t offset) {
   return z ^ (z >> 31);
 }
 
-}  // namespace
-
-std::optional<std::uint64_t> seed_of(const Call& call) {
+at::Generator generator_of(const Call& call) {
   at::Generator generator;
   if (call.what.generator >= 0) {
     const c10::IValue& given = call.arguments[static_cast<std::size_t>(call.what.generator)];
     if (given.isGenerator()) generator = given.toGenerator();
   }
   if (!generator.defined()) generator = at::globalContext().defaultGenerator(call.device);
-  if (generator.device().type() != c10::kCUDA) return std::nullopt;
+  return generator;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> seed_of(const Call& call) {
+  at::Generator generator = generator_of(call);
+  // While a graph is captured there is no offset: it is another one at each launch.
+  if (generator.device().type() != c10::kCUDA || flopcast_live_capturing()) return std::nullopt;
   const std::lock_guard guard(generator.mutex());
   return mixed(generator.current_seed(), generator.get_offset());
+}
+
+std::optional<std::uint64_t> seed_of_replay(const Call& call) {
+  static std::atomic<std::uint64_t> draws{0};
+  at::Generator generator = generator_of(call);
+  const std::lock_guard guard(generator.mutex());
+  return mixed(~generator.current_seed(), draws.fetch_add(1));
 }
 
 at::Generator generator_from(std::uint64_t seed) {

@@ -30,5 +30,14 @@ FLOPCAST_PLUGIN_EXPORT void flopcast_live_launches_only(bool on);
 /// read back while launches_only is on. PyTorch's own kernel may stumble over those.
 FLOPCAST_PLUGIN_EXPORT std::uint64_t flopcast_live_shortfalls();
 
+/// Whether any stream captures a graph.
+FLOPCAST_PLUGIN_EXPORT bool flopcast_live_capturing();
+/// Whether the last work that this thread gave to a stream, in the operator that it is in, was captured.
+FLOPCAST_PLUGIN_EXPORT bool flopcast_live_captured();
+/// Where it was: run(data) is called each time that the graph is launched, behind that work, and drop(data) when no graph has
+/// it any more.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_when_launched(void (*run)(void*), void* data,
+                                                        void (*drop)(void*));
+
 /// A tensor got assumed values in place of tainted ones. Counted for the run's report.
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_assumed();
