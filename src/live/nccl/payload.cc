@@ -5,6 +5,7 @@
 
 #include "live/link/link.h"
 #include "live/nccl/reduce.h"
+#include "live/values/validity.h"
 
 namespace flopcast::live {
 namespace {
@@ -72,10 +73,13 @@ void Payload::give(Party& party, const Call& call) {
                               : receives ? &party.queue_from(call.peer)
                                          : &party.all;
   const std::uint64_t number = queue ? queue->made++ : 0;
-  if (!carries(call, party.size)) return;
+  Validity& validity = Validity::get();
   const std::size_t given = bytes_given(call, party.rank, party.size);
+  const std::size_t got = bytes_got(call, party.rank, party.size);
+  const bool valid = validity.valid(call.send, given);
+  if (!carries(call, party.size)) return validity.taint(call.receive, got);
   if (!receives) {
-    const auto* bytes = given > 0 ? static_cast<const std::byte*>(call.send) : nullptr;
+    const auto* bytes = given > 0 && valid ? static_cast<const std::byte*>(call.send) : nullptr;
     std::vector<std::byte> scaled;
     if (bytes && !call.scalar.empty()) {
       scaled.resize(given);
@@ -85,9 +89,9 @@ void Payload::give(Party& party, const Call& call) {
     Writer& writer = sends ? party.writer_to(call.peer) : party.to_all;
     writer.put(bytes, given, sends ? 1 : static_cast<std::uint32_t>(party.size));
   }
+  validity.taint(call.receive, got);  // until it is there
   if (!queue) return;
   auto pending = std::make_unique<Pending>(Pending{&party, call, number, false});
-  const std::size_t got = bytes_got(call, party.rank, party.size);
   if (got > 0) {
     pending->wanted =
         wanted_.emplace(reinterpret_cast<std::uintptr_t>(call.receive), pending.get()).second;
@@ -121,7 +125,11 @@ bool Payload::bring_first(Party::Queue& queue) {
                        bytes_given(pending.call, static_cast<int>(member), pending.party->size) > 0;
     valid = valid && (!gives || letter->valid != 0);
   }
-  if (pending.wanted && valid) deliver(pending.call, pending.party->rank, parts);
+  if (pending.wanted && valid) {
+    deliver(pending.call, pending.party->rank, parts);
+    Validity::get().mark_valid(pending.call.receive,
+                               bytes_got(pending.call, pending.party->rank, pending.party->size));
+  }
   unwant(pending);
   if (!queue.lost) {
     for (Reader& reader : queue.readers) reader.pass();

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "live/values/inside.h"
+#include "live/values/late.h"
 #include "live/values/tainted_reads.h"
 #include "live/values/validity.h"
 
@@ -40,6 +41,7 @@ void make_zero(char* at, std::size_t bytes) {
 
 void move_in(void* to, const void* from, std::size_t bytes) {
   if (!values_move()) return;
+  overwrite_bytes(to, bytes);
   if (bytes > kMovedBytes) return Validity::get().taint(to, bytes);
   std::memmove(to, from, bytes);
   Validity::get().mark_valid(to, bytes);
@@ -47,6 +49,8 @@ void move_in(void* to, const void* from, std::size_t bytes) {
 
 void move_within(void* to, const void* from, std::size_t bytes) {
   if (!values_move()) return;
+  settle_bytes(from, bytes);
+  overwrite_bytes(to, bytes);
   Validity& validity = Validity::get();
   auto* const target = static_cast<char*>(to);
   const auto* const source = static_cast<const char*>(from);
@@ -66,6 +70,7 @@ void read_back(void* to, const void* from, std::size_t bytes) {
     fall_short();
     return make_zero(target, bytes);
   }
+  settle_bytes(from, bytes);
   Validity& validity = Validity::get();
   if (validity.valid(from, bytes)) {
     std::memmove(to, from, bytes);
@@ -85,6 +90,7 @@ void read_back(void* to, const void* from, std::size_t bytes) {
 void fill(void* to, std::uint32_t value, std::size_t width, std::size_t count) {
   if (!values_move()) return;
   const std::size_t bytes = width * count;
+  overwrite_bytes(to, bytes);
   if (bytes > kMovedBytes) return Validity::get().taint(to, bytes);
   auto* const at = static_cast<char*>(to);
   if (width == 1) {
@@ -95,6 +101,9 @@ void fill(void* to, std::uint32_t value, std::size_t width, std::size_t count) {
   Validity::get().mark_valid(to, bytes);
 }
 
-void forget(const void* at, std::size_t bytes) { Validity::get().taint(at, bytes); }
+void forget(const void* at, std::size_t bytes) {
+  overwrite_bytes(at, bytes);
+  Validity::get().taint(at, bytes);
+}
 
 }  // namespace flopcast::live

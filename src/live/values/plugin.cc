@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "live/values/inside.h"
+#include "live/values/late.h"
 #include "live/values/tainted_reads.h"
 #include "live/values/validity.h"
 
@@ -39,12 +40,17 @@ using namespace flopcast::live;
 std::uint32_t flopcast_live_version() { return kFlopcastPluginVersion; }
 
 bool flopcast_live_valid(const void* at, std::size_t bytes) {
+  settle_bytes(at, bytes);
   return Validity::get().valid(at, bytes);
 }
 void flopcast_live_mark_valid(const void* at, std::size_t bytes) {
+  overwrite_bytes(at, bytes);
   Validity::get().mark_valid(at, bytes);
 }
-void flopcast_live_taint(const void* at, std::size_t bytes) { Validity::get().taint(at, bytes); }
+void flopcast_live_taint(const void* at, std::size_t bytes) {
+  overwrite_bytes(at, bytes);
+  Validity::get().taint(at, bytes);
+}
 
 void flopcast_live_operator_begin(const char* name) {
   if (operators_inside.empty()) last_captured = nullptr;
