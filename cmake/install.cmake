@@ -2,8 +2,16 @@
 # its public headers, and what find_package and pkg-config need to find it. A Python wheel holds the
 # command and the Python module only; as a part of another project nothing is installed.
 
+# The command looks for them under its prefix, or in its package (src/live/setup/places.cc).
+function(flopcast_install_live folder)
+  if(TARGET flopcast_live_shims)
+    install(DIRECTORY ${PROJECT_BINARY_DIR}/live/ DESTINATION ${folder} USE_SOURCE_PERMISSIONS)
+  endif()
+endfunction()
+
 if(SKBUILD)
   install(TARGETS flopcast_cli RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR})
+  flopcast_install_live(flopcast/live)
   if(TARGET flopcast_python)
     install(TARGETS flopcast_python LIBRARY DESTINATION flopcast)
     install(FILES $<TARGET_FILE_DIR:flopcast_python>/_native.pyi DESTINATION flopcast)
@@ -19,6 +27,7 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/flopcast)
 
 target_compile_features(flopcast INTERFACE cxx_std_20)
 install(TARGETS flopcast_cli)
+flopcast_install_live(${CMAKE_INSTALL_LIBDIR}/flopcast/live)
 install(TARGETS flopcast EXPORT flopcast-targets
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/flopcast ${generated_dir}/flopcast

@@ -91,5 +91,9 @@ foreach(source IN ITEMS ${live_plugin_sources} live/values/plugin.h live/operato
                  COPYONLY)
 endforeach()
 
+# Makes the ranks of a run out of one process.
+set(live_fork_server ${PROJECT_SOURCE_DIR}/src/live/launch/serve.py)
+configure_file(${live_fork_server} ${PROJECT_BINARY_DIR}/live/serve.py COPYONLY)
+
 flopcast_add_live_shims(13)
 flopcast_add_live_shims(12)

@@ -10,12 +10,14 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "flopcast/base.h"
 #include "flopcast/hardware.h"
+#include "flopcast/trace.h"
 
 namespace flopcast {
 
@@ -23,8 +25,29 @@ namespace flopcast {
 struct LiveRequest {
   std::string cluster;               ///< as for estimates: "2 x dgx-h100"
   std::vector<std::string> command;  ///< program and arguments, started once for every rank
-  std::uint32_t ranks = 0;           ///< one on each of the first so many chips; 0: on every chip
-  std::filesystem::path libraries;   ///< folder of the stand-ins
+  /// The command is a launcher, started once for every node: it starts the ranks itself.
+  bool launches = false;
+  std::uint32_t ranks = 0;  ///< one on each of the first so many chips; 0: on every chip
+  std::uint32_t nodes = 0;  ///< that the machine poses as; 0: as the cluster has, 1 for a launcher
+  std::filesystem::path libraries;  ///< folder of the stand-ins
+  std::map<std::string, std::string>
+      environment;  ///< set for all processes besides the caller's own
+  /// Program that loads what all ranks import and makes them out of itself (serve.py), started with the words before
+  /// the script in `command`; empty: every rank is started alone.
+  std::filesystem::path fork_server;
+  std::vector<std::string> imports;  ///< modules that it loads
+  std::int64_t start_ns = 0;         ///< virtual time begins here, since 1970; 0: at the real time
+  bool timeline = false;             ///< keep every task for LiveReport::timeline
+};
+
+/// How a run goes, looked at while it does. Every function may be empty.
+struct LiveObserver {
+  std::function<bool()> stop;  ///< true ends the run
+  /// Says in words how it goes: the last line of a terminal that standard error is.
+  std::function<std::string(Time virtual_time, double real_s, std::size_t ranks,
+                            std::size_t waiting)>
+      status;
+  std::function<void(const std::string&)> notice;  ///< of what may be wrong: a rank that is stuck
 };
 
 /// Kernels of one kind of price.
@@ -34,20 +57,59 @@ struct LiveCoverage {
   Time time;                  ///< theirs together
 };
 
+/// Time of a GPU from its first task to its last, by what ran. The parts add up to the window.
+struct LiveTimes {
+  Time window;                 ///< all of it
+  Time exposed_compute;        ///< kernels, no communication beside them
+  Time exposed_communication;  ///< communication, no kernel beside it
+  Time overlapped;             ///< both
+  Time copies;                 ///< neither, but copies or fills
+  Time host_bound;             ///< nothing, and no thread waits for a GPU: the host is too slow
+  Time idle;  ///< nothing, and a thread waits: for another rank, or for a GPU that has just ended
+};
+
+/// A step of a training loop.
+struct LiveStep {
+  Time start, end;  ///< since the start of the run
+};
+
+/// One rank of a run.
+struct LiveRank {
+  std::int32_t rank = 0;          ///< its number
+  LiveTimes times;                ///< of its GPU
+  std::vector<LiveStep> steps;    ///< that were found in it
+  std::uint64_t most_memory = 0;  ///< bytes that it had of its GPU at most, at any time
+  std::uint64_t kernels = 0;      ///< that its GPU ran
+};
+
+/// Why a run ended before its end.
+struct LiveFailure {
+  std::int32_t rank = 0;  ///< the first that failed; -1: a launcher
+  int status = 0;         ///< its exit status; 128 + signal where one ended it
+  std::string last_line;  ///< the last that it wrote to standard error
+};
+
 /// How a run went.
 struct LiveReport {
-  int status = 0;                      ///< exit status of the first rank that failed; 0: none
-  Time virtual_time;                   ///< from the start to the end of the last task
-  double real_s = 0;                   ///< that it took here
-  std::uint64_t tasks = 0;             ///< of its graph
-  std::vector<LiveCoverage> coverage;  ///< by what prices rest on
-  std::vector<LiveCoverage> unknown;   ///< kernels of which only the name is known, longest first
+  std::string cluster;                   ///< as asked for
+  int status = 0;                        ///< exit status of the first rank that failed; 0: none
+  std::optional<LiveFailure> failure;    ///< which one that was
+  bool stopped = false;                  ///< by the observer
+  Time virtual_time;                     ///< from the start to the end of the last task
+  double real_s = 0;                     ///< that it took here
+  std::uint64_t tasks = 0;               ///< of its graph
+  std::vector<LiveRank> ranks;           ///< those that did anything, by number
+  std::vector<LiveCoverage> coverage;    ///< by what prices rest on
+  std::vector<LiveCoverage> unknown;     ///< kernels of which only the name is known, longest first
+  std::vector<std::string> unsupported;  ///< functions that were called and are not there
+  std::uint64_t tainted_reads = 0;       ///< values that the script read and nobody had computed
+  std::vector<std::string> tainted_where;  ///< the first of them, in words
+  std::optional<TraceSet> timeline;        ///< every task, if asked for
 };
 
 /// Runs it to its end. Ranks write where this process does. Errors: a cluster that is not known or too small, a
 /// program that cannot be started, calls that differ between ranks, a circle of waits (kNoAnswer).
-/// @param stop looked at now and then; true ends the run
 Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
-                            const std::function<bool()>& stop = {});
+                            const LiveObserver& observer = {});
 
 }  // namespace flopcast

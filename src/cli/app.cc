@@ -77,6 +77,7 @@ void add_commands(CLI::App& app, Action& action) {
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("flopcast {} ({})", kVersion, git_revision()));
   add_replay(app, action);
+  add_run(app, action);
   add_estimate(app, action);
   add_plan(app, action);
   add_merge(app, action);
@@ -110,8 +111,10 @@ int run(const std::vector<std::string>& arguments, Io& io) {
   CLI::App app;
   Action action;
   add_commands(app, action);
-  // CLI11 takes the arguments last first.
+  // CLI11 takes the arguments last first, and drops the first `--`, which says something to `run`.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  const auto mark = std::find(reversed.rbegin(), reversed.rend(), "--");
+  if (mark != reversed.rend() && reversed.back() == "run") *mark = kLauncherFollows;
   try {
     app.parse(reversed);
   } catch (const CLI::CallForVersion& version) {

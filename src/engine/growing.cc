@@ -26,6 +26,7 @@ struct Node {
   std::uint32_t open_ends = 0;  ///< those of its end
   std::uint32_t first_link = kNoLink;
   std::uint32_t references = 0;  ///< what may still ask for it
+  std::uint32_t note = 0;        ///< the owner's
   TaskKind kind = TaskKind::kOperator;
   bool ends_later = false, settled = false;
 };
@@ -115,6 +116,7 @@ GrowingTask GrowingRun::State::make(const NewTask& task) {
   n.place = tracks[task.processor].tasks++;
   n.processor = task.processor;
   n.name = task.name;
+  n.note = task.note;
   n.kind = task.kind;
   n.ends_later = task.ends_later;
   n.references = 1;            // it will be given
@@ -287,7 +289,7 @@ std::vector<SettledTask> GrowingRun::take_settled(Time before) {
     const GrowingTask task = s.to_give.back();
     s.to_give.pop_back();
     const Node& n = s.node(task);
-    given.push_back({task, n.processor, n.kind, n.name, n.start.at, n.end, n.start.cause});
+    given.push_back({task, n.processor, n.kind, n.name, n.note, n.start.at, n.end, n.start.cause});
   }
   // Only now: those that are left were compared with them.
   for (const SettledTask& one : given) s.let_go(one.task);

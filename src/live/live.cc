@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <thread>
 
+#include "live/account/account.h"
+#include "live/account/timeline.h"
 #include "live/daemon/daemon.h"
 #include "live/launch/launcher.h"
+#include "live/launch/outputs.h"
+#include "live/launch/remarks.h"
 #include "live/pricing/cluster_work.h"
 #include "live/torch_build/torch_build.h"
 
@@ -18,9 +22,14 @@ using namespace live;  // the room's own names
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 
 /// Loaded before all others: the core, then what needs the libraries that stand in.
 constexpr const char* kPreloaded[] = {"libflopcast_live.so", "libflopcast_preload.so"};
+/// Ranks that fail together have failed for one reason: the least of them is named.
+constexpr auto kFailTogether = std::chrono::milliseconds(100);
+/// So long may a rank compute, or load a library, before it is asked after.
+constexpr auto kSilence = std::chrono::seconds(30);
 
 DeviceFacts facts_of(const Chip& chip) {
   DeviceFacts facts;
@@ -39,8 +48,93 @@ DeviceFacts facts_of(const Chip& chip) {
   return facts;
 }
 
-Result<std::string> preloaded(const fs::path& folder) {
-  std::string all;
+/// How ranks lie on the nodes that the machine poses as.
+struct Layout {
+  std::uint32_t ranks = 0, nodes = 0;
+  std::uint32_t of_node() const { return ranks / nodes; }
+};
+
+Result<Layout> layout_of(const LiveRequest& request, const Cluster& cluster) {
+  const auto chips = static_cast<std::uint32_t>(cluster.chips());
+  Layout layout{request.ranks > 0 ? request.ranks : chips, request.nodes};
+  if (layout.ranks > chips) {
+    return usage_error(
+        "--ranks", fmt::format("are {}, and {} has {} chips", layout.ranks, request.cluster, chips),
+        "name a larger cluster");
+  }
+  if (layout.nodes == 0) {
+    const auto of_node =
+        std::min(static_cast<std::uint32_t>(cluster.chips_per_node()), layout.ranks);
+    const bool whole = layout.ranks % of_node == 0;
+    layout.nodes = request.launches || !whole ? 1 : layout.ranks / of_node;
+  }
+  if (layout.ranks % layout.nodes != 0) {
+    return usage_error(
+        "--nodes-as",
+        fmt::format("{} ranks do not fill {} nodes evenly", layout.ranks, layout.nodes),
+        "name a number of nodes that divides them");
+  }
+  return layout;
+}
+
+/// The value of a list of paths, ours before the caller's own.
+std::string before_own(std::string ours, const char* variable) {
+  const char* own = std::getenv(variable);
+  return own && *own ? std::move(ours) + ":" + own : ours;
+}
+
+class LiveRun {
+ public:
+  LiveRun(const LiveRequest& request, const LiveObserver& observer, const Cluster& cluster,
+          ClusterWork work, Layout layout)
+      : request_(request),
+        observer_(observer),
+        layout_(layout),
+        work_(std::move(work)),
+        session_(work_),
+        timeline_(cluster.chip.name, static_cast<std::int32_t>(cluster.chip.cores)) {}
+
+  std::optional<Diagnostic> start(const Cluster& cluster);
+  std::optional<Diagnostic> drive();
+  LiveReport report();
+
+ private:
+  Result<std::map<std::string, std::string>> environment() const;
+  std::optional<Diagnostic> start_ranks(std::map<std::string, std::string> common,
+                                        std::uint16_t port);
+  std::optional<Diagnostic> start_launchers(const std::map<std::string, std::string>& common,
+                                            std::uint16_t port);
+  Command command_of(std::size_t process, std::map<std::string, std::string> environment) const;
+  void take_settled(Time before);
+  void look_at_endings();
+  void tell_how_it_goes();
+  std::size_t processes() const { return request_.launches ? layout_.nodes : layout_.ranks; }
+  double real_s() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  const LiveRequest& request_;
+  const LiveObserver& observer_;
+  Layout layout_;
+  Clock::time_point begin_ = Clock::now();
+  ClusterWork work_;
+  Session session_;
+  Remarks remarks_;
+  Account account_;
+  TimelineWriter timeline_;
+  std::unique_ptr<Daemon> daemon_;
+  std::unique_ptr<Outputs> outputs_;
+  Launcher launcher_;  // ends its processes before the others go
+  std::optional<LiveFailure> failure_;
+  bool stopped_ = false;
+  Clock::time_point told_at_, heard_at_ = Clock::now();
+  Clock::duration silence_ = kSilence;
+  std::uint64_t heard_ = 0;
+};
+
+// --- the start ----------------------------------------------------------------------------------
+
+Result<std::map<std::string, std::string>> LiveRun::environment() const {
+  const fs::path folder = fs::absolute(request_.libraries);
+  std::string preload;
   for (const char* name : kPreloaded) {
     const fs::path library = folder / name;
     std::error_code ignored;
@@ -48,104 +142,215 @@ Result<std::string> preloaded(const fs::path& folder) {
       return Diagnostic{ErrorCode::kBadInput, library.string(), "is not there",
                         "build the stand-in libraries: ./dev build"};
     }
-    all += (all.empty() ? "" : ":") + library.string();
+    preload += (preload.empty() ? "" : ":") + library.string();
+  }
+  std::map<std::string, std::string> all = request_.environment;
+  all[kSocketVariable] = daemon_->name();
+  all["LD_PRELOAD"] = before_own(preload, "LD_PRELOAD");
+  all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");
+  if (remarks_.is_open()) all[Remarks::kVariable] = remarks_.path();
+  // One core has to do for many ranks; and nobody but this machine is to be found.
+  for (const auto& [name, value] :
+       {std::pair("OMP_NUM_THREADS", "1"), {"GLOO_SOCKET_IFNAME", "lo"}}) {
+    if (!std::getenv(name)) all.try_emplace(name, value);
   }
   return all;
 }
 
-std::optional<Diagnostic> start_ranks(const LiveRequest& request, std::uint32_t ranks,
-                                      std::uint32_t of_node, Daemon& daemon, Launcher& launcher) {
-  const Result<std::string> preload = preloaded(fs::absolute(request.libraries));
-  if (!preload) return preload.error();
-  const fs::path plugin_sources = fs::absolute(request.libraries).parent_path() / "plugin";
-  const Result<std::string> plugin = torch_plugin_of(request.command, plugin_sources);
-  if (!plugin) return plugin.error();
+std::optional<Diagnostic> LiveRun::start(const Cluster& cluster) {
+  Machine machine{.device = facts_of(cluster.chip),
+                  .devices = std::max(layout_.of_node(), 1U),
+                  .chips = layout_.ranks,
+                  .start_ns = request_.start_ns};
+  if (request_.nodes == 0 && !request_.launches)
+    machine.devices = static_cast<std::uint32_t>(cluster.chips_per_node());
+  if (machine.start_ns == 0) {
+    machine.start_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           std::chrono::system_clock::now().time_since_epoch())
+                           .count();
+  }
+  Result<std::unique_ptr<Daemon>> daemon = Daemon::listen(session_, machine);
+  if (!daemon) return daemon.error();
+  daemon_ = std::move(*daemon);
+  Result<std::unique_ptr<Outputs>> outputs = Outputs::make(processes(), {1, 2});
+  if (!outputs) return outputs.error();
+  outputs_ = std::move(*outputs);
+  const Result<std::map<std::string, std::string>> common = environment();
+  if (!common) return common.error();
   const Result<std::uint16_t> port = free_port();
   if (!port) return port.error();
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) daemon.expect(static_cast<std::int32_t>(rank));
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    Command command{request.command, rank_environment(rank, ranks, of_node, *port)};
-    command.environment[kSocketVariable] = daemon.name();
-    command.environment["LD_PRELOAD"] = *preload;
-    command.environment["LD_LIBRARY_PATH"] = fs::absolute(request.libraries).string();
-    command.environment["FLOPCAST_LIVE_TORCH"] = *plugin;
-    command.environment["OMP_NUM_THREADS"] = "1";
-    if (auto problem = launcher.start(command)) return problem;
+  const auto problem =
+      request_.launches ? start_launchers(*common, *port) : start_ranks(*common, *port);
+  outputs_->all_started();
+  return problem;
+}
+
+Command LiveRun::command_of(std::size_t process,
+                            std::map<std::string, std::string> environment) const {
+  Command command;
+  command.words = request_.command;
+  command.environment = std::move(environment);
+  for (const int stream : {0, 1}) command.output[stream] = outputs_->end_of(process, stream);
+  return command;
+}
+
+std::optional<Diagnostic> LiveRun::start_launchers(const std::map<std::string, std::string>& common,
+                                                   std::uint16_t port) {
+  for (std::uint32_t node = 0; node < layout_.nodes; ++node) {
+    auto environment = launcher_environment(node, layout_.nodes, layout_.of_node(), port);
+    environment.insert(common.begin(), common.end());
+    if (auto problem = launcher_.start(command_of(node, std::move(environment)))) return problem;
   }
   return std::nullopt;
 }
 
-std::vector<LiveCoverage> listed(const std::map<std::string, Coverage>& by_name) {
-  std::vector<LiveCoverage> all;
-  for (const auto& [name, coverage] : by_name)
-    all.push_back({name, coverage.kernels, coverage.time});
-  std::stable_sort(all.begin(), all.end(),
-                   [](const LiveCoverage& a, const LiveCoverage& b) { return a.time > b.time; });
-  return all;
+std::optional<Diagnostic> LiveRun::start_ranks(std::map<std::string, std::string> common,
+                                               std::uint16_t port) {
+  std::vector<ForkedRank> forked;
+  const bool forks = !request_.fork_server.empty();
+  for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
+    auto environment = rank_environment(rank, layout_.ranks, layout_.of_node(), port);
+    if (!forks) environment.insert(common.begin(), common.end());
+    Command command = command_of(rank, std::move(environment));
+    if (forks) {
+      forked.push_back({command.environment, {command.output[0], command.output[1]}});
+    } else if (auto problem = launcher_.start(command)) {
+      return problem;
+    }
+  }
+  if (forks) {
+    Command server = command_of(0, std::move(common));
+    server.words = {request_.command.front(), fs::absolute(request_.fork_server).string()};
+    const ForkedProgram program{request_.command[1],
+                                {request_.command.begin() + 2, request_.command.end()},
+                                request_.imports};
+    if (auto problem = launcher_.serve(server, program, forked, observer_.stop)) {
+      stopped_ = observer_.stop && observer_.stop();
+      return stopped_ ? std::nullopt : problem;
+    }
+  }
+  for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank)
+    daemon_->expect(static_cast<std::int32_t>(rank), launcher_.pid_of(rank));
+  return std::nullopt;
 }
 
-/// Until all processes have ended. The first that fails ends the others, as launchers do.
-Result<int> drive(Session& session, Daemon& daemon, Launcher& launcher, LiveReport& report,
-                  const std::function<bool()>& stop) {
-  int status = 0;
-  while (launcher.running() > 0) {
-    if (auto problem = daemon.step()) return *problem;
-    for (const SettledTask& task : session.run().take_settled(session.horizon())) {
-      ++report.tasks;
-      report.virtual_time = std::max(report.virtual_time, task.end);
-    }
-    for (const Ending& ending : launcher.ended()) {
-      daemon.gone(static_cast<std::int32_t>(ending.process));
-      if (status == 0) status = ending.status;
-      if (ending.status != 0) launcher.end_all();
-    }
-    if (stop && stop()) launcher.end_all();
-    if (const std::string wait = session.deadlock(); !wait.empty() && daemon.alive() > 0) {
+// --- the run ------------------------------------------------------------------------------------
+
+void LiveRun::take_settled(Time before) {
+  for (const ToldTask& told : session_.take_settled(before)) {
+    const Processor& on = session_.run().processor(told.task.processor);
+    const std::string_view name = session_.name_of(told.task.name);
+    account_.add(told, on, name);
+    if (request_.timeline) timeline_.add(told, on, name, session_.name_of(told.note.group));
+  }
+}
+
+/// The first process that fails ends the others, as launchers do.
+void LiveRun::look_at_endings() {
+  std::vector<Ending> endings = launcher_.ended();
+  const auto failed = [](const Ending& ending) { return ending.status != 0; };
+  if (!failure_ && std::any_of(endings.begin(), endings.end(), failed)) {
+    std::this_thread::sleep_for(kFailTogether);
+    const std::vector<Ending> more = launcher_.ended();
+    endings.insert(endings.end(), more.begin(), more.end());
+    const auto first =
+        std::min_element(endings.begin(), endings.end(), [&](const Ending& a, const Ending& b) {
+          return failed(a) != failed(b) ? failed(a) : a.process < b.process;
+        });
+    failure_ = LiveFailure{request_.launches ? -1 : static_cast<std::int32_t>(first->process),
+                           first->status, outputs_->last_line(first->process)};
+    launcher_.end_all();
+  }
+  if (request_.launches) return;
+  for (const Ending& ending : endings) daemon_->gone(static_cast<std::int32_t>(ending.process));
+}
+
+void LiveRun::tell_how_it_goes() {
+  const Clock::time_point now = Clock::now();
+  if (now - told_at_ < std::chrono::milliseconds(200)) return;
+  told_at_ = now;
+  if (daemon_->records() != heard_) {
+    heard_ = daemon_->records();
+    heard_at_ = now;
+    silence_ = kSilence;
+  }
+  if (observer_.status) {
+    outputs_->show(observer_.status(account_.end(), real_s(), layout_.ranks, session_.waiting()));
+  }
+  if (!observer_.notice || now - heard_at_ < silence_) return;
+  silence_ *= 2;
+  const auto holds_back = session_.holds_back();
+  if (!holds_back) return;
+  const auto& [rank, call] = *holds_back;
+  observer_.notice(fmt::format(
+      "rank {} has said nothing for {:.0f} s{}, and {} of {} ranks wait: it computes, or waits for "
+      "something outside the run",
+      rank, std::chrono::duration<double>(now - heard_at_).count(),
+      call.empty() ? std::string() : fmt::format(" since its call '{}'", call), session_.waiting(),
+      layout_.ranks));
+}
+
+std::optional<Diagnostic> LiveRun::drive() {
+  while (launcher_.running() > 0 && !stopped_) {
+    if (auto problem = daemon_->step()) return problem;
+    take_settled(session_.horizon());
+    look_at_endings();
+    tell_how_it_goes();
+    stopped_ = observer_.stop && observer_.stop();
+    if (const std::string wait = session_.deadlock();
+        !wait.empty() && daemon_->alive() > 0 && launcher_.running() > 0) {
       return Diagnostic{
           ErrorCode::kNoAnswer, "live run", "all wait, and nobody can go on:\n" + wait,
           "a collective that a rank never joins, or joins in another order, does this"};
     }
   }
-  return status;
+  if (stopped_) launcher_.end_all();
+  outputs_->finish();
+  return work_.problem();
+}
+
+LiveReport LiveRun::report() {
+  session_.advance();  // what is under way ends, though nobody waits for it
+  take_settled(Time::max());
+  LiveReport report;
+  report.cluster = request_.cluster;
+  report.status = failure_ ? failure_->status : 0;
+  report.failure = failure_;
+  report.stopped = stopped_;
+  report.virtual_time = account_.end();
+  report.tasks = account_.tasks();
+  report.ranks = account_.ranks();
+  for (LiveRank& rank : report.ranks) rank.most_memory = daemon_->most_memory(rank.rank);
+  const auto listed = [](const std::map<std::string, Coverage>& by_name) {
+    std::vector<LiveCoverage> all;
+    for (const auto& [name, coverage] : by_name)
+      all.push_back({name, coverage.kernels, coverage.time});
+    std::stable_sort(all.begin(), all.end(),
+                     [](const LiveCoverage& a, const LiveCoverage& b) { return a.time > b.time; });
+    return all;
+  };
+  report.coverage = listed(work_.kernels().by_basis());
+  report.unknown = listed(work_.kernels().unknown());
+  remarks_.read(report);
+  if (request_.timeline) report.timeline = timeline_.take(request_.cluster);
+  report.real_s = real_s();
+  return report;
 }
 
 }  // namespace
 
 Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
-                            const std::function<bool()>& stop) {
-  const auto begin = std::chrono::steady_clock::now();
+                            const LiveObserver& observer) {
   const Result<Cluster> cluster = catalog.cluster(request.cluster);
   if (!cluster) return cluster.error();
-  const std::uint32_t ranks = request.ranks > 0 ? request.ranks : cluster->chips();
-  if (ranks > cluster->chips()) {
-    return usage_error(
-        "--ranks",
-        fmt::format("are {}, and {} has {} chips", ranks, request.cluster, cluster->chips()),
-        "name a larger cluster");
-  }
+  const Result<Layout> layout = layout_of(request, *cluster);
+  if (!layout) return layout.error();
   Result<ClusterWork> work = ClusterWork::make(*cluster, catalog);
   if (!work) return work.error();
-  Session session(*work);
-  Result<std::unique_ptr<Daemon>> daemon =
-      Daemon::listen(session, facts_of(cluster->chip), cluster->chips_per_node());
-  if (!daemon) return daemon.error();
-  Launcher launcher;
-  if (auto problem = start_ranks(request, ranks, cluster->chips_per_node(), **daemon, launcher))
-    return *problem;
-  LiveReport report;
-  const Result<int> status = drive(session, **daemon, launcher, report, stop);
-  if (!status) return status.error();
-  if (work->problem()) return *work->problem();
-  report.status = *status;
-  session.advance();  // what is under way ends, though nobody waits for it
-  for (const SettledTask& task : session.run().take_settled(Time::max())) {
-    ++report.tasks;
-    report.virtual_time = std::max(report.virtual_time, task.end);
-  }
-  report.coverage = listed(work->kernels().by_basis());
-  report.unknown = listed(work->kernels().unknown());
-  report.real_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return report;
+  LiveRun run(request, observer, *cluster, std::move(*work), *layout);
+  if (auto problem = run.start(*cluster)) return *problem;
+  if (auto problem = run.drive()) return *problem;
+  return run.report();
 }
 
 }  // namespace flopcast

@@ -50,6 +50,7 @@ struct NewTask {
   Time release = Time::min();           ///< no start before this
   std::uint32_t joins = 0;              ///< dependencies that join() adds later
   bool ends_later = false;              ///< finish() tells its end
+  std::uint32_t note = 0;               ///< the owner's own: given back with the settled task
 };
 
 /// A task whose times are final.
@@ -58,6 +59,7 @@ struct SettledTask {
   std::uint32_t processor = 0;          ///< where
   TaskKind kind = TaskKind::kOperator;  ///< of it
   std::uint32_t name = 0;               ///< string id
+  std::uint32_t note = 0;               ///< as in NewTask
   Time start, end;                      ///< since the run's origin
   GrowingTask cause = kNoGrowingTask;   ///< whose constraint was binding
 };

@@ -13,6 +13,7 @@ using Action = std::function<int(Io&)>;
 
 /// `action` is set by whichever command the line names.
 void add_replay(CLI::App& app, Action& action);
+void add_run(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
 void add_trace_info(CLI::App& trace, Action& action);
 void add_trace_validate(CLI::App& trace, Action& action);
@@ -36,6 +37,9 @@ void add_merge(CLI::App& app, Action& action);
 void add_map(CLI::App& app, Action& action);
 void add_explore(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
+
+/// What the `--` of `flopcast run -- PROGRAM` is to the parser.
+inline constexpr const char* kLauncherFollows = "--launcher-follows";
 
 /// Shown at the end of --help. The tests run every one of them in a folder that holds demo/sample.
 void set_example(CLI::App& command, const std::string& line);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -16,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::mutex folders_mutex;
+std::atomic<int> waiting_commands{0}, received_signal{0};
 
 std::vector<fs::path>& folders() {
   static auto* list = new std::vector<fs::path>;  // outlives the watching thread
@@ -59,6 +61,11 @@ void die_of(int signal) {
 
 }  // namespace
 
+Interruptible::Interruptible() { waiting_commands = 1; }
+Interruptible::~Interruptible() { waiting_commands = 0; }
+bool Interruptible::interrupted() { return received_signal != 0; }
+int Interruptible::code() { return 128 + received_signal; }
+
 void watch_for_interrupts() {
   const sigset_t set = deadly_signals();
   // Threads inherit the mask: from here on only the watching thread takes these signals.
@@ -66,6 +73,10 @@ void watch_for_interrupts() {
   std::thread([set] {
     int signal = 0;
     if (::sigwait(&set, &signal) != 0) return;
+    if (waiting_commands.exchange(0) != 0) {
+      received_signal = signal;
+      if (::sigwait(&set, &signal) != 0) return;
+    }
     remove_parts();
     die_of(signal);
   }).detach();

@@ -11,4 +11,18 @@ void watch_for_interrupts();
 /// Names a folder in which this process writes files.
 void clean_on_interrupt(const std::filesystem::path& folder);
 
+/// While one of these is there, the first Ctrl-C (or request to end) is left to the command, which ends what it has
+/// started and returns code(); a second one is as ever.
+class Interruptible {
+ public:
+  Interruptible();
+  ~Interruptible();
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+  static bool interrupted();
+  /// 128 + the signal, as shells say it.
+  static int code();
+};
+
 }  // namespace flopcast::cli

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <random>
 
 #include "live/wire/mail.h"
@@ -27,6 +26,24 @@ Diagnostic no_way(std::string_view what) {
           "see limits on memory and open files: ulimit -a"};
 }
 
+/// Whether a record is of a program that uses GPUs.
+bool is_work(const Record& record) {
+  switch (record.act) {
+    case Act::kKernel:
+    case Act::kCopy:
+    case Act::kFill:
+    case Act::kHostWork:
+    case Act::kRecordEvent:
+    case Act::kMakeStream:
+    case Act::kAllocate:
+    case Act::kMakeGroup:
+    case Act::kGraphLaunch:
+      return true;
+    default:
+      return (record.flags & kAnswerWanted) != 0;
+  }
+}
+
 std::string fresh_name() {
   std::random_device random;
   return fmt::format("flopcast-{}-{:08x}{:08x}", ::getpid(), random(), random());
@@ -36,10 +53,11 @@ std::string fresh_name() {
 
 /// Expected while it has no region yet.
 struct Daemon::Peer {
-  std::int32_t rank = 0;
+  Hello hello;
   Descriptor socket, memory;
   Region* region = nullptr;
   bool gone = false;
+  std::vector<std::pair<std::uint32_t, Record>> early;  ///< of a guest: thread, what it said
   std::uint32_t threads() const {
     return region ? std::min(region->threads.load(std::memory_order_acquire), Region::kThreads) : 0;
   }
@@ -48,8 +66,7 @@ struct Daemon::Peer {
   }
 };
 
-Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const DeviceFacts& device,
-                                               std::uint32_t devices) {
+Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const Machine& machine) {
   std::string name = fresh_name();
   sockaddr_un address;
   const socklen_t size = socket_address(name, address);
@@ -64,9 +81,10 @@ Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const DeviceFac
       new Daemon(session, std::move(listener), std::move(memory), std::move(name)));
   daemon->common_ = map_shared<Common>(daemon->memory_);
   if (!daemon->common_) return no_way("no shared memory");
-  daemon->common_->device = device;
-  daemon->common_->devices = devices;
-  daemon->common_->start_ns = static_cast<std::int64_t>(std::time(nullptr)) * 1'000'000'000;
+  daemon->common_->device = machine.device;
+  daemon->common_->devices = machine.devices;
+  daemon->common_->start_ns = machine.start_ns;
+  daemon->chips_ = machine.chips;
   daemon->doorman_ = std::thread([raw = daemon.get()] { raw->welcome(); });
   return daemon;
 }
@@ -98,7 +116,7 @@ void Daemon::welcome() {
     if (!peer->memory || hello.version != Region::kVersion) continue;
     peer->region = map_shared<Region>(peer->memory);
     if (!peer->region) continue;
-    peer->rank = hello.rank;
+    peer->hello = hello;
     peer->socket = std::move(socket);
     const int own = peer->socket.get();
     {
@@ -111,37 +129,112 @@ void Daemon::welcome() {
   }
 }
 
-void Daemon::expect(std::int32_t rank) {
+void Daemon::expect(std::int32_t rank, std::int32_t pid) {
   session_.add_process(rank);
   peers_.push_back(std::make_unique<Peer>());
-  peers_.back()->rank = rank;
+  peers_.back()->hello.rank = rank;
+  peers_.back()->hello.pid = pid;
 }
 
 void Daemon::gone(std::int32_t rank) {
-  take_newcomers();
+  std::optional<Diagnostic> ignored;
+  take_newcomers(ignored);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (peers_[p]->gone || peers_[p]->rank != rank) continue;
-    std::optional<Diagnostic> ignored;
-    hear(p, ignored);  // what it wrote before
-    peers_[p]->gone = true;
-    session_.lose(p);
+    if (!peers_[p]->gone && peers_[p]->hello.rank == rank) lose(p);
   }
 }
 
-void Daemon::take_newcomers() {
+void Daemon::lose(std::uint32_t process) {
+  std::optional<Diagnostic> ignored;
+  hear(process, ignored);  // what it wrote before
+  peers_[process]->gone = true;
+  session_.lose(process);
+}
+
+bool Daemon::is_known(std::int32_t rank) const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [rank](const auto& peer) { return peer->hello.rank == rank; });
+}
+
+/// A rank that was expected takes its place; whoever else comes is a guest.
+void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
   const std::lock_guard guard(lock_);
   for (std::unique_ptr<Peer>& newcomer : newcomers_) {
-    const auto place = std::find_if(peers_.begin(), peers_.end(), [&](const auto& peer) {
-      return !peer->region && peer->rank == newcomer->rank;
+    const Hello& hello = newcomer->hello;
+    const auto most = static_cast<std::int32_t>(chips_);
+    if (std::max(hello.rank + 1, hello.ranks) > most && !problem) {
+      problem = usage_error("--on",
+                            fmt::format("the program starts {} ranks, and the cluster has {} chips",
+                                        std::max(hello.rank + 1, hello.ranks), most),
+                            "name a larger cluster, or start fewer ranks");
+    }
+    // A launcher's ranks are known by the first that comes.
+    const std::int32_t all = hello.rank < 0 ? 0 : std::min(hello.ranks, most);
+    for (std::int32_t rank = 0; rank < all; ++rank) {
+      if (!is_known(rank)) expect(rank);
+    }
+    if (hello.rank >= 0 && !is_known(hello.rank)) expect(hello.rank);
+    const auto place = std::find_if(peers_.begin(), peers_.end(), [&hello](const auto& peer) {
+      return !peer->region && !peer->gone && peer->hello.rank == hello.rank &&
+             (peer->hello.pid == 0 || peer->hello.pid == hello.pid);
     });
     if (place != peers_.end()) {
       *place = std::move(newcomer);
     } else {
-      session_.add_process(newcomer->rank);
-      peers_.push_back(std::move(newcomer));
+      guests_.push_back(std::move(newcomer));
     }
   }
   newcomers_.clear();
+}
+
+/// Guests hold nobody up: launchers, workers that compile, programs that only ask what GPUs there are. One that
+/// puts work on a GPU becomes a process of the run, of its rank if it has one, else of that GPU's.
+bool Daemon::hear_guests(std::optional<Diagnostic>& problem) {
+  bool heard = false;
+  for (std::unique_ptr<Peer>& guest : guests_) {
+    std::optional<std::uint16_t> works_on;
+    for (std::uint32_t t = 0; t < guest->threads() && !works_on; ++t) {
+      Ring& ring = guest->region->rings[t];
+      while (const Record* record = ring.front()) {
+        if (is_work(*record)) works_on = record->device;
+        if (works_on) break;
+        guest->early.emplace_back(t, *record);
+        ring.pop();
+      }
+    }
+    if (!works_on) continue;
+    heard = true;
+    if (auto wrong = become_process(std::move(guest), *works_on); wrong && !problem)
+      problem = wrong;
+  }
+  std::erase(guests_, nullptr);
+  return heard;
+}
+
+std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer> guest,
+                                                 std::uint16_t device) {
+  std::int32_t& rank = guest->hello.rank;
+  if (rank < 0) rank = device;
+  while (guest->region->rank < 0 && is_known(rank)) ++rank;
+  if (rank >= static_cast<std::int32_t>(chips_)) {
+    return usage_error(
+        "--on", fmt::format("more processes use GPUs than the cluster has chips: {}", chips_),
+        "name a larger cluster");
+  }
+  const std::uint32_t process = session_.add_process(rank);
+  const auto early = std::exchange(guest->early, {});
+  peers_.push_back(std::move(guest));
+  for (const auto& [thread, record] : early) {
+    if (auto problem = tell(process, thread, record)) return problem;
+  }
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> Daemon::tell(std::uint32_t process, std::uint32_t thread,
+                                       const Record& record) {
+  ++records_;
+  const auto signature = peers_[process]->region->arena.text(record.signature);
+  return session_.take(process, thread, record, signature.value_or(std::string_view()));
 }
 
 /// All that this process has written. @return whether it has written anything
@@ -155,39 +248,48 @@ bool Daemon::hear(std::uint32_t process, std::optional<Diagnostic>& problem) {
       ring.pop();
       heard = true;
       if (peer.gone || problem) continue;
-      const auto signature = peer.region->arena.text(said.signature);
-      problem = session_.take(process, t, said, signature.value_or(std::string_view()));
+      problem = tell(process, t, said);
     }
   }
   return heard;
 }
 
 bool Daemon::anything_written() const {
-  return std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+  const auto has_written = [](const std::unique_ptr<Peer>& peer) {
     const std::uint32_t threads = peer->threads();
     for (std::uint32_t t = 0; t < threads; ++t) {
       if (peer->region->rings[t].front()) return true;
     }
     return false;
-  });
+  };
+  return std::any_of(peers_.begin(), peers_.end(), has_written) ||
+         std::any_of(guests_.begin(), guests_.end(), has_written);
 }
 
 void Daemon::look_who_is_gone() {
+  const auto hung_up = [](const Peer& peer) {
+    pollfd state{peer.socket.get(), POLLIN, 0};
+    return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLIN | POLLERR)) != 0;
+  };
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (peers_[p]->gone || !peers_[p]->region) continue;
-    pollfd state{peers_[p]->socket.get(), POLLIN, 0};
-    if (::poll(&state, 1, 0) <= 0 || (state.revents & (POLLHUP | POLLIN | POLLERR)) == 0) continue;
-    std::optional<Diagnostic> ignored;
-    hear(p, ignored);  // what it wrote before
-    peers_[p]->gone = true;
-    session_.lose(p);
+    if (!peers_[p]->gone && peers_[p]->region && hung_up(*peers_[p])) lose(p);
   }
+  std::erase_if(guests_, [&](const auto& guest) { return hung_up(*guest); });
+}
+
+std::uint64_t Daemon::most_memory(std::int32_t rank) const {
+  std::uint64_t most = 0;
+  for (const auto& peer : peers_) {
+    if (peer->hello.rank != rank || !peer->region) continue;
+    for (const auto& device : peer->region->most_memory) most = std::max(most, device.load());
+  }
+  return most;
 }
 
 std::optional<Diagnostic> Daemon::step() {
-  take_newcomers();
   std::optional<Diagnostic> problem;
-  bool heard = false;
+  take_newcomers(problem);
+  bool heard = hear_guests(problem);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) heard = hear(p, problem) || heard;
   if (problem) return problem;
   const std::vector<SessionAnswer> answers = session_.advance();

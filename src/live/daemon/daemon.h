@@ -16,20 +16,29 @@
 
 namespace flopcast::live {
 
+/// What the processes of a run see of the cluster.
+struct Machine {
+  DeviceFacts device;
+  std::uint32_t devices = 1;  ///< of a node
+  std::uint32_t chips = 1;    ///< of the cluster: no more ranks than these
+  std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970
+};
+
 class Daemon {
  public:
   /// Listens under a name that no other process of the machine has. Errors: no socket, no shared memory.
-  static Result<std::unique_ptr<Daemon>> listen(Session& session, const DeviceFacts& device,
-                                                std::uint32_t devices);
+  static Result<std::unique_ptr<Daemon>> listen(Session& session, const Machine& machine);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Value of FLOPCAST_LIVE for the processes of the run.
+  /// Value of FLOPCAST_LIVE_SOCKET for the processes of the run.
   const std::string& name() const { return name_; }
 
-  /// A process with this rank will come. All are to be expected before the first step.
-  void expect(std::int32_t rank);
+  /// A process with this rank will come. All are to be expected before the first step, but those of
+  /// launchers of others: the first of these says how many there are.
+  /// @param pid 0: whichever says first that it is this rank
+  void expect(std::int32_t rank, std::int32_t pid = 0);
   /// The process of a rank has ended, whether or not it ever came.
   void gone(std::int32_t rank);
   /// Hears what has been written and answers what can be answered; sleeps, a tenth of a second at most,
@@ -37,12 +46,21 @@ class Daemon {
   std::optional<Diagnostic> step();
   /// Processes that are expected, or have come and are not gone.
   std::size_t alive() const;
+  /// That were heard so far.
+  std::uint64_t records() const { return records_; }
+  /// The most bytes that the processes of a rank had of a device.
+  std::uint64_t most_memory(std::int32_t rank) const;
 
  private:
   struct Peer;
   Daemon(Session& session, Descriptor listener, Descriptor memory, std::string name);
   void welcome();
-  void take_newcomers();
+  void take_newcomers(std::optional<Diagnostic>& problem);
+  bool is_known(std::int32_t rank) const;
+  bool hear_guests(std::optional<Diagnostic>& problem);
+  std::optional<Diagnostic> become_process(std::unique_ptr<Peer> guest, std::uint16_t device);
+  std::optional<Diagnostic> tell(std::uint32_t process, std::uint32_t thread, const Record& record);
+  void lose(std::uint32_t process);
   bool hear(std::uint32_t process, std::optional<Diagnostic>& problem);
   bool anything_written() const;
   void look_who_is_gone();
@@ -50,8 +68,11 @@ class Daemon {
   Session& session_;
   Descriptor listener_, memory_;
   std::string name_;
+  std::uint32_t chips_ = 1;
+  std::uint64_t records_ = 0;
   Common* common_ = nullptr;
-  std::vector<std::unique_ptr<Peer>> peers_;  ///< by process of the session
+  std::vector<std::unique_ptr<Peer>> peers_;   ///< by process of the session
+  std::vector<std::unique_ptr<Peer>> guests_;  ///< of whom no rank is known to hang
   std::mutex lock_;
   std::vector<std::unique_ptr<Peer>> newcomers_;  ///< under the lock
   std::atomic<bool> over_{false};

@@ -55,7 +55,7 @@ class LiveDaemonThreads : public testing::Test {
   using Main = std::function<std::string(Link&, std::uint32_t)>;
 
   void start(const Main& rank_main) {
-    daemon_ = std::move(*Daemon::listen(session_, {}, kRanks));
+    daemon_ = std::move(*Daemon::listen(session_, {.devices = kRanks, .chips = kRanks}));
     for (std::uint32_t rank = 0; rank < kRanks; ++rank)
       daemon_->expect(static_cast<std::int32_t>(rank));
     setenv(kSocketVariable, daemon_->name().c_str(), 1);

@@ -62,9 +62,9 @@ Descriptor make_guardian() {
     return Descriptor(guardian < 0 ? -1 : ends[1]);
   }
   ::setsid();
-  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
-    if (descriptor != ends[0]) ::close(descriptor);
-  }
+  const auto pipe = static_cast<unsigned>(ends[0]);
+  if (pipe > 0) ::close_range(0, pipe - 1, 0);
+  ::close_range(pipe + 1, ~0U, 0);
   std::vector<pid_t> groups;
   pid_t group = 0;
   while (::read(ends[0], &group, sizeof group) == sizeof group) {
@@ -75,6 +75,19 @@ Descriptor make_guardian() {
   ::_exit(0);
 }
 
+/// Of the process that is to become the program. A terminal stays with the caller: to read from it would stop a
+/// process of another group.
+void take_descriptors(const Command& command) {
+  for (int i = 0; i < 2; ++i) {
+    if (command.output[i] >= 0) ::dup2(command.output[i], i + 1);
+  }
+  for (const int descriptor : command.inherited) ::fcntl(descriptor, F_SETFD, 0);
+  if (::isatty(STDIN_FILENO) == 1) {
+    ::close(STDIN_FILENO);
+    ::open("/dev/null", O_RDONLY);  // takes the lowest number that is free
+  }
+}
+
 int status_of(int wait_status) {
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
@@ -82,6 +95,14 @@ int status_of(int wait_status) {
 }  // namespace
 
 std::optional<Diagnostic> Launcher::start(const Command& command) {
+  const Result<pid_t> child = spawn(command);
+  if (!child) return child.error();
+  children_.push_back({*child, false, false});
+  return std::nullopt;
+}
+
+/// A process in a group of its own, which the guardian knows.
+Result<pid_t> Launcher::spawn(const Command& command) {
   if (!guardian_) guardian_ = make_guardian();
   std::vector<std::string> words = command.words, environment = merged(command.environment);
   const std::vector<char*> arguments = pointers(words), variables = pointers(environment);
@@ -97,6 +118,11 @@ std::optional<Diagnostic> Launcher::start(const Command& command) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
+    // The caller may take signals in a thread of its own, and block them elsewhere.
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    take_descriptors(command);
     ::execvpe(arguments[0], arguments.data(), variables.data());
     const int error = errno;
     if (::write(out.get(), &error, sizeof error) < 0) ::_exit(126);
@@ -109,18 +135,19 @@ std::optional<Diagnostic> Launcher::start(const Command& command) {
     ::waitpid(child, nullptr, 0);
     return cannot_start(words[0], error);
   }
-  children_.push_back({child, false});
   if (guardian_ && ::write(guardian_.get(), &child, sizeof child) != sizeof child)
     return cannot_start(words[0], errno);
-  return std::nullopt;
+  return child;
 }
 
 /// @return whether any process is left
 bool Launcher::reap() {
+  hear_server();
   for (std::size_t i = 0; i < children_.size(); ++i) {
     Child& child = children_[i];
     int status = 0;
-    if (child.ended || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
+    if (child.ended || child.forked || ::waitpid(child.pid, &status, WNOHANG) != child.pid)
+      continue;
     child.ended = true;
     endings_.push_back({i, status_of(status)});
   }
@@ -138,16 +165,21 @@ std::size_t Launcher::running() const {
 }
 
 void Launcher::end_all(int grace_ms) {
-  // To the whole group: what a process started itself may outlive it.
-  const auto tell = [this](int signal) {
-    for (const Child& child : children_) ::kill(-child.pid, signal);
-  };
-  tell(SIGTERM);
+  tell_all(SIGTERM);
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(grace_ms);
   while (reap() && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(kLookAgainAfter);
-  tell(SIGKILL);
+  tell_all(SIGKILL);
   while (reap()) std::this_thread::sleep_for(kLookAgainAfter);
+  if (server_ > 0) ::waitpid(std::exchange(server_, 0), nullptr, 0);
+}
+
+/// The whole groups: what a process started itself may outlive it.
+void Launcher::tell_all(int signal) const {
+  for (const Child& child : children_) {
+    if (!child.forked) ::kill(-child.pid, signal);
+  }
+  if (server_ > 0) ::kill(-server_, signal);
 }
 
 Launcher::~Launcher() {
@@ -169,6 +201,27 @@ std::map<std::string, std::string> rank_environment(std::uint32_t rank, std::uin
           {"GROUP_WORLD_SIZE", text((ranks + local - 1) / local)},
           {"ROLE_RANK", text(rank)},
           {"ROLE_WORLD_SIZE", text(ranks)},
+          {"ROLE_NAME", "default"},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", text(port)},
+          {"TORCHELASTIC_RUN_ID", "flopcast"},
+          {"TORCHELASTIC_RESTART_COUNT", "0"},
+          {"TORCHELASTIC_MAX_RESTARTS", "0"}};
+}
+
+std::map<std::string, std::string> launcher_environment(std::uint32_t node, std::uint32_t nodes,
+                                                        std::uint32_t ranks_of_node,
+                                                        std::uint16_t port) {
+  const auto text = [](std::uint32_t number) { return std::to_string(number); };
+  return {{"PET_NNODES", text(nodes)},
+          {"PET_NODE_RANK", text(node)},
+          {"PET_NPROC_PER_NODE", text(ranks_of_node)},
+          {"PET_MASTER_ADDR", "127.0.0.1"},
+          {"PET_MASTER_PORT", text(port)},
+          {"NODE_RANK", text(node)},
+          {"NNODES", text(nodes)},
+          {"SLURM_NODEID", text(node)},
+          {"SLURM_NNODES", text(nodes)},
           {"MASTER_ADDR", "127.0.0.1"},
           {"MASTER_PORT", text(port)}};
 }

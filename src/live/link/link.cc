@@ -1,9 +1,12 @@
 #include "live/link/link.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <new>
 #include <utility>
 
@@ -17,12 +20,19 @@ namespace {
   std::_Exit(3);
 }
 
-/// As the launcher numbers processes.
-std::int32_t own_rank() {
-  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    if (const char* rank = std::getenv(name)) return static_cast<std::int32_t>(std::atoi(rank));
+/// The first of these variables that is set, as a number; `otherwise` if none is.
+std::int32_t number_of(std::initializer_list<const char*> variables, std::int32_t otherwise) {
+  for (const char* name : variables) {
+    if (const char* text = std::getenv(name)) return static_cast<std::int32_t>(std::atoi(text));
   }
-  return 0;
+  return otherwise;
+}
+
+/// As launchers number processes: torchrun, Open MPI, MPICH, Slurm.
+Hello own_name() {
+  return {Region::kVersion, ::getpid(),
+          number_of({"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, -1),
+          number_of({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, 0)};
 }
 
 template <typename T>
@@ -55,10 +65,10 @@ Link::Link() {
     give_up("shared memory cannot be made");
   region_ = share<Region>(memory.get());
   if (!region_) give_up("shared memory cannot be mapped");
-  region_->version = Region::kVersion;
-  region_->pid = ::getpid();
-  region_->rank = own_rank();
-  const Hello hello{Region::kVersion, region_->pid, region_->rank};
+  const Hello hello = own_name();
+  region_->version = hello.version;
+  region_->pid = hello.pid;
+  region_->rank = hello.rank;
   Hello back;
   if (!send_descriptor(socket.get(), &hello, sizeof hello, memory.get()))
     give_up("the simulated cluster is gone");
@@ -73,8 +83,22 @@ Link::Link() {
 
 Link& Link::get() {
   // Never destroyed: threads say things until the process is gone.
-  static Link* const link = new Link;
+  static Link* const link = [] {
+    Link* const made = new Link;
+    only_ = made;
+    ::pthread_atfork(nullptr, nullptr, [] { only_->fall_silent(); });
+    return made;
+  }();
   return *link;
+}
+
+Link* Link::only_ = nullptr;
+
+/// In a process that was forked from one with a line: the rings are the parent's, and so is the socket, whose end
+/// says that the parent is gone. As with CUDA itself, such a process has no GPU before it runs another program.
+void Link::fall_silent() {
+  silent_ = true;
+  ::close(std::exchange(socket_, -1));
 }
 
 Link::Speaker& Link::speaker() {
@@ -88,6 +112,7 @@ Link::Speaker& Link::speaker() {
 }
 
 void Link::say(Record record) {
+  if (silent_) return;
   Speaker& me = speaker();
   record.gap_ns = me.gap_ns;
   record.number = numbers_.fetch_add(1);
@@ -97,6 +122,7 @@ void Link::say(Record record) {
 }
 
 Told Link::ask(Record record) {
+  if (silent_) return {ECHILD, 0};
   record.flags |= kAnswerWanted;
   say(record);
   return answered();
@@ -127,6 +153,14 @@ std::uint32_t Link::number(std::string_view text) {
   const auto [found, made] = texts_.try_emplace(std::string(text), 0);
   if (made) found->second = region_->arena.add(text).value_or(0);
   return found->second;
+}
+
+void Link::fills(std::uint16_t device, std::uint64_t bytes) {
+  if (silent_ || device >= Region::kDevices) return;
+  std::atomic<std::uint64_t>& most = region_->most_memory[device];
+  std::uint64_t known = most.load(std::memory_order_relaxed);
+  while (known < bytes && !most.compare_exchange_weak(known, bytes)) {
+  }
 }
 
 void Link::spend(std::int64_t nanoseconds) { speaker().gap_ns += nanoseconds; }

@@ -35,6 +35,9 @@ class Link {
   /// The number of a text in the records of this process; 0 where there is no room left.
   std::uint32_t number(std::string_view text);
 
+  /// So much of a device's memory is taken now.
+  void fills(std::uint16_t device, std::uint64_t bytes);
+
   /// The host has computed for so long, in modelled time.
   void spend(std::int64_t nanoseconds);
   /// This thread's virtual time, since the start of the run.
@@ -51,11 +54,14 @@ class Link {
   Link();
   Speaker& speaker();
   Told answered();
+  void fall_silent();
 
   Common* common_ = nullptr;
   Region* region_ = nullptr;
   int shared_file_ = -1;
-  int socket_ = -1;  ///< open as long as the process lives: the engine sees when it is gone
+  static Link* only_;    ///< get()'s, for what runs after a fork
+  bool silent_ = false;  ///< in a process that was forked
+  int socket_ = -1;      ///< open as long as the process lives: the engine sees when it is gone
   std::atomic<std::uint32_t> numbers_{0};
   std::mutex texts_lock_;
   std::unordered_map<std::string, std::uint32_t> texts_;

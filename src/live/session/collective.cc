@@ -1,5 +1,6 @@
 // Calls of communicators: ranks that meet, and the transfers they make then.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -142,14 +143,25 @@ std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& 
   const GrowingTask arrival = on_stream(process, record.device, stream, call,
                                         {stream.track, TaskKind::kArrival, names.intern(name)});
   NewTask task{stream.track, TaskKind::kTransfer, names.intern(name)};
+  TaskNote note;
+  note.act = Act::kCollective;
+  note.detail = static_cast<std::uint8_t>(op_of(record.word[1]));
+  note.device = record.device;
+  note.launcher = call;
   std::vector<Dependency> after;
   for (const Record& one : std::exchange(thread.group_call, {})) {
     const auto member = process.members.find(one.word[0]);
     if (member == process.members.end()) return not_a_member(process);
     const Result<GrowingTask> transfer = arrive(process, member->second, one, arrival);
     if (!transfer) return transfer.error();
+    note.bytes += one.word[2];
+    Group& group = groups[member->second.group];
+    if (group.words == 0)
+      group.words = names.intern(fmt::format("{}", fmt::join(group.ranks, ",")));
+    note.group = group.words;
     after.push_back({*transfer, Time{}, EdgeKind::kRendezvous, false, true});
   }
+  task.note = keep_note(note);
   stream.last = run.add(task, after);
   for (const GrowingTask one : std::exchange(complete, {})) run.let_go(one);
   return std::nullopt;

@@ -12,7 +12,8 @@ Stream& Session::State::stream_of(Process& process, std::uint16_t device, std::u
   const auto [found, made] = process.streams.try_emplace({device, number});
   if (made) {
     // A stream is told apart by its device and number; ids of tracks are small for people.
-    const auto id = static_cast<std::int64_t>(device) << 32 | static_cast<std::int64_t>(number);
+    const auto id = static_cast<std::int64_t>(process.instance) << 48 |
+                    static_cast<std::int64_t>(device) << 32 | static_cast<std::int64_t>(number);
     found->second.track = run.add_processor(Processor::Kind::kStream, process.rank, id);
     found->second.number = number;
   }
@@ -54,12 +55,13 @@ void Session::State::put(Process& process, Thread& thread, const Record& record,
   const bool kernel = record.act == Act::kKernel;
   const GrowingTask call = host_task(thread, record, TaskKind::kLaunch, signature);
   Stream& stream = stream_of(process, record.device, record.stream);
-  const NewTask task{stream.track, kernel ? TaskKind::kCompute : TaskKind::kCopy,
-                     names.intern(signature),
-                     kernel ? work.kernel(record, signature) : work.copy(record)};
+  NewTask task{stream.track, kernel ? TaskKind::kCompute : TaskKind::kCopy, names.intern(signature),
+               kernel ? work.kernel(record, signature) : work.copy(record)};
+  task.note = note_of(record, call);
   const GrowingTask made = on_stream(process, record.device, stream, call, task);
   if ((record.flags & kAnswerWanted) == 0) return;
   Record wait;
+  wait.act = record.act;
   wait.flags = kAnswerWanted;
   wait_for(thread, wait, signature, {made});
 }

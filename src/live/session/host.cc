@@ -16,6 +16,7 @@ GrowingTask Session::State::host_task(Thread& thread, const Record& record, Task
                                       std::string_view name, std::span<const Dependency> after) {
   NewTask task{thread.track, kind, names.intern(name), Time::from_ns(record.duration_ns),
                Time::from_ns(record.gap_ns)};
+  task.note = note_of(record);
   // A gap is from the task before; the first comes after the thread's start.
   if (thread.last == kNoGrowingTask) task.release = thread.clock + task.gap;
   thread.last = run.add(task, after);
@@ -52,7 +53,8 @@ Thread& Session::State::thread_of(Process& process, std::uint32_t number, const 
     const auto maker = task_at(process, record.word[0], record.word[1]);
     if (maker && run.settled(*maker)) from = run.end(*maker);
   }
-  thread.track = run.add_processor(Processor::Kind::kThread, process.rank, number, from);
+  const auto id = static_cast<std::int64_t>(process.instance) << 32 | number;
+  thread.track = run.add_processor(Processor::Kind::kThread, process.rank, id, from);
   thread.clock = from;
   return thread;
 }

@@ -283,6 +283,9 @@ std::uint32_t Session::add_process(std::int32_t rank) {
   Process& process = state_->processes.emplace_back();
   process.number = static_cast<std::uint32_t>(state_->processes.size() - 1);
   process.rank = rank;
+  process.instance = static_cast<std::uint32_t>(
+      std::count_if(state_->processes.begin(), std::prev(state_->processes.end()),
+                    [rank](const Process& other) { return other.rank == rank; }));
   // Its first thread runs from the beginning, though it has said nothing yet.
   state_->thread_of(process, 0, Record());
   return static_cast<std::uint32_t>(state_->processes.size() - 1);

@@ -22,6 +22,24 @@ struct SessionAnswer {
   std::uint64_t value = 0;   ///< by act
 };
 
+/// What a task is beyond its times: all that its record said.
+struct TaskNote {
+  Act act = Act::kNothing;
+  std::uint8_t detail = 0;    ///< a CopyKind or a Collective
+  std::uint16_t device = 0;   ///< of its process
+  std::uint32_t group = 0;    ///< name of the ranks that communicate: "0,1,2,3"
+  std::uint32_t threads = 0;  ///< of a block of a kernel
+  std::uint64_t blocks = 0;   ///< of its grid
+  std::uint64_t bytes = 0;    ///< of copies, fills, and of all that a group call transfers
+  GrowingTask launcher = kNoGrowingTask;  ///< the call that put it on its stream
+};
+
+/// A task whose times are final, with all that is known of it.
+struct ToldTask {
+  SettledTask task;
+  TaskNote note;
+};
+
 class Session {
  public:
   /// @param work must live as long as the session
@@ -47,6 +65,14 @@ class Session {
   /// All wait and nobody can go on: who for whom, line by line. Empty if somebody runs.
   /// @param idle_too even if some process only idles, for something outside the run as far as is known
   std::string deadlock(bool idle_too = false) const;
+
+  /// As GrowingRun::take_settled.
+  std::vector<ToldTask> take_settled(Time before);
+  /// Processes of which every thread waits, idles or has ended.
+  std::size_t waiting() const;
+  /// A process that the others may be waiting for, by rank, and the name of the last call of its that was
+  /// heard of: it computes, or is stuck outside the run. None if nobody runs.
+  std::optional<std::pair<std::int32_t, std::string>> holds_back() const;
 
   GrowingRun& run();                                   ///< its graph
   std::string_view name_of(std::uint32_t name) const;  ///< text of a task's name

@@ -94,6 +94,7 @@ struct Early {
 struct Process {
   std::uint32_t number = 0;  ///< in the session
   std::int32_t rank = 0;
+  std::uint32_t instance = 0;  ///< of the processes of its rank
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
   std::map<std::uint64_t, GrowingTask> events;                        ///< as last recorded, kept
@@ -109,6 +110,7 @@ struct Group {
   std::string name;
   std::vector<std::int32_t> ranks;    ///< of the run; -1: has not come yet
   GrowingTask made = kNoGrowingTask;  ///< hub that all ranks join when they make it; kept
+  std::uint32_t words = 0;            ///< name that its ranks make together, once they call: "0,1"
 };
 
 /// Ranks of a group that split it, until the last has come.
@@ -151,6 +153,8 @@ struct Session::State {
   HostTimes times;
   GrowingRun run;
   StringTable names;
+  std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
+  std::vector<std::uint32_t> free_notes;
   std::uint32_t hubs = 0;
   std::deque<Process> processes;
   std::vector<Group> groups;
@@ -174,6 +178,10 @@ struct Session::State {
   bool answer(std::uint32_t process, std::uint32_t number, Thread& thread,
               std::vector<SessionAnswer>& answers);
   std::optional<SessionAnswer> answer_question(const Thread& thread) const;
+
+  // notes.cc: what is kept of records
+  std::uint32_t keep_note(const TaskNote& note);
+  std::uint32_t note_of(const Record& record, GrowingTask launcher = kNoGrowingTask);
 
   // host.cc: threads
   Thread& thread_of(Process& process, std::uint32_t number, const Record& record);

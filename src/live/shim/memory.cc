@@ -40,6 +40,7 @@ void Memory::take(int device, std::size_t bytes) {
   Level& level = levels_[device];
   level.used += bytes;
   level.most = std::max(level.most, level.used);
+  Link::get().fills(static_cast<std::uint16_t>(device), level.most);
 }
 
 bool Memory::has_left(int device, std::size_t bytes) const {

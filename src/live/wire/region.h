@@ -56,12 +56,15 @@ struct TaintedReads {
 
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
   static constexpr std::uint32_t kThreads = 256;
+  static constexpr std::uint32_t kDevices = 64;
 
-  std::uint32_t version;                  ///< of these structures
-  std::int32_t pid = 0;                   ///< of the process
-  std::int32_t rank = 0;                  ///< as the launcher counts
+  std::uint32_t version;  ///< of these structures
+  std::int32_t pid = 0;   ///< of the process
+  std::int32_t rank = 0;  ///< as the launcher counts; -1: it has not said
+  /// Most that was taken of a device's memory at any time.
+  std::atomic<std::uint64_t> most_memory[kDevices];
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
   TaintedReads tainted;
   Ring rings[kThreads];

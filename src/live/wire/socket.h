@@ -16,7 +16,7 @@
 namespace flopcast::live {
 
 /// Names the socket to the processes of a run.
-inline constexpr const char* kSocketVariable = "FLOPCAST_LIVE";
+inline constexpr const char* kSocketVariable = "FLOPCAST_LIVE_SOCKET";
 
 /// A descriptor; closes itself.
 class Descriptor {
@@ -43,7 +43,9 @@ class Descriptor {
 /// What a process says when it comes.
 struct Hello {
   std::uint32_t version = 0;  ///< Region::kVersion
-  std::int32_t pid = 0, rank = 0;
+  std::int32_t pid = 0;
+  std::int32_t rank = -1;  ///< as its launcher numbers it; -1: that has said nothing
+  std::int32_t ranks = 0;  ///< that the launcher starts; 0: it has said nothing
 };
 
 /// The address of an abstract socket, which no other user of the machine can take for a file.

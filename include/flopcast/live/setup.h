@@ -1,0 +1,55 @@
+// Floor 5: what a live run needs of the machine: a Python, its PyTorch, the stand-ins for the libraries that this PyTorch
+// was built for, memory. Nothing here imports PyTorch, so that one that cannot be loaded can be asked about too.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flopcast/base.h"
+
+namespace flopcast {
+
+/// A Python and the PyTorch that it would import.
+struct LivePython {
+  std::string program;          ///< as asked for
+  std::filesystem::path path;   ///< the interpreter's own
+  std::string version;          ///< "3.11.2"
+  std::filesystem::path torch;  ///< package folder; empty: there is none
+  std::string torch_version;    ///< "2.15.0+cu132"
+  std::string cuda;             ///< "13.2": that it was built for; empty: for none
+  unsigned cuda_major() const;  ///< 13; 0 for none
+};
+/// Asks a Python. Errors: it cannot be started, or is none.
+Result<LivePython> look_at_python(const std::string& program);
+
+/// The folder of the stand-ins for a CUDA major: beside this program in a build tree, under its prefix where it is
+/// installed, or in $FLOPCAST_LIVE_LIBRARIES. Errors: they are not there; the majors that are.
+Result<std::filesystem::path> live_libraries(unsigned cuda_major);
+/// The program that makes ranks by forking; none if it does not lie where the stand-ins do.
+std::optional<std::filesystem::path> live_fork_server(const std::filesystem::path& libraries);
+
+/// A function of NVIDIA's that nobody stands in for.
+struct LiveMissing {
+  std::string library;  ///< that wants it: "libtorch_cuda.so"
+  std::string symbol;   ///< "cudaMalloc@libcudart.so.13"
+};
+/// What the libraries of a PyTorch want of NVIDIA's and the stand-ins lack, each symbol once. Errors: a library that
+/// cannot be read.
+Result<std::vector<LiveMissing>> live_missing(const std::filesystem::path& torch,
+                                              const std::filesystem::path& libraries);
+
+/// Memory that a run needs for its processes, not for what they compute.
+struct LiveMemory {
+  std::int64_t needed = 0;     ///< bytes, for so many ranks
+  std::int64_t available = 0;  ///< bytes that the machine, or this group of processes, has left
+};
+/// @param forked ranks share what they import
+LiveMemory live_memory(std::uint32_t ranks, bool forked, bool with_torch);
+
+/// What keeps any live run from starting here: shared memory that has no name. None if nothing does.
+std::optional<Diagnostic> live_obstacle();
+
+}  // namespace flopcast

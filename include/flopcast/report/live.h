@@ -1,0 +1,17 @@
+// Floor 8: a live run as a summary, JSON and a page.
+#pragma once
+
+#include <string>
+
+#include "flopcast/live.h"
+
+namespace flopcast {
+
+/// Aligned tables with bars for a terminal.
+std::string live_text(const LiveReport& report);
+/// Documented in docs/reference/json.md; the field names are a contract.
+std::string live_json(const LiveReport& report);
+/// The page of a replay, of the run's own timeline. @pre report.timeline
+std::string live_html(const LiveReport& report);
+
+}  // namespace flopcast

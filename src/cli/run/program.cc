@@ -1,0 +1,151 @@
+#include "cli/run/program.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "base/text/format.h"
+#include "base/text/numbers.h"
+
+namespace flopcast::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned kNewestCuda = 13;
+
+/// Whether a script names PyTorch, or what cannot be had without.
+bool names_torch(const std::string& script) {
+  std::ifstream file(script);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str().find("torch") != std::string::npos;
+}
+
+/// A launcher that is a Python itself is asked for its PyTorch.
+std::string python_of(const LiveProgram& program) {
+  const std::string first = program.launches && !program.words.empty()
+                                ? fs::path(program.words.front()).filename().string()
+                                : std::string();
+  return first.starts_with("python") ? program.words.front() : program.python;
+}
+
+std::optional<Diagnostic> check_words(const LiveProgram& program) {
+  if (program.words.empty()) {
+    return usage_error("flopcast run", "has nothing to run",
+                       "name a script, or a launcher behind `--`");
+  }
+  if (program.launches) return std::nullopt;
+  std::error_code ignored;
+  const fs::path script = program.words.front();
+  if (fs::is_regular_file(script, ignored)) return std::nullopt;
+  return usage_error(
+      script.string(),
+      fs::exists(script, ignored) ? "is no file that Python could run" : "is not there",
+      "name a script of Python; other programs go behind `--`");
+}
+
+std::optional<Diagnostic> check_torch(const LivePython& python) {
+  const std::string who = fmt::format("{} ({})", python.program, python.version);
+  if (python.torch.empty()) {
+    return Diagnostic{ErrorCode::kBadInput, who, "has no PyTorch, and the script imports it",
+                      "pip install torch, or name another Python with --python"};
+  }
+  if (python.cuda_major() > 0) return std::nullopt;
+  return Diagnostic{
+      ErrorCode::kBadInput, who,
+      fmt::format("has PyTorch {}, which was built without CUDA", python.torch_version),
+      "install one with CUDA; it needs no GPU: pip install --force-reinstall torch"};
+}
+
+std::optional<Diagnostic> check_memory(const LiveMemory& memory, std::uint32_t ranks) {
+  if (memory.needed <= memory.available) return std::nullopt;
+  return Diagnostic{ErrorCode::kTooLarge, "memory",
+                    fmt::format("{} need about {}, and {} are free", counted(ranks, "rank"),
+                                short_bytes(memory.needed), short_bytes(memory.available)),
+                    "start fewer with --ranks, or end other programs"};
+}
+
+std::optional<Diagnostic> check_policies(const LiveProgram& program) {
+  const std::string& host = program.host;
+  const auto factor = host.starts_with("measured:") ? parse_number<double>(host.substr(9))
+                                                    : std::optional<double>(1);
+  if (host != "modelled" && host != "measured" &&
+      !(host.starts_with("measured:") && factor && *factor > 0)) {
+    return usage_error("--host",
+                       fmt::format("expected modelled or measured:FACTOR, found '{}'", host),
+                       "measured:0.5 is a host twice as fast as this one");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<LiveRequest> live_request(const LiveProgram& program) {
+  if (auto problem = check_words(program)) return *problem;
+  if (auto problem = check_policies(program)) return *problem;
+  const Result<Cluster> cluster = Catalog::builtin().cluster(program.cluster);
+  if (!cluster) return cluster.error();
+  LiveRequest request;
+  request.cluster = program.cluster;
+  request.launches = program.launches;
+  request.ranks = program.ranks;
+  request.nodes = program.nodes;
+  const std::string asked = python_of(program);
+  const Result<LivePython> python = look_at_python(asked);
+  if (!python && !program.launches) return python.error();
+  const bool torch = !program.launches && names_torch(program.words.front());
+  if (torch) {
+    if (auto problem = check_torch(*python)) return *problem;
+  }
+  const unsigned built_for = python ? python->cuda_major() : 0;
+  const Result<fs::path> libraries = live_libraries(program.cuda > 0 ? program.cuda
+                                                    : built_for > 0  ? built_for
+                                                                     : kNewestCuda);
+  if (!libraries) return libraries.error();
+  request.libraries = *libraries;
+  if (!program.launches) request.command.push_back(asked);
+  request.command.insert(request.command.end(), program.words.begin(), program.words.end());
+  const std::uint32_t ranks =
+      request.ranks > 0 ? request.ranks : static_cast<std::uint32_t>(cluster->chips());
+  const auto server = live_fork_server(*libraries);
+  if (!program.launches && !program.no_fork_server && server && ranks > 1) {
+    request.fork_server = *server;
+    if (torch) request.imports = {"torch"};
+  }
+  if (auto problem = check_memory(live_memory(ranks, !request.fork_server.empty(), torch), ranks))
+    return *problem;
+  request.environment = {{"FLOPCAST_LIVE_HOST", program.host},
+                         {"FLOPCAST_LIVE_VALUES", program.values}};
+  return request;
+}
+
+Result<std::int64_t> start_of(const std::string& text) {
+  if (text.empty()) return std::int64_t{0};
+  if (const auto seconds = parse_number<double>(text); seconds && *seconds > 0 && *seconds < 9e9)
+    return static_cast<std::int64_t>(std::llround(*seconds * 1e9));
+  std::tm date{};
+  std::istringstream in(text);
+  char between = 0;
+  in >> date.tm_year >> between >> date.tm_mon >> between >> date.tm_mday;
+  const auto problem = usage_error("--start", fmt::format("'{}' is no time", text),
+                                   "write 2026-01-31T12:00:00, or seconds since 1970");
+  if (!in) return problem;
+  if (in >> between >> date.tm_hour >> between >> date.tm_min) in >> between >> date.tm_sec;
+  const std::chrono::year_month_day day(
+      std::chrono::year(date.tm_year),
+      std::chrono::month(static_cast<unsigned>(std::abs(date.tm_mon))),
+      std::chrono::day(static_cast<unsigned>(std::abs(date.tm_mday))));
+  if (!day.ok()) return problem;
+  const auto time = std::chrono::sys_days(day) + std::chrono::hours(date.tm_hour) +
+                    std::chrono::minutes(date.tm_min) + std::chrono::seconds(date.tm_sec);
+  const std::int64_t ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+  return ns > 0 ? Result<std::int64_t>(ns) : Result<std::int64_t>(problem);
+}
+
+}  // namespace flopcast::cli

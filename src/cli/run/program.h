@@ -1,0 +1,32 @@
+// The program of `flopcast run` and what it needs: from flags to a request.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/terminal/io.h"
+#include "flopcast/live.h"
+#include "flopcast/live/setup.h"
+
+namespace flopcast::cli {
+
+/// As the flags say it.
+struct LiveProgram {
+  std::vector<std::string> words;  ///< SCRIPT ARGS..., or a launcher and its arguments
+  bool launches = false;           ///< the latter
+  std::string cluster, python = "python3", host = "modelled", values = "neutral";
+  std::uint32_t ranks = 0, nodes = 0;
+  unsigned cuda = 0;
+  bool no_fork_server = false;
+};
+
+/// Errors: no script, a script that is not there, no PyTorch where the script wants it or one without CUDA, no
+/// stand-ins for it, ranks that memory does not hold.
+Result<LiveRequest> live_request(const LiveProgram& program);
+/// Nanoseconds since 1970 of a date, or of seconds; 0 for an empty text. Errors: it is neither.
+Result<std::int64_t> start_of(const std::string& text);
+/// flopcast run --doctor.
+int run_live_doctor(Io& io, const LiveProgram& program);
+
+}  // namespace flopcast::cli

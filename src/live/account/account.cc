@@ -1,0 +1,57 @@
+#include "live/account/account.h"
+
+#include <algorithm>
+
+namespace flopcast::live {
+namespace {
+
+/// Copies and fills stand in a sequence of kernels by their kind, as numbers that no name has.
+constexpr std::uint32_t kCopies = ~std::uint32_t{0};
+
+}  // namespace
+
+void Account::add(const ToldTask& told, const Processor& on, std::string_view name) {
+  ++tasks_;
+  end_ = std::max(end_, told.task.end);
+  if (on.kind == Processor::Kind::kHub) return;
+  Rank& rank = ranks_[on.rank];
+  const auto [start, end] = std::pair(told.task.start, told.task.end);
+  switch (told.task.kind) {
+    case TaskKind::kCompute:
+      rank.activity.add(Activity::Of::kCompute, start, end);
+      rank.streams[on.id].work(told.task.name, start, end);
+      ++rank.kernels[on.id];
+      break;
+    case TaskKind::kTransfer:
+      rank.activity.add(Activity::Of::kCommunication, start, end);
+      break;
+    case TaskKind::kCopy:
+      rank.activity.add(Activity::Of::kCopy, start, end);
+      rank.streams[on.id].work(kCopies - told.note.detail, start, end);
+      break;
+    case TaskKind::kSync:
+      rank.activity.add(Activity::Of::kHostWait, start, end);
+      break;
+    default:
+      if (told.note.act == Act::kMark) rank.marks.mark(name, told.note.detail == 1, end);
+  }
+}
+
+std::vector<LiveRank> Account::ranks() const {
+  std::vector<LiveRank> all;
+  for (const auto& [number, rank] : ranks_) {
+    LiveRank& out = all.emplace_back();
+    out.rank = number;
+    out.times = rank.activity.times();
+    out.steps = rank.marks.steps();
+    for (const auto& [stream, kernels] : rank.kernels) out.kernels += kernels;
+    // The stream that has most to do says best what repeats.
+    const auto busiest = std::max_element(
+        rank.streams.begin(), rank.streams.end(),
+        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    if (out.steps.empty() && busiest != rank.streams.end()) out.steps = busiest->second.steps();
+  }
+  return all;
+}
+
+}  // namespace flopcast::live

@@ -1,0 +1,56 @@
+#include "live/launch/remarks.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace flopcast::live {
+namespace {
+
+constexpr std::string_view kUnsupported = "NOT_SUPPORTED ";
+constexpr std::string_view kTainted = "TAINTED ";
+
+std::string whole_file(int descriptor) {
+  std::string text;
+  std::array<char, 65536> bytes;
+  ssize_t got = 0;
+  while ((got = ::pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(text.size()))) >
+         0)
+    text.append(bytes.data(), static_cast<std::size_t>(got));
+  return text;
+}
+
+}  // namespace
+
+Remarks::Remarks() {
+  if (!std::getenv(kVariable)) file_ = Descriptor(::memfd_create("flopcast", MFD_CLOEXEC));
+}
+
+std::string Remarks::path() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), file_.get()); }
+
+void Remarks::read(LiveReport& report) const {
+  if (!file_) return;
+  const std::string text = whole_file(file_.get());
+  for (std::string_view left = text; !left.empty();) {
+    const std::size_t end = std::min(left.find('\n'), left.size());
+    const std::string_view line = left.substr(0, end);
+    left.remove_prefix(std::min(end + 1, left.size()));
+    if (line.starts_with(kUnsupported)) {
+      const std::string_view rest = line.substr(kUnsupported.size());
+      report.unsupported.emplace_back(rest.substr(0, rest.find(' ')));
+    } else if (line.starts_with(kTainted)) {
+      ++report.tainted_reads;
+      report.tainted_where.emplace_back(line.substr(kTainted.size()));
+    }
+  }
+  for (std::vector<std::string>* list : {&report.unsupported, &report.tainted_where}) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
+}
+
+}  // namespace flopcast::live

@@ -1,0 +1,123 @@
+"""Makes the ranks of a live run out of one process: what all of them import is loaded once.
+
+Started by `flopcast run` with the number of a descriptor, from which it reads a JSON document:
+
+    {"reports": 7, "script": "train.py", "arguments": [...], "imports": ["torch"],
+     "ranks": [{"environment": {"RANK": "0", ...}, "output": [8, 9]}, ...]}
+
+and hears lines "started RANK PID" and "ended RANK STATUS" on the descriptor `reports`. A rank runs the script as
+`python3 script arguments` would: as __main__, with its folder first on sys.path."""
+
+import gc
+import importlib
+import json
+import os
+import signal
+import sys
+import types
+import warnings
+
+
+def die_with_parent() -> None:
+    """Whatever ends the server ends its ranks."""
+    import ctypes
+
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def close_all_but(kept: set) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) not in kept:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass  # the listing's own
+
+
+def become(rank: dict) -> None:
+    """The process that was forked is this rank from now on."""
+    die_with_parent()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for target, descriptor in enumerate(rank["output"], 1):
+        if descriptor >= 0:
+            os.dup2(descriptor, target)
+    close_all_but(set())
+    os.environ.update(rank["environment"])
+
+
+def serve(request: dict) -> dict:
+    """Forks the ranks and waits for them. Returns in each rank: what it is."""
+    gc.disable()
+    for name in request["imports"]:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # what is there stays in pages that all ranks share
+    gc.enable()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ranks = {}
+    for index, rank in enumerate(request["ranks"]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads that a module may have started
+            pid = os.fork()
+        if pid == 0:
+            become(rank)
+            return rank
+        ranks[pid] = index
+        report(request, f"started {index} {pid}")
+    close_all_but({request["reports"]})
+    while ranks:
+        pid, status = os.wait()
+        if pid in ranks:
+            code = os.waitstatus_to_exitcode(status)
+            report(request, f"ended {ranks.pop(pid)} {128 - code if code < 0 else code}")
+    os._exit(0)
+
+
+def report(request: dict, line: str) -> None:
+    os.write(request["reports"], (line + "\n").encode())
+
+
+def main_module(script: str) -> types.ModuleType:
+    """An empty __main__, as the interpreter makes it for a script."""
+    module = types.ModuleType("__main__")
+    module.__file__ = script
+    module.__builtins__ = __builtins__
+    module.__annotations__ = {}
+    sys.modules["__main__"] = module
+    return module
+
+
+def without_this_file(kind, error, trace) -> None:
+    """Prints an exception as if the script had been started alone."""
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    sys.__excepthook__(kind, error.with_traceback(trace), trace)
+
+
+def start() -> tuple:
+    """In each rank: the code of the script, and the module that it runs in."""
+    with os.fdopen(int(sys.argv[1]), encoding="utf-8") as file:
+        request = json.load(file)
+    sys.path.pop(0)  # the folder of this file
+    script = request["script"]
+    sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
+    serve(request)
+    sys.argv[:] = [script, *request["arguments"]]
+    sys.excepthook = without_this_file
+    module = main_module(script)
+    with open(script, "rb") as file:
+        source = file.read()
+    return source, script, module
+
+
+if __name__ == "__main__":
+    _source, _script, _module = start()
+    exec(compile(_source, _script, "exec", dont_inherit=True), _module.__dict__)

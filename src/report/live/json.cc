@@ -1,0 +1,88 @@
+// The JSON document of `flopcast run --json`. Its field names are a contract: docs/reference/json.md describes each.
+#include "base/text/json_writer.h"
+#include "flopcast/report/live.h"
+#include "flopcast/version.h"
+#include "report/live/words.h"
+
+namespace flopcast {
+
+using namespace report;  // the room's own names
+
+namespace {
+
+using Layout = JsonWriter::Layout;
+
+void write_times(JsonWriter& w, const LiveTimes& times) {
+  w.begin_object("breakdown_s", Layout::kLine);
+  for (const TimePart& part : kTimeParts) w.seconds(part.field, times.*part.time);
+  w.end_object();
+}
+
+void write_rank(JsonWriter& w, const LiveRank& rank) {
+  w.begin_object();
+  w.integer("rank", rank.rank);
+  w.count("kernels", rank.kernels);
+  w.count("peak_memory_bytes", rank.most_memory);
+  w.seconds("window_s", rank.times.window);
+  write_times(w, rank.times);
+  w.begin_array("steps", Layout::kLine);
+  for (const LiveStep& step : rank.steps) {
+    w.begin_array();
+    w.seconds({}, step.start);
+    w.seconds({}, step.end);
+    w.end_array();
+  }
+  w.end_array();
+  w.end_object();
+}
+
+void write_coverage(JsonWriter& w, std::string_view key, const std::vector<LiveCoverage>& list) {
+  w.begin_array(key);
+  for (const LiveCoverage& one : list) {
+    w.begin_object({}, Layout::kLine);
+    w.text("what", one.what);
+    w.count("kernels", one.kernels);
+    w.seconds("time_s", one.time);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void write_texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& texts) {
+  w.begin_array(key, Layout::kLine);
+  for (const std::string& text : texts) w.text({}, text);
+  w.end_array();
+}
+
+}  // namespace
+
+std::string live_json(const LiveReport& r) {
+  JsonWriter w;
+  w.begin_object();
+  w.text("flopcast", kVersion);
+  w.text("cluster", r.cluster);
+  w.integer("status", r.status);
+  if (r.failure) {
+    w.begin_object("failure", Layout::kLine);
+    w.integer("rank", r.failure->rank);
+    w.integer("status", r.failure->status);
+    w.text("last_line", r.failure->last_line);
+    w.end_object();
+  } else {
+    w.null("failure");
+  }
+  w.seconds("virtual_s", r.virtual_time);
+  w.count("tasks", r.tasks);
+  w.begin_array("ranks");
+  for (const LiveRank& rank : r.ranks) write_rank(w, rank);
+  w.end_array();
+  write_coverage(w, "coverage", r.coverage);
+  write_coverage(w, "unknown", r.unknown);
+  w.count("tainted_reads", r.tainted_reads);
+  write_texts(w, "tainted_where", r.tainted_where);
+  write_texts(w, "unsupported", r.unsupported);
+  w.end_object();
+  return std::move(w).take();
+}
+
+}  // namespace flopcast

@@ -1,0 +1,139 @@
+// A live run for a terminal: how long it took, where the time went, and what the answer rests on.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/numeric/median.h"
+#include "base/text/format.h"
+#include "base/text/shown.h"
+#include "base/text/utf8.h"
+#include "flopcast/report/live.h"
+#include "report/live/words.h"
+#include "report/render/bar.h"
+#include "report/render/table.h"
+
+namespace flopcast {
+
+using namespace report;  // the room's own names
+
+LiveTimes report::summed_times(const std::vector<LiveRank>& ranks) {
+  LiveTimes sum;
+  for (const LiveRank& rank : ranks) {
+    sum.window += rank.times.window;
+    for (const TimePart& part : kTimeParts) sum.*part.time += rank.times.*part.time;
+  }
+  return sum;
+}
+
+std::vector<Time> report::step_times(const LiveRank& rank) {
+  std::vector<Time> times;
+  for (const LiveStep& step : rank.steps) times.push_back(step.end - step.start);
+  return times;
+}
+
+namespace {
+
+constexpr unsigned kLiveBarWidth = 28;
+constexpr std::size_t kMostUnknown = 10;
+constexpr std::size_t kMostNamed = 8;  // functions, places
+constexpr std::size_t kNameWidth = 72;
+
+std::string first_line(const LiveReport& r) {
+  return fmt::format("{} on {}: {} of virtual time, {} of real time, {}\n",
+                     counted(r.ranks.size(), "rank"), escaped(r.cluster),
+                     short_time(r.virtual_time), short_time(Seconds{r.real_s}),
+                     counted(r.tasks, "task"));
+}
+
+/// Of the first rank that has steps: ranks of one run step together.
+std::string steps_line(const LiveReport& r) {
+  const auto found = std::find_if(r.ranks.begin(), r.ranks.end(),
+                                  [](const LiveRank& rank) { return !rank.steps.empty(); });
+  if (found == r.ranks.end()) return "no steps found: nothing that the GPUs did repeats\n";
+  std::vector<Time> times = step_times(*found);
+  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  const std::string range = fmt::format("{} to {}", short_time(*least), short_time(*most));
+  std::vector<std::int64_t> lengths;
+  for (const Time time : times) lengths.push_back(time.ps);
+  return fmt::format("{} of {} (median; {}) on rank {}\n", counted(times.size(), "step"),
+                     short_time(Time{upper_median(lengths)}), range, found->rank);
+}
+
+std::string times_text(const LiveReport& r) {
+  const LiveTimes sum = summed_times(r.ranks);
+  if (sum.window <= Time{}) return {};
+  const auto ranks = static_cast<std::int64_t>(r.ranks.size());
+  Table table(
+      {{"where the time of a GPU goes", Align::kLeft}, {"time"}, {"share"}, {"", Align::kLeft}});
+  for (const TimePart& part : kTimeParts) {
+    const double of_all = share(sum.*part.time, sum.window);
+    table.add({part.title, short_time(Time{(sum.*part.time).ps / ranks}), percent(of_all),
+               bar(of_all, kLiveBarWidth)});
+  }
+  return '\n' + table.text();
+}
+
+std::string memory_text(const LiveReport& r) {
+  const auto less = [](const LiveRank& a, const LiveRank& b) {
+    return a.most_memory < b.most_memory;
+  };
+  const auto [least, most] = std::minmax_element(r.ranks.begin(), r.ranks.end(), less);
+  if (most == r.ranks.end() || most->most_memory == 0) return {};
+  const auto bytes = [](const LiveRank& rank) {
+    return short_bytes(static_cast<std::int64_t>(rank.most_memory));
+  };
+  if (least->most_memory == most->most_memory)
+    return fmt::format("\npeak memory of a GPU: {}\n", bytes(*most));
+  return fmt::format("\npeak memory of a GPU: {} (rank {}) to {} (rank {})\n", bytes(*least),
+                     least->rank, bytes(*most), most->rank);
+}
+
+std::string coverage_text(const std::vector<LiveCoverage>& list, std::string_view title,
+                          std::size_t most) {
+  Time whole;
+  for (const LiveCoverage& one : list) whole += one.time;
+  if (list.empty() || whole <= Time{}) return {};
+  Table table({{std::string(title), Align::kLeft}, {"kernels"}, {"GPU time"}, {"share"}});
+  for (std::size_t i = 0; i < std::min(list.size(), most); ++i) {
+    table.add({shortened(escaped(list[i].what), kNameWidth), grouped(list[i].kernels),
+               short_time(list[i].time), percent(share(list[i].time, whole))});
+  }
+  std::string text = '\n' + table.text();
+  if (list.size() > most) text += fmt::format("  and {} more\n", grouped(list.size() - most));
+  return text;
+}
+
+std::string named(const std::vector<std::string>& names) {
+  std::vector<std::string> few;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i)
+    few.push_back(escaped(names[i]));
+  std::string text = fmt::format("{}", fmt::join(few, ", "));
+  if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
+  return text;
+}
+
+std::string remarks_text(const LiveReport& r) {
+  std::string text;
+  if (r.tainted_reads > 0) {
+    text += fmt::format("\n{} of values that nobody computed, answered by policy: {}\n",
+                        counted(r.tainted_reads, "read"), named(r.tainted_where));
+  }
+  if (!r.unsupported.empty()) {
+    text += fmt::format("\n{} called that the stand-ins do not have: {}\n",
+                        counted(r.unsupported.size(), "function"), named(r.unsupported));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string live_text(const LiveReport& r) {
+  if (r.ranks.empty()) return first_line(r) + "no rank used a GPU\n";
+  return first_line(r) + steps_line(r) + times_text(r) + memory_text(r) +
+         coverage_text(r.coverage, "what kernel times rest on", r.coverage.size()) +
+         coverage_text(r.unknown, "largest kernels of which only the name is known", kMostUnknown) +
+         remarks_text(r);
+}
+
+}  // namespace flopcast

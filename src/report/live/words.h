@@ -1,0 +1,33 @@
+// What text and JSON of a live run share.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "flopcast/live.h"
+
+namespace flopcast::report {
+
+/// Parts of a GPU's time: the JSON field, what people read, and which.
+struct TimePart {
+  const char* field;
+  const char* title;
+  Time LiveTimes::*time;
+};
+inline constexpr std::array<TimePart, 6> kTimeParts = {{
+    {"exposed_compute", "compute", &LiveTimes::exposed_compute},
+    {"exposed_communication", "exposed communication", &LiveTimes::exposed_communication},
+    {"overlapped", "communication beside compute", &LiveTimes::overlapped},
+    {"copies", "copies", &LiveTimes::copies},
+    {"host_bound", "waiting for the host", &LiveTimes::host_bound},
+    {"idle", "idle", &LiveTimes::idle},
+}};
+
+/// Of all GPUs together.
+LiveTimes summed_times(const std::vector<LiveRank>& ranks);
+/// Of all GPUs: what each step took.
+std::vector<Time> step_times(const LiveRank& rank);
+
+}  // namespace flopcast::report
