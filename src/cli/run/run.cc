@@ -181,6 +181,7 @@ void add_run_options(CLI::App& app, RunCommand& command) {
   app.add_flag("--no-fork-server", program.no_fork_server,
                "Start every rank alone, instead of loading PyTorch once for all");
   add_trace_out(app, "the run as a timeline", command.trace_out);
+  app.get_option("--trace-out")->allow_extra_args(false);  // the script follows
   add_page(app, command.html);
   as_output(app.add_option("--json", command.json, "Write the summary as JSON")->type_name("FILE"));
   app.add_flag("--doctor", command.doctor,

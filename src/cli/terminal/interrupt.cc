@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -75,7 +76,11 @@ void watch_for_interrupts() {
     if (::sigwait(&set, &signal) != 0) return;
     if (waiting_commands.exchange(0) != 0) {
       received_signal = signal;
-      if (::sigwait(&set, &signal) != 0) return;
+      // Who sends one to a process and to its group (timeout) means one.
+      const auto told = std::chrono::steady_clock::now();
+      do {
+        if (::sigwait(&set, &signal) != 0) return;
+      } while (std::chrono::steady_clock::now() - told < std::chrono::milliseconds(500));
     }
     remove_parts();
     die_of(signal);

@@ -232,7 +232,6 @@ std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer> guest,
 
 std::optional<Diagnostic> Daemon::tell(std::uint32_t process, std::uint32_t thread,
                                        const Record& record) {
-  ++records_;
   const auto signature = peers_[process]->region->arena.text(record.signature);
   return session_.take(process, thread, record, signature.value_or(std::string_view()));
 }

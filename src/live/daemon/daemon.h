@@ -18,7 +18,7 @@ namespace flopcast::live {
 
 /// What the processes of a run see of the cluster.
 struct Machine {
-  DeviceFacts device;
+  DeviceFacts device = {};
   std::uint32_t devices = 1;  ///< of a node
   std::uint32_t chips = 1;    ///< of the cluster: no more ranks than these
   std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970
@@ -46,8 +46,6 @@ class Daemon {
   std::optional<Diagnostic> step();
   /// Processes that are expected, or have come and are not gone.
   std::size_t alive() const;
-  /// That were heard so far.
-  std::uint64_t records() const { return records_; }
   /// The most bytes that the processes of a rank had of a device.
   std::uint64_t most_memory(std::int32_t rank) const;
 
@@ -69,7 +67,6 @@ class Daemon {
   Descriptor listener_, memory_;
   std::string name_;
   std::uint32_t chips_ = 1;
-  std::uint64_t records_ = 0;
   Common* common_ = nullptr;
   std::vector<std::unique_ptr<Peer>> peers_;   ///< by process of the session
   std::vector<std::unique_ptr<Peer>> guests_;  ///< of whom no rank is known to hang

@@ -107,7 +107,9 @@ void Outputs::show(std::string line) {
 
 std::string Outputs::last_line(std::size_t process) {
   const std::lock_guard guard(lock_);
-  return streams_[2 * process + 1].last;
+  std::string_view line = streams_[2 * process + 1].last;
+  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  return std::string(line);
 }
 
 // --- the thread ---------------------------------------------------------------------------------
