@@ -95,7 +95,7 @@ class LivePrograms : public testing::Test {
     ClusterWork work = std::move(*ClusterWork::make(*cluster, Catalog::builtin()));
     Session session(work);
     const auto daemon =
-        std::move(*Daemon::listen(session, facts_of(cluster->chip), cluster->chips_per_node()));
+        std::move(*Daemon::listen(session, {.device = facts_of(cluster->chip), .devices = static_cast<std::uint32_t>(cluster->chips_per_node()), .chips = static_cast<std::uint32_t>(cluster->chips())}));
     setenv(kSocketVariable, daemon->name().c_str(), 1);
     for (int rank = 0; rank < ranks; ++rank) daemon->expect(rank);
     for (int rank = 0; rank < ranks; ++rank) children.push_back(start(program, rank));

@@ -44,7 +44,7 @@ TEST(LiveActivity, PartsAreThoseOfEveryInstant) {
     Time at;
     for (int i = 0; i < 12; ++i) {
       at += us(random() % 5);
-      tasks.emplace_back(static_cast<Activity::Of>(random() % 4), at, at + us(random() % 9));
+      tasks.emplace_back(static_cast<Activity::Of>(random() % 4), at, at + us(1 + random() % 9));
     }
     Activity activity;
     for (const auto& [what, start, end] : tasks) activity.add(what, start, end);

@@ -30,6 +30,12 @@ void Activity::advance(Time to) {
 void Activity::count(Time from, Time to) {
   const Time length = to - from;
   const bool computes = runs(Of::kCompute, from), communicates = runs(Of::kCommunication, from);
+  if (!computes && !communicates && !runs(Of::kCopy, from)) {
+    since_.window += length;
+    (runs(Of::kHostWait, from) ? since_.idle : since_.host_bound) += length;
+    return;
+  }
+  add_pause();
   times_.window += length;
   if (computes && communicates) {
     times_.overlapped += length;
@@ -37,13 +43,17 @@ void Activity::count(Time from, Time to) {
     times_.exposed_compute += length;
   } else if (communicates) {
     times_.exposed_communication += length;
-  } else if (runs(Of::kCopy, from)) {
-    times_.copies += length;
-  } else if (runs(Of::kHostWait, from)) {
-    times_.idle += length;
   } else {
-    times_.host_bound += length;
+    times_.copies += length;
   }
+}
+
+/// What was between two tasks of the GPU; what comes after its last one is not its own.
+void Activity::add_pause() {
+  times_.window += since_.window;
+  times_.idle += since_.idle;
+  times_.host_bound += since_.host_bound;
+  since_ = {};
 }
 
 LiveTimes Activity::times() const {

@@ -19,12 +19,14 @@ class Activity {
  private:
   void advance(Time to);
   void count(Time from, Time to);
+  void add_pause();
   bool runs(Of what, Time at) const { return until_[static_cast<std::size_t>(what)] > at; }
 
   std::array<Time, 4> until_{};  ///< the last end of each class
   Time now_;                     ///< counted so far
   bool begun_ = false;           ///< the GPU has had a task
   LiveTimes times_;
+  LiveTimes since_;  ///< the GPU last had something to do
 };
 
 }  // namespace flopcast::live

@@ -19,7 +19,7 @@ std::string python_that_says(const test::TemporaryFolder& folder, const std::str
 
 TEST(LiveSetup, ReadsWhatPyTorchSaysOfItself) {
   const test::TemporaryFolder folder;
-  folder.write("torch/__init__.py", "raise ImportError\n");
+  std::filesystem::create_directory(folder / "torch");
   folder.write("torch/version.py",
                "from typing import Optional\n__version__ = '2.15.0+cu132'\ndebug = False\n"
                "cuda: Optional[str] = '13.2'\nhip: Optional[str] = None\n");
@@ -33,6 +33,7 @@ TEST(LiveSetup, ReadsWhatPyTorchSaysOfItself) {
 
 TEST(LiveSetup, APyTorchWithoutCudaHasNoMajor) {
   const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "torch");
   folder.write("torch/version.py", "__version__ = '2.15.0+cpu'\ncuda: Optional[str] = None\n");
   const auto python =
       look_at_python(python_that_says(folder, (folder / "torch/__init__.py").string()));
