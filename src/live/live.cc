@@ -30,6 +30,8 @@ constexpr const char* kPreloaded[] = {"libflopcast_live.so", "libflopcast_preloa
 constexpr auto kFailTogether = std::chrono::milliseconds(100);
 /// So long may a rank compute, or load a library, before it is asked after.
 constexpr auto kSilence = std::chrono::seconds(30);
+/// So long after the first processes of a program others may come: they import much.
+constexpr auto kOthersCome = std::chrono::seconds(60);
 
 DeviceFacts facts_of(const Chip& chip) {
   DeviceFacts facts;
@@ -108,6 +110,7 @@ class LiveRun {
   void take_settled(Time before);
   void look_at_endings();
   void tell_how_it_goes();
+  bool nobody_may_come() const;
   std::size_t processes() const { return request_.launches ? layout_.nodes : layout_.ranks; }
   double real_s() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
@@ -122,7 +125,7 @@ class LiveRun {
   TimelineWriter timeline_;
   std::unique_ptr<Daemon> daemon_;
   std::unique_ptr<Outputs> outputs_;
-  Launcher launcher_;  // ends its processes before the others go
+  std::optional<Launcher> launcher_;  // ends its processes before the others go
   std::optional<LiveFailure> failure_;
   bool stopped_ = false;
   Clock::time_point told_at_, heard_at_ = Clock::now();
@@ -172,6 +175,7 @@ std::optional<Diagnostic> LiveRun::start(const Cluster& cluster) {
   Result<std::unique_ptr<Daemon>> daemon = Daemon::listen(session_, machine);
   if (!daemon) return daemon.error();
   daemon_ = std::move(*daemon);
+  launcher_.emplace(fmt::format("{}={}", kSocketVariable, daemon_->name()));
   Result<std::unique_ptr<Outputs>> outputs = Outputs::make(processes(), {1, 2});
   if (!outputs) return outputs.error();
   outputs_ = std::move(*outputs);
@@ -199,7 +203,7 @@ std::optional<Diagnostic> LiveRun::start_launchers(const std::map<std::string, s
   for (std::uint32_t node = 0; node < layout_.nodes; ++node) {
     auto environment = launcher_environment(node, layout_.nodes, layout_.of_node(), port);
     environment.insert(common.begin(), common.end());
-    if (auto problem = launcher_.start(command_of(node, std::move(environment)))) return problem;
+    if (auto problem = launcher_->start(command_of(node, std::move(environment)))) return problem;
   }
   return std::nullopt;
 }
@@ -214,7 +218,7 @@ std::optional<Diagnostic> LiveRun::start_ranks(std::map<std::string, std::string
     Command command = command_of(rank, std::move(environment));
     if (forks) {
       forked.push_back({command.environment, {command.output[0], command.output[1]}});
-    } else if (auto problem = launcher_.start(command)) {
+    } else if (auto problem = launcher_->start(command)) {
       return problem;
     }
   }
@@ -224,13 +228,13 @@ std::optional<Diagnostic> LiveRun::start_ranks(std::map<std::string, std::string
     const ForkedProgram program{request_.command[1],
                                 {request_.command.begin() + 2, request_.command.end()},
                                 request_.imports};
-    if (auto problem = launcher_.serve(server, program, forked, observer_.stop)) {
+    if (auto problem = launcher_->serve(server, program, forked, observer_.stop)) {
       stopped_ = observer_.stop && observer_.stop();
       return stopped_ ? std::nullopt : problem;
     }
   }
   for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank)
-    daemon_->expect(static_cast<std::int32_t>(rank), launcher_.pid_of(rank));
+    daemon_->expect(static_cast<std::int32_t>(rank), launcher_->pid_of(rank));
   return std::nullopt;
 }
 
@@ -247,11 +251,11 @@ void LiveRun::take_settled(Time before) {
 
 /// The first process that fails ends the others, as launchers do.
 void LiveRun::look_at_endings() {
-  std::vector<Ending> endings = launcher_.ended();
+  std::vector<Ending> endings = launcher_->ended();
   const auto failed = [](const Ending& ending) { return ending.status != 0; };
   if (!failure_ && std::any_of(endings.begin(), endings.end(), failed)) {
     std::this_thread::sleep_for(kFailTogether);
-    const std::vector<Ending> more = launcher_.ended();
+    const std::vector<Ending> more = launcher_->ended();
     endings.insert(endings.end(), more.begin(), more.end());
     const auto first =
         std::min_element(endings.begin(), endings.end(), [&](const Ending& a, const Ending& b) {
@@ -259,7 +263,7 @@ void LiveRun::look_at_endings() {
         });
     failure_ = LiveFailure{request_.launches ? -1 : static_cast<std::int32_t>(first->process),
                            first->status, outputs_->last_line(first->process)};
-    launcher_.end_all();
+    launcher_->end_all();
   }
   if (request_.launches) return;
   for (const Ending& ending : endings) daemon_->gone(static_cast<std::int32_t>(ending.process));
@@ -291,21 +295,26 @@ void LiveRun::tell_how_it_goes() {
       layout_.ranks));
 }
 
+/// A launcher that says nowhere how many ranks it starts may start another.
+bool LiveRun::nobody_may_come() const {
+  return daemon_->all_are_known() || Clock::now() - heard_at_ > kOthersCome;
+}
+
 std::optional<Diagnostic> LiveRun::drive() {
-  while (launcher_.running() > 0 && !stopped_) {
+  while (launcher_->running() > 0 && !stopped_) {
     if (auto problem = daemon_->step()) return problem;
     take_settled(session_.horizon());
     look_at_endings();
     tell_how_it_goes();
     stopped_ = observer_.stop && observer_.stop();
     if (const std::string wait = session_.deadlock();
-        !wait.empty() && daemon_->alive() > 0 && launcher_.running() > 0) {
+        !wait.empty() && daemon_->alive() > 0 && launcher_->running() > 0 && nobody_may_come()) {
       return Diagnostic{
           ErrorCode::kNoAnswer, "live run", "all wait, and nobody can go on:\n" + wait,
           "a collective that a rank never joins, or joins in another order, does this"};
     }
   }
-  if (stopped_) launcher_.end_all();
+  if (stopped_) launcher_->end_all();
   outputs_->finish();
   return work_.problem();
 }

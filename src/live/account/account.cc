@@ -5,8 +5,12 @@
 namespace flopcast::live {
 namespace {
 
-/// Copies and fills stand in a sequence of kernels by their kind, as numbers that no name has.
-constexpr std::uint32_t kCopies = ~std::uint32_t{0};
+/// Copies and fills stand in a sequence of kernels by kind and size, as numbers that no name has.
+std::uint32_t number_of_copy(const TaskNote& note) {
+  constexpr std::uint32_t kNoName = 0x80000000U;
+  const std::uint64_t kind = note.bytes * 16 + note.detail * 2U + (note.act == Act::kFill ? 1 : 0);
+  return kNoName | static_cast<std::uint32_t>((kind * 0x9e3779b97f4a7c15U) >> 33);
+}
 
 }  // namespace
 
@@ -27,7 +31,7 @@ void Account::add(const ToldTask& told, const Processor& on, std::string_view na
       break;
     case TaskKind::kCopy:
       rank.activity.add(Activity::Of::kCopy, start, end);
-      rank.streams[on.id].work(kCopies - told.note.detail, start, end);
+      rank.streams[on.id].work(number_of_copy(told.note), start, end);
       break;
     case TaskKind::kSync:
       rank.activity.add(Activity::Of::kHostWait, start, end);

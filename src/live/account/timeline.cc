@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "live/pricing/kernels.h"
 
@@ -210,7 +211,16 @@ void TimelineWriter::write(Trace& trace, Rank& rank) {
   std::stable_sort(rank.rows.begin(), rank.rows.end(), [](const Row& a, const Row& b) {
     return a.start != b.start ? a.start < b.start : a.end > b.end;
   });
-  for (const Row& row : rank.rows) append(trace, row);
+  // Tasks are numbered as they come; rows as they start, which is the same in every run.
+  std::unordered_map<std::int64_t, std::int64_t> numbers;
+  for (const Row& row : rank.rows) {
+    if (row.stream == kNoStream) numbers.emplace(row.correlation, numbers.size() + 1);
+  }
+  for (Row& row : rank.rows) {
+    const auto call = numbers.find(row.correlation);
+    row.correlation = call == numbers.end() ? kNoId : call->second;
+    append(trace, row);
+  }
   if (!rank.rows.empty()) trace.window_end = rank.rows.back().end;
   rank = {};
 }

@@ -134,6 +134,7 @@ void Daemon::expect(std::int32_t rank, std::int32_t pid) {
   peers_.push_back(std::make_unique<Peer>());
   peers_.back()->hello.rank = rank;
   peers_.back()->hello.pid = pid;
+  all_known_ = true;
 }
 
 void Daemon::gone(std::int32_t rank) {
@@ -173,7 +174,10 @@ void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
     for (std::int32_t rank = 0; rank < all; ++rank) {
       if (!is_known(rank)) expect(rank);
     }
-    if (hello.rank >= 0 && !is_known(hello.rank)) expect(hello.rank);
+    if (hello.rank >= 0 && !is_known(hello.rank)) {
+      expect(hello.rank);
+      all_known_ = hello.ranks > 0;
+    }
     const auto place = std::find_if(peers_.begin(), peers_.end(), [&hello](const auto& peer) {
       return !peer->region && !peer->gone && peer->hello.rank == hello.rank &&
              (peer->hello.pid == 0 || peer->hello.pid == hello.pid);

@@ -46,6 +46,8 @@ class Daemon {
   std::optional<Diagnostic> step();
   /// Processes that are expected, or have come and are not gone.
   std::size_t alive() const;
+  /// Whether every rank that will come has been expected.
+  bool all_are_known() const { return all_known_; }
   /// The most bytes that the processes of a rank had of a device.
   std::uint64_t most_memory(std::int32_t rank) const;
 
@@ -67,6 +69,7 @@ class Daemon {
   Descriptor listener_, memory_;
   std::string name_;
   std::uint32_t chips_ = 1;
+  bool all_known_ = false;
   Common* common_ = nullptr;
   std::vector<std::unique_ptr<Peer>> peers_;   ///< by process of the session
   std::vector<std::unique_ptr<Peer>> guests_;  ///< of whom no rank is known to hang

@@ -14,8 +14,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
+#include "base/text/numbers.h"
 #include "live/wire/socket.h"
 
 extern char** environ;
@@ -49,10 +53,37 @@ Diagnostic cannot_start(const std::string& program, int error) {
           error == ENOENT ? "name a program that is on PATH, or its path" : "see ulimit -u"};
 }
 
+/// Processes with this in the environment that they were started with.
+std::vector<pid_t> marked(const std::string& mark) {
+  std::vector<pid_t> found;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string name = entry.path().filename().string();
+    const auto pid = parse_whole<pid_t>(name);
+    if (!pid) continue;
+    std::ifstream file(entry.path() / "environ", std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (text.str().find(mark) != std::string::npos) found.push_back(*pid);
+  }
+  return found;
+}
+
+/// Those that went into groups of their own, and what they start meanwhile.
+void end_marked(const std::string& mark) {
+  constexpr int kMostRounds = 20;
+  for (int round = 0; round < kMostRounds && !mark.empty(); ++round) {
+    const std::vector<pid_t> left = marked(mark);
+    if (left.empty()) return;
+    for (const pid_t pid : left) ::kill(pid, SIGKILL);
+    std::this_thread::sleep_for(kLookAgainAfter);
+  }
+}
+
 /// A process that outlives its maker only to end what that has left: killed processes end nothing
 /// themselves. It is told of process groups over a pipe, and by 0 that there is nothing left to end.
 /// @return the pipe; none if there is no room for it
-Descriptor make_guardian() {
+Descriptor make_guardian(const std::string& mark) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Descriptor();
   const pid_t guardian = ::fork();
@@ -72,6 +103,7 @@ Descriptor make_guardian() {
     groups.push_back(group);
   }
   for (const pid_t each : groups) ::kill(-each, SIGKILL);
+  end_marked(mark);
   ::_exit(0);
 }
 
@@ -103,7 +135,7 @@ std::optional<Diagnostic> Launcher::start(const Command& command) {
 
 /// A process in a group of its own, which the guardian knows.
 Result<pid_t> Launcher::spawn(const Command& command) {
-  if (!guardian_) guardian_ = make_guardian();
+  if (!guardian_) guardian_ = make_guardian(mark_);
   std::vector<std::string> words = command.words, environment = merged(command.environment);
   const std::vector<char*> arguments = pointers(words), variables = pointers(environment);
   // Closes by itself when the program starts; else it brings the reason.
@@ -172,6 +204,7 @@ void Launcher::end_all(int grace_ms) {
   tell_all(SIGKILL);
   while (reap()) std::this_thread::sleep_for(kLookAgainAfter);
   if (server_ > 0) ::waitpid(std::exchange(server_, 0), nullptr, 0);
+  end_marked(mark_);
 }
 
 /// The whole groups: what a process started itself may outlive it.

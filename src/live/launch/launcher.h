@@ -45,7 +45,9 @@ struct Ending {
 /// Ends all processes when it goes, and they end when it is killed.
 class Launcher {
  public:
-  Launcher() = default;
+  /// @param mark in the environment of every process that is started, and of no others: by it those are found that
+  /// left their group
+  explicit Launcher(std::string mark = {}) : mark_(std::move(mark)) {}
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
   ~Launcher();
@@ -78,6 +80,7 @@ class Launcher {
   void hear_server();
   void tell_all(int signal) const;
 
+  std::string mark_;
   Descriptor guardian_;  ///< pipe to the process that ends the others if this one is killed
   std::vector<Child> children_;
   pid_t server_ = 0;    ///< its process group holds the ranks that it made
