@@ -148,6 +148,10 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
     preload += (preload.empty() ? "" : ":") + library.string();
   }
   std::map<std::string, std::string> all = request_.environment;
+  const Result<std::string> plugin =
+      torch_plugin_of(request_.command, folder.parent_path() / "plugin");
+  if (!plugin) return plugin.error();
+  if (!plugin->empty()) all["FLOPCAST_LIVE_TORCH"] = *plugin;
   all[kSocketVariable] = daemon_->name();
   all["LD_PRELOAD"] = before_own(preload, "LD_PRELOAD");
   all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");
