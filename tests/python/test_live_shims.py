@@ -107,7 +107,8 @@ def test_the_core_exports_no_name_but_those_of_the_table(shims, generator, major
     table = generator.read_table(API / f"cuda{major}.tsv")
     expected = {(f.name, f.library.node or "-") for f in table.functions}
     nodes = {(library.node, "-") for library in table.libraries.values()}
-    assert exported(shims / f"cuda{major}/libflopcast_live.so") - nodes == expected
+    found = exported(shims / f"cuda{major}/libflopcast_live.so") - nodes
+    assert {(name, node) for name, node in found if not name.startswith("flopcast_")} == expected
 
 
 def test_the_preloaded_library_needs_every_other(shims):
