@@ -11,6 +11,7 @@ list(FILTER live_core_sources INCLUDE REGEX "/src/live/(link|${live_core_folders
 list(FILTER live_core_sources EXCLUDE REGEX "_test\\.cc$")
 file(GLOB live_tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/shim/api/*.tsv)
 set(live_generator ${PROJECT_SOURCE_DIR}/src/live/shim/generate.py)
+set(live_interposed ${PROJECT_SOURCE_DIR}/src/live/clock/interposed.txt)
 add_custom_target(flopcast_live_shims ALL)
 
 # A library named exactly NAME in FOLDER, that needs no library but those it is told to link.
@@ -51,9 +52,10 @@ function(flopcast_add_live_shims major)
 
   add_custom_command(
     OUTPUT ${products}
-    COMMAND ${Python3_EXECUTABLE} ${live_generator} --nm ${CMAKE_NM} ${table} ${generated}
+    COMMAND ${Python3_EXECUTABLE} ${live_generator} --nm ${CMAKE_NM} --interposed ${live_interposed}
+            ${table} ${generated}
             $<TARGET_OBJECTS:${core}>
-    DEPENDS ${live_generator} ${live_tables} $<TARGET_OBJECTS:${core}>
+    DEPENDS ${live_generator} ${live_tables} ${live_interposed} $<TARGET_OBJECTS:${core}>
     COMMENT "Generating stand-ins for the libraries of CUDA ${major}"
     VERBATIM COMMAND_EXPAND_LISTS)
 

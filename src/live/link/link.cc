@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -14,11 +15,6 @@
 
 namespace flopcast::live {
 namespace {
-
-[[noreturn]] void give_up(const char* what) {
-  std::fprintf(stderr, "flopcast: error: %s (start this program by `flopcast run`)\n", what);
-  std::_Exit(3);
-}
 
 /// The first of these variables that is set, as a number; `otherwise` if none is.
 std::int32_t number_of(std::initializer_list<const char*> variables, std::int32_t otherwise) {
@@ -42,17 +38,21 @@ T* share(int descriptor) {
   return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
 }
 
+/// Of the run that this process or the one that it was forked from is part of.
+constinit std::int64_t start_of_run_ns = 0;
+
 }  // namespace
 
-/// What a thread knows of itself.
-struct Link::Speaker {
-  Ring* ring = nullptr;
-  std::int64_t clock_ns = 0;  ///< end of the last record
-  std::int64_t gap_ns = 0;    ///< host time since
-  std::uint32_t answers = 0;  ///< taken so far
-};
+constinit thread_local Speaker* own_speaker = nullptr;
+constinit thread_local bool is_helper_thread = false;
+constinit thread_local Speaker* helper_speaker = nullptr;
 
-Link::Link() {
+void Link::give_up(const char* what) {
+  std::fprintf(stderr, "flopcast: error: %s (start this program by `flopcast run`)\n", what);
+  std::_Exit(3);
+}
+
+Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
   const char* name = std::getenv(kSocketVariable);
   if (!name) give_up("no simulated cluster is there");
   sockaddr_un address;
@@ -77,6 +77,7 @@ Link::Link() {
     give_up("the simulated cluster is of another version");
   common_ = share<Common>(common.get());
   if (!common_) give_up("shared memory cannot be mapped");
+  start_of_run_ns = common_->start_ns;
   shared_file_ = common.release();
   socket_ = socket.release();
 }
@@ -96,28 +97,51 @@ Link* Link::only_ = nullptr;
 
 /// In a process that was forked from one with a line: the rings are the parent's, and so is the socket, whose end
 /// says that the parent is gone. As with CUDA itself, such a process has no GPU before it runs another program.
+/// Its thread goes on in its own virtual time, of which nobody is told.
 void Link::fall_silent() {
   silent_ = true;
   ::close(std::exchange(socket_, -1));
+  auto* const child = new Speaker;
+  if (own_speaker) {
+    child->clock_ns = own_speaker->clock_ns;
+    child->gap_ns = own_speaker->gap_ns;
+    child->host_ns = own_speaker->host_ns;
+  }
+  (is_helper_thread ? helper_speaker : own_speaker) = child;
 }
 
-Link::Speaker& Link::speaker() {
-  static thread_local Speaker speaker;
-  if (!speaker.ring) {
-    const std::uint32_t index = region_->threads.fetch_add(1);
-    if (index >= Region::kThreads) give_up("a process has more threads than can be followed (256)");
-    speaker.ring = &region_->rings[index];
+Speaker& Link::speaker() {
+  if (is_helper_thread) {
+    if (!helper_speaker) helper_speaker = &helper();
+    return *helper_speaker;
   }
-  return speaker;
+  if (!own_speaker) own_speaker = &newcomer();
+  return *own_speaker;
 }
 
 void Link::say(Record record) {
   if (silent_) return;
   Speaker& me = speaker();
-  record.gap_ns = me.gap_ns;
+  if (common_->host_factor == 0) me.gap_ns += common_->between_calls_ns;
+  me.polls = Outside::kNothing;
+  me.looks = 0;
+  write(me, record);
+}
+
+void Link::write(Speaker& me, Record record) {
+  if (common_->host_factor != 0) {
+    me.gap_ns += measured_ns(me);
+    record.duration_ns = 0;
+  }
+  if (me.helper) record.flags |= kOfHelper;
+  const std::int64_t host = me.gap_ns + record.duration_ns;
+  const std::int64_t slept =
+      record.act == Act::kSleep ? static_cast<std::int64_t>(record.word[0]) : 0;
+  record.gap_ns = std::exchange(me.gap_ns, 0);
   record.number = numbers_.fetch_add(1);
-  me.clock_ns += me.gap_ns + record.duration_ns;
-  me.gap_ns = 0;
+  ++me.records;
+  me.clock_ns += host + slept;
+  me.host_ns += host;
   me.ring->write(record, common_->bell);
 }
 
@@ -125,27 +149,43 @@ Told Link::ask(Record record) {
   if (silent_) return {ECHILD, 0};
   record.flags |= kAnswerWanted;
   say(record);
-  return answered();
+  // Those who stand still say nothing before this thread goes on, unless somebody else wakes them.
+  tell_blocked(record.act == Act::kSleep ? Tell::kLongSince : Tell::kAll);
+  return answered(speaker());
 }
 
 Told Link::consult(Record record) {
+  if (silent_) return {ECHILD, 0};
   Speaker& me = speaker();
   const std::int64_t gap_ns = std::exchange(me.gap_ns, 0);
   record.duration_ns = 0;
-  const Told told = ask(record);
+  record.flags |= kAnswerWanted;
+  write(me, record);
+  tell_blocked(Tell::kAll);
+  const Told told = answered(me);
   me.gap_ns = gap_ns;
   return told;
 }
 
-Told Link::answered() {
-  Speaker& me = speaker();
+Told Link::answered(Speaker& me) {
   Answer& answer = me.ring->answer;
-  while (answer.count.load(std::memory_order_acquire) == me.answers)
-    futex_wait(answer.count, me.answers);
+  for (std::int64_t most_ns = kLongNs; answer.count.load(std::memory_order_acquire) == me.answers;
+       most_ns = kAnswerLookNs) {
+    futex_wait(answer.count, me.answers, most_ns);
+    tell_blocked(Tell::kLongSince);
+  }
   ++me.answers;
   // Host times are whole nanoseconds: what a wait adds below that is the engine's to keep.
   me.clock_ns = answer.time_ps / 1000;
   return {answer.status, answer.value};
+}
+
+/// Time of a processor that the thread has taken since its last record, as the cluster's would have.
+std::int64_t Link::measured_ns(Speaker& me) const {
+  if (&me != own_speaker) return 0;  // it stands still
+  const std::int64_t now = real_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::int64_t taken = now - std::exchange(me.cpu_ns, now);
+  return static_cast<std::int64_t>(static_cast<double>(taken) * common_->host_factor);
 }
 
 std::uint32_t Link::number(std::string_view text) {
@@ -163,11 +203,20 @@ void Link::fills(std::uint16_t device, std::uint64_t bytes) {
   }
 }
 
-void Link::spend(std::int64_t nanoseconds) { speaker().gap_ns += nanoseconds; }
-
-std::int64_t Link::now_ns() {
-  const Speaker& me = speaker();
-  return me.clock_ns + me.gap_ns;
+void Link::spend(std::int64_t nanoseconds) {
+  if (common_->host_factor == 0) speaker().gap_ns += nanoseconds;
 }
+
+std::int64_t Link::start_ns() { return start_of_run_ns; }
+
+bool Link::is_own(const void* address) const {
+  const auto lies_in = [address](const void* begin, std::size_t bytes) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return at - reinterpret_cast<std::uintptr_t>(begin) < bytes;
+  };
+  return lies_in(region_, sizeof *region_) || lies_in(common_, sizeof *common_);
+}
+
+std::int64_t Link::now_ns() { return speaker().now_ns(); }
 
 }  // namespace flopcast::live

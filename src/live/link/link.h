@@ -4,11 +4,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "live/link/speaker.h"
+#include "live/link/spinlock.h"
 #include "live/wire/region.h"
 
 namespace flopcast::live {
@@ -17,6 +21,12 @@ namespace flopcast::live {
 struct Told {
   std::uint32_t status = 0;
   std::uint64_t value = 0;
+};
+
+/// Which threads that stand still the engine is told of.
+enum class Tell : std::uint8_t {
+  kAll,       ///< but those that wait for a lock only where that takes long
+  kLongSince  ///< who has stood still for long
 };
 
 class Link {
@@ -42,19 +52,67 @@ class Link {
   void spend(std::int64_t nanoseconds);
   /// This thread's virtual time, since the start of the run.
   std::int64_t now_ns();
+  /// Host time that the threads of this process have taken.
+  std::int64_t host_ns() const;
   /// What the engine is told of reads of this process.
   TaintedReads& tainted_reads() { return region_->tainted; }
   const Common& common() const { return *common_; }
   /// The file that all processes of the run share (mail.h).
   Common& shared() { return *common_; }
   int shared_file() const { return shared_file_; }
+  /// When virtual time began, since 1970; also in a child process, which has no line yet.
+  static std::int64_t start_ns();
+  /// Whether the engine shares this memory.
+  bool is_own(const void* address) const;
+
+  // --- threads: link/threads.cc ---
+
+  /// The thread that this one is about to start: it begins now, and the engine knows.
+  Speaker& make_thread();
+  /// This is that thread.
+  static void enter(Speaker& speaker) { own_speaker = &speaker; }
+  /// It has ended, or was not started after all. @return where
+  Moment end_thread(Speaker& speaker);
+
+  /// Where this thread is.
+  static Moment moment();
+  /// This thread does not go on before: what it does next comes after what the other had done.
+  void go_on_after(const Moment& moment);
+
+  /// This thread stands still. Nothing is told: while others of the process run, nobody has to know.
+  void block(Standing why, const void* at);
+  /// It goes on.
+  void unblock();
+  /// The engine is told that this thread stands still.
+  void tell_own();
+  /// The engine is told of others that do.
+  void tell_blocked(Tell which);
+  /// Those who wait for this (or one of them) are woken by this thread: they run from now on, in its time if the
+  /// engine was told that they stand still, however long it takes until they really do.
+  void wake(const void* at, bool all);
+
+  /// This thread stands still, and goes on by itself when nobody can do anything before `after_ns` from now.
+  void block_until(std::int64_t after_ns, const void* at);
+  /// Whether that has come.
+  bool expired() const;
+  /// It goes on. @return whether it was woken; else its time has come
+  bool unblock_timed();
 
  private:
-  struct Speaker;
   Link();
   Speaker& speaker();
-  Told answered();
+  Speaker& newcomer();
+  Speaker& helper();
+  void write(Speaker& speaker, Record record);
+  Told answered(Speaker& speaker);
+  std::int64_t measured_ns(Speaker& speaker) const;
+  bool tell(Speaker& speaker, Standing was);
+  std::atomic<std::uint16_t>& waiting_for(const void* at);
+  Speaker& take_ring();
+  void go_on_from_idle(Speaker& speaker);
+  static Moment moment_of(const Speaker& speaker);
   void fall_silent();
+  [[noreturn]] static void give_up(const char* what);
 
   Common* common_ = nullptr;
   Region* region_ = nullptr;
@@ -65,6 +123,12 @@ class Link {
   std::atomic<std::uint32_t> numbers_{0};
   std::mutex texts_lock_;
   std::unordered_map<std::string, std::uint32_t> texts_;
+
+  Spinlock threads_lock_;
+  std::vector<std::uint32_t> free_rings_;  ///< under the lock: of threads that have ended
+  std::atomic<std::uint16_t> waiting_[256] =
+      {};                                ///< threads that stand still, by what they wait for
+  std::unique_ptr<Speaker[]> speakers_;  ///< by ring
 };
 
 }  // namespace flopcast::live

@@ -1,5 +1,6 @@
 // Threads of the application: their calls, hand-overs and waits.
 #include <algorithm>
+#include <utility>
 
 #include "live/session/state.h"
 
@@ -14,64 +15,142 @@ constexpr std::size_t kRemembered = 4096;
 /// A call on its thread.
 GrowingTask Session::State::host_task(Thread& thread, const Record& record, TaskKind kind,
                                       std::string_view name, std::span<const Dependency> after) {
+  const Time gap = Time::from_ns(record.gap_ns);
   NewTask task{thread.track, kind, names.intern(name), Time::from_ns(record.duration_ns),
-               Time::from_ns(record.gap_ns)};
+               thread.gap + gap};
   task.note = note_of(record);
+  if (record.act == Act::kSleep)
+    task.duration += Time::from_ns(static_cast<std::int64_t>(record.word[0]));
+  if (thread.not_before != Time::min()) task.release = thread.not_before + gap;
   // A gap is from the task before; the first comes after the thread's start.
-  if (thread.last == kNoGrowingTask) task.release = thread.clock + task.gap;
-  thread.last = run.add(task, after);
+  if (thread.last == kNoGrowingTask) task.release = std::max(task.release, thread.clock + gap);
+  if (thread.helper) task.release = std::max(task.release, passed);
+  std::vector<Dependency> all = std::exchange(thread.next, {});
+  const std::size_t wakers = all.size();
+  for (Dependency& waker : all) waker.lag += gap;
+  all.insert(all.end(), after.begin(), after.end());
+  thread.last = run.add(task, all);
+  for (std::size_t i = 0; i < wakers; ++i) run.let_go(all[i].source);
+  thread.gap = Time();
+  thread.not_before = Time::min();
   if (run.settled(thread.last)) thread.clock = run.end(thread.last);
-  run.keep(thread.last);
-  thread.tasks.emplace_back(thread.records, thread.last);
-  if (thread.tasks.size() > kRemembered) {
-    run.let_go(thread.tasks.front().second);
-    thread.tasks.pop_front();
-  }
+  remember(thread);
   return thread.last;
 }
 
-/// The last task of a thread's first so many records; none if they made none or are too long ago.
-std::optional<GrowingTask> Session::State::task_at(const Process& process, std::uint64_t thread,
-                                                   std::uint64_t records) const {
-  const auto found = process.threads.find(static_cast<std::uint32_t>(thread));
-  if (records == 0 || found == process.threads.end()) return std::nullopt;
-  const auto& tasks = found->second.tasks;
-  const auto after =
-      std::upper_bound(tasks.begin(), tasks.end(), records,
-                       [](std::uint64_t count, const auto& task) { return count < task.first; });
-  if (after == tasks.begin()) return std::nullopt;
-  return std::prev(after)->second;
+void Session::State::remember(Thread& thread) {
+  if (thread.last != kNoGrowingTask) run.keep(thread.last);
+  thread.points.push_back({thread.records, thread.last, thread.clock});
+  if (thread.points.size() <= kRemembered) return;
+  if (thread.points.front().task != kNoGrowingTask) run.let_go(thread.points.front().task);
+  thread.points.pop_front();
 }
 
-/// Threads are known by what they say; the first record of one that another made says so.
+/// Where a thread was after its first so many records; null if it was nowhere or that is too long ago.
+const Point* Session::State::point_at(const Process& process, std::uint64_t thread,
+                                      std::uint64_t records) {
+  const auto found = process.threads.find(static_cast<std::uint32_t>(thread));
+  if (records == 0 || found == process.threads.end()) return nullptr;
+  const auto& points = found->second.points;
+  const auto after = std::upper_bound(
+      points.begin(), points.end(), records,
+      [](std::uint64_t count, const Point& point) { return count < point.records; });
+  return after == points.begin() ? nullptr : &*std::prev(after);
+}
+
+/// A record that is no task of its own.
+void Session::State::pass(Thread& thread, const Record& record) {
+  const Time step = Time::from_ns(record.gap_ns + record.duration_ns);
+  thread.clock += step;
+  thread.gap += step;
+  if (thread.not_before != Time::min()) thread.not_before += step;
+  for (Dependency& waker : thread.next) waker.lag += step;
+  remember(thread);
+}
+
+void Session::State::wait_until(Thread& thread, Time at) {
+  if (at <= thread.clock) return;
+  thread.clock = at;
+  thread.not_before = at;
+  if (!thread.points.empty()) thread.points.back().at = at;
+}
+
+/// The thread does not go on before another one was where the record says.
+void Session::State::follow(const Process& process, Thread& thread, const Record& record) {
+  const Point* const other = point_at(process, record.word[0], record.word[1]);
+  if (!other) return wait_until(thread, Time::from_ns(static_cast<std::int64_t>(record.word[3])));
+  const Time at = other->at + Time::from_ns(static_cast<std::int64_t>(record.word[2]));
+  const GrowingTask task = other->task;
+  if (task == kNoGrowingTask || !run.settled(task)) return wait_until(thread, at);
+  if (at <= thread.clock) return;
+  thread.clock = at;
+  thread.points.back().at = at;
+  run.keep(task);
+  thread.next.push_back({task, at - run.end(task), EdgeKind::kThread});
+}
+
+/// A thread is known by its ring. One that has ended leaves the ring to another.
 Thread& Session::State::thread_of(Process& process, std::uint32_t number, const Record& record) {
-  const auto found = process.threads.find(number);
-  if (found != process.threads.end()) return found->second;
-  Thread& thread = process.threads[number];
-  Time from;
-  if (record.act == Act::kThreadStart) {
-    const auto maker = task_at(process, record.word[0], record.word[1]);
-    if (maker && run.settled(*maker)) from = run.end(*maker);
-  }
-  const auto id = static_cast<std::int64_t>(process.instance) << 32 | number;
-  thread.track = run.add_processor(Processor::Kind::kThread, process.rank, id, from);
-  thread.clock = from;
+  const auto [found, is_new] = process.threads.try_emplace(number);
+  Thread& thread = found->second;
+  if (is_new || (thread.doing == Doing::kEnded && record.act == Act::kThreadStart))
+    start_thread(process, thread, record);
   return thread;
 }
 
-/// A woken thread is in its waker's time, if that is later than its own.
-void Session::State::go_on(Process& process, Thread& thread, const Record& record) {
-  const auto wake =
-      std::find_if(process.wakes.begin(), process.wakes.end(), [&record](const Wake& one) {
-        return one.thread == record.word[0] && one.records == record.word[1];
-      });
-  if (wake != process.wakes.end()) process.wakes.erase(wake);
-  thread.doing = Doing::kRuns;
-  std::vector<Dependency> after;
-  if (const auto waker = task_at(process, record.word[0], record.word[1])) {
-    after.push_back({*waker, times.hand_over, EdgeKind::kThread});
+void Session::State::start_thread(Process& process, Thread& thread, const Record& record) {
+  Thread fresh;
+  fresh.records = thread.records;
+  fresh.points = std::move(thread.points);
+  fresh.helper = (record.flags & kOfHelper) != 0;
+  fresh.clock = passed;
+  if (record.act == Act::kThreadStart) {
+    fresh.name = record.word[3];
+    if (record.word[1] > 0) fresh.clock = Time();  // its maker says when
   }
-  host_task(thread, record, TaskKind::kHostCall, "woken", after);
+  const std::int64_t id =
+      static_cast<std::int64_t>(process.instance) << 48 | static_cast<std::int64_t>(fresh.name);
+  fresh.track = run.add_processor(Processor::Kind::kThread, process.rank, id, fresh.clock);
+  thread = std::move(fresh);
+}
+
+/// A woken thread is in its waker's time, if that is later than its own. What nobody of the run woke goes
+/// on where the run is.
+void Session::State::go_on(Process& process, std::uint32_t number, Thread& thread,
+                           const Record& record) {
+  pass(thread, record);
+  if (record.word[1] == 0) {
+    wait_until(thread, passed);
+  } else {
+    follow(process, thread, record);
+  }
+  const bool timed = std::exchange(thread.until, Time::max()) != Time::max();
+  thread.doing = Doing::kRuns;
+  if (timed || (record.flags & kAnswerWanted) != 0)
+    ready.push_back({process.number, number, 0, thread.clock, 0});
+}
+
+/// A thread that another one has made follows it; one that nobody has made says itself when it is.
+void Session::State::begin(Process& process, std::uint32_t number, Thread& thread,
+                           const Record& record) {
+  pass(thread, record);
+  if (record.word[1] > 0) return follow(process, thread, record);
+  wait_until(thread, Time::from_ns(static_cast<std::int64_t>(record.word[2])));
+  if ((record.flags & kAnswerWanted) != 0)
+    ready.push_back({process.number, number, 0, thread.clock, 0});
+}
+
+void Session::State::idle(Thread& thread, const Record& record) {
+  pass(thread, record);
+  thread.doing = Doing::kIdles;
+  if (record.word[0] > 0)
+    thread.until = thread.clock + Time::from_ns(static_cast<std::int64_t>(record.word[0]));
+}
+
+void Session::State::sleep(Thread& thread, const Record& record) {
+  if (record.word[0] == 0) return pass(thread, record);
+  host_task(thread, record, TaskKind::kHostCall, "sleep");
+  if ((record.flags & kAnswerWanted) != 0) thread.doing = Doing::kSleeps;
 }
 
 /// The thread says nothing until all of these have ended.
@@ -88,7 +167,9 @@ void Session::State::wait_for(Thread& thread, const Record& record, std::string_
 /// It has waited until this time for bytes that a collective brings.
 void Session::State::wait_for_values(Thread& thread, Time at) {
   NewTask task{thread.track, TaskKind::kSync, names.intern("wait for values")};
+  task.gap = std::exchange(thread.gap, Time());
   task.release = at;
+  thread.not_before = Time::min();
   thread.last = run.add(task);
 }
 

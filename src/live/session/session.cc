@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
+#include <utility>
 
 #include "live/session/state.h"
 
@@ -50,20 +52,20 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
     return last == kNoGrowingTask ? std::vector<GrowingTask>() : std::vector<GrowingTask>{last};
   };
   switch (record.act) {
+    case Act::kThreadStart:
+      begin(process, number, thread, record);
+      break;
     case Act::kWoken:
-      go_on(process, thread, record);
+      go_on(process, number, thread, record);
       break;
     case Act::kIdle:
-      host_task(thread, record, TaskKind::kHostCall, "idle");
-      thread.doing = Doing::kIdles;
+      idle(thread, record);
       break;
-    case Act::kWakes: {
-      const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "wake");
-      process.wakes.push_back({record.word[0], thread.records, run.end(call)});
+    case Act::kSleep:
+      sleep(thread, record);
       break;
-    }
     case Act::kThreadEnd:
-      host_task(thread, record, TaskKind::kHostCall, "thread ends");
+      pass(thread, record);
       thread.doing = Doing::kEnded;
       run.close(thread.track);
       break;
@@ -133,22 +135,52 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
 
 // --- time ---------------------------------------------------------------------------------------
 
-/// No thread but this one says anything that starts earlier.
+/// The earliest time at which the thread may do something; none if others must do something first.
 /// @param settlers_too whether those count that need the bytes of a call
+std::optional<Time> Session::State::acts_at(const Thread& thread, bool settlers_too) const {
+  if (thread.helper) return std::nullopt;
+  switch (thread.doing) {
+    case Doing::kRuns:
+    case Doing::kAsks:
+    case Doing::kSleeps:
+      return thread.clock;
+    case Doing::kSettles:
+      return settlers_too ? std::optional(thread.clock) : std::nullopt;
+    case Doing::kWaits:
+      return run.settled(thread.last) ? std::optional(run.end(thread.last)) : std::nullopt;
+    case Doing::kIdles:
+      return thread.until == Time::max() ? std::nullopt : std::optional(thread.until);
+    case Doing::kEnded:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// No thread but this one says anything that starts earlier.
 Time Session::State::threads_until(const Thread* but, bool settlers_too) const {
   Time until = Time::max();
   for (const Process& process : processes) {
-    for (const Wake& wake : process.wakes) until = std::min(until, wake.at);
     for (const auto& [number, thread] : process.threads) {
       if (&thread == but) continue;
-      const bool over = thread.doing == Doing::kWaits && run.settled(thread.last);
-      if (over) until = std::min(until, run.end(thread.last));
-      if (thread.doing == Doing::kRuns || thread.doing == Doing::kAsks ||
-          (settlers_too && thread.doing == Doing::kSettles))
-        until = std::min(until, thread.clock);
+      if (const auto at = acts_at(thread, settlers_too)) until = std::min(until, *at);
     }
   }
   return until;
+}
+
+/// Nobody can do anything before this thread does at that time: settlers need that somebody does. What
+/// happens at one time is in the order of ranks and of threads.
+bool Session::State::is_next(const Process& process, const Thread& thread, Time at) {
+  if (const std::optional<Time> end = work.next_end(); end && *end <= at) return false;
+  const auto key = std::tuple(at, process.number, thread.name);
+  for (const Process& each : processes) {
+    for (const auto& [number, other] : each.threads) {
+      if (&other == &thread) continue;
+      const auto when = acts_at(other, false);
+      if (when && std::tuple(*when, each.number, other.name) < key) return false;
+    }
+  }
+  return true;
 }
 
 /// Ends the transfers that end before anything else can begin. @return whether that made something known
@@ -158,6 +190,7 @@ bool Session::State::move_network(bool settlers_too) {
   // Several may end together: all ends up to the first are told at once.
   if (!end || *end > threads_until(nullptr, settlers_too)) return false;
   for (const auto& [task, at] : work.advance(*end)) run.finish(task, at);
+  passed = std::max(passed, *end);
   return true;
 }
 
@@ -166,14 +199,16 @@ bool Session::State::move_network(bool settlers_too) {
 std::optional<SessionAnswer> Session::State::answer_question(const Thread& thread) const {
   SessionAnswer answer{.at = thread.clock};
   const std::vector<GrowingTask>& about = thread.question.about;
+  // A helper is told how far the run has come.
+  const Time by = thread.helper ? threads_until(nullptr) : thread.clock;
   const bool ended = std::all_of(about.begin(), about.end(), [&](GrowingTask task) {
-    return run.settled(task) && run.end(task) <= thread.clock;
+    return run.settled(task) && run.end(task) <= by;
   });
   const bool known = std::all_of(about.begin(), about.end(),
                                  [this](GrowingTask task) { return run.settled(task); });
   // What is not settled hangs on something that has not happened by then.
-  if (!known && threads_until(&thread) < thread.clock) return std::nullopt;
-  if (!known) {
+  if (!known && !thread.helper && threads_until(&thread) < thread.clock) return std::nullopt;
+  if (!known && !thread.helper) {
     // A transfer under way may still end by then.
     const std::optional<Time> end = work.next_end();
     if (end && *end <= thread.clock) return std::nullopt;
@@ -186,6 +221,21 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
     answer.status = about.size() == 2 ? EAGAIN : EINVAL;
   }
   return answer;
+}
+
+/// Ends the sleep of a thread, or its standing still until a time.
+bool Session::State::let_go_on(const Process& process, Thread& thread, SessionAnswer& answer) {
+  const bool sleeps = thread.doing == Doing::kSleeps;
+  const Time at = sleeps ? thread.clock : thread.until;
+  if (!is_next(process, thread, at)) return false;
+  passed = std::max(passed, at);
+  make_settlers_late(at);
+  answer.at = at;
+  if (sleeps) return true;
+  answer.status = ETIMEDOUT;
+  wait_until(thread, at);
+  thread.until = Time::max();
+  return true;
 }
 
 bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread& thread,
@@ -204,6 +254,9 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
     if (!known) return false;
     answer = *known;
     for (const GrowingTask task : std::exchange(thread.question.about, {})) run.let_go(task);
+  } else if (thread.doing == Doing::kSleeps ||
+             (thread.doing == Doing::kIdles && thread.until != Time::max())) {
+    if (!let_go_on(processes[process], thread, answer)) return false;
   } else {
     return false;
   }
@@ -230,11 +283,22 @@ bool Session::State::anybody_outside() const {
   return std::any_of(processes.begin(), processes.end(), [](const Process& process) {
     bool idles = false;
     for (const auto& [number, thread] : process.threads) {
+      if (thread.helper) continue;
       if (thread.doing == Doing::kIdles) idles = true;
       if (thread.doing == Doing::kWaits || thread.doing == Doing::kSettles) return false;
     }
     return idles;
   });
+}
+
+void Session::State::make_settlers_late(Time at) {
+  for (Process& process : processes) {
+    for (auto& [number, thread] : process.threads) {
+      if (thread.doing != Doing::kSettles || thread.clock >= at) continue;
+      thread.clock = at;
+      thread.late = true;
+    }
+  }
 }
 
 /// All wait, and some of them only for bytes of a call that others make after something that the network has
@@ -245,19 +309,13 @@ void Session::State::let_settlers_be_late(std::vector<SessionAnswer>& answers) {
   while (answers.empty()) {
     const std::optional<Time> end = work.next_end();
     if (!end || !move_network(false)) return;
-    for (Process& process : processes) {
-      for (auto& [number, thread] : process.threads) {
-        if (thread.doing != Doing::kSettles || thread.clock >= *end) continue;
-        thread.clock = *end;
-        thread.late = true;
-      }
-    }
+    make_settlers_late(*end);
     answer_what_can_be(answers);
   }
 }
 
 std::vector<SessionAnswer> Session::advance() {
-  std::vector<SessionAnswer> answers;
+  std::vector<SessionAnswer> answers = std::exchange(state_->ready, {});
   for (bool moved = true; moved;) {
     moved = state_->move_network();
     moved = state_->answer_what_can_be(answers) || moved;
@@ -266,9 +324,23 @@ std::vector<SessionAnswer> Session::advance() {
   return answers;
 }
 
+/// A process whose threads all idle waits for something that is not of the run: it goes on where the last of
+/// them stopped.
 Time Session::horizon() const {
-  const std::optional<Time> end = state_->work.next_end();
-  return std::min(state_->threads_until(nullptr), end.value_or(Time::max()));
+  Time until = state_->work.next_end().value_or(Time::max());
+  for (const Process& process : state_->processes) {
+    Time idle = Time::min();
+    bool acts = false, lives = false;
+    for (const auto& [number, thread] : process.threads) {
+      if (thread.helper || thread.doing == Doing::kEnded) continue;
+      lives = true;
+      acts = acts || thread.doing != Doing::kIdles;
+      idle = std::max(idle, thread.clock);
+      until = std::min(until, state_->acts_at(thread).value_or(Time::max()));
+    }
+    if (lives && !acts) until = std::min(until, idle);
+  }
+  return until;
 }
 
 // --- the session --------------------------------------------------------------------------------
@@ -294,7 +366,6 @@ std::uint32_t Session::add_process(std::int32_t rank) {
 void Session::lose(std::uint32_t process) {
   Process& gone = state_->processes[process];
   for (auto& [number, thread] : gone.threads) thread.doing = Doing::kEnded;
-  gone.wakes.clear();
 }
 
 std::string Session::deadlock(bool idle_too) const {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr Time us(std::int64_t n) { return Time::from_us(n); }
 
-const HostTimes kTimes{us(4), us(3), us(1)};
+const HostTimes kTimes{us(4), us(3)};
 
 Record call(Act act, std::int64_t gap = 1, std::int64_t lasts = 1) {
   Record record;
@@ -139,23 +139,112 @@ TEST(LiveSession, EventsOrderStreamsAndMeasureTime) {
   EXPECT_EQ(one.answer().value, static_cast<std::uint64_t>(us(152).ps));
 }
 
+/// A thread that the first one made after so many records.
+Record thread_start(std::uint64_t records, std::uint64_t name = 1) {
+  Record record;
+  record.act = Act::kThreadStart;
+  record.word[1] = records;
+  record.word[3] = name;
+  return record;
+}
+Record woken_by_first(std::uint64_t records, std::uint64_t after_us = 0) {
+  Record record;
+  record.act = Act::kWoken;
+  record.word[1] = records;
+  record.word[2] = after_us * 1000;
+  return record;
+}
+Record until(Act act, std::uint64_t microseconds) {
+  Record record = call(act, 0, 0);
+  record.flags = kAnswerWanted;
+  record.word[0] = microseconds * 1000;
+  return record;
+}
+
 TEST(LiveSession, AWokenThreadIsInItsWakersTime) {
   One one;
-  one.say(call(Act::kThreadStart));
-  one.say(call(Act::kIdle), 1);
-  one.say(call(Act::kSleep, 50));
-  one.say(call(Act::kWakes));
-  EXPECT_LE(one.session.horizon(), us(60));
-  one.say(call(Act::kSleep, 1000));
-  EXPECT_LE(one.session.horizon(), us(60));  // the woken one has not spoken
-  Record woken = call(Act::kWoken, 0, 0);
-  woken.word[0] = 0;
-  woken.word[1] = 3;
-  one.say(woken, 1);
+  one.say(call(Act::kMark, 50));  // until 51
+  one.say(thread_start(1), 1);
+  one.say(call(Act::kIdle, 0, 0), 1);
+  one.say(call(Act::kMark, 50));  // until 102
+  EXPECT_EQ(one.session.horizon(), us(102));
+  one.say(woken_by_first(2, 7), 1);
+  one.say(call(Act::kMark, 1000));
+  EXPECT_EQ(one.session.horizon(), us(109));  // 102 + 7: the woken one is there
   one.say(kernel(5, 10), 1);
   one.say(wait_device(), 1);
-  // Start 1+1, sleep 50+1, wake 1+1: at 55; +1 to hand over, +1+4 to launch, 10 to run, 3 to wake.
-  EXPECT_EQ(one.answer().at, us(74));
+  // +1+4 to launch, 10 to run, 3 to wake.
+  EXPECT_EQ(one.answer().at, us(127));
+}
+
+TEST(LiveSession, ASleepEndsWhenNobodyCanDoAnythingBefore) {
+  One one;
+  one.say(call(Act::kMark, 0, 0));
+  one.say(thread_start(1), 1);
+  one.say(until(Act::kSleep, 100), 1);
+  EXPECT_TRUE(one.session.advance().empty());  // the first thread is at 0
+  one.say(call(Act::kMark, 99, 1));            // at 100, and first by name
+  EXPECT_TRUE(one.session.advance().empty());
+  one.say(call(Act::kMark, 1, 0));
+  const SessionAnswer answer = one.answer();
+  EXPECT_EQ(answer.at, us(100));
+  EXPECT_EQ(answer.status, 0u);
+}
+
+TEST(LiveSession, WhoStandsStillUntilATimeIsToldWhetherItWasWoken) {
+  One one;
+  one.say(call(Act::kMark, 0, 0));
+  one.say(thread_start(1), 1);
+  one.say(until(Act::kIdle, 100), 1);
+  EXPECT_TRUE(one.session.advance().empty());
+  one.say(call(Act::kMark, 49, 1));
+  one.say(woken_by_first(2), 1);
+  SessionAnswer answer = one.answer();
+  EXPECT_EQ(answer.at, us(50));
+  EXPECT_EQ(answer.status, 0u);
+  one.say(until(Act::kIdle, 100), 1);
+  one.say(call(Act::kIdle, 0, 0));
+  answer = one.answer();
+  EXPECT_EQ(answer.at, us(150));
+  EXPECT_EQ(answer.status, static_cast<std::uint32_t>(ETIMEDOUT));
+}
+
+TEST(LiveSession, WhoIsWokenFromOutsideGoesOnWhereTheRunIs) {
+  One one;
+  one.say(call(Act::kIdle, 0, 0));
+  one.say(thread_start(1), 1);
+  one.say(until(Act::kSleep, 1000), 1);
+  EXPECT_EQ(one.answer().at, us(1000));
+  Record woken = woken_by_first(0);
+  woken.flags = kAnswerWanted;
+  one.say(woken);
+  EXPECT_EQ(one.answer().at, us(1000));
+}
+
+TEST(LiveSession, HelpersHoldNobodyUpAndAreToldHowFarItIs) {
+  One one;
+  one.say(kernel(5, 100));
+  one.say(with_event(Act::kRecordEvent, 1, 5));
+  Record question = with_event(Act::kAskEvent, 1);
+  question.flags |= kOfHelper;
+  one.say(question, 1);
+  EXPECT_EQ(one.answer().value, 0u);
+  one.say(with_event(Act::kWaitEvent, 1));
+  EXPECT_EQ(one.answer().at, us(108));
+  one.say(question, 1);
+  EXPECT_EQ(one.answer().value, 1u);
+  EXPECT_EQ(one.session.horizon(), us(108));
+}
+
+TEST(LiveSession, AProcessThatWaitsForSomethingElseIsNoDeadlock) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  session.add_process(1);
+  EXPECT_FALSE(session.take(0, 0, communicator(0, 2), "id"));
+  EXPECT_FALSE(session.take(1, 0, call(Act::kIdle), ""));
+  EXPECT_TRUE(session.advance().empty());
+  EXPECT_EQ(session.deadlock(), "");
 }
 
 TEST(LiveSession, RecordsAreActedOnInTheOrderOfTheCalls) {

@@ -21,7 +21,8 @@ enum class Doing : std::uint8_t {
   kWaits,    ///< for the end of its last task
   kAsks,     ///< whether something has ended by its time
   kSettles,  ///< for bytes of a call: until all its ranks have called
-  kIdles,    ///< it says nothing before another thread wakes it
+  kSleeps,   ///< until nobody can do anything before its time
+  kIdles,    ///< it says nothing before it is woken, or its own time comes
   kEnded,
 };
 
@@ -47,14 +48,29 @@ struct Question {
   bool elapsed = false;
 };
 
+/// Where a thread was after so many of its records, for those that take its time over.
+struct Point {
+  std::uint32_t records = 0;
+  GrowingTask task = kNoGrowingTask;  ///< its last one, kept; none if it has made none
+  Time at;
+};
+
 struct Thread {
   std::uint32_t track = 0;  ///< processor of the run
   Doing doing = Doing::kRuns;
-  Time clock;  ///< end of its last settled task
+  std::uint64_t name =
+      0;                ///< who made it and in which order: the order of what happens at one time
+  bool helper = false;  ///< holds nobody up
+  Time clock;           ///< end of its last settled task, and what has passed since
+  Time until = Time::max();  ///< if it idles: goes on then by itself
   GrowingTask last = kNoGrowingTask;
   std::uint32_t records = 0;
-  /// Its last tasks, kept, for hand-overs: (records until it, task).
-  std::deque<std::pair<std::uint32_t, GrowingTask>> tasks;
+  std::deque<Point> points;  ///< the last ones
+  /// Of its next task. Standing still and being woken are no tasks: whether the engine heard of them is up
+  /// to the real scheduler.
+  Time gap;                       ///< since its last task
+  Time not_before = Time::min();  ///< at the earliest
+  std::vector<Dependency> next;   ///< after these; sources kept
   Question question;
   std::vector<Record> group_call;  ///< whose last record has not come
   std::uint64_t value = 0;         ///< of the answer that it waits for
@@ -68,12 +84,6 @@ struct Stream {
   bool blocking = true;  ///< waits for the default stream, and that for it
   GrowingTask last = kNoGrowingTask;
   std::vector<Dependency> next;  ///< of its next task; sources kept
-};
-
-/// A wake that the woken thread has not taken up yet.
-struct Wake {
-  std::uint64_t thread = 0, records = 0;  ///< who wakes, at which of its records
-  Time at;
 };
 
 /// Of one process: which rank it is in a group, and how many calls it has made.
@@ -99,8 +109,7 @@ struct Process {
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
   std::map<std::uint64_t, GrowingTask> events;                        ///< as last recorded, kept
   std::unordered_map<std::uint64_t, Membership> members;              ///< by communicator
-  std::optional<std::uint16_t> home;  ///< device of its first communicator: that of its rank
-  std::vector<Wake> wakes;
+  std::optional<std::uint16_t> home;     ///< device of its first communicator: that of its rank
   std::map<std::uint32_t, Early> early;  ///< by number
   std::uint32_t next = 0;                ///< number of the next record
 };
@@ -156,6 +165,8 @@ struct Session::State {
   std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
   std::vector<std::uint32_t> free_notes;
   std::uint32_t hubs = 0;
+  Time passed;                       ///< nothing happens before: somebody was told so
+  std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
   std::vector<Group> groups;
   std::unordered_map<std::string, std::uint32_t> group_names;
@@ -170,7 +181,11 @@ struct Session::State {
                                     std::string_view signature);
   std::optional<Diagnostic> act(Process& process, std::uint32_t number, const Record& record,
                                 std::string_view signature);
+  std::optional<Time> acts_at(const Thread& thread, bool settlers_too = true) const;
   Time threads_until(const Thread* but, bool settlers_too = true) const;
+  bool is_next(const Process& process, const Thread& thread, Time at);
+  bool let_go_on(const Process& process, Thread& thread, SessionAnswer& answer);
+  void make_settlers_late(Time at);
   bool move_network(bool settlers_too = true);
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);
   bool anybody_outside() const;
@@ -185,11 +200,18 @@ struct Session::State {
 
   // host.cc: threads
   Thread& thread_of(Process& process, std::uint32_t number, const Record& record);
+  void start_thread(Process& process, Thread& thread, const Record& record);
+  void begin(Process& process, std::uint32_t number, Thread& thread, const Record& record);
+  void idle(Thread& thread, const Record& record);
+  void sleep(Thread& thread, const Record& record);
   GrowingTask host_task(Thread& thread, const Record& record, TaskKind kind, std::string_view name,
                         std::span<const Dependency> after = {});
-  std::optional<GrowingTask> task_at(const Process& process, std::uint64_t thread,
-                                     std::uint64_t records) const;
-  void go_on(Process& process, Thread& thread, const Record& record);
+  static const Point* point_at(const Process& process, std::uint64_t thread, std::uint64_t records);
+  void remember(Thread& thread);
+  void pass(Thread& thread, const Record& record);
+  static void wait_until(Thread& thread, Time at);
+  void follow(const Process& process, Thread& thread, const Record& record);
+  void go_on(Process& process, std::uint32_t number, Thread& thread, const Record& record);
   void wait_for(Thread& thread, const Record& record, std::string_view name,
                 const std::vector<GrowingTask>& ends);
   void wait_for_values(Thread& thread, Time at);

@@ -41,7 +41,6 @@ struct HostTimes {
   Time launch =
       Time::from_us(4);          ///< from the start of a launch to the earliest start of its kernel
   Time wake = Time::from_us(3);  ///< from the end of what a thread waits for to its going on
-  Time hand_over;                ///< from a thread that wakes another to that one's going on
 };
 
 }  // namespace flopcast::live

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes the sources of the stand-in libraries from an API table and what the core defines itself.
 
-    generate.py [--nm NM] TABLE OUT OBJECT...
+    generate.py [--nm NM] [--interposed FILE] TABLE OUT OBJECT...
 
 OBJECTs are the object files of the core. It may define functions of the other tables beside TABLE too: one source
-serves all majors. Written into OUT, and only where the contents change:
+serves all majors; and those of the C library that FILE names, one a line. Written into OUT, and only where the contents change:
 
     stubs.cc          every function of the table that the core does not define
     core.map          version script of the core library: each name at the node of its library
@@ -210,8 +210,12 @@ def names_of(table: Table) -> set[str]:
     return {function.name for function in table.functions}
 
 
-def generate(table: Table, others: set[str], defined: set[str], out: Path) -> None:
-    """`others` are the functions of other majors' tables: a core that serves all may define them, unseen."""
+def generate(table: Table, others: set[str], interposed: set[str], defined: set[str], out: Path) -> None:
+    """`others` are the functions of other majors' tables: a core that serves all may define them, unseen.
+    `interposed` are those of the C library, which it does define, and exports."""
+    if missing := sorted(interposed - defined):
+        raise BadTable(f"the core does not define {', '.join(missing)}, which it is said to take over")
+    defined = defined - interposed
     own = ("_Z", "flopcast_", "DW.ref.")
     strange = [name for name in sorted(defined - names_of(table)) if not name.startswith(own)]
     unknown = [name for name in strange if name not in others]
@@ -231,12 +235,14 @@ def main() -> None:
     parser.add_argument("table", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--nm", default="nm")
+    parser.add_argument("--interposed", type=Path)
     parser.add_argument("objects", nargs="*")
     options = parser.parse_args()
     try:
         tables = {path: read_table(path) for path in sorted(options.table.parent.glob("*.tsv"))}
         others = set().union(*(names_of(each) for each in tables.values()))
-        generate(tables[options.table], others, defined_names(options.nm, options.objects), options.out)
+        interposed = set(options.interposed.read_text().split()) if options.interposed else set()
+        generate(tables[options.table], others, interposed, defined_names(options.nm, options.objects), options.out)
     except BadTable as error:
         sys.exit(f"generate.py: {error}")
 

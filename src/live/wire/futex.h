@@ -12,10 +12,14 @@
 
 namespace flopcast::live {
 
-/// Waits, a tenth of a second at most, while the word is `value`: whoever waits looks about then
-/// whether the other side is still there.
-inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value) {
-  const timespec most{0, 100'000'000};
+/// How long whoever waits does so before it looks whether the other side is still there.
+inline constexpr std::int64_t kAnswerLookNs = 100'000'000;
+
+/// Waits, so long at most, while the word is `value`.
+/// @param most_ns less than a second
+inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value,
+                       std::int64_t most_ns = kAnswerLookNs) {
+  const timespec most{0, most_ns};
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, value, &most, nullptr, 0);
 }
 

@@ -14,14 +14,16 @@ enum class Act : std::uint8_t {
   kNothing,  ///< never sent: what an unused record holds
 
   // The thread itself.
-  kThreadStart,  ///< word: the thread that made it, that thread's records until then; 0, 0: nobody
-  kThreadEnd,    ///< nothing follows from this thread
-  kIdle,         ///< waits for another thread of the process, or for something outside the run
-  kWakes,        ///< wakes another thread, which says kWoken when it goes on
-  kWoken,        ///< goes on. word: the thread that woke it, that thread's records until its kWakes
-                 ///< (counting it); 0, 0: nobody did
-  kSleep,        ///< word: nanoseconds of virtual time
-  kMark,         ///< a step or range of the user's. signature: its name. word: 1 begins, 0 ends
+  kThreadStart,  ///< word: the thread that made it, that thread's records until then, nanoseconds since,
+  ///< its own name (1024 times its maker's, plus how many that had made). With an answer
+  ///< wanted nobody of the run made it: word[2] is its time, as far as it knows
+  kThreadEnd,  ///< nothing follows from this thread
+  kIdle,   ///< says nothing before it is woken. word: nanoseconds after which it goes on by itself,
+           ///< answered then with ETIMEDOUT, or with 0 when it is woken before; 0: it does not
+  kWoken,  ///< goes on. word: the thread that woke it, that thread's records until then (0: nobody
+           ///< of the run), nanoseconds since, the waker's time since the start of the run
+  kSleep,  ///< word: nanoseconds of virtual time
+  kMark,   ///< a step or range of the user's. signature: its name. word: 1 begins, 0 ends
 
   // What kernels belong to.
   kOperatorBegin,  ///< signature: operator with shapes and types. Kernels until its end belong to it
@@ -107,6 +109,8 @@ enum class Reduction : std::uint8_t { kSum, kProduct, kMaximum, kMinimum, kAvera
 /// Of Record::flags.
 inline constexpr std::uint8_t kAnswerWanted = 1;  ///< the thread does not go on before an answer
 inline constexpr std::uint8_t kCaptured = 2;      ///< goes into the graph that its stream captures
+
+inline constexpr std::uint8_t kOfHelper = 16;  ///< of a thread in real time: it holds nobody up
 
 /// Host time is told by differences: what the thread computed since its record before, in `gap_ns`, and
 /// what the call itself takes, in `duration_ns`. So nothing said before has to be taken back when

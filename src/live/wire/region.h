@@ -83,9 +83,11 @@ struct DeviceFacts {
 /// What all processes of a run and the engine share. Made by the engine.
 struct Common {
   Doorbell bell;
-  std::int64_t start_ns = 0;               ///< virtual time begins here, since 1970
-  std::uint32_t devices = 0;               ///< of a node
-  DeviceFacts device;                      ///< all are alike
+  std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970
+  std::uint32_t devices = 0;  ///< of a node
+  DeviceFacts device;         ///< all are alike
+  double host_factor = 0;     ///< host time is measured processor time, times this; 0: modelled
+  std::int64_t between_calls_ns = 0;       ///< modelled host time between two calls of a thread
   std::atomic<std::uint32_t> outboxes{0};  ///< taken by processes, see mail.h
 };
 

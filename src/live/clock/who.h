@@ -1,0 +1,19 @@
+// Which processes and threads live in virtual time.
+#pragma once
+
+#include <cstdint>
+
+namespace flopcast::live {
+
+/// What a thread is for.
+enum class Purpose : std::uint8_t {
+  kProgram,  ///< the program's work: it lives in virtual time
+  kServes,   ///< a library: it lives in real time
+  kFeeds,    ///< the same, and hands on what other processes send: other threads wait for it
+};
+/// Of a thread that this one starts.
+Purpose purpose_of(void* (*routine)(void*), void* argument);
+/// Whether code belongs to the Python interpreter itself.
+bool is_python(const void* code);
+
+}  // namespace flopcast::live
