@@ -44,6 +44,10 @@ bool is_work(const Record& record) {
   }
 }
 
+/// The engine sleeps so long at most: meanwhile it does not hear of kernels and the like.
+constexpr std::int64_t kLookAgainNs = 1'000'000;
+constexpr auto kLookWhoIsGoneAfter = std::chrono::milliseconds(20);
+
 std::string fresh_name() {
   std::random_device random;
   return fmt::format("flopcast-{}-{:08x}{:08x}", ::getpid(), random(), random());
@@ -305,8 +309,13 @@ std::optional<Diagnostic> Daemon::step() {
     futex_wake(answer.count);
   }
   if (heard || !answers.empty()) return std::nullopt;
-  look_who_is_gone();
-  common_->bell.sleep([this] { return !anything_written(); });
+  // Processes go seldom, and asking costs a call each.
+  const auto now = std::chrono::steady_clock::now();
+  if (now - looked_ > kLookWhoIsGoneAfter) {
+    looked_ = now;
+    look_who_is_gone();
+  }
+  common_->bell.sleep([this] { return !anything_written(); }, kLookAgainNs);
   return std::nullopt;
 }
 

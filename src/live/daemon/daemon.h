@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -75,6 +76,7 @@ class Daemon {
   std::vector<std::unique_ptr<Peer>> guests_;  ///< of whom no rank is known to hang
   std::mutex lock_;
   std::vector<std::unique_ptr<Peer>> newcomers_;  ///< under the lock
+  std::chrono::steady_clock::time_point looked_;  ///< who is gone
   std::atomic<bool> over_{false};
   std::thread doorman_;
 };

@@ -34,13 +34,14 @@ class Doorbell {
  public:
   /// The engine sleeps if nothing has come since it last looked.
   /// @param nothing_came looks at all rings once more
+  /// @param most_ns records that nobody is in a hurry about do not wake it
   template <typename NothingCame>
-  void sleep(NothingCame nothing_came) {
+  void sleep(NothingCame nothing_came, std::int64_t most_ns) {
     const std::uint32_t seen = rings_.load(std::memory_order_relaxed);
     // In one order with the writer's place: a record written before this is seen by
     // `nothing_came`, one written after it rings.
     asleep_.store(1, std::memory_order_seq_cst);
-    if (nothing_came()) futex_wait(rings_, seen);
+    if (nothing_came()) futex_wait(rings_, seen, most_ns);
     asleep_.store(0, std::memory_order_relaxed);
   }
   void ring() {

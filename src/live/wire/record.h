@@ -128,4 +128,27 @@ struct Record {
 };
 static_assert(sizeof(Record) == 64 && alignof(Record) == 8);
 
+/// Whether an engine that sleeps need not be woken for it: it wakes by itself soon, and what others wait for hangs
+/// on something else that this thread says before it stands still.
+inline bool can_wait(const Record& record) {
+  if ((record.flags & kAnswerWanted) != 0) return false;
+  switch (record.act) {
+    case Act::kOperatorBegin:
+    case Act::kOperatorEnd:
+    case Act::kMark:
+    case Act::kKernel:
+    case Act::kCopy:
+    case Act::kFill:
+    case Act::kRecordEvent:
+    case Act::kStreamWaitsEvent:
+    case Act::kDropEvent:
+    case Act::kAllocate:
+    case Act::kFree:
+    case Act::kCollective:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace flopcast::live

@@ -36,7 +36,7 @@ class Ring {
     }
     records_[at % kRecords] = record;
     written_.store(at + 1, std::memory_order_seq_cst);  // see Doorbell
-    bell.ring_if_asleep();
+    if (!can_wait(record) || (at + 1) % (kRecords / 4) == 0) bell.ring_if_asleep();
   }
 
   /// The reader's side: the oldest record that was not taken yet, or null.

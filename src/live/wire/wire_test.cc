@@ -45,7 +45,7 @@ TEST(LiveWireThreads, RecordsArriveInOrderThroughAFullRing) {
   });
   for (std::uint64_t n = 0; n < kMany; ++n) {
     while (!ring.value.front()) {
-      common.value.bell.sleep([&] { return ring.value.front() == nullptr; });
+      common.value.bell.sleep([&] { return ring.value.front() == nullptr; }, kAnswerLookNs);
     }
     ASSERT_EQ(ring.value.front()->word[0], n);
     ring.value.pop();
@@ -72,7 +72,7 @@ TEST(LiveWireThreads, AnswersReachAnotherProcess) {
   }
   for (std::uint32_t n = 0; n < 1000; ++n) {
     while (!ring.value.front()) {
-      common.value.bell.sleep([&] { return ring.value.front() == nullptr; });
+      common.value.bell.sleep([&] { return ring.value.front() == nullptr; }, kAnswerLookNs);
     }
     ring.value.answer.value = 2 * ring.value.front()->word[0];
     ring.value.pop();
