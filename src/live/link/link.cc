@@ -119,16 +119,16 @@ Speaker& Link::speaker() {
   return *own_speaker;
 }
 
-void Link::say(Record record) {
-  if (silent_) return;
+std::uint32_t Link::say(Record record) {
+  if (silent_) return 0;
   Speaker& me = speaker();
   if (common_->host_factor == 0) me.gap_ns += common_->between_calls_ns;
   me.polls = Outside::kNothing;
   me.looks = 0;
-  write(me, record);
+  return write(me, record);
 }
 
-void Link::write(Speaker& me, Record record) {
+std::uint32_t Link::write(Speaker& me, Record record) {
   if (common_->host_factor != 0) {
     me.gap_ns += measured_ns(me);
     record.duration_ns = 0;
@@ -143,6 +143,7 @@ void Link::write(Speaker& me, Record record) {
   me.clock_ns += host + slept;
   me.host_ns += host;
   me.ring->write(record, common_->bell);
+  return record.number;
 }
 
 Told Link::ask(Record record) {
@@ -201,6 +202,10 @@ void Link::fills(std::uint16_t device, std::uint64_t bytes) {
   std::uint64_t known = most.load(std::memory_order_relaxed);
   while (known < bytes && !most.compare_exchange_weak(known, bytes)) {
   }
+}
+
+std::string_view Link::text(std::uint32_t number) const {
+  return region_->arena.text(number).value_or(std::string_view());
 }
 
 void Link::spend(std::int64_t nanoseconds) {

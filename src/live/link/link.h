@@ -35,8 +35,8 @@ class Link {
   /// line that says so, since nothing it would print could be true.
   static Link& get();
 
-  /// Says what this thread does. Host time since the last record is added to it.
-  void say(Record record);
+  /// Says what this thread does. Host time since the last record is added to it. @return its number
+  std::uint32_t say(Record record);
   /// Says it and waits. The thread's time is then the answer's.
   Told ask(Record record);
   /// Says it and waits, but it is no part of the program: host time that has passed belongs to the
@@ -44,6 +44,8 @@ class Link {
   Told consult(Record record);
   /// The number of a text in the records of this process; 0 where there is no room left.
   std::uint32_t number(std::string_view text);
+  /// The text of such a number; empty for 0.
+  std::string_view text(std::uint32_t number) const;
 
   /// So much of a device's memory is taken now.
   void fills(std::uint16_t device, std::uint64_t bytes);

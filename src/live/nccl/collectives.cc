@@ -67,7 +67,7 @@ int communicate(void* handle, Call call, int type, int reduction, void* stream) 
   record.word[2] = bytes_counted(call, own->party->size);
   record.word[3] = static_cast<std::uint64_t>(call.reduction) << 40 |
                    static_cast<std::uint64_t>(call.element) << 32;
-  send_or_collect(*own, call, record);
+  send_or_collect(*own, call, record, stream);
   return kNcclSuccess;
 }
 

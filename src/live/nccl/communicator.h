@@ -31,7 +31,8 @@ inline Communicator* communicator_of(void* handle) { return static_cast<Communic
 void begin_group();
 NcclStatus end_group();
 /// Goes out now, or with the others of its group call.
-void send_or_collect(Communicator& communicator, const Call& call, const Record& record);
+void send_or_collect(Communicator& communicator, const Call& call, const Record& record,
+                     void* stream);
 /// The communicator's ranks meet: now, or at the end of the group call.
 void join_or_collect(const Communicator& communicator);
 

@@ -14,6 +14,7 @@ struct Collected {
   Communicator* communicator = nullptr;
   Call call;
   Record record;
+  void* stream = nullptr;
 };
 
 thread_local int group_depth = 0;
@@ -32,23 +33,31 @@ void send_joins() {
   }
 }
 
-void send_calls() {
-  const std::vector<Collected> calls = std::exchange(group_calls, {});
+void bring_bytes(const std::vector<Collected>& calls) {
   Payload& payload = Payload::get();
   for (const Collected& one : calls) payload.prepare(*one.communicator->party, one.call);
-  // Bytes before records: who is told that all have called finds them there.
   for (const Collected& one : calls) payload.give(*one.communicator->party, one.call);
+}
+
+void send_calls() {
+  const std::vector<Collected> calls = std::exchange(group_calls, {});
+  // Bytes before records: who is told that all have called finds them there.
+  const bool captured = !calls.empty() && captures(calls.front().stream);
+  if (!captured) bring_bytes(calls);
   for (const Collected& one : calls) {
-    Record record = one.record;
-    record.word[3] |= calls.size();
-    Link::get().say(record);
+    Work work{one.record};
+    work.record.word[3] |= calls.size();
+    // A graph brings them at each launch, with its first call.
+    if (captured && &one == &calls.front()) work.effect = [calls] { bring_bytes(calls); };
+    put(one.stream, std::move(work));
   }
 }
 
 }  // namespace
 
-void send_or_collect(Communicator& communicator, const Call& call, const Record& record) {
-  group_calls.push_back({&communicator, call, record});
+void send_or_collect(Communicator& communicator, const Call& call, const Record& record,
+                     void* stream) {
+  group_calls.push_back({&communicator, call, record, stream});
   if (group_depth == 0) send_calls();
 }
 

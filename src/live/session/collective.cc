@@ -136,7 +136,7 @@ Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
 std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& thread,
                                                       const Record& record) {
   const std::string_view name = word_for(op_of(record.word[1]));
-  const GrowingTask call = host_task(thread, record, TaskKind::kLaunch, name);
+  const GrowingTask call = call_of(thread, record, name);
   thread.group_call.push_back(record);
   if (thread.group_call.size() < calls_together(record)) return std::nullopt;
   Stream& stream = stream_of(process, record.device, record.stream);
@@ -163,6 +163,7 @@ std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& 
   }
   task.note = keep_note(note);
   stream.last = run.add(task, after);
+  watch(process, record, stream.last);
   for (const GrowingTask one : std::exchange(complete, {})) run.let_go(one);
   return std::nullopt;
 }

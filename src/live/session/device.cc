@@ -49,16 +49,41 @@ std::vector<GrowingTask> Session::State::ends_of_device(const Process& process,
   return ends;
 }
 
-/// A kernel, copy or fill; the thread may wait for a copy.
+/// The call that put work on a stream. What a graph holds was put there by the graph's launch.
+GrowingTask Session::State::call_of(Thread& thread, const Record& record, std::string_view name) {
+  if ((record.flags & kOfGraph) != 0 && thread.last != kNoGrowingTask) return thread.last;
+  return host_task(thread, record, TaskKind::kLaunch, name);
+}
+
+/// Somebody will ask for its times.
+void Session::State::watch(Process& process, const Record& record, GrowingTask task) {
+  if ((record.flags & kWatched) == 0) return;
+  run.keep(task);
+  process.watched[record.number] = task;
+}
+
+Question Session::State::span_of(const Process& process, const Record& record) {
+  Question question;
+  question.kind = record.word[1] == 0 ? Question::Kind::kStart : Question::Kind::kEnd;
+  const auto watched = process.watched.find(static_cast<std::uint32_t>(record.word[0]));
+  if (watched != process.watched.end()) question.about.push_back(watched->second);
+  return question;
+}
+
+/// A kernel, copy, fill or function of the application's; the thread may wait for a copy.
 void Session::State::put(Process& process, Thread& thread, const Record& record,
                          std::string_view signature) {
   const bool kernel = record.act == Act::kKernel;
-  const GrowingTask call = host_task(thread, record, TaskKind::kLaunch, signature);
+  const GrowingTask call = call_of(thread, record, signature);
   Stream& stream = stream_of(process, record.device, record.stream);
+  const Time duration = kernel                         ? work.kernel(record, signature)
+                        : record.act == Act::kHostWork ? times.host_function
+                                                       : work.copy(record);
   NewTask task{stream.track, kernel ? TaskKind::kCompute : TaskKind::kCopy, names.intern(signature),
-               kernel ? work.kernel(record, signature) : work.copy(record)};
+               duration};
   task.note = note_of(record, call);
   const GrowingTask made = on_stream(process, record.device, stream, call, task);
+  watch(process, record, made);
   if ((record.flags & kAnswerWanted) == 0) return;
   Record wait;
   wait.act = record.act;
@@ -67,7 +92,7 @@ void Session::State::put(Process& process, Thread& thread, const Record& record,
 }
 
 void Session::State::record_event(Process& process, Thread& thread, const Record& record) {
-  const GrowingTask call = host_task(thread, record, TaskKind::kLaunch, "record event");
+  const GrowingTask call = call_of(thread, record, "record event");
   Stream& stream = stream_of(process, record.device, record.stream);
   const NewTask task{stream.track, TaskKind::kEvent, names.intern("event")};
   const GrowingTask made = on_stream(process, record.device, stream, call, task);
@@ -79,7 +104,7 @@ void Session::State::record_event(Process& process, Thread& thread, const Record
 }
 
 void Session::State::stream_waits(Process& process, Thread& thread, const Record& record) {
-  host_task(thread, record, TaskKind::kHostCall, "stream waits for event");
+  call_of(thread, record, "stream waits for event");
   const auto event = process.events.find(record.word[0]);
   if (event == process.events.end()) return;  // never recorded: nothing to wait for
   run.keep(event->second);

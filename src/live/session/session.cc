@@ -72,6 +72,7 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
     case Act::kKernel:
     case Act::kCopy:
     case Act::kFill:
+    case Act::kHostWork:
       put(process, thread, record, signature);
       break;
     case Act::kRecordEvent:
@@ -99,9 +100,21 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       std::vector<GrowingTask> both = event(0);
       const std::vector<GrowingTask> second = event(1);
       both.insert(both.end(), second.begin(), second.end());
-      ask(thread, record, "elapsed time", {std::move(both), true});
+      ask(thread, record, "elapsed time", {std::move(both), Question::Kind::kElapsed});
       break;
     }
+    case Act::kAskSpan: {
+      ask(thread, record, "times of work", span_of(process, record));
+      if (record.word[1] == 0) break;
+      const auto watched = process.watched.find(static_cast<std::uint32_t>(record.word[0]));
+      if (watched == process.watched.end()) break;
+      run.let_go(watched->second);
+      process.watched.erase(watched);
+      break;
+    }
+    case Act::kGraphLaunch:
+      host_task(thread, record, TaskKind::kLaunch, "graph launch");
+      break;
     case Act::kMakeStream:
       host_task(thread, record, TaskKind::kHostCall, "make stream");
       stream_of(process, record.device, record.stream).blocking = record.word[1] == 0;
@@ -213,12 +226,20 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
     const std::optional<Time> end = work.next_end();
     if (end && *end <= thread.clock) return std::nullopt;
   }
-  if (!thread.question.elapsed) {
+  const Question::Kind kind = thread.question.kind;
+  if (kind == Question::Kind::kEnded) {
     answer.value = ended ? 1 : 0;
-  } else if (ended && about.size() == 2) {
+    return answer;
+  }
+  if (about.size() != (kind == Question::Kind::kElapsed ? 2u : 1u)) {
+    answer.status = EINVAL;
+  } else if (!ended) {
+    answer.status = EAGAIN;
+  } else if (kind == Question::Kind::kElapsed) {
     answer.value = static_cast<std::uint64_t>((run.end(about[1]) - run.end(about[0])).ps);
   } else {
-    answer.status = about.size() == 2 ? EAGAIN : EINVAL;
+    const Time at = kind == Question::Kind::kStart ? run.start(about[0]) : run.end(about[0]);
+    answer.value = static_cast<std::uint64_t>(at.ps);
   }
   return answer;
 }

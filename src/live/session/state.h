@@ -42,10 +42,11 @@ struct CallKeyHash {
   }
 };
 
-/// Whether all of these have ended; or the time between the two.
+/// Whether all of these have ended; or the time between the two, or when the one began or ended.
 struct Question {
+  enum class Kind : std::uint8_t { kEnded, kElapsed, kStart, kEnd };
   std::vector<GrowingTask> about;  ///< kept
-  bool elapsed = false;
+  Kind kind = Kind::kEnded;
 };
 
 /// Where a thread was after so many of its records, for those that take its time over.
@@ -109,7 +110,8 @@ struct Process {
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
   std::map<std::uint64_t, GrowingTask> events;                        ///< as last recorded, kept
   std::unordered_map<std::uint64_t, Membership> members;              ///< by communicator
-  std::optional<std::uint16_t> home;     ///< device of its first communicator: that of its rank
+  std::optional<std::uint16_t> home;  ///< device of its first communicator: that of its rank
+  std::unordered_map<std::uint32_t, GrowingTask> watched;  ///< by number of the record, kept
   std::map<std::uint32_t, Early> early;  ///< by number
   std::uint32_t next = 0;                ///< number of the next record
 };
@@ -222,6 +224,9 @@ struct Session::State {
   GrowingTask on_stream(Process& process, std::uint16_t device, Stream& stream, GrowingTask call,
                         const NewTask& task, std::vector<Dependency> after = {});
   std::vector<GrowingTask> ends_of_device(const Process& process, std::uint16_t device) const;
+  GrowingTask call_of(Thread& thread, const Record& record, std::string_view name);
+  void watch(Process& process, const Record& record, GrowingTask task);
+  static Question span_of(const Process& process, const Record& record);
   void put(Process& process, Thread& thread, const Record& record, std::string_view signature);
   void record_event(Process& process, Thread& thread, const Record& record);
   void stream_waits(Process& process, Thread& thread, const Record& record);

@@ -16,11 +16,21 @@ enum Status : int {
   kInvalidValue = 1,
   kOutOfMemory = 2,
   kNotInitialized = 3,
+  kInvalidConfiguration = 9,
   kInvalidDevice = 101,
+  kInvalidImage = 200,
+  kFileNotFound = 301,
   kInvalidHandle = 400,
   kNotFound = 500,
   kNotReady = 600,
   kNotSupported = 801,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901,
+  kCaptureUnmatched = 903,
+  kCaptureUnjoined = 904,
+  kCaptureIsolation = 905,
+  kCapturedEvent = 907,
+  kGraphUpdateFailure = 910,
 };
 
 /// Three sizes of a grid or of a block of threads.

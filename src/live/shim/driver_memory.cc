@@ -107,18 +107,3 @@ FLOPCAST_API int cuPointerGetAttribute(void* out, int attribute, std::uintptr_t 
   std::memcpy(out, &value, sizeof value);
   return kSuccess;
 }
-
-FLOPCAST_API int cuMemsetD32Async(std::uintptr_t address, unsigned value, std::size_t count,
-                                  void* stream) {
-  Record record = record_on(stream, Act::kFill);
-  record.word[0] = 4 * count;
-  Link::get().say(record);
-  fill(reinterpret_cast<void*>(address), value, 4, count);
-  return kSuccess;
-}
-FLOPCAST_API int cuStreamWriteValue32(void*, std::uintptr_t, unsigned, unsigned) {
-  return kSuccess;
-}
-FLOPCAST_API int cuStreamWriteValue32_v2(void*, std::uintptr_t, unsigned, unsigned) {
-  return kSuccess;
-}

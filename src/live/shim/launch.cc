@@ -1,68 +1,90 @@
 // Kernels: how programs register them, and their launches.
-#include <mutex>
-#include <string>
-#include <unordered_map>
-
 #include "live/link/link.h"
 #include "live/shim/api.h"
-#include "live/shim/stream.h"
+#include "live/shim/kernels.h"
 
 namespace flopcast::live {
 namespace {
 
-/// A kernel by its host function, or by a handle of a library that was loaded.
-struct KernelObject {
-  std::string signature;     ///< "kernel NAME"
-  std::uint32_t number = 0;  ///< of the signature in this process, 0: not told yet
-};
-
-class Kernels {
- public:
-  static Kernels& get() {
-    static Kernels* const kernels = new Kernels;
-    return *kernels;
-  }
-  KernelObject& add(const void* function, std::string_view name) {
-    const std::lock_guard guard(lock_);
-    KernelObject& kernel = by_function_[function];
-    kernel.signature = "kernel " + std::string(name);
-    return kernel;
-  }
-  KernelObject& find(const void* function) {
-    const std::lock_guard guard(lock_);
-    const auto found = by_function_.find(function);
-    if (found != by_function_.end()) return found->second;
-    KernelObject& kernel = by_function_[function];
-    kernel.signature = "kernel unregistered";
-    return kernel;
-  }
-
- private:
-  std::mutex lock_;
-  std::unordered_map<const void*, KernelObject> by_function_;  ///< references stay valid
-};
-
 /// What <<<...>>> put down for the stub function that it calls then.
 struct CallConfiguration {
-  Dim3 grid, block;
-  std::size_t shared = 0;
+  LaunchSize size;
   void* stream = nullptr;
 };
 thread_local CallConfiguration pushed;
 
-int launch(KernelObject& kernel, const Dim3& grid, const Dim3& block, void* stream) {
-  Link& link = Link::get();
-  if (kernel.number == 0) kernel.number = link.number(kernel.signature);
-  Record record = record_on(stream, Act::kKernel);
-  record.duration_ns = 3 * kCallNs;
-  record.signature = kernel.number;
-  record.word[0] = grid.product();
-  record.word[1] = block.product();
-  link.say(record);
-  return kSuccess;
+/// cudaLaunchConfig_t; CUlaunchConfig is its own, with 32 bits of shared memory.
+struct RuntimeConfiguration {
+  Dim3 grid, block;
+  std::size_t shared;
+  void* stream;
+};
+struct DriverConfiguration {
+  Dim3 grid, block;
+  unsigned shared;
+  void* stream;
+};
+
+/// No grid or block is empty, and a block has so many threads at most.
+bool is_possible(const LaunchSize& size) {
+  return size.grid.product() > 0 && size.block.product() > 0 && size.block.product() <= 1024;
 }
 
 }  // namespace
+
+Kernels& Kernels::get() {
+  static Kernels* const kernels = new Kernels;  // launches come while the process ends
+  return *kernels;
+}
+
+void Kernels::add(const void* function, std::string_view name) {
+  const std::lock_guard guard(lock_);
+  KernelObject*& kernel = known_[function];
+  if (!kernel) kernel = new KernelObject;
+  kernel->name = name;
+  kernel->signature = 0;
+  known_[kernel] = kernel;
+}
+
+KernelObject& Kernels::find(const void* function) {
+  const std::lock_guard guard(lock_);
+  KernelObject*& kernel = known_[function];
+  if (!kernel) kernel = new KernelObject("unregistered");
+  return *kernel;
+}
+
+KernelObject& Kernels::make(std::string_view name) {
+  const std::lock_guard guard(lock_);
+  auto* const kernel = new KernelObject(name);
+  known_[kernel] = kernel;
+  return *kernel;
+}
+
+Work work_of(KernelObject& kernel, const LaunchSize& size) {
+  if (kernel.signature == 0) kernel.signature = Link::get().number("kernel " + kernel.name);
+  Work work;
+  work.record.act = Act::kKernel;
+  work.record.duration_ns = 3 * kCallNs;
+  work.record.signature = kernel.signature;
+  work.record.word[0] = size.grid.product();
+  work.record.word[1] = size.block.product();
+  work.grid = size.grid;
+  work.block = size.block;
+  work.shared = size.shared;
+  work.kernel = &kernel;
+  return work;
+}
+
+int launch(KernelObject& kernel, const LaunchSize& size, void* stream) {
+  if (!is_possible(size)) return kInvalidConfiguration;
+  Work work = work_of(kernel, size);
+  const Record where = record_on(stream, Act::kKernel);
+  work.record.device = where.device;
+  work.record.stream = where.stream;
+  put(stream, std::move(work));
+  return kSuccess;
+}
+
 }  // namespace flopcast::live
 
 using namespace flopcast::live;
@@ -72,41 +94,65 @@ FLOPCAST_API void** __cudaRegisterFatBinary(void* binary) {
 }
 FLOPCAST_API void __cudaRegisterFatBinaryEnd(void**) {}
 FLOPCAST_API void __cudaUnregisterFatBinary(void**) {}
+FLOPCAST_API signed char __cudaInitModule(void**) { return 1; }
 FLOPCAST_API void __cudaRegisterFunction(void**, const char* function, char*, const char* name, int,
                                          void*, void*, void*, void*, int*) {
   Kernels::get().add(function, name);
 }
-FLOPCAST_API void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {
-}
 
 FLOPCAST_API unsigned __cudaPushCallConfiguration(Dim3 grid, Dim3 block, std::size_t shared,
                                                   void* stream) {
-  pushed = {grid, block, shared, stream};
+  pushed = {{grid, block, shared}, stream};
   return 0;
 }
 FLOPCAST_API int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, std::size_t* shared,
                                             void* stream) {
-  *grid = pushed.grid;
-  *block = pushed.block;
-  *shared = pushed.shared;
+  *grid = pushed.size.grid;
+  *block = pushed.size.block;
+  *shared = pushed.size.shared;
   *static_cast<void**>(stream) = pushed.stream;
   return kSuccess;
 }
 
-FLOPCAST_API int cudaLaunchKernel(const void* function, Dim3 grid, Dim3 block, void**, std::size_t,
-                                  void* stream) {
-  return remembered(launch(Kernels::get().find(function), grid, block, stream));
+FLOPCAST_API int cudaLaunchKernel(const void* function, Dim3 grid, Dim3 block, void**,
+                                  std::size_t shared, void* stream) {
+  return remembered(launch(Kernels::get().find(function), {grid, block, shared}, stream));
 }
-FLOPCAST_API int cudaLaunchCooperativeKernel(const void* function, Dim3 grid, Dim3 block, void**,
-                                             std::size_t, void* stream) {
-  return remembered(launch(Kernels::get().find(function), grid, block, stream));
+FLOPCAST_API int cudaLaunchCooperativeKernel(const void* function, Dim3 grid, Dim3 block,
+                                             void** arguments, std::size_t shared, void* stream) {
+  return cudaLaunchKernel(function, grid, block, arguments, shared, stream);
 }
 /// CUDA 13: programs ask for a handle once, and launch that.
 FLOPCAST_API int __cudaGetKernel(void** kernel, const void* function) {
   *kernel = &Kernels::get().find(function);
   return kSuccess;
 }
-FLOPCAST_API int __cudaLaunchKernel(void* kernel, Dim3 grid, Dim3 block, void**, std::size_t,
+FLOPCAST_API int cudaGetKernel(void** kernel, const void* function) {
+  return __cudaGetKernel(kernel, function);
+}
+FLOPCAST_API int __cudaLaunchKernel(void* kernel, Dim3 grid, Dim3 block, void**, std::size_t shared,
                                     void* stream) {
-  return remembered(launch(*static_cast<KernelObject*>(kernel), grid, block, stream));
+  return remembered(launch(*static_cast<KernelObject*>(kernel), {grid, block, shared}, stream));
+}
+
+FLOPCAST_API int cudaLaunchKernelExC(const RuntimeConfiguration* how, const void* function,
+                                     void**) {
+  return remembered(
+      launch(Kernels::get().find(function), {how->grid, how->block, how->shared}, how->stream));
+}
+FLOPCAST_API int cuLaunchKernelEx(const DriverConfiguration* how, void* function, void**, void**) {
+  return launch(Kernels::get().find(function), {how->grid, how->block, how->shared}, how->stream);
+}
+FLOPCAST_API int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                unsigned block_x, unsigned block_y, unsigned block_z,
+                                unsigned shared, void* stream, void**, void**) {
+  return launch(Kernels::get().find(function),
+                {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream);
+}
+FLOPCAST_API int cuLaunchCooperativeKernel(void* function, unsigned grid_x, unsigned grid_y,
+                                           unsigned grid_z, unsigned block_x, unsigned block_y,
+                                           unsigned block_z, unsigned shared, void* stream,
+                                           void**) {
+  return launch(Kernels::get().find(function),
+                {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream);
 }

@@ -10,29 +10,26 @@
 namespace flopcast::live {
 namespace {
 
-/// Behind a handle that programs hold. Streams are numbered in the order of their making.
-struct StreamObject {
-  std::uint64_t number = 0;
-  int device = 0;
-  int priority = 0;
-  bool blocking = true;
-};
-struct EventObject {
-  std::uint64_t number = 0;
-  bool keeps_times = true;
-  bool recorded = false;
-};
-
 constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2;
+/// Of cudaEventRecordWithFlags and cudaStreamWaitEvent: in a capture, a node of its own.
+constexpr unsigned kExternal = 1;
 constexpr int kLeastPriority = 0, kGreatestPriority = -5;
 
 std::atomic<std::uint64_t> streams_made{0}, events_made{0};
 
 StreamObject* object(void* stream) { return static_cast<StreamObject*>(stream); }
 
+/// The default stream that a thread has for itself on a device (handle 2).
+StreamObject* stream_of_thread() {
+  static thread_local std::unordered_map<int, StreamObject> streams;
+  StreamObject& own = streams[current_device()];
+  if (own.number == 0) own = {next_stream(), current_device()};
+  return &own;
+}
+
 int make_stream(void** stream, unsigned flags, int priority) {
   if (!stream) return kInvalidValue;
-  auto* made = new StreamObject{++streams_made, current_device(), priority,
+  auto* made = new StreamObject{next_stream(), current_device(), priority,
                                 (flags & kStreamNonBlocking) == 0};
   *stream = made;
   Record record = record_on(made, Act::kMakeStream);
@@ -48,18 +45,77 @@ Record record_of(const EventObject& event, Act act) {
   return record;
 }
 
+int wait_for(void* stream, Act act) {
+  if (captures(stream)) return refuse_in_capture(stream);
+  const Told told = Link::get().ask(record_on(stream, act));
+  return act == Act::kAskStream && told.value == 0 ? kNotReady : kSuccess;
+}
+
+int record_event(EventObject& event, void* stream, unsigned flags) {
+  event.capture = 0;
+  Work work{record_on(stream, Act::kRecordEvent)};
+  work.record.word[0] = event.number;
+  work.record.word[1] = event.keeps_times ? 1 : 0;
+  if (captures(stream) && (flags & kExternal) == 0) {
+    record_in_capture(event, *stream_object(stream));
+    return kSuccess;
+  }
+  event.recorded = true;
+  if (Node* const node = put(stream, std::move(work))) node->event = &event;
+  return kSuccess;
+}
+
+int wait_event(void* stream, const EventObject& event, unsigned flags) {
+  if (is_captured(event)) return wait_in_capture(stream_object(stream), event);
+  if (captures(stream) && (flags & kExternal) == 0) return refuse_in_capture(stream);
+  Work work{record_on(stream, Act::kStreamWaitsEvent)};
+  work.record.word[0] = event.number;
+  put(stream, std::move(work));
+  return kSuccess;
+}
+
 }  // namespace
 
-bool is_default(void* stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 2; }
+bool is_default(void* stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 1; }
+
+StreamObject* stream_object(void* stream) {
+  if (is_default(stream)) return nullptr;
+  return reinterpret_cast<std::uintptr_t>(stream) == 2 ? stream_of_thread() : object(stream);
+}
+
+std::uint64_t next_stream() { return ++streams_made; }
+std::uint64_t next_event() { return ++events_made; }
 
 Record record_on(void* stream, Act act) {
+  const StreamObject* const own = stream_object(stream);
   Record record;
   record.act = act;
   record.duration_ns = kCallNs;
-  record.device =
-      static_cast<std::uint16_t>(is_default(stream) ? current_device() : object(stream)->device);
-  record.stream = is_default(stream) ? 0 : object(stream)->number;
+  record.device = static_cast<std::uint16_t>(own ? own->device : current_device());
+  record.stream = own ? own->number : 0;
   return record;
+}
+
+void tell(const Work& work, Record record) {
+  Watcher* const sees = watcher.load(std::memory_order_acquire);
+  if (!sees) {
+    Link::get().say(record);
+    return;
+  }
+  sees->begins(work, record);
+  sees->told(work, record, Link::get().say(record));
+}
+
+void tell_and_wait(const Work& work) {
+  if (!watcher.load(std::memory_order_acquire)) {
+    Link::get().ask(work.record);
+    return;
+  }
+  tell(work, work.record);
+  Record wait = work.record;
+  wait.act = Act::kWaitStream;
+  wait.duration_ns = 0;
+  Link::get().ask(wait);
 }
 
 }  // namespace flopcast::live
@@ -77,12 +133,27 @@ FLOPCAST_API int cudaStreamCreateWithPriority(void** stream, unsigned flags, int
 }
 FLOPCAST_API int cudaStreamDestroy(void* stream) {
   if (is_default(stream)) return remembered(kInvalidHandle);
+  if (captures(stream)) refuse_in_capture(stream);
   Link::get().say(record_on(stream, Act::kDropStream));
   delete object(stream);
   return kSuccess;
 }
 FLOPCAST_API int cudaStreamGetPriority(void* stream, int* priority) {
-  *priority = is_default(stream) ? kLeastPriority : object(stream)->priority;
+  const StreamObject* const own = stream_object(stream);
+  *priority = own ? own->priority : kLeastPriority;
+  return kSuccess;
+}
+FLOPCAST_API int cudaStreamGetFlags(void* stream, unsigned* flags) {
+  const StreamObject* const own = stream_object(stream);
+  *flags = own && !own->blocking ? kStreamNonBlocking : 0;
+  return kSuccess;
+}
+FLOPCAST_API int cudaStreamGetId(void* stream, unsigned long long* id) {
+  *id = record_on(stream, Act::kNothing).stream;
+  return kSuccess;
+}
+FLOPCAST_API int cudaStreamGetDevice(void* stream, int* device) {
+  *device = record_on(stream, Act::kNothing).device;
   return kSuccess;
 }
 FLOPCAST_API int cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -91,21 +162,19 @@ FLOPCAST_API int cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return kSuccess;
 }
 FLOPCAST_API int cudaStreamSynchronize(void* stream) {
-  Link::get().ask(record_on(stream, Act::kWaitStream));
-  return kSuccess;
+  return remembered(wait_for(stream, Act::kWaitStream));
 }
 FLOPCAST_API int cudaDeviceSynchronize() {
-  Link::get().ask(record_on(nullptr, Act::kWaitDevice));
-  return kSuccess;
+  if (forbidden_by_capture()) return remembered(kCaptureUnsupported);
+  return remembered(wait_for(nullptr, Act::kWaitDevice));
 }
 FLOPCAST_API int cudaStreamQuery(void* stream) {
-  const Told told = Link::get().ask(record_on(stream, Act::kAskStream));
-  return told.value != 0 ? kSuccess : kNotReady;
+  return remembered(wait_for(stream, Act::kAskStream));
 }
 
 FLOPCAST_API int cudaEventCreateWithFlags(void** event, unsigned flags) {
   if (!event) return remembered(kInvalidValue);
-  *event = new EventObject{++events_made, (flags & kEventDisableTiming) == 0};
+  *event = new EventObject{next_event(), (flags & kEventDisableTiming) == 0};
   return kSuccess;
 }
 FLOPCAST_API int cudaEventCreate(void** event) { return cudaEventCreateWithFlags(event, 0); }
@@ -115,30 +184,27 @@ FLOPCAST_API int cudaEventDestroy(void* event) {
   delete object;
   return kSuccess;
 }
-FLOPCAST_API int cudaEventRecordWithFlags(void* event, void* stream, unsigned) {
-  auto& object = *static_cast<EventObject*>(event);
-  object.recorded = true;
-  Record record = record_on(stream, Act::kRecordEvent);
-  record.word[0] = object.number;
-  record.word[1] = object.keeps_times ? 1 : 0;
-  Link::get().say(record);
-  return kSuccess;
+FLOPCAST_API int cudaEventRecordWithFlags(void* event, void* stream, unsigned flags) {
+  if (!event) return remembered(kInvalidHandle);
+  return remembered(record_event(*static_cast<EventObject*>(event), stream, flags));
 }
 FLOPCAST_API int cudaEventRecord(void* event, void* stream) {
   return cudaEventRecordWithFlags(event, stream, 0);
 }
-FLOPCAST_API int cudaStreamWaitEvent(void* stream, void* event, unsigned) {
-  Record record = record_on(stream, Act::kStreamWaitsEvent);
-  record.word[0] = static_cast<EventObject*>(event)->number;
-  Link::get().say(record);
-  return kSuccess;
+FLOPCAST_API int cudaStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  if (!event) return remembered(kInvalidHandle);
+  return remembered(wait_event(stream, *static_cast<EventObject*>(event), flags));
 }
 FLOPCAST_API int cudaEventSynchronize(void* event) {
-  Link::get().ask(record_of(*static_cast<EventObject*>(event), Act::kWaitEvent));
+  const auto& object = *static_cast<EventObject*>(event);
+  if (is_captured(object)) return remembered(kCapturedEvent);
+  Link::get().ask(record_of(object, Act::kWaitEvent));
   return kSuccess;
 }
 FLOPCAST_API int cudaEventQuery(void* event) {
-  const Told told = Link::get().ask(record_of(*static_cast<EventObject*>(event), Act::kAskEvent));
+  const auto& object = *static_cast<EventObject*>(event);
+  if (is_captured(object)) return remembered(kCapturedEvent);
+  const Told told = Link::get().ask(record_of(object, Act::kAskEvent));
   return told.value != 0 ? kSuccess : kNotReady;
 }
 FLOPCAST_API int cudaEventElapsedTime(float* milliseconds, void* from, void* to) {

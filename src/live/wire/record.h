@@ -66,8 +66,10 @@ enum class Act : std::uint8_t {
   ///< collective or sender + 1 << 32 | receiver + 1, number of that call. Answered when all
   ///< its ranks have called
 
-  kGraphLaunch,  ///< signature: a captured graph. Its nodes are told when first launched
-  kExit,         ///< the process ends by itself. word: exit status
+  kGraphLaunch,  ///< word: nodes of the graph. They follow, marked kOfGraph
+  kAskSpan,  ///< word: number of a watched record, 0 or 1. Answered: start or end of its work in
+             ///< picoseconds; after the end it is no longer watched
+  kExit,     ///< the process ends by itself. word: exit status
 };
 
 /// Where a copy comes from and goes to.
@@ -108,7 +110,9 @@ enum class Reduction : std::uint8_t { kSum, kProduct, kMaximum, kMinimum, kAvera
 
 /// Of Record::flags.
 inline constexpr std::uint8_t kAnswerWanted = 1;  ///< the thread does not go on before an answer
-inline constexpr std::uint8_t kCaptured = 2;      ///< goes into the graph that its stream captures
+inline constexpr std::uint8_t kOfGraph =
+    2;  ///< of the graph that the thread launched last: no call
+inline constexpr std::uint8_t kWatched = 4;  ///< its times will be asked for
 
 inline constexpr std::uint8_t kOfHelper = 16;  ///< of a thread in real time: it holds nobody up
 

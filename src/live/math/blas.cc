@@ -1,11 +1,7 @@
 // cuBLAS: every product is a kernel with its sizes and types; nothing is multiplied.
-#include <cstdio>
-#include <string>
-
-#include "live/link/link.h"
+#include "live/math/blas.h"
+#include "live/math/submit.h"
 #include "live/shim/api.h"
-#include "live/shim/blas.h"
-#include "live/shim/stream.h"
 
 namespace flopcast::live {
 namespace {
@@ -53,17 +49,7 @@ const char* gemm_type_word(int type, int compute) {
 int multiply(void* stream, const char* name, const char* type, std::int64_t m, std::int64_t n,
              std::int64_t k, std::int64_t batch) {
   if (m < 0 || n < 0 || k < 0 || batch < 0) return kBlasInvalidValue;
-  if (m == 0 || n == 0 || batch == 0) return kBlasSuccess;
-  char text[160];
-  std::snprintf(text, sizeof text, "gemm %s %lld %lld %lld %lld %s", type,
-                static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k),
-                static_cast<long long>(batch), name);
-  Link& link = Link::get();
-  Record record = record_on(stream, Act::kKernel);
-  record.duration_ns = 3 * kCallNs;
-  record.signature = link.number(text);
-  record.word[0] = record.word[1] = 1;
-  link.say(record);
+  submit_gemm(stream, type, m, n, k, batch, name);
   return kBlasSuccess;
 }
 

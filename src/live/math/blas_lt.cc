@@ -3,8 +3,8 @@
 #include <map>
 #include <vector>
 
+#include "live/math/blas.h"
 #include "live/shim/api.h"
-#include "live/shim/blas.h"
 
 namespace flopcast::live {
 namespace {
