@@ -105,7 +105,7 @@ class Link {
   Speaker& speaker();
   Speaker& newcomer();
   Speaker& helper();
-  void write(Speaker& speaker, Record record);
+  std::uint32_t write(Speaker& speaker, Record record);
   Told answered(Speaker& speaker);
   std::int64_t measured_ns(Speaker& speaker) const;
   bool tell(Speaker& speaker, Standing was);

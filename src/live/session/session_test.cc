@@ -18,7 +18,7 @@ namespace {
 
 constexpr Time us(std::int64_t n) { return Time::from_us(n); }
 
-const HostTimes kTimes{us(4), us(3)};
+const HostTimes kTimes{us(4), us(3), us(5)};
 
 Record call(Act act, std::int64_t gap = 1, std::int64_t lasts = 1) {
   Record record;
