@@ -111,6 +111,8 @@ int get_attribute(const DnnDescriptor& own, int attribute, int type, std::int64_
   const std::int64_t zero = 0;
   if (attribute == kPlanWorkspace || attribute == kConfigurationWorkspace)
     return give_bytes(&zero, sizeof zero, 1, room, count, out);
+  if (attribute == kConfigurationShared)  // of 32 bits, all zero
+    return give_bytes(&zero, sizeof(std::int32_t), 1, room, count, out);
   if (attribute == kGraphEngines)
     return give_bytes(&kEngines, sizeof kEngines, 1, room, count, out);
   if (attribute == kEngineNumericalNotes && own.number(kEngineIndex) == 0)

@@ -35,6 +35,7 @@ enum DnnAttribute : int {
   kHeuristicsResults = 202,
   kConfigurationEngine = 300,
   kConfigurationWorkspace = 303,
+  kConfigurationShared = 304,
   kPlanConfiguration = 401,
   kPlanWorkspace = 402,
   kForwardFilter = 703,

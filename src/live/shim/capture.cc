@@ -1,5 +1,6 @@
 // Capture: calls about a stream become nodes of a graph.
 #include <algorithm>
+#include <utility>
 
 #include "live/link/link.h"
 #include "live/shim/api.h"
@@ -17,10 +18,16 @@ constexpr int kModeRelaxed = 2;
 constexpr unsigned kSetDependencies = 1;
 
 thread_local int mode_of_thread = 0;
-std::uint64_t captures_made = 0;
 /// Those under way, by number: an event may be of one that is over.
-std::mutex captures_lock;
-std::unordered_map<std::uint64_t, Capture*> under_way;
+struct UnderWay {
+  std::mutex lock;
+  std::uint64_t made = 0;
+  std::unordered_map<std::uint64_t, Capture*> by_number;
+};
+UnderWay& under_way() {
+  static UnderWay* const all = new UnderWay;  // events are asked about while the process ends
+  return *all;
+}
 /// Captures of mode "global" that other threads heed.
 std::atomic<int> global_captures{0};
 
@@ -55,9 +62,10 @@ int begin_capture(void* stream, Graph* graph, std::vector<Node*> after, int mode
   own->tail = std::move(after);
   if (mode == 0) ++global_captures;
   capture_begins();
-  const std::lock_guard guard(captures_lock);
-  made->number = ++captures_made;
-  under_way[made->number] = made;
+  UnderWay& all = under_way();
+  const std::lock_guard guard(all.lock);
+  made->number = ++all.made;
+  all.by_number[made->number] = made;
   return kSuccess;
 }
 
@@ -96,8 +104,9 @@ int end_capture(void* stream, void** graph) {
   } else if (capture->owns_graph) {
     delete capture->graph;
   }
-  const std::lock_guard guard(captures_lock);
-  under_way.erase(capture->number);
+  UnderWay& all = under_way();
+  const std::lock_guard guard(all.lock);
+  all.by_number.erase(capture->number);
   delete capture;
   return status;
 }
@@ -166,13 +175,18 @@ void record_in_capture(EventObject& event, StreamObject& stream) {
 }
 
 bool is_captured(const EventObject& event) {
-  const std::lock_guard guard(captures_lock);
-  return event.capture != 0 && under_way.contains(event.capture);
+  if (event.capture == 0) return false;
+  UnderWay& all = under_way();
+  const std::lock_guard guard(all.lock);
+  return all.by_number.contains(event.capture);
 }
 
 int wait_in_capture(StreamObject* stream, const EventObject& event) {
-  const std::lock_guard guard(captures_lock);
-  Capture* const of_event = under_way.at(event.capture);
+  UnderWay& all = under_way();
+  const std::lock_guard guard(all.lock);
+  const auto found = all.by_number.find(event.capture);
+  if (found == all.by_number.end()) return kInvalidValue;
+  Capture* const of_event = found->second;
   if (!stream || (stream->capture && stream->capture != of_event)) return kCaptureIsolation;
   if (!stream->capture) {
     stream->capture = of_event;

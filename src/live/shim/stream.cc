@@ -5,6 +5,7 @@
 
 #include "live/link/link.h"
 #include "live/shim/api.h"
+#include "live/shim/graph.h"
 #include "live/shim/stream.h"
 
 namespace flopcast::live {
