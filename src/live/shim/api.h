@@ -17,6 +17,7 @@ enum Status : int {
   kOutOfMemory = 2,
   kNotInitialized = 3,
   kInvalidConfiguration = 9,
+  kInvalidSymbol = 13,
   kInvalidDevice = 101,
   kInvalidImage = 200,
   kFileNotFound = 301,

@@ -261,16 +261,3 @@ FLOPCAST_API int cudaThreadExchangeStreamCaptureMode(int* mode) {
   std::swap(*mode, mode_of_thread);
   return kSuccess;
 }
-
-FLOPCAST_API int cuStreamIsCapturing(void* stream, int* status) {
-  return capture_info(stream, {status, nullptr, nullptr, nullptr, nullptr});
-}
-FLOPCAST_API int cuStreamBeginCapture_v2(void* stream, int mode) {
-  return begin_capture(stream, nullptr, {}, mode);
-}
-FLOPCAST_API int cuStreamEndCapture(void* stream, void** graph) {
-  return end_capture(stream, graph);
-}
-FLOPCAST_API int cuThreadExchangeStreamCaptureMode(int* mode) {
-  return cudaThreadExchangeStreamCaptureMode(mode);
-}

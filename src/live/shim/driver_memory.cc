@@ -79,11 +79,6 @@ FLOPCAST_API int cuMemUnmap(std::uintptr_t address, std::size_t bytes) {
 FLOPCAST_API int cuMemSetAccess(std::uintptr_t, std::size_t, const void*, std::size_t) {
   return kSuccess;
 }
-FLOPCAST_API int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
-  *total = Link::get().common().device.memory_bytes;
-  *free = *total - Memory::get().used(current_device());
-  return kSuccess;
-}
 FLOPCAST_API int cuMemGetAddressRange_v2(std::uintptr_t* base, std::size_t* bytes,
                                          std::uintptr_t address) {
   const auto block = Memory::get().find(reinterpret_cast<void*>(address));

@@ -16,6 +16,7 @@ constexpr Words kWords[] = {
     {kOutOfMemory, "cudaErrorMemoryAllocation", "out of memory"},
     {kNotInitialized, "cudaErrorInitializationError", "initialization error"},
     {kInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
+    {kInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
     {kInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {kInvalidHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {kNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},
