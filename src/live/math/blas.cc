@@ -21,8 +21,7 @@ enum BlasType : int {
 };
 constexpr int kTf32Math = 3, kComputeTf32 = 77;
 
-struct Handle {
-  void* stream = nullptr;
+struct Handle : LibraryHandle {
   int math = 0, pointers = 0;
 };
 

@@ -6,6 +6,14 @@
 
 namespace flopcast::live {
 
+/// Handles of cuBLAS, cuSOLVER and cuSPARSE begin with the stream that they work on.
+struct LibraryHandle {
+  void* stream = nullptr;
+};
+inline void* stream_of_library(void* handle) {
+  return handle ? static_cast<LibraryHandle*>(handle)->stream : nullptr;
+}
+
 /// One kernel that is what the signature says (src/live/pricing/kernels.h).
 void submit(void* stream, std::string_view signature);
 /// A kernel that has to move these bytes and is bound by it.

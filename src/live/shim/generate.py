@@ -7,7 +7,7 @@ OBJECTs are the object files of the core. It may define functions of the other t
 serves all majors; and those of the C library that FILE names, one a line. Written into OUT, and only where the contents change:
 
     stubs.cc          every function of the table that the core does not define; those of same.tsv beside the table call
-                      the one of the core that does the same
+                      the one of the core that does the same, those of modelled.tsv say what work they are
     core.map          version script of the core library: each name at the node of its library
     SONAME.cc, .map   a thin library: its SONAME and its version node, and nothing else
     preload.cc        the library to preload, which is empty: it needs the others
@@ -115,6 +115,26 @@ def read_same(path: Path) -> dict[str, str]:
     return dict(line.split("\t") for line in lines)
 
 
+@dataclass(frozen=True)
+class Model:
+    pattern: re.Pattern[str]
+    work: str
+    places: dict[str, str]
+    twice: bool
+
+
+def read_models(path: Path) -> list[Model]:
+    models = []
+    for line in path.read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        pattern, work, *rest = line.split("\t")
+        words = rest[0].split() if rest else []
+        places = dict(word.split("=") for word in words if "=" in word)
+        models.append(Model(re.compile(pattern), work, places, "twice" in words))
+    return models
+
+
 def agree(one: Function, other: Function) -> bool:
     """Whether a call of the one can be passed on to the other: the same registers, the same answer."""
 
@@ -184,6 +204,44 @@ def forward(function: Function, target: str, structs: Structs) -> str:
     )
 
 
+TYPES = {"S": 0, "D": 1, "H": 2, "C": 4, "Z": 5}
+"""cudaDataType_t by the letter of a function's name."""
+
+
+def modelled(function: Function, model: Model, match: re.Match[str], structs: Structs) -> str:
+    """A function that says what work it is."""
+    kinds = [structs.type_of(kind) for kind in function.arguments]
+    places = model.places
+    for name, value in places.items():
+        wanted = {"out"} if name in ("info", "now", "none4", "none8") else {"i32", "i64", "size"}
+        for number in (number for number in value.split(",") if number != "-"):
+            if int(number) >= len(kinds) or function.arguments[int(number)] not in wanted:
+                raise BadTable(f"modelled.tsv: argument {number} of {function.name} is no {name}")
+
+    def size(name: str) -> str:
+        place = places.get(name, "-")
+        return "1" if place == "-" else f"a{place}"
+
+    zeros = "".join(
+        f"*static_cast<{kind}*>(a{number}) = 0; "
+        for key, kind in (("none4", "int"), ("none8", "unsigned long"))
+        for number in places.get(key, "").split(",")
+        if number
+    )
+    letter = match.group(1).upper() if match.groups() and match.group(1) else "S"
+    data_type = size("type") if "type" in places else str(TYPES[letter])
+    sizes = ", ".join(size(name) for name in ("m", "n", "k", "batch"))
+    side = f"a{places['side']}" if "side" in places else "0"
+    info = f"static_cast<int*>(a{places['info']})" if "info" in places else "nullptr"
+    now = f"static_cast<int*>(a{places['now']})" if "now" in places else "nullptr"
+    call = (
+        f'flopcast_modelled({{"{function.name}", "{model.work}", a0, {data_type}, {sizes}, {side}, '
+        f"{2 if model.twice else 1}, {info}, {now}}})"
+    )
+    named = ", ".join(f"[[maybe_unused]] {kind} a{number}" for number, kind in enumerate(kinds))
+    return f"int {function.name}({named}) {{ {zeros}return {call if model.work != 'none' else 0}; }}\n"
+
+
 def body(function: Function, returns: str) -> str:
     kind, answer = function.returns, function.answer
     text = answer if kind == "text" else ""
@@ -203,17 +261,30 @@ def body(function: Function, returns: str) -> str:
     return f"return {call};" if returns == "int" else f"return static_cast<{returns}>({call});"
 
 
-def stubs(table: Table, defined: set[str], same: dict[str, str]) -> str:
+def model_of(name: str, models: list[Model]) -> tuple[Model, re.Match[str]] | None:
+    found = [(model, match) for model in models if (match := model.pattern.fullmatch(name))]
+    if len(found) > 1:
+        raise BadTable(f"several lines of modelled.tsv are about {name}")
+    return found[0] if found else None
+
+
+def stubs(table: Table, defined: set[str], same: dict[str, str], models: list[Model]) -> str:
     structs = Structs()
     lines = []
     for function in table.functions:
+        # Without a handle it is a function of cuBLAS's first interface, of the same name.
+        model = model_of(function.name, models) if function.arguments[:1] == ("handle",) else None
+        if model and function.name in defined:
+            raise BadTable(f"the core defines {function.name}, and modelled.tsv models it")
         if function.name in same:
             lines.append(forward(function, same[function.name], structs))
+        elif model:
+            lines.append(modelled(function, *model, structs))
         elif function.name not in defined:
             lines.append(stub(function, structs))
     return (
         BANNER
-        + '#include "live/shim/unsupported.h"\n\n'
+        + '#include "live/shim/modelled.h"\n#include "live/shim/unsupported.h"\n\n'
         + "using Callback = void (*)();\n"
         + structs.text()
         + '\n#pragma GCC visibility push(default)\nextern "C" {\n'
@@ -257,10 +328,18 @@ def names_of(table: Table) -> set[str]:
     return {function.name for function in table.functions}
 
 
-def generate(table: Table, others: set[str], interposed: set[str], defined: set[str], same: dict[str, str],
-             out: Path) -> None:  # fmt: skip
+def generate(
+    table: Table,
+    others: set[str],
+    defined: set[str],
+    out: Path,
+    same: dict[str, str] | None = None,
+    models: list[Model] | None = None,
+    interposed: set[str] | None = None,
+) -> None:
     """`others` are the functions of other majors' tables: a core that serves all may define them, unseen.
     `interposed` are those of the C library, which it does define, and exports."""
+    interposed = interposed or set()
     if missing := sorted(interposed - defined):
         raise BadTable(f"the core does not define {', '.join(missing)}, which it is said to take over")
     defined = defined - interposed
@@ -270,7 +349,7 @@ def generate(table: Table, others: set[str], interposed: set[str], defined: set[
     if unknown:  # it would never be found: its name is wrong
         raise BadTable(f"the core defines {', '.join(unknown)}, which no library of the API tables has")
     out.mkdir(parents=True, exist_ok=True)
-    write(out / "stubs.cc", stubs(table, defined, forwards(table, same, defined)))
+    write(out / "stubs.cc", stubs(table, defined, forwards(table, same or {}, defined), models or []))
     write(out / "core.map", core_map(table, strange))
     write(out / "preload.cc", BANNER)
     for library in table.libraries.values():
@@ -292,8 +371,9 @@ def main() -> None:
         same = read_same(folder / "same.tsv")
         others = set().union(*(names_of(each) for each in tables.values()))
         interposed = set(options.interposed.read_text().split()) if options.interposed else set()
+        models = read_models(folder / "modelled.tsv")
         defined = defined_names(options.nm, options.objects)
-        generate(tables[options.table], others, interposed, defined, same, options.out)
+        generate(tables[options.table], others, defined, options.out, same, models, interposed)
     except BadTable as error:
         sys.exit(f"generate.py: {error}")
 
