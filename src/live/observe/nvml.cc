@@ -1,4 +1,6 @@
 // NVML: what monitoring programs ask of devices.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstring>
 
@@ -10,7 +12,13 @@ namespace flopcast::live {
 namespace {
 
 /// nvmlReturn_t
-enum NvmlStatus : int { kNvmlSuccess = 0, kNvmlInvalidArgument = 2, kNvmlNotSupported = 3 };
+enum NvmlStatus : int {
+  kNvmlSuccess = 0,
+  kNvmlInvalidArgument = 2,
+  kNvmlNotSupported = 3,
+  kNvmlNotFound = 6,
+  kNvmlInsufficientSize = 7
+};
 
 /// A device's handle is its number and one more, so that none is null.
 void* handle_of(unsigned device) { return reinterpret_cast<void*>(std::uintptr_t{device} + 1); }
@@ -32,9 +40,43 @@ struct MemoryInfo2 {
 };
 
 MemoryInfo memory_of(void* handle) {
-  const std::size_t total = Link::get().common().device.memory_bytes;
+  const std::size_t total = Memory::capacity();
   const std::size_t used = Memory::get().used(device_of_handle(handle));
   return {total, total - used, used};
+}
+
+/// nvmlProcessInfo_t; the first version of it ends after the memory.
+struct ProcessInfo {
+  unsigned process;
+  unsigned long long memory;
+  unsigned instances[2];
+};
+
+/// A process sees itself: what others of the run hold is theirs to say.
+int give_processes(void* handle, unsigned* count, void* out, std::size_t bytes_each) {
+  const std::size_t used = Memory::get().used(device_of_handle(handle));
+  const unsigned room = *count;
+  *count = used > 0 ? 1 : 0;
+  if (used == 0) return kNvmlSuccess;
+  if (room == 0 || !out) return kNvmlInsufficientSize;
+  const ProcessInfo own{static_cast<unsigned>(::getpid()), used, {~0u, ~0u}};
+  std::memcpy(out, &own, bytes_each);
+  return kNvmlSuccess;
+}
+
+/// nvmlPciInfo_t
+struct PciInfo {
+  char legacy[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char id[32];
+};
+
+/// nvmlDeviceArchitecture_t by compute capability.
+unsigned architecture() {
+  const DeviceFacts& chip = Link::get().common().device;
+  if (chip.major == 7) return chip.minor >= 5 ? 6 : 5;
+  if (chip.major == 8) return chip.minor >= 9 ? 8 : 7;
+  return chip.major == 9 ? 9 : 10;
 }
 
 }  // namespace
@@ -91,5 +133,82 @@ FLOPCAST_API int nvmlDeviceGetMemoryInfo_v2(void* handle, MemoryInfo2* info) {
 FLOPCAST_API int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
   *major = static_cast<int>(Link::get().common().device.major);
   *minor = static_cast<int>(Link::get().common().device.minor);
+  return kNvmlSuccess;
+}
+
+FLOPCAST_API int nvmlDeviceGetComputeRunningProcesses(void* handle, unsigned* count, void* out) {
+  return give_processes(handle, count, out, 16);
+}
+FLOPCAST_API int nvmlDeviceGetComputeRunningProcesses_v2(void* handle, unsigned* count, void* out) {
+  return give_processes(handle, count, out, sizeof(ProcessInfo));
+}
+FLOPCAST_API int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count, void* out) {
+  return give_processes(handle, count, out, sizeof(ProcessInfo));
+}
+FLOPCAST_API int nvmlDeviceGetGraphicsRunningProcesses_v3(void*, unsigned* count, void*) {
+  *count = 0;
+  return kNvmlSuccess;
+}
+FLOPCAST_API int nvmlSystemGetProcessName(unsigned process, char* text, unsigned size) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%u/comm", process);
+  std::FILE* const file = std::fopen(path, "r");
+  if (!file) return kNvmlNotFound;
+  if (!std::fgets(text, static_cast<int>(size), file)) *text = 0;
+  text[std::strcspn(text, "\n")] = 0;
+  std::fclose(file);
+  return kNvmlSuccess;
+}
+FLOPCAST_API int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  *version = FLOPCAST_CUDA_MAJOR == 12 ? 12080 : 13020;
+  return kNvmlSuccess;
+}
+FLOPCAST_API int nvmlSystemGetCudaDriverVersion(int* version) {
+  return nvmlSystemGetCudaDriverVersion_v2(version);
+}
+FLOPCAST_API int nvmlSystemGetNVMLVersion(char* text, unsigned size) {
+  return copy_text(text, size, FLOPCAST_CUDA_MAJOR == 12 ? "12.570.86.15" : "13.595.45.04");
+}
+FLOPCAST_API int nvmlDeviceGetHandleByUUID(const char* uuid, void** handle) {
+  char own[64];
+  for (unsigned device = 0; device < Link::get().common().devices; ++device) {
+    nvmlDeviceGetUUID(handle_of(device), own, sizeof own);
+    if (std::strcmp(own, uuid) == 0) return nvmlDeviceGetHandleByIndex_v2(device, handle);
+  }
+  return kNvmlNotFound;
+}
+FLOPCAST_API int nvmlDeviceGetMinorNumber(void* handle, unsigned* number) {
+  return nvmlDeviceGetIndex(handle, number);
+}
+FLOPCAST_API int nvmlDeviceGetPciInfo_v3(void* handle, PciInfo* info) {
+  *info = {};
+  info->bus = static_cast<unsigned>(device_of_handle(handle)) + 1;
+  std::snprintf(info->legacy, sizeof info->legacy, "0000:%02X:00.0", info->bus);
+  std::snprintf(info->id, sizeof info->id, "00000000:%02X:00.0", info->bus);
+  return kNvmlSuccess;
+}
+FLOPCAST_API int nvmlDeviceGetArchitecture(void*, unsigned* number) {
+  *number = architecture();
+  return kNvmlSuccess;
+}
+/// NVML_BRAND_NVIDIA
+FLOPCAST_API int nvmlDeviceGetBrand(void*, int* brand) {
+  *brand = 14;
+  return kNvmlSuccess;
+}
+FLOPCAST_API int nvmlDeviceGetNumGpuCores(void*, unsigned* count) {
+  *count = Link::get().common().device.cores * 128;
+  return kNvmlSuccess;
+}
+FLOPCAST_API int nvmlDeviceGetPersistenceMode(void*, int* on) {
+  *on = 1;
+  return kNvmlSuccess;
+}
+FLOPCAST_API int nvmlDeviceGetComputeMode(void*, int* mode) {
+  *mode = 0;
+  return kNvmlSuccess;
+}
+FLOPCAST_API int nvmlDeviceIsMigDeviceHandle(void*, unsigned* is_part) {
+  *is_part = 0;
   return kNvmlSuccess;
 }

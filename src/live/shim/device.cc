@@ -6,6 +6,7 @@
 
 #include "live/link/link.h"
 #include "live/shim/api.h"
+#include "live/shim/memory.h"
 #include "live/values/loader.h"
 
 namespace flopcast::live {
@@ -104,7 +105,7 @@ std::uint64_t value_of(std::string_view name, int device) {
     std::uint64_t value;
   };
   const Value values[] = {
-      {"totalGlobalMem", chip.memory_bytes},
+      {"totalGlobalMem", Memory::capacity()},
       {"sharedMemPerBlock", kSharedOfBlock},
       {"regsPerBlock", kRegisters},
       {"warpSize", kWarp},

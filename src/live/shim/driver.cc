@@ -8,6 +8,7 @@
 
 #include "live/link/link.h"
 #include "live/shim/api.h"
+#include "live/shim/memory.h"
 
 namespace flopcast::live {
 namespace {
@@ -104,7 +105,7 @@ FLOPCAST_API int cuDeviceGetName(char* name, int size, int) {
   return kSuccess;
 }
 FLOPCAST_API int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
-  *bytes = Link::get().common().device.memory_bytes;
+  *bytes = Memory::capacity();
   return kSuccess;
 }
 FLOPCAST_API int cuDeviceGetUuid_v2(void* uuid, int device) {

@@ -33,6 +33,55 @@ struct AllocationProperties {
   int location_type, location;
 };
 
+/// CUpointer_attribute
+enum PointerAttribute : int {
+  kMemoryType = 2,
+  kDevicePointer = 3,
+  kHostPointer = 4,
+  kBufferId = 7,
+  kIsManaged = 8,
+  kDeviceOrdinal = 9,
+  kLegacyIpc = 10,
+  kRangeStart = 11,
+  kRangeSize = 12,
+  kIsMapped = 13,
+};
+
+template <typename T>
+int give_value(void* out, T value) {
+  std::memcpy(out, &value, sizeof value);
+  return kSuccess;
+}
+
+int pointer_attribute(void* out, int attribute, const Block& block, std::uintptr_t address) {
+  const bool on_device = of_device(block.place);
+  switch (attribute) {
+    case kMemoryType:
+      return give_value(out, on_device ? 2 : 1);
+    case kDevicePointer:
+      return give_value(out, address);
+    case kHostPointer:
+      return block.place == Place::kDevice || block.place == Place::kMapped
+                 ? kInvalidValue
+                 : give_value(out, address);
+    case kBufferId:
+    case kRangeStart:
+      return give_value(out, block.address);
+    case kIsManaged:
+      return give_value(out, block.place == Place::kManaged ? 1 : 0);
+    case kDeviceOrdinal:
+      return give_value(out, block.device);
+    case kLegacyIpc:
+      return give_value(out, block.place == Place::kDevice ? 1 : 0);
+    case kRangeSize:
+      return give_value(out, block.bytes);
+    case kIsMapped:
+      return give_value(out, 1);
+    default:
+      return give_value(out, 0);
+  }
+}
+
 }  // namespace
 }  // namespace flopcast::live
 
@@ -88,17 +137,16 @@ FLOPCAST_API int cuMemGetAddressRange_v2(std::uintptr_t* base, std::size_t* byte
   return kSuccess;
 }
 
-/// CUpointer_attribute: 2 memory type, 3 device pointer, 9 device.
 FLOPCAST_API int cuPointerGetAttribute(void* out, int attribute, std::uintptr_t address) {
   const auto block = Memory::get().find(reinterpret_cast<void*>(address));
-  if (!block) return kInvalidValue;
-  if (attribute == 3) {
-    std::memcpy(out, &address, sizeof address);
-    return kSuccess;
+  return block ? pointer_attribute(out, attribute, *block, address) : kInvalidValue;
+}
+FLOPCAST_API int cuPointerGetAttributes(unsigned count, const int* attributes, void** out,
+                                        std::uintptr_t address) {
+  const auto block = Memory::get().find(reinterpret_cast<void*>(address));
+  for (unsigned i = 0; i < count; ++i) {
+    if (!block || pointer_attribute(out[i], attributes[i], *block, address) != kSuccess)
+      give_value(out[i], 0);
   }
-  const int value = attribute == 2   ? (of_device(block->place) ? 2 : 1)
-                    : attribute == 9 ? block->device
-                                     : 0;
-  std::memcpy(out, &value, sizeof value);
   return kSuccess;
 }

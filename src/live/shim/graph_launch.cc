@@ -109,7 +109,7 @@ void Executable::launch(void* stream) {
   call.duration_ns = kGraphLaunchNs;
   call.signature = link.number("graph launch");
   call.word[0] = graph_->nodes.size();
-  link.say(call);
+  tell({}, call);
   Record event = home;
   event.act = Act::kRecordEvent;
   if (begin_ != 0) {

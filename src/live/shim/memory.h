@@ -59,12 +59,18 @@ class Memory {
 
   std::size_t used(int device) const;
   std::size_t most_used(int device) const;
+  /// What a device has for programs.
+  static std::size_t capacity();
+  /// A process begins to use a device: its context lies there from now on.
+  void open(int device);
 
  private:
   struct Level {
     std::size_t used = 0, most = 0;
+    bool open = false;
   };
-  bool has_left(int device, std::size_t bytes) const;
+  bool has_left(int device, std::size_t bytes);
+  void open_locked(int device);
   std::optional<Block> carve(std::size_t bytes, int device);
   void take(int device, std::size_t bytes);
 

@@ -48,6 +48,7 @@ struct PointerAttributes {
 int type_of(Place place) {
   switch (place) {
     case Place::kDevice:
+    case Place::kMapped:
       return 2;
     case Place::kManaged:
       return 3;
@@ -67,9 +68,6 @@ FLOPCAST_API int cudaMalloc(void** pointer, std::size_t bytes) {
 FLOPCAST_API int cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
   return remembered(allocate(pointer, bytes, Place::kManaged));
 }
-FLOPCAST_API int cudaMallocAsync(void** pointer, std::size_t bytes, void*) {
-  return remembered(allocate(pointer, bytes, Place::kDevice));
-}
 FLOPCAST_API int cudaMallocHost(void** pointer, std::size_t bytes) {
   return remembered(allocate(pointer, bytes, Place::kPinned));
 }
@@ -77,7 +75,6 @@ FLOPCAST_API int cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   return remembered(allocate(pointer, bytes, Place::kPinned));
 }
 FLOPCAST_API int cudaFree(void* pointer) { return remembered(release(pointer)); }
-FLOPCAST_API int cudaFreeAsync(void* pointer, void*) { return remembered(release(pointer)); }
 FLOPCAST_API int cudaFreeHost(void* pointer) { return remembered(release(pointer)); }
 
 FLOPCAST_API int cudaHostRegister(void* pointer, std::size_t bytes, unsigned) {
@@ -93,7 +90,8 @@ FLOPCAST_API int cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 }
 
 FLOPCAST_API int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  *total = Link::get().common().device.memory_bytes;
+  Memory::get().open(current_device());
+  *total = Memory::capacity();
   *free = *total - Memory::get().used(current_device());
   return kSuccess;
 }
@@ -106,7 +104,25 @@ FLOPCAST_API int cudaPointerGetAttributes(void* attributes, const void* pointer)
     return kSuccess;
   }
   void* const at = const_cast<void*>(pointer);
-  const bool host = type_of(block->place) != 2;
+  const bool host = type_of(block->place) != 2;  // managed memory is both's
   answer = {type_of(block->place), block->device, at, host ? at : nullptr};
   return kSuccess;
 }
+
+/// cudaHostAllocMapped, cudaHostAllocPortable: all is mapped, and for every device.
+FLOPCAST_API int cudaHostGetFlags(unsigned* flags, void* pointer) {
+  const std::optional<Block> block = Memory::get().find(pointer);
+  if (!block || of_device(block->place)) return remembered(kInvalidValue);
+  *flags = 3;
+  return kSuccess;
+}
+FLOPCAST_API int cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t width,
+                                 std::size_t height) {
+  constexpr std::size_t kPitch = 512;
+  *pitch = (width + kPitch - 1) / kPitch * kPitch;
+  return remembered(allocate(pointer, *pitch * height, Place::kDevice));
+}
+#if FLOPCAST_CUDA_MAJOR == 12
+FLOPCAST_API int cudaMemPrefetchAsync(const void*, std::size_t, int, void*) { return kSuccess; }
+FLOPCAST_API int cudaMemAdvise(const void*, std::size_t, int, int) { return kSuccess; }
+#endif

@@ -46,9 +46,17 @@ Record record_of(const EventObject& event, Act act) {
   return record;
 }
 
+Told ask_watched(const Record& record) {
+  Watcher* const sees = watcher.load(std::memory_order_acquire);
+  const std::int64_t begin = sees ? Link::get().now_ns() : 0;
+  const Told told = Link::get().ask(record);
+  if (sees) sees->waited(record.act, begin);
+  return told;
+}
+
 int wait_for(void* stream, Act act) {
   if (captures(stream)) return refuse_in_capture(stream);
-  const Told told = Link::get().ask(record_on(stream, act));
+  const Told told = ask_watched(record_on(stream, act));
   return act == Act::kAskStream && told.value == 0 ? kNotReady : kSuccess;
 }
 
@@ -199,7 +207,7 @@ FLOPCAST_API int cudaStreamWaitEvent(void* stream, void* event, unsigned flags) 
 FLOPCAST_API int cudaEventSynchronize(void* event) {
   const auto& object = *static_cast<EventObject*>(event);
   if (is_captured(object)) return remembered(kCapturedEvent);
-  Link::get().ask(record_of(object, Act::kWaitEvent));
+  ask_watched(record_of(object, Act::kWaitEvent));
   return kSuccess;
 }
 FLOPCAST_API int cudaEventQuery(void* event) {

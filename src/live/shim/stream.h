@@ -78,6 +78,8 @@ class Watcher {
   virtual void begins(const Work& work, Record& record) = 0;
   /// It has been told, under this number of the process's records.
   virtual void told(const Work& work, const Record& record, std::uint32_t number) = 0;
+  /// A thread has waited, since `begin` of its virtual time in nanoseconds.
+  virtual void waited(Act act, std::int64_t begin) = 0;
 };
 inline std::atomic<Watcher*> watcher{nullptr};
 
