@@ -273,7 +273,7 @@ def little(generator, tmp_path):
 
 def test_what_the_core_defines_is_not_generated_and_has_its_node(generator, little, tmp_path):
     defined = {"cudaOne", "cudaOfAnotherMajor", "_ZN8flopcast4live3x", "flopcast_unsupported"}
-    generator.generate(little, {"cudaOfAnotherMajor"}, set(), defined, tmp_path / "out")
+    generator.generate(little, {"cudaOfAnotherMajor"}, defined, tmp_path / "out")
     source = (tmp_path / "out/stubs.cc").read_text()
     assert "cudaOne" not in source
     assert 'void cudaTwo(Value0, const char*, ...) { flopcast_unsupported("cudaTwo", 0); }' in source
@@ -284,14 +284,14 @@ def test_what_the_core_defines_is_not_generated_and_has_its_node(generator, litt
 
 def test_a_function_of_the_core_that_no_library_has_is_refused(generator, little, tmp_path):
     with pytest.raises(generator.BadTable, match="cudaOen, which no library of the API tables has"):
-        generator.generate(little, set(), set(), {"cudaOen"}, tmp_path / "out")
+        generator.generate(little, set(), {"cudaOen"}, tmp_path / "out")
 
 
 def test_files_that_stay_the_same_are_not_written_again(generator, little, tmp_path):
-    generator.generate(little, set(), set(), set(), tmp_path)
+    generator.generate(little, set(), set(), tmp_path)
     for path in tmp_path.iterdir():
         os.utime(path, (1, 1))
-    generator.generate(little, set(), set(), {"cudaOne"}, tmp_path)
+    generator.generate(little, set(), {"cudaOne"}, tmp_path)
     written = {path.name for path in tmp_path.iterdir() if path.stat().st_mtime > 1}
     assert written == {"stubs.cc"}
 
