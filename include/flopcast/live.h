@@ -100,6 +100,7 @@ struct LiveReport {
   std::uint64_t tasks = 0;               ///< of its graph
   std::vector<LiveRank> ranks;           ///< those that did anything, by number
   std::vector<LiveCoverage> coverage;    ///< by what prices rest on
+  std::vector<LiveCoverage> kernels;     ///< by operator, library call or name, longest first
   std::vector<LiveCoverage> unknown;     ///< kernels of which only the name is known, longest first
   std::vector<std::string> unsupported;  ///< functions that were called and are not there
   std::uint64_t tainted_reads = 0;       ///< values that the script read and nobody had computed

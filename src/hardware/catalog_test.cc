@@ -91,6 +91,7 @@ TEST(Catalog, FindsChipsByTheNamesOfMeasuredTables) {
       {"l40s", "l40s"},
       {"rtx_pro_6000_server", "rtx-pro-6000-server"},
       {"RTX4090", "rtx-4090"},
+      {"NVIDIA GeForce RTX 3090", "rtx-3090"},
       {"RTXPRO6000", "rtx-pro-6000-server"},
       {"a40", "a40"},
       {"b60", "b60"},

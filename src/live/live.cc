@@ -9,10 +9,12 @@
 #include "live/account/account.h"
 #include "live/account/timeline.h"
 #include "live/daemon/daemon.h"
+#include "live/host/costs.h"
 #include "live/launch/launcher.h"
 #include "live/launch/outputs.h"
 #include "live/launch/remarks.h"
 #include "live/pricing/cluster_work.h"
+#include "live/pricing/device_facts.h"
 #include "live/torch_build/torch_build.h"
 
 namespace flopcast {
@@ -32,23 +34,6 @@ constexpr auto kFailTogether = std::chrono::milliseconds(100);
 constexpr auto kSilence = std::chrono::seconds(30);
 /// So long after the first processes of a program others may come: they import much.
 constexpr auto kOthersCome = std::chrono::seconds(60);
-
-DeviceFacts facts_of(const Chip& chip) {
-  DeviceFacts facts;
-  chip.name.copy(facts.name, sizeof facts.name - 1);
-  facts.memory_bytes = static_cast<std::uint64_t>(chip.hbm_capacity.value);
-  facts.l2_bytes = static_cast<std::uint64_t>(chip.on_chip_memory.value);
-  facts.cores = static_cast<std::uint32_t>(chip.cores);
-  // Compute capability by generation.
-  const std::pair<std::string_view, std::pair<unsigned, unsigned>> capabilities[] = {
-      {"volta", {7, 0}}, {"turing", {7, 5}}, {"ampere", {8, 0}},
-      {"ada", {8, 9}},   {"hopper", {9, 0}}, {"blackwell", {10, 0}}};
-  facts.major = 8;
-  for (const auto& [name, capability] : capabilities) {
-    if (chip.architecture.starts_with(name)) std::tie(facts.major, facts.minor) = capability;
-  }
-  return facts;
-}
 
 /// How ranks lie on the nodes that the machine poses as.
 struct Layout {
@@ -93,7 +78,7 @@ class LiveRun {
         observer_(observer),
         layout_(layout),
         work_(std::move(work)),
-        session_(work_),
+        session_(work_, host_times(HostTable::builtin())),
         timeline_(cluster.chip.name, static_cast<std::int32_t>(cluster.chip.cores)) {}
 
   std::optional<Diagnostic> start(const Cluster& cluster);
@@ -165,7 +150,7 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
 }
 
 std::optional<Diagnostic> LiveRun::start(const Cluster& cluster) {
-  Machine machine{.device = facts_of(cluster.chip),
+  Machine machine{.device = device_facts(cluster.chip),
                   .devices = std::max(layout_.of_node(), 1U),
                   .chips = layout_.ranks,
                   .start_ns = request_.start_ns};
@@ -179,6 +164,7 @@ std::optional<Diagnostic> LiveRun::start(const Cluster& cluster) {
   Result<std::unique_ptr<Daemon>> daemon = Daemon::listen(session_, machine);
   if (!daemon) return daemon.error();
   daemon_ = std::move(*daemon);
+  daemon_->set_host(host_costs(HostTable::builtin()));
   launcher_.emplace(fmt::format("{}={}", kSocketVariable, daemon_->name()));
   Result<std::unique_ptr<Outputs>> outputs = Outputs::make(processes(), {1, 2});
   if (!outputs) return outputs.error();
@@ -344,6 +330,7 @@ LiveReport LiveRun::report() {
     return all;
   };
   report.coverage = listed(work_.kernels().by_basis());
+  report.kernels = listed(work_.kernels().by_name());
   report.unknown = listed(work_.kernels().unknown());
   remarks_.read(report);
   if (request_.timeline) report.timeline = timeline_.take(request_.cluster);

@@ -21,6 +21,7 @@
 
 #include "live/daemon/daemon.h"
 #include "live/pricing/cluster_work.h"
+#include "live/pricing/device_facts.h"
 
 namespace flopcast::test {
 
@@ -94,8 +95,10 @@ class LivePrograms : public testing::Test {
     const Result<Cluster> cluster = Catalog::builtin().cluster(on);
     ClusterWork work = std::move(*ClusterWork::make(*cluster, Catalog::builtin()));
     Session session(work);
-    const auto daemon =
-        std::move(*Daemon::listen(session, {.device = facts_of(cluster->chip), .devices = static_cast<std::uint32_t>(cluster->chips_per_node()), .chips = static_cast<std::uint32_t>(cluster->chips())}));
+    const auto daemon = std::move(
+        *Daemon::listen(session, {.device = device_facts(cluster->chip),
+                                  .devices = static_cast<std::uint32_t>(cluster->chips_per_node()),
+                                  .chips = static_cast<std::uint32_t>(cluster->chips())}));
     setenv(kSocketVariable, daemon->name().c_str(), 1);
     for (int rank = 0; rank < ranks; ++rank) daemon->expect(rank);
     for (int rank = 0; rank < ranks; ++rank) children.push_back(start(program, rank));
@@ -118,15 +121,6 @@ class LivePrograms : public testing::Test {
                                    where.rank, where.id, static_cast<int>(where.kind),
                                    session.name_of(task.name)));
     }
-  }
-
-  static DeviceFacts facts_of(const Chip& chip) {
-    DeviceFacts facts;
-    chip.name.copy(facts.name, sizeof facts.name - 1);
-    facts.memory_bytes = static_cast<std::uint64_t>(chip.hbm_capacity.value);
-    facts.cores = static_cast<std::uint32_t>(chip.cores);
-    facts.major = 9;
-    return facts;
   }
 
   static Child start(const Program& program, int rank) {

@@ -10,6 +10,7 @@ void add_calibrate(CLI::App& app, Action& action) {
   set_example(*calibrate, "flopcast calibrate network examples/collectives.csv");
   add_calibrate_network(*calibrate, action);
   add_calibrate_kernels(*calibrate, action);
+  add_calibrate_host(*calibrate, action);
 }
 
 }  // namespace flopcast::cli

@@ -27,6 +27,7 @@ void add_validate_mapping(CLI::App& validate, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_calibrate_network(CLI::App& calibrate, Action& action);
 void add_calibrate_kernels(CLI::App& calibrate, Action& action);
+void add_calibrate_host(CLI::App& calibrate, Action& action);
 void add_models(CLI::App& app, Action& action);
 void add_hw(CLI::App& app, Action& action);
 void add_net(CLI::App& app, Action& action);

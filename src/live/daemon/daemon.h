@@ -36,6 +36,9 @@ class Daemon {
   /// Value of FLOPCAST_LIVE_SOCKET for the processes of the run.
   const std::string& name() const { return name_; }
 
+  /// What calls take the host, for the processes that come.
+  void set_host(const HostCosts& costs) { common_->host = costs; }
+
   /// A process with this rank will come. All are to be expected before the first step, but those of
   /// launchers of others: the first of these says how many there are.
   /// @param pid 0: whichever says first that it is this rank

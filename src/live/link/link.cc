@@ -132,6 +132,8 @@ std::uint32_t Link::write(Speaker& me, Record record) {
   if (common_->host_factor != 0) {
     me.gap_ns += measured_ns(me);
     record.duration_ns = 0;
+  } else {
+    record.duration_ns = common_->host.of(record);
   }
   if (me.helper) record.flags |= kOfHelper;
   const std::int64_t host = me.gap_ns + record.duration_ns;
@@ -142,9 +144,24 @@ std::uint32_t Link::write(Speaker& me, Record record) {
   ++me.records;
   me.clock_ns += host + slept;
   me.host_ns += host;
+  if (me.keeper && &me == own_speaker && me.keeper->keep(record)) return record.number;
   me.ring->write(record, common_->bell);
+  // A launch that no operator is known of is one by itself.
+  if (!me.keeper && record.act == Act::kKernel) spend_on_operator();
   return record.number;
 }
+
+void Link::spend_on_operator() {
+  if (silent_) return;
+  // The thread that the program began with has no name; operators of others are autograd's.
+  spend(speaker().name == 0 ? common_->host.forward : common_->host.backward);
+}
+
+void Link::set_keeper(Keeper* keeper) {
+  if (!silent_) speaker().keeper = keeper;
+}
+
+void Link::write(const Record& record) { own_speaker->ring->write(record, common_->bell); }
 
 Told Link::ask(Record record) {
   if (silent_) return {ECHILD, 0};

@@ -42,6 +42,10 @@ class Link {
   /// Says it and waits, but it is no part of the program: host time that has passed belongs to the
   /// record that follows.
   Told consult(Record record);
+  /// Records of this thread go to a keeper, or (null) no longer.
+  void set_keeper(Keeper* keeper);
+  /// Writes a record that a keeper of this thread kept.
+  void write(const Record& record);
   /// The number of a text in the records of this process; 0 where there is no room left.
   std::uint32_t number(std::string_view text);
   /// The text of such a number; empty for 0.
@@ -52,6 +56,8 @@ class Link {
 
   /// The host has computed for so long, in modelled time.
   void spend(std::int64_t nanoseconds);
+  /// An operator of this thread has launched something.
+  void spend_on_operator();
   /// This thread's virtual time, since the start of the run.
   std::int64_t now_ns();
   /// Host time that the threads of this process have taken.

@@ -38,6 +38,16 @@ enum class Outside : std::uint8_t {
   kPeer,    ///< what another rank says
 };
 
+/// Keeps records of its thread back until more is known of them. Their numbers, gaps and times are already theirs.
+class Keeper {
+ public:
+  virtual ~Keeper() = default;
+  /// @return whether it keeps the record. If not, all that it has kept must have been written
+  virtual bool keep(const Record& record) = 0;
+  /// Writes all that it has kept: the thread may stand still for long.
+  virtual void let_go() = 0;
+};
+
 /// A thread in virtual time. Its numbers are its own, but while it stands still others speak for it, under
 /// the lock of its process's threads.
 struct Speaker {
@@ -57,6 +67,7 @@ struct Speaker {
   Outside polls = Outside::kNothing;  ///< has just looked whether it is there, in vain
   bool again = false;                 ///< has not got the lock of the interpreter, and asks again
   const void* last_lock = nullptr;    ///< mutex that it locked last
+  Keeper* keeper = nullptr;           ///< of records that the thread itself writes
 
   std::atomic<bool> in_use{false};
   std::atomic<Standing> standing{Standing::kRuns};

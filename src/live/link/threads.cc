@@ -146,6 +146,7 @@ std::atomic<std::uint16_t>& Link::waiting_for(const void* at) {
 
 void Link::block(Standing why, const void* at) {
   Speaker& me = *own_speaker;
+  if (me.keeper) me.keeper->let_go();
   me.at.store(at, std::memory_order_relaxed);
   if (!me.again) me.since_ns.store(real_ns(CLOCK_MONOTONIC), std::memory_order_relaxed);
   me.standing.store(why, std::memory_order_release);
@@ -234,6 +235,7 @@ void Link::wake(const void* at, bool all) {
 
 void Link::block_until(std::int64_t after_ns, const void* at) {
   Speaker& me = speaker();
+  if (me.keeper) me.keeper->let_go();
   me.at.store(at, std::memory_order_relaxed);
   Record record;
   record.act = Act::kIdle;

@@ -1,12 +1,37 @@
 #include "live/pricing/cluster_work.h"
 
 #include <cmath>
+#include <string_view>
+
+#include "base/text/toml_file.h"
+#include "catalog_files.h"
 
 namespace flopcast::live {
 namespace {
 
-/// PCIe 5 x16 as copies of pinned memory see it; no cluster of the catalogue says what its hosts have.
-constexpr BytesPerSecond kHostLink{55e9};
+/// What a chip is joined to its host by: PCIe of its generation, or NVLink-C2C to a Grace.
+std::string_view host_link_of(const Chip& chip) {
+  if (chip.name.starts_with("gh") || chip.name.starts_with("gb")) return "nvlink-c2c";
+  for (const std::string_view older : {"volta", "turing"}) {
+    if (chip.architecture.starts_with(older)) return "pcie3";
+  }
+  for (const std::string_view old : {"ampere", "ada"}) {
+    if (chip.architecture.starts_with(old)) return "pcie4";
+  }
+  return "pcie5";
+}
+/// What copies of pinned memory reach of a link: 55 of 63 GB/s over PCIe 5.
+constexpr double kPinnedShare = 0.87;
+/// As training on real clusters loses it: fitted with the other constants of training.
+double contention_of_training() {
+  for (const CatalogFile& file : catalog_files()) {
+    if (file.path != "training/constants.toml") continue;
+    const auto constants = parse_toml(file.text, std::string(file.path), false);
+    if (constants) return constants->root["all"]["contention"].value_or(0.0);
+  }
+  return 0;
+}
+
 /// Of a copy between host and device before its first byte.
 constexpr double kCopyLatency = 1.5e-6;
 
@@ -17,7 +42,10 @@ Result<ClusterWork> ClusterWork::make(const Cluster& cluster, const Catalog& cat
   if (!kernels) return kernels.error();
   Result<Transfers> transfers = Transfers::make(cluster, catalog);
   if (!transfers) return transfers.error();
-  return ClusterWork(KernelPrices(std::move(*kernels)), std::move(*transfers), kHostLink);
+  const Result<flopcast::Link> host = catalog.link(host_link_of(cluster.chip));
+  if (!host) return host.error();
+  return ClusterWork(KernelPrices(std::move(*kernels)), std::move(*transfers),
+                     host->bandwidth * kPinnedShare, contention_of_training());
 }
 
 Time ClusterWork::kernel(const Record& record, std::string_view signature) {

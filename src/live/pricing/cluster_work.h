@@ -14,6 +14,8 @@ class ClusterWork final : public Work {
 
   Time kernel(const Record& record, std::string_view signature) override;
   Time copy(const Record& record) override;
+  Time alone(const Transfer& what) override { return transfers_.alone(what); }
+  double contention() const override { return contention_; }
   void begin(std::uint64_t transfer, const Transfer& what, Time start) override;
   std::optional<Time> next_end() override { return transfers_.next_end(); }
   std::vector<std::pair<std::uint64_t, Time>> advance(Time until) override {
@@ -25,12 +27,17 @@ class ClusterWork final : public Work {
   const std::optional<Diagnostic>& problem() const { return problem_; }
 
  private:
-  ClusterWork(KernelPrices kernels, Transfers transfers, BytesPerSecond host_link)
-      : kernels_(std::move(kernels)), transfers_(std::move(transfers)), host_link_(host_link) {}
+  ClusterWork(KernelPrices kernels, Transfers transfers, BytesPerSecond host_link,
+              double contention)
+      : kernels_(std::move(kernels)),
+        transfers_(std::move(transfers)),
+        host_link_(host_link),
+        contention_(contention) {}
 
   KernelPrices kernels_;
   Transfers transfers_;
   BytesPerSecond host_link_;  ///< between a chip and its host
+  double contention_ = 0;     ///< share of a chip's computing that transfers beside it take
   std::optional<Diagnostic> problem_;
 };
 

@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "base/text/numbers.h"
+#include "live/pricing/named_kernels.h"
+#include "live/pricing/operator_kernels.h"
 
 namespace flopcast::live {
 namespace {
@@ -74,16 +76,34 @@ std::optional<Kernel> memory_of(Words& words) {
   return moves(static_cast<double>(read), static_cast<double>(written));
 }
 
+/// What people see is the operator's name; it lies in the text as it is.
+std::optional<Signature> operator_of(std::string_view words, bool beside) {
+  const auto call = parse_operator_call(words);
+  if (!call) return std::nullopt;
+  return Signature{kernel_of(*call, beside), true, words.substr(0, words.find(' '))};
+}
+
+/// Numbers between measured ones are measured as far as people are concerned.
+std::string_view word_of(Basis basis) {
+  return name(basis == Basis::kTable ? Basis::kMeasured : basis);
+}
+
 }  // namespace
 
 Signature parse_signature(std::string_view signature, std::uint64_t threads) {
   Words words(signature);
   const std::string_view kind = words.next();
+  if (kind == "operator" || kind == "beside") {
+    if (const auto known = operator_of(words.rest(), kind == "beside")) return *known;
+  }
   const auto known = kind == "gemm"        ? gemm_of(words)
                      : kind == "attention" ? attention_of(words)
                      : kind == "memory"    ? memory_of(words)
                                            : std::nullopt;
   if (known) return {*known, true, words.rest().empty() ? kind : words.rest()};
+  if (kind == "kernel") {
+    if (const auto named = named_kernel(words.rest(), threads)) return {*named, true, words.rest()};
+  }
   const double bytes = kBytesPerThread * static_cast<double>(std::max<std::uint64_t>(1, threads));
   return {moves(bytes / 2, bytes / 2), false, kind == "kernel" ? words.rest() : signature};
 }
@@ -95,7 +115,8 @@ Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
     const Signature read = parse_signature(signature, threads);
     const KernelTime time = model_.time(read.kernel);
     price.time = {std::llround(time.time.value * 1e12)};
-    price.basis = read.known ? std::string(name(time.basis)) : "unknown";
+    price.basis = read.known ? std::string(word_of(time.basis)) : "unknown";
+    price.name = read.name;
     if (!read.known) price.unknown = read.name;
   }
   const auto count = [&price](Coverage& coverage) {
@@ -103,6 +124,7 @@ Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
     coverage.time += price.time;
   };
   count(by_basis_[price.basis]);
+  count(by_name_[price.name]);
   if (!price.unknown.empty()) count(unknown_[price.unknown]);
   return price.time;
 }

@@ -4,6 +4,8 @@
 //   gemm TYPE M N K BATCH NAME...                            a product, of a library or not
 //   attention TYPE BATCH QUERIES KEYS HEADS KV_HEADS DIM CAUSAL BACKWARD NAME...
 //   memory READ WRITTEN NAME...                              bytes that it has to move
+//   operator CALL                                            does a share of an operator (operator_call.h)
+//   beside CALL                                              launched with a library call that does the operator
 //   kernel NAME...                                           nothing is known but its name and grid
 #pragma once
 
@@ -18,7 +20,7 @@ namespace flopcast::live {
 
 /// What a signature says.
 struct Signature {
-  Kernel kernel;          ///< a memory-bound one of `bytes_of_grid` where nothing is known
+  Kernel kernel;          ///< a memory-bound one by its threads where nothing is known
   bool known = false;     ///< false: of the last kind
   std::string_view name;  ///< what people see
 };
@@ -31,7 +33,8 @@ struct Coverage {
   Time time;
 };
 
-/// Prices kernels, each signature once, and remembers what the prices rest on.
+/// Prices kernels, each signature once, and remembers what the prices rest on: "measured", "fitted", "roofline",
+/// "assumed" or, where only a name is known, "unknown".
 class KernelPrices {
  public:
   explicit KernelPrices(KernelModel model) : model_(std::move(model)) {}
@@ -41,18 +44,20 @@ class KernelPrices {
   Time copy_on_chip(std::uint64_t bytes);
 
   const std::map<std::string, Coverage>& by_basis() const { return by_basis_; }
+  /// All, by what people see.
+  const std::map<std::string, Coverage>& by_name() const { return by_name_; }
   /// Kernels of which nothing is known but a name, by name.
   const std::map<std::string, Coverage>& unknown() const { return unknown_; }
 
  private:
   struct Price {
     Time time;
-    std::string basis;
+    std::string basis, name;
     std::string unknown;  ///< name, where nothing is known
   };
   KernelModel model_;
   std::map<std::pair<std::string, std::uint64_t>, Price> prices_;
-  std::map<std::string, Coverage> by_basis_, unknown_;
+  std::map<std::string, Coverage> by_basis_, by_name_, unknown_;
 };
 
 }  // namespace flopcast::live

@@ -101,21 +101,28 @@ Result<Transfers::Scaled> Transfers::scaled(const CollectiveQuery& query) {
   return scaled;
 }
 
+Result<Transfers::Scaled> Transfers::remembered(const CollectiveQuery& query) {
+  if (is_local(query)) return Scaled{};
+  const std::string key = fmt::format("{} {} {}", static_cast<int>(query.op), query.size.value,
+                                      fmt::join(query.ranks, ","));
+  const auto known = scaled_.find(key);
+  if (known != scaled_.end()) return known->second;
+  const Result<Scaled> made = this->scaled(query);
+  if (made) scaled_.emplace(key, *made);
+  return made;
+}
+
+Time Transfers::alone(const Transfer& what) {
+  const Result<Scaled> scaled = remembered(query_of(what));
+  return scaled ? scaled->alone : Time{};
+}
+
 std::optional<Diagnostic> Transfers::begin(std::uint64_t transfer, const Transfer& what,
                                            Time start) {
   CollectiveQuery query = query_of(what);
-  Scaled scaled;
-  if (!is_local(query)) {
-    const std::string key = fmt::format("{} {} {}", static_cast<int>(query.op), query.size.value,
-                                        fmt::join(query.ranks, ","));
-    auto known = scaled_.find(key);
-    if (known == scaled_.end()) {
-      const Result<Scaled> made = this->scaled(query);
-      if (!made) return made.error();
-      known = scaled_.emplace(key, *made).first;
-    }
-    scaled = known->second;
-  }
+  const Result<Scaled> known = remembered(query);
+  if (!known) return known.error();
+  const Scaled& scaled = *known;
   if (!scaled.size) {
     FlowSpec spec;
     spec.latency = scaled.alone;

@@ -19,6 +19,8 @@ class Transfers {
   /// Errors: those of the models.
   static Result<Transfers> make(const Cluster& cluster, const Catalog& catalog);
 
+  /// How long it takes where nothing else uses its links; zero where it cannot be carried.
+  Time alone(const Transfer& what);
   /// A transfer starts; at or after the time advance() was last told. @return what cannot be done
   std::optional<Diagnostic> begin(std::uint64_t transfer, const Transfer& what, Time start);
   /// When the first ends if nothing else begins.
@@ -34,6 +36,7 @@ class Transfers {
     std::optional<Bytes> size;  ///< for its flows; none: links do not matter
   };
   Result<Scaled> scaled(const CollectiveQuery& query);
+  Result<Scaled> remembered(const CollectiveQuery& query);
   Result<Time> flows_alone(const CollectiveQuery& query) const;
   static Time end_of(const FlowSimulator& flows, const std::vector<FlowId>& last);
 

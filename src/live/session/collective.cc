@@ -117,6 +117,7 @@ Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
                     static_cast<std::int64_t>(record.word[2]), arrival};
   run.keep(arrival);
   meeting.come.push_back(comer);
+  process.beside += work.alone(meeting.what);
   const GrowingTask transfer = meeting.transfer;
   if (meeting.come.size() == meeting.expected) {
     if (auto problem = disagreement(meeting)) return *problem;

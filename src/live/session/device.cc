@@ -1,4 +1,6 @@
 // Streams and events of a device: what is put on them, and what waits for what.
+#include <algorithm>
+
 #include "live/session/state.h"
 
 namespace flopcast::live {
@@ -70,13 +72,23 @@ Question Session::State::span_of(const Process& process, const Record& record) {
   return question;
 }
 
+/// A kernel beside a transfer has less of the chip. Which kernels those are is not known when they are launched: the
+/// next ones after the call, until the thread waits.
+Time Session::State::slowed(Process& process, Time alone) const {
+  const double share = work.contention();
+  const auto whole = static_cast<std::int64_t>(static_cast<double>(alone.ps) / (1 - share));
+  const Time beside{std::min(whole, process.beside.ps)};
+  process.beside = process.beside - beside;
+  return alone + Time{static_cast<std::int64_t>(static_cast<double>(beside.ps) * share)};
+}
+
 /// A kernel, copy, fill or function of the application's; the thread may wait for a copy.
 void Session::State::put(Process& process, Thread& thread, const Record& record,
                          std::string_view signature) {
   const bool kernel = record.act == Act::kKernel;
   const GrowingTask call = call_of(thread, record, signature);
   Stream& stream = stream_of(process, record.device, record.stream);
-  const Time duration = kernel                         ? work.kernel(record, signature)
+  const Time duration = kernel ? slowed(process, work.kernel(record, signature))
                         : record.act == Act::kHostWork ? times.host_function
                                                        : work.copy(record);
   NewTask task{stream.track, kernel ? TaskKind::kCompute : TaskKind::kCopy, names.intern(signature),

@@ -88,6 +88,7 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       wait_for(thread, record, "wait for stream", end_of_stream());
       break;
     case Act::kWaitDevice:
+      process.beside = {};
       wait_for(thread, record, "wait for device", ends_of_device(process, record.device));
       break;
     case Act::kAskEvent:

@@ -112,6 +112,7 @@ struct Process {
   std::unordered_map<std::uint64_t, Membership> members;              ///< by communicator
   std::optional<std::uint16_t> home;  ///< device of its first communicator: that of its rank
   std::unordered_map<std::uint32_t, GrowingTask> watched;  ///< by number of the record, kept
+  Time beside;  ///< time of its transfers that kernels have not run beside yet
   std::map<std::uint32_t, Early> early;  ///< by number
   std::uint32_t next = 0;                ///< number of the next record
 };
@@ -227,6 +228,7 @@ struct Session::State {
   GrowingTask call_of(Thread& thread, const Record& record, std::string_view name);
   void watch(Process& process, const Record& record, GrowingTask task);
   static Question span_of(const Process& process, const Record& record);
+  Time slowed(Process& process, Time alone) const;
   void put(Process& process, Thread& thread, const Record& record, std::string_view signature);
   void record_event(Process& process, Thread& thread, const Record& record);
   void stream_waits(Process& process, Thread& thread, const Record& record);

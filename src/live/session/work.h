@@ -28,6 +28,11 @@ class Work {
   /// Of kCopy and kFill records.
   virtual Time copy(const Record& record) = 0;
 
+  /// How long a transfer takes where nothing else uses its links.
+  virtual Time alone(const Transfer& /*what*/) { return {}; }
+  /// Share of a chip's computing that a transfer beside it takes.
+  virtual double contention() const { return 0; }
+
   /// A transfer starts. Not before the last time advance() was told.
   virtual void begin(std::uint64_t transfer, const Transfer& what, Time start) = 0;
   /// When the first transfer ends if nothing else begins; none if none is under way.

@@ -22,7 +22,7 @@ TEST_F(LiveShimThreads, DevicesAreTheClustersChips) {
     said["cores"] = value;
     std::vector<char> properties(2048, 'x');
     cuda("cudaGetDeviceProperties", static_cast<void*>(properties.data()), 3);
-    said["name"] = std::string(properties.data()) == "h100-sxm" ? 1 : 0;
+    said["name"] = std::string(properties.data()) == "NVIDIA H100 80GB HBM3" ? 1 : 0;
     said["untouched"] = properties[1008] == 'x' ? 1 : 0;  // as large as CUDA 13 says
     said["no_such"] = cuda("cudaSetDevice", 8);
     said["last"] = cuda("cudaGetLastError");
@@ -48,7 +48,6 @@ TEST_F(LiveShimThreads, MemoryRunsOutWhereTheChipsDoes) {
     said["context"] = static_cast<double>((all - empty) >> 20);
     while (cuda("cudaMalloc", &block, std::size_t{1} << 30) == 0) blocks.push_back(block);
     said["gigabytes"] = static_cast<double>(blocks.size());
-    std::size_t free = 0, total = 0;
     cuda("cudaMemGetInfo", &free, &total);
     said["free_below_one"] = free < (std::size_t{1} << 30) ? 1 : 0;
     for (void* each : blocks) cuda("cudaFree", each);

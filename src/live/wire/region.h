@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "live/wire/host_costs.h"
 #include "live/wire/ring.h"
 
 namespace flopcast::live {
@@ -89,6 +90,7 @@ struct Common {
   double host_factor = 0;     ///< host time is measured processor time, times this; 0: modelled
   std::int64_t between_calls_ns = 0;       ///< modelled host time between two calls of a thread
   std::atomic<std::uint32_t> outboxes{0};  ///< taken by processes, see mail.h
+  HostCosts host;                          ///< zero: what records say
 };
 
 }  // namespace flopcast::live

@@ -77,6 +77,7 @@ std::string live_json(const LiveReport& r) {
   for (const LiveRank& rank : r.ranks) write_rank(w, rank);
   w.end_array();
   write_coverage(w, "coverage", r.coverage);
+  write_coverage(w, "kernels", r.kernels);
   write_coverage(w, "unknown", r.unknown);
   w.count("tainted_reads", r.tainted_reads);
   write_texts(w, "tainted_where", r.tainted_where);

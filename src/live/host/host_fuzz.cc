@@ -1,0 +1,14 @@
+// Tables come from users' files: any text is read or refused, and what is read can be written and read again.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "flopcast/live/host.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flopcast;  // NOLINT(google-build-using-namespace): the subject of the file
+  const auto table =
+      HostTable::parse(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
+  if (table && !HostTable::parse(table->toml("fuzz"), "again")) __builtin_trap();
+  return 0;
+}

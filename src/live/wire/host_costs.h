@@ -1,0 +1,26 @@
+// What calls and operators take the host, told to every process of a run.
+#pragma once
+
+#include <cstdint>
+
+#include "live/wire/record.h"
+
+namespace flopcast::live {
+
+/// Nanoseconds.
+struct HostCosts {
+  /// More than there are acts.
+  static constexpr std::size_t kActs = 64;
+  std::uint32_t call[kActs] = {};  ///< by act; 0: what the record says
+  /// An operator that launches something, without its calls: from the one before to the next, Python included.
+  std::uint32_t forward = 0;
+  std::uint32_t backward = 0;  ///< the same in the threads of autograd
+
+  /// What takes nothing is no call of the program.
+  std::uint32_t of(const Record& record) const {
+    const std::uint32_t known = call[static_cast<std::size_t>(record.act) % kActs];
+    return known > 0 && record.duration_ns > 0 ? known : record.duration_ns;
+  }
+};
+
+}  // namespace flopcast::live

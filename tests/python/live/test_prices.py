@@ -1,0 +1,60 @@
+"""What a live run of a transformer knows of its kernels, and when it is out of memory."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LLAMA = Path(__file__).resolve().parents[3] / "examples/live/fsdp2_llama.py"
+SMALL = ["--size", "1b", "--layers", "2", "--sequence", "1024", "--steps", "2"]
+
+
+def run(cluster, account, *arguments):
+    cli, torch = os.environ.get("FLOPCAST_CLI"), os.environ.get("FLOPCAST_TORCH")
+    if not cli or not torch:
+        pytest.skip("FLOPCAST_CLI or FLOPCAST_TORCH names nothing")
+    done = subprocess.run(
+        [cli, "run", "--on", cluster, "--ranks", "1", "--python", sys.executable, "--json", str(account)]
+        + [str(LLAMA), *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(torch).parent)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return done, json.loads(account.read_text())
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory):
+    return run("h100", tmp_path_factory.mktemp("live") / "run.json", *SMALL)
+
+
+def test_nearly_all_gpu_time_is_of_known_kernels(transformer):
+    done, account = transformer
+    assert done.returncode == 0, done.stderr
+    times = {one["what"]: one["time_s"] for one in account["coverage"]}
+    assert set(times) <= {"measured", "fitted", "roofline", "assumed", "unknown"}
+    assert times.get("unknown", 0) <= 0.05 * sum(times.values())
+
+
+def test_kernels_have_the_names_of_their_operators(transformer):
+    _, account = transformer
+    kernels = {one["what"]: one["time_s"] for one in account["kernels"]}
+    assert sum(kernels.values()) == pytest.approx(sum(one["time_s"] for one in account["coverage"]))
+    for name in ("cublas", "aten::_fused_adamw_", "aten::_flash_attention_forward", "aten::_flash_attention_backward"):
+        assert any(name in kernel for kernel in kernels), name
+
+
+def test_a_card_is_out_of_memory_in_the_words_of_pytorch(tmp_path):
+    done, account = run("rtx-3090", tmp_path / "run.json", "--size", "1b", "--batch", "4", "--sequence", "1024", "--steps", "2")
+    assert done.returncode != 0
+    assert account["status"] != 0
+    assert re.search(
+        r"torch\.OutOfMemoryError: CUDA out of memory\. Tried to allocate [\d.]+ [MG]iB\. "
+        r"GPU 0 has a total capacity of 23\.70 GiB of which [\d.]+ [MG]iB is free\.",
+        done.stderr,
+    )

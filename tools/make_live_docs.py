@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Writes docs/validation/live.md from runs of flopcast: no number in it is typed.
+
+    tools/make_live_docs.py --flopcast build/release/flopcast --shared ../shared --out FILE [--python PYTHON]
+
+The Python must have PyTorch. A run takes from seconds to a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from docs_text import Program, percent, signed, table
+
+EXAMPLES = Path("examples/live")
+# Script, cluster, what it is called with.
+SCRIPTS = (
+    ("ddp_resnet.py", "dgx-h100", []),
+    ("fsdp2_llama.py", "dgx-h100", ["--layers", "4"]),
+    ("tensor_parallel.py", "dgx-h100", []),
+    ("pipeline_1f1b.py", "dgx-h100", []),
+    ("mixture_of_experts.py", "dgx-h100", []),
+)
+BASES = ("measured", "fitted", "roofline", "assumed", "unknown")
+CARD = "rtx-3090"
+CARD_SCRIPT = ["--size", "1b", "--sequence", "768", "--steps", "3"]
+ESTIMATE = ["llama-3-8b", "--on", "dgx-h100", "--zero", "3", "--seq", "4096", "--global-batch", "8", "--software", "fsdp"]
+# Folders or files of --shared, each of one machine.
+RECORDINGS = (
+    "megatron_tp8_a100",
+    "nanogpt_8xh100",
+    "torchrec_dlrm_4xv100",
+    "dlrm_8xv100_kineto_et",
+    "resnet50_1xv100",
+    "single_gpu_h100_mi300/h100_Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz",
+    "single_gpu_h100_mi300/h100_gaunernst_bert-small-uncased__1016001.json.gz",
+    "gpu_pairs_h100_mi300/h100_facebook_timesformer-base-finetuned-k400__1016002.json.gz",
+    "gpu_pairs_h100_mi300/h100_Falconsai_nsfw_image_detection__1016002.json.gz",
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A script's output and the run's own account of it."""
+
+    output: str
+    account: dict
+
+    def time_of(self, *names: str) -> float:
+        """GPU seconds of a rank in kernels whose name has one of these parts."""
+        ranks = max(1, len(self.account["ranks"]))
+        return sum(k["time_s"] for k in self.account["kernels"] if any(n in k["what"] for n in names)) / ranks
+
+    def steps_ms(self) -> list[float]:
+        return [float(ms) for ms in re.findall(r"([\d.]+) ms", self.output)]
+
+
+class Runner:
+    def __init__(self, flopcast: str, python: str) -> None:
+        self.flopcast, self.python = flopcast, python
+
+    def run(self, cluster: str, ranks: int, script: str, arguments: list[str]) -> Run:
+        with tempfile.TemporaryDirectory() as folder:
+            account = Path(folder) / "run.json"
+            words = ["run", "--on", cluster, "--python", self.python, "--json", str(account)]
+            words += ["--ranks", str(ranks)] if ranks else []
+            done = subprocess.run(
+                [self.flopcast, *words, str(EXAMPLES / script), *arguments], capture_output=True, text=True
+            )
+            if not account.exists():
+                raise SystemExit(f"{script}: {done.stderr[-2000:]}")
+            return Run(done.stdout + done.stderr, json.loads(account.read_text()))
+
+
+# --- Coverage ---------------------------------------------------------------------------------------
+
+
+def coverage_row(script: str, run: Run) -> list[str]:
+    times = {one["what"]: one["time_s"] for one in run.account["coverage"]}
+    together = sum(times.values()) or 1
+    steps = run.steps_ms()
+    last = f"{steps[-1]:.1f}" if steps else "–"
+    return [f"`{script}`", str(len(run.account["ranks"])), last,
+            *(percent(times.get(basis, 0) / together, 1) for basis in BASES),
+            str(run.account["tainted_reads"])]  # fmt: skip
+
+
+def coverage(runner: Runner) -> str:
+    rows = [coverage_row(script, runner.run(cluster, 0, script, arguments)) for script, cluster, arguments in SCRIPTS]
+    titles = ["script", "ranks", "last step, ms", *BASES, "tainted reads"]
+    return "## What prices rest on\n\nShare of GPU time by what kernels' times rest on.\n\n" + table(titles, rows)
+
+
+# --- Memory -----------------------------------------------------------------------------------------
+
+
+def memory_row(runner: Runner, batch: int) -> list[str]:
+    run = runner.run(CARD, 1, "fsdp2_llama.py", [*CARD_SCRIPT, "--batch", str(batch)])
+    peaks = re.findall(r"([\d.]+) GiB$", run.output, re.MULTILINE)
+    error = re.search(r"OutOfMemoryError: (.*?\. GPU .*?free\.)", run.output)
+    return [str(batch), f"{float(peaks[-1]):.2f} GiB" if peaks and not error else "–", error.group(1) if error else ""]
+
+
+def memory(runner: Runner) -> str:
+    rows = [memory_row(runner, batch) for batch in range(1, 5)]
+    words = " ".join(CARD_SCRIPT)
+    return (
+        f"## Memory\n\n`flopcast run --on {CARD} fsdp2_llama.py {words} --batch N`: what PyTorch's own allocator reserves, "
+        "and what it says where there is no more.\n\n" + table(["batch", "peak reserved", "PyTorch says"], rows)
+    )
+
+
+# --- Against the estimate of the same plan ------------------------------------------------------------
+
+
+def per_step(run: Run, *names: str) -> float:
+    return run.time_of(*names) / max(1, len(run.steps_ms()))
+
+
+def parts_of_run(run: Run) -> dict[str, float]:
+    products = per_step(run, "cublas")
+    attention = per_step(run, "_flash_attention", "_cudnn_attention", "_efficient_attention")
+    optimizer = per_step(run, "_fused_adam")
+    return {
+        "matrix products": products,
+        "attention": attention,
+        "optimizer": optimizer,
+        "other kernels": per_step(run, "") - products - attention - optimizer,
+    }
+
+
+def parts_of_estimate(document: dict) -> dict[str, float]:
+    parts = document["parts_s"]
+    known = {"matrix products": parts["matrix"], "attention": parts["attention"], "optimizer": parts["optimizer"]}
+    return known | {"other kernels": parts["memory_bound"]}
+
+
+def against_estimate(runner: Runner, program: Program) -> str:
+    run = runner.run("dgx-h100", 0, "fsdp2_llama.py", [])
+    live, estimate = run.steps_ms()[-1], program.json("estimate", *ESTIMATE)
+    expected = 1e3 * estimate["time_s"]
+    measured, forecast = parts_of_run(run), parts_of_estimate(estimate)
+    rows = [["a step", f"{live:.1f}", f"{expected:.1f}", signed(live / expected - 1)]]
+    for name, seconds in measured.items():
+        rows.append([name, f"{1e3 * seconds:.1f}", f"{1e3 * forecast[name]:.1f}", ""])
+    rest_live = live - 1e3 * sum(measured.values())
+    rest_forecast = expected - 1e3 * sum(forecast.values())
+    rows.append(["transfers, contention, host", f"{rest_live:.1f}", f"{rest_forecast:.1f}", ""])
+    return (
+        "## A run against the estimate of its plan\n\n`fsdp2_llama.py` on `dgx-h100` beside "
+        f"`flopcast estimate {' '.join(ESTIMATE)}`, milliseconds.\n\n" + table(["", "run", "estimate", "run / estimate"], rows)
+    )
+
+
+# --- The host -----------------------------------------------------------------------------------------
+
+
+def host(program: Program, shared: Path) -> str:
+    paths = [str(shared / "traces" / name) for name in RECORDINGS]
+    document = program.json("calibrate", "host", *paths)
+    rows = [
+        [e["recording"], f"{e['operators']:,}", f"{1e3 * e['measured_s']:.1f}", f"{1e3 * e['forecast_s']:.1f}",
+         signed(e["error"]), percent(e["left_out"], 0)]
+        for e in document["errors"]
+    ]  # fmt: skip
+    titles = ["recording", "operators", "measured, ms", "forecast, ms", "error", "left out"]
+    return (
+        "## Host time\n\nOperators and calls of each public recording, by a table fitted to all others. Left out is what "
+        "is above the quickest quarter of each kind: the profiler, data loading, waits.\n\n" + table(titles, rows)
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--flopcast", default="flopcast")
+    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser.add_argument("--python", default="python3")
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    runner, program = Runner(options.flopcast, options.python), Program(options.flopcast)
+    parts = [
+        f"# Live runs\n\nWritten by `./dev docs live` with {program.version()}.\n",
+        coverage(runner),
+        memory(runner),
+        against_estimate(runner, program),
+        host(program, options.shared),
+    ]
+    options.out.write_text("\n".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
