@@ -245,10 +245,10 @@ int enable(unsigned kind, bool on) {
 }
 
 /// Nanoseconds of the run at which the work began and ended; none if it has not ended yet.
-struct Span {
+struct TimeSpan {
   std::uint64_t start = 0, end = 0;
 };
-std::optional<Span> span_of(const ProfiledWork& work, bool& known) {
+std::optional<TimeSpan> span_of(const ProfiledWork& work, bool& known) {
   Record question;
   question.act = Act::kAskSpan;
   question.word[0] = work.number;
@@ -258,8 +258,8 @@ std::optional<Span> span_of(const ProfiledWork& work, bool& known) {
   question.word[1] = 1;
   const Told end = Link::get().ask(question);
   const Profiler& profiler = Profiler::get();
-  return Span{profiler.program_time(static_cast<std::int64_t>(start.value / 1000)),
-              profiler.program_time(static_cast<std::int64_t>(end.value / 1000))};
+  return TimeSpan{profiler.program_time(static_cast<std::int64_t>(start.value / 1000)),
+                  profiler.program_time(static_cast<std::int64_t>(end.value / 1000))};
 }
 
 /// The default stream is the seventh of a context, as with CUPTI.
@@ -268,7 +268,7 @@ std::uint32_t stream_in_rows(const Record& record) {
 }
 
 template <typename Row>
-void place(Row& row, const ProfiledWork& work, const Span& span) {
+void place(Row& row, const ProfiledWork& work, const TimeSpan& span) {
   row.start = span.start;
   row.end = span.end;
   row.device = work.record.device;
@@ -277,7 +277,7 @@ void place(Row& row, const ProfiledWork& work, const Span& span) {
   row.correlation = work.correlation;
 }
 
-void add_kernel(const ProfiledWork& work, const Span& span) {
+void add_kernel(const ProfiledWork& work, const TimeSpan& span) {
   KernelRow row{};
   row.kind = kConcurrentKernelActivity;
   place(row, work, span);
@@ -293,7 +293,7 @@ void add_kernel(const ProfiledWork& work, const Span& span) {
   Buffers::get().add(row);
 }
 
-void add_copy(const ProfiledWork& work, const Span& span) {
+void add_copy(const ProfiledWork& work, const TimeSpan& span) {
   /// CUpti_ActivityMemcpyKind, and CUpti_ActivityMemoryKind of both sides, by CopyKind
   static constexpr std::uint8_t kKinds[][3] = {
       {1, 1, 3}, {2, 3, 1}, {8, 3, 3}, {10, 3, 3}, {9, 1, 1}};
@@ -306,7 +306,7 @@ void add_copy(const ProfiledWork& work, const Span& span) {
   Buffers::get().add(row);
 }
 
-void add_fill(const ProfiledWork& work, const Span& span) {
+void add_fill(const ProfiledWork& work, const TimeSpan& span) {
   FillRow row{};
   row.kind = kFillActivity;
   place(row, work, span);
@@ -315,7 +315,7 @@ void add_fill(const ProfiledWork& work, const Span& span) {
   Buffers::get().add(row);
 }
 
-void add_work(const ProfiledWork& work, const Span& span) {
+void add_work(const ProfiledWork& work, const TimeSpan& span) {
   switch (work.record.act) {
     case Act::kCopy:
       if (is_of(work.kinds, kCopyActivity)) add_copy(work, span);
@@ -350,7 +350,7 @@ void flush() {
   for (const ProfiledCall& call : profile.calls) add_call(call);
   for (const ProfiledWork& work : profile.work) {
     bool known = true;
-    if (const std::optional<Span> span = span_of(work, known)) {
+    if (const std::optional<TimeSpan> span = span_of(work, known)) {
       add_work(work, *span);
     } else if (known) {
       Profiler::get().keep(work);

@@ -193,13 +193,13 @@ std::optional<Block> Memory::find(const void* address) const {
 std::size_t Memory::used(int device) const {
   const std::lock_guard guard(lock_);
   const auto found = levels_.find(device);
-  return context_bytes() + (found == levels_.end() ? 0 : found->second.used);
+  return found == levels_.end() ? 0 : found->second.used;
 }
 
 std::size_t Memory::most_used(int device) const {
   const std::lock_guard guard(lock_);
   const auto found = levels_.find(device);
-  return context_bytes() + (found == levels_.end() ? 0 : found->second.most);
+  return found == levels_.end() ? 0 : found->second.most;
 }
 
 }  // namespace flopcast::live
