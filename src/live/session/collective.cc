@@ -26,6 +26,7 @@ CallKey key_of_pair(const Membership& member, std::uint64_t word) {
   return {member.group, sends ? member.rank : peer, sends ? peer : member.rank, 0};
 }
 std::uint64_t pair_number(std::uint64_t from, std::uint64_t to) { return from << 32 | to; }
+constexpr std::uint64_t kOtherEnd = std::uint64_t{1} << 63;
 
 /// Which of two calls that meet goes with the other.
 bool agree(const Comer& a, const Comer& b) {
@@ -49,7 +50,9 @@ Meeting& Session::State::meeting_of(Membership& member, const Record& record) {
   CallKey key{member.group, CallKey::kAll, CallKey::kAll, 0};
   if (is_of_two(op_of(record.word[1]))) {
     key = key_of_pair(member, record.word[1]);
-    key.number = member.pair_calls[pair_number(key.from, key.to)]++;
+    // A rank that sends to itself makes both calls.
+    const bool other_end = key.from == key.to && op_of(record.word[1]) == Collective::kReceive;
+    key.number = member.pair_calls[pair_number(key.from, key.to) ^ (other_end ? kOtherEnd : 0)]++;
   } else {
     key.number = member.calls++;
   }

@@ -14,9 +14,6 @@ namespace {
 /// Addresses that cudaMalloc gives are multiples of this.
 constexpr std::size_t kAlignment = 512;
 
-/// Of a device's memory the driver keeps a part: PyTorch says "a total capacity of 39.50 GiB" of a chip of 40 GiB, 23.69
-/// of 24, 79.1 of 80 (error messages in public issues).
-constexpr double kForPrograms = 0.9875;
 /// What a context takes grows with the multiprocessors: a process that allocates nothing is at about 320 MiB on a Titan V of
 /// 80 (pytorch issue 28394) and at 300 on one of 82 (issue 107667), once code is loaded as it is needed.
 constexpr std::size_t kContextOfCore = std::size_t{4} << 20;
@@ -51,11 +48,7 @@ void Memory::take(int device, std::size_t bytes) {
   Link::get().fills(static_cast<std::uint16_t>(device), level.most);
 }
 
-std::size_t Memory::capacity() {
-  constexpr std::size_t kWhole = std::size_t{1} << 20;
-  const auto bytes = static_cast<double>(Link::get().common().device.memory_bytes);
-  return static_cast<std::size_t>(bytes * kForPrograms) / kWhole * kWhole;
-}
+std::size_t Memory::capacity() { return Link::get().common().device.memory_bytes; }
 
 void Memory::open_locked(int device) {
   if (std::exchange(levels_[device].open, true)) return;
