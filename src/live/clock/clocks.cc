@@ -20,8 +20,8 @@ constinit Real<int(timespec*, int)> real_timespec_get{"timespec_get"};
 /// something that a thread in virtual time began is never too great.
 constexpr std::int64_t kMonotonicStart = 100'000'000 * kSecondNs;
 /// Looks are free: how often a program looks may be up to the real scheduler. But a loop that does nothing but
-/// look, until some time has come, would never see it come.
-constexpr std::uint32_t kFreeLooks = 256;
+/// look (it reads nothing, waits for nobody, and asks nothing of a GPU) until some time has come would never see it come.
+constexpr std::uint32_t kFreeLooks = 1000;
 /// Host time of a look from then on.
 constexpr std::int64_t kLookNs = 100;
 /// Host time after which the engine hears of such a thread.

@@ -100,12 +100,16 @@ void wait_readable(int descriptor) {
 
 /// Before a call that may block.
 void before_read(int descriptor, bool blocks = true) {
-  if (blocks && followed()) wait_readable(descriptor);
+  Speaker* const me = followed();
+  if (!me) return;
+  me->looks = 0;
+  if (blocks) wait_readable(descriptor);
 }
 
 /// Waits for several descriptors. @param wait_ms waits so long (-1: for ever), and gives 0 if nothing came
 template <typename Wait>
 int wait_for_any(std::int64_t ns, bool for_ranks, Wait wait_ms) {
+  own_speaker->looks = 0;
   if (const int ready = wait_ms(0); ready != 0 || ns == 0) return ready;
   const std::int64_t all_ms = ns < 0 ? -1 : (ns + kNsOfMs - 1) / kNsOfMs;
   const std::int64_t patience = patience_ms(for_ranks);

@@ -163,7 +163,7 @@ bool is_rank() {
 }
 
 __attribute__((constructor)) void begin_virtual_time() {
-  if (!is_rank()) return;
+  if (own_speaker || !is_rank()) return;
   std::array<char, 16> pid{};
   std::snprintf(pid.data(), pid.size(), "%d", ::getpid());
   ::setenv(kOwnerVariable, pid.data(), 1);
@@ -185,3 +185,6 @@ Purpose purpose_of(void* (*routine)(void*), void* argument) {
 bool is_python(const void* code) { return python_span().has(code); }
 
 }  // namespace flopcast::live
+
+/// A process that was forked from a server (src/live/launch/serve.py) and knows now which rank it is.
+FLOPCAST_INTERPOSED void flopcast_live_is_rank() { flopcast::live::begin_virtual_time(); }

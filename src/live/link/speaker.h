@@ -61,7 +61,7 @@ struct Speaker {
   std::int64_t cpu_ns = 0;            ///< measured when the last record was written
   std::uint64_t name = 0;             ///< who made it and in which order
   std::uint32_t made = 0;             ///< threads that it made
-  std::uint32_t looks = 0;            ///< at clocks since it said something
+  std::uint32_t looks = 0;            ///< at clocks, and nothing else
   bool helper = false;                ///< lives in real time
   bool timed = false;                 ///< stands still until a time, and was not woken
   Outside polls = Outside::kNothing;  ///< has just looked whether it is there, in vain
