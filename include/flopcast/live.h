@@ -104,8 +104,10 @@ struct LiveReport {
   std::vector<LiveCoverage> unknown;     ///< kernels of which only the name is known, longest first
   std::vector<std::string> unsupported;  ///< functions that were called and are not there
   std::uint64_t tainted_reads = 0;       ///< values that the script read and nobody had computed
-  std::vector<std::string> tainted_where;  ///< the first of them, in words
-  std::optional<TraceSet> timeline;        ///< every task, if asked for
+  std::vector<std::string>
+      tainted_where;  ///< the first of every rank: operator, and a line for each frame of the stack
+  std::uint64_t assumed = 0;         ///< tensors that got values assumed for tainted ones
+  std::optional<TraceSet> timeline;  ///< every task, if asked for
 };
 
 /// Runs it to its end. Ranks write where this process does. Errors: a cluster that is not known or too small, a

@@ -333,6 +333,10 @@ LiveReport LiveRun::report() {
   report.kernels = listed(work_.kernels().by_name());
   report.unknown = listed(work_.kernels().unknown());
   remarks_.read(report);
+  TaintSummary taint = daemon_->taint();
+  report.tainted_reads = taint.reads;
+  report.tainted_where = std::move(taint.first);
+  report.assumed = taint.assumed;
   if (request_.timeline) report.timeline = timeline_.take(request_.cluster);
   report.real_s = real_s();
   return report;

@@ -70,6 +70,24 @@ std::optional<Diagnostic> check_memory(const LiveMemory& memory, std::uint32_t r
                     "start fewer with --ranks, or end other programs"};
 }
 
+/// Words with commas between them.
+std::optional<Diagnostic> check_values(std::string_view words) {
+  const auto is_number_after = [](std::string_view word, std::string_view name) {
+    return word.starts_with(name) &&
+           parse_number<double>(word.substr(name.size())).value_or(-1) >= 0;
+  };
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(','));
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
+    const bool known = word == "neutral" || word == "strict" || word == "uniform" ||
+                       is_number_after(word, "zipf:") || is_number_after(word, "execute:");
+    if (known) continue;
+    return usage_error("--values", fmt::format("knows no '{}'", word),
+                       "neutral, strict, uniform, zipf:S, execute:N, with commas between them");
+  }
+  return std::nullopt;
+}
+
 std::optional<Diagnostic> check_policies(const LiveProgram& program) {
   const std::string& host = program.host;
   const auto factor = host.starts_with("measured:") ? parse_number<double>(host.substr(9))
@@ -80,7 +98,7 @@ std::optional<Diagnostic> check_policies(const LiveProgram& program) {
                        fmt::format("expected modelled or measured:FACTOR, found '{}'", host),
                        "measured:0.5 is a host twice as fast as this one");
   }
-  return std::nullopt;
+  return check_values(program.values);
 }
 
 }  // namespace

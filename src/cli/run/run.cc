@@ -174,8 +174,9 @@ void add_run_options(CLI::App& app, RunCommand& command) {
       ->type_name("modelled|measured[:FACTOR]")
       ->capture_default_str();
   app.add_option("--values", program.values,
-                 "What a script reads of values that nobody computed: neutral, a finite one; "
-                 "strict, an error")
+                 "What a script reads of values that nobody computed: neutral, zero; strict, an "
+                 "error. zipf:S skews the routing of experts by their scores, uniform does not; "
+                 "operators of up to N elements are computed with execute:N (16384)")
       ->type_name("POLICY")
       ->capture_default_str();
   app.add_flag("--no-fork-server", program.no_fork_server,

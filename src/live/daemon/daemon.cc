@@ -319,6 +319,20 @@ std::optional<Diagnostic> Daemon::step() {
   return std::nullopt;
 }
 
+TaintSummary Daemon::taint() const {
+  TaintSummary all;
+  for (const auto& peer : peers_) {
+    if (!peer->region) continue;
+    const TaintedReads& told = peer->region->tainted;
+    all.reads += told.reads.load();
+    all.assumed += told.assumed.load();
+    if (told.state.load(std::memory_order_acquire) != TaintedReads::kWritten) continue;
+    const std::string_view first(told.first, strnlen(told.first, sizeof told.first));
+    all.first.push_back(fmt::format("rank {}: {}", peer->region->rank, first));
+  }
+  return all;
+}
+
 std::size_t Daemon::alive() const {
   return static_cast<std::size_t>(
       std::count_if(peers_.begin(), peers_.end(), [](const auto& peer) { return !peer->gone; }));

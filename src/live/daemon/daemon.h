@@ -25,6 +25,14 @@ struct Machine {
   std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970
 };
 
+/// Reads of bytes that nobody had computed.
+struct TaintSummary {
+  std::uint64_t reads = 0;    ///< by programs
+  std::uint64_t assumed = 0;  ///< tensors that got values assumed for tainted ones
+  std::vector<std::string>
+      first;  ///< of each rank that has any: "rank 0: 4 bytes, in ...", and the stack
+};
+
 class Daemon {
  public:
   /// Listens under a name that no other process of the machine has. Errors: no socket, no shared memory.
@@ -54,6 +62,8 @@ class Daemon {
   bool all_are_known() const { return all_known_; }
   /// The most bytes that the processes of a rank had of a device.
   std::uint64_t most_memory(std::int32_t rank) const;
+  /// What processes read that nobody had computed.
+  TaintSummary taint() const;
 
  private:
   struct Peer;

@@ -12,7 +12,6 @@ namespace flopcast::live {
 namespace {
 
 constexpr std::string_view kUnsupported = "NOT_SUPPORTED ";
-constexpr std::string_view kTainted = "TAINTED ";
 
 std::string whole_file(int descriptor) {
   std::string text;
@@ -42,15 +41,11 @@ void Remarks::read(LiveReport& report) const {
     if (line.starts_with(kUnsupported)) {
       const std::string_view rest = line.substr(kUnsupported.size());
       report.unsupported.emplace_back(rest.substr(0, rest.find(' ')));
-    } else if (line.starts_with(kTainted)) {
-      ++report.tainted_reads;
-      report.tainted_where.emplace_back(line.substr(kTainted.size()));
     }
   }
-  for (std::vector<std::string>* list : {&report.unsupported, &report.tainted_where}) {
-    std::sort(list->begin(), list->end());
-    list->erase(std::unique(list->begin(), list->end()), list->end());
-  }
+  std::vector<std::string>& names = report.unsupported;
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
 }
 
 }  // namespace flopcast::live

@@ -32,19 +32,20 @@ bool is_strict() {
   return strict;
 }
 
-std::string where(std::size_t bytes) {
+std::string what_is_read(std::size_t bytes) {
   const char* name = operator_inside();
-  return std::to_string(bytes) + " bytes, in " + (name ? name : "a copy outside operators") + "\n" +
-         stack_of_thread();
+  return std::to_string(bytes) + " bytes, in " + (name ? name : "a copy outside operators");
 }
 
-[[noreturn]] void end_strictly(const std::string& reader) {
+/// The last line says what it is: launchers repeat that one.
+[[noreturn]] void end_strictly(const std::string& what, const std::string& stack) {
   flush_outputs();
   const char* rank = std::getenv("RANK");
-  std::fprintf(stderr,
-               "flopcast: error: rank %s reads values that were not computed: %s"
-               "(--values strict ends a run there; without it they are zero)\n",
-               rank ? rank : "0", reader.c_str());
+  std::fprintf(
+      stderr,
+      "%sflopcast: error: rank %s reads values that were not computed: %s (--values strict "
+      "ends a run there)\n",
+      stack.c_str(), rank ? rank : "0", what.c_str());
   std::_Exit(3);
 }
 
@@ -57,12 +58,13 @@ void count_tainted_read(std::size_t bytes) {
   std::uint32_t nobody = TaintedReads::kNobody;
   const bool first = told.state.compare_exchange_strong(nobody, TaintedReads::kBeingWritten);
   if (!first && !is_strict()) return;
-  const std::string reader = where(bytes);
+  const std::string what = what_is_read(bytes), stack = stack_of_thread();
   if (first) {
-    std::memcpy(told.first, reader.data(), std::min(reader.size(), sizeof told.first - 1));
+    const std::string all = what + "\n" + stack;
+    std::memcpy(told.first, all.data(), std::min(all.size(), sizeof told.first - 1));
     told.state.store(TaintedReads::kWritten, std::memory_order_release);
   }
-  if (is_strict()) end_strictly(reader);
+  if (is_strict()) end_strictly(what, stack);
 }
 
 void count_assumed() {

@@ -81,6 +81,7 @@ std::string live_json(const LiveReport& r) {
   write_coverage(w, "unknown", r.unknown);
   w.count("tainted_reads", r.tainted_reads);
   write_texts(w, "tainted_where", r.tainted_where);
+  w.count("assumed_values", r.assumed);
   write_texts(w, "unsupported", r.unsupported);
   w.end_object();
   return std::move(w).take();

@@ -113,11 +113,22 @@ std::string named(const std::vector<std::string>& names) {
   return text;
 }
 
+std::string indented(const std::string& lines) {
+  std::string text;
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', begin), lines.size());
+    text += "  " + escaped(lines.substr(begin, end - begin)) + '\n';
+    begin = end + 1;
+  }
+  return text;
+}
+
 std::string remarks_text(const LiveReport& r) {
   std::string text;
   if (r.tainted_reads > 0) {
-    text += fmt::format("\n{} of values that nobody computed, answered by policy: {}\n",
-                        counted(r.tainted_reads, "read"), named(r.tainted_where));
+    text += fmt::format("\n{} of values that nobody computed, answered with zero; the first:\n",
+                        counted(r.tainted_reads, "read"));
+    if (!r.tainted_where.empty()) text += indented(r.tainted_where.front());
   }
   if (!r.unsupported.empty()) {
     text += fmt::format("\n{} called that the stand-ins do not have: {}\n",
