@@ -113,7 +113,7 @@ std::optional<Operator> describe(const c10::OperatorHandle& handle) {
   if (!what.name.starts_with("aten::") || !has_kernel(handle, what.name)) return std::nullopt;
   const c10::FunctionSchema& schema = handle.schema();
   if (kNoValues.count(what.name) > 0 || is_view(schema)) return std::nullopt;
-  what.original = handle.lookup(c10::DispatchKeySet(c10::DispatchKey::CUDA));
+  what.original = handle.getComputedKernelForDispatchKey(c10::DispatchKey::CUDA);
   what.left_alone = kMoves.count(what.name) > 0;
   what.makes_memory = what.name.starts_with("aten::empty");
   what.emulation = emulation_of(what.name);

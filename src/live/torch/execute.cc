@@ -178,7 +178,7 @@ std::exception_ptr launch(const Call& call, Values& stack) {
   const OnlyLaunches quiet;
   const std::uint64_t before = flopcast_live_shortfalls();
   try {
-    call.what.original.callBoxed(call.handle, call.keys, &stack);
+    call.what.original->callBoxed(call.handle, call.keys, &stack);
     return nullptr;
   } catch (const c10::OutOfMemoryError&) {
     throw;
@@ -288,7 +288,7 @@ void assume(Call& call, Values& stack) {
   if (told_shape) {
     failed = launch(call, stack);
   } else {
-    call.what.original.callBoxed(call.handle, call.keys, &stack);
+    call.what.original->callBoxed(call.handle, call.keys, &stack);
   }
   Values outputs = failed ? Values() : outputs_of(call.what, stack);
   if (flopcast_live_captured()) return keep_for_replays(call, outputs, false);

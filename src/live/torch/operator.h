@@ -30,7 +30,7 @@ struct Operator {
   };
 
   std::string name;  ///< "aten::add.Tensor"
-  c10::KernelFunction original;
+  std::optional<c10::SafeKernelFunction> original;
   std::vector<Argument> arguments;
   std::vector<int> same_as;  ///< by return: the argument that is returned, -1: none
   int generator = -1;        ///< argument of that kind

@@ -120,7 +120,7 @@ void Wrapped::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet 
                          Values* stack) {
   if (what_.makes_memory) {
     // What was valid there was another tensor's.
-    what_.original.callBoxed(handle, keys, stack);
+    what_.original->callBoxed(handle, keys, stack);
     if (of_gpu(stack->back().toTensor())) taint(stack->back().toTensor());
     return;
   }
@@ -129,7 +129,7 @@ void Wrapped::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet 
             Values(stack->begin() + static_cast<std::ptrdiff_t>(below), stack->end())};
   Told told(call);
   const Look look = look_at(call);
-  const auto original = [&] { what_.original.callBoxed(handle, keys, stack); };
+  const auto original = [&] { what_.original->callBoxed(handle, keys, stack); };
   if ((only_launches() && !what_.shape_by_data) || moves_bytes(call, look)) {
     original();
     bring_integers(call);

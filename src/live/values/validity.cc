@@ -72,6 +72,12 @@ void Validity::taint(const void* at, std::size_t bytes) {
   cut(address(at), address(at) + bytes);
 }
 
+void Validity::taint_from(const void* at) {
+  const std::lock_guard guard(lock_);
+  const auto range = first_behind(address(at));
+  if (range != ranges_.end() && range->first <= address(at)) cut(address(at), range->second);
+}
+
 bool Validity::valid(const void* at, std::size_t bytes) const {
   if (bytes == 0) return true;
   const std::lock_guard guard(lock_);

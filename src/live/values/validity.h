@@ -21,6 +21,8 @@ class Validity {
 
   void mark_valid(const void* at, std::size_t bytes);
   void taint(const void* at, std::size_t bytes);
+  /// The valid stretch that this byte lies in, from it on.
+  void taint_from(const void* at);
   /// Whether all of these bytes are valid; no bytes are.
   bool valid(const void* at, std::size_t bytes) const;
   /// `to` is from now on what `from` is, byte for byte. They may overlap.

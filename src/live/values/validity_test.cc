@@ -26,6 +26,9 @@ class OneByOne {
     }
     return true;
   }
+  void taint_from(std::size_t at) {
+    for (std::size_t i = at; i < kBytes && valid_[i]; ++i) valid_[i] = false;
+  }
   std::size_t ranges() const {
     std::size_t count = 0;
     for (std::size_t i = 0; i < kBytes; ++i) count += valid_[i] && (i == 0 || !valid_[i - 1]);
@@ -52,7 +55,7 @@ RC_GTEST_PROP(LiveValidity, IsThatOfEveryByte, ()) {
   const int steps = *rc::gen::inRange(1, 40);
   for (int step = 0; step < steps; ++step) {
     const auto [begin, length] = a_stretch();
-    switch (*rc::gen::inRange(0, 3)) {
+    switch (*rc::gen::inRange(0, 4)) {
       case 0:
         map.mark_valid(at(begin), length);
         bytes.set(begin, length, true);
@@ -60,6 +63,10 @@ RC_GTEST_PROP(LiveValidity, IsThatOfEveryByte, ()) {
       case 1:
         map.taint(at(begin), length);
         bytes.set(begin, length, false);
+        break;
+      case 2:
+        map.taint_from(at(begin));
+        bytes.taint_from(begin);
         break;
       default: {
         const auto to = *rc::gen::inRange<std::size_t>(0, kBytes - length + 1);
