@@ -22,14 +22,25 @@ std::string_view host_link_of(const Chip& chip) {
 }
 /// What copies of pinned memory reach of a link: 55 of 63 GB/s over PCIe 5.
 constexpr double kPinnedShare = 0.87;
-/// As training on real clusters loses it: fitted with the other constants of training.
-double contention_of_training() {
+/// What training on real clusters was found to lose: constants of the forecasts of training.
+struct InTraining {
+  double contention = 0;       ///< share of computing beside a transfer
+  double attention_share = 1;  ///< rate of attention as PyTorch's own framework runs it / alone
+};
+InTraining in_training(const Chip& chip) {
+  InTraining found;
   for (const CatalogFile& file : catalog_files()) {
     if (file.path != "training/constants.toml") continue;
     const auto constants = parse_toml(file.text, std::string(file.path), false);
-    if (constants) return constants->root["all"]["contention"].value_or(0.0);
+    if (!constants) break;
+    const toml::table& root = constants->root;
+    found.contention = root["all"]["contention"].value_or(0.0);
+    // The more particular goes last.
+    for (const auto& part : {root["chip"][chip.architecture], root["chip"][chip.name],
+                             root["software"]["fsdp"], root["pair"][chip.architecture + "+fsdp"]})
+      found.attention_share = part["attention_share"].value_or(found.attention_share);
   }
-  return 0;
+  return found;
 }
 
 /// Of a copy between host and device before its first byte.
@@ -44,8 +55,9 @@ Result<ClusterWork> ClusterWork::make(const Cluster& cluster, const Catalog& cat
   if (!transfers) return transfers.error();
   const Result<flopcast::Link> host = catalog.link(host_link_of(cluster.chip));
   if (!host) return host.error();
-  return ClusterWork(KernelPrices(std::move(*kernels)), std::move(*transfers),
-                     host->bandwidth * kPinnedShare, contention_of_training());
+  const InTraining known = in_training(cluster.chip);
+  return ClusterWork(KernelPrices(std::move(*kernels), known.attention_share),
+                     std::move(*transfers), host->bandwidth * kPinnedShare, known.contention);
 }
 
 Time ClusterWork::kernel(const Record& record, std::string_view signature) {

@@ -108,14 +108,25 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads) {
   return {moves(bytes / 2, bytes / 2), false, kind == "kernel" ? words.rest() : signature};
 }
 
+Seconds KernelPrices::time_of(const Signature& read, std::string_view signature,
+                              Basis& basis) const {
+  const KernelTime time = model_.time(read.kernel);
+  basis = time.basis;
+  // FlashAttention 2 and CUTLASS, which PyTorch brings along; those of libraries are what was measured.
+  const bool own = std::holds_alternative<Attention>(read.kernel) &&
+                   (signature.find("pytorch_flash") != std::string_view::npos ||
+                    signature.find("fmha_cutlass") != std::string_view::npos);
+  return own ? Seconds{time.time.value / attention_share_} : time.time;
+}
+
 Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
   const auto [found, first] = prices_.try_emplace({std::string(signature), threads});
   Price& price = found->second;
   if (first) {
     const Signature read = parse_signature(signature, threads);
-    const KernelTime time = model_.time(read.kernel);
-    price.time = {std::llround(time.time.value * 1e12)};
-    price.basis = read.known ? std::string(word_of(time.basis)) : "unknown";
+    Basis basis = Basis::kAssumed;
+    price.time = {std::llround(time_of(read, signature, basis).value * 1e12)};
+    price.basis = read.known ? std::string(word_of(basis)) : "unknown";
     price.name = read.name;
     if (!read.known) price.unknown = read.name;
   }

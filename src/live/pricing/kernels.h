@@ -37,7 +37,9 @@ struct Coverage {
 /// "assumed" or, where only a name is known, "unknown".
 class KernelPrices {
  public:
-  explicit KernelPrices(KernelModel model) : model_(std::move(model)) {}
+  /// @param attention_share rate of PyTorch's own attention kernels / that of the model
+  explicit KernelPrices(KernelModel model, double attention_share = 1)
+      : model_(std::move(model)), attention_share_(attention_share) {}
   /// @param threads of the whole grid
   Time price(std::string_view signature, std::uint64_t threads);
   /// Bytes moved from here to there within the chip.
@@ -55,7 +57,10 @@ class KernelPrices {
     std::string basis, name;
     std::string unknown;  ///< name, where nothing is known
   };
+  Seconds time_of(const Signature& read, std::string_view signature, Basis& basis) const;
+
   KernelModel model_;
+  double attention_share_;
   std::map<std::pair<std::string, std::uint64_t>, Price> prices_;
   std::map<std::string, Coverage> by_basis_, by_name_, unknown_;
 };

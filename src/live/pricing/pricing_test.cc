@@ -90,6 +90,20 @@ TEST(LiveKernels, KnownSignaturesAreWhatTheCostModelPrices) {
             std::llround(model->time(attention).time.value * 1e12));
 }
 
+TEST(LiveKernels, PyTorchsOwnAttentionHasItsOwnRate) {
+  KernelPrices alone = prices_of("h100");
+  KernelPrices slower(
+      std::move(*KernelModel::make(*Catalog::builtin().chip("h100"), Catalog::builtin())), 0.5);
+  const auto call = [](const std::string& kernel) {
+    return "operator aten::_flash_attention_forward bf16:1x4096x32x128*3 bf16:1x4096x32x128 1000 " +
+           kernel;
+  };
+  const std::string own = call("_ZN13pytorch_flash16flash_fwd_kernelE"), other = call("fmha_sm90");
+  EXPECT_NEAR(static_cast<double>(slower.price(own, 1).ps),
+              2.0 * static_cast<double>(alone.price(own, 1).ps), 2);
+  EXPECT_EQ(slower.price(other, 1), alone.price(other, 1));
+}
+
 TEST(LiveKernels, NothingIsFreeAndTheUnknownIsCounted) {
   KernelPrices prices = prices_of("h100");
   const Time small = prices.price("kernel mystery", 256);
