@@ -6,7 +6,7 @@ import pytest
 
 EXAMPLES = {
     "ddp_resnet.py": ["--batch", 8, "--size", 64, "--steps", 3],
-    "fsdp2_llama.py": ["--layers", 2, "--sequence", 512, "--steps", 3],
+    "fsdp2_llama.py": ["--size", "1b", "--layers", 2, "--sequence", 512, "--steps", 3],
     "tensor_parallel.py": ["--tensor-parallel", 2, "--layers", 1, "--width", 1024, "--sequence", 512, "--steps", 3],
     "pipeline_1f1b.py": ["--layers", 1, "--width", 512, "--sequence", 256, "--microbatches", 4, "--steps", 3],
     "mixture_of_experts.py": ["--layers", 1, "--width", 256, "--hidden", 512, "--tokens", 1024, "--steps", 3],
