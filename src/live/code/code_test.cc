@@ -1,0 +1,156 @@
+// Code for a GPU: what is read of it, and that programs get on with what is not compiled.
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "support/live_programs.h"
+
+namespace flopcast::live {
+namespace {
+
+using namespace test;
+
+using LiveCodeThreads = LivePrograms;
+
+/// An ELF file of sections, as ptxas writes them for one kernel of two parameters.
+class CubinFile {
+ public:
+  CubinFile() {
+    section("", SHT_NULL, {}, 0, 0);
+    std::string names(1, '\0');
+    names += "kernel_of_two\0";
+    names.push_back('\0');
+    section(".strtab", SHT_STRTAB, names, 0, 0);
+    Elf64_Sym symbols[2] = {};
+    symbols[1].st_name = 1;
+    symbols[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+    symbols[1].st_shndx = 4;
+    section(".symtab", SHT_SYMTAB, std::string(reinterpret_cast<char*>(symbols), sizeof symbols), 1,
+            0);
+    // Parameters are told from the last to the first: ordinal and offset of 16 bits, the size from bit 18.
+    std::string info;
+    for (const std::uint32_t ordinal : {1u, 0u}) {
+      const std::uint32_t size = ordinal == 0 ? 8 : 4;
+      const std::uint32_t words[3] = {0, ordinal | ordinal * 8 << 16, size << 18};
+      info += std::string("\x04\x17\x0c\x00", 4);
+      info.append(reinterpret_cast<const char*>(words), sizeof words);
+    }
+    section(".nv.info.kernel_of_two", SHT_PROGBITS, info, 0, 0);
+    section(".text.kernel_of_two", SHT_PROGBITS, "code", 0, 40u << 24);
+    finish();
+  }
+  const char* data() const { return bytes_.data(); }
+
+ private:
+  void section(const std::string& name, unsigned type, const std::string& contents, unsigned link,
+               unsigned info) {
+    Elf64_Shdr head{};
+    head.sh_name = static_cast<unsigned>(section_names_.size());
+    head.sh_type = type;
+    head.sh_offset = sizeof(Elf64_Ehdr) + contents_.size();
+    head.sh_size = contents.size();
+    head.sh_link = link;
+    head.sh_info = info;
+    heads_.push_back(head);
+    section_names_ += name;
+    section_names_.push_back('\0');
+    contents_ += contents;
+    contents_.resize((contents_.size() + 7) / 8 * 8);
+  }
+  void finish() {
+    section(".shstrtab", SHT_STRTAB, section_names_ + std::string(".shstrtab") + '\0', 0, 0);
+    Elf64_Ehdr head{};
+    std::memcpy(head.e_ident, ELFMAG, SELFMAG);
+    head.e_shoff = sizeof head + contents_.size();
+    head.e_shnum = static_cast<Elf64_Half>(heads_.size());
+    head.e_shstrndx = static_cast<Elf64_Half>(heads_.size() - 1);
+    bytes_.assign(reinterpret_cast<const char*>(&head), sizeof head);
+    bytes_ += contents_;
+    bytes_.append(reinterpret_cast<const char*>(heads_.data()), heads_.size() * sizeof heads_[0]);
+  }
+  std::string contents_, section_names_, bytes_;
+  std::vector<Elf64_Shdr> heads_;
+};
+
+TEST_F(LiveCodeThreads, CubinsSayWhichKernelsTheyHave) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    const CubinFile file;
+    void *module = nullptr, *kernel = nullptr;
+    said["load"] = cuda("cuModuleLoadData", &module, static_cast<const void*>(file.data()));
+    said["get"] = cuda("cuModuleGetFunction", &kernel, module, "kernel_of_two");
+    int registers = 0;
+    cuda("cuFuncGetAttribute", &registers, 4, kernel);
+    said["registers"] = registers;
+    std::size_t offset = 0, size = 0;
+    cuda("cuFuncGetParamInfo", kernel, std::size_t{1}, &offset, &size);
+    said["second_at"] = static_cast<double>(offset);
+    said["second_size"] = static_cast<double>(size);
+    said["third"] = cuda("cuFuncGetParamInfo", kernel, std::size_t{2}, &offset, &size);
+    void* none = nullptr;
+    said["other"] = cuda("cuModuleGetFunction", &none, module, "kernel_of_three");
+    said["launch"] =
+        cuda("cuLaunchKernel", kernel, 3u, 1u, 1u, 32u, 1u, 1u, 0u, static_cast<void*>(nullptr),
+             static_cast<void**>(nullptr), static_cast<void**>(nullptr));
+    said["no_code"] =
+        cuda("cuModuleLoadData", &module, static_cast<const void*>("\x01\x02\x03\x04"));
+    cuda("cuCtxSynchronize");
+  });
+  EXPECT_EQ(told, (Told{{"load", 0},
+                        {"get", 0},
+                        {"registers", 40},
+                        {"second_at", 8},
+                        {"second_size", 4},
+                        {"third", 1},
+                        {"other", 500},
+                        {"launch", 0},
+                        {"no_code", 200}}));
+  EXPECT_TRUE(tasks().back().find("kernel_of_two") != std::string::npos ||
+              std::any_of(tasks().begin(), tasks().end(), [](const std::string& task) {
+                return task.ends_with("kernel kernel_of_two");
+              }));
+}
+
+TEST_F(LiveCodeThreads, WhatIsCompiledAtRunTimeHasItsNames) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    const char* const source =
+        "template <typename T> __global__ void scale(T* x, T by) { *x *= by; }\n"
+        "extern \"C\" __global__ __launch_bounds__(128) void plain(int n) {}\n";
+    void* program = nullptr;
+    cuda("nvrtcCreateProgram", &program, source, "scale.cu", 0, static_cast<const char**>(nullptr),
+         static_cast<const char**>(nullptr));
+    cuda("nvrtcAddNameExpression", program, "scale<float>");
+    said["compile"] = cuda("nvrtcCompileProgram", program, 0, static_cast<const char**>(nullptr));
+    const char* name = nullptr;
+    said["lowered"] = cuda("nvrtcGetLoweredName", program, "scale<float>", &name);
+    said["not_asked_for"] = cuda("nvrtcGetLoweredName", program, "scale<int>", &name);
+    cuda("nvrtcGetLoweredName", program, "scale<float>", &name);
+    std::size_t size = 0;
+    cuda("nvrtcGetPTXSize", program, &size);
+    std::vector<char> code(size);
+    cuda("nvrtcGetPTX", program, code.data());
+    void *module = nullptr, *kernel = nullptr;
+    said["load"] = cuda("cuModuleLoadDataEx", &module, static_cast<const void*>(code.data()), 0u,
+                        static_cast<int*>(nullptr), static_cast<void**>(nullptr));
+    said["template"] = cuda("cuModuleGetFunction", &kernel, module, name);
+    said["plain"] = cuda("cuModuleGetFunction", &kernel, module, "plain");
+    unsigned count = 0;
+    cuda("cuModuleGetFunctionCount", &count, module);
+    said["kernels"] = count;
+    cuda("nvrtcDestroyProgram", &program);
+    cuda("cudaDeviceSynchronize");  // a run ends when its process has been heard
+  });
+  EXPECT_EQ(told, (Told{{"compile", 0},
+                        {"lowered", 0},
+                        {"not_asked_for", 10},
+                        {"load", 0},
+                        {"template", 0},
+                        {"plain", 0},
+                        {"kernels", 3}}));
+}
+
+}  // namespace
+}  // namespace flopcast::live
