@@ -36,6 +36,7 @@ struct LiveRequest {
   /// the script in `command`; empty: every rank is started alone.
   std::filesystem::path fork_server;
   std::vector<std::string> imports;  ///< modules that it loads
+  double host_factor = 0;            ///< host code takes its CPU time here, times this; 0: modelled
   std::int64_t start_ns = 0;         ///< virtual time begins here, since 1970; 0: at the real time
   bool timeline = false;             ///< keep every task for LiveReport::timeline
 };

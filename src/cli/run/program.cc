@@ -88,28 +88,30 @@ std::optional<Diagnostic> check_values(std::string_view words) {
   return std::nullopt;
 }
 
-std::optional<Diagnostic> check_policies(const LiveProgram& program) {
-  const std::string& host = program.host;
+/// Of LiveRequest, as --host names it.
+Result<double> host_factor(const std::string& host) {
+  if (host == "modelled") return 0.0;
+  if (host == "measured") return 1.0;
   const auto factor = host.starts_with("measured:") ? parse_number<double>(host.substr(9))
-                                                    : std::optional<double>(1);
-  if (host != "modelled" && host != "measured" &&
-      !(host.starts_with("measured:") && factor && *factor > 0)) {
-    return usage_error("--host",
-                       fmt::format("expected modelled or measured:FACTOR, found '{}'", host),
-                       "measured:0.5 is a host twice as fast as this one");
-  }
-  return check_values(program.values);
+                                                    : std::optional<double>();
+  if (factor && *factor > 0) return *factor;
+  return usage_error("--host",
+                     fmt::format("expected modelled or measured:FACTOR, found '{}'", host),
+                     "measured:0.5 is a host twice as fast as this one");
 }
 
 }  // namespace
 
 Result<LiveRequest> live_request(const LiveProgram& program) {
   if (auto problem = check_words(program)) return *problem;
-  if (auto problem = check_policies(program)) return *problem;
+  const Result<double> factor = host_factor(program.host);
+  if (!factor) return factor.error();
+  if (auto problem = check_values(program.values)) return *problem;
   const Result<Cluster> cluster = Catalog::builtin().cluster(program.cluster);
   if (!cluster) return cluster.error();
   LiveRequest request;
   request.cluster = program.cluster;
+  request.host_factor = *factor;
   request.launches = program.launches;
   request.ranks = program.ranks;
   request.nodes = program.nodes;

@@ -88,6 +88,7 @@ Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const Machine& 
   daemon->common_->device = machine.device;
   daemon->common_->devices = machine.devices;
   daemon->common_->start_ns = machine.start_ns;
+  daemon->common_->host_factor = machine.host_factor;
   daemon->chips_ = machine.chips;
   daemon->doorman_ = std::thread([raw = daemon.get()] { raw->welcome(); });
   return daemon;

@@ -23,6 +23,7 @@ struct Machine {
   std::uint32_t devices = 1;  ///< of a node
   std::uint32_t chips = 1;    ///< of the cluster: no more ranks than these
   std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970
+  double host_factor = 0;     ///< of measured host time; 0: it is modelled
 };
 
 /// Reads of bytes that nobody had computed.

@@ -38,6 +38,12 @@ GrowingTask Session::State::host_task(Thread& thread, const Record& record, Task
   return thread.last;
 }
 
+/// A call that puts nothing on a device. How often helpers ask is up to the real scheduler: no task.
+void Session::State::host_call(Thread& thread, const Record& record, std::string_view name) {
+  if (thread.helper) return pass(thread, record);
+  host_task(thread, record, TaskKind::kHostCall, name);
+}
+
 void Session::State::remember(Thread& thread) {
   if (thread.last != kNoGrowingTask) run.keep(thread.last);
   thread.points.push_back({thread.records, thread.last, thread.clock});
@@ -176,7 +182,7 @@ void Session::State::wait_for_values(Thread& thread, Time at) {
 void Session::State::ask(Thread& thread, const Record& record, std::string_view name,
                          Question question) {
   for (const GrowingTask task : question.about) run.keep(task);
-  host_task(thread, record, TaskKind::kHostCall, name);
+  host_call(thread, record, name);
   thread.question = std::move(question);
   thread.doing = Doing::kAsks;
 }

@@ -121,7 +121,7 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       stream_of(process, record.device, record.stream).blocking = record.word[1] == 0;
       break;
     case Act::kDropEvent: {
-      host_task(thread, record, TaskKind::kHostCall, "drop event");
+      host_call(thread, record, "drop event");
       for (const GrowingTask last : event(0)) run.let_go(last);
       process.events.erase(record.word[0]);
       break;
@@ -141,7 +141,7 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
     case Act::kSettle:
       return settle(process, thread, record);
     default:
-      host_task(thread, record, TaskKind::kHostCall, signature);
+      host_call(thread, record, signature);
       break;
   }
   return std::nullopt;

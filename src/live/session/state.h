@@ -209,6 +209,7 @@ struct Session::State {
   void sleep(Thread& thread, const Record& record);
   GrowingTask host_task(Thread& thread, const Record& record, TaskKind kind, std::string_view name,
                         std::span<const Dependency> after = {});
+  void host_call(Thread& thread, const Record& record, std::string_view name);
   static const Point* point_at(const Process& process, std::uint64_t thread, std::uint64_t records);
   void remember(Thread& thread);
   void pass(Thread& thread, const Record& record);
