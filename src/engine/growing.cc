@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <tuple>
 
 namespace flopcast {
@@ -69,6 +70,7 @@ struct GrowingRun::State {
   std::vector<GrowingTask> worklist;
   std::vector<GrowingTask> started;  ///< of those that end later, not told yet
   std::vector<GrowingTask> to_give;  ///< settled, not given yet: a heap, the earliest first
+  std::set<std::pair<Time, GrowingTask>> open;  ///< by start: those whose end is not known
 
   Node& node(GrowingTask task) { return chunks[task / Chunk::kTasks]->nodes[task % Chunk::kTasks]; }
   const Node& node(GrowingTask task) const {
@@ -113,7 +115,8 @@ GrowingTask GrowingRun::State::make(const NewTask& task) {
   Node& n = node(id);
   n.start.at = task.release;
   n.duration = task.duration;
-  n.place = tracks[task.processor].tasks++;
+  Track& track = tracks[task.processor];
+  n.place = track.ordered() ? track.tasks++ : task.order;
   n.processor = task.processor;
   n.name = task.name;
   n.note = task.note;
@@ -185,8 +188,11 @@ void GrowingRun::State::satisfy(GrowingTask target, GrowingTask source, const Li
 /// Its start is known; its end may be, now or when the last of what holds it is settled.
 void GrowingRun::State::arrive(GrowingTask task) {
   Node& n = node(task);
-  if (n.ends_later) return started.push_back(task);
-  if (n.open_ends > 0) return;
+  if (n.ends_later) started.push_back(task);
+  if (n.ends_later || n.open_ends > 0) {
+    open.emplace(n.start.at, task);
+    return;
+  }
   const Time end = n.start.at + n.duration;
   if (n.least_end.at > end) n.start.cause = n.least_end.cause;
   settle(task, std::max(end, n.least_end.at));
@@ -194,6 +200,7 @@ void GrowingRun::State::arrive(GrowingTask task) {
 
 void GrowingRun::State::settle(GrowingTask task, Time end) {
   Node& n = node(task);
+  if (!open.empty()) open.erase({n.start.at, task});
   n.end = end;
   n.settled = true;
   --unsettled;
@@ -283,6 +290,7 @@ Time GrowingRun::open_until() const {
 
 std::vector<SettledTask> GrowingRun::take_settled(Time before) {
   State& s = *state_;
+  if (!s.open.empty() && before != Time::max()) before = std::min(before, s.open.begin()->first);
   std::vector<SettledTask> given;
   while (!s.to_give.empty() && s.node(s.to_give.front()).start.at < before) {
     std::pop_heap(s.to_give.begin(), s.to_give.end(), s.heap_order());

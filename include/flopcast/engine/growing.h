@@ -50,6 +50,7 @@ struct NewTask {
   Time release = Time::min();           ///< no start before this
   std::uint32_t joins = 0;              ///< dependencies that join() adds later
   bool ends_later = false;              ///< finish() tells its end
+  std::uint64_t order = 0;              ///< on a hub: among tasks of equal times
   std::uint32_t note = 0;               ///< the owner's own: given back with the settled task
 };
 
@@ -106,8 +107,8 @@ class GrowingRun {
   /// ends before it: the least clock of the open threads that wait for nothing. Time::max() if all
   /// wait.
   Time open_until() const;
-  /// Settled tasks that start before `before` and were not given yet, by start, then rank, kind and id of
-  /// their processor. What is neither kept nor the last of its processor is forgotten. In order over
+  /// Settled tasks that start before `before` and before any whose start is known and whose end is not, and
+  /// were not given yet (Time::max(): all), by start, then rank, kind and id of their processor. What is neither kept nor the last of its processor is forgotten. In order over
   /// all calls if `before` is never later than what open_until() and the tasks that end later allow.
   std::vector<SettledTask> take_settled(Time before);
 

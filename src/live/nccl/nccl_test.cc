@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -58,13 +57,11 @@ class RankOfTest {
   int rank_, size_;
 };
 
-/// The lines that only one of two runs has.
+/// Where two runs begin to differ; empty if they do not.
 std::string differences(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  std::vector<std::string> lines;
-  std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(lines));
-  std::string text;
-  for (const std::string& line : lines) text += line + '\n';
-  return text;
+  const auto [one, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  if (one == a.end() && other == b.end()) return {};
+  return (one == a.end() ? "(end)" : *one) + " instead of " + (other == b.end() ? "(end)" : *other);
 }
 
 // ---- types and reductions ----------------------------------------------------------------------

@@ -83,9 +83,13 @@ std::optional<Diagnostic> Session::State::open_meeting(const Process& process,
   const std::uint32_t name = names.intern(word_for(meeting.what.op));
   NewTask hub{hubs, TaskKind::kRendezvous, name};
   hub.joins = static_cast<std::uint32_t>(meeting.expected);
+  const CallKey& key = meeting.key;
+  const std::uint64_t pair = std::uint64_t{key.from} << 32 | key.to;
+  hub.order = mixed(mixed(groups[key.group].order, key.number), pair) & ~std::uint64_t{1};
   meeting.hub = run.add(hub);
   NewTask transfer{hubs, TaskKind::kTransfer, name};
   transfer.ends_later = true;
+  transfer.order = hub.order + 1;
   meeting.transfer = run.add(transfer, {{meeting.hub, Time{}, EdgeKind::kRendezvous}});
   run.keep(meeting.transfer);
   return std::nullopt;

@@ -23,7 +23,7 @@ std::uint32_t Session::State::group_of(std::string_view name, std::size_t size) 
   if (made) {
     NewTask hub{hubs, TaskKind::kRendezvous, names.intern("communicator")};
     hub.joins = static_cast<std::uint32_t>(size);
-    groups.push_back({std::string(name), std::vector<std::int32_t>(size, -1), run.add(hub)});
+    groups.push_back({std::string(name), std::vector<std::int32_t>(size, -1), 0, run.add(hub)});
     run.keep(groups.back().made);
   }
   return found->second;
@@ -45,6 +45,7 @@ std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& t
                                             group.ranks.size(), rank, size));
   }
   group.ranks[rank] = chip_of(process, record.device);
+  if (rank == 0) group.order = mixed(static_cast<std::uint64_t>(process.rank), record.word[0]);
   process.members[record.word[0]] = {index, static_cast<std::uint32_t>(rank), 0, 0, {}};
   const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "make communicator");
   run.join(group.made, {call, Time{}, EdgeKind::kRendezvous});
@@ -106,6 +107,8 @@ void Session::State::make_parts(const CallKey& key, Splitting splitting) {
     const std::uint32_t index =
         group_of(fmt::format("{}/{}:{}", parent, key.number, part.colour), 0);
     std::vector<std::int32_t>& ranks = groups[index].ranks;
+    if (ranks.empty())
+      groups[index].order = mixed(static_cast<std::uint64_t>(part.chip), part.communicator);
     processes[part.process].members[part.communicator] = {
         index, static_cast<std::uint32_t>(ranks.size()), 0, 0, {}};
     ranks.push_back(part.chip);

@@ -33,12 +33,14 @@ struct CallKey {
   std::uint64_t number = 0;
   bool operator==(const CallKey&) const = default;
 };
+/// Spreads what is not equal.
+inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t hash = (a ^ b * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
+  return hash ^ hash >> 31;
+}
 struct CallKeyHash {
   std::size_t operator()(const CallKey& key) const {
-    std::uint64_t hash = key.number * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ key.group) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ (std::uint64_t{key.from} << 32 | key.to)) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 32;
+    return mixed(mixed(key.number, key.group), std::uint64_t{key.from} << 32 | key.to);
   }
 };
 
@@ -121,6 +123,7 @@ struct Process {
 struct Group {
   std::string name;
   std::vector<std::int32_t> ranks;    ///< of the run; -1: has not come yet
+  std::uint64_t order = 0;            ///< tells it from others, in every run alike
   GrowingTask made = kNoGrowingTask;  ///< hub that all ranks join when they make it; kept
   std::uint32_t words = 0;            ///< name that its ranks make together, once they call: "0,1"
 };

@@ -1,0 +1,101 @@
+"""Several ranks in a live run: what PyTorch's parallelism computes is what one processor computes, every run is the same,
+and a script whose ranks wait for each other ends with words."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Runs a script of this folder on so many ranks and returns how it went."""
+    cli, torch = os.environ.get("FLOPCAST_CLI"), os.environ.get("FLOPCAST_TORCH")
+    if not cli or not torch:
+        pytest.skip("FLOPCAST_CLI or FLOPCAST_TORCH names nothing")
+
+    def run_script(script, ranks, *options, on="dgx-h100"):
+        return subprocess.run(
+            [cli, "run", "--on", on, "--ranks", str(ranks), "--python", sys.executable, "--start", "1700000000"]
+            + [*options, str(script)],
+            env={**os.environ, "PYTHONPATH": str(Path(torch).parent)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return run_script
+
+
+def checks() -> list[str]:
+    text = (HERE / "ranks_script.py").read_text().splitlines()
+    return [text[i + 1].split()[1].split("(")[0] for i, line in enumerate(text) if line == "@check"]
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def held(run, request):
+    done = run(HERE / "ranks_script.py", request.param)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", checks())
+def test_values_are_those_of_one_processor(held, name):
+    assert held[name]["errors"] == []
+
+
+def test_eight_ranks_on_two_nodes_are_the_same_in_every_run(run, tmp_path):
+    traces = []
+    for name in ("a.json", "b.json", "c.json"):
+        options = ("--trace-out", str(tmp_path / name), "--nodes-as", "2")
+        done = run(HERE / "ranks_script.py", 8, *options, on="2 x dgx-h100")
+        assert done.returncode == 0, done.stderr
+        traces.append((done.stdout, (tmp_path / name).read_bytes()))
+    assert traces[0][0] == traces[1][0] == traces[2][0]
+    assert traces[0][1] == traces[1][1] == traces[2][1]
+
+
+def test_a_collective_that_a_rank_never_calls_is_told(run, tmp_path):
+    script = tmp_path / "hang.py"
+    script.write_text(
+        "import os, torch, torch.distributed as dist\n"
+        "rank = int(os.environ['RANK'])\n"
+        "torch.cuda.set_device(rank)\n"
+        "dist.init_process_group('nccl')\n"
+        "x = torch.ones(4, device='cuda')\n"
+        "if rank == 1:\n"
+        "    dist.broadcast(x, 0)\n"
+        "    torch.cuda.synchronize()\n"
+        "else:\n"
+        "    dist.all_reduce(x)\n"
+        "    dist.broadcast(x, 0)\n"
+        "    torch.cuda.synchronize()\n"
+    )
+    done = run(script, 2)
+    assert done.returncode != 0
+    assert "rank 0 calls all_reduce (fp32 sum, 16 bytes)" in done.stderr
+    assert "rank 1 calls broadcast (fp32, root 0, 16 bytes)" in done.stderr
+
+
+def test_a_rank_that_waits_alone_is_told(run, tmp_path):
+    script = tmp_path / "alone.py"
+    script.write_text(
+        "import os, torch, torch.distributed as dist\n"
+        "rank = int(os.environ['RANK'])\n"
+        "torch.cuda.set_device(rank)\n"
+        "dist.init_process_group('nccl')\n"
+        "pair, other = dist.new_group([0, 1]), dist.new_group([0, 1])\n"
+        "x = torch.ones(4, device='cuda')\n"
+        "for group in (pair, other) if rank == 0 else (other, pair):\n"
+        "    dist.all_reduce(x, group=group)\n"
+        "    torch.cuda.synchronize()\n"
+    )
+    done = run(script, 2)
+    assert done.returncode != 0
+    assert "never called it" in done.stderr, done.stderr
+    assert "all_reduce (fp32 sum, 16 bytes)" in done.stderr
