@@ -182,27 +182,29 @@ Time Session::State::threads_until(const Thread* but, bool settlers_too) const {
   return until;
 }
 
-/// Nobody can do anything before this thread does at that time: settlers need that somebody does. What
-/// happens at one time is in the order of ranks and of threads.
+/// Nobody can do anything before this thread does at that time. What happens at one time is in the order of
+/// ranks and of threads.
 bool Session::State::is_next(const Process& process, const Thread& thread, Time at) {
   if (const std::optional<Time> end = work.next_end(); end && *end <= at) return false;
   const auto key = std::tuple(at, process.number, thread.name);
   for (const Process& each : processes) {
     for (const auto& [number, other] : each.threads) {
       if (&other == &thread) continue;
-      const auto when = acts_at(other, false);
-      if (when && std::tuple(*when, each.number, other.name) < key) return false;
+      const auto when = acts_at(other);
+      // Who is late would go on if it could.
+      const bool late = other.late && when == at;
+      if (when && !late && std::tuple(*when, each.number, other.name) < key) return false;
     }
   }
   return true;
 }
 
 /// Ends the transfers that end before anything else can begin. @return whether that made something known
-bool Session::State::move_network(bool settlers_too) {
+bool Session::State::move_network() {
   begin_transfers();
   const std::optional<Time> end = work.next_end();
   // Several may end together: all ends up to the first are told at once.
-  if (!end || *end > threads_until(nullptr, settlers_too)) return false;
+  if (!end || *end > threads_until(nullptr)) return false;
   for (const auto& [task, at] : work.advance(*end)) run.finish(task, at);
   passed = std::max(passed, *end);
   return true;
@@ -251,7 +253,6 @@ bool Session::State::let_go_on(const Process& process, Thread& thread, SessionAn
   const Time at = sleeps ? thread.clock : thread.until;
   if (!is_next(process, thread, at)) return false;
   passed = std::max(passed, at);
-  make_settlers_late(at);
   answer.at = at;
   if (sleeps) return true;
   answer.status = ETIMEDOUT;
@@ -313,36 +314,42 @@ bool Session::State::anybody_outside() const {
   });
 }
 
-void Session::State::make_settlers_late(Time at) {
+/// Nobody runs, and some wait only for bytes of a call that others make after something that has not
+/// happened yet. On a GPU their host would have gone on; here its time goes by, up to what happens next. That
+/// nobody runs does not depend on who came first, so neither does this.
+/// @return whether something can happen now that could not before
+bool Session::State::let_settlers_be_late() {
+  if (anybody_outside()) return false;
+  Time next = work.next_end().value_or(Time::max());
+  std::vector<Thread*> settlers;
   for (Process& process : processes) {
     for (auto& [number, thread] : process.threads) {
-      if (thread.doing != Doing::kSettles || thread.clock >= at) continue;
-      thread.clock = at;
-      thread.late = true;
+      if (thread.doing == Doing::kRuns && !thread.helper) return false;
+      if (thread.doing == Doing::kSettles) {
+        settlers.push_back(&thread);
+      } else if (const auto at = acts_at(thread)) {
+        next = std::min(next, *at);
+      }
     }
   }
-}
-
-/// All wait, and some of them only for bytes of a call that others make after something that the network has
-/// not brought yet. On a GPU their host would have gone on; here its time goes by. That all wait
-/// does not depend on who came first, so neither does this.
-void Session::State::let_settlers_be_late(std::vector<SessionAnswer>& answers) {
-  if (threads_until(nullptr, false) != Time::max() || anybody_outside()) return;
-  while (answers.empty()) {
-    const std::optional<Time> end = work.next_end();
-    if (!end || !move_network(false)) return;
-    make_settlers_late(*end);
-    answer_what_can_be(answers);
+  bool moved = false;
+  for (Thread* const settler : settlers) {
+    if (next == Time::max() || settler->clock > next) continue;
+    moved = moved || settler->clock < next || !settler->late;
+    settler->clock = next;
+    settler->late = true;
   }
+  return moved;
 }
 
 std::vector<SessionAnswer> Session::advance() {
   std::vector<SessionAnswer> answers = std::exchange(state_->ready, {});
-  for (bool moved = true; moved;) {
-    moved = state_->move_network();
-    moved = state_->answer_what_can_be(answers) || moved;
-  }
-  if (answers.empty()) state_->let_settlers_be_late(answers);
+  do {
+    for (bool moved = true; moved;) {
+      moved = state_->move_network();
+      moved = state_->answer_what_can_be(answers) || moved;
+    }
+  } while (answers.empty() && state_->let_settlers_be_late());
   return answers;
 }
 

@@ -191,11 +191,10 @@ struct Session::State {
   Time threads_until(const Thread* but, bool settlers_too = true) const;
   bool is_next(const Process& process, const Thread& thread, Time at);
   bool let_go_on(const Process& process, Thread& thread, SessionAnswer& answer);
-  void make_settlers_late(Time at);
-  bool move_network(bool settlers_too = true);
+  bool move_network();
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);
   bool anybody_outside() const;
-  void let_settlers_be_late(std::vector<SessionAnswer>& answers);
+  bool let_settlers_be_late();
   bool answer(std::uint32_t process, std::uint32_t number, Thread& thread,
               std::vector<SessionAnswer>& answers);
   std::optional<SessionAnswer> answer_question(const Thread& thread) const;
