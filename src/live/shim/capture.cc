@@ -152,6 +152,8 @@ Node* put(void* stream, Work work) {
   }
   Node& node = own->capture->graph->add(kind_of_act(work.record.act), own->tail);
   node.work = std::move(work);
+  // A plug-in makes the values itself, also when the graph is launched.
+  if (!values_move() && node.kind != NodeKind::kHost) node.work.effect = {};
   own->tail.assign(1, &node);
   gave_work(&node.work.effect);
   return &node;

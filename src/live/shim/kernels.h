@@ -42,7 +42,8 @@ struct LaunchSize {
   Dim3 grid, block;
   std::size_t shared = 0;
 };
-int launch(KernelObject& kernel, const LaunchSize& size, void* stream);
+/// @param arguments an address for each parameter
+int launch(KernelObject& kernel, const LaunchSize& size, void* stream, void* const* arguments);
 /// What a launch puts on a stream, but for the stream.
 Work work_of(KernelObject& kernel, const LaunchSize& size);
 

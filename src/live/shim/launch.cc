@@ -2,6 +2,7 @@
 #include "live/link/link.h"
 #include "live/shim/api.h"
 #include "live/shim/kernels.h"
+#include "live/values/launches.h"
 
 namespace flopcast::live {
 namespace {
@@ -75,12 +76,13 @@ Work work_of(KernelObject& kernel, const LaunchSize& size) {
   return work;
 }
 
-int launch(KernelObject& kernel, const LaunchSize& size, void* stream) {
+int launch(KernelObject& kernel, const LaunchSize& size, void* stream, void* const* arguments) {
   if (!is_possible(size)) return kInvalidConfiguration;
   Work work = work_of(kernel, size);
   const Record where = record_on(stream, Act::kKernel);
   work.record.device = where.device;
   work.record.stream = where.stream;
+  work.effect = effect_of_launch(kernel.parameters, arguments);
   put(stream, std::move(work));
   return kSuccess;
 }
@@ -114,9 +116,10 @@ FLOPCAST_API int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, std::size_t
   return kSuccess;
 }
 
-FLOPCAST_API int cudaLaunchKernel(const void* function, Dim3 grid, Dim3 block, void**,
+FLOPCAST_API int cudaLaunchKernel(const void* function, Dim3 grid, Dim3 block, void** arguments,
                                   std::size_t shared, void* stream) {
-  return remembered(launch(Kernels::get().find(function), {grid, block, shared}, stream));
+  return remembered(
+      launch(Kernels::get().find(function), {grid, block, shared}, stream, arguments));
 }
 FLOPCAST_API int cudaLaunchCooperativeKernel(const void* function, Dim3 grid, Dim3 block,
                                              void** arguments, std::size_t shared, void* stream) {
@@ -130,29 +133,32 @@ FLOPCAST_API int __cudaGetKernel(void** kernel, const void* function) {
 FLOPCAST_API int cudaGetKernel(void** kernel, const void* function) {
   return __cudaGetKernel(kernel, function);
 }
-FLOPCAST_API int __cudaLaunchKernel(void* kernel, Dim3 grid, Dim3 block, void**, std::size_t shared,
-                                    void* stream) {
-  return remembered(launch(*static_cast<KernelObject*>(kernel), {grid, block, shared}, stream));
+FLOPCAST_API int __cudaLaunchKernel(void* kernel, Dim3 grid, Dim3 block, void** arguments,
+                                    std::size_t shared, void* stream) {
+  return remembered(
+      launch(*static_cast<KernelObject*>(kernel), {grid, block, shared}, stream, arguments));
 }
 
 FLOPCAST_API int cudaLaunchKernelExC(const RuntimeConfiguration* how, const void* function,
-                                     void**) {
-  return remembered(
-      launch(Kernels::get().find(function), {how->grid, how->block, how->shared}, how->stream));
+                                     void** arguments) {
+  return remembered(launch(Kernels::get().find(function), {how->grid, how->block, how->shared},
+                           how->stream, arguments));
 }
-FLOPCAST_API int cuLaunchKernelEx(const DriverConfiguration* how, void* function, void**, void**) {
-  return launch(Kernels::get().find(function), {how->grid, how->block, how->shared}, how->stream);
+FLOPCAST_API int cuLaunchKernelEx(const DriverConfiguration* how, void* function, void** arguments,
+                                  void**) {
+  return launch(Kernels::get().find(function), {how->grid, how->block, how->shared}, how->stream,
+                arguments);
 }
 FLOPCAST_API int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                 unsigned block_x, unsigned block_y, unsigned block_z,
-                                unsigned shared, void* stream, void**, void**) {
+                                unsigned shared, void* stream, void** arguments, void**) {
   return launch(Kernels::get().find(function),
-                {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream);
+                {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream, arguments);
 }
 FLOPCAST_API int cuLaunchCooperativeKernel(void* function, unsigned grid_x, unsigned grid_y,
                                            unsigned grid_z, unsigned block_x, unsigned block_y,
                                            unsigned block_z, unsigned shared, void* stream,
-                                           void**) {
+                                           void** arguments) {
   return launch(Kernels::get().find(function),
-                {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream);
+                {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream, arguments);
 }
