@@ -1,8 +1,7 @@
 """A Llama trained with FSDP2: parameters, gradients and moments in fp32 split over the GPUs, computation in bf16.
 
-    torchrun --nproc-per-node 8 fsdp2_llama.py                          on GPUs
-    flopcast run --on dgx-h100 fsdp2_llama.py                           on none
-    flopcast run --on rtx-3090 fsdp2_llama.py --size 1b --batch 4       does it fit?
+    torchrun --nproc-per-node 8 fsdp2_llama.py         on GPUs
+    flopcast run --on dgx-h100 fsdp2_llama.py          on none
 """
 
 import argparse
@@ -20,15 +19,18 @@ from torch.utils.checkpoint import checkpoint
 SIZES = {"8b": (32, 4096, 32, 8, 14336, 128256, False), "1b": (16, 2048, 32, 8, 8192, 128256, True)}
 
 
+def linear(ins, outs):
+    return nn.Linear(ins, outs, bias=False)
+
+
 class Block(nn.Module):
     def __init__(self, width, heads, kv_heads, inner):
         super().__init__()
         self.size = width // heads
         self.attention_norm, self.mlp_norm = nn.RMSNorm(width), nn.RMSNorm(width)
-        self.q, self.o = (nn.Linear(width, width, bias=False) for _ in range(2))
-        self.k, self.v = (nn.Linear(width, kv_heads * self.size, bias=False) for _ in range(2))
-        self.gate, self.up = (nn.Linear(width, inner, bias=False) for _ in range(2))
-        self.down = nn.Linear(inner, width, bias=False)
+        self.q, self.o = linear(width, width), linear(width, width)
+        self.k, self.v = (linear(width, kv_heads * self.size) for _ in range(2))
+        self.gate, self.up, self.down = linear(width, inner), linear(width, inner), linear(inner, width)
 
     def forward(self, x, turns):
         h = self.attention_norm(x)
@@ -51,7 +53,7 @@ class Llama(nn.Module):
         self.size = width // heads
         self.embedding = nn.Embedding(words, width)
         self.blocks = nn.ModuleList(Block(width, heads, kv_heads, inner) for _ in range(layers))
-        self.norm, self.output = nn.RMSNorm(width), nn.Linear(width, words, bias=False)
+        self.norm, self.output = nn.RMSNorm(width), linear(width, words)
         if tied:
             self.output.weight = self.embedding.weight
 
@@ -99,8 +101,8 @@ def main():
         torch.cuda.synchronize()
         took = time.perf_counter() - start
         if dist.get_rank() == 0:
-            peak = torch.cuda.max_memory_reserved() / 2**30
-            print(f"step {step}: {1e3 * took:.1f} ms, {args.batch * args.sequence / took:,.0f} tokens/s/GPU, {peak:.2f} GiB")
+            rate, peak = args.batch * args.sequence / took, torch.cuda.max_memory_reserved() / 2**30
+            print(f"step {step}: {1e3 * took:.1f} ms, {rate:,.0f} tokens/s/GPU, {peak:.2f} GiB", flush=True)
     dist.destroy_process_group()
 
 

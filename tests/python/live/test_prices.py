@@ -50,7 +50,8 @@ def test_kernels_have_the_names_of_their_operators(transformer):
 
 
 def test_a_card_is_out_of_memory_in_the_words_of_pytorch(tmp_path):
-    done, account = run("rtx-3090", tmp_path / "run.json", "--size", "1b", "--batch", "4", "--sequence", "1024", "--steps", "2")
+    large = ["--size", "1b", "--batch", "4", "--sequence", "1024", "--steps", "2"]
+    done, account = run("rtx-3090", tmp_path / "run.json", *large)
     assert done.returncode != 0
     assert account["status"] != 0
     assert re.search(
