@@ -30,6 +30,8 @@ struct LiveRequest {
   std::uint32_t ranks = 0;  ///< one on each of the first so many chips; 0: on every chip
   std::uint32_t nodes = 0;  ///< that the machine poses as; 0: as the cluster has, 1 for a launcher
   std::filesystem::path libraries;  ///< folder of the stand-ins
+  std::filesystem::path
+      torch_plugin;  ///< of the PyTorch that runs (live_torch_plugin()); empty: none
   std::map<std::string, std::string>
       environment;  ///< set for all processes besides the caller's own
   /// Program that loads what all ranks import and makes them out of itself (serve.py), started with the words before

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "live/account/account.h"
+#include "live/account/kernel_name.h"
 #include "live/account/timeline.h"
 #include "live/daemon/daemon.h"
 #include "live/host/costs.h"
@@ -15,7 +16,6 @@
 #include "live/launch/remarks.h"
 #include "live/pricing/cluster_work.h"
 #include "live/pricing/device_facts.h"
-#include "live/torch_build/torch_build.h"
 
 namespace flopcast {
 
@@ -133,10 +133,7 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
     preload += (preload.empty() ? "" : ":") + library.string();
   }
   std::map<std::string, std::string> all = request_.environment;
-  const Result<std::string> plugin =
-      torch_plugin_of(request_.command, folder.parent_path() / "plugin");
-  if (!plugin) return plugin.error();
-  if (!plugin->empty()) all["FLOPCAST_LIVE_TORCH"] = *plugin;
+  if (!request_.torch_plugin.empty()) all["FLOPCAST_LIVE_TORCH"] = request_.torch_plugin.string();
   all[kSocketVariable] = daemon_->name();
   all["LD_PRELOAD"] = before_own(preload, "LD_PRELOAD");
   all["LD_LIBRARY_PATH"] = before_own(folder.string(), "LD_LIBRARY_PATH");
@@ -325,7 +322,7 @@ LiveReport LiveRun::report() {
   const auto listed = [](const std::map<std::string, Coverage>& by_name) {
     std::vector<LiveCoverage> all;
     for (const auto& [name, coverage] : by_name)
-      all.push_back({name, coverage.kernels, coverage.time});
+      all.push_back({kernel_name(name), coverage.kernels, coverage.time});
     std::stable_sort(all.begin(), all.end(),
                      [](const LiveCoverage& a, const LiveCoverage& b) { return a.time > b.time; });
     return all;
@@ -333,7 +330,7 @@ LiveReport LiveRun::report() {
   report.coverage = listed(work_.kernels().by_basis());
   report.kernels = listed(work_.kernels().by_name());
   report.unknown = listed(work_.kernels().unknown());
-  remarks_.read(report);
+  report.unsupported = remarks_.unsupported();
   TaintSummary taint = daemon_->taint();
   report.tainted_reads = taint.reads;
   report.tainted_where = std::move(taint.first);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,15 @@ struct LivePython {
 };
 /// Asks a Python. Errors: it cannot be started, or is none.
 Result<LivePython> look_at_python(const std::string& program);
+
+/// The plug-in for this PyTorch, which computes the values of small tensors; compiled against its headers once a
+/// version, and kept in the user's cache. Errors: a PyTorch without CUDA, no compiler, a version that it cannot be
+/// compiled for.
+/// @param libraries as live_libraries()
+/// @param compiles called before it is compiled, which takes half a minute
+Result<std::filesystem::path> live_torch_plugin(const LivePython& python,
+                                                const std::filesystem::path& libraries,
+                                                const std::function<void()>& compiles = {});
 
 /// The folder of the stand-ins for a CUDA major: beside this program in a build tree, under its prefix where it is
 /// installed, or in $FLOPCAST_LIVE_LIBRARIES. Errors: they are not there; the majors that are.

@@ -102,7 +102,8 @@ Result<double> host_factor(const std::string& host) {
 
 }  // namespace
 
-Result<LiveRequest> live_request(const LiveProgram& program) {
+Result<LiveRequest> live_request(const LiveProgram& program,
+                                 const std::function<void()>& compiles) {
   if (auto problem = check_words(program)) return *problem;
   const Result<double> factor = host_factor(program.host);
   if (!factor) return factor.error();
@@ -128,6 +129,11 @@ Result<LiveRequest> live_request(const LiveProgram& program) {
                                                                      : kNewestCuda);
   if (!libraries) return libraries.error();
   request.libraries = *libraries;
+  if (built_for > 0) {
+    const Result<fs::path> plugin = live_torch_plugin(*python, *libraries, compiles);
+    if (!plugin) return plugin.error();
+    request.torch_plugin = *plugin;
+  }
   if (!program.launches) request.command.push_back(asked);
   request.command.insert(request.command.end(), program.words.begin(), program.words.end());
   const std::uint32_t ranks =

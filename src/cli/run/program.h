@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct LiveProgram {
 
 /// Errors: no script, a script that is not there, no PyTorch where the script wants it or one without CUDA, no
 /// stand-ins for it, ranks that memory does not hold.
-Result<LiveRequest> live_request(const LiveProgram& program);
+/// @param compiles called before half a minute of compiling, which is done once a version of PyTorch
+Result<LiveRequest> live_request(const LiveProgram& program, const std::function<void()>& compiles);
 /// Nanoseconds since 1970 of a date, or of seconds; 0 for an empty text. Errors: it is neither.
 Result<std::int64_t> start_of(const std::string& text);
 /// flopcast run --doctor.

@@ -107,7 +107,10 @@ LiveObserver observer_of(Io& io) {
 
 int run_program(Io& io, const RunCommand& command) {
   if (const auto problem = check(command)) return fail(io, *problem);
-  Result<LiveRequest> request = live_request(command.program);
+  Result<LiveRequest> request = live_request(command.program, [&io] {
+    io.err << "flopcast: compiles what computes small tensors against this PyTorch, once\n"
+           << std::flush;
+  });
   if (!request) return fail(io, request.error());
   const Result<std::int64_t> start = start_of(command.start);
   if (!start) return fail(io, start.error());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "live/account/kernel_name.h"
 #include "live/pricing/kernels.h"
 
 namespace flopcast::live {
@@ -149,8 +150,7 @@ void TimelineWriter::add_gpu(Rank& rank, Row row, const ToldTask& told, std::str
   switch (told.task.kind) {
     case TaskKind::kCompute:
       row.category = Category::kKernel;
-      row.name =
-          set_.strings.intern(parse_signature(name, told.note.blocks * told.note.threads).name);
+      row.name = name_of_kernel(told, name);
       break;
     case TaskKind::kTransfer:
       row.category = Category::kKernel;
@@ -165,6 +165,16 @@ void TimelineWriter::add_gpu(Rank& rank, Row row, const ToldTask& told, std::str
       return;  // of no length
   }
   rank.rows.push_back(row);
+}
+
+/// Each name is read once.
+std::uint32_t TimelineWriter::name_of_kernel(const ToldTask& told, std::string_view signature) {
+  const auto [known, is_new] = kernel_names_.try_emplace(told.task.name, 0);
+  if (is_new) {
+    const std::uint64_t threads = told.note.blocks * told.note.threads;
+    known->second = set_.strings.intern(kernel_name(parse_signature(signature, threads).name));
+  }
+  return known->second;
 }
 
 void TimelineWriter::add_range(Rank& rank, Row row, std::vector<Open>& open, std::string_view name,

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,7 @@ class TimelineWriter {
   std::uint32_t track_of(Rank& rank, const Processor& on) const;
   void add_gpu(Rank& rank, Row row, const ToldTask& told, std::string_view name);
   void add_range(Rank& rank, Row row, std::vector<Open>& open, std::string_view name, bool begins);
+  std::uint32_t name_of_kernel(const ToldTask& told, std::string_view signature);
   void write(Trace& trace, Rank& rank);
   void append(Trace& trace, const Row& row);
   std::uint32_t detail_of(Trace& trace, const Row& row) const;
@@ -54,6 +57,7 @@ class TimelineWriter {
   std::int32_t cores_ = 0;
   TraceSet set_;
   std::map<std::int32_t, Rank> ranks_;
+  std::unordered_map<std::uint32_t, std::uint32_t> kernel_names_;  ///< by name of the task
 };
 
 }  // namespace flopcast::live

@@ -19,7 +19,7 @@ namespace flopcast::live {
 struct Command {
   std::vector<std::string> words;                  ///< program and arguments
   std::map<std::string, std::string> environment;  ///< set besides the caller's own
-  int output[2] = {-1, -1};    ///< becomes its standard output and error; -1: the caller's own
+  int output[2] = {-1, -1};         ///< becomes its standard output and error; -1: the caller's own
   std::vector<int> inherited = {};  ///< descriptors that it gets besides
 };
 

@@ -31,21 +31,20 @@ Remarks::Remarks() {
 
 std::string Remarks::path() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), file_.get()); }
 
-void Remarks::read(LiveReport& report) const {
-  if (!file_) return;
-  const std::string text = whole_file(file_.get());
+std::vector<std::string> Remarks::unsupported() const {
+  std::vector<std::string> names;
+  const std::string text = file_ ? whole_file(file_.get()) : std::string();
   for (std::string_view left = text; !left.empty();) {
     const std::size_t end = std::min(left.find('\n'), left.size());
-    const std::string_view line = left.substr(0, end);
+    std::string_view line = left.substr(0, end);
     left.remove_prefix(std::min(end + 1, left.size()));
-    if (line.starts_with(kUnsupported)) {
-      const std::string_view rest = line.substr(kUnsupported.size());
-      report.unsupported.emplace_back(rest.substr(0, rest.find(' ')));
-    }
+    if (!line.starts_with(kUnsupported)) continue;
+    line.remove_prefix(kUnsupported.size());
+    names.emplace_back(line.substr(0, line.find(' ')));
   }
-  std::vector<std::string>& names = report.unsupported;
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
 }  // namespace flopcast::live

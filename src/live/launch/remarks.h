@@ -1,9 +1,9 @@
-// What processes of a run remark besides their records: functions that are not there, values that nobody computed.
+// What processes of a run remark besides their records: functions that are not there.
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "flopcast/live.h"
 #include "live/wire/socket.h"
 
 namespace flopcast::live {
@@ -17,8 +17,8 @@ class Remarks {
   bool is_open() const { return static_cast<bool>(file_); }
   /// Where processes of this user find it while this one runs.
   std::string path() const;
-  /// Adds what they said to a report.
-  void read(LiveReport& report) const;
+  /// Functions that they called and that are not there, each once.
+  std::vector<std::string> unsupported() const;
 
  private:
   Descriptor file_;

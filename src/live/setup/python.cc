@@ -1,26 +1,19 @@
 // Which Python, and which PyTorch it has.
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 
 #include "flopcast/live/setup.h"
-#include "live/wire/socket.h"
-
-extern char** environ;
+#include "live/torch_build/program.h"
+#include "live/torch_build/torch_build.h"
 
 namespace flopcast {
+
+using namespace live;  // the room's own names
+
 namespace {
 
 namespace fs = std::filesystem;
-using live::Descriptor;
 
 /// Finds the package without importing it, and not in the folder that this runs in.
 constexpr const char* kQuestion = R"(
@@ -31,38 +24,6 @@ print(sys.version.split()[0])
 print(sys.executable)
 print(found.origin if found and found.origin else "")
 )";
-
-/// What a program writes to its standard output. Errors: as errno has them; 0 where it failed itself.
-std::optional<std::string> output_of(std::vector<std::string> words, int& error) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return error = errno, std::nullopt;
-  const Descriptor in(ends[0]);
-  Descriptor out(ends[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, out.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t pid = 0;
-  error = ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  out = Descriptor();
-  if (error != 0) return std::nullopt;
-  std::string text;
-  std::array<char, 4096> bytes;
-  ssize_t got = 0;
-  while ((got = ::read(in.get(), bytes.data(), bytes.size())) > 0 || (got < 0 && errno == EINTR)) {
-    if (got > 0) text.append(bytes.data(), static_cast<std::size_t>(got));
-  }
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
-  return text;
-}
 
 /// The text between the quotes behind a name's equals sign; empty where it is None.
 std::string assigned(const std::string& line) {
@@ -93,22 +54,21 @@ unsigned LivePython::cuda_major() const {
 }
 
 Result<LivePython> look_at_python(const std::string& program) {
-  int error = 0;
-  const std::optional<std::string> text = output_of({program, "-c", kQuestion}, error);
-  if (!text) {
-    return usage_error(program,
-                       error != 0 ? fmt::format("cannot be started: {}", std::strerror(error))
-                                  : std::string("does not answer as a Python 3 does"),
-                       "name a Python 3 with --python");
+  const Result<Printed> printed = run_program({program, "-c", kQuestion});
+  if (!printed || printed->status != 0) {
+    return usage_error(
+        program, printed ? std::string("does not answer as a Python 3 does") : printed.error().what,
+        "name a Python 3 with --python");
   }
+  const std::string& text = printed->out;
   LivePython python;
   python.program = program;
   std::array<std::string, 3> lines;
   std::size_t at = 0;
   for (std::string& line : lines) {
-    const std::size_t end = std::min(text->find('\n', at), text->size());
-    line = text->substr(at, end - at);
-    at = std::min(end + 1, text->size());
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    line = text.substr(at, end - at);
+    at = std::min(end + 1, text.size());
   }
   python.version = lines[0];
   python.path = lines[1];
@@ -116,6 +76,13 @@ Result<LivePython> look_at_python(const std::string& program) {
   python.torch = fs::path(lines[2]).parent_path();
   read_version_file(python);
   return python;
+}
+
+Result<fs::path> live_torch_plugin(const LivePython& python, const fs::path& libraries,
+                                   const std::function<void()>& compiles) {
+  const TorchPackage torch{python.torch, python.torch_version,
+                           static_cast<int>(python.cuda_major())};
+  return torch_plugin(torch, libraries.parent_path() / "plugin", compiles);
 }
 
 }  // namespace flopcast

@@ -19,30 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kWherePythonFinds =
-    "import importlib.util as u; s = u.find_spec('torch');"
-    "print(s.submodule_search_locations[0] if s and s.submodule_search_locations else '')";
-
 /// Of the plug-in: values computed by the CPU are exact with any optimisation, and half a minute is long enough.
 constexpr std::array kFlags = {"-std=c++20", "-O1", "-DNDEBUG", "-fPIC", "-shared", "-w"};
 
 std::string without_end_of_line(std::string text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
   return text;
-}
-
-/// "2.15.0" of: __version__ = '2.15.0'. Empty if no such line is there, or it is None.
-std::string quoted_after(const std::string& text, std::string_view name) {
-  for (std::size_t line = 0; line < text.size();) {
-    const std::size_t end = std::min(text.find('\n', line), text.size());
-    const std::string_view whole(text.data() + line, end - line);
-    line = end + 1;
-    if (!whole.starts_with(name)) continue;
-    const std::size_t open = whole.find('\''), close = whole.rfind('\'');
-    if (open == whole.npos || close <= open) continue;
-    return std::string(whole.substr(open + 1, close - open - 1));
-  }
-  return {};
 }
 
 /// FNV-1a.
@@ -174,25 +156,8 @@ std::optional<Diagnostic> compile(const TorchPackage& torch, const fs::path& sou
 
 }  // namespace
 
-Result<std::optional<TorchPackage>> find_torch(const std::string& python) {
-  const Result<Printed> printed = run_program({python, "-c", kWherePythonFinds});
-  if (!printed) return printed.error();
-  if (printed->status != 0) {
-    return Diagnostic{ErrorCode::kBadInput, python,
-                      "does not say where it has torch: " + first_error(printed->errors),
-                      "name a Python 3 with --python"};
-  }
-  TorchPackage torch;
-  torch.folder = without_end_of_line(printed->out);
-  if (torch.folder.empty()) return std::optional<TorchPackage>();
-  const Result<std::string> version = read_file(torch.folder / "version.py");
-  if (!version) return version.error();
-  torch.version = quoted_after(*version, "__version__");
-  torch.cuda = std::atoi(quoted_after(*version, "cuda").c_str());
-  return std::optional(torch);
-}
-
-Result<fs::path> torch_plugin(const TorchPackage& torch, const fs::path& sources) {
+Result<fs::path> torch_plugin(const TorchPackage& torch, const fs::path& sources,
+                              const std::function<void()>& compiles) {
   if (torch.cuda == 0) {
     return Diagnostic{ErrorCode::kBadInput, torch.folder.string(),
                       fmt::format("PyTorch {} was built without CUDA", torch.version),
@@ -208,22 +173,12 @@ Result<fs::path> torch_plugin(const TorchPackage& torch, const fs::path& sources
   if (fs::exists(plugin, error)) return plugin;
   fs::create_directories(folder, error);
   const fs::path made = folder / fmt::format(".{}.{}", plugin.filename().string(), ::getpid());
+  if (compiles) compiles();
   if (auto problem = compile(torch, sources, *files, made)) return *problem;
   // In one step: who comes at the same time finds all of it or nothing.
   fs::rename(made, plugin, error);
   if (error) return not_writable(plugin, error);
   return plugin;
-}
-
-Result<std::string> torch_plugin_of(const std::vector<std::string>& command,
-                                    const fs::path& sources) {
-  const bool begins =
-      !command.empty() && fs::path(command[0]).filename().string().starts_with("python");
-  const Result<std::optional<TorchPackage>> torch = find_torch(begins ? command[0] : "python3");
-  if (!torch || !*torch || (*torch)->cuda == 0) return std::string();
-  const Result<fs::path> plugin = torch_plugin(**torch, sources);
-  if (!plugin) return plugin.error();
-  return plugin->string();
 }
 
 }  // namespace flopcast::live
