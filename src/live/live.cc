@@ -335,7 +335,7 @@ LiveReport LiveRun::report() {
   report.tainted_reads = taint.reads;
   report.tainted_where = std::move(taint.first);
   report.assumed = taint.assumed;
-  if (request_.timeline) report.timeline = timeline_.take(request_.cluster);
+  if (request_.timeline) report.timeline = timeline_.take(request_.cluster, report.ranks);
   report.real_s = real_s();
   return report;
 }

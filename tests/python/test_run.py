@@ -221,7 +221,7 @@ def test_the_summary_and_every_file_tell_of_the_run(program, tmp_path):
     # The timeline is a recording like any other.
     replayed = subprocess.run([program, "replay", files["kineto.json"]], capture_output=True, text=True, timeout=60)
     assert replayed.returncode == 0, replayed.stderr
-    assert "all_reduce" in replayed.stdout or "allreduce" in replayed.stdout
+    assert "allreduce" in replayed.stdout and "ProfilerStep#5" in replayed.stdout
 
 
 def test_ten_runs_say_the_same_forked_or_not(program, tmp_path):

@@ -1,4 +1,4 @@
-// Floor 8: a live run as a summary, JSON and a page.
+// Floor 8: a live run as a summary and JSON.
 #pragma once
 
 #include <string>
@@ -11,7 +11,5 @@ namespace flopcast {
 std::string live_text(const LiveReport& report);
 /// Documented in docs/reference/json.md; the field names are a contract.
 std::string live_json(const LiveReport& report);
-/// The page of a replay, of the run's own timeline. @pre report.timeline
-std::string live_html(const LiveReport& report);
 
 }  // namespace flopcast

@@ -15,7 +15,9 @@
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/outputs.h"
 #include "cli/terminal/timelines.h"
+#include "flopcast/replay.h"
 #include "flopcast/report/live.h"
+#include "flopcast/report/replay.h"
 
 namespace flopcast::cli {
 namespace {
@@ -65,17 +67,28 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+int write_json(Io& io, const fs::path& path, const LiveReport& report) {
+  if (path.empty()) return kDone;
+  const std::string document = live_json(report);
+  if (const int code = write_file(io, path, document); code != kDone) return code;
+  report_file(io, "results", path, document.size());
+  return kDone;
+}
+
+/// The page of a replay: what a profiler would have recorded of the run, and what that explains of it.
+int write_page(Io& io, const fs::path& path, const LiveReport& report) {
+  if (path.empty()) return kDone;
+  const Result<Replay> replayed = replay(*report.timeline);
+  if (!replayed) return fail(io, replayed.error());
+  const std::string page = replay_html(*report.timeline, *replayed);
+  if (const int code = write_file(io, path, page); code != kDone) return code;
+  report_file(io, "report", path, page.size());
+  return kDone;
+}
+
 int write_files(Io& io, const RunCommand& command, const LiveReport& report) {
-  const auto write = [&](const fs::path& path, std::string_view what,
-                         std::string (*text)(const LiveReport&)) {
-    if (path.empty()) return kDone;
-    const std::string bytes = text(report);
-    if (const int code = write_file(io, path, bytes); code != kDone) return code;
-    report_file(io, what, path, bytes.size());
-    return kDone;
-  };
-  if (const int code = write(command.json, "results", live_json); code != kDone) return code;
-  if (const int code = write(command.html, "report", live_html); code != kDone) return code;
+  if (const int code = write_json(io, command.json, report); code != kDone) return code;
+  if (const int code = write_page(io, command.html, report); code != kDone) return code;
   if (command.trace_out.empty()) return kDone;
   return write_timelines(io, command.trace_out, *report.timeline);
 }

@@ -108,17 +108,23 @@ TEST(LiveTimeline, IsWhatAProfilerWouldHaveRecorded) {
   writer.add(told(TaskKind::kTransfer, us(9), us(20),
                   {.act = Act::kCollective, .bytes = 4096, .launcher = 10}, 12),
              stream, "communicate", "0,3");
-  const TraceSet set = writer.take("run");
+  LiveRank rank;
+  rank.rank = 3;
+  rank.steps = {{us(5), us(20)}};
+  const TraceSet set = writer.take("run", {rank});
   ASSERT_EQ(set.traces.size(), 1u);
   const Trace& trace = set.traces[0];
   EXPECT_EQ(trace.rank, 3);
-  ASSERT_EQ(trace.events.size(), 3u);
-  EXPECT_EQ(set.strings[trace.events.name[0]], "cudaLaunchKernel");
-  EXPECT_EQ(set.strings[trace.events.name[1]], "add");
-  EXPECT_EQ(trace.events.correlation[0], trace.events.correlation[1]);
-  EXPECT_EQ(trace.kernels[trace.events.detail[1]].blocks, 12u);
-  EXPECT_TRUE(is_communication_kernel(set.strings[trace.events.name[2]]));
-  const CollectiveDetail& collective = trace.collectives[trace.events.collective[2]];
+  ASSERT_EQ(trace.events.size(), 4u);
+  // The step begins with the call of its first kernel.
+  EXPECT_EQ(set.strings[trace.events.name[0]], "ProfilerStep#1");
+  EXPECT_EQ(trace.events.start[0], us(1));
+  EXPECT_EQ(set.strings[trace.events.name[1]], "cudaLaunchKernel");
+  EXPECT_EQ(set.strings[trace.events.name[2]], "add");
+  EXPECT_EQ(trace.events.correlation[1], trace.events.correlation[2]);
+  EXPECT_EQ(trace.kernels[trace.events.detail[2]].blocks, 12u);
+  EXPECT_TRUE(is_communication_kernel(set.strings[trace.events.name[3]]));
+  const CollectiveDetail& collective = trace.collectives[trace.events.collective[3]];
   EXPECT_EQ(collective.in_elements, 4096);
   EXPECT_EQ(set.strings[collective.group_ranks], "[0,3]");
 }

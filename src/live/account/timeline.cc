@@ -190,7 +190,7 @@ void TimelineWriter::add_range(Rank& rank, Row row, std::vector<Open>& open, std
   rank.rows.push_back(row);
 }
 
-TraceSet TimelineWriter::take(std::string label) {
+TraceSet TimelineWriter::take(std::string label, const std::vector<LiveRank>& ranks) {
   set_.label = std::move(label);
   for (auto& [number, rank] : ranks_) {
     Trace& trace = set_.traces.emplace_back();
@@ -200,10 +200,48 @@ TraceSet TimelineWriter::take(std::string label) {
     trace.backend = "nccl";
     trace.clock_step = Time{1};
     trace.devices.push_back({0, gpu_, cores_, 0});
+    const auto found =
+        std::find_if(ranks.begin(), ranks.end(),
+                     [number = number](const LiveRank& one) { return one.rank == number; });
+    if (found != ranks.end()) add_steps(rank, found->steps);
     write(trace, rank);
   }
   ranks_.clear();
   return std::move(set_);
+}
+
+/// As the profiler marks steps: on the host, from the call that begins one to the call that begins the next. Steps that the
+/// script marked are there already.
+void TimelineWriter::add_steps(Rank& rank, const std::vector<LiveStep>& steps) {
+  const bool marked = std::any_of(rank.rows.begin(), rank.rows.end(), [this](const Row& row) {
+    return set_.strings[row.name].starts_with("ProfilerStep#");
+  });
+  const auto thread =
+      std::find_if(rank.track_ids.begin(), rank.track_ids.end(),
+                   [](const auto& id) { return id.first == Processor::Kind::kThread; });
+  if (marked || thread == rank.track_ids.end()) return;
+  std::unordered_map<std::int64_t, Time> calls;         // by correlation
+  std::unordered_map<std::int64_t, std::int64_t> work;  // by start: correlation
+  Time end;
+  for (const Row& row : rank.rows) {
+    if (row.stream == kNoStream) calls.emplace(row.correlation, row.start);
+    if (row.stream != kNoStream) work.try_emplace(row.start.ps, row.correlation);
+    end = std::max(end, row.end);
+  }
+  const auto called_at = [&](Time start) {
+    const auto task = work.find(start.ps);
+    const auto call = task == work.end() ? calls.end() : calls.find(task->second);
+    return call == calls.end() ? start : call->second;
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    Row row;
+    row.category = Category::kUserAnnotation;
+    row.track = static_cast<std::uint32_t>(thread - rank.track_ids.begin());
+    row.name = set_.strings.intern(fmt::format("ProfilerStep#{}", i + 1));
+    row.start = called_at(steps[i].start);
+    row.end = std::max(row.start, i + 1 < steps.size() ? called_at(steps[i + 1].start) : end);
+    rank.rows.push_back(row);
+  }
 }
 
 void TimelineWriter::write(Trace& trace, Rank& rank) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "flopcast/live.h"
 #include "flopcast/trace.h"
 #include "live/session/session.h"
 
@@ -20,8 +21,8 @@ class TimelineWriter {
   /// @param group ranks that communicate: "0,1"
   void add(const ToldTask& told, const Processor& on, std::string_view name,
            std::string_view group);
-  /// All that was added, as one trace a rank.
-  TraceSet take(std::string label);
+  /// All that was added, as one trace a rank, with the steps that were found in them.
+  TraceSet take(std::string label, const std::vector<LiveRank>& ranks);
 
  private:
   struct Row {
@@ -48,6 +49,7 @@ class TimelineWriter {
   void add_gpu(Rank& rank, Row row, const ToldTask& told, std::string_view name);
   void add_range(Rank& rank, Row row, std::vector<Open>& open, std::string_view name, bool begins);
   std::uint32_t name_of_kernel(const ToldTask& told, std::string_view signature);
+  void add_steps(Rank& rank, const std::vector<LiveStep>& steps);
   void write(Trace& trace, Rank& rank);
   void append(Trace& trace, const Row& row);
   std::uint32_t detail_of(Trace& trace, const Row& row) const;
