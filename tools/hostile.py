@@ -129,6 +129,7 @@ READERS = (
     Reader("cluster.simai", ("hw", "show", "{file}"), "src/hardware/cluster/corpus/simai_topology/rails", ".txt"),
     Reader("traffic", ("net", "run", "{file}", "--on", "2 x dgx-h100", "--html", "{page}"), "examples/flows.csv", ".csv"),
     Reader("traffic.csv", ("net", "run", "{file}", "--on", "2 x dgx-h100", "--csv"), "examples/flows.csv", ".csv"),
+    Reader("host", ("calibrate", "host", "{file}", "--json"), TRACE, ".json"),
     Reader("collectives", ("calibrate", "network", "{file}"), "examples/collectives.csv", ".csv"),
     Reader("collectives.held", ("calibrate", "network", "{file}", "--hold-out", "sizes"), "examples/collectives.csv", ".csv"),
     Reader("collectives.log", ("calibrate", "network", "{file}"), "src/network/fit/corpus/nccl_tests/launcher.txt", ".txt"),

@@ -121,15 +121,17 @@ def memory_row(runner: Runner, batch: int) -> list[str]:
     run = runner.run(CARD, 1, "fsdp2_llama.py", [*CARD_SCRIPT, "--batch", str(batch)])
     peaks = re.findall(r"([\d.]+) GiB$", run.output, re.MULTILINE)
     error = re.search(r"OutOfMemoryError: (.*?\. GPU .*?free\.)", run.output)
-    return [str(batch), f"{float(peaks[-1]):.2f} GiB" if peaks and not error else "–", error.group(1) if error else ""]
+    reserved = f"{float(peaks[-1]):.2f} GiB" if peaks and not error else "–"
+    return [str(batch), reserved, error.group(1) if error else ""]
 
 
 def memory(runner: Runner) -> str:
     rows = [memory_row(runner, batch) for batch in range(1, 5)]
     words = " ".join(CARD_SCRIPT)
+    titles = ["batch", "peak reserved", "PyTorch says"]
     return (
-        f"## Memory\n\n`flopcast run --on {CARD} fsdp2_llama.py {words} --batch N`: what PyTorch's own allocator "
-        "reserves, and what it says where there is no more.\n\n" + table(["batch", "peak reserved", "PyTorch says"], rows)
+        f"## Memory\n\n`flopcast run --on {CARD} fsdp2_llama.py {words} --batch N`: what PyTorch's own "
+        "allocator reserves, and what it says where there is no more.\n\n" + table(titles, rows)
     )
 
 
@@ -176,9 +178,9 @@ def against_estimate(runner: Runner, program: Program) -> str:
     titles = ["ms", "run, FlashAttention 2", "estimate", "run, cuDNN's attention", "estimate, rate of cuDNN's"]
     return (
         "## A run against the estimate of its plan\n\n`fsdp2_llama.py` on `dgx-h100` beside "
-        f"`flopcast estimate {' '.join(ESTIMATE)}`. Kernels of a run are told alone; what transfers beside them cost is "
-        "in the last line. The profile fsdp was fitted to runs with FlashAttention 2. PyTorch takes cuDNN's attention on "
-        "this chip now: the last column has the rate that Megatron's runs have of it.\n\n"
+        f"`flopcast estimate {' '.join(ESTIMATE)}`. Kernels of a run are told alone; what transfers beside them "
+        "cost is in the last line. The profile fsdp was fitted to runs with FlashAttention 2. PyTorch takes cuDNN's "
+        "attention on this chip now: the last column has the rate that Megatron's runs have of it.\n\n"
         + table(titles, [list(row) for row in zip(names, *columns)])
     )
 

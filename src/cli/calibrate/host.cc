@@ -64,7 +64,7 @@ void add_calibrate_host(CLI::App& calibrate, Action& action) {
   sub->add_option("--source", command->source, "What was recorded; the table says it")
       ->type_name("TEXT");
   sub->add_flag("--json", command->json, "Print JSON (docs/reference/json.md)");
-  set_example(*sub, "flopcast calibrate host demo/sample -o host.toml");
+  set_example(*sub, "flopcast calibrate host demo/sample");
   sub->callback([command, &action] {
     action = [command](Io& io) { return run_calibrate_host(io, *command); };
   });

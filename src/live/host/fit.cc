@@ -262,7 +262,11 @@ Result<HostFit> fit_host(std::span<const HostRecording> recordings) {
     return one[static_cast<std::size_t>(HostCost::kLaunch)].has_value();
   });
   if (!any) {
-    return Diagnostic{ErrorCode::kBadInput, "recordings", "have no calls that launch kernels",
+    const std::string where = recordings.empty() ? "recordings" : recordings[0].source;
+    const char* const what = recordings.size() > 1
+                                 ? "neither it nor the others have calls that launch kernels"
+                                 : "has no calls that launch kernels";
+    return Diagnostic{ErrorCode::kBadInput, where, what,
                       "record with ProfilerActivity.CPU and ProfilerActivity.CUDA"};
   }
   HostFit fit;
