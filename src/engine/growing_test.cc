@@ -241,6 +241,7 @@ Grown grow(const Program& program, std::mt19937& random, bool ends_later) {
     NewTask made{
         grown.processors[task.processor], task.kind, 0, task.duration, task.gap, task.release};
     made.ends_later = ends_later && Program::kind_of(task.processor) == Kind::kStream;
+    made.order = t;  // hubs know no other
     grown.ids[t] = grown.run.add(made, after);
     grown.run.keep(grown.ids[t]);
   }
