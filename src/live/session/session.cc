@@ -308,7 +308,8 @@ bool Session::State::anybody_outside() const {
     for (const auto& [number, thread] : process.threads) {
       if (thread.helper) continue;
       if (thread.doing == Doing::kIdles) idles = true;
-      if (thread.doing == Doing::kWaits || thread.doing == Doing::kSettles) return false;
+      const bool stands = thread.doing == Doing::kIdles || thread.doing == Doing::kEnded;
+      if (!stands) return false;
     }
     return idles;
   });

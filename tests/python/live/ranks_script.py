@@ -158,10 +158,6 @@ def groups():
     if rank < 2:
         dist.all_reduce(x, group=pair)
         assert x.item() == 2
-    gloo = dist.new_group(backend="gloo")
-    y = torch.tensor([float(rank)])
-    dist.all_reduce(y, group=gloo)
-    assert y.item() == ranks * (ranks - 1) / 2
 
 
 @check
@@ -220,9 +216,10 @@ def pipeline():
         return F.mse_loss(y, target)
 
     whole = nn.Sequential(*(stage_of(each) for each in range(ranks)))
-    x, target = torch.randn(8, 8, generator=torch.Generator().manual_seed(1)), torch.zeros(8, 8)
+    rows = 2 * ranks
+    x, target = torch.randn(rows, 8, generator=torch.Generator().manual_seed(1)), torch.zeros(rows, 8)
     stage = PipelineStage(copy.deepcopy(whole[rank]).to(cuda), rank, ranks, cuda)
-    schedule = Schedule1F1B(stage, n_microbatches=4, loss_fn=loss_of)
+    schedule = Schedule1F1B(stage, n_microbatches=ranks, loss_fn=loss_of)
     losses = []
     if rank == 0:
         schedule.step(x.to(cuda))
@@ -230,10 +227,10 @@ def pipeline():
         schedule.step(target=target.to(cuda), losses=losses)
     else:
         schedule.step()
-    expected = [loss_of(whole(part), torch.zeros(2, 8)) for part in x.chunk(4)]
+    expected = [loss_of(whole(part), torch.zeros(2, 8)) for part in x.chunk(ranks)]
     if rank == ranks - 1:
         assert close(torch.stack(losses), torch.stack(expected))
-    (sum(expected) / 4).backward()
+    (sum(expected) / ranks).backward()
     assert close(stage.submod.weight.grad, whole[rank].weight.grad)
 
 
