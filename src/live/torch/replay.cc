@@ -64,8 +64,10 @@ void drop(void* of) { delete static_cast<Kept*>(of); }
 }  // namespace
 
 void keep_for_replays(const Call& call, const Values& outputs, bool small) {
-  for (const c10::IValue& output : outputs) {
-    each_tensor(output, [](const at::Tensor& tensor) {
+  // What was captured has not run: what it writes into is still what it was, what it makes is nothing yet.
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (call.what.same_as[i] >= 0) continue;
+    each_tensor(outputs[i], [](const at::Tensor& tensor) {
       if (of_gpu(tensor)) taint(tensor);
     });
   }

@@ -194,6 +194,23 @@ def dropout_comes_back_in_a_checkpoint():
     return close(*gradients)
 
 
+@check
+def a_graph_computes_at_each_launch():
+    x, count = torch.zeros(4, 4, device=GPU), torch.zeros(1, device=GPU)
+    weights = torch.arange(16.0, device=GPU).reshape(4, 4)
+    (x @ weights).relu()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = (x @ weights).relu() + 1
+        count.add_(1)
+    held = [count.item() == 0]
+    for k in range(1, 4):
+        x.copy_(torch.eye(4) * k)
+        graph.replay()
+        held.append(torch.equal(y, weights * k + 1) and count.item() == k)
+    return all(held)
+
+
 # --- values that nobody computed ------------------------------------------------------------------
 
 LARGE = torch.randn(4096, 4096, device=GPU)
