@@ -72,7 +72,7 @@ class Run:
         return sum(k["time_s"] for k in self.account["kernels"] if any(n in k["what"] for n in names)) / ranks
 
     def steps_ms(self) -> list[float]:
-        return [float(ms) for ms in re.findall(r"([\d.]+) ms", self.output)]
+        return [float(ms) for ms in re.findall(r"^step \d+: ([\d.]+) ms", self.output, re.MULTILINE)]
 
 
 class Runner:
