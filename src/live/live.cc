@@ -30,6 +30,8 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kPreloaded[] = {"libflopcast_live.so", "libflopcast_preload.so"};
 /// Ranks that fail together have failed for one reason: the least of them is named.
 constexpr auto kFailTogether = std::chrono::milliseconds(100);
+/// So long may a process live that has left the run: another program in its place, say.
+constexpr auto kEndIsKnown = std::chrono::seconds(1);
 /// So long may a rank compute, or load a library, before it is asked after.
 constexpr auto kSilence = std::chrono::seconds(30);
 /// So long after the first processes of a program others may come: they import much.
@@ -297,6 +299,10 @@ std::optional<Diagnostic> LiveRun::drive() {
     stopped_ = observer_.stop && observer_.stop();
     if (const std::string wait = session_.deadlock();
         !wait.empty() && daemon_->alive() > 0 && launcher_->running() > 0 && nobody_may_come()) {
+      // A rank that is gone, and whose end is not known yet, says better why.
+      std::this_thread::sleep_for(kEndIsKnown);
+      look_at_endings();
+      if (failure_) continue;
       return Diagnostic{
           ErrorCode::kNoAnswer, "live run", "all wait, and nobody can go on:\n" + wait,
           "a collective that a rank never joins, or joins in another order, does this"};
