@@ -98,6 +98,7 @@ class LiveRun {
   void look_at_endings();
   void tell_how_it_goes();
   bool nobody_may_come() const;
+  std::optional<Diagnostic> deadlock();
   std::size_t processes() const { return request_.launches ? layout_.nodes : layout_.ranks; }
   double real_s() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
@@ -115,7 +116,7 @@ class LiveRun {
   std::optional<Launcher> launcher_;  // ends its processes before the others go
   std::optional<LiveFailure> failure_;
   bool stopped_ = false;
-  Clock::time_point told_at_, heard_at_ = Clock::now();
+  Clock::time_point told_at_, heard_at_ = Clock::now(), moved_at_ = Clock::now();
   Clock::duration silence_ = kSilence;
   Time horizon_;
 };
@@ -290,6 +291,18 @@ bool LiveRun::nobody_may_come() const {
   return daemon_->all_are_known() || Clock::now() - heard_at_ > kOthersCome;
 }
 
+/// Only one that lasts: a rank that has left the run, and whose end is not known yet, says better why.
+std::optional<Diagnostic> LiveRun::deadlock() {
+  const Clock::time_point now = Clock::now();
+  const std::string wait = session_.deadlock();
+  const bool stuck =
+      !wait.empty() && daemon_->alive() > 0 && launcher_->running() > 0 && nobody_may_come();
+  if (!stuck) moved_at_ = now;
+  if (now - moved_at_ < kEndIsKnown) return std::nullopt;
+  return Diagnostic{ErrorCode::kNoAnswer, "live run", "all wait, and nobody can go on:\n" + wait,
+                    "a collective that a rank never joins, or joins in another order, does this"};
+}
+
 std::optional<Diagnostic> LiveRun::drive() {
   while (launcher_->running() > 0 && !stopped_) {
     if (auto problem = daemon_->step()) return problem;
@@ -297,16 +310,7 @@ std::optional<Diagnostic> LiveRun::drive() {
     look_at_endings();
     tell_how_it_goes();
     stopped_ = observer_.stop && observer_.stop();
-    if (const std::string wait = session_.deadlock();
-        !wait.empty() && daemon_->alive() > 0 && launcher_->running() > 0 && nobody_may_come()) {
-      // A rank that is gone, and whose end is not known yet, says better why.
-      std::this_thread::sleep_for(kEndIsKnown);
-      look_at_endings();
-      if (failure_) continue;
-      return Diagnostic{
-          ErrorCode::kNoAnswer, "live run", "all wait, and nobody can go on:\n" + wait,
-          "a collective that a rank never joins, or joins in another order, does this"};
-    }
+    if (auto problem = deadlock()) return problem;
   }
   if (stopped_) launcher_->end_all();
   outputs_->finish();
