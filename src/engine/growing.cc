@@ -21,6 +21,7 @@ struct Node {
   Bound least_end;  ///< what the tasks it waits for ask for, so far
   Time end;         ///< when settled
   Time duration;
+  std::uint64_t order = 0;  ///< of a hub's
   std::uint64_t place = 0;  ///< on its processor
   std::uint32_t processor = 0, name = 0;
   std::uint32_t pending = 0;    ///< dependencies of its start that are not settled
@@ -80,7 +81,7 @@ struct GrowingRun::State {
   auto key(GrowingTask task) const {
     const Node& n = node(task);
     const Processor& p = tracks[n.processor].processor;
-    return std::tuple(p.rank, p.kind, p.id, n.place);
+    return std::tuple(p.rank, p.kind, p.id, n.order, n.place);
   }
   bool before(GrowingTask a, GrowingTask b) const {
     const Time at = node(a).start.at, bt = node(b).start.at;
@@ -115,8 +116,8 @@ GrowingTask GrowingRun::State::make(const NewTask& task) {
   Node& n = node(id);
   n.start.at = task.release;
   n.duration = task.duration;
-  Track& track = tracks[task.processor];
-  n.place = track.ordered() ? track.tasks++ : task.order;
+  n.place = tracks[task.processor].tasks++;
+  n.order = task.order;
   n.processor = task.processor;
   n.name = task.name;
   n.note = task.note;

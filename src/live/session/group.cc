@@ -16,15 +16,13 @@ Diagnostic wrong_group(const Process& process, std::string what) {
 
 }  // namespace
 
-/// The group of this name; with a hub that `size` ranks have to join.
-std::uint32_t Session::State::group_of(std::string_view name, std::size_t size) {
+/// The group of this name.
+std::uint32_t Session::State::group_of(std::string_view name) {
   const auto [found, made] =
       group_names.try_emplace(std::string(name), static_cast<std::uint32_t>(groups.size()));
   if (made) {
-    NewTask hub{hubs, TaskKind::kRendezvous, names.intern("communicator")};
-    hub.joins = static_cast<std::uint32_t>(size);
-    groups.push_back({std::string(name), std::vector<std::int32_t>(size, -1), 0, run.add(hub)});
-    run.keep(groups.back().made);
+    groups.emplace_back();
+    groups.back().name = name;
   }
   return found->second;
 }
@@ -38,8 +36,15 @@ std::int32_t Session::State::chip_of(Process& process, std::uint16_t device) con
 std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& thread,
                                                      const Record& record, std::string_view name) {
   const std::size_t rank = record.word[1], size = record.word[2];
-  const std::uint32_t index = group_of(name, size);
+  const std::uint32_t index = group_of(name);
   Group& group = groups[index];
+  if (group.made == kNoGrowingTask) {
+    NewTask hub{hubs, TaskKind::kRendezvous, names.intern("communicator")};
+    hub.joins = static_cast<std::uint32_t>(size);
+    group.ranks.assign(size, -1);
+    group.made = run.add(hub);
+    run.keep(group.made);
+  }
   if (group.ranks.size() != size || rank >= size || group.ranks[rank] >= 0) {
     return wrong_group(process, fmt::format("joins a communicator of {} as rank {} of {}",
                                             group.ranks.size(), rank, size));
@@ -104,8 +109,8 @@ void Session::State::make_parts(const CallKey& key, Splitting splitting) {
   const std::string parent = groups[key.group].name;
   for (const Splitting::Part& part : splitting.parts) {
     if (!is_in(part)) continue;
-    const std::uint32_t index =
-        group_of(fmt::format("{}/{}:{}", parent, key.number, part.colour), 0);
+    const std::uint32_t index = group_of(fmt::format("{}/{}:{}", parent, key.number, part.colour));
+    groups[index].made = splitting.hub;
     std::vector<std::int32_t>& ranks = groups[index].ranks;
     if (ranks.empty())
       groups[index].order = mixed(static_cast<std::uint64_t>(part.chip), part.communicator);

@@ -237,7 +237,7 @@ struct Session::State {
   void stream_waits(Process& process, Thread& thread, const Record& record);
 
   // group.cc: communicators
-  std::uint32_t group_of(std::string_view name, std::size_t size);
+  std::uint32_t group_of(std::string_view name);
   std::int32_t chip_of(Process& process, std::uint16_t device) const;
   std::optional<Diagnostic> join_group(Process& process, Thread& thread, const Record& record,
                                        std::string_view name);
