@@ -37,10 +37,6 @@ std::string_view call_name(const ToldTask& told) {
       return "cudaStreamSynchronize";
     case Act::kWaitDevice:
       return "cudaDeviceSynchronize";
-    case Act::kAskEvent:
-      return "cudaEventQuery";
-    case Act::kAskStream:
-      return "cudaStreamQuery";
     case Act::kElapsed:
       return "cudaEventElapsedTime";
     case Act::kMakeStream:

@@ -172,6 +172,21 @@ Told Link::ask(Record record) {
   return answered(speaker());
 }
 
+Told Link::inquire(Record record) {
+  if (silent_) return {ECHILD, 0};
+  Speaker& me = speaker();
+  me.polls = Outside::kNothing;
+  me.looks = 0;
+  const std::uint32_t cost = common_->host.call[static_cast<std::size_t>(record.act)];
+  record.duration_ns = 0;
+  record.flags |= kAnswerWanted;
+  write(me, record);
+  tell_blocked(Tell::kAll);
+  const Told told = answered(me);
+  if (told.value == 0) spend(std::max<std::uint32_t>(cost, 1));
+  return told;
+}
+
 Told Link::consult(Record record) {
   if (silent_) return {ECHILD, 0};
   Speaker& me = speaker();

@@ -39,6 +39,9 @@ class Link {
   std::uint32_t say(Record record);
   /// Says it and waits. The thread's time is then the answer's.
   Told ask(Record record);
+  /// Asks whether something has ended. Only the answer that it has not takes host time: a thread that looks again and
+  /// again gets on, and how often others have looked first shows nowhere.
+  Told inquire(Record record);
   /// Says it and waits, but it is no part of the program: host time that has passed belongs to the
   /// record that follows.
   Told consult(Record record);

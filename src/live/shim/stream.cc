@@ -56,8 +56,8 @@ Told ask_watched(const Record& record) {
 
 int wait_for(void* stream, Act act) {
   if (captures(stream)) return refuse_in_capture(stream);
-  const Told told = ask_watched(record_on(stream, act));
-  return act == Act::kAskStream && told.value == 0 ? kNotReady : kSuccess;
+  ask_watched(record_on(stream, act));
+  return kSuccess;
 }
 
 int record_event(EventObject& event, void* stream, unsigned flags) {
@@ -178,7 +178,9 @@ FLOPCAST_API int cudaDeviceSynchronize() {
   return remembered(wait_for(nullptr, Act::kWaitDevice));
 }
 FLOPCAST_API int cudaStreamQuery(void* stream) {
-  return remembered(wait_for(stream, Act::kAskStream));
+  if (captures(stream)) return remembered(refuse_in_capture(stream));
+  const Told told = Link::get().inquire(record_on(stream, Act::kAskStream));
+  return told.value != 0 ? kSuccess : kNotReady;
 }
 
 FLOPCAST_API int cudaEventCreateWithFlags(void** event, unsigned flags) {
@@ -213,7 +215,7 @@ FLOPCAST_API int cudaEventSynchronize(void* event) {
 FLOPCAST_API int cudaEventQuery(void* event) {
   const auto& object = *static_cast<EventObject*>(event);
   if (is_captured(object)) return remembered(kCapturedEvent);
-  const Told told = Link::get().ask(record_of(object, Act::kAskEvent));
+  const Told told = Link::get().inquire(record_of(object, Act::kAskEvent));
   return told.value != 0 ? kSuccess : kNotReady;
 }
 FLOPCAST_API int cudaEventElapsedTime(float* milliseconds, void* from, void* to) {
