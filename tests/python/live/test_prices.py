@@ -45,8 +45,9 @@ def test_kernels_have_the_names_of_their_operators(transformer):
     _, account = transformer
     kernels = {one["what"]: one["time_s"] for one in account["kernels"]}
     assert sum(kernels.values()) == pytest.approx(sum(one["time_s"] for one in account["coverage"]))
-    for name in ("cublas", "aten::_fused_adamw_", "aten::_flash_attention_forward", "aten::_flash_attention_backward"):
-        assert any(name in kernel for kernel in kernels), name
+    # Which of its attentions PyTorch takes is its own choice, by chip and version.
+    for name in ("cublas", "aten::_fused_adamw_", "attention"):
+        assert any(name in kernel.lower() for kernel in kernels), (name, sorted(kernels))
 
 
 def test_a_card_is_out_of_memory_in_the_words_of_pytorch(tmp_path):
