@@ -57,8 +57,9 @@ Result<HostTable> HostTable::parse(std::string_view text, const std::string& whe
   std::array<bool, kHostCosts> told{};
   for (const auto& [key, value] : *host) {
     if (key.str() == "source") continue;
-    const auto known = std::find_if(kCostWords.begin(), kCostWords.end(),
-                                    [&](const CostWords& one) { return one.name == key.str(); });
+    const auto known = std::find_if(
+        kCostWords.begin(), kCostWords.end(),
+        [name = std::string_view(key.str())](const CostWords& one) { return one.name == name; });
     if (known == kCostWords.end())
       return bad_table(place(*file, value), fmt::format("there is no cost '{}'", key.str()));
     const auto number = value.value<double>();
