@@ -6,9 +6,9 @@
 namespace flopcast {
 
 const char* task_kind_name(TaskKind kind) {
-  static constexpr const char* kNames[] = {"operator", "host_call", "launch",
-                                           "sync",     "compute",   "copy",
-                                           "arrival",  "transfer",  "rendezvous", "event"};
+  static constexpr const char* kNames[] = {"operator",   "host_call", "launch",  "sync",
+                                           "compute",    "copy",      "arrival", "transfer",
+                                           "rendezvous", "event"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -33,9 +33,14 @@ def pages_of(script: str) -> list[str]:
     return [Path(name.strip('"')).stem for name in re.findall(r"--html (\S+)", script)]
 
 
+def pages_of_document(path: Path) -> list[str]:
+    """Those of the blocks that run here."""
+    return [name for _, body, skipped in blocks_of(path) if not skipped for name in pages_of(body)]
+
+
 NAMES = (
     [f"demo/{name}" for name in pages_of(DEMO.read_text())]
-    + [f"{path.stem}/{name}" for path in HOW_TOS for name in pages_of(path.read_text())]
+    + [f"{path.stem}/{name}" for path in HOW_TOS for name in pages_of_document(path)]
     + [f"asked/{name}" for name in ASKED]
     + ["asked/odd"]
 )

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdint>
 
-
 #include "live/math/submit.h"
 #include "live/shim/api.h"
 #include "live/shim/stream.h"
