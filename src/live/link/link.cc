@@ -122,7 +122,6 @@ Speaker& Link::speaker() {
 std::uint32_t Link::say(Record record) {
   if (silent_) return 0;
   Speaker& me = speaker();
-  if (common_->host_factor == 0) me.gap_ns += common_->between_calls_ns;
   me.polls = Outside::kNothing;
   me.looks = 0;
   return write(me, record);

@@ -46,7 +46,6 @@ struct HostTimes {
   Time launch =
       Time::from_us(4);          ///< from the start of a launch to the earliest start of its kernel
   Time wake = Time::from_us(3);  ///< from the end of what a thread waits for to its going on
-  Time hand_over;                ///< from a thread that wakes another to that one's going on
   Time host_function =
       Time::from_us(5);  ///< a function that runs in stream order, and the stream's wait for it
 };

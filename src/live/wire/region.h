@@ -88,7 +88,6 @@ struct Common {
   std::uint32_t devices = 0;  ///< of a node
   DeviceFacts device;         ///< all are alike
   double host_factor = 0;     ///< host time is measured processor time, times this; 0: modelled
-  std::int64_t between_calls_ns = 0;       ///< modelled host time between two calls of a thread
   std::atomic<std::uint32_t> outboxes{0};  ///< taken by processes, see mail.h
   HostCosts host;                          ///< zero: what records say
 };
