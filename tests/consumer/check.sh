@@ -31,6 +31,18 @@ quietly g++ -std=c++20 main.cc "$whole" "${flags[@]}" -o "$work/by_pkg_config"
 "$work/by_pkg_config" | cmp - "$work/answer"
 "$work/prefix/bin/flopcast" --version
 
+# The stand-ins for NVIDIA's libraries came along, what is compiled on the user's machine included.
+cat >"$work/client.py" <<'END'
+import ctypes
+count = ctypes.c_int()
+ctypes.CDLL(None).cudaGetDeviceCount(ctypes.byref(count))
+print(count.value, "GPUs")
+END
+[[ $("$work/prefix/bin/flopcast" run --on dgx-h100 --ranks 1 "$work/client.py" 2>"$work/log") == "8 GPUs" ]] ||
+  { cat "$work/log" >&2; fail "flopcast run does not run"; }
+diff <(cd "$build/live" && find . -type f | sort) <(cd "$lib/flopcast/live" && find . -type f | sort) ||
+  fail "not all of live/ is installed"
+
 # Public headers ask for nothing that is not installed, and for nothing of the one before.
 headers="$(cd "$work/prefix/include" && find flopcast -name '*.h' | sort)"
 for order in sort "sort -r"; do

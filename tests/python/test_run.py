@@ -377,6 +377,32 @@ def test_a_folder_of_stand_ins_can_be_named(program, tmp_path):
     assert flopcast(program, "--ranks", 1, client, env=there).stdout == "ran\n"
 
 
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "lib/flopcast/live",
+        "lib64/flopcast/live",
+        "lib/x86_64-linux-gnu/flopcast/live",
+        "lib/python3.11/site-packages/flopcast/live",
+        "lib/python3.11/dist-packages/flopcast/live",
+        "flopcast/live",
+    ],
+)
+def test_an_installed_program_finds_its_stand_ins(program, tmp_path, folder):
+    (tmp_path / "bin").mkdir()
+    installed = shutil.copy(program, tmp_path / "bin")
+    client = script(tmp_path, "malloc(1)\nprint('ran')")
+    done = flopcast(installed, client)
+    assert done.returncode == 3 and errors_of(done)[0].startswith(
+        f"flopcast: error: {installed}: the libraries that stand in for NVIDIA's are neither beside it nor under its prefix"
+    ), done.stderr
+    (tmp_path / folder).parent.mkdir(parents=True)
+    (tmp_path / folder).symlink_to(program.parent / "live")
+    (tmp_path / "link").symlink_to(installed)
+    done = flopcast(tmp_path / "link", "--ranks", 2, client)
+    assert done.returncode == 0 and done.stdout == "ran\nran\n", done.stderr
+
+
 def test_doctor_says_what_there_is(program):
     done = subprocess.run([program, "run", "--doctor"], capture_output=True, text=True, timeout=60)
     for word in ("python", "torch", "stand-ins", "shared memory", "memory", "compiler"):

@@ -18,25 +18,50 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCore = "libflopcast_live.so";
 
+constexpr const char* kNamed = "FLOPCAST_LIVE_LIBRARIES";
+
+/// This program, where it really lies.
+fs::path own_program() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored);
+}
+
 /// Folders that may hold cuda13/, cuda12/ and serve.py, the likeliest first.
 std::vector<fs::path> likely_folders() {
-  if (const char* named = std::getenv("FLOPCAST_LIVE_LIBRARIES")) return {fs::path(named)};
+  if (const char* named = std::getenv(kNamed)) return {fs::path(named)};
   std::error_code ignored;
-  const fs::path own = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  std::vector<fs::path> folders = {own / "live"};  // a build tree
+  const fs::path own = own_program().parent_path(), prefix = own.parent_path();
+  std::vector<fs::path> folders = {own / "live",                   // a build tree
+                                   prefix / "flopcast" / "live"};  // pip install --target
   for (const char* lib : {"lib", "lib64"}) {
-    const fs::path under = own.parent_path() / lib;
+    const fs::path under = prefix / lib;
     folders.push_back(under / "flopcast" / "live");
     // A wheel keeps them in its package. Debian's folder has the architecture in between.
     for (const fs::directory_entry& entry : fs::directory_iterator(under, ignored)) {
       const fs::path& path = entry.path();
-      if (path.filename().string().starts_with("python"))
-        folders.push_back(path / "site-packages" / "flopcast" / "live");
+      if (path.filename().string().starts_with("python")) {
+        for (const char* packages : {"site-packages", "dist-packages"})
+          folders.push_back(path / packages / "flopcast" / "live");
+      }
       if (path.filename().string().find("-linux-") != std::string::npos)
         folders.push_back(path / "flopcast" / "live");
     }
   }
   return folders;
+}
+
+Diagnostic no_libraries() {
+  if (const char* named = std::getenv(kNamed)) {
+    return {ErrorCode::kBadInput, named, "the libraries that stand in for NVIDIA's are not there",
+            fmt::format("{} names a folder that holds cuda13/: live/ of a build tree, "
+                        "lib/flopcast/live of an installation",
+                        kNamed)};
+  }
+  return {ErrorCode::kBadInput, own_program().string(),
+          "the libraries that stand in for NVIDIA's are neither beside it nor under its prefix",
+          fmt::format("cmake --install and pip install bring them along; or name their folder, "
+                      "live/ of a build tree, with {}",
+                      kNamed)};
 }
 
 std::string folder_name(unsigned major) { return fmt::format("cuda{}", major); }
@@ -66,13 +91,7 @@ Result<fs::path> live_libraries(unsigned cuda_major) {
         there.insert(name.substr(4));
     }
   }
-  if (there.empty()) {
-    return Diagnostic{
-        ErrorCode::kBadInput, folders.front().string(),
-        "the libraries that stand in for NVIDIA's are not there",
-        "./dev build makes them beside the program, cmake --install brings them along; "
-        "FLOPCAST_LIVE_LIBRARIES names another folder"};
-  }
+  if (there.empty()) return no_libraries();
   std::string majors;
   for (const std::string& major : there) majors += (majors.empty() ? "" : ", ") + major;
   return usage_error(
