@@ -8,7 +8,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
-#include <span>
+#include <string_view>
 
 #include "live/wire/socket.h"
 
@@ -16,31 +16,42 @@ namespace flopcast::live {
 namespace {
 
 constexpr std::uint16_t kHidden = 0x8000;  // bit of a version's number
+/// Numbers of versions have 15 bits: who has more entries than that goes in circles.
+constexpr std::size_t kMostVersions = 0x8000;
+/// Names may share their ends, but all of them together are not many times the library.
+constexpr std::size_t kNamesOfSize = 16;
 
 Diagnostic no_library(const std::filesystem::path& path, std::string_view what) {
   return {ErrorCode::kBadInput, path.string(), std::string(what),
           "expected a shared library for 64-bit Linux: install PyTorch again"};
 }
 
-/// A file as memory; every look into it is checked.
-class ElfFile {
+/// A file as memory.
+class MappedFile {
  public:
-  static std::optional<ElfFile> open(const std::filesystem::path& path) {
+  explicit MappedFile(const std::filesystem::path& path) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct ::stat facts {};
-    if (!file || ::fstat(file.get(), &facts) != 0 || facts.st_size <= 0) return std::nullopt;
+    if (!file || ::fstat(file.get(), &facts) != 0 || facts.st_size <= 0) return;
     const auto size = static_cast<std::size_t>(facts.st_size);
     void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-    if (at == MAP_FAILED) return std::nullopt;
-    return ElfFile({static_cast<const char*>(at), size});
+    if (at != MAP_FAILED) bytes_ = {static_cast<const char*>(at), size};
   }
-  ElfFile(ElfFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-  ElfFile& operator=(ElfFile&&) = delete;
-  ElfFile(const ElfFile&) = delete;
-  ElfFile& operator=(const ElfFile&) = delete;
-  ~ElfFile() {
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() {
     if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
   }
+  std::span<const char> bytes() const { return bytes_; }
+
+ private:
+  std::span<const char> bytes_;
+};
+
+/// Every look into it is checked.
+class ElfBytes {
+ public:
+  explicit ElfBytes(std::span<const char> bytes) : bytes_(bytes) {}
 
   template <typename T>
   std::optional<T> at(std::size_t offset) const {
@@ -49,16 +60,18 @@ class ElfFile {
     std::memcpy(&value, bytes_.data() + offset, sizeof value);
     return value;
   }
-  /// Up to its end; empty where it has none.
-  std::string_view text(std::size_t offset) const {
-    if (offset >= bytes_.size()) return {};
-    const std::string_view rest(bytes_.data() + offset, bytes_.size() - offset);
-    const std::size_t end = rest.find('\0');
-    return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
+  /// A text of a section of texts; empty where it has none.
+  std::string_view text(const Elf64_Shdr* texts, std::size_t offset) const {
+    if (!texts || texts->sh_offset > bytes_.size()) return {};
+    const std::string_view all(bytes_.data(), bytes_.size());
+    const std::string_view own = all.substr(texts->sh_offset, texts->sh_size);
+    if (offset >= own.size()) return {};
+    const std::size_t end = own.find('\0', offset);
+    return end == own.npos ? std::string_view() : own.substr(offset, end - offset);
   }
+  std::size_t size() const { return bytes_.size(); }
 
  private:
-  explicit ElfFile(std::span<const char> bytes) : bytes_(bytes) {}
   std::span<const char> bytes_;
 };
 
@@ -71,13 +84,13 @@ struct Sections {
     const auto found = by_type.find(type);
     return found == by_type.end() ? nullptr : &found->second;
   }
-  /// Where the texts of a section begin.
-  std::size_t texts_of(const Elf64_Shdr& section) const {
-    return section.sh_link < all.size() ? all[section.sh_link].sh_offset : ~std::size_t{0};
+  /// The section that has the texts of a section; null for one that is not there.
+  const Elf64_Shdr* texts_of(const Elf64_Shdr& section) const {
+    return section.sh_link < all.size() ? &all[section.sh_link] : nullptr;
   }
 };
 
-std::optional<Sections> sections_of(const ElfFile& file) {
+std::optional<Sections> sections_of(const ElfBytes& file) {
   const auto head = file.at<Elf64_Ehdr>(0);
   if (!head || std::memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
       head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_ident[EI_DATA] != ELFDATA2LSB ||
@@ -93,69 +106,90 @@ std::optional<Sections> sections_of(const ElfFile& file) {
   return sections;
 }
 
-using VersionNames = std::map<std::uint16_t, std::string>;
+/// Names of versions by number. They are lists: an entry says where the next one is, the last says 0.
+class Versions {
+ public:
+  Versions(const ElfBytes& file, const Sections& sections) : file_(file), sections_(sections) {
+    if (const Elf64_Shdr* wanted = sections.of(SHT_GNU_verneed)) read_wanted(*wanted);
+    if (const Elf64_Shdr* own = sections.of(SHT_GNU_verdef)) read_own(*own);
+  }
+  /// Empty: none.
+  std::string_view name(std::uint16_t number) const {
+    const auto found = names_.find(number & static_cast<std::uint16_t>(~kHidden));
+    return found == names_.end() ? std::string_view() : found->second;
+  }
 
-/// Of versions that the library asks of others.
-void read_wanted_versions(const ElfFile& file, const Sections& sections, VersionNames& names) {
-  const Elf64_Shdr* section = sections.of(SHT_GNU_verneed);
-  if (!section) return;
-  const std::size_t texts = sections.texts_of(*section);
-  std::size_t at = section->sh_offset;
-  for (std::uint32_t i = 0; i < section->sh_info; ++i) {
-    const auto need = file.at<Elf64_Verneed>(at);
-    if (!need) return;
-    std::size_t part = at + need->vn_aux;
-    for (unsigned k = 0; k < need->vn_cnt; ++k) {
-      const auto version = file.at<Elf64_Vernaux>(part);
-      if (!version) return;
-      names[version->vna_other & ~kHidden] = file.text(texts + version->vna_name);
-      part += version->vna_next;
+ private:
+  void read_wanted(const Elf64_Shdr& section) {
+    const Elf64_Shdr* texts = sections_.texts_of(section);
+    for (std::size_t at = section.sh_offset, next = 1; next != 0 && take_step(); at += next) {
+      const auto need = file_.at<Elf64_Verneed>(at);
+      if (!need) return;
+      if (need->vn_cnt > 0) read_parts(texts, at + need->vn_aux);
+      next = need->vn_next;
     }
-    at += need->vn_next;
   }
-}
+  /// Of one library.
+  void read_parts(const Elf64_Shdr* texts, std::size_t at) {
+    for (std::size_t next = 1; next != 0 && take_step(); at += next) {
+      const auto version = file_.at<Elf64_Vernaux>(at);
+      if (!version) return;
+      names_[version->vna_other & ~kHidden] = file_.text(texts, version->vna_name);
+      next = version->vna_next;
+    }
+  }
+  void read_own(const Elf64_Shdr& section) {
+    const Elf64_Shdr* texts = sections_.texts_of(section);
+    for (std::size_t at = section.sh_offset, next = 1; next != 0 && take_step(); at += next) {
+      const auto own = file_.at<Elf64_Verdef>(at);
+      const auto name = own ? file_.at<Elf64_Verdaux>(at + own->vd_aux) : std::nullopt;
+      if (!name) return;
+      if ((own->vd_flags & VER_FLG_BASE) == 0)
+        names_[own->vd_ndx & ~kHidden] = file_.text(texts, name->vda_name);
+      next = own->vd_next;
+    }
+  }
+  bool take_step() { return ++steps_ <= kMostVersions; }
 
-/// Of versions that it has itself.
-void read_own_versions(const ElfFile& file, const Sections& sections, VersionNames& names) {
-  const Elf64_Shdr* section = sections.of(SHT_GNU_verdef);
-  if (!section) return;
-  const std::size_t texts = sections.texts_of(*section);
-  std::size_t at = section->sh_offset;
-  for (std::uint32_t i = 0; i < section->sh_info; ++i) {
-    const auto own = file.at<Elf64_Verdef>(at);
-    const auto name = own ? file.at<Elf64_Verdaux>(at + own->vd_aux) : std::nullopt;
-    if (!name) return;
-    if ((own->vd_flags & VER_FLG_BASE) == 0)
-      names[own->vd_ndx & ~kHidden] = file.text(texts + name->vda_name);
-    at += own->vd_next;
-  }
-}
+  const ElfBytes& file_;
+  const Sections& sections_;
+  std::size_t steps_ = 0;
+  std::map<std::uint16_t, std::string_view> names_;
+};
 
 }  // namespace
 
-Result<std::vector<DynamicSymbol>> dynamic_symbols(const std::filesystem::path& library) {
-  const std::optional<ElfFile> file = ElfFile::open(library);
-  if (!file) return no_library(library, "cannot be read");
-  const std::optional<Sections> sections = sections_of(*file);
+Result<std::vector<DynamicSymbol>> dynamic_symbols(std::span<const char> bytes,
+                                                   const std::filesystem::path& library) {
+  const ElfBytes file(bytes);
+  const std::optional<Sections> sections = sections_of(file);
   const Elf64_Shdr* table = sections ? sections->of(SHT_DYNSYM) : nullptr;
   if (!table) return no_library(library, "is no shared library");
-  VersionNames names;
-  read_wanted_versions(*file, *sections, names);
-  read_own_versions(*file, *sections, names);
-  const Elf64_Shdr* versions = sections->of(SHT_GNU_versym);
-  const std::size_t texts = sections->texts_of(*table);
+  const Versions versions(file, *sections);
+  const Elf64_Shdr* numbers = sections->of(SHT_GNU_versym);
+  const Elf64_Shdr* texts = sections->texts_of(*table);
   std::vector<DynamicSymbol> symbols;
+  std::size_t names = 0;
   for (std::size_t i = 1; i < table->sh_size / sizeof(Elf64_Sym); ++i) {
-    const auto symbol = file->at<Elf64_Sym>(table->sh_offset + i * sizeof(Elf64_Sym));
+    const auto symbol = file.at<Elf64_Sym>(table->sh_offset + i * sizeof(Elf64_Sym));
     if (!symbol) return no_library(library, "ends inside its symbols");
-    const auto version = versions ? file->at<std::uint16_t>(versions->sh_offset + 2 * i)
-                                  : std::optional<std::uint16_t>();
-    const auto name = names.find(version.value_or(0) & static_cast<std::uint16_t>(~kHidden));
-    symbols.push_back({std::string(file->text(texts + symbol->st_name)),
-                       name == names.end() ? std::string() : name->second,
-                       symbol->st_shndx != SHN_UNDEF, ELF64_ST_BIND(symbol->st_info) == STB_WEAK});
+    const auto number = numbers ? file.at<std::uint16_t>(numbers->sh_offset + 2 * i)
+                                : std::optional<std::uint16_t>();
+    const std::string_view name = file.text(texts, symbol->st_name);
+    const std::string_view version = versions.name(number.value_or(0));
+    names += name.size() + version.size();
+    if (names / kNamesOfSize > file.size())
+      return no_library(library, "has names that are longer than itself");
+    symbols.push_back({std::string(name), std::string(version), symbol->st_shndx != SHN_UNDEF,
+                       ELF64_ST_BIND(symbol->st_info) == STB_WEAK});
   }
   return symbols;
+}
+
+Result<std::vector<DynamicSymbol>> dynamic_symbols(const std::filesystem::path& library) {
+  const MappedFile file(library);
+  if (file.bytes().empty()) return no_library(library, "cannot be read");
+  return dynamic_symbols(file.bytes(), library);
 }
 
 }  // namespace flopcast::live

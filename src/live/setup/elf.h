@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,5 +20,9 @@ struct DynamicSymbol {
 /// The dynamic symbols of a library of this kind of machine. Errors: a file that is no such library, or ends too
 /// early.
 Result<std::vector<DynamicSymbol>> dynamic_symbols(const std::filesystem::path& library);
+/// The same of a library in memory.
+/// @param library names it in errors
+Result<std::vector<DynamicSymbol>> dynamic_symbols(std::span<const char> bytes,
+                                                   const std::filesystem::path& library);
 
 }  // namespace flopcast::live

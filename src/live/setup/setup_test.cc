@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "live/setup/elf.h"
 #include "support/temporary_folder.h"
 
 namespace flopcast {
@@ -49,40 +48,6 @@ TEST(LiveSetup, WhatIsNoPythonIsRefused) {
   const auto wrong = look_at_python("false");
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error().text().find("--python"), std::string::npos);
-}
-
-TEST(LiveSetup, ReadsSymbolsOfALibrary) {
-#ifdef FLOPCAST_LIVE_CORE
-  const auto symbols = live::dynamic_symbols(FLOPCAST_LIVE_CORE);
-  ASSERT_TRUE(symbols) << symbols.error().text();
-  const auto of = [&](std::string_view name) {
-    return std::find_if(symbols->begin(), symbols->end(),
-                        [&](const auto& symbol) { return symbol.name == name; });
-  };
-  ASSERT_NE(of("cudaMalloc"), symbols->end());
-  EXPECT_EQ(of("cudaMalloc")->version, "libcudart.so.13");
-  EXPECT_TRUE(of("cudaMalloc")->defined);
-  EXPECT_EQ(of("ncclAllReduce")->version, "");
-  ASSERT_NE(of("mmap"), symbols->end());
-  EXPECT_FALSE(of("mmap")->defined);
-#else
-  GTEST_SKIP() << "the stand-ins are not built here";
-#endif
-}
-
-TEST(LiveSetup, DamagedLibrariesAreErrors) {
-  const test::TemporaryFolder folder;
-  EXPECT_FALSE(live::dynamic_symbols(folder.write("empty.so", "")));
-  EXPECT_FALSE(live::dynamic_symbols(folder.write("text.so", std::string(5000, 'x'))));
-  EXPECT_FALSE(live::dynamic_symbols(folder / "absent.so"));
-#ifdef FLOPCAST_LIVE_CORE
-  const std::string whole = test::read_text(FLOPCAST_LIVE_CORE);
-  for (std::size_t size = 0; size < whole.size(); size += whole.size() / 50 + 1) {
-    // Cut anywhere, it is refused or read as far as it goes, and never read beyond.
-    const auto symbols = live::dynamic_symbols(folder.write("cut.so", whole.substr(0, size)));
-    EXPECT_FALSE(symbols) << size;
-  }
-#endif
 }
 
 TEST(LiveSetup, MemoryGrowsWithRanks) {
