@@ -267,6 +267,30 @@ def on_a_terminal(command: list[str], size: int = 1 << 20) -> tuple[int, str]:
     return process.wait(10), text.decode()
 
 
+def test_a_wait_for_centuries_ends_when_it_is_woken(program, tmp_path):
+    body = """
+import threading
+work(malloc(1 << 20)); wait()
+event, begin = threading.Event(), time.time()
+def wake():
+    time.sleep(1e4)
+    event.set()
+waker = threading.Thread(target=wake)
+waker.start()
+print(event.wait(threading.TIMEOUT_MAX), round(time.time() - begin))
+waker.join(threading.TIMEOUT_MAX)
+"""
+    done = flopcast(program, "--ranks", 1, script(tmp_path, body))
+    assert done.stdout == "True 10000\n", done.stderr
+
+
+def test_the_end_of_virtual_time_is_told(program, tmp_path):
+    client = script(tmp_path, "work(malloc(1 << 20)); wait()\ntime.sleep(1e8)\nprint('awake')")
+    done = flopcast(program, "--ranks", 2, client)
+    assert done.returncode == 4 and not done.stdout
+    assert errors_of(done)[0].endswith("a run has 90 days, a sleep 8 (sleep for less, or run fewer steps)"), done.stderr
+
+
 def test_on_a_terminal_ranks_have_terminals_and_the_status_line_is_apart(program, tmp_path):
     client = script(
         tmp_path,

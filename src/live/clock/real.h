@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <ctime>
 
@@ -41,8 +42,12 @@ inline Speaker* followed() {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
+/// Whoever would wait for ever names a time of centuries: threading.TIMEOUT_MAX.
+constexpr std::int64_t kForeverS = 6'000'000'000;
+
 constexpr std::int64_t to_ns(const timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * kSecondNs + time.tv_nsec;
+  const std::int64_t seconds = std::clamp<std::int64_t>(time.tv_sec, -kForeverS, kForeverS);
+  return seconds * kSecondNs + time.tv_nsec;
 }
 constexpr timespec to_timespec(std::int64_t ns) { return {ns / kSecondNs, ns % kSecondNs}; }
 

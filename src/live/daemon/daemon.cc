@@ -3,19 +3,25 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <random>
 
+#include "live/session/record_check.h"
 #include "live/wire/mail.h"
 
 namespace flopcast::live {
 namespace {
 
+/// Null where it is smaller than that: looking beyond its end would end the engine.
 template <typename T>
 T* map_shared(const Descriptor& memory) {
+  struct ::stat facts {};
+  if (::fstat(memory.get(), &facts) != 0 || static_cast<std::size_t>(facts.st_size) < sizeof(T))
+    return nullptr;
   void* at = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                     memory.get(), 0);
   return at == MAP_FAILED ? nullptr : static_cast<T*>(at);
@@ -24,6 +30,14 @@ T* map_shared(const Descriptor& memory) {
 Diagnostic no_way(std::string_view what) {
   return {ErrorCode::kBadInput, "live run", fmt::format("{}: {}", what, std::strerror(errno)),
           "see limits on memory and open files: ulimit -a"};
+}
+
+/// A socket has no name in the file system, but whoever guesses it may come: others of the machine may not.
+bool is_own_user(const Descriptor& socket) {
+  ucred other{};
+  socklen_t size = sizeof other;
+  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 &&
+         other.uid == ::geteuid();
 }
 
 /// Whether a record is of a program that uses GPUs.
@@ -115,6 +129,7 @@ void Daemon::welcome() {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       return;
     }
+    if (!is_own_user(socket)) continue;
     Hello hello;
     auto peer = std::make_unique<Peer>();
     peer->memory = receive_descriptor(socket.get(), &hello, sizeof hello);
@@ -168,11 +183,12 @@ void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
   for (std::unique_ptr<Peer>& newcomer : newcomers_) {
     const Hello& hello = newcomer->hello;
     const auto most = static_cast<std::int32_t>(chips_);
-    if (std::max(hello.rank + 1, hello.ranks) > most && !problem) {
-      problem = usage_error("--on",
-                            fmt::format("the program starts {} ranks, and the cluster has {} chips",
-                                        std::max(hello.rank + 1, hello.ranks), most),
-                            "name a larger cluster, or start fewer ranks");
+    const std::int64_t starts = std::max<std::int64_t>(std::int64_t{hello.rank} + 1, hello.ranks);
+    if (starts > most && !problem) {
+      problem = usage_error(
+          "--on",
+          fmt::format("the program starts {} ranks, and the cluster has {} chips", starts, most),
+          "name a larger cluster, or start fewer ranks");
     }
     // A launcher's ranks are known by the first that comes.
     const std::int32_t all = hello.rank < 0 ? 0 : std::min(hello.ranks, most);
@@ -251,6 +267,11 @@ bool Daemon::hear(std::uint32_t process, std::optional<Diagnostic>& problem) {
   bool heard = false;
   for (std::uint32_t t = 0; t < peer.threads(); ++t) {
     Ring& ring = peer.region->rings[t];
+    if (!ring.makes_sense()) {
+      if (!peer.gone && !problem)
+        problem = overwritten(peer.hello.rank, "has more records waiting than there is room for");
+      continue;
+    }
     while (const Record* record = ring.front()) {
       const Record said = *record;
       ring.pop();

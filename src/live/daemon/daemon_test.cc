@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -154,6 +157,79 @@ TEST_F(LiveDaemonThreads, RanksThatCallDifferentThingsAreNamed) {
   EXPECT_NE(problem->text().find("8 bytes"), std::string::npos) << problem->text();
   for (const pid_t child : children_) kill(child, SIGKILL);
   wait();
+}
+
+/// A process that keeps to the wire no more than it wants to.
+class Stranger {
+ public:
+  Stranger(const Daemon& daemon, std::int32_t rank, std::size_t size = sizeof(Region)) {
+    sockaddr_un address;
+    const socklen_t length = socket_address(daemon.name(), address);
+    EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+    EXPECT_EQ(ftruncate(memory_.get(), static_cast<off_t>(size)), 0);
+    const Hello hello{Region::kVersion, getpid(), rank, 2};
+    EXPECT_TRUE(send_descriptor(socket_.get(), &hello, sizeof hello, memory_.get()));
+    Hello back;
+    welcome_ = static_cast<bool>(receive_descriptor(socket_.get(), &back, sizeof back));
+    if (!welcome_) return;
+    region_ = static_cast<Region*>(
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_.get(), 0));
+    region_->threads = 1;
+  }
+  ~Stranger() {
+    if (region_) munmap(region_, sizeof(Region));
+  }
+  bool welcome() const { return welcome_; }
+  Ring& ring() { return region_->rings[0]; }
+
+ private:
+  Descriptor socket_{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  Descriptor memory_{memfd_create("stranger", MFD_CLOEXEC)};
+  Region* region_ = nullptr;
+  bool welcome_ = false;
+};
+
+class LiveStrangerThreads : public testing::Test {
+ protected:
+  /// What a few steps find wrong.
+  std::string problem() {
+    for (int step = 0; step < 5; ++step) {
+      if (const auto problem = daemon_->step()) return problem->text();
+    }
+    return {};
+  }
+
+  PlainWork work_;
+  Session session_{work_};
+  std::unique_ptr<Daemon> daemon_ =
+      std::move(*Daemon::listen(session_, {.devices = 2, .chips = 2}));
+  Doorbell bell_{};
+};
+
+TEST_F(LiveStrangerThreads, ARecordOfRubbishIsAnErrorOfItsRank) {
+  Stranger stranger(*daemon_, 1);
+  Record record = call(Act::kKernel);
+  std::memset(&record.act, 0xa5, 1);
+  stranger.ring().write(record, bell_);
+  EXPECT_EQ(problem().find("rank 1: has sent a record of 165 as its act"), 0u);
+}
+
+TEST_F(LiveStrangerThreads, ARingOfRubbishIsAnErrorOfItsRank) {
+  Stranger stranger(*daemon_, 0);
+  std::memset(static_cast<void*>(&stranger.ring()), 0xff, 128);  // what the writer writes
+  EXPECT_EQ(problem().find("rank 0: has more records waiting than there is room for"), 0u);
+}
+
+TEST_F(LiveStrangerThreads, WhoSharesTooLittleMemoryIsNotLetIn) {
+  const Stranger small(*daemon_, 0, 4096);
+  EXPECT_FALSE(small.welcome());
+  EXPECT_EQ(problem(), "");
+}
+
+TEST_F(LiveStrangerThreads, ARankThatNoClusterHasIsTooMany) {
+  const Stranger stranger(*daemon_, std::numeric_limits<std::int32_t>::max());
+  EXPECT_NE(problem().find("starts 2147483648 ranks, and the cluster has 2 chips"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "live/session/record_check.h"
 #include "live/session/state.h"
 
 namespace flopcast::live {
@@ -149,8 +150,13 @@ void Session::State::begin(Process& process, std::uint32_t number, Thread& threa
 void Session::State::idle(Thread& thread, const Record& record) {
   pass(thread, record);
   thread.doing = Doing::kIdles;
-  if (record.word[0] > 0)
-    thread.until = thread.clock + Time::from_ns(static_cast<std::int64_t>(record.word[0]));
+  if (record.word[0] == 0) return;
+  // Programs that would wait for ever say a time of years: threading.TIMEOUT_MAX.
+  const auto left =
+      static_cast<std::uint64_t>((kLastTime - std::min(thread.clock, kLastTime)).ps) / 1000;
+  thread.until = record.word[0] > left
+                     ? kNotInThisRun
+                     : thread.clock + Time::from_ns(static_cast<std::int64_t>(record.word[0]));
 }
 
 void Session::State::sleep(Thread& thread, const Record& record) {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "live/session/record_check.h"
 #include "live/session/state.h"
 
 namespace flopcast::live {
@@ -17,6 +18,7 @@ namespace flopcast::live {
 std::optional<Diagnostic> Session::take(std::uint32_t process, std::uint32_t thread,
                                         const Record& record, std::string_view signature) {
   Process& p = state_->processes[process];
+  if (auto problem = check_record(p.rank, record)) return problem;
   if (record.number != p.next) {
     p.early.emplace(record.number, Early{thread, record, std::string(signature)});
     return std::nullopt;
@@ -35,7 +37,9 @@ std::optional<Diagnostic> Session::take(std::uint32_t process, std::uint32_t thr
 std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_t number,
                                                   const Record& record,
                                                   std::string_view signature) {
-  ++thread_of(process, number, record).records;
+  Thread& thread = thread_of(process, number, record);
+  ++thread.records;
+  if (thread.clock > kLastTime) return time_is_over(process.rank);
   return act(process, number, record, signature);
 }
 
@@ -163,7 +167,7 @@ std::optional<Time> Session::State::acts_at(const Thread& thread, bool settlers_
     case Doing::kWaits:
       return run.settled(thread.last) ? std::optional(run.end(thread.last)) : std::nullopt;
     case Doing::kIdles:
-      return thread.until == Time::max() ? std::nullopt : std::optional(thread.until);
+      return thread.until >= kNotInThisRun ? std::nullopt : std::optional(thread.until);
     case Doing::kEnded:
       break;
   }
@@ -278,7 +282,7 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
     answer = *known;
     for (const GrowingTask task : std::exchange(thread.question.about, {})) run.let_go(task);
   } else if (thread.doing == Doing::kSleeps ||
-             (thread.doing == Doing::kIdles && thread.until != Time::max())) {
+             (thread.doing == Doing::kIdles && thread.until < kNotInThisRun)) {
     if (!let_go_on(processes[process], thread, answer)) return false;
   } else {
     return false;

@@ -42,7 +42,13 @@ class Ring {
   /// The reader's side: the oldest record that was not taken yet, or null.
   const Record* front() const {
     const std::uint32_t at = read_.load(std::memory_order_relaxed);
-    return at == written_.load(std::memory_order_seq_cst) ? nullptr : &records_[at % kRecords];
+    const std::uint32_t waiting = written_.load(std::memory_order_seq_cst) - at;
+    return waiting == 0 || waiting > kRecords ? nullptr : &records_[at % kRecords];
+  }
+  /// Whether it holds no more than it has room for. Else something else has written over its counts.
+  bool makes_sense() const {
+    return written_.load(std::memory_order_acquire) - read_.load(std::memory_order_relaxed) <=
+           kRecords;
   }
   /// Takes it. A writer that waits for room goes on when half of the ring is free.
   void pop() {
