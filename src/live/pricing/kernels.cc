@@ -14,6 +14,8 @@ namespace {
 
 /// A thread of an element-wise kernel handles a few elements of two or four bytes, and writes what it reads.
 constexpr double kBytesPerThread = 16;
+/// Seconds. Sizes that make it longer are no program's, and would run over the clock.
+constexpr double kLongestKernel = 86400;
 
 /// Words from the front.
 class Words {
@@ -125,7 +127,8 @@ Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
   if (first) {
     const Signature read = parse_signature(signature, threads);
     Basis basis = Basis::kAssumed;
-    price.time = {std::llround(time_of(read, signature, basis).value * 1e12)};
+    const double seconds = time_of(read, signature, basis).value;
+    price.time = {std::llround((seconds < kLongestKernel ? seconds : kLongestKernel) * 1e12)};
     price.basis = read.known ? std::string(word_of(basis)) : "unknown";
     price.name = read.name;
     if (!read.known) price.unknown = read.name;

@@ -85,7 +85,11 @@ void Session::State::wait_until(Thread& thread, Time at) {
 /// The thread does not go on before another one was where the record says.
 void Session::State::follow(const Process& process, Thread& thread, const Record& record) {
   const Point* const other = point_at(process, record.word[0], record.word[1]);
-  if (!other) return wait_until(thread, Time::from_ns(static_cast<std::int64_t>(record.word[3])));
+  if (!other) {
+    const bool woken = record.act == Act::kWoken;  // it says when that was
+    return wait_until(thread,
+                      woken ? Time::from_ns(static_cast<std::int64_t>(record.word[3])) : passed);
+  }
   const Time at = other->at + Time::from_ns(static_cast<std::int64_t>(record.word[2]));
   const GrowingTask task = other->task;
   if (task == kNoGrowingTask || !run.settled(task)) return wait_until(thread, at);
