@@ -28,11 +28,13 @@ TEST(LiveRecordCheck, WhatTheStandInsWritePasses) {
   EXPECT_EQ(said_of(of(Act::kKernel, 1 << 20, 1024)), "");
   EXPECT_EQ(said_of(of(Act::kCollective, 7, 9ULL << 32, 1 << 30)), "");
   EXPECT_EQ(said_of(of(Act::kSleep, 7 * kDayNs)), "");
+  EXPECT_EQ(said_of(Record()), "");
   EXPECT_EQ(said_of(of(Act::kIdle, ~std::uint64_t{0})), "");
 }
 
 TEST(LiveRecordCheck, WhatNobodyWouldWriteIsNamed) {
-  EXPECT_EQ(said_of(Record()).find("rank 3: has sent a record of 0 as its act"), 0u);
+  EXPECT_EQ(said_of(of(static_cast<Act>(99))).find("rank 3: has sent a record of 99 as its act"),
+            0u);
   Record early = of(Act::kMark);
   early.gap_ns = -1;
   EXPECT_NE(said_of(early), "");

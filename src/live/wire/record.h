@@ -11,7 +11,7 @@ namespace flopcast::live {
 
 /// What was done. Words are those of Record::word, in order.
 enum class Act : std::uint8_t {
-  kNothing,  ///< never sent: what an unused record holds
+  kNothing,  ///< no work of a device: a call that only changes bytes
 
   // The thread itself.
   kThreadStart,  ///< word: the thread that made it, that thread's records until then, nanoseconds since,
