@@ -155,6 +155,35 @@ def test_files_named_exist(path):
     assert not [name for name in named if not (ROOT / name).exists()]
 
 
+# `a_test.cc`, or that and `Names...` of its tests, and `test_names` of those in Python.
+TEST_FILE = re.compile(r"`(?:[\w./]+/)?(\w+_test\.cc)`")
+TEST_NAME = re.compile(r"`([A-Z][A-Za-z0-9]{8,})(\.\.\.)?`|`(test_[a-z0-9_]+)`")
+
+
+def missing_tests(line: str, tests: dict[str, str], python: str) -> list[str]:
+    files = TEST_FILE.findall(line)
+    missing = [name for name in files if name not in tests and name != "x_test.cc"]
+    text = "".join(tests.values())
+    for name, begins, function in TEST_NAME.findall(line) if line.startswith("|") else []:
+        if function and not re.search(rf"^def {function}\(", python, re.MULTILINE):
+            missing.append(function)
+        end = "" if begins else r"\b"  # a suite, or a test of one
+        if name and files and not re.search(rf"[(,]\s*{name}{end}", text):
+            missing.append(name)
+    return missing
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_tests_named_exist(path):
+    tests = {}
+    for folder in ("src", "tests"):
+        for file in (ROOT / folder).rglob("*_test.cc"):
+            tests[file.name] = tests.get(file.name, "") + file.read_text(encoding="utf-8")
+    python = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests/python").rglob("test_*.py"))
+    lines = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL).splitlines()
+    assert not [name for line in lines for name in missing_tests(line, tests, python)]
+
+
 def test_every_command_help_gives_an_example():
     """That the examples run is for test_help_examples_run."""
     binary = os.environ.get("FLOPCAST_CLI")

@@ -43,15 +43,6 @@ def shims() -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def torch_package() -> Path:
-    named = os.environ.get("FLOPCAST_TORCH")
-    found = [Path(named)] if named else sorted((ROOT / ".torch/lib").glob("python3*/site-packages/torch"))
-    if not found or not (found[0] / "lib/libtorch_cuda.so").exists():
-        pytest.skip("no torch with CUDA in .torch, and FLOPCAST_TORCH names none")
-    return found[0]
-
-
 def run(*command, **more) -> str:
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300, **more)
     assert done.returncode == 0, done.stdout + done.stderr

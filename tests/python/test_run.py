@@ -1,7 +1,7 @@
 """flopcast run: scripts on clusters that are not there, and everything that may end one.
 
 Most scripts here are small clients of the runtime by ctypes, so that nothing has to be imported; those marked so
-want PyTorch: the one that FLOPCAST_TORCH names, or that of .torch or .venv."""
+want PyTorch."""
 
 import concurrent.futures
 import json
@@ -11,6 +11,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -60,15 +61,8 @@ def program() -> Path:
 
 
 @pytest.fixture(scope="module")
-def torch_path() -> str:
-    named = os.environ.get("FLOPCAST_TORCH")
-    found = [Path(named)] if named else []
-    for place in (".torch", ".venv"):
-        found += sorted(ROOT.glob(f"{place}/**/torch/lib/libtorch_cuda.so"))
-    if not found:
-        pytest.skip("no torch with CUDA in .torch or .venv, and FLOPCAST_TORCH names none")
-    package = found[0] if named else found[0].parents[1]
-    return str(package.parent)
+def torch_path(torch_package) -> str:
+    return str(torch_package.parent)
 
 
 def script(folder: Path, body: str, name: str = "client.py") -> Path:
@@ -678,6 +672,34 @@ def test_torchrun_is_wrapped(program, tmp_path, torch_path):
     assert sorted(line for line in done.stdout.splitlines() if line.startswith("rank")) == [
         f"rank {r} NVIDIA H100 80GB HBM3 2" for r in range(2)
     ]
+
+
+SPAWNS = """
+import os, torch, torch.distributed as dist, torch.multiprocessing as processes
+def train(rank, world):
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": os.environ["PORT"]}
+    dist.init_process_group("nccl", rank=rank, world_size=world)
+    torch.cuda.set_device(rank)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8).cuda(), device_ids=[rank])
+    model(torch.ones(4, 8, device="cuda")).sum().backward()
+    print(f"rank {rank} of {world}: {model.module.bias.grad.sum().item():g}", flush=True)
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    world = torch.cuda.device_count()
+    processes.spawn(train, args=(world,), nprocs=world)
+"""
+
+
+def test_a_script_that_spawns_its_ranks_is_wrapped(program, tmp_path, torch_path):
+    path = tmp_path / "train.py"
+    path.write_text(SPAWNS)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        environment = dict(os.environ, PYTHONPATH=torch_path, PORT=str(free.getsockname()[1]))
+    done = flopcast(program, "--ranks", 2, "--", sys.executable, path, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"rank {r} of 2: 32" for r in range(2)]
+    assert "2 ranks on dgx-h100" in done.stderr
 
 
 def test_forked_ranks_share_what_they_import(program, tmp_path, torch_path):

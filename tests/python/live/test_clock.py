@@ -1,9 +1,6 @@
 """Time as scripts see it in a live run (docs/theory/live.md, "Clock")."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,23 +10,12 @@ LONG = 10_000
 
 
 @pytest.fixture(scope="module")
-def run():
+def run(live):
     """What rank 0 of clock_script.py tells."""
-    cli, torch = os.environ.get("FLOPCAST_CLI"), os.environ.get("FLOPCAST_TORCH")
-    if not cli or not torch:
-        pytest.skip("FLOPCAST_CLI or FLOPCAST_TORCH names nothing")
 
     def run_ranks(ranks):
-        done = subprocess.run(
-            [cli, "run", "--on", "dgx-h100", "--ranks", str(ranks), "--python", sys.executable]
-            + ["--start", str(START), str(Path(__file__).with_name("clock_script.py"))],
-            env={**os.environ, "PYTHONPATH": str(Path(torch).parent)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        script = Path(__file__).with_name("clock_script.py")
+        return live.run("--start", START, script, ranks=ranks, timeout=300).stdout
 
     return run_ranks
 

@@ -1,10 +1,7 @@
 """What a live run of a transformer knows of its kernels, and when it is out of memory."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,23 +10,19 @@ LLAMA = Path(__file__).resolve().parents[3] / "examples/live/fsdp2_llama.py"
 SMALL = ["--size", "1b", "--layers", "2", "--sequence", "1024", "--steps", "2"]
 
 
-def run(cluster, account, *arguments):
-    cli, torch = os.environ.get("FLOPCAST_CLI"), os.environ.get("FLOPCAST_TORCH")
-    if not cli or not torch:
-        pytest.skip("FLOPCAST_CLI or FLOPCAST_TORCH names nothing")
-    done = subprocess.run(
-        [cli, "run", "--on", cluster, "--ranks", "1", "--python", sys.executable, "--json", str(account)]
-        + [str(LLAMA), *arguments],
-        env={**os.environ, "PYTHONPATH": str(Path(torch).parent)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    return done, json.loads(account.read_text())
+@pytest.fixture(scope="module")
+def run(live):
+    """How the Llama of the examples went on one GPU of a cluster, and its account."""
+
+    def run_llama(cluster, account, *arguments):
+        done = live.run("--json", account, LLAMA, *arguments, on=cluster, timeout=300, expect=None)
+        return done, json.loads(account.read_text())
+
+    return run_llama
 
 
 @pytest.fixture(scope="module")
-def transformer(tmp_path_factory):
+def transformer(run, tmp_path_factory):
     return run("h100", tmp_path_factory.mktemp("live") / "run.json", *SMALL)
 
 
@@ -50,7 +43,7 @@ def test_kernels_have_the_names_of_their_operators(transformer):
         assert any(name in kernel.lower() for kernel in kernels), (name, sorted(kernels))
 
 
-def test_a_card_is_out_of_memory_in_the_words_of_pytorch(tmp_path):
+def test_a_card_is_out_of_memory_in_the_words_of_pytorch(run, tmp_path):
     large = ["--size", "1b", "--batch", "4", "--sequence", "1024", "--steps", "2"]
     done, account = run("rtx-3090", tmp_path / "run.json", *large)
     assert done.returncode != 0

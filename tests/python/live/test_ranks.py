@@ -2,9 +2,6 @@
 wait for each other ends with words."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,21 +10,11 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="module")
-def run():
-    """Runs a script of this folder on so many ranks and returns how it went."""
-    cli, torch = os.environ.get("FLOPCAST_CLI"), os.environ.get("FLOPCAST_TORCH")
-    if not cli or not torch:
-        pytest.skip("FLOPCAST_CLI or FLOPCAST_TORCH names nothing")
+def run(live):
+    """Runs a script on so many ranks and returns how it went."""
 
     def run_script(script, ranks, *options, on="dgx-h100"):
-        return subprocess.run(
-            [cli, "run", "--on", on, "--ranks", str(ranks), "--python", sys.executable, "--start", "1700000000"]
-            + [*options, str(script)],
-            env={**os.environ, "PYTHONPATH": str(Path(torch).parent)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        return live.run("--start", 1700000000, *options, script, on=on, ranks=ranks, timeout=300, expect=None)
 
     return run_script
 

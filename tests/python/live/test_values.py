@@ -2,9 +2,6 @@
 policy."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,21 +17,11 @@ def checks() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def run():
+def run(live):
     """Runs a script of this folder on one simulated GPU and returns how it went."""
-    cli, torch = os.environ.get("FLOPCAST_CLI"), os.environ.get("FLOPCAST_TORCH")
-    if not cli or not torch:
-        pytest.skip("FLOPCAST_CLI or FLOPCAST_TORCH names nothing")
 
     def run_script(script, *arguments, values="neutral"):
-        return subprocess.run(
-            [cli, "run", "--on", "dgx-h100", "--ranks", "1", "--python", sys.executable, "--values", values]
-            + [str(HERE / script), *arguments],
-            env={**os.environ, "PYTHONPATH": str(Path(torch).parent)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        return live.run("--values", values, HERE / script, *arguments, timeout=300, expect=None)
 
     return run_script
 
