@@ -5,32 +5,26 @@
 """
 
 import argparse
-import os
 import time
 
 import torch
 import torch.distributed as dist
+import torch.distributed.tensor.parallel as tp
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import Replicate, Shard
-from torch.distributed.tensor.parallel import (
-    ColwiseParallel,
-    PrepareModuleInput,
-    RowwiseParallel,
-    SequenceParallel,
-    parallelize_module,
-)
 
-SPLIT, WHOLE = Shard(1), Replicate()  # the sequence, between and within attention and MLP
+SPLIT = Shard(1)  # of the sequence, between attention and MLP; each gathers it first
+GATHERED = tp.PrepareModuleInput(input_layouts=SPLIT, desired_input_layouts=Replicate())
 PLAN = {
-    "attention_norm": SequenceParallel(), "mlp_norm": SequenceParallel(),
-    "attention": PrepareModuleInput(input_layouts=SPLIT, desired_input_layouts=WHOLE),
-    "mlp": PrepareModuleInput(input_layouts=SPLIT, desired_input_layouts=WHOLE),
-    "attention.q": ColwiseParallel(), "attention.k": ColwiseParallel(), "attention.v": ColwiseParallel(),
-    "attention.o": RowwiseParallel(output_layouts=SPLIT),
-    "mlp.gate": ColwiseParallel(), "mlp.up": ColwiseParallel(), "mlp.down": RowwiseParallel(output_layouts=SPLIT),
+    "attention_norm": tp.SequenceParallel(), "mlp_norm": tp.SequenceParallel(),
+    "attention": GATHERED, "mlp": GATHERED,
+    "attention.q": tp.ColwiseParallel(), "attention.k": tp.ColwiseParallel(), "attention.v": tp.ColwiseParallel(),
+    "attention.o": tp.RowwiseParallel(output_layouts=SPLIT),
+    "mlp.gate": tp.ColwiseParallel(), "mlp.up": tp.ColwiseParallel(),
+    "mlp.down": tp.RowwiseParallel(output_layouts=SPLIT),
 }
 
 
@@ -68,26 +62,22 @@ class Block(nn.Module):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--width", type=int, default=8192)
-    parser.add_argument("--sequence", type=int, default=4096)
-    parser.add_argument("--tensor-parallel", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=5)
+    for name, usual in {"layers": 4, "width": 8192, "sequence": 4096, "tensor-parallel": 8, "steps": 5}.items():
+        parser.add_argument(f"--{name}", type=int, default=usual)
     args = parser.parse_args()
 
     dist.init_process_group("nccl")
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    torch.cuda.set_device(device)
+    torch.cuda.set_device(dist.get_node_local_rank())
     ranks = dist.get_world_size()
     mesh = init_device_mesh("cuda", (ranks // args.tensor_parallel, args.tensor_parallel), mesh_dim_names=("dp", "tp"))
-    with device:
+    with torch.device("cuda"):
         model = nn.Sequential(*[Block(args.width) for _ in range(args.layers)]).to(torch.bfloat16)
     for block in model:
-        parallelize_module(block, mesh["tp"], PLAN)
+        tp.parallelize_module(block, mesh["tp"], PLAN)
         if mesh["dp"].size() > 1:
             fully_shard(block, mesh=mesh["dp"])
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    x = torch.randn(1, args.sequence // args.tensor_parallel, args.width, device=device, dtype=torch.bfloat16)
+    x = torch.randn(1, args.sequence // args.tensor_parallel, args.width, device="cuda", dtype=torch.bfloat16)
 
     for step in range(args.steps):
         torch.cuda.synchronize()

@@ -120,21 +120,14 @@ T added(T a, T b) {
     return a + b;
   }
 }
+/// As fmax and fmin, which have no integers: what is no number counts for nothing.
 template <typename T>
 T greater(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    return std::max(a, b);
-  } else {
-    return std::fmax(a, b);
-  }
+  return a > b || b != b ? a : b;
 }
 template <typename T>
 T smaller(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    return std::min(a, b);
-  } else {
-    return std::fmin(a, b);
-  }
+  return a < b || b != b ? a : b;
 }
 
 template <typename T>

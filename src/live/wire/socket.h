@@ -58,34 +58,40 @@ inline socklen_t socket_address(const std::string& name, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
 }
 
+/// A message that has room for a descriptor.
+class WithDescriptor {
+ public:
+  WithDescriptor(void* message, std::size_t size) : data_{message, size} {
+    header.msg_iov = &data_;
+    header.msg_iovlen = 1;
+    header.msg_control = control_;
+    header.msg_controllen = sizeof control_;
+  }
+  WithDescriptor(const WithDescriptor&) = delete;
+  WithDescriptor& operator=(const WithDescriptor&) = delete;
+  msghdr header{};
+
+ private:
+  iovec data_;
+  alignas(cmsghdr) char control_[CMSG_SPACE(sizeof(int))] = {};
+};
+
 /// Sends a message with a descriptor. @return whether it went
 inline bool send_descriptor(int socket, const void* message, std::size_t size, int descriptor) {
-  iovec data{const_cast<void*>(message), size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header{};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  WithDescriptor whole(const_cast<void*>(message), size);
+  cmsghdr* rights = CMSG_FIRSTHDR(&whole.header);
   rights->cmsg_level = SOL_SOCKET;
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
-  return ::sendmsg(socket, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+  return ::sendmsg(socket, &whole.header, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
 }
 
 /// Receives such a message of exactly this size. @return its descriptor; none if there was none
 inline Descriptor receive_descriptor(int socket, void* message, std::size_t size) {
-  iovec data{message, size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header{};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  const ssize_t got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_WAITALL);
-  const cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  WithDescriptor whole(message, size);
+  const ssize_t got = ::recvmsg(socket, &whole.header, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+  const cmsghdr* rights = CMSG_FIRSTHDR(&whole.header);
   int number = -1;
   if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS)
     std::memcpy(&number, CMSG_DATA(rights), sizeof number);
