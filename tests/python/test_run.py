@@ -278,6 +278,12 @@ waker.join(threading.TIMEOUT_MAX)
     assert done.stdout == "True 10000\n", done.stderr
 
 
+def test_the_mean_of_long_times_is_their_mean(program, tmp_path):
+    # Together the ranks take longer than 64 bits of picoseconds.
+    done = flopcast(program, script(tmp_path, "work(malloc(1 << 20)); wait()\ntime.sleep(6e5)\n" * 3 + "wait()"))
+    assert re.search(r"^  waiting for the host +1200000\.\d\d s +100\.0 %", done.stdout + done.stderr, re.MULTILINE), done.stderr
+
+
 def test_the_end_of_virtual_time_is_told(program, tmp_path):
     client = script(tmp_path, "work(malloc(1 << 20)); wait()\ntime.sleep(1e8)\nprint('awake')")
     done = flopcast(program, "--ranks", 2, client)
@@ -393,6 +399,26 @@ def test_a_folder_of_stand_ins_can_be_named(program, tmp_path):
     shutil.copytree(program.parent / "live", tmp_path / "live", symlinks=True)
     there = dict(os.environ, FLOPCAST_LIVE_LIBRARIES=str(tmp_path / "live"))
     assert flopcast(program, "--ranks", 1, client, env=there).stdout == "ran\n"
+
+
+def test_a_symbol_that_nothing_stands_in_for_leads_to_the_doctor(program, tmp_path):
+    client = script(tmp_path, "raise ImportError('extension.so: undefined symbol: ncclTimeTravel')")
+    done = flopcast(program, "--ranks", 1, client)
+    assert done.returncode == 1
+    assert errors_of(done)[0].endswith(
+        "undefined symbol: ncclTimeTravel (flopcast run --doctor lists what nothing stands in for)"
+    ), done.stderr
+
+
+def test_little_shared_memory_is_told_before_the_start(program, tmp_path):
+    small = "mount -t tmpfs -o size=4k none /dev/shm && exec "
+    if subprocess.run(["unshare", "-rm", "sh", "-c", small + "true"], capture_output=True).returncode != 0:
+        pytest.skip("this user may not mount")
+    client = script(tmp_path, "print('ran')")
+    words = f"{program} run --on dgx-h100 --ranks 1 --python {sys.executable} {client}"
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", small + words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout == "ran\n", done.stderr
+    assert "flopcast: warning: /dev/shm has 4.1 kB free: DataLoader workers need it" in done.stderr
 
 
 @pytest.mark.parametrize(

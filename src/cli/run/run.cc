@@ -59,6 +59,19 @@ std::optional<Diagnostic> check(const RunCommand& command) {
   return std::nullopt;
 }
 
+/// Programs may do without, so it ends nothing.
+void warn_of_little_shared_memory(Io& io) {
+  constexpr std::uintmax_t kLeast = std::uintmax_t{16} << 20;
+  std::error_code error;
+  const fs::space_info space = fs::space("/dev/shm", error);
+  if (!error && space.available >= kLeast) return;
+  warn(io, fmt::format(
+               "/dev/shm {}: DataLoader workers need it for their batches (mount -t tmpfs "
+               "tmpfs /dev/shm, or num_workers=0)",
+               error ? "is not there"
+                     : "has " + short_bytes(static_cast<std::int64_t>(space.available)) + " free"));
+}
+
 /// Every rank has pipes, and memory that is shared by a descriptor.
 void allow_many_files() {
   rlimit limit{};
@@ -101,7 +114,10 @@ void tell_failure(Io& io, const LiveFailure& failure) {
                                             ::strsignal(failure.status - 128))
                               : fmt::format("ended with status {}", failure.status);
   const std::string last(escaped(sentence(failure.last_line)));
-  io.err << fmt::format("flopcast: error: {} {}{}\n", who, how, last.empty() ? "" : ": " + last)
+  // As the dynamic linker has it: a PyTorch newer than the stand-ins, mostly.
+  const bool lacks = last.find("undefined symbol") != std::string::npos;
+  io.err << fmt::format("flopcast: error: {} {}{}{}\n", who, how, last.empty() ? "" : ": " + last,
+                        lacks ? " (flopcast run --doctor lists what nothing stands in for)" : "")
          << std::flush;
 }
 
@@ -128,6 +144,7 @@ int run_program(Io& io, const RunCommand& command) {
   const Result<std::int64_t> start = start_of(command.start);
   if (!start) return fail(io, start.error());
   request->start_ns = *start;
+  warn_of_little_shared_memory(io);
   request->timeline = !command.html.empty() || !command.trace_out.empty();
   allow_many_files();
   const Interruptible interruptible;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/numeric/median.h"
 #include "base/text/format.h"
@@ -17,13 +18,17 @@ namespace flopcast {
 
 using namespace report;  // the room's own names
 
-LiveTimes report::summed_times(const std::vector<LiveRank>& ranks) {
-  LiveTimes sum;
-  for (const LiveRank& rank : ranks) {
-    sum.window += rank.times.window;
-    for (const TimePart& part : kTimeParts) sum.*part.time += rank.times.*part.time;
-  }
-  return sum;
+LiveTimes report::mean_times(const std::vector<LiveRank>& ranks) {
+  LiveTimes mean;
+  const auto add = [&](Time LiveTimes::*part) {
+    long double sum = 0;
+    for (const LiveRank& rank : ranks) sum += static_cast<long double>((rank.times.*part).ps);
+    if (!ranks.empty())
+      (mean.*part).ps = std::llround(sum / static_cast<long double>(ranks.size()));
+  };
+  add(&LiveTimes::window);
+  for (const TimePart& part : kTimeParts) add(part.time);
+  return mean;
 }
 
 std::vector<Time> report::step_times(const LiveRank& rank) {
@@ -61,15 +66,14 @@ std::string steps_line(const LiveReport& r) {
 }
 
 std::string times_text(const LiveReport& r) {
-  const LiveTimes sum = summed_times(r.ranks);
-  if (sum.window <= Time{}) return {};
-  const auto ranks = static_cast<std::int64_t>(r.ranks.size());
+  const LiveTimes mean = mean_times(r.ranks);
+  if (mean.window <= Time{}) return {};
   Table table(
       {{"where the time of a GPU goes", Align::kLeft}, {"time"}, {"share"}, {"", Align::kLeft}});
   for (const TimePart& part : kTimeParts) {
-    const double of_all = share(sum.*part.time, sum.window);
-    table.add({part.title, short_time(Time{(sum.*part.time).ps / ranks}), percent(of_all),
-               bar(of_all, kLiveBarWidth)});
+    const double of_all = share(mean.*part.time, mean.window);
+    table.add(
+        {part.title, short_time(mean.*part.time), percent(of_all), bar(of_all, kLiveBarWidth)});
   }
   return '\n' + table.text();
 }

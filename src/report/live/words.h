@@ -25,8 +25,8 @@ inline constexpr std::array<TimePart, 6> kTimeParts = {{
     {"idle", "idle", &LiveTimes::idle},
 }};
 
-/// Of all GPUs together.
-LiveTimes summed_times(const std::vector<LiveRank>& ranks);
+/// Of one GPU, the mean of all. Their sum may be longer than a Time can be.
+LiveTimes mean_times(const std::vector<LiveRank>& ranks);
 /// Of all GPUs: what each step took.
 std::vector<Time> step_times(const LiveRank& rank);
 
