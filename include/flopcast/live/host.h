@@ -29,14 +29,13 @@ enum class HostCost : std::uint8_t {
   kQuery,
   kAllocate,
   kFree,
-  kForwardOperator,
-  kBackwardOperator,
-  kCollective,
+  kOperator,
+  kOutside,
   kLaunchLatency,
   kWake
 };
-inline constexpr std::size_t kHostCosts = 14;  ///< how many HostCost there are
-std::string_view name(HostCost cost);          ///< "launch", "forward_operator", ...
+inline constexpr std::size_t kHostCosts = 13;  ///< how many HostCost there are
+std::string_view name(HostCost cost);          ///< "launch", "operator", ...
 std::string_view meaning(HostCost cost);       ///< in words
 
 /// Nanoseconds by HostCost.
@@ -58,24 +57,28 @@ struct HostRecording {
   std::vector<TraceSet> runs;  ///< all ranks of each
 };
 
-/// Of one recording: how long its operators and their calls take where each operator takes as long as the quickest
-/// quarter of its kind: what the profiler adds, data loading and waits for other threads are above that.
+/// One run: how long its threads that launch kernels were busy on the host. Longer stretches without an operator or a
+/// call than a tenth of a millisecond are left out (waits, data loading), and so is what the recording itself took.
 struct HostError {
-  std::string source;           ///< of the recording
-  std::uint64_t operators = 0;  ///< that launched something
-  double measured_s = 0;        ///< as above
-  double forecast_s = 0;        ///< by a table fitted to all other recordings
-  double left_out = 0;          ///< share of the recorded busy time that is above `measured_s`
+  std::string source;           ///< recording, and run where it has several
+  std::uint64_t operators = 0;  ///< rows of operators, those within others included
+  double measured_s = 0;        ///< operators, what lies between them, and calls
+  double forecast_s = 0;        ///< of the same by a table fitted to all other recordings
+  double profiler_s = 0;        ///< taken off: what the profiler took for its rows
 };
 
 /// A table, and how far off its like are where they were not fitted.
 struct HostFit {
   HostTable table;
-  std::vector<HostError> errors;  ///< one a recording, in their order
+  std::vector<HostError> errors;  ///< one a run, in the order of recordings
+  double spread =
+      1;  ///< forecasts are off by this factor, as root mean square of the logarithms; recordings count alike
 };
 
-/// Each cost is the median over the recordings of what it typically was there, so that none counts more for being longer. What no
-/// recording has keeps the built-in table's number. Errors: no recording has a host call.
+/// A call's cost is the median over the recordings of its median there. Those of operators and of launches outside of them
+/// bring all recordings nearest to what they took, each as a factor; where recordings do not tell the two apart their ratio
+/// is that of the built-in table. What no recording has keeps the built-in number. Errors: no recording has a call that
+/// launches a kernel.
 Result<HostFit> fit_host(std::span<const HostRecording> recordings);
 
 }  // namespace flopcast

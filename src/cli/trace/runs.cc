@@ -40,10 +40,11 @@ Result<std::vector<Run>> runs_of(const InputOptions& input) {
                     "name one folder, or the files"};
 }
 
-Result<TraceSet> read_run(Io& io, const Run& run, unsigned threads) {
+Result<TraceSet> read_run(Io& io, const Run& run, unsigned threads, bool keep_python) {
   Progress progress(io);
   ReadOptions options;
   options.threads = threads;
+  options.keep_python = keep_python;
   options.progress = progress.callback();
   Result<TraceSet> set = read_traces(run.paths, options);
   if (!set) return set;

@@ -23,7 +23,8 @@ Result<std::vector<Run>> runs_of(const std::filesystem::path& path, const std::s
 Result<std::vector<Run>> runs_of(const InputOptions& input);
 
 /// Reads one run, showing progress, and warns of files that could not be read.
-Result<TraceSet> read_run(Io& io, const Run& run, unsigned threads);
+/// @param keep_python rows of Python functions too
+Result<TraceSet> read_run(Io& io, const Run& run, unsigned threads, bool keep_python = false);
 
 /// Reads the runs a command line names one after the other and hands each to `use`. A run that
 /// cannot be read is named on stderr and does not lose the others. @return exit code, the first

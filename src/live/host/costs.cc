@@ -31,11 +31,10 @@ HostCosts host_costs(const HostTable& table) {
   HostCosts costs;
   for (const auto& [cost, act] : kCalls)
     costs.call[static_cast<std::size_t>(act)] = whole_ns(table.at(cost));
-  // A collective is a launch, and an operator of its own.
   costs.call[static_cast<std::size_t>(Act::kCollective)] =
-      whole_ns(table.at(HostCost::kLaunch) + table.at(HostCost::kCollective));
-  costs.forward = whole_ns(table.at(HostCost::kForwardOperator));
-  costs.backward = whole_ns(table.at(HostCost::kBackwardOperator));
+      whole_ns(table.at(HostCost::kLaunch) + table.at(HostCost::kOutside));
+  costs.per_operator = whole_ns(table.at(HostCost::kOperator));
+  costs.outside = whole_ns(table.at(HostCost::kOutside));
   return costs;
 }
 

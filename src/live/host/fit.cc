@@ -1,265 +1,157 @@
-// Host costs from recordings: what calls last, and how long a thread is busy from one operator that launches
-// something to the next.
+// A table of host costs from recordings: calls by their medians, operators by what fits all recordings best.
 #include <algorithm>
-#include <unordered_map>
+#include <cmath>
 
 #include "base/numeric/median.h"
 #include "base/numeric/quantile.h"
 #include "flopcast/live/host.h"
+#include "live/host/observed.h"
 
 namespace flopcast {
+
+using namespace live;  // the room's own names
+
 namespace {
 
-/// A call that takes longer waits: for room in a stream's queue, for a copy, for the driver's memory.
-constexpr Time kLongestCall = Time::from_us(100);
-/// Of the stretches of a kind, the one that stands for them. A profiler lengthens every one, some by Python stacks and
-/// shapes, and data loading or another thread's turn lengthens a few; the lower quarter has least of that.
-constexpr double kTypical = 0.25;
+/// How much it weighs, beside the distance of a recording, that operators and launches outside of them are not in the
+/// ratio that the built-in table has.
+constexpr double kRatioWeighs = 0.02;
+/// Calls of a kind: fewer in a recording say nothing.
+constexpr std::size_t kFewCalls = 5;
 
-std::optional<HostCost> cost_of_call(std::string_view name) {
-  const auto has = [name](std::string_view part) {
-    return name.find(part) != std::string_view::npos;
-  };
-  switch (call_kind(name)) {
-    case CallKind::kRecord:
-      return HostCost::kRecordEvent;
-    case CallKind::kWaitEvent:
-      return HostCost::kWaitEvent;
-    case CallKind::kCopy:
-      return HostCost::kCopy;
-    case CallKind::kDeviceSync:
-    case CallKind::kStreamSync:
-    case CallKind::kEventSync:
-      return has("Free") ? HostCost::kFree : HostCost::kSynchronize;
-    case CallKind::kOther:
-      break;
+struct Recorded {
+  std::string source;
+  std::vector<Observed> runs;
+  std::array<std::optional<double>, kHostCosts> medians;  ///< ns
+};
+
+/// Nanoseconds of an operator, and of a launch outside of them.
+struct PerOperator {
+  double operator_ns = 0, outside_ns = 0;
+
+  double seconds(const Observed& run) const {
+    return 1e-9 * (operator_ns * static_cast<double>(run.count(HostCost::kOperator)) +
+                   outside_ns * static_cast<double>(run.count(HostCost::kOutside)));
   }
-  if (has("GraphLaunch")) return std::nullopt;  // as long as its graph is large
-  if (has("Launch")) return HostCost::kLaunch;
-  if (has("Memset")) return HostCost::kFill;
-  if (has("Malloc")) return HostCost::kAllocate;
-  if (has("EventQuery") || has("StreamQuery")) return HostCost::kQuery;
-  return std::nullopt;
-}
-
-/// From one operator that launches something to the next in its thread.
-struct Stretch {
-  HostCost what = HostCost::kForwardOperator;
-  Time time;                                     ///< its calls and waits left out
-  Time calls;                                    ///< as recorded
-  std::array<std::uint32_t, kHostCosts> made{};  ///< calls by what they cost
 };
 
-/// Nanoseconds of each cost as one recording has them, and its stretches.
-struct Observed {
-  std::array<std::vector<std::int64_t>, kHostCosts> calls;
-  std::vector<Stretch> stretches;
-};
-
-/// One thread of a recording, row by row.
-class HostReader {
+/// Recordings but one.
+class Others {
  public:
-  HostReader(const TraceSet& set, const Trace& trace, const std::vector<Step>& steps,
-             Observed& observed)
-      : set_(set), rows_(trace.events), steps_(steps), observed_(observed) {}
-
-  void row(std::size_t row) {
-    while (!open_.empty() && rows_.end(open_.back()) <= rows_.start[row]) open_.pop_back();
-    if (is_host_call(rows_.category[row])) {
-      call(row);
-    } else if (rows_.category[row] == Category::kCpuOp) {
-      open_.push_back(row);
+  Others(const std::vector<Recorded>& all, std::size_t but) : all_(all), but_(but) {}
+  template <typename Function>
+  void each(const Function& function) const {
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (i != but_) function(all_[i]);
     }
   }
 
  private:
-  struct Unit {
-    std::size_t row = kNone;  ///< operator, or a call outside of any
-    Time start, waits;
-    Stretch stretch;
-  };
-  static constexpr std::size_t kNone = ~std::size_t{0};
-
-  std::string_view name_of(std::size_t row) const { return set_.strings[rows_.name[row]]; }
-
-  void call(std::size_t row) {
-    const std::string_view name = name_of(row);
-    const auto cost = cost_of_call(name);
-    const Time lasts = rows_.duration[row];
-    const bool waits = is_sync(call_kind(name)) || lasts > kLongestCall;
-    if (cost && (!waits || *cost == HostCost::kAllocate))
-      observed_.calls[static_cast<std::size_t>(*cost)].push_back(lasts.ps / 1000);
-    if (is_submitting_call(name)) begin_unit(open_.empty() ? row : open_.back());
-    if (current_.row == kNone) return;
-    if (waits) {
-      current_.waits += lasts;
-    } else {
-      current_.stretch.calls += lasts;
-      if (cost) ++current_.stretch.made[static_cast<std::size_t>(*cost)];
-    }
-  }
-
-  std::size_t step_at(Time time) const {
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (steps_[i].start <= time && time < steps_[i].end) return i;
-    }
-    return kNone;
-  }
-
-  void begin_unit(std::size_t row) {
-    if (row == current_.row) return;
-    const Time start = rows_.start[row];
-    if (current_.row != kNone && step_at(current_.start) != kNone &&
-        step_at(current_.start) == step_at(start)) {
-      Stretch& stretch = current_.stretch;
-      stretch.time = start - current_.start - current_.waits - stretch.calls;
-      if (stretch.time > Time{}) observed_.stretches.push_back(stretch);
-    }
-    current_ = {};
-    current_.row = row;
-    current_.start = start;
-    current_.stretch.what = what_of_open();
-  }
-
-  HostCost what_of_open() const {
-    for (const std::size_t row : open_) {
-      const std::string_view name = name_of(row);
-      if (name.starts_with("nccl:") || name.starts_with("c10d::") ||
-          name.starts_with("record_param_comms"))
-        return HostCost::kCollective;
-    }
-    for (const std::size_t row : open_) {
-      if (name_of(row).starts_with("autograd::engine")) return HostCost::kBackwardOperator;
-    }
-    return HostCost::kForwardOperator;
-  }
-
-  const TraceSet& set_;
-  const Events& rows_;
-  const std::vector<Step>& steps_;
-  Observed& observed_;
-  std::vector<std::size_t> open_;  ///< operators that enclose what comes next
-  Unit current_;
+  const std::vector<Recorded>& all_;
+  std::size_t but_;
 };
 
-/// When the GPU began and ended what calls gave it.
-void observe_gpu(const TraceSet& set, const Trace& trace, Observed& observed) {
-  const Events& rows = trace.events;
-  std::unordered_map<std::int64_t, std::size_t> calls;
-  std::vector<std::pair<Time, Time>> work;  // end, start
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    if (is_host_call(rows.category[row]) && rows.correlation[row] != kNoId)
-      calls[rows.correlation[row]] = row;
-  }
-  std::unordered_map<std::int32_t, Time> busy_until;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    if (!is_gpu_work(rows.category[row])) continue;
-    Time& busy = busy_until[rows.stream[row]];
-    const auto call = calls.find(rows.correlation[row]);
-    if (call != calls.end() && rows.start[call->second] > busy &&
-        rows.start[row] > rows.start[call->second]) {
-      const Time latency = rows.start[row] - rows.start[call->second];
-      observed.calls[static_cast<std::size_t>(HostCost::kLaunchLatency)].push_back(latency.ps /
-                                                                                   1000);
+double distance(const PerOperator& costs, const PerOperator& builtin, const Others& recordings) {
+  double sum = kRatioWeighs * std::abs(std::log(costs.outside_ns / costs.operator_ns *
+                                                builtin.operator_ns / builtin.outside_ns));
+  recordings.each([&](const Recorded& one) {
+    for (const Observed& run : one.runs) {
+      const double forecast = costs.seconds(run);
+      if (run.host_s > 0 && forecast > 0)
+        sum += std::abs(std::log(forecast / run.host_s)) / static_cast<double>(one.runs.size());
     }
-    busy = std::max(busy, rows.end(row));
-    work.emplace_back(rows.end(row), rows.start[row]);
-  }
-  std::sort(work.begin(), work.end());
-  for (const auto& [correlation, row] : calls) {
-    if (!is_sync(call_kind(set.strings[rows.name[row]]))) continue;
-    const auto after =
-        std::upper_bound(work.begin(), work.end(), std::pair(rows.end(row), Time::max()));
-    if (after == work.begin() || std::prev(after)->first < rows.start[row]) continue;
-    const Time wake = rows.end(row) - std::prev(after)->first;
-    observed.calls[static_cast<std::size_t>(HostCost::kWake)].push_back(wake.ps / 1000);
-  }
+  });
+  return sum;
 }
 
-void observe(const TraceSet& set, Observed& observed) {
-  for (const Trace& trace : set.traces) {
-    const std::vector<Step> steps = find_steps(set, trace);
-    std::unordered_map<std::uint32_t, HostReader> threads;
-    for (std::size_t row = 0; row < trace.events.size(); ++row) {
-      const Category category = trace.events.category[row];
-      if (!is_host_call(category) && category != Category::kCpuOp) continue;
-      threads.try_emplace(trace.events.track[row], set, trace, steps, observed)
-          .first->second.row(row);
+/// The nearest of a grid around `middle`, `steps` either way of a factor each.
+PerOperator nearest(const PerOperator& middle, double factor, int steps, const PerOperator& builtin,
+                    const Others& recordings) {
+  PerOperator best = middle;
+  double least = distance(middle, builtin, recordings);
+  for (int i = -steps; i <= steps; ++i) {
+    for (int j = -steps; j <= steps; ++j) {
+      const PerOperator tried{middle.operator_ns * std::pow(factor, i),
+                              middle.outside_ns * std::pow(factor, j)};
+      const double far = distance(tried, builtin, recordings);
+      if (far >= least) continue;
+      least = far;
+      best = tried;
     }
-    observe_gpu(set, trace, observed);
   }
+  return best;
 }
 
-bool is_operator(std::size_t cost) {
-  const auto what = static_cast<HostCost>(cost);
-  return what == HostCost::kForwardOperator || what == HostCost::kBackwardOperator ||
-         what == HostCost::kCollective;
-}
-
-/// What a recording says of each cost, where it says something.
-using Summary = std::array<std::optional<double>, kHostCosts>;
-
-Summary summary_of(Observed& observed) {
-  for (const Stretch& stretch : observed.stretches)
-    observed.calls[static_cast<std::size_t>(stretch.what)].push_back(stretch.time.ps / 1000);
-  Summary ns;
-  for (std::size_t cost = 0; cost < kHostCosts; ++cost) {
-    std::vector<std::int64_t>& seen = observed.calls[cost];
-    if (seen.empty()) continue;
-    if (!is_operator(cost)) {
-      ns[cost] = static_cast<double>(upper_median(seen));
-      continue;
-    }
-    std::vector<double> sorted(seen.begin(), seen.end());
-    std::sort(sorted.begin(), sorted.end());
-    ns[cost] = quantile(sorted, kTypical);
-  }
-  return ns;
-}
-
-/// Medians over the recordings but one.
-HostTable table_of(const std::vector<Summary>& all, std::size_t but) {
+HostTable table_of(const std::vector<Recorded>& all, std::size_t but) {
   HostTable table = HostTable::builtin();
+  const Others recordings(all, but);
   for (std::size_t cost = 0; cost < kHostCosts; ++cost) {
     std::vector<double> seen;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (i != but && all[i][cost]) seen.push_back(*all[i][cost]);
-    }
-    if (!seen.empty()) table.ns[cost] = upper_median(seen);
+    recordings.each([&](const Recorded& one) {
+      if (one.medians[cost]) seen.push_back(*one.medians[cost]);
+    });
+    std::sort(seen.begin(), seen.end());
+    if (!seen.empty()) table.ns[cost] = quantile(seen, 0.5);
   }
+  double& operator_ns = table.ns[static_cast<std::size_t>(HostCost::kOperator)];
+  double& outside_ns = table.ns[static_cast<std::size_t>(HostCost::kOutside)];
+  const PerOperator builtin{operator_ns, outside_ns};
+  // A hundredfold either way, and then finer and finer.
+  PerOperator fitted = nearest(builtin, 1.2, 25, builtin, recordings);
+  for (const double factor : {1.02, 1.002})
+    fitted = nearest(fitted, factor, 12, builtin, recordings);
+  operator_ns = fitted.operator_ns;
+  outside_ns = fitted.outside_ns;
   return table;
 }
 
-HostError error_of(const HostRecording& recording, const Observed& observed, const Summary& own,
-                   const HostTable& table) {
+HostError error_of(const std::string& source, const Observed& run, const HostTable& table) {
   HostError error;
-  error.source = recording.source;
-  double busy = 0;
-  for (const Stretch& stretch : observed.stretches) {
-    const auto what = static_cast<std::size_t>(stretch.what);
-    ++error.operators;
-    busy += (stretch.time + stretch.calls).seconds();
-    error.measured_s += *own[what] * 1e-9 + stretch.calls.seconds();
-    error.forecast_s += table.ns[what] * 1e-9;
-    for (std::size_t cost = 0; cost < kHostCosts; ++cost)
-      error.forecast_s += stretch.made[cost] * table.ns[cost] * 1e-9;
-  }
-  error.left_out = busy > 0 ? 1 - error.measured_s / busy : 0;
+  error.source = source;
+  error.operators = run.count(HostCost::kOperator);
+  error.measured_s = run.host_s + run.calls_s;
+  error.profiler_s = run.profiler_s;
+  for (std::size_t cost = 0; cost < kHostCosts; ++cost)
+    error.forecast_s += 1e-9 * static_cast<double>(run.made[cost]) * table.ns[cost];
   return error;
+}
+
+Recorded recorded(const HostRecording& recording) {
+  Recorded made;
+  made.source = recording.source;
+  for (const TraceSet& run : recording.runs) made.runs.push_back(observe(run));
+  for (std::size_t cost = 0; cost < kHostCosts; ++cost) {
+    std::vector<std::int64_t> seen;
+    for (const Observed& run : made.runs)
+      seen.insert(seen.end(), run.calls[cost].begin(), run.calls[cost].end());
+    if (seen.size() >= kFewCalls) made.medians[cost] = static_cast<double>(upper_median(seen));
+  }
+  return made;
+}
+
+/// Root mean square of logarithms, each recording with weight one.
+double spread_of(const std::vector<Recorded>& all, const std::vector<HostError>& errors) {
+  double sum = 0, weight = 0;
+  auto error = errors.begin();
+  for (const Recorded& one : all) {
+    for (std::size_t run = 0; run < one.runs.size(); ++run, ++error) {
+      if (error->measured_s <= 0 || error->forecast_s <= 0) continue;
+      const double share = 1 / static_cast<double>(one.runs.size());
+      const double off = std::log(error->forecast_s / error->measured_s);
+      sum += share * off * off;
+      weight += share;
+    }
+  }
+  return weight > 0 ? std::exp(std::sqrt(sum / weight)) : 1;
 }
 
 }  // namespace
 
 Result<HostFit> fit_host(std::span<const HostRecording> recordings) {
-  std::vector<Observed> observed;
-  std::vector<Summary> summaries;
-  for (const HostRecording& recording : recordings) {
-    observed.emplace_back();
-    for (const TraceSet& run : recording.runs) observe(run, observed.back());
-    summaries.push_back(summary_of(observed.back()));
-  }
-  const bool any = std::any_of(summaries.begin(), summaries.end(), [](const Summary& one) {
-    return one[static_cast<std::size_t>(HostCost::kLaunch)].has_value();
+  std::vector<Recorded> all;
+  for (const HostRecording& recording : recordings) all.push_back(recorded(recording));
+  const bool any = std::any_of(all.begin(), all.end(), [](const Recorded& one) {
+    return one.medians[static_cast<std::size_t>(HostCost::kLaunch)].has_value();
   });
   if (!any) {
     const std::string where = recordings.empty() ? "recordings" : recordings[0].source;
@@ -270,11 +162,16 @@ Result<HostFit> fit_host(std::span<const HostRecording> recordings) {
                       "record with ProfilerActivity.CPU and ProfilerActivity.CUDA"};
   }
   HostFit fit;
-  fit.table = table_of(summaries, summaries.size());
-  for (std::size_t i = 0; i < recordings.size(); ++i) {
-    fit.errors.push_back(
-        error_of(recordings[i], observed[i], summaries[i], table_of(summaries, i)));
+  fit.table = table_of(all, all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const HostTable others = table_of(all, i);
+    for (std::size_t run = 0; run < all[i].runs.size(); ++run) {
+      const bool alone = all[i].runs.size() == 1;
+      const std::string& source = alone ? all[i].source : recordings[i].runs[run].label;
+      fit.errors.push_back(error_of(source, all[i].runs[run], others));
+    }
   }
+  fit.spread = spread_of(all, fit.errors);
   return fit;
 }
 

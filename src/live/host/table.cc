@@ -29,9 +29,10 @@ constexpr std::array<CostWords, kHostCosts> kCostWords = {{
     {"query", "call that asks whether something has ended"},
     {"allocate", "call of cudaMalloc"},
     {"free", "call of cudaFree, beside what it waits for"},
-    {"forward_operator", "operator with a launch, its calls left out, up to the next one"},
-    {"backward_operator", "the same in a thread of autograd"},
-    {"collective", "operator that starts a collective, its calls left out"},
+    {"operator",
+     "operator that PyTorch's dispatcher passes, Python and autograd around it included"},
+    {"outside_launch",
+     "launch outside of ATen's operators, beside its call: collectives, compiled code"},
     {"launch_latency", "from the start of a launch to its kernel's on an idle stream"},
     {"wake", "from the end of the GPU's work to the end of the call that waits for it"},
 }};

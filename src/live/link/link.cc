@@ -145,15 +145,13 @@ std::uint32_t Link::write(Speaker& me, Record record) {
   me.host_ns += host;
   if (me.keeper && &me == own_speaker && me.keeper->keep(record)) return record.number;
   me.ring->write(record, common_->bell);
-  // A launch that no operator is known of is one by itself.
-  if (!me.keeper && record.act == Act::kKernel) spend_on_operator();
+  if (!me.keeper && record.act == Act::kKernel && (record.flags & kOfGraph) == 0)
+    spend(common_->host.outside);
   return record.number;
 }
 
 void Link::spend_on_operator() {
-  if (silent_) return;
-  // The thread that the program began with has no name; operators of others are autograd's.
-  spend(speaker().name == 0 ? common_->host.forward : common_->host.backward);
+  if (!silent_) spend(common_->host.per_operator);
 }
 
 void Link::set_keeper(Keeper* keeper) {

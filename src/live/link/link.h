@@ -59,7 +59,7 @@ class Link {
 
   /// The host has computed for so long, in modelled time.
   void spend(std::int64_t nanoseconds);
-  /// An operator of this thread has launched something.
+  /// This thread's framework has passed an operator.
   void spend_on_operator();
   /// This thread's virtual time, since the start of the run.
   std::int64_t now_ns();

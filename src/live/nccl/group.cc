@@ -47,6 +47,8 @@ void send_calls() {
   for (const Collected& one : calls) {
     Work work{one.record};
     work.record.word[3] |= calls.size();
+    // They are one launch.
+    if (&one != &calls.front()) work.record.duration_ns = 0;
     // A graph brings them at each launch, with its first call.
     if (captured && &one == &calls.front()) work.effect = [calls] { bring_bytes(calls); };
     put(one.stream, std::move(work));

@@ -53,13 +53,11 @@ class Operators final : public Keeper {
     if (!calls_.empty()) return;
     write();
     Link::get().set_keeper(nullptr);
-    if (std::exchange(launched_, false)) Link::get().spend_on_operator();
   }
 
   bool keep(const Record& record) override {
     const bool work =
         record.act == Act::kKernel || record.act == Act::kCopy || record.act == Act::kFill;
-    launched_ = launched_ || work;
     if (work && (record.flags & kAnswerWanted) == 0 && kept_.size() < kMostKept) {
       kept_.push_back({record});
       return true;
@@ -131,7 +129,6 @@ class Operators final : public Keeper {
   std::vector<OperatorCall> calls_;
   std::vector<Kept> kept_;
   bool letting_go_ = false;
-  bool launched_ = false;  ///< something, since the outermost began
 };
 
 }  // namespace
@@ -146,3 +143,5 @@ void flopcast_operator_begin(const char* name, const FlopcastTensor* inputs, std
 void flopcast_operator_end(const FlopcastTensor* outputs, std::size_t count) {
   Operators::mine().end({outputs, count});
 }
+
+void flopcast_operator_passed() { Link::get().spend_on_operator(); }

@@ -25,3 +25,6 @@ FLOPCAST_PLUGIN_API void flopcast_operator_begin(const char* name, const Flopcas
                                                  std::size_t count);
 /// @param outputs all tensors that it returns, in order; none where it failed
 FLOPCAST_PLUGIN_API void flopcast_operator_end(const FlopcastTensor* outputs, std::size_t count);
+
+/// The framework's dispatcher has passed an operator of this thread, whatever it launches: the host's time of one.
+FLOPCAST_PLUGIN_API void flopcast_operator_passed();

@@ -1,6 +1,7 @@
 // Operators of PyTorch for GPUs, each wrapped: small ones get the values that a GPU would compute, all are told to the
 // core. Compiled against the headers of the PyTorch that is installed; loaded by the core when PyTorch first asks for
 // a GPU.
+#include <ATen/record_function.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
@@ -44,6 +45,15 @@ int wrap_all() {
   return count;
 }
 
+/// What a profiler would see as a row of the host, in whatever thread: operators, those within operators, and
+/// autograd's nodes. Each takes the host time (catalog/live/host.toml).
+void count_operators() {
+  at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction&) {
+                          flopcast_operator_passed();
+                          return std::unique_ptr<at::ObserverContext>();
+                        }).scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+}
+
 }  // namespace
 }  // namespace flopcast::plugin
 
@@ -51,6 +61,7 @@ int wrap_all() {
 extern "C" __attribute__((visibility("default"))) int flopcast_torch_start() {
   if (flopcast_live_version() != kFlopcastPluginVersion) return -1;
   try {
+    flopcast::plugin::count_operators();
     return flopcast::plugin::wrap_all();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "flopcast: warning: values of tensors are not computed: %s\n",

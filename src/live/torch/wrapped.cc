@@ -1,5 +1,6 @@
 #include "live/torch/wrapped.h"
 
+#include <ATen/record_function.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
@@ -110,8 +111,10 @@ void bring_integers(const Call& call) {
   const bool plain = to.is_cuda() && from.is_cpu() && to.dtype() == from.dtype() &&
                      to.sizes() == from.sizes() && to.is_contiguous() && from.is_contiguous();
   if (plain && c10::isIntegralType(to.scalar_type(), true) && to.nbytes() <= kMostIntegerBytes &&
-      !is_valid(to))
+      !is_valid(to)) {
+    const at::DisableRecordFunctionGuard not_the_programs;
     write(to, from);
+  }
 }
 
 }  // namespace

@@ -12,9 +12,10 @@ struct HostCosts {
   /// More than there are acts.
   static constexpr std::size_t kActs = 64;
   std::uint32_t call[kActs] = {};  ///< by act; 0: what the record says
-  /// An operator that launches something, without its calls: from the one before to the next, Python included.
-  std::uint32_t forward = 0;
-  std::uint32_t backward = 0;  ///< the same in the threads of autograd
+  /// An operator that the framework's dispatcher passes, with all that lies around it but calls: Python, autograd.
+  std::uint32_t per_operator = 0;
+  /// A launch outside of operators, beside its call: of compiled code, of Python.
+  std::uint32_t outside = 0;
 
   /// What takes nothing is no call of the program.
   std::uint32_t of(const Record& record) const {

@@ -31,17 +31,17 @@ std::string host_fit_text(const HostFit& fit) {
                 {"measured ms"},
                 {"forecast ms"},
                 {"error %"},
-                {"left out %"}});
+                {"profiler ms"}});
   for (const HostError& e : fit.errors) {
     errors.add({e.source, std::to_string(e.operators), fmt::format("{:.1f}", 1e3 * e.measured_s),
                 fmt::format("{:.1f}", 1e3 * e.forecast_s),
                 fmt::format("{:+.1f}", 100 * relative_error(e)),
-                fmt::format("{:.1f}", 100 * e.left_out)});
+                fmt::format("{:.1f}", 1e3 * e.profiler_s)});
   }
   return fmt::format(
-      "{}\nHost time of each recording by a fit to the others; left out: data loading, other "
-      "threads\n{}",
-      costs.text(), errors.text());
+      "{}\nHost time of each run by a fit to the other recordings: off by x{:.2f} either way (root "
+      "mean square).\nThe profiler's own time is taken off\n{}",
+      costs.text(), fit.spread, errors.text());
 }
 
 std::string host_fit_json(const HostFit& fit) {
@@ -51,6 +51,7 @@ std::string host_fit_json(const HostFit& fit) {
   for (std::size_t i = 0; i < kHostCosts; ++i)
     json.ratio(name(static_cast<HostCost>(i)), fit.table.ns[i]);
   json.end_object();
+  json.ratio("spread", fit.spread);
   json.begin_array("errors");
   for (const HostError& e : fit.errors) {
     json.begin_object({}, JsonWriter::Layout::kLine);
@@ -59,7 +60,7 @@ std::string host_fit_json(const HostFit& fit) {
     json.ratio("measured_s", e.measured_s);
     json.ratio("forecast_s", e.forecast_s);
     json.ratio("error", relative_error(e));
-    json.ratio("left_out", e.left_out);
+    json.ratio("profiler_s", e.profiler_s);
     json.end_object();
   }
   json.end_array();
