@@ -17,6 +17,7 @@
 
 #include "flopcast/base.h"
 #include "flopcast/hardware.h"
+#include "flopcast/live/host.h"
 #include "flopcast/trace.h"
 
 namespace flopcast {
@@ -39,8 +40,10 @@ struct LiveRequest {
   std::filesystem::path fork_server;
   std::vector<std::string> imports;  ///< modules that it loads
   double host_factor = 0;            ///< host code takes its CPU time here, times this; 0: modelled
-  std::int64_t start_ns = 0;         ///< virtual time begins here, since 1970; 0: at the real time
-  bool timeline = false;             ///< keep every task for LiveReport::timeline
+  HostTable host =
+      HostTable::builtin();   ///< what it takes where it is modelled, and what calls take
+  std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970; 0: at the real time
+  bool timeline = false;      ///< keep every task for LiveReport::timeline
 };
 
 /// How a run goes, looked at while it does. Every function may be empty.

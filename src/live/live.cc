@@ -80,7 +80,7 @@ class LiveRun {
         observer_(observer),
         layout_(layout),
         work_(std::move(work)),
-        session_(work_, host_times(HostTable::builtin())),
+        session_(work_, host_times(request_.host)),
         timeline_(cluster.chip.name, static_cast<std::int32_t>(cluster.chip.cores)) {}
 
   std::optional<Diagnostic> start(const Cluster& cluster);
@@ -165,7 +165,7 @@ std::optional<Diagnostic> LiveRun::start(const Cluster& cluster) {
   Result<std::unique_ptr<Daemon>> daemon = Daemon::listen(session_, machine);
   if (!daemon) return daemon.error();
   daemon_ = std::move(*daemon);
-  daemon_->set_host(host_costs(HostTable::builtin()));
+  daemon_->set_host(host_costs(request_.host));
   launcher_.emplace(fmt::format("{}={}", kSocketVariable, daemon_->name()));
   Result<std::unique_ptr<Outputs>> outputs = Outputs::make(processes(), {1, 2});
   if (!outputs) return outputs.error();

@@ -357,7 +357,7 @@ def test_a_torch_that_cannot_do_is_told_before_the_start(program, tmp_path, torc
         (["--on", "dgx-h100", "--ranks", "9", "client.py"], "are 9, and dgx-h100 has 8 chips"),
         (["--on", "dgx-h100", "--nodes-as", "3", "client.py"], "8 ranks do not fill 3 nodes evenly"),
         (["--onn", "dgx-h100", "client.py"], "there is no option '--onn' (did you mean '--on'?)"),
-        (["--on", "dgx-h100", "--host", "fast", "client.py"], "expected modelled or measured"),
+        (["--on", "dgx-h100", "--host", "fast", "client.py"], "expected modelled, measured:FACTOR or a FILE.toml"),
         (["--on", "dgx-h100", "--start", "noon", "client.py"], "'noon' is no time"),
         (["--on", "dgx-h100", "--python", "absent", "client.py"], "absent: cannot be started"),
         (["--on", "dgx-h100", "--cuda", "9", "client.py"], "CUDA 9: nothing stands in"),

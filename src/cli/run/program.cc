@@ -8,8 +8,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/files/read_file.h"
 #include "base/text/format.h"
 #include "base/text/numbers.h"
+#include "base/text/shown.h"
 
 namespace flopcast::cli {
 namespace {
@@ -88,16 +90,31 @@ std::optional<Diagnostic> check_values(std::string_view words) {
   return std::nullopt;
 }
 
-/// Of LiveRequest, as --host names it.
-Result<double> host_factor(const std::string& host) {
-  if (host == "modelled") return 0.0;
-  if (host == "measured") return 1.0;
-  const auto factor = host.starts_with("measured:") ? parse_number<double>(host.substr(9))
-                                                    : std::optional<double>();
-  if (factor && *factor > 0) return *factor;
-  return usage_error("--host",
-                     fmt::format("expected modelled or measured:FACTOR, found '{}'", host),
-                     "measured:0.5 is a host twice as fast as this one");
+/// A file that calibrate host has written, by its ending.
+bool names_table(const std::string& host) { return host.ends_with(".toml"); }
+
+/// As --host says it.
+std::optional<Diagnostic> set_host(const std::string& host, LiveRequest& request) {
+  if (host == "modelled") return std::nullopt;
+  if (names_table(host)) {
+    const Result<std::string> text = read_file(host);
+    if (!text) return text.error();
+    const Result<HostTable> table = HostTable::parse(*text, host);
+    if (!table) return table.error();
+    request.host = *table;
+    return std::nullopt;
+  }
+  const auto factor = host == "measured"              ? 1.0
+                      : host.starts_with("measured:") ? parse_number<double>(host.substr(9))
+                                                      : std::optional<double>();
+  if (!factor || *factor <= 0) {
+    return usage_error(
+        "--host",
+        fmt::format("expected modelled, measured:FACTOR or a FILE.toml, found '{}'", excerpt(host)),
+        "measured:0.5 is a host twice as fast as this one; flopcast calibrate host writes files");
+  }
+  request.host_factor = *factor;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -105,14 +122,12 @@ Result<double> host_factor(const std::string& host) {
 Result<LiveRequest> live_request(const LiveProgram& program,
                                  const std::function<void()>& compiles) {
   if (auto problem = check_words(program)) return *problem;
-  const Result<double> factor = host_factor(program.host);
-  if (!factor) return factor.error();
+  LiveRequest request;
+  if (auto problem = set_host(program.host, request)) return *problem;
   if (auto problem = check_values(program.values)) return *problem;
   const Result<Cluster> cluster = Catalog::builtin().cluster(program.cluster);
   if (!cluster) return cluster.error();
-  LiveRequest request;
   request.cluster = program.cluster;
-  request.host_factor = *factor;
   request.launches = program.launches;
   request.ranks = program.ranks;
   request.nodes = program.nodes;
@@ -145,8 +160,7 @@ Result<LiveRequest> live_request(const LiveProgram& program,
   }
   if (auto problem = check_memory(live_memory(ranks, !request.fork_server.empty(), torch), ranks))
     return *problem;
-  request.environment = {{"FLOPCAST_LIVE_HOST", program.host},
-                         {"FLOPCAST_LIVE_VALUES", program.values}};
+  request.environment = {{"FLOPCAST_LIVE_VALUES", program.values}};
   return request;
 }
 

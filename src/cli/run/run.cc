@@ -201,10 +201,12 @@ void add_run_options(CLI::App& app, RunCommand& command) {
                  "When virtual time begins: 2026-01-31T12:00:00 (UTC), or seconds since 1970; now "
                  "if left out")
       ->type_name("TIME");
-  app.add_option("--host", program.host,
-                 "What host code takes: modelled, the same in every run; or measured, its CPU time "
-                 "here, times a factor if one follows (measured:0.5)")
-      ->type_name("modelled|measured[:FACTOR]")
+  app.add_option(
+         "--host", program.host,
+         "What host code takes: modelled, the same in every run; a FILE.toml of `flopcast "
+         "calibrate host`, the same with its numbers; or measured, its CPU time here, times "
+         "a factor if one follows (measured:0.5)")
+      ->type_name("modelled|FILE|measured[:FACTOR]")
       ->capture_default_str();
   app.add_option("--values", program.values,
                  "What a script reads of values that nobody computed: neutral, zero; strict, an "

@@ -60,6 +60,7 @@ std::optional<std::int64_t> beginning_of(clockid_t clock) {
 std::optional<std::int64_t> virtual_ns(clockid_t clock) {
   Speaker* const me = own_speaker;
   if (!me) return std::nullopt;
+  Link::measure();
   if (const auto beginning = beginning_of(clock)) {
     look(*me);
     return *beginning + me->now_ns();

@@ -128,12 +128,9 @@ std::uint32_t Link::say(Record record) {
 }
 
 std::uint32_t Link::write(Speaker& me, Record record) {
-  if (common_->host_factor != 0) {
-    me.gap_ns += measured_ns(me);
-    record.duration_ns = 0;
-  } else {
-    record.duration_ns = common_->host.of(record);
-  }
+  // What a call into NVIDIA's libraries takes is modelled even where the rest is measured: here it does nothing.
+  record.duration_ns = common_->host.of(record);
+  take_measured(me);
   if (me.helper) record.flags |= kOfHelper;
   const std::int64_t host = me.gap_ns + record.duration_ns;
   const std::int64_t slept =
@@ -151,7 +148,7 @@ std::uint32_t Link::write(Speaker& me, Record record) {
 }
 
 void Link::spend_on_operator() {
-  if (!silent_) spend(common_->host.per_operator);
+  if (own_speaker && common_->host_factor == 0) own_speaker->gap_ns += common_->host.per_operator;
 }
 
 void Link::set_keeper(Keeper* keeper) {
@@ -187,6 +184,7 @@ Told Link::inquire(Record record) {
 Told Link::consult(Record record) {
   if (silent_) return {ECHILD, 0};
   Speaker& me = speaker();
+  take_measured(me);
   const std::int64_t gap_ns = std::exchange(me.gap_ns, 0);
   record.duration_ns = 0;
   record.flags |= kAnswerWanted;
@@ -210,12 +208,22 @@ Told Link::answered(Speaker& me) {
   return {answer.status, answer.value};
 }
 
-/// Time of a processor that the thread has taken since its last record, as the cluster's would have.
-std::int64_t Link::measured_ns(Speaker& me) const {
-  if (&me != own_speaker) return 0;  // it stands still
+void Link::take_measured(Speaker& me) const {
+  if (common_->host_factor == 0 || &me != own_speaker) return;  // another stands still
   const std::int64_t now = real_ns(CLOCK_THREAD_CPUTIME_ID);
   const std::int64_t taken = now - std::exchange(me.cpu_ns, now);
-  return static_cast<std::int64_t>(static_cast<double>(taken) * common_->host_factor);
+  if (me.own_work == 0)
+    me.gap_ns += static_cast<std::int64_t>(static_cast<double>(taken) * common_->host_factor);
+}
+
+void Link::measure() {
+  if (own_speaker && only_) only_->take_measured(*own_speaker);
+}
+
+void Link::own_work(bool begins) {
+  if (!own_speaker || common_->host_factor == 0) return;
+  take_measured(*own_speaker);
+  own_speaker->own_work += begins ? 1 : -1;
 }
 
 std::uint32_t Link::number(std::string_view text) {
@@ -251,6 +259,10 @@ bool Link::is_own(const void* address) const {
   return lies_in(region_, sizeof *region_) || lies_in(common_, sizeof *common_);
 }
 
-std::int64_t Link::now_ns() { return speaker().now_ns(); }
+std::int64_t Link::now_ns() {
+  Speaker& me = speaker();
+  take_measured(me);
+  return me.now_ns();
+}
 
 }  // namespace flopcast::live

@@ -61,6 +61,10 @@ class Link {
   void spend(std::int64_t nanoseconds);
   /// This thread's framework has passed an operator.
   void spend_on_operator();
+  /// Where host time is measured: what this thread has computed until now is in its time.
+  static void measure();
+  /// The same, but until the matching end this thread works for the stand-ins, which takes the program no time. They nest.
+  void own_work(bool begins);
   /// This thread's virtual time, since the start of the run.
   std::int64_t now_ns();
   /// Host time that the threads of this process have taken.
@@ -116,7 +120,7 @@ class Link {
   Speaker& helper();
   std::uint32_t write(Speaker& speaker, Record record);
   Told answered(Speaker& speaker);
-  std::int64_t measured_ns(Speaker& speaker) const;
+  void take_measured(Speaker& speaker) const;
   bool tell(Speaker& speaker, Standing was);
   std::atomic<std::uint16_t>& waiting_for(const void* at);
   Speaker& take_ring();

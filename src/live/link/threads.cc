@@ -69,7 +69,7 @@ Speaker& Link::newcomer() {
   speaker.name = speaker.index == 0 ? 0 : kFoundlings + speaker.index;
   guard.unlock();
   own_speaker = &speaker;
-  measured_ns(speaker);
+  speaker.cpu_ns = real_ns(CLOCK_THREAD_CPUTIME_ID);
   Record record;
   record.act = Act::kThreadStart;
   record.flags = kAnswerWanted;
@@ -128,7 +128,10 @@ Moment Link::moment_of(const Speaker& speaker) {
   return {speaker.now_ns(), speaker.index, speaker.records, speaker.gap_ns};
 }
 
-Moment Link::moment() { return moment_of(*own_speaker); }
+Moment Link::moment() {
+  measure();
+  return moment_of(*own_speaker);
+}
 
 void Link::go_on_after(const Moment& moment) {
   Speaker& me = *own_speaker;
@@ -145,6 +148,7 @@ std::atomic<std::uint16_t>& Link::waiting_for(const void* at) {
 }
 
 void Link::block(Standing why, const void* at) {
+  measure();
   Speaker& me = *own_speaker;
   if (me.keeper) me.keeper->let_go();
   me.at.store(at, std::memory_order_relaxed);

@@ -1,7 +1,6 @@
 #include "live/torch/execute.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 
@@ -218,7 +217,7 @@ void return_arguments(const Call& call, Values& outputs) {
 
 /// Values that the CPU computes. Throws what its kernel throws.
 void compute(const Call& call, Values& outputs, bool failed) {
-  const at::DisableRecordFunctionGuard not_the_programs;
+  const OwnWork own_work;
   const Values values = values_of(call, outputs);
   mark_written(call);
   if (failed) return_arguments(call, outputs);
@@ -232,7 +231,7 @@ void assume_outputs(const Call& call, Values& outputs, bool failed) {
   taint_outputs(call, outputs);
   if (failed) return_arguments(call, outputs);
   if (!call.what.policy || !call.plain) return;
-  const at::DisableRecordFunctionGuard not_the_programs;
+  const OwnWork own_work;
   const at::AutoDispatchBelowAutograd no_autograd;
   call.what.policy(call, outputs);
 }
@@ -244,6 +243,9 @@ void put(Values& stack, std::size_t below, const Values& outputs) {
 }
 
 }  // namespace
+
+OwnWork::OwnWork() { flopcast_live_own_work(true); }
+OwnWork::~OwnWork() { flopcast_live_own_work(false); }
 
 bool only_launches() { return launches_only > 0; }
 OnlyLaunches::OnlyLaunches() {

@@ -1,6 +1,8 @@
 // An operator of a GPU, computed by the CPU.
 #pragma once
 
+#include <ATen/record_function.h>
+
 #include "live/torch/operator.h"
 
 namespace flopcast::plugin {
@@ -18,6 +20,19 @@ void replay(Call& call, Values& outputs, bool small);
 
 /// Runs PyTorch's own kernel alone. All that it writes and returns is tainted, but for what is assumed of it.
 void assume(Call& call, Values& stack);
+
+/// Until the end of its life, what this thread does is the plug-in's own work: its operators are not counted, and it takes the
+/// program no time.
+class OwnWork {
+ public:
+  OwnWork();
+  ~OwnWork();
+  OwnWork(const OwnWork&) = delete;
+  OwnWork& operator=(const OwnWork&) = delete;
+
+ private:
+  at::DisableRecordFunctionGuard uncounted_;
+};
 
 /// Whether this thread runs PyTorch's own kernel only for its launches.
 bool only_launches();

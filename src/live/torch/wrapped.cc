@@ -1,6 +1,5 @@
 #include "live/torch/wrapped.h"
 
-#include <ATen/record_function.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
@@ -112,7 +111,7 @@ void bring_integers(const Call& call) {
                      to.sizes() == from.sizes() && to.is_contiguous() && from.is_contiguous();
   if (plain && c10::isIntegralType(to.scalar_type(), true) && to.nbytes() <= kMostIntegerBytes &&
       !is_valid(to)) {
-    const at::DisableRecordFunctionGuard not_the_programs;
+    const OwnWork own_work;
     write(to, from);
   }
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "live/link/link.h"
 #include "live/values/inside.h"
 #include "live/values/late.h"
 #include "live/values/tainted_reads.h"
@@ -61,6 +62,8 @@ void flopcast_live_operator_end() {
 }
 
 void flopcast_live_launches_only(bool on) { launches_only += on ? 1 : -1; }
+void flopcast_live_own_work(bool begins) { Link::get().own_work(begins); }
+
 std::uint64_t flopcast_live_shortfalls() { return shortfalls; }
 
 bool flopcast_live_capturing() { return captures_under_way.load(std::memory_order_relaxed) > 0; }

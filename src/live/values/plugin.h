@@ -26,6 +26,9 @@ FLOPCAST_PLUGIN_EXPORT void flopcast_live_operator_end();
 /// back is zero: the plug-in makes the values itself. It nests: as many times off as on.
 FLOPCAST_PLUGIN_EXPORT void flopcast_live_launches_only(bool on);
 
+/// From here to the matching end this thread works for the plug-in alone, which takes the program no host time. They nest.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_own_work(bool begins);
+
 /// How often this thread was told something that a GPU would have told otherwise: calls that are not supported, and zeroes
 /// read back while launches_only is on. PyTorch's own kernel may stumble over those.
 FLOPCAST_PLUGIN_EXPORT std::uint64_t flopcast_live_shortfalls();

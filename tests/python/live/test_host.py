@@ -1,0 +1,50 @@
+"""What the host takes: modelled by operators, by a table of one's own, or measured."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("host_script.py")
+CATALOG = Path(__file__).resolve().parents[3] / "catalog/live/host.toml"
+
+
+def numbers(live, word: str, what: str, *flags) -> list[int]:
+    """The numbers behind this word of the script's output."""
+    output = live.run(*flags, SCRIPT, what).stdout
+    return [int(number) for number in re.search(rf"^{word} (.*)$", output, re.MULTILINE).group(1).split()]
+
+
+def table(folder: Path, operator_ns: int) -> Path:
+    """That of the catalogue with another cost of operators."""
+    path = folder / f"operator_{operator_ns}.toml"
+    path.write_text(re.sub(r"^operator = \d+", f"operator = {operator_ns}", CATALOG.read_text(), flags=re.MULTILINE))
+    return path
+
+
+def test_operators_that_take_time_are_the_rows_of_a_profiler(live, tmp_path):
+    rows = numbers(live, "rows", "count")[0]
+    free, costly = (numbers(live, "took", "operators", "--host", table(tmp_path, ns))[0] for ns in (0, 1000))
+    assert rows > 500
+    assert costly - free == 1000 * rows
+
+
+def test_measured_time_passes_and_goes_by_its_factor(live):
+    plain, twice = (numbers(live, "took", "python", "--host", host) for host in ("measured", "measured:2"))
+    for took, spent in (plain, twice):
+        # The time of the thread passes with that of the program: nothing waits here.
+        assert took > 0 and spent == pytest.approx(took, rel=0.2)
+    # The same work by the same interpreter, on a machine that may be busy.
+    assert 1.2 < twice[0] / plain[0] < 3.4
+
+
+def test_python_alone_takes_no_modelled_time(live):
+    assert numbers(live, "took", "python") == [0, 0]
+
+
+def test_a_table_that_is_none_is_refused_with_its_place(live, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[host]\nlaunch = "fast"\n')
+    assert f"{path}:2" in live.run("--host", path, SCRIPT, "count", expect=3).stderr
+    missing = tmp_path / "none.toml"
+    assert str(missing) in live.run("--host", missing, SCRIPT, "count", expect=3).stderr
