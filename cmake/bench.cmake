@@ -24,3 +24,8 @@ if(TARGET simgrid_bench)
   target_include_directories(simgrid_bench SYSTEM PRIVATE ${SIMGRID_INCLUDE_DIR})
   target_link_libraries(simgrid_bench PRIVATE ${SIMGRID_LIBRARY})
 endif()
+# A program on the stand-ins, which it loads itself.
+if(TARGET flopcast_live13)
+  target_compile_definitions(live_record_bench PRIVATE FLOPCAST_LIVE_CORE="$<TARGET_FILE:flopcast_live13>")
+  add_dependencies(live_record_bench flopcast_live13)
+endif()
