@@ -327,6 +327,7 @@ LiveReport LiveRun::report() {
   report.stopped = stopped_;
   report.virtual_time = account_.end();
   report.tasks = account_.tasks();
+  report.host_spread = request_.host_factor == 0 ? request_.host.spread : 0;
   report.ranks = account_.ranks();
   for (LiveRank& rank : report.ranks) rank.most_memory = daemon_->most_memory(rank.rank);
   const auto listed = [](const std::map<std::string, Coverage>& by_name) {

@@ -40,12 +40,15 @@ std::string_view meaning(HostCost cost);       ///< in words
 
 /// Nanoseconds by HostCost.
 struct HostTable {
+  /// Factor that forecasts of host time are off by, either way, on machines that it was not fitted to; 0: not known.
+  double spread = 0;
   std::array<double, kHostCosts> ns{};                                           ///< of one
   double at(HostCost cost) const { return ns[static_cast<std::size_t>(cost)]; }  ///< of one
 
   /// That of catalog/live/host.toml.
   static HostTable builtin();
-  /// What toml() writes. Errors: no TOML, a cost that is not known or missing, a number that cannot be one.
+  /// What toml() writes. Errors: no TOML, a cost that is not known or missing, a number that cannot be one, a spread below
+  /// one.
   static Result<HostTable> parse(std::string_view text, const std::string& where);
   /// @param source what was measured
   std::string toml(std::string_view source) const;

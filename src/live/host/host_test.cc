@@ -80,6 +80,7 @@ TEST(HostCosts, AnOperatorIsAllBesideItsCalls) {
   const double expected = (49 * 15e3 + 5e3) / 50;
   EXPECT_NEAR(fit.table.at(HostCost::kOperator), expected, kStep * expected);
   EXPECT_EQ(fit.table.at(HostCost::kLaunchLatency), 8000);
+  EXPECT_EQ(fit.table.spread, 0);  // nothing was left out of the fit
   // What the recording has none of is as it was.
   EXPECT_EQ(fit.table.at(HostCost::kFill), HostTable::builtin().at(HostCost::kFill));
   // It does not tell an operator from a launch outside of them: the machine is slower by one factor.
@@ -147,6 +148,7 @@ TEST(HostCosts, ErrorsAreThoseOfAFitToTheOthers) {
   EXPECT_NEAR(fit.errors[1].measured_s, slow, 1e-9);
   EXPECT_NEAR(fit.errors[1].forecast_s, fast, kStep * slow);
   EXPECT_NEAR(fit.spread, slow / fast, 0.02);
+  EXPECT_EQ(fit.table.spread, fit.spread);
 }
 
 TEST(HostCosts, ARecordingWithoutLaunchesIsRefused) {
@@ -162,6 +164,7 @@ TEST(HostCosts, TablesAreWrittenAndRead) {
   const Result<HostTable> again = HostTable::parse(builtin.toml("here"), "test");
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->ns, builtin.ns);
+  EXPECT_EQ(again->spread, builtin.spread);
   for (const double ns : builtin.ns) EXPECT_GT(ns, 0);
 }
 
@@ -175,6 +178,7 @@ TEST(HostCosts, AMistakeInATableIsNamedWithItsPlace) {
   EXPECT_NE(refused("[host]\nlaunch = -1\n").find("my.toml:2"), std::string::npos);
   EXPECT_NE(refused("[host]\nlaunch = 1\n").find("has no copy"), std::string::npos);
   EXPECT_NE(refused("x = 1\n").find("[host]"), std::string::npos);
+  EXPECT_NE(refused("[host]\nspread = 0.5\n").find("my.toml:2"), std::string::npos);
 }
 
 }  // namespace

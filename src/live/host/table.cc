@@ -16,6 +16,8 @@ constexpr std::string_view kHostFile = "live/host.toml";
 /// A second: no call takes as long.
 constexpr double kMostNs = 1e9;
 
+constexpr double kMostSpread = 100;
+
 struct CostWords {
   std::string_view name, meaning;
 };
@@ -58,6 +60,13 @@ Result<HostTable> HostTable::parse(std::string_view text, const std::string& whe
   std::array<bool, kHostCosts> told{};
   for (const auto& [key, value] : *host) {
     if (key.str() == "source") continue;
+    if (key.str() == "spread") {
+      const auto factor = value.value<double>();
+      if (!factor || !(*factor >= 1 && *factor <= kMostSpread))
+        return bad_table(place(*file, value), "spread is no factor from 1 to 100");
+      table.spread = *factor;
+      continue;
+    }
     const auto known = std::find_if(
         kCostWords.begin(), kCostWords.end(),
         [name = std::string_view(key.str())](const CostWords& one) { return one.name == name; });
@@ -83,6 +92,8 @@ std::string HostTable::toml(std::string_view source) const {
       "# What calls and operators take the host, in ns, fitted by flopcast calibrate host.\n"
       "[host]\nsource = {}\n",
       toml_string(source));
+  if (spread >= 1)
+    text += fmt::format("spread = {:.2f}  # factor that forecasts are off by elsewhere\n", spread);
   for (std::size_t i = 0; i < kHostCosts; ++i) {
     text += fmt::format("{} = {:.0f}  # {}\n", kCostWords[i].name, ns[i], kCostWords[i].meaning);
   }

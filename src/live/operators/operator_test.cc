@@ -22,6 +22,7 @@ class Listening final : public Work {
  public:
   Time kernel(const Record& record, std::string_view signature) override {
     heard.emplace_back(signature);
+    gaps_ns.push_back(record.gap_ns);
     return plain_.kernel(record, signature);
   }
   Time copy(const Record& record) override { return plain_.copy(record); }
@@ -30,6 +31,7 @@ class Listening final : public Work {
   std::vector<std::pair<std::uint64_t, Time>> advance(Time) override { return {}; }
 
   std::vector<std::string> heard;
+  std::vector<std::int64_t> gaps_ns;  ///< before each of them
 
  private:
   PlainWork plain_;
@@ -42,6 +44,8 @@ struct Calls {
             dlsym(core, "flopcast_operator_begin"))),
         end(reinterpret_cast<decltype(&flopcast_operator_end)>(
             dlsym(core, "flopcast_operator_end"))),
+        passed(reinterpret_cast<decltype(&flopcast_operator_passed)>(
+            dlsym(core, "flopcast_operator_passed"))),
         core_(core) {}
   template <typename... Arguments>
   int operator()(const char* name, Arguments... arguments) const {
@@ -49,6 +53,7 @@ struct Calls {
   }
   decltype(&flopcast_operator_begin) begin;
   decltype(&flopcast_operator_end) end;
+  decltype(&flopcast_operator_passed) passed;
 
  private:
   void* core_;
@@ -67,8 +72,8 @@ void launch(const Calls& cuda, const char* name, unsigned blocks) {
        static_cast<void**>(nullptr), std::size_t{0}, static_cast<void*>(nullptr));
 }
 
-/// Runs a program of its own on one chip. @return what its kernels were said to be
-std::vector<std::string> heard_of(void (*program)(const Calls&)) {
+/// Runs a program of its own on one chip.
+Listening listened(void (*program)(const Calls&), const HostCosts& costs = {}) {
   Listening work;
   Session session(work);
   DeviceFacts facts;
@@ -77,6 +82,7 @@ std::vector<std::string> heard_of(void (*program)(const Calls&)) {
   const auto daemon =
       std::move(*Daemon::listen(session, {.device = facts, .devices = 1, .chips = 1}));
   setenv(kSocketVariable, daemon->name().c_str(), 1);
+  daemon->set_host(costs);
   daemon->expect(0);
   const pid_t child = fork();
   if (child == 0) {
@@ -96,8 +102,11 @@ std::vector<std::string> heard_of(void (*program)(const Calls&)) {
   int status = 1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  return work.heard;
+  return work;
 }
+
+/// @return what its kernels were said to be
+std::vector<std::string> heard_of(void (*program)(const Calls&)) { return listened(program).heard; }
 
 constexpr std::array<std::int64_t, 2> kSizes = {8, 4}, kStrides = {4, 1}, kExpanded = {0, 1};
 constexpr int kFloat = 6, kBrainFloat = 15;
@@ -176,6 +185,28 @@ TEST(LiveOperatorsThreads, ManyTensorsAreToldByType) {
   });
   EXPECT_EQ(heard, (std::vector<std::string>{
                        "operator aten::_foreach_add_.List bf16:640,fp32:640 - 1000 lists"}));
+}
+
+TEST(LiveOperatorsThreads, OperatorsTakeTimeAndSoDoLaunchesOutsideOfThem) {
+  HostCosts costs;
+  costs.per_operator = 4000;
+  costs.outside = 30000;
+  const Listening work = listened(
+      [](const Calls& calls) {
+        launch(calls, "first", 8);
+        for (int i = 0; i < 3; ++i) calls.passed();
+        launch(calls, "second", 8);
+        calls.passed();
+        calls.begin("aten::add.Tensor", nullptr, 0);
+        launch(calls, "third", 8);
+        calls.end(nullptr, 0);
+        launch(calls, "fourth", 8);
+      },
+      costs);
+  ASSERT_EQ(work.gaps_ns.size(), 4u);
+  EXPECT_EQ(work.gaps_ns[1], 30000 + 3 * 4000);
+  EXPECT_EQ(work.gaps_ns[2], 30000 + 4000);
+  EXPECT_EQ(work.gaps_ns[3], 0);
 }
 
 TEST(LiveOperatorsThreads, AnEndWithoutABeginningIsNothing) {

@@ -79,6 +79,7 @@ std::string live_json(const LiveReport& r) {
   write_coverage(w, "coverage", r.coverage);
   write_coverage(w, "kernels", r.kernels);
   write_coverage(w, "unknown", r.unknown);
+  w.ratio("host_spread", r.host_spread);
   w.count("tainted_reads", r.tainted_reads);
   write_texts(w, "tainted_where", r.tainted_where);
   w.count("assumed_values", r.assumed);

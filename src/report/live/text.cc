@@ -75,7 +75,14 @@ std::string times_text(const LiveReport& r) {
     table.add(
         {part.title, short_time(mean.*part.time), percent(of_all), bar(of_all, kLiveBarWidth)});
   }
-  return '\n' + table.text();
+  std::string text = '\n' + table.text();
+  if (r.host_spread > 1 && sum.host_bound > Time{}) {
+    text += fmt::format(
+        "host times are known to x{:.1f} either way (flopcast calibrate host fits them to a "
+        "machine)\n",
+        r.host_spread);
+  }
+  return text;
 }
 
 std::string memory_text(const LiveReport& r) {
