@@ -132,7 +132,7 @@ class HostThread {
       open_.pop_back();
       pass(rows_.end(ended.row));
       const Time lasted = rows_.duration[ended.row];
-      if (ended.operators == 1 && !ended.busy) {
+      if (ended.operators == 1 && !ended.busy && lasted <= kLongest) {
         pairs_.outer_ps.push_back((lasted - ended.inner).ps);
         pairs_.inner_ps.push_back(ended.inner.ps);
       }
