@@ -152,7 +152,9 @@ Result<HostFit> fit_host(std::span<const HostRecording> recordings) {
   std::vector<Recorded> all;
   for (const HostRecording& recording : recordings) all.push_back(recorded(recording));
   const bool any = std::any_of(all.begin(), all.end(), [](const Recorded& one) {
-    return one.medians[static_cast<std::size_t>(HostCost::kLaunch)].has_value();
+    return std::any_of(one.runs.begin(), one.runs.end(), [](const Observed& run) {
+      return !run.calls[static_cast<std::size_t>(HostCost::kLaunch)].empty();
+    });
   });
   if (!any) {
     const std::string where = recordings.empty() ? "recordings" : recordings[0].source;

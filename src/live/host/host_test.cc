@@ -159,6 +159,15 @@ TEST(HostCosts, ARecordingWithoutLaunchesIsRefused) {
   EXPECT_FALSE(fit_host(recordings));
 }
 
+TEST(HostCosts, AFewCallsSayNothingOfTheirKind) {
+  Rows rows;
+  rows.operator_row("aten::mm", 1000, 10);
+  rows.launch(1003);
+  const HostFit fit = fitted(one(recording_of("one launch", rows)));
+  EXPECT_EQ(fit.table.at(HostCost::kLaunch), HostTable::builtin().at(HostCost::kLaunch));
+  EXPECT_EQ(fit.errors[0].operators, 1u);
+}
+
 TEST(HostCosts, TablesAreWrittenAndRead) {
   const HostTable builtin = HostTable::builtin();
   const Result<HostTable> again = HostTable::parse(builtin.toml("here"), "test");
