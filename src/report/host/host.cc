@@ -39,9 +39,11 @@ std::string host_fit_text(const HostFit& fit) {
                 fmt::format("{:.1f}", 1e3 * e.profiler_s)});
   }
   return fmt::format(
-      "{}\nHost time of each run by a fit to the other recordings: off by x{:.2f} either way (root "
-      "mean square).\nThe profiler's own time is taken off\n{}",
-      costs.text(), fit.spread, errors.text());
+      "{}\nHost time of each run by {}: off by x{:.2f} either way (root mean square).\nThe "
+      "profiler's own "
+      "time is taken off\n{}",
+      costs.text(), fit.table.spread > 0 ? "a fit to the other recordings" : "the built-in table",
+      fit.spread, errors.text());
 }
 
 std::string host_fit_json(const HostFit& fit) {
