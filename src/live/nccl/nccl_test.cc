@@ -459,6 +459,34 @@ TEST_F(LiveNcclThreads, SendsThatNobodyReceivesAreTold) {
       << problem;
 }
 
+TEST_F(LiveNcclThreads, WhoExpectsLessThanASmallMessageGetsItsBeginning) {
+  const auto told = run_ranks("dgx-h100", 2, [](const Library& cuda, Told& said, int rank) {
+    const RankOfTest own(cuda, rank, 2);
+    void* const at = own.on_device(std::vector<float>{1.0F + static_cast<float>(rank), 5.0F, 6.0F});
+    if (rank == 0) {
+      cuda("ncclSend", static_cast<const void*>(at), std::size_t{3}, kFp32, 1, own.all,
+           kDefaultStream);
+    } else {
+      cuda("ncclRecv", at, std::size_t{1}, kFp32, 0, own.all, kDefaultStream);
+    }
+    const std::vector<float> got = own.from_device<float>(at, 3);
+    said["right"] = got == std::vector<float>{1.0F, 5.0F, 6.0F} ? 1 : 0;
+  });
+  for (const Told& rank : told) EXPECT_EQ(rank.at("right"), 1);
+  const std::string problem = problem_of("dgx-h100", 2, [](const Library& cuda, Told&, int rank) {
+    const RankOfTest own(cuda, rank, 2);
+    void* const at = own.on_device(std::vector<float>(4));
+    if (rank == 0) {
+      cuda("ncclSend", static_cast<const void*>(at), std::size_t{1}, kFp32, 1, own.all,
+           kDefaultStream);
+    } else {
+      cuda("ncclRecv", at, std::size_t{4}, kFp32, 0, own.all, kDefaultStream);
+    }
+    cuda("cudaDeviceSynchronize");
+  });
+  EXPECT_NE(problem.find("ranks 0 and 1 differ"), std::string::npos) << problem;
+}
+
 // ---- the same every time -----------------------------------------------------------------------
 
 TEST_F(LiveNcclThreads, EightRanksMakeTheSameTasksHoweverTheyAreScheduled) {

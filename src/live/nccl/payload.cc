@@ -132,7 +132,10 @@ bool Payload::bring_first(Party::Queue& queue) {
     parts.push_back(Post::bytes_of(*letter));
     const bool gives = between_two(pending.call.op) ||
                        bytes_given(pending.call, static_cast<int>(member), pending.party->size) > 0;
-    valid = valid && (!gives || letter->valid != 0);
+    // Of two ranks, one may send other than the other expects.
+    const bool enough = !between_two(pending.call.op) ||
+                        letter->bytes >= bytes_got(pending.call, pending.party->rank, 2);
+    valid = valid && (!gives || letter->valid != 0) && enough;
   }
   if (pending.wanted && valid) {
     deliver(pending.call, pending.party->rank, parts);
