@@ -160,10 +160,13 @@ void Link::write(const Record& record) { own_speaker->ring->write(record, common
 Told Link::ask(Record record) {
   if (silent_) return {ECHILD, 0};
   record.flags |= kAnswerWanted;
+  show_jump();
   say(record);
   // Those who stand still say nothing before this thread goes on, unless somebody else wakes them.
   tell_blocked(record.act == Act::kSleep ? Tell::kLongSince : Tell::kAll);
-  return answered(speaker());
+  const Told told = answered(speaker());
+  show_jump();
+  return told;
 }
 
 Told Link::inquire(Record record) {

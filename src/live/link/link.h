@@ -29,6 +29,12 @@ enum class Tell : std::uint8_t {
   kLongSince  ///< who has stood still for long
 };
 
+/// Of a profiler: called before and after a thread's time jumps, because it sleeps, waits, or takes over another's.
+inline std::atomic<void (*)()> at_jumps{nullptr};
+inline void show_jump() {
+  if (void (*const show)() = at_jumps.load(std::memory_order_relaxed)) show();
+}
+
 class Link {
  public:
   /// The line of this process. Opened at the first call; a process that nobody listens to ends with a

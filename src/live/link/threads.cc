@@ -136,8 +136,10 @@ Moment Link::moment() {
 void Link::go_on_after(const Moment& moment) {
   Speaker& me = *own_speaker;
   if (moment.ns <= me.now_ns() || !me.ring) return;
+  show_jump();
   write(me, woken_by(moment));
   me.clock_ns = std::max(me.clock_ns, moment.ns);
+  show_jump();
 }
 
 // --- standing still -----------------------------------------------------------------------------
@@ -241,6 +243,7 @@ void Link::wake(const void* at, bool all) {
 void Link::block_until(std::int64_t after_ns, const void* at) {
   Speaker& me = speaker();
   if (me.keeper) me.keeper->let_go();
+  show_jump();
   me.at.store(at, std::memory_order_relaxed);
   Record record;
   record.act = Act::kIdle;
@@ -271,6 +274,7 @@ bool Link::unblock_timed() {
   const bool woken = answered(me).status == 0;
   me.clock_ns = std::max(me.clock_ns, woken_at);
   if (idle && !timed) go_on_from_idle(me);  // it was woken, and told of again before it ran
+  show_jump();
   return woken;
 }
 

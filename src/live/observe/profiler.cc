@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "live/link/link.h"
@@ -35,8 +36,12 @@ Profiler& Profiler::get() {
 void Profiler::start(std::uint64_t kinds) {
   kinds_ = kinds;
   watcher.store(this, std::memory_order_release);
+  at_jumps.store([] { get().looked(); });
 }
-void Profiler::stop() { watcher.store(nullptr, std::memory_order_release); }
+void Profiler::stop() {
+  watcher.store(nullptr, std::memory_order_release);
+  at_jumps.store(nullptr);
+}
 
 void Profiler::use_clock(std::uint64_t (*clock)()) {
   const std::lock_guard guard(lock_);
@@ -49,17 +54,34 @@ void Profiler::use_clock(std::uint64_t (*clock)()) {
 /// clock shows at two moments; the first and the last reading tell us how.
 void Profiler::read_clock() {
   if (!clock_) return;
+  const std::int64_t virtual_ns = Link::get().now_ns();
+  if (!readings_.empty()) {
+    readings_.add(clock_(), Link::start_ns() + virtual_ns);
+    return;
+  }
   timespec wall{};
   ::clock_gettime(CLOCK_REALTIME, &wall);
-  const ClockReading now{Link::get().now_ns(), wall.tv_sec * 1'000'000'000LL + wall.tv_nsec,
-                         clock_()};
+  const ClockReading now{virtual_ns, wall.tv_sec * 1'000'000'000LL + wall.tv_nsec, clock_()};
   if (!first_) first_ = now;
   if (!last_ || now.virtual_ns >= last_->virtual_ns) last_ = now;
 }
 
+void Profiler::begin_readings(std::uint64_t stamp) {
+  const std::lock_guard guard(lock_);
+  readings_.clear();
+  readings_.add(stamp, Link::start_ns() + Link::get().now_ns());
+}
+
+ClockReadings Profiler::end_readings(std::uint64_t stamp) {
+  const std::lock_guard guard(lock_);
+  readings_.add(stamp, Link::start_ns() + Link::get().now_ns());
+  return readings_;
+}
+
 std::uint64_t Profiler::program_time(std::int64_t virtual_ns) const {
   const std::lock_guard guard(lock_);
-  if (!first_) return static_cast<std::uint64_t>(Link::get().common().start_ns + virtual_ns);
+  if (!first_ || !readings_.empty())
+    return static_cast<std::uint64_t>(Link::start_ns() + virtual_ns);
   const std::int64_t passed = last_->wall_ns - first_->wall_ns;
   const double rate = passed > 0 ? static_cast<double>(last_->program - first_->program) /
                                        static_cast<double>(passed)
@@ -96,6 +118,7 @@ std::uint32_t Profiler::new_call(Act act, std::int64_t begin) {
 
 void Profiler::begins(const Work&, Record& record) {
   call_begin = Link::get().now_ns();
+  looked();
   if (is_device_work(record.act)) record.flags |= kWatched;
 }
 
@@ -113,6 +136,11 @@ void Profiler::waited(Act act, std::int64_t begin) {
   const std::lock_guard guard(lock_);
   read_clock();
   new_call(act, begin);
+}
+
+void Profiler::looked() {
+  const std::lock_guard guard(lock_);
+  read_clock();
 }
 
 Profile Profiler::take() {

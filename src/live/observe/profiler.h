@@ -3,10 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "live/link/spinlock.h"
+#include "live/observe/readings.h"
 #include "live/shim/stream.h"
 
 namespace flopcast::live {
@@ -57,13 +58,18 @@ class Profiler final : public Watcher {
   void begins(const Work& work, Record& record) override;
   void told(const Work& work, const Record& record, std::uint32_t number) override;
   void waited(Act act, std::int64_t begin) override;
+  void looked() override;
 
   /// @param kinds of rows that are wanted from now on, a bit each
   void start(std::uint64_t kinds);
   void stop();
   /// Null: nanoseconds since 1970.
   void use_clock(std::uint64_t (*clock)());
-  /// A time in the program's clock.
+  /// The program itself makes times of its clock's stamps by what was seen of both since it began: from then on
+  /// rows have times, not stamps. @param stamp of the program's clock now
+  void begin_readings(std::uint64_t stamp);
+  ClockReadings end_readings(std::uint64_t stamp);
+  /// A time as the program wants it.
   std::uint64_t program_time(std::int64_t virtual_ns) const;
 
   void push_external(int kind, std::uint64_t id);
@@ -78,12 +84,13 @@ class Profiler final : public Watcher {
   std::uint32_t new_call(Act act, std::int64_t begin);
   void read_clock();
 
-  mutable std::mutex lock_;
+  mutable Spinlock lock_;  ///< taken where time jumps, which a mutex's own waits are
   Profile profile_;
   std::uint32_t calls_ = 0;
   std::atomic<std::uint64_t> kinds_{0};
   std::uint64_t (*clock_)() = nullptr;
   std::optional<ClockReading> first_, last_;
+  ClockReadings readings_;
 };
 
 }  // namespace flopcast::live

@@ -4,7 +4,7 @@
     generate.py [--nm NM] [--interposed FILE] TABLE OUT OBJECT...
 
 OBJECTs are the object files of the core. It may define functions of the other tables beside TABLE too: one source
-serves all majors; and those of the C library that FILE names, one a line. Written into OUT, and only where the contents change:
+serves all majors; and those of the C library and of PyTorch that FILE names, one a line. Written into OUT, and only where the contents change:
 
     stubs.cc          every function of the table that the core does not define; those of same.tsv beside the table call
                       the one of the core that does the same, those of modelled.tsv say what work they are
@@ -296,14 +296,16 @@ def stubs(table: Table, defined: set[str], same: dict[str, str], models: list[Mo
 # --- Version scripts ------------------------------------------------------------------------------
 
 
-def core_map(table: Table, hidden: list[str]) -> str:
-    """Names without a node are exported as they are: a script cannot name both sorts."""
+def core_map(table: Table, hidden: list[str], shown: list[str]) -> str:
+    """Names without a node are exported as they are: a script cannot name both sorts. `shown` are C++ names that are
+    exported all the same."""
     # The core's C++ must not stand in the way of that of the program.
     local = "".join(f"    {name};\n" for name in ["_Z*", *hidden])
     text = ""
     for library in table.libraries.values():
         if library.node:
-            names = "".join(f"    {f.name};\n" for f in table.functions if f.library is library)
+            own = [f.name for f in table.functions if f.library is library] + ([] if text else shown)
+            names = "".join(f"    {name};\n" for name in own)
             text += f"{library.node} {{\n  global:\n{names}" + ("" if text else f"  local:\n{local}") + "};\n"
     return text
 
@@ -338,7 +340,7 @@ def generate(
     interposed: set[str] | None = None,
 ) -> None:
     """`others` are the functions of other majors' tables: a core that serves all may define them, unseen.
-    `interposed` are those of the C library, which it does define, and exports."""
+    `interposed` are those of the C library and of PyTorch, which it does define, and exports."""
     interposed = interposed or set()
     if missing := sorted(interposed - defined):
         raise BadTable(f"the core does not define {', '.join(missing)}, which it is said to take over")
@@ -350,7 +352,7 @@ def generate(
         raise BadTable(f"the core defines {', '.join(unknown)}, which no library of the API tables has")
     out.mkdir(parents=True, exist_ok=True)
     write(out / "stubs.cc", stubs(table, defined, forwards(table, same or {}, defined), models or []))
-    write(out / "core.map", core_map(table, strange))
+    write(out / "core.map", core_map(table, strange, [n for n in sorted(interposed) if n.startswith("_Z")]))
     write(out / "preload.cc", BANNER)
     for library in table.libraries.values():
         write(out / f"{library.soname}.cc", thin_source(library))

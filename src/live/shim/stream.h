@@ -80,6 +80,8 @@ class Watcher {
   virtual void told(const Work& work, const Record& record, std::uint32_t number) = 0;
   /// A thread has waited, since `begin` of its virtual time in nanoseconds.
   virtual void waited(Act act, std::int64_t begin) = 0;
+  /// A thread begins or ends something that has a place in time, and tells nothing.
+  virtual void looked() = 0;
 };
 inline std::atomic<Watcher*> watcher{nullptr};
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import Live
 from test_ladder import SHAPES
+from test_profiler import profiled
 
 HERE = Path(__file__).resolve().parent
 
@@ -45,3 +46,7 @@ def test_values_are_those_of_the_cpu(older):
 def test_parallel_training_is_that_of_one_processor(older, ranks):
     held = json.loads(older.run(HERE / "ranks_script.py", ranks=ranks, timeout=300).stdout)
     assert {name: one["errors"] for name, one in held.items()} == {name: [] for name in held}
+
+
+def test_a_profile_has_simulated_times(older, tmp_path):
+    profiled(older, tmp_path / "trace.json")
