@@ -20,6 +20,7 @@ enum Status : int {
   kInvalidSymbol = 13,
   kInvalidDevice = 101,
   kInvalidImage = 200,
+  kInvalidContext = 201,
   kFileNotFound = 301,
   kInvalidHandle = 400,
   kNotFound = 500,

@@ -1,13 +1,17 @@
 // The CUDA driver's virtual memory: memory without an address, addresses without memory, and one at the other.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
 
 #include "live/link/link.h"
 #include "live/shim/api.h"
 #include "live/shim/memory.h"
+#include "live/shim/shared_memory.h"
 #include "live/shim/stream.h"
 #include "live/values/movement.h"
 
@@ -18,13 +22,102 @@ namespace {
 struct Physical {
   std::size_t bytes = 0;
   int device = 0;
-  std::atomic<int> holders{1};
+  bool own = true;  ///< charged to this process
+  int holders = 1;
+  std::optional<SharedPart> part = {};  ///< other processes may have it, too
+  std::vector<void*> places = {};       ///< where it is mapped
+};
+
+/// What is mapped, by address. The lock is that of all physical memory, too.
+struct Mapped {
+  std::mutex lock;
+  std::map<void*, Physical*> by_address;
+  static Mapped& get() {
+    static Mapped* const mapped = new Mapped;
+    return *mapped;
+  }
 };
 
 void let_go(Physical* memory) {
   if (--memory->holders > 0) return;
-  Memory::get().give_back(memory->device, memory->bytes);
+  if (memory->own) Memory::get().give_back(memory->device, memory->bytes);
   delete memory;
+}
+
+int map_physical(void* at, std::size_t bytes, Physical& memory) {
+  Mapped& mapped = Mapped::get();
+  const std::lock_guard guard(mapped.lock);
+  Memory::get().map(at, bytes, memory.device);
+  if (memory.part && !map_shared(*memory.part, at)) return kOutOfMemory;
+  mapped.by_address[at] = &memory;
+  memory.places.push_back(at);
+  ++memory.holders;
+  return kSuccess;
+}
+
+/// The addresses stay the program's. @return bytes that were mapped there
+std::size_t unmap_physical(void* at) {
+  Mapped& mapped = Mapped::get();
+  const std::lock_guard guard(mapped.lock);
+  const auto found = mapped.by_address.find(at);
+  if (found == mapped.by_address.end()) return Memory::kPage;
+  Physical* const memory = found->second;
+  mapped.by_address.erase(found);
+  std::erase(memory->places, at);
+  const std::size_t bytes = memory->bytes;
+  if (memory->part) {
+    unmap_shared(at);
+    ::mmap(at, bytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  }
+  Memory::get().free(at);
+  let_go(memory);
+  return bytes;
+}
+
+/// The memory lies where other processes can have it from now on.
+bool make_shareable(Physical& memory) {
+  const std::lock_guard guard(Mapped::get().lock);
+  if (memory.part) return true;
+  // Memory that is not mapped has no bytes yet, and must have them somewhere.
+  void* const at = memory.places.empty() ? Memory::reserve(memory.bytes) : memory.places.front();
+  if (!at) return false;
+  memory.part = share_memory(at, memory.bytes);
+  return memory.part.has_value();
+}
+
+/// CUmemAllocationHandleType
+enum HandleType : int { kFileDescriptor = 1, kFabric = 8 };
+
+/// A descriptor of nothing but the words about the part, or the words themselves.
+int export_part(void* out, const SharedPart& part, int type) {
+  if (type == kFabric) {
+    std::memset(out, 0, 64);
+    std::memcpy(out, &part, sizeof part);
+    return kSuccess;
+  }
+  if (type != kFileDescriptor) return kNotSupported;
+  const int descriptor = ::memfd_create("flopcast-part", MFD_CLOEXEC);
+  if (descriptor < 0) return kOutOfMemory;
+  if (::write(descriptor, &part, sizeof part) != static_cast<ssize_t>(sizeof part)) {
+    ::close(descriptor);
+    return kOutOfMemory;
+  }
+  std::memcpy(out, &descriptor, sizeof descriptor);
+  return kSuccess;
+}
+
+std::optional<SharedPart> import_part(const void* from, int type) {
+  unsigned char words[sizeof(SharedPart)] = {};
+  if (type != kFabric) {
+    const auto descriptor = static_cast<int>(reinterpret_cast<std::uintptr_t>(from));
+    if (::pread(descriptor, words, sizeof words, 0) != static_cast<ssize_t>(sizeof words))
+      return std::nullopt;
+    from = words;
+  }
+  const SharedPart part = part_in(from);
+  if (part.mark != SharedPart::kMark || part.bytes == 0) return std::nullopt;
+  return part;
 }
 
 /// The head of CUmemAllocationProp.
@@ -95,10 +188,11 @@ FLOPCAST_API int cuMemCreate(Physical** handle, std::size_t bytes, const Allocat
                              unsigned long long) {
   if (bytes == 0 || bytes % Memory::kPage != 0) return kInvalidValue;
   if (!Memory::get().charge(how->location, bytes)) return kOutOfMemory;
-  *handle = new Physical{bytes, how->location, {1}};
+  *handle = new Physical{bytes, how->location};
   return kSuccess;
 }
 FLOPCAST_API int cuMemRelease(Physical* handle) {
+  const std::lock_guard guard(Mapped::get().lock);
   let_go(handle);
   return kSuccess;
 }
@@ -114,15 +208,23 @@ FLOPCAST_API int cuMemAddressFree(std::uintptr_t address, std::size_t bytes) {
 }
 FLOPCAST_API int cuMemMap(std::uintptr_t address, std::size_t bytes, std::size_t, Physical* handle,
                           unsigned long long) {
-  Memory::get().map(reinterpret_cast<void*>(address), bytes, handle->device);
-  return kSuccess;
+  return map_physical(reinterpret_cast<void*>(address), bytes, *handle);
 }
 FLOPCAST_API int cuMemUnmap(std::uintptr_t address, std::size_t bytes) {
   // A range may hold several maps, each as it was made.
-  for (std::uintptr_t at = address; at < address + bytes;) {
-    const auto block = Memory::get().free(reinterpret_cast<void*>(at));
-    at += block ? block->bytes : Memory::kPage;
-  }
+  for (std::uintptr_t at = address; at < address + bytes;)
+    at += unmap_physical(reinterpret_cast<void*>(at));
+  return kSuccess;
+}
+FLOPCAST_API int cuMemExportToShareableHandle(void* out, Physical* handle, int type,
+                                              unsigned long long) {
+  if (!out || !handle) return kInvalidValue;
+  return make_shareable(*handle) ? export_part(out, *handle->part, type) : kOutOfMemory;
+}
+FLOPCAST_API int cuMemImportFromShareableHandle(Physical** handle, void* from, int type) {
+  const std::optional<SharedPart> part = import_part(from, type);
+  if (!handle || !part) return kInvalidValue;
+  *handle = new Physical{part->bytes, current_device(), false, 1, part};
   return kSuccess;
 }
 FLOPCAST_API int cuMemSetAccess(std::uintptr_t, std::size_t, const void*, std::size_t) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "live/link/link.h"
+#include "live/shim/shared_memory.h"
 #include "live/values/movement.h"
 
 namespace flopcast::live {
@@ -145,6 +146,7 @@ std::optional<Block> Memory::free(void* address) {
   forget(address, std::max(block.bytes, block.taken));
   if (block.place == Place::kRegistered || block.place == Place::kMapped) return block;
   if (block.taken > 0) {
+    unmap_shared(address);
     ::munmap(address, block.taken);
     if (block.place != Place::kPinned) levels_[block.device].used -= block.taken;
     return block;
@@ -167,7 +169,9 @@ std::optional<Block> Memory::free(void* address) {
     }
   }
   if (own->second < kPage) return block;
-  ::munmap(reinterpret_cast<void*>(page->first.second), kPage);
+  void* const whole = reinterpret_cast<void*>(page->first.second);
+  unmap_shared(whole);
+  ::munmap(whole, kPage);
   levels_[block.device].used -= kPage;
   pages_.erase(page);
   return block;

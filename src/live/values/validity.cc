@@ -23,7 +23,39 @@ Validity::Ranges::const_iterator Validity::first_behind(std::uintptr_t at) const
   return range;
 }
 
+const SharedBits* Validity::shared(std::uintptr_t begin, std::uintptr_t end) const {
+  const auto found = std::find_if(shared_.begin(), shared_.end(),
+                                  [=](const SharedBits& one) { return one.contains(begin, end); });
+  return found == shared_.end() ? nullptr : &*found;
+}
+
+void Validity::share(const SharedBits& bits, bool told) {
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> stretches;
+  if (told) {
+    each_valid(reinterpret_cast<const void*>(bits.begin), bits.end - bits.begin,
+               [&](std::size_t offset, std::size_t length) {
+                 stretches.emplace_back(bits.begin + offset, bits.begin + offset + length);
+               });
+  }
+  const std::lock_guard guard(lock_);
+  cut(bits.begin, bits.end);
+  shared_.push_back(bits);
+  for (const auto& [begin, end] : stretches) add(begin, end);
+}
+
+SharedBits Validity::unshare(const void* begin) {
+  const std::lock_guard guard(lock_);
+  const auto found = std::find_if(shared_.begin(), shared_.end(), [begin](const SharedBits& one) {
+    return one.begin == address(begin);
+  });
+  if (found == shared_.end()) return {};
+  const SharedBits bits = *found;
+  shared_.erase(found);
+  return bits;
+}
+
 void Validity::add(std::uintptr_t begin, std::uintptr_t end) {
+  if (const SharedBits* const bits = shared(begin, end)) return bits->set(begin, end, true);
   auto range = ranges_.upper_bound(begin);
   if (range != ranges_.begin() && std::prev(range)->second >= begin) --range;
   if (range == ranges_.end() || range->first > end) {
@@ -44,6 +76,7 @@ void Validity::add(std::uintptr_t begin, std::uintptr_t end) {
 }
 
 void Validity::cut(std::uintptr_t begin, std::uintptr_t end) {
+  if (const SharedBits* const bits = shared(begin, end)) return bits->set(begin, end, false);
   auto range = ranges_.upper_bound(begin);
   if (range != ranges_.begin() && std::prev(range)->second > begin) --range;
   while (range != ranges_.end() && range->first < end) {
@@ -74,6 +107,8 @@ void Validity::taint(const void* at, std::size_t bytes) {
 
 void Validity::taint_from(const void* at) {
   const std::lock_guard guard(lock_);
+  if (const SharedBits* const bits = shared(address(at), address(at) + 1))
+    return cut(address(at), bits->find(address(at), bits->end, false));
   const auto range = first_behind(address(at));
   if (range != ranges_.end() && range->first <= address(at)) cut(address(at), range->second);
 }
@@ -81,8 +116,11 @@ void Validity::taint_from(const void* at) {
 bool Validity::valid(const void* at, std::size_t bytes) const {
   if (bytes == 0) return true;
   const std::lock_guard guard(lock_);
+  const std::uintptr_t end = address(at) + bytes;
+  if (const SharedBits* const bits = shared(address(at), end))
+    return bits->find(address(at), end, false) == end;
   const auto after = ranges_.upper_bound(address(at));
-  return after != ranges_.begin() && std::prev(after)->second >= address(at) + bytes;
+  return after != ranges_.begin() && std::prev(after)->second >= end;
 }
 
 void Validity::carry(const void* to, const void* from, std::size_t bytes) {

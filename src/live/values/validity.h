@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <vector>
+
+#include "live/values/shared_bits.h"
 
 namespace flopcast::live {
 
@@ -33,6 +36,14 @@ class Validity {
     const std::lock_guard guard(lock_);
     const auto begin = reinterpret_cast<std::uintptr_t>(at);
     const std::uintptr_t end = begin + bytes;
+    if (const SharedBits* const bits = shared(begin, end)) {
+      for (std::uintptr_t from = bits->find(begin, end, true); from < end;) {
+        const std::uintptr_t until = bits->find(from, end, false);
+        visit(static_cast<std::size_t>(from - begin), static_cast<std::size_t>(until - from));
+        from = bits->find(until, end, true);
+      }
+      return;
+    }
     for (auto range = first_behind(begin); range != ranges_.end() && range->first < end; ++range) {
       const std::uintptr_t from = range->first < begin ? begin : range->first;
       const std::uintptr_t until = range->second < end ? range->second : end;
@@ -41,15 +52,23 @@ class Validity {
   }
   std::size_t ranges() const;
 
+  /// Of these bytes, bits say from now on which are valid; they begin with what is known of them, if `told`, else
+  /// they are others' already.
+  void share(const SharedBits& bits, bool told);
+  /// The memory is gone; others may still have theirs. @return its bits, which are nobody's here
+  SharedBits unshare(const void* begin);
+
  private:
   using Ranges = std::map<std::uintptr_t, std::uintptr_t>;  ///< begin, end; no two touch
   /// The first range that ends behind this address.
   Ranges::const_iterator first_behind(std::uintptr_t at) const;
   void add(std::uintptr_t begin, std::uintptr_t end);
   void cut(std::uintptr_t begin, std::uintptr_t end);
+  const SharedBits* shared(std::uintptr_t begin, std::uintptr_t end) const;
 
   mutable std::mutex lock_;
   Ranges ranges_;
+  std::vector<SharedBits> shared_;  ///< few: memory that a program hands to other processes
   std::size_t most_;
 };
 

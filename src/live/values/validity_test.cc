@@ -101,5 +101,36 @@ RC_GTEST_PROP(LiveValidity, NeverCallsATaintedByteValidWhenItIsFull, ()) {
   }
 }
 
+/// Two processes that have the same memory at different addresses.
+TEST(LiveValidity, SharedMemoryIsValidWhereAnyProcessMadeItSo) {
+  SharedBits::Word words[4] = {};
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<const void*>(address); };
+  Validity mine, other;
+  mine.mark_valid(at(1000), 100);
+  mine.share({1000, 1256, words}, true);
+  other.share({5000, 5256, words}, false);
+  EXPECT_TRUE(other.valid(at(5000), 100));
+  EXPECT_FALSE(other.valid(at(5000), 101));
+  other.taint(at(5010), 80);
+  EXPECT_TRUE(mine.valid(at(1000), 10));
+  EXPECT_FALSE(mine.valid(at(1000), 11));
+  other.mark_valid(at(5130), 126);
+  std::vector<std::pair<std::size_t, std::size_t>> seen;
+  mine.each_valid(at(1000), 256,
+                  [&](std::size_t offset, std::size_t bytes) { seen.emplace_back(offset, bytes); });
+  EXPECT_EQ(seen,
+            (std::vector<std::pair<std::size_t, std::size_t>>{{0, 10}, {90, 10}, {130, 126}}));
+  mine.taint_from(at(1130));
+  EXPECT_FALSE(other.valid(at(5255), 1));
+  // What is beside it is each one's own.
+  mine.mark_valid(at(2000), 8);
+  EXPECT_TRUE(mine.valid(at(2000), 8));
+  mine.carry(at(1200), at(2000), 8);
+  EXPECT_TRUE(other.valid(at(5200), 8));
+  EXPECT_EQ(mine.unshare(at(1000)).words, words);
+  EXPECT_FALSE(mine.valid(at(1000), 10));
+  EXPECT_TRUE(other.valid(at(5000), 10));
+}
+
 }  // namespace
 }  // namespace flopcast::live

@@ -1,7 +1,8 @@
 // Bytes that ranks hand each other: the payload of small collectives. It lies in the file that all processes of a run
 // share, behind Common, and takes only the pages that are touched. The engine moves none of it.
 //
-//   file:   Common | directory of chains | outbox 0 | outbox 1 | ...      an outbox per process
+//   file:   Common | directory of chains | outbox 0 | outbox 1 | ... | memory that programs share
+//                                          an outbox per process
 //   chain:  the letters of one member of a communicator, or from one member to another, in the order of its calls
 //
 // A letter is written by one process and read by those that its chain has. Each remembers how far it has
@@ -53,7 +54,10 @@ inline constexpr std::uint64_t kDirectoryBegin = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kOutboxBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kOutboxes = 4096;
 /// Outboxes begin at a multiple of their size: a place tells whose it is.
-inline constexpr std::uint64_t kCommonFileBytes = (kOutboxes + 1) * kOutboxBytes;
+/// Device memory that a program hands to other processes of the run. Its places are taken once.
+inline constexpr std::uint64_t kSharedBegin = (kOutboxes + 1) * kOutboxBytes;
+inline constexpr std::uint64_t kSharedBytes = std::uint64_t{1} << 50;
+inline constexpr std::uint64_t kCommonFileBytes = kSharedBegin + kSharedBytes;
 static_assert(sizeof(Common) <= kDirectoryBegin);
 static_assert(kDirectoryBegin + sizeof(Directory) <= kOutboxBytes);
 

@@ -57,7 +57,7 @@ struct TaintedReads {
 
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kDevices = 64;
 
@@ -89,6 +89,7 @@ struct Common {
   DeviceFacts device;         ///< all are alike
   double host_factor = 0;     ///< host time is measured processor time, times this; 0: modelled
   std::atomic<std::uint32_t> outboxes{0};  ///< taken by processes, see mail.h
+  std::atomic<std::uint64_t> shared{0};    ///< bytes of the file taken by kSharedBegin's
   HostCosts host;                          ///< zero: what records say
 };
 
