@@ -5,6 +5,7 @@
 
 #include "live/torch/attention.h"
 #include "live/torch/random.h"
+#include "live/torch/synchronized_norm.h"
 
 namespace flopcast::plugin {
 namespace {
@@ -92,6 +93,11 @@ Emulation emulation_of(std::string_view name) {
       {"aten::bmm.dtype", product_of},
       {"aten::cudnn_batch_norm", batch_norm},
       {"aten::cudnn_batch_norm_backward", batch_norm_backward},
+      {"aten::batch_norm_stats", batch_norm_stats},
+      {"aten::batch_norm_gather_stats_with_counts", batch_norm_gather_stats},
+      {"aten::batch_norm_elemt", batch_norm_elements},
+      {"aten::batch_norm_backward_reduce", batch_norm_backward_reduce},
+      {"aten::batch_norm_backward_elemt", batch_norm_backward_elements},
       {"aten::_fused_rms_norm", rms_norm},
       {"aten::_fused_rms_norm_backward", rms_norm_backward},
       {"aten::native_dropout", dropout},

@@ -235,6 +235,23 @@ def pipeline():
 
 
 @check
+def synchronized_batch_norm():
+    torch.manual_seed(3)
+    own = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 36, 2))
+    whole = copy.deepcopy(own)
+    own = nn.SyncBatchNorm.convert_sync_batchnorm(own).to(cuda)
+    model = nn.parallel.DistributedDataParallel(own, device_ids=[cuda.index])
+    parts = [torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(each)) for each in range(ranks)]
+    out = model(parts[rank].to(cuda))
+    out.square().mean().backward()
+    expected = whole(torch.cat(parts))
+    expected.square().mean().backward()
+    assert close(out, expected.chunk(ranks)[rank])
+    assert close(own[1].running_mean, whole[1].running_mean) and close(own[1].running_var, whole[1].running_var)
+    assert all(close(a.grad, b.grad) for a, b in zip(own.parameters(), whole.parameters(), strict=True))
+
+
+@check
 def checkpoint():
     import torch.distributed.checkpoint as dcp
     from torch.distributed.fsdp import fully_shard
