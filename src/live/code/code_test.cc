@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -75,6 +76,44 @@ class CubinFile {
   std::string contents_, section_names_, bytes_;
   std::vector<Elf64_Shdr> heads_;
 };
+
+/// Milliseconds that a kernel of a big grid takes if this is what its pointer leads to.
+float time_with(const Library& cuda, void* kernel, std::size_t bytes) {
+  void *memory = nullptr, *from = nullptr, *to = nullptr;
+  cuda("cudaMalloc", &memory, bytes);
+  cuda("cudaEventCreate", &from);
+  cuda("cudaEventCreate", &to);
+  int count = 1 << 20;
+  void* arguments[] = {&memory, &count};
+  void* const stream = nullptr;
+  cuda("cudaEventRecord", from, stream);
+  cuda("cuLaunchKernel", kernel, 1u << 18, 1u, 1u, 256u, 1u, 1u, 0u, stream,
+       static_cast<void**>(arguments), static_cast<void**>(nullptr));
+  cuda("cudaEventRecord", to, stream);
+  cuda("cudaDeviceSynchronize");
+  float milliseconds = 0;
+  cuda("cudaEventElapsedTime", &milliseconds, from, to);
+  return milliseconds;
+}
+
+TEST_F(LiveCodeThreads, KernelsTakeAsLongAsWhatTheirArgumentsLeadTo) {
+  const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {
+    const CubinFile file;
+    void *module = nullptr, *kernel = nullptr;
+    cuda("cuModuleLoadData", &module, static_cast<const void*>(file.data()));
+    cuda("cuModuleGetFunction", &kernel, module, "kernel_of_two");
+    const float small = time_with(cuda, kernel, std::size_t{4} << 20);
+    const float large = time_with(cuda, kernel, std::size_t{1} << 30);
+    const float covered = time_with(cuda, kernel, std::size_t{4} << 30);
+    said["no_more_than_is_allocated"] = small > 0 && small < large / 10 ? 1 : 0;
+    // 2^26 threads move 2^30 bytes.
+    said["no_more_than_the_grid_covers"] = std::abs(covered - large) < large / 100 ? 1 : 0;
+    said["at_the_speed_of_memory"] = large > 0.3 && large < 0.6 ? 1 : 0;
+  });
+  EXPECT_EQ(told, (Told{{"no_more_than_is_allocated", 1},
+                        {"no_more_than_the_grid_covers", 1},
+                        {"at_the_speed_of_memory", 1}}));
+}
 
 TEST_F(LiveCodeThreads, CubinsSayWhichKernelsTheyHave) {
   const Told told = run("dgx-h100", [](const Library& cuda, Told& said) {

@@ -150,6 +150,7 @@ std::string_view name_of(std::string_view signature) {
                     : kind == "gemm"      ? 6
                     : kind == "attention" ? 10
                     : kind == "memory"    ? 3
+                    : kind == "arguments" ? 3
                                           : 0;
   std::string_view rest = signature;
   for (int i = 0; i < words; ++i) {

@@ -78,6 +78,15 @@ std::optional<Kernel> memory_of(Words& words) {
   return moves(static_cast<double>(read), static_cast<double>(written));
 }
 
+/// What a launch's arguments lead to, by a kernel of which no more is known.
+std::optional<Kernel> moved_by_arguments(Words& words) {
+  const std::int64_t read = words.size(), written = words.size();
+  if (!words.ok()) return std::nullopt;
+  MemoryBound kernel = moves(static_cast<double>(read), static_cast<double>(written));
+  kernel.op = MemoryOp::kElementWise;
+  return kernel;
+}
+
 /// What people see is the operator's name; it lies in the text as it is.
 std::optional<Signature> operator_of(std::string_view words, bool beside) {
   const auto call = parse_operator_call(words);
@@ -101,6 +110,7 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads) {
   const auto known = kind == "gemm"        ? gemm_of(words)
                      : kind == "attention" ? attention_of(words)
                      : kind == "memory"    ? memory_of(words)
+                     : kind == "arguments" ? moved_by_arguments(words)
                                            : std::nullopt;
   if (known) return {*known, true, words.rest().empty() ? kind : words.rest()};
   if (kind == "kernel") {

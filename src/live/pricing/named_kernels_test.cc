@@ -45,5 +45,15 @@ TEST(LiveNamedKernels, WhatIsNotKnownIsNotGuessed) {
   EXPECT_FALSE(parse_signature("kernel _Z8whateverv", 512).known);
 }
 
+TEST(LiveNamedKernels, ArgumentsTellWhatIsMoved) {
+  const Signature read = parse_signature("arguments 8192 4096 triton_poi_fused_add_0", 512);
+  EXPECT_TRUE(read.known);
+  EXPECT_EQ(read.name, "triton_poi_fused_add_0");
+  const auto& kernel = std::get<MemoryBound>(read.kernel);
+  EXPECT_DOUBLE_EQ(kernel.read.value, 8192);
+  EXPECT_DOUBLE_EQ(kernel.written.value, 4096);
+  EXPECT_FALSE(parse_signature("arguments many 4096 name", 512).known);
+}
+
 }  // namespace
 }  // namespace flopcast::live

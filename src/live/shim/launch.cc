@@ -1,6 +1,7 @@
 // Kernels: how programs register them, and their launches.
 #include "live/link/link.h"
 #include "live/shim/api.h"
+#include "live/shim/arguments.h"
 #include "live/shim/kernels.h"
 #include "live/values/launches.h"
 
@@ -82,6 +83,11 @@ int launch(KernelObject& kernel, const LaunchSize& size, void* stream, void* con
   const Record where = record_on(stream, Act::kKernel);
   work.record.device = where.device;
   work.record.stream = where.stream;
+  if (const auto bytes = bytes_by_arguments(kernel, size, arguments)) {
+    const std::string text = "arguments " + std::to_string(bytes->read) + ' ' +
+                             std::to_string(bytes->written) + ' ' + kernel.name;
+    work.record.signature = Link::get().number(text);
+  }
   work.effect = effect_of_launch(kernel.parameters, arguments);
   put(stream, std::move(work));
   return kSuccess;
