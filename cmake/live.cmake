@@ -77,6 +77,9 @@ function(flopcast_add_live_shims major)
     target_link_libraries(${thin} PRIVATE ${live})
     list(APPEND thin_libraries ${thin})
   endforeach()
+  # The driver's installer leaves this name for linkers: what Triton 3.5 compiles is linked with it.
+  add_custom_command(TARGET flopcast_live${major}_libcuda.so.1 POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 ${folder}/libcuda.so VERBATIM)
 
   set(preload flopcast_live${major}_preload)
   add_library(${preload} SHARED ${generated}/preload.cc)
