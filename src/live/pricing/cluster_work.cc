@@ -1,5 +1,6 @@
 #include "live/pricing/cluster_work.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -25,7 +26,7 @@ constexpr double kPinnedShare = 0.87;
 /// What training on real clusters was found to lose: constants of the forecasts of training.
 struct InTraining {
   double contention = 0;       ///< share of computing beside a transfer
-  double attention_share = 1;  ///< rate of attention as PyTorch's own framework runs it / alone
+  double attention_share = 1;  ///< rate of attention in training / alone
 };
 InTraining in_training(const Chip& chip) {
   InTraining found;
@@ -35,12 +36,20 @@ InTraining in_training(const Chip& chip) {
     if (!constants) break;
     const toml::table& root = constants->root;
     found.contention = root["all"]["contention"].value_or(0.0);
-    // The more particular goes last.
-    for (const auto& part : {root["chip"][chip.architecture], root["chip"][chip.name],
-                             root["software"]["fsdp"], root["pair"][chip.architecture + "+fsdp"]})
+    // The more particular goes last. What was fitted with the software fsdp holds what its models do beside
+    // attention as well, which a run has as kernels of its own.
+    for (const auto& part : {root["chip"][chip.architecture], root["chip"][chip.name]})
       found.attention_share = part["attention_share"].value_or(found.attention_share);
   }
   return found;
+}
+
+/// A chip held below the power that the catalogue has for it runs at lower clocks: as forecasts of training take it.
+double power_share(const Chip& chip, const Catalog& catalog) {
+  constexpr double kPowerExponent = 0.5;
+  const Result<Chip> rated = catalog.chip(chip.name);
+  if (!rated || !(rated->power_w > 0) || !(chip.power_w > 0)) return 1;
+  return std::min(1.0, std::pow(chip.power_w / rated->power_w, kPowerExponent));
 }
 
 /// Of a copy between host and device before its first byte.
@@ -55,8 +64,11 @@ Result<ClusterWork> ClusterWork::make(const Cluster& cluster, const Catalog& cat
   if (!transfers) return transfers.error();
   const Result<flopcast::Link> host = catalog.link(host_link_of(cluster.chip));
   if (!host) return host.error();
+  Result<Rates> rates = Rates::make(cluster.chip, catalog);
+  if (!rates) return rates.error();
   const InTraining known = in_training(cluster.chip);
-  return ClusterWork(KernelPrices(std::move(*kernels), known.attention_share),
+  const Conditions conditions{known.attention_share, power_share(cluster.chip, catalog)};
+  return ClusterWork(KernelPrices(std::move(*kernels), std::move(*rates), conditions),
                      std::move(*transfers), host->bandwidth * kPinnedShare, known.contention);
 }
 
@@ -66,8 +78,8 @@ Time ClusterWork::kernel(const Record& record, std::string_view signature) {
 
 Time ClusterWork::copy(const Record& record) {
   const std::uint64_t bytes = record.word[0];
-  if (record.act == Act::kFill ||
-      static_cast<CopyKind>(record.word[1]) == CopyKind::kDeviceToDevice)
+  if (record.act == Act::kFill) return kernels_.fill_on_chip(bytes);
+  if (static_cast<CopyKind>(record.word[1]) == CopyKind::kDeviceToDevice)
     return kernels_.copy_on_chip(bytes);
   const double seconds = kCopyLatency + static_cast<double>(bytes) / host_link_.value;
   return {std::llround(seconds * 1e12)};

@@ -17,6 +17,9 @@ constexpr double kBytesPerThread = 16;
 /// Seconds. Sizes that make it longer are no program's, and would run over the clock.
 constexpr double kLongestKernel = 86400;
 
+/// What a kernel that only moves bytes takes if there are none (the quickest of the recordings of rates.toml).
+constexpr double kStreamLaunch = 2e-6;
+
 /// Words from the front.
 class Words {
  public:
@@ -91,7 +94,8 @@ std::optional<Kernel> moved_by_arguments(Words& words) {
 std::optional<Signature> operator_of(std::string_view words, bool beside) {
   const auto call = parse_operator_call(words);
   if (!call) return std::nullopt;
-  return Signature{kernel_of(*call, beside), true, words.substr(0, words.find(' '))};
+  const OperatorWork work = work_of(*call, beside);
+  return Signature{work.kernel, true, work.assumed, call->kernel, words.substr(0, words.find(' '))};
 }
 
 /// Numbers between measured ones are measured as far as people are concerned.
@@ -112,37 +116,73 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads) {
                      : kind == "memory"    ? memory_of(words)
                      : kind == "arguments" ? moved_by_arguments(words)
                                            : std::nullopt;
-  if (known) return {*known, true, words.rest().empty() ? kind : words.rest()};
+  if (known) return {*known, true, false, words.rest(), words.rest().empty() ? kind : words.rest()};
   if (kind == "kernel") {
-    if (const auto named = named_kernel(words.rest(), threads)) return {*named, true, words.rest()};
+    if (const auto named = named_kernel(words.rest(), threads))
+      return {*named, true, true, words.rest(), words.rest()};
   }
   const double bytes = kBytesPerThread * static_cast<double>(std::max<std::uint64_t>(1, threads));
-  return {moves(bytes / 2, bytes / 2), false, kind == "kernel" ? words.rest() : signature};
+  return {
+      moves(bytes / 2, bytes / 2), false, true, {}, kind == "kernel" ? words.rest() : signature};
 }
 
-Seconds KernelPrices::time_of(const Signature& read, std::string_view signature,
-                              Basis& basis) const {
-  const KernelTime time = model_.time(read.kernel);
-  basis = time.basis;
+KernelTime KernelPrices::attention(const Attention& kernel, std::string_view signature) const {
+  KernelTime time = model_.time(kernel);
+  if (const auto rate = rates_.attention(signature)) {
+    time.time.value /= kernel.backward ? rate->backward : rate->forward;
+    time.basis = kernel.backward ? rate->basis : std::max(rate->basis, time.basis);
+    return time;
+  }
   // FlashAttention 2 and CUTLASS, which PyTorch brings along; those of libraries are what was measured.
-  const bool own = std::holds_alternative<Attention>(read.kernel) &&
-                   (signature.find("pytorch_flash") != std::string_view::npos ||
-                    signature.find("fmha_cutlass") != std::string_view::npos);
-  return own ? Seconds{time.time.value / attention_share_} : time.time;
+  const bool own = signature.find("pytorch_flash") != std::string_view::npos ||
+                   signature.find("fmha_cutlass") != std::string_view::npos;
+  if (own) time.time.value /= std::min(1.0, conditions_.attention_share);
+  return time;
+}
+
+/// Small ones by the model, which knows launches and caches. No large one is faster than its class was seen.
+KernelTime KernelPrices::streaming(const MemoryBound& kernel, const Signature& read) const {
+  KernelTime time = model_.time(kernel);
+  const auto known = rates_.streaming(read.kernel_name);
+  if (!known || read.guessed) return time;
+  const double seconds = kernel_bytes(kernel).value / known->bytes_per_second;
+  if (time.basis == Basis::kAssumed) {
+    time.time.value = std::hypot(kStreamLaunch, seconds);
+    time.basis = known->basis;
+  } else if (seconds > time.time.value) {
+    time.time.value = seconds;
+    time.basis = known->basis;
+  }
+  return time;
+}
+
+KernelTime KernelPrices::time_of(const Signature& read, std::string_view signature) const {
+  if (const auto* memory = std::get_if<MemoryBound>(&read.kernel)) return streaming(*memory, read);
+  const auto* attends = std::get_if<Attention>(&read.kernel);
+  KernelTime time = attends != nullptr ? attention(*attends, signature) : model_.time(read.kernel);
+  time.time.value /= conditions_.power_share;
+  return time;
+}
+
+KernelPrices::Price KernelPrices::price_of(std::string_view signature,
+                                           std::uint64_t threads) const {
+  const Signature read = parse_signature(signature, threads);
+  const KernelTime time = time_of(read, signature);
+  Price price;
+  const double seconds = time.time.value;  // no number of a hostile size passes the comparison
+  price.time = {std::llround((seconds < kLongestKernel ? seconds : kLongestKernel) * 1e12)};
+  price.basis = !read.known    ? "unknown"
+                : read.guessed ? std::string(name(Basis::kAssumed))
+                               : std::string(word_of(time.basis));
+  price.name = read.name;
+  if (!read.known) price.unknown = read.name;
+  return price;
 }
 
 Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
   const auto [found, first] = prices_.try_emplace({std::string(signature), threads});
   Price& price = found->second;
-  if (first) {
-    const Signature read = parse_signature(signature, threads);
-    Basis basis = Basis::kAssumed;
-    const double seconds = time_of(read, signature, basis).value;
-    price.time = {std::llround((seconds < kLongestKernel ? seconds : kLongestKernel) * 1e12)};
-    price.basis = read.known ? std::string(word_of(basis)) : "unknown";
-    price.name = read.name;
-    if (!read.known) price.unknown = read.name;
-  }
+  if (first) price = price_of(signature, threads);
   const auto count = [&price](Coverage& coverage) {
     ++coverage.kernels;
     coverage.time += price.time;
@@ -153,9 +193,17 @@ Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
   return price.time;
 }
 
-Time KernelPrices::copy_on_chip(std::uint64_t bytes) {
+Time KernelPrices::copy_on_chip(std::uint64_t bytes) const {
+  Signature copy;
+  copy.kernel_name = "Memcpy DtoD";
   const auto moved = static_cast<double>(bytes);
-  return {std::llround(model_.time(moves(moved, moved)).time.value * 1e12)};
+  return {std::llround(streaming(moves(moved, moved), copy).time.value * 1e12)};
+}
+
+Time KernelPrices::fill_on_chip(std::uint64_t bytes) const {
+  Signature fill;
+  fill.kernel_name = "Memset";
+  return {std::llround(streaming(moves(0, static_cast<double>(bytes)), fill).time.value * 1e12)};
 }
 
 }  // namespace flopcast::live

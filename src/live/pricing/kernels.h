@@ -15,14 +15,18 @@
 #include <string_view>
 
 #include "flopcast/cost.h"
+#include "live/pricing/rates.h"
 
 namespace flopcast::live {
 
 /// What a signature says.
 struct Signature {
-  Kernel kernel;          ///< a memory-bound one by its threads where nothing is known
-  bool known = false;     ///< false: of the last kind
-  std::string_view name;  ///< what people see
+  Kernel kernel;       ///< a memory-bound one by its threads where nothing is known
+  bool known = false;  ///< false: of the last kind
+  bool guessed =
+      false;  ///< its bytes are: they follow from threads, or from an operator that is in no table
+  std::string_view kernel_name;  ///< as the program registered it
+  std::string_view name;         ///< what people see
 };
 /// A signature that is none of these counts as a name of which nothing is known.
 Signature parse_signature(std::string_view signature, std::uint64_t threads);
@@ -33,17 +37,25 @@ struct Coverage {
   Time time;
 };
 
+/// What a chip is used in.
+struct Conditions {
+  /// Rate of PyTorch's own attention over that of the model, where no rate of it is known.
+  double attention_share = 1;
+  double power_share = 1;  ///< rate of products on a chip held below its rated power
+};
+
 /// Prices kernels, each signature once, and remembers what the prices rest on: "measured", "fitted", "roofline",
 /// "assumed" or, where only a name is known, "unknown".
 class KernelPrices {
  public:
-  /// @param attention_share rate of PyTorch's own attention kernels / that of the model
-  explicit KernelPrices(KernelModel model, double attention_share = 1)
-      : model_(std::move(model)), attention_share_(attention_share) {}
+  explicit KernelPrices(KernelModel model, Rates rates = {}, Conditions conditions = {})
+      : model_(std::move(model)), rates_(std::move(rates)), conditions_(conditions) {}
   /// @param threads of the whole grid
   Time price(std::string_view signature, std::uint64_t threads);
   /// Bytes moved from here to there within the chip.
-  Time copy_on_chip(std::uint64_t bytes);
+  Time copy_on_chip(std::uint64_t bytes) const;
+  /// Bytes set to a value.
+  Time fill_on_chip(std::uint64_t bytes) const;
 
   const std::map<std::string, Coverage>& by_basis() const { return by_basis_; }
   /// All, by what people see.
@@ -57,10 +69,14 @@ class KernelPrices {
     std::string basis, name;
     std::string unknown;  ///< name, where nothing is known
   };
-  Seconds time_of(const Signature& read, std::string_view signature, Basis& basis) const;
+  Price price_of(std::string_view signature, std::uint64_t threads) const;
+  KernelTime time_of(const Signature& read, std::string_view signature) const;
+  KernelTime attention(const Attention& kernel, std::string_view signature) const;
+  KernelTime streaming(const MemoryBound& kernel, const Signature& read) const;
 
   KernelModel model_;
-  double attention_share_;
+  Rates rates_;
+  Conditions conditions_;
   std::map<std::pair<std::string, std::uint64_t>, Price> prices_;
   std::map<std::string, Coverage> by_basis_, by_name_, unknown_;
 };

@@ -21,10 +21,13 @@ enum class Counting : std::uint8_t {
   kGathers,     ///< reads as much of its first input as it writes, and its other inputs
   kScatters,    ///< reads all but its first input, and reads and writes as much of that
   kPicks,       ///< an element a row
-  kSpreads,     ///< the gradient of that: writes its outputs
-  kUpdates,     ///< an optimiser: parameters, gradients and moments, all but gradients written
-  kSorts,       ///< a pass for every byte of a key
-  kSelects,     ///< the same without writing
+  kSpreads,  ///< the gradient of that: an element a row is written, the others were cleared before
+  kSums,     ///< rows that add up to few of what it writes, which was cleared before
+  kSplits,   ///< its first tensor, into the others
+  kUnpools,  ///< gradients of windows, and where in them the largest was: what it was of is not read
+  kUpdates,  ///< an optimiser: parameters, gradients and moments, all but gradients written
+  kSorts,    ///< a pass for every byte of a key
+  kSelects,  ///< the same without writing
   kAttends,
   kConvolves,
   kGroups,  ///< a product for every expert
@@ -63,7 +66,7 @@ constexpr std::array kOperatorRules = std::to_array<OperatorRule>({
     {"index", kGathers, MemoryOp::kEmbedding},
     {"gather", kGathers, MemoryOp::kEmbedding},
     {"take", kGathers, MemoryOp::kEmbedding},
-    {"embedding_dense_backward", kMoves, MemoryOp::kEmbedding},
+    {"embedding_dense_backward", kSums, MemoryOp::kEmbedding},
     {"index_add", kScatters, MemoryOp::kEmbedding},
     {"index_put", kScatters, MemoryOp::kEmbedding},
     {"_index_put_impl", kScatters, MemoryOp::kEmbedding},
@@ -79,7 +82,9 @@ constexpr std::array kOperatorRules = std::to_array<OperatorRule>({
     {"_foreach_copy", kCopies, MemoryOp::kCopy},
     {"clone", kCopies, MemoryOp::kCopy},
     {"cat", kCopies, MemoryOp::kCopy},
-    {"split_with_sizes_copy", kCopies, MemoryOp::kCopy},
+    {"split_with_sizes_copy", kSplits, MemoryOp::kCopy},
+    {"max_pool2d_with_indices", kMoves},
+    {"max_pool2d_with_indices_backward", kUnpools},
     {"_chunk_cat", kCopies, MemoryOp::kCopy},
     {"flip", kCopies, MemoryOp::kCopy},
     {"roll", kCopies, MemoryOp::kCopy},
@@ -138,6 +143,32 @@ constexpr std::array kOperatorRules = std::to_array<OperatorRule>({
     {"_grouped_mm", kGroups},
     {"_scaled_grouped_mm", kGroups},
 });
+
+/// Read their inputs once and write what is left of them.
+constexpr auto kReductions = std::to_array<std::string_view>({"sum",
+                                                              "mean",
+                                                              "amax",
+                                                              "amin",
+                                                              "max",
+                                                              "min",
+                                                              "argmax",
+                                                              "argmin",
+                                                              "any",
+                                                              "all",
+                                                              "prod",
+                                                              "var",
+                                                              "var_mean",
+                                                              "std",
+                                                              "norm",
+                                                              "linalg_vector_norm",
+                                                              "avg_pool2d",
+                                                              "avg_pool2d_backward",
+                                                              "_adaptive_avg_pool2d",
+                                                              "_adaptive_avg_pool2d_backward",
+                                                              "upsample_nearest2d",
+                                                              "upsample_nearest2d_backward",
+                                                              "upsample_bilinear2d",
+                                                              "upsample_bilinear2d_backward"});
 
 /// Element by element, by the kernel that was measured as an activation or an addition.
 constexpr auto kPointwiseOperators = std::to_array<std::string_view>({"abs",
@@ -229,7 +260,12 @@ constexpr auto kPointwiseOperators = std::to_array<std::string_view>({"abs",
                                                                       "sgn",
                                                                       "logit"});
 
-OperatorRule rule_of(std::string_view name) {
+bool in(const auto& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// None for an operator that is in no table.
+std::optional<OperatorRule> rule_of(std::string_view name) {
   const bool in_place = name.ends_with('_');
   if (in_place) name.remove_suffix(1);
   const auto rule = std::find_if(kOperatorRules.begin(), kOperatorRules.end(),
@@ -237,9 +273,9 @@ OperatorRule rule_of(std::string_view name) {
   if (rule != kOperatorRules.end()) return *rule;
   constexpr std::string_view kForEach = "_foreach_";
   const std::string_view of_each = name.starts_with(kForEach) ? name.substr(kForEach.size()) : name;
-  const bool pointwise = std::find(kPointwiseOperators.begin(), kPointwiseOperators.end(),
-                                   of_each) != kPointwiseOperators.end();
-  return {name, pointwise ? kPointwise : kMoves};
+  if (in(kPointwiseOperators, of_each)) return OperatorRule{name, kPointwise};
+  if (in(kReductions, of_each)) return OperatorRule{name, kMoves};
+  return std::nullopt;
 }
 
 /// How many lists an operator on lists has, the first of which it changes where it works in place.
@@ -251,13 +287,28 @@ double lists_of(const OperatorCall& call) {
   return two ? 2 : 1;
 }
 
+double bytes_of(const std::vector<OperatorTensor>& tensors, std::size_t first, std::size_t end) {
+  double bytes = 0;
+  for (std::size_t i = first; i < end; ++i) bytes += tensors[i].bytes();
+  return bytes;
+}
+
+/// Of the first of several lists. Lists that were too long to be told one by one are told as one tensor a type.
+double first_list_bytes(const OperatorCall& call) {
+  const double lists = lists_of(call);
+  const auto tensors = call.inputs.size(), count = static_cast<std::size_t>(lists);
+  if (tensors % count == 0) return bytes_of(call.inputs, 0, tensors / count);
+  return call.read_bytes() / lists;
+}
+
 /// Of an operator that does not say what it wrote: one on lists in place writes the first of several lists, an
 /// optimiser all but the gradients, and any other what it was given.
 double written_bytes(const OperatorCall& call, Counting counting) {
   if (!call.outputs.empty() || call.inputs.empty()) return call.written_bytes();
   const double read = call.read_bytes();
   if (counting == kUpdates) return call.name == "_fused_sgd_" ? read * 2 / 3 : read * 3 / 4;
-  if (call.name.starts_with("_foreach_")) return read / lists_of(call);
+  if (counting == kSplits) return call.inputs[0].bytes();
+  if (call.name.starts_with("_foreach_")) return first_list_bytes(call);
   if (call.name.ends_with('_')) return call.inputs[0].bytes();
   double largest = 0;
   for (const OperatorTensor& input : call.inputs) largest = std::max(largest, input.bytes());
@@ -268,6 +319,8 @@ double written_bytes(const OperatorCall& call, Counting counting) {
 double overwritten_bytes(const OperatorCall& call, Counting counting) {
   const bool out = call.overload == "out" || call.overload.ends_with("_out");
   if (counting != kCopies && !out) return 0;
+  if (call.name == "_foreach_copy_" && call.outputs.empty() && !call.inputs.empty())
+    return first_list_bytes(call);
   double bytes = 0;
   for (const std::size_t input : call.changed) bytes += call.inputs[input].bytes();
   return bytes;
@@ -279,6 +332,18 @@ struct Moved {
 
 double rest_of_inputs(const OperatorCall& call) {
   return call.inputs.empty() ? 0 : call.read_bytes() - call.inputs[0].bytes();
+}
+
+/// Elements of a row of the first.
+double rows_length(const std::vector<OperatorTensor>& tensors) {
+  return tensors.empty() ? 1 : std::max(1.0, static_cast<double>(tensors[0].last()));
+}
+
+/// Of the inputs but the largest.
+double rest_of_rows(const OperatorCall& call) {
+  double largest = 0;
+  for (const OperatorTensor& input : call.inputs) largest = std::max(largest, input.bytes());
+  return call.read_bytes() - largest;
 }
 
 /// What a row that does not fit a block's shared memory costs: it is read for its maximum, its sum and its result.
@@ -306,12 +371,15 @@ Moved moved_by(const OperatorCall& call, const OperatorRule& rule) {
     case kScatters:
       return {2 * rest_of_inputs(call), rest_of_inputs(call)};
     case kPicks:
-      return {read - keys +
-                  keys / static_cast<double>(std::max<std::int64_t>(
-                             1, call.inputs.empty() ? 1 : call.inputs[0].last())),
-              written};
+      return {read - keys + keys / rows_length(call.inputs), written};
     case kSpreads:
-      return {0, 2 * written};  // cleared first
+      return {rest_of_rows(call), written / rows_length(call.outputs)};
+    case kSums:
+      return {read, std::min(written, keys)};
+    case kSplits:
+      return {keys, keys};
+    case kUnpools:
+      return {read - (call.inputs.size() > 1 ? call.inputs[1].bytes() : 0), written};
     case kSorts:
       return {key * (keys + 8 * keys / std::max(1.0, key)), key * written};
     case kSelects:
@@ -367,19 +435,20 @@ Kernel by_rows(const OperatorCall& call, const OperatorRule& rule) {
 
 }  // namespace
 
-Kernel kernel_of(const OperatorCall& call, bool beside) {
-  const OperatorRule rule = rule_of(call.name);
+OperatorWork work_of(const OperatorCall& call, bool beside) {
+  const auto known = rule_of(call.name);
+  const OperatorRule rule = known.value_or(OperatorRule{call.name, kMoves});
   if (beside) {
     const double result = written_bytes(call, rule.counting);
-    return moving(MemoryOp::kCopy, {result, result}, call.share);
+    return {moving(MemoryOp::kCopy, {result, result}, call.share)};
   }
   std::optional<Kernel> product;
   if (rule.counting == kAttends) product = attention_kernel(call, rule.backward);
   if (rule.counting == kConvolves) product = convolution_kernel(call, rule.backward);
   if (rule.counting == kGroups) product = grouped_kernel(call);
-  if (product) return *product;
-  if (rule.counting == kRows) return by_rows(call, rule);
-  return moving(measured_as(call, rule), moved_by(call, rule), call.share);
+  if (product) return {*product};
+  if (rule.counting == kRows) return {by_rows(call, rule)};
+  return {moving(measured_as(call, rule), moved_by(call, rule), call.share), !known};
 }
 
 }  // namespace flopcast::live

@@ -6,8 +6,13 @@
 
 namespace flopcast::live {
 
-/// What one kernel of a call does. Of an operator that is not in the table, it moves the operator's tensors.
+/// What one kernel of a call does.
+struct OperatorWork {
+  Kernel kernel;
+  bool assumed =
+      false;  ///< of an operator that is not in the table: it moves the operator's tensors
+};
 /// @param beside a library call with sizes of its own does the operator's work: what else it launches copies results
-Kernel kernel_of(const OperatorCall& call, bool beside);
+OperatorWork work_of(const OperatorCall& call, bool beside);
 
 }  // namespace flopcast::live

@@ -14,7 +14,7 @@ constexpr double kMiB = 1 << 20;
 Kernel of_operator(const std::string& text, bool beside = false) {
   const auto call = parse_operator_call(text);
   EXPECT_TRUE(call) << text;
-  return call ? kernel_of(*call, beside) : Kernel();
+  return call ? work_of(*call, beside).kernel : Kernel();
 }
 MemoryBound memory(const std::string& text, bool beside = false) {
   const Kernel kernel = of_operator(text, beside);
@@ -54,11 +54,21 @@ const Case kCases[] = {
     {"aten::nll_loss_forward fp32:1024x1024,i64:1024 fp32:,fp32: 1000 k", MemoryOp::kElementWise,
      3.0 / 256, 0},
     {"aten::nll_loss_backward fp32:,fp32:1024x1024,i64:1024,fp32: fp32:1024x1024 1000 k",
-     MemoryOp::kElementWise, 0, 8},
+     MemoryOp::kElementWise, 1.0 / 128, 1.0 / 256},
+    {"aten::embedding_dense_backward bf16:1024x1024,i64:1024 bf16:131072x1024 1000 k",
+     MemoryOp::kEmbedding, 2 + 1.0 / 128, 2},
     {"aten::_fused_adamw_ fp32:1024x1024*4 - 1000 k", MemoryOp::kOptimizer, 16, 12},
     {"aten::_foreach_mul_.Scalar fp32:1024x1024*4 - 1000 k", MemoryOp::kActivation, 16, 16},
     {"aten::_foreach_addcdiv_.ScalarList fp32:1024x1024*6 - 1000 k", MemoryOp::kAdd, 24, 8},
-    {"aten::_foreach_copy_ bf16:1024x1024*2,fp32:1024x1024*2 - 1000 k", MemoryOp::kCopy, 12, 6},
+    {"aten::_foreach_copy_ bf16:1024x1024*2,fp32:1024x1024*2 - 1000 k", MemoryOp::kCopy, 8, 4},
+    // Lists too long to be told one by one.
+    {"aten::_foreach_copy_ bf16:2097152,fp32:2097152 - 1000 k", MemoryOp::kCopy, 8, 4},
+    {"aten::_foreach_copy_ bf16:4194304 - 1000 k", MemoryOp::kCopy, 4, 4},
+    {"aten::split_with_sizes_copy.out bf16:8x262144,bf16:8x131072*2 - 1000 k", MemoryOp::kCopy, 4,
+     4},
+    {"aten::max_pool2d_with_indices_backward fp32:512x1024,fp32:1024x1024,i64:512x1024 "
+     "fp32:1024x1024 1000 k",
+     MemoryOp::kElementWise, 6, 4},
     {"aten::sort i32:1024x1024 i32:1024x1024,i64:1024x1024 1000 k", MemoryOp::kElementWise, 48, 48},
     {"aten::topk fp32:1024x1024 fp32:1024x2,i64:1024x2 1000 k", MemoryOp::kElementWise, 20,
      3.0 / 128},

@@ -93,7 +93,8 @@ TEST(LiveKernels, KnownSignaturesAreWhatTheCostModelPrices) {
 TEST(LiveKernels, PyTorchsOwnAttentionHasItsOwnRate) {
   KernelPrices alone = prices_of("h100");
   KernelPrices slower(
-      std::move(*KernelModel::make(*Catalog::builtin().chip("h100"), Catalog::builtin())), 0.5);
+      std::move(*KernelModel::make(*Catalog::builtin().chip("h100"), Catalog::builtin())), {},
+      {0.5, 1});
   const auto call = [](const std::string& kernel) {
     return "operator aten::_flash_attention_forward bf16:1x4096x32x128*3 bf16:1x4096x32x128 1000 " +
            kernel;
