@@ -158,6 +158,11 @@ TEST(LiveOperators, ExpertsAreABatchOfProducts) {
   const Kernel kernel =
       of_operator("aten::_grouped_mm bf16:4096x1024,bf16:8x1024x512,i32:8 bf16:4096x512 1000 k");
   EXPECT_DOUBLE_EQ(kernel_flops(kernel).value, 2.0 * 4096 * 1024 * 512);
+  // The gradients of the input and of the matrices do as much.
+  for (const char* gradient :
+       {"aten::_grouped_mm bf16:4096x512,bf16:8x512x1024,i32:8 bf16:4096x1024 1000 k",
+        "aten::_grouped_mm bf16:1024x4096,bf16:4096x512,i32:8 bf16:8x1024x512 1000 k"})
+    EXPECT_DOUBLE_EQ(kernel_flops(of_operator(gradient)).value, 2.0 * 4096 * 1024 * 512);
 }
 
 TEST(LiveOperators, KernelsOfOneOperatorMoveItsBytesTogether) {

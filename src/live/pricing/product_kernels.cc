@@ -129,15 +129,26 @@ std::optional<Kernel> convolution_kernel(const OperatorCall& call, bool backward
 }
 
 std::optional<Kernel> grouped_kernel(const OperatorCall& call) {
-  if (call.inputs.size() < 2 || call.inputs[1].sizes.size() != 3) return std::nullopt;
+  if (call.inputs.size() < 2) return std::nullopt;
   const auto &left = call.inputs[0].sizes, &right = call.inputs[1].sizes;
-  if (left.size() != 2 && left.size() != 3) return std::nullopt;
+  if (left.size() < 2 || left.size() > 3 || right.size() < 2 || right.size() > 3)
+    return std::nullopt;
   Gemm gemm;
-  gemm.batch = std::max<std::int64_t>(1, right[0]);
-  gemm.m = left.size() == 3 ? left[1] : std::max<std::int64_t>(1, left[0] / gemm.batch);
-  gemm.k = right[1];
-  gemm.n = right[2];
   gemm.type = gemm_type_of(call.inputs[0]);
+  gemm.k = left.back();
+  gemm.n = right.back();
+  gemm.m = left[left.size() - 2];
+  if (left.size() == 3 || right.size() == 3) {
+    // Rows are dealt out to the experts, each with its own matrix.
+    gemm.batch = std::max<std::int64_t>(1, left.size() == 3 ? left[0] : right[0]);
+    if (left.size() == 2) gemm.m = std::max<std::int64_t>(1, gemm.m / gemm.batch);
+    if (right.size() == 2) gemm.n = std::max<std::int64_t>(1, gemm.n / gemm.batch);
+  } else {
+    // The gradient of the experts' matrices: what is summed over is dealt out.
+    if (call.outputs.empty() || call.outputs[0].sizes.size() != 3) return std::nullopt;
+    gemm.batch = std::max<std::int64_t>(1, call.outputs[0].sizes[0]);
+    gemm.k = std::max<std::int64_t>(1, gemm.k / gemm.batch);
+  }
   return shared(gemm, call.share);
 }
 
