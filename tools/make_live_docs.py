@@ -13,12 +13,15 @@ import json
 import re
 import subprocess
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from docs_text import Program, percent, signed, table
 
 EXAMPLES = Path("examples/live")
+RATES = Path("catalog/live/rates.toml")
+CONSTANTS = Path("catalog/training/constants.toml")
 # Script, cluster, what it is called with.
 SCRIPTS = (
     ("ddp_resnet.py", "dgx-h100", []),
@@ -31,20 +34,21 @@ BASES = ("measured", "fitted", "roofline", "assumed", "unknown")
 LONGEST_S = 120  # of a run, in real time
 CARD = "rtx-3090"
 CARD_SCRIPT = ["--size", "1b", "--sequence", "768", "--steps", "3"]
-ESTIMATE = ["llama-3-8b", "--on", "dgx-h100", "--zero", "3", "--seq", "4096"]
-ESTIMATE += ["--global-batch", "8", "--software", "fsdp"]
-# The profile fsdp was fitted to runs whose attention was FlashAttention 2. PyTorch takes cuDNN's on this chip now, as
-# Megatron does: with the share of the peak that the chip has there.
-NEW_ATTENTION = """[pair."hopper+fsdp"]
-attention_share = 1.129
-attention_backward_share = 1.129
-"""
+# What torchtitan's script of December 2024 took on 8 H100 of 96 GB (benchmarks/llama3_h100_202412_torchtitan.md): a row
+# of the measured runs.
+MEASURED = "titan-8b-n8-eager"
+MEASURED_RUNS = Path("tests/data/training.json")
+MEASURED_CLUSTER = "8 x h100-sxm, chip.power_w 500W, chip.hbm_bandwidth 2400GB/s, chip.hbm_capacity 96GiB"
+TITAN = Path("tools/torchtitan_2024.py")
+MODEL = ["llama-3-8b", "--zero", "3", "--software", "fsdp"]
+MEASURED_PLAN = ["--seq", "8192", "--global-batch", "16", "--micro-batch", "2", "--recompute", "selective"]
+PLAN = ["--seq", "4096", "--global-batch", "8"]
+# Of FSDP: what is gathered and scattered is cast, packed and taken apart by kernels.
+FSDP_COPIES = ("split_with_sizes_copy", "_chunk_cat", "_foreach_copy_")
+# Adam by lists or fused, and the norm of all gradients.
+OPTIMIZER = ("_fused_adam", "_foreach_mul", "_foreach_add", "_foreach_lerp", "_foreach_div", "_foreach_sqrt", "_foreach_norm")
 # The account of a run that an error ended.
 NOTHING = {"status": 1, "ranks": [], "coverage": [], "kernels": [], "tainted_reads": 0}
-WITHOUT_CUDNN = """import runpy, torch
-torch.backends.cuda.enable_cudnn_sdp(False)
-runpy.run_path({!r}, run_name="__main__")
-"""
 # Folders of --shared, each of one machine.
 RECORDINGS = ("megatron_tp8_a100", "nanogpt_8xh100", "torchrec_dlrm_4xv100", "dlrm_8xv100_kineto_et", "resnet50_1xv100")
 # Files of one machine in several folders.
@@ -70,6 +74,10 @@ class Run:
         ranks = max(1, len(self.account["ranks"]))
         return sum(k["time_s"] for k in self.account["kernels"] if any(n in k["what"] for n in names)) / ranks
 
+    def spent(self, what: str) -> float:
+        """Seconds of a rank, by the run's own account."""
+        return sum(rank["breakdown_s"][what] for rank in self.account["ranks"]) / max(1, len(self.account["ranks"]))
+
     def steps_ms(self) -> list[float]:
         return [float(ms) for ms in re.findall(r"^step \d+: ([\d.]+) ms", self.output, re.MULTILINE)]
 
@@ -78,16 +86,12 @@ class Runner:
     def __init__(self, flopcast: str, python: str) -> None:
         self.flopcast, self.python = flopcast, python
 
-    def run(self, cluster: str, ranks: int, script: str, arguments: list[str], without_cudnn: bool = False) -> Run:
+    def run(self, cluster: str, ranks: int, script: Path, arguments: list[str]) -> Run:
         with tempfile.TemporaryDirectory() as folder:
             account = Path(folder) / "run.json"
             words = ["run", "--on", cluster, "--python", self.python, "--json", str(account)]
             words += ["--ranks", str(ranks)] if ranks else []
-            path = EXAMPLES / script
-            if without_cudnn:
-                path = Path(folder) / script
-                path.write_text(WITHOUT_CUDNN.format(str((EXAMPLES / script).resolve())))
-            command = [self.flopcast, *words, str(path), *arguments]
+            command = [self.flopcast, *words, str(script), *arguments]
             done = subprocess.run(["timeout", str(LONGEST_S), *command], capture_output=True, text=True)
             told = json.loads(account.read_text()) if account.exists() else NOTHING
             return Run(done.stdout + done.stderr, told)
@@ -108,7 +112,7 @@ def coverage_row(script: str, run: Run) -> list[str]:
 
 
 def coverage(runner: Runner) -> str:
-    rows = [coverage_row(script, runner.run(cluster, 0, script, arguments)) for script, cluster, arguments in SCRIPTS]
+    rows = [coverage_row(script, runner.run(cluster, 0, EXAMPLES / script, arguments)) for script, cluster, arguments in SCRIPTS]
     titles = ["script", "ranks", "last step, ms", *BASES, "tainted reads"]
     return "## What prices rest on\n\nShare of GPU time.\n\n" + table(titles, rows)
 
@@ -117,7 +121,7 @@ def coverage(runner: Runner) -> str:
 
 
 def memory_row(runner: Runner, batch: int) -> list[str]:
-    run = runner.run(CARD, 1, "fsdp2_llama.py", [*CARD_SCRIPT, "--batch", str(batch)])
+    run = runner.run(CARD, 1, EXAMPLES / "fsdp2_llama.py", [*CARD_SCRIPT, "--batch", str(batch)])
     peaks = re.findall(r"([\d.]+) GiB$", run.output, re.MULTILINE)
     error = re.search(r"OutOfMemoryError: (.*?\. GPU .*?free\.)", run.output)
     reserved = f"{float(peaks[-1]):.2f} GiB" if peaks and not error else "–"
@@ -134,53 +138,126 @@ def memory(runner: Runner) -> str:
     )
 
 
-# --- Against the estimate of the same plan ------------------------------------------------------------
+# --- Against a measured run, and the estimate of the same plan -------------------------------------------
 
 
-def per_step(run: Run, *names: str) -> float:
-    return run.time_of(*names) / max(1, len(run.steps_ms()))
+def estimate(program: Program, cluster: str, plan: list[str]) -> dict:
+    return program.json("estimate", *MODEL, "--on", cluster, *plan)
 
 
-def parts_of_run(run: Run) -> dict[str, float]:
-    products = per_step(run, "cublas")
-    attention = per_step(run, "attention")
-    optimizer = per_step(run, "_fused_adam")
-    known = {"matrix products": products, "attention": attention, "optimizer": optimizer}
-    return known | {"other kernels": per_step(run, "") - sum(known.values())}
+def against_measured(runner: Runner, program: Program) -> str:
+    cases = (json.loads(line.rstrip(",\n")) for line in MEASURED_RUNS.read_text().splitlines() if MEASURED in line)
+    measured = next(case["measured"] for case in cases if case["id"] == MEASURED)
+    run = runner.run(MEASURED_CLUSTER, 0, TITAN, ["--steps", "3"])
+    step = run.steps_ms()[-1] / 1e3
+    forecast = estimate(program, MEASURED_CLUSTER, MEASURED_PLAN)["time_s"]
+    peak = float(re.findall(r"([\d.]+) GiB$", run.output, re.MULTILINE)[-1])
+    rows = [
+        ["measured", f"{1e3 * measured['iter_time_s']:.0f}", "", f"{measured['memory_gib']:.1f}", ""],
+        ["run", f"{1e3 * step:.0f}", signed(step / measured["iter_time_s"] - 1), f"{peak:.1f}",
+         signed(peak / measured["memory_gib"] - 1)],
+        ["estimate", f"{1e3 * forecast:.0f}", signed(forecast / measured["iter_time_s"] - 1), "–", ""],
+    ]  # fmt: skip
+    titles = ["", "a step, ms", "error", "reserved, GiB", "error"]
+    return (
+        "## A run against a measured one\n\nLlama-3-8B as torchtitan trained it with FSDP2 in December 2024, eager, on 8 "
+        "H100 of 96 GB and 500 W: 2 sequences of 8,192 tokens a GPU, every second product kept for backward "
+        f"(benchmarks/llama3_h100_202412_torchtitan.md). `{TITAN}` has its operations; the run is on `{MEASURED_CLUSTER}`. "
+        "Of what was fitted to whole steps, this one among many, the run has only what computing loses beside transfers "
+        "(`contention`); the estimate has all of its constants from them.\n\n"
+        + table(titles, rows)
+    )
 
 
-def parts_of_estimate(document: dict) -> dict[str, float]:
-    parts = document["parts_s"]
-    known = {"matrix products": parts["matrix"], "attention": parts["attention"], "optimizer": parts["optimizer"]}
-    return known | {"other kernels": parts["memory_bound"]}
+def lines_of_run(run: Run) -> dict[str, float]:
+    """Milliseconds of a step."""
+    steps = max(1, len(run.steps_ms()))
+    of_kernels = {
+        "matrix products": run.time_of("cublas"),
+        "attention": run.time_of("attention"),
+        "optimizer, clipping": run.time_of(*OPTIMIZER),
+        "FSDP's copies": run.time_of(*FSDP_COPIES),
+    }
+    of_kernels["other kernels"] = run.time_of("") - sum(of_kernels.values())
+    others = {"clearing": "copies", "exposed transfers": "exposed_communication", "host": "host_bound"}
+    lines = {name: 1e3 * seconds / steps for name, seconds in of_kernels.items()}
+    lines |= {name: 1e3 * run.spent(word) / steps for name, word in others.items()}
+    return lines | {"slowed by transfers": run.steps_ms()[-1] - sum(lines.values())}
 
 
-def column(step_ms: float, parts: dict[str, float], against: float | None = None) -> list[str]:
-    share = "" if against is None else f" ({signed(step_ms / against - 1)})"
-    rest = step_ms - 1e3 * sum(parts.values())
-    return [f"{step_ms:.1f}{share}", *(f"{1e3 * seconds:.1f}" for seconds in parts.values()), f"{rest:.1f}"]
+def lines_of_estimate(parts: dict[str, float]) -> dict[str, float]:
+    lines = {
+        "matrix products": parts["matrix"],
+        "attention": parts["attention"],
+        "optimizer, clipping": parts["optimizer"],
+        "other kernels": parts["memory_bound"],
+        "exposed transfers": parts["weights"] + parts["gradients"],
+        "host": parts["host"],
+        "slowed by transfers": parts["contention"],
+    }
+    return {name: 1e3 * seconds for name, seconds in lines.items()}
+
+
+WHY = """\
+| line | why they differ |
+|---|---|
+| attention | The run has published rates of FlashAttention 2 on H100 ({forward} TFLOP/s forward, {backward} backward). The estimate's `attention_share` was fitted to whole steps of this software, and so holds what happens around attention as well: rotary embedding in fp32, keys and values repeated, transposed copies. |
+| other kernels | Those kernels are here in the run, each told alone: norms written out in fp32, rotary embedding through complex numbers, casts. The estimate has fused ones, times its constant `unfused`. |
+| FSDP's copies | Casting, packing and unpacking of what is gathered and scattered. The estimate has no such line; its transfers have {share} of their rate alone (`collective_share`) instead, and what they hide slows computing down (`contention`): the last line. |
+| optimizer, clipping | Adam by lists reads and writes its moments in a kernel an operation, and gradients are read again for their norm; the estimate has one fused kernel. |
+| clearing | Gradients of logits and embedding are set to zero first. |
+| host | The run waits for the host only where the GPU has nothing left to do; the estimate has a constant a step. |
+"""
+
+
+def why() -> str:
+    flash = next(one for one in tomllib.loads(RATES.read_text())["attention"] if "flash" in one["kernel"])
+    fsdp = tomllib.loads(CONSTANTS.read_text())["software"]["fsdp"]
+    numbers = {"forward": flash["forward_flops"] / 1e12, "backward": flash["backward_flops"] / 1e12}
+    words = {name: f"{number:.0f}" for name, number in numbers.items()}
+    return WHY.format(**words, share=percent(fsdp["collective_share"], 0))
 
 
 def against_estimate(runner: Runner, program: Program) -> str:
-    with tempfile.NamedTemporaryFile("w", suffix=".toml") as constants:
-        constants.write(NEW_ATTENTION)
-        constants.flush()
-        changed = program.json("estimate", *ESTIMATE, "--constants", constants.name)
-        estimates = [program.json("estimate", *ESTIMATE), changed]
-    columns = []
-    for estimate, without_cudnn in zip(estimates, (True, False)):
-        run = runner.run("dgx-h100", 0, "fsdp2_llama.py", [], without_cudnn)
-        expected = 1e3 * estimate["time_s"]
-        columns.append(column(run.steps_ms()[-1], parts_of_run(run), expected))
-        columns.append(column(expected, parts_of_estimate(estimate)))
-    names = ["a step (run / estimate)", *parts_of_estimate(estimates[0]), "transfers, contention, host"]
-    titles = ["ms", "run, FlashAttention 2", "estimate", "run, cuDNN's attention", "estimate, rate of cuDNN's"]
+    forecast = estimate(program, "dgx-h100", PLAN)
+    titan = runner.run("dgx-h100", 0, TITAN, ["--keep-all", "--batch", "1", "--sequence", "4096", "--steps", "3"])
+    today = runner.run("dgx-h100", 0, EXAMPLES / "fsdp2_llama.py", [])
+    expected = 1e3 * forecast["time_s"]
+    columns = [lines_of_run(titan), lines_of_estimate(forecast["parts_s"]), lines_of_run(today)]
+    ends = [titan.steps_ms()[-1], expected, today.steps_ms()[-1]]
+    shares = [f"{end:.1f} ({signed(end / expected - 1)})" for end in ends]
+    rows = [["a step (over the estimate)", shares[0], f"{expected:.1f}", shares[2]]]
+    for name in columns[0]:
+        rows.append([name, *(f"{column[name]:.1f}" if name in column else "–" for column in columns)])
+    titles = ["ms", f"run, `{TITAN.name}`", "estimate", "run, `fsdp2_llama.py`"]
+    words = " ".join([*MODEL, "--on", "dgx-h100", *PLAN])
     return (
-        "## A run against the estimate of its plan\n\n`fsdp2_llama.py` on `dgx-h100` beside "
-        f"`flopcast estimate {' '.join(ESTIMATE)}`. Kernels of a run are told alone; what transfers beside them "
-        "cost is in the last line. The profile fsdp was fitted to runs with FlashAttention 2. PyTorch takes cuDNN's "
-        "attention on this chip now: the last column has the rate that Megatron's runs have of it.\n\n"
-        + table(titles, [list(row) for row in zip(names, *columns)])
+        "## A run against the estimate of its plan\n\n"
+        f"`{TITAN} --keep-all` (the operations that the profile `fsdp` was fitted to) and `examples/live/fsdp2_llama.py` "
+        f"(PyTorch's of today: cuDNN's attention, fused norms, fused Adam, keys and values not repeated) on `dgx-h100`, "
+        f"beside `flopcast estimate {words}`. Kernels of a run are told as they are alone.\n\n"
+        + table(titles, rows)
+        + "\n"
+        + why()
+    )
+
+
+# --- Rates of kernels -----------------------------------------------------------------------------------
+
+
+def rates() -> str:
+    classes = tomllib.loads(RATES.read_text())["memory"]
+    rows = [
+        [one["name"], ", ".join(f"`{word}`" for word in one["kernels"]), percent(one["share"], 1), str(one["points"]),
+         percent(one["error"], 1), ", ".join(one["chips"])]
+        for one in classes if "share" in one
+    ]  # fmt: skip
+    alike = ", ".join(f"{one['name']} as {one['like']}" for one in classes if "like" in one)
+    titles = ["class", "names of kernels", "of the bandwidth", "shapes", "error", "chips"]
+    return (
+        "## Kernels that only move data\n\nShare of the chip's bandwidth that each class reached in public recordings where "
+        "the data does not fit the cache: the median, and how far shapes are from it. Taken as they move, without a "
+        f"recording: {alike}.\n\n" + table(titles, rows)
     )
 
 
@@ -228,7 +305,9 @@ def main() -> None:
         f"# Live runs\n\nWritten by `./dev docs live` with {program.version()}.\n",
         coverage(runner),
         memory(runner),
+        against_measured(runner, program),
         against_estimate(runner, program),
+        rates(),
         host(program, options.shared),
     ]
     options.out.write_text("\n".join(parts), encoding="utf-8")
