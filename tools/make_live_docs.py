@@ -134,7 +134,11 @@ def memory(runner: Runner) -> str:
     titles = ["batch", "peak reserved", "PyTorch says"]
     return (
         f"## Memory\n\n`flopcast run --on {CARD} fsdp2_llama.py {words} --batch N`: what PyTorch's own "
-        "allocator reserves, and what it says where there is no more.\n\n" + table(titles, rows)
+        "allocator reserves, and what it says where there is no more. Phantora's authors report a Llama of this size on "
+        "this card: 22 to 23 GB, out of memory at batch 4. Their tokens a sequence, optimizer and precision are not known "
+        "here; with weights, gradients and moments in fp32, this length is one at which batch 4 is the first that does "
+        "not fit, so the table shows that such a curve comes out, not that theirs does. Peak memory against a measured "
+        "run is in the next table.\n\n" + table(titles, rows)
     )
 
 
@@ -164,7 +168,8 @@ def against_measured(runner: Runner, program: Program) -> str:
         "H100 of 96 GB and 500 W: 2 sequences of 8,192 tokens a GPU, every second product kept for backward "
         f"(benchmarks/llama3_h100_202412_torchtitan.md). `{TITAN}` has its operations; the run is on `{MEASURED_CLUSTER}`. "
         "Of what was fitted to whole steps, this one among many, the run has only what computing loses beside transfers "
-        "(`contention`); the estimate has all of its constants from them.\n\n"
+        "(`contention`); the estimate has all of its constants from them. It is one run of one software: what the profile's "
+        "other runs did (llm-foundry of 2023) no script here has.\n\n"
         + table(titles, rows)
     )
 
