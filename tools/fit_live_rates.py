@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
+CORES = {"h100-sxm": 132, "v100-sxm2-32g": 80}
 # Recording, chip of the catalogue, its bytes a second, what its cache holds.
 RECORDINGS = (
     ("nanogpt_8xh100/rank0.json.gz", "h100-sxm", 3.35e12, 50e6),
     ("gpu_pairs_h100_mi300/h100_facebook_timesformer-base-finetuned-k400__1016002.json.gz", "h100-sxm", 3.35e12, 50e6),
+    ("single_gpu_h100_mi300/h100_Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz", "h100-sxm", 3.35e12, 50e6),
     ("resnet50_1xv100/num_workers_4.json.gz", "v100-sxm2-32g", 0.9e12, 6e6),
     ("torchrec_dlrm_4xv100/sst_long_a2a_optimizer_2.run2.rank0.json.gz", "v100-sxm2-32g", 0.9e12, 6e6),
 )
@@ -36,6 +38,9 @@ CLASSES = (
     ("fill", ("Memset",), "cudaMemset"),
     ("copy", ("Memcpy DtoD",), "cudaMemcpy within the chip"),
 )
+# Bound by instructions: as many elements a second whatever their bytes are. No slower than this is a launch.
+BY_ELEMENTS = {"strided", "cat"}
+SHORTEST_S = 20e-6
 # Of which no recording has one whose data does not fit the cache; they load and store as another class does.
 ALIKE = (
     ("list", ("multi_tensor_apply",), "contiguous", "lists of tensors, chunk by chunk"),
@@ -61,7 +66,7 @@ SUM_OF_ALL = {"copy_", "clamp_min"}  # the output is among what they were given
 @dataclass(frozen=True)
 class Point:
     chip: str
-    share: float
+    rate: float  # share of the bandwidth, or elements a second of a core
 
 
 def tensors(operator: dict) -> list[int]:
@@ -98,6 +103,14 @@ def moved(kind: str, operator: dict) -> float:
     return sum(given) if name in SUM_OF_ALL else sum(given) + max(given)
 
 
+def elements(kind: str, operator: dict) -> int:
+    """Those that are written."""
+    sizes = [size for size in operator["args"].get("Input Dims") or [] if size]
+    if kind == "cat":
+        return sum(prod(one) for one in sizes[0])
+    return max((prod(size) for size in sizes), default=0)
+
+
 def class_of(name: str) -> str | None:
     for kind, words, _ in CLASSES:
         if all((word[1:] not in name) if word[0] == "!" else (word in name) for word in words):
@@ -125,35 +138,42 @@ def points_of(path: Path, chip: str, bandwidth: float, cache: float) -> dict[str
         if event.get("cat", "").lower() not in ("kernel", "gpu_memset", "gpu_memcpy"):
             continue
         kind, operator = class_of(event["name"]), operators.get(operator_of(event))
-        if kind in ("fill", "copy"):
+        if kind in BY_ELEMENTS and operator:
+            amount = elements(kind, operator) if event["dur"] * 1e-6 > SHORTEST_S else 0
+        elif kind in ("fill", "copy"):
             amount = event["args"].get("bytes", 0) * (1 if kind == "fill" else 2)
         elif kind and operator:
             amount = moved(kind, operator)
         else:
             continue
-        if amount > 1.4 * cache:
+        if amount > (0 if kind in BY_ELEMENTS else 1.4 * cache):
             times[kind, event["name"], amount].append(event["dur"] * 1e-6)
     found: dict[str, list[Point]] = defaultdict(list)
     for (kind, _, amount), seconds in times.items():
-        found[kind].append(Point(chip, amount / statistics.median(seconds) / bandwidth))
+        most = CORES[chip] if kind in BY_ELEMENTS else bandwidth
+        found[kind].append(Point(chip, amount / statistics.median(seconds) / most))
     return found
 
 
-def spread(shares: list[float], middle: float) -> float:
-    return statistics.mean(abs(middle / share - 1) for share in shares)
+def spread(rates: list[float], middle: float) -> float:
+    return statistics.mean(abs(middle / rate - 1) for rate in rates)
+
+
+def rate_text(kind: str, middle: float) -> str:
+    return f'like = "contiguous"\nelements = {middle:.3g}\n' if kind in BY_ELEMENTS else f"share = {middle:.3f}\n"
 
 
 def memory_text(points: dict[str, list[Point]]) -> str:
     text = ""
     for kind, words, meaning in CLASSES:
-        shares = [point.share for point in points.get(kind, [])]
-        if not shares:
+        rates = [point.rate for point in points.get(kind, [])]
+        if not rates:
             continue
-        middle = statistics.median(shares)
+        middle = statistics.median(rates)
         chips = sorted({point.chip for point in points[kind]})
         text += (
             f"\n[[memory]]  # {meaning}\nname = {json.dumps(kind)}\nkernels = {json.dumps(list(words))}\n"
-            f"share = {middle:.3f}\npoints = {len(shares)}\nerror = {spread(shares, middle):.3f}\n"
+            f"{rate_text(kind, middle)}points = {len(rates)}\nerror = {spread(rates, middle):.3f}\n"
             f"chips = {json.dumps(chips)}\n"
         )
     for kind, words, other, meaning in ALIKE:
@@ -188,8 +208,8 @@ def main() -> None:
             points[kind] += some
     head = (
         "# What kernels that PyTorch and its libraries bring along reach of a chip, by tools/fit_live_rates.py.\n"
-        "# memory: share of the bandwidth, where the data does not fit the cache; kernels: words of their names, \"!\" before\n"
-        "# one that must be missing; the first class counts. attention: FLOP/s of 4,096 to 8,192 tokens, causal, heads of 128.\n"
+        "# memory: share of the bandwidth, where the data does not fit the cache; elements: written a second by a core;\n"
+        "# kernels: words of their names, \"!\" before one that must be missing; the first class counts. attention: FLOP/s of 4,096 to 8,192 tokens, causal, heads of 128.\n"
     )
     options.out.write_text(head + memory_text(points) + attention_text(), encoding="utf-8")
 

@@ -250,19 +250,23 @@ def against_estimate(runner: Runner, program: Program) -> str:
 # --- Rates of kernels -----------------------------------------------------------------------------------
 
 
+def rate_of(one: dict) -> str:
+    return percent(one["share"], 1) if "share" in one else f"{one['elements'] / 1e9:.2f} · 10⁹ elements/s a core"
+
+
 def rates() -> str:
     classes = tomllib.loads(RATES.read_text())["memory"]
     rows = [
-        [one["name"], ", ".join(f"`{word}`" for word in one["kernels"]), percent(one["share"], 1), str(one["points"]),
+        [one["name"], ", ".join(f"`{word}`" for word in one["kernels"]), rate_of(one), str(one["points"]),
          percent(one["error"], 1), ", ".join(one["chips"])]
-        for one in classes if "share" in one
+        for one in classes if "points" in one
     ]  # fmt: skip
-    alike = ", ".join(f"{one['name']} as {one['like']}" for one in classes if "like" in one)
-    titles = ["class", "names of kernels", "of the bandwidth", "shapes", "error", "chips"]
+    alike = ", ".join(f"{one['name']} as {one['like']}" for one in classes if "points" not in one)
+    titles = ["class", "names of kernels", "rate", "shapes", "error", "chips"]
     return (
-        "## Kernels that only move data\n\nShare of the chip's bandwidth that each class reached in public recordings where "
-        "the data does not fit the cache: the median, and how far shapes are from it. Taken as they move, without a "
-        f"recording: {alike}.\n\n" + table(titles, rows)
+        "## Kernels that only move data\n\nWhat each class reached in public recordings: share of the chip's bandwidth where "
+        "the data does not fit the cache, or, where addresses are worked out one by one, elements; the median, and the mean "
+        f"distance of shapes from it. Taken as they move, without a recording: {alike}.\n\n" + table(titles, rows)
     )
 
 

@@ -43,7 +43,7 @@ def recording(tmp_path):
         kernel(1, "void at::native::vectorized_elementwise_kernel<4>", 15),
         kernel(1, "void at::native::vectorized_elementwise_kernel<4>", 99),
         kernel(2, "void at::native::vectorized_elementwise_kernel<4>", 2),
-        kernel(3, "void at::native::elementwise_kernel<128, 4>", 12),
+        kernel(3, "void at::native::elementwise_kernel<128, 4>", 30),
         kernel(0, "Memset (Device)", 10, "gpu_memset", bytes=8_000_000),
         kernel(1, "gemm", 5),
     ]
@@ -53,19 +53,19 @@ def recording(tmp_path):
 
 
 def test_shares_are_bytes_over_the_median_time(tool, recording):
-    points = tool.points_of(recording, "chip", BANDWIDTH, CACHE)
-    shares = {kind: [point.share for point in some] for kind, some in points.items()}
-    # Two tensors of 4 MB read and one written in 16 us; 4 and 2 MB in 12 us; 8 MB written in 10 us. The small one is left out.
+    points = tool.points_of(recording, "h100-sxm", BANDWIDTH, CACHE)
+    shares = {kind: [point.rate for point in some] for kind, some in points.items()}
+    # Two tensors of 4 MB read and one written in 16 us; a million elements in 30 us; 8 MB written in 10 us. The small one is left out.
     assert shares == {
         "contiguous": [pytest.approx(12e6 / 16e-6 / BANDWIDTH)],
-        "strided": [pytest.approx(6e6 / 12e-6 / BANDWIDTH)],
+        "strided": [pytest.approx(1e6 / 30e-6 / tool.CORES["h100-sxm"])],
         "fill": [pytest.approx(8e6 / 10e-6 / BANDWIDTH)],
     }
 
 
 def test_a_file_has_each_class_with_its_spread(tool, recording):
-    text = tool.memory_text(tool.points_of(recording, "chip", BANDWIDTH, CACHE))
-    assert 'name = "contiguous"' in text and "share = 0.750" in text and 'chips = ["chip"]' in text
+    text = tool.memory_text(tool.points_of(recording, "h100-sxm", BANDWIDTH, CACHE))
+    assert 'name = "contiguous"' in text and "share = 0.750" in text and 'chips = ["h100-sxm"]' in text
     assert 'name = "batch_norm"' not in text
     assert 'like = "contiguous"' in text
 

@@ -95,7 +95,8 @@ std::optional<Signature> operator_of(std::string_view words, bool beside) {
   const auto call = parse_operator_call(words);
   if (!call) return std::nullopt;
   const OperatorWork work = work_of(*call, beside);
-  return Signature{work.kernel, true, work.assumed, call->kernel, words.substr(0, words.find(' '))};
+  return Signature{work.kernel,   true,         work.assumed,
+                   work.elements, call->kernel, words.substr(0, words.find(' '))};
 }
 
 /// Numbers between measured ones are measured as far as people are concerned.
@@ -116,14 +117,15 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads) {
                      : kind == "memory"    ? memory_of(words)
                      : kind == "arguments" ? moved_by_arguments(words)
                                            : std::nullopt;
-  if (known) return {*known, true, false, words.rest(), words.rest().empty() ? kind : words.rest()};
+  if (known)
+    return {*known, true, false, 0, words.rest(), words.rest().empty() ? kind : words.rest()};
   if (kind == "kernel") {
     if (const auto named = named_kernel(words.rest(), threads))
-      return {*named, true, true, words.rest(), words.rest()};
+      return {*named, true, true, 0, words.rest(), words.rest()};
   }
   const double bytes = kBytesPerThread * static_cast<double>(std::max<std::uint64_t>(1, threads));
   return {
-      moves(bytes / 2, bytes / 2), false, true, {}, kind == "kernel" ? words.rest() : signature};
+      moves(bytes / 2, bytes / 2), false, true, 0, {}, kind == "kernel" ? words.rest() : signature};
 }
 
 KernelTime KernelPrices::attention(const Attention& kernel, std::string_view signature) const {
@@ -145,7 +147,7 @@ KernelTime KernelPrices::streaming(const MemoryBound& kernel, const Signature& r
   KernelTime time = model_.time(kernel);
   const auto known = rates_.streaming(read.kernel_name);
   if (!known || read.guessed) return time;
-  const double seconds = kernel_bytes(kernel).value / known->bytes_per_second;
+  const double seconds = known->seconds(kernel_bytes(kernel).value, read.elements);
   if (time.basis == Basis::kAssumed) {
     time.time.value = std::hypot(kStreamLaunch, seconds);
     time.basis = known->basis;

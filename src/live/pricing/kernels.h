@@ -25,6 +25,7 @@ struct Signature {
   bool known = false;  ///< false: of the last kind
   bool guessed =
       false;  ///< its bytes are: they follow from threads, or from an operator that is in no table
+  double elements = 0;           ///< that it writes, where an operator launched it
   std::string_view kernel_name;  ///< as the program registered it
   std::string_view name;         ///< what people see
 };

@@ -433,22 +433,31 @@ Kernel by_rows(const OperatorCall& call, const OperatorRule& rule) {
   return kernel;
 }
 
+/// Of the largest tensor that it writes, or that it was given if it does not say.
+double written_elements(const OperatorCall& call) {
+  double most = 0;
+  for (const OperatorTensor& tensor : call.outputs.empty() ? call.inputs : call.outputs)
+    most = std::max(most, tensor.elements);
+  return most;
+}
+
 }  // namespace
 
 OperatorWork work_of(const OperatorCall& call, bool beside) {
+  const double elements = call.share * written_elements(call);
   const auto known = rule_of(call.name);
   const OperatorRule rule = known.value_or(OperatorRule{call.name, kMoves});
   if (beside) {
     const double result = written_bytes(call, rule.counting);
-    return {moving(MemoryOp::kCopy, {result, result}, call.share)};
+    return {moving(MemoryOp::kCopy, {result, result}, call.share), elements};
   }
   std::optional<Kernel> product;
   if (rule.counting == kAttends) product = attention_kernel(call, rule.backward);
   if (rule.counting == kConvolves) product = convolution_kernel(call, rule.backward);
   if (rule.counting == kGroups) product = grouped_kernel(call);
-  if (product) return {*product};
-  if (rule.counting == kRows) return {by_rows(call, rule)};
-  return {moving(measured_as(call, rule), moved_by(call, rule), call.share), !known};
+  if (product) return {*product, elements};
+  if (rule.counting == kRows) return {by_rows(call, rule), elements};
+  return {moving(measured_as(call, rule), moved_by(call, rule), call.share), elements, !known};
 }
 
 }  // namespace flopcast::live

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
@@ -58,6 +58,13 @@ Result<Rates::Class> class_of(const TomlFile& file, const toml::table& table, co
                               const std::vector<Rates::Class>& before) {
   Rates::Class made = named_class(table);
   if (made.with.empty()) return bad_rates(file, table, "has no words of its kernels' names");
+  const std::vector<std::string> chips = texts_in(table, "chips");
+  if (std::find(chips.begin(), chips.end(), chip.name) != chips.end())
+    made.streaming.basis = Basis::kFitted;
+  const double elements = table["elements"].value_or(0.0);
+  if (!(elements >= 0 && std::isfinite(elements)))
+    return bad_rates(file, table, "its elements are no rate");
+  made.streaming.elements_per_second = elements * std::max<double>(1, chip.cores);
   if (const std::string like = text_in(table, "like"); !like.empty()) {
     const auto other = std::find_if(before.begin(), before.end(),
                                     [&like](const Rates::Class& one) { return one.name == like; });
@@ -70,9 +77,6 @@ Result<Rates::Class> class_of(const TomlFile& file, const toml::table& table, co
   if (!(share > 0.01 && share <= 1))
     return bad_rates(file, table, "its share is not between 0.01 and 1");
   made.streaming.bytes_per_second = share * std::max(1.0, chip.hbm_bandwidth.value);
-  const std::vector<std::string> chips = texts_in(table, "chips");
-  if (std::find(chips.begin(), chips.end(), chip.name) != chips.end())
-    made.streaming.basis = Basis::kFitted;
   return made;
 }
 
@@ -113,6 +117,11 @@ Result<std::optional<Rates::Attends>> attention_of(const TomlFile& file, const t
 }
 
 }  // namespace
+
+double Streaming::seconds(double bytes, double elements) const {
+  const double worked_out = elements_per_second > 0 ? elements / elements_per_second : 0;
+  return std::max(bytes / bytes_per_second, worked_out);
+}
 
 Result<Rates> Rates::parse(std::string_view text, const std::string& where, const Chip& chip,
                            const Catalog& catalog) {

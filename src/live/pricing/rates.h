@@ -13,7 +13,12 @@ namespace flopcast::live {
 /// How fast a class of kernels moves data that does not fit the cache.
 struct Streaming {
   double bytes_per_second = 0;
+  /// What working out an address for each element allows, in the cache as well; 0: more than any bandwidth
+  double elements_per_second = 0;
   Basis basis = Basis::kRoofline;  ///< kFitted where this chip was measured
+
+  /// @param elements that it writes
+  double seconds(double bytes, double elements) const;
 };
 
 /// How fast a kind of attention is, over what the model of kernels says.
