@@ -114,8 +114,10 @@ struct LiveReport {
       tainted_where;  ///< the first of every rank: operator, and a line for each frame of the stack
   /// Factor that host times may be off by, either way; 0: not known, or they were measured.
   double host_spread = 0;
-  std::uint64_t assumed = 0;         ///< tensors that got values assumed for tainted ones
-  std::optional<TraceSet> timeline;  ///< every task, if asked for
+  std::uint64_t assumed = 0;  ///< tensors that got values assumed for tainted ones
+  /// Every task as a recording, if asked for: of one rank, or of all where none is named. What is kept of a run
+  /// for it lies in a temporary file, so one rank after the other takes little memory.
+  std::function<Result<TraceSet>(std::optional<std::int32_t> rank)> timeline;
 };
 
 /// Runs it to its end. Ranks write where this process does. Errors: a cluster that is not known or too small, a

@@ -81,7 +81,8 @@ class LiveRun {
         layout_(layout),
         work_(std::move(work)),
         session_(work_, host_times(request_.host)),
-        timeline_(cluster.chip.name, static_cast<std::int32_t>(cluster.chip.cores)) {}
+        timeline_(std::make_shared<TimelineWriter>(
+            cluster.chip.name, static_cast<std::int32_t>(cluster.chip.cores))) {}
 
   std::optional<Diagnostic> start(const Cluster& cluster);
   std::optional<Diagnostic> drive();
@@ -110,7 +111,7 @@ class LiveRun {
   Session session_;
   Remarks remarks_;
   Account account_;
-  TimelineWriter timeline_;
+  std::shared_ptr<TimelineWriter> timeline_;  // also the report's
   std::unique_ptr<Daemon> daemon_;
   std::unique_ptr<Outputs> outputs_;
   std::optional<Launcher> launcher_;  // ends its processes before the others go
@@ -236,7 +237,7 @@ void LiveRun::take_settled(Time before) {
     const Processor& on = session_.run().processor(told.task.processor);
     const std::string_view name = session_.name_of(told.task.name);
     account_.add(told, on, name);
-    if (request_.timeline) timeline_.add(told, on, name, session_.name_of(told.note.group));
+    if (request_.timeline) timeline_->add(told, on, name, session_.name_of(told.note.group));
   }
 }
 
@@ -346,7 +347,12 @@ LiveReport LiveRun::report() {
   report.tainted_reads = taint.reads;
   report.tainted_where = std::move(taint.first);
   report.assumed = taint.assumed;
-  if (request_.timeline) report.timeline = timeline_.take(request_.cluster, report.ranks);
+  if (request_.timeline) {
+    report.timeline = [writer = timeline_, label = request_.cluster,
+                       ranks = report.ranks](std::optional<std::int32_t> rank) {
+      return writer->traces(label, ranks, rank);
+    };
+  }
   report.real_s = real_s();
   return report;
 }

@@ -18,6 +18,7 @@
 #include "flopcast/replay.h"
 #include "flopcast/report/live.h"
 #include "flopcast/report/replay.h"
+#include "flopcast/trace/io.h"
 
 namespace flopcast::cli {
 namespace {
@@ -28,7 +29,7 @@ struct RunCommand {
   LiveProgram program;
   bool doctor = false, launcher = false;
   std::string start;
-  fs::path html, json;
+  fs::path html, json, recording;
   std::vector<fs::path> trace_out;
 };
 
@@ -36,14 +37,29 @@ std::string on_cluster_hint() {
   return "name one with --on: \"2 x dgx-h100\", or a name of `flopcast hw list clusters`";
 }
 
+/// A recording is read as a whole folder: nothing else may lie in it.
+std::optional<Diagnostic> make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const bool empty = !error && fs::is_empty(folder, error);
+  if (empty && ::access(folder.c_str(), W_OK) == 0) return std::nullopt;
+  return Diagnostic{ErrorCode::kBadInput, folder.string(),
+                    error ? "cannot be made: " + error.message()
+                          : std::string(empty ? "cannot be written to" : "is not empty"),
+                    "name an empty folder, or one that is not there yet, with --recording"};
+}
+
 /// Everything that can be told before hours of work.
 std::optional<Diagnostic> check(const RunCommand& command) {
   if (command.program.cluster.empty())
     return usage_error("--on", "says what cluster to run on, and is not there", on_cluster_hint());
   if (auto problem = live_obstacle()) return problem;
+  if (!command.recording.empty()) {
+    if (auto problem = make_folder(command.recording)) return problem;
+  }
   constexpr std::uintmax_t kLeast = std::uintmax_t{16} << 20;
   std::vector<fs::path> files = command.trace_out;
-  for (const fs::path& file : {command.html, command.json}) {
+  for (const fs::path& file : {command.html, command.json, command.recording / "rank0.json.gz"}) {
     if (!file.empty()) files.push_back(file);
   }
   for (const fs::path& file : files) {
@@ -91,19 +107,39 @@ int write_json(Io& io, const fs::path& path, const LiveReport& report) {
 /// The page of a replay: what a profiler would have recorded of the run, and what that explains of it.
 int write_page(Io& io, const fs::path& path, const LiveReport& report) {
   if (path.empty()) return kDone;
-  const Result<Replay> replayed = replay(*report.timeline);
+  const Result<TraceSet> timeline = report.timeline(std::nullopt);
+  if (!timeline) return fail(io, timeline.error());
+  const Result<Replay> replayed = replay(*timeline);
   if (!replayed) return fail(io, replayed.error());
-  const std::string page = replay_html(*report.timeline, *replayed);
+  const std::string page = replay_html(*timeline, *replayed);
   if (const int code = write_file(io, path, page); code != kDone) return code;
   report_file(io, "report", path, page.size());
   return kDone;
 }
 
+/// A recording as profilers leave it: a file a rank. One rank after the other, so that no more is in memory.
+int write_recording(Io& io, const fs::path& folder, const LiveReport& report) {
+  if (folder.empty()) return kDone;
+  std::uint64_t bytes = 0;
+  for (const LiveRank& rank : report.ranks) {
+    const Result<TraceSet> timeline = report.timeline(rank.rank);
+    if (!timeline) return fail(io, timeline.error());
+    const Result<std::uint64_t> written =
+        write_kineto(*timeline, folder / fmt::format("rank{}.json.gz", rank.rank));
+    if (!written) return fail(io, written.error());
+    bytes += *written;
+  }
+  report_file(io, "recording", folder, bytes);
+  return kDone;
+}
+
 int write_files(Io& io, const RunCommand& command, const LiveReport& report) {
   if (const int code = write_json(io, command.json, report); code != kDone) return code;
+  if (const int code = write_recording(io, command.recording, report); code != kDone) return code;
   if (const int code = write_page(io, command.html, report); code != kDone) return code;
-  if (command.trace_out.empty()) return kDone;
-  return write_timelines(io, command.trace_out, *report.timeline);
+  const Result<TraceSet> timeline = report.timeline(std::nullopt);
+  if (!timeline) return fail(io, timeline.error());
+  return write_timelines(io, command.trace_out, *timeline);
 }
 
 /// One line: whose fault it was. The script has said the rest itself.
@@ -145,7 +181,8 @@ int run_program(Io& io, const RunCommand& command) {
   if (!start) return fail(io, start.error());
   request->start_ns = *start;
   warn_of_little_shared_memory(io);
-  request->timeline = !command.html.empty() || !command.trace_out.empty();
+  request->timeline =
+      !command.html.empty() || !command.trace_out.empty() || !command.recording.empty();
   allow_many_files();
   const Interruptible interruptible;
   const Result<LiveReport> report = run_live(*request, Catalog::builtin(), observer_of(io));
@@ -218,6 +255,10 @@ void add_run_options(CLI::App& app, RunCommand& command) {
                "Start every rank alone, instead of loading PyTorch once for all");
   add_trace_out(app, "the run as a timeline", command.trace_out);
   app.get_option("--trace-out")->allow_extra_args(false);  // the script follows
+  app.add_option("--recording", command.recording,
+                 "Write the run as torch.profiler would record it, a file a rank, for `flopcast "
+                 "replay DIR`; an empty folder, or none yet")
+      ->type_name("DIR");
   add_page(app, command.html);
   as_output(app.add_option("--json", command.json, "Write the summary as JSON")->type_name("FILE"));
   app.add_flag("--doctor", command.doctor,

@@ -1,4 +1,5 @@
-// The tasks of a run as a trace: what the profiler would have recorded on that cluster.
+// The tasks of a run as a trace: what the profiler would have recorded on that cluster. What tasks wait for is in it as
+// profilers have it (launches, events, streams, collectives), so that `flopcast replay` finds the run's own graph again.
 #pragma once
 
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "flopcast/live.h"
 #include "flopcast/trace.h"
+#include "live/account/row_file.h"
 #include "live/session/session.h"
 
 namespace flopcast::live {
@@ -22,7 +24,11 @@ class TimelineWriter {
   void add(const ToldTask& told, const Processor& on, std::string_view name,
            std::string_view group);
   /// All that was added, as one trace a rank, with the steps that were found in them.
-  TraceSet take(std::string label, const std::vector<LiveRank>& ranks);
+  /// @param only this rank's; none: all
+  Result<TraceSet> traces(const std::string& label, const std::vector<LiveRank>& ranks,
+                          std::optional<std::int32_t> only = std::nullopt) const;
+  std::size_t rows() const;       ///< of all ranks
+  std::size_t rows_held() const;  ///< of those, that take memory
 
  private:
   struct Row {
@@ -33,6 +39,7 @@ class TimelineWriter {
     std::int32_t stream = kNoStream;
     std::int32_t device = -1;
     std::int64_t correlation = kNoId;
+    std::uint32_t signature = 0;  ///< of operators
     TaskNote note;
   };
   struct Open {
@@ -40,26 +47,28 @@ class TimelineWriter {
     Time start;
   };
   struct Rank {
-    std::vector<Row> rows;
+    RowList<Row> rows;
     std::vector<std::pair<Processor::Kind, std::int64_t>> track_ids;
     std::map<std::uint32_t, std::vector<Open>> operators, marks;  ///< by track
+    bool marked = false;                                          ///< its script marks steps
   };
+  class TraceMaker;
 
-  std::uint32_t track_of(Rank& rank, const Processor& on) const;
+  static std::uint32_t track_of(Rank& rank, Processor::Kind kind, std::int64_t id);
+  void add_call(Rank& rank, Row row, const ToldTask& told, std::string_view name, std::int64_t on);
+  void add_sync(Rank& rank, Row row, const ToldTask& told, std::int64_t on);
   void add_gpu(Rank& rank, Row row, const ToldTask& told, std::string_view name);
   void add_range(Rank& rank, Row row, std::vector<Open>& open, std::string_view name, bool begins);
   std::uint32_t name_of_kernel(const ToldTask& told, std::string_view signature);
-  void add_steps(Rank& rank, const std::vector<LiveStep>& steps);
-  void write(Trace& trace, Rank& rank);
-  void append(Trace& trace, const Row& row);
-  std::uint32_t detail_of(Trace& trace, const Row& row) const;
-  std::uint32_t collective_of(Trace& trace, const Row& row);
 
   std::string gpu_;
   std::int32_t cores_ = 0;
-  TraceSet set_;
+  StringTable names_;  ///< of rows
+  BlockFile file_;
   std::map<std::int32_t, Rank> ranks_;
   std::unordered_map<std::uint32_t, std::uint32_t> kernel_names_;  ///< by name of the task
+  std::unordered_map<std::uint64_t, std::uint64_t>
+      communicators_;  ///< in order of their first calls
 };
 
 }  // namespace flopcast::live

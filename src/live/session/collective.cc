@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "live/session/state.h"
 
@@ -122,10 +123,13 @@ std::optional<Diagnostic> Session::State::disagreement(Meeting& meeting) const {
   return std::nullopt;
 }
 
-/// One call of a group call: the rank arrives at its meeting. @return when its transfer is over
+/// One call of a group call: the rank arrives at its meeting. @param key set to the meeting's
+/// @return when its transfer is over
 Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
-                                           const Record& record, GrowingTask arrival) {
+                                           const Record& record, GrowingTask arrival,
+                                           CallKey& key) {
   Meeting& meeting = meeting_of(member, record);
+  key = meeting.key;
   if (meeting.come.empty()) {
     if (auto problem = open_meeting(process, member, record, meeting)) return *problem;
   }
@@ -152,36 +156,72 @@ Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
   return transfer;
 }
 
+/// What a trace says of a kernel's calls. Sends and receives of one group call are told by the ranks that take part, and
+/// by the least of them in an order that both sides see; of several collectives the last one counts.
+void Session::State::note_call(const Record& record, const CallKey& key, TaskNote& note) {
+  Group& group = groups[key.group];
+  const Collective op = op_of(record.word[1]);
+  const auto of_pair = [&] {  // numbers of a pair are those of one direction
+    return 2 * key.number + (group.ranks[key.from] > group.ranks[key.to] ? 1 : 0);
+  };
+  const std::uint64_t number = is_of_two(op) ? of_pair() : key.number;
+  const bool first = note.bytes == 0 && note.sequence == 0;
+  note.bytes += record.word[2];
+  // Pairs count by themselves: as if they had a communicator of their own.
+  note.communicator = is_of_two(op) ? mixed(group.order, 1) : group.order;
+  if (!first && is_of_two(op) && number >= note.sequence) return;
+  note.sequence = number;
+  note.detail = static_cast<std::uint8_t>(op);
+  note.element = static_cast<Element>(record.word[3] >> 32 & 0xff);
+}
+
+/// The ranks that a group call is between: "0,1".
+std::uint32_t Session::State::ranks_of(const std::vector<CallKey>& calls) {
+  Group& group = groups[calls.back().group];
+  if (calls.back().from == CallKey::kAll) {
+    if (group.words == 0)
+      group.words = names.intern(fmt::format("{}", fmt::join(group.ranks, ",")));
+    return group.words;
+  }
+  std::set<std::int32_t> ranks;
+  for (const CallKey& call : calls) {
+    if (call.from == CallKey::kAll) continue;
+    ranks.insert({groups[call.group].ranks[call.from], groups[call.group].ranks[call.to]});
+  }
+  return names.intern(fmt::format("{}", fmt::join(ranks, ",")));
+}
+
 /// Collects the calls of a group call; its last one puts one kernel on the stream, which ends when all
 /// its transfers have.
 std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& thread,
                                                       const Record& record) {
   const std::string_view name = word_for(op_of(record.word[1]));
-  const GrowingTask call = call_of(thread, record, name);
   thread.group_call.push_back(record);
-  if (thread.group_call.size() < calls_together(record)) return std::nullopt;
+  const bool last = thread.group_call.size() >= calls_together(record);
+  Record launch = record;
+  if (!last) launch.act = Act::kNothing;  // only the last one launches something
+  const GrowingTask call = call_of(thread, launch, name);
+  if (!last) return std::nullopt;
   Stream& stream = stream_of(process, record.device, record.stream);
   const GrowingTask arrival = on_stream(process, record.device, stream, call,
                                         {stream.track, TaskKind::kArrival, names.intern(name)});
   NewTask task{stream.track, TaskKind::kTransfer, names.intern(name)};
   TaskNote note;
   note.act = Act::kCollective;
-  note.detail = static_cast<std::uint8_t>(op_of(record.word[1]));
   note.device = record.device;
   note.launcher = call;
   std::vector<Dependency> after;
+  std::vector<CallKey> calls;
   for (const Record& one : std::exchange(thread.group_call, {})) {
     const auto member = process.members.find(one.word[0]);
     if (member == process.members.end()) return not_a_member(process);
-    const Result<GrowingTask> transfer = arrive(process, member->second, one, arrival);
+    CallKey& key = calls.emplace_back();
+    const Result<GrowingTask> transfer = arrive(process, member->second, one, arrival, key);
     if (!transfer) return transfer.error();
-    note.bytes += one.word[2];
-    Group& group = groups[member->second.group];
-    if (group.words == 0)
-      group.words = names.intern(fmt::format("{}", fmt::join(group.ranks, ",")));
-    note.group = group.words;
+    note_call(one, key, note);
     after.push_back({*transfer, Time{}, EdgeKind::kRendezvous, false, true});
   }
+  note.group = ranks_of(calls);
   task.note = keep_note(note);
   stream.last = run.add(task, after);
   watch(process, record, stream.last);

@@ -52,9 +52,10 @@ std::vector<GrowingTask> Session::State::ends_of_device(const Process& process,
 }
 
 /// The call that put work on a stream. What a graph holds was put there by the graph's launch.
-GrowingTask Session::State::call_of(Thread& thread, const Record& record, std::string_view name) {
+GrowingTask Session::State::call_of(Thread& thread, const Record& record, std::string_view name,
+                                    const RecordedEvent& event) {
   if ((record.flags & kOfGraph) != 0 && thread.last != kNoGrowingTask) return thread.last;
-  return host_task(thread, record, TaskKind::kLaunch, name);
+  return host_task(thread, record, TaskKind::kLaunch, name, {}, event);
 }
 
 /// Somebody will ask for its times.
@@ -100,6 +101,8 @@ void Session::State::put(Process& process, Thread& thread, const Record& record,
   Record wait;
   wait.act = record.act;
   wait.flags = kAnswerWanted;
+  wait.device = record.device;
+  wait.stream = record.stream;
   wait_for(thread, wait, signature, {made});
 }
 
@@ -109,19 +112,20 @@ void Session::State::record_event(Process& process, Thread& thread, const Record
   const NewTask task{stream.track, TaskKind::kEvent, names.intern("event")};
   const GrowingTask made = on_stream(process, record.device, stream, call, task);
   run.keep(made);
-  const auto [event, first] = process.events.try_emplace(record.word[0], made);
-  if (first) return;
-  run.let_go(event->second);
-  event->second = made;
+  const bool of_graph = (record.flags & kOfGraph) != 0;
+  RecordedEvent& event = process.events[record.word[0]];
+  if (event.task != kNoGrowingTask) run.let_go(event.task);
+  event = {made, of_graph ? kNoGrowingTask : call, record.stream};
 }
 
 void Session::State::stream_waits(Process& process, Thread& thread, const Record& record) {
-  call_of(thread, record, "stream waits for event");
-  const auto event = process.events.find(record.word[0]);
-  if (event == process.events.end()) return;  // never recorded: nothing to wait for
-  run.keep(event->second);
+  const auto found = process.events.find(record.word[0]);
+  const RecordedEvent event = found == process.events.end() ? RecordedEvent() : found->second;
+  call_of(thread, record, "stream waits for event", event);
+  if (event.task == kNoGrowingTask) return;  // never recorded: nothing to wait for
+  run.keep(event.task);
   stream_of(process, record.device, record.stream)
-      .next.push_back({event->second, Time{}, EdgeKind::kEvent});
+      .next.push_back({event.task, Time{}, EdgeKind::kEvent});
 }
 
 }  // namespace flopcast::live

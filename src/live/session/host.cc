@@ -15,11 +15,12 @@ constexpr std::size_t kRemembered = 4096;
 
 /// A call on its thread.
 GrowingTask Session::State::host_task(Thread& thread, const Record& record, TaskKind kind,
-                                      std::string_view name, std::span<const Dependency> after) {
+                                      std::string_view name, std::span<const Dependency> after,
+                                      const RecordedEvent& event) {
   const Time gap = Time::from_ns(record.gap_ns);
   NewTask task{thread.track, kind, names.intern(name), Time::from_ns(record.duration_ns),
                thread.gap + gap};
-  task.note = note_of(record);
+  task.note = note_of(record, kNoGrowingTask, event);
   if (record.act == Act::kSleep)
     task.duration += Time::from_ns(static_cast<std::int64_t>(record.word[0]));
   if (thread.not_before != Time::min()) task.release = thread.not_before + gap;
@@ -171,12 +172,12 @@ void Session::State::sleep(Thread& thread, const Record& record) {
 
 /// The thread says nothing until all of these have ended.
 void Session::State::wait_for(Thread& thread, const Record& record, std::string_view name,
-                              const std::vector<GrowingTask>& ends) {
+                              const std::vector<GrowingTask>& ends, const RecordedEvent& event) {
   std::vector<Dependency> after;
   for (const GrowingTask end : ends) {
     after.push_back({end, times.wake, EdgeKind::kSync, false, true});
   }
-  host_task(thread, record, TaskKind::kSync, name, after);
+  host_task(thread, record, TaskKind::kSync, name, after, event);
   if ((record.flags & kAnswerWanted) != 0) thread.doing = Doing::kWaits;
 }
 

@@ -16,8 +16,14 @@ std::uint32_t Session::State::keep_note(const TaskNote& note) {
   return place;
 }
 
-std::uint32_t Session::State::note_of(const Record& record, GrowingTask launcher) {
-  TaskNote note{.act = record.act, .device = record.device, .launcher = launcher};
+std::uint32_t Session::State::note_of(const Record& record, GrowingTask launcher,
+                                      const RecordedEvent& event) {
+  TaskNote note{.act = record.act,
+                .device = record.device,
+                .launcher = launcher,
+                .stream = record.stream,
+                .recorder = event.call,
+                .recorded_on = event.stream};
   switch (record.act) {
     case Act::kKernel:
       note.blocks = record.word[0];
@@ -33,6 +39,11 @@ std::uint32_t Session::State::note_of(const Record& record, GrowingTask launcher
     case Act::kCollective:
       note.bytes = record.word[2];
       note.detail = static_cast<std::uint8_t>(record.word[1] >> 32);
+      break;
+    case Act::kRecordEvent:
+    case Act::kStreamWaitsEvent:
+    case Act::kWaitEvent:
+      note.event = record.word[0];
       break;
     case Act::kMark:
       note.detail = static_cast<std::uint8_t>(record.word[0]);

@@ -49,7 +49,11 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
   const auto event = [&](std::size_t word) {
     const auto found = process.events.find(record.word[word]);
     return found == process.events.end() ? std::vector<GrowingTask>()
-                                         : std::vector<GrowingTask>{found->second};
+                                         : std::vector<GrowingTask>{found->second.task};
+  };
+  const auto recorded = [&] {
+    const auto found = process.events.find(record.word[0]);
+    return found == process.events.end() ? RecordedEvent() : found->second;
   };
   const auto end_of_stream = [&] {
     const GrowingTask last = stream_of(process, record.device, record.stream).last;
@@ -86,7 +90,7 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       stream_waits(process, thread, record);
       break;
     case Act::kWaitEvent:
-      wait_for(thread, record, "wait for event", event(0));
+      wait_for(thread, record, "wait for event", event(0), recorded());
       break;
     case Act::kWaitStream:
       wait_for(thread, record, "wait for stream", end_of_stream());

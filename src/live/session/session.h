@@ -32,6 +32,13 @@ struct TaskNote {
   std::uint64_t blocks = 0;   ///< of its grid
   std::uint64_t bytes = 0;    ///< of copies, fills, and of all that a group call transfers
   GrowingTask launcher = kNoGrowingTask;  ///< the call that put it on its stream
+  std::uint64_t stream = 0;               ///< that the call is about
+  std::uint64_t event = 0;                ///< that it records or waits for
+  GrowingTask recorder = kNoGrowingTask;  ///< the call that recorded this event last
+  std::uint64_t recorded_on = 0;          ///< the stream that it recorded
+  std::uint64_t communicator = 0;         ///< the same on all its ranks
+  std::uint64_t sequence = 0;             ///< tells its calls apart, on all its ranks alike
+  Element element = Element::kUint8;      ///< of what is transferred
 };
 
 /// A task whose times are final, with all that is known of it.

@@ -104,13 +104,20 @@ struct Early {
   std::string signature;
 };
 
+/// What an event stands for.
+struct RecordedEvent {
+  GrowingTask task = kNoGrowingTask;  ///< on its stream, kept
+  GrowingTask call = kNoGrowingTask;  ///< that recorded it; none if a graph did
+  std::uint64_t stream = 0;
+};
+
 struct Process {
   std::uint32_t number = 0;  ///< in the session
   std::int32_t rank = 0;
   std::uint32_t instance = 0;  ///< of the processes of its rank
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
-  std::map<std::uint64_t, GrowingTask> events;                        ///< as last recorded, kept
+  std::map<std::uint64_t, RecordedEvent> events;                      ///< as last recorded
   std::unordered_map<std::uint64_t, Membership> members;              ///< by communicator
   std::optional<std::uint16_t> home;  ///< device of its first communicator: that of its rank
   std::unordered_map<std::uint32_t, GrowingTask> watched;  ///< by number of the record, kept
@@ -201,7 +208,8 @@ struct Session::State {
 
   // notes.cc: what is kept of records
   std::uint32_t keep_note(const TaskNote& note);
-  std::uint32_t note_of(const Record& record, GrowingTask launcher = kNoGrowingTask);
+  std::uint32_t note_of(const Record& record, GrowingTask launcher = kNoGrowingTask,
+                        const RecordedEvent& event = {});
 
   // host.cc: threads
   Thread& thread_of(Process& process, std::uint32_t number, const Record& record);
@@ -210,7 +218,7 @@ struct Session::State {
   void idle(Thread& thread, const Record& record);
   void sleep(Thread& thread, const Record& record);
   GrowingTask host_task(Thread& thread, const Record& record, TaskKind kind, std::string_view name,
-                        std::span<const Dependency> after = {});
+                        std::span<const Dependency> after = {}, const RecordedEvent& event = {});
   void host_call(Thread& thread, const Record& record, std::string_view name);
   static const Point* point_at(const Process& process, std::uint64_t thread, std::uint64_t records);
   void remember(Thread& thread);
@@ -219,7 +227,7 @@ struct Session::State {
   void follow(const Process& process, Thread& thread, const Record& record);
   void go_on(Process& process, std::uint32_t number, Thread& thread, const Record& record);
   void wait_for(Thread& thread, const Record& record, std::string_view name,
-                const std::vector<GrowingTask>& ends);
+                const std::vector<GrowingTask>& ends, const RecordedEvent& event = {});
   void wait_for_values(Thread& thread, Time at);
   void ask(Thread& thread, const Record& record, std::string_view name, Question question);
 
@@ -228,7 +236,8 @@ struct Session::State {
   GrowingTask on_stream(Process& process, std::uint16_t device, Stream& stream, GrowingTask call,
                         const NewTask& task, std::vector<Dependency> after = {});
   std::vector<GrowingTask> ends_of_device(const Process& process, std::uint16_t device) const;
-  GrowingTask call_of(Thread& thread, const Record& record, std::string_view name);
+  GrowingTask call_of(Thread& thread, const Record& record, std::string_view name,
+                      const RecordedEvent& event = {});
   void watch(Process& process, const Record& record, GrowingTask task);
   static Question span_of(const Process& process, const Record& record);
   Time slowed(Process& process, Time alone) const;
@@ -252,7 +261,9 @@ struct Session::State {
                                          const Record& record, Meeting& meeting);
   std::optional<Diagnostic> disagreement(Meeting& meeting) const;
   Result<GrowingTask> arrive(Process& process, Membership& member, const Record& record,
-                             GrowingTask arrival);
+                             GrowingTask arrival, CallKey& key);
+  void note_call(const Record& record, const CallKey& key, TaskNote& note);
+  std::uint32_t ranks_of(const std::vector<CallKey>& calls);
   std::optional<Diagnostic> communicate(Process& process, Thread& thread, const Record& record);
   std::optional<Diagnostic> settle(Process& process, Thread& thread, const Record& record);
   void begin_transfers();

@@ -1,0 +1,93 @@
+"""A recording of a live run holds its graph: a replay finds the run's own times, by dependencies that it was told."""
+
+import gzip
+import json
+import subprocess
+
+import pytest
+
+SCRIPTS = {
+    "ddp_resnet.py": (2, ["--batch", 8, "--size", 64, "--steps", 4]),
+    "fsdp2_llama.py": (2, ["--size", "1b", "--layers", 2, "--sequence", 512, "--steps", 4]),
+    "pipeline_1f1b.py": (4, ["--layers", 1, "--width", 1024, "--sequence", 512, "--microbatches", 4, "--steps", 4]),
+}
+
+
+def replay(live, folder):
+    """What `flopcast replay --json` says of the only run in a folder."""
+    done = subprocess.run([live.command, "replay", folder, "--json"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["sets"][0]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_replay_of_a_run_has_the_runs_own_times(live, tmp_path, name):
+    ranks, arguments = SCRIPTS[name]
+    folder = tmp_path / "run"
+    live.run("--recording", folder, "--json", tmp_path / "run.json", f"examples/live/{name}", *arguments, ranks=ranks)
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert sorted(path.name for path in folder.iterdir()) == [f"rank{i}.json.gz" for i in range(ranks)]
+    found = replay(live, folder)
+    assert len(found["ranks"]) == ranks
+    for rank, told in zip(found["ranks"], run["ranks"], strict=True):
+        assert len(rank["steps"]) == len(told["steps"]) >= 2
+        for step in rank["steps"]:
+            # Median lags stand for each one's own, which differ where nothing waits for them.
+            assert abs(step["error"]) < 1e-4 and abs(step["gpu_step_error"]) < 1e-4, step
+    # Nothing is guessed, and nothing that was told contradicts the times.
+    assert found["edges"]["event"]["count"] > 0
+    assert found["edges"]["event_inferred"]["count"] == 0
+    assert [kind for kind, edges in found["edges"].items() if edges["contradicted"]] == []
+    assert found["anomalies"] == []
+    assert found["late_starts"]["count"] == 0
+
+
+def test_a_recording_says_what_kernels_compute_and_what_collectives_carry(live, tmp_path):
+    text = """
+import os, torch, torch.distributed as dist
+dist.init_process_group("nccl")
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+torch.cuda.set_device(device)
+a = torch.randn(4096, 512, device=device, dtype=torch.bfloat16)
+b = torch.empty(8192, 512, device=device, dtype=torch.bfloat16)
+side = torch.cuda.Stream()
+for step in range(3):
+    c = a @ a.T
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        c.mul_(2)
+    torch.cuda.current_stream().wait_stream(side)
+    dist.all_gather_into_tensor(b, a)
+torch.cuda.synchronize()
+dist.destroy_process_group()
+"""
+    path = tmp_path / "script.py"
+    path.write_text(text)
+    live.run("--recording", tmp_path / "run", path, ranks=2)
+    for rank in range(2):
+        document = json.loads(gzip.decompress((tmp_path / f"run/rank{rank}.json.gz").read_bytes()))
+        assert document["distributedInfo"] == {"backend": "nccl", "rank": rank, "world_size": 2}
+        rows = [row for row in document["traceEvents"] if row["ph"] == "X"]
+        kernels = [row for row in rows if row["cat"] == "kernel"]
+        products = [row for row in rows if row["cat"] == "cpu_op" and "4096 4096 512" in str(row["args"])]
+        assert len(products) == 3, [row["args"] for row in rows if row["cat"] == "cpu_op"]
+        gathers = [row["args"] for row in kernels if "AllGather" in row["name"] and row["args"]["dtype"] == "BFloat16"]
+        assert [args["In msg nelems"] for args in gathers] == 3 * [4096 * 512]
+        assert [args["Out msg nelems"] for args in gathers] == 3 * [8192 * 512]
+        assert {(args["Process Group Ranks"], args["Group size"]) for args in gathers} == {("[0,1]", 2)}
+        numbers = [args["Seq"] for args in gathers]
+        assert numbers == list(range(numbers[0], numbers[0] + 3))
+        # A wait names the record that it is for, on the stream that it is for.
+        calls = {row["args"]["correlation"]: row for row in rows if row["cat"] == "cuda_runtime"}
+        waits = [row["args"] for row in rows if row["name"] == "Stream Wait Event"]
+        assert sum(args["wait_on_stream"] != args["stream"] for args in waits) >= 6
+        for args in waits:
+            assert calls[args["correlation"]]["name"] == "cudaStreamWaitEvent"
+            assert calls[args["wait_on_cuda_event_record_corr_id"]]["name"] == "cudaEventRecord"
+    assert replay(live, tmp_path / "run")["edges"]["event"]["count"] >= 12
+
+
+def test_a_folder_that_holds_something_is_refused_before_the_run(live, tmp_path):
+    (tmp_path / "old.json").write_text("{}")
+    done = live.run("--recording", tmp_path, "examples/live/ddp_resnet.py", expect=3)
+    assert "is not empty" in done.stderr and "--recording" in done.stderr
