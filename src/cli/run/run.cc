@@ -137,6 +137,7 @@ int write_files(Io& io, const RunCommand& command, const LiveReport& report) {
   if (const int code = write_json(io, command.json, report); code != kDone) return code;
   if (const int code = write_recording(io, command.recording, report); code != kDone) return code;
   if (const int code = write_page(io, command.html, report); code != kDone) return code;
+  if (command.trace_out.empty()) return kDone;
   const Result<TraceSet> timeline = report.timeline(std::nullopt);
   if (!timeline) return fail(io, timeline.error());
   return write_timelines(io, command.trace_out, *timeline);

@@ -8,6 +8,9 @@ Started by `flopcast run` with the number of a descriptor, from which it reads a
 and hears lines "started RANK PID" and "ended RANK STATUS" on the descriptor `reports`. A rank runs the script as
 `python3 script arguments` would: as __main__, with its folder first on sys.path."""
 
+import ast
+import atexit
+import contextlib
 import gc
 import importlib
 import json
@@ -57,14 +60,48 @@ def become(rank: dict) -> None:
             os.dup2(descriptor, target)
     close_all_but(set())
     os.environ.update(rank["environment"])
+    # At its end everything is collected, as in a process that was started alone: libraries look for what is left.
+    atexit.register(gc.unfreeze)
     begin_virtual_time()
+
+
+#: What packages import by themselves when a script first uses them: an optimizer's first step imports the compiler.
+IMPORTED_LATER = {"torch": ["torch._dynamo"]}
+
+
+def parts_named(script: str, packages: list) -> list:
+    """Modules of these packages that the script's own import statements name."""
+    try:
+        with open(script, "rb") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):
+        return []  # the script says it itself
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(node.module)
+    return sorted(name for name in names if name.partition(".")[0] in packages and "." in name)
+
+
+def load(request: dict) -> None:
+    """Everything that all ranks will import, and that does not depend on which of them does."""
+    packages = request["imports"]
+    for name in packages:
+        importlib.import_module(name)
+    parts = parts_named(request["script"], packages)
+    for package in packages:
+        parts += IMPORTED_LATER.get(package, [])
+    for name in parts:
+        with contextlib.suppress(Exception):  # a rank that imports it hears why not
+            importlib.import_module(name)
 
 
 def serve(request: dict) -> dict:
     """Forks the ranks and waits for them. Returns in each rank: what it is."""
     gc.disable()
-    for name in request["imports"]:
-        importlib.import_module(name)
+    load(request)
     gc.collect()
     gc.freeze()  # what is there stays in pages that all ranks share
     gc.enable()

@@ -48,7 +48,7 @@ LiveMemory live_memory(std::uint32_t ranks, bool forked, bool with_torch) {
   LiveMemory memory;
   memory.available = left_of_group(left_of_machine());
   // An imported PyTorch, and what a rank of it has for itself (docs/theory/live.md has the measurements).
-  const std::int64_t shared = with_torch && forked ? 400 * kMiB : 0;
+  const std::int64_t shared = with_torch && forked ? 520 * kMiB : 0;
   const std::int64_t own = !with_torch ? 16 * kMiB : forked ? 140 * kMiB : 320 * kMiB;
   memory.needed = shared + own * ranks;
   return memory;

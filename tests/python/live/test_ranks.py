@@ -81,3 +81,19 @@ def test_a_rank_that_waits_alone_is_told(run, tmp_path):
     assert done.returncode != 0
     assert "never called it" in done.stderr, done.stderr
     assert "all_reduce (fp32 sum, 16 bytes)" in done.stderr
+
+
+def test_parts_of_pytorch_that_a_script_names_are_loaded_once(run, tmp_path):
+    script = tmp_path / "parts.py"
+    script.write_text(
+        "import os, sys\n"
+        "loaded = [name in sys.modules for name in ('torch._dynamo', 'torch.distributed.fsdp', 'torch.nothing')]\n"
+        "def later():\n"
+        "    from torch.distributed.fsdp import fully_shard\n"
+        "    import torch.nothing\n"
+        "print(*loaded, 'torch.cuda' in sys.modules and sys.modules['torch.cuda'].is_initialized())\n"
+    )
+    done = run(script, 2)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["True True False False"] * 2
+    assert "leaked" not in done.stderr
