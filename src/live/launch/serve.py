@@ -9,7 +9,6 @@ and hears lines "started RANK PID" and "ended RANK STATUS" on the descriptor `re
 `python3 script arguments` would: as __main__, with its folder first on sys.path."""
 
 import ast
-import atexit
 import contextlib
 import gc
 import importlib
@@ -60,8 +59,6 @@ def become(rank: dict) -> None:
             os.dup2(descriptor, target)
     close_all_but(set())
     os.environ.update(rank["environment"])
-    # At its end everything is collected, as in a process that was started alone: libraries look for what is left.
-    atexit.register(gc.unfreeze)
     begin_virtual_time()
 
 
@@ -98,12 +95,37 @@ def load(request: dict) -> None:
             importlib.import_module(name)
 
 
+def freeze() -> None:
+    """What is there stays in pages that all ranks share: no collection touches it."""
+    gc.collect()
+    gc.freeze()
+
+
+class FreezeBefore:
+    """Freezes what is there when one of these modules is about to be imported. Their bindings look at a process's end for
+    what is left of them, and report it; a collection that passes over what is frozen leaves much."""
+
+    NAMES = frozenset({"triton"})
+    came = False
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if not cls.came and name in cls.NAMES:
+            cls.came = True
+            freeze()
+        return None  # others find it
+
+
 def serve(request: dict) -> dict:
     """Forks the ranks and waits for them. Returns in each rank: what it is."""
     gc.disable()
+    sys.meta_path.insert(0, FreezeBefore)
     load(request)
-    gc.collect()
-    gc.freeze()  # what is there stays in pages that all ranks share
+    sys.meta_path.remove(FreezeBefore)
+    if FreezeBefore.came:
+        gc.collect()
+    else:
+        freeze()
     gc.enable()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
