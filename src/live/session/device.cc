@@ -1,5 +1,6 @@
 // Streams and events of a device: what is put on them, and what waits for what.
 #include <algorithm>
+#include <utility>
 
 #include "live/session/state.h"
 
@@ -25,18 +26,18 @@ Stream& Session::State::stream_of(Process& process, std::uint16_t device, std::u
 /// Puts a task at the end of a stream: behind its call, the events that the stream was told to wait
 /// for, and the default stream or (on that one) all streams that heed it.
 GrowingTask Session::State::on_stream(Process& process, std::uint16_t device, Stream& stream,
-                                      GrowingTask call, const NewTask& task,
-                                      std::vector<Dependency> after) {
-  after.push_back({call, times.launch, EdgeKind::kLaunch, true});
-  after.insert(after.end(), stream.next.begin(), stream.next.end());
-  for (auto& [at, other] : process.streams) {
-    if (at.first != device || &other == &stream || other.last == kNoGrowingTask) continue;
-    const bool one_is_default = stream.number == kDefaultStream || other.number == kDefaultStream;
-    if (one_is_default && stream.blocking && other.blocking) {
-      after.push_back({other.last, Time{}, EdgeKind::kStream});
+                                      GrowingTask call, const NewTask& task) {
+  scratch.assign(1, {call, times.launch, EdgeKind::kLaunch, true});
+  scratch.insert(scratch.end(), stream.next.begin(), stream.next.end());
+  std::vector<const Stream*>& heeding = process.heeding[device];
+  for (const Stream* const other : heeding) {
+    const bool one_is_default = stream.number == kDefaultStream || other->number == kDefaultStream;
+    if (other != &stream && one_is_default && stream.blocking && other->blocking) {
+      scratch.push_back({other->last, Time{}, EdgeKind::kStream});
     }
   }
-  stream.last = run.add(task, after);
+  if (stream.blocking && !std::exchange(stream.heeds, true)) heeding.push_back(&stream);
+  stream.last = run.add(task, scratch);
   for (const Dependency& dependency : stream.next) run.let_go(dependency.source);
   stream.next.clear();
   return stream.last;

@@ -105,6 +105,7 @@ void Session::State::follow(const Process& process, Thread& thread, const Record
 Thread& Session::State::thread_of(Process& process, std::uint32_t number, const Record& record) {
   const auto [found, is_new] = process.threads.try_emplace(number);
   Thread& thread = found->second;
+  if (is_new) threads.push_back(&thread);
   if (is_new || (thread.doing == Doing::kEnded && record.act == Act::kThreadStart))
     start_thread(process, thread, record);
   return thread;
@@ -112,6 +113,7 @@ Thread& Session::State::thread_of(Process& process, std::uint32_t number, const 
 
 void Session::State::start_thread(Process& process, Thread& thread, const Record& record) {
   Thread fresh;
+  fresh.process = process.number;
   fresh.records = thread.records;
   fresh.points = std::move(thread.points);
   fresh.helper = (record.flags & kOfHelper) != 0;

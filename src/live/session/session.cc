@@ -181,30 +181,25 @@ std::optional<Time> Session::State::acts_at(const Thread& thread, bool settlers_
 /// No thread but this one says anything that starts earlier.
 Time Session::State::threads_until(const Thread* but, bool settlers_too) const {
   Time until = Time::max();
-  for (const Process& process : processes) {
-    for (const auto& [number, thread] : process.threads) {
-      if (&thread == but) continue;
-      if (const auto at = acts_at(thread, settlers_too)) until = std::min(until, *at);
-    }
+  for (const Thread* const thread : threads) {
+    if (thread == but) continue;
+    if (const auto at = acts_at(*thread, settlers_too)) until = std::min(until, *at);
   }
   return until;
 }
 
 /// Nobody can do anything before this thread does at that time. What happens at one time is in the order of
 /// ranks and of threads.
-bool Session::State::is_next(const Process& process, const Thread& thread, Time at) {
+bool Session::State::is_next(const Thread& thread, Time at) {
   if (const std::optional<Time> end = work.next_end(); end && *end <= at) return false;
-  const auto key = std::tuple(at, process.number, thread.name);
-  for (const Process& each : processes) {
-    for (const auto& [number, other] : each.threads) {
-      if (&other == &thread) continue;
-      const auto when = acts_at(other);
-      // Who is late would go on if it could.
-      const bool late = other.late && when == at;
-      if (when && !late && std::tuple(*when, each.number, other.name) < key) return false;
-    }
-  }
-  return true;
+  const auto key = std::tuple(at, thread.process, thread.name);
+  return std::none_of(threads.begin(), threads.end(), [&](const Thread* other) {
+    if (other == &thread) return false;
+    const auto when = acts_at(*other);
+    // Who is late would go on if it could.
+    const bool late = other->late && when == at;
+    return when && !late && std::tuple(*when, other->process, other->name) < key;
+  });
 }
 
 /// Ends the transfers that end before anything else can begin. @return whether that made something known
@@ -256,10 +251,10 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
 }
 
 /// Ends the sleep of a thread, or its standing still until a time.
-bool Session::State::let_go_on(const Process& process, Thread& thread, SessionAnswer& answer) {
+bool Session::State::let_go_on(Thread& thread, SessionAnswer& answer) {
   const bool sleeps = thread.doing == Doing::kSleeps;
   const Time at = sleeps ? thread.clock : thread.until;
-  if (!is_next(process, thread, at)) return false;
+  if (!is_next(thread, at)) return false;
   passed = std::max(passed, at);
   answer.at = at;
   if (sleeps) return true;
@@ -287,7 +282,7 @@ bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread&
     for (const GrowingTask task : std::exchange(thread.question.about, {})) run.let_go(task);
   } else if (thread.doing == Doing::kSleeps ||
              (thread.doing == Doing::kIdles && thread.until < kNotInThisRun)) {
-    if (!let_go_on(processes[process], thread, answer)) return false;
+    if (!let_go_on(thread, answer)) return false;
   } else {
     return false;
   }

@@ -59,6 +59,7 @@ struct Point {
 };
 
 struct Thread {
+  std::uint32_t process = 0;
   std::uint32_t track = 0;  ///< processor of the run
   Doing doing = Doing::kRuns;
   std::uint64_t name =
@@ -85,6 +86,7 @@ struct Stream {
   std::uint32_t track = 0;
   std::uint64_t number = 0;
   bool blocking = true;  ///< waits for the default stream, and that for it
+  bool heeds = false;    ///< is in Process::heeding
   GrowingTask last = kNoGrowingTask;
   std::vector<Dependency> next;  ///< of its next task; sources kept
 };
@@ -117,8 +119,11 @@ struct Process {
   std::uint32_t instance = 0;  ///< of the processes of its rank
   std::map<std::uint32_t, Thread> threads;
   std::map<std::pair<std::uint16_t, std::uint64_t>, Stream> streams;  ///< by device and number
-  std::map<std::uint64_t, RecordedEvent> events;                      ///< as last recorded
-  std::unordered_map<std::uint64_t, Membership> members;              ///< by communicator
+  /// By device: those that have had work and heed the default stream, or are it. Programs make hundreds that
+  /// do neither.
+  std::map<std::uint16_t, std::vector<const Stream*>> heeding;
+  std::map<std::uint64_t, RecordedEvent> events;          ///< as last recorded
+  std::unordered_map<std::uint64_t, Membership> members;  ///< by communicator
   std::optional<std::uint16_t> home;  ///< device of its first communicator: that of its rank
   std::unordered_map<std::uint32_t, GrowingTask> watched;  ///< by number of the record, kept
   Time beside;  ///< time of its transfers that kernels have not run beside yet
@@ -181,6 +186,8 @@ struct Session::State {
   Time passed;                       ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
+  std::vector<const Thread*> threads;  ///< of all processes
+  std::vector<Dependency> scratch;     ///< of the task that is being made
   std::vector<Group> groups;
   std::unordered_map<std::string, std::uint32_t> group_names;
   std::unordered_map<CallKey, Meeting, CallKeyHash> meetings;  ///< some rank has not called
@@ -196,8 +203,8 @@ struct Session::State {
                                 std::string_view signature);
   std::optional<Time> acts_at(const Thread& thread, bool settlers_too = true) const;
   Time threads_until(const Thread* but, bool settlers_too = true) const;
-  bool is_next(const Process& process, const Thread& thread, Time at);
-  bool let_go_on(const Process& process, Thread& thread, SessionAnswer& answer);
+  bool is_next(const Thread& thread, Time at);
+  bool let_go_on(Thread& thread, SessionAnswer& answer);
   bool move_network();
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);
   bool anybody_outside() const;
@@ -234,7 +241,7 @@ struct Session::State {
   // device.cc: streams and events
   Stream& stream_of(Process& process, std::uint16_t device, std::uint64_t number);
   GrowingTask on_stream(Process& process, std::uint16_t device, Stream& stream, GrowingTask call,
-                        const NewTask& task, std::vector<Dependency> after = {});
+                        const NewTask& task);
   std::vector<GrowingTask> ends_of_device(const Process& process, std::uint16_t device) const;
   GrowingTask call_of(Thread& thread, const Record& record, std::string_view name,
                       const RecordedEvent& event = {});
