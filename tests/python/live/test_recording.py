@@ -87,6 +87,19 @@ dist.destroy_process_group()
     assert replay(live, tmp_path / "run")["edges"]["event"]["count"] >= 12
 
 
+def test_runs_of_eight_ranks_leave_the_same_bytes(live, tmp_path):
+    """Console, summary, and every row of every rank. docs/theory/live.md tells of ten runs."""
+    arguments = ["--size", "1b", "--layers", 2, "--sequence", 256, "--steps", 3]
+    seen = set()
+    for i in range(3):
+        folder, summary = tmp_path / f"run{i}", tmp_path / f"run{i}.json"
+        files = ["--recording", folder, "--json", summary]
+        done = live.run("--start", 1700000000, *files, "examples/live/fsdp2_llama.py", *arguments, ranks=8)
+        rows = [gzip.decompress((folder / f"rank{rank}.json.gz").read_bytes()) for rank in range(8)]
+        seen.add((done.stdout, summary.read_bytes(), *rows))
+    assert len(seen) == 1
+
+
 def test_a_folder_that_holds_something_is_refused_before_the_run(live, tmp_path):
     (tmp_path / "old.json").write_text("{}")
     done = live.run("--recording", tmp_path, "examples/live/ddp_resnet.py", expect=3)
