@@ -93,6 +93,7 @@ int timed_wait(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t n
 
 void notify(const pthread_cond_t* condition, bool all, const void* caller) {
   notifications_of(condition).fetch_add(1, std::memory_order_acq_rel);
+  if (Link* const link = of_helper()) link->wake_from_outside(condition, all);
   Speaker* const me = followed();
   if (!me) return;
   if (me->last_lock && !is_python(caller)) stamp(me->last_lock, Link::moment());

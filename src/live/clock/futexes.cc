@@ -73,7 +73,7 @@ FLOPCAST_INTERPOSED long syscall(long number, ...) noexcept {
   for (long& argument : a) argument = va_arg(list, long);
   va_end(list);
   const auto real = [&] { return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]); };
-  if (number != SYS_futex || !followed()) return real();
+  if (number != SYS_futex || (!followed() && !of_helper())) return real();
   const FutexCall call{reinterpret_cast<std::uint32_t*>(a[0]),
                        static_cast<int>(a[1]),
                        static_cast<std::uint32_t>(a[2]),
@@ -82,6 +82,10 @@ FLOPCAST_INTERPOSED long syscall(long number, ...) noexcept {
                        a[5]};
   // The line to the engine waits by futexes, too.
   if (Link::get().is_own(call.word)) return real();
+  if (Link* const link = of_helper()) {
+    if (call.wakes()) link->wake_from_outside(call.word, call.value > 1);
+    return real();
+  }
   if (call.wakes()) {
     stamp(call.word, Link::moment());
     Link::get().wake(call.word, call.value > 1);

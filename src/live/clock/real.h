@@ -40,6 +40,9 @@ inline Speaker* followed() {
   return me && me->ring ? me : nullptr;
 }
 
+/// The line of this process, if this is one of its threads in real time; else null.
+inline Link* of_helper() { return is_helper_thread ? Link::opened() : nullptr; }
+
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
 /// Whoever would wait for ever names a time of centuries: threading.TIMEOUT_MAX.

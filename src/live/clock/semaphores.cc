@@ -78,6 +78,8 @@ FLOPCAST_INTERPOSED int sem_post(sem_t* semaphore) noexcept {
   if (follower(semaphore)) {
     stamp(semaphore, Link::moment());
     Link::get().wake(semaphore, false);
+  } else if (Link* const link = of_helper()) {
+    link->wake_from_outside(semaphore, false);
   }
   return real_post(semaphore);
 }

@@ -112,9 +112,12 @@ Daemon::Daemon(Session& session, Descriptor listener, Descriptor memory, std::st
     : session_(session),
       listener_(std::move(listener)),
       memory_(std::move(memory)),
-      name_(std::move(name)) {}
+      name_(std::move(name)) {
+  session_.set_outside([this] { return is_quiet(); });
+}
 
 Daemon::~Daemon() {
+  session_.set_outside({});
   over_ = true;
   ::shutdown(listener_.get(), SHUT_RDWR);
   if (doorman_.joinable()) doorman_.join();
@@ -293,6 +296,20 @@ bool Daemon::anything_written() const {
   };
   return std::any_of(peers_.begin(), peers_.end(), has_written) ||
          std::any_of(guests_.begin(), guests_.end(), has_written);
+}
+
+/// Whether the processes of the run, and all that this one has started for them, stand still, and nothing of what they
+/// said is unheard.
+bool Daemon::is_quiet() {
+  std::vector<pid_t> processes;
+  std::unordered_set<pid_t> clocked;
+  for (const auto& peer : peers_) {
+    if (peer->gone || !peer->region) continue;
+    processes.push_back(peer->hello.pid);
+    for (std::uint32_t t = 0; t < peer->threads(); ++t)
+      clocked.insert(peer->region->rings[t].clocked.load(std::memory_order_relaxed));
+  }
+  return quiet_.look(processes, clocked) && !anything_written();
 }
 
 void Daemon::look_who_is_gone() {

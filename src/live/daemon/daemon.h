@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "live/daemon/quiet.h"
 #include "live/session/session.h"
 #include "live/wire/region.h"
 #include "live/wire/socket.h"
@@ -78,6 +79,7 @@ class Daemon {
   void lose(std::uint32_t process);
   bool hear(std::uint32_t process, std::optional<Diagnostic>& problem);
   bool anything_written() const;
+  bool is_quiet();
   void look_who_is_gone();
 
   Session& session_;
@@ -91,6 +93,7 @@ class Daemon {
   std::mutex lock_;
   std::vector<std::unique_ptr<Peer>> newcomers_;  ///< under the lock
   std::chrono::steady_clock::time_point looked_;  ///< who is gone
+  Quiet quiet_;
   std::atomic<bool> over_{false};
   std::thread doorman_;
 };

@@ -40,6 +40,8 @@ class Link {
   /// The line of this process. Opened at the first call; a process that nobody listens to ends with a
   /// line that says so, since nothing it would print could be true.
   static Link& get();
+  /// The same where it is open already, and this process is not a child of the one that opened it; else null.
+  static Link* opened() { return only_ && !only_->silent_ ? only_ : nullptr; }
 
   /// Says what this thread does. Host time since the last record is added to it. @return its number
   std::uint32_t say(Record record);
@@ -111,6 +113,8 @@ class Link {
   /// Those who wait for this (or one of them) are woken by this thread: they run from now on, in its time if the
   /// engine was told that they stand still, however long it takes until they really do.
   void wake(const void* at, bool all);
+  /// The same by a thread in real time, for those who stand still until a time: they go on where the run is.
+  void wake_from_outside(const void* at, bool all);
 
   /// This thread stands still, and goes on by itself when nobody can do anything before `after_ns` from now.
   void block_until(std::int64_t after_ns, const void* at);

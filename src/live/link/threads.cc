@@ -238,6 +238,21 @@ void Link::wake(const void* at, bool all) {
   }
 }
 
+void Link::wake_from_outside(const void* at, bool all) {
+  if (waiting_for(at).load(std::memory_order_seq_cst) == 0) return;
+  const std::lock_guard guard(threads_lock_);
+  for (std::uint32_t i = 0; i < region_->threads.load(std::memory_order_relaxed); ++i) {
+    Speaker& other = speakers_[i];
+    if (other.at.load(std::memory_order_relaxed) != at || !other.timed) continue;
+    if (other.standing.load(std::memory_order_acquire) != Standing::kIdle) continue;
+    write(other, woken_by(Moment()));
+    other.timed = false;
+    other.since_ns.store(real_ns(CLOCK_MONOTONIC), std::memory_order_relaxed);
+    other.standing.store(Standing::kForLock, std::memory_order_release);
+    if (!all) return;
+  }
+}
+
 // --- until a time -------------------------------------------------------------------------------
 
 void Link::block_until(std::int64_t after_ns, const void* at) {
@@ -251,6 +266,7 @@ void Link::block_until(std::int64_t after_ns, const void* at) {
   record.word[0] = static_cast<std::uint64_t>(std::max<std::int64_t>(after_ns, 1));
   const std::lock_guard guard(threads_lock_);
   me.timed = true;
+  me.ring->clocked.store(static_cast<std::int32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
   write(me, record);
   me.standing.store(Standing::kIdle, std::memory_order_release);
   waiting_for(at).fetch_add(1, std::memory_order_seq_cst);
@@ -264,6 +280,7 @@ bool Link::expired() const {
 bool Link::unblock_timed() {
   Speaker& me = *own_speaker;
   std::unique_lock guard(threads_lock_);
+  me.ring->clocked.store(0, std::memory_order_relaxed);
   const bool idle =
       me.standing.exchange(Standing::kRuns, std::memory_order_relaxed) == Standing::kIdle;
   const bool timed = std::exchange(me.timed, false);

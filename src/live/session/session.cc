@@ -250,11 +250,19 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
   return answer;
 }
 
+/// Whether some thread stands still: what takes real time may wake it before anybody's time is up.
+bool Session::State::may_be_woken() const {
+  return std::any_of(threads.begin(), threads.end(), [](const Thread* thread) {
+    return thread->doing == Doing::kIdles && !thread->helper;
+  });
+}
+
 /// Ends the sleep of a thread, or its standing still until a time.
 bool Session::State::let_go_on(Thread& thread, SessionAnswer& answer) {
   const bool sleeps = thread.doing == Doing::kSleeps;
   const Time at = sleeps ? thread.clock : thread.until;
   if (!is_next(thread, at)) return false;
+  if (is_quiet && may_be_woken() && !is_quiet()) return false;
   passed = std::max(passed, at);
   answer.at = at;
   if (sleeps) return true;
@@ -383,6 +391,10 @@ Session::Session(Work& work, const HostTimes& times)
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
+
+void Session::set_outside(std::function<bool()> is_quiet) {
+  state_->is_quiet = std::move(is_quiet);
+}
 
 std::uint32_t Session::add_process(std::int32_t rank) {
   Process& process = state_->processes.emplace_back();

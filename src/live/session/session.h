@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -64,6 +65,10 @@ class Session {
                                  std::string_view signature);
   /// The process is gone, whatever it was about to say.
   void lose(std::uint32_t process);
+
+  /// @param is_quiet whether nothing goes on that takes real time and may wake a thread that stands still. It is asked before
+  /// anybody's time is up; as long as it says no, nobody's is
+  void set_outside(std::function<bool()> is_quiet);
 
   /// Answers that can be given now. To be called when every record that was written has been taken.
   std::vector<SessionAnswer> advance();

@@ -287,6 +287,52 @@ TEST(LiveSession, ARankThatNeverJoinsIsADeadlock) {
   EXPECT_NE(session.deadlock().find("communicator"), std::string::npos);
 }
 
+TEST(LiveSession, NobodysTimeIsUpWhileOthersAreAboutToBeWoken) {
+  One one;
+  bool quiet = false;
+  int asked = 0;
+  one.session.set_outside([&] {
+    ++asked;
+    return quiet;
+  });
+  Record start = call(Act::kThreadStart);
+  start.word[3] = 1;
+  one.say(start, 1);
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 1'000'000;
+  Record waits = call(Act::kIdle);
+  waits.flags = kAnswerWanted;
+  waits.word[0] = 600'000'000;
+  one.say(waits, 1);
+  one.say(sleep);
+  EXPECT_TRUE(one.session.advance().empty());
+  EXPECT_TRUE(one.session.advance().empty());
+  EXPECT_EQ(asked, 2);
+  // Somebody in real time wakes the thread: it goes on where the run is, not where its time would have been up.
+  one.say(call(Act::kWoken), 1);
+  const SessionAnswer woken = one.answer();
+  EXPECT_EQ(woken.thread, 1u);
+  EXPECT_EQ(woken.status, 0u);
+  EXPECT_LT(woken.at, us(100));
+  EXPECT_EQ(asked, 2);
+  // Nobody stands still who could be woken: nobody has to be asked.
+  Record later = sleep;
+  later.word[0] = 5'000'000;
+  one.say(later, 1);
+  EXPECT_EQ(one.answer().thread, 0u);
+  EXPECT_EQ(asked, 2);
+  // It is quiet, and a time is up.
+  quiet = true;
+  one.say(waits);
+  EXPECT_EQ(one.answer().thread, 1u);
+  EXPECT_EQ(asked, 3);
+  one.say(waits, 1);
+  const SessionAnswer up = one.answer();
+  EXPECT_EQ(up.thread, 0u);
+  EXPECT_EQ(up.status, static_cast<std::uint32_t>(ETIMEDOUT));
+}
+
 // ---- against a slow oracle ---------------------------------------------------------------------
 
 /// What each rank's one thread does; those that want an answer wait for it.

@@ -183,6 +183,7 @@ struct Session::State {
   std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
   std::vector<std::uint32_t> free_notes;
   std::uint32_t hubs = 0;
+  std::function<bool()> is_quiet;    ///< null: nothing ever goes on outside
   Time passed;                       ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
@@ -204,6 +205,7 @@ struct Session::State {
   std::optional<Time> acts_at(const Thread& thread, bool settlers_too = true) const;
   Time threads_until(const Thread* but, bool settlers_too = true) const;
   bool is_next(const Thread& thread, Time at);
+  bool may_be_woken() const;
   bool let_go_on(Thread& thread, SessionAnswer& answer);
   bool move_network();
   bool answer_what_can_be(std::vector<SessionAnswer>& answers);

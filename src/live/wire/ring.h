@@ -60,6 +60,8 @@ class Ring {
   std::uint32_t written() const { return written_.load(std::memory_order_acquire); }
 
   Answer answer;
+  /// Its thread, as the system numbers it, while it stands still until a time of the run; else 0.
+  std::atomic<std::int32_t> clocked{0};
 
  private:
   alignas(64) std::atomic<std::uint32_t> written_{0};
