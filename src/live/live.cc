@@ -33,7 +33,7 @@ constexpr auto kFailTogether = std::chrono::milliseconds(100);
 /// So long may a process live that has left the run: another program in its place, say.
 constexpr auto kEndIsKnown = std::chrono::seconds(1);
 /// So long may a rank compute, or load a library, before it is asked after.
-constexpr auto kSilence = std::chrono::seconds(30);
+constexpr auto kSilence = std::chrono::seconds(10);
 /// So long after the first processes of a program others may come: they import much.
 constexpr auto kOthersCome = std::chrono::seconds(60);
 

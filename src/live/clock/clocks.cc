@@ -6,6 +6,7 @@
 
 #include "live/clock/clocks.h"
 #include "live/clock/real.h"
+#include "live/clock/watching.h"
 
 namespace flopcast::live {
 namespace {
@@ -59,7 +60,11 @@ std::optional<std::int64_t> beginning_of(clockid_t clock) {
 
 std::optional<std::int64_t> virtual_ns(clockid_t clock) {
   Speaker* const me = own_speaker;
-  if (!me) return std::nullopt;
+  if (!me) {
+    const auto beginning = beginning_of(clock);
+    const auto watched = beginning ? look_at_watched(clock) : std::nullopt;
+    return watched ? std::optional(*beginning + *watched) : std::nullopt;
+  }
   Link::measure();
   if (const auto beginning = beginning_of(clock)) {
     look(*me);
@@ -79,7 +84,8 @@ void refund_look() {
 
 std::int64_t until_ns(clockid_t clock, std::int64_t point_ns) {
   const auto beginning = beginning_of(clock);
-  return beginning ? point_ns - *beginning - own_speaker->now_ns() : 0;
+  const std::int64_t now = own_speaker ? own_speaker->now_ns() : watched_ns().value_or(0);
+  return beginning ? point_ns - *beginning - now : 0;
 }
 
 std::int64_t until_ns(std::int64_t point_ns) {

@@ -10,6 +10,7 @@
 #include "live/clock/real.h"
 #include "live/clock/stamps.h"
 #include "live/clock/still.h"
+#include "live/clock/watching.h"
 #include "live/clock/who.h"
 
 namespace flopcast::live {
@@ -85,6 +86,10 @@ int wait_alone(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t n
 
 int timed_wait(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns,
                const void* caller) {
+  if (!own_speaker) {
+    const bool looks = ns <= kSecondNs && !is_python(caller);
+    return watch(condition, mutex, ns, looks, notifications_of(condition));
+  }
   Speaker& me = *own_speaker;
   if (!me.ring) return wait_alone(condition, mutex, ns);
   return is_python(caller) ? wait_for_interpreter(condition, mutex, ns)
@@ -92,7 +97,8 @@ int timed_wait(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t n
 }
 
 void notify(const pthread_cond_t* condition, bool all, const void* caller) {
-  notifications_of(condition).fetch_add(1, std::memory_order_acq_rel);
+  notifications_of(condition).fetch_add(1, std::memory_order_seq_cst);
+  if (any_watchers()) wake_watchers(condition);
   if (Link* const link = of_helper()) link->wake_from_outside(condition, all);
   Speaker* const me = followed();
   if (!me) return;
@@ -133,7 +139,11 @@ FLOPCAST_INTERPOSED int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
 
 FLOPCAST_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
                                                 const timespec* until) noexcept {
-  if (!own_speaker) return real_clocklock(mutex, clock, until);
+  if (!own_speaker) {
+    if (!watched_ns()) return real_clocklock(mutex, clock, until);
+    const timespec real = real_in(until_ns(clock, to_ns(*until)));
+    return real_clocklock(mutex, CLOCK_MONOTONIC, &real);
+  }
   int status = ::pthread_mutex_trylock(mutex);
   if (status != EBUSY) return status;
   // Whoever holds the lock works, which takes real time.
@@ -148,7 +158,7 @@ FLOPCAST_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_
 
 FLOPCAST_INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t* mutex,
                                                 const timespec* until) noexcept {
-  if (!own_speaker) return real_timedlock(mutex, until);
+  if (!own_speaker && !watched_ns()) return real_timedlock(mutex, until);
   return ::pthread_mutex_clocklock(mutex, CLOCK_REALTIME, until);
 }
 
@@ -170,13 +180,13 @@ FLOPCAST_INTERPOSED int pthread_cond_wait(pthread_cond_t* condition, pthread_mut
 
 FLOPCAST_INTERPOSED int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                                                const timespec* until) {
-  if (!own_speaker) return real_timedwait(condition, mutex, until);
+  if (!own_speaker && !watched_ns()) return real_timedwait(condition, mutex, until);
   return timed_wait(condition, mutex, until_ns(to_ns(*until)), __builtin_return_address(0));
 }
 
 FLOPCAST_INTERPOSED int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                                                clockid_t clock, const timespec* until) {
-  if (!own_speaker) return real_clockwait(condition, mutex, clock, until);
+  if (!own_speaker && !watched_ns()) return real_clockwait(condition, mutex, clock, until);
   return timed_wait(condition, mutex, until_ns(clock, to_ns(*until)), __builtin_return_address(0));
 }
 

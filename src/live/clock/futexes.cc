@@ -10,6 +10,7 @@
 #include "live/clock/real.h"
 #include "live/clock/stamps.h"
 #include "live/clock/still.h"
+#include "live/clock/watching.h"
 
 namespace flopcast::live {
 namespace {
@@ -61,6 +62,15 @@ long wait_for(const FutexCall& call) {
   return -1;
 }
 
+/// A watchdog's, whose time is the run's: as long, but really.
+long wait_really(const FutexCall& call) {
+  const timespec until = real_in(*call.left_ns());
+  const int status = call.wait_until(&until);
+  if (status == 0) return 0;
+  errno = status;
+  return -1;
+}
+
 }  // namespace
 }  // namespace flopcast::live
 
@@ -84,7 +94,7 @@ FLOPCAST_INTERPOSED long syscall(long number, ...) noexcept {
   if (Link::get().is_own(call.word)) return real();
   if (Link* const link = of_helper()) {
     if (call.wakes()) link->wake_from_outside(call.word, call.value > 1);
-    return real();
+    return watched_ns() && call.waits() && call.timeout != 0 ? wait_really(call) : real();
   }
   if (call.wakes()) {
     stamp(call.word, Link::moment());

@@ -9,6 +9,7 @@
 #include "live/clock/real.h"
 #include "live/clock/stamps.h"
 #include "live/clock/still.h"
+#include "live/clock/watching.h"
 
 namespace flopcast::live {
 namespace {
@@ -105,7 +106,11 @@ FLOPCAST_INTERPOSED int sem_wait(sem_t* semaphore) {
 }
 
 FLOPCAST_INTERPOSED int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
-  if (!own_speaker) return real_sem_clockwait(semaphore, clock, until);
+  if (!own_speaker) {
+    if (!watched_ns()) return real_sem_clockwait(semaphore, clock, until);
+    const timespec real = real_in(until_ns(clock, to_ns(*until)));
+    return real_sem_clockwait(semaphore, CLOCK_MONOTONIC, &real);
+  }
   if (::sem_trywait(semaphore) == 0) return 0;
   const std::int64_t ns = until_ns(clock, to_ns(*until));
   if (ns <= 0) return fail(ETIMEDOUT);
@@ -113,6 +118,6 @@ FLOPCAST_INTERPOSED int sem_clockwait(sem_t* semaphore, clockid_t clock, const t
 }
 
 FLOPCAST_INTERPOSED int sem_timedwait(sem_t* semaphore, const timespec* until) {
-  if (!own_speaker) return real_sem_timedwait(semaphore, until);
+  if (!own_speaker && !watched_ns()) return real_sem_timedwait(semaphore, until);
   return ::sem_clockwait(semaphore, CLOCK_REALTIME, until);
 }

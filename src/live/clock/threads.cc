@@ -7,6 +7,7 @@
 
 #include "live/clock/real.h"
 #include "live/clock/still.h"
+#include "live/clock/watching.h"
 #include "live/clock/who.h"
 
 namespace flopcast::live {
@@ -25,7 +26,7 @@ struct Beginning {
   Routine routine;
   void* argument;
   Speaker* speaker;  ///< null: it lives in real time
-  bool feeds;
+  Purpose purpose;
 };
 
 /// Where threads that nobody has joined yet ended. A handle that is used again replaces the old one's.
@@ -72,6 +73,7 @@ void end_of_thread(void*) {
     delete me;
   }
   if (is_feeder) feeders.fetch_sub(1, std::memory_order_relaxed);
+  end_watching();
   own_speaker = nullptr;
   is_helper_thread = true;  // whatever it still says holds nobody up
 }
@@ -89,8 +91,9 @@ void* run_thread(void* with) {
   const Beginning beginning = *static_cast<Beginning*>(with);
   delete static_cast<Beginning*>(with);
   ::pthread_setspecific(end_key(), &feeders);  // not null: the end is heard of
-  is_feeder = beginning.feeds;
+  is_feeder = beginning.purpose == Purpose::kFeeds;
   is_helper_thread = !beginning.speaker;
+  if (beginning.purpose == Purpose::kWatches) begin_watching();
   if (beginning.speaker) Link::enter(*beginning.speaker);
   return beginning.routine(beginning.argument);
 }
@@ -118,7 +121,7 @@ FLOPCAST_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* 
   const bool feeds = purpose == Purpose::kFeeds;
   if (feeds) feeders.fetch_add(1, std::memory_order_relaxed);
   auto* const beginning = new Beginning{
-      routine, argument, purpose == Purpose::kProgram ? new_thread() : nullptr, feeds};
+      routine, argument, purpose == Purpose::kProgram ? new_thread() : nullptr, purpose};
   Speaker* const made = beginning->speaker;
   const int status = real_create(thread, attributes, run_thread, beginning);
   if (status == 0) return 0;

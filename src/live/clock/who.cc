@@ -34,7 +34,9 @@ struct Helper {
 /// Threads that serve a library and wait for what is not of the run, or only watch over it. They live in real
 /// time, so that no time-out of theirs comes early or late; and so do the threads that they start.
 constexpr Helper kHelpers[] = {
-    {Sign::kType, "4c10d"},  // NCCL's watchdog and heartbeat monitor, TCPStore's daemons
+    {Sign::kType, "5nccl216ProcessGroupNCCLEDo", Purpose::kWatches},  // from PyTorch 2.15 on
+    {Sign::kType, "16ProcessGroupNCCL8Watchdog", Purpose::kWatches},
+    {Sign::kType, "4c10d"},  // its heartbeat monitor, TCPStore's daemons
     {Sign::kType, "4gloo"},  // its event loop
     {Sign::kType, "9libkineto"},
     {Sign::kType, "6tensorpipe"},

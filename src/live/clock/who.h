@@ -10,6 +10,7 @@ enum class Purpose : std::uint8_t {
   kProgram,  ///< the program's work: it lives in virtual time
   kServes,   ///< a library: it lives in real time
   kFeeds,    ///< the same, and hands on what other processes send: other threads wait for it
+  kWatches,  ///< the same, and looks whether calls take too long: its clock is the run's
 };
 /// Of a thread that this one starts.
 Purpose purpose_of(void* (*routine)(void*), void* argument);

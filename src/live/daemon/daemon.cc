@@ -75,6 +75,7 @@ struct Daemon::Peer {
   Descriptor socket, memory;
   Region* region = nullptr;
   bool gone = false;
+  Time looks_at = Time::min();                          ///< its watchdogs, last
   std::vector<std::pair<std::uint32_t, Record>> early;  ///< of a guest: thread, what it said
   std::uint32_t threads() const {
     return region ? std::min(region->threads.load(std::memory_order_acquire), Region::kThreads) : 0;
@@ -113,7 +114,8 @@ Daemon::Daemon(Session& session, Descriptor listener, Descriptor memory, std::st
       listener_(std::move(listener)),
       memory_(std::move(memory)),
       name_(std::move(name)) {
-  session_.set_outside([this] { return is_quiet(); });
+  session_.set_outside([this] { return is_quiet(); },
+                       [this](std::uint32_t process, Time at) { return look(process, at); });
 }
 
 Daemon::~Daemon() {
@@ -308,8 +310,48 @@ bool Daemon::is_quiet() {
     processes.push_back(peer->hello.pid);
     for (std::uint32_t t = 0; t < peer->threads(); ++t)
       clocked.insert(peer->region->rings[t].clocked.load(std::memory_order_relaxed));
+    for (const Watch::Place& place : peer->region->watch.places)
+      clocked.insert(place.thread.load(std::memory_order_relaxed));
   }
   return quiet_.look(processes, clocked) && !anything_written();
+}
+
+/// What watchdogs are told next has happened by the time that they see.
+void Daemon::show_present() {
+  const Time present = session_.present();
+  if (present == present_) return;
+  present_ = present;
+  for (const auto& peer : peers_) {
+    if (peer->region) show(*peer, present);
+  }
+}
+
+/// Only the engine writes the time, and it never goes back.
+void Daemon::show(Peer& peer, Time present) {
+  std::atomic<std::int64_t>& now = peer.region->watch.now_ns;
+  if (now.load(std::memory_order_relaxed) < present.ps / 1000) now.store(present.ps / 1000);
+}
+
+/// Makes a process's watchdogs look at this time. @return whether all of them have
+bool Daemon::look(std::uint32_t process, Time at) {
+  Peer& peer = *peers_[process];
+  if (peer.gone || !peer.region) return true;
+  Watch& watch = peer.region->watch;
+  const auto all = [&watch](auto condition) {
+    return std::all_of(std::begin(watch.places), std::end(watch.places), condition);
+  };
+  if (all([](const Watch::Place& place) { return place.looked.load() == 0; })) return true;
+  if (peer.looks_at != at) {
+    peer.looks_at = at;
+    show(peer, at);
+    watch.wanted.fetch_add(1, std::memory_order_seq_cst);
+    futex_wake(watch.wanted);
+  }
+  const std::uint32_t done = watch.wanted.load() + 1;
+  return all([done](const Watch::Place& place) {
+    const std::uint32_t looked = place.looked.load(std::memory_order_acquire);
+    return looked == 0 || looked == done;
+  });
 }
 
 void Daemon::look_who_is_gone() {
@@ -339,6 +381,7 @@ std::optional<Diagnostic> Daemon::step() {
   for (std::uint32_t p = 0; p < peers_.size(); ++p) heard = hear(p, problem) || heard;
   if (problem) return problem;
   const std::vector<SessionAnswer> answers = session_.advance();
+  show_present();
   for (const SessionAnswer& one : answers) {
     Answer& answer = peers_[one.process]->region->rings[one.thread].answer;
     answer.status = one.status;

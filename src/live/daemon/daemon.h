@@ -80,6 +80,9 @@ class Daemon {
   bool hear(std::uint32_t process, std::optional<Diagnostic>& problem);
   bool anything_written() const;
   bool is_quiet();
+  void show_present();
+  static void show(Peer& peer, Time present);
+  bool look(std::uint32_t process, Time at);
   void look_who_is_gone();
 
   Session& session_;
@@ -94,6 +97,7 @@ class Daemon {
   std::vector<std::unique_ptr<Peer>> newcomers_;  ///< under the lock
   std::chrono::steady_clock::time_point looked_;  ///< who is gone
   Quiet quiet_;
+  Time present_;  ///< as watchdogs see it
   std::atomic<bool> over_{false};
   std::thread doorman_;
 };

@@ -79,6 +79,8 @@ class Link {
   std::int64_t host_ns() const;
   /// What the engine is told of reads of this process.
   TaintedReads& tainted_reads() { return region_->tainted; }
+  /// How this process's watchdogs see the run's time.
+  Watch& watch() { return region_->watch; }
   const Common& common() const { return *common_; }
   /// The file that all processes of the run share (mail.h).
   Common& shared() { return *common_; }

@@ -126,15 +126,21 @@ std::optional<Diagnostic> Session::State::disagreement(Meeting& meeting) const {
 /// One call of a group call: the rank arrives at its meeting. @param key set to the meeting's
 /// @return when its transfer is over
 Result<GrowingTask> Session::State::arrive(Process& process, Membership& member,
-                                           const Record& record, GrowingTask arrival,
+                                           const Record& record, GrowingTask arrival, Time called,
                                            CallKey& key) {
   Meeting& meeting = meeting_of(member, record);
   key = meeting.key;
   if (meeting.come.empty()) {
     if (auto problem = open_meeting(process, member, record, meeting)) return *problem;
   }
-  const Comer comer{groups[member.group].ranks[member.rank], record.word[1], record.word[3] >> 32,
-                    static_cast<std::int64_t>(record.word[2]), arrival};
+  const Comer comer{groups[member.group].ranks[member.rank],
+                    record.word[1],
+                    record.word[3] >> 32,
+                    static_cast<std::int64_t>(record.word[2]),
+                    arrival,
+                    process.number,
+                    called};
+  will_be_watched(called);
   run.keep(arrival);
   meeting.come.push_back(comer);
   // What is sent is what goes, whichever side has come first.
@@ -216,7 +222,8 @@ std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& 
     const auto member = process.members.find(one.word[0]);
     if (member == process.members.end()) return not_a_member(process);
     CallKey& key = calls.emplace_back();
-    const Result<GrowingTask> transfer = arrive(process, member->second, one, arrival, key);
+    const Result<GrowingTask> transfer =
+        arrive(process, member->second, one, arrival, thread.clock, key);
     if (!transfer) return transfer.error();
     note_call(one, key, note);
     after.push_back({*transfer, Time{}, EdgeKind::kRendezvous, false, true});
@@ -231,7 +238,12 @@ std::optional<Diagnostic> Session::State::communicate(Process& process, Thread& 
 
 /// Transfers whose ranks have all come start.
 void Session::State::begin_transfers() {
-  for (const GrowingTask task : run.take_started()) {
+  const std::vector<GrowingTask> more = run.take_started();
+  started.insert(started.end(), more.begin(), more.end());
+  while (!started.empty()) {
+    const GrowingTask task = started.front();
+    if (!watched_until(run.start(task))) return;
+    started.erase(started.begin());
     const auto found = to_begin.find(task);
     work.begin(task, found->second.what, run.start(task));
     for (const Comer& comer : found->second.come) run.let_go(comer.arrival);

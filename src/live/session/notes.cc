@@ -64,9 +64,11 @@ std::vector<ToldTask> Session::take_settled(Time before) {
 }
 
 std::size_t Session::waiting() const {
-  const auto waits = [](const Process& process) {
-    return std::none_of(process.threads.begin(), process.threads.end(),
-                        [](const auto& thread) { return thread.second.doing == Doing::kRuns; });
+  const auto runs = [](const auto& one) {
+    return one.second.doing == Doing::kRuns && !one.second.helper;
+  };
+  const auto waits = [&runs](const Process& process) {
+    return std::none_of(process.threads.begin(), process.threads.end(), runs);
   };
   return static_cast<std::size_t>(
       std::count_if(state_->processes.begin(), state_->processes.end(), waits));
@@ -77,7 +79,9 @@ std::optional<std::pair<std::int32_t, std::string>> Session::holds_back() const 
   const Thread* slowest = nullptr;
   for (const Process& process : state_->processes) {
     for (const auto& [number, thread] : process.threads) {
-      if (thread.doing != Doing::kRuns || (slowest && slowest->clock <= thread.clock)) continue;
+      if (thread.doing != Doing::kRuns || thread.helper ||
+          (slowest && slowest->clock <= thread.clock))
+        continue;
       least = &process;
       slowest = &thread;
     }

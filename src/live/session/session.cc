@@ -205,9 +205,10 @@ bool Session::State::is_next(const Thread& thread, Time at) {
 /// Ends the transfers that end before anything else can begin. @return whether that made something known
 bool Session::State::move_network() {
   begin_transfers();
+  if (looking) return false;
   const std::optional<Time> end = work.next_end();
   // Several may end together: all ends up to the first are told at once.
-  if (!end || *end > threads_until(nullptr)) return false;
+  if (!end || *end > threads_until(nullptr) || !watched_until(*end)) return false;
   for (const auto& [task, at] : work.advance(*end)) run.finish(task, at);
   passed = std::max(passed, *end);
   return true;
@@ -215,7 +216,7 @@ bool Session::State::move_network() {
 
 // --- answers ------------------------------------------------------------------------------------
 
-std::optional<SessionAnswer> Session::State::answer_question(const Thread& thread) const {
+std::optional<SessionAnswer> Session::State::answer_question(const Thread& thread) {
   SessionAnswer answer{.at = thread.clock};
   const std::vector<GrowingTask>& about = thread.question.about;
   // A helper is told how far the run has come.
@@ -231,6 +232,9 @@ std::optional<SessionAnswer> Session::State::answer_question(const Thread& threa
     // A transfer under way may still end by then.
     const std::optional<Time> end = work.next_end();
     if (end && *end <= thread.clock) return std::nullopt;
+  }
+  if (thread.helper && ended) {
+    for (const GrowingTask task : about) shown = std::max(shown, run.end(task));
   }
   const Question::Kind kind = thread.question.kind;
   if (kind == Question::Kind::kEnded) {
@@ -263,6 +267,7 @@ bool Session::State::let_go_on(Thread& thread, SessionAnswer& answer) {
   const Time at = sleeps ? thread.clock : thread.until;
   if (!is_next(thread, at)) return false;
   if (is_quiet && may_be_woken() && !is_quiet()) return false;
+  if (!watched_until(at)) return false;
   passed = std::max(passed, at);
   answer.at = at;
   if (sleeps) return true;
@@ -274,6 +279,7 @@ bool Session::State::let_go_on(Thread& thread, SessionAnswer& answer) {
 
 bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread& thread,
                             std::vector<SessionAnswer>& answers) {
+  if (looking && !thread.helper) return false;
   SessionAnswer answer;
   if (thread.doing == Doing::kWaits && run.settled(thread.last)) {
     thread.clock = run.end(thread.last);
@@ -331,7 +337,7 @@ bool Session::State::anybody_outside() const {
 /// nobody runs does not depend on who came first, so neither does this.
 /// @return whether something can happen now that could not before
 bool Session::State::let_settlers_be_late() {
-  if (anybody_outside()) return false;
+  if (looking || anybody_outside()) return false;
   Time next = work.next_end().value_or(Time::max());
   std::vector<Thread*> settlers;
   for (Process& process : processes) {
@@ -356,6 +362,7 @@ bool Session::State::let_settlers_be_late() {
 
 std::vector<SessionAnswer> Session::advance() {
   std::vector<SessionAnswer> answers = std::exchange(state_->ready, {});
+  state_->looking = false;  // whoever still does says so
   do {
     for (bool moved = true; moved;) {
       moved = state_->move_network();
@@ -369,6 +376,7 @@ std::vector<SessionAnswer> Session::advance() {
 /// them stopped.
 Time Session::horizon() const {
   Time until = state_->work.next_end().value_or(Time::max());
+  for (const GrowingTask task : state_->started) until = std::min(until, state_->run.start(task));
   for (const Process& process : state_->processes) {
     Time idle = Time::min();
     bool acts = false, lives = false;
@@ -392,8 +400,10 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-void Session::set_outside(std::function<bool()> is_quiet) {
+void Session::set_outside(std::function<bool()> is_quiet,
+                          std::function<bool(std::uint32_t, Time)> look) {
   state_->is_quiet = std::move(is_quiet);
+  state_->look = std::move(look);
 }
 
 std::uint32_t Session::add_process(std::int32_t rank) {
@@ -414,9 +424,15 @@ void Session::lose(std::uint32_t process) {
 }
 
 std::string Session::deadlock(bool idle_too) const {
-  if (state_->threads_until(nullptr, false) != Time::max() || state_->work.next_end()) return {};
+  if (state_->threads_until(nullptr, false) != Time::max() || state_->work.next_end() ||
+      !state_->started.empty())
+    return {};
   if (!idle_too && state_->anybody_outside()) return {};
   return state_->deadlock();
+}
+
+Time Session::present() const {
+  return std::min(std::max(state_->passed, state_->shown), state_->look_at);
 }
 
 GrowingRun& Session::run() { return state_->run; }

@@ -68,7 +68,14 @@ class Session {
 
   /// @param is_quiet whether nothing goes on that takes real time and may wake a thread that stands still. It is asked before
   /// anybody's time is up; as long as it says no, nobody's is
-  void set_outside(std::function<bool()> is_quiet);
+  /// @param look lets those look that watch over a process's collective calls, at a time at which some call's time-out may
+  /// come; whether they have. Until it says so, nothing happens later
+  void set_outside(std::function<bool()> is_quiet,
+                   std::function<bool(std::uint32_t process, Time at)> look = {});
+
+  /// The run's time as threads in real time are to see it: what they were told has happened by then, and no call's
+  /// time-out has been passed over.
+  Time present() const;
 
   /// Answers that can be given now. To be called when every record that was written has been taken.
   std::vector<SessionAnswer> advance();

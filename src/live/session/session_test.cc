@@ -333,6 +333,55 @@ TEST(LiveSession, NobodysTimeIsUpWhileOthersAreAboutToBeWoken) {
   EXPECT_EQ(up.status, static_cast<std::uint32_t>(ETIMEDOUT));
 }
 
+TEST(LiveSession, WatchdogsLookBeforeACallsTimeIsOver) {
+  PlainWork work;
+  Session session(work, kTimes);
+  bool has_looked = true;
+  std::vector<std::pair<std::uint32_t, Time>> looks;
+  session.set_outside({}, [&](std::uint32_t process, Time at) {
+    if (looks.empty() || looks.back() != std::pair(process, at)) looks.emplace_back(process, at);
+    return has_looked;
+  });
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    session.add_process(static_cast<std::int32_t>(rank));
+  std::uint32_t said[2] = {};
+  const auto say = [&](std::uint32_t rank, Record record) {
+    record.number = said[rank]++;
+    EXPECT_FALSE(session.take(rank, 0, record, "id"));
+  };
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    say(rank, communicator(rank, 2));
+    say(rank, wait_group());
+  }
+  EXPECT_EQ(session.advance().size(), 2u);
+  say(0, collective(Collective::kAllReduce, 16, 5));
+  say(0, wait_device());
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 2'000'000'000;
+  say(1, sleep);
+  // Rank 0 waits in its call while rank 1 sleeps for two seconds: its watchdog looks at half a second, and until it has
+  // nothing happens.
+  has_looked = false;
+  EXPECT_TRUE(session.advance().empty());
+  EXPECT_TRUE(session.advance().empty());
+  ASSERT_EQ(looks.size(), 1u);
+  EXPECT_EQ(looks[0].first, 0u);
+  EXPECT_LT(looks[0].second, us(1'000'000));
+  EXPECT_LE(session.present(), looks[0].second);
+  // Then when a second has passed since, and then the sleep is over.
+  has_looked = true;
+  EXPECT_EQ(session.advance().size(), 1u);
+  ASSERT_EQ(looks.size(), 2u);
+  EXPECT_EQ(looks[1].second - looks[0].second, us(1'100'000));
+  EXPECT_GT(session.present(), us(2'000'000));
+  // All have called, nobody waits for anybody: nobody has to look.
+  say(1, collective(Collective::kAllReduce, 16, 5));
+  say(1, wait_device());
+  EXPECT_EQ(session.advance().size(), 2u);
+  EXPECT_EQ(looks.size(), 2u);
+}
+
 // ---- against a slow oracle ---------------------------------------------------------------------
 
 /// What each rank's one thread does; those that want an answer wait for it.

@@ -160,6 +160,8 @@ struct Comer {
   std::uint64_t kind = 0;  ///< reduction and type, as in Record::word[3]
   std::int64_t bytes = 0;
   GrowingTask arrival = kNoGrowingTask;  ///< kept
+  std::uint32_t process = 0;
+  Time called;
 };
 
 /// Ranks meet at a hub; then their transfer is under way.
@@ -183,7 +185,13 @@ struct Session::State {
   std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
   std::vector<std::uint32_t> free_notes;
   std::uint32_t hubs = 0;
-  std::function<bool()> is_quiet;    ///< null: nothing ever goes on outside
+  std::function<bool()> is_quiet;                 ///< null: nothing ever goes on outside
+  std::function<bool(std::uint32_t, Time)> look;  ///< null: nobody watches over calls
+  Time look_at = Time::max();                     ///< no call's time-out may come before
+  Time shown;                                     ///< ends that threads in real time were told of
+  bool looking = false;                           ///< that time has come, and watchdogs are looking
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Time> looked;  ///< by group and process
+  std::vector<GrowingTask> started;  ///< transfers that start, not begun yet
   Time passed;                       ///< nothing happens before: somebody was told so
   std::vector<SessionAnswer> ready;  ///< answers that nothing holds back
   std::deque<Process> processes;
@@ -213,7 +221,7 @@ struct Session::State {
   bool let_settlers_be_late();
   bool answer(std::uint32_t process, std::uint32_t number, Thread& thread,
               std::vector<SessionAnswer>& answers);
-  std::optional<SessionAnswer> answer_question(const Thread& thread) const;
+  std::optional<SessionAnswer> answer_question(const Thread& thread);
 
   // notes.cc: what is kept of records
   std::uint32_t keep_note(const TaskNote& note);
@@ -270,12 +278,16 @@ struct Session::State {
                                          const Record& record, Meeting& meeting);
   std::optional<Diagnostic> disagreement(Meeting& meeting) const;
   Result<GrowingTask> arrive(Process& process, Membership& member, const Record& record,
-                             GrowingTask arrival, CallKey& key);
+                             GrowingTask arrival, Time called, CallKey& key);
   void note_call(const Record& record, const CallKey& key, TaskNote& note);
   std::uint32_t ranks_of(const std::vector<CallKey>& calls);
   std::optional<Diagnostic> communicate(Process& process, Thread& thread, const Record& record);
   std::optional<Diagnostic> settle(Process& process, Thread& thread, const Record& record);
   void begin_transfers();
+
+  // watch.cc: calls whose time may be up
+  void will_be_watched(Time called);
+  bool watched_until(Time at);
 
   // deadlock.cc: who waits for whom
   std::string text_of_call(const CallKey& key, const Comer& comer) const;

@@ -55,6 +55,21 @@ struct TaintedReads {
   char first[8192] = {};  ///< who read first, and the stack of that thread; ends with 0
 };
 
+/// How threads in real time that look whether calls take too long (NCCL's watchdogs) see the run's time, and how the
+/// engine sees that they have looked.
+struct Watch {
+  static constexpr std::uint32_t kPlaces = 256;
+  struct Place {
+    std::atomic<std::uint32_t>
+        looked;  ///< 0: free; else how many looks were wanted when it last looked, + 1
+    std::atomic<std::int32_t> thread;  ///< as the system numbers it
+  };
+  std::atomic<std::int64_t> now_ns;  ///< since the start of the run
+  std::atomic<std::uint32_t>
+      wanted;  ///< looks that the engine has wanted: the futex that they wait for
+  Place places[kPlaces];
+};
+
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
   static constexpr std::uint32_t kVersion = 3;
@@ -68,6 +83,7 @@ struct Region {
   std::atomic<std::uint64_t> most_memory[kDevices];
   std::atomic<std::uint32_t> threads{0};  ///< rings in use: the first so many
   TaintedReads tainted;
+  Watch watch;
   Ring rings[kThreads];
   Arena arena;
 };

@@ -113,7 +113,7 @@ if __name__ == "__main__":
             "backward": backward_shares_a_line(),
         }
     else:
-        dist.init_process_group("nccl")
+        dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=2 * LONG))
         told["steps"] = train(rank, ranks)
         torch.cuda.synchronize()
         dist.destroy_process_group()
