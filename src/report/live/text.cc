@@ -76,7 +76,7 @@ std::string times_text(const LiveReport& r) {
         {part.title, short_time(mean.*part.time), percent(of_all), bar(of_all, kLiveBarWidth)});
   }
   std::string text = '\n' + table.text();
-  if (r.host_spread > 1 && sum.host_bound > Time{}) {
+  if (r.host_spread > 1 && mean.host_bound > Time{}) {
     text += fmt::format(
         "host times are known to x{:.1f} either way (flopcast calibrate host fits them to a "
         "machine)\n",
