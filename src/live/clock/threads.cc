@@ -1,5 +1,7 @@
 // Threads that begin and end.
+#include <dlfcn.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <map>
@@ -18,6 +20,7 @@ using Routine = void* (*)(void*);
 constinit Real<int(pthread_t*, const pthread_attr_t*, Routine, void*)> real_create{
     "pthread_create"};
 constinit Real<int(pthread_t, void**)> real_join{"pthread_join"};
+constinit Real<void(void*)> real_exit{"pthread_exit"};
 constinit Real<int(pthread_t, void**, clockid_t, const timespec*)> real_clockjoin{
     "pthread_clockjoin_np"};
 
@@ -98,6 +101,15 @@ void* run_thread(void* with) {
   return beginning.routine(beginning.argument);
 }
 
+/// Whether the program's Python, if it has one, is about to be gone.
+bool python_ends() {
+  for (const char* const name : {"Py_IsFinalizing", "_Py_IsFinalizing"}) {
+    if (void* const found = ::dlsym(RTLD_DEFAULT, name))
+      return reinterpret_cast<int (*)()>(found)() != 0;
+  }
+  return false;
+}
+
 /// The thread that this one, in virtual time, is about to start.
 Speaker* new_thread() {
   if (own_speaker->ring) return &Link::get().make_thread();
@@ -130,6 +142,18 @@ FLOPCAST_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* 
   if (made && made->ring) Link::get().end_thread(*made);
   if (made && !made->ring) delete made;
   return status;
+}
+
+/// Until 3.13 Python ends a thread so that asks for its lock when it is about to be gone, in the middle of
+/// whatever C++ the thread is in: of a destructor that is std::terminate. As of 3.14 such a thread stays
+/// where it is, and ends with the process.
+FLOPCAST_INTERPOSED void pthread_exit(void* result) {
+  if (followed() && python_ends()) {
+    end_of_thread(nullptr);
+    while (true) ::pause();
+  }
+  real_exit(result);
+  __builtin_unreachable();
 }
 
 FLOPCAST_INTERPOSED int pthread_join(pthread_t thread, void** result) {

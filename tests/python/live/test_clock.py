@@ -34,3 +34,20 @@ def test_a_rank_that_sleeps_for_hours_holds_all_up_and_no_watchdog_fires(run):
     assert [step > LONG for step in told["steps"]] == [False, False, True, False, False, True]
     assert told["end"] - START == pytest.approx(2 * LONG, abs=1)
     assert json.loads(run(4))["steps"] == told["steps"]
+
+
+def test_a_thread_at_work_when_the_script_ends_ends_with_it(live, tmp_path):
+    script = tmp_path / "busy.py"
+    script.write_text(
+        "import threading, time, torch\n"
+        "x = torch.ones(64, 64, device='cuda')\n"
+        "def work():\n"
+        "    while True:\n"
+        "        (x @ x).sum().item()\n"
+        "threading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.01)\n"
+        "print('done')\n"
+    )
+    done = live.run(script)
+    assert done.stdout == "done\n"
+    assert "terminate" not in done.stderr
