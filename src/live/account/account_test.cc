@@ -75,6 +75,27 @@ TEST(LiveSteps, WhatNeverRepeatsHasNone) {
   EXPECT_EQ(find_repetition({1, 2, 3, 4, 5, 6, 7, 8, 9}).period, 0u);
 }
 
+TEST(LiveSteps, WhatRepeatsInALittleOfTheWorkIsNoStep) {
+  StepFinder finder;  // two steps that differ, each with three layers
+  for (const std::uint32_t what :
+       {1, 2, 1, 2, 1, 2, 30, 31, 32, 33, 1, 2, 1, 2, 1, 2, 30, 41, 42, 43, 44})
+    finder.work(what, us(1), us(2));
+  EXPECT_TRUE(finder.steps().empty());
+}
+
+TEST(LiveSteps, AnOptimizersEndsTellStepsThatNeverRepeat) {
+  StepFinder finder;
+  for (std::uint32_t i = 0; i < 20; ++i) finder.work(i, us(i), us(i + 1));
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(finder.steps().size(), i > 4 ? i - 1 : 0) << i;  // between few the host runs ahead
+    finder.mark("Optimizer.step#SGD.step", true, us(10 * i));
+    finder.mark("Optimizer.step#SGD.step", false, us(10 * i + 2));
+  }
+  ASSERT_EQ(finder.steps().size(), 5u);
+  EXPECT_EQ(finder.steps()[0].start, us(2));
+  EXPECT_EQ(finder.steps()[0].end, us(12));
+}
+
 TEST(LiveSteps, MarksOfTheScriptGoBeforeWhatRepeats) {
   StepFinder finder;
   for (int i = 0; i < 8; ++i) finder.work(1, us(i), us(i + 1));

@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::size_t kWord = 8;         // kernels that are looked for together
 constexpr std::size_t kCandidates = 64;  // periods that are tried
+/// The host runs ahead of the GPU: between its marks of few steps lies less than a step.
+constexpr std::size_t kFewSteps = 4;
 constexpr const char* kStepMark = "ProfilerStep#";
 constexpr const char* kOptimizerMark = "Optimizer.step#";
 
@@ -79,16 +81,16 @@ void StepFinder::mark(std::string_view name, bool begins, Time at) {
 std::vector<LiveStep> StepFinder::steps() const {
   if (!marked_.empty()) return marked_;
   std::vector<LiveStep> steps;
-  if (optimizer_ends_.size() > 1) {
+  const Repetition found = find_repetition(names_);
+  // Layers repeat, too, and where steps differ (the first of them, and few besides) nothing repeats longer.
+  if (found.period > 0 && 2 * (found.end - found.begin) >= names_.size()) {
+    for (std::size_t i = found.begin; i + found.period <= found.end; i += found.period) {
+      const std::size_t next = i + found.period;
+      steps.push_back({starts_[i], next < starts_.size() ? starts_[next] : end_});
+    }
+  } else if (optimizer_ends_.size() > kFewSteps) {
     for (std::size_t i = 1; i < optimizer_ends_.size(); ++i)
       steps.push_back({optimizer_ends_[i - 1], optimizer_ends_[i]});
-    return steps;
-  }
-  const Repetition found = find_repetition(names_);
-  if (found.period == 0) return steps;
-  for (std::size_t i = found.begin; i + found.period <= found.end; i += found.period) {
-    const std::size_t next = i + found.period;
-    steps.push_back({starts_[i], next < starts_.size() ? starts_[next] : end_});
   }
   return steps;
 }

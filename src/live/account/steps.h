@@ -24,7 +24,8 @@ class StepFinder {
   std::size_t size() const { return names_.size(); }
   /// A range of the script's that is called a step: "ProfilerStep#3", "Optimizer.step#AdamW.step".
   void mark(std::string_view name, bool begins, Time at);
-  /// By marks where there are any, else by what repeats; whole periods only.
+  /// By marks of steps where there are any, else by what repeats if that is most of the work (whole periods only),
+  /// else by the ends of an optimizer.
   std::vector<LiveStep> steps() const;
 
  private:

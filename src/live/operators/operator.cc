@@ -152,4 +152,13 @@ void flopcast_operator_end(const FlopcastTensor* outputs, std::size_t count) {
   show_profiler();
 }
 
+void flopcast_range(const char* name, std::size_t length, bool begins) {
+  if (!own_speaker || !own_speaker->ring) return;  // a thread in real time
+  Record mark;
+  mark.act = Act::kMark;
+  mark.signature = Link::get().number({name, length});
+  mark.word[0] = begins ? 1 : 0;
+  Link::get().say(mark);
+}
+
 void flopcast_operator_passed() { Link::get().spend_on_operator(); }

@@ -26,5 +26,9 @@ FLOPCAST_PLUGIN_API void flopcast_operator_begin(const char* name, const Flopcas
 /// @param outputs all tensors that it returns, in order; none where it failed
 FLOPCAST_PLUGIN_API void flopcast_operator_end(const FlopcastTensor* outputs, std::size_t count);
 
+/// A range of the program's own, "ProfilerStep#3" or "Optimizer.step#SGD.step", begins or ends in this thread. It takes no
+/// time. @param name of `length` bytes
+FLOPCAST_PLUGIN_API void flopcast_range(const char* name, std::size_t length, bool begins);
+
 /// The framework's dispatcher has passed an operator of this thread, whatever it launches: the host's time of one.
 FLOPCAST_PLUGIN_API void flopcast_operator_passed();

@@ -7,6 +7,8 @@
 
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "live/torch/catalog.h"
 #include "live/torch/wrapped.h"
@@ -54,6 +56,28 @@ void count_operators() {
                         }).scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
 }
 
+/// A range that the program or PyTorch itself names: a step of the profiler or of an optimizer.
+struct Range : at::ObserverContext {
+  explicit Range(std::string text) : name(std::move(text)) {}
+  std::string name;
+};
+
+/// Both ends in the thread where it began: one that ends elsewhere (of a future) is none.
+void tell_ranges() {
+  at::addGlobalCallback(
+      at::RecordFunctionCallback(
+          [](const at::RecordFunction& range) -> std::unique_ptr<at::ObserverContext> {
+            auto named = std::make_unique<Range>(range.name());
+            flopcast_range(named->name.data(), named->name.size(), true);
+            return named;
+          },
+          [](const at::RecordFunction&, at::ObserverContext* begun) {
+            const std::string& name = static_cast<Range*>(begun)->name;
+            flopcast_range(name.data(), name.size(), false);
+          })
+          .scopes({at::RecordScope::USER_SCOPE}));
+}
+
 }  // namespace
 }  // namespace flopcast::plugin
 
@@ -62,6 +86,7 @@ extern "C" __attribute__((visibility("default"))) int flopcast_torch_start() {
   if (flopcast_live_version() != kFlopcastPluginVersion) return -1;
   try {
     flopcast::plugin::count_operators();
+    flopcast::plugin::tell_ranges();
     return flopcast::plugin::wrap_all();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "flopcast: warning: values of tensors are not computed: %s\n",
