@@ -129,7 +129,8 @@ std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t nu
       stream_of(process, record.device, record.stream).blocking = record.word[1] == 0;
       break;
     case Act::kDropEvent: {
-      pass(thread, record);  // who lets go of it last, a thread or a helper, is up to the real scheduler
+      pass(thread,
+           record);  // who lets go of it last, a thread or a helper, is up to the real scheduler
       for (const GrowingTask last : event(0)) run.let_go(last);
       process.events.erase(record.word[0]);
       break;
