@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docs_text import Program, percent, signed, table
+from live_targets import targets
 
 EXAMPLES = Path("examples/live")
 RATES = Path("catalog/live/rates.toml")
@@ -318,6 +319,7 @@ def main() -> None:
         against_estimate(runner, program),
         rates(),
         host(program, options.shared),
+        targets(options.flopcast, options.python),
     ]
     options.out.write_text("\n".join(parts), encoding="utf-8")
 

@@ -54,6 +54,7 @@ std::vector<LiveRank> Account::ranks() const {
         rank.streams.begin(), rank.streams.end(),
         [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
     if (out.steps.empty() && busiest != rank.streams.end()) out.steps = busiest->second.steps();
+    if (out.steps.empty()) out.steps = rank.marks.by_optimizer();
   }
   return all;
 }

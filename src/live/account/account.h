@@ -24,7 +24,7 @@ class Account {
     Activity activity;
     std::map<std::int64_t, StepFinder> streams;  ///< by number
     std::map<std::int64_t, std::uint64_t> kernels;
-    StepFinder marks;
+    StepMarks marks;
   };
 
   std::uint64_t tasks_ = 0;

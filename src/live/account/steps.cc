@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::size_t kWord = 8;         // kernels that are looked for together
 constexpr std::size_t kCandidates = 64;  // periods that are tried
-/// The host runs ahead of the GPU: between its marks of few steps lies less than a step.
 constexpr std::size_t kFewSteps = 4;
 constexpr const char* kStepMark = "ProfilerStep#";
 constexpr const char* kOptimizerMark = "Optimizer.step#";
@@ -69,7 +68,19 @@ void StepFinder::work(std::uint32_t name, Time start, Time end) {
   end_ = std::max(end_, end);
 }
 
-void StepFinder::mark(std::string_view name, bool begins, Time at) {
+std::vector<LiveStep> StepFinder::steps() const {
+  std::vector<LiveStep> steps;
+  const Repetition found = find_repetition(names_);
+  // Layers repeat, too, and where steps differ (the first of them, and few besides) nothing repeats longer.
+  if (found.period == 0 || 2 * (found.end - found.begin) < names_.size()) return steps;
+  for (std::size_t i = found.begin; i + found.period <= found.end; i += found.period) {
+    const std::size_t next = i + found.period;
+    steps.push_back({starts_[i], next < starts_.size() ? starts_[next] : end_});
+  }
+  return steps;
+}
+
+void StepMarks::mark(std::string_view name, bool begins, Time at) {
   if (name.starts_with(kStepMark)) {
     if (begins) marked_.push_back({at, at});
     if (!begins && !marked_.empty()) marked_.back().end = at;
@@ -78,20 +89,11 @@ void StepFinder::mark(std::string_view name, bool begins, Time at) {
   }
 }
 
-std::vector<LiveStep> StepFinder::steps() const {
-  if (!marked_.empty()) return marked_;
+std::vector<LiveStep> StepMarks::by_optimizer() const {
   std::vector<LiveStep> steps;
-  const Repetition found = find_repetition(names_);
-  // Layers repeat, too, and where steps differ (the first of them, and few besides) nothing repeats longer.
-  if (found.period > 0 && 2 * (found.end - found.begin) >= names_.size()) {
-    for (std::size_t i = found.begin; i + found.period <= found.end; i += found.period) {
-      const std::size_t next = i + found.period;
-      steps.push_back({starts_[i], next < starts_.size() ? starts_[next] : end_});
-    }
-  } else if (optimizer_ends_.size() > kFewSteps) {
-    for (std::size_t i = 1; i < optimizer_ends_.size(); ++i)
-      steps.push_back({optimizer_ends_[i - 1], optimizer_ends_[i]});
-  }
+  if (optimizer_ends_.size() <= kFewSteps) return steps;
+  for (std::size_t i = 1; i < optimizer_ends_.size(); ++i)
+    steps.push_back({optimizer_ends_[i - 1], optimizer_ends_[i]});
   return steps;
 }
 

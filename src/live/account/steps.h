@@ -17,21 +17,32 @@ struct Repetition {
 };
 Repetition find_repetition(const std::vector<std::uint32_t>& sequence);
 
-/// Kernels and copies of one stream as they start, and the marks that its script set.
+/// Kernels and copies of one stream as they start.
 class StepFinder {
  public:
   void work(std::uint32_t name, Time start, Time end);
   std::size_t size() const { return names_.size(); }
-  /// A range of the script's that is called a step: "ProfilerStep#3", "Optimizer.step#AdamW.step".
-  void mark(std::string_view name, bool begins, Time at);
-  /// By marks of steps where there are any, else by what repeats if that is most of the work (whole periods only),
-  /// else by the ends of an optimizer.
+  /// What repeats, if that is most of the work; whole periods only.
   std::vector<LiveStep> steps() const;
 
  private:
   std::vector<std::uint32_t> names_;
   std::vector<Time> starts_;
   Time end_;  ///< of the last kernel
+};
+
+/// Ranges that a script and its framework name.
+class StepMarks {
+ public:
+  /// Of a step: "ProfilerStep#3", "Optimizer.step#AdamW.step". Others are none.
+  void mark(std::string_view name, bool begins, Time at);
+  /// What the script itself calls a step.
+  const std::vector<LiveStep>& steps() const { return marked_; }
+  /// From one end of an optimizer to the next: host time, for where nothing better is known. The host runs ahead of the
+  /// GPU, so that between the ends of few steps lies less than a step: none then.
+  std::vector<LiveStep> by_optimizer() const;
+
+ private:
   std::vector<LiveStep> marked_;
   std::vector<Time> optimizer_ends_;
 };

@@ -342,6 +342,8 @@ void TimelineWriter::TraceMaker::add_steps(const Rank& rank, std::vector<Row>& r
       std::find_if(rank.track_ids.begin(), rank.track_ids.end(),
                    [](const auto& id) { return id.first == Processor::Kind::kThread; });
   if (rank.marked || thread == rank.track_ids.end()) return;
+  // Found in the GPU's work, steps would cut through other ranges of the host, as a profiler's never do.
+  std::erase_if(rows, [](const Row& row) { return row.category == Category::kUserAnnotation; });
   std::unordered_map<std::int64_t, Time> calls;         // by correlation
   std::unordered_map<std::int64_t, std::int64_t> work;  // by start: correlation
   Time end;
