@@ -116,6 +116,8 @@ if(FLOPCAST_CHECKS)
   flopcast_add_check(python python 700 python)
   flopcast_add_check(pages pages 680 pages)
   flopcast_add_check(live live 690 live)
+  # Eight processes at a time already.
+  set_tests_properties(live PROPERTIES RUN_SERIAL TRUE)
   flopcast_add_check(consumer consumer 650 consumer)
   flopcast_add_check(hostile hostile 500 hostile)
   flopcast_add_check(lint.format lint 600 format)
