@@ -60,6 +60,10 @@ bool is_work(const Record& record) {
 
 /// The engine sleeps so long at most: meanwhile it does not hear of kernels and the like.
 constexpr std::int64_t kLookAgainNs = 1'000'000;
+// gloo's loops sleep for 10 ms before they notice that a thread waits for their next round; TCP sends again after 200 ms.
+constexpr auto kMostPatienceOfSleep = std::chrono::milliseconds(30);
+constexpr auto kMostPatienceOfWait = std::chrono::milliseconds(1200);
+constexpr std::int64_t kSlowerThanPatience = 1000;
 constexpr auto kLookWhoIsGoneAfter = std::chrono::milliseconds(20);
 
 std::string fresh_name() {
@@ -114,7 +118,7 @@ Daemon::Daemon(Session& session, Descriptor listener, Descriptor memory, std::st
       listener_(std::move(listener)),
       memory_(std::move(memory)),
       name_(std::move(name)) {
-  session_.set_outside([this] { return is_quiet(); },
+  session_.set_outside([this](const Leap& leap) { return is_quiet(leap); },
                        [this](std::uint32_t process, Time at) { return look(process, at); });
 }
 
@@ -300,9 +304,19 @@ bool Daemon::anything_written() const {
          std::any_of(guests_.begin(), guests_.end(), has_written);
 }
 
+/// All may stand still at one moment although one of them only sleeps until it does what others wait for, in a thread that
+/// knows no virtual time. The further a leap goes, the longer nothing has to have been heard of before it.
+std::chrono::nanoseconds patience(const Leap& leap) {
+  const std::chrono::nanoseconds most = leap.gives_up ? kMostPatienceOfWait : kMostPatienceOfSleep;
+  return std::min(most, std::chrono::nanoseconds(leap.over.ps / 1000 / kSlowerThanPatience));
+}
+
 /// Whether the processes of the run, and all that this one has started for them, stand still, and nothing of what they
 /// said is unheard.
-bool Daemon::is_quiet() {
+bool Daemon::is_quiet(const Leap& leap) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!quiet_at_ || quiet_at_->second != leap.heard) quiet_at_ = std::pair(now, leap.heard);
+  if (now - quiet_at_->first < patience(leap)) return false;
   std::vector<pid_t> processes;
   std::unordered_set<pid_t> clocked;
   for (const auto& peer : peers_) {

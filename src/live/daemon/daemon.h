@@ -79,7 +79,7 @@ class Daemon {
   void lose(std::uint32_t process);
   bool hear(std::uint32_t process, std::optional<Diagnostic>& problem);
   bool anything_written() const;
-  bool is_quiet();
+  bool is_quiet(const Leap& leap);
   void show_present();
   static void show(Peer& peer, Time present);
   bool look(std::uint32_t process, Time at);
@@ -97,6 +97,8 @@ class Daemon {
   std::vector<std::unique_ptr<Peer>> newcomers_;  ///< under the lock
   std::chrono::steady_clock::time_point looked_;  ///< who is gone
   Quiet quiet_;
+  /// Since when nothing was heard, and what had been until then.
+  std::optional<std::pair<std::chrono::steady_clock::time_point, std::uint64_t>> quiet_at_;
   Time present_;  ///< as watchdogs see it
   std::atomic<bool> over_{false};
   std::thread doorman_;

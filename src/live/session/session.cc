@@ -39,6 +39,7 @@ std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_
                                                   std::string_view signature) {
   Thread& thread = thread_of(process, number, record);
   ++thread.records;
+  heard += thread.helper ? 0 : 1;
   if (thread.clock > kLastTime) return time_is_over(process.rank);
   return act(process, number, record, signature);
 }
@@ -267,7 +268,8 @@ bool Session::State::let_go_on(Thread& thread, SessionAnswer& answer) {
   const bool sleeps = thread.doing == Doing::kSleeps;
   const Time at = sleeps ? thread.clock : thread.until;
   if (!is_next(thread, at)) return false;
-  if (is_quiet && may_be_woken() && !is_quiet()) return false;
+  const Leap leap{std::max(at, passed) - passed, !sleeps, heard};
+  if (is_quiet && may_be_woken() && !is_quiet(leap)) return false;
   if (!watched_until(at)) return false;
   passed = std::max(passed, at);
   answer.at = at;
@@ -401,7 +403,7 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-void Session::set_outside(std::function<bool()> is_quiet,
+void Session::set_outside(std::function<bool(const Leap&)> is_quiet,
                           std::function<bool(std::uint32_t, Time)> look) {
   state_->is_quiet = std::move(is_quiet);
   state_->look = std::move(look);

@@ -48,6 +48,13 @@ struct ToldTask {
   TaskNote note;
 };
 
+/// The run's time is about to go on because somebody's time is up.
+struct Leap {
+  Time over;                ///< how far it goes
+  bool gives_up = false;    ///< a wait for others ends without them; else a sleep ends
+  std::uint64_t heard = 0;  ///< records of threads, but helpers, taken so far
+};
+
 class Session {
  public:
   /// @param work must live as long as the session
@@ -67,10 +74,10 @@ class Session {
   void lose(std::uint32_t process);
 
   /// @param is_quiet whether nothing goes on that takes real time and may wake a thread that stands still. It is asked before
-  /// anybody's time is up; as long as it says no, nobody's is
+  /// anybody's time is up, with the leap that the run's time would take; as long as it says no, nobody's is
   /// @param look lets those look that watch over a process's collective calls, at a time at which some call's time-out may
   /// come; whether they have. Until it says so, nothing happens later
-  void set_outside(std::function<bool()> is_quiet,
+  void set_outside(std::function<bool(const Leap& leap)> is_quiet,
                    std::function<bool(std::uint32_t process, Time at)> look = {});
 
   /// The run's time as threads in real time are to see it: what they were told has happened by then, and no call's

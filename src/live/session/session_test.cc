@@ -291,8 +291,10 @@ TEST(LiveSession, NobodysTimeIsUpWhileOthersAreAboutToBeWoken) {
   One one;
   bool quiet = false;
   int asked = 0;
-  one.session.set_outside([&] {
+  Leap leap;
+  one.session.set_outside([&](const Leap& next) {
     ++asked;
+    leap = next;
     return quiet;
   });
   Record start = call(Act::kThreadStart);
@@ -307,7 +309,11 @@ TEST(LiveSession, NobodysTimeIsUpWhileOthersAreAboutToBeWoken) {
   one.say(waits, 1);
   one.say(sleep);
   EXPECT_TRUE(one.session.advance().empty());
+  const Leap first = leap;
+  EXPECT_FALSE(first.gives_up);
+  EXPECT_GE(first.over, us(1'000));
   EXPECT_TRUE(one.session.advance().empty());
+  EXPECT_EQ(leap.heard, first.heard);
   EXPECT_EQ(asked, 2);
   // Somebody in real time wakes the thread: it goes on where the run is, not where its time would have been up.
   one.say(call(Act::kWoken), 1);
@@ -331,6 +337,9 @@ TEST(LiveSession, NobodysTimeIsUpWhileOthersAreAboutToBeWoken) {
   const SessionAnswer up = one.answer();
   EXPECT_EQ(up.thread, 0u);
   EXPECT_EQ(up.status, static_cast<std::uint32_t>(ETIMEDOUT));
+  EXPECT_TRUE(leap.gives_up);
+  EXPECT_GE(leap.over, us(590'000));
+  EXPECT_GT(leap.heard, first.heard);
 }
 
 TEST(LiveSession, WatchdogsLookBeforeACallsTimeIsOver) {

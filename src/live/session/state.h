@@ -185,7 +185,8 @@ struct Session::State {
   std::vector<TaskNote> notes{TaskNote()};  ///< of tasks not given yet, by NewTask::note; 0: none
   std::vector<std::uint32_t> free_notes;
   std::uint32_t hubs = 0;
-  std::function<bool()> is_quiet;                 ///< null: nothing ever goes on outside
+  std::function<bool(const Leap&)> is_quiet;      ///< null: nothing ever goes on outside
+  std::uint64_t heard = 0;                        ///< records of threads, but helpers
   std::function<bool(std::uint32_t, Time)> look;  ///< null: nobody watches over calls
   Time look_at = Time::max();                     ///< no call's time-out may come before
   Time shown;                                     ///< ends that threads in real time were told of
