@@ -46,16 +46,21 @@ def run(words: list[str], steps: int) -> tuple[float, float]:
     begun = time.monotonic()
     with subprocess.Popen([*words, str(ENCODER), str(steps)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:
-            for pid in descendants(process.pid):
-                try:
-                    if is_rank(pid):
-                        most = max(most, private_mib(pid))
-                except OSError:
-                    continue  # it has ended
+            most = max(most, most_private_mib(process.pid))
             time.sleep(0.2)
     if process.returncode != 0:
         raise SystemExit(f"{' '.join(words)}: exit code {process.returncode}")
     return time.monotonic() - begun, most
+
+
+def most_private_mib(run: int) -> float:
+    """Of the run's ranks while all of them live: what they share becomes private to the last of them."""
+    try:
+        ranks = [pid for pid in descendants(run) if is_rank(pid)]
+        most = max((private_mib(pid) for pid in ranks), default=0.0)
+        return most if len(ranks) == RANKS and set(ranks) <= set(descendants(run)) else 0.0
+    except OSError:
+        return 0.0  # one has ended
 
 
 def is_rank(pid: int) -> bool:
