@@ -41,32 +41,25 @@ def private_mib(pid: int) -> float:
 
 
 def run(words: list[str], steps: int) -> tuple[float, float]:
-    """Real seconds of a run of the encoder, and the most private memory that one of its ranks had, MiB."""
+    """Real seconds of a run of the encoder, and the most private memory that one of its ranks had in the middle of it,
+    MiB: what ranks share becomes private to the last of them when the others end."""
     most = 0.0
     begun = time.monotonic()
-    with subprocess.Popen([*words, str(ENCODER), str(steps)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None:
-            most = max(most, most_private_mib(process.pid))
-            time.sleep(0.2)
+    command = [*words, str(ENCODER), str(steps)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        for line in process.stdout:
+            if line.startswith(f"step {steps // 2} "):
+                ranks = [pid for pid in descendants(process.pid) if is_rank(pid, process.pid)]
+                most = max(most, *map(private_mib, ranks))
     if process.returncode != 0:
         raise SystemExit(f"{' '.join(words)}: exit code {process.returncode}")
     return time.monotonic() - begun, most
 
 
-def most_private_mib(run: int) -> float:
-    """Of the run's ranks while all of them live: what they share becomes private to the last of them."""
-    try:
-        ranks = [pid for pid in descendants(run) if is_rank(pid)]
-        most = max((private_mib(pid) for pid in ranks), default=0.0)
-        return most if len(ranks) == RANKS and set(ranks) <= set(descendants(run)) else 0.0
-    except OSError:
-        return 0.0  # one has ended
-
-
-def is_rank(pid: int) -> bool:
-    """A child of the fork server: it runs the same command as its parent."""
+def is_rank(pid: int, run: int) -> bool:
+    """A child of the fork server: it runs the same command as its parent, which is not the run itself."""
     parent = int(re.search(r"^PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1])
-    return Path(f"/proc/{pid}/cmdline").read_bytes() == Path(f"/proc/{parent}/cmdline").read_bytes()
+    return parent != run and Path(f"/proc/{pid}/cmdline").read_bytes() == Path(f"/proc/{parent}/cmdline").read_bytes()
 
 
 def bytes_of_run(words: list[str]) -> str:
