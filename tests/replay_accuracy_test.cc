@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "flopcast/replay.h"
+#include "flopcast/replay/cross_stream.h"
 #include "flopcast/report/replay.h"
 #include "replay/clocks.h"
-#include "replay/cross_stream.h"
 #include "support/sample_run.h"
 #include "support/shared_traces.h"
 

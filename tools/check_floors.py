@@ -35,7 +35,7 @@ FLOORS = (
     ("graph",),
     ("engine",),
     ("replay", "analytic", "mapping", "live"),
-    ("published",),
+    ("published", "whatif"),
     ("question",),
     ("report",),
     ("cli", "python"),

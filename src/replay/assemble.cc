@@ -1,4 +1,4 @@
-#include "replay/assemble.h"
+#include "flopcast/replay/assembly.h"
 
 #include <algorithm>
 #include <map>

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "replay/collectives.h"
-#include "replay/rank_model.h"
+#include "flopcast/replay/collectives.h"
+#include "flopcast/replay/rank_model.h"
 
 namespace flopcast::replaying {
 

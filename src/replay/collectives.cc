@@ -1,4 +1,4 @@
-#include "replay/collectives.h"
+#include "flopcast/replay/collectives.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Collectives matched across ranks, and the clocks they straighten.
-#include "replay/collectives.h"
+#include "flopcast/replay/collectives.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,7 +1,7 @@
 // What a run was bound by.
 #pragma once
 
-#include "replay/assemble.h"
+#include "flopcast/replay/assembly.h"
 
 namespace flopcast::replaying {
 

@@ -1,4 +1,4 @@
-#include "replay/cross_stream.h"
+#include "flopcast/replay/cross_stream.h"
 
 #include <algorithm>
 #include <tuple>

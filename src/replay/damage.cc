@@ -1,4 +1,4 @@
-#include "replay/damage.h"
+#include "flopcast/replay/damage.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // What host threads wait for: the GPU (sync_waits) and each other (thread_edges).
-#include "replay/host_edges.h"
+#include "flopcast/replay/host_edges.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

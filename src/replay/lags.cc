@@ -2,7 +2,7 @@
 #include <map>
 
 #include "base/numeric/median.h"
-#include "replay/assemble.h"
+#include "flopcast/replay/assembly.h"
 
 namespace flopcast::replaying {
 

@@ -1,4 +1,4 @@
-#include "replay/network_times.h"
+#include "flopcast/replay/network_times.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "replay/rank_model.h"
+#include "flopcast/replay/rank_model.h"
 
 #include <algorithm>
 #include <queue>

@@ -4,14 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "replay/assemble.h"
-#include "replay/clocks.h"
+#include "flopcast/replay/assembly.h"
+#include "flopcast/replay/damage.h"
+#include "flopcast/replay/network_times.h"
+#include "flopcast/replay/timeline.h"
 #include "replay/critical_path.h"
-#include "replay/damage.h"
-#include "replay/network_times.h"
 #include "replay/sensitivity.h"
 #include "replay/step_groups.h"
-#include "replay/timeline.h"
 #include "replay/transplant.h"
 
 namespace flopcast {
@@ -19,39 +18,6 @@ namespace flopcast {
 using namespace replaying;  // the room's own names
 
 namespace {
-
-/// Ranks cut, clocks straightened, collectives matched, dependencies found.
-Recording make_recording(const TraceSet& set, unsigned threads, Replay& out) {
-  Recording rec;
-  const std::size_t n = set.traces.size();
-  std::int64_t origin = set.traces.empty() ? 0 : set.traces[0].origin_ns;
-  for (const Trace& trace : set.traces) origin = std::min(origin, trace.origin_ns);
-  rec.ranks.resize(n);
-  parallel_for(n, threads, [&](std::size_t i) {
-    const Time offset = Time::from_ns(set.traces[i].origin_ns - origin);
-    rec.ranks[i] = make_rank_model(set, static_cast<std::uint32_t>(i), offset);
-    align_gpu_clock(rec.ranks[i]);
-  });
-  rec.collectives = match_collectives(set, rec.ranks, out.anomalies);
-  out.clock_residual = align_rank_clocks(rec.ranks, rec.collectives);
-  update_arrivals(rec.ranks, rec.collectives);
-  rec.cross_stream.resize(n);
-  rec.sync_waits.resize(n);
-  rec.thread_edges.resize(n);
-  rec.launch_latency.resize(n);
-  parallel_for(n, threads, [&](std::size_t i) {
-    rec.launch_latency[i] = smallest_launch_latency(rec.ranks[i]);
-    rec.cross_stream[i] = find_cross_stream(set, rec.ranks[i], rec.launch_latency[i]);
-    rec.sync_waits[i] = find_sync_waits(set, rec.ranks[i]);
-    rec.thread_edges[i] = find_thread_edges(rec.ranks[i]);
-  });
-  for (std::size_t i = 0; i < n; ++i) {
-    const Time whole = Time::from_ns(set.traces[i].origin_ns - origin);
-    out.clocks.push_back(
-        {rec.ranks[i].rank, rec.ranks[i].host_offset - whole, rec.ranks[i].gpu_offset});
-  }
-  return rec;
-}
 
 void count_edges(const Recording& rec, const Assembly& assembly, Replay& out) {
   out.edges.resize(kEdgeKindCount);

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "replay/network_times.h"
-#include "replay/timeline.h"
+#include "flopcast/replay/network_times.h"
+#include "flopcast/replay/timeline.h"
 
 namespace flopcast::replaying {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "replay/assemble.h"
+#include "flopcast/replay/assembly.h"
 
 namespace flopcast::replaying {
 

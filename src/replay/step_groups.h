@@ -1,7 +1,7 @@
 // Which steps of a recording are alike.
 #pragma once
 
-#include "replay/assemble.h"
+#include "flopcast/replay/assembly.h"
 
 namespace flopcast::replaying {
 

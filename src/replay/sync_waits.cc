@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "replay/host_edges.h"
+#include "flopcast/replay/host_edges.h"
 
 namespace flopcast::replaying {
 namespace {

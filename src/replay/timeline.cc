@@ -1,4 +1,4 @@
-#include "replay/timeline.h"
+#include "flopcast/replay/timeline.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "replay/cross_stream.h"
-#include "replay/rank_model.h"
+#include "flopcast/replay/cross_stream.h"
+#include "flopcast/replay/rank_model.h"
 
 namespace flopcast::replaying {
 

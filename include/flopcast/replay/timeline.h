@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "replay/assemble.h"
+#include "flopcast/replay/assembly.h"
 
 namespace flopcast::replaying {
 

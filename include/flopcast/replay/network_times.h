@@ -3,7 +3,7 @@
 #pragma once
 
 #include "flopcast/network/collectives.h"
-#include "replay/assemble.h"
+#include "flopcast/replay/assembly.h"
 
 namespace flopcast::replaying {
 

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/rank_model.h"
+#include "flopcast/replay/rank_model.h"
 
 namespace flopcast::replaying {
 

@@ -4,22 +4,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "replay/collectives.h"
-#include "replay/cross_stream.h"
-#include "replay/host_edges.h"
-#include "replay/rank_model.h"
+#include "flopcast/replay/recording.h"
 
 namespace flopcast::replaying {
-
-/// Everything known of a run before lags are chosen. Vectors are parallel: one entry a rank.
-struct Recording {
-  std::vector<RankModel> ranks;
-  std::vector<Collective> collectives;
-  std::vector<CrossStream> cross_stream;
-  std::vector<SyncWaits> sync_waits;
-  std::vector<std::vector<ThreadEdge>> thread_edges;
-  std::vector<Time> launch_latency;  ///< smallest of each rank
-};
 
 /// How long things take; taken from the recording, or from another step of it.
 struct Durations {

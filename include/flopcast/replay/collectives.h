@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "replay/rank_model.h"
+#include "flopcast/replay/rank_model.h"
 
 namespace flopcast::replaying {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/assemble.h"
+#include "flopcast/replay/assembly.h"
 
 namespace flopcast::replaying {
 
