@@ -1,82 +1,13 @@
 #include "replay/sensitivity.h"
 
 #include <algorithm>
-#include <map>
-#include <string>
 #include <tuple>
-#include <utility>
 
-#include "flopcast/replay/network_times.h"
+#include "flopcast/replay/parts.h"
 #include "flopcast/replay/timeline.h"
 
 namespace flopcast::replaying {
 namespace {
-
-/// Which part of the work each task is, and how long its parts take.
-class Parts {
- public:
-  static constexpr const char* kHost = "host";
-
-  Parts(const TraceSet& set, const Recording& recording, const Assembly& assembly)
-      : set_(set), rec_(recording), of_task_(assembly.graph.task_count(), kNoIndex) {
-    const Graph& g = assembly.graph;
-    for (TaskId t = 0; t < g.task_count(); ++t) {
-      const bool host = g.processors[g.processor[t]].kind == Processor::Kind::kThread;
-      // Waiting is no work: a sync lasts as long as what it waits for.
-      if (host && g.kind[t] != TaskKind::kSync) of_task_[t] = part(kHost);
-      if (g.kind[t] == TaskKind::kCopy) of_task_[t] = part("copies");
-      if (g.kind[t] == TaskKind::kCompute) of_task_[t] = part(kernel_part(g.name[t]));
-    }
-    for (std::uint32_t r = 0; r < rec_.ranks.size(); ++r) {
-      for (std::uint32_t t = 0; t < rec_.ranks[r].gpu.size(); ++t) {
-        const TaskId task = assembly.map.ranks[r].gpu_last[t];
-        if (g.kind[task] == TaskKind::kTransfer)
-          of_task_[task] = part(collective_part(rec_.ranks[r].gpu[t], g.name[task]));
-      }
-    }
-  }
-
-  const std::vector<std::string>& names() const { return names_; }
-  std::uint32_t of(TaskId task) const { return of_task_[task]; }
-
- private:
-  std::uint32_t part(const std::string& name) {
-    const auto known = std::find(names_.begin(), names_.end(), name);
-    if (known != names_.end()) return static_cast<std::uint32_t>(known - names_.begin());
-    names_.push_back(name);
-    return static_cast<std::uint32_t>(names_.size() - 1);
-  }
-
-  /// Names are few, and looked at once.
-  const char* kernel_part(std::uint32_t name) {
-    const auto [known, fresh] = kernel_parts_.try_emplace(name, "other_kernels");
-    if (!fresh) return known->second;
-    const KernelKind kind = kernel_kind(set_.strings[name]);
-    if (kind == KernelKind::kGemm) known->second = "gemm";
-    if (kind == KernelKind::kAttention) known->second = "attention";
-    return known->second;
-  }
-
-  /// "all_reduce"; kernels that hide their operation together. Sends and receives are recorded as
-  /// "coalesced": the kernel tells then.
-  std::string collective_part(const GpuTask& task, std::uint32_t kernel) {
-    const std::uint32_t name =
-        task.collective == kNoIndex ? kernel : rec_.collectives[task.collective].name;
-    const auto [known, fresh] = collective_parts_.try_emplace({name, kernel});
-    if (!fresh) return known->second;
-    std::optional<CollectiveOp> op = operation_of(set_.strings[name]);
-    if (!op) op = operation_of(set_.strings[kernel]);
-    known->second = op ? std::string(flopcast::name(*op)) : "other_communication";
-    return known->second;
-  }
-
-  const TraceSet& set_;
-  const Recording& rec_;
-  std::vector<std::uint32_t> of_task_;
-  std::vector<std::string> names_;
-  std::map<std::uint32_t, const char*> kernel_parts_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> collective_parts_;
-};
 
 Time less(Time time) {
   return Time{
@@ -86,14 +17,15 @@ Time less(Time time) {
 /// The graph with one part of the work faster, until it is put back.
 class Faster {
  public:
-  Faster(Graph& graph, const Parts& parts, std::uint32_t part)
+  /// @param of_task the part of each task.
+  Faster(Graph& graph, const std::vector<std::uint32_t>& of_task, std::uint32_t part)
       : g_(graph), duration_(graph.duration), gap_(graph.gap), edge_lag_(graph.edge_lag) {
-    const bool host = parts.names()[part] == Parts::kHost;
+    const bool host = part == Parts::kHostPart;
     for (TaskId t = 0; t < g_.task_count(); ++t) {
       // Between operators, and from one thread to the next, the host works at what is not recorded.
       const bool on_thread = g_.processors[g_.processor[t]].kind == Processor::Kind::kThread;
       if (host && on_thread) shorten(g_.gap[t]);
-      const bool of_part = parts.of(t) == part;
+      const bool of_part = of_task[t] == part;
       if (of_part) shorten(g_.duration[t]);
       for (std::uint32_t e = g_.edge_begin[t]; e < g_.edge_begin[t + 1]; ++e) {
         if (host && g_.edge_kind(e) == EdgeKind::kThread) shorten(g_.edge_lag[e]);
@@ -152,9 +84,12 @@ std::optional<SensitivityTable> measure_sensitivity(const TraceSet& set, const R
   if (!now) return std::nullopt;
   SensitivityTable table;
   table.gpu_step = *now;
-  const Parts parts(set, recording, assembly);
+  const Parts parts(set, recording);
+  const std::vector<std::uint32_t> of_task = parts.of_tasks(assembly);
   for (std::uint32_t part = 0; part < parts.names().size(); ++part) {
-    const Faster faster(assembly.graph, parts, part);
+    // Of a recording without host rows, or a model that leaves the host out.
+    if (std::find(of_task.begin(), of_task.end(), part) == of_task.end()) continue;
+    const Faster faster(assembly.graph, of_task, part);
     const Result<Run> changed = simulate(assembly.graph, assembly.release);
     table.parts.push_back(
         {parts.names()[part], faster.work(), changed ? step(*changed) : std::nullopt});
