@@ -1,0 +1,305 @@
+"""What a rank's Python runs: a GPT's forward, backward and optimizer, in the order of its schedule."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterator, NamedTuple, Union
+
+from . import machine
+from .gpu import Task
+from .host import COMPUTE, Host, Issued
+from .schedule import Action, Exchange, Message, Pass, program
+
+STEP_NAMES_FROM = 2  # ProfilerStep#2 is the first: torch.profiler.schedule skips some
+
+Kernel = Callable[[], Task]
+
+
+class Forward(NamedTuple):
+    """A forward operator that ran; its backward goes by its sequence number."""
+
+    name: str
+    number: int
+    start: int
+    thread: int
+
+
+class Layer(NamedTuple):
+    """What ran forward: a layer of the model by its number, or what is before and after them."""
+
+    label: Union[int, str]
+    ops: list  # of Forward
+    again: bool = False  # recomputed before its backward
+
+
+class Program(Host):
+    """The program of a rank."""
+
+    def __init__(self, world, rank: int, rows: bool) -> None:
+        super().__init__(world, rank, rows)
+        self.stage, self.replica, self.shard = world.place(rank)
+        self.step_begins: list[int] = []
+        self.step_ends: list[int] = []
+
+    # Forward operators remember their sequence number for their backward.
+
+    def forward_op(self, name: str, shapes: list, kernels: list[Kernel]) -> Forward:
+        number = next(self.sequence)
+        with self.op(name, shapes, **{"Sequence number": number, "Fwd thread id": 0}) as start:
+            for kernel in kernels:
+                kernel()
+        return Forward(name, number, start, self.thread)
+
+    def backward_op(self, forward: Forward, kernels: list[Kernel]) -> None:
+        grad = forward.name.removeprefix("aten::").title().replace("_", "") + "Backward0"
+        more = {"Sequence number": forward.number, "Fwd thread id": 1}
+        with self.op(f"autograd::engine::evaluate_function: {grad}", [], **more) as began:
+            pid = self.record.pid
+            self.record.flow("fwdbwd", "s", forward.number, pid, forward.thread, forward.start)
+            self.record.flow("fwdbwd", "f", forward.number, pid, self.thread, began)
+            for kernel in kernels:
+                kernel()
+
+    # A layer.
+
+    def layer_forward(self) -> list[Forward]:
+        p = self.plan
+        t, h, wide, ffn, heads = p.tokens, p.hidden, p.attention_width, p.ffn // p.tp, p.heads // p.tp
+        x = [t, h]
+        ops = [self.forward_op("aten::layer_norm", [x], [lambda: self.elementwise("layer_norm", t * h)])]
+        ops += [self.forward_op("aten::linear", [x, [3 * wide, h]], [lambda: self.gemm(t, 3 * wide, h)])]
+        attention = machine.attention_forward(p.microbatch_size, p.sequence, wide)
+        ops += [self.forward_op("aten::_flash_attention_forward", [[t, heads, p.head_dim]], [
+            lambda: self.kernel("void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64>>(Params)",
+                                "attention", attention, max(1, t // 128) * heads, 128)])]  # fmt: skip
+        ops += [self.forward_op("aten::linear", [[t, wide], [h, wide]], [lambda: self.gemm(t, h, wide)])]
+        self.all_reduce("tp", t * h)
+        ops += [self.forward_op("aten::add", [x, x], [lambda: self.elementwise("add", t * h, 3)])]
+        ops += [self.forward_op("aten::layer_norm", [x], [lambda: self.elementwise("layer_norm", t * h)])]
+        ops += [self.forward_op("aten::linear", [x, [ffn, h]], [lambda: self.gemm(t, ffn, h)])]
+        ops += [self.forward_op("aten::gelu", [[t, ffn]], [lambda: self.elementwise("gelu", t * ffn)])]
+        ops += [self.forward_op("aten::linear", [[t, ffn], [h, ffn]], [lambda: self.gemm(t, h, ffn)])]
+        self.all_reduce("tp", t * h)
+        ops += [self.forward_op("aten::add", [x, x], [lambda: self.elementwise("add", t * h, 3)])]
+        return ops
+
+    def layer_backward(self, ops: list[Forward], halves: str) -> None:
+        """`halves`: "B" the gradients of inputs, "W" those of weights, "BW" both in one."""
+        p = self.plan
+        t, h, wide, ffn, heads = p.tokens, p.hidden, p.attention_width, p.ffn // p.tp, p.heads // p.tp
+        norm1, qkv, attend, proj, add1, norm2, up, gelu, down, add2 = ops
+
+        def linear(forward: Forward, n: int, k: int) -> None:
+            kernels = {"B": lambda: self.gemm(t, k, n), "W": lambda: self.gemm(n, k, t)}
+            self.backward_op(forward, [kernels[half] for half in halves])
+
+        def rest(forward: Forward, kernels: list[Kernel]) -> None:
+            if "B" in halves:
+                self.backward_op(forward, kernels)
+
+        def all_reduce() -> None:
+            if "B" in halves:
+                self.all_reduce("tp", t * h)
+
+        norm = [lambda: self.elementwise("layer_norm_backward", t * h, 4)]
+        attention = machine.attention_backward(p.microbatch_size, p.sequence, wide)
+        rest(add2, [])
+        linear(down, h, ffn)
+        rest(gelu, [lambda: self.elementwise("gelu_backward", t * ffn, 3)])
+        linear(up, ffn, h)
+        all_reduce()
+        rest(norm2, norm)
+        rest(add1, [])
+        linear(proj, h, wide)
+        rest(attend, [lambda: self.kernel(
+            "void flash_bwd_kernel<Flash_bwd_kernel_traits<128, 64, 128>>(Params)",
+            "attention", attention, max(1, t // 128) * heads, 256)])  # fmt: skip
+        linear(qkv, 3 * wide, h)
+        all_reduce()
+        rest(norm1, norm)
+
+    # A pass: one microbatch through one chunk of this stage.
+
+    def forward(self, one: Pass) -> list[Layer]:
+        p = self.plan
+        part = one.chunk * p.pp + self.stage
+        layers = []
+        with self.op("forward_step", category="user_annotation"):
+            if part == 0:
+                self.at(one.microbatch, "F", "embedding")
+                layers.append(Layer("embedding", [self.forward_op("aten::embedding", [[p.vocabulary // p.tp, p.hidden]], [
+                    lambda: self.elementwise("index_select", p.tokens * p.hidden)])]))  # fmt: skip
+            for i, layer in enumerate(p.layers_of(self.stage, one.chunk)):
+                self.at(one.microbatch, "F", layer)
+                layers.append(self.kept(layer) if i < p.recompute else Layer(layer, self.layer_forward()))
+            if part == p.pp * p.chunks - 1:
+                self.at(one.microbatch, "F", "head")
+                layers += self.head()
+        return layers
+
+    def kept(self, layer: int) -> Layer:
+        """torch.utils.checkpoint: only the input of the layer is kept."""
+        number = next(self.sequence)
+        shapes = [[self.plan.tokens, self.plan.hidden]]
+        with self.op("CheckpointFunction", shapes, **{"Sequence number": number, "Fwd thread id": 0}) as start:
+            self.layer_forward()
+        return Layer(layer, [Forward("CheckpointFunction", number, start, self.thread)], again=True)
+
+    def head(self) -> list[Layer]:
+        p = self.plan
+        words = p.vocabulary // p.tp
+        linear = self.forward_op("aten::linear", [[p.tokens, p.hidden], [words, p.hidden]], [
+            lambda: self.gemm(p.tokens, words, p.hidden)])  # fmt: skip
+        loss = self.forward_op("aten::cross_entropy_loss", [[p.tokens, words]], [
+            lambda: self.elementwise("log_softmax", p.tokens * p.vocabulary // p.tp)])  # fmt: skip
+        return [Layer("head", [linear]), Layer("loss", [loss])]
+
+    def backward(self, one: Pass, layers: list[Layer], halves: str) -> list[Issued]:
+        """The autograd thread goes back through a microbatch while the main thread waits.
+
+        @return gradient all-reduces in flight, issued layer by layer in the last microbatch."""
+        self.at(one.microbatch, one.kind, "begin")
+        self.spend(9_000)
+        self.thread = self.autograd
+        in_flight = []
+        for i in reversed(range(len(layers))):
+            self.at(one.microbatch, one.kind, layers[i].label)
+            if not isinstance(layers[i].label, int):
+                self.edge_backward(layers[i], halves)
+                continue
+            if layers[i].again:
+                layers[i] = self.layer_again(one, layers[i])
+            self.layer_backward(layers[i].ops, halves)
+            if "W" in halves and one.microbatch == self.plan.microbatches - 1:
+                issued = self.start_all_reduce("dp", self.plan.layer_parameters)
+                in_flight += [issued] if issued else []
+        self.at(one.microbatch, one.kind, "end")
+        self.thread = self.main
+        self.spend(11_000)
+        return in_flight
+
+    def layer_again(self, one: Pass, layer: Layer) -> Layer:
+        """Recomputation, before the layer's backward."""
+        (checkpoint,) = layer.ops
+        self.at(one.microbatch, "R", layer.label)
+        self.backward_op(checkpoint, [])
+        ops = self.layer_forward()
+        self.at(one.microbatch, one.kind, layer.label)
+        return Layer(layer.label, ops)
+
+    def edge_backward(self, layer: Layer, halves: str) -> None:
+        """Of what is before and after the layers."""
+        p = self.plan
+        (forward,) = layer.ops
+        if layer.label == "head":
+            words = p.vocabulary // p.tp
+            kernels = {"B": lambda: self.gemm(p.tokens, p.hidden, words),
+                       "W": lambda: self.gemm(p.hidden, words, p.tokens)}  # fmt: skip
+            self.backward_op(forward, [kernels[half] for half in halves])
+        elif ("W" if layer.label == "embedding" else "B") in halves:
+            self.backward_op(forward, [lambda: self.elementwise("backward", p.tokens * p.hidden, 3)])
+
+    # The training step.
+
+    def exchange(self, action: Exchange) -> None:
+        """Sends to and receives from a neighbour in one NCCL kernel (batch_isend_irecv)."""
+        p = self.plan
+        self.at(action.number, "X", min(self.stage, self.stage + action.side))
+        group = self.world.pair("pp", self.rank, action.side)
+        with self.op("c10d::send", [[p.tokens, p.hidden]]):
+            self.wait_collective(self.collective(group, "SendRecv", p.tokens * p.hidden))
+
+    def message(self, action: Message) -> Issued | None:
+        """@return a send in flight. None: it stays on this stage, or was received."""
+        p, step = self.plan, 1 if action.what == "act" else -1
+        sender = self.world.rank(action.part, self.replica, self.shard)
+        receiver = self.world.rank(action.part + step, self.replica, self.shard)
+        self.at(action.microbatch, action.what, action.part)
+        group = self.world.pair(action.what, sender, step)
+        name, op = ("send", "c10d::send") if action.sent else ("recv", "c10d::recv_")
+        with self.op(op, [[p.tokens, p.hidden]]):
+            issued = self.collective(group, name, p.tokens * p.hidden,
+                                     **{"Src Rank": sender, "Dst Rank": receiver})  # fmt: skip
+            if action.sent:
+                return issued
+            self.wait_collective(issued)
+        return None
+
+    def pipeline(self) -> list[Issued]:
+        """@return what the optimizer must wait for."""
+        p = self.plan
+        in_flight: list[Issued] = []
+        sends: list[Issued] = []
+        live: dict[tuple[int, int], list[Layer]] = {}
+        both = "B" if p.schedule == "zb-h1" else "BW"
+        for action in program(p.schedule, p.pp, self.stage, p.microbatches, p.chunks):
+            if isinstance(action, Exchange):
+                self.exchange(action)
+            elif isinstance(action, Message):
+                sent = self.message(action)
+                sends += [sent] if sent else []
+            else:
+                in_flight += self.run_pass(action, live, both)
+        return sends + in_flight
+
+    def run_pass(self, one: Pass, live: dict, halves: str) -> list[Issued]:
+        key = (one.chunk, one.microbatch)
+        if one.kind == "F":
+            live[key] = self.forward(one)
+            return []
+        return self.backward(one, live[key], halves if one.kind == "B" else "W")
+
+    def optimizer(self, in_flight: list[Issued]) -> Iterator[list[Task]]:
+        p = self.plan
+        self.at(0, "O", self.stage)
+        for issued in in_flight:
+            self.wait_collective(issued)
+        layers = sum(len(p.layers_of(self.stage, chunk)) for chunk in range(p.chunks))
+        parameters = layers * p.layer_parameters
+        memory = machine.BYTES_PER_NS
+        with self.op("Optimizer.step#Adam.step", category="user_annotation"):
+            with self.op("aten::_foreach_norm", [[parameters]]):
+                self.kernel("multi_tensor_apply_kernel<L2NormFunctor>", "optimizer", int(2 * parameters / memory), 320)
+            self.all_reduce("mp", 1)
+            yield from self.item()
+            for _ in range(4):
+                with self.op("aten::_fused_adam_", [[parameters // 4]]):
+                    self.kernel("multi_tensor_apply_kernel<FusedAdamMathFunctor>", "optimizer",
+                                int(14 * parameters / 4 / memory), 320, 512)  # fmt: skip
+        with self.op("aten::zero_", [[parameters]]):
+            self.put("cudaMemsetAsync", "Memset (Device)", ("copy",), int(2 * parameters / memory),
+                     category="gpu_memset", bytes=2 * parameters)  # fmt: skip
+
+    def load_data(self) -> None:
+        p = self.plan
+        with self.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", category="user_annotation"):
+            self.spend(120_000)
+        with self.op("aten::copy_", [[p.tokens]]):
+            self.put("cudaMemcpyAsync", "Memcpy HtoD (Pinned -> Device)", ("copy",), 2_100,
+                     category="gpu_memcpy", bytes=8 * p.tokens)  # fmt: skip
+
+    def run(self) -> Iterator[list[Task]]:
+        begin = self.now
+        for self.step in range(self.plan.steps):
+            self.at(0, "D", "data")
+            self.step_begins.append(self.now)
+            with self.op(f"ProfilerStep#{STEP_NAMES_FROM + self.step}", category="user_annotation"):
+                self.now += self.hiccup()
+                self.load_data()
+                in_flight = self.pipeline()
+                yield from self.optimizer(in_flight)
+            self.step_ends.append(self.now)
+        yield from self.wait_for("cudaDeviceSynchronize", [self.gpu.last(s) for s in self.gpu.streams])
+        self.record.window(begin, self.now)
+
+    def hiccup(self) -> int:
+        """Something else had the core."""
+        return int(self.plan.hiccups.get((self.rank, self.step), 0) * self.plan.noise)
+
+    def write(self, directory) -> None:
+        device = self.rank % 8
+        for stream in self.gpu.streams.values():
+            for task in stream.tasks:
+                self.record.gpu_row(device, task)
+        threads = {self.main: "python3", self.autograd: f"pt_autograd_{device}"}
+        self.record.write(directory / f"sample_rank{self.rank}.json.gz", device, threads,
+                          list(self.gpu.streams))  # fmt: skip

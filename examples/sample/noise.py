@@ -1,0 +1,85 @@
+"""Where the noise of a run comes from.
+
+`Drawn` draws one number after the other: any change of the run changes all noise after it. `Hashed`
+takes noise from what it belongs to (seed, place in the model, position), so that two runs that differ
+in one thing differ in nothing else: the same layer, microbatch and position has the same kernel time.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+
+MASK = (1 << 64) - 1
+
+
+def host_share(typical: float, rare: float) -> float:
+    """Host time is never less than typical, now and then a good deal more."""
+    return 0.12 * typical + (1.5 if rare < 0.01 else 0)
+
+
+class Drawn:
+    """Of one rank, in the order in which it is asked for."""
+
+    def __init__(self, seed: int, rank: int) -> None:
+        self.random = random.Random(f"{seed}/{rank}")
+
+    def at(self, *place: object) -> None:
+        """Where the program is: of no use here."""
+
+    def start(self) -> int:
+        return self.random.randrange(40_000)
+
+    def host(self) -> float:
+        return host_share(self.random.random(), self.random.random())
+
+    def kernel(self) -> tuple[float, int]:
+        """More time than the fastest, as a share, and more launch latency in ns."""
+        return 0.02 * self.random.random(), self.random.randrange(500)
+
+    collective = kernel
+
+
+def mix(value: int) -> int:
+    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014): every bit in changes half the bits out."""
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & MASK
+    return value ^ (value >> 31)
+
+
+def unit(*what: object) -> float:
+    """A number from 0 to 1 that belongs to `what`."""
+    text = repr(what).encode()
+    return mix(zlib.crc32(text) << 32 | zlib.adler32(text)) / (MASK + 1)
+
+
+class Hashed:
+    """Of one rank. `who` is its place in the model without the pipeline stage: (replica, shard)."""
+
+    def __init__(self, seed: int, who: tuple[int, int], amount: float) -> None:
+        self.who, self.seed, self.amount = who, seed, amount
+        self.at("start")
+
+    def at(self, *place: object) -> None:
+        text = repr((self.seed, self.who, place)).encode()
+        self.base = mix(zlib.crc32(text) << 32 | zlib.adler32(text))
+        self.asked = {"host": 0, "kernel": 0, "latency": 0}
+
+    def draw(self, kind: str, salt: int) -> float:
+        self.asked[kind] += 1
+        return mix(self.base ^ mix(self.asked[kind] << 8 | salt)) / (MASK + 1)
+
+    def start(self) -> int:
+        return int(self.amount * 40_000 * self.draw("host", 0))
+
+    def host(self) -> float:
+        return self.amount * host_share(self.draw("host", 1), self.draw("host", 2))
+
+    def kernel(self) -> tuple[float, int]:
+        return self.amount * 0.02 * self.draw("kernel", 3), self.latency()
+
+    def collective(self) -> tuple[float, int]:
+        return 0.0, self.latency()
+
+    def latency(self) -> int:
+        return int(self.amount * 500 * self.draw("latency", 4))

@@ -1,0 +1,129 @@
+"""The run: all ranks and their groups; lets every host run until it needs the GPU, in turns."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import machine
+from .gpu import Clockwork, Collective
+from .model import Program
+from .noise import Drawn, Hashed, unit
+from .plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A process group, as its rows tell of it."""
+
+    kind: str
+    name: str
+    ranks: tuple[int, ...]
+    description: str
+
+
+class World:
+    """Rank = (stage * dp + replica) * tp + shard, as Megatron numbers them."""
+
+    ORDER = ("tp", "dp", "pp", "mp", "act", "grad")
+
+    def __init__(self, plan: Plan, rows: bool = True) -> None:
+        self.plan = plan
+        self.random = random.Random(plan.seed)
+        self.clockwork = Clockwork()
+        self.collectives: dict[tuple[Group, int], Collective] = {}
+        self.joined: dict[tuple[Group, int], int] = {}
+        self.groups: dict[tuple[str, int], Group] = {}
+        self.named: dict[str, Group] = {}
+        self.hosts = [Program(self, rank, rows) for rank in range(plan.world)]
+
+    def place(self, rank: int) -> tuple[int, int, int]:
+        """Stage, replica, shard."""
+        p = self.plan
+        return rank // (p.dp * p.tp), rank // p.tp % p.dp, rank % p.tp
+
+    def rank(self, stage: int, replica: int, shard: int) -> int:
+        p = self.plan
+        return (stage % p.pp * p.dp + replica) * p.tp + shard
+
+    def noise(self, rank: int) -> Drawn | Hashed:
+        p = self.plan
+        return Drawn(p.seed, rank) if p.drawn else Hashed(p.seed, self.place(rank)[1:], p.noise)
+
+    # Groups. A message has two ranks; its group belongs to the stage that it starts from.
+
+    def group(self, kind: str, rank: int) -> Group:
+        found = self.groups.get((kind, rank))
+        return found or self.new_group(kind, self.members(kind, rank))
+
+    def pair(self, kind: str, rank: int, side: int) -> Group:
+        """Of a rank with its neighbour: exchanges ("pp", both ways) or messages of one kind that it sends."""
+        stage, replica, shard = self.place(rank)
+        ranks = (rank, self.rank(stage + side, replica, shard))
+        key = (f"{kind}{side}", rank)
+        if key not in self.groups:
+            first = min(ranks) if kind == "pp" else rank
+            self.groups[key] = self.described(kind, tuple(sorted(ranks)), first)
+        return self.groups[key]
+
+    def members(self, kind: str, rank: int) -> tuple[int, ...]:
+        p, (stage, replica, shard) = self.plan, self.place(rank)
+        stages = [stage] if kind in ("tp", "dp") else range(p.pp)
+        replicas = range(p.dp) if kind == "dp" else [replica]
+        shards = [shard] if kind == "dp" else range(p.tp)
+        return tuple(self.rank(s, r, t) for s in stages for r in replicas for t in shards)
+
+    def new_group(self, kind: str, ranks: tuple[int, ...]) -> Group:
+        group = self.described(kind, ranks, ranks[0])
+        for rank in ranks:
+            self.groups[kind, rank] = group
+        return group
+
+    def described(self, kind: str, ranks: tuple[int, ...], first: int) -> Group:
+        number = str(1 + self.ORDER.index(kind) * self.plan.world + first)
+        what = {"act": "PP_ACTIVATIONS_GROUP", "grad": "PP_GRADIENTS_GROUP"}
+        description = what.get(kind, f"{kind.upper()}_GROUP")
+        return self.named.setdefault(number, Group(kind, number, ranks, description))
+
+    def join(self, group: Group, rank: int, size: int, identity: tuple) -> tuple[int, Collective]:
+        """The next collective of this group: the n-th of one rank is the n-th of all."""
+        number = self.joined[group, rank] = self.joined.get((group, rank), 0) + 1
+        key = (group, number)
+        if key not in self.collectives:
+            kind = group.kind if group.kind not in ("act", "grad") else "pp"
+            transfer = machine.transfer(kind, len(group.ranks), size)
+            more = self.transfer_noise(group, identity)
+            time = int(transfer * self.plan.times("network", kind) * (1 + 0.06 * more))
+            self.collectives[key] = Collective(len(group.ranks), time)
+        return number, self.collectives[key]
+
+    def transfer_noise(self, group: Group, identity: tuple) -> float:
+        if self.plan.drawn:
+            return self.random.random()
+        _, replica, shard = self.place(group.ranks[0])
+        return self.plan.noise * unit(self.plan.seed, group.kind, replica, shard, *identity)
+
+    # Time.
+
+    def run(self) -> None:
+        programs = {host: host.run() for host in self.hosts}
+        needs = {host: next(program) for host, program in programs.items()}
+        while needs:
+            moved = self.clockwork.settle()
+            for host in [h for h, tasks in needs.items() if all(t.end is not None for t in tasks)]:
+                moved = True
+                try:
+                    needs[host] = next(programs[host])
+                except StopIteration:
+                    del needs[host]
+            if not moved:
+                raise RuntimeError(f"ranks wait for each other: {[h.rank for h in needs]}")
+
+    def write(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        for host in self.hosts:
+            host.write(directory)
+
+    def length(self) -> int:
+        return max(host.now for host in self.hosts)
