@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 SCHEDULES = ("1f1b", "gpipe", "interleaved", "zb-h1")
+SHAPE = ("hidden", "ffn", "heads", "head_dim", "sequence", "vocabulary", "microbatch_size")
 KERNEL_CLASSES = ("gemm", "attention", "elementwise", "optimizer", "copy")
 SCALES = (*KERNEL_CLASSES, "kernels", "host", "network", "tp", "dp", "pp", "mp")
 
@@ -37,7 +38,7 @@ class Plan:
     hiccups: dict[tuple[int, int], int] = field(default_factory=lambda: {(2, 1): 900_000})
     profiler: tuple[int, int] = (0, 0)  # ns of the host for each operator, and for each call
     scale: dict[str, float] = field(default_factory=dict)
-    drawn: bool = False  # noise is drawn in sequence: the sample as it always was
+    plain: bool = False  # the sample as it always was: noise drawn in sequence, fewer rows
 
     @property
     def world(self) -> int:
@@ -72,11 +73,14 @@ class Plan:
         begin = part * each + min(part, more)
         return range(begin, begin + each + (part < more))
 
+    def drop_strangers(self, name: str) -> None:
+        """Forgets default stragglers or hiccups of ranks that are not there."""
+        ranks = {"stragglers": lambda key: key, "hiccups": lambda key: key[0]}[name]
+        setattr(self, name, {k: v for k, v in getattr(self, name).items() if ranks(k) < self.world})
+
     def problem(self) -> str | None:
         """Why there is no such run."""
-        counts = ("pp", "dp", "tp", "layers", "microbatches", "chunks", "hidden", "ffn", "heads", "head_dim",
-                  "sequence", "vocabulary", "microbatch_size", "steps")  # fmt: skip
-        for name in counts:
+        for name in ("pp", "dp", "tp", "layers", "microbatches", "chunks", "steps", *SHAPE):
             if getattr(self, name) < 1:
                 return f"{name} must be at least 1"
         if self.schedule not in SCHEDULES:

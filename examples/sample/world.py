@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import machine
 from .gpu import Clockwork, Collective
-from .model import Program
+from .program import Program
 from .noise import Drawn, Hashed, unit
 from .plan import Plan
 
@@ -49,7 +49,7 @@ class World:
 
     def noise(self, rank: int) -> Drawn | Hashed:
         p = self.plan
-        return Drawn(p.seed, rank) if p.drawn else Hashed(p.seed, self.place(rank)[1:], p.noise)
+        return Drawn(p.seed, rank) if p.plain else Hashed(p.seed, self.place(rank)[1:], p.noise)
 
     # Groups. A message has two ranks; its group belongs to the stage that it starts from.
 
@@ -99,7 +99,7 @@ class World:
         return number, self.collectives[key]
 
     def transfer_noise(self, group: Group, identity: tuple) -> float:
-        if self.plan.drawn:
+        if self.plan.plain:
             return self.random.random()
         _, replica, shard = self.place(group.ranks[0])
         return self.plan.noise * unit(self.plan.seed, group.kind, replica, shard, *identity)
@@ -107,7 +107,7 @@ class World:
     # Time.
 
     def run(self) -> None:
-        programs = {host: host.run() for host in self.hosts}
+        programs = {host: host.steps() for host in self.hosts}
         needs = {host: next(program) for host, program in programs.items()}
         while needs:
             moved = self.clockwork.settle()

@@ -1,121 +1,30 @@
-"""What a rank's Python runs: a GPT's forward, backward and optimizer, in the order of its schedule."""
+"""What a rank's Python runs: passes in the order of its schedule, messages, optimizer; step by step."""
 
 from __future__ import annotations
 
-from typing import Callable, Iterator, NamedTuple, Union
+from pathlib import Path
+from typing import TYPE_CHECKING, Iterator
 
 from . import machine
 from .gpu import Task
-from .host import COMPUTE, Host, Issued
-from .schedule import Action, Exchange, Message, Pass, program
+from .host import Issued
+from .layer import Forward, Layer, Model
+from .schedule import Exchange, Message, Pass, program
+
+if TYPE_CHECKING:
+    from .world import World
 
 STEP_NAMES_FROM = 2  # ProfilerStep#2 is the first: torch.profiler.schedule skips some
 
-Kernel = Callable[[], Task]
 
-
-class Forward(NamedTuple):
-    """A forward operator that ran; its backward goes by its sequence number."""
-
-    name: str
-    number: int
-    start: int
-    thread: int
-
-
-class Layer(NamedTuple):
-    """What ran forward: a layer of the model by its number, or what is before and after them."""
-
-    label: Union[int, str]
-    ops: list  # of Forward
-    again: bool = False  # recomputed before its backward
-
-
-class Program(Host):
+class Program(Model):
     """The program of a rank."""
 
-    def __init__(self, world, rank: int, rows: bool) -> None:
+    def __init__(self, world: World, rank: int, rows: bool) -> None:
         super().__init__(world, rank, rows)
         self.stage, self.replica, self.shard = world.place(rank)
         self.step_begins: list[int] = []
         self.step_ends: list[int] = []
-
-    # Forward operators remember their sequence number for their backward.
-
-    def forward_op(self, name: str, shapes: list, kernels: list[Kernel]) -> Forward:
-        number = next(self.sequence)
-        with self.op(name, shapes, **{"Sequence number": number, "Fwd thread id": 0}) as start:
-            for kernel in kernels:
-                kernel()
-        return Forward(name, number, start, self.thread)
-
-    def backward_op(self, forward: Forward, kernels: list[Kernel]) -> None:
-        grad = forward.name.removeprefix("aten::").title().replace("_", "") + "Backward0"
-        more = {"Sequence number": forward.number, "Fwd thread id": 1}
-        with self.op(f"autograd::engine::evaluate_function: {grad}", [], **more) as began:
-            pid = self.record.pid
-            self.record.flow("fwdbwd", "s", forward.number, pid, forward.thread, forward.start)
-            self.record.flow("fwdbwd", "f", forward.number, pid, self.thread, began)
-            for kernel in kernels:
-                kernel()
-
-    # A layer.
-
-    def layer_forward(self) -> list[Forward]:
-        p = self.plan
-        t, h, wide, ffn, heads = p.tokens, p.hidden, p.attention_width, p.ffn // p.tp, p.heads // p.tp
-        x = [t, h]
-        ops = [self.forward_op("aten::layer_norm", [x], [lambda: self.elementwise("layer_norm", t * h)])]
-        ops += [self.forward_op("aten::linear", [x, [3 * wide, h]], [lambda: self.gemm(t, 3 * wide, h)])]
-        attention = machine.attention_forward(p.microbatch_size, p.sequence, wide)
-        ops += [self.forward_op("aten::_flash_attention_forward", [[t, heads, p.head_dim]], [
-            lambda: self.kernel("void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64>>(Params)",
-                                "attention", attention, max(1, t // 128) * heads, 128)])]  # fmt: skip
-        ops += [self.forward_op("aten::linear", [[t, wide], [h, wide]], [lambda: self.gemm(t, h, wide)])]
-        self.all_reduce("tp", t * h)
-        ops += [self.forward_op("aten::add", [x, x], [lambda: self.elementwise("add", t * h, 3)])]
-        ops += [self.forward_op("aten::layer_norm", [x], [lambda: self.elementwise("layer_norm", t * h)])]
-        ops += [self.forward_op("aten::linear", [x, [ffn, h]], [lambda: self.gemm(t, ffn, h)])]
-        ops += [self.forward_op("aten::gelu", [[t, ffn]], [lambda: self.elementwise("gelu", t * ffn)])]
-        ops += [self.forward_op("aten::linear", [[t, ffn], [h, ffn]], [lambda: self.gemm(t, h, ffn)])]
-        self.all_reduce("tp", t * h)
-        ops += [self.forward_op("aten::add", [x, x], [lambda: self.elementwise("add", t * h, 3)])]
-        return ops
-
-    def layer_backward(self, ops: list[Forward], halves: str) -> None:
-        """`halves`: "B" the gradients of inputs, "W" those of weights, "BW" both in one."""
-        p = self.plan
-        t, h, wide, ffn, heads = p.tokens, p.hidden, p.attention_width, p.ffn // p.tp, p.heads // p.tp
-        norm1, qkv, attend, proj, add1, norm2, up, gelu, down, add2 = ops
-
-        def linear(forward: Forward, n: int, k: int) -> None:
-            kernels = {"B": lambda: self.gemm(t, k, n), "W": lambda: self.gemm(n, k, t)}
-            self.backward_op(forward, [kernels[half] for half in halves])
-
-        def rest(forward: Forward, kernels: list[Kernel]) -> None:
-            if "B" in halves:
-                self.backward_op(forward, kernels)
-
-        def all_reduce() -> None:
-            if "B" in halves:
-                self.all_reduce("tp", t * h)
-
-        norm = [lambda: self.elementwise("layer_norm_backward", t * h, 4)]
-        attention = machine.attention_backward(p.microbatch_size, p.sequence, wide)
-        rest(add2, [])
-        linear(down, h, ffn)
-        rest(gelu, [lambda: self.elementwise("gelu_backward", t * ffn, 3)])
-        linear(up, ffn, h)
-        all_reduce()
-        rest(norm2, norm)
-        rest(add1, [])
-        linear(proj, h, wide)
-        rest(attend, [lambda: self.kernel(
-            "void flash_bwd_kernel<Flash_bwd_kernel_traits<128, 64, 128>>(Params)",
-            "attention", attention, max(1, t // 128) * heads, 256)])  # fmt: skip
-        linear(qkv, 3 * wide, h)
-        all_reduce()
-        rest(norm1, norm)
 
     # A pass: one microbatch through one chunk of this stage.
 
@@ -126,8 +35,7 @@ class Program(Host):
         with self.op("forward_step", category="user_annotation"):
             if part == 0:
                 self.at(one.microbatch, "F", "embedding")
-                layers.append(Layer("embedding", [self.forward_op("aten::embedding", [[p.vocabulary // p.tp, p.hidden]], [
-                    lambda: self.elementwise("index_select", p.tokens * p.hidden)])]))  # fmt: skip
+                layers.append(self.embedding())
             for i, layer in enumerate(p.layers_of(self.stage, one.chunk)):
                 self.at(one.microbatch, "F", layer)
                 layers.append(self.kept(layer) if i < p.recompute else Layer(layer, self.layer_forward()))
@@ -141,17 +49,10 @@ class Program(Host):
         number = next(self.sequence)
         shapes = [[self.plan.tokens, self.plan.hidden]]
         with self.op("CheckpointFunction", shapes, **{"Sequence number": number, "Fwd thread id": 0}) as start:
+            self.grad = False
             self.layer_forward()
+            self.grad = True
         return Layer(layer, [Forward("CheckpointFunction", number, start, self.thread)], again=True)
-
-    def head(self) -> list[Layer]:
-        p = self.plan
-        words = p.vocabulary // p.tp
-        linear = self.forward_op("aten::linear", [[p.tokens, p.hidden], [words, p.hidden]], [
-            lambda: self.gemm(p.tokens, words, p.hidden)])  # fmt: skip
-        loss = self.forward_op("aten::cross_entropy_loss", [[p.tokens, words]], [
-            lambda: self.elementwise("log_softmax", p.tokens * p.vocabulary // p.tp)])  # fmt: skip
-        return [Layer("head", [linear]), Layer("loss", [loss])]
 
     def backward(self, one: Pass, layers: list[Layer], halves: str) -> list[Issued]:
         """The autograd thread goes back through a microbatch while the main thread waits.
@@ -185,18 +86,6 @@ class Program(Host):
         ops = self.layer_forward()
         self.at(one.microbatch, one.kind, layer.label)
         return Layer(layer.label, ops)
-
-    def edge_backward(self, layer: Layer, halves: str) -> None:
-        """Of what is before and after the layers."""
-        p = self.plan
-        (forward,) = layer.ops
-        if layer.label == "head":
-            words = p.vocabulary // p.tp
-            kernels = {"B": lambda: self.gemm(p.tokens, p.hidden, words),
-                       "W": lambda: self.gemm(p.hidden, words, p.tokens)}  # fmt: skip
-            self.backward_op(forward, [kernels[half] for half in halves])
-        elif ("W" if layer.label == "embedding" else "B") in halves:
-            self.backward_op(forward, [lambda: self.elementwise("backward", p.tokens * p.hidden, 3)])
 
     # The training step.
 
@@ -277,7 +166,7 @@ class Program(Host):
             self.put("cudaMemcpyAsync", "Memcpy HtoD (Pinned -> Device)", ("copy",), 2_100,
                      category="gpu_memcpy", bytes=8 * p.tokens)  # fmt: skip
 
-    def run(self) -> Iterator[list[Task]]:
+    def steps(self) -> Iterator[list[Task]]:
         begin = self.now
         for self.step in range(self.plan.steps):
             self.at(0, "D", "data")
@@ -295,7 +184,7 @@ class Program(Host):
         """Something else had the core."""
         return int(self.plan.hiccups.get((self.rank, self.step), 0) * self.plan.noise)
 
-    def write(self, directory) -> None:
+    def write(self, directory: Path) -> None:
         device = self.rank % 8
         for stream in self.gpu.streams.values():
             for task in stream.tasks:
