@@ -19,6 +19,11 @@ export const GPU_COLOURS = {
   exposed_compute: "compute", overlapped: "overlapped", exposed_communication: "communication", copies: "copy", idle: "idle",
 };
 
+/** Where a step of a what-if goes. */
+export const STEP_COLOURS = {
+  gemm: "compute", attention: "copy", other_kernels: "operator", copies: "launch", exposed_communication: "communication", idle: "idle",
+};
+
 /** Classes of the pieces of a critical path. */
 export const PATH_COLOURS = {
   operator: "operator", host_call: "call", launch: "launch", sync: "sync", host_gap: "annotation",

@@ -96,14 +96,20 @@ interface PackedLane { name: string; stream: boolean; rows: number }
 
 interface RowsRank {
   rank: number; merged_below_ns: number; lanes: PackedLane[]; rows: string;
-  /** Name, measured start and end, replayed start and end, in ns. */
+  /** Where the second run has other rows: its own. */
+  after?: { merged_below_ns: number; lanes: PackedLane[]; rows: string };
+  /** Name, start and end in the first run and in the second, in ns. */
   steps: [string, number, number, number, number][];
-  /** Recorded and replayed, a byte an interval. */
+  /** Of a replay: recorded and replayed, a byte an interval. */
   curve: { interval_ns: number; active: [string, string]; sms: [string, string] };
 }
 
 interface RowsDocument {
   length_ns: number; ranks: RowsRank[]; path: { classes: string[]; pieces: string }; path_titles: Words; names: string[];
+  /** Of the rows that the second run alone has. */
+  names_after?: string[];
+  /** What the two runs are called, if not recorded and replayed: the page holds one step of both then. */
+  runs?: [string, string];
 }
 
 interface TwoRuns { measured: number; replayed: number }
@@ -145,5 +151,26 @@ interface ReplayReport {
   summary: {
     steps: number; mean_abs_error: number; max_abs_error: number; gpu_steps: number; mean_abs_gpu_step_error: number;
     max_abs_gpu_step_error: number; start_error_median_of_window: number;
+  };
+}
+
+// --- whatif ---
+
+interface WhatIfWorth { part: string; title: string; work_s: number; less_s: number | null; limit_s: number | null }
+
+interface WhatIfDocument {
+  recording: string; asked: string; step_kind: string; change: string; changes: string[];
+  refused: { change: string; missing: string }[]; ranks_before: number; ranks_after: number;
+  sensitivity: WhatIfWorth[] | null;
+  // What a refused question lacks:
+  before_s: number; after_s: number; host_before_s: number; host_after_s: number;
+  band: { low_s: number; high_s: number; sources: { what: string; below_s: number; above_s: number }[] };
+  parts: { part: string; title: string; before_s: number; after_s: number }[];
+  causes: { change: string; forwards_s: number; backwards_s: number | null }[];
+  steps: { name: string; gpu_before_s: number; gpu_after_s: number; host_before_s: number; host_after_s: number }[];
+  notes: { how: string; what: string; tasks: number; share: number }[];
+  totals: {
+    tokens_per_s: number | null; memory_bytes: number | null; mfu: number | null; energy_j: number | null; cost_usd: number | null;
+    basis: string;
   };
 }

@@ -1,12 +1,12 @@
-// --- Data: the two JSON documents of the page, and the rows packed in one of them. ---------------
+// --- Data: the JSON document with the timelines of two runs, and the rows packed in it. ----------
 // The packing is that of src/report/replay/page_rows.h.
 
 import { documentOf } from "./page.js";
 
 /** @type {RowsDocument} */
 export const data = documentOf("rows");
-/** @type {ReplayReport} */
-export const report = documentOf("report").sets[0];
+/** Texts of rows; those that only the second run has come after all others. */
+export const names = [...data.names, ...(data.names_after || [])];
 
 export const CLASSES = ["compute", "communication", "copy", "operator", "launch", "sync", "call", "annotation", "merged"];
 export const CLASS_TITLES = ["compute", "communication", "copy or set", "operator", "launch", "waits for the GPU",
@@ -55,17 +55,24 @@ class Numbers {
  * @property {Uint8Array} kind
  * @property {Uint8Array} depth
  * @property {number} levels
+ * @property {number[]} runs  which of the two it is drawn for
  * @property {number} first  its first row, counted through all lanes of the rank
  */
 
-/** Columns of one lane; times in ns since the page's origin, [0] recorded and [1] replayed. @returns {Lane} */
-function decodeLane(/** @type {Numbers} */ numbers, /** @type {PackedLane} */ lane) {
+/**
+ * Columns of one lane; times in ns since the page's origin, [0] in the first run and [1] in the second.
+ * @param {Numbers} numbers
+ * @param {PackedLane} lane
+ * @param {number[]} runs
+ * @returns {Lane}
+ */
+function decodeLane(numbers, lane, runs) {
   const n = lane.rows;
   const column = () => new Float64Array(n);
   const out = {
     name: lane.name, stream: lane.stream, n,
     start: [column(), column()], length: [column(), column()], wait: [column(), column()],
-    text: new Uint32Array(n), kind: new Uint8Array(n), depth: new Uint8Array(n), levels: 1, first: 0,
+    text: new Uint32Array(n), kind: new Uint8Array(n), depth: new Uint8Array(n), levels: 1, first: 0, runs,
   };
   let start = 0, shift = 0;
   for (let i = 0; i < n; i++) {
@@ -106,17 +113,35 @@ const decoded = new Map();
 export function lanesOf(/** @type {RowsRank} */ rank) {
   let lanes = decoded.get(rank);
   if (!lanes) {
-    const numbers = new Numbers(rank.rows);
-    lanes = rank.lanes.map((lane) => decodeLane(numbers, lane));
-    decoded.set(rank, lanes);
+    lanes = unpacked(rank, data.names_after ? [0] : [0, 1]);
+    const later = rank.after ? unpacked(rank.after, [1]) : [];
+    for (const lane of later) for (let i = 0; i < lane.n; i++) lane.text[i] += data.names.length;
     let first = 0;
-    for (const lane of lanes) {
+    for (const lane of [...lanes, ...later]) {
       lane.first = first;
       first += lane.n;
     }
-    rank.rows = "";
+    lanes = sideBySide(lanes, later);
+    decoded.set(rank, lanes);
   }
   return lanes;
+}
+
+function unpacked(/** @type { { lanes: PackedLane[], rows: string }} */ packed, /** @type {number[]} */ runs) {
+  const numbers = new Numbers(packed.rows);
+  const lanes = packed.lanes.map((lane) => decodeLane(numbers, lane, runs));
+  packed.rows = "";
+  return lanes;
+}
+
+/** Every lane of the first run followed by its like of the second, then what only the second has. */
+function sideBySide(/** @type {Lane[]} */ lanes, /** @type {Lane[]} */ later) {
+  const left = [...later];
+  const all = lanes.flatMap((lane) => {
+    const like = left.findIndex((other) => other.name === lane.name);
+    return like < 0 ? [lane] : [lane, ...left.splice(like, 1)];
+  });
+  return [...all, ...left];
 }
 
 /** Pieces of the critical path as columns; `place` is NO_ROW where the page has no row for one. */

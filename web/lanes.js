@@ -1,13 +1,15 @@
 // --- Timeline, first half: which lanes are shown, and where. --------------------------------------
 import { data, lanesOf } from "./decode.js";
 
-export const AXIS = 36;
+const STEP_HEIGHT = 18;  // of the bar of a step, one a run where they are told apart
+export const AXIS = data.runs ? 2 * STEP_HEIGHT + 18 : STEP_HEIGHT + 18;
 export const STRIP = 24;
 const STREAM_HEIGHT = 15, LEVEL_HEIGHT = 12, MOST_LEVELS = 6, ALL_HEIGHT = 9;
 const NAME_HEIGHT = 16;  // of a lane's name, where it stands above its rows
 const NARROW = 700;      // pixels; less leaves no room for names at the left
 const MOST_LANES = 240;
-export const RUNS = ["recorded", "replayed"];
+/** What the two runs are called. */
+export const RUNS = data.runs || ["recorded", "replayed"];
 
 /** @typedef {import("./decode.js").Lane} Lane */
 /** One band: a lane's rows of one run, at `y`, `levels` rows high.
@@ -18,20 +20,25 @@ export const RUNS = ["recorded", "replayed"];
 /** Room for names at the left of a timeline of `width` pixels. */
 const gutterOf = (/** @type {number} */ width) => (width < NARROW ? 62 : 196);
 
-/** All lanes of one rank: each recorded above, replayed below. @returns {Layout} */
+/** All lanes of one rank: each of the first run above, of the second below. @returns {Layout} */
 export function bandsOfRank(/** @type {number} */ trace, /** @type {number} */ top, /** @type {number} */ width) {
   /** @type {Layout} */
   const { bands, labels, gutter } = { bands: [], labels: [], bottom: 0, gutter: gutterOf(width) };
-  let y = top;
+  let y = top, named = "";
   for (const lane of lanesOf(data.ranks[trace])) {
     const levels = lane.stream ? 1 : Math.min(lane.levels, MOST_LEVELS);
     const height = lane.stream ? STREAM_HEIGHT : LEVEL_HEIGHT;
-    labels.push({ text: lane.name, y, strong: true });
-    if (width < NARROW) y += NAME_HEIGHT;
-    for (const run of [0, 1]) {
+    if (lane.name === named) {
+      y -= 8;  // the run after of the lane above
+    } else {
+      labels.push({ text: lane.name, y, strong: true });
+      named = lane.name;
+      if (width < NARROW) y += NAME_HEIGHT;
+    }
+    for (const run of lane.runs) {
       labels.push({ text: RUNS[run], y, right: true });
       bands.push({ lane, trace, run, y, height, levels });
-      y += levels * height + (run === 0 ? 2 : 10);
+      y += levels * height + (run === lane.runs[lane.runs.length - 1] ? 10 : 2);
     }
   }
   return { bands, labels, bottom: y, gutter };
@@ -49,7 +56,7 @@ export function bandsOfAll(/** @type {number} */ top, /** @type {number} */ widt
     for (const run of [0, 1]) {
       labels.push({ text: RUNS[run], y, right: true });
       const start = y;
-      for (const lane of streams) {
+      for (const lane of streams.filter((each) => each.runs.includes(run))) {
         bands.push({ lane, trace, run, y, height: ALL_HEIGHT, levels: 1 });
         y += ALL_HEIGHT;
       }

@@ -1,8 +1,8 @@
 // --- The page of `flopcast replay`. ------------------------------------------------------------------
 import { curvesSection } from "./curves.js";
-import { report } from "./decode.js";
 import { counted, grouped, percent, span } from "./numbers.js";
 import { el, pageHead, showPage, tile, tiles } from "./page.js";
+import { report } from "./replayed.js";
 import { sensitivitySection, truncatedWarning } from "./sensitivity.js";
 import { breakdownSection, collectivesSection, kernelsSection, pathSection, restsSection, stepsSection } from "./tables.js";
 import { timelineSection } from "./timeline.js";
@@ -49,5 +49,7 @@ function recordedLagsNote() {
     el("p", {}, "Every delay is as recorded, which makes any replay nearly exact: these errors say nothing of accuracy."));
 }
 
-showPage(header(), truncatedWarning(), damage(), recordedLagsNote(), numbers(), breakdownSection(), timelineSection(), stepsSection(),
+showPage(header(), truncatedWarning(), damage(), recordedLagsNote(), numbers(), breakdownSection(), timelineSection("Timeline",
+  "Every stream and thread twice: as recorded above, as replayed below. Hover a task to see both. The line is the " +
+  "critical path through the replayed run; the strip at the top shows what it runs through."), stepsSection(),
   pathSection(), sensitivitySection(), collectivesSection(), curvesSection(), kernelsSection(), restsSection());

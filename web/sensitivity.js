@@ -1,8 +1,8 @@
 // --- What would make a run faster: who is waited for, what each part of the work is worth. ------------
 import { stackedBar } from "./bars.js";
-import { report } from "./decode.js";
 import { counted, grouped, ms, percent, signed } from "./numbers.js";
 import { el, section, tipRow } from "./page.js";
+import { report } from "./replayed.js";
 import { tableOf } from "./sortable.js";
 
 function stragglerText() {

@@ -1,9 +1,10 @@
 // --- Bars and tables of a replay: everything that is not drawn on a canvas. ---------------------------
 import { barRows, stackedBar } from "./bars.js";
 import { GPU_COLOURS, PATH_COLOURS, colourIn } from "./colours.js";
-import { data, report } from "./decode.js";
+import { data } from "./decode.js";
 import { bytes, counted, grouped, ms, percent, signed, span } from "./numbers.js";
 import { el, legend, section, tipRow, wide, withTip } from "./page.js";
+import { report } from "./replayed.js";
 import { dataTable, tableOf } from "./sortable.js";
 
 export const MOST_RANKS = 64;  // bars and curves of more are left out, with a note

@@ -1,7 +1,7 @@
 // --- Timeline, second half: drawing, zooming, hovering. -------------------------------------------
 import { freshContext } from "./canvas.js";
 import { PATH_COLOURS, colourIn } from "./colours.js";
-import { CLASSES, CLASS_TITLES, COMMUNICATION, NO_ROW, data, path } from "./decode.js";
+import { CLASSES, CLASS_TITLES, COMMUNICATION, NO_ROW, data, names, path } from "./decode.js";
 import { AXIS, RUNS, STRIP, bandsOfAll, bandsOfRank, tickStep } from "./lanes.js";
 import { span, tidy } from "./numbers.js";
 import { colourOf, drawnTo, el, hideTip, legend, section, showTip, tipRow, wide } from "./page.js";
@@ -102,15 +102,31 @@ class Timeline {
       if (x - half >= this.gutter - 20 && x + half <= right) g.fillText(text, x, AXIS - 10);
     }
     const rank = data.ranks[Math.max(0, this.trace)];
-    for (const [name, start, end] of rank.steps) {
-      const from = Math.max(this.x(start), this.gutter), to = Math.min(this.x(end), right);
-      if (to <= from) continue;
-      g.fillStyle = colourOf("hover");
-      g.fillRect(from + 1, 2, to - from - 2, 16);
-      g.fillStyle = this.colours.soft;
-      g.textAlign = "left";
-      if (to - from > 40) g.fillText(this.fit(name, to - from - 10), from + 6, 10);
+    for (const [name, ...ends] of rank.steps) {
+      if (!data.runs) {
+        this.paintStep(name, ends[0], ends[1], 2);
+        continue;
+      }
+      data.runs.forEach((run, i) => {
+        this.paintStep(`${name} ${run}, ${span(ends[2 * i + 1] - ends[2 * i])}`, ends[2 * i], ends[2 * i + 1], 2 + 18 * i);
+      });
     }
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} start
+   * @param {number} end
+   * @param {number} y
+   */
+  paintStep(name, start, end, y) {
+    const g = this.g, from = Math.max(this.x(start), this.gutter), to = Math.min(this.x(end), this.gutter + this.width);
+    if (to <= from) return;
+    g.fillStyle = colourOf("hover");
+    g.fillRect(from + 1, y, to - from - 2, 16);
+    g.fillStyle = this.colours.soft;
+    g.textAlign = "left";
+    if (to - from > 40) g.fillText(this.fit(name, to - from - 10), from + 6, y + 8);
   }
 
   /** As much of a text as fits, in the font that is set. */
@@ -177,7 +193,7 @@ class Timeline {
     g.font = `10.5px ${FONT}`;
     g.textAlign = "left";
     g.textBaseline = "middle";
-    g.fillText(this.fit(data.names[lane.text[i]], right - left - 6), left + 4, y + height / 2);
+    g.fillText(this.fit(names[lane.text[i]], right - left - 6), left + 4, y + height / 2);
   }
 
   paintStrip() {
@@ -288,13 +304,13 @@ class Timeline {
 
   tell(/** @type {PointerEvent} */ event, /** @type {Place} */ { lane, trace, row }) {
     const kind = lane.kind[row], moved = lane.start[1][row] - lane.start[0][row];
-    const lines = [el("b", {}, data.names[lane.text[row]]),
+    const lines = [el("b", {}, names[lane.text[row]]),
       el("div", {}, `${CLASS_TITLES[kind]} · rank ${data.ranks[trace].rank} · ${lane.name}`)];
-    for (const run of [0, 1]) {
+    for (const run of lane.runs) {
       lines.push(tipRow(RUNS[run], `${span(lane.start[run][row])}, lasts ${span(lane.length[run][row])}`));
       if (kind === COMMUNICATION && lane.wait[run][row] > 0) lines.push(tipRow("  of it waiting", span(lane.wait[run][row])));
     }
-    if (moved !== 0) lines.push(tipRow("replay starts", `${span(Math.abs(moved))} ${moved > 0 ? "later" : "earlier"}`));
+    if (moved !== 0) lines.push(tipRow(data.runs ? "starts" : "replay starts", `${span(Math.abs(moved))} ${moved > 0 ? "later" : "earlier"}`));
     showTip(event, ...lines);
   }
 
@@ -378,8 +394,9 @@ function rankChooser(/** @type {(trace: number) => void} */ choose) {
   return ranks;
 }
 
-/** A step to zoom to, or the whole run. */
+/** A step to zoom to, or the whole run; nothing to choose where the page holds one step. */
 function stepChooser(/** @type {() => Timeline} */ timeline) {
+  if (data.runs) return null;
   const steps = /** @type {HTMLSelectElement} */ (el("select", { "aria-label": "Step" }, el("option", { value: "" }, "whole run"),
     ...data.ranks[0].steps.map(([name], i) => el("option", { value: i }, name))));
   steps.addEventListener("change", () => {
@@ -390,9 +407,14 @@ function stepChooser(/** @type {() => Timeline} */ timeline) {
   return steps;
 }
 
-export function timelineSection() {
+/**
+ * Both runs on one axis.
+ * @param {string} title
+ * @param {string} lead
+ */
+export function timelineSection(title, lead) {
   const canvas = /** @type {HTMLCanvasElement} */ (el("canvas", { tabindex: "0", role: "img",
-    "aria-label": "Timeline of the recorded and the replayed run; arrow keys move, plus and minus zoom, 0 shows all" }));
+    "aria-label": `Timeline of the run ${RUNS[0]} and ${RUNS[1]}; arrow keys move, plus and minus zoom, 0 shows all` }));
   const place = el("div", { id: "timeline" }, canvas);
   /** @type {Timeline | null} */
   let shown = null;
@@ -410,9 +432,7 @@ export function timelineSection() {
     timeline().choose(timeline().trace);
   });
   const merged = Math.max(...data.ranks.map((rank) => rank.merged_below_ns));
-  return wide(section("Timeline",
-    "Every stream and thread twice: as recorded above, as replayed below. Hover a task to see both. The line is the " +
-    "critical path through the replayed run; the strip at the top shows what it runs through.",
+  return wide(section(title, lead,
     el("div", { class: "controls" }, ranks, steps, el("span", { class: "gap" }), button("+", "zoom in", (t) => t.zoom(0.5)),
       button("−", "zoom out", (t) => t.zoom(2)), button("◀", "earlier", (t) => t.pan(-0.3 * (t.view[1] - t.view[0]))),
       button("▶", "later", (t) => t.pan(0.3 * (t.view[1] - t.view[0]))), pathButton,

@@ -23,7 +23,6 @@ constexpr std::size_t kMostRows = 450'000;    // of all ranks: about 6 MB of pag
 constexpr std::size_t kFewestRows = 400;      // of one rank
 constexpr std::size_t kMostPoints = 120'000;  // of all utilisation curves
 constexpr std::size_t kMostLate = 200;        // late starts listed
-constexpr std::size_t kMostPieces = 60'000;   // of the critical path
 
 using Layout = JsonWriter::Layout;
 
@@ -110,18 +109,6 @@ void write_steps(JsonWriter& w, const std::vector<StepResult>& steps, Time origi
   w.end_array();
 }
 
-void write_lanes(JsonWriter& w, const PageRank& page) {
-  w.begin_array("lanes", Layout::kLine);
-  for (const PageLane& lane : page.lanes) {
-    w.begin_object();
-    w.text("name", lane.name);
-    w.boolean("stream", lane.is_stream);
-    w.count("rows", lane.rows);
-    w.end_object();
-  }
-  w.end_array();
-}
-
 std::vector<PageRank> write_ranks(JsonWriter& w, const TraceSet& set, const Replay& replay,
                                   const Span& span, PageNames& names) {
   const std::size_t ranks = set.traces.size();
@@ -130,7 +117,7 @@ std::vector<PageRank> write_ranks(JsonWriter& w, const TraceSet& set, const Repl
   std::vector<PageRank> pages;
   w.begin_array("ranks");
   for (std::size_t t = 0; t < ranks; ++t) {
-    pages.push_back(page_rank(set, replay, t, span.from, most, names));
+    pages.push_back(page_rank(set, t, page_runs(replay, t, span.from), most, names));
     w.begin_object();
     w.integer("rank", rank_of(set, t));
     w.integer("merged_below_ns", pages.back().merged_below.ps / 1000);
@@ -144,38 +131,6 @@ std::vector<PageRank> write_ranks(JsonWriter& w, const TraceSet& set, const Repl
   return pages;
 }
 
-/// Pieces one after the other: rank, row of the page + 1 (0: none), class, start after the end of
-/// the piece before (ns, signed), duration (ns).
-void write_path(JsonWriter& w, const TraceSet& set, const Replay& replay,
-                const std::vector<PageRank>& pages, Time origin) {
-  const bool coarse = replay.critical_path.pieces.size() > kMostPieces;
-  std::vector<std::string> classes;
-  Varints packed;
-  std::int64_t last_end = origin.ps / 1000;
-  for (const PathPiece& piece : replay.critical_path.pieces) {
-    const std::uint32_t place =
-        piece.row == kNoDetail ? kNoDetail : pages[piece.trace].place[piece.row];
-    if (coarse && place == kNoDetail) continue;
-    const std::string name = path_class(set, piece);
-    const auto known = std::find(classes.begin(), classes.end(), name);
-    packed.add(piece.trace);
-    packed.add(place == kNoDetail ? 0 : place + 1);
-    packed.add(static_cast<std::uint64_t>(known - classes.begin()));
-    packed.add_signed(piece.start.ps / 1000 - last_end);
-    packed.add(
-        static_cast<std::uint64_t>(std::max<std::int64_t>(0, (piece.end - piece.start).ps / 1000)));
-    last_end =
-        piece.start.ps / 1000 + std::max<std::int64_t>(0, (piece.end - piece.start).ps / 1000);
-    if (known == classes.end()) classes.push_back(name);
-  }
-  w.begin_object("path");
-  w.begin_array("classes", Layout::kLine);
-  for (const std::string& name : classes) w.text({}, name);
-  w.end_array();
-  w.text("pieces", packed.base64());
-  w.end_object();
-}
-
 std::string page_data(const TraceSet& set, const Replay& replay) {
   const Span span = span_of(set, replay);
   PageNames names(set.strings);
@@ -183,7 +138,12 @@ std::string page_data(const TraceSet& set, const Replay& replay) {
   w.begin_object();
   w.integer("length_ns", (span.to - span.from).ps / 1000);
   const std::vector<PageRank> pages = write_ranks(w, set, replay, span, names);
-  write_path(w, set, replay, pages, span.from);
+  write_path_pieces(
+      w, set, replay.critical_path.pieces,
+      [&pages](const PathPiece& p) -> PagePlace {
+        return {p.trace, pages[p.trace].place[p.row]};
+      },
+      span.from);
   w.begin_object("path_titles");
   for (const PathShare& share : summarise_path(set, replay).classes) {
     w.text(share.name, path_class_title(share.name));

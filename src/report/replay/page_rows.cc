@@ -9,11 +9,13 @@
 #include "base/text/format.h"
 #include "base/text/utf8.h"
 #include "report/render/varints.h"
+#include "report/replay/summary.h"
 
 namespace flopcast::report {
 namespace {
 
 constexpr std::size_t kNameLength = 240;
+constexpr std::size_t kMostPieces = 60'000;  // of the critical path
 
 std::int64_t ns(Time time) { return time.ps / 1000; }
 
@@ -58,12 +60,12 @@ std::string thread_title(const TraceSet& set, const Track& track) {
 }
 
 /// Streams by number, then threads, those with most rows first.
-std::vector<Lane> lanes_of(const TraceSet& set, const Trace& trace) {
+std::vector<Lane> lanes_of(const TraceSet& set, const Trace& trace, const PageRuns& runs) {
   const Events& events = trace.events;
   std::map<std::pair<std::int32_t, std::int32_t>, Lane> streams;
   std::map<std::uint32_t, Lane> threads;
   for (std::uint32_t row = 0; row < events.size(); ++row) {
-    if (!is_drawn(events.category[row])) continue;
+    if (!is_drawn(events.category[row]) || (runs.is_kept && !runs.is_kept(row))) continue;
     if (is_gpu_work(events.category[row])) {
       streams[{events.device[row], events.stream[row]}].rows.push_back(row);
     } else {
@@ -89,11 +91,12 @@ std::vector<Lane> lanes_of(const TraceSet& set, const Trace& trace) {
 }
 
 /// The duration below which rows must be left out for about `most` to remain; 0 if all may stay.
-Time threshold(const std::vector<Lane>& lanes, const std::vector<Time>& start,
-               const std::vector<Time>& end, std::size_t most) {
+Time threshold(const std::vector<Lane>& lanes, const PageRuns& runs, std::size_t most) {
   std::vector<Time> durations;
   for (const Lane& lane : lanes) {
-    for (const std::uint32_t row : lane.rows) durations.push_back(end[row] - start[row]);
+    for (const std::uint32_t row : lane.rows) {
+      durations.push_back((*runs.end[0])[row] - (*runs.start[0])[row]);
+    }
   }
   if (durations.size() <= most) return {};
   // Merged runs take room too: half of it is theirs.
@@ -104,26 +107,13 @@ Time threshold(const std::vector<Lane>& lanes, const std::vector<Time>& start,
 
 class RankPacker {
  public:
-  RankPacker(const TraceSet& set, const Replay& replay, std::size_t trace, Time origin,
-             PageNames& names)
-      : set_(set),
-        events_(set.traces[trace].events),
-        start0_(replay.recorded.start[trace]),
-        end0_(replay.recorded.end[trace]),
-        start1_(replay.replayed.start[trace]),
-        end1_(replay.replayed.end[trace]),
-        origin_(ns(origin)),
-        names_(names) {
+  RankPacker(const TraceSet& set, std::size_t trace, const PageRuns& runs, PageNames& names)
+      : set_(set), events_(set.traces[trace].events), runs_(runs), names_(names) {
     out_.place.assign(events_.size(), kNoDetail);
-    for (const CollectiveInstance& c : replay.collectives) {
-      for (const CollectiveInstance::Member& m : c.members) {
-        if (m.trace == trace) waits_[m.row] = {ns(m.recorded_wait), ns(m.replayed_wait)};
-      }
-    }
   }
 
   PageRank run(std::vector<Lane> lanes, std::size_t most) {
-    out_.merged_below = threshold(lanes, start0_, end0_, most);
+    out_.merged_below = threshold(lanes, runs_, most);
     for (Lane& lane : lanes) {
       start_lane();
       for (const std::uint32_t row : lane.rows) add(lane, row);
@@ -139,17 +129,22 @@ class RankPacker {
     std::int64_t start0, end0, start1, end1;
   };
 
+  /// Since the page's origin.
   Row times(std::uint32_t row) const {
-    return {ns(start0_[row]), ns(end0_[row]), ns(start1_[row]), ns(end1_[row])};
+    const auto at = [&](const std::vector<Time>& times, std::size_t run) {
+      return ns(times[row]) - ns(runs_.origin[run]);
+    };
+    return {at(*runs_.start[0], 0), at(*runs_.end[0], 0), at(*runs_.start[1], 1),
+            at(*runs_.end[1], 1)};
   }
 
   void start_lane() {
-    last_start_ = origin_;
+    last_start_ = 0;
     last_shift_ = 0;
   }
 
   void add(Lane& lane, std::uint32_t row) {
-    if (end0_[row] - start0_[row] < out_.merged_below) {
+    if ((*runs_.end[0])[row] - (*runs_.start[0])[row] < out_.merged_below) {
       if (lane.page.is_stream) join_run(lane, row);
       return;
     }
@@ -157,14 +152,12 @@ class RankPacker {
     const RowClass c = class_of(set_, events_, row);
     out_.place[row] = next_place_;
     put(lane, times(row), names_.number(events_.name[row]), c);
-    if (c == RowClass::kCommunication) {
-      const auto wait = waits_.find(row);
-      packed_.add(wait == waits_.end()
-                      ? 0
-                      : static_cast<std::uint64_t>(std::max<std::int64_t>(0, wait->second.first)));
-      packed_.add(wait == waits_.end()
-                      ? 0
-                      : static_cast<std::uint64_t>(std::max<std::int64_t>(0, wait->second.second)));
+    if (c != RowClass::kCommunication) return;
+    const auto wait = runs_.waits.find(row);
+    for (const Time time : wait == runs_.waits.end()
+                               ? std::array<Time, 2>{}
+                               : std::array{wait->second.first, wait->second.second}) {
+      packed_.add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, ns(time))));
     }
   }
 
@@ -204,10 +197,8 @@ class RankPacker {
 
   const TraceSet& set_;
   const Events& events_;
-  const std::vector<Time>&start0_, &end0_, &start1_, &end1_;
-  std::int64_t origin_;
+  const PageRuns& runs_;
   PageNames& names_;
-  std::unordered_map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> waits_;
   Varints packed_;
   PageRank out_;
   std::int64_t last_start_ = 0, last_shift_ = 0;
@@ -230,10 +221,63 @@ std::uint64_t PageNames::number(const std::string& text) {
   return place->second;
 }
 
-PageRank page_rank(const TraceSet& set, const Replay& replay, std::size_t trace, Time origin,
-                   std::size_t most, PageNames& names) {
-  RankPacker packer(set, replay, trace, origin, names);
-  return packer.run(lanes_of(set, set.traces[trace]), most);
+PageRuns page_runs(const Replay& replay, std::size_t trace, Time origin) {
+  PageRuns runs;
+  runs.start = {&replay.recorded.start[trace], &replay.replayed.start[trace]};
+  runs.end = {&replay.recorded.end[trace], &replay.replayed.end[trace]};
+  runs.origin = {origin, origin};
+  for (const CollectiveInstance& c : replay.collectives) {
+    for (const CollectiveInstance::Member& m : c.members) {
+      if (m.trace == trace) runs.waits[m.row] = {m.recorded_wait, m.replayed_wait};
+    }
+  }
+  return runs;
+}
+
+PageRank page_rank(const TraceSet& set, std::size_t trace, const PageRuns& runs, std::size_t most,
+                   PageNames& names) {
+  RankPacker packer(set, trace, runs, names);
+  return packer.run(lanes_of(set, set.traces[trace], runs), most);
+}
+
+void write_lanes(JsonWriter& w, const PageRank& page) {
+  w.begin_array("lanes", JsonWriter::Layout::kLine);
+  for (const PageLane& lane : page.lanes) {
+    w.begin_object();
+    w.text("name", lane.name);
+    w.boolean("stream", lane.is_stream);
+    w.count("rows", lane.rows);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void write_path_pieces(JsonWriter& w, const TraceSet& set, const std::vector<PathPiece>& pieces,
+                       const std::function<PagePlace(const PathPiece&)>& place_of, Time origin) {
+  const bool coarse = pieces.size() > kMostPieces;
+  std::vector<std::string> classes;
+  Varints packed;
+  std::int64_t last_end = ns(origin);
+  for (const PathPiece& piece : pieces) {
+    const PagePlace place = piece.row == kNoDetail ? PagePlace{} : place_of(piece);
+    if (coarse && place.row == kNoDetail) continue;
+    const std::string name = path_class(set, piece);
+    const auto known = std::find(classes.begin(), classes.end(), name);
+    const std::int64_t length = std::max<std::int64_t>(0, ns(piece.end - piece.start));
+    packed.add(place.rank);
+    packed.add(place.row == kNoDetail ? 0 : place.row + 1);
+    packed.add(static_cast<std::uint64_t>(known - classes.begin()));
+    packed.add_signed(ns(piece.start) - last_end);
+    packed.add(static_cast<std::uint64_t>(length));
+    last_end = ns(piece.start) + length;
+    if (known == classes.end()) classes.push_back(name);
+  }
+  w.begin_object("path");
+  w.begin_array("classes", JsonWriter::Layout::kLine);
+  for (const std::string& name : classes) w.text({}, name);
+  w.end_array();
+  w.text("pieces", packed.base64());
+  w.end_object();
 }
 
 }  // namespace flopcast::report

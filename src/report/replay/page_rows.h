@@ -9,11 +9,15 @@
 // web/decode.js reads this.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/text/json_writer.h"
 #include "flopcast/report/replay.h"
 
 namespace flopcast::report {
@@ -61,8 +65,32 @@ struct PageRank {
   std::vector<std::uint32_t> place;  ///< row of the trace → row of the page, or kNoDetail
 };
 
+/// The rows of one rank in the two runs that a page compares.
+struct PageRuns {
+  std::array<const std::vector<Time>*, 2> start{}, end{};  ///< per row; not owned
+  std::array<Time, 2> origin{};                            ///< where the page begins in each
+  /// Of communication rows: waiting in each run.
+  std::unordered_map<std::uint32_t, std::pair<Time, Time>> waits;
+  /// Rows that are drawn, of those that can be; empty: all.
+  std::function<bool(std::uint32_t)> is_kept;
+};
+/// The recording and its replay.
+PageRuns page_runs(const Replay& replay, std::size_t trace, Time origin);
+
 /// @param most rows to keep, about
-PageRank page_rank(const TraceSet& set, const Replay& replay, std::size_t trace, Time origin,
-                   std::size_t most, PageNames& names);
+PageRank page_rank(const TraceSet& set, std::size_t trace, const PageRuns& runs, std::size_t most,
+                   PageNames& names);
+
+void write_lanes(JsonWriter& w, const PageRank& page);
+
+/// Where a piece of a critical path is drawn.
+struct PagePlace {
+  std::uint64_t rank = 0;         ///< index into the page's ranks
+  std::uint32_t row = kNoDetail;  ///< of the page, counted through the lanes of the rank
+};
+/// "path": pieces one after the other: rank, row of the page + 1 (0: none), class, start after the
+/// end of the piece before (ns, signed), duration (ns).
+void write_path_pieces(JsonWriter& w, const TraceSet& set, const std::vector<PathPiece>& pieces,
+                       const std::function<PagePlace(const PathPiece&)>& place_of, Time origin);
 
 }  // namespace flopcast::report

@@ -109,7 +109,7 @@ TEST(PageRows, PackedRowsHaveTheirTimesWaitsAndMoves) {
   const TraceSet set = test::made_set();
   const Replay replay = test::made_replay(set);
   PageNames names(set.strings);
-  const PageRank page = page_rank(set, replay, 0, Time{}, 1000, names);
+  const PageRank page = page_rank(set, 0, page_runs(replay, 0, Time{}), 1000, names);
   Unpacked rows(page.rows);
   // stream 7: the gemm, then the all-reduce.
   EXPECT_EQ(rows.next_signed(), 0);
@@ -140,7 +140,7 @@ TEST(PageRows, ShortRowsOfAStreamAreDrawnTogether) {
   Replay replay;
   replay.recorded = replay.replayed = test::recorded_times(set);
   PageNames names(set.strings);
-  const PageRank page = page_rank(set, replay, 0, Time{}, 20, names);
+  const PageRank page = page_rank(set, 0, page_runs(replay, 0, Time{}), 20, names);
   EXPECT_GT(page.merged_below, Time::from_us(2));
   EXPECT_LE(page.lanes.at(0).rows, 100u);
   EXPECT_EQ(page.place[1], kNoDetail);

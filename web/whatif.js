@@ -1,0 +1,163 @@
+// --- The page of `flopcast whatif`. -------------------------------------------------------------------
+import { barRows, stackedBar } from "./bars.js";
+import { STEP_COLOURS, colourIn } from "./colours.js";
+import { data } from "./decode.js";
+import { bytes, counted, grouped, ms, percent, seconds, signed } from "./numbers.js";
+import { documentOf, el, legend, pageHead, section, showPage, tile, tiles, tipRow, wide } from "./page.js";
+import { dataTable, tableOf } from "./sortable.js";
+import { timelineSection } from "./timeline.js";
+
+/** @typedef {import("./page.js").Content} Content */
+
+/** @type {WhatIfDocument} */
+const answer = documentOf("answer");
+const refused = answer.refused.length > 0, asked = answer.changes.length > 0;
+const gpu = !refused && answer.before_s > 0;
+const before = gpu ? answer.before_s : answer.host_before_s, after = gpu ? answer.after_s : answer.host_after_s;
+const hasBand = !refused && answer.band.high_s > answer.band.low_s;
+
+/** A difference with its sign. */
+const difference = (/** @type {number} */ s) => (s > 0 ? "+" : s < 0 ? "−" : "±") + ms(Math.abs(s));
+const changeOf = (/** @type {number} */ from, /** @type {number} */ to) => signed(from > 0 ? (to - from) / from : null);
+
+function head() {
+  const ranks = answer.ranks_before === answer.ranks_after ? counted(answer.ranks_before, "rank")
+    : `${counted(answer.ranks_before, "rank")} → ${counted(answer.ranks_after, "rank")}`;
+  return pageHead(answer.recording, `What if: ${answer.asked}; ${ranks}.`);
+}
+
+function refusals() {
+  if (!refused) return null;
+  return el("section", { class: "card damage" }, el("h2", {}, "No answer: this recording does not hold what it would take"),
+    el("ul", {}, ...answer.refused.map((each) => el("li", {}, el("b", {}, `${each.change}: `), each.missing))));
+}
+
+function numbers() {
+  if (refused) return null;
+  const totals = answer.totals;
+  if (!asked) return tiles(tile(seconds(before), `a ${answer.step_kind} as recorded`));
+  return tiles(tile(`${seconds(before)} → ${seconds(after)}`, `${answer.step_kind}, the median over steps of the mean over ranks`),
+    tile(changeOf(before, after), answer.change.split(", ").slice(1).join(", ") || "no change"),
+    hasBand ? tile(`${seconds(answer.band.low_s)} to ${seconds(answer.band.high_s)}`, "the band of the step after") : null,
+    gpu && answer.host_before_s > 0 ? tile(`${seconds(answer.host_before_s)} → ${seconds(answer.host_after_s)}`, "host step") : null,
+    totals.tokens_per_s !== null ? tile(grouped(Math.round(totals.tokens_per_s)), "tokens a second after") : null,
+    totals.mfu !== null ? tile(percent(totals.mfu), "MFU after") : null,
+    totals.memory_bytes !== null ? tile(bytes(totals.memory_bytes), "memory of the fullest rank after") : null,
+    totals.energy_j !== null ? tile(`${(totals.energy_j * 1e-3).toPrecision(3)} kJ`, "energy of a step after") : null,
+    totals.cost_usd !== null ? tile(`${totals.cost_usd.toPrecision(3)} USD`, "cost of a step after") : null);
+}
+
+// Where the step goes: the same parts, before and after, on one scale.
+
+function partsBar(/** @type {"before_s" | "after_s"} */ run, /** @type {number} */ scale) {
+  const total = answer.parts.reduce((sum, part) => sum + part[run], 0);
+  return stackedBar(answer.parts.map((part) => ({ value: part[run], colour: colourIn(STEP_COLOURS, part.part),
+    label: percent(part[run] / total, 0), tip: [el("b", {}, part.title), tipRow("before", ms(part.before_s)), tipRow("after", ms(part.after_s)),
+      tipRow("change", difference(part.after_s - part.before_s))] })), total, scale);
+}
+
+function partsSection() {
+  if (refused || !asked || answer.parts.length === 0) return null;
+  const sum = (/** @type {"before_s" | "after_s"} */ run) => answer.parts.reduce((all, part) => all + part[run], 0);
+  const scale = Math.max(sum("before_s"), sum("after_s"));
+  const rows = answer.parts.map((part) => [part.title, ms(part.before_s), percent(part.before_s / before), ms(part.after_s),
+    percent(part.after_s / after), difference(part.after_s - part.before_s)]);
+  return wide(section("Where the step goes", "On the mean rank. Communication counts where no kernel hides it; idle is what the " +
+    "host, other ranks and the order of work cost.",
+  legend(answer.parts.map((part) => [part.title, colourIn(STEP_COLOURS, part.part)])),
+  barRows([{ name: [el("b", {}, "before")], bar: partsBar("before_s", scale), total: ms(sum("before_s")) },
+    { name: [el("b", {}, "after")], bar: partsBar("after_s", scale), total: ms(sum("after_s")), last: true }]),
+  tableOf([["part", "left"], ["before"], ["share"], ["after"], ["share"], ["change"]], rows)));
+}
+
+// The waterfall: what each change is worth, put after those before it and put last of all.
+
+/**
+ * A bar that begins where the step was and ends where it is then.
+ * @param {number} from
+ * @param {number} to
+ * @param {number} scale
+ * @param {Content[]} tip
+ * @param {"clear" | "thin clear"} look
+ */
+function fallingBar(from, to, scale, tip, look) {
+  const low = Math.min(from, to), high = Math.max(from, to);
+  return stackedBar([{ value: low, colour: "" }, { value: high - low, colour: to <= from ? "good" : "bad", tip }], high, scale, look);
+}
+
+function wholeBar(/** @type {number} */ s, /** @type {number} */ scale) {
+  return stackedBar([{ value: s, colour: "launch", label: ms(s) }], s, scale, "clear");
+}
+
+function causesSection() {
+  if (refused || answer.causes.length === 0) return null;
+  let at = before;
+  const ends = answer.causes.map((cause) => { at += cause.forwards_s; return at; });
+  const lasts = answer.causes.map((cause) => after - (cause.backwards_s || 0));
+  const scale = Math.max(before, after, ...ends, ...lasts);
+  const rows = answer.causes.map((cause, i) => {
+    const from = i === 0 ? before : ends[i - 1];
+    const tip = [el("b", {}, cause.change), tipRow("after those above", difference(cause.forwards_s)),
+      tipRow("last of all", cause.backwards_s === null ? "no plan without it" : difference(cause.backwards_s))];
+    return { name: [cause.change], total: `${difference(cause.forwards_s)} · ${cause.backwards_s === null ? "–" : difference(cause.backwards_s)}`,
+      last: true, bar: el("div", { class: "both" }, fallingBar(from, ends[i], scale, tip, "clear"),
+        cause.backwards_s === null ? null : fallingBar(lasts[i], after, scale, tip, "thin clear")) };
+  });
+  return wide(section("What each change is worth", "Upper bar: what it adds to the step when it is put after those above it. Lower bar: " +
+    "what it adds when it is put last of all. Where the two differ, changes share a gain: a decision should hold under both.",
+  legend([["shorter", "good"], ["longer", "bad"]]),
+  barRows([{ name: [el("b", {}, "before")], bar: wholeBar(before, scale), total: ms(before), last: true }, ...rows,
+    { name: [el("b", {}, "after")], bar: wholeBar(after, scale), total: ms(after) }])));
+}
+
+function runsSection() {
+  if (data.ranks.length === 0) return null;
+  const lead = "One step of both runs, each from where its GPU work begins: before above, after below, on the same scale. " +
+    (data.names_after ? "The run after is a new one, with ranks and tasks of its own. " : "Hover a task to see it in both. ") +
+    "The line is the critical path of the run after.";
+  return timelineSection("Before and after", lead);
+}
+
+function stepsSection() {
+  if (refused || answer.steps.length < 2) return null;
+  const rows = answer.steps.map((step) => [step.name, ms(step.gpu_before_s), ms(step.gpu_after_s), changeOf(step.gpu_before_s, step.gpu_after_s),
+    ms(step.host_before_s), ms(step.host_after_s), changeOf(step.host_before_s, step.host_after_s)]);
+  return section("Steps", "Means over ranks. The answer is their median, so that one odd step moves nothing.",
+    dataTable([["step", "left"], ["GPU before"], ["after"], ["change"], ["host before"], ["after"], ["change"]], rows, "steps"));
+}
+
+function bandSection() {
+  if (refused || answer.band.sources.length === 0) return null;
+  const most = Math.max(...answer.band.sources.map((each) => each.below_s + each.above_s));
+  const rows = answer.band.sources.map((each) => [each.what, ms(each.below_s), ms(each.above_s),
+    stackedBar([{ value: each.below_s, colour: "good" }, { value: each.above_s, colour: "bad" }], each.below_s + each.above_s, most, "thin clear")]);
+  return section("How sure it is", `The step after lies between ${seconds(answer.band.low_s)} and ${seconds(answer.band.high_s)}, as far as these ` +
+    "sources tell, taken as independent. What no run can tell is in no band.",
+  tableOf([["source of doubt", "words"], ["below"], ["above"], ["", "wide"]], rows));
+}
+
+function notesSection() {
+  if (refused || answer.notes.length === 0) return null;
+  const rows = answer.notes.map((note) => [note.how, note.what, note.tasks > 0 ? grouped(note.tasks) : "–", note.share > 0 ? percent(note.share) : "–"]);
+  return section("What it rests on", "Copied: taken from the recording as it stands. Modelled: from a formula or a fit. Assumed: neither; check it. " +
+    (answer.totals.basis ? `Tokens, memory and cost: ${answer.totals.basis}.` : ""),
+  dataTable([["how", "left"], ["what", "words"], ["tasks"], ["of the GPU time"]], rows, "notes"));
+}
+
+function worthSection() {
+  const parts = answer.sensitivity;
+  if (!parts || refused) return null;
+  const gain = (/** @type {number | null} */ step) => Math.max(0, step === null ? 0 : before - step);
+  const most = Math.max(...parts.map((part) => gain(part.limit_s)));
+  const stepOf = (/** @type {number | null} */ step) => (step === null ? "cannot finish" : ms(step));
+  const rows = parts.map((part) => [part.title, ms(part.work_s), { show: stepOf(part.less_s), by: part.less_s ?? 0 },
+    signed(part.less_s === null ? null : (part.less_s - before) / before), { show: stepOf(part.limit_s), by: part.limit_s ?? 0 },
+    signed(part.limit_s === null ? null : (part.limit_s - before) / before),
+    { by: gain(part.limit_s), show: stackedBar([{ value: gain(part.limit_s), colour: "good",
+      tip: [el("b", {}, part.title), tipRow("step without it", stepOf(part.limit_s))] }], gain(part.limit_s), most, "thin clear") }]);
+  return wide(section("What is worth working on", `The recorded step, ${ms(before)}, once more for each part of the work: with a tenth less of it, ` +
+    "and with none. The second is the limit of all optimisation of that part; most to gain first.",
+  dataTable([["part", "words"], ["work, all ranks"], ["step with 10 % less"], ["change"], ["step with none"], ["change"], ["", "wide"]], rows, "parts")));
+}
+
+showPage(head(), refusals(), numbers(), partsSection(), causesSection(), runsSection(), worthSection(), stepsSection(), bandSection(), notesSection());
