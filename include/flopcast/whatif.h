@@ -43,8 +43,20 @@ struct WhatIfChanges {
   std::string chip;                    ///< kernels on this chip of the catalogue
   std::string on;                      ///< collectives on this cluster
   bool scale_only = false;             ///< dp: collectives replaced alone (TraceSim's scale-up)
-  bool empty() const;                  ///< nothing is changed
+  /// Not a change: the steps that are judged, "ProfilerStep#12" or "12"; empty: all.
+  std::vector<std::string> steps;
+  bool empty() const;  ///< nothing is changed
 };
+
+/// One thing that can be changed: a row of the table that errors and help are made of.
+struct WhatIfKnob {
+  std::string option;    ///< "set", "scale", "remove", "add", "kernels-from", "chip", "on"
+  std::string name;      ///< "dp", "kernel"; empty where the option has one meaning
+  std::string argument;  ///< "N", "CLASS|NAME|/REGEX/"; in brackets where it may be left out
+  std::string help;      ///< what it does, in a line
+};
+/// All of them, by option.
+std::vector<WhatIfKnob> whatif_knobs();
 
 /// What part of an answer rests on what.
 struct WhatIfNote {
@@ -63,14 +75,16 @@ struct WhatIfRefusal {
 /// What one change is worth.
 struct WhatIfCause {
   std::string change;  ///< "remove profiler"
-  Time forwards;       ///< added to the step when put after the changes before it
-  std::optional<Time>
-      backwards;  ///< added when put last of all; nothing if the others alone are no plan
+  /// Added to the step when put after the changes before it; nothing if that is no plan without a
+  /// later one, which then has both.
+  std::optional<Time> forwards;
+  /// Added when put last of all; nothing if the others alone are no plan.
+  std::optional<Time> backwards;
 };
 
 /// A band, and what it is made of: each source's half widths, put together as independent.
 struct WhatIfBand {
-  Time low, high;  ///< of the step after
+  Time low, high;  ///< of the step after: 10 % and 90 %
   /// One source of doubt.
   struct Source {
     std::string what;   ///< "host durations from step to step"

@@ -11,14 +11,14 @@
 #include "flopcast/network/traffic.h"
 
 namespace flopcast::replaying {
-namespace {
 
-/// "[0, 8, 16]" as numbers; empty if the text was cut short ("...") or is something else.
 std::vector<std::uint32_t> group_ranks(std::string_view text) {
   if (!text.starts_with('[') || !text.ends_with(']')) return {};
   const Result<std::vector<std::uint32_t>> ranks = parse_ranks(text.substr(1, text.size() - 2));
   return ranks ? *ranks : std::vector<std::uint32_t>();
 }
+
+namespace {
 
 class Substitution {
  public:

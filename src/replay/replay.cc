@@ -143,6 +143,25 @@ const char* baseline_name(Baseline baseline) {
   return kNames[static_cast<int>(baseline)];
 }
 
+void replaying::tell_run(const TraceSet& set, const Recording& rec,
+                         const std::vector<std::vector<Binding>>& bindings, const Lags& lags,
+                         const Assembly& assembly, const Run& run, Replay& out) {
+  out.lags = lags.mode;
+  out.recorded = recorded_timeline(set, rec);
+  out.replayed = replayed_timeline(rec, out.recorded, assembly, run);
+  for (const RankModel& rank : rec.ranks)
+    out.steps.push_back(step_results(set, rank, out.recorded, out.replayed));
+  out.critical_path = critical_path(assembly, run);
+  out.pinned = assembly.pinned;
+  out.task_count = assembly.graph.task_count();
+  out.edge_count = assembly.graph.edge_count();
+  count_edges(rec, assembly, out);
+  list_late_starts(rec, bindings, lags, assembly, out);
+  out.damage = find_damage(set, rec, bindings, out.late_starts);
+  list_lags(rec, lags, out);
+  list_collectives(rec, out);
+}
+
 Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   Replay out;
   out.lags = options.lags;
@@ -172,21 +191,9 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   if (assembly.graph.task_count() == 0) return nothing_to_replay(set);
   Result<Run> run = simulate(assembly.graph, assembly.release, &set.strings);
   if (!run) return run.error();
-  out.recorded = recorded_timeline(set, rec);
-  out.replayed = replayed_timeline(rec, out.recorded, assembly, *run);
-  for (const RankModel& rank : rec.ranks)
-    out.steps.push_back(step_results(set, rank, out.recorded, out.replayed));
-  out.critical_path = critical_path(assembly, *run);
+  tell_run(set, rec, bindings, lags, assembly, *run, out);
   if (options.sensitivity)
     out.sensitivity = measure_sensitivity(set, rec, out.recorded, assembly, *run);
-  out.pinned = assembly.pinned;
-  out.task_count = assembly.graph.task_count();
-  out.edge_count = assembly.graph.edge_count();
-  count_edges(rec, assembly, out);
-  list_late_starts(rec, bindings, lags, assembly, out);
-  out.damage = find_damage(set, rec, bindings, out.late_starts);
-  list_lags(rec, lags, out);
-  list_collectives(rec, out);
   return out;
 }
 

@@ -11,6 +11,10 @@ namespace flopcast::replaying {
 /// "allreduce_coalesced") and the kernels'.
 std::optional<CollectiveOp> operation_of(std::string_view recorded);
 
+/// The ranks of a group as recorded, "[0, 8, 16]"; empty if the text was cut short ("...") or is
+/// something else.
+std::vector<std::uint32_t> group_ranks(std::string_view text);
+
 /// Replaces Durations::Rank::transfer of every matched collective whose operation, size and group
 /// the trace tells. Chips are numbered as ranks are. Fails if the cluster has fewer chips than a
 /// group needs.

@@ -14,6 +14,12 @@ Timeline recorded_timeline(const TraceSet& set, const Recording& recording);
 Timeline replayed_timeline(const Recording& recording, const Timeline& recorded,
                            const Assembly& assembly, const Run& run);
 
+/// Fills in what a run of the graph says: all of a Replay but what was met while the recording was
+/// made (clocks, anomalies), its network and its sensitivity.
+void tell_run(const TraceSet& set, const Recording& recording,
+              const std::vector<std::vector<Binding>>& bindings, const Lags& lags,
+              const Assembly& assembly, const Run& run, Replay& out);
+
 /// Steps of one rank, measured and replayed.
 std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
                                      const Timeline& recorded, const Timeline& replayed);

@@ -2,34 +2,60 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "flopcast/replay/assembly.h"
-#include "flopcast/whatif.h"
+#include "flopcast/replay/steps.h"
+#include "whatif/change/change.h"
+#include "whatif/change/work.h"
 
 namespace flopcast::whatif {
 
+using Bindings = std::vector<std::vector<replaying::Binding>>;        ///< [rank][GPU task]
+using StepsOfRanks = std::vector<std::vector<replaying::StepTasks>>;  ///< [rank][step]
+
 /// One source of doubt that a change brings: how much of the time of tasks it touched is uncertain.
-/// The run is made again with those tasks at each end, and the difference is the band's part.
+/// The run is made again with those tasks at each end, and the difference is the band's part. Give
+/// the 10 % and the 90 % point of what it may be.
 struct Doubt {
   std::string what;                ///< "class ratio of GEMMs on mi300x"
-  replaying::Durations low, high;  ///< durations at each end
+  replaying::Durations low, high;  ///< all durations of the run, those in doubt at each end
 };
 
-/// What is run: owned, because a change of structure has another.
+/// What is run. A change of durations rewrites `durations`; one of order puts a changed copy of the
+/// recording in; one of structure replaces everything.
 struct ChangedRun {
   std::shared_ptr<const TraceSet> set;  ///< names and rows
   std::shared_ptr<const replaying::Recording> recording;
-  std::shared_ptr<const std::vector<std::vector<replaying::Binding>>> bindings;
-  replaying::Durations durations;  ///< changed in place
-  replaying::Lags lags;            ///< LagMode::kRecorded
+  std::shared_ptr<const Bindings> bindings;
+  std::shared_ptr<const StepsOfRanks> steps;
+  std::shared_ptr<const Work> work;                ///< parts of the work, by rank and GPU task
+  std::shared_ptr<const replaying::Lags> lags;     ///< LagMode::kRecorded
+  std::shared_ptr<const replaying::Lags> typical;  ///< LagMode::kTypical, for the band; may be null
+  replaying::Durations durations;                  ///< changed in place
+  /// The run is not the recording's any more: emitted from its model. Then `judged` names the
+  /// steps that stand for all (steady ones); empty: every step.
+  bool emitted = false;
+  std::vector<std::string> judged;
   /// Whether anything that may move another task's start was changed: the recording's timing
-  /// (occupancy edges, partial rendezvous) then gives way to its structure.
+  /// (occupancy edges, partial rendezvous) then gives way to its structure. Set it when `recording`
+  /// was replaced; changed durations are seen without it.
   bool moved = false;
   std::vector<WhatIfNote> notes;
   std::vector<WhatIfRefusal> refused;
   std::vector<Doubt> doubts;
+  WhatIfTotals totals;  ///< where a change knows them
 };
+
+/// How a change is made. What the recording lacks goes to run.refused; kUsage where what is named
+/// does not exist (a chip, a cluster, a file). Works on what `run` holds, not on what was recorded:
+/// an earlier change may have replaced it. `recorded` is the run without any change.
+using Apply = std::optional<Diagnostic> (*)(ChangedRun& run, const ChangedRun& recorded,
+                                            const Change& change);
+/// How all changes of structure are made, at once.
+using Emit = std::optional<Diagnostic> (*)(ChangedRun& run, const ChangedRun& recorded,
+                                           const std::vector<Change>& changes);
 
 }  // namespace flopcast::whatif

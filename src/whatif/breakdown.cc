@@ -1,0 +1,122 @@
+#include "whatif/breakdown.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace flopcast::whatif {
+
+using namespace replaying;
+
+namespace {
+
+constexpr std::size_t kExposed = 4;
+constexpr std::size_t kIdle = 5;
+
+/// Row of kBreakdownParts of each of a run's parts.
+std::vector<std::size_t> rows_of_parts(const Work& work) {
+  std::vector<std::size_t> rows;
+  for (std::uint32_t p = 0; p < work.parts().size(); ++p) {
+    const auto row = std::find_if(kBreakdownParts.begin(), kBreakdownParts.end(),
+                                  [&](std::string_view name) { return name == work.parts()[p]; });
+    rows.push_back(work.is_communication(p)
+                       ? kExposed
+                       : static_cast<std::size_t>(row - kBreakdownParts.begin()));
+  }
+  return rows;
+}
+
+/// A part of the work begins (+1) or ends (-1).
+struct Turn {
+  Time at;
+  std::size_t row;
+  int by;
+};
+
+/// One rank between two times.
+Breakdown sweep(std::vector<Turn> turns, Time from, Time to) {
+  std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.at < b.at; });
+  Breakdown out{};
+  std::array<int, kIdle> running{};
+  Time now = from;
+  const auto advance = [&](Time until) {
+    const auto row = static_cast<std::size_t>(
+        std::find_if(running.begin(), running.end(), [](int n) { return n > 0; }) -
+        running.begin());
+    out[row] += until - now;
+    now = until;
+  };
+  for (const Turn& turn : turns) {
+    if (turn.at > now) advance(std::min(turn.at, to));
+    running[turn.row] += turn.by;
+  }
+  if (now < to) advance(to);
+  return out;
+}
+
+class Breaker {
+ public:
+  Breaker(const ChangedRun& run, const TimedRun& timed)
+      : run_(run), timed_(timed), rows_(rows_of_parts(*run.work)) {}
+
+  /// Mean over the ranks that have GPU work in the step.
+  Breakdown step(const JudgedStep& step) const {
+    Breakdown sum{};
+    std::int64_t ranks = 0;
+    for (std::uint32_t r = 0; r < run_.steps->size(); ++r) {
+      const auto& steps = (*run_.steps)[r];
+      for (std::size_t s = 0; s < steps.size(); ++s) {
+        const StepTime& time = timed_.steps[r][s];
+        if (steps[s].name != step.name || !time.gpu()) continue;
+        const Breakdown one = of_rank(r, *time.gpu_from, *time.gpu_to);
+        for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += one[p];
+        ++ranks;
+      }
+    }
+    for (Time& time : sum) time = Time{time.ps / std::max<std::int64_t>(ranks, 1)};
+    return sum;
+  }
+
+ private:
+  Breakdown of_rank(std::uint32_t r, Time from, Time to) const {
+    const TaskMap::Rank& map = timed_.assembly.map.ranks[r];
+    std::vector<Turn> turns;
+    for (std::uint32_t t = 0; t < run_.recording->ranks[r].gpu.size(); ++t) {
+      const Time start = std::max(from, timed_.run.start[map.gpu_first[t]]);
+      const Time end = std::min(to, timed_.run.end[map.gpu_last[t]]);
+      if (start >= end) continue;
+      const std::size_t row = rows_[run_.work->of(r, t)];
+      turns.push_back({start, row, 1});
+      turns.push_back({end, row, -1});
+    }
+    return sweep(std::move(turns), from, to);
+  }
+
+  const ChangedRun& run_;
+  const TimedRun& timed_;
+  std::vector<std::size_t> rows_;
+};
+
+}  // namespace
+
+Breakdown break_down(const ChangedRun& run, const TimedRun& timed, const Judged& judged) {
+  std::vector<const JudgedStep*> steps;
+  for (const JudgedStep& step : judged.steps) {
+    if (step.gpu) steps.push_back(&step);
+  }
+  if (steps.empty()) return {};
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const JudgedStep* a, const JudgedStep* b) { return *a->gpu < *b->gpu; });
+  const Breaker breaker(run, timed);
+  Breakdown out = breaker.step(*steps[(steps.size() - 1) / 2]);
+  if (steps.size() % 2 == 0) {
+    const Breakdown above = breaker.step(*steps[steps.size() / 2]);
+    for (std::size_t p = 0; p < out.size(); ++p) out[p] = Time{(out[p] + above[p]).ps / 2};
+  }
+  // What rounding to whole picoseconds left over.
+  Time sum;
+  for (const Time time : out) sum += time;
+  out[kIdle] += *judged.gpu - sum;
+  return out;
+}
+
+}  // namespace flopcast::whatif

@@ -1,0 +1,119 @@
+// Each engineer of a change enters it here: nothing else need know of it.
+#include "whatif/knobs.h"
+
+#include "whatif/durations/scale.h"
+
+namespace flopcast::whatif {
+namespace {
+
+/// A change that nothing makes yet.
+std::optional<Diagnostic> refuse(ChangedRun& run, const ChangedRun&, const Change& change) {
+  run.refused.push_back(refusal(change, "this change cannot be made yet"));
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> refuse_structure(ChangedRun& run, const ChangedRun&,
+                                           const std::vector<Change>& changes) {
+  for (const Change& change : changes)
+    run.refused.push_back(refusal(change, "this change cannot be made yet"));
+  return std::nullopt;
+}
+
+constexpr Knob set(std::string_view name, Value value, std::string_view help) {
+  return {Verb::kSet, name, Tier::kStructure, Argument::kNone, value, "N", help, nullptr};
+}
+constexpr Knob scale(std::string_view name, Argument argument, std::string_view shown,
+                     std::string_view help, Apply apply) {
+  return {Verb::kScale, name, Tier::kDurations, argument, Value::kNone, shown, help, apply};
+}
+constexpr Knob part(std::string_view name, std::string_view help) {
+  return scale(name, Argument::kNone, "", help, scale_part);
+}
+constexpr Knob change(Verb verb, std::string_view name, Tier tier, Argument argument,
+                      std::string_view shown, std::string_view help, Apply apply) {
+  return {verb, name, tier, argument, Value::kNone, shown, help, apply};
+}
+
+constexpr auto kCount = Value::kCount;
+constexpr auto kDurations = Tier::kDurations;
+constexpr auto kOrder = Tier::kOrder;
+constexpr auto kStructure = Tier::kStructure;
+constexpr auto kNoArgument = Argument::kNone;
+constexpr auto kOptional = Argument::kOptional;
+constexpr auto kRequired = Argument::kRequired;
+
+constexpr Knob kKnobs[] = {
+    set("dp", kCount, "data-parallel replicas"),
+    set("pp", kCount, "pipeline stages"),
+    set("tp", kCount, "tensor-parallel ranks"),
+    set("cp", kCount, "context-parallel ranks"),
+    set("ep", kCount, "expert-parallel ranks"),
+    set("microbatches", kCount, "microbatches of a step"),
+    set("microbatch_size", kCount, "sequences of a microbatch"),
+    set("schedule", Value::kWord, "pipeline schedule: gpipe, 1f1b, interleaved, zb-h1"),
+    set("chunks", kCount, "model chunks of a stage, of the interleaved schedule"),
+    set("layers", kCount, "layers of the model"),
+    set("hidden", kCount, "width of the model"),
+    set("ffn", kCount, "width between the two halves of a feed-forward layer"),
+    set("heads", kCount, "attention heads"),
+    set("sequence", kCount, "tokens of a sequence"),
+    {Verb::kSet, "tokens", kDurations, kNoArgument, Value::kFactor, "FACTOR",
+     "tokens of a GPU, times FACTOR", refuse},
+
+    change(Verb::kAdd, "overlap", kOrder, kNoArgument, "",
+           "communication no longer waits for computation that does not need it", refuse),
+    change(Verb::kAdd, "fuse", kOrder, kRequired, "REGEX",
+           "neighbours whose names match become one kernel", refuse),
+    change(Verb::kAdd, "recompute", kStructure, kOptional, "LAYERS",
+           "layers are run again before their backward pass", nullptr),
+
+    change(Verb::kRemove, "profiler", kDurations, kNoArgument, "",
+           "the profiler's own time on the host", refuse),
+    change(Verb::kRemove, "data-loading", kDurations, kNoArgument, "",
+           "the host's waiting for data", refuse),
+    change(Verb::kRemove, "host", kDurations, kNoArgument, "", "all the host does", refuse),
+    change(Verb::kRemove, "launches", kDurations, kNoArgument, "",
+           "one launch a step, as with CUDA graphs", refuse),
+    change(Verb::kRemove, "straggler", kDurations, kOptional, "RANK",
+           "a rank's work takes as long as that of its equals", refuse),
+    change(Verb::kRemove, "overlap", kOrder, kNoArgument, "",
+           "communication and computation take turns", refuse),
+    change(Verb::kRemove, "recompute", kStructure, kNoArgument, "",
+           "no layer is run again before its backward pass", nullptr),
+
+    change(Verb::kKernelsFrom, "", kDurations, kNoArgument, "DIR",
+           "kernels take as long as in this recording", refuse),
+    change(Verb::kChip, "", kDurations, kNoArgument, "CHIP", "kernels on this chip", refuse),
+    change(Verb::kOn, "", kDurations, kNoArgument, "CLUSTER", "collectives on this cluster",
+           refuse),
+
+    scale("kernel", kRequired, "CLASS|NAME|/REGEX/",
+          "kernels: gemm, attention, other, copies, or by name", scale_kernels),
+    scale("collective", kRequired, "OP", "collectives of an operation, such as all_reduce",
+          scale_collectives),
+    scale("network", kOptional, "TIER", "all collectives, or those of a tier: node, fabric",
+          scale_network),
+    scale("host", kNoArgument, "", "all the host does", scale_host),
+    scale("rank", kRequired, "RANK", "host and kernels of one rank", scale_rank),
+    part("gemm", "as kernel:gemm"),
+    part("attention", "as kernel:attention"),
+    part("other_kernels", "as kernel:other"),
+    part("copies", "as kernel:copies"),
+    part("all_reduce", "as collective:all_reduce; likewise the other operations"),
+    part("all_gather", ""),
+    part("reduce_scatter", ""),
+    part("broadcast", ""),
+    part("reduce", ""),
+    part("all_to_all", ""),
+    part("send_recv", ""),
+    part("barrier", ""),
+    part("other_communication", "communication whose operation the recording does not tell"),
+};
+
+}  // namespace
+
+std::span<const Knob> knobs() { return kKnobs; }
+
+const Emit kEmit = refuse_structure;
+
+}  // namespace flopcast::whatif

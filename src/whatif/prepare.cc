@@ -1,0 +1,67 @@
+#include <utility>
+
+#include "flopcast/replay/damage.h"
+#include "flopcast/replay/timeline.h"
+#include "whatif/prepared.h"
+
+namespace flopcast::whatif {
+
+using namespace replaying;
+
+namespace {
+
+ChangedRun unchanged_run(std::shared_ptr<const TraceSet> set, Recording recording,
+                         unsigned threads) {
+  ChangedRun run;
+  run.set = std::move(set);
+  Bindings bindings(recording.ranks.size());
+  StepsOfRanks steps(recording.ranks.size());
+  parallel_for(recording.ranks.size(), threads, [&](std::size_t r) {
+    bindings[r] = find_bindings(recording, static_cast<std::uint32_t>(r));
+    steps[r] = step_tasks(*run.set, recording.ranks[r]);
+  });
+  run.lags = std::make_shared<const Lags>(measure_lags(recording, bindings, LagMode::kRecorded));
+  run.typical = std::make_shared<const Lags>(measure_lags(recording, bindings, LagMode::kTypical));
+  run.durations = recorded_durations(recording);
+  run.work = std::make_shared<const Work>(*run.set, recording);
+  run.bindings = std::make_shared<const Bindings>(std::move(bindings));
+  run.steps = std::make_shared<const StepsOfRanks>(std::move(steps));
+  run.recording = std::make_shared<const Recording>(std::move(recording));
+  return run;
+}
+
+Diagnostic nothing_to_run(const TraceSet& set) {
+  return {ErrorCode::kBadInput, set.label,
+          "nothing to replay here: no row is an operator, a runtime call or GPU work as PyTorch's "
+          "profiler writes them",
+          "record with torch.profiler and its CPU and CUDA activities"};
+}
+
+}  // namespace
+
+Result<Prepared> prepare(std::shared_ptr<const TraceSet> set, unsigned threads) {
+  Prepared prepared;
+  prepared.threads = threads;
+  Replay notes;
+  Recording recording = make_recording(*set, threads, notes);
+  prepared.clocks = notes.clocks;
+  prepared.clock_residual = notes.clock_residual;
+  prepared.anomalies = notes.anomalies;
+  prepared.recorded = unchanged_run(std::move(set), std::move(recording), threads);
+  const ChangedRun& run = prepared.recorded;
+  Result<TimedRun> before = time_run(run, *run.lags);
+  if (!before) return before.error();
+  if (before->assembly.graph.task_count() == 0) return nothing_to_run(*run.set);
+  Result<TimedRun> typical = time_run(run, *run.typical);
+  if (!typical) return typical.error();
+  // As replays tell it: by the lags that a replay has unless asked otherwise.
+  Replay told;
+  tell_run(*run.set, *run.recording, *run.bindings, *run.typical, typical->assembly, typical->run,
+           told);
+  prepared.damage = std::move(told.damage);
+  prepared.before = std::move(*before);
+  prepared.typical = std::move(*typical);
+  return prepared;
+}
+
+}  // namespace flopcast::whatif

@@ -1,0 +1,33 @@
+// A recording made ready for questions: what is computed once.
+#pragma once
+
+#include <vector>
+
+#include "whatif/timed_run.h"
+
+namespace flopcast::whatif {
+
+/// What every question starts from.
+struct Prepared {
+  ChangedRun recorded;  ///< without any change
+  TimedRun before;      ///< with recorded lags
+  TimedRun typical;     ///< with typical lags
+  std::vector<std::string> damage;
+  std::vector<RankClock> clocks;  ///< for replays
+  Time clock_residual;
+  Anomalies anomalies;
+  unsigned threads = 0;
+};
+/// kBadInput where the traces hold nothing that could be run.
+Result<Prepared> prepare(std::shared_ptr<const TraceSet> set, unsigned threads);
+
+}  // namespace flopcast::whatif
+
+namespace flopcast {
+
+/// The same, under the class that holds it.
+struct WhatIf::Prepared : whatif::Prepared {
+  explicit Prepared(whatif::Prepared made) : whatif::Prepared(std::move(made)) {}
+};
+
+}  // namespace flopcast

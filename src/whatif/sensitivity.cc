@@ -1,0 +1,112 @@
+#include "whatif/sensitivity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "whatif/apply.h"
+#include "whatif/change/stretch.h"
+#include "whatif/knobs.h"
+
+namespace flopcast::whatif {
+
+using namespace replaying;
+
+namespace {
+
+constexpr double kLess = 0.9;
+
+Change scaled(std::string name, std::string argument) {
+  Change change;
+  change.verb = Verb::kScale;
+  change.text = argument.empty() ? name : fmt::format("{}:{}", name, argument);
+  change.name = std::move(name);
+  change.argument = std::move(argument);
+  return change;
+}
+
+/// Everything of the recording that can be made faster by itself.
+std::vector<Change> all_parts(const ChangedRun& run) {
+  std::vector<Change> parts;
+  const Work& work = *run.work;
+  bool communication = false;
+  for (std::uint32_t p = 0; p < work.parts().size(); ++p) {
+    communication = communication || work.is_communication(p);
+    parts.push_back(scaled(work.is_communication(p) ? "collective" : "kernel", work.parts()[p]));
+  }
+  if (communication) {
+    for (const char* tier : {"", "node", "fabric"}) parts.push_back(scaled("network", tier));
+  }
+  parts.push_back(scaled("host", ""));
+  if (run.recording->ranks.size() > 1) {
+    for (const RankModel& rank : run.recording->ranks)
+      parts.push_back(scaled("rank", fmt::format("{}", rank.rank)));
+  }
+  return parts;
+}
+
+Time sum_of(const Durations& durations, const Recording& recording) {
+  Time sum;
+  for (std::size_t r = 0; r < durations.ranks.size(); ++r) {
+    const Durations::Rank& d = durations.ranks[r];
+    for (const auto* threads : {&d.piece, &d.gap}) {
+      for (const std::vector<Time>& thread : *threads) {
+        for (const Time time : thread) sum += time;
+      }
+    }
+    for (const Time time : d.transfer) sum += time;
+    const auto& waits = recording.sync_waits[r].waits;
+    for (std::size_t w = 0; w < waits.size(); ++w) {
+      if (waits[w].host_remainder) sum += d.after_sync[w];
+    }
+  }
+  return sum;
+}
+
+/// The GPU step with a part k times as long; nothing where that run cannot finish. What the part
+/// takes goes to `work`.
+std::optional<Time> step_with(const Prepared& prepared, Change part, double k, Time* work) {
+  part.number = k;
+  const Result<ChangedRun> run = apply(prepared.recorded, {part});
+  if (!run || !run->refused.empty()) return std::nullopt;
+  if (work != nullptr) {
+    const Recording& recording = *run->recording;
+    *work = sum_of(prepared.recorded.durations, recording) - sum_of(run->durations, recording);
+  }
+  const Result<TimedRun> timed = time_run(*run, *run->lags);
+  if (!timed) return std::nullopt;
+  return judge(*run->steps, timed->steps, {}).gpu;
+}
+
+std::size_t most_steps(const ChangedRun& run) {
+  std::size_t most = 1;
+  for (const auto& steps : *run.steps) most = std::max(most, steps.size());
+  return most;
+}
+
+}  // namespace
+
+Result<std::vector<WhatIfSensitivity>> sensitivity(const Prepared& prepared) {
+  const std::vector<Change> parts = all_parts(prepared.recorded);
+  std::vector<WhatIfSensitivity> rows(parts.size());
+  parallel_for(2 * parts.size(), prepared.threads, [&](std::size_t i) {
+    WhatIfSensitivity& row = rows[i / 2];
+    if (i % 2 == 0) {
+      row.part = parts[i / 2].text;
+      row.less = step_with(prepared, parts[i / 2], kLess, nullptr);
+    } else {
+      row.limit = step_with(prepared, parts[i / 2], 0, &row.work);
+    }
+  });
+  const auto steps = static_cast<std::int64_t>(most_steps(prepared.recorded));
+  for (WhatIfSensitivity& row : rows) row.work = Time{row.work.ps / steps};
+  std::erase_if(rows, [](const WhatIfSensitivity& row) { return row.work <= Time{}; });
+  std::sort(rows.begin(), rows.end(), [](const WhatIfSensitivity& a, const WhatIfSensitivity& b) {
+    return std::tuple(a.limit.value_or(Time::max()), a.less.value_or(Time::max()), a.part) <
+           std::tuple(b.limit.value_or(Time::max()), b.less.value_or(Time::max()), b.part);
+  });
+  return rows;
+}
+
+}  // namespace flopcast::whatif

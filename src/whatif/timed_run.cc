@@ -1,0 +1,74 @@
+#include "whatif/timed_run.h"
+
+#include <algorithm>
+
+namespace flopcast::whatif {
+
+using namespace replaying;
+
+Result<TimedRun> time_run(const ChangedRun& run, const Lags& lags) {
+  return time_run(run, run.durations, lags);
+}
+
+Result<TimedRun> time_run(const ChangedRun& run, const Durations& durations, const Lags& lags) {
+  TimedRun timed;
+  timed.assembly = assemble(*run.recording, durations, lags, *run.bindings, Baseline::kNone);
+  Result<Run> result = simulate(timed.assembly.graph, timed.assembly.release, &run.set->strings);
+  if (!result) return result.error();
+  timed.run = std::move(*result);
+  for (std::size_t r = 0; r < run.steps->size(); ++r) {
+    timed.steps.push_back(step_times((*run.steps)[r], timed.assembly.map.ranks[r], timed.run));
+  }
+  return timed;
+}
+
+bool is_judged(const std::string& step, const std::vector<std::string>& names) {
+  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+           return step == name || step == "ProfilerStep#" + name;
+         });
+}
+
+Time median(std::vector<Time> values) {
+  std::sort(values.begin(), values.end());
+  const Time below = values[(values.size() - 1) / 2];
+  const Time above = values[values.size() / 2];
+  return below + Time{(above - below).ps / 2};
+}
+
+Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<StepTime>>& times,
+             const std::vector<std::string>& names) {
+  struct Sum {
+    std::string name;
+    Time gpu, host;
+    std::int64_t with_gpu = 0, ranks = 0;
+  };
+  std::vector<Sum> sums;
+  for (std::size_t r = 0; r < steps.size(); ++r) {
+    for (std::size_t s = 0; s < steps[r].size(); ++s) {
+      const std::string& name = steps[r][s].name;
+      if (!is_judged(name, names)) continue;
+      auto sum =
+          std::find_if(sums.begin(), sums.end(), [&](const Sum& x) { return x.name == name; });
+      if (sum == sums.end()) sum = sums.insert(sum, {name, {}, {}, 0, 0});
+      const StepTime& time = times[r][s];
+      sum->host += time.host_end - time.host_start;
+      ++sum->ranks;
+      if (!time.gpu()) continue;
+      sum->gpu += *time.gpu();
+      ++sum->with_gpu;
+    }
+  }
+  Judged judged;
+  std::vector<Time> gpu, host;
+  for (const Sum& sum : sums) {
+    JudgedStep step{sum.name, std::nullopt, Time{sum.host.ps / sum.ranks}};
+    if (sum.with_gpu > 0) gpu.push_back(*(step.gpu = Time{sum.gpu.ps / sum.with_gpu}));
+    host.push_back(step.host);
+    judged.steps.push_back(std::move(step));
+  }
+  if (!gpu.empty()) judged.gpu = median(std::move(gpu));
+  if (!host.empty()) judged.host = median(std::move(host));
+  return judged;
+}
+
+}  // namespace flopcast::whatif

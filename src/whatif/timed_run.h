@@ -1,0 +1,45 @@
+// A run of the engine, and what its steps take.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "whatif/change/changed_run.h"
+
+namespace flopcast::whatif {
+
+/// A changed run laid out and run.
+struct TimedRun {
+  replaying::Assembly assembly;
+  Run run;
+  std::vector<std::vector<replaying::StepTime>> steps;  ///< [rank][step]
+};
+/// kNoAnswer where the run cannot finish: ranks wait for each other.
+Result<TimedRun> time_run(const ChangedRun& run, const replaying::Lags& lags);
+/// The same with other durations.
+Result<TimedRun> time_run(const ChangedRun& run, const replaying::Durations& durations,
+                          const replaying::Lags& lags);
+
+/// One step: means over the ranks that have it.
+struct JudgedStep {
+  std::string name;
+  std::optional<Time> gpu;  ///< nothing where no rank has GPU work in it
+  Time host;
+};
+/// What a run is judged by: medians over its steps.
+struct Judged {
+  std::vector<JudgedStep> steps;  ///< in order
+  std::optional<Time> gpu;        ///< nothing where there is no GPU work
+  Time host;
+};
+/// @param names of the steps that are judged, "ProfilerStep#12" or "12"; empty: all.
+Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<replaying::StepTime>>& times,
+             const std::vector<std::string>& names);
+/// Whether a step's name is among those asked for.
+bool is_judged(const std::string& step, const std::vector<std::string>& names);
+
+/// The middle of the values, between the two in the middle of an even number. @pre not empty
+Time median(std::vector<Time> values);
+
+}  // namespace flopcast::whatif

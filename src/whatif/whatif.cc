@@ -1,0 +1,84 @@
+#include "flopcast/whatif.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "flopcast/replay/timeline.h"
+#include "whatif/apply.h"
+#include "whatif/changes.h"
+#include "whatif/forecast.h"
+#include "whatif/prepared.h"
+#include "whatif/sensitivity.h"
+
+namespace flopcast {
+namespace {
+
+Replay told(const whatif::Prepared& prepared, const whatif::ChangedRun& run,
+            const whatif::TimedRun& timed) {
+  Replay out;
+  replaying::tell_run(*run.set, *run.recording, *run.bindings, *run.lags, timed.assembly, timed.run,
+                      out);
+  if (run.emitted) return out;
+  out.damage = prepared.damage;
+  out.clocks = prepared.clocks;
+  out.clock_residual = prepared.clock_residual;
+  out.anomalies = prepared.anomalies;
+  return out;
+}
+
+}  // namespace
+
+WhatIf::WhatIf(std::unique_ptr<Prepared> prepared) : prepared_(std::move(prepared)) {}
+WhatIf::WhatIf(WhatIf&&) noexcept = default;
+WhatIf& WhatIf::operator=(WhatIf&&) noexcept = default;
+WhatIf::~WhatIf() = default;
+
+Result<WhatIf> WhatIf::open(const std::vector<std::filesystem::path>& paths,
+                            const ReadOptions& options, const std::string& prefix) {
+  Result<TraceSet> set = read_traces(paths, options, prefix);
+  if (!set) return set.error();
+  return of(std::make_shared<const TraceSet>(std::move(*set)), options.threads);
+}
+
+Result<WhatIf> WhatIf::of(std::shared_ptr<const TraceSet> set, unsigned threads) {
+  Result<whatif::Prepared> prepared = whatif::prepare(std::move(set), threads);
+  if (!prepared) return prepared.error();
+  return WhatIf(std::make_unique<Prepared>(std::move(*prepared)));
+}
+
+const TraceSet& WhatIf::set() const { return *prepared_->recorded.set; }
+const std::vector<std::string>& WhatIf::damage() const { return prepared_->damage; }
+
+Result<WhatIfAnswer> WhatIf::ask(const WhatIfChanges& changes) const {
+  const Result<std::vector<whatif::Change>> list = whatif::read_changes(changes);
+  if (!list) return list.error();
+  return whatif::forecast(*prepared_, changes, *list);
+}
+
+Result<std::pair<WhatIfRun, WhatIfRun>> WhatIf::runs(const WhatIfChanges& changes) const {
+  const Result<std::vector<whatif::Change>> list = whatif::read_changes(changes);
+  if (!list) return list.error();
+  const auto refused = [](const WhatIfRefusal& why) {
+    return Diagnostic{ErrorCode::kNoAnswer, why.change, why.missing, ""};
+  };
+  if (!prepared_->damage.empty()) return refused({set().label, prepared_->damage.front()});
+  const Result<whatif::ChangedRun> run = whatif::apply(prepared_->recorded, *list);
+  if (!run) return run.error();
+  if (!run->refused.empty()) return refused(run->refused.front());
+  const Result<whatif::TimedRun> timed = whatif::time_run(*run, *run->lags);
+  if (!timed) return timed.error();
+  const whatif::ChangedRun& recorded = prepared_->recorded;
+  return std::pair(WhatIfRun{recorded.set, told(*prepared_, recorded, prepared_->before)},
+                   WhatIfRun{run->set, told(*prepared_, *run, *timed)});
+}
+
+Result<std::vector<WhatIfSensitivity>> WhatIf::sensitivity() const {
+  if (!prepared_->damage.empty()) {
+    return Diagnostic{ErrorCode::kNoAnswer, set().label, prepared_->damage.front(),
+                      "record again; nothing is forecast from a damaged recording"};
+  }
+  return whatif::sensitivity(*prepared_);
+}
+
+}  // namespace flopcast
