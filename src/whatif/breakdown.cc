@@ -1,7 +1,6 @@
 #include "whatif/breakdown.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace flopcast::whatif {
 
@@ -12,15 +11,12 @@ namespace {
 constexpr std::size_t kExposed = 4;
 constexpr std::size_t kIdle = 5;
 
-/// Row of kBreakdownParts of each of a run's parts.
-std::vector<std::size_t> rows_of_parts(const Work& work) {
+/// Row of kBreakdownParts of each of a run's parts; what is none of them is communication.
+std::vector<std::size_t> rows_of_parts(const Parts& parts) {
   std::vector<std::size_t> rows;
-  for (std::uint32_t p = 0; p < work.parts().size(); ++p) {
-    const auto row = std::find_if(kBreakdownParts.begin(), kBreakdownParts.end(),
-                                  [&](std::string_view name) { return name == work.parts()[p]; });
-    rows.push_back(work.is_communication(p)
-                       ? kExposed
-                       : static_cast<std::size_t>(row - kBreakdownParts.begin()));
+  for (const std::string& part : parts.names()) {
+    const auto row = std::find(kBreakdownParts.begin(), kBreakdownParts.begin() + kExposed, part);
+    rows.push_back(static_cast<std::size_t>(row - kBreakdownParts.begin()));
   }
   return rows;
 }
@@ -56,7 +52,7 @@ Breakdown sweep(std::vector<Turn> turns, Time from, Time to) {
 class Breaker {
  public:
   Breaker(const ChangedRun& run, const TimedRun& timed)
-      : run_(run), timed_(timed), rows_(rows_of_parts(*run.work)) {}
+      : run_(run), timed_(timed), rows_(rows_of_parts(*run.parts)) {}
 
   /// Mean over the ranks that have GPU work in the step.
   Breakdown step(const JudgedStep& step) const {
@@ -84,7 +80,7 @@ class Breaker {
       const Time start = std::max(from, timed_.run.start[map.gpu_first[t]]);
       const Time end = std::min(to, timed_.run.end[map.gpu_last[t]]);
       if (start >= end) continue;
-      const std::size_t row = rows_[run_.work->of(r, t)];
+      const std::size_t row = rows_[run_.parts->of_gpu(r, t)];
       turns.push_back({start, row, 1});
       turns.push_back({end, row, -1});
     }

@@ -23,7 +23,7 @@ ChangedRun unchanged_run(std::shared_ptr<const TraceSet> set, Recording recordin
   run.lags = std::make_shared<const Lags>(measure_lags(recording, bindings, LagMode::kRecorded));
   run.typical = std::make_shared<const Lags>(measure_lags(recording, bindings, LagMode::kTypical));
   run.durations = recorded_durations(recording);
-  run.work = std::make_shared<const Work>(*run.set, recording);
+  run.parts = std::make_shared<const Parts>(*run.set, recording);
   run.bindings = std::make_shared<const Bindings>(std::move(bindings));
   run.steps = std::make_shared<const StepsOfRanks>(std::move(steps));
   run.recording = std::make_shared<const Recording>(std::move(recording));

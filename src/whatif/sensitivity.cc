@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "whatif/apply.h"
@@ -16,6 +17,7 @@ using namespace replaying;
 namespace {
 
 constexpr double kLess = 0.9;
+const std::set<std::string> kKernelParts = {"gemm", "attention", "other_kernels", "copies"};
 
 Change scaled(std::string name, std::string argument) {
   Change change;
@@ -28,17 +30,17 @@ Change scaled(std::string name, std::string argument) {
 
 /// Everything of the recording that can be made faster by itself.
 std::vector<Change> all_parts(const ChangedRun& run) {
-  std::vector<Change> parts;
-  const Work& work = *run.work;
+  std::vector<Change> parts = {scaled("host", "")};
   bool communication = false;
-  for (std::uint32_t p = 0; p < work.parts().size(); ++p) {
-    communication = communication || work.is_communication(p);
-    parts.push_back(scaled(work.is_communication(p) ? "collective" : "kernel", work.parts()[p]));
+  for (const std::string& part : run.parts->names()) {
+    if (part == Parts::kHost) continue;
+    const bool kernels = kKernelParts.contains(part);
+    communication = communication || !kernels;
+    parts.push_back(scaled(kernels ? "kernel" : "collective", part));
   }
   if (communication) {
     for (const char* tier : {"", "node", "fabric"}) parts.push_back(scaled("network", tier));
   }
-  parts.push_back(scaled("host", ""));
   if (run.recording->ranks.size() > 1) {
     for (const RankModel& rank : run.recording->ranks)
       parts.push_back(scaled("rank", fmt::format("{}", rank.rank)));

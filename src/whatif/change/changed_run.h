@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "flopcast/replay/assembly.h"
+#include "flopcast/replay/parts.h"
 #include "flopcast/replay/steps.h"
 #include "whatif/change/change.h"
-#include "whatif/change/work.h"
 
 namespace flopcast::whatif {
 
@@ -31,7 +31,7 @@ struct ChangedRun {
   std::shared_ptr<const replaying::Recording> recording;
   std::shared_ptr<const Bindings> bindings;
   std::shared_ptr<const StepsOfRanks> steps;
-  std::shared_ptr<const Work> work;                ///< parts of the work, by rank and GPU task
+  std::shared_ptr<const replaying::Parts> parts;   ///< of the work, by rank and GPU task
   std::shared_ptr<const replaying::Lags> lags;     ///< LagMode::kRecorded
   std::shared_ptr<const replaying::Lags> typical;  ///< LagMode::kTypical, for the band; may be null
   replaying::Durations durations;                  ///< changed in place

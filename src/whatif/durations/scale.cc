@@ -10,7 +10,6 @@
 #include "flopcast/network/traffic.h"
 #include "flopcast/replay/network_times.h"
 #include "whatif/change/stretch.h"
-#include "whatif/change/work.h"
 
 namespace flopcast::whatif {
 
@@ -77,20 +76,17 @@ void scale_named(ChangedRun& run, const Change& change) {
 }
 
 /// Stretches a part of the work, which must be there.
-void scale_work(ChangedRun& run, const Change& change, std::string_view part) {
-  const Work& work = *run.work;
-  const auto found = std::find(work.parts().begin(), work.parts().end(), part);
-  if (found == work.parts().end()) {
+void scale_work(ChangedRun& run, const Change& change, const std::string& part) {
+  const std::uint32_t index = run.parts->find(part);
+  if (index == kNoIndex || index == Parts::kHostPart) {
     std::string there;
-    for (const std::string& p : work.parts()) there += (there.empty() ? "" : ", ") + p;
+    for (const std::string& p : run.parts->names()) there += (there.empty() ? "" : ", ") + p;
     run.refused.push_back(
-        refusal(change, fmt::format("the recording has no {}; it has {}", part,
-                                    there.empty() ? "no work on the GPU" : there)));
+        refusal(change, fmt::format("the recording has no {}; it has {}", part, there)));
     return;
   }
-  const auto index = static_cast<std::uint32_t>(found - work.parts().begin());
   note(run, change, stretch_gpu(run, change.number, [&](std::uint32_t r, std::uint32_t t) {
-         return work.of(r, t) == index;
+         return run.parts->of_gpu(r, t) == index;
        }));
 }
 
@@ -137,7 +133,7 @@ std::optional<Diagnostic> scale_kernels(ChangedRun& run, const ChangedRun&, cons
 std::optional<Diagnostic> scale_collectives(ChangedRun& run, const ChangedRun&,
                                             const Change& change) {
   const std::optional<CollectiveOp> op = operation_of(change.argument);
-  scale_work(run, change, op ? flopcast::name(*op) : change.argument);
+  scale_work(run, change, op ? std::string(flopcast::name(*op)) : change.argument);
   return std::nullopt;
 }
 

@@ -1,0 +1,59 @@
+#include "whatif/timed_run.h"
+
+#include <gtest/gtest.h>
+
+#include "flopcast/replay/timeline.h"
+#include "support/sample_run.h"
+#include "support/shared_traces.h"
+#include "whatif/prepared.h"
+
+namespace flopcast::whatif {
+namespace {
+
+using namespace replaying;
+
+/// Step times taken from tasks are those of a replay's timelines, whatever its lags.
+void expect_steps_of_replays(const std::filesystem::path& path) {
+  Result<TraceSet> read = read_traces({path});
+  ASSERT_TRUE(read.ok()) << read.error().text();
+  const auto set = std::make_shared<const TraceSet>(std::move(*read));
+  const Result<Prepared> prepared = prepare(set, 0);
+  ASSERT_TRUE(prepared.ok()) << prepared.error().text();
+  const ChangedRun& run = prepared->recorded;
+  for (const LagMode mode : {LagMode::kTypical, LagMode::kZero, LagMode::kRecorded}) {
+    const Lags lags = measure_lags(*run.recording, *run.bindings, mode);
+    const Result<TimedRun> timed = time_run(run, lags);
+    ReplayOptions options;
+    options.lags = mode;
+    options.sensitivity = false;
+    const Result<Replay> replayed = replay(*set, options);
+    ASSERT_TRUE(timed.ok() && replayed.ok());
+    std::size_t steps = 0;
+    for (std::size_t r = 0; r < replayed->steps.size(); ++r) {
+      for (std::size_t s = 0; s < replayed->steps[r].size(); ++s, ++steps) {
+        const StepResult& expected = replayed->steps[r][s];
+        EXPECT_EQ(timed->steps[r][s].gpu(), expected.replayed_gpu) << expected.name;
+        EXPECT_EQ(timed->steps[r][s].host_start, expected.replayed_start) << expected.name;
+        EXPECT_EQ(timed->steps[r][s].host_end, expected.replayed_end) << expected.name;
+      }
+    }
+    EXPECT_GT(steps, 0U);
+  }
+}
+
+TEST(WhatIfTimedRun, StepsAreThoseOfReplays) { expect_steps_of_replays(test::sample_run()); }
+
+TEST(WhatIfTimedRun, StepsAreThoseOfRecordedReplays) {
+  FLOPCAST_SHARED_OR_SKIP(path, "traces/resnet50_1xv100/num_workers_0.json.gz");
+  expect_steps_of_replays(path);
+}
+
+TEST(WhatIfTimedRun, TheMedianLiesBetweenTheTwoInTheMiddle) {
+  const auto ps = [](std::int64_t n) { return Time{n}; };
+  EXPECT_EQ(median({ps(5)}), ps(5));
+  EXPECT_EQ(median({ps(9), ps(1), ps(4)}), ps(4));
+  EXPECT_EQ(median({ps(9), ps(1), ps(4), ps(6)}), ps(5));
+}
+
+}  // namespace
+}  // namespace flopcast::whatif

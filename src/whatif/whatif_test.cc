@@ -1,0 +1,238 @@
+#include "flopcast/whatif.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/sample_run.h"
+#include "support/trace_text.h"
+
+namespace flopcast {
+namespace {
+
+using test::TraceText;
+using test::us;
+using testing::HasSubstr;
+
+WhatIf whatif_of(TraceSet set) {
+  Result<WhatIf> made = WhatIf::of(std::make_shared<const TraceSet>(std::move(set)));
+  EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().text());
+  return std::move(*made);
+}
+
+WhatIfAnswer answer_of(const WhatIf& whatif, const WhatIfChanges& changes) {
+  const Result<WhatIfAnswer> answer = whatif.ask(changes);
+  EXPECT_TRUE(answer.ok()) << (answer.ok() ? "" : answer.error().text());
+  return answer ? *answer : WhatIfAnswer{};
+}
+
+/// Two steps; each launches a product of 100 us and an all-reduce of 40 us, then waits for both.
+TraceText two_steps() {
+  TraceText text;
+  for (int s = 0; s < 2; ++s) {
+    const double at = 200.0 * s;
+    const int id = 10 * s;
+    text.step(s, at, at + 180);
+    text.op("aten::mm", at, at + 10).launch(at + 2, at + 6, id + 1);
+    text.op("aten::add", at + 10, at + 20).launch(at + 12, at + 16, id + 2);
+    text.call("cudaDeviceSynchronize", at + 20, at + 172, id + 3);
+    text.kernel("ampere_sgemm_128x64_nn", at + 10, at + 110, 7, id + 1);
+    text.kernel("vectorized_elementwise_kernel", at + 110, at + 150, 7, id + 2);
+  }
+  return text;
+}
+
+WhatIfChanges scaled(const std::string& what, double factor) {
+  WhatIfChanges changes;
+  changes.scale.push_back({what, factor});
+  return changes;
+}
+
+WhatIfChanges judged(const std::string& step) {
+  WhatIfChanges changes;
+  changes.steps = {step};
+  return changes;
+}
+
+Result<Replay> recorded_replay(const TraceSet& set) {
+  ReplayOptions options;
+  options.lags = LagMode::kRecorded;
+  options.sensitivity = false;
+  return replay(set, options);
+}
+
+TEST(WhatIf, NothingChangedIsTheReplayItself) {
+  const WhatIf whatif = whatif_of(two_steps().read());
+  const Result<std::pair<WhatIfRun, WhatIfRun>> runs = whatif.runs({});
+  ASSERT_TRUE(runs.ok()) << runs.error().text();
+  const Result<Replay> replayed = recorded_replay(whatif.set());
+  ASSERT_TRUE(replayed.ok());
+  for (const WhatIfRun* run : {&runs->first, &runs->second}) {
+    EXPECT_EQ(run->replay.replayed.start, replayed->replayed.start);
+    EXPECT_EQ(run->replay.replayed.end, replayed->replayed.end);
+  }
+  const WhatIfAnswer answer = answer_of(whatif, {});
+  EXPECT_EQ(answer.before, answer.after);
+  EXPECT_EQ(answer.host_before, us(180));
+  ASSERT_EQ(answer.steps.size(), 2U);
+  // The first GPU step begins with the host's, the second where the first ends.
+  EXPECT_EQ(answer.steps[0].after_gpu, us(150));
+  EXPECT_EQ(answer.steps[1].after_gpu, us(200));
+  EXPECT_EQ(answer.before, us(175));
+}
+
+TEST(WhatIf, KernelsAreScaledByClassNameAndExpression) {
+  const WhatIf whatif = whatif_of(two_steps().read());
+  for (const char* what : {"kernel:gemm", "gemm", "kernel:sgemm", "kernel:/s?gemm_1[0-9]+x/"}) {
+    const WhatIfAnswer answer = answer_of(whatif, scaled(what, 0.5));
+    EXPECT_TRUE(answer.refused.empty()) << what;
+    EXPECT_EQ(answer.steps[0].after_gpu, us(100)) << what;
+    EXPECT_EQ(answer.steps[1].after_gpu, us(150)) << what;
+  }
+  EXPECT_EQ(answer_of(whatif, scaled("kernel:gemm", 1)).after, us(175));
+}
+
+TEST(WhatIf, PartsAddUpToTheStep) {
+  const WhatIf whatif = whatif_of(two_steps().read());
+  const WhatIfAnswer answer = answer_of(whatif, scaled("gemm", 0.5));
+  Time before, after;
+  for (const WhatIfPart& part : answer.parts) {
+    before += part.before;
+    after += part.after;
+    if (part.part == "gemm") {
+      EXPECT_EQ(part.after, us(50));
+    }
+    if (part.part == "other_kernels") {
+      EXPECT_EQ(part.after, us(40));
+    }
+  }
+  EXPECT_EQ(before, answer.before);
+  EXPECT_EQ(after, answer.after);
+}
+
+TEST(WhatIf, WhatTheRecordingLacksIsRefused) {
+  const WhatIf whatif = whatif_of(two_steps().read());
+  for (const char* what : {"attention", "kernel:softmax", "collective:all_reduce", "network",
+                           "rank:7", "all_to_all"}) {
+    const WhatIfAnswer answer = answer_of(whatif, scaled(what, 0.5));
+    ASSERT_EQ(answer.refused.size(), 1U) << what;
+    EXPECT_THAT(answer.refused[0].change, HasSubstr(what));
+    EXPECT_FALSE(answer.refused[0].missing.empty());
+  }
+}
+
+TEST(WhatIf, WhatIsWrittenWronglyIsAnError) {
+  const WhatIf whatif = whatif_of(two_steps().read());
+  const auto text_of = [&](const WhatIfChanges& changes) {
+    const Result<WhatIfAnswer> answer = whatif.ask(changes);
+    EXPECT_FALSE(answer.ok());
+    return answer.ok() ? "" : answer.error().text();
+  };
+  const auto set = [](const std::string& name, const std::string& value) {
+    WhatIfChanges changes;
+    changes.set.emplace_back(name, value);
+    return changes;
+  };
+  EXPECT_THAT(text_of(set("layer", "2")), HasSubstr("did you mean 'layers'"));
+  EXPECT_THAT(text_of(set("dp", "0")), HasSubstr("at least 1"));
+  EXPECT_THAT(text_of(set("tokens", "-1")), HasSubstr("above 0"));
+  WhatIfChanges twice = set("dp", "2");
+  twice.set.emplace_back("dp", "4");
+  EXPECT_THAT(text_of(twice), HasSubstr("twice"));
+  EXPECT_THAT(text_of(scaled("gemm", 0)), HasSubstr("above 0"));
+  EXPECT_THAT(text_of(scaled("kernel", 2)), HasSubstr("which"));
+  EXPECT_THAT(text_of(scaled("host:3", 2)), HasSubstr("colon"));
+  EXPECT_THAT(text_of(scaled("kernel:/(/", 2)), HasSubstr("regular expression"));
+  EXPECT_THAT(text_of(scaled("rank:one", 2)), HasSubstr("no rank"));
+  WhatIfChanges removed;
+  removed.remove = {"profilr"};
+  EXPECT_THAT(text_of(removed), HasSubstr("profiler"));
+  WhatIfChanges scale_only;
+  scale_only.scale_only = true;
+  EXPECT_THAT(text_of(scale_only), HasSubstr("--set dp"));
+  EXPECT_THAT(text_of(judged("7")), HasSubstr("ProfilerStep#1"));
+}
+
+TEST(WhatIf, StepsThatAreJudgedCanBeNamed) {
+  const WhatIf whatif = whatif_of(two_steps().read());
+  const WhatIfAnswer answer = answer_of(whatif, judged("1"));
+  EXPECT_EQ(answer.before, us(200));
+  EXPECT_EQ(answer.steps.size(), 1U);
+}
+
+TEST(WhatIf, CausesAreToldForwardsAndBackwards) {
+  const WhatIf whatif = whatif_of(two_steps().read());
+  WhatIfChanges changes = scaled("gemm", 0.5);
+  changes.scale.push_back({"other_kernels", 2});
+  const WhatIfAnswer answer = answer_of(whatif, changes);
+  ASSERT_EQ(answer.causes.size(), 2U);
+  EXPECT_EQ(answer.causes[0].forwards, us(-50));
+  EXPECT_EQ(answer.causes[1].forwards, us(40));
+  EXPECT_EQ(answer.causes[0].backwards, us(-50));
+  EXPECT_EQ(answer.causes[1].backwards, us(40));
+  EXPECT_EQ(answer.after, us(165));
+}
+
+TEST(WhatIf, EveryKnobIsTold) {
+  for (const WhatIfKnob& knob : whatif_knobs()) EXPECT_FALSE(knob.option.empty()) << knob.name;
+}
+
+/// The GPU step of a replay: the median over its steps (all ranks have the same) of the mean over
+/// ranks.
+Time middle_step(const Replay& replay) {
+  std::vector<Time> means;
+  for (std::size_t s = 0; s < replay.steps[0].size(); ++s) {
+    Time sum;
+    for (const auto& rank : replay.steps) sum += *rank[s].replayed_gpu;
+    means.push_back(Time{sum.ps / static_cast<std::int64_t>(replay.steps.size())});
+  }
+  std::sort(means.begin(), means.end());
+  return means[means.size() / 2];
+}
+
+TEST(WhatIf, TheSampleRunIsReplayedAndAnswered) {
+  Result<TraceSet> read = read_traces({test::sample_run()});
+  ASSERT_TRUE(read.ok());
+  const WhatIf whatif = whatif_of(std::move(*read));
+  const Result<Replay> replayed = recorded_replay(whatif.set());
+  ASSERT_TRUE(replayed.ok());
+  ASSERT_EQ(replayed->steps[0].size() % 2, 1U);
+  const Time step = middle_step(*replayed);
+  for (const char* what :
+       {"host", "gemm", "other_kernels", "collective:all_reduce", "network", "rank:3", "copies"}) {
+    const WhatIfAnswer same = answer_of(whatif, scaled(what, 1));
+    EXPECT_EQ(same.before, step);
+    EXPECT_EQ(same.after, step) << what;
+  }
+  const WhatIfAnswer faster = answer_of(whatif, scaled("gemm", 0.5));
+  EXPECT_LT(faster.after, step);
+  EXPECT_LE(faster.band.low, faster.after);
+  EXPECT_GE(faster.band.high, faster.after);
+  EXPECT_FALSE(faster.band.sources.empty());
+}
+
+TEST(WhatIf, SensitivitiesAreSortedByWhatCouldBeGained) {
+  Result<TraceSet> read = read_traces({test::sample_run()});
+  ASSERT_TRUE(read.ok());
+  const WhatIf whatif = whatif_of(std::move(*read));
+  const auto rows = whatif.sensitivity();
+  ASSERT_TRUE(rows.ok());
+  const Time step = answer_of(whatif, {}).before;
+  Time last = Time::min();
+  for (const WhatIfSensitivity& row : *rows) {
+    ASSERT_TRUE(row.limit && row.less) << row.part;
+    EXPECT_LE(last, *row.limit) << row.part;
+    // A rank that ends its first step sooner has a longer second one: hence the hundredth.
+    EXPECT_LE(*row.less, Time{step.ps + step.ps / 100}) << row.part;
+    EXPECT_LE(*row.limit, *row.less) << row.part;
+    EXPECT_GT(row.work, Time{}) << row.part;
+    last = *row.limit;
+    if (row.part == "kernel:gemm") {
+      EXPECT_EQ(*row.less, answer_of(whatif, scaled("kernel:gemm", 0.9)).after);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace flopcast
