@@ -75,9 +75,9 @@ struct WhatIfRefusal {
 /// What one change is worth.
 struct WhatIfCause {
   std::string change;  ///< "remove profiler"
-  /// Added to the step when put after the changes before it; nothing if that is no plan without a
-  /// later one, which then has both.
-  std::optional<Time> forwards;
+  /// Added to the step when put after the changes before it. Nothing is added where that is no plan
+  /// without a later change, which then has both.
+  Time forwards;
   /// Added when put last of all; nothing if the others alone are no plan.
   std::optional<Time> backwards;
 };

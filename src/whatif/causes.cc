@@ -41,7 +41,7 @@ std::vector<WhatIfCause> find_causes(const Prepared& prepared, const std::vector
   without[n - 1] = first[n - 1];
   Time so_far = before;
   for (std::size_t i = 0; i < n; ++i) {
-    WhatIfCause cause{changes[i].text, std::nullopt, std::nullopt};
+    WhatIfCause cause{changes[i].text, {}, std::nullopt};
     if (first[i + 1]) {
       cause.forwards = *first[i + 1] - so_far;
       so_far = *first[i + 1];
