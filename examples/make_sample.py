@@ -80,7 +80,8 @@ def parser() -> argparse.ArgumentParser:
     add("directory", type=Path, help="where sample_rank0.json.gz and so on go")
     add("--steps", type=int, metavar="N", help="default 3")
     add("--seed", type=int, metavar="N", help="of the noise; default 7")
-    add("--times", type=Path, metavar="FILE", help="also write how long each step took on each rank, as JSON")
+    add("--times", type=Path, metavar="FILE",
+        help="also write how long each step took on each rank, as JSON; not into DIR, where it would be taken for a trace")  # fmt: skip
     add("--times-only", action="store_true", help="write DIR/times.json and no traces: much quicker")
     run = result.add_argument_group("the run")
     add = run.add_argument

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
+UNKNOWN = -1
 STREAM_GAP = 1_100  # ns between two kernels of a stream
 EVENT_LATENCY = 1_900  # from the end of a kernel to the start of one that waits for its event
 
 
 @dataclass(eq=False)
 class Task:
-    """A kernel, copy or set on a stream. `start` and `end` are unknown until it can run."""
+    """A kernel, copy or set on a stream. `start` and `end` are UNKNOWN until it can run."""
 
     name: str
     category: str
@@ -20,12 +22,12 @@ class Task:
     duration: int
     correlation: int
     external_id: int
-    arguments: dict
+    arguments: dict[str, Any]
     step: int
     after: list[Task] = field(default_factory=list)
     collective: Collective | None = None
-    start: int | None = None
-    end: int | None = None
+    start: int = UNKNOWN
+    end: int = UNKNOWN
     waiters: list[Stream] = field(default_factory=list)
 
 
@@ -38,8 +40,8 @@ class Collective:
     arrivals: list[int] = field(default_factory=list)
     waiters: list[Stream] = field(default_factory=list)
 
-    def end(self) -> int | None:
-        return max(self.arrivals) + self.transfer if len(self.arrivals) == self.size else None
+    def end(self) -> int:
+        return max(self.arrivals) + self.transfer if len(self.arrivals) == self.size else UNKNOWN
 
 
 @dataclass(eq=False)
@@ -74,9 +76,9 @@ class Clockwork:
         return found
 
     def settle_one(self, task: Task, stream: Stream) -> bool:
-        if task.start is None:
+        if task.start == UNKNOWN:
             for other in task.after:
-                if other.end is None:
+                if other.end == UNKNOWN:
                     other.waiters.append(stream)
                     return False
             ready = [task.earliest] + [other.end + EVENT_LATENCY for other in task.after]
@@ -87,10 +89,13 @@ class Clockwork:
                 task.collective.arrivals.append(task.start)
                 self.ready.extend(task.collective.waiters)
                 task.collective.waiters.clear()
-        task.end = task.collective.end() if task.collective else task.start + task.duration
-        if task.end is None:
-            task.collective.waiters.append(stream)
-        return task.end is not None
+        if task.collective is None:
+            task.end = task.start + task.duration
+        else:
+            task.end = task.collective.end()
+            if task.end == UNKNOWN:
+                task.collective.waiters.append(stream)
+        return task.end != UNKNOWN
 
 
 class Gpu:
@@ -107,10 +112,10 @@ class Gpu:
         stream.tasks.append(task)
         self.clockwork.ready.append(stream)
 
-    def last(self, number: int) -> Task | None:
+    def event(self, number: int) -> list[Task]:
+        """All work so far of a stream: its last task, and what its next will wait for."""
         stream = self.streams.get(number)
-        return stream.tasks[-1] if stream else None
+        return (stream.tasks[-1:] if stream else []) + self.waits.get(number, [])
 
-    def wait(self, stream: int, event: Task | None) -> None:
-        if event is not None:
-            self.waits.setdefault(stream, []).append(event)
+    def wait(self, stream: int, event: list[Task]) -> None:
+        self.waits.setdefault(stream, []).extend(event)

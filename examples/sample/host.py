@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from typing import TYPE_CHECKING, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple
 
 from . import machine
 from .gpu import Collective, Gpu, Task
@@ -21,9 +21,9 @@ FIRST_PIPELINE_STREAM = 28
 class Issued(NamedTuple):
     """A collective in flight: its end as an event, and what its rows say."""
 
-    event: Task | None
+    event: List[Task]
     number: int
-    about: dict
+    about: Dict[str, Any]
 
 
 class Host:
@@ -46,7 +46,7 @@ class Host:
         self.sequence = itertools.count(1)
         self.open_ops: list[int] = []
         self.step = 0
-        self.place: tuple = ()
+        self.place: tuple[object, ...] = ()
         self.collectives_here = 0
         self.pipeline_streams: dict[Group, int] = {}
 
@@ -66,7 +66,8 @@ class Host:
     # Rows of the host.
 
     @contextlib.contextmanager
-    def op(self, name: str, shapes: list | None = None, category: str = "cpu_op", **more) -> Iterator[int]:
+    def op(self, name: str, shapes: list[list[int]] | None = None, category: str = "cpu_op",
+           **more: Any) -> Iterator[int]:  # fmt: skip
         """The profiler's work at the start is in the row, that at the end after it."""
         start, external = self.now, next(self.external)
         cost = self.plan.profiler[0]
@@ -99,7 +100,7 @@ class Host:
     # Work for the GPU.
 
     def put(self, call: str, name: str, kinds: tuple[str, ...], duration: int, stream: int = COMPUTE,
-            category: str = "kernel", collective: Collective | None = None, **arguments) -> Task:  # fmt: skip
+            category: str = "kernel", collective: Collective | None = None, **arguments: Any) -> Task:  # fmt: skip
         start, correlation = self.call(call, 4_200)
         self.record.flow("ac2g", "s", correlation, self.record.pid, self.thread, start)
         noise, latency = self.noise.collective() if collective else self.noise.kernel()
@@ -112,7 +113,7 @@ class Host:
         return task
 
     def kernel(self, name: str, kind: str, duration: int, blocks: int, threads: int = 256) -> Task:
-        shape = {"grid": [blocks, 1, 1], "block": [threads, 1, 1],
+        shape: dict[str, Any] = {"grid": [blocks, 1, 1], "block": [threads, 1, 1],
                  "blocks per SM": round(blocks / machine.SMS, 6)}  # fmt: skip
         return self.put("cudaLaunchKernel", name, (kind, "kernels"), duration, **shape)
 
@@ -128,11 +129,11 @@ class Host:
 
     # Streams that wait for one another, and collectives.
 
-    def record_event(self, stream: int) -> Task | None:
+    def record_event(self, stream: int) -> list[Task]:
         self.call("cudaEventRecordWithFlags", 1_100)
-        return self.gpu.last(stream)
+        return self.gpu.event(stream)
 
-    def wait_event(self, stream: int, event: Task | None) -> None:
+    def wait_event(self, stream: int, event: list[Task]) -> None:
         self.call("cudaStreamWaitEvent", 900)
         self.gpu.wait(stream, event)
 
@@ -143,13 +144,13 @@ class Host:
         used = self.pipeline_streams
         return used.setdefault(group, FIRST_PIPELINE_STREAM + len(used))
 
-    def collective(self, group: Group, name: str, elements: int, **more) -> Issued:
+    def collective(self, group: Group, name: str, elements: int, **more: Any) -> Issued:
         """Issues a collective, as ProcessGroupNCCL does: after all work so far of the compute stream."""
         self.collectives_here += 1
         identity = (*self.place, self.collectives_here)
         number, shared = self.world.join(group, self.rank, 2 * elements, identity)
         kernel = {"AllReduce": "AllReduce_Sum_bf16_RING_LL"}.get(name, "SendRecv")
-        about = {
+        about: dict[str, Any] = {
             "Collective name": {"AllReduce": "allreduce", "SendRecv": "coalesced"}.get(name, name),
             "dtype": "BFloat16", "In msg nelems": elements, "Out msg nelems": elements,
             "Group size": len(group.ranks), "Process Group Name": group.name,
@@ -187,13 +188,12 @@ class Host:
 
     # Waiting for the GPU.
 
-    def wait_for(self, name: str, tasks: list[Task | None]) -> Iterator[list[Task]]:
+    def wait_for(self, name: str, tasks: list[Task]) -> Iterator[list[Task]]:
         self.overhead(self.plan.profiler[1] // 2)
         start, correlation = self.now, next(self.correlation)
         self.spend(1_800)
-        waited = [task for task in tasks if task is not None]
-        yield waited
-        self.now = max([self.now] + [task.end + machine.SYNC_LATENCY for task in waited])
+        yield tasks
+        self.now = max([self.now] + [task.end + machine.SYNC_LATENCY for task in tasks])
         self.end_call(name, start, correlation)
 
     def item(self) -> Iterator[list[Task]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, List, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Union
 
 from . import machine
 from .gpu import Task
@@ -52,7 +52,7 @@ class Model(Host):
 
     # Operators. Without the inner rows of real recordings where the plan is plain.
 
-    def run(self, work: list[Work], **more) -> None:
+    def run(self, work: list[Work], **more: Any) -> None:
         for one in work:
             if self.plan.plain:
                 one.launch()
@@ -62,7 +62,7 @@ class Model(Host):
 
     def forward_op(self, name: str, shapes: Shapes, work: list[Work]) -> Forward:
         number = next(self.sequence) if self.grad else 0
-        more = {"Sequence number": number, "Fwd thread id": 0} if self.grad else {}
+        more: dict[str, Any] = {"Sequence number": number, "Fwd thread id": 0} if self.grad else {}
         with self.op(name, shapes, **more) as start:
             self.run(work, **more)
         return Forward(name, number, start, self.thread)
@@ -70,7 +70,8 @@ class Model(Host):
     def backward_op(self, forward: Forward, work: list[Work], first: bool = True) -> None:
         """`first`: of the two backward operators of a forward one, where they are taken apart."""
         function = forward.name.removeprefix("aten::").title().replace("_", "") + "Backward0"
-        more = {"Sequence number": forward.number, "Fwd thread id": 1 if forward.thread == self.main else 2}
+        thread = 1 if forward.thread == self.main else 2
+        more: dict[str, Any] = {"Sequence number": forward.number, "Fwd thread id": thread}
         with self.op(f"autograd::engine::evaluate_function: {function}", [], **more) as began:
             if first:
                 pid = self.record.pid

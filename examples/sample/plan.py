@@ -75,8 +75,10 @@ class Plan:
 
     def drop_strangers(self, name: str) -> None:
         """Forgets default stragglers or hiccups of ranks that are not there."""
-        ranks = {"stragglers": lambda key: key, "hiccups": lambda key: key[0]}[name]
-        setattr(self, name, {k: v for k, v in getattr(self, name).items() if ranks(k) < self.world})
+        if name == "stragglers":
+            self.stragglers = {rank: slow for rank, slow in self.stragglers.items() if rank < self.world}
+        else:
+            self.hiccups = {at: ns for at, ns in self.hiccups.items() if at[0] < self.world}
 
     def problem(self) -> str | None:
         """Why there is no such run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Tuple
 
 from . import machine
 from .gpu import Task
@@ -14,6 +14,7 @@ from .schedule import Exchange, Message, Pass, program
 if TYPE_CHECKING:
     from .world import World
 
+Live = Dict[Tuple[int, int], List[Layer]]  # by chunk and microbatch
 STEP_NAMES_FROM = 2  # ProfilerStep#2 is the first: torch.profiler.schedule skips some
 
 
@@ -48,7 +49,8 @@ class Program(Model):
         """torch.utils.checkpoint: only the input of the layer is kept."""
         number = next(self.sequence)
         shapes = [[self.plan.tokens, self.plan.hidden]]
-        with self.op("CheckpointFunction", shapes, **{"Sequence number": number, "Fwd thread id": 0}) as start:
+        more: dict[str, Any] = {"Sequence number": number, "Fwd thread id": 0}
+        with self.op("CheckpointFunction", shapes, **more) as start:
             self.grad = False
             self.layer_forward()
             self.grad = True
@@ -118,7 +120,7 @@ class Program(Model):
         p = self.plan
         in_flight: list[Issued] = []
         sends: list[Issued] = []
-        live: dict[tuple[int, int], list[Layer]] = {}
+        live: Live = {}
         both = "B" if p.schedule == "zb-h1" else "BW"
         for action in program(p.schedule, p.pp, self.stage, p.microbatches, p.chunks):
             if isinstance(action, Exchange):
@@ -130,7 +132,7 @@ class Program(Model):
                 in_flight += self.run_pass(action, live, both)
         return sends + in_flight
 
-    def run_pass(self, one: Pass, live: dict, halves: str) -> list[Issued]:
+    def run_pass(self, one: Pass, live: Live, halves: str) -> list[Issued]:
         key = (one.chunk, one.microbatch)
         if one.kind == "F":
             live[key] = self.forward(one)
@@ -177,7 +179,7 @@ class Program(Model):
                 in_flight = self.pipeline()
                 yield from self.optimizer(in_flight)
             self.step_ends.append(self.now)
-        yield from self.wait_for("cudaDeviceSynchronize", [self.gpu.last(s) for s in self.gpu.streams])
+        yield from self.wait_for("cudaDeviceSynchronize", [task for s in self.gpu.streams for task in self.gpu.event(s)])
         self.record.window(begin, self.now)
 
     def hiccup(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 from .gpu import Task
 from .machine import SMS
@@ -19,10 +20,10 @@ class Recorder:
     def __init__(self, rank: int, world: int, rows: bool) -> None:
         self.rank, self.world = rank, world
         self.wanted = rows
-        self.rows: list[dict] = []
+        self.rows: list[dict[str, Any]] = []
         self.pid = 4000 + rank
 
-    def span(self, category: str, name: str, tid: int, start: int, end: int, args: dict) -> None:
+    def span(self, category: str, name: str, tid: int, start: int, end: int, args: dict[str, Any]) -> None:
         if not self.wanted:
             return
         self.rows.append(
@@ -78,8 +79,8 @@ class Recorder:
         with path.open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
             packed.write(text.encode())
 
-    def metadata(self, device: int, threads: dict[int, str], streams: list[int]) -> list[dict]:
-        def meta(what: str, pid: int, tid: int, value: str) -> dict:
+    def metadata(self, device: int, threads: dict[int, str], streams: list[int]) -> list[dict[str, Any]]:
+        def meta(what: str, pid: int, tid: int, value: str) -> dict[str, Any]:
             return {"ph": "M", "name": what, "pid": pid, "tid": tid, "ts": 0, "args": {"name": value}}
 
         rows = [meta("process_name", self.pid, 0, "python3"), meta("process_name", device, 0, "python3")]

@@ -25,7 +25,7 @@ def step_times(world: World) -> dict[str, Any]:
     in the step before (the first: from the annotation's start) to the last end of that of this one.
     The run's own `host_step_s` and `gpu_step_s`: the median over steps of the mean over ranks."""
     ends = {host.rank: gpu_ends(host) for host in world.hosts}
-    steps = []
+    steps: list[dict[str, Any]] = []
     for i in range(world.plan.steps):
         host_s, gpu_s = [], []
         for host in world.hosts:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import machine
-from .gpu import Clockwork, Collective
+from .gpu import UNKNOWN, Clockwork, Collective
 from .program import Program
 from .noise import Drawn, Hashed, unit
 from .plan import Plan
@@ -86,7 +86,7 @@ class World:
         description = what.get(kind, f"{kind.upper()}_GROUP")
         return self.named.setdefault(number, Group(kind, number, ranks, description))
 
-    def join(self, group: Group, rank: int, size: int, identity: tuple) -> tuple[int, Collective]:
+    def join(self, group: Group, rank: int, size: int, identity: tuple[object, ...]) -> tuple[int, Collective]:
         """The next collective of this group: the n-th of one rank is the n-th of all."""
         number = self.joined[group, rank] = self.joined.get((group, rank), 0) + 1
         key = (group, number)
@@ -98,7 +98,7 @@ class World:
             self.collectives[key] = Collective(len(group.ranks), time)
         return number, self.collectives[key]
 
-    def transfer_noise(self, group: Group, identity: tuple) -> float:
+    def transfer_noise(self, group: Group, identity: tuple[object, ...]) -> float:
         if self.plan.plain:
             return self.random.random()
         _, replica, shard = self.place(group.ranks[0])
@@ -111,7 +111,7 @@ class World:
         needs = {host: next(program) for host, program in programs.items()}
         while needs:
             moved = self.clockwork.settle()
-            for host in [h for h, tasks in needs.items() if all(t.end is not None for t in tasks)]:
+            for host in [h for h, tasks in needs.items() if all(t.end != UNKNOWN for t in tasks)]:
                 moved = True
                 try:
                     needs[host] = next(programs[host])
