@@ -48,6 +48,7 @@ class Collective:
 class Stream:
     tasks: list[Task] = field(default_factory=list)
     settled: int = 0
+    queued: bool = False  # somebody will wake it: it is ready, or waits for a task or a collective
 
 
 class Clockwork:
@@ -60,14 +61,22 @@ class Clockwork:
         """Until nothing more can be known. True if any time was found."""
         found = False
         while self.ready:
-            found |= self.settle_stream(self.ready.popleft())
+            stream = self.ready.popleft()
+            stream.queued = False
+            found |= self.settle_stream(stream)
         return found
+
+    def wake(self, stream: Stream) -> None:
+        if not stream.queued:
+            stream.queued = True
+            self.ready.append(stream)
 
     def settle_stream(self, stream: Stream) -> bool:
         found = False
         while stream.settled < len(stream.tasks):
             task = stream.tasks[stream.settled]
             if not self.settle_one(task, stream):
+                stream.queued = True
                 break
             stream.settled += 1
             self.ready.extend(task.waiters)
@@ -110,7 +119,7 @@ class Gpu:
         task.after += self.waits.pop(task.stream, [])
         stream = self.streams.setdefault(task.stream, Stream())
         stream.tasks.append(task)
-        self.clockwork.ready.append(stream)
+        self.clockwork.wake(stream)
 
     def event(self, number: int) -> list[Task]:
         """All work so far of a stream: its last task, and what its next will wait for."""

@@ -65,21 +65,27 @@ class Hashed:
         self.base = mix(zlib.crc32(text) << 32 | zlib.adler32(text))
         self.asked = {"host": 0, "kernel": 0, "latency": 0}
 
+    def bits(self, kind: str, salt: int) -> int:
+        asked = self.asked[kind] = self.asked[kind] + 1
+        return mix(self.base + (asked << 2 | salt) * 0x9E3779B97F4A7C15 & MASK) if self.amount else 0
+
     def draw(self, kind: str, salt: int) -> float:
-        self.asked[kind] += 1
-        return mix(self.base ^ mix(self.asked[kind] << 8 | salt)) / (MASK + 1)
+        return self.bits(kind, salt) / (MASK + 1)
 
     def start(self) -> int:
         return int(self.amount * 40_000 * self.draw("host", 0))
 
     def host(self) -> float:
-        return self.amount * host_share(self.draw("host", 1), self.draw("host", 2))
+        if not self.amount:
+            return 0.0
+        bits = self.bits("host", 1)
+        return self.amount * host_share((bits >> 32) / 2**32, (bits & 0xFFFFFFFF) / 2**32)
 
     def kernel(self) -> tuple[float, int]:
-        return self.amount * 0.02 * self.draw("kernel", 3), self.latency()
+        return self.amount * 0.02 * self.draw("kernel", 2), self.latency()
 
     def collective(self) -> tuple[float, int]:
         return 0.0, self.latency()
 
     def latency(self) -> int:
-        return int(self.amount * 500 * self.draw("latency", 4))
+        return int(self.amount * 500 * self.draw("latency", 3))

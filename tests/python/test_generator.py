@@ -163,15 +163,15 @@ def kernels(world: World) -> Counter:
     )
 
 
-SMALL = {**QUIET, "hidden": 512, "ffn": 2048, "heads": 4, "sequence": 256, "steps": 1}
+SMALL = {**QUIET, "dp": 1, "hidden": 512, "ffn": 2048, "heads": 4, "sequence": 256, "steps": 1}
 
 
 def test_the_same_work_has_the_same_noise():
     base = kernels(world_of(**SMALL))
-    assert len(base) > 300  # there is noise
+    assert len(base) > 200  # there is noise
     for other in ({"pp": 4}, {"pp": 1}, {"schedule": "gpipe"}, {"pp": 4, "schedule": "gpipe"}, {"scale": {"host": 2}}):
         assert kernels(world_of(**SMALL, **other)) == base
-    for more in ({"dp": 3}, {"layers": 6}, {"microbatches": 5}, {"steps": 2}, {"recompute": 1}):
+    for more in ({"dp": 2}, {"layers": 6}, {"microbatches": 5}, {"steps": 2}, {"recompute": 1}):
         assert not base - kernels(world_of(**{**SMALL, **more}))
     assert kernels(world_of(**SMALL, seed=8)) != base
 
