@@ -92,6 +92,9 @@ def parser() -> argparse.ArgumentParser:
     add("--schedule", choices=SCHEDULES, help="of the pipeline; default 1f1b")
     add("--chunks", type=int, metavar="N", help="parts of the model on each stage, for interleaved")
     add("--recompute", type=int, metavar="N", help="layers of each chunk whose forward runs again; default 0")
+    add("--bucket", type=int, metavar="N", help="layers whose gradients are shared in one all-reduce; default 1")
+    add("--train-edges", action="store_true", default=None,
+        help="embedding and head have gradients to share and to apply, too")  # fmt: skip
     add("--shape", type=assignments, metavar="NAME=N,...", help=f"of the model: {', '.join(SHAPE)}")
     add("--noise", type=float, metavar="F", help="1: as usual; 0: none, and no hiccups")
     add("--straggler", type=stragglers, dest="stragglers", metavar="RANK[:HOST[:GPU]],...",

@@ -23,6 +23,9 @@ class Plan:
     chunks: int = 1
     recompute: int = 0  # layers of each chunk whose forward runs again before their backward
 
+    bucket: int = 1  # layers whose gradients replicas share in one all-reduce
+    train_edges: bool = False  # embedding and head have gradients to share and to apply, too
+
     hidden: int = 4096
     ffn: int = 16384
     heads: int = 32
@@ -59,6 +62,17 @@ class Plan:
         h = self.hidden
         return (4 * h * self.heads * self.head_dim + 2 * h * self.ffn) // self.tp
 
+    @property
+    def edge_parameters(self) -> int:
+        """Of one shard: the embedding, or the head."""
+        return self.vocabulary * self.hidden // self.tp if self.train_edges else 0
+
+    def parameters_of(self, stage: int) -> int:
+        """Of one shard of a stage."""
+        layers = sum(len(self.layers_of(stage, chunk)) for chunk in range(self.chunks))
+        edges = (stage == 0) + (stage == self.pp - 1)
+        return layers * self.layer_parameters + edges * self.edge_parameters
+
     def times(self, *names: str) -> float:
         """What the named parts take, as a multiple of what they would."""
         factor = 1.0
@@ -82,7 +96,7 @@ class Plan:
 
     def problem(self) -> str | None:
         """Why there is no such run."""
-        for name in ("pp", "dp", "tp", "layers", "microbatches", "chunks", "steps", *SHAPE):
+        for name in ("pp", "dp", "tp", "layers", "microbatches", "chunks", "bucket", "steps", *SHAPE):
             if getattr(self, name) < 1:
                 return f"{name} must be at least 1"
         if self.schedule not in SCHEDULES:

@@ -18,6 +18,31 @@ Live = Dict[Tuple[int, int], List[Layer]]  # by chunk and microbatch
 STEP_NAMES_FROM = 2  # ProfilerStep#2 is the first: torch.profiler.schedule skips some
 
 
+class Buckets:
+    """Gradients of a backward, in the order in which they are ready; replicas share them in buckets."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.in_flight: list[Issued] = []
+        self.layers = self.parameters = 0
+
+    def add(self, layer: Layer, last: bool) -> None:
+        plan = self.program.plan
+        if isinstance(layer.label, int):
+            self.layers += 1
+            self.parameters += plan.layer_parameters
+        elif layer.label != "loss":
+            self.parameters += plan.edge_parameters
+        if self.layers == plan.bucket or last:
+            self.flush()
+
+    def flush(self) -> None:
+        if self.parameters:
+            issued = self.program.start_all_reduce("dp", self.parameters)
+            self.in_flight += [issued] if issued else []
+        self.layers = self.parameters = 0
+
+
 class Program(Model):
     """The program of a rank."""
 
@@ -59,26 +84,25 @@ class Program(Model):
     def backward(self, one: Pass, layers: list[Layer], halves: str) -> list[Issued]:
         """The autograd thread goes back through a microbatch while the main thread waits.
 
-        @return gradient all-reduces in flight, issued layer by layer in the last microbatch."""
+        @return gradient all-reduces in flight, issued bucket by bucket in the last microbatch."""
         self.at(one.microbatch, one.kind, "begin")
         self.spend(9_000)
         self.thread = self.autograd
-        in_flight = []
+        buckets = Buckets(self)
         for i in reversed(range(len(layers))):
             self.at(one.microbatch, one.kind, layers[i].label)
-            if not isinstance(layers[i].label, int):
-                self.edge_backward(layers[i], halves)
-                continue
             if layers[i].again:
                 layers[i] = self.layer_again(one, layers[i])
-            self.layer_backward(layers[i].ops, halves)
+            if isinstance(layers[i].label, int):
+                self.layer_backward(layers[i].ops, halves)
+            else:
+                self.edge_backward(layers[i], halves)
             if "W" in halves and one.microbatch == self.plan.microbatches - 1:
-                issued = self.start_all_reduce("dp", self.plan.layer_parameters)
-                in_flight += [issued] if issued else []
+                buckets.add(layers[i], last=i == 0)
         self.at(one.microbatch, one.kind, "end")
         self.thread = self.main
         self.spend(11_000)
-        return in_flight
+        return buckets.in_flight
 
     def layer_again(self, one: Pass, layer: Layer) -> Layer:
         """Recomputation, before the layer's backward."""
@@ -144,8 +168,7 @@ class Program(Model):
         self.at(0, "O", self.stage)
         for issued in in_flight:
             self.wait_collective(issued)
-        layers = sum(len(p.layers_of(self.stage, chunk)) for chunk in range(p.chunks))
-        parameters = layers * p.layer_parameters
+        parameters = p.parameters_of(self.stage)
         memory = machine.BYTES_PER_NS
         with self.op("Optimizer.step#Adam.step", category="user_annotation"):
             with self.op("aten::_foreach_norm", [[parameters]]):

@@ -192,6 +192,16 @@ def test_knobs_turn_what_they_name():
     assert late > 1.2 * base
 
 
+@pytest.mark.parametrize("options", [{}, {"bucket": 2}, {"train_edges": True, "bucket": 3}, {"schedule": "zb-h1"}])
+def test_buckets_carry_every_parameter_once(options):
+    world = world_of(**{**SMALL, "dp": 2, "layers": 10}, **options)
+    for host in world.hosts:
+        about = [task.arguments for task in host.gpu.streams[24].tasks]
+        assert {each["Process Group Description"] for each in about} == {"DP_GROUP"}
+        assert sum(each["In msg nelems"] for each in about) == world.plan.parameters_of(host.stage)
+        assert len(about) == -(-5 // options.get("bucket", 1))
+
+
 # --- Files ---------------------------------------------------------------------------------------
 
 PLANS = {
