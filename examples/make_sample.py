@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
     add("--steps", type=int, metavar="N", help="default 3")
     add("--seed", type=int, metavar="N", help="of the noise; default 7")
     add("--times", type=Path, metavar="FILE",
-        help="also write how long each step took on each rank, as JSON; not into DIR, where it would be taken for a trace")  # fmt: skip
+        help="also write how long each step took on each rank; not into DIR, where all JSON is taken for traces")  # fmt: skip
     add("--times-only", action="store_true", help="write DIR/times.json and no traces: much quicker")
     run = result.add_argument_group("the run")
     add = run.add_argument
@@ -91,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
     add("--microbatches", type=int, metavar="N", help="of a step and replica; default 4")
     add("--schedule", choices=SCHEDULES, help="of the pipeline; default 1f1b")
     add("--chunks", type=int, metavar="N", help="parts of the model on each stage, for interleaved")
+    add("--apart", action="store_true", default=None, help="1f1b, too, sends without waiting for the receiver")
     add("--recompute", type=int, metavar="N", help="layers of each chunk whose forward runs again; default 0")
     add("--bucket", type=int, metavar="N", help="layers whose gradients are shared in one all-reduce; default 1")
     add("--train-edges", action="store_true", default=None,
@@ -103,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
         help="ranks whose host is held up at the start of a step (0 first), or none; default 2@1:900000")  # fmt: skip
     add("--profiler", type=profiler, metavar="OP,CALL",
         help="recorded with a profiler that costs the host so many ns an operator, and a runtime call")  # fmt: skip
+    add("--modules", action="store_true", default=None, help="with a row of each layer's module")
     add("--scale", type=assignments, action="append", metavar="NAME=F",
         help=f"so much more time for {', '.join(SCALES)}; may be given again")  # fmt: skip
     return result

@@ -21,6 +21,7 @@ class Plan:
     microbatches: int = 4
     schedule: str = "1f1b"
     chunks: int = 1
+    apart: bool = False  # 1f1b, too, sends without waiting
     recompute: int = 0  # layers of each chunk whose forward runs again before their backward
 
     bucket: int = 1  # layers whose gradients replicas share in one all-reduce
@@ -41,6 +42,7 @@ class Plan:
     hiccups: dict[tuple[int, int], int] = field(default_factory=lambda: {(2, 1): 900_000})
     profiler: tuple[int, int] = (0, 0)  # ns of the host for each operator, and for each call
     scale: dict[str, float] = field(default_factory=dict)
+    modules: bool = False  # recorded with_modules: a row of each layer's forward
     plain: bool = False  # the sample as it always was: noise drawn in sequence, fewer rows
 
     @property

@@ -64,7 +64,8 @@ class Program(Model):
                 layers.append(self.embedding())
             for i, layer in enumerate(p.layers_of(self.stage, one.chunk)):
                 self.at(one.microbatch, "F", layer)
-                layers.append(self.kept(layer) if i < p.recompute else Layer(layer, self.layer_forward()))
+                with self.module(f"GPTLayer_{layer}"):
+                    layers.append(self.kept(layer) if i < p.recompute else Layer(layer, self.layer_forward()))
             if part == p.pp * p.chunks - 1:
                 self.at(one.microbatch, "F", "head")
                 layers += self.head()
@@ -146,7 +147,7 @@ class Program(Model):
         sends: list[Issued] = []
         live: Live = {}
         both = "B" if p.schedule == "zb-h1" else "BW"
-        for action in program(p.schedule, p.pp, self.stage, p.microbatches, p.chunks):
+        for action in program(p.schedule, p.pp, self.stage, p.microbatches, p.chunks, p.apart):
             if isinstance(action, Exchange):
                 self.exchange(action)
             elif isinstance(action, Message):
@@ -202,7 +203,8 @@ class Program(Model):
                 in_flight = self.pipeline()
                 yield from self.optimizer(in_flight)
             self.step_ends.append(self.now)
-        yield from self.wait_for("cudaDeviceSynchronize", [task for s in self.gpu.streams for task in self.gpu.event(s)])
+        everything = [task for stream in self.gpu.streams for task in self.gpu.event(stream)]
+        yield from self.wait_for("cudaDeviceSynchronize", everything)
         self.record.window(begin, self.now)
 
     def hiccup(self) -> int:

@@ -6,7 +6,8 @@ two ways:
 
 - "1f1b" exchanges with one neighbour at a time, what goes there and what comes from there in one
   kernel that the next pass waits for (Megatron's send_forward_recv_backward and so on);
-- all others send without waiting, and receive just before the pass that needs it.
+- all others, and "1f1b" where `apart` asks for it, send without waiting, and receive just before the
+  pass that needs it.
 """
 
 from __future__ import annotations
@@ -86,9 +87,11 @@ def with_late_weights(order: list[Pass], stage: int) -> list[Pass]:
     return result + owed
 
 
-def program(schedule: str, stages: int, stage: int, microbatches: int, chunks: int) -> list[Action]:
+def program(
+    schedule: str, stages: int, stage: int, microbatches: int, chunks: int, apart: bool = False
+) -> list[Action]:
     order = passes(schedule, stages, stage, microbatches, chunks)
-    if schedule == "1f1b":
+    if schedule == "1f1b" and not apart:
         return with_exchanges(order, stages, stage)
     return with_messages(order, stages, stage, chunks)
 
