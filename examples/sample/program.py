@@ -9,6 +9,7 @@ from . import machine
 from .gpu import Task
 from .host import Issued
 from .layer import Forward, Layer, Model
+from .recorder import GPUS_OF_A_HOST
 from .schedule import Exchange, Message, Pass, program
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class Program(Model):
         return int(self.plan.hiccups.get((self.rank, self.step), 0) * self.plan.noise)
 
     def write(self, directory: Path) -> None:
-        device = self.rank % 8
+        device = self.rank % GPUS_OF_A_HOST
         for stream in self.gpu.streams.values():
             for task in stream.tasks:
                 self.record.gpu_row(device, task)

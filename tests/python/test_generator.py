@@ -199,6 +199,20 @@ def test_knobs_turn_what_they_name():
     assert late > 1.2 * base
 
 
+def test_a_profiler_costs_the_host_so_much_a_row():
+    """Only the wait of item() hides some of it: the second half of its launch's, and the first of its own."""
+    one = {**SMALL, "pp": 1, "tp": 1, "noise": 0, "steps": 2, "scale": {"kernels": 0, "copy": 0}}
+    without = world_of(rows=True, **one)
+    (host,) = without.hosts
+    rows = Counter(r["cat"] for r in host.record.rows if r["ph"] == "X" and ns(r["ts"]) >= host.step_begins[1])
+    calls = rows["cuda_runtime"] - 2  # less cudaDeviceSynchronize after the step, and item()
+    ops = rows["cpu_op"] + rows["user_annotation"]
+    for op, call in ((1500, 0), (0, 900), (1500, 900)):
+        (slow,) = world_of(**one, profiler=(op, call)).hosts
+        more = [w.step_ends[1] - w.step_begins[1] for w in (slow, host)]
+        assert more[0] - more[1] == ops * op + calls * call
+
+
 @pytest.mark.parametrize("options", [{}, {"bucket": 2}, {"train_edges": True, "bucket": 3}, {"schedule": "zb-h1"}])
 def test_buckets_carry_every_parameter_once(options):
     world = world_of(**{**SMALL, "dp": 2, "layers": 10}, **options)
