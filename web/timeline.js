@@ -170,13 +170,16 @@ class Timeline {
       const y = b.y + level * height, wide = x1 - x0;
       g.fillStyle = this.colours.fill[lane.kind[i]];
       g.fillRect(x0, y, wide > 3 ? wide - 0.6 : wide, height - 1);
-      if (lane.wait[run][i] > 0) {
+      const waiting = Math.min(wide, lane.wait[run][i] / perPixel);
+      if (waiting > 0) {
         g.fillStyle = this.colours.wait;
-        g.fillRect(x0, y, Math.min(wide, lane.wait[run][i] / perPixel), height - 1);
+        g.fillRect(x0, y, waiting, height - 1);
       }
       if (wide <= 34 || height <= 9 || x1 < this.gutter) continue;
-      g.fillStyle = lane.wait[run][i] > 0 ? this.colours.onWait : this.colours.on[lane.kind[i]];
-      this.paintName(lane, i, x0, y, wide, height);
+      // The name stands on one colour: on the larger of waiting and the rest.
+      const onWait = waiting > wide / 2;
+      g.fillStyle = onWait ? this.colours.onWait : this.colours.on[lane.kind[i]];
+      this.paintName(lane, i, onWait ? x0 : x0 + waiting, y, onWait ? waiting : wide - waiting, height);
     }
   }
 

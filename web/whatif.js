@@ -17,7 +17,7 @@ const before = gpu ? answer.before_s : answer.host_before_s, after = gpu ? answe
 const hasBand = !refused && answer.band.high_s > answer.band.low_s;
 
 /** A difference with its sign. */
-const difference = (/** @type {number} */ s) => (s > 0 ? "+" : s < 0 ? "−" : "±") + ms(Math.abs(s));
+const difference = (/** @type {number} */ s) => (s === 0 ? "0" : (s > 0 ? "+" : "−") + ms(Math.abs(s)));
 const changeOf = (/** @type {number} */ from, /** @type {number} */ to) => signed(from > 0 ? (to - from) / from : null);
 
 function head() {
@@ -36,10 +36,10 @@ function numbers() {
   if (refused) return null;
   const totals = answer.totals;
   if (!asked) return tiles(tile(seconds(before), `a ${answer.step_kind} as recorded`));
-  return tiles(tile(`${seconds(before)} → ${seconds(after)}`, `${answer.step_kind}, the median over steps of the mean over ranks`),
+  const band = hasBand ? `; the band: ${seconds(answer.band.low_s)} to ${seconds(answer.band.high_s)}` : "";
+  return tiles(tile(seconds(before), `a ${answer.step_kind} before`), tile(seconds(after), `after${band}`),
     tile(changeOf(before, after), answer.change.split(", ").slice(1).join(", ") || "no change"),
-    hasBand ? tile(`${seconds(answer.band.low_s)} to ${seconds(answer.band.high_s)}`, "the band of the step after") : null,
-    gpu && answer.host_before_s > 0 ? tile(`${seconds(answer.host_before_s)} → ${seconds(answer.host_after_s)}`, "host step") : null,
+    gpu && answer.host_before_s > 0 ? tile(seconds(answer.host_after_s), `a host step after; ${seconds(answer.host_before_s)} before`) : null,
     totals.tokens_per_s !== null ? tile(grouped(Math.round(totals.tokens_per_s)), "tokens a second after") : null,
     totals.mfu !== null ? tile(percent(totals.mfu), "MFU after") : null,
     totals.memory_bytes !== null ? tile(bytes(totals.memory_bytes), "memory of the fullest rank after") : null,
@@ -53,7 +53,7 @@ function partsBar(/** @type {"before_s" | "after_s"} */ run, /** @type {number} 
   const total = answer.parts.reduce((sum, part) => sum + part[run], 0);
   return stackedBar(answer.parts.map((part) => ({ value: part[run], colour: colourIn(STEP_COLOURS, part.part),
     label: percent(part[run] / total, 0), tip: [el("b", {}, part.title), tipRow("before", ms(part.before_s)), tipRow("after", ms(part.after_s)),
-      tipRow("change", difference(part.after_s - part.before_s))] })), total, scale);
+      tipRow("change", difference(part.after_s - part.before_s))] })), total, scale, "clear");
 }
 
 function partsSection() {
@@ -130,7 +130,7 @@ function bandSection() {
   if (refused || answer.band.sources.length === 0) return null;
   const most = Math.max(...answer.band.sources.map((each) => each.below_s + each.above_s));
   const rows = answer.band.sources.map((each) => [each.what, ms(each.below_s), ms(each.above_s),
-    stackedBar([{ value: each.below_s, colour: "good" }, { value: each.above_s, colour: "bad" }], each.below_s + each.above_s, most, "thin clear")]);
+    stackedBar([{ value: each.below_s, colour: "operator" }, { value: each.above_s, colour: "launch" }], each.below_s + each.above_s, most, "thin clear")]);
   return section("How sure it is", `The step after lies between ${seconds(answer.band.low_s)} and ${seconds(answer.band.high_s)}, as far as these ` +
     "sources tell, taken as independent. What no run can tell is in no band.",
   tableOf([["source of doubt", "words"], ["below"], ["above"], ["", "wide"]], rows));

@@ -77,6 +77,7 @@ void add_commands(CLI::App& app, Action& action) {
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("flopcast {} ({})", kVersion, git_revision()));
   add_replay(app, action);
+  add_whatif(app, action);
   add_run(app, action);
   add_estimate(app, action);
   add_plan(app, action);

@@ -13,6 +13,7 @@ using Action = std::function<int(Io&)>;
 
 /// `action` is set by whichever command the line names.
 void add_replay(CLI::App& app, Action& action);
+void add_whatif(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
 void add_trace_info(CLI::App& trace, Action& action);

@@ -1,0 +1,200 @@
+// flopcast whatif: a recording, changed and run again.
+#include "flopcast/whatif.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/text/numbers.h"
+#include "cli/terminal/command.h"
+#include "cli/terminal/options.h"
+#include "cli/terminal/outputs.h"
+#include "cli/terminal/timelines.h"
+#include "cli/trace/runs.h"
+#include "flopcast/report/replay.h"
+#include "flopcast/report/whatif.h"
+
+namespace flopcast::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct WhatIfCommand {
+  InputOptions input;
+  std::vector<std::string> set, scale;  // as written: "dp=64", "kernel:gemm=0.8"
+  WhatIfChanges changes;
+  bool sensitivity = false;
+  fs::path html;
+  std::vector<fs::path> trace_out;
+  FormatOptions format;
+};
+
+/// "what=value" cut at its last sign: what stands before it may be a regular expression.
+Result<std::pair<std::string, std::string>> cut(const std::string& flag, const std::string& text) {
+  const std::size_t sign = text.rfind('=');
+  if (sign == std::string::npos || sign == 0 || sign + 1 == text.size()) {
+    return usage_error(flag, fmt::format("expected WHAT=VALUE, found '{}'", text),
+                       flag == "--set" ? "such as --set dp=64" : "such as --scale kernel:gemm=0.8");
+  }
+  return std::pair(text.substr(0, sign), text.substr(sign + 1));
+}
+
+/// Fills in what the parser left as written.
+std::optional<Diagnostic> read_changes(WhatIfCommand& command) {
+  for (const std::string& text : command.set) {
+    Result<std::pair<std::string, std::string>> change = cut("--set", text);
+    if (!change) return change.error();
+    command.changes.set.push_back(std::move(*change));
+  }
+  for (const std::string& text : command.scale) {
+    const Result<std::pair<std::string, std::string>> change = cut("--scale", text);
+    if (!change) return change.error();
+    const std::optional<double> factor = parse_number<double>(change->second);
+    if (!factor) {
+      return usage_error("--scale", fmt::format("'{}' is no number", change->second),
+                         "such as --scale kernel:gemm=0.8");
+    }
+    command.changes.scale.push_back({change->first, *factor});
+  }
+  return std::nullopt;
+}
+
+/// The one run that is asked: a folder of several needs --prefix.
+Result<Run> only_run(const InputOptions& input) {
+  const Result<std::vector<Run>> runs = runs_of(input);
+  if (!runs) return runs.error();
+  if (runs->size() == 1) return runs->front();
+  std::string names;
+  for (const Run& run : *runs) names += "\n  " + fs::path(run.name).filename().string();
+  return Diagnostic{ErrorCode::kUsage, input.paths.front().string(),
+                    "holds several runs, and a question is put to one:" + names,
+                    "choose one with --prefix"};
+}
+
+Result<WhatIf> read_recording(Io& io, const InputOptions& input) {
+  const Result<Run> run = only_run(input);
+  if (!run) return run.error();
+  Result<TraceSet> set = read_run(io, *run, input.threads);
+  if (!set) return set.error();
+  for (const Diagnostic& bad : set->unreadable) warn(io, bad.text());
+  return WhatIf::of(std::make_shared<const TraceSet>(std::move(*set)), input.threads);
+}
+
+int write_files(Io& io, const WhatIfCommand& command, const WhatIf& what_if,
+                const WhatIfReport& report) {
+  if (command.html.empty() && command.trace_out.empty()) return kDone;
+  std::optional<std::pair<WhatIfRun, WhatIfRun>> runs;
+  if (report.answer.refused.empty()) {
+    Result<std::pair<WhatIfRun, WhatIfRun>> made = what_if.runs(command.changes);
+    if (!made) return fail(io, made.error());
+    runs = std::move(*made);
+  }
+  if (!command.html.empty()) {
+    const std::string page = whatif_html(report, runs);
+    if (const int code = write_file(io, command.html, page); code != kDone) return code;
+    report_file(io, "report", command.html, page.size());
+  }
+  if (!runs || command.trace_out.empty()) return kDone;
+  return write_timelines(io, command.trace_out,
+                         replayed_traces(*runs->second.set, runs->second.replay));
+}
+
+/// No answer is told like one, and is none to a script.
+int code_of(const WhatIfAnswer& answer) {
+  return answer.refused.empty() ? kDone : static_cast<int>(ErrorCode::kNoAnswer);
+}
+
+int ask_one(Io& io, const WhatIfCommand& command, const WhatIf& what_if) {
+  WhatIfReport report;
+  report.recording = what_if.set().label;
+  Result<WhatIfAnswer> answer = what_if.ask(command.changes);
+  if (!answer) return fail(io, answer.error());
+  report.answer = std::move(*answer);
+  if (command.sensitivity) {
+    Result<std::vector<WhatIfSensitivity>> parts = what_if.sensitivity();
+    if (!parts) return fail(io, parts.error());
+    report.sensitivity = std::move(*parts);
+  }
+  if (const int code = write_files(io, command, what_if, report); code != kDone) return code;
+  const int printed =
+      print(io, command.format.json ? whatif_json(report) : whatif_text(report), command.format);
+  return printed != kDone ? printed : code_of(report.answer);
+}
+
+int run_whatif(Io& io, WhatIfCommand& command) {
+  if (const auto problem = read_changes(command)) return fail(io, *problem);
+  if (command.changes.empty() && !command.sensitivity) {
+    return fail(io,
+                usage_error("whatif", "nothing is asked",
+                            "say what changes (--set, --scale, --remove, --add, --kernels-from, "
+                            "--chip, --on), or ask for --sensitivity"));
+  }
+  const Result<WhatIf> what_if = read_recording(io, command.input);
+  if (!what_if) return fail(io, what_if.error());
+  return ask_one(io, command, *what_if);
+}
+
+/// "dp, pp, straggler[:RANK]": what an option may name.
+std::string names_of(std::string_view option) {
+  std::string list;
+  for (const WhatIfKnob& knob : whatif_knobs()) {
+    if (knob.option != option || knob.help.empty()) continue;
+    list += (list.empty() ? "" : ", ") + knob.name;
+    if (option == "set" || knob.argument.empty()) continue;
+    const bool optional = knob.argument.starts_with('[');
+    list += optional ? fmt::format("[:{}", knob.argument.substr(1)) : ":" + knob.argument;
+  }
+  return list;
+}
+
+void add_changes(CLI::App& sub, WhatIfCommand& command) {
+  const auto several = [&sub](const char* flag, std::vector<std::string>& values,
+                              const std::string& what, const char* type) {
+    sub.add_option(flag, values, fmt::format("{}: {}", what, names_of(flag + 2)))
+        ->type_name(type)
+        ->expected(1)
+        ->take_all();
+  };
+  several("--set", command.set, "Another size of the run; may be given again", "KNOB=VALUE");
+  several("--scale", command.scale, "So many times as long; may be given again", "WHAT=FACTOR");
+  several("--remove", command.changes.remove, "Without; several with commas", "WHAT,...");
+  sub.get_option("--remove")->delimiter(',')->expected(1, CLI::detail::expected_max_vector_size);
+  several("--add", command.changes.add, "With; may be given again", "WHAT");
+  sub.add_option("--kernels-from", command.changes.kernels_from,
+                 "Kernels as long as their equals in this other recording")
+      ->type_name("DIR");
+  sub.add_option("--chip", command.changes.chip, "Kernels on this chip, such as mi300x")
+      ->type_name("CHIP");
+  sub.add_option("--on", command.changes.on,
+                 "Collectives on this cluster, such as \"64 x dgx-h100\"")
+      ->type_name("CLUSTER");
+  sub.add_flag("--scale-only", command.changes.scale_only,
+               "With --set dp=N: collectives are replaced, nothing else changes");
+  sub.add_option("--step", command.changes.steps,
+                 "Judge this step alone, such as 12 or ProfilerStep#12; may be given again")
+      ->type_name("STEP")
+      ->expected(1)
+      ->take_all();
+}
+
+}  // namespace
+
+void add_whatif(CLI::App& app, Action& action) {
+  CLI::App* sub = app.add_subcommand(
+      "whatif",
+      "Change a recording and forecast the run: what it would take then, and how sure "
+      "that is");
+  const auto command = std::make_shared<WhatIfCommand>();
+  add_input(*sub, command->input);
+  add_changes(*sub, *command);
+  sub->add_flag("--sensitivity", command->sensitivity,
+                "What each part of the run is worth: with 10 % less of it, and with none");
+  add_format(*sub, command->format, false);
+  add_page(*sub, command->html);
+  add_trace_out(*sub, "the run after", command->trace_out);
+  set_example(*sub, "flopcast whatif demo/sample --remove straggler --scale kernel:gemm=0.8");
+  sub->callback(
+      [command, &action] { action = [command](Io& io) { return run_whatif(io, *command); }; });
+}
+
+}  // namespace flopcast::cli
