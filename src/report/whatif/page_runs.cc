@@ -189,7 +189,7 @@ class RunsWriter {
   void write_step() {
     w_.begin_array("steps", JsonWriter::Layout::kLine);
     w_.begin_array();
-    w_.text({}, before_.step.name);
+    w_.text({}, before_.step.name == after_.step.name ? before_.step.name : "a step");
     for (const DrawnRun* run : {&before_, &after_}) {
       w_.integer({}, 0);
       w_.integer({}, (run->step.to - run->step.from).ps / 1000);

@@ -45,6 +45,10 @@ std::string asked_text(const WhatIfReport& report) {
   const WhatIfAnswer& answer = report.answer;
   std::string text = fmt::format("{}, {}: {}\n", escaped(report.recording), ranks_words(answer),
                                  escaped(changes_line(answer.changes)));
+  if (!answer.refused.empty()) return text;
+  if (change_list(answer.changes).empty()) {
+    return text + fmt::format("host step: {}\n", short_time(answer.host_before));
+  }
   if (answer.host_before.ps > 0 && answer.before.ps > 0) {
     text += fmt::format("host step: {} -> {}, {}\n", short_time(answer.host_before),
                         short_time(answer.host_after),
