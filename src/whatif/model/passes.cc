@@ -1,0 +1,265 @@
+#include "whatif/model/passes.h"
+
+#include <algorithm>
+
+#include "whatif/model/groups.h"
+#include "whatif/model/repeats.h"
+
+namespace flopcast::whatif {
+namespace {
+
+using replaying::kNoIndex;
+
+using Sort = Stretch::Sort;
+
+/// Which forward stretch an autograd number belongs to.
+class ForwardNumbers {
+ public:
+  ForwardNumbers(const Program& program, const std::vector<Stretch>& stretches) {
+    for (std::uint32_t s = 0; s < stretches.size(); ++s) {
+      if (stretches[s].sort != Sort::kPass || stretches[s].pass != Pass::kForward) continue;
+      for (const std::uint32_t w : stretches[s].works) {
+        if (program.works[w].sequence != kNoId) numbers_.push_back({program.works[w].sequence, s});
+      }
+    }
+    std::sort(numbers_.begin(), numbers_.end());
+  }
+
+  /// That of the last forward work numbered so or lower: operators without kernels have numbers too.
+  std::uint32_t stretch_of(std::int64_t number) const {
+    const auto next = std::upper_bound(
+        numbers_.begin(), numbers_.end(), number,
+        [](std::int64_t n, const std::pair<std::int64_t, std::uint32_t>& e) { return n < e.first; });
+    if (next == numbers_.begin()) return numbers_.empty() ? kNoIndex : numbers_.front().second;
+    return std::prev(next)->second;
+  }
+
+ private:
+  std::vector<std::pair<std::int64_t, std::uint32_t>> numbers_;
+};
+
+class PassCutter {
+ public:
+  PassCutter(const Program& program, const std::vector<ModelGroup>& groups)
+      : program_(program), groups_(groups) {}
+
+  Passes run() {
+    cut_by_marks();
+    trim_forward();
+    split_backward_by_numbers();
+    split_forward_by_backward();
+    link_backward();
+    tell_weights();
+    find_riders();
+    return std::move(passes_);
+  }
+
+ private:
+  GroupUse use_of(const Work& work) const {
+    return work.group == kNoIndex ? GroupUse::kUnknown : groups_[work.group].use;
+  }
+
+  bool is_rider(const Work& work) const {
+    const GroupUse use = use_of(work);
+    return use != GroupUse::kModel && is_apart(use);
+  }
+
+  /// Sort and pass, step, thread: where any of them changes, a stretch ends.
+  void cut_by_marks() {
+    for (std::uint32_t w = 0; w < program_.works.size(); ++w) {
+      const Work& work = program_.works[w];
+      if (is_rider(work)) continue;
+      Stretch next;
+      next.pass = work.pass;
+      next.step = work.step;
+      next.thread = work.thread;
+      next.sort = Sort::kRest;
+      if (use_of(work) == GroupUse::kPipeline) {
+        next.sort = Sort::kExchange;
+        next.pass = Pass::kOther;
+      } else if (work.pass == Pass::kForward || work.pass == Pass::kBackward) {
+        next.sort = Sort::kPass;
+      }
+      if (passes_.stretches.empty() || !continues(passes_.stretches.back(), next)) {
+        passes_.stretches.push_back(std::move(next));
+      }
+      passes_.stretches.back().works.push_back(w);
+    }
+  }
+
+  static bool continues(const Stretch& a, const Stretch& b) {
+    return a.sort == b.sort && a.pass == b.pass && a.step == b.step && a.thread == b.thread;
+  }
+
+  /// Where autograd's numbers are known, forward work that has none at the ends of a stretch is no
+  /// part of the model: input copies, norms of gradients, logging.
+  void trim_forward() {
+    if (!program_.has_sequence) return;
+    std::vector<Stretch> out;
+    for (Stretch& s : passes_.stretches) {
+      if (s.sort != Sort::kPass || s.pass != Pass::kForward) {
+        out.push_back(std::move(s));
+        continue;
+      }
+      const auto numbered = [&](std::uint32_t w) { return program_.works[w].sequence != kNoId; };
+      const auto first = std::find_if(s.works.begin(), s.works.end(), numbered);
+      const auto last = std::find_if(s.works.rbegin(), s.works.rend(), numbered).base();
+      if (first == s.works.end()) {
+        s.sort = Sort::kRest;
+        s.pass = Pass::kOther;
+        out.push_back(std::move(s));
+        continue;
+      }
+      add_part(out, s, {s.works.begin(), first}, true);
+      add_part(out, s, {first, last}, false);
+      add_part(out, s, {last, s.works.end()}, true);
+    }
+    passes_.stretches = std::move(out);
+  }
+
+  static void add_part(std::vector<Stretch>& out, const Stretch& whole,
+                       std::vector<std::uint32_t> works, bool rest) {
+    if (works.empty()) return;
+    Stretch part = whole;
+    part.works = std::move(works);
+    if (rest) {
+      part.sort = Sort::kRest;
+      part.pass = Pass::kOther;
+    }
+    out.push_back(std::move(part));
+  }
+
+  /// Cuts stretches of one pass where `ends_before` says so of a work.
+  template <typename MakeRule>
+  void split(Pass pass, MakeRule make_rule) {
+    std::vector<Stretch> out;
+    for (Stretch& s : passes_.stretches) {
+      if (s.sort != Sort::kPass || s.pass != pass) {
+        out.push_back(std::move(s));
+        continue;
+      }
+      auto ends_before = make_rule();
+      std::vector<std::uint32_t> part;
+      for (const std::uint32_t w : s.works) {
+        if (ends_before(program_.works[w]) && !part.empty()) {
+          add_part(out, s, std::move(part), false);
+          part.clear();
+        }
+        part.push_back(w);
+      }
+      add_part(out, s, std::move(part), false);
+    }
+    passes_.stretches = std::move(out);
+  }
+
+  /// Autograd runs what was made last first: a number above all before it begins another backward,
+  /// and so does one that leaps back up over most of what was run (a pass of weights).
+  void split_backward_by_numbers() {
+    if (!program_.has_sequence) return;
+    split(Pass::kBackward, [] {
+      return [most = std::int64_t{kNoId}, least = std::int64_t{kNoId},
+              last = std::int64_t{kNoId}](const Work& work) mutable {
+        const std::int64_t number = work.sequence;
+        if (number == kNoId) return false;
+        const bool first = most == kNoId;
+        const bool above = !first && number > most;
+        const bool leap = !first && number > last && 2 * (number - last) > most - least &&
+                          most - least > 4;
+        last = number;
+        most = first || above || leap ? number : most;
+        least = first || above || leap ? number : std::min(least, number);
+        return above || leap;
+      };
+    });
+  }
+
+  /// Forward stretches of several microbatches fall apart where another backward's numbers begin.
+  void split_forward_by_backward() {
+    if (!program_.has_sequence) return;
+    std::vector<std::int64_t> tops;  // highest number of every backward
+    for (const Stretch& s : passes_.stretches) {
+      if (s.sort != Sort::kPass || s.pass != Pass::kBackward) continue;
+      std::int64_t top = kNoId;
+      for (const std::uint32_t w : s.works) top = std::max(top, program_.works[w].sequence);
+      if (top != kNoId) tops.push_back(top);
+    }
+    std::sort(tops.begin(), tops.end());
+    tops.erase(std::unique(tops.begin(), tops.end()), tops.end());
+    const auto backward_of = [&tops](std::int64_t number) {
+      return std::lower_bound(tops.begin(), tops.end(), number) - tops.begin();
+    };
+    split(Pass::kForward, [&] {
+      return [&backward_of, last = std::ptrdiff_t{-1}](const Work& work) mutable {
+        if (work.sequence == kNoId) return false;
+        const std::ptrdiff_t now = backward_of(work.sequence);
+        const bool ends = last >= 0 && now != last;
+        last = now;
+        return ends;
+      };
+    });
+  }
+
+  /// The forward that most of a backward's numbers come from; a backward of several is split.
+  void link_backward() {
+    const ForwardNumbers numbers(program_, passes_.stretches);
+    if (program_.has_sequence) {
+      split(Pass::kBackward, [&numbers] {
+        return [&numbers, last = kNoIndex](const Work& work) mutable {
+          if (work.sequence == kNoId) return false;
+          const std::uint32_t now = numbers.stretch_of(work.sequence);
+          const bool ends = last != kNoIndex && now != last;
+          last = now;
+          return ends;
+        };
+      });
+    }
+    // Splitting a backward moved the stretches behind it.
+    const ForwardNumbers after(program_, passes_.stretches);
+    for (Stretch& s : passes_.stretches) {
+      if (s.sort != Sort::kPass || s.pass != Pass::kBackward) continue;
+      for (const std::uint32_t w : s.works) {
+        if (program_.works[w].sequence == kNoId) continue;
+        s.forward = after.stretch_of(program_.works[w].sequence);
+        break;
+      }
+    }
+  }
+
+  /// A second backward of the same forward makes the gradients of weights.
+  void tell_weights() {
+    std::vector<std::uint8_t> seen(passes_.stretches.size(), 0);
+    for (Stretch& s : passes_.stretches) {
+      if (s.sort != Sort::kPass || s.pass != Pass::kBackward || s.forward == kNoIndex) continue;
+      if (seen[s.forward]++ > 0) s.pass = Pass::kWeights;
+    }
+  }
+
+  void find_riders() {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> place(program_.works.size());
+    for (std::uint32_t s = 0; s < passes_.stretches.size(); ++s) {
+      for (std::uint32_t i = 0; i < passes_.stretches[s].works.size(); ++i) {
+        place[passes_.stretches[s].works[i]] = {s, i + 1};
+      }
+    }
+    std::pair<std::uint32_t, std::uint32_t> last{0, 0};
+    for (std::uint32_t w = 0; w < program_.works.size(); ++w) {
+      if (is_rider(program_.works[w])) {
+        passes_.riders.push_back({w, last.first, last.second});
+      } else {
+        last = place[w];
+      }
+    }
+  }
+
+  const Program& program_;
+  const std::vector<ModelGroup>& groups_;
+  Passes passes_;
+};
+
+}  // namespace
+
+Passes cut_passes(const Program& program, const std::vector<ModelGroup>& groups) {
+  return PassCutter(program, groups).run();
+}
+
+}  // namespace flopcast::whatif

@@ -1,0 +1,317 @@
+#include "whatif/model/program.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "flopcast/replay/network_times.h"
+#include "flopcast/trace.h"
+
+namespace flopcast::whatif {
+namespace {
+
+using replaying::GpuTask;
+using replaying::kNoIndex;
+using replaying::RankModel;
+using replaying::Recording;
+
+constexpr std::string_view kModulePrefix = "nn.Module: ";
+
+template <std::size_t Count>
+bool holds_any(std::string_view text, const std::array<std::string_view, Count>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.find(part) != text.npos; });
+}
+
+/// What the rows around a launch tell.
+struct Around {
+  std::uint32_t outermost = kNoIndex;  ///< operator
+  std::uint32_t innermost = kNoIndex;  ///< operator
+  std::uint32_t module = kNoIndex;
+  std::int64_t sequence = kNoId;
+  bool backward = false, recomputed = false, optimizer = false, between = false;
+};
+
+/// Goes through the rows of every thread with the rows that are open around each.
+class Surroundings {
+ public:
+  Surroundings(const TraceSet& set, const NameFacts& facts, const RankModel& rank)
+      : facts_(facts), trace_(*rank.trace), open_(trace_.tracks.size()) {
+    static_cast<void>(set);
+    call_of_.assign(trace_.events.size(), kNoIndex);
+    for (std::uint32_t c = 0; c < rank.calls.size(); ++c) call_of_[rank.calls[c].row] = c;
+    around_.resize(rank.calls.size());
+  }
+
+  /// One entry a call.
+  std::vector<Around> run() {
+    const Events& ev = trace_.events;
+    for (std::uint32_t row = 0; row < ev.size(); ++row) {
+      if (call_of_[row] != kNoIndex) {
+        around_[call_of_[row]] = look(stack_at(row));
+      } else if (tells(row)) {
+        stack_at(row).push_back(row);
+      }
+    }
+    return std::move(around_);
+  }
+
+ private:
+  bool tells(std::uint32_t row) const {
+    const Category category = trace_.events.category[row];
+    return category == Category::kCpuOp || category == Category::kUserAnnotation ||
+           (category == Category::kPythonFunction && facts_.is_module(trace_.events.name[row]));
+  }
+
+  std::vector<std::uint32_t>& stack_at(std::uint32_t row) {
+    const Events& ev = trace_.events;
+    std::vector<std::uint32_t>& stack = open_[ev.track[row]];
+    while (!stack.empty() && ev.end(stack.back()) <= ev.start[row]) stack.pop_back();
+    return stack;
+  }
+
+  Around look(const std::vector<std::uint32_t>& stack) const {
+    Around a;
+    std::int64_t own = kNoId, gradient = kNoId;  // sequence numbers, innermost first
+    const Events& ev = trace_.events;
+    for (auto it = stack.rbegin(); it != stack.rend(); ++it) {
+      const std::uint32_t name = ev.name[*it];
+      a.optimizer = a.optimizer || facts_.is_optimizer(name);
+      a.between = a.between || facts_.is_between(name);
+      if (ev.category[*it] == Category::kPythonFunction) {
+        if (a.module == kNoIndex) a.module = *it;
+        continue;
+      }
+      if (ev.category[*it] != Category::kCpuOp) continue;
+      if (a.innermost == kNoIndex) a.innermost = *it;
+      a.outermost = *it;
+      const OpDetail* op = ev.detail[*it] == kNoDetail ? nullptr : &trace_.ops[ev.detail[*it]];
+      const bool is_gradient =
+          facts_.is_gradient(name) || (op != nullptr && op->forward_thread > 0);
+      a.backward = a.backward || is_gradient;
+      if (op == nullptr || op->sequence_number < 0) continue;
+      std::int64_t& sequence = is_gradient ? gradient : own;
+      if (sequence == kNoId && (is_gradient || gradient == kNoId)) sequence = op->sequence_number;
+    }
+    a.recomputed = a.backward && own != kNoId;
+    if (!a.recomputed) a.sequence = a.backward ? gradient : own;
+    return a;
+  }
+
+  const NameFacts& facts_;
+  const Trace& trace_;
+  std::vector<std::vector<std::uint32_t>> open_;  ///< rows, by track
+  std::vector<std::uint32_t> call_of_;            ///< by row
+  std::vector<Around> around_;
+};
+
+/// Makes the works of one rank.
+class ProgramMaker {
+ public:
+  ProgramMaker(const TraceSet& set, const NameFacts& facts, const RankModel& rank, Tokens& tokens)
+      : set_(set), facts_(facts), rank_(rank), tokens_(tokens) {}
+
+  Program run() {
+    steps_ = find_steps(set_, *rank_.trace);
+    program_.has_steps = !steps_.empty() && steps_.front().event != kNoDetail;
+    program_.steps = static_cast<std::uint32_t>(steps_.size());
+    around_ = Surroundings(set_, facts_, rank_).run();
+    program_.has_host = std::any_of(rank_.gpu.begin(), rank_.gpu.end(),
+                                    [](const GpuTask& t) { return t.call != kNoIndex; });
+    for (const std::uint32_t task : launch_order()) add(task);
+    settle_threads();
+    return std::move(program_);
+  }
+
+ private:
+  std::vector<std::uint32_t> launch_order() const {
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t t = 0; t < rank_.gpu.size(); ++t) {
+      if (!program_.has_host || rank_.gpu[t].call != kNoIndex) order.push_back(t);
+    }
+    if (!program_.has_host) return order;  // by start
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return rank_.gpu[a].call < rank_.gpu[b].call;  // calls are by start
+    });
+    return order;
+  }
+
+  /// The step that a time of the aligned clock is in, kNoIndex outside.
+  std::uint32_t step_at(Time time) const {
+    for (std::uint32_t s = 0; s < steps_.size(); ++s) {
+      const Time start = steps_[s].start + rank_.host_offset;
+      if (time >= start && time <= steps_[s].end + rank_.host_offset) return s;
+    }
+    return kNoIndex;
+  }
+
+  void add(std::uint32_t index) {
+    const GpuTask& task = rank_.gpu[index];
+    const Events& ev = rank_.trace->events;
+    Work work;
+    work.task = index;
+    if (task.call != kNoIndex) {
+      const replaying::Call& call = rank_.calls[task.call];
+      if (program_.has_steps) work.step = step_at(call.start);
+      if (work.step == kNoIndex) return;
+      work.thread = call.thread;
+      describe(around_[task.call], work);
+    } else if (program_.has_steps) {
+      work.step = step_at(task.start);
+      if (work.step == kNoIndex) return;
+    }
+    const std::uint32_t name = ev.name[task.row];
+    if (ev.category[task.row] == Category::kKernel) work.kind = facts_.kind(name);
+    if (work.pass == Pass::kForward && work.sequence == kNoId && facts_.is_optimizer_op(name)) {
+      work.pass = Pass::kOptimizer;
+    }
+    name_work(task, work);
+    program_.works.push_back(work);
+  }
+
+  void describe(const Around& a, Work& work) {
+    work.op_row = a.innermost;
+    work.module = a.module;
+    work.sequence = a.sequence;
+    work.recomputed = a.recomputed;
+    work.pass = a.optimizer ? Pass::kOptimizer : a.backward ? Pass::kBackward : Pass::kForward;
+    const Events& ev = rank_.trace->events;
+    if (work.pass == Pass::kForward && a.between) work.pass = Pass::kOther;
+    if (a.outermost != kNoIndex) {
+      const std::uint32_t name = ev.name[a.outermost];
+      if (work.pass == Pass::kForward && a.sequence == kNoId &&
+          (facts_.is_optimizer_op(name) || facts_.is_optimizer_op(ev.name[a.innermost]))) {
+        work.pass = Pass::kOptimizer;
+      }
+      work.op = tokens_.of({2, name, dims_of(a.outermost), 0});
+    }
+    program_.has_sequence = program_.has_sequence || a.sequence != kNoId;
+  }
+
+  std::uint32_t dims_of(std::uint32_t row) const {
+    const std::uint32_t detail = rank_.trace->events.detail[row];
+    return detail == kNoDetail ? 0 : rank_.trace->ops[detail].input_dims;
+  }
+
+  /// Kernels by name and launch shape; collectives by operation and size, since the algorithm in a
+  /// kernel's name is NCCL's choice.
+  void name_work(const GpuTask& task, Work& work) {
+    const Events& ev = rank_.trace->events;
+    const std::uint32_t name = ev.name[task.row], detail = ev.detail[task.row];
+    std::uint64_t blocks = 0, other = 0;
+    if (task.communication) {
+      name_collective(task, work);
+      return;
+    }
+    if (ev.category[task.row] == Category::kKernel && detail != kNoDetail) {
+      blocks = rank_.trace->kernels[detail].blocks;
+      other = rank_.trace->kernels[detail].threads_per_block;
+    } else if (detail != kNoDetail) {
+      blocks = static_cast<std::uint64_t>(rank_.trace->copies[detail].bytes);
+    }
+    work.token = tokens_.of({0, name, blocks, other});
+    work.kernel = tokens_.of({1, name, 0, 0});
+  }
+
+  void name_collective(const GpuTask& task, Work& work) {
+    const Events& ev = rank_.trace->events;
+    const std::uint32_t name = ev.name[task.row], about = ev.collective[task.row];
+    const CollectiveDetail* detail =
+        about == kNoDetail ? nullptr : &rank_.trace->collectives[about];
+    std::uint64_t size = 0, ranks = 0, operation = name;
+    if (detail != nullptr) {
+      operation = detail->name != 0 ? detail->name : name;
+      size = static_cast<std::uint64_t>(std::max(detail->in_elements, detail->out_elements));
+      ranks = static_cast<std::uint64_t>(detail->group_size);
+    }
+    work.operation = operation_at(task, detail);
+    work.token = tokens_.of({3, operation, size, ranks});
+    work.kernel = tokens_.of({4, operation, ranks, 0});
+  }
+
+  /// As recorded; else as the operator or the kernel is named.
+  std::optional<CollectiveOp> operation_at(const GpuTask& task, const CollectiveDetail* detail) {
+    const Events& ev = rank_.trace->events;
+    std::vector<std::uint32_t> names;
+    if (detail != nullptr && detail->name != 0) names.push_back(detail->name);
+    if (task.call != kNoIndex) {
+      const Around& a = around_[task.call];
+      if (a.innermost != kNoIndex) names.push_back(ev.name[a.innermost]);
+      if (a.outermost != kNoIndex) names.push_back(ev.name[a.outermost]);
+    }
+    names.push_back(ev.name[task.row]);
+    for (const std::uint32_t name : names) {
+      const std::string_view text = set_.strings[name];
+      if (text.find("deep_ep") != text.npos || text.find("dpsk::ep") != text.npos) {
+        return CollectiveOp::kAllToAll;
+      }
+      if (const auto op = replaying::operation_of(text)) return op;
+    }
+    return std::nullopt;
+  }
+
+  /// Work without a sign of its own on a thread that does backward work is backward work.
+  void settle_threads() {
+    std::vector<std::uint64_t> forward(rank_.threads.size(), 0), backward(rank_.threads.size(), 0);
+    for (const Work& w : program_.works) {
+      if (w.thread == kNoIndex) continue;
+      if (w.pass == Pass::kBackward) ++backward[w.thread];
+      if (w.pass == Pass::kForward && w.sequence != kNoId) ++forward[w.thread];
+    }
+    for (Work& w : program_.works) {
+      if (w.thread == kNoIndex || w.pass != Pass::kForward) continue;
+      if (backward[w.thread] == 0 || forward[w.thread] > 0) continue;
+      w.pass = Pass::kBackward;
+    }
+  }
+
+  const TraceSet& set_;
+  const NameFacts& facts_;
+  const RankModel& rank_;
+  Tokens& tokens_;
+  std::vector<Step> steps_;
+  std::vector<Around> around_;
+  Program program_;
+};
+
+}  // namespace
+
+NameFacts::NameFacts(const TraceSet& set) {
+  static constexpr std::array<std::string_view, 6> kOptimizerNames = {
+      "multi_tensor_apply", "FusedAdam", "_fused_adam", "_fused_sgd", "_foreach_", "FusedOptimizer"};
+  facts_.assign(set.strings.size(), 0);
+  kinds_.assign(set.strings.size(), KernelKind::kOther);
+  for (std::uint32_t id = 0; id < set.strings.size(); ++id) {
+    const std::string_view text = set.strings[id];
+    std::uint8_t facts = 0;
+    if (text.starts_with("autograd::engine::evaluate_function")) facts |= kGradient;
+    if (text.starts_with("Optimizer.step")) facts |= kOptimizer;
+    if (text.starts_with("Optimizer.zero_grad") || text.starts_with("enumerate(DataLoader)")) {
+      facts |= kBetween;
+    }
+    if (holds_any(text, kOptimizerNames)) facts |= kOptimizerOp;
+    if (text.starts_with(kModulePrefix)) facts |= kModule;
+    facts_[id] = facts;
+    kinds_[id] = kernel_kind(text);
+  }
+}
+
+Program make_program(const TraceSet& set, const NameFacts& facts, const Recording& recording,
+                     std::uint32_t rank, Tokens& tokens) {
+  return ProgramMaker(set, facts, recording.ranks[rank], tokens).run();
+}
+
+ModuleName module_name(std::string_view row_name) {
+  if (!row_name.starts_with(kModulePrefix)) return {};
+  row_name.remove_prefix(kModulePrefix.size());
+  const std::size_t line = row_name.rfind('_');
+  if (line == row_name.npos) return {row_name, kNoIndex};
+  const std::string_view digits = row_name.substr(line + 1);
+  ModuleName found{row_name.substr(0, line), 0};
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), found.number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return {row_name, kNoIndex};
+  return found;
+}
+
+}  // namespace flopcast::whatif
