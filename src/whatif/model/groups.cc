@@ -175,9 +175,8 @@ class GroupFinder {
       if (first == nullptr) {
         first = &programs_[r];
       } else if (!std::equal(first->works.begin(), first->works.end(), programs_[r].works.begin(),
-                             programs_[r].works.end(), [](const Work& a, const Work& b) {
-                               return a.kernel == b.kernel;
-                             })) {
+                             programs_[r].works.end(),
+                             [](const Work& a, const Work& b) { return a.kernel == b.kernel; })) {
         return false;
       }
     }
@@ -216,8 +215,8 @@ class GroupFinder {
 
   std::size_t recorded_members(std::uint32_t g) const {
     const std::vector<std::int32_t>& ranks = groups_[g].ranks;
-    return static_cast<std::size_t>(std::count_if(
-        recording_.ranks.begin(), recording_.ranks.end(), [&](const RankModel& rank) {
+    return static_cast<std::size_t>(
+        std::count_if(recording_.ranks.begin(), recording_.ranks.end(), [&](const RankModel& rank) {
           return std::binary_search(ranks.begin(), ranks.end(), rank.rank);
         }));
   }
@@ -249,7 +248,7 @@ class GroupFinder {
 
   static std::string evidence_of(const Doings& d) {
     static constexpr const char* kSortNames[kSorts] = {"all-reduce", "all-gather", "reduce-scatter",
-                                                       "all-to-all", "send/recv", "other"};
+                                                       "all-to-all", "send/recv",  "other"};
     static constexpr const char* kPlaces[3] = {"forward", "backward", "outside passes"};
     std::string text;
     for (std::size_t sort = 0; sort < kSorts; ++sort) {

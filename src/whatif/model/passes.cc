@@ -19,7 +19,8 @@ class ForwardNumbers {
     for (std::uint32_t s = 0; s < stretches.size(); ++s) {
       if (stretches[s].sort != Sort::kPass || stretches[s].pass != Pass::kForward) continue;
       for (const std::uint32_t w : stretches[s].works) {
-        if (program.works[w].sequence != kNoId) numbers_.push_back({program.works[w].sequence, s});
+        const std::int64_t number = forward_number(program.works[w]);
+        if (number != kNoId) numbers_.push_back({number, s});
       }
     }
     std::sort(numbers_.begin(), numbers_.end());
@@ -27,9 +28,11 @@ class ForwardNumbers {
 
   /// That of the last forward work numbered so or lower: operators without kernels have numbers too.
   std::uint32_t stretch_of(std::int64_t number) const {
-    const auto next = std::upper_bound(
-        numbers_.begin(), numbers_.end(), number,
-        [](std::int64_t n, const std::pair<std::int64_t, std::uint32_t>& e) { return n < e.first; });
+    const auto next =
+        std::upper_bound(numbers_.begin(), numbers_.end(), number,
+                         [](std::int64_t n, const std::pair<std::int64_t, std::uint32_t>& e) {
+                           return n < e.first;
+                         });
     if (next == numbers_.begin()) return numbers_.empty() ? kNoIndex : numbers_.front().second;
     return std::prev(next)->second;
   }
@@ -159,12 +162,12 @@ class PassCutter {
     split(Pass::kBackward, [] {
       return [most = std::int64_t{kNoId}, least = std::int64_t{kNoId},
               last = std::int64_t{kNoId}](const Work& work) mutable {
-        const std::int64_t number = work.sequence;
+        const std::int64_t number = forward_number(work);
         if (number == kNoId) return false;
         const bool first = most == kNoId;
         const bool above = !first && number > most;
-        const bool leap = !first && number > last && 2 * (number - last) > most - least &&
-                          most - least > 4;
+        const bool leap =
+            !first && number > last && 2 * (number - last) > most - least && most - least > 4;
         last = number;
         most = first || above || leap ? number : most;
         least = first || above || leap ? number : std::min(least, number);
@@ -180,7 +183,7 @@ class PassCutter {
     for (const Stretch& s : passes_.stretches) {
       if (s.sort != Sort::kPass || s.pass != Pass::kBackward) continue;
       std::int64_t top = kNoId;
-      for (const std::uint32_t w : s.works) top = std::max(top, program_.works[w].sequence);
+      for (const std::uint32_t w : s.works) top = std::max(top, forward_number(program_.works[w]));
       if (top != kNoId) tops.push_back(top);
     }
     std::sort(tops.begin(), tops.end());
@@ -205,7 +208,7 @@ class PassCutter {
     if (program_.has_sequence) {
       split(Pass::kBackward, [&numbers] {
         return [&numbers, last = kNoIndex](const Work& work) mutable {
-          if (work.sequence == kNoId) return false;
+          if (forward_number(work) == kNoId) return false;
           const std::uint32_t now = numbers.stretch_of(work.sequence);
           const bool ends = last != kNoIndex && now != last;
           last = now;
@@ -218,8 +221,9 @@ class PassCutter {
     for (Stretch& s : passes_.stretches) {
       if (s.sort != Sort::kPass || s.pass != Pass::kBackward) continue;
       for (const std::uint32_t w : s.works) {
-        if (program_.works[w].sequence == kNoId) continue;
-        s.forward = after.stretch_of(program_.works[w].sequence);
+        const std::int64_t number = forward_number(program_.works[w]);
+        if (number == kNoId) continue;
+        s.forward = after.stretch_of(number);
         break;
       }
     }

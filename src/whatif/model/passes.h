@@ -18,13 +18,14 @@ struct Stretch {
   /// Of passes.
   std::uint32_t microbatch = replaying::kNoIndex;
   std::uint32_t chunk = 0;
-  std::uint32_t forward = replaying::kNoIndex;  ///< of a backward: its forward, index into stretches
+  std::uint32_t forward =
+      replaying::kNoIndex;  ///< of a backward: its forward, index into stretches
 };
 
 /// A collective that belongs to no stretch (is_apart).
 struct Rider {
-  std::uint32_t work = 0;                        ///< index into Program::works
-  std::uint32_t stretch = 0, position = 0;       ///< launched in this stretch after so many works
+  std::uint32_t work = 0;                   ///< index into Program::works
+  std::uint32_t stretch = 0, position = 0;  ///< launched in this stretch after so many works
 };
 
 struct Passes {

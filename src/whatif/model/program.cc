@@ -94,7 +94,7 @@ class Surroundings {
       if (sequence == kNoId && (is_gradient || gradient == kNoId)) sequence = op->sequence_number;
     }
     a.recomputed = a.backward && own != kNoId;
-    if (!a.recomputed) a.sequence = a.backward ? gradient : own;
+    a.sequence = a.backward && !a.recomputed ? gradient : own;
     return a;
   }
 
@@ -250,7 +250,8 @@ class ProgramMaker {
     return std::nullopt;
   }
 
-  /// Work without a sign of its own on a thread that does backward work is backward work.
+  /// On a thread that does backward work mostly, work without a sign of its own is backward work,
+  /// and forward operators are run again.
   void settle_threads() {
     std::vector<std::uint64_t> forward(rank_.threads.size(), 0), backward(rank_.threads.size(), 0);
     for (const Work& w : program_.works) {
@@ -260,8 +261,45 @@ class ProgramMaker {
     }
     for (Work& w : program_.works) {
       if (w.thread == kNoIndex || w.pass != Pass::kForward) continue;
-      if (backward[w.thread] == 0 || forward[w.thread] > 0) continue;
+      if (backward[w.thread] == 0 || forward[w.thread] > backward[w.thread]) continue;
       w.pass = Pass::kBackward;
+      w.recomputed = w.sequence != kNoId;
+    }
+    fill_recomputed();
+    find_gradients_of_recomputed();
+  }
+
+  /// Work without a number between forward operators that are run again (collectives) is run again,
+  /// too.
+  void fill_recomputed() {
+    std::vector<Work*> between;
+    bool open = false;
+    for (Work& w : program_.works) {
+      if (w.recomputed) {
+        for (Work* one : between) one->recomputed = open;
+        between.clear();
+        open = true;
+      } else if (w.pass == Pass::kBackward && w.sequence == kNoId) {
+        between.push_back(&w);
+      } else {
+        between.clear();
+        open = false;
+      }
+    }
+  }
+
+  /// A gradient belongs to the last forward operator numbered as it is or lower.
+  void find_gradients_of_recomputed() {
+    std::vector<std::pair<std::int64_t, bool>> made;
+    for (const Work& w : program_.works) {
+      const bool forward = w.pass == Pass::kForward || w.recomputed;
+      if (forward && w.sequence != kNoId) made.push_back({w.sequence, w.recomputed});
+    }
+    std::sort(made.begin(), made.end());
+    for (Work& w : program_.works) {
+      if (w.pass != Pass::kBackward || w.recomputed || w.sequence == kNoId) continue;
+      const auto next = std::upper_bound(made.begin(), made.end(), std::pair(w.sequence, true));
+      w.of_recomputed = next != made.begin() && std::prev(next)->second;
     }
   }
 
@@ -278,7 +316,8 @@ class ProgramMaker {
 
 NameFacts::NameFacts(const TraceSet& set) {
   static constexpr std::array<std::string_view, 6> kOptimizerNames = {
-      "multi_tensor_apply", "FusedAdam", "_fused_adam", "_fused_sgd", "_foreach_", "FusedOptimizer"};
+      "multi_tensor_apply", "FusedAdam", "_fused_adam",
+      "_fused_sgd",         "_foreach_", "FusedOptimizer"};
   facts_.assign(set.strings.size(), 0);
   kinds_.assign(set.strings.size(), KernelKind::kOther);
   for (std::uint32_t id = 0; id < set.strings.size(); ++id) {

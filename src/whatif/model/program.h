@@ -18,30 +18,36 @@ namespace flopcast::whatif {
 
 /// One GPU task, as its launch tells it.
 struct Work {
-  std::uint32_t task = 0;                       ///< index into RankModel::gpu
-  std::uint32_t thread = replaying::kNoIndex;   ///< that launched it
-  std::uint32_t step = 0;                       ///< 0 the first of the rank
-  Pass pass = Pass::kForward;                   ///< kForward, kBackward, kOptimizer or kOther
-  std::uint32_t token = 0;                      ///< what runs: kernel, grid and block; or collective
-  std::uint32_t kernel = 0;                     ///< the kernel's name alone
-  std::uint32_t op = 0;                         ///< the outermost operator's name and dims
-  std::uint32_t op_row = replaying::kNoIndex;   ///< the innermost operator
-  std::uint32_t module = replaying::kNoIndex;   ///< innermost row "nn.Module: ..."
-  std::int64_t sequence = kNoId;  ///< autograd's number: of the forward operator, its own or whose
-                                  ///< gradient this is part of
-  bool recomputed = false;        ///< forward work inside a backward
+  std::uint32_t task = 0;                      ///< index into RankModel::gpu
+  std::uint32_t thread = replaying::kNoIndex;  ///< that launched it
+  std::uint32_t step = 0;                      ///< 0 the first of the rank
+  Pass pass = Pass::kForward;                  ///< kForward, kBackward, kOptimizer or kOther
+  std::uint32_t token = 0;                     ///< what runs: kernel, grid and block; or collective
+  std::uint32_t kernel = 0;                    ///< the kernel's name alone
+  std::uint32_t op = 0;                        ///< the outermost operator's name and dims
+  std::uint32_t op_row = replaying::kNoIndex;  ///< the innermost operator
+  std::uint32_t module = replaying::kNoIndex;  ///< innermost row "nn.Module: ..."
+  /// Autograd's number: of the forward operator, its own or whose gradient this is part of.
+  std::int64_t sequence = kNoId;
+  bool recomputed = false;     ///< forward work inside a backward
+  bool of_recomputed = false;  ///< gradient of such work: `sequence` is that of the second forward
   KernelKind kind = KernelKind::kOther;
   std::uint32_t group = replaying::kNoIndex;  ///< of a collective: see Groups
   std::optional<CollectiveOp> operation;      ///< of a collective, where known
 };
 
+/// The number with which a work can be found in the forward; kNoId for what was recomputed.
+inline std::int64_t forward_number(const Work& work) {
+  return work.recomputed || work.of_recomputed ? kNoId : work.sequence;
+}
+
 /// What runs on one rank.
 struct Program {
-  std::vector<Work> works;   ///< in launch order; those outside of steps are left out
-  std::uint32_t steps = 0;   ///< recorded
-  bool has_steps = false;    ///< the recording marks them
-  bool has_host = false;     ///< launches are known
-  bool has_sequence = false; ///< autograd's numbers are known
+  std::vector<Work> works;    ///< in launch order; those outside of steps are left out
+  std::uint32_t steps = 0;    ///< recorded
+  bool has_steps = false;     ///< the recording marks them
+  bool has_host = false;      ///< launches are known
+  bool has_sequence = false;  ///< autograd's numbers are known
 };
 
 /// Numbers for equal things, in order of first appearance; shared by all ranks.

@@ -1,0 +1,402 @@
+#include "whatif/model/parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace flopcast::whatif {
+namespace {
+
+using replaying::kNoIndex;
+using replaying::RankModel;
+using replaying::Recording;
+
+/// Makes the plan from one pipeline that was recorded with most of its stages.
+class LayerPlanner {
+ public:
+  LayerPlanner(const TraceSet& set, const Recording& recording, const NameFacts& facts,
+               const std::vector<Program>& programs, const std::vector<Passes>& passes,
+               const Pipeline& pipeline)
+      : set_(set),
+        recording_(recording),
+        facts_(facts),
+        programs_(programs),
+        passes_(passes),
+        pipeline_(pipeline) {}
+
+  LayerPlan run() {
+    plan_.parts.resize(std::size_t{pipeline_.stages} * pipeline_.chunks);
+    choose_ranks();
+    gather();
+    if (items_.empty()) {
+      plan_.evidence = "no forward pass was found";
+      return std::move(plan_);
+    }
+    const bool whole_window = !programs_[ranks_.front()].has_steps;
+    const LayerFinding found = find_layers(items_, whole_window);
+    plan_.level = found.level;
+    plan_.repeats = found.repeats;
+    for (PartCut& part : plan_.parts) part.tokens.clear();
+    spread(found);
+    conclude(found);
+    return std::move(plan_);
+  }
+
+ private:
+  /// The recorded ranks of the pipeline that has most of its stages; one a stage.
+  void choose_ranks() {
+    std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> lines;  // replica, stage: rank
+    for (std::uint32_t r = 0; r < programs_.size(); ++r) {
+      if (!programs_[r].works.empty()) {
+        lines[pipeline_.replica[r]].try_emplace(pipeline_.stage[r], r);
+      }
+    }
+    const std::map<std::uint32_t, std::uint32_t>* best = nullptr;
+    for (const auto& [replica, line] : lines) {
+      if (best == nullptr || line.size() > best->size()) best = &line;
+    }
+    if (best == nullptr) return;
+    for (const auto& [stage, rank] : *best) ranks_.push_back(rank);
+  }
+
+  /// The forward stretch of a chunk in the middle step, of the last microbatch: the first may make
+  /// what the others find made.
+  const Stretch* forward_of(std::uint32_t r, std::uint32_t chunk) const {
+    const Stretch* found = nullptr;
+    const std::uint32_t step = programs_[r].steps / 2;
+    for (const Stretch& s : passes_[r].stretches) {
+      if (s.sort != Stretch::Sort::kPass || s.pass != Pass::kForward || s.step != step) continue;
+      if (s.chunk != chunk) continue;
+      if (found == nullptr || s.microbatch > found->microbatch ||
+          (s.microbatch == found->microbatch && s.works.size() > found->works.size())) {
+        found = &s;
+      }
+    }
+    return found;
+  }
+
+  struct Source {
+    std::uint32_t rank, part;
+    const Stretch* stretch;
+  };
+
+  void gather() {
+    std::map<std::uint32_t, Source> sources;  // by part
+    for (const std::uint32_t r : ranks_) {
+      for (std::uint32_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
+        const std::uint32_t part = pipeline_.part_of(pipeline_.stage[r], chunk);
+        if (const Stretch* s = forward_of(r, chunk); s != nullptr && part < plan_.parts.size()) {
+          sources.emplace(part, Source{r, part, s});
+        }
+      }
+    }
+    for (const auto& [part, source] : sources) {
+      plan_.parts[part].recorded = true;
+      const RankModel& rank = recording_.ranks[source.rank];
+      for (const std::uint32_t w : main_stream(source)) {
+        const Work& work = programs_[source.rank].works[w];
+        const replaying::GpuTask& task = rank.gpu[work.task];
+        items_.push_back({&work, task.communication ? Time{} : task.end - task.start, part});
+      }
+    }
+  }
+
+  /// Where no launch orders the works, or one launch made them all, those of different streams are
+  /// in no fixed order: the stream with most of them alone.
+  std::vector<std::uint32_t> main_stream(const Source& source) const {
+    const Program& program = programs_[source.rank];
+    const RankModel& rank = recording_.ranks[source.rank];
+    std::map<std::uint32_t, std::uint32_t> launches, streams;
+    for (const std::uint32_t w : source.stretch->works) {
+      const replaying::GpuTask& task = rank.gpu[program.works[w].task];
+      ++launches[task.call];
+      ++streams[task.stream];
+    }
+    const std::size_t count = source.stretch->works.size();
+    const bool ordered = launches.size() * 2 > count && !launches.contains(kNoIndex);
+    if (ordered || streams.size() < 2) return source.stretch->works;
+    std::uint32_t best = streams.begin()->first;
+    for (const auto& [stream, of] : streams) {
+      if (of > streams[best]) best = stream;
+    }
+    std::vector<std::uint32_t> works;
+    for (const std::uint32_t w : source.stretch->works) {
+      if (rank.gpu[program.works[w].task].stream == best) works.push_back(w);
+    }
+    return works;
+  }
+
+  /// Tokens and layers of every part.
+  void spread(const LayerFinding& found) {
+    std::vector<std::uint32_t> at(items_.size());  // position in its part
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      PartCut& part = plan_.parts[items_[i].part];
+      at[i] = static_cast<std::uint32_t>(part.tokens.size());
+      part.tokens.push_back(token_at(*items_[i].work, found.level));
+    }
+    std::set<std::vector<std::uint32_t>> units;
+    for (const LayerSpan& s : found.layers) {
+      const std::uint32_t first = items_[s.first].part;
+      if (items_[s.last - 1].part != first) crosses_ = true;
+      PartCut& part = plan_.parts[first];
+      part.layers.push_back({at[s.first], at[s.first] + s.last - s.first});
+      if (!crosses_) {
+        units.insert({part.tokens.begin() + at[s.first],
+                      part.tokens.begin() + at[s.first] + (s.last - s.first)});
+      }
+    }
+    plan_.units.assign(units.begin(), units.end());
+    std::stable_sort(plan_.units.begin(), plan_.units.end(),
+                     [](const auto& a, const auto& b) { return a.size() > b.size(); });
+    std::uint32_t number = 0;
+    for (PartCut& part : plan_.parts) {
+      part.first_layer = number;
+      number += static_cast<std::uint32_t>(part.layers.size());
+    }
+    plan_.layers = number;
+  }
+
+  void forget_layers() {
+    for (PartCut& part : plan_.parts) part.layers.clear();
+    plan_.units.clear();
+    plan_.layers = 0;
+  }
+
+  /// Repeats against module rows: rows of modules decide.
+  void conclude(const LayerFinding& found) {
+    ModuleLayers modules;
+    for (const std::uint32_t r : ranks_) {
+      ModuleLayers own = find_module_layers(set_, facts_, recording_.ranks[r]);
+      if (own.count == 0) continue;
+      const bool first = modules.count == 0;
+      modules.count += own.count;
+      modules.evidence += (first ? "" : ", ") + own.evidence;
+    }
+    plan_.evidence = found.evidence;
+    if (crosses_) {
+      forget_layers();
+      plan_.evidence = "the repeats cross from one stage to the next";
+      return;
+    }
+    if (const std::string missing = missing_parts(); !missing.empty()) {
+      plan_.evidence += missing;
+      plan_.layers = 0;
+      return;
+    }
+    if (modules.count == 0) return;
+    if (plan_.layers == modules.count) {
+      plan_.evidence += "; " + modules.evidence;
+    } else {
+      plan_.evidence = plan_.layers == 0
+                           ? fmt::format("{}; {}", modules.evidence, found.evidence)
+                           : fmt::format("{}; but {}", modules.evidence, found.evidence);
+      forget_layers();
+      plan_.layers = modules.count;
+    }
+  }
+
+  std::string missing_parts() const {
+    std::string missing;
+    for (std::size_t p = 0; p < plan_.parts.size(); ++p) {
+      if (!plan_.parts[p].recorded) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", p);
+    }
+    return missing.empty() ? "" : "; of parts of the model not recorded: " + missing;
+  }
+
+  const TraceSet& set_;
+  const Recording& recording_;
+  const NameFacts& facts_;
+  const std::vector<Program>& programs_;
+  const std::vector<Passes>& passes_;
+  const Pipeline& pipeline_;
+  std::vector<std::uint32_t> ranks_;  ///< one a stage
+  std::vector<LayerItem> items_;
+  bool crosses_ = false;
+  LayerPlan plan_;
+};
+
+/// Where layers known by their tokens stand in a sequence.
+std::vector<LayerSpan> find_units(const std::vector<std::uint32_t>& tokens,
+                                  const std::vector<std::vector<std::uint32_t>>& units) {
+  std::vector<LayerSpan> found;
+  for (std::uint32_t at = 0; at < tokens.size();) {
+    const auto unit = std::find_if(units.begin(), units.end(), [&](const auto& u) {
+      return u.size() <= tokens.size() - at && std::equal(u.begin(), u.end(), tokens.begin() + at);
+    });
+    if (unit == units.end()) {
+      ++at;
+      continue;
+    }
+    found.push_back({at, at + static_cast<std::uint32_t>(unit->size())});
+    at = found.back().last;
+  }
+  return found;
+}
+
+std::vector<std::int32_t> labels_of(const std::vector<LayerSpan>& layers, std::size_t size,
+                                    std::uint32_t model_layers) {
+  std::vector<std::int32_t> labels(size, kBeforeLayers);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::size_t until = i + 1 < layers.size() ? layers[i + 1].first : size;
+    for (std::size_t w = layers[i].first; w < until; ++w) {
+      labels[w] = w < layers[i].last ? static_cast<std::int32_t>(i % model_layers) : kAfterLayers;
+    }
+  }
+  return labels;
+}
+
+/// Labels the passes of one rank.
+class Labeller {
+ public:
+  Labeller(const Program& program, const Passes& passes, const LayerPlan& plan,
+           const Pipeline& pipeline, std::uint32_t rank)
+      : program_(program), passes_(passes), plan_(plan), pipeline_(pipeline), rank_(rank) {}
+
+  PassLabels run() {
+    labels_.resize(passes_.stretches.size());
+    if (plan_.units.empty()) return std::move(labels_);
+    for (const Pass pass : {Pass::kForward, Pass::kBackward, Pass::kWeights}) {
+      for (std::uint32_t s = 0; s < passes_.stretches.size(); ++s) {
+        const Stretch& stretch = passes_.stretches[s];
+        if (stretch.sort != Stretch::Sort::kPass || stretch.pass != pass) continue;
+        labels_[s] = pass == Pass::kForward ? forward(stretch) : backward(stretch);
+      }
+    }
+    return std::move(labels_);
+  }
+
+ private:
+  const PartCut* part_of(const Stretch& s) const {
+    const std::uint32_t part = pipeline_.part_of(pipeline_.stage[rank_], s.chunk);
+    return part < plan_.parts.size() ? &plan_.parts[part] : nullptr;
+  }
+
+  using Labels = std::optional<std::vector<std::int32_t>>;
+
+  Labels forward(const Stretch& s) const {
+    const PartCut* part = part_of(s);
+    if (part == nullptr || part->layers.empty()) return std::nullopt;
+    const std::vector<std::uint32_t> tokens = tokens_of(program_.works, s.works, plan_.level);
+    const auto count = static_cast<std::uint32_t>(part->layers.size());
+    if (plan_.repeats == 1 && tokens == part->tokens) {
+      return labels_of(part->layers, tokens.size(), count);
+    }
+    const std::vector<LayerSpan> found = find_units(tokens, plan_.units);
+    if (found.empty() || found.size() % count != 0) return std::nullopt;
+    if (plan_.repeats == 1 && found.size() != count) return std::nullopt;
+    return labels_of(found, tokens.size(), count);
+  }
+
+  Labels backward(const Stretch& s) const {
+    if (s.forward != kNoIndex && labels_[s.forward]) {
+      if (Labels labels = by_numbers(s)) return labels;
+    }
+    return by_repeats(s);
+  }
+
+  /// Autograd's number leads to the forward operator, and that to the layer.
+  Labels by_numbers(const Stretch& s) const {
+    std::map<std::int64_t, std::int32_t> first, again;  // label by number
+    const Stretch& forward = passes_.stretches[s.forward];
+    for (std::size_t i = 0; i < forward.works.size(); ++i) {
+      const std::int64_t number = forward_number(program_.works[forward.works[i]]);
+      if (number != kNoId) first[number] = (*labels_[s.forward])[i];
+    }
+    const PartCut* part = part_of(s);
+    if (first.empty() || part == nullptr) return std::nullopt;
+    constexpr std::int32_t kNone = -2;
+    std::vector<std::int32_t> labels(s.works.size(), kNone);
+    auto lowest = static_cast<std::int32_t>(part->layers.size());
+    std::int32_t last = kNone;
+    for (std::size_t i = 0; i < s.works.size(); ++i) {
+      const Work& work = program_.works[s.works[i]];
+      if (work.recomputed) {
+        i = label_recomputed(s, i, lowest, again, labels) - 1;
+        last = labels[i];
+        continue;
+      }
+      const auto& numbers = work.of_recomputed ? again : first;
+      if (work.sequence != kNoId && !numbers.empty()) {
+        const auto next = numbers.upper_bound(work.sequence);
+        last = next == numbers.begin() ? next->second : std::prev(next)->second;
+        if (last >= 0 && last < lowest) lowest = last;
+      }
+      labels[i] = last;
+    }
+    for (std::size_t i = labels.size(); i-- > 1;) {
+      if (labels[i - 1] == kNone) labels[i - 1] = labels[i];
+    }
+    if (labels.empty() || labels.back() == kNone) return std::nullopt;
+    return labels;
+  }
+
+  /// A stretch of forward work inside a backward: as many layers as it holds, those below the ones
+  /// that were met. @return one past its end.
+  std::size_t label_recomputed(const Stretch& s, std::size_t begin, std::int32_t& lowest,
+                               std::map<std::int64_t, std::int32_t>& again,
+                               std::vector<std::int32_t>& labels) const {
+    std::size_t end = begin;
+    std::vector<std::uint32_t> works;
+    while (end < s.works.size() && program_.works[s.works[end]].recomputed) {
+      works.push_back(s.works[end++]);
+    }
+    const std::vector<LayerSpan> found =
+        find_units(tokens_of(program_.works, works, plan_.level), plan_.units);
+    const auto count = std::max<std::int32_t>(static_cast<std::int32_t>(found.size()), 1);
+    lowest = std::max(lowest - count, 0);
+    for (std::size_t i = begin, layer = 0; i < end; ++i) {
+      if (layer + 1 < found.size() && i - begin >= found[layer + 1].first) ++layer;
+      labels[i] = lowest + static_cast<std::int32_t>(layer);
+      const std::int64_t number = program_.works[s.works[i]].sequence;
+      if (number != kNoId) again[number] = labels[i];
+    }
+    return end;
+  }
+
+  /// As many repeats as there are layers; a part that is one layer and nothing else is one whole.
+  Labels by_repeats(const Stretch& s) const {
+    const PartCut* part = part_of(s);
+    if (part == nullptr || part->layers.empty()) return std::nullopt;
+    const auto count = static_cast<std::uint32_t>(part->layers.size());
+    const std::vector<std::uint32_t> tokens = tokens_of(program_.works, s.works, plan_.level);
+    if (count == 1 && part->layers.front().first == 0 &&
+        part->layers.front().last == part->tokens.size()) {
+      return std::vector<std::int32_t>(tokens.size(), 0);
+    }
+    for (const Repeat& run : find_repeats(tokens, 4)) {
+      if (run.copies != count) continue;
+      std::vector<std::int32_t> labels(tokens.size(), kBeforeLayers);
+      for (std::uint32_t i = 0; i < tokens.size(); ++i) {
+        if (i < run.start) labels[i] = kAfterLayers;
+        if (i < run.start || i >= run.end()) continue;
+        labels[i] = static_cast<std::int32_t>(count - 1 - (i - run.start) / run.period);
+      }
+      return labels;
+    }
+    return std::nullopt;
+  }
+
+  const Program& program_;
+  const Passes& passes_;
+  const LayerPlan& plan_;
+  const Pipeline& pipeline_;
+  std::uint32_t rank_;
+  PassLabels labels_;
+};
+
+}  // namespace
+
+LayerPlan plan_layers(const TraceSet& set, const Recording& recording, const NameFacts& facts,
+                      const std::vector<Program>& programs, const std::vector<Passes>& passes,
+                      const Pipeline& pipeline) {
+  return LayerPlanner(set, recording, facts, programs, passes, pipeline).run();
+}
+
+PassLabels label_passes(const Program& program, const Passes& passes, const LayerPlan& plan,
+                        const Pipeline& pipeline, std::uint32_t rank) {
+  return Labeller(program, passes, plan, pipeline, rank).run();
+}
+
+}  // namespace flopcast::whatif

@@ -1,0 +1,43 @@
+// Which layers each part of the model holds, and where passes are cut into them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "whatif/model/layers.h"
+#include "whatif/model/pipeline.h"
+
+namespace flopcast::whatif {
+
+/// Of a work in a pass: the layer of its part, counted from 0; before or after the layers.
+inline constexpr std::int32_t kBeforeLayers = -1;
+inline constexpr std::int32_t kAfterLayers = 1 << 30;
+
+/// The forward of one part of the model: what a stage runs of it for a microbatch.
+struct PartCut {
+  std::vector<std::uint32_t> tokens;  ///< of its forward, at the level of the finding
+  std::vector<LayerSpan> layers;      ///< in tokens
+  std::uint32_t first_layer = 0;      ///< in the whole model
+  bool recorded = false;
+};
+
+struct LayerPlan {
+  Level level = Level::kKernel;
+  std::vector<PartCut> parts;
+  std::vector<std::vector<std::uint32_t>> units;  ///< token lists of single layers, longest first
+  std::uint32_t layers = 0;                       ///< of the whole model, 0: unknown
+  std::uint32_t repeats = 1;                      ///< a forward holds the model so often
+  std::string evidence;
+};
+
+LayerPlan plan_layers(const TraceSet& set, const replaying::Recording& recording,
+                      const NameFacts& facts, const std::vector<Program>& programs,
+                      const std::vector<Passes>& passes, const Pipeline& pipeline);
+
+/// One label a work of every pass; none where the pass could not be cut. Indexed as the stretches.
+using PassLabels = std::vector<std::optional<std::vector<std::int32_t>>>;
+PassLabels label_passes(const Program& program, const Passes& passes, const LayerPlan& plan,
+                        const Pipeline& pipeline, std::uint32_t rank);
+
+}  // namespace flopcast::whatif
