@@ -1,5 +1,5 @@
-// Floor 8: what is in a trace, and what is wrong with it: `flopcast trace info` and `flopcast trace
-// validate`.
+// Floor 8: what is in a trace, what is wrong with it, and the program behind it: `flopcast trace info`,
+// `flopcast trace validate`, `flopcast trace model`.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "flopcast/replay.h"
 #include "flopcast/trace.h"
+#include "flopcast/whatif/model.h"
 
 namespace flopcast {
 
@@ -19,6 +20,15 @@ std::string trace_info_json(const TraceSet& set);
 std::string trace_check_text(const TraceSet& set, const StepComparison& steps);
 /// One document; docs/reference/json.md names every field.
 std::string trace_check_json(const TraceSet& set, const StepComparison& steps);
+
+/// The program behind a recording, so that a person can check it: groups and why, stages, layers,
+/// and every position of every layer. One rank of each stage is shown.
+/// @param recording what `model` was made of.
+std::string trace_model_text(const TraceSet& set, const replaying::Recording& recording,
+                             const TraceModel& model);
+/// One document, all ranks; docs/reference/json.md names every field.
+std::string trace_model_json(const TraceSet& set, const replaying::Recording& recording,
+                             const TraceModel& model);
 
 /// What a recording holds that a forecast profits from.
 struct RecordingFeature {

@@ -10,14 +10,13 @@ namespace {
 
 using replaying::kNoIndex;
 
-using Sort = Stretch::Sort;
-
 /// Which forward stretch an autograd number belongs to.
 class ForwardNumbers {
  public:
   ForwardNumbers(const Program& program, const std::vector<Stretch>& stretches) {
     for (std::uint32_t s = 0; s < stretches.size(); ++s) {
-      if (stretches[s].sort != Sort::kPass || stretches[s].pass != Pass::kForward) continue;
+      if (stretches[s].sort != Stretch::Sort::kPass || stretches[s].pass != Pass::kForward)
+        continue;
       for (const std::uint32_t w : stretches[s].works) {
         const std::int64_t number = forward_number(program.works[w]);
         if (number != kNoId) numbers_.push_back({number, s});
@@ -76,12 +75,12 @@ class PassCutter {
       next.pass = work.pass;
       next.step = work.step;
       next.thread = work.thread;
-      next.sort = Sort::kRest;
+      next.sort = Stretch::Sort::kRest;
       if (use_of(work) == GroupUse::kPipeline) {
-        next.sort = Sort::kExchange;
+        next.sort = Stretch::Sort::kExchange;
         next.pass = Pass::kOther;
       } else if (work.pass == Pass::kForward || work.pass == Pass::kBackward) {
-        next.sort = Sort::kPass;
+        next.sort = Stretch::Sort::kPass;
       }
       if (passes_.stretches.empty() || !continues(passes_.stretches.back(), next)) {
         passes_.stretches.push_back(std::move(next));
@@ -100,7 +99,7 @@ class PassCutter {
     if (!program_.has_sequence) return;
     std::vector<Stretch> out;
     for (Stretch& s : passes_.stretches) {
-      if (s.sort != Sort::kPass || s.pass != Pass::kForward) {
+      if (s.sort != Stretch::Sort::kPass || s.pass != Pass::kForward) {
         out.push_back(std::move(s));
         continue;
       }
@@ -108,7 +107,7 @@ class PassCutter {
       const auto first = std::find_if(s.works.begin(), s.works.end(), numbered);
       const auto last = std::find_if(s.works.rbegin(), s.works.rend(), numbered).base();
       if (first == s.works.end()) {
-        s.sort = Sort::kRest;
+        s.sort = Stretch::Sort::kRest;
         s.pass = Pass::kOther;
         out.push_back(std::move(s));
         continue;
@@ -126,7 +125,7 @@ class PassCutter {
     Stretch part = whole;
     part.works = std::move(works);
     if (rest) {
-      part.sort = Sort::kRest;
+      part.sort = Stretch::Sort::kRest;
       part.pass = Pass::kOther;
     }
     out.push_back(std::move(part));
@@ -137,7 +136,7 @@ class PassCutter {
   void split(Pass pass, MakeRule make_rule) {
     std::vector<Stretch> out;
     for (Stretch& s : passes_.stretches) {
-      if (s.sort != Sort::kPass || s.pass != pass) {
+      if (s.sort != Stretch::Sort::kPass || s.pass != pass) {
         out.push_back(std::move(s));
         continue;
       }
@@ -181,7 +180,7 @@ class PassCutter {
     if (!program_.has_sequence) return;
     std::vector<std::int64_t> tops;  // highest number of every backward
     for (const Stretch& s : passes_.stretches) {
-      if (s.sort != Sort::kPass || s.pass != Pass::kBackward) continue;
+      if (s.sort != Stretch::Sort::kPass || s.pass != Pass::kBackward) continue;
       std::int64_t top = kNoId;
       for (const std::uint32_t w : s.works) top = std::max(top, forward_number(program_.works[w]));
       if (top != kNoId) tops.push_back(top);
@@ -219,7 +218,7 @@ class PassCutter {
     // Splitting a backward moved the stretches behind it.
     const ForwardNumbers after(program_, passes_.stretches);
     for (Stretch& s : passes_.stretches) {
-      if (s.sort != Sort::kPass || s.pass != Pass::kBackward) continue;
+      if (s.sort != Stretch::Sort::kPass || s.pass != Pass::kBackward) continue;
       for (const std::uint32_t w : s.works) {
         const std::int64_t number = forward_number(program_.works[w]);
         if (number == kNoId) continue;
@@ -233,7 +232,8 @@ class PassCutter {
   void tell_weights() {
     std::vector<std::uint8_t> seen(passes_.stretches.size(), 0);
     for (Stretch& s : passes_.stretches) {
-      if (s.sort != Sort::kPass || s.pass != Pass::kBackward || s.forward == kNoIndex) continue;
+      if (s.sort != Stretch::Sort::kPass || s.pass != Pass::kBackward || s.forward == kNoIndex)
+        continue;
       if (seen[s.forward]++ > 0) s.pass = Pass::kWeights;
     }
   }

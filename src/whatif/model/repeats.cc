@@ -5,10 +5,10 @@
 namespace flopcast::whatif {
 namespace {
 
-using Tokens = std::span<const std::uint32_t>;
+using TokenSpan = std::span<const std::uint32_t>;
 
 /// The longest run of one period.
-Repeat longest_of_period(Tokens tokens, std::uint32_t period) {
+Repeat longest_of_period(TokenSpan tokens, std::uint32_t period) {
   Repeat best;
   std::uint32_t most = 0;
   const auto last = static_cast<std::uint32_t>(tokens.size()) - period;
@@ -28,7 +28,7 @@ Repeat longest_of_period(Tokens tokens, std::uint32_t period) {
   return best;
 }
 
-void find_between(Tokens tokens, std::uint32_t from, std::uint32_t until, std::uint32_t shortest,
+void find_between(TokenSpan tokens, std::uint32_t from, std::uint32_t until, std::uint32_t shortest,
                   std::vector<Repeat>& found) {
   if (until - from < 2 * shortest) return;
   Repeat best = longest_repeat(tokens.subspan(from, until - from), shortest);
@@ -41,7 +41,7 @@ void find_between(Tokens tokens, std::uint32_t from, std::uint32_t until, std::u
 
 }  // namespace
 
-Repeat longest_repeat(Tokens tokens, std::uint32_t shortest) {
+Repeat longest_repeat(TokenSpan tokens, std::uint32_t shortest) {
   const auto size = static_cast<std::uint32_t>(tokens.size());
   if (size < 2) return {};
   const auto most = static_cast<std::uint32_t>(
@@ -57,13 +57,13 @@ Repeat longest_repeat(Tokens tokens, std::uint32_t shortest) {
   return best;
 }
 
-std::vector<Repeat> find_repeats(Tokens tokens, std::uint32_t shortest) {
+std::vector<Repeat> find_repeats(TokenSpan tokens, std::uint32_t shortest) {
   std::vector<Repeat> found;
   find_between(tokens, 0, static_cast<std::uint32_t>(tokens.size()), std::max(shortest, 1U), found);
   return found;
 }
 
-double likeness(Tokens a, Tokens b) {
+double likeness(TokenSpan a, TokenSpan b) {
   if (a.empty() || b.empty()) return 0;
   std::vector<std::uint32_t> row(b.size() + 1, 0);  // common subsequence of a's part and b's
   for (const std::uint32_t token : a) {

@@ -18,8 +18,6 @@ using replaying::kNoIndex;
 using replaying::RankModel;
 using replaying::Recording;
 
-using Sort = Stretch::Sort;
-
 /// What makes segments copies of one unit.
 struct UnitKey {
   UnitPart part = UnitPart::kRest;
@@ -77,9 +75,9 @@ class SegmentMaker {
     segment.thread = stretch.thread;
     UnitKey key;
     key.pass = stretch.pass;
-    if (stretch.sort == Sort::kExchange) {
+    if (stretch.sort == Stretch::Sort::kExchange) {
       key.part = UnitPart::kExchange;
-    } else if (stretch.sort == Sort::kPass) {
+    } else if (stretch.sort == Stretch::Sort::kPass) {
       key.part = UnitPart::kWhole;
       if (labels_[s]) {
         const std::int32_t label = (*labels_[s])[from];
