@@ -1,6 +1,8 @@
 // Each engineer of a change enters it here: nothing else need know of it.
 #include "whatif/knobs.h"
 
+#include "whatif/durations/loader.h"
+#include "whatif/durations/profiler.h"
 #include "whatif/durations/scale.h"
 
 namespace flopcast::whatif {
@@ -68,9 +70,9 @@ constexpr Knob kKnobs[] = {
            "layers are run again before their backward pass", nullptr),
 
     change(Verb::kRemove, "profiler", kDurations, kNoArgument, "",
-           "the profiler's own time on the host", refuse),
+           "the profiler's own time on the host", remove_profiler),
     change(Verb::kRemove, "data-loading", kDurations, kNoArgument, "",
-           "the host's waiting for data", refuse),
+           "the host's waiting for data", remove_data_loading),
     change(Verb::kRemove, "host", kDurations, kNoArgument, "", "all the host does", refuse),
     change(Verb::kRemove, "launches", kDurations, kNoArgument, "",
            "one launch a step, as with CUDA graphs", refuse),
