@@ -128,7 +128,7 @@ struct WhatIfAnswer {
   WhatIfChanges changes;                            ///< as asked
   std::vector<WhatIfRefusal> refused;               ///< not empty: there is no answer
   std::uint32_t ranks_before = 0, ranks_after = 0;  ///< of the run
-  /// GPU step: the median over steps of the mean over ranks.
+  /// GPU step: mean over ranks, and over the steps within a quarter of their median.
   Time before, after;
   Time host_before, host_after;     ///< host step, likewise
   WhatIfBand band;                  ///< of `after`

@@ -51,24 +51,23 @@ WhatIfBand::Source resampled(const StepsOfRanks& steps, const TimedRun& run,
   WhatIfBand::Source source{"steps and ranks drawn anew", {}, {}};
   if (times.empty()) return source;
   Draw draw;
-  std::vector<double> medians;
+  std::vector<double> answers;
   for (std::size_t n = 0; n < kDraws; ++n) {
-    std::vector<double> drawn;
+    std::vector<Time> drawn;
     for (std::size_t s = 0; s < times.size(); ++s) {
       const std::vector<double>& ranks = times[draw(times.size())];
       double sum = 0;
       for (std::size_t r = 0; r < ranks.size(); ++r) sum += ranks[draw(ranks.size())];
-      drawn.push_back(sum / static_cast<double>(ranks.size()));
+      drawn.push_back(Time{std::llround(sum / static_cast<double>(ranks.size()) * 1e12)});
     }
-    std::sort(drawn.begin(), drawn.end());
-    medians.push_back(quantile(drawn, 0.5));
+    answers.push_back(usual(drawn).seconds());
   }
-  std::sort(medians.begin(), medians.end());
+  std::sort(answers.begin(), answers.end());
   const auto width = [&](double seconds) {
     return Time{std::max<std::int64_t>(0, std::llround(seconds * 1e12))};
   };
-  source.below = width(answer.seconds() - quantile(medians, 0.1));
-  source.above = width(quantile(medians, 0.9) - answer.seconds());
+  source.below = width(answer.seconds() - quantile(answers, 0.1));
+  source.above = width(quantile(answers, 0.9) - answer.seconds());
   return source;
 }
 

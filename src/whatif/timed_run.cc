@@ -1,6 +1,7 @@
 #include "whatif/timed_run.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace flopcast::whatif {
 
@@ -35,6 +36,19 @@ Time median(std::vector<Time> values) {
   return below + Time{(above - below).ps / 2};
 }
 
+Time usual(const std::vector<Time>& values) {
+  const Time middle = median(values);
+  double sum = 0;
+  std::int64_t count = 0;
+  for (const Time value : values) {
+    const Time off = value > middle ? value - middle : middle - value;
+    if (4 * off.ps > middle.ps) continue;
+    sum += static_cast<double>(value.ps);
+    ++count;
+  }
+  return count == 0 ? middle : Time{std::llround(sum / static_cast<double>(count))};
+}
+
 Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<StepTime>>& times,
              const std::vector<std::string>& names) {
   struct Sum {
@@ -66,8 +80,8 @@ Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<StepTime>>
     host.push_back(step.host);
     judged.steps.push_back(std::move(step));
   }
-  if (!gpu.empty()) judged.gpu = median(std::move(gpu));
-  if (!host.empty()) judged.host = median(std::move(host));
+  if (!gpu.empty()) judged.gpu = usual(gpu);
+  if (!host.empty()) judged.host = usual(host);
   return judged;
 }
 

@@ -27,7 +27,7 @@ struct JudgedStep {
   std::optional<Time> gpu;  ///< nothing where no rank has GPU work in it
   Time host;
 };
-/// What a run is judged by: medians over its steps.
+/// What a run is judged by: its usual step.
 struct Judged {
   std::vector<JudgedStep> steps;  ///< in order
   std::optional<Time> gpu;        ///< nothing where there is no GPU work
@@ -41,5 +41,9 @@ bool is_judged(const std::string& step, const std::vector<std::string>& names);
 
 /// The middle of the values, between the two in the middle of an even number. @pre not empty
 Time median(std::vector<Time> values);
+/// The mean of the values within a quarter of their median: steps take turns (an optimizer that is
+/// run every second step), so that the one in the middle is none of them; and some start cold, or
+/// are held up. @pre not empty
+Time usual(const std::vector<Time>& values);
 
 }  // namespace flopcast::whatif

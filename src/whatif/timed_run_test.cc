@@ -55,5 +55,13 @@ TEST(WhatIfTimedRun, TheMedianLiesBetweenTheTwoInTheMiddle) {
   EXPECT_EQ(median({ps(9), ps(1), ps(4), ps(6)}), ps(5));
 }
 
+TEST(WhatIfTimedRun, UsualStepsAreThoseNearTheMiddle) {
+  const auto ps = [](std::int64_t n) { return Time{n}; };
+  EXPECT_EQ(usual({ps(5)}), ps(5));
+  EXPECT_EQ(usual({ps(600), ps(341), ps(315), ps(343)}), ps(333));  // one starts cold
+  EXPECT_EQ(usual({ps(126), ps(163), ps(124)}), ps(125));           // one is held up
+  EXPECT_EQ(usual({ps(100), ps(200)}), ps(150));                    // none is near: their middle
+}
+
 }  // namespace
 }  // namespace flopcast::whatif

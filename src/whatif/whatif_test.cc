@@ -7,6 +7,7 @@
 
 #include "support/sample_run.h"
 #include "support/trace_text.h"
+#include "whatif/timed_run.h"
 
 namespace flopcast {
 namespace {
@@ -178,17 +179,16 @@ TEST(WhatIf, EveryKnobIsTold) {
   for (const WhatIfKnob& knob : whatif_knobs()) EXPECT_FALSE(knob.option.empty()) << knob.name;
 }
 
-/// The GPU step of a replay: the median over its steps (all ranks have the same) of the mean over
-/// ranks.
-Time middle_step(const Replay& replay) {
+/// The GPU step of a replay: the usual one of its steps (all ranks have the same), each the mean
+/// over ranks.
+Time usual_step(const Replay& replay) {
   std::vector<Time> means;
   for (std::size_t s = 0; s < replay.steps[0].size(); ++s) {
     Time sum;
     for (const auto& rank : replay.steps) sum += *rank[s].replayed_gpu;
     means.push_back(Time{sum.ps / static_cast<std::int64_t>(replay.steps.size())});
   }
-  std::sort(means.begin(), means.end());
-  return means[means.size() / 2];
+  return whatif::usual(means);
 }
 
 TEST(WhatIf, TheSampleRunIsReplayedAndAnswered) {
@@ -198,7 +198,7 @@ TEST(WhatIf, TheSampleRunIsReplayedAndAnswered) {
   const Result<Replay> replayed = recorded_replay(whatif.set());
   ASSERT_TRUE(replayed.ok());
   ASSERT_EQ(replayed->steps[0].size() % 2, 1U);
-  const Time step = middle_step(*replayed);
+  const Time step = usual_step(*replayed);
   for (const char* what :
        {"host", "gemm", "other_kernels", "collective:all_reduce", "network", "rank:3", "copies"}) {
     const WhatIfAnswer same = answer_of(whatif, scaled(what, 1));
