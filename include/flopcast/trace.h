@@ -17,8 +17,9 @@
 
 namespace flopcast {
 
-/// What a row is. Decided by its `cat` alone (a cpu_op may carry a `stream`); 2021 names map to
-/// today's.
+/// What a row is. Decided by its `cat` (a cpu_op may carry a `stream`); 2021 names map to today's.
+/// PyTorch's own annotations (ProfilerStep#N, Optimizer.step#..., enumerate(DataLoader)#...) are
+/// annotations also where a file of 2021 calls them operators.
 enum class Category : std::uint8_t {
   kCpuOp,              ///< cpu_op, Operator
   kRuntime,            ///< cuda_runtime, Runtime: host calls, hip* included
@@ -27,7 +28,7 @@ enum class Category : std::uint8_t {
   kMemcpy,             ///< gpu_memcpy, Memcpy
   kMemset,             ///< gpu_memset, Memset
   kSync,               ///< cuda_sync: tells which event, stream or context a wait is for
-  kUserAnnotation,     ///< user_annotation (ProfilerStep#N among them)
+  kUserAnnotation,     ///< user_annotation (ProfilerStep#N among them), whatever their `cat`
   kGpuUserAnnotation,  ///< gpu_user_annotation: not work, spans the kernels of an annotation
   kPythonFunction,     ///< python_function
   kOverhead,           ///< profiler overhead

@@ -8,6 +8,8 @@ namespace {
 
 /// The least a blocking call takes when there is nothing to wait for.
 constexpr Time kLeastSync = Time::from_us(5);
+/// The first task of a stream that is later than this waited for something that was not recorded.
+constexpr Time kLateFirst = Time::from_us(1000);
 
 class Assembler {
  public:
@@ -38,11 +40,12 @@ class Assembler {
         add_waits();
       }
       add_event_edges();
-      pin_roots();
+      add_holds();
+      list_pins();
     }
     for (const auto& [what, pin] : pins_) out_.pinned.push_back({what, pin.tasks, pin.late});
     out_.graph = std::move(builder_).build();
-    hold_orphans();
+    release_orphans();
     return std::move(out_);
   }
 
@@ -139,31 +142,38 @@ class Assembler {
   void add_launch_edges() {
     for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
       const GpuTask& gpu = rank().gpu[t];
-      if (gpu.call == kNoIndex) continue;
+      if (gpu.call == kNoIndex) {
+        // Put on its stream at an unknown moment: a sync waits for it only once it has started.
+        if (!gpu.before_window) set_launcher(t, map().gpu_first[t]);
+        continue;
+      }
       const Call& call = rank().calls[gpu.call];
       const TaskId first = map().piece_first[call.thread][call.first_piece];
-      builder_.set_launcher(map().gpu_first[t], first);
-      if (map().gpu_last[t] != map().gpu_first[t]) builder_.set_launcher(map().gpu_last[t], first);
+      set_launcher(t, first);
       if (follows_in_launch(t) || starts_before_launch(rank(), gpu)) continue;
       const Binding& b = bindings_[r_][t];
       const bool blocking_copy = wait_of_call_[gpu.call] != kNoIndex;
       const bool from_end = launches_at_end(rank(), gpu) && !blocking_copy;
+      const Time slack = gpu.start - (from_end ? call.end : call.start);
       Time lag = from_end ? lags().launch_from_end : lags().launch_from_start;
-      if (recorded_lags()) {
-        lag = b.kind == EdgeKind::kLaunch ? gpu.start - b.base : rec_.launch_latency[r_];
-        if (from_end && b.kind != EdgeKind::kLaunch) lag = Time{};
+      if (recorded_lags() || keeps_delay(t)) {
+        lag = recorded_lag(b.kind == EdgeKind::kLaunch, lag, slack);
+      } else if (!from_end && slack < std::min(lag, rec_.launch_latency[r_])) {
+        // Kernels that the recording has start before their call even after alignment keep their
+        // place.
+        lag = std::max(slack, Time{});
       }
       // Inside a blocking copy the host first stages the data: its own time, kept like all host
       // time.
-      if (blocking_copy && b.kind == EdgeKind::kLaunch) lag = gpu.start - call.start;
-      // Kernels that the recording has start before their call even after alignment keep their
-      // place.
-      if (!from_end && gpu.start - call.start < std::min(lag, rec_.launch_latency[r_])) {
-        lag = std::max(gpu.start - call.start, Time{});
-      }
+      if (blocking_copy && b.kind == EdgeKind::kLaunch) lag = slack;
       const TaskId source = from_end ? map().piece_last[call.thread][call.last_piece] : first;
       builder_.add_edge({source, map().gpu_first[t], lag, EdgeKind::kLaunch, !from_end});
     }
+  }
+
+  void set_launcher(std::uint32_t t, TaskId launcher) {
+    builder_.set_launcher(map().gpu_first[t], launcher);
+    if (map().gpu_last[t] != map().gpu_first[t]) builder_.set_launcher(map().gpu_last[t], launcher);
   }
 
   /// Later rows of one launch (a graph) are held by the rows before them.
@@ -187,10 +197,15 @@ class Assembler {
       sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
       for (const std::uint32_t t : wait.tasks) sources.push_back(map().gpu_last[t] | kFixedSource);
       Time lag = lags().sync;
-      if (wait.host_remainder || recorded_lags())
-        lag = wait.blocked ? durations().after_sync[w] : Time{};
-      if (!wait.tasks.empty() && wait.blocked && wait.after < Time{})
-        lag = durations().after_sync[w];
+      const Time recorded = durations().after_sync[w];
+      const bool returns_early = !wait.tasks.empty() && wait.after < Time{};
+      if (wait.blocked && (wait.host_remainder || recorded_lags() || returns_early)) {
+        lag = recorded;
+      } else if (wait.host_remainder) {
+        lag = Time{};
+      } else if (recorded_lags()) {
+        lag = std::min(lag, recorded);
+      }
       builder_.add_wait(map().piece_last[call.thread][call.first_piece], sources, lag);
     }
   }
@@ -253,9 +268,10 @@ class Assembler {
       return recorded;
     }
     const Binding& b = bindings_[r_][t];
-    if (recorded_lags()) return b.source == before ? recorded : Time{};
     const bool same_launch = gpu.call != kNoIndex && rank().gpu[before].call == gpu.call;
-    return lag_between(same_launch ? EdgeKind::kGraph : EdgeKind::kStream, before, t);
+    const Time lag = lag_between(same_launch ? EdgeKind::kGraph : EdgeKind::kStream, before, t);
+    if (!recorded_lags() && !keeps_delay(t)) return lag;
+    return recorded_lag(b.source == before, lag, recorded);
   }
 
   void add_event_edges() {
@@ -265,19 +281,44 @@ class Assembler {
       if (baseline_ == Baseline::kDpro && !target.communication) continue;
       const bool same_queue = rank().gpu[e.source].communication == target.communication;
       if (baseline_ != Baseline::kNone && same_queue) continue;
-      Time lag = lag_between(e.kind, e.source, e.target);
-      if (recorded_lags()) {
-        const Binding& b = bindings_[r_][e.target];
-        lag = b.source == e.source && b.kind == e.kind ? target.start - b.base : Time{};
-      }
+      const Binding& b = bindings_[r_][e.target];
+      const bool binds = b.source == e.source && b.kind == e.kind;
       // An occupant is left during its last wave: the edge counts from its start.
       const bool from_start = e.kind == EdgeKind::kOccupancy;
-      if (from_start)
-        lag = lags_.occupied(launch_shape(rank(), rank().gpu[e.source]),
-                             durations().transfer[e.source]);
+      Time lag;
+      if (from_start) {
+        lag = occupied(e, binds);
+      } else {
+        lag = lag_between(e.kind, e.source, e.target);
+        if (recorded_lags() || keeps_delay(e.target))
+          lag = recorded_lag(binds, lag, target.start - rank().gpu[e.source].end);
+      }
       builder_.add_edge(
           {map().gpu_last[e.source], map().gpu_first[e.target], lag, e.kind, from_start});
     }
+  }
+  /// How long after its start an occupant lets another kernel in; of a collective, after all ranks
+  /// have arrived: how long it waits for them says nothing.
+  Time occupied(const GpuEdge& e, bool binds) const {
+    const GpuTask& source = rank().gpu[e.source];
+    const Time whole = durations().transfer[e.source];
+    const Time typical = lags_.occupied(launch_shape(rank(), source), whole);
+    if (!recorded_lags() && !keeps_delay(e.target)) return typical;
+    const Time recorded_whole = recorded_transfer(rec_, r_, e.source);
+    const Time slack = rank().gpu[e.target].start - (source.end - recorded_whole);
+    // A part of the occupant's time, however long it takes now.
+    const Time part = whole == recorded_whole || recorded_whole <= Time{}
+                          ? slack
+                          : Time{static_cast<std::int64_t>(static_cast<double>(slack.ps) *
+                                                           static_cast<double>(whole.ps) /
+                                                           static_cast<double>(recorded_whole.ps))};
+    return recorded_lag(binds, typical, part);
+  }
+
+  /// With its own delay what bound a task is as late as it was. What did not would have been after
+  /// its kind's usual delay, and was no later than the task.
+  static Time recorded_lag(bool binds, Time typical, Time slack) {
+    return binds ? slack : std::min(typical, slack);
   }
   static constexpr int kStreamKind = static_cast<int>(EdgeKind::kStream);
   Time lag_between(EdgeKind kind, std::uint32_t source, std::uint32_t target) const {
@@ -313,39 +354,68 @@ class Assembler {
 
   // ---- pins -----------------------------------------------------------------------------------
 
-  /// GPU tasks that nothing in the trace holds back start when they were recorded to.
-  void pin_roots() {
+  /// Whether a GPU task keeps its recorded delay after what bound it in every mode, because the
+  /// trace does not tell the whole of what it waited for: a launch before the window, or something
+  /// before the first task of a stream.
+  bool keeps_delay(std::uint32_t t) const {
+    const GpuTask& gpu = rank().gpu[t];
+    const Binding& b = bindings_[r_][t];
+    if (!b.any) return false;
+    const Time late = gpu.start - b.base;
+    if (gpu.call == kNoIndex) return late > kLate || (gpu.before_window && !rank().calls.empty());
+    return gpu.order == 0 && late > kLateFirst;
+  }
+
+  /// Counts what keeps its recorded delay.
+  void list_pins() {
     out_.is_pinned.emplace_back(rank().gpu.size(), false);
     for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
       const GpuTask& gpu = rank().gpu[t];
       const Binding& b = bindings_[r_][t];
-      if (!b.any || (!host() && gpu.order == 0)) {
+      if (!b.any) {
         pin(t, "GPU tasks with neither launch nor predecessor in the trace", Time{});
-      } else if (gpu.call == kNoIndex && gpu.start - b.base > kLate) {
-        pin(t, "late GPU tasks launched before the window", gpu.start - b.base);
-      } else if (gpu.order == 0 && gpu.start - b.base > Time::from_us(1000)) {
-        pin(t, "first GPU task of a stream, more than 1 ms after its launch", gpu.start - b.base);
+      } else if (keeps_delay(t)) {
+        pin(t,
+            gpu.call == kNoIndex ? "GPU tasks launched before the window"
+                                 : "first GPU task of a stream, more than 1 ms after its launch",
+            gpu.start - b.base);
       }
     }
   }
-  /// A baseline may leave a task without any predecessor: it starts when it was recorded to.
-  void hold_orphans() {
-    for (r_ = 0; r_ < rec_.ranks.size(); ++r_) {
-      for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
-        const TaskId id = map().gpu_first[t];
-        if (out_.graph.pending[id] == 0 && out_.release[id] == Time::min()) {
-          out_.release[id] = rank().gpu[t].start;
-        }
-      }
-    }
-  }
-
   void pin(std::uint32_t t, const char* why, Time late) {
     out_.is_pinned[r_][t] = true;
-    out_.release[map().gpu_first[t]] = rank().gpu[t].start;
     Pin& entry = pins_[why];
     ++entry.tasks;
     entry.late += late;
+  }
+
+  /// What nothing in the trace holds keeps its recorded delay after something else of its rank.
+  void add_holds() {
+    if (rec_.holds.empty() || !host()) return;
+    for (const Hold& h : rec_.holds[r_]) {
+      if (h.target.on_gpu() ? bindings_[r_][h.target.index].any : is_released(h.target)) continue;
+      const TaskId target = h.target.on_gpu() ? map().gpu_first[h.target.index]
+                                              : map().piece_first[h.target.thread][h.target.index];
+      const TaskId source = h.source.on_gpu() ? map().gpu_last[h.source.index]
+                                              : map().piece_last[h.source.thread][h.source.index];
+      const EdgeKind kind = h.target.on_gpu() ? EdgeKind::kLaunch : EdgeKind::kThread;
+      builder_.add_edge({source, target, h.lag, kind, false});
+      out_.release[target] = Time::min();
+    }
+  }
+  bool is_released(const Hold::Place& piece) const {
+    return std::binary_search(edge_target_[piece.thread].begin(), edge_target_[piece.thread].end(),
+                              piece.index);
+  }
+
+  /// A task without any predecessor, of a rank or by a baseline, starts when it was recorded to.
+  void release_orphans() {
+    for (r_ = 0; r_ < rec_.ranks.size(); ++r_) {
+      for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
+        const TaskId id = map().gpu_first[t];
+        if (out_.graph.pending[id] == 0) out_.release[id] = rank().gpu[t].start;
+      }
+    }
   }
 
   const Recording& rec_;

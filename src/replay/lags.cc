@@ -62,7 +62,12 @@ std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t r) 
   };
   for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
     const GpuTask& task = rank.gpu[t];
-    if (task.call != kNoIndex && !starts_before_launch(rank, task)) {
+    const std::uint32_t before =
+        task.order > 0 ? rank.streams[task.stream].tasks[task.order - 1] : kNoIndex;
+    // Later rows of one launch (a graph) are held by the rows before them.
+    const bool same_launch =
+        before != kNoIndex && task.call != kNoIndex && rank.gpu[before].call == task.call;
+    if (task.call != kNoIndex && !same_launch && !starts_before_launch(rank, task)) {
       const Call& call = rank.calls[task.call];
       if (launches_at_end(rank, task)) {
         offer(t, call.end, {EdgeKind::kLaunch, kNoIndex, true, call.end, true});
@@ -70,9 +75,7 @@ std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t r) 
         offer(t, call.start + latency, {EdgeKind::kLaunch, kNoIndex, false, call.start, true});
       }
     }
-    if (task.order > 0) {
-      const std::uint32_t before = rank.streams[task.stream].tasks[task.order - 1];
-      const bool same_launch = task.call != kNoIndex && rank.gpu[before].call == task.call;
+    if (before != kNoIndex) {
       const Time end = rank.gpu[before].end;
       offer(t, end, {same_launch ? EdgeKind::kGraph : EdgeKind::kStream, before, false, end, true});
     }
@@ -160,6 +163,15 @@ Lags measure_lags(const Recording& recording, const std::vector<std::vector<Bind
   }
   measure_occupancy(recording, lags);
   return lags;
+}
+
+Time recorded_transfer(const Recording& recording, std::uint32_t rank, std::uint32_t task) {
+  const GpuTask& t = recording.ranks[rank].gpu[task];
+  if (t.collective == kNoIndex) return t.end - t.start;
+  for (const CollectiveMember& m : recording.collectives[t.collective].members) {
+    if (m.rank == rank && m.task == task) return t.end - m.latest_arrival;
+  }
+  return t.end - t.start;
 }
 
 Durations recorded_durations(const Recording& recording) {

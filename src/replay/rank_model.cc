@@ -22,13 +22,16 @@ class ThreadCutter {
     close_until(start);
     if (!open_.empty()) emit(open_.back(), start);
     cursor_ = std::max(cursor_, start);
-    const std::uint32_t around = open_.empty() ? kNoIndex : open_.back().op;
-    open_.push_back({row, end, kNoIndex, kNoIndex, is_call, is_call ? around : row});
-    if (is_call) {  // a call has a piece even if it took no time: dependencies hang on it
-      open_.back().first = open_.back().last = static_cast<std::uint32_t>(thread_.pieces.size());
-      thread_.pieces.push_back({row, cursor_, cursor_});
-      add_call(open_.back(), start, end);
+    if (!is_call) {
+      open_.insert(above_calls(), {row, end, kNoIndex, kNoIndex, false, row});
+      return;
     }
+    const std::uint32_t around = open_.empty() ? kNoIndex : open_.back().op;
+    open_.push_back({row, end, kNoIndex, kNoIndex, true, around});
+    // A call has a piece even if it took no time: dependencies hang on it.
+    open_.back().first = open_.back().last = static_cast<std::uint32_t>(thread_.pieces.size());
+    thread_.pieces.push_back({row, cursor_, cursor_});
+    add_call(open_.back(), start, end);
   }
   void finish() { close_until(Time::max()); }
 
@@ -41,6 +44,14 @@ class ThreadCutter {
     std::uint32_t op;  // innermost operator: itself, or one around it
     std::uint32_t call = kNoIndex;
   };
+
+  /// Where an operator goes among the open rows. Calls hold no operators: one that seems to begin
+  /// inside a call, by coarse or different clocks, is around it or begins at its end.
+  std::vector<Open>::iterator above_calls() {
+    auto at = open_.end();
+    while (at != open_.begin() && std::prev(at)->is_call) --at;
+    return at;
+  }
 
   void close_until(Time now) {
     while (!open_.empty() && open_.back().end <= now) {
@@ -196,7 +207,10 @@ void collect_gpu(const TraceSet& set, RankModel& model) {
                               static_cast<std::uint32_t>(ev.stream[r]);
     task.stream = lanes[key].take(model, ev.device[r], ev.stream[r], task);
     const auto index = static_cast<std::uint32_t>(model.gpu.size());
-    task.order = static_cast<std::uint32_t>(model.streams[task.stream].tasks.size());
+    const std::vector<std::uint32_t>& ahead = model.streams[task.stream].tasks;
+    task.order = static_cast<std::uint32_t>(ahead.size());
+    task.before_window =
+        task.call == kNoIndex && (ahead.empty() || model.gpu[ahead.back()].before_window);
     model.streams[task.stream].tasks.push_back(index);
     if (task.call != kNoIndex) model.calls[task.call].gpu.push_back(index);
     model.gpu.push_back(task);
@@ -219,6 +233,12 @@ RankModel make_rank_model(const TraceSet& set, std::uint32_t index, Time offset)
 
 Time order_slack(const Trace& trace) {
   return trace.clock_step >= Time::from_us(1) ? Time::from_us(1) : Time::from_ns(100);
+}
+
+Time put_at(const RankModel& rank, std::uint32_t task) {
+  const GpuTask& t = rank.gpu[task];
+  if (t.call != kNoIndex) return rank.calls[t.call].start;
+  return t.before_window ? Time::min() : t.start;
 }
 
 bool launches_at_end(const RankModel& rank, const GpuTask& task) {

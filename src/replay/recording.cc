@@ -35,6 +35,7 @@ Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes) {
     notes.clocks.push_back(
         {rec.ranks[i].rank, rec.ranks[i].host_offset - whole, rec.ranks[i].gpu_offset});
   }
+  find_holds(rec);
   return rec;
 }
 

@@ -174,6 +174,7 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   if (options.structure_from) {
     const auto problem = transplant(set, rec, *options.structure_from, *options.durations_from);
     if (problem) return *problem;
+    find_holds(rec);
   }
   std::vector<std::vector<Binding>> bindings(rec.ranks.size());
   parallel_for(rec.ranks.size(), options.threads, [&](std::size_t r) {

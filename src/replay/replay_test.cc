@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "flopcast/replay/assembly.h"
 #include "support/trace_text.h"
 
 namespace flopcast::replaying {
@@ -234,21 +235,39 @@ TEST(Replay, TheCriticalPathIsUnbrokenWhereThingsEndEarly) {
                                           "Memcpy HtoD (Pageable -> Device)", "log"));
 }
 
-TEST(Replay, TheCriticalPathGoesOnBeforeAPinnedStart) {
-  // Nothing tells why thread 2 begins at 600: thread 1 is at work then.
+TEST(Replay, WhatNothingHoldsFollowsWhatEndedBeforeIt) {
+  // Nothing tells why thread 2 begins at 600: thread 1 is at work then. Nor why the kernel does:
+  // what launched it was not recorded.
   TraceText text;
   text.op("early", 0, 300).op("middle", 300, 580).op("beside", 580, 1000);
   text.thread(2).op("late", 600, 1500);
+  text.kernel("lost", 1100, 1200, 7, 99);
   const TraceSet set = text.read();
   const Replay r = replay_of(set);
   const std::vector<PathPiece>& pieces = r.critical_path.pieces;
   ASSERT_EQ(pieces.size(), 4u);
   EXPECT_EQ(r.critical_path.window_start, pieces.front().start);
   EXPECT_EQ(pieces.back().end - pieces.front().start, us(1500));
-  EXPECT_TRUE(pieces[2].pinned);
   EXPECT_EQ(pieces[2].row, kNoDetail);
   EXPECT_EQ(pieces[2].end - pieces[2].start, us(20));
-  for (const std::size_t i : {0u, 1u, 3u}) EXPECT_FALSE(pieces[i].pinned) << i;
+  for (const PathPiece& piece : pieces) EXPECT_FALSE(piece.pinned);
+  // All of it moves with the first thing of the rank, and with what is shorter before it.
+  Replay notes;
+  const Recording rec = make_recording(set, 1, notes);
+  const std::vector<std::vector<Binding>> bindings{find_bindings(rec, 0)};
+  const auto lags = measure_lags(rec, bindings, LagMode::kRecorded);
+  Durations durations = recorded_durations(rec);
+  durations.ranks[0].piece[0][0] = us(100);  // "early" takes 200 us less
+  Assembly assembly = assemble(rec, durations, lags, bindings, Baseline::kNone);
+  for (Time& release : assembly.release) {
+    if (release > Time::min()) release += us(5000);
+  }
+  const auto run = simulate(assembly.graph, assembly.release);
+  ASSERT_TRUE(run.ok());
+  const auto& map = assembly.map.ranks[0];
+  EXPECT_EQ(run->start[map.piece_first[0][0]], us(5000));
+  EXPECT_EQ(run->start[map.piece_first[1][0]], us(5000 + 600 - 200));
+  EXPECT_EQ(run->start[map.gpu_first[0]], us(5000 + 1100 - 200));
 }
 
 TEST(Replay, TheCriticalPathCoversTheWindowOfTheRankThatEndsLast) {

@@ -23,8 +23,12 @@ class SyncFinder {
     // GPU times were moved to make launches plausible; a sync may be off by as much the other way.
     slack_ = std::max(Time::from_us(2), rank.gpu_offset);
     put_.resize(rank.streams.size());
-    for (const Call& call : rank.calls) {
-      for (const std::uint32_t t : call.gpu) put_[rank.gpu[t].stream].push_back({call.start, t});
+    for (std::uint32_t s = 0; s < rank.streams.size(); ++s) {
+      Time at = Time::min();  // a stream works in the order in which it was given work
+      for (const std::uint32_t t : rank.streams[s].tasks) {
+        at = std::max(at, put_at(rank, t));
+        put_[s].push_back({at, t});
+      }
     }
     for (std::uint32_t r = 0; r < ev_.size(); ++r) {
       if (ev_.category[r] == Category::kSync && ev_.correlation[r] > 0)
@@ -87,7 +91,7 @@ class SyncFinder {
     }
     for (const std::uint32_t t : wait.tasks) last = std::max(last, end_of(t));
     wait.blocked = last > call.start;
-    wait.after = wait.blocked ? call.end - last : Time{};
+    wait.after = last == Time::min() ? Time{} : call.end - last;
     const std::string_view name = set_.strings[ev_.name[call.row]];
     wait.host_remainder = name.ends_with("Free");
     result_.waits.push_back(std::move(wait));

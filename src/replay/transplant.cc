@@ -116,7 +116,7 @@ void settle_wait(const RankModel& rank, SyncWait& wait) {
   }
   for (const std::uint32_t t : wait.tasks) last = std::max(last, rank.gpu[t].end);
   wait.blocked = last > call.start;
-  wait.after = wait.blocked ? call.end - last : Time{};
+  wait.after = last == Time::min() ? Time{} : call.end - last;
 }
 
 }  // namespace

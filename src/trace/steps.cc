@@ -7,12 +7,6 @@
 namespace flopcast {
 namespace {
 
-// 2021 files call the annotation an operator; its mirror on the GPU (gpu_user_annotation) is no
-// step.
-bool can_be_step(Category category) {
-  return category == Category::kUserAnnotation || category == Category::kCpuOp;
-}
-
 // Rows that show the program at work, as opposed to spans and marks of the profiler itself.
 bool is_activity(Category category) {
   return category != Category::kOther && category != Category::kOverhead &&
@@ -38,7 +32,8 @@ std::vector<Step> find_steps(const TraceSet& set, const Trace& trace) {
   std::vector<Step> steps;
   std::unordered_map<std::uint32_t, Time> ends;  // by name: of the last with that name
   for (std::size_t row = 0; row < events.size(); ++row) {
-    if (!can_be_step(events.category[row])) continue;
+    // Its mirror on the GPU (gpu_user_annotation) is no step.
+    if (events.category[row] != Category::kUserAnnotation) continue;
     const std::string_view name = set.strings[events.name[row]];
     if (!name.starts_with("ProfilerStep#")) continue;
     // The same step again, as seen by another thread.

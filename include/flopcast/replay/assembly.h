@@ -19,7 +19,10 @@ struct Durations {
   };
   std::vector<Rank> ranks;
 };
+/// As they were.
 Durations recorded_durations(const Recording& recording);
+/// How long a GPU task took; of one in a collective, from the last arrival it waited for.
+Time recorded_transfer(const Recording& recording, std::uint32_t rank, std::uint32_t task);
 
 /// What stands at the end of a GPU→GPU dependency: handing over between kernels and copy engines
 /// takes several times longer than between kernels.

@@ -16,7 +16,8 @@ struct SyncWait {
   std::vector<std::uint32_t> tasks;    ///< known beforehand (an event's record, a blocking copy)
   bool blocked = false;         ///< the recording waited: a source ended after the call began
   bool host_remainder = false;  ///< what follows the wait is host work (cudaFree), kept as recorded
-  Time after;                   ///< recorded: end of the call since the last source's end
+  /// Recorded: end of the call since the last source's end, if it blocked or not; 0 without any.
+  Time after;
 };
 
 struct SyncWaits {

@@ -38,6 +38,7 @@ struct GpuTask {
   std::uint32_t row = 0;
   std::uint32_t stream = 0;             ///< index into RankModel::streams
   std::uint32_t order = 0;              ///< position in its stream
+  bool before_window = false;           ///< neither it nor any before it on its stream has a call
   std::uint32_t call = kNoIndex;        ///< launching call
   std::uint32_t collective = kNoIndex;  ///< index into the run's collectives
   Time start, end;
@@ -76,6 +77,10 @@ void shift_all(RankModel& rank, Time by);
 
 /// Source may end this much after its target starts without contradicting it: clock steps.
 Time order_slack(const Trace& trace);
+
+/// When a GPU task was put on its stream: as its call began. Of a task without a call: before the
+/// window (Time::min()) if the stream had none with a call before it, else when it started.
+Time put_at(const RankModel& rank, std::uint32_t task);
 
 /// Whether a call hands its work over at its end: it lasted long and the work started only then.
 bool launches_at_end(const RankModel& rank, const GpuTask& task);

@@ -99,6 +99,30 @@ TEST(Kineto, ParentsComeBeforeChildrenAndTiesKeepFileOrder) {
   EXPECT_EQ(names(set), "parent child twin late");
 }
 
+TEST(Kineto, AnnotationsThat2021CallsOperators) {
+  const char* names[] = {"ProfilerStep#5",
+                         "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                         "Optimizer.step#SGD.step",
+                         "Optimizer.zero_grad#SGD.zero_grad",
+                         "DistributedDataParallel.forward",
+                         "Optimizer",
+                         "autograd::engine"};
+  std::string rows;
+  for (const char* name : names) {
+    rows += std::string(rows.empty() ? "" : ",") + R"({"ph":"X","cat":"Operator","name":")" + name +
+            R"(","pid":1,"tid":1,"ts":)" + std::to_string(rows.size()) + R"(,"dur":1})";
+  }
+  const TraceSet set = read_rows(rows);
+  const Trace& t = set.traces[0];
+  ASSERT_EQ(t.events.size(), 7U);
+  for (std::size_t row = 0; row < 5; ++row) {
+    EXPECT_EQ(t.events.category[row], Category::kUserAnnotation) << names[row];
+  }
+  EXPECT_EQ(t.events.category[5], Category::kCpuOp);
+  EXPECT_EQ(t.events.category[6], Category::kCpuOp);
+  EXPECT_EQ(t.row_counts[static_cast<int>(Category::kUserAnnotation)], 5U);
+}
+
 TEST(Kineto, CategoriesOf2021AndTheirLowerCaseExternalId) {
   const TraceSet set = read_rows(
       R"({"ph":"X","cat":"Operator","name":"aten::mm","pid":25738,"tid":"25738","ts":1,"dur":9},
