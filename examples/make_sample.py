@@ -81,12 +81,15 @@ def parser() -> argparse.ArgumentParser:
     add("--steps", type=int, metavar="N", help="default 3")
     add("--seed", type=int, metavar="N", help="of the noise; default 7")
     add("--times", type=Path, metavar="FILE",
-        help="also write how long each step took on each rank; not into DIR, where all JSON is taken for traces")  # fmt: skip
+        help="also write how long each step took; not into DIR, where all JSON is taken for traces")  # fmt: skip
     add("--times-only", action="store_true", help="write DIR/times.json and no traces: much quicker")
     run = result.add_argument_group("the run")
     add = run.add_argument
     for name, what in (("pp", "pipeline stages"), ("dp", "replicas"), ("tp", "shards of a layer")):
         add(f"--{name}", type=int, metavar="N", help=f"{what}; default 2")
+    add("--cp", type=int, metavar="N", help="ranks that share a sequence: they gather its keys and values; default 1")
+    add("--ep", type=int, metavar="N", help="replicas that share the experts of a layer; divides dp; default 1")
+    add("--zero", type=int, choices=(0, 1, 3), help="replicas share 1: the optimizer's state, 3: parameters, too")
     add("--layers", type=int, metavar="N", help="of the whole model; default 4")
     add("--microbatches", type=int, metavar="N", help="of a step and replica; default 4")
     add("--schedule", choices=SCHEDULES, help="of the pipeline; default 1f1b")

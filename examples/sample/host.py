@@ -14,8 +14,14 @@ if TYPE_CHECKING:
     from .world import Group, World
 
 COMPUTE = 7  # stream numbers
-STREAM_OF = {"tp": 20, "dp": 24, "mp": 32}
+STREAM_OF = {"tp": 20, "dp": 24, "mp": 32, "cp": 36, "ep": 40, "edp": 44}
 FIRST_PIPELINE_STREAM = 28
+COLLECTIVE_NAMES = {"AllReduce": "allreduce", "AllGather": "_allgather_base", "ReduceScatter": "_reduce_scatter_base",
+                    "AllToAll": "all_to_allv", "SendRecv": "coalesced"}  # fmt: skip
+OPERATORS = {"AllReduce": "c10d::allreduce_", "AllGather": "c10d::_allgather_base_",
+             "ReduceScatter": "c10d::_reduce_scatter_base_", "AllToAll": "c10d::alltoall_base_"}  # fmt: skip
+KERNELS = {"AllReduce": "AllReduce_Sum_bf16_RING_LL", "AllGather": "AllGather_RING_LL",
+           "ReduceScatter": "ReduceScatter_Sum_bf16_RING_LL"}  # fmt: skip
 
 
 class Issued(NamedTuple):
@@ -155,21 +161,24 @@ class Host:
         used = self.pipeline_streams
         return used.setdefault(group, FIRST_PIPELINE_STREAM + len(used))
 
-    def collective(self, group: Group, name: str, elements: int, **more: Any) -> Issued:
-        """Issues a collective, as ProcessGroupNCCL does: after all work so far of the compute stream."""
+    def collective(self, group: Group, name: str, given: int, taken: int | None = None, **more: Any) -> Issued:
+        """Issues a collective, as ProcessGroupNCCL does: after all work so far of the compute stream.
+
+        `given` and `taken`: elements in and out; the same where only one is told."""
+        taken = given if taken is None else taken
         self.collectives_here += 1
         identity = (*self.place, self.collectives_here)
-        number, shared = self.world.join(group, self.rank, 2 * elements, identity)
-        kernel = {"AllReduce": "AllReduce_Sum_bf16_RING_LL"}.get(name, "SendRecv")
+        number, shared = self.world.join(group, self.rank, name, 2 * max(given, taken), identity)
         about: dict[str, Any] = {
-            "Collective name": {"AllReduce": "allreduce", "SendRecv": "coalesced"}.get(name, name),
-            "dtype": "BFloat16", "In msg nelems": elements, "Out msg nelems": elements,
+            "Collective name": COLLECTIVE_NAMES.get(name, name),
+            "dtype": "BFloat16", "In msg nelems": given, "Out msg nelems": taken,
             "Group size": len(group.ranks), "Process Group Name": group.name,
             "Process Group Description": group.description,
             "Process Group Ranks": str(list(group.ranks)), "Rank": self.rank, "Seq": number, **more,
         }  # fmt: skip
         stream = self.stream_of(group)
-        with self.op("record_param_comms", [[elements]], **about):
+        kernel = KERNELS.get(name, "SendRecv")
+        with self.op("record_param_comms", [[given]], **about):
             self.wait_event(stream, self.record_event(COMPUTE))
             self.put("cudaLaunchKernelExC", f"ncclDevKernel_{kernel}(ncclDevKernelArgsStorage<4096ul>)",
                      (), 0, stream, collective=shared,
@@ -183,19 +192,23 @@ class Host:
         with self.op("record_param_comms", [], **about):
             self.wait_event(COMPUTE, issued.event)
 
-    def start_all_reduce(self, kind: str, elements: int) -> Issued | None:
-        """None: this rank has nobody to share with."""
+    def start(self, kind: str, name: str, given: int, taken: int | None = None) -> Issued | None:
+        """A collective of this rank's group. None: it has nobody to share with."""
         group = self.world.group(kind, self.rank)
         if len(group.ranks) == 1:
             return None
-        with self.op("c10d::allreduce_", [[elements]]):
-            return self.collective(group, "AllReduce", elements)
+        with self.op(OPERATORS[name], [[given]]):
+            return self.collective(group, name, given, taken)
 
-    def all_reduce(self, kind: str, elements: int) -> None:
+    def share(self, kind: str, name: str, given: int, taken: int | None = None) -> None:
+        """The same, and the compute stream waits for it."""
         group = self.world.group(kind, self.rank)
         if len(group.ranks) > 1:
-            with self.op("c10d::allreduce_", [[elements]]):
-                self.wait_collective(self.collective(group, "AllReduce", elements))
+            with self.op(OPERATORS[name], [[given]]):
+                self.wait_collective(self.collective(group, name, given, taken))
+
+    def all_reduce(self, kind: str, elements: int) -> None:
+        self.share(kind, "AllReduce", elements)
 
     # Waiting for the GPU.
 

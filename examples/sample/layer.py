@@ -1,155 +1,168 @@
-"""The operators of a GPT's parts, forward and backward, with the kernels that they launch."""
+"""A GPT's parts, forward and backward: layers with a dense FFN or experts; embedding and head."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Union
+from typing import TYPE_CHECKING, List, NamedTuple, Union
 
 from . import machine
-from .gpu import Task
-from .host import Host
+from .operators import Forward, Operators, Shapes, Work
+from .plan import TOP
 
 if TYPE_CHECKING:
     from .world import World
 
-Shapes = List[List[int]]
-
-
-class Work(NamedTuple):
-    """A kernel, and the operator right above its launch."""
-
-    op: str
-    shapes: Shapes
-    launch: Callable[[], Task]
-
-
-class Forward(NamedTuple):
-    """A forward operator that ran; its backward goes by its sequence number."""
-
-    name: str
-    number: int
-    start: int
-    thread: int
+Label = Union[int, str]  # a layer of the model by its number, or what is before and after them
 
 
 class Layer(NamedTuple):
-    """What ran forward: a layer of the model by its number, or what is before and after them."""
+    """What ran forward."""
 
-    label: Union[int, str]
+    label: Label
     ops: List[Forward]
     again: bool = False  # recomputed before its backward
 
 
-class Model(Host):
-    """A rank that knows its part of the model."""
+class Model(Operators):
+    """A rank that knows its part of the model. Experts get equal numbers of tokens."""
 
     def __init__(self, world: World, rank: int, rows: bool) -> None:
         super().__init__(world, rank, rows)
         p = self.plan
-        self.tokens, self.hidden, self.ffn = p.tokens, p.hidden, p.ffn // p.tp
-        self.heads, self.wide, self.words = p.heads // p.tp, p.attention_width, p.vocabulary // p.tp
-        self.x = [self.tokens, self.hidden]  # the shape of what goes from layer to layer
-        self.grad = True  # forward operators are recorded for backward
+        self.ffn, self.heads = p.ffn // p.tp, p.heads // p.tp
+        self.wide, self.words = p.attention_width, p.vocabulary // p.tp
+        self.routed = self.tokens * TOP  # what a rank sends to experts, and what its own experts get
 
-    # Operators. Without the inner rows of real recordings where the plan is plain.
+    def layer_forward(self, layer: int) -> list[Forward]:
+        experts = self.plan.has_experts(layer)
+        return self.attention() + (self.experts() if experts else self.feed_forward()) + [self.add()]
 
-    def run(self, work: list[Work], **more: Any) -> None:
-        for one in work:
-            if self.plan.plain:
-                one.launch()
-                continue
-            with self.op(one.op, one.shapes, **more):
-                one.launch()
+    def layer_backward(self, layer: int, ops: list[Forward], halves: str) -> None:
+        feed_forward_back = self.experts_back if self.plan.has_experts(layer) else self.feed_forward_back
+        self.pointwise_back(ops[-1], [], halves)
+        feed_forward_back(ops[5:-1], halves)
+        self.attention_back(ops[:5], halves)
 
-    def forward_op(self, name: str, shapes: Shapes, work: list[Work]) -> Forward:
-        number = next(self.sequence) if self.grad else 0
-        more: dict[str, Any] = {"Sequence number": number, "Fwd thread id": 0} if self.grad else {}
-        with self.op(name, shapes, **more) as start:
-            self.run(work, **more)
-        return Forward(name, number, start, self.thread)
+    def reduce_input(self, halves: str = "B") -> None:
+        """Shards have part sums of what each of them needs whole."""
+        if "B" in halves:
+            self.all_reduce("tp", self.tokens * self.hidden)
 
-    def backward_op(self, forward: Forward, work: list[Work], first: bool = True) -> None:
-        """`first`: of the two backward operators of a forward one, where they are taken apart."""
-        function = forward.name.removeprefix("aten::").title().replace("_", "") + "Backward0"
-        thread = 1 if forward.thread == self.main else 2
-        more: dict[str, Any] = {"Sequence number": forward.number, "Fwd thread id": thread}
-        with self.op(f"autograd::engine::evaluate_function: {function}", [], **more) as began:
-            if first:
-                pid = self.record.pid
-                self.record.flow("fwdbwd", "s", forward.number, pid, forward.thread, forward.start)
-                self.record.flow("fwdbwd", "f", forward.number, pid, self.thread, began)
-            if self.plan.plain:
-                self.run(work)
-            else:
-                with self.op(function, [], **more):
-                    self.run(work)
+    # Attention, and what is around it.
 
-    # Kernels with their operators.
+    def attention(self) -> list[Forward]:
+        h, wide = self.hidden, self.wide
+        ops = [self.norm(), self.linear(3 * wide, h)]
+        self.gather_keys()
+        name = "aten::_flash_attention_forward" if self.plan.plain else "aten::scaled_dot_product_attention"
+        ops += [self.forward_op(name, self.attention_shapes(), [self.flash_forward()])]
+        ops += [self.linear(h, wide)]
+        self.reduce_input()
+        return [*ops, self.add()]
 
-    def mm(self, m: int, n: int, k: int) -> Work:
-        return Work("aten::mm", [[m, k], [k, n]], lambda: self.gemm(m, n, k))
+    def attention_back(self, ops: list[Forward], halves: str) -> None:
+        h, wide = self.hidden, self.wide
+        norm, qkv, attend, proj, add = ops
+        self.pointwise_back(add, [], halves)
+        self.linear_back(proj, h, wide, halves)
+        if "B" in halves:
+            self.gather_keys()
+        self.pointwise_back(attend, [self.flash_backward()], halves)
+        if "B" in halves:
+            mine = 2 * self.tokens * wide
+            self.share("cp", "ReduceScatter", mine * self.plan.cp, mine)
+        self.linear_back(qkv, 3 * wide, h, halves)
+        self.reduce_input(halves)
+        self.norm_back(norm, halves)
 
-    def pointwise(self, op: str, kernel: str, shapes: Shapes, passes: int = 2) -> Work:
-        """By the bytes of its first input: `passes` times there or back."""
-        elements = shapes[0][0] * shapes[0][1]
-        return Work(op, shapes, lambda: self.elementwise(kernel, elements, passes))
-
-    def norm_work(self) -> Work:
-        return self.pointwise("aten::native_layer_norm", "layer_norm", [self.x])
-
-    def norm_back(self) -> Work:
-        return self.pointwise("aten::native_layer_norm_backward", "layer_norm_backward", [self.x, self.x], 4)
+    def gather_keys(self) -> None:
+        """Keys and values of the whole sequence, from the ranks that share it."""
+        mine = 2 * self.tokens * self.wide
+        self.share("cp", "AllGather", mine, mine * self.plan.cp)
 
     def attention_shapes(self) -> Shapes:
         """Of query, key and value."""
         p = self.plan
         if p.plain:
             return [[p.tokens, self.heads, p.head_dim]]
-        return [[p.microbatch_size, p.sequence, self.heads, p.head_dim]] * 3
+        keys = [p.microbatch_size, p.sequence, self.heads, p.head_dim]
+        return [[p.microbatch_size, p.sequence // p.cp, self.heads, p.head_dim], keys, keys]
 
-    def attention_work(self) -> Work:
+    def flash_forward(self) -> Work:
         p = self.plan
-        time = machine.attention_forward(p.microbatch_size, p.sequence, self.wide)
+        time = machine.attention_forward(p.microbatch_size, p.sequence // p.cp, p.sequence, self.wide)
         name = "void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64>>(Params)"
         blocks = max(1, p.tokens // 128) * self.heads
         return Work("aten::_flash_attention_forward", self.attention_shapes(),
                     lambda: self.kernel(name, "attention", time, blocks, 128))  # fmt: skip
 
-    def attention_back(self) -> Work:
+    def flash_backward(self) -> Work:
         p = self.plan
-        time = machine.attention_backward(p.microbatch_size, p.sequence, self.wide)
+        time = machine.attention_backward(p.microbatch_size, p.sequence // p.cp, p.sequence, self.wide)
         name = "void flash_bwd_kernel<Flash_bwd_kernel_traits<128, 64, 128>>(Params)"
         blocks = max(1, p.tokens // 128) * self.heads
         shapes = self.attention_shapes()
         return Work("aten::_flash_attention_backward", shapes[:1] + shapes,
                     lambda: self.kernel(name, "attention", time, blocks, 256))  # fmt: skip
 
-    # Forward.
+    # A dense FFN.
 
-    def linear(self, n: int, k: int) -> Forward:
-        t = self.tokens
-        return self.forward_op("aten::linear", [[t, k], [n, k]], [self.mm(t, n, k)])
+    def feed_forward(self) -> list[Forward]:
+        h, ffn = self.hidden, self.ffn
+        ops = [self.norm(), self.linear(ffn, h), self.gelu(self.tokens, ffn), self.linear(h, ffn)]
+        self.reduce_input()
+        return ops
 
-    def norm(self) -> Forward:
-        return self.forward_op("aten::layer_norm", [self.x], [self.norm_work()])
+    def feed_forward_back(self, ops: list[Forward], halves: str) -> None:
+        h, ffn = self.hidden, self.ffn
+        norm, up, gelu, down = ops
+        self.linear_back(down, h, ffn, halves)
+        self.gelu_back(gelu, self.tokens, ffn, halves)
+        self.linear_back(up, ffn, h, halves)
+        self.reduce_input(halves)
+        self.norm_back(norm, halves)
 
-    def add(self) -> Forward:
-        name = "aten::add"
-        work = [self.pointwise("aten::add_", "add", [self.x, self.x], 3)]
-        return self.forward_op(name, [self.x, self.x], work)
+    # Experts: each token goes to TOP of them, on the replicas that hold them, and back.
 
-    def layer_forward(self) -> list[Forward]:
-        t, h, wide, ffn = self.tokens, self.hidden, self.wide, self.ffn
-        ops = [self.norm(), self.linear(3 * wide, h)]
-        name = "aten::_flash_attention_forward" if self.plan.plain else "aten::scaled_dot_product_attention"
-        ops += [self.forward_op(name, self.attention_shapes(), [self.attention_work()])]
-        ops += [self.linear(h, wide)]
-        self.all_reduce("tp", t * h)
-        ops += [self.add(), self.norm(), self.linear(ffn, h)]
-        gelu = [t, ffn]
-        ops += [self.forward_op("aten::gelu", [gelu], [self.pointwise("aten::gelu", "gelu", [gelu])])]
-        ops += [self.linear(h, ffn)]
-        self.all_reduce("tp", t * h)
-        return [*ops, self.add()]
+    def experts(self) -> list[Forward]:
+        p, h, ffn = self.plan, self.hidden, self.ffn
+        local, scores, rows = p.local_experts, [self.tokens, p.experts], [self.routed, h]
+        ops = [self.norm(), self.linear(p.experts, h)]
+        ops += [self.pointwise_op("aten::softmax", "aten::_softmax", "softmax", [scores])]
+        ops += [self.pointwise_op("aten::index", "aten::index", "index", [rows])]
+        self.exchange_tokens()
+        ops += [self.linear(ffn, h, self.routed // local) for _ in range(local)]
+        ops += [self.gelu(self.routed, ffn)]
+        ops += [self.linear(h, ffn, self.routed // local) for _ in range(local)]
+        self.exchange_tokens()
+        ops += [self.pointwise_op("aten::index_add", "aten::index_add", "index_add", [rows], 3)]
+        self.reduce_input()
+        return ops
+
+    def experts_back(self, ops: list[Forward], halves: str) -> None:
+        p, h, ffn = self.plan, self.hidden, self.ffn
+        local, scores, rows = p.local_experts, [self.tokens, p.experts], [self.routed, h]
+        norm, router, softmax, permute, *inner, unpermute = ops
+        ups, gelu, downs = inner[:local], inner[local], inner[local + 1 :]
+        self.pointwise_back(unpermute, [self.pointwise("aten::index", "index", [rows])], halves)
+        self.exchange_tokens(halves)
+        for down in reversed(downs):
+            self.linear_back(down, h, ffn, halves, self.routed // local)
+        self.gelu_back(gelu, self.routed, ffn, halves)
+        for up in reversed(ups):
+            self.linear_back(up, ffn, h, halves, self.routed // local)
+        self.exchange_tokens(halves)
+        self.pointwise_back(permute, [self.pointwise("aten::index_add", "index_add", [rows], 3)], halves)
+        softmax_back = self.pointwise("aten::_softmax_backward_data", "softmax_backward", [scores, scores], 3)
+        self.pointwise_back(softmax, [softmax_back], halves)
+        self.linear_back(router, p.experts, h, halves)
+        self.reduce_input(halves)
+        self.norm_back(norm, halves)
+
+    def exchange_tokens(self, halves: str = "B") -> None:
+        if "B" in halves:
+            self.share("ep", "AllToAll", self.routed * self.hidden)
+
+    # What is before and after the layers.
 
     def embedding(self) -> Layer:
         table = [self.words, self.hidden]
@@ -159,47 +172,12 @@ class Model(Host):
         return Layer("embedding", [self.forward_op("aten::embedding", shapes, [work])])
 
     def head(self) -> list[Layer]:
-        scores = [self.tokens, self.words]
         linear = self.linear(self.words, self.hidden)
-        work = [self.pointwise("aten::_log_softmax", "log_softmax", [scores])]
-        return [Layer("head", [linear]),
-                Layer("loss", [self.forward_op("aten::cross_entropy_loss", [scores], work)])]  # fmt: skip
-
-    # Backward. `halves`: "B" the gradients of inputs, "W" those of weights, "BW" both.
-
-    def linear_back(self, forward: Forward, n: int, k: int, halves: str) -> None:
-        t = self.tokens
-        work = {"B": self.mm(t, k, n), "W": self.mm(n, k, t)}
-        self.backward_op(forward, [work[half] for half in halves], "B" in halves)
-
-    def layer_backward(self, ops: list[Forward], halves: str) -> None:
-        t, h, wide, ffn = self.tokens, self.hidden, self.wide, self.ffn
-        norm1, qkv, attend, proj, add1, norm2, up, gelu, down, add2 = ops
-
-        def inputs_only(forward: Forward, work: list[Work]) -> None:
-            if "B" in halves:
-                self.backward_op(forward, work)
-
-        def all_reduce() -> None:
-            if "B" in halves:
-                self.all_reduce("tp", t * h)
-
-        inputs_only(add2, [])
-        self.linear_back(down, h, ffn, halves)
-        wide_x = [[t, ffn], [t, ffn]]
-        inputs_only(gelu, [self.pointwise("aten::gelu_backward", "gelu_backward", wide_x, 3)])
-        self.linear_back(up, ffn, h, halves)
-        all_reduce()
-        inputs_only(norm2, [self.norm_back()])
-        inputs_only(add1, [])
-        self.linear_back(proj, h, wide, halves)
-        inputs_only(attend, [self.attention_back()])
-        self.linear_back(qkv, 3 * wide, h, halves)
-        all_reduce()
-        inputs_only(norm1, [self.norm_back()])
+        scores = [self.tokens, self.words]
+        loss = self.pointwise_op("aten::cross_entropy_loss", "aten::_log_softmax", "log_softmax", [scores])
+        return [Layer("head", [linear]), Layer("loss", [loss])]
 
     def edge_backward(self, layer: Layer, halves: str) -> None:
-        """Of what is before and after the layers."""
         (forward,) = layer.ops
         if layer.label == "head":
             self.linear_back(forward, self.words, self.hidden, halves)

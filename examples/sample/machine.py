@@ -8,8 +8,8 @@ import math
 SMS = 132
 FLOPS_PER_NS = 520e3  # of a GEMM in bf16
 BYTES_PER_NS = 2.6e3  # of memory
-LINK_BYTES_PER_NS = {"tp": 310.0, "dp": 180.0, "pp": 90.0, "mp": 180.0}
-COLLECTIVE_LATENCY = {"tp": 9_000, "dp": 14_000, "pp": 12_000, "mp": 15_000}
+LINK_BYTES_PER_NS = {"tp": 310.0, "dp": 180.0, "pp": 90.0, "mp": 180.0, "cp": 240.0, "ep": 150.0}
+COLLECTIVE_LATENCY = {"tp": 9_000, "dp": 14_000, "pp": 12_000, "mp": 15_000, "cp": 10_000, "ep": 16_000}
 LATENCY_AT = {"mp": 4}  # ranks for which the latency holds; 2 for the others
 HOP_SHARE = 0.4  # of the latency that comes with each doubling of the ranks
 
@@ -23,21 +23,22 @@ def gemm(m: int, n: int, k: int) -> int:
     return int(max(compute, memory)) + 2_000
 
 
-def attention_forward(batch: int, sequence: int, width: int) -> int:
-    return int(4 * batch * sequence * sequence * width / FLOPS_PER_NS * 1.6)
+def attention_forward(batch: int, queries: int, keys: int, width: int) -> int:
+    return int(4 * batch * queries * keys * width / FLOPS_PER_NS * 1.6)
 
 
-def attention_backward(batch: int, sequence: int, width: int) -> int:
-    return int(10 * batch * sequence * sequence * width / FLOPS_PER_NS * 1.8)
+def attention_backward(batch: int, queries: int, keys: int, width: int) -> int:
+    return int(10 * batch * queries * keys * width / FLOPS_PER_NS * 1.8)
 
 
 def elementwise(elements: int, passes: int) -> int:
     return int(2 * elements * passes / BYTES_PER_NS) + 1_500
 
 
-def transfer(kind: str, ranks: int, size: int) -> int:
-    """An all-reduce in a ring, or a message (pp), once everyone is there."""
-    factor = 2 * (ranks - 1) / ranks if kind != "pp" else 1
+def transfer(kind: str, name: str, ranks: int, size: int) -> int:
+    """A collective of this group, once everyone is there. `size`: bytes of the larger of in and out."""
+    rounds = {"AllReduce": 2, "AllGather": 1, "ReduceScatter": 1, "AllToAll": 1}.get(name)
+    factor = rounds * (ranks - 1) / ranks if rounds else 1  # a ring; else a message
     doublings = math.log2(ranks / LATENCY_AT.get(kind, 2))
     latency = COLLECTIVE_LATENCY[kind] * (1 + HOP_SHARE * doublings)
     return int(latency) + int(size * factor / LINK_BYTES_PER_NS[kind])

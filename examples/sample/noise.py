@@ -54,9 +54,9 @@ def unit(*what: object) -> float:
 
 
 class Hashed:
-    """Of one rank. `who` is its place in the model without the pipeline stage: (replica, shard)."""
+    """Of one rank. `who` is its place without the pipeline stage."""
 
-    def __init__(self, seed: int, who: tuple[int, int], amount: float) -> None:
+    def __init__(self, seed: int, who: tuple[int, ...], amount: float) -> None:
         self.who, self.seed, self.amount = who, seed, amount
         self.at("start")
 

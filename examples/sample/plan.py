@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 SCHEDULES = ("1f1b", "gpipe", "interleaved", "zb-h1")
-SHAPE = ("hidden", "ffn", "heads", "head_dim", "sequence", "vocabulary", "microbatch_size")
+SIZES = ("hidden", "ffn", "heads", "head_dim", "sequence", "vocabulary", "microbatch_size", "moe_every")
+SHAPE = (*SIZES, "experts")
+TOP = 2  # experts that each token goes to
 KERNEL_CLASSES = ("gemm", "attention", "elementwise", "optimizer", "copy")
-SCALES = (*KERNEL_CLASSES, "kernels", "host", "network", "tp", "dp", "pp", "mp")
+SCALES = (*KERNEL_CLASSES, "kernels", "host", "network", "tp", "dp", "pp", "mp", "cp", "ep")
 
 
 @dataclass
@@ -17,6 +19,9 @@ class Plan:
     pp: int = 2
     dp: int = 2
     tp: int = 2
+    cp: int = 1  # ranks that share a sequence
+    ep: int = 1  # replicas that share the experts of a layer; divides dp
+    zero: int = 0  # replicas share 1: the optimizer's state; 3: parameters and gradients, too
     layers: int = 4
     microbatches: int = 4
     schedule: str = "1f1b"
@@ -33,6 +38,8 @@ class Plan:
     head_dim: int = 128
     sequence: int = 2048
     vocabulary: int = 32768
+    experts: int = 0  # of a layer; 0: one dense FFN
+    moe_every: int = 1  # of so many layers, the last has experts
     microbatch_size: int = 1
 
     steps: int = 3
@@ -47,22 +54,34 @@ class Plan:
 
     @property
     def world(self) -> int:
-        return self.pp * self.dp * self.tp
+        return self.pp * self.dp * self.cp * self.tp
 
     @property
     def tokens(self) -> int:
-        return self.microbatch_size * self.sequence
+        """Of a microbatch, on one rank."""
+        return self.microbatch_size * self.sequence // self.cp
 
     @property
     def attention_width(self) -> int:
         """Of one shard: all its heads together."""
         return self.heads * self.head_dim // self.tp
 
-    @property
-    def layer_parameters(self) -> int:
-        """Of one shard: query, key, value and projection, and both halves of the FFN."""
+    def has_experts(self, layer: int) -> bool:
+        return self.experts > 0 and layer % self.moe_every == self.moe_every - 1
+
+    def layer_parameters(self, layer: int) -> int:
+        """Of one shard: query, key, value and projection, and both halves of the FFN, or the router."""
         h = self.hidden
-        return (4 * h * self.heads * self.head_dim + 2 * h * self.ffn) // self.tp
+        feed_forward = h * self.experts * self.tp if self.has_experts(layer) else 2 * h * self.ffn
+        return (4 * h * self.heads * self.head_dim + feed_forward) // self.tp
+
+    def expert_parameters(self, layer: int) -> int:
+        """Of one shard: its experts."""
+        return 2 * self.hidden * self.ffn // self.tp * self.local_experts if self.has_experts(layer) else 0
+
+    @property
+    def local_experts(self) -> int:
+        return self.experts // self.ep
 
     @property
     def edge_parameters(self) -> int:
@@ -71,9 +90,15 @@ class Plan:
 
     def parameters_of(self, stage: int) -> int:
         """Of one shard of a stage."""
-        layers = sum(len(self.layers_of(stage, chunk)) for chunk in range(self.chunks))
+        layers = [layer for chunk in range(self.chunks) for layer in self.layers_of(stage, chunk)]
         edges = (stage == 0) + (stage == self.pp - 1)
-        return layers * self.layer_parameters + edges * self.edge_parameters
+        own = sum(self.layer_parameters(layer) + self.expert_parameters(layer) for layer in layers)
+        return own + edges * self.edge_parameters
+
+    @property
+    def shards(self) -> int:
+        """Ranks among which ZeRO deals what is the same on all replicas."""
+        return self.dp * self.cp if self.zero else 1
 
     def times(self, *names: str) -> float:
         """What the named parts take, as a multiple of what they would."""
@@ -98,7 +123,7 @@ class Plan:
 
     def problem(self) -> str | None:
         """Why there is no such run."""
-        for name in ("pp", "dp", "tp", "layers", "microbatches", "chunks", "bucket", "steps", *SHAPE):
+        for name in ("pp", "dp", "tp", "cp", "ep", "layers", "microbatches", "chunks", "bucket", "steps", *SIZES):
             if getattr(self, name) < 1:
                 return f"{name} must be at least 1"
         if self.schedule not in SCHEDULES:
@@ -112,7 +137,15 @@ class Plan:
         for name in ("hidden", "ffn", "heads", "vocabulary"):
             if getattr(self, name) % self.tp:
                 return f"{name} must be a multiple of tp"
-        if self.sequence * self.microbatch_size < 128:
+        if self.zero not in (0, 1, 3):
+            return "zero must be 0, 1 or 3"
+        if self.sequence % self.cp:
+            return "sequence must be a multiple of cp"
+        if self.dp % self.ep or self.experts % self.ep or (self.ep > 1 and not self.experts):
+            return "ep must divide dp and the experts"
+        if self.experts and (self.zero or self.experts < TOP):
+            return f"experts are {TOP} or more, and their gradients are shared whole (zero 0)"
+        if self.tokens < 128:
             return "a microbatch must have 128 tokens or more"
         for rank in [*self.stragglers, *(rank for rank, _ in self.hiccups)]:
             if not 0 <= rank < self.world:

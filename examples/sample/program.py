@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Tuple
 from . import machine
 from .gpu import Task
 from .host import Issued
-from .layer import Forward, Layer, Model
+from .layer import Label, Layer, Model
+from .operators import Forward
 from .recorder import GPUS_OF_A_HOST
 from .schedule import Exchange, Message, Pass, program
 
@@ -20,28 +21,36 @@ STEP_NAMES_FROM = 2  # ProfilerStep#2 is the first: torch.profiler.schedule skip
 
 
 class Buckets:
-    """Gradients of a backward, in the order in which they are ready; replicas share them in buckets."""
+    """Gradients of a backward, in the order in which they are ready; replicas share them in buckets.
+
+    Those of experts have a group of their own: the replicas that hold the same experts."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.in_flight: list[Issued] = []
-        self.layers = self.parameters = 0
+        self.layers = self.parameters = self.of_experts = 0
 
-    def add(self, layer: Layer, last: bool) -> None:
+    def add(self, label: Label, last: bool) -> None:
+        """The gradients of a part of the model are ready."""
         plan = self.program.plan
-        if isinstance(layer.label, int):
+        self.parameters += self.program.parameters(label)
+        if isinstance(label, int):
             self.layers += 1
-            self.parameters += plan.layer_parameters
-        elif layer.label != "loss":
-            self.parameters += plan.edge_parameters
-        if self.layers == plan.bucket or last:
+            self.of_experts += plan.expert_parameters(label)
+        if self.layers == plan.bucket or plan.zero == 3 or last:
             self.flush()
 
     def flush(self) -> None:
+        shards = self.program.plan.shards
+        name = "ReduceScatter" if shards > 1 else "AllReduce"
         if self.parameters:
-            issued = self.program.start_all_reduce("dp", self.parameters)
-            self.in_flight += [issued] if issued else []
-        self.layers = self.parameters = 0
+            self.put(self.program.start("dp", name, self.parameters, self.parameters // shards))
+        if self.of_experts:
+            self.put(self.program.start("edp", "AllReduce", self.of_experts))
+        self.layers = self.parameters = self.of_experts = 0
+
+    def put(self, issued: Issued | None) -> None:
+        self.in_flight += [issued] if issued else []
 
 
 class Program(Model):
@@ -49,58 +58,83 @@ class Program(Model):
 
     def __init__(self, world: World, rank: int, rows: bool) -> None:
         super().__init__(world, rank, rows)
-        self.stage, self.replica, self.shard = world.place(rank)
+        self.stage, *self.others = world.place(rank)
         self.step_begins: list[int] = []
         self.step_ends: list[int] = []
+
+    def parameters(self, label: Label) -> int:
+        """That all replicas have, of one shard."""
+        if isinstance(label, int):
+            return self.plan.layer_parameters(label)
+        return 0 if label == "loss" else self.plan.edge_parameters
+
+    def unsharded(self, one: Pass, phase: str, labels: list[Label]) -> Iterator[Label]:
+        """Parts of the model in order. Where parameters are sharded, those of the next part are gathered
+        while this one computes."""
+        ahead = self.gather(one, phase, labels[0])
+        for i, label in enumerate(labels):
+            if ahead:
+                self.wait_collective(ahead)
+            ahead = self.gather(one, phase, labels[i + 1]) if i + 1 < len(labels) else None
+            self.at(one.microbatch, phase, label)
+            yield label
+
+    def gather(self, one: Pass, phase: str, label: Label) -> Issued | None:
+        parameters = self.parameters(label)
+        if self.plan.zero != 3 or phase == "W" or not parameters:
+            return None
+        self.at(one.microbatch, f"{phase} gather", label)
+        return self.start("dp", "AllGather", parameters // self.plan.shards, parameters)
 
     # A pass: one microbatch through one chunk of this stage.
 
     def forward(self, one: Pass) -> list[Layer]:
         p = self.plan
+        layers = p.layers_of(self.stage, one.chunk)
         part = one.chunk * p.pp + self.stage
-        layers = []
+        labels: list[Label] = ["embedding"] * (part == 0) + [*layers] + ["head"] * (part == p.pp * p.chunks - 1)
+        done: list[Layer] = []
         with self.op("forward_step", category="user_annotation"):
-            if part == 0:
-                self.at(one.microbatch, "F", "embedding")
-                layers.append(self.embedding())
-            for i, layer in enumerate(p.layers_of(self.stage, one.chunk)):
-                self.at(one.microbatch, "F", layer)
-                with self.module(f"GPTLayer_{layer}"):
-                    layers.append(self.kept(layer) if i < p.recompute else Layer(layer, self.layer_forward()))
-            if part == p.pp * p.chunks - 1:
-                self.at(one.microbatch, "F", "head")
-                layers += self.head()
-        return layers
+            for label in self.unsharded(one, "F", labels):
+                if not isinstance(label, int):
+                    done += [self.embedding()] if label == "embedding" else self.head()
+                    continue
+                with self.module(f"GPTLayer_{label}"):
+                    kept = label - layers.start < p.recompute
+                    done.append(self.kept(label) if kept else Layer(label, self.layer_forward(label)))
+        return done
 
     def kept(self, layer: int) -> Layer:
         """torch.utils.checkpoint: only the input of the layer is kept."""
         number = next(self.sequence)
-        shapes = [[self.plan.tokens, self.plan.hidden]]
         more: dict[str, Any] = {"Sequence number": number, "Fwd thread id": 0}
-        with self.op("CheckpointFunction", shapes, **more) as start:
+        with self.op("CheckpointFunction", [self.x], **more) as start:
             self.grad = False
-            self.layer_forward()
+            self.layer_forward(layer)
             self.grad = True
         return Layer(layer, [Forward("CheckpointFunction", number, start, self.thread)], again=True)
 
     def backward(self, one: Pass, layers: list[Layer], halves: str) -> list[Issued]:
         """The autograd thread goes back through a microbatch while the main thread waits.
 
-        @return gradient all-reduces in flight, issued bucket by bucket in the last microbatch."""
+        @return gradients in flight: shared bucket by bucket in the last microbatch, those of sharded
+        parameters in each."""
         self.at(one.microbatch, one.kind, "begin")
         self.spend(9_000)
         self.thread = self.autograd
         buckets = Buckets(self)
-        for i in reversed(range(len(layers))):
-            self.at(one.microbatch, one.kind, layers[i].label)
+        ready = "W" in halves and (self.plan.zero == 3 or one.microbatch == self.plan.microbatches - 1)
+        i = len(layers)
+        for label in self.unsharded(one, one.kind, [layer.label for layer in reversed(layers)]):
+            i -= 1
             if layers[i].again:
                 layers[i] = self.layer_again(one, layers[i])
-            if isinstance(layers[i].label, int):
-                self.layer_backward(layers[i].ops, halves)
+            if isinstance(label, int):
+                self.layer_backward(label, layers[i].ops, halves)
             else:
                 self.edge_backward(layers[i], halves)
-            if "W" in halves and one.microbatch == self.plan.microbatches - 1:
-                buckets.add(layers[i], last=i == 0)
+            if ready:
+                buckets.add(label, last=i == 0)
         self.at(one.microbatch, one.kind, "end")
         self.thread = self.main
         self.spend(11_000)
@@ -109,9 +143,10 @@ class Program(Model):
     def layer_again(self, one: Pass, layer: Layer) -> Layer:
         """Recomputation, before the layer's backward."""
         (checkpoint,) = layer.ops
+        assert isinstance(layer.label, int)
         self.at(one.microbatch, "R", layer.label)
         self.backward_op(checkpoint, [])
-        ops = self.layer_forward()
+        ops = self.layer_forward(layer.label)
         self.at(one.microbatch, one.kind, layer.label)
         return Layer(layer.label, ops)
 
@@ -128,8 +163,8 @@ class Program(Model):
     def message(self, action: Message) -> Issued | None:
         """@return a send in flight. None: it stays on this stage, or was received."""
         p, step = self.plan, 1 if action.what == "act" else -1
-        sender = self.world.rank(action.part, self.replica, self.shard)
-        receiver = self.world.rank(action.part + step, self.replica, self.shard)
+        sender = self.world.rank(action.part, *self.others)
+        receiver = self.world.rank(action.part + step, *self.others)
         self.at(action.microbatch, action.what, action.part)
         group = self.world.pair(action.what, sender, step)
         name, op = ("send", "c10d::send") if action.sent else ("recv", "c10d::recv_")
@@ -170,7 +205,7 @@ class Program(Model):
         self.at(0, "O", self.stage)
         for issued in in_flight:
             self.wait_collective(issued)
-        parameters = p.parameters_of(self.stage)
+        parameters = p.parameters_of(self.stage) // p.shards
         memory = machine.BYTES_PER_NS
         with self.op("Optimizer.step#Adam.step", category="user_annotation"):
             with self.op("aten::_foreach_norm", [[parameters]]):
@@ -181,6 +216,8 @@ class Program(Model):
                 with self.op("aten::_fused_adam_", [[parameters // 4]]):
                     self.kernel("multi_tensor_apply_kernel<FusedAdamMathFunctor>", "optimizer",
                                 int(14 * parameters / 4 / memory), 320, 512)  # fmt: skip
+            if p.zero == 1:
+                self.share("dp", "AllGather", parameters, parameters * p.shards)
         with self.op("aten::zero_", [[parameters]]):
             self.put("cudaMemsetAsync", "Memset (Device)", ("copy",), int(2 * parameters / memory),
                      category="gpu_memset", bytes=2 * parameters)  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Iterable, NamedTuple
 
 from . import machine
 from .gpu import UNKNOWN, Clockwork, Collective
@@ -23,10 +24,19 @@ class Group:
     description: str
 
 
-class World:
-    """Rank = (stage * dp + replica) * tp + shard, as Megatron numbers them."""
+class Place(NamedTuple):
+    """Of a rank. `part`: of a sequence, where ranks share it."""
 
-    ORDER = ("tp", "dp", "pp", "mp", "act", "grad")
+    stage: int
+    replica: int
+    part: int
+    shard: int
+
+
+class World:
+    """Rank = ((stage * dp + replica) * cp + part) * tp + shard, as Megatron numbers them."""
+
+    ORDER = ("tp", "dp", "pp", "mp", "act", "grad", "cp", "ep", "edp")
 
     def __init__(self, plan: Plan, rows: bool = True) -> None:
         self.plan = plan
@@ -38,14 +48,16 @@ class World:
         self.named: dict[str, Group] = {}
         self.hosts = [Program(self, rank, rows) for rank in range(plan.world)]
 
-    def place(self, rank: int) -> tuple[int, int, int]:
-        """Stage, replica, shard."""
+    def place(self, rank: int) -> Place:
         p = self.plan
-        return rank // (p.dp * p.tp), rank // p.tp % p.dp, rank % p.tp
+        rest, shard = divmod(rank, p.tp)
+        rest, part = divmod(rest, p.cp)
+        stage, replica = divmod(rest, p.dp)
+        return Place(stage, replica, part, shard)
 
-    def rank(self, stage: int, replica: int, shard: int) -> int:
+    def rank(self, stage: int, replica: int, part: int, shard: int) -> int:
         p = self.plan
-        return (stage % p.pp * p.dp + replica) * p.tp + shard
+        return ((stage % p.pp * p.dp + replica) * p.cp + part) * p.tp + shard
 
     def noise(self, rank: int) -> Drawn | Hashed:
         p = self.plan
@@ -59,8 +71,8 @@ class World:
 
     def pair(self, kind: str, rank: int, side: int) -> Group:
         """Of a rank with its neighbour: exchanges ("pp", both ways) or messages of one kind that it sends."""
-        stage, replica, shard = self.place(rank)
-        ranks = (rank, self.rank(stage + side, replica, shard))
+        place = self.place(rank)
+        ranks = (rank, self.rank(place.stage + side, *place[1:]))
         key = (f"{kind}{side}", rank)
         if key not in self.groups:
             first = min(ranks) if kind == "pp" else rank
@@ -68,11 +80,23 @@ class World:
         return self.groups[key]
 
     def members(self, kind: str, rank: int) -> tuple[int, ...]:
-        p, (stage, replica, shard) = self.plan, self.place(rank)
-        stages = [stage] if kind in ("tp", "dp") else range(p.pp)
-        replicas = range(p.dp) if kind == "dp" else [replica]
-        shards = [shard] if kind == "dp" else range(p.tp)
-        return tuple(self.rank(s, r, t) for s in stages for r in replicas for t in shards)
+        p, (stage, replica, part, shard) = self.plan, self.place(rank)
+        stages = range(p.pp) if kind == "mp" else [stage]
+        shards = range(p.tp) if kind in ("mp", "tp") else [shard]
+        parts = range(p.cp) if kind in ("cp", "dp", "edp") or (kind == "mp" and p.zero) else [part]
+        return tuple(
+            self.rank(s, r, c, t) for s in stages for r in self.replicas(kind, replica) for c in parts for t in shards
+        )
+
+    def replicas(self, kind: str, replica: int) -> Iterable[int]:
+        p = self.plan
+        if kind == "dp" or (kind == "mp" and p.zero):
+            return range(p.dp)
+        if kind == "ep":
+            return range(replica - replica % p.ep, replica - replica % p.ep + p.ep)
+        if kind == "edp":
+            return range(replica % p.ep, p.dp, p.ep)
+        return [replica]
 
     def new_group(self, kind: str, ranks: tuple[int, ...]) -> Group:
         group = self.described(kind, ranks, ranks[0])
@@ -82,17 +106,19 @@ class World:
 
     def described(self, kind: str, ranks: tuple[int, ...], first: int) -> Group:
         number = str(1 + self.ORDER.index(kind) * self.plan.world + first)
-        what = {"act": "PP_ACTIVATIONS_GROUP", "grad": "PP_GRADIENTS_GROUP"}
+        what = {"act": "PP_ACTIVATIONS_GROUP", "grad": "PP_GRADIENTS_GROUP", "edp": "EXPERT_DP_GROUP"}
         description = what.get(kind, f"{kind.upper()}_GROUP")
         return self.named.setdefault(number, Group(kind, number, ranks, description))
 
-    def join(self, group: Group, rank: int, size: int, identity: tuple[object, ...]) -> tuple[int, Collective]:
+    def join(
+        self, group: Group, rank: int, name: str, size: int, identity: tuple[object, ...]
+    ) -> tuple[int, Collective]:
         """The next collective of this group: the n-th of one rank is the n-th of all."""
         number = self.joined[group, rank] = self.joined.get((group, rank), 0) + 1
         key = (group, number)
         if key not in self.collectives:
-            kind = group.kind if group.kind not in ("act", "grad") else "pp"
-            transfer = machine.transfer(kind, len(group.ranks), size)
+            kind = {"act": "pp", "grad": "pp", "edp": "dp"}.get(group.kind, group.kind)
+            transfer = machine.transfer(kind, name, len(group.ranks), size)
             more = self.transfer_noise(group, identity)
             time = int(transfer * self.plan.times("network", kind) * (1 + 0.06 * more))
             self.collectives[key] = Collective(len(group.ranks), time)
@@ -101,8 +127,7 @@ class World:
     def transfer_noise(self, group: Group, identity: tuple[object, ...]) -> float:
         if self.plan.plain:
             return self.random.random()
-        _, replica, shard = self.place(group.ranks[0])
-        return self.plan.noise * unit(self.plan.seed, group.kind, replica, shard, *identity)
+        return self.plan.noise * unit(self.plan.seed, group.kind, self.place(group.ranks[0])[1:], *identity)
 
     # Time.
 

@@ -213,23 +213,48 @@ def test_a_profiler_costs_the_host_so_much_a_row():
         assert more[0] - more[1] == ops * op + calls * call
 
 
-@pytest.mark.parametrize("options", [{}, {"bucket": 2}, {"train_edges": True, "bucket": 3}, {"schedule": "zb-h1"}])
+@pytest.mark.parametrize("options", [
+    {}, {"bucket": 2}, {"train_edges": True, "bucket": 3}, {"schedule": "zb-h1"}, {"zero": 1}, {"zero": 3},
+    {"dp": 4, "ep": 2, "experts": 4}, {"dp": 4, "ep": 2, "experts": 4, "moe_every": 2, "bucket": 5},
+])  # fmt: skip
 def test_buckets_carry_every_parameter_once(options):
-    world = world_of(**{**SMALL, "dp": 2, "layers": 10}, **options)
+    world = world_of(**{**SMALL, "dp": 2, "layers": 10, "tp": 1, **options})
     for host in world.hosts:
-        about = [task.arguments for task in host.gpu.streams[24].tasks]
-        assert {each["Process Group Description"] for each in about} == {"DP_GROUP"}
-        assert sum(each["In msg nelems"] for each in about) == world.plan.parameters_of(host.stage)
-        assert len(about) == -(-5 // options.get("bucket", 1))
+        tasks = [task for stream in host.gpu.streams.values() for task in stream.tasks]
+        about = [task.arguments for task in tasks if "DP_" in task.arguments.get("Process Group Description", "")]
+        shared = [each for each in about if each["Collective name"] != "_allgather_base"]
+        times = world.plan.microbatches if world.plan.zero == 3 else 1
+        assert sum(each["In msg nelems"] for each in shared) == world.plan.parameters_of(host.stage) * times
+        dense = [each for each in shared if each["Process Group Description"] == "DP_GROUP"]
+        assert len(dense) == -(-5 // options.get("bucket", 1)) * times
+        gathered = [each["Out msg nelems"] for each in about if each["Collective name"] == "_allgather_base"]
+        passes_of_weights = {0: 0, 1: 1, 3: 2 * times}[world.plan.zero]
+        assert sum(gathered) == world.plan.parameters_of(host.stage) * passes_of_weights
+
+
+def test_work_is_shared_not_lost():
+    """The same attention on one rank or on several; each expert's tokens on the replica that holds it."""
+
+    def total(part: str, **options) -> int:
+        found = kernels(world_of(**{**SMALL, "tp": 1, "noise": 0, **options}))
+        return sum(duration * n for (name, duration), n in found.items() if part in name)
+
+    assert total("flash") == pytest.approx(total("flash", cp=2), rel=1e-3)
+    assert total("flash") == pytest.approx(total("flash", tp=2), rel=1e-3)
+    one = total("nvjet", dp=4, experts=8, ep=1)
+    assert total("nvjet", dp=4, experts=8, ep=4) < one  # fewer, larger products
+    assert total("gelu", dp=4, experts=8, ep=4) == total("gelu", dp=4, experts=8)
 
 
 # --- Files ---------------------------------------------------------------------------------------
 
 PLANS = {
-    "1f1b": ["--noise", "1"],
+    "1f1b": ["--noise", "1", "--dp", "1"],
     "pp1": ["--pp", "1", "--tp", "1"],
     "interleaved": ["--schedule", "interleaved", "--chunks", "2", "--dp", "1"],
     "zero bubble": ["--schedule", "zb-h1", "--pp", "4", "--recompute", "1", "--dp", "1"],
+    "experts and context": ["--pp", "1", "--cp", "2", "--ep", "2", "--tp", "1", "--shape", "experts=4,moe_every=2"],
+    "zero": ["--zero", "3", "--pp", "1", "--tp", "1", "--dp", "3", "--train-edges"],
     "apart": ["--pp", "4", "--tp", "1", "--dp", "1", "--apart", "--modules", "--train-edges"],
 }
 
@@ -247,9 +272,10 @@ def made(request, tmp_path_factory) -> Path:
     return folder
 
 
-def rows_of(folder: Path) -> dict:
+@pytest.fixture(scope="module")
+def ranks(made) -> dict:
     """The rows of each rank."""
-    paths = sorted(folder.glob("*.json.gz"))
+    paths = sorted(made.glob("*.json.gz"))
     return {i: json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] for i, path in enumerate(paths)}
 
 
@@ -261,8 +287,7 @@ def end(row: dict) -> int:
     return ns(row["ts"]) + ns(row["dur"])
 
 
-def test_files_are_those_of_a_run(made):
-    ranks = rows_of(made)
+def test_files_are_those_of_a_run(ranks):
     together = defaultdict(list)
     for rows in ranks.values():
         spans = [row for row in rows if row["ph"] == "X" and row["cat"] != "Trace"]
@@ -315,8 +340,8 @@ def meets(rows: list, ranks: dict) -> None:
     assert len(names) == 1 or names == {"send", "recv"}
 
 
-def test_shapes_and_sequence_numbers_fit(made):
-    for rows in rows_of(made).values():
+def test_shapes_and_sequence_numbers_fit(ranks):
+    for rows in ranks.values():
         ops = [row for row in rows if row.get("cat") == "cpu_op"]
         forward = {r["args"]["Sequence number"]: r["args"]["Input Dims"] for r in ops
                    if r["args"].get("Fwd thread id") == 0 and r["name"] == "aten::linear"}  # fmt: skip
@@ -379,6 +404,8 @@ def test_times_alone_are_those_of_the_files(made):
     (["--scale", "gem=2"], "cannot scale gem"),
     (["--tp", "3"], "multiple of tp"),
     (["--noise", "-1"], "must not be negative"),
+    (["--ep", "2"], "ep must divide dp and the experts"),
+    (["--zero", "1", "--shape", "experts=4"], "shared whole"),
 ])  # fmt: skip
 def test_impossible_runs_are_refused(tmp_path, options, said):
     done = make(tmp_path, *options)
