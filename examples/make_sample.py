@@ -105,6 +105,7 @@ def parser() -> argparse.ArgumentParser:
         help="ranks whose host and kernels take so much longer, or none; default 5:1.12:1.03")  # fmt: skip
     add("--hiccup", type=hiccups, dest="hiccups", metavar="RANK@STEP:NS,...",
         help="ranks whose host is held up at the start of a step (0 first), or none; default 2@1:900000")  # fmt: skip
+    add("--loader", type=int, metavar="NS", help="the host waits so long for the data of a step; default 120000")
     add("--profiler", type=profiler, metavar="OP,CALL",
         help="recorded with a profiler that costs the host so many ns an operator, and a runtime call")  # fmt: skip
     add("--modules", action="store_true", default=None, help="with a row of each layer's module")

@@ -122,7 +122,7 @@ function stepsSection() {
   if (refused || answer.steps.length < 2) return null;
   const rows = answer.steps.map((step) => [step.name, ms(step.gpu_before_s), ms(step.gpu_after_s), changeOf(step.gpu_before_s, step.gpu_after_s),
     ms(step.host_before_s), ms(step.host_after_s), changeOf(step.host_before_s, step.host_after_s)]);
-  return section("Steps", "Means over ranks. The answer is their median, so that one odd step moves nothing.",
+  return section("Steps", "Means over ranks. The answer is the mean of the usual ones, those within a quarter of their median.",
     dataTable([["step", "left"], ["GPU before"], ["after"], ["change"], ["host before"], ["after"], ["change"]], rows, "steps"));
 }
 

@@ -47,6 +47,7 @@ class Plan:
     noise: float = 1.0
     stragglers: dict[int, tuple[float, float]] = field(default_factory=lambda: {5: (1.12, 1.03)})
     hiccups: dict[tuple[int, int], int] = field(default_factory=lambda: {(2, 1): 900_000})
+    loader: int = 120_000  # ns that the host waits for each step's data
     profiler: tuple[int, int] = (0, 0)  # ns of the host for each operator, and for each call
     scale: dict[str, float] = field(default_factory=dict)
     modules: bool = False  # recorded with_modules: a row of each layer's forward
@@ -150,7 +151,7 @@ class Plan:
         for rank in [*self.stragglers, *(rank for rank, _ in self.hiccups)]:
             if not 0 <= rank < self.world:
                 return f"there is no rank {rank} of {self.world}"
-        if min([self.noise, *self.profiler, *self.scale.values()]) < 0:
+        if min([self.noise, self.loader, *self.profiler, *self.scale.values()]) < 0:
             return "noise, overheads and scales must not be negative"
         unknown = [name for name in self.scale if name not in SCALES]
         return f"cannot scale {unknown[0]}: it is none of {', '.join(SCALES)}" if unknown else None

@@ -225,7 +225,7 @@ class Program(Model):
     def load_data(self) -> None:
         p = self.plan
         with self.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", category="user_annotation"):
-            self.spend(120_000)
+            self.spend(p.loader)
         with self.op("aten::copy_", [[p.tokens]]):
             self.put("cudaMemcpyAsync", "Memcpy HtoD (Pinned -> Device)", ("copy",), 2_100,
                      category="gpu_memcpy", bytes=8 * p.tokens)  # fmt: skip

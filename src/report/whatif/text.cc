@@ -120,7 +120,7 @@ std::string answer_steps_text(const WhatIfAnswer& answer) {
                in_ms(step.before_host), in_ms(step.after_host),
                signed_percent(relative_error(step.before_host, step.after_host))});
   }
-  return under("Steps, means over ranks; the answer is their median") + table.text() +
+  return under("Steps, means over ranks; the answer is the mean of the usual ones") + table.text() +
          more_lines(answer.steps.size(), table.size());
 }
 
