@@ -4,6 +4,7 @@
 #include "whatif/durations/loader.h"
 #include "whatif/durations/profiler.h"
 #include "whatif/durations/scale.h"
+#include "whatif/structure/change_structure.h"
 
 namespace flopcast::whatif {
 namespace {
@@ -11,13 +12,6 @@ namespace {
 /// A change that nothing makes yet.
 std::optional<Diagnostic> refuse(ChangedRun& run, const ChangedRun&, const Change& change) {
   run.refused.push_back(refusal(change, "this change cannot be made yet"));
-  return std::nullopt;
-}
-
-std::optional<Diagnostic> refuse_structure(ChangedRun& run, const ChangedRun&,
-                                           const std::vector<Change>& changes) {
-  for (const Change& change : changes)
-    run.refused.push_back(refusal(change, "this change cannot be made yet"));
   return std::nullopt;
 }
 
@@ -116,6 +110,6 @@ constexpr Knob kKnobs[] = {
 
 std::span<const Knob> knobs() { return kKnobs; }
 
-const Emit kEmit = refuse_structure;
+const Emit kEmit = change_structure;
 
 }  // namespace flopcast::whatif

@@ -2,6 +2,7 @@
 
 #include "flopcast/replay/damage.h"
 #include "flopcast/replay/timeline.h"
+#include "whatif/change/made_run.h"
 #include "whatif/prepared.h"
 
 namespace flopcast::whatif {
@@ -9,26 +10,6 @@ namespace flopcast::whatif {
 using namespace replaying;
 
 namespace {
-
-ChangedRun unchanged_run(std::shared_ptr<const TraceSet> set, Recording recording,
-                         unsigned threads) {
-  ChangedRun run;
-  run.set = std::move(set);
-  Bindings bindings(recording.ranks.size());
-  StepsOfRanks steps(recording.ranks.size());
-  parallel_for(recording.ranks.size(), threads, [&](std::size_t r) {
-    bindings[r] = find_bindings(recording, static_cast<std::uint32_t>(r));
-    steps[r] = step_tasks(*run.set, recording.ranks[r]);
-  });
-  run.lags = std::make_shared<const Lags>(measure_lags(recording, bindings, LagMode::kRecorded));
-  run.typical = std::make_shared<const Lags>(measure_lags(recording, bindings, LagMode::kTypical));
-  run.durations = recorded_durations(recording);
-  run.parts = std::make_shared<const Parts>(*run.set, recording);
-  run.bindings = std::make_shared<const Bindings>(std::move(bindings));
-  run.steps = std::make_shared<const StepsOfRanks>(std::move(steps));
-  run.recording = std::make_shared<const Recording>(std::move(recording));
-  return run;
-}
 
 Diagnostic nothing_to_run(const TraceSet& set) {
   return {ErrorCode::kBadInput, set.label,
@@ -47,7 +28,7 @@ Result<Prepared> prepare(std::shared_ptr<const TraceSet> set, unsigned threads) 
   prepared.clocks = notes.clocks;
   prepared.clock_residual = notes.clock_residual;
   prepared.anomalies = notes.anomalies;
-  prepared.recorded = unchanged_run(std::move(set), std::move(recording), threads);
+  prepared.recorded = make_run(std::move(set), std::move(recording), threads);
   const ChangedRun& run = prepared.recorded;
   Result<TimedRun> before = time_run(run, *run.lags);
   if (!before) return before.error();

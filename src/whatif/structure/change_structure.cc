@@ -1,0 +1,93 @@
+#include "whatif/structure/change_structure.h"
+
+#include <fmt/format.h>
+
+#include "base/text/numbers.h"
+#include "whatif/change/made_run.h"
+#include "whatif/structure/emit.h"
+
+namespace flopcast::whatif {
+namespace {
+
+using structure::EmittedRun;
+using structure::StructureChange;
+
+/// Recomputation of every layer, where the user names no number.
+constexpr std::uint32_t kAllLayers = 0xffffffffu;
+
+std::optional<Diagnostic> read_schedule(const Change& change, StructureChange& out) {
+  out.schedule = parse_schedule_kind(change.value);
+  if (out.schedule) return std::nullopt;
+  return usage_error("--set", fmt::format("'{}' is no schedule", change.value),
+                     "gpipe, 1f1b, interleaved, zb-h1");
+}
+
+std::optional<Diagnostic> read_recompute(const Change& change, StructureChange& out) {
+  if (change.verb == Verb::kRemove) {
+    out.recompute = 0;
+    return std::nullopt;
+  }
+  out.recompute = kAllLayers;
+  if (change.argument.empty()) return std::nullopt;
+  const auto layers = parse_whole<std::uint32_t>(change.argument);
+  if (!layers || *layers == 0) {
+    return usage_error("--add", fmt::format("'{}' is no number of layers", change.argument),
+                       "write recompute:LAYERS, of each stage");
+  }
+  out.recompute = *layers;
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> read(const Change& change, StructureChange& out) {
+  if (change.name == "schedule") return read_schedule(change, out);
+  if (change.name == "recompute") return read_recompute(change, out);
+  const std::pair<const char*, std::optional<std::uint32_t>*> counts[] = {
+      {"dp", &out.dp},
+      {"pp", &out.pp},
+      {"tp", &out.tp},
+      {"cp", &out.cp},
+      {"ep", &out.ep},
+      {"microbatches", &out.microbatches},
+      {"microbatch_size", &out.microbatch_size},
+      {"chunks", &out.chunks},
+      {"layers", &out.layers},
+      {"hidden", &out.hidden},
+      {"ffn", &out.ffn},
+      {"heads", &out.heads},
+      {"sequence", &out.sequence}};
+  for (const auto& [name, field] : counts) {
+    if (change.name == name) *field = static_cast<std::uint32_t>(change.number);
+  }
+  if (change.scale_only) out.scale_only = true;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& recorded,
+                                           const std::vector<Change>& changes) {
+  StructureChange asked;
+  for (const Change& change : changes) {
+    if (auto problem = read(change, asked)) return problem;
+  }
+  const TraceModel model = make_trace_model(*recorded.set, *recorded.recording);
+  Result<EmittedRun> emitted = structure::emit(model, *recorded.set, *recorded.recording, asked);
+  if (!emitted) {
+    if (emitted.error().code != ErrorCode::kNoAnswer) return emitted.error();
+    for (const Change& change : changes) {
+      std::string missing = emitted.error().what;
+      if (!emitted.error().hint.empty()) missing += fmt::format(" ({})", emitted.error().hint);
+      run.refused.push_back(refusal(change, std::move(missing)));
+    }
+    return std::nullopt;
+  }
+  ChangedRun made = make_run(emitted->set, std::move(*emitted->recording), 0);
+  made.emitted = true;
+  made.moved = true;
+  made.judged = std::move(emitted->steady);
+  made.notes = std::move(emitted->notes);
+  run = std::move(made);
+  return std::nullopt;
+}
+
+}  // namespace flopcast::whatif

@@ -1,0 +1,33 @@
+#include "whatif/structure/emit.h"
+
+#include "whatif/structure/finish.h"
+#include "whatif/structure/layout.h"
+
+namespace flopcast::whatif::structure {
+namespace {
+
+/// The first step starts with empty streams and the last ends without a next one: those between are
+/// judged.
+constexpr std::uint32_t kSteps = 4;
+
+}  // namespace
+
+Result<EmittedRun> emit(const TraceModel& model, const TraceSet& set,
+                        const replaying::Recording& recording, const StructureChange& change) {
+  const Result<NewPlan> plan = make_new_plan(model, recording, change);
+  if (!plan) return plan.error();
+  const Library library = make_library(set, recording, model, plan->before);
+  const auto programs = make_programs(model, library, *plan);
+  if (!programs) return programs.error();
+  const Transfers transfers(set, recording);
+  Draft draft = make_draft(recording, library, *plan, *programs, transfers, change, kSteps);
+  if (auto problem = lay_out(recording, library, set, draft)) return *problem;
+  FinishedRun run = finish(set, recording, library, std::move(draft));
+  EmittedRun out;
+  out.set = run.set;
+  out.recording = run.recording;
+  out.steady.assign(run.steps.begin() + 1, run.steps.end());
+  return out;
+}
+
+}  // namespace flopcast::whatif::structure
