@@ -184,8 +184,10 @@ struct TraceSet {
 
 /// What is read, and how.
 struct ReadOptions {
-  unsigned threads = 0;        ///< 0: all cores
-  bool keep_python = false;    ///< keep python_function rows (stacks; often most of the file)
+  unsigned threads = 0;  ///< 0: all cores
+  /// keep python_function rows (stacks; often most of the file), not those of modules alone
+  /// ("nn.Module: BertLayer_3")
+  bool keep_python = false;
   bool keep_arguments = true;  ///< keep cpu_op shapes and types
   /// bytes of files, now and then, from one thread at a time
   std::function<void(std::uint64_t bytes_done, std::uint64_t bytes_total)> progress;

@@ -138,7 +138,8 @@ bool is_needless(const RawRow& row, PassOver pass_over) {
     case '\0':
       return false;
     case 'X':
-      return pass_over == PassOver::kUnusedAndPython && row.category.text() == "python_function";
+      return pass_over == PassOver::kUnusedAndPython && row.category.text() == "python_function" &&
+             row.name.size > 0 && !is_module_row(row.name.text());
     case 's':
     case 'f':
       return row.category.size > 0 && row.category.text() != "fwdbwd";
@@ -169,7 +170,7 @@ Scan read_fields(Cursor& cursor, PassOver pass_over, RawRow& row) {
       if (!cursor.read_value(value)) return cursor.status();
       if (JsonSlice* field = field_of(key.text(), row)) {
         *field = value;
-        const bool tells = field == &row.phase || field == &row.category;
+        const bool tells = field == &row.phase || field == &row.category || field == &row.name;
         if (tells && is_needless(row, pass_over)) {
           row.passed_over = true;
           cursor.skip_rest();

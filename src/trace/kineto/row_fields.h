@@ -62,6 +62,9 @@ struct RawRow {
 
 Category category_of(std::string_view name);
 
+/// Rows of Python that are always kept: few, and they tell layers apart ("nn.Module: BertLayer_3").
+inline bool is_module_row(std::string_view name) { return name.starts_with("nn.Module: "); }
+
 /// Rows of which no more is read than what tells that nobody needs them.
 enum class PassOver : std::uint8_t {
   kNothing,

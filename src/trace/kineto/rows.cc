@@ -121,7 +121,10 @@ void KinetoRows::commit_event(const RawRow& row, bool open) {
   std::int64_t ns = 0, duration_ns = 0;
   if (!times_of(row, open, ns, duration_ns)) return;
   ++out_.trace.row_counts[static_cast<int>(category)];
-  if (category == Category::kPythonFunction && !options_.keep_python) return;
+  if (category == Category::kPythonFunction && !options_.keep_python &&
+      !is_module_row(row.name.text())) {
+    return;
+  }
   if (out_.step_ns > 1) {
     out_.step_ns = std::gcd(out_.step_ns, std::gcd(ns % 1000, duration_ns % 1000));
   }

@@ -125,7 +125,11 @@ class GroupFinder {
       }
       std::sort(ranks.begin(), ranks.end());
     }
-    const auto [known, fresh] = numbers_.try_emplace({name, ranks}, groups_.size());
+    // Where groups have no names, what each sort of collective is for is asked apart.
+    const int sort = detail != nullptr && name != 0 ? -1
+                     : sort_of(work) == kScatter    ? kGather
+                                                    : sort_of(work);
+    const auto [known, fresh] = numbers_.try_emplace({name, sort, ranks}, groups_.size());
     if (fresh) {
       groups_.push_back({name, GroupUse::kUnknown, ranks, {}});
       doings_.emplace_back();
@@ -264,7 +268,7 @@ class GroupFinder {
   const TraceSet& set_;
   const Recording& recording_;
   std::vector<Program>& programs_;
-  std::map<std::pair<std::uint32_t, std::vector<std::int32_t>>, std::size_t> numbers_;
+  std::map<std::tuple<std::uint32_t, int, std::vector<std::int32_t>>, std::size_t> numbers_;
   std::vector<ModelGroup> groups_;
   std::vector<Doings> doings_;
 };

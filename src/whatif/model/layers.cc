@@ -22,6 +22,8 @@ constexpr std::uint32_t kShortestUnit = 4;
 constexpr std::uint32_t kShortUnit = 8;
 /// Share of the shorter unit's kernels that two kinds of layers of one model have in common.
 constexpr double kSameModel = 0.4;
+/// A model of layers has two kinds of them, at most: more are blocks that grow from stage to stage.
+constexpr std::size_t kMostKinds = 2;
 /// Likeness of a stretch to a layer beside it that makes it another layer.
 constexpr double kSameLayer = 0.6;
 
@@ -174,7 +176,10 @@ class LayerFinder {
       }
     }
     runs_ = std::move(kept);
-    return true;
+    if (runs_.size() <= kMostKinds) return true;
+    refuse(fmt::format("{} kinds of blocks that repeat, none of which is the layer of the model",
+                       runs_.size()));
+    return false;
   }
 
   /// Tokens around a run often agree with its unit: of the possible starts, the one at which parts of

@@ -108,22 +108,27 @@ class LayerPlanner {
   std::vector<std::uint32_t> main_stream(const Source& source) const {
     const Program& program = programs_[source.rank];
     const RankModel& rank = recording_.ranks[source.rank];
-    std::map<std::uint32_t, std::uint32_t> launches, streams;
+    using StreamName = std::pair<std::int32_t, std::int32_t>;  // device, number; whatever the lane
+    const auto name_of = [&rank](const replaying::GpuTask& task) {
+      return StreamName{rank.streams[task.stream].device, rank.streams[task.stream].id};
+    };
+    std::map<std::uint32_t, std::uint32_t> launches;
+    std::map<StreamName, std::uint32_t> streams;
     for (const std::uint32_t w : source.stretch->works) {
       const replaying::GpuTask& task = rank.gpu[program.works[w].task];
       ++launches[task.call];
-      ++streams[task.stream];
+      ++streams[name_of(task)];
     }
     const std::size_t count = source.stretch->works.size();
     const bool ordered = launches.size() * 2 > count && !launches.contains(kNoIndex);
     if (ordered || streams.size() < 2) return source.stretch->works;
-    std::uint32_t best = streams.begin()->first;
+    StreamName best = streams.begin()->first;
     for (const auto& [stream, of] : streams) {
       if (of > streams[best]) best = stream;
     }
     std::vector<std::uint32_t> works;
     for (const std::uint32_t w : source.stretch->works) {
-      if (rank.gpu[program.works[w].task].stream == best) works.push_back(w);
+      if (name_of(rank.gpu[program.works[w].task]) == best) works.push_back(w);
     }
     return works;
   }

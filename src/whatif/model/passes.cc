@@ -42,8 +42,9 @@ class ForwardNumbers {
 
 class PassCutter {
  public:
-  PassCutter(const Program& program, const std::vector<ModelGroup>& groups)
-      : program_(program), groups_(groups) {}
+  PassCutter(const replaying::RankModel& rank, const Program& program,
+             const std::vector<ModelGroup>& groups)
+      : rank_(rank), program_(program), groups_(groups) {}
 
   Passes run() {
     cut_by_marks();
@@ -178,12 +179,16 @@ class PassCutter {
   /// Forward stretches of several microbatches fall apart where another backward's numbers begin.
   void split_forward_by_backward() {
     if (!program_.has_sequence) return;
-    std::vector<std::int64_t> tops;  // highest number of every backward
+    std::vector<std::int64_t> tops;                              // highest number of every backward
+    std::vector<Time> ended(rank_.threads.size(), Time::min());  // last launch of each thread
     for (const Stretch& s : passes_.stretches) {
-      if (s.sort != Stretch::Sort::kPass || s.pass != Pass::kBackward) continue;
-      std::int64_t top = kNoId;
-      for (const std::uint32_t w : s.works) top = std::max(top, forward_number(program_.works[w]));
-      if (top != kNoId) tops.push_back(top);
+      if (s.thread == kNoIndex) continue;
+      const Time end = last_launch(s);
+      if (s.sort == Stretch::Sort::kPass && s.pass == Pass::kBackward) {
+        const std::int64_t top = top_between(s.thread, ended[s.thread], end);
+        if (top != kNoId) tops.push_back(top);
+      }
+      ended[s.thread] = std::max(ended[s.thread], end);
     }
     std::sort(tops.begin(), tops.end());
     tops.erase(std::unique(tops.begin(), tops.end()), tops.end());
@@ -199,6 +204,25 @@ class PassCutter {
         return ends;
       };
     });
+  }
+
+  Time last_launch(const Stretch& s) const {
+    return rank_.calls[rank_.gpu[program_.works[s.works.back()].task].call].start -
+           rank_.host_offset;
+  }
+
+  /// The highest number of the backward's rows of a thread in a stretch of time: those of operators
+  /// that launch nothing in backward are among them.
+  std::int64_t top_between(std::uint32_t thread, Time from, Time until) const {
+    const std::vector<GradientRow>& rows = program_.gradients;
+    std::int64_t top = kNoId;
+    auto row = std::upper_bound(rows.begin(), rows.end(), from,
+                                [](Time t, const GradientRow& g) { return t < g.start; });
+    for (; row != rows.end() && row->start <= until; ++row) {
+      if (row->track != rank_.threads[thread].track || row->of_recomputed) continue;
+      top = std::max(top, row->number);
+    }
+    return top;
   }
 
   /// The forward that most of a backward's numbers come from; a backward of several is split.
@@ -255,6 +279,7 @@ class PassCutter {
     }
   }
 
+  const replaying::RankModel& rank_;
   const Program& program_;
   const std::vector<ModelGroup>& groups_;
   Passes passes_;
@@ -262,8 +287,9 @@ class PassCutter {
 
 }  // namespace
 
-Passes cut_passes(const Program& program, const std::vector<ModelGroup>& groups) {
-  return PassCutter(program, groups).run();
+Passes cut_passes(const replaying::RankModel& rank, const Program& program,
+                  const std::vector<ModelGroup>& groups) {
+  return PassCutter(rank, program, groups).run();
 }
 
 }  // namespace flopcast::whatif

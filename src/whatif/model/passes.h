@@ -33,6 +33,7 @@ struct Passes {
   std::vector<Rider> riders;
 };
 
-Passes cut_passes(const Program& program, const std::vector<ModelGroup>& groups);
+Passes cut_passes(const replaying::RankModel& rank, const Program& program,
+                  const std::vector<ModelGroup>& groups);
 
 }  // namespace flopcast::whatif

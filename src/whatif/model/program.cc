@@ -23,21 +23,33 @@ bool holds_any(std::string_view text, const std::array<std::string_view, Count>&
                      [&](std::string_view part) { return text.find(part) != text.npos; });
 }
 
+/// What a name says of communication. Long names are lists of types or shapes.
+std::optional<CollectiveOp> operation_named(std::string_view text) {
+  if (text.find("deep_ep") != text.npos || text.find("dpsk::ep") != text.npos) {
+    return CollectiveOp::kAllToAll;
+  }
+  constexpr std::size_t kLongName = 200;
+  if (text.size() > kLongName) return std::nullopt;
+  if (text.find("all2all") != text.npos) return CollectiveOp::kAllToAll;
+  return replaying::operation_of(text);
+}
+
 /// What the rows around a launch tell.
 struct Around {
   std::uint32_t outermost = kNoIndex;  ///< operator
   std::uint32_t innermost = kNoIndex;  ///< operator
   std::uint32_t module = kNoIndex;
   std::int64_t sequence = kNoId;
+  std::optional<CollectiveOp>
+      operation;  ///< of the innermost operator or annotation that names one
   bool backward = false, recomputed = false, optimizer = false, between = false;
 };
 
 /// Goes through the rows of every thread with the rows that are open around each.
 class Surroundings {
  public:
-  Surroundings(const TraceSet& set, const NameFacts& facts, const RankModel& rank)
+  Surroundings(const NameFacts& facts, const RankModel& rank)
       : facts_(facts), trace_(*rank.trace), open_(trace_.tracks.size()) {
-    static_cast<void>(set);
     call_of_.assign(trace_.events.size(), kNoIndex);
     for (std::uint32_t c = 0; c < rank.calls.size(); ++c) call_of_[rank.calls[c].row] = c;
     around_.resize(rank.calls.size());
@@ -51,12 +63,28 @@ class Surroundings {
         around_[call_of_[row]] = look(stack_at(row));
       } else if (tells(row)) {
         stack_at(row).push_back(row);
+        note_gradient(row);
       }
     }
     return std::move(around_);
   }
+  std::vector<GradientRow>& gradients() { return gradients_; }
 
  private:
+  bool is_gradient(std::uint32_t row) const {
+    const Events& ev = trace_.events;
+    if (ev.category[row] != Category::kCpuOp) return false;
+    return facts_.is_gradient(ev.name[row]) ||
+           (ev.detail[row] != kNoDetail && trace_.ops[ev.detail[row]].forward_thread > 0);
+  }
+
+  void note_gradient(std::uint32_t row) {
+    const Events& ev = trace_.events;
+    if (ev.detail[row] == kNoDetail || !is_gradient(row)) return;
+    const std::int64_t number = trace_.ops[ev.detail[row]].sequence_number;
+    if (number >= 0) gradients_.push_back({ev.track[row], ev.start[row], number, false});
+  }
+
   bool tells(std::uint32_t row) const {
     const Category category = trace_.events.category[row];
     return category == Category::kCpuOp || category == Category::kUserAnnotation ||
@@ -82,16 +110,16 @@ class Surroundings {
         if (a.module == kNoIndex) a.module = *it;
         continue;
       }
+      if (!a.operation) a.operation = facts_.operation(name);
       if (ev.category[*it] != Category::kCpuOp) continue;
       if (a.innermost == kNoIndex) a.innermost = *it;
       a.outermost = *it;
       const OpDetail* op = ev.detail[*it] == kNoDetail ? nullptr : &trace_.ops[ev.detail[*it]];
-      const bool is_gradient =
-          facts_.is_gradient(name) || (op != nullptr && op->forward_thread > 0);
-      a.backward = a.backward || is_gradient;
+      const bool of_backward = is_gradient(*it);
+      a.backward = a.backward || of_backward;
       if (op == nullptr || op->sequence_number < 0) continue;
-      std::int64_t& sequence = is_gradient ? gradient : own;
-      if (sequence == kNoId && (is_gradient || gradient == kNoId)) sequence = op->sequence_number;
+      std::int64_t& sequence = of_backward ? gradient : own;
+      if (sequence == kNoId && (of_backward || gradient == kNoId)) sequence = op->sequence_number;
     }
     a.recomputed = a.backward && own != kNoId;
     a.sequence = a.backward && !a.recomputed ? gradient : own;
@@ -103,6 +131,7 @@ class Surroundings {
   std::vector<std::vector<std::uint32_t>> open_;  ///< rows, by track
   std::vector<std::uint32_t> call_of_;            ///< by row
   std::vector<Around> around_;
+  std::vector<GradientRow> gradients_;
 };
 
 /// Makes the works of one rank.
@@ -115,7 +144,9 @@ class ProgramMaker {
     steps_ = find_steps(set_, *rank_.trace);
     program_.has_steps = !steps_.empty() && steps_.front().event != kNoDetail;
     program_.steps = static_cast<std::uint32_t>(steps_.size());
-    around_ = Surroundings(set_, facts_, rank_).run();
+    Surroundings surroundings(facts_, rank_);
+    around_ = surroundings.run();
+    program_.gradients = std::move(surroundings.gradients());
     program_.has_host = std::any_of(rank_.gpu.begin(), rank_.gpu.end(),
                                     [](const GpuTask& t) { return t.call != kNoIndex; });
     for (const std::uint32_t task : launch_order()) add(task);
@@ -232,22 +263,11 @@ class ProgramMaker {
   /// As recorded; else as the operator or the kernel is named.
   std::optional<CollectiveOp> operation_at(const GpuTask& task, const CollectiveDetail* detail) {
     const Events& ev = rank_.trace->events;
-    std::vector<std::uint32_t> names;
-    if (detail != nullptr && detail->name != 0) names.push_back(detail->name);
-    if (task.call != kNoIndex) {
-      const Around& a = around_[task.call];
-      if (a.innermost != kNoIndex) names.push_back(ev.name[a.innermost]);
-      if (a.outermost != kNoIndex) names.push_back(ev.name[a.outermost]);
+    if (detail != nullptr && detail->name != 0) {
+      if (const auto op = facts_.operation(detail->name)) return op;
     }
-    names.push_back(ev.name[task.row]);
-    for (const std::uint32_t name : names) {
-      const std::string_view text = set_.strings[name];
-      if (text.find("deep_ep") != text.npos || text.find("dpsk::ep") != text.npos) {
-        return CollectiveOp::kAllToAll;
-      }
-      if (const auto op = replaying::operation_of(text)) return op;
-    }
-    return std::nullopt;
+    if (task.call != kNoIndex && around_[task.call].operation) return around_[task.call].operation;
+    return facts_.operation(ev.name[task.row]);
   }
 
   /// On a thread that does backward work mostly, work without a sign of its own is backward work,
@@ -296,11 +316,15 @@ class ProgramMaker {
       if (forward && w.sequence != kNoId) made.push_back({w.sequence, w.recomputed});
     }
     std::sort(made.begin(), made.end());
+    const auto of_recomputed = [&made](std::int64_t number) {
+      const auto next = std::upper_bound(made.begin(), made.end(), std::pair(number, true));
+      return next != made.begin() && std::prev(next)->second;
+    };
     for (Work& w : program_.works) {
       if (w.pass != Pass::kBackward || w.recomputed || w.sequence == kNoId) continue;
-      const auto next = std::upper_bound(made.begin(), made.end(), std::pair(w.sequence, true));
-      w.of_recomputed = next != made.begin() && std::prev(next)->second;
+      w.of_recomputed = of_recomputed(w.sequence);
     }
+    for (GradientRow& g : program_.gradients) g.of_recomputed = of_recomputed(g.number);
   }
 
   const TraceSet& set_;
@@ -320,6 +344,7 @@ NameFacts::NameFacts(const TraceSet& set) {
       "_fused_sgd",         "_foreach_", "FusedOptimizer"};
   facts_.assign(set.strings.size(), 0);
   kinds_.assign(set.strings.size(), KernelKind::kOther);
+  operations_.resize(set.strings.size());
   for (std::uint32_t id = 0; id < set.strings.size(); ++id) {
     const std::string_view text = set.strings[id];
     std::uint8_t facts = 0;
@@ -332,6 +357,7 @@ NameFacts::NameFacts(const TraceSet& set) {
     if (text.starts_with(kModulePrefix)) facts |= kModule;
     facts_[id] = facts;
     kinds_[id] = kernel_kind(text);
+    operations_[id] = operation_named(text);
   }
 }
 

@@ -41,13 +41,22 @@ inline std::int64_t forward_number(const Work& work) {
   return work.recomputed || work.of_recomputed ? kNoId : work.sequence;
 }
 
+/// A row of autograd's backward.
+struct GradientRow {
+  std::uint32_t track = 0;  ///< index into Trace::tracks
+  Time start;               ///< on the trace's own clock
+  std::int64_t number = kNoId;
+  bool of_recomputed = false;
+};
+
 /// What runs on one rank.
 struct Program {
-  std::vector<Work> works;    ///< in launch order; those outside of steps are left out
-  std::uint32_t steps = 0;    ///< recorded
-  bool has_steps = false;     ///< the recording marks them
-  bool has_host = false;      ///< launches are known
-  bool has_sequence = false;  ///< autograd's numbers are known
+  std::vector<Work> works;             ///< in launch order; those outside of steps are left out
+  std::uint32_t steps = 0;             ///< recorded
+  bool has_steps = false;              ///< the recording marks them
+  bool has_host = false;               ///< launches are known
+  bool has_sequence = false;           ///< autograd's numbers are known
+  std::vector<GradientRow> gradients;  ///< by start
 };
 
 /// Numbers for equal things, in order of first appearance; shared by all ranks.
@@ -73,6 +82,8 @@ class NameFacts {
   bool is_between(std::uint32_t name) const { return (facts_[name] & kBetween) != 0; }
   bool is_module(std::uint32_t name) const { return (facts_[name] & kModule) != 0; }
   KernelKind kind(std::uint32_t name) const { return kinds_[name]; }
+  /// What a row of this name communicates, if it does.
+  std::optional<CollectiveOp> operation(std::uint32_t name) const { return operations_[name]; }
 
  private:
   enum : std::uint8_t {
@@ -84,6 +95,7 @@ class NameFacts {
   };
   std::vector<std::uint8_t> facts_;
   std::vector<KernelKind> kinds_;
+  std::vector<std::optional<CollectiveOp>> operations_;
 };
 
 Program make_program(const TraceSet& set, const NameFacts& facts,

@@ -29,8 +29,8 @@ class ModelMaker {
       programs_.push_back(make_program(set_, facts_, recording_, r, tokens));
     }
     model_.groups = find_groups(set_, recording_, programs_);
-    for (const Program& program : programs_) {
-      passes_.push_back(cut_passes(program, model_.groups));
+    for (std::size_t r = 0; r < programs_.size(); ++r) {
+      passes_.push_back(cut_passes(recording_.ranks[r], programs_[r], model_.groups));
     }
     pipeline_ = find_pipeline(recording_, programs_, model_.groups, passes_);
     plan_ = plan_layers(set_, recording_, facts_, programs_, passes_, pipeline_);
