@@ -20,10 +20,16 @@ def gpu_ends(host: Program) -> list[int]:
     return ends
 
 
+def usual(steps: list[float]) -> float:
+    """The mean of the steps within a quarter of their median: not of one that something held up."""
+    median = statistics.median(steps)
+    return statistics.mean(step for step in steps if abs(step - median) <= median / 4)
+
+
 def step_times(world: World) -> dict[str, Any]:
     """In seconds. `host_s` is a step's annotation; `gpu_s` goes from the last end of GPU work launched
     in the step before (the first: from the annotation's start) to the last end of that of this one.
-    The run's own `host_step_s` and `gpu_step_s`: the median over steps of the mean over ranks."""
+    The run's own `host_step_s` and `gpu_step_s`: means over ranks, and over its usual steps."""
     ends = {host.rank: gpu_ends(host) for host in world.hosts}
     steps: list[dict[str, Any]] = []
     for i in range(world.plan.steps):
@@ -35,8 +41,8 @@ def step_times(world: World) -> dict[str, Any]:
         steps.append({"name": f"ProfilerStep#{STEP_NAMES_FROM + i}", "host_s": host_s, "gpu_s": gpu_s})
     return {
         "ranks": world.plan.world,
-        "host_step_s": statistics.median(statistics.mean(step["host_s"]) for step in steps),
-        "gpu_step_s": statistics.median(statistics.mean(step["gpu_s"]) for step in steps),
+        "host_step_s": usual([statistics.mean(step["host_s"]) for step in steps]),
+        "gpu_step_s": usual([statistics.mean(step["gpu_s"]) for step in steps]),
         "steps": steps,
     }
 
