@@ -4,7 +4,8 @@
 namespace flopcast::cli {
 
 void add_trace(CLI::App& app, Action& action) {
-  CLI::App* trace = app.add_subcommand("trace", "See what is in a trace, what is wrong, what ran, cut it");
+  CLI::App* trace =
+      app.add_subcommand("trace", "See what is in a trace, what is wrong, what ran, cut it");
   trace->require_subcommand(1);
   add_trace_info(*trace, action);
   add_trace_validate(*trace, action);
