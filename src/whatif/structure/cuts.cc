@@ -36,8 +36,9 @@ class RankCutter {
     std::uint32_t first = 0, last = 0;
   };
 
-  /// Pieces of every segment: the model's, except that a piece which another thread releases begins
-  /// the segment after it, where no launch stands between.
+  /// Pieces of every segment. Between the last launch of one and the first of the next, the operator
+  /// around that last launch is run to its end; a piece which another thread releases belongs to what
+  /// comes after it.
   void find_ranges() {
     std::vector<std::vector<std::uint32_t>> by_thread(rank_.threads.size());
     for (std::uint32_t s = 0; s < stage_.segments.size(); ++s) {
@@ -49,13 +50,32 @@ class RankCutter {
       for (std::size_t i = 1; i < by_thread[t].size(); ++i) {
         const std::uint32_t before = by_thread[t][i - 1];
         const std::uint32_t after = by_thread[t][i];
-        const std::uint32_t from = last_launch(before) + 1;
-        const auto q = released_[t].lower_bound(from);
-        if (q == released_[t].end() || *q > first_launch(after)) continue;
         if (ranges_[before].last != ranges_[after].first) continue;
-        ranges_[before].last = ranges_[after].first = *q;
+        const std::uint32_t from = last_launch(before) + 1;
+        const std::uint32_t to = first_launch(after);
+        if (from > to) continue;
+        std::uint32_t cut = end_of_operator(t, from, to);
+        const auto q = released_[t].lower_bound(from);
+        if (q != released_[t].end() && *q <= to) cut = *q;
+        ranges_[before].last = ranges_[after].first = cut;
       }
     }
+  }
+
+  /// The first piece from `from` on that lies outside of the widest operator around the piece before
+  /// it that does not hold the piece `to` as well.
+  std::uint32_t end_of_operator(std::uint32_t thread, std::uint32_t from, std::uint32_t to) const {
+    const auto& pieces = rank_.threads[thread].pieces;
+    if (from == 0 || to >= pieces.size()) return from;
+    const Events& events = rank_.trace->events;
+    Time end = Time::min();
+    for (std::uint32_t row = pieces[from - 1].row; row != kNoIndex; row = parent_[row]) {
+      const Time row_end = events.end(row) + rank_.host_offset;
+      if (row_end > pieces[to].start) break;
+      end = row_end;
+    }
+    while (from < to && pieces[from].end <= end) ++from;
+    return from;
   }
 
   std::uint32_t last_launch(std::uint32_t s) const {

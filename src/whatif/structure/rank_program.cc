@@ -69,7 +69,7 @@ class ProgramMaker {
     const double work = passes_.parameters(chip_, plan_.schedule.chips, layers);
     for (const std::uint32_t s : passes_.postlude(chip_, plan_.schedule.chips)) {
       add(s);
-      if (library_.stretches[s].key.pass == Pass::kOptimizer) items_.back().work = work;
+      items_.back().work = work;
     }
   }
 
