@@ -128,7 +128,8 @@ struct WhatIfAnswer {
   WhatIfChanges changes;                            ///< as asked
   std::vector<WhatIfRefusal> refused;               ///< not empty: there is no answer
   std::uint32_t ranks_before = 0, ranks_after = 0;  ///< of the run
-  /// GPU step: mean over ranks, and over the steps within a quarter of their median.
+  /// GPU step: the mean over ranks, and over the steps within a quarter of their median; the first
+  /// step, which begins with the host's, is left out where there are others and none is named.
   Time before, after;
   Time host_before, host_after;     ///< host step, likewise
   WhatIfBand band;                  ///< of `after`

@@ -23,8 +23,8 @@ namespace {
 class Substitution {
  public:
   Substitution(const TraceSet& set, const Recording& recording, const CollectiveModel& network,
-               Durations& durations)
-      : set_(set), rec_(recording), network_(network), durations_(durations) {}
+               Durations& durations, NetworkBand* band)
+      : set_(set), rec_(recording), network_(network), durations_(durations), band_(band) {}
 
   std::optional<Diagnostic> run() {
     for (const Collective& c : rec_.collectives) {
@@ -85,12 +85,15 @@ class Substitution {
       operation.recorded += transfer;
       transfer = answer->time;
       operation.modelled += transfer;
+      if (band_ == nullptr) continue;
+      band_->low.ranks[m.rank].transfer[m.task] = answer->low;
+      band_->high.ranks[m.rank].transfer[m.task] = answer->high;
     }
     return std::nullopt;
   }
 
   struct Answer {
-    Time time;
+    Time time, low, high;
     std::string source;
   };
   /// Runs hold the same few collectives thousands of times: each is asked for once.
@@ -104,7 +107,8 @@ class Substitution {
     query.ranks = std::get<2>(key);
     const Result<CollectiveTime> time = network_.time(query);
     if (!time) return time.error();
-    const Answer answer{Time{static_cast<std::int64_t>(std::llround(time->time.value * 1e12))},
+    const auto picoseconds = [](Seconds s) { return Time{std::llround(s.value * 1e12)}; };
+    const Answer answer{picoseconds(time->time), picoseconds(time->low), picoseconds(time->high),
                         fmt::format("{}: {}", name(time->basis), time->source)};
     answers_.emplace(key, answer);
     return answer;
@@ -114,6 +118,7 @@ class Substitution {
   const Recording& rec_;
   const CollectiveModel& network_;
   Durations& durations_;
+  NetworkBand* band_;
   std::map<std::string, NetworkUse::Operation> operations_;
   std::map<std::tuple<CollectiveOp, std::int64_t, std::vector<std::uint32_t>>, Answer> answers_;
 };
@@ -144,8 +149,10 @@ std::optional<CollectiveOp> operation_of(std::string_view recorded) {
 }
 
 Result<NetworkUse> apply_network(const TraceSet& set, const Recording& recording,
-                                 const CollectiveModel& network, Durations& durations) {
-  Substitution substitution(set, recording, network, durations);
+                                 const CollectiveModel& network, Durations& durations,
+                                 NetworkBand* band) {
+  if (band != nullptr) band->low = band->high = durations;
+  Substitution substitution(set, recording, network, durations, band);
   if (const auto problem = substitution.run()) return *problem;
   return substitution.take();
 }

@@ -14,22 +14,20 @@ namespace {
 
 constexpr std::size_t kDraws = 200;
 
-/// GPU steps: [step][rank], of the steps that are judged.
-std::vector<std::vector<double>> gpu_steps(const StepsOfRanks& steps, const TimedRun& run,
-                                           const std::vector<std::string>& names) {
-  std::vector<std::string> order;
-  std::vector<std::vector<double>> times;
-  for (std::size_t r = 0; r < steps.size(); ++r) {
-    for (std::size_t s = 0; s < steps[r].size(); ++s) {
-      const std::optional<Time> gpu = run.steps[r][s].gpu();
-      if (!gpu || !is_judged(steps[r][s].name, names)) continue;
-      auto at = std::find(order.begin(), order.end(), steps[r][s].name);
-      if (at == order.end()) {
-        at = order.insert(at, steps[r][s].name);
-        times.emplace_back();
+/// GPU steps: [step][rank], of the steps that were judged.
+std::vector<std::vector<Time>> gpu_steps(const StepsOfRanks& steps, const TimedRun& run,
+                                         const Judged& judged) {
+  std::vector<std::vector<Time>> times;
+  for (const JudgedStep& step : judged.steps) {
+    if (!step.counts) continue;
+    std::vector<Time> of_ranks;
+    for (std::size_t r = 0; r < steps.size(); ++r) {
+      for (std::size_t s = 0; s < steps[r].size(); ++s) {
+        const std::optional<Time> gpu = run.steps[r][s].gpu();
+        if (gpu && steps[r][s].name == step.name) of_ranks.push_back(*gpu);
       }
-      times[static_cast<std::size_t>(at - order.begin())].push_back(gpu->seconds());
     }
+    if (!of_ranks.empty()) times.push_back(std::move(of_ranks));
   }
   return times;
 }
@@ -45,9 +43,8 @@ class Draw {
 
 }  // namespace
 
-WhatIfBand::Source resampled(const StepsOfRanks& steps, const TimedRun& run,
-                             const std::vector<std::string>& names, Time answer) {
-  const std::vector<std::vector<double>> times = gpu_steps(steps, run, names);
+WhatIfBand::Source resampled(const StepsOfRanks& steps, const TimedRun& run, const Judged& judged) {
+  const std::vector<std::vector<Time>> times = gpu_steps(steps, run, judged);
   WhatIfBand::Source source{"steps and ranks drawn anew", {}, {}};
   if (times.empty()) return source;
   Draw draw;
@@ -55,19 +52,18 @@ WhatIfBand::Source resampled(const StepsOfRanks& steps, const TimedRun& run,
   for (std::size_t n = 0; n < kDraws; ++n) {
     std::vector<Time> drawn;
     for (std::size_t s = 0; s < times.size(); ++s) {
-      const std::vector<double>& ranks = times[draw(times.size())];
-      double sum = 0;
+      const std::vector<Time>& ranks = times[draw(times.size())];
+      Time sum;
       for (std::size_t r = 0; r < ranks.size(); ++r) sum += ranks[draw(ranks.size())];
-      drawn.push_back(Time{std::llround(sum / static_cast<double>(ranks.size()) * 1e12)});
+      drawn.push_back(Time{sum.ps / static_cast<std::int64_t>(ranks.size())});
     }
-    answers.push_back(usual(drawn).seconds());
+    answers.push_back(static_cast<double>(usual(drawn).ps));
   }
   std::sort(answers.begin(), answers.end());
-  const auto width = [&](double seconds) {
-    return Time{std::max<std::int64_t>(0, std::llround(seconds * 1e12))};
-  };
-  source.below = width(answer.seconds() - quantile(answers, 0.1));
-  source.above = width(quantile(answers, 0.9) - answer.seconds());
+  const auto width = [](double ps) { return Time{std::max<std::int64_t>(0, std::llround(ps))}; };
+  const auto answer = static_cast<double>(judged.gpu->ps);
+  source.below = width(answer - quantile(answers, 0.1));
+  source.above = width(quantile(answers, 0.9) - answer);
   return source;
 }
 

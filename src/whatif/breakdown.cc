@@ -1,6 +1,7 @@
 #include "whatif/breakdown.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace flopcast::whatif {
 
@@ -95,23 +96,26 @@ class Breaker {
 }  // namespace
 
 Breakdown break_down(const ChangedRun& run, const TimedRun& timed, const Judged& judged) {
-  std::vector<const JudgedStep*> steps;
-  for (const JudgedStep& step : judged.steps) {
-    if (step.gpu) steps.push_back(&step);
-  }
-  if (steps.empty()) return {};
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const JudgedStep* a, const JudgedStep* b) { return *a->gpu < *b->gpu; });
+  Breakdown out{};
+  if (!judged.gpu) return out;
   const Breaker breaker(run, timed);
-  Breakdown out = breaker.step(*steps[(steps.size() - 1) / 2]);
-  if (steps.size() % 2 == 0) {
-    const Breakdown above = breaker.step(*steps[steps.size() / 2]);
-    for (std::size_t p = 0; p < out.size(); ++p) out[p] = Time{(out[p] + above[p]).ps / 2};
+  double sum = 0;
+  std::array<double, out.size()> parts{};
+  for (const JudgedStep& step : judged.steps) {
+    if (!step.counts) continue;
+    const Breakdown one = breaker.step(step);
+    for (std::size_t p = 0; p < one.size(); ++p) {
+      parts[p] += one[p].seconds();
+      sum += one[p].seconds();
+    }
   }
-  // What rounding to whole picoseconds left over.
-  Time sum;
-  for (const Time time : out) sum += time;
-  out[kIdle] += *judged.gpu - sum;
+  // Their shares of the step; what rounding leaves over is idle.
+  Time left = *judged.gpu;
+  for (std::size_t p = 0; p < kIdle; ++p) {
+    out[p] = Time{std::llround(static_cast<double>(judged.gpu->ps) * (parts[p] / sum))};
+    left -= out[p];
+  }
+  out[kIdle] = left;
   return out;
 }
 

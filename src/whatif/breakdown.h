@@ -13,7 +13,7 @@ inline constexpr std::array<const char*, 6> kBreakdownParts = {
     "gemm", "attention", "other_kernels", "copies", "exposed_communication", "idle"};
 using Breakdown = std::array<Time, kBreakdownParts.size()>;
 
-/// Of the GPU step that `judged` tells: the step in the middle, or the two there. Adds up to it.
+/// Of the GPU step that `judged` tells: the steps' shares of it. Adds up to it.
 Breakdown break_down(const ChangedRun& run, const TimedRun& timed, const Judged& judged);
 
 }  // namespace flopcast::whatif

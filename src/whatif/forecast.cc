@@ -64,7 +64,6 @@ class Runs {
     const auto& side = sides_[2 + 2 * doubt + (high ? 1 : 0)];
     return side ? side->judged.gpu : std::nullopt;
   }
-  const Names& names() const { return names_; }
 
  private:
   void make_one(std::size_t i) {
@@ -207,7 +206,7 @@ class Forecast {
   WhatIfBand band(const ChangedRun& run, const Runs& runs) const {
     const Time answer = answer_.after;
     std::vector<WhatIfBand::Source> sources = {
-        resampled(*run.steps, runs.after().timed, runs.names(), answer)};
+        resampled(*run.steps, runs.after().timed, runs.after().judged)};
     if (const auto typical = with_typical_lags(runs)) {
       const Time width = apart(*typical, answer);
       sources.push_back({"typical against recorded lags", width, width});

@@ -1,9 +1,12 @@
 // Each engineer of a change enters it here: nothing else need know of it.
 #include "whatif/knobs.h"
 
+#include "whatif/durations/cluster.h"
+#include "whatif/durations/host.h"
 #include "whatif/durations/loader.h"
 #include "whatif/durations/profiler.h"
 #include "whatif/durations/scale.h"
+#include "whatif/durations/straggler.h"
 #include "whatif/structure/change_structure.h"
 
 namespace flopcast::whatif {
@@ -67,11 +70,11 @@ constexpr Knob kKnobs[] = {
            "the profiler's own time on the host", remove_profiler),
     change(Verb::kRemove, "data-loading", kDurations, kNoArgument, "",
            "the host's waiting for data", remove_data_loading),
-    change(Verb::kRemove, "host", kDurations, kNoArgument, "", "all the host does", refuse),
+    change(Verb::kRemove, "host", kDurations, kNoArgument, "", "all the host does", remove_host),
     change(Verb::kRemove, "launches", kDurations, kNoArgument, "",
-           "one launch a step, as with CUDA graphs", refuse),
+           "one launch a step, as with CUDA graphs", remove_launches),
     change(Verb::kRemove, "straggler", kDurations, kOptional, "RANK",
-           "a rank's work takes as long as that of its equals", refuse),
+           "a rank's work takes as long as that of its equals", remove_straggler),
     change(Verb::kRemove, "overlap", kOrder, kNoArgument, "",
            "communication and computation take turns", refuse),
     change(Verb::kRemove, "recompute", kStructure, kNoArgument, "",
@@ -81,7 +84,7 @@ constexpr Knob kKnobs[] = {
            "kernels take as long as in this recording", refuse),
     change(Verb::kChip, "", kDurations, kNoArgument, "CHIP", "kernels on this chip", refuse),
     change(Verb::kOn, "", kDurations, kNoArgument, "CLUSTER", "collectives on this cluster",
-           refuse),
+           replace_network),
 
     scale("kernel", kRequired, "CLASS|NAME|/REGEX/",
           "kernels: gemm, attention, other, copies, or by name", scale_kernels),

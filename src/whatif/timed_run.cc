@@ -7,6 +7,13 @@ namespace flopcast::whatif {
 
 using namespace replaying;
 
+namespace {
+
+/// Steps further from the median than this part of it are out of the ordinary.
+constexpr double kOrdinary = 0.25;
+
+}  // namespace
+
 Result<TimedRun> time_run(const ChangedRun& run, const Lags& lags) {
   return time_run(run, run.durations, lags);
 }
@@ -29,24 +36,19 @@ bool is_judged(const std::string& step, const std::vector<std::string>& names) {
          });
 }
 
-Time median(std::vector<Time> values) {
-  std::sort(values.begin(), values.end());
-  const Time below = values[(values.size() - 1) / 2];
-  const Time above = values[values.size() / 2];
-  return below + Time{(above - below).ps / 2};
-}
-
 Time usual(const std::vector<Time>& values) {
-  const Time middle = median(values);
+  std::vector<Time> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  const Time below = sorted[(sorted.size() - 1) / 2];
+  const Time median = below + Time{(sorted[sorted.size() / 2] - below).ps / 2};
   double sum = 0;
   std::int64_t count = 0;
   for (const Time value : values) {
-    const Time off = value > middle ? value - middle : middle - value;
-    if (4 * off.ps > middle.ps) continue;
+    if (std::abs((value - median).seconds()) > kOrdinary * median.seconds()) continue;
     sum += static_cast<double>(value.ps);
     ++count;
   }
-  return count == 0 ? middle : Time{std::llround(sum / static_cast<double>(count))};
+  return count == 0 ? median : Time{std::llround(sum / static_cast<double>(count))};
 }
 
 Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<StepTime>>& times,
@@ -75,9 +77,11 @@ Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<StepTime>>
   Judged judged;
   std::vector<Time> gpu, host;
   for (const Sum& sum : sums) {
-    JudgedStep step{sum.name, std::nullopt, Time{sum.host.ps / sum.ranks}};
-    if (sum.with_gpu > 0) gpu.push_back(*(step.gpu = Time{sum.gpu.ps / sum.with_gpu}));
-    host.push_back(step.host);
+    JudgedStep step{sum.name, std::nullopt, Time{sum.host.ps / sum.ranks}, true};
+    step.counts = !names.empty() || sums.size() == 1 || &sum != &sums.front();
+    if (sum.with_gpu > 0) step.gpu = Time{sum.gpu.ps / sum.with_gpu};
+    if (step.counts && step.gpu) gpu.push_back(*step.gpu);
+    if (step.counts) host.push_back(step.host);
     judged.steps.push_back(std::move(step));
   }
   if (!gpu.empty()) judged.gpu = usual(gpu);

@@ -26,24 +26,24 @@ struct JudgedStep {
   std::string name;
   std::optional<Time> gpu;  ///< nothing where no rank has GPU work in it
   Time host;
+  bool counts = true;  ///< false: the first one, told but not judged
 };
-/// What a run is judged by: its usual step.
+/// What a run is judged by: middles over its steps.
 struct Judged {
   std::vector<JudgedStep> steps;  ///< in order
   std::optional<Time> gpu;        ///< nothing where there is no GPU work
   Time host;
 };
-/// @param names of the steps that are judged, "ProfilerStep#12" or "12"; empty: all.
+/// @param names of the steps that are judged, "ProfilerStep#12" or "12"; empty: all but the first,
+/// where there are others: its GPU step begins with the host's, not where another ends.
 Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<replaying::StepTime>>& times,
              const std::vector<std::string>& names);
 /// Whether a step's name is among those asked for.
 bool is_judged(const std::string& step, const std::vector<std::string>& names);
 
-/// The middle of the values, between the two in the middle of an even number. @pre not empty
-Time median(std::vector<Time> values);
 /// The mean of the values within a quarter of their median: steps take turns (an optimizer that is
 /// run every second step), so that the one in the middle is none of them; and some start cold, or
-/// are held up. @pre not empty
+/// are held up. Their median where none is near it. @pre not empty
 Time usual(const std::vector<Time>& values);
 
 }  // namespace flopcast::whatif

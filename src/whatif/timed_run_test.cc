@@ -48,13 +48,6 @@ TEST(WhatIfTimedRun, StepsAreThoseOfRecordedReplays) {
   expect_steps_of_replays(path);
 }
 
-TEST(WhatIfTimedRun, TheMedianLiesBetweenTheTwoInTheMiddle) {
-  const auto ps = [](std::int64_t n) { return Time{n}; };
-  EXPECT_EQ(median({ps(5)}), ps(5));
-  EXPECT_EQ(median({ps(9), ps(1), ps(4)}), ps(4));
-  EXPECT_EQ(median({ps(9), ps(1), ps(4), ps(6)}), ps(5));
-}
-
 TEST(WhatIfTimedRun, UsualStepsAreThoseNearTheMiddle) {
   const auto ps = [](std::int64_t n) { return Time{n}; };
   EXPECT_EQ(usual({ps(5)}), ps(5));

@@ -15,10 +15,16 @@ std::optional<CollectiveOp> operation_of(std::string_view recorded);
 /// something else.
 std::vector<std::uint32_t> group_ranks(std::string_view text);
 
+/// All durations of a run, transfers that the model gave at the 10 % and at the 90 % point.
+struct NetworkBand {
+  Durations low, high;
+};
+
 /// Replaces Durations::Rank::transfer of every matched collective whose operation, size and group
 /// the trace tells. Chips are numbered as ranks are. Fails if the cluster has fewer chips than a
-/// group needs.
+/// group needs. @param band filled in where it is wanted.
 Result<NetworkUse> apply_network(const TraceSet& set, const Recording& recording,
-                                 const CollectiveModel& network, Durations& durations);
+                                 const CollectiveModel& network, Durations& durations,
+                                 NetworkBand* band = nullptr);
 
 }  // namespace flopcast::replaying

@@ -1,0 +1,66 @@
+#include "whatif/durations/cluster.h"
+
+#include <fmt/format.h>
+
+#include "flopcast/hardware.h"
+#include "flopcast/replay/network_times.h"
+
+namespace flopcast::whatif {
+
+using namespace replaying;
+
+namespace {
+
+/// Transfers of a run on a network, beside its other durations.
+struct OtherNetwork {
+  NetworkUse use;
+  Durations durations;
+  NetworkBand band;
+};
+Result<OtherNetwork> times_on(const ChangedRun& run, const std::string& name) {
+  const Catalog& catalog = Catalog::builtin();
+  const Result<Cluster> cluster = catalog.cluster(name);
+  if (!cluster) return cluster.error();
+  const Result<CollectiveModel> model = CollectiveModel::make(*cluster, catalog);
+  if (!model) return model.error();
+  OtherNetwork out;
+  out.durations = run.durations;
+  Result<NetworkUse> use =
+      apply_network(*run.set, *run.recording, *model, out.durations, &out.band);
+  if (!use) return use.error();
+  out.use = std::move(*use);
+  return out;
+}
+
+}  // namespace
+
+std::optional<Diagnostic> replace_network(ChangedRun& run, const ChangedRun&,
+                                          const Change& change) {
+  Result<OtherNetwork> other = times_on(run, change.value);
+  if (!other) return other.error();
+  std::uint64_t replaced = 0;
+  std::string kept;
+  for (const NetworkUse::Operation& op : other->use.operations) {
+    replaced += op.collectives - op.kept;
+    if (op.kept < op.collectives) {
+      run.notes.push_back({fmt::format("{} on {} ({})", op.name, change.value, op.source),
+                           "modelled", op.collectives - op.kept, 0});
+    }
+    if (op.kept == 0) continue;
+    kept += fmt::format("{}{} of {}", kept.empty() ? "" : ", ", op.kept_because, op.name);
+    run.notes.push_back({fmt::format("{} with its recorded transfer: {}", op.name, op.kept_because),
+                         "copied", op.kept, 0});
+  }
+  if (replaced == 0) {
+    run.refused.push_back(refusal(
+        change, kept.empty() ? "the recording has no collective that was matched across ranks"
+                             : "no collective can be asked of the network: " + kept));
+    return std::nullopt;
+  }
+  run.durations = std::move(other->durations);
+  run.doubts.push_back({fmt::format("the model of the network of {}", change.value),
+                        std::move(other->band.low), std::move(other->band.high)});
+  return std::nullopt;
+}
+
+}  // namespace flopcast::whatif
