@@ -1,8 +1,10 @@
 // Each engineer of a change enters it here: nothing else need know of it.
 #include "whatif/knobs.h"
 
+#include "whatif/durations/chip.h"
 #include "whatif/durations/cluster.h"
 #include "whatif/durations/host.h"
+#include "whatif/durations/kernels_from.h"
 #include "whatif/durations/loader.h"
 #include "whatif/durations/profiler.h"
 #include "whatif/durations/scale.h"
@@ -81,8 +83,8 @@ constexpr Knob kKnobs[] = {
            "no layer is run again before its backward pass", nullptr),
 
     change(Verb::kKernelsFrom, "", kDurations, kNoArgument, "DIR",
-           "kernels take as long as in this recording", refuse),
-    change(Verb::kChip, "", kDurations, kNoArgument, "CHIP", "kernels on this chip", refuse),
+           "kernels take as long as in this recording", take_kernels_from),
+    change(Verb::kChip, "", kDurations, kNoArgument, "CHIP", "kernels on this chip", move_to_chip),
     change(Verb::kOn, "", kDurations, kNoArgument, "CLUSTER", "collectives on this cluster",
            replace_network),
 

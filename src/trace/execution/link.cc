@@ -14,12 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/numeric/sequence_match.h"
 #include "flopcast/trace/io.h"
-#include "trace/execution/sequence_match.h"
 
 namespace flopcast {
-
-using namespace trace;  // the room's own names
 
 namespace {
 

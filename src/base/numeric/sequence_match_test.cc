@@ -1,4 +1,4 @@
-#include "trace/execution/sequence_match.h"
+#include "base/numeric/sequence_match.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace flopcast::trace {
+namespace flopcast {
 namespace {
 
 using Ids = std::vector<std::uint32_t>;
@@ -66,4 +66,4 @@ TEST(SequenceMatch, EverythingDifferentEndsSoonAndIsStillAMatch) {
 }
 
 }  // namespace
-}  // namespace flopcast::trace
+}  // namespace flopcast

@@ -1,32 +1,32 @@
-#include "trace/execution/sequence_match.h"
+#include "base/numeric/sequence_match.h"
 
 #include <algorithm>
 #include <cstddef>
 
-namespace flopcast::trace {
+namespace flopcast {
 namespace {
 
 constexpr std::int64_t kMostEdits = 2048;  // searched from either side before settling for less
 
 /// Parts of both sequences that are matched with each other.
-struct Box {
+struct MatchedBox {
   std::int64_t a_begin, a_end, b_begin, b_end;
 };
 
-class Matcher {
+class SequenceMatcher {
  public:
-  Matcher(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b)
+  SequenceMatcher(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b)
       : a_(a), b_(b), middle_(static_cast<std::int64_t>(a.size() + b.size()) + 1) {
     forward_.resize(static_cast<std::size_t>(2 * middle_ + 1));
     backward_.resize(forward_.size());
   }
 
   std::vector<std::pair<std::uint32_t, std::uint32_t>> run() {
-    std::vector<Box> boxes;
+    std::vector<MatchedBox> boxes;
     boxes.push_back(
         {0, static_cast<std::int64_t>(a_.size()), 0, static_cast<std::int64_t>(b_.size())});
     while (!boxes.empty()) {
-      Box box = boxes.back();
+      MatchedBox box = boxes.back();
       boxes.pop_back();
       trim(box);
       if (box.a_begin == box.a_end || box.b_begin == box.b_end) continue;
@@ -51,7 +51,7 @@ class Matcher {
   }
 
   // Equal ends always belong to a longest match.
-  void trim(Box& box) {
+  void trim(MatchedBox& box) {
     while (box.a_begin < box.a_end && box.b_begin < box.b_end && equal(box.a_begin, box.b_begin)) {
       add(box.a_begin++, box.b_begin++);
     }
@@ -73,7 +73,7 @@ class Matcher {
   }
 
   // A point on a longest match of the box, reached from both corners at once. Never a corner.
-  std::pair<std::int64_t, std::int64_t> split(const Box& box) {
+  std::pair<std::int64_t, std::int64_t> split(const MatchedBox& box) {
     const std::int64_t n = box.a_end - box.a_begin, m = box.b_end - box.b_begin, delta = n - m;
     const auto ahead = [&](std::int64_t k) -> std::int64_t& { return forward(k); };
     const auto behind = [&](std::int64_t k) -> std::int64_t& { return backward(k); };
@@ -108,8 +108,8 @@ class Matcher {
   }
 
   // The search was cut short: go on from the point that got furthest from the first corner.
-  std::pair<std::int64_t, std::int64_t> furthest(const Box& box, std::int64_t d, std::int64_t n,
-                                                 std::int64_t m) {
+  std::pair<std::int64_t, std::int64_t> furthest(const MatchedBox& box, std::int64_t d,
+                                                 std::int64_t n, std::int64_t m) {
     std::int64_t best_x = 0, best_y = 0;
     const std::int64_t low = -(d - 2 * std::max<std::int64_t>(0, d - m));
     const std::int64_t high = d - 2 * std::max<std::int64_t>(0, d - n);
@@ -133,7 +133,7 @@ class Matcher {
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> match_sequences(
     const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
-  return Matcher(a, b).run();
+  return SequenceMatcher(a, b).run();
 }
 
-}  // namespace flopcast::trace
+}  // namespace flopcast

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace flopcast::trace {
+namespace flopcast {
 
 /// Pairs of positions that hold equal ids, both rising, as many as there can be. Where the
 /// sequences differ in thousands of places the work is bounded and the match may be a little
@@ -16,4 +16,4 @@ namespace flopcast::trace {
 std::vector<std::pair<std::uint32_t, std::uint32_t>> match_sequences(
     const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b);
 
-}  // namespace flopcast::trace
+}  // namespace flopcast
