@@ -251,9 +251,9 @@ class Form:
         return f"{what}, pull {self.pull:g}, weight time^{self.weight:g}"
 
 
-FORMS = [Form(floors, pull, weight) for floors in (False, True) for pull in (0.1, 0.3, 1.0) for weight in (0.5, 0.75, 1.0)]
+FORMS = [Form(floors, pull, weight) for floors in (False, True) for pull in (0.05, 0.15, 0.4) for weight in (0.5, 0.75, 1.0)]
 PULL_OF_SHORT = 10.0  # where no operator of a class is long enough to tell its ratio from its floor
-RATIOS = [math.exp(-2 + i / 32) for i in range(145)]
+RATIOS = [math.exp(-2 + i / 24) for i in range(145)]
 FLOORS = {  # microseconds tried, of the first chip and of the second
     "memory": ((1.0, 1.5), (2.0, 2.5, 3.0, 3.5, 4.0, 5.0)),
     "product": ((3.0, 4.0, 5.0), (2.0, 3.0, 4.0, 5.0)),
@@ -306,10 +306,11 @@ def best_ratio(operators: list[Operator], weights: dict[Operator, float], first:
                prior: float, pull: float) -> tuple[float, float]:
     """Ratio and its loss."""
     best = (0.0, math.inf)
+    total = sum(weights[one] for one in operators)
     for ratio in RATIOS:
         relation = Relation(first, second, {"": ratio})
         loss = sum(weights[one] * relation.error(one) for one in operators)
-        loss += pull * 0.05 * abs(math.log(ratio / prior))
+        loss += total * pull * abs(math.log(ratio / prior))
         if loss < best[1]:
             best = (ratio, loss)
     return best

@@ -189,7 +189,8 @@ TEST(ChipRatios, RelativesGoByTheirRates) {
 // Where both chips' products were measured, their fits say more than peaks.
 TEST(ChipRatios, ProductsGoByBothChipsFits) {
   const auto inputs = operator_inputs("[[4096, 4096], [4096, 4096]]", kBf16Pair);
-  const MovedTime there = ratios("a100", "b200").time({"gemm", "aten::mm", inputs}, {500e-6});
+  const ChipRatios to_b200 = ratios("a100", "b200");
+  const MovedTime there = to_b200.time({"gemm", "aten::mm", inputs}, {500e-6});
   const Kernel shape = *operator_kernel("aten::mm", inputs);
   const double a = KernelModel::make(chip("a100"), Catalog::builtin())->time(shape).time.value;
   const double b = KernelModel::make(chip("b200"), Catalog::builtin())->time(shape).time.value;
