@@ -28,17 +28,17 @@ struct ProbedSet {
 };
 void PrintTo(const ProbedSet& s, std::ostream* out) { *out << s.name; }
 
-constexpr const char* kTorchrec = "torchrec_dlrm_4xv100";
+constexpr const char* kProbedTorchrec = "torchrec_dlrm_4xv100";
 const ProbedSet kProbed[] = {
     {"megatron_tp8_a100", "megatron_tp8_a100", "kineto"},
     {"nanogpt_8xh100", "nanogpt_8xh100"},
     {"dlrm_8xv100", "dlrm_8xv100_kineto_et", "kineto"},
     {"graph_decode_8xh200", "graph_decode_8xh200"},
     {"decode_kernels_8xh200", "decode_kernels_8xh200/run1"},
-    {"torchrec_optimizer_2_run2", kTorchrec, "sst_long_a2a_optimizer_2.run2"},
-    {"torchrec_optimizer_5_run1", kTorchrec, "sst_long_a2a_optimizer_5.run1"},
-    {"torchrec_optimizer_5_qcomm_run1", kTorchrec, "sst_long_a2a_optimizer_5_qcomm.run1"},
-    {"torchrec_sleep_pl", kTorchrec, "sst_sleep_pl"},
+    {"torchrec_optimizer_2_run2", kProbedTorchrec, "sst_long_a2a_optimizer_2.run2"},
+    {"torchrec_optimizer_5_run1", kProbedTorchrec, "sst_long_a2a_optimizer_5.run1"},
+    {"torchrec_optimizer_5_qcomm_run1", kProbedTorchrec, "sst_long_a2a_optimizer_5_qcomm.run1"},
+    {"torchrec_sleep_pl", kProbedTorchrec, "sst_sleep_pl"},
     {"resnet50_workers_0", "resnet50_1xv100/num_workers_0.json.gz"},
     {"resnet50_workers_4", "resnet50_1xv100/num_workers_4.json.gz"},
     {"h100_qwen", "single_gpu_h100_mi300/h100_Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz"},
