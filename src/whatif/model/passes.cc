@@ -94,10 +94,12 @@ class PassCutter {
     return a.sort == b.sort && a.pass == b.pass && a.step == b.step && a.thread == b.thread;
   }
 
-  /// Where autograd's numbers are known, forward work that has none at the ends of a stretch is no
+  /// In training where autograd's numbers are known, forward work that has none at the ends of a stretch is no
   /// part of the model: input copies, norms of gradients, logging.
   void trim_forward() {
-    if (!program_.has_sequence) return;
+    const bool trains = std::any_of(program_.works.begin(), program_.works.end(),
+                                    [](const Work& w) { return w.pass == Pass::kBackward; });
+    if (!program_.has_sequence || !trains) return;
     std::vector<Stretch> out;
     for (Stretch& s : passes_.stretches) {
       if (s.sort != Stretch::Sort::kPass || s.pass != Pass::kForward) {
@@ -179,14 +181,21 @@ class PassCutter {
   /// Forward stretches of several microbatches fall apart where another backward's numbers begin.
   void split_forward_by_backward() {
     if (!program_.has_sequence) return;
-    std::vector<std::int64_t> tops;                              // highest number of every backward
+    std::vector<std::int64_t> tops;  // highest number of every backward
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
     std::vector<Time> ended(rank_.threads.size(), Time::min());  // last launch of each thread
     for (const Stretch& s : passes_.stretches) {
       if (s.thread == kNoIndex) continue;
       const Time end = last_launch(s);
       if (s.sort == Stretch::Sort::kPass && s.pass == Pass::kBackward) {
-        const std::int64_t top = top_between(s.thread, ended[s.thread], end);
-        if (top != kNoId) tops.push_back(top);
+        const auto [least, most] = numbers_between(s.thread, ended[s.thread], end);
+        const bool within = std::any_of(ranges.begin(), ranges.end(), [most = most](const auto& r) {
+          return r.first <= most && most <= r.second;
+        });
+        if (most != kNoId && !within) {  // a pass of weights meets the same numbers again
+          tops.push_back(most);
+          ranges.push_back({least, most});
+        }
       }
       ended[s.thread] = std::max(ended[s.thread], end);
     }
@@ -211,18 +220,20 @@ class PassCutter {
            rank_.host_offset;
   }
 
-  /// The highest number of the backward's rows of a thread in a stretch of time: those of operators
-  /// that launch nothing in backward are among them.
-  std::int64_t top_between(std::uint32_t thread, Time from, Time until) const {
+  /// The lowest and highest number of the backward's rows of a thread in a stretch of time: those of
+  /// operators that launch nothing in backward are among them.
+  std::pair<std::int64_t, std::int64_t> numbers_between(std::uint32_t thread, Time from,
+                                                        Time until) const {
     const std::vector<GradientRow>& rows = program_.gradients;
-    std::int64_t top = kNoId;
+    std::pair<std::int64_t, std::int64_t> found{kNoId, kNoId};
     auto row = std::upper_bound(rows.begin(), rows.end(), from,
                                 [](Time t, const GradientRow& g) { return t < g.start; });
     for (; row != rows.end() && row->start <= until; ++row) {
       if (row->track != rank_.threads[thread].track || row->of_recomputed) continue;
-      top = std::max(top, row->number);
+      found.first = found.first == kNoId ? row->number : std::min(found.first, row->number);
+      found.second = std::max(found.second, row->number);
     }
-    return top;
+    return found;
   }
 
   /// The forward that most of a backward's numbers come from; a backward of several is split.
