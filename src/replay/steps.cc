@@ -132,10 +132,15 @@ std::vector<StepTime> step_times(const std::vector<StepTasks>& steps, const Task
     out.host_start = step.start.in(map, run);
     out.host_end = std::max(out.host_start, step.end.in(map, run));
     if (!step.gpu.empty()) {
-      Time last = Time::min();
+      Time first = Time::max(), last = Time::min();
       for (const std::uint32_t t : step.gpu) last = std::max(last, run.end[map.gpu_last[t]]);
-      if (!step.annotated) out.host_end = step.measured_end + (last - *step.measured_last_gpu);
       out.gpu_from = before.value_or(out.host_start);
+      if (!step.annotated) {
+        // A window begins when the recording does: what comes before its first GPU work is no step's.
+        out.host_end = step.measured_end + (last - *step.measured_last_gpu);
+        for (const std::uint32_t t : step.gpu) first = std::min(first, run.start[map.gpu_first[t]]);
+        out.gpu_from = first;
+      }
       out.gpu_to = last;
       before = last;
     }
@@ -161,11 +166,14 @@ std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
       out.replayed_start = is[found[s].event];
       out.replayed_end = replayed.end[rank.index][found[s].event];
     }
+    Time measured_first = Time::max(), replayed_first = Time::max();
     Time measured_last = Time::min();
     Time replayed_last = Time::min();
     std::vector<Time> errors;
     for (const std::uint32_t t : tasks[s].gpu) {
       const std::uint32_t row = rank.gpu[t].row;
+      measured_first = std::min(measured_first, was[row]);
+      replayed_first = std::min(replayed_first, is[row]);
       measured_last = std::max(measured_last, recorded.end[rank.index][row]);
       replayed_last = std::max(replayed_last, replayed.end[rank.index][row]);
       const Time error = is[row] - was[row];
@@ -175,8 +183,11 @@ std::vector<StepResult> step_results(const TraceSet& set, const RankModel& rank,
       out.replayed_end = out.measured_end + (replayed_last - measured_last);
     }
     if (!errors.empty()) {
-      out.measured_gpu = measured_last - measured_before.value_or(out.measured_start);
-      out.replayed_gpu = replayed_last - replayed_before.value_or(out.replayed_start);
+      const bool window = found[s].event == kNoDetail;
+      out.measured_gpu =
+          measured_last - (window ? measured_first : measured_before.value_or(out.measured_start));
+      out.replayed_gpu =
+          replayed_last - (window ? replayed_first : replayed_before.value_or(out.replayed_start));
       measured_before = measured_last;
       replayed_before = replayed_last;
       out.start_error_median_s = upper_median(errors).seconds();

@@ -40,7 +40,8 @@ std::vector<StepTasks> step_tasks(const TraceSet& set, const RankModel& rank);
 struct StepTime {
   Time host_start, host_end;             ///< of the annotation
   std::optional<Time> gpu_from, gpu_to;  ///< nothing where no GPU task was launched in it
-  /// GPU step: from the last GPU end of the step before to the last of this one.
+  /// GPU step: from the last GPU end of the step before to the last of this one; of a window
+  /// without steps from its first GPU start.
   std::optional<Time> gpu() const {
     return gpu_to ? std::optional(*gpu_to - *gpu_from) : std::nullopt;
   }
