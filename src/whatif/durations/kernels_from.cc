@@ -23,6 +23,8 @@ namespace {
 
 /// Longer stretches without a common kernel are another program, no replacement.
 constexpr std::size_t kMostReplaced = 32;
+/// How far two recordings of one program lie apart in everything (decode_kernels_8xh200: 0.12 %).
+constexpr double kFromRunToRun = 0.002;
 /// Neighbours on a stream with a longer gap were launched apart.
 constexpr Time kBackToBack = Time::from_us(5);
 
@@ -125,8 +127,43 @@ class Taking {
   }
   std::uint64_t found() const { return partners_.tasks + equals_.tasks; }
 
-  /// What has no equal may be gone there, and what has no place here is work that is missing.
   void doubt(const Change& change) {
+    doubt_repeats(change);
+    doubt_unmatched(change);
+  }
+
+ private:
+  /// Two runs of one program differ; communication, which was not taken, by what it differs between
+  /// the two recordings.
+  void doubt_repeats(const Change& change) {
+    Time there;
+    const Durations durations = recorded_durations(rec_);
+    for (std::uint32_t r = 0; r < rec_.ranks.size(); ++r) {
+      for (std::uint32_t t = 0; t < rec_.ranks[r].gpu.size(); ++t) {
+        if (is_communication(rec_.ranks[r].gpu[t])) there += gpu_time(durations.ranks[r], t);
+      }
+    }
+    // Other ranks were recorded, or other steps: no telling.
+    const double ratio =
+        communication_.before == Time{} ? 1 : there.seconds() / communication_.before.seconds();
+    const bool comparable = ratio > 0.5 && ratio < 2;
+    const double apart = (comparable ? std::abs(ratio - 1) : 0) + kFromRunToRun;
+    Doubt doubt{"from run to run, and communication against that of " + change.value,
+                run_.durations, run_.durations};
+    for (std::uint32_t r = 0; r < run_.recording->ranks.size(); ++r) {
+      const RankModel& rank = run_.recording->ranks[r];
+      for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
+        const double share = is_communication(rank.gpu[t]) ? apart : kFromRunToRun;
+        const Time time = gpu_time(run_.durations.ranks[r], t);
+        set_gpu_time(doubt.low.ranks[r], rank.gpu[t], t, stretched(time, 1 - share));
+        set_gpu_time(doubt.high.ranks[r], rank.gpu[t], t, stretched(time, 1 + share));
+      }
+    }
+    run_.doubts.push_back(std::move(doubt));
+  }
+
+  /// What has no equal may be gone there, and what has no place here is work that is missing.
+  void doubt_unmatched(const Change& change) {
     if (kept_.tasks == 0 && left_out_.tasks == 0) return;
     Doubt doubt{"kernels without an equal in " + change.value, run_.durations, run_.durations};
     for (const auto& [r, t] : kept_tasks_) {
@@ -140,7 +177,6 @@ class Taking {
     run_.doubts.push_back(std::move(doubt));
   }
 
- private:
   /// The same rank there; where ranks are others, each has one in turn.
   const RankModel& partner(const RankModel& here, std::uint32_t r) const {
     for (const RankModel& there : rec_.ranks) {
