@@ -204,7 +204,7 @@ class GroupFinder {
     }
     if (d.forward(kReduce) > 1 || d.forward(kScatter) > 0) return GroupUse::kTensor;
     if (d.forward(kGather) > 0) {
-      if (d.backward(kGather) == 0 && many_by_attention) return GroupUse::kContext;
+      if (many_by_attention) return GroupUse::kContext;
       return GroupUse::kSharded;
     }
     return use_without_forward(d);
@@ -245,6 +245,10 @@ class GroupFinder {
       for (std::size_t i = 1; i < groups.size(); ++i) {
         if (groups_[groups[i]].ranks == groups_[groups[0]].ranks) continue;
         if (4 * doings_[groups[i]].bytes > doings_[groups[0]].bytes) continue;
+        if (std::includes(groups_[groups[0]].ranks.begin(), groups_[groups[0]].ranks.end(),
+                          groups_[groups[i]].ranks.begin(), groups_[groups[i]].ranks.end())) {
+          continue;  // experts have fewer replicas
+        }
         groups_[groups[i]].use = GroupUse::kModel;
       }
     }

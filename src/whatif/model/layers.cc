@@ -71,9 +71,9 @@ class LayerFinder {
     if (runs_.empty()) return refuse("no repeat of kernels that could be layers");
     choose_main();
     if (const LayerFinding* inner = look_inside()) return *inner;
-    if (whole_window_ && covers_all()) {
+    if (whole_window_ && nothing_else()) {
       return refuse(
-          fmt::format("{} repeats of {} kernels fill the window, and no step is marked: "
+          fmt::format("{} repeats of {} kernels are all there is, and no step is marked: "
                       "steps or layers",
                       main_.copies, main_.period));
     }
@@ -115,8 +115,9 @@ class LayerFinder {
     }
   }
 
-  bool covers_all() const {
-    return (main_.end() + main_.extra - main_.start) * 10 >= items_.size() * 9;
+  /// A model has a head, or layers of another kind, besides its layers; a step has all of them in it.
+  bool nothing_else() const {
+    return products(items_.first(main_.start)) + products(items_.subspan(main_.end())) == 0;
   }
 
   /// The main repeat may be the whole model several times over: then its unit holds layers itself.

@@ -127,6 +127,7 @@ class PipelineFinder {
       }
     }
     if (split_backward_ && fits_apart_from_weights()) return;
+    if (fits_interleaved()) return;
     found_.evidence = "the order of passes is none of the known schedules'";
   }
 
@@ -136,7 +137,7 @@ class PipelineFinder {
     const auto schedule = make_schedule(kind, found_.stages, forwards_ / chunks, chunks);
     if (!schedule) return false;
     for (std::uint32_t r = 0; r < passes_.size(); ++r) {
-      if (!fits(*schedule, r, strict)) return false;
+      if (!fits(schedule->actions[found_.stage[r]], r, strict)) return false;
     }
     take(*schedule, std::string(name(kind)));
     return true;
@@ -149,7 +150,10 @@ class PipelineFinder {
     found_.v_shaped = schedule.v_shaped();
     found_.evidence =
         fmt::format("order of passes on {} of {} stages", recorded_stages(), found_.stages);
-    schedule_ = schedule;
+    orders_.clear();
+    for (std::uint32_t r = 0; r < passes_.size(); ++r) {
+      orders_.push_back(schedule.actions[found_.stage[r]]);
+    }
   }
 
   std::uint32_t recorded_stages() const {
@@ -158,14 +162,20 @@ class PipelineFinder {
     return static_cast<std::uint32_t>(std::unique(stages.begin(), stages.end()) - stages.begin());
   }
 
-  bool fits(const Schedule& schedule, std::uint32_t r, bool strict) const {
+  bool fits(const std::vector<PipelineAction>& actions, std::uint32_t r, bool strict) const {
     const StepPasses& step = middle_step(r);
-    const auto& actions = schedule.actions[found_.stage[r]];
     if (actions.size() != step.size()) return false;
     std::map<std::uint32_t, std::vector<std::uint32_t>> kernels;  // of a chunk's forward
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> forward_of;
     for (std::size_t i = 0; i < step.size(); ++i) {
       const Stretch& s = passes_[r].stretches[step[i]];
       if (op_of(s.pass, split_backward_) != actions[i].op) return false;
+      if (s.pass == Pass::kForward) {
+        forward_of[{actions[i].microbatch, actions[i].chunk}] = step[i];
+      } else if (strict && s.forward != kNoIndex &&
+                 forward_of[{actions[i].microbatch, actions[i].chunk}] != s.forward) {
+        return false;  // autograd's numbers say otherwise
+      }
       if (!strict || s.pass != Pass::kForward) continue;
       std::vector<std::uint32_t> own = tokens_of(programs_[r].works, s.works, Level::kName);
       const auto [known, fresh] = kernels.try_emplace(actions[i].chunk, own);
@@ -193,13 +203,50 @@ class PipelineFinder {
     return true;
   }
 
+  /// Interleaved schedules also differ in how many forwards run ahead: the order of forwards, and that
+  /// of backwards, are the same.
+  bool fits_interleaved() {
+    for (std::uint32_t chunks = 2; chunks <= forwards_; ++chunks) {
+      if (forwards_ % chunks != 0) continue;
+      const auto schedule =
+          make_schedule(ScheduleKind::kInterleaved, found_.stages, forwards_ / chunks, chunks);
+      if (!schedule) continue;
+      std::vector<std::vector<PipelineAction>> orders;
+      for (std::uint32_t r = 0; r < passes_.size(); ++r) {
+        orders.push_back(as_run(schedule->actions[found_.stage[r]], r));
+        if (!fits(orders.back(), r, true)) break;
+        if (r + 1 < passes_.size()) continue;
+        take(*schedule, std::string(name(ScheduleKind::kInterleaved)));
+        orders_ = std::move(orders);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// A schedule's forwards and backwards, each in its order, put together as the rank ran them.
+  std::vector<PipelineAction> as_run(const std::vector<PipelineAction>& actions,
+                                     std::uint32_t r) const {
+    std::vector<PipelineAction> forwards, backwards, order;
+    for (const PipelineAction& a : actions) {
+      (a.op == PipelineOp::kForward ? forwards : backwards).push_back(a);
+    }
+    std::size_t f = 0, b = 0;
+    for (const std::uint32_t s : middle_step(r)) {
+      const bool forward = passes_[r].stretches[s].pass == Pass::kForward;
+      if (forward ? f == forwards.size() : b == backwards.size()) break;
+      order.push_back(forward ? forwards[f++] : backwards[b++]);
+    }
+    return order;
+  }
+
   /// Microbatch and chunk: as the schedule has them; else forwards in order, and each backward that
   /// of its forward, or the next.
   void number(std::uint32_t r, const StepPasses& step) {
     std::vector<Stretch>& stretches = passes_[r].stretches;
-    if (schedule_ && schedule_->actions[found_.stage[r]].size() == step.size()) {
+    if (!orders_.empty() && orders_[r].size() == step.size()) {
       for (std::size_t i = 0; i < step.size(); ++i) {
-        const PipelineAction& action = schedule_->actions[found_.stage[r]][i];
+        const PipelineAction& action = orders_[r][i];
         stretches[step[i]].microbatch = action.microbatch;
         stretches[step[i]].chunk = action.chunk;
       }
@@ -242,7 +289,7 @@ class PipelineFinder {
   std::vector<std::vector<StepPasses>> steps_;
   std::uint32_t forwards_ = 0;
   bool split_backward_ = false, has_backward_ = false;
-  std::optional<Schedule> schedule_;
+  std::vector<std::vector<PipelineAction>> orders_;  ///< of each rank's step; empty: unknown
   Pipeline found_;
 };
 

@@ -34,6 +34,10 @@ class ModelMaker {
     }
     pipeline_ = find_pipeline(recording_, programs_, model_.groups, passes_);
     plan_ = plan_layers(set_, recording_, facts_, programs_, passes_, pipeline_);
+    if (!truncated_files(set_).empty() && plan_.layers > 0) {
+      plan_.evidence += "; but the recording is cut short, and there may have been more";
+      plan_.layers = 0;
+    }
     take_shape();
     const replaying::Durations durations = replaying::recorded_durations(recording_);
     model_.stages.resize(recording_.ranks.size());
@@ -121,6 +125,18 @@ class ModelMaker {
     }
   }
 
+  /// Gradients are shared by replicas and by the ranks that share a replica's sequence.
+  std::uint32_t replicas_of(const ModelGroup& data) const {
+    const auto size = static_cast<std::uint32_t>(data.ranks.size());
+    for (const ModelGroup& g : model_.groups) {
+      if (g.use == GroupUse::kContext && !g.ranks.empty() &&
+          std::includes(data.ranks.begin(), data.ranks.end(), g.ranks.begin(), g.ranks.end())) {
+        return size / static_cast<std::uint32_t>(g.ranks.size());
+      }
+    }
+    return size;
+  }
+
   void take_degrees() {
     for (const ModelGroup& g : model_.groups) {
       const auto size = static_cast<std::uint32_t>(g.ranks.size());
@@ -134,10 +150,10 @@ class ModelMaker {
           break;
         case GroupUse::kSharded:
           model_.zero = true;
-          grow(model_.dp);
+          model_.dp = std::max(model_.dp, replicas_of(g));
           break;
         case GroupUse::kData:
-          grow(model_.dp);
+          model_.dp = std::max(model_.dp, replicas_of(g));
           break;
         case GroupUse::kExpert:
           grow(model_.ep);
