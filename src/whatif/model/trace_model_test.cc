@@ -71,10 +71,12 @@ class MadeUp {
 };
 
 /// Two layers of two kernels-with-products each, an embedding and a head; forward and backward.
-void make_step(MadeUp& run, int& number, int layers, bool drifting) {
+enum class Drift { kNone, kKernels, kOperators };  ///< what differs from layer to layer
+
+void make_step(MadeUp& run, int& number, int layers, Drift drift) {
   std::vector<std::pair<std::string, int>> made;
   const auto forward = [&](const std::string& kernel) {
-    run.open("aten::op", 1, number, false);
+    run.open(drift == Drift::kOperators ? "aten::" + kernel : "aten::op", 1, number, false);
     run.kernel(kernel);
     run.close();
     made.emplace_back(kernel, number++);
@@ -83,7 +85,7 @@ void make_step(MadeUp& run, int& number, int layers, bool drifting) {
   for (int layer = 0; layer < layers; ++layer) {
     forward("norm");
     forward("gemm_qkv");
-    forward(drifting && layer > 0 ? fmt::format("gemm_{}", layer) : "gemm_out");
+    forward(drift != Drift::kNone && layer > 0 ? fmt::format("gemm_{}", layer) : "gemm_out");
     forward("add");
   }
   forward("gemm_head");
@@ -107,8 +109,8 @@ const ModelUnit* unit_of(const ModelStage& stage, Pass pass, UnitPart part) {
 TEST(TraceModel, TwoLayersTwoMicrobatches) {
   MadeUp run;
   int number = 1;
-  make_step(run, number, 2, false);
-  make_step(run, number, 2, false);
+  make_step(run, number, 2, Drift::kNone);
+  make_step(run, number, 2, Drift::kNone);
   const Modelled m = model_of(run.read());
   EXPECT_EQ(m.model.layers, 2U) << m.model.layer_evidence;
   EXPECT_EQ(m.model.microbatches, 2U);
@@ -138,7 +140,7 @@ TEST(TraceModel, TwoLayersTwoMicrobatches) {
 TEST(TraceModel, SegmentsOfAThreadFollowEachOtherWithoutAHole) {
   MadeUp run;
   int number = 1;
-  for (int i = 0; i < 3; ++i) make_step(run, number, 3, false);
+  for (int i = 0; i < 3; ++i) make_step(run, number, 3, Drift::kNone);
   const Modelled m = model_of(run.read());
   const ModelStage& stage = m.model.stages.at(0);
   std::vector<std::uint32_t> next(m.recording.ranks[0].threads.size(), 0);
@@ -165,11 +167,20 @@ TEST(TraceModel, SegmentsOfAThreadFollowEachOtherWithoutAHole) {
 TEST(TraceModel, LayersThatDifferAreRefusedWithTheReason) {
   MadeUp run;
   int number = 1;
-  make_step(run, number, 3, true);
+  make_step(run, number, 3, Drift::kOperators);
   const Modelled m = model_of(run.read());
   EXPECT_EQ(m.model.layers, 0U);
   EXPECT_EQ(m.model.layer_evidence, "no repeat of kernels that could be layers");
   EXPECT_NE(unit_of(m.model.stages.at(0), Pass::kForward, UnitPart::kWhole), nullptr);
+}
+
+TEST(TraceModel, LayersOfOtherKernelsAreToldByTheirOperators) {
+  MadeUp run;
+  int number = 1;
+  make_step(run, number, 3, Drift::kKernels);
+  const Modelled m = model_of(run.read());
+  EXPECT_EQ(m.model.layers, 3U);
+  EXPECT_EQ(m.model.layer_evidence, "repeat of 4 kernels by operator, 3 times");
 }
 
 TEST(TraceModel, AnEmptyRecordingHasNone) {
