@@ -3,7 +3,7 @@
 
 #include "flopcast/trace.h"
 #include "flopcast/whatif/model.h"
-#include "tests/support/shared_traces.h"
+#include "support/shared_traces.h"
 
 namespace flopcast {
 namespace {
