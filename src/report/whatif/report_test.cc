@@ -113,9 +113,9 @@ TEST(WhatIfJson, RefusedQuestionsHaveNoNumbers) {
   EXPECT_FALSE(document.contains("after_s"));
 }
 
-void collect_fields(const nlohmann::json& json, std::vector<std::string>& fields) {
-  for (const auto& [key, value] : json.items()) {
-    if (json.is_object()) fields.push_back(key);
+void collect_fields(const nlohmann::json& document, std::vector<std::string>& fields) {
+  for (const auto& [key, value] : document.items()) {
+    if (document.is_object()) fields.push_back(key);
     if (value.is_structured()) collect_fields(value, fields);
   }
 }
