@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "base/text/format.h"
@@ -43,6 +44,7 @@ std::string change_words(Time before, Time after) {
   if (before == after) return "no change";
   if (before.ps <= 0 || after.ps <= 0) return signed_percent(relative_error(before, after));
   const double ratio = before.seconds() / after.seconds();
+  if (std::abs(ratio - 1) < 0.005) return signed_percent(relative_error(before, after));
   const std::string factor = ratio >= 1 ? fmt::format("{:.2f} x faster", ratio)
                                         : fmt::format("{:.2f} x slower", 1 / ratio);
   return fmt::format("{}, {}", signed_percent(relative_error(before, after)), factor);

@@ -12,6 +12,9 @@ using namespace replaying;
 namespace {
 
 constexpr double kSameProgram = 0.7;
+/// Ranks that are less alike than the most alike by more than this run another part of the model:
+/// stages of a pipeline share most of their kernels.
+constexpr double kLessAlike = 0.05;
 
 /// Names of steps as numbers that all ranks share, and the step of a time.
 class StepsOfRank {
@@ -73,10 +76,14 @@ RankPositions positions_of(const ChangedRun& run, std::uint32_t r) {
 }
 
 std::vector<std::uint32_t> equals_of(const std::vector<RankPositions>& ranks, std::uint32_t rank) {
+  std::vector<double> alike(ranks.size(), 0);
+  for (std::uint32_t r = 0; r < ranks.size(); ++r) {
+    if (r != rank) alike[r] = ranks[r].kernels.overlap(ranks[rank].kernels);
+  }
+  const double most = ranks.empty() ? 0 : *std::max_element(alike.begin(), alike.end());
   std::vector<std::uint32_t> equals;
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-    if (r != rank && ranks[r].kernels.overlap(ranks[rank].kernels) >= kSameProgram)
-      equals.push_back(r);
+    if (r != rank && alike[r] >= std::max(kSameProgram, most - kLessAlike)) equals.push_back(r);
   }
   return equals;
 }
