@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "flopcast/question/whatif.h"
 #include "flopcast/whatif.h"
 
 namespace flopcast {
@@ -38,5 +39,10 @@ std::string questions_text(const std::string& recording,
                            const std::vector<WhatIfQuestion>& questions);
 /// One line of JSON: the fields of whatif_json and the question's `id`.
 std::string question_json(const std::string& recording, const WhatIfQuestion& question);
+
+/// Cases beside their truths: a row a case, errors over all, why some have no forecast.
+std::string whatif_validation_text(const std::vector<WhatIfOutcome>& outcomes);
+/// docs/reference/json.md, "validate whatif".
+std::string whatif_validation_json(const std::vector<WhatIfOutcome>& outcomes);
 
 }  // namespace flopcast

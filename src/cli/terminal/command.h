@@ -26,6 +26,7 @@ void add_validate_kernels(CLI::App& validate, Action& action);
 void add_validate_training(CLI::App& validate, Action& action);
 void add_validate_transformer_model(CLI::App& validate, Action& action);
 void add_validate_mapping(CLI::App& validate, Action& action);
+void add_validate_whatif(CLI::App& validate, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_calibrate_network(CLI::App& calibrate, Action& action);
 void add_calibrate_kernels(CLI::App& calibrate, Action& action);

@@ -102,6 +102,7 @@ void add_validate(CLI::App& app, Action& action) {
   add_validate_training(*validate, action);
   add_validate_transformer_model(*validate, action);
   add_validate_mapping(*validate, action);
+  add_validate_whatif(*validate, action);
 }
 
 }  // namespace flopcast::cli
