@@ -139,7 +139,7 @@ std::string whatif_validation_text(const std::vector<WhatIfOutcome>& outcomes) {
 std::string whatif_validation_json(const std::vector<WhatIfOutcome>& outcomes) {
   JsonWriter w;
   w.begin_object();
-  w.text("flopcast", version());
+  w.text("flopcast", kVersion);
   write_summary_of(w, summarize(outcomes));
   w.begin_array("cases");
   for (const WhatIfOutcome& outcome : outcomes) write_outcome(w, outcome);
