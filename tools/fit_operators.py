@@ -24,9 +24,10 @@ from math import prod
 from pathlib import Path
 
 FIRST, SECOND = "h100-sxm", "mi300x"
-PEAKS = {  # of the catalogue: bytes a second, FLOP/s of bf16, cores
-    FIRST: {"bandwidth": 3350e9, "matrix": 989.4e12, "cores": 132},
-    SECOND: {"bandwidth": 5300e9, "matrix": 1307.4e12, "cores": 304},
+LANES = 128  # of a core of either: what does two FLOP of fp32 a cycle
+PEAKS = {  # of the catalogue: bytes a second, FLOP/s of bf16; cycles a second of all cores, out of FLOP/s of fp32
+    FIRST: {"bandwidth": 3350e9, "matrix": 989.4e12, "cores": 66.9e12 / (2 * LANES)},
+    SECOND: {"bandwidth": 5300e9, "matrix": 1307.4e12, "cores": 163.4e12 / (2 * LANES)},
 }
 # Model, and its recordings on either chip.
 PAIRS = {
@@ -432,7 +433,7 @@ def chip_text(chip: str, operators: list[Operator], relations: dict[str, Relatio
     text = (
         f"# How fast {chip} is at classes of operators (classes.toml), by tools/fit_operators.py. Do not edit: fit again.\n"
         f"# A kernel takes floor_s and its work at `share` of the rate that bounds its class: of the bandwidth, of the matrix\n"
-        f"# rate, or elements a second and core. spread: factor either way that held {KEPT:.0%} of the operators of models that\n"
+        f"# rate, or elements a cycle and core. spread: factor either way that held {KEPT:.0%} of the operators of models that\n"
         f"# were left out of the fit, [below {SHORT_US:g} us, above].\n"
         f"# Form: {form}.\n"
         f'format = 1\nchip = "{chip}"\nsource = "{SOURCE}"\n'

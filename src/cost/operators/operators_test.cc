@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "cost/operators/tables.h"
+#include "flopcast/cost/fit.h"
 #include "flopcast/cost/operators.h"
+#include "support/shared_traces.h"
 
 namespace flopcast {
 namespace {
@@ -186,6 +190,13 @@ TEST(ChipRatios, RelativesGoByTheirRates) {
   EXPECT_THAT(to_h200.basis(), HasSubstr("h200-sxm as h100-sxm"));
 }
 
+// Kernels that are bound by their instructions go by cores and clocks: 108 at 1.41 GHz against 132 at
+// 1.98.
+TEST(ChipRatios, InstructionsGoByCoresAndClocks) {
+  const MovedTime norm = ratios("a100", "h100").time({"layer_norm_kernel", "", {}}, {1.0});
+  EXPECT_NEAR(norm.time.value, 108 * 1.41 / (132 * 1.98), 0.005);
+}
+
 // Where both chips' products were measured, their fits say more than peaks.
 TEST(ChipRatios, ProductsGoByBothChipsFits) {
   const auto inputs = operator_inputs("[[4096, 4096], [4096, 4096]]", kBf16Pair);
@@ -202,9 +213,84 @@ TEST(ChipRatios, OfNothingKnownTheBandHoldsEveryRate) {
   const MovedTime there = ratios("h100", "mi300x").time({"my_kernel", "", {}}, {1e-3});
   EXPECT_EQ(there.kind, "unknown");
   EXPECT_EQ(there.basis, Basis::kAssumed);
-  for (const double ratio : {3350.0 / 5300, 989.4 / 1307.4, 132.0 / 304}) {
+  for (const double ratio : {3350.0 / 5300, 989.4 / 1307.4, 66.9 / 163.4}) {
     EXPECT_LT(there.low.value, 1e-3 * ratio);
     EXPECT_GT(there.high.value, 1e-3 * ratio);
+  }
+}
+
+// --- Kernels measured on two chips -----------------------------------------------------------------
+
+/// A name such kernels have, and what tells two of them apart.
+using MeasuredKey = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
+struct MeasuredKernel {
+  MeasuredKey key;
+  std::string dims;  ///< of a product
+  double seconds = 0;
+};
+std::vector<MeasuredKernel> measured_on(const std::filesystem::path& file) {
+  constexpr std::pair<MemoryOp, const char*> kNames[] = {
+      {MemoryOp::kRmsNorm, "rms_norm"},
+      {MemoryOp::kLayerNorm, "layer_norm"},
+      {MemoryOp::kActivation, "gelu"},
+      {MemoryOp::kGatedActivation, "silu"},
+      {MemoryOp::kAdd, "vectorized_elementwise_kernel"},
+      {MemoryOp::kRope, "rotary"},
+      {MemoryOp::kEmbedding, "embedding"}};
+  std::vector<MeasuredKernel> out;
+  const Result<KernelSamples> samples = read_kernel_samples(file);
+  EXPECT_TRUE(samples.ok());
+  for (const KernelSample& sample : samples->rows) {
+    if (const auto* gemm = std::get_if<Gemm>(&sample.kernel)) {
+      if (gemm->type != GemmType::kBf16) continue;
+      out.push_back({{"gemm", gemm->m, gemm->n, gemm->k},
+                     fmt::format("[[{}, {}], [{}, {}]]", gemm->m, gemm->k, gemm->k, gemm->n),
+                     sample.time.value});
+    } else if (const auto* memory = std::get_if<MemoryBound>(&sample.kernel)) {
+      for (const auto& [op, name] : kNames) {
+        if (op == memory->op)
+          out.push_back({{name, memory->rows, memory->columns, 0}, "", sample.time.value});
+      }
+    }
+  }
+  return out;
+}
+
+/// Share of the kernels of both files whose time on the second chip lies in the band.
+double share_held(const std::filesystem::path& from, const char* from_chip,
+                  const std::filesystem::path& to, const char* to_chip) {
+  std::map<MeasuredKey, double> there;
+  for (const MeasuredKernel& one : measured_on(to)) there.emplace(one.key, one.seconds);
+  const ChipRatios between = ratios(from_chip, to_chip);
+  std::size_t held = 0, count = 0;
+  for (const MeasuredKernel& one : measured_on(from)) {
+    const auto other = there.find(one.key);
+    if (other == there.end()) continue;
+    const std::vector<OperatorInput> inputs =
+        one.dims.empty() ? std::vector<OperatorInput>() : operator_inputs(one.dims, kBf16Pair);
+    const MovedTime moved = between.time(
+        {std::get<0>(one.key), one.dims.empty() ? "" : "aten::mm", inputs}, Seconds{one.seconds});
+    held += moved.low.value <= other->second && other->second <= moved.high.value ? 1 : 0;
+    ++count;
+  }
+  EXPECT_GE(count, 100U);
+  return static_cast<double>(held) / static_cast<double>(count);
+}
+
+TEST(ChipRatios, BandsHoldProductsMeasuredOnTwoChips) {
+  EXPECT_GE(share_held(test::data_path("kernels/h200_sxm_gemm.csv"), "h200",
+                       test::data_path("kernels/b200_sxm_gemm.csv"), "b200"),
+            0.8);
+}
+
+TEST(ChipRatios, BandsHoldMemoryBoundKernelsMeasuredOnTwoChips) {
+  FLOPCAST_SHARED_OR_SKIP(folder, "measured/kernels/vidur");
+  for (const char* model : {"meta-llama__Llama-2-7b-hf", "Qwen__Qwen-72B"}) {
+    const auto file = [&](const char* chip) {
+      return folder / fmt::format("data__profiling__compute__{}__{}__mlp.csv.gz", chip, model);
+    };
+    EXPECT_GE(share_held(file("a100"), "a100", file("h100"), "h100"), 0.8) << model;
+    EXPECT_GE(share_held(file("h100"), "h100", file("a100"), "a100"), 0.8) << model;
   }
 }
 

@@ -33,6 +33,9 @@ constexpr double kShort = 10e-6;  // seconds, on the chip it was recorded on: as
 constexpr std::array<ClassRate, 3> kAnyRate = {ClassRate::kBandwidth, ClassRate::kMatrix,
                                                ClassRate::kCores};
 constexpr double kUnknownSpread = 1.5;
+/// What chips without a table of their own reach of their rates: an A100 streams at 0.87 of the share
+/// that an H100 has (Vidur's layer profiles).
+constexpr double kShareSpread = 1.15;
 Result<ChipSide> side_of(const Chip& chip, const OperatorTables& tables, const Catalog& catalog) {
   ChipSide best;
   double least = HUGE_VAL;
@@ -50,10 +53,26 @@ Result<ChipSide> side_of(const Chip& chip, const OperatorTables& tables, const C
   return best;
 }
 
+/// Cycles a second of all cores together. A core has 64 lanes or 128, each good for two FLOP of fp32
+/// a cycle: those that make a clock a chip can have. @return 0 where the chip's rates tell none
+double cycles_of(const Chip& chip) {
+  constexpr double kSlowest = 1e9, kFastest = 2.8e9;
+  const double flops = chip.vector_rate(DataType::kFp32).value;
+  for (const double lanes : {64.0, 128.0}) {
+    const double cycles = flops / (2 * lanes);
+    const double clock = chip.cores > 0 ? cycles / chip.cores : 0;
+    if (clock > kSlowest && clock < kFastest) return cycles;
+  }
+  return 0;
+}
+
 double rate_of(const Chip& chip, ClassRate rate, DataType type) {
+  constexpr double kUsualClock = 1.8e9;
   const Rates rates = matrix_rates(chip, type).rates;
   if (rate == ClassRate::kBandwidth) return rates.bandwidth;
-  return rate == ClassRate::kMatrix ? rates.flops : rates.cores;
+  if (rate == ClassRate::kMatrix) return rates.flops;
+  const double cycles = cycles_of(chip);
+  return cycles > 0 ? cycles : rates.cores * kUsualClock;
 }
 
 DataType type_of(std::span<const OperatorInput> inputs, std::string_view kernel) {
@@ -107,9 +126,9 @@ MovedTime ChipRatios::State::by_class(std::size_t kind, const RecordedKernel& ke
       rate_of(from, what.rate, type) * a.share / (rate_of(to, what.rate, type) * b.share);
   const double time = moved(seconds, a, b, ratio);
   const std::size_t size = seconds < kShort ? 0 : 1;
-  // Between chips of one table its classes are alike, and their spread between two others is not theirs.
-  const double own =
-      from_side.speeds == to_side.speeds ? 1 : std::max(a.spread[size], b.spread[size]);
+  // Between chips of one table long kernels of a class are alike; how long a launch takes is not.
+  const bool alike = from_side.speeds == to_side.speeds && size == 1;
+  const double own = alike ? kShareSpread : std::max(a.spread[size], b.spread[size]);
   const double spread = together(own, uncertainty());
   const bool fitted = from_side.own && to_side.own;
   return {{time},          {time / spread},
