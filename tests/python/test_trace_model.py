@@ -66,7 +66,8 @@ def make(folder: Path, plan: str) -> Path:
 
 def model_of(flopcast: str, folder: Path) -> dict:
     run = subprocess.run([flopcast, "trace", "model", folder, "--json"], capture_output=True, check=True)
-    return json.loads(run.stdout)
+    (model,) = json.loads(run.stdout)["sets"]
+    return model
 
 
 def options_of(plan: str) -> dict:

@@ -98,7 +98,7 @@ class GroupFinder {
     for (std::uint32_t r = 0; r < programs_.size(); ++r) collect(r);
     for (std::uint32_t g = 0; g < groups_.size(); ++g) {
       groups_[g].use = use_of(g);
-      groups_[g].evidence = evidence_of(doings_[g]);
+      groups_[g].evidence = evidence_of(doings_[g], std::max(programs_[doings_[g].rank].steps, 1U));
     }
     keep_largest_data_group();
     return std::move(groups_);
@@ -254,19 +254,25 @@ class GroupFinder {
     }
   }
 
-  static std::string evidence_of(const Doings& d) {
+  /// "2 x all-reduce forward": so many a step; of all steps where they differ.
+  static std::string evidence_of(const Doings& d, std::uint32_t steps) {
     static constexpr const char* kSortNames[kSorts] = {"all-reduce", "all-gather", "reduce-scatter",
                                                        "all-to-all", "send/recv",  "other"};
     static constexpr const char* kPlaces[3] = {"forward", "backward", "outside passes"};
     std::string text;
+    const auto divides = [&](const auto& counts) {
+      return std::all_of(counts.begin(), counts.end(), [&](auto n) { return n % steps == 0; });
+    };
+    const bool even = std::all_of(d.count.begin(), d.count.end(), divides);
+    const std::uint32_t by = even ? steps : 1;
     for (std::size_t sort = 0; sort < kSorts; ++sort) {
       for (std::size_t place = 0; place < 3; ++place) {
         if (d.count[place][sort] == 0) continue;
-        text += fmt::format("{}{} x {} {}", text.empty() ? "" : ", ", d.count[place][sort],
+        text += fmt::format("{}{} x {} {}", text.empty() ? "" : ", ", d.count[place][sort] / by,
                             kSortNames[sort], kPlaces[place]);
       }
     }
-    return text;
+    return text + (even ? " a step" : " in all steps");
   }
 
   const TraceSet& set_;
