@@ -43,6 +43,7 @@ struct ModelGroup {
   std::uint32_t name = 0;             ///< string id of the group as recorded, 0 where unknown
   GroupUse use = GroupUse::kUnknown;  ///< see GroupUse
   std::vector<std::int32_t> ranks;    ///< ascending; all that the recording names, recorded or not
+  std::uint32_t size = 0;             ///< how many there are, though not named; 0 where unknown
   std::string evidence;               ///< "all_reduce, 4 in every layer"
 };
 

@@ -50,6 +50,7 @@ class ModelJson {
     w_.begin_array("ranks", JsonWriter::Layout::kLine);
     for (const std::int32_t rank : g.ranks) w_.integer({}, rank);
     w_.end_array();
+    w_.count("size", g.size);
     w_.text("evidence", g.evidence);
     w_.end_object();
   }

@@ -63,7 +63,7 @@ class ModelText {
                  {"ranks", Align::kLeft},
                  {"evidence", Align::kLeft}});
     for (const ModelGroup& g : model_.groups) {
-      table.add({group_use_name(g.use), std::to_string(g.ranks.size()),
+      table.add({group_use_name(g.use), g.size > 0 ? std::to_string(g.size) : "-",
                  shortened(set_.strings[g.name], 20), ranks_text(g.ranks), g.evidence});
     }
     return table.empty() ? "" : "\nGroups\n" + table.text();
@@ -140,7 +140,8 @@ class ModelText {
   std::string group_text(std::uint32_t group) const {
     if (group == kNoIndex) return "";
     const ModelGroup& g = model_.groups[group];
-    return fmt::format("{} of {}", group_use_name(g.use), g.ranks.size());
+    return g.size > 0 ? fmt::format("{} of {}", group_use_name(g.use), g.size)
+                      : group_use_name(g.use);
   }
 
   std::string positions(const ModelStage& stage, std::size_t u) const {

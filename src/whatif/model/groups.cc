@@ -101,6 +101,7 @@ class GroupFinder {
       groups_[g].evidence = evidence_of(doings_[g], std::max(programs_[doings_[g].rank].steps, 1U));
     }
     keep_largest_data_group();
+    forget_mixed_ranks();
     return std::move(groups_);
   }
 
@@ -131,10 +132,16 @@ class GroupFinder {
                                                     : sort_of(work);
     const auto [known, fresh] = numbers_.try_emplace({name, sort, ranks}, groups_.size());
     if (fresh) {
-      groups_.push_back({name, GroupUse::kUnknown, ranks, {}});
+      groups_.push_back({name, GroupUse::kUnknown, ranks, 0, {}});
       doings_.emplace_back();
     }
-    return static_cast<std::uint32_t>(known->second);
+    const auto g = static_cast<std::uint32_t>(known->second);
+    groups_[g].size = static_cast<std::uint32_t>(ranks.size());
+    if (detail != nullptr && detail->group_size > 0) {
+      groups_[g].size = std::max(groups_[g].size, static_cast<std::uint32_t>(detail->group_size));
+    }
+    if (sort >= 0) unnamed_[g].insert(rank.streams[task.stream].id);
+    return g;
   }
 
   void collect(std::uint32_t r) {
@@ -189,7 +196,7 @@ class GroupFinder {
 
   GroupUse use_of(std::uint32_t g) const {
     const Doings& d = doings_[g];
-    if (groups_[g].ranks.size() == 1) return GroupUse::kUnknown;
+    if (groups_[g].size == 1) return GroupUse::kUnknown;
     const bool many_by_attention =
         2 * d.by_attention > d.all(kPeer) + d.all(kGather) + d.all(kScatter) + d.all(kAllToAllSort);
     const bool reduces_alone = d.all(kReduce) > 0 && d.all(kGather) + d.all(kScatter) == 0;
@@ -199,6 +206,7 @@ class GroupFinder {
       return many_by_attention && several && are_alike(g) ? GroupUse::kContext
                                                           : GroupUse::kPipeline;
     }
+    if (programs_[d.rank].hidden_passes) return GroupUse::kUnknown;
     if (d.forward(kAllToAllSort) > 0) {
       return many_by_attention ? GroupUse::kContext : GroupUse::kExpert;
     }
@@ -254,6 +262,24 @@ class GroupFinder {
     }
   }
 
+  /// Collectives of groups without names were matched as if they were of one group. If a model was
+  /// sharded or cut into stages as well, they were of several.
+  void forget_mixed_ranks() {
+    std::set<std::int32_t> streams;
+    bool several = false;
+    for (const auto& [g, of] : unnamed_) {
+      streams.insert(of.begin(), of.end());
+      several =
+          several || groups_[g].use == GroupUse::kPipeline || groups_[g].use == GroupUse::kTensor;
+    }
+    if (!several || streams.size() < 2) return;
+    for (const auto& [g, of] : unnamed_) {
+      groups_[g].ranks.clear();
+      groups_[g].size = 0;
+      groups_[g].evidence += "; its ranks are unknown, because the recording names no groups";
+    }
+  }
+
   /// "2 x all-reduce forward": so many a step; of all steps where they differ.
   static std::string evidence_of(const Doings& d, std::uint32_t steps) {
     static constexpr const char* kSortNames[kSorts] = {"all-reduce", "all-gather", "reduce-scatter",
@@ -279,6 +305,7 @@ class GroupFinder {
   const Recording& recording_;
   std::vector<Program>& programs_;
   std::map<std::tuple<std::uint32_t, int, std::vector<std::int32_t>>, std::size_t> numbers_;
+  std::map<std::uint32_t, std::set<std::int32_t>> unnamed_;  ///< streams of groups without names
   std::vector<ModelGroup> groups_;
   std::vector<Doings> doings_;
 };

@@ -390,7 +390,11 @@ std::vector<std::uint32_t> tokens_of(const std::vector<Work>& works,
 
 LayerFinding find_layers(std::span<const LayerItem> items, bool whole_window) {
   LayerFinding first;
+  const bool operators = std::all_of(items.begin(), items.end(), [](const LayerItem& item) {
+    return item.work->op_row != kNoIndex;
+  });
   for (const Level level : {Level::kKernel, Level::kName, Level::kOperator}) {
+    if (level == Level::kOperator && !operators) break;
     LayerFinding found = LayerFinder(items, level, whole_window).run();
     if (!found.layers.empty()) return found;
     if (level == Level::kKernel) first = std::move(found);

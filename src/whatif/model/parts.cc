@@ -61,18 +61,29 @@ class LayerPlanner {
     for (const auto& [stage, rank] : *best) ranks_.push_back(rank);
   }
 
-  /// The forward stretch of a chunk in the middle step, of the last microbatch: the first may make
-  /// what the others find made.
+  /// The forward stretch of a chunk in the middle step that stands for all microbatches: the first
+  /// may make what the others find made.
   const Stretch* forward_of(std::uint32_t r, std::uint32_t chunk) const {
     const Stretch* found = nullptr;
+    std::vector<const Stretch*> forwards;
     const std::uint32_t step = programs_[r].steps / 2;
     for (const Stretch& s : passes_[r].stretches) {
       if (s.sort != Stretch::Sort::kPass || s.pass != Pass::kForward || s.step != step) continue;
       if (s.chunk != chunk) continue;
-      if (found == nullptr || s.microbatch > found->microbatch ||
-          (s.microbatch == found->microbatch && s.works.size() > found->works.size())) {
-        found = &s;
-      }
+      forwards.push_back(&s);
+    }
+    // What most microbatches run; of equally many, what the last of them runs.
+    std::map<std::vector<std::uint32_t>, std::size_t> kinds;
+    const auto kind_of = [&](const Stretch& s) {
+      return tokens_of(programs_[r].works, s.works, Level::kName);
+    };
+    for (const Stretch* s : forwards) kinds[kind_of(*s)] += s->works.size();
+    std::size_t most = 0;
+    for (const Stretch* s : forwards) {
+      const std::size_t works = kinds[kind_of(*s)];
+      if (works < most) continue;
+      most = works;
+      found = s;
     }
     return found;
   }

@@ -95,21 +95,25 @@ class PassCutter {
   }
 
   /// In training where autograd's numbers are known, forward work that has none at the ends of a stretch is no
-  /// part of the model: input copies, norms of gradients, logging.
+  /// part of the model: input copies, norms of gradients, logging. Where they are not, copies at the
+  /// ends are not, nor stretches without a product.
   void trim_forward() {
     const bool trains = std::any_of(program_.works.begin(), program_.works.end(),
                                     [](const Work& w) { return w.pass == Pass::kBackward; });
-    if (!program_.has_sequence || !trains) return;
+    if (!trains) return;
     std::vector<Stretch> out;
     for (Stretch& s : passes_.stretches) {
       if (s.sort != Stretch::Sort::kPass || s.pass != Pass::kForward) {
         out.push_back(std::move(s));
         continue;
       }
-      const auto numbered = [&](std::uint32_t w) { return program_.works[w].sequence != kNoId; };
+      const auto numbered = [&](std::uint32_t w) {
+        return program_.has_sequence ? program_.works[w].sequence != kNoId
+                                     : !program_.works[w].copy;
+      };
       const auto first = std::find_if(s.works.begin(), s.works.end(), numbered);
       const auto last = std::find_if(s.works.rbegin(), s.works.rend(), numbered).base();
-      if (first == s.works.end()) {
+      if (first == s.works.end() || (!program_.has_sequence && !has_product(s))) {
         s.sort = Stretch::Sort::kRest;
         s.pass = Pass::kOther;
         out.push_back(std::move(s));
@@ -120,6 +124,13 @@ class PassCutter {
       add_part(out, s, {last, s.works.end()}, true);
     }
     passes_.stretches = std::move(out);
+  }
+
+  bool has_product(const Stretch& s) const {
+    return std::any_of(s.works.begin(), s.works.end(), [&](std::uint32_t w) {
+      const KernelKind kind = program_.works[w].kind;
+      return kind == KernelKind::kGemm || kind == KernelKind::kAttention;
+    });
   }
 
   static void add_part(std::vector<Stretch>& out, const Stretch& whole,

@@ -151,6 +151,7 @@ class ProgramMaker {
                                     [](const GpuTask& t) { return t.call != kNoIndex; });
     for (const std::uint32_t task : launch_order()) add(task);
     settle_threads();
+    if (!program_.has_steps) find_steps_by_optimizers();
     return std::move(program_);
   }
 
@@ -192,7 +193,14 @@ class ProgramMaker {
       if (work.step == kNoIndex) return;
     }
     const std::uint32_t name = ev.name[task.row];
-    if (ev.category[task.row] == Category::kKernel) work.kind = facts_.kind(name);
+    if (ev.category[task.row] == Category::kKernel) {
+      work.kind = facts_.kind(name);
+    } else {
+      work.copy = true;
+    }
+    if (!program_.has_host && (facts_.is_backward_kernel(name) || facts_.is_optimizer_op(name))) {
+      program_.hidden_passes = true;
+    }
     if (work.pass == Pass::kForward && work.sequence == kNoId && facts_.is_optimizer_op(name)) {
       work.pass = Pass::kOptimizer;
     }
@@ -289,6 +297,27 @@ class ProgramMaker {
     find_gradients_of_recomputed();
   }
 
+  /// Steps that nobody marked end with their optimizer: the next begins with the first operator of a
+  /// forward, or, where those have no numbers, its first product.
+  void find_steps_by_optimizers() {
+    std::uint32_t step = 0;
+    bool ended = false;
+    for (Work& w : program_.works) {
+      if (w.pass == Pass::kOptimizer) ended = true;
+      const bool begins = program_.has_sequence
+                              ? w.sequence != kNoId
+                              : w.kind == KernelKind::kGemm || w.kind == KernelKind::kAttention;
+      if (ended && w.pass == Pass::kForward && begins) {
+        ++step;
+        ended = false;
+      }
+      w.step = step;
+    }
+    if (step == 0) return;
+    program_.steps = step + 1;
+    program_.has_steps = true;
+  }
+
   /// Work without a number between forward operators that are run again (collectives) is run again,
   /// too.
   void fill_recomputed() {
@@ -342,6 +371,8 @@ NameFacts::NameFacts(const TraceSet& set) {
   static constexpr std::array<std::string_view, 6> kOptimizerNames = {
       "multi_tensor_apply", "FusedAdam", "_fused_adam",
       "_fused_sgd",         "_foreach_", "FusedOptimizer"};
+  static constexpr std::array<std::string_view, 5> kBackwardNames = {"backward", "Backward", "_bwd",
+                                                                     "dgrad", "wgrad"};
   facts_.assign(set.strings.size(), 0);
   kinds_.assign(set.strings.size(), KernelKind::kOther);
   operations_.resize(set.strings.size());
@@ -354,6 +385,7 @@ NameFacts::NameFacts(const TraceSet& set) {
       facts |= kBetween;
     }
     if (holds_any(text, kOptimizerNames)) facts |= kOptimizerOp;
+    if (holds_any(text, kBackwardNames)) facts |= kBackwardKernel;
     if (text.starts_with(kModulePrefix)) facts |= kModule;
     facts_[id] = facts;
     kinds_[id] = kernel_kind(text);

@@ -32,6 +32,7 @@ struct Work {
   bool recomputed = false;     ///< forward work inside a backward
   bool of_recomputed = false;  ///< gradient of such work: `sequence` is that of the second forward
   KernelKind kind = KernelKind::kOther;
+  bool copy = false;                          ///< a copy or set of memory
   std::uint32_t group = replaying::kNoIndex;  ///< of a collective: see Groups
   std::optional<CollectiveOp> operation;      ///< of a collective, where known
 };
@@ -51,11 +52,13 @@ struct GradientRow {
 
 /// What runs on one rank.
 struct Program {
-  std::vector<Work> works;             ///< in launch order; those outside of steps are left out
-  std::uint32_t steps = 0;             ///< recorded
-  bool has_steps = false;              ///< the recording marks them
-  bool has_host = false;               ///< launches are known
-  bool has_sequence = false;           ///< autograd's numbers are known
+  std::vector<Work> works;    ///< in launch order; those outside of steps are left out
+  std::uint32_t steps = 0;    ///< recorded
+  bool has_steps = false;     ///< the recording marks them, or optimizers do
+  bool has_host = false;      ///< launches are known
+  bool has_sequence = false;  ///< autograd's numbers are known
+  /// Kernels are there that only training has, but no launch tells which pass they are of.
+  bool hidden_passes = false;
   std::vector<GradientRow> gradients;  ///< by start
 };
 
@@ -80,6 +83,9 @@ class NameFacts {
   bool is_optimizer(std::uint32_t name) const { return (facts_[name] & kOptimizer) != 0; }
   bool is_optimizer_op(std::uint32_t name) const { return (facts_[name] & kOptimizerOp) != 0; }
   bool is_between(std::uint32_t name) const { return (facts_[name] & kBetween) != 0; }
+  bool is_backward_kernel(std::uint32_t name) const {
+    return (facts_[name] & kBackwardKernel) != 0;
+  }
   bool is_module(std::uint32_t name) const { return (facts_[name] & kModule) != 0; }
   KernelKind kind(std::uint32_t name) const { return kinds_[name]; }
   /// What a row of this name communicates, if it does.
@@ -92,6 +98,7 @@ class NameFacts {
     kOptimizerOp = 4,  ///< an operator or kernel that only optimizers use
     kBetween = 8,      ///< an annotation around what is neither pass nor optimizer
     kModule = 16,      ///< "nn.Module: X_3"
+    kBackwardKernel = 32,
   };
   std::vector<std::uint8_t> facts_;
   std::vector<KernelKind> kinds_;

@@ -34,10 +34,7 @@ class ModelMaker {
     }
     pipeline_ = find_pipeline(recording_, programs_, model_.groups, passes_);
     plan_ = plan_layers(set_, recording_, facts_, programs_, passes_, pipeline_);
-    if (!truncated_files(set_).empty() && plan_.layers > 0) {
-      plan_.evidence += "; but the recording is cut short, and there may have been more";
-      plan_.layers = 0;
-    }
+    doubt_layers();
     take_shape();
     const replaying::Durations durations = replaying::recorded_durations(recording_);
     model_.stages.resize(recording_.ranks.size());
@@ -50,6 +47,25 @@ class ModelMaker {
   }
 
  private:
+  /// Takes the count of layers back where it may be that of a part.
+  void doubt_layers() {
+    if (plan_.layers == 0) return;
+    const bool unknown_stages = std::any_of(
+        model_.groups.begin(), model_.groups.end(),
+        [](const ModelGroup& g) { return g.use == GroupUse::kPipeline && g.ranks.empty(); });
+    const bool hidden_passes = std::any_of(programs_.begin(), programs_.end(),
+                                           [](const Program& p) { return p.hidden_passes; });
+    std::string doubt;
+    if (unknown_stages) doubt = "of one stage, and how many there are is unknown";
+    if (hidden_passes) doubt = "but without host rows forward and backward cannot be told apart";
+    if (!truncated_files(set_).empty()) {
+      doubt = "but the recording is cut short, and there may have been more";
+    }
+    if (doubt.empty()) return;
+    plan_.evidence += "; " + doubt;
+    plan_.layers = 0;
+  }
+
   void take_shape() {
     model_.pp = pipeline_.stages;
     model_.schedule = pipeline_.schedule;
@@ -127,7 +143,7 @@ class ModelMaker {
 
   /// Gradients are shared by replicas and by the ranks that share a replica's sequence.
   std::uint32_t replicas_of(const ModelGroup& data) const {
-    const auto size = static_cast<std::uint32_t>(data.ranks.size());
+    const std::uint32_t size = data.size;
     for (const ModelGroup& g : model_.groups) {
       if (g.use == GroupUse::kContext && !g.ranks.empty() &&
           std::includes(data.ranks.begin(), data.ranks.end(), g.ranks.begin(), g.ranks.end())) {
@@ -139,7 +155,7 @@ class ModelMaker {
 
   void take_degrees() {
     for (const ModelGroup& g : model_.groups) {
-      const auto size = static_cast<std::uint32_t>(g.ranks.size());
+      const std::uint32_t size = g.size;
       const auto grow = [size](std::uint32_t& degree) { degree = std::max(degree, size); };
       switch (g.use) {
         case GroupUse::kTensor:
