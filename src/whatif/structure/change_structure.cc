@@ -86,6 +86,9 @@ std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& re
   made.moved = true;
   made.judged = std::move(emitted->steady);
   made.notes = std::move(emitted->notes);
+  for (EmittedRun::Doubt& doubt : emitted->doubts) {
+    made.doubts.push_back({std::move(doubt.what), std::move(doubt.low), std::move(doubt.high)});
+  }
   run = std::move(made);
   return std::nullopt;
 }

@@ -70,12 +70,13 @@ class Machines {
 class RankWriter {
  public:
   RankWriter(const replaying::Recording& recording, const Library& library, const NewPlan& plan,
-             const Transfers& transfers, const StructureChange& change, Meetings& meetings,
-             Draft& draft, std::uint32_t rank, std::uint32_t machine)
+             const Transfers& transfers, const Sizes& sizes, const StructureChange& change,
+             Meetings& meetings, Draft& draft, std::uint32_t rank, std::uint32_t machine)
       : rec_(recording),
         library_(library),
         plan_(plan),
         transfers_(transfers),
+        sizes_(sizes),
         change_(change),
         meetings_(meetings),
         draft_(draft),
@@ -229,7 +230,9 @@ class RankWriter {
     out.row = static_cast<std::uint32_t>(out_.rows.size());
     out_.rows.push_back(row);
     add_waits(task, index, out.stream);
-    out_.task_time.push_back(time_of(task, group));
+    const auto [time, changed] = time_of(task, i, group);
+    out_.task_time.push_back(time);
+    out_.changed.push_back(changed ? 1 : 0);
     out_.model.streams[out.stream].tasks.push_back(index);
     out_.model.gpu.push_back(out);
     launched_[out.stream].push_back(index);
@@ -268,8 +271,8 @@ class RankWriter {
         c.group = d.group_desc != 0 ? d.group_desc : d.group_name;
       }
       c.recorded_bytes = task.bytes;
-      c.bytes =
-          static_cast<std::int64_t>(std::llround(static_cast<double>(task.bytes) * item_->bytes));
+      c.bytes = static_cast<std::int64_t>(
+          std::llround(static_cast<double>(task.bytes) * bytes_of(position)));
       c.ranks = group;
       shared_seed_ = mix_in(mix_in(std::get<0>(key), std::get<1>(key)), std::get<2>(key));
     }
@@ -279,18 +282,27 @@ class RankWriter {
     return at;
   }
 
-  Time time_of(const StretchTask& task, const std::vector<std::uint32_t>& group) {
-    if (task.group != 0 || !group.empty()) {
+  /// Bytes of a collective over the recorded ones.
+  double bytes_of(std::uint32_t position) const {
+    return item_->bytes * sizes_.bytes[item_->stretch][position];
+  }
+
+  /// The task's time, and whether it is more than a copy.
+  std::pair<Time, bool> time_of(const StretchTask& task, std::uint32_t position,
+                                const std::vector<std::uint32_t>& group) {
+    if (!group.empty()) {
       const Time recorded = change_.scale_only ? task.time.median()
                                                : task.time.draw(mix_in(change_.seed, shared_seed_));
-      const std::size_t before =
-          item_->peer != kNoPeer ? 2 : plan_.before.group(0, task.group).size();
-      return times(recorded, transfers_.ratio(operation(task), task.time.median(), before,
-                                              item_->bytes, group.size()));
+      const bool message = item_->peer != kNoPeer;
+      const std::size_t before = message ? 2 : plan_.before.group(0, task.group).size();
+      const double ratio = transfers_.ratio(operation(task), task.time.median(), before,
+                                            bytes_of(position), group.size());
+      return {times(recorded, ratio), ratio != 1};
     }
     const Time time = drawn(task.time);
-    const double work = time > kFixedKernel ? item_->work : 1;
-    return times(time, gpu_speed_ * work);
+    double work = sizes_.time[item_->stretch][position];
+    if (time > kFixedKernel) work *= item_->work;
+    return {times(time, gpu_speed_ * work), work != 1};
   }
   std::string_view operation(const StretchTask& task) const {
     return transfers_.operation(rec_, task.row);
@@ -349,6 +361,7 @@ class RankWriter {
   const Library& library_;
   const NewPlan& plan_;
   const Transfers& transfers_;
+  const Sizes& sizes_;
   const StructureChange& change_;
   Meetings& meetings_;
   Draft& draft_;
@@ -373,7 +386,7 @@ class RankWriter {
 
 Draft make_draft(const replaying::Recording& recording, const Library& library, const NewPlan& plan,
                  const std::vector<std::vector<ProgramItem>>& programs, const Transfers& transfers,
-                 const StructureChange& change, std::uint32_t steps) {
+                 const Sizes& sizes, const StructureChange& change, std::uint32_t steps) {
   Draft draft;
   Meetings meetings;
   const Machines machines(library);
@@ -388,7 +401,8 @@ Draft make_draft(const replaying::Recording& recording, const Library& library, 
       }
       machine = plan.before.rank(place);
     }
-    RankWriter writer(recording, library, plan, transfers, change, meetings, draft, rank, machine);
+    RankWriter writer(recording, library, plan, transfers, sizes, change, meetings, draft, rank,
+                      machine);
     writer.run(programs[stage], steps);
   }
   return draft;

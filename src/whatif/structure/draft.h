@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "whatif/structure/rank_program.h"
+#include "whatif/structure/sizes.h"
 #include "whatif/structure/transfers.h"
 
 namespace flopcast::whatif::structure {
@@ -23,7 +24,8 @@ struct RankDraft {
   replaying::RankModel model;
   std::vector<DraftRow> rows;
   std::vector<std::vector<Time>> piece_time, piece_gap;  ///< [thread][piece]
-  std::vector<Time> task_time;                           ///< [task]; of collectives: the transfer
+  std::vector<std::uint8_t> changed;  ///< [task]: its time is not that of its copies, but modelled
+  std::vector<Time> task_time;        ///< [task]; of collectives: the transfer
   std::vector<replaying::ThreadEdge> thread_edges;
   std::vector<Time> thread_lags;  ///< of thread_edges
   std::vector<replaying::GpuEdge> gpu_edges;
@@ -49,6 +51,6 @@ struct Draft {
 /// `steps` steps of every rank.
 Draft make_draft(const replaying::Recording& recording, const Library& library, const NewPlan& plan,
                  const std::vector<std::vector<ProgramItem>>& programs, const Transfers& transfers,
-                 const StructureChange& change, std::uint32_t steps);
+                 const Sizes& sizes, const StructureChange& change, std::uint32_t steps);
 
 }  // namespace flopcast::whatif::structure

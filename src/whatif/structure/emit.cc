@@ -1,5 +1,6 @@
 #include "whatif/structure/emit.h"
 
+#include "whatif/structure/evidence.h"
 #include "whatif/structure/finish.h"
 #include "whatif/structure/layout.h"
 
@@ -17,16 +18,19 @@ Result<EmittedRun> emit(const TraceModel& model, const TraceSet& set,
   const Result<NewPlan> plan = make_new_plan(model, recording, change);
   if (!plan) return plan.error();
   const Library library = make_library(set, recording, model, plan->before);
-  const auto programs = make_programs(model, library, *plan);
+  const Result<Sizes> sizes = find_sizes(set, recording, model, library, *plan, change);
+  if (!sizes) return sizes.error();
+  const auto programs = make_programs(model, library, *plan, sizes->parameters);
   if (!programs) return programs.error();
   const Transfers transfers(set, recording);
-  Draft draft = make_draft(recording, library, *plan, *programs, transfers, change, kSteps);
+  Draft draft = make_draft(recording, library, *plan, *programs, transfers, *sizes, change, kSteps);
   if (auto problem = lay_out(recording, library, set, draft)) return *problem;
   FinishedRun run = finish(set, recording, library, std::move(draft));
   EmittedRun out;
   out.set = run.set;
   out.recording = run.recording;
   out.steady.assign(run.steps.begin() + 1, run.steps.end());
+  add_evidence(library, *plan, *sizes, change, run, out);
   return out;
 }
 

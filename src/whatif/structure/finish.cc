@@ -333,6 +333,11 @@ FinishedRun finish(const TraceSet& set, const replaying::Recording& recording,
   for (std::uint32_t r = 0; r < draft.ranks.size(); ++r) {
     RankFinisher finisher(recording, library, *out.set, draft, r);
     finisher.run(names);
+    std::vector<std::uint8_t>& changed = out.changed.emplace_back();
+    changed.resize(finisher.task_place.size());
+    for (std::size_t t = 0; t < changed.size(); ++t) {
+      changed[finisher.task_place[t]] = draft.ranks[r].changed[t];
+    }
     places.push_back(std::move(finisher.task_place));
   }
   for (DraftCollective& c : draft.collectives) {

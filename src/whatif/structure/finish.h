@@ -10,6 +10,8 @@ struct FinishedRun {
   std::shared_ptr<TraceSet> set;
   std::shared_ptr<replaying::Recording> recording;
   std::vector<std::string> steps;  ///< names of all its steps
+  /// [rank][task]: its time is not that of its copies, but modelled
+  std::vector<std::vector<std::uint8_t>> changed;
 };
 
 FinishedRun finish(const TraceSet& set, const replaying::Recording& recording,

@@ -24,6 +24,9 @@ constexpr Time kTellsHostSpeed = Time::from_ns(500);
 /// The least a blocking call takes when there is nothing to wait for, as in the replay.
 constexpr Time kLeastBlocked = Time::from_us(5);
 
+/// No kernel takes more than this without doing anything.
+constexpr Time kMostFloor = Time::from_us(2);
+
 /// Fewer launches on idle streams tell nothing.
 constexpr std::size_t kEnoughLaunches = 5;
 
@@ -68,6 +71,7 @@ class LibraryMaker {
     add_lags();
     add_frame();
     settle();
+    find_floor();
     return std::move(out_);
   }
 
@@ -620,6 +624,16 @@ class LibraryMaker {
         out_.frame.trail.add(std::max(Time{}, end - std::prev(last)->end));
         if (before != Time::min()) out_.frame.between.add(std::max(Time{}, start - before));
         before = end;
+      }
+    }
+  }
+
+  void find_floor() {
+    out_.kernel_floor = kMostFloor;
+    for (const Stretch& stretch : out_.stretches) {
+      for (const StretchTask& task : stretch.tasks) {
+        if (task.communication) continue;
+        out_.kernel_floor = std::min(out_.kernel_floor, task.time.median());
       }
     }
   }

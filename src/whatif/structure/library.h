@@ -33,6 +33,7 @@ struct Library {
   Time launch_latency;                        ///< the smallest: median over ranks
   std::map<std::pair<std::uint32_t, std::uint32_t>, Samples> hand_overs;  ///< by threads: from, to
   StepFrame frame;
+  Time kernel_floor;  ///< what the shortest kernels take: launch and start alone
 };
 
 Library make_library(const TraceSet& set, const replaying::Recording& recording,

@@ -23,8 +23,12 @@ struct Slot {
 
 class ProgramMaker {
  public:
-  ProgramMaker(const TraceModel& model, const Library& library, const NewPlan& plan)
-      : model_(model), library_(library), plan_(plan), passes_(model, library) {}
+  ProgramMaker(const TraceModel& model, const Library& library, const NewPlan& plan,
+               double layer_parameters)
+      : library_(library),
+        plan_(plan),
+        passes_(model, library),
+        layer_parameters_(layer_parameters) {}
 
   Result<std::vector<std::vector<ProgramItem>>> run() {
     if (auto problem = check_messages()) return *problem;
@@ -66,7 +70,7 @@ class ProgramMaker {
     for (unsigned chunk = 0; chunk < plan_.schedule.chunks; ++chunk) {
       layers += plan_.layers_of[plan_.schedule.stage_of(chip_, chunk)];
     }
-    const double work = passes_.parameters(chip_, plan_.schedule.chips, layers);
+    const double work = passes_.parameters(chip_, plan_.schedule.chips, layers) * layer_parameters_;
     for (const std::uint32_t s : passes_.postlude(chip_, plan_.schedule.chips)) {
       add(s);
       items_.back().work = work;
@@ -216,10 +220,10 @@ class ProgramMaker {
     ready = 0;
   }
 
-  const TraceModel& model_;
   const Library& library_;
   const NewPlan& plan_;
   RecordedPasses passes_;
+  double layer_parameters_;
   unsigned chip_ = 0;
   std::vector<ProgramItem> items_;
   std::vector<std::vector<ProgramItem>> out_;
@@ -231,8 +235,9 @@ class ProgramMaker {
 
 Result<std::vector<std::vector<ProgramItem>>> make_programs(const TraceModel& model,
                                                             const Library& library,
-                                                            const NewPlan& plan) {
-  return ProgramMaker(model, library, plan).run();
+                                                            const NewPlan& plan,
+                                                            double layer_parameters) {
+  return ProgramMaker(model, library, plan, layer_parameters).run();
 }
 
 }  // namespace flopcast::whatif::structure

@@ -23,8 +23,10 @@ struct ProgramItem {
 };
 
 /// What every step of every stage does; [stage] in order.
+/// @param layer_parameters of a layer over the recorded ones: what the optimizer's work goes by.
 Result<std::vector<std::vector<ProgramItem>>> make_programs(const TraceModel& model,
                                                             const Library& library,
-                                                            const NewPlan& plan);
+                                                            const NewPlan& plan,
+                                                            double layer_parameters);
 
 }  // namespace flopcast::whatif::structure

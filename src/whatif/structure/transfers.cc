@@ -6,6 +6,13 @@
 #include "flopcast/replay/network_times.h"
 
 namespace flopcast::whatif::structure {
+namespace {
+
+/// What a collective of a few bytes takes at most: NCCL needs 5 to 15 us in a node. Longer ones have
+/// bytes to move, however alike all that were recorded are.
+constexpr Time kMostLatency = Time::from_us(12);
+
+}  // namespace
 
 double ring_factor(CollectiveOp op, std::size_t ranks) {
   return bus_bandwidth_factor(op, static_cast<unsigned>(std::max<std::size_t>(ranks, 1)));
@@ -36,8 +43,8 @@ double Transfers::ratio(std::string_view operation, Time typical, std::size_t ra
   if (!op || typical <= Time{} || (ranks_before == ranks_after && bytes_factor == 1)) return 1;
   const auto known = least_.find(*op);
   const double whole = static_cast<double>(typical.ps);
-  const double latency =
-      known == least_.end() ? 0 : std::clamp(static_cast<double>(known->second.ps), 0.0, whole);
+  const Time least = known == least_.end() ? kMostLatency : std::min(known->second, kMostLatency);
+  const double latency = std::clamp(static_cast<double>(least.ps), 0.0, whole);
   const double before = ring_factor(*op, ranks_before);
   const double grown = before > 0 ? ring_factor(*op, ranks_after) / before : 1;
   // A tree's latency: one more hop with each doubling.

@@ -1,0 +1,12 @@
+// What an emitted run rests on, and how far off that may be.
+#pragma once
+
+#include "whatif/structure/finish.h"
+
+namespace flopcast::whatif::structure {
+
+/// Notes and doubts of the run.
+void add_evidence(const Library& library, const NewPlan& plan, const Sizes& sizes,
+                  const StructureChange& change, const FinishedRun& run, EmittedRun& out);
+
+}  // namespace flopcast::whatif::structure
