@@ -295,8 +295,10 @@ class RankWriter {
                                                : task.time.draw(mix_in(change_.seed, shared_seed_));
       const bool message = item_->peer != kNoPeer;
       const std::size_t before = message ? 2 : plan_.before.group(0, task.group).size();
-      const double ratio = transfers_.ratio(operation(task), task.time.median(), before,
-                                            bytes_of(position), group.size());
+      // "coalesced" names no operation; between two stages it is messages.
+      const std::string_view name = message ? "send_recv" : operation(task);
+      const double ratio =
+          transfers_.ratio(name, task.time.median(), before, bytes_of(position), group.size());
       return {times(recorded, ratio), ratio != 1};
     }
     const Time time = drawn(task.time);
