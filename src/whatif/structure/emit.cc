@@ -22,7 +22,7 @@ Result<EmittedRun> emit(const TraceModel& model, const TraceSet& set,
   if (!sizes) return sizes.error();
   const auto programs = make_programs(model, library, *plan, sizes->parameters);
   if (!programs) return programs.error();
-  const Transfers transfers(set, recording);
+  const Transfers transfers(set);
   Draft draft = make_draft(recording, library, *plan, *programs, transfers, *sizes, change, kSteps);
   if (auto problem = lay_out(recording, library, set, draft)) return *problem;
   FinishedRun run = finish(set, recording, library, std::move(draft));

@@ -8,26 +8,24 @@
 namespace flopcast::whatif::structure {
 namespace {
 
-/// What a collective of a few bytes takes at most: NCCL needs 5 to 15 us in a node. Longer ones have
-/// bytes to move, however alike all that were recorded are.
-constexpr Time kMostLatency = Time::from_us(12);
+/// What a collective of a few bytes takes: NCCL's own constants for rings over NVLink with its LL
+/// protocol (src/graph/tuning.cc: 6.6 us, and 0.6 us a step), twice around the ranks of a node, and
+/// up and down a tree of nodes. Longer ones have bytes to move, however alike all that were recorded
+/// are.
+constexpr double kBaseUs = 6.6;
+constexpr double kStepUs = 0.6;
+constexpr double kRanksOfNode = 8;
+
+double latency_ps(std::size_t ranks) {
+  const double in_node = std::min(static_cast<double>(ranks), kRanksOfNode);
+  const double nodes = std::max(1.0, static_cast<double>(ranks) / kRanksOfNode);
+  return 1e6 * (kBaseUs + kStepUs * 2 * (in_node - 1 + std::log2(nodes)));
+}
 
 }  // namespace
 
 double ring_factor(CollectiveOp op, std::size_t ranks) {
   return bus_bandwidth_factor(op, static_cast<unsigned>(std::max<std::size_t>(ranks, 1)));
-}
-
-Transfers::Transfers(const TraceSet& set, const replaying::Recording& recording) : set_(set) {
-  for (const replaying::Collective& c : recording.collectives) {
-    const std::optional<CollectiveOp> op = replaying::operation_of(set.strings[c.name]);
-    if (!op) continue;
-    for (const replaying::CollectiveMember& m : c.members) {
-      const Time transfer = recording.ranks[m.rank].gpu[m.task].end - m.latest_arrival;
-      const auto [it, fresh] = least_.try_emplace(*op, transfer);
-      it->second = std::min(it->second, transfer);
-    }
-  }
 }
 
 std::string_view Transfers::operation(const replaying::Recording& recording, RowRef row) const {
@@ -41,16 +39,12 @@ double Transfers::ratio(std::string_view operation, Time typical, std::size_t ra
                         double bytes_factor, std::size_t ranks_after) const {
   const std::optional<CollectiveOp> op = replaying::operation_of(operation);
   if (!op || typical <= Time{} || (ranks_before == ranks_after && bytes_factor == 1)) return 1;
-  const auto known = least_.find(*op);
   const double whole = static_cast<double>(typical.ps);
-  const Time least = known == least_.end() ? kMostLatency : std::min(known->second, kMostLatency);
-  const double latency = std::clamp(static_cast<double>(least.ps), 0.0, whole);
+  const double latency = std::min(latency_ps(ranks_before), whole);
+  const double latency_after = latency * latency_ps(ranks_after) / latency_ps(ranks_before);
   const double before = ring_factor(*op, ranks_before);
   const double grown = before > 0 ? ring_factor(*op, ranks_after) / before : 1;
-  // A tree's latency: one more hop with each doubling.
-  const double hops = std::max(1.0, std::log2(static_cast<double>(ranks_before)));
-  const double hops_after = std::max(1.0, std::log2(static_cast<double>(ranks_after)));
-  return (latency * hops_after / hops + (whole - latency) * grown * bytes_factor) / whole;
+  return (latency_after + (whole - latency) * grown * bytes_factor) / whole;
 }
 
 }  // namespace flopcast::whatif::structure

@@ -1,8 +1,6 @@
 // How much longer or shorter a collective's transfer gets in another group, or with other bytes.
 #pragma once
 
-#include <map>
-
 #include "flopcast/network/collectives.h"
 #include "whatif/structure/stretch.h"
 
@@ -13,11 +11,11 @@ namespace flopcast::whatif::structure {
 double ring_factor(CollectiveOp op, std::size_t ranks);
 
 /// New transfers from recorded ones: the recorded transfer times the ratio of a model's time for the
-/// new group and size to its time for the recorded ones. Without a known network the model is a ring:
-/// what is recorded, less the smallest transfer of its kind, in proportion to the bytes on its links.
+/// new group and size to its time for the recorded ones. The model is a ring's: a latency, and what is
+/// recorded beyond it in proportion to the bytes on the links.
 class Transfers {
  public:
-  Transfers(const TraceSet& set, const replaying::Recording& recording);
+  explicit Transfers(const TraceSet& set) : set_(set) {}
 
   /// Name of a recorded collective's operation.
   std::string_view operation(const replaying::Recording& recording, RowRef row) const;
@@ -27,7 +25,6 @@ class Transfers {
 
  private:
   const TraceSet& set_;
-  std::map<CollectiveOp, Time> least_;  // smallest recorded transfer: latency alone
 };
 
 }  // namespace flopcast::whatif::structure
