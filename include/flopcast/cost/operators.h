@@ -59,8 +59,12 @@ class ChipRatios {
   /// Errors: the catalogue's tables cannot be read.
   static Result<ChipRatios> make(const Chip& from, const Chip& to, const Catalog& catalog);
 
+  /// The class a kernel belongs to: for `time` of many like it.
+  std::size_t class_of(const RecordedKernel& kernel) const;
   /// @param on_from what the kernel took there; below 0 counts as 0.
   MovedTime time(const RecordedKernel& kernel, Seconds on_from) const;
+  /// The same of a kernel whose class is known.
+  MovedTime time(std::size_t kind, const RecordedKernel& kernel, Seconds on_from) const;
   /// Whether both chips were measured at the same operators: nothing is scaled from relatives.
   bool measured() const;
   /// "mi300x and h100-sxm as measured", "b200-sxm as h100-sxm, scaled by its rates": for notes.

@@ -99,6 +99,8 @@ TEST(OperatorClasses, ByKernelThenByOperator) {
             "strided");
   EXPECT_EQ(class_of("void at::native::reduce_kernel<512, 1, at::native::Mean>(int)"), "reduction");
   EXPECT_EQ(class_of("triton_poi_fused_add_0"), "contiguous");
+  EXPECT_EQ(class_of("triton_red_fused__fused_rms_norm_embedding_0"), "reduction");
+  EXPECT_EQ(class_of("void at::native::index_elementwise_kernel<128, 4>(int)"), "gather");
   EXPECT_EQ(class_of("pytorch_flash::flash_fwd_kernel<Traits>"), "attention");
   EXPECT_EQ(class_of("Cijk_Alik_Bljk_BBS_BH_MT64x64x64"), "gemm");
   EXPECT_EQ(class_of("igemm_fwd_gtcx3_nhwc_bf16", "aten::miopen_convolution"), "convolution");

@@ -193,10 +193,17 @@ Result<ChipRatios> ChipRatios::make(const Chip& from, const Chip& to, const Cata
   return ChipRatios(std::move(state));
 }
 
+std::size_t ChipRatios::class_of(const RecordedKernel& kernel) const {
+  return state_->tables->classes.of(kernel);
+}
+
 MovedTime ChipRatios::time(const RecordedKernel& kernel, Seconds on_from) const {
+  return time(class_of(kernel), kernel, on_from);
+}
+
+MovedTime ChipRatios::time(std::size_t kind, const RecordedKernel& kernel, Seconds on_from) const {
   const double seconds = std::max(on_from.value, 0.0);
-  const std::size_t kind = state_->tables->classes.of(kernel);
-  if (kind == OperatorClasses::kUnknown) return state_->by_nothing(seconds);
+  if (kind >= state_->tables->classes.size()) return state_->by_nothing(seconds);
   // Fits hold shapes that fast kernels take.
   const std::string& name = state_->tables->classes[kind].name;
   if (!measured() && (name == "gemm" || name == "attention")) {

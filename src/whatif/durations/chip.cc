@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/text/names.h"
 #include "flopcast/cost/operators.h"
@@ -100,6 +102,7 @@ class Move {
   void move(std::uint32_t r, const ChipRatios& ratios) {
     const RankModel& rank = run_.recording->ranks[r];
     const TaskOperators operators(*run_.set, rank);
+    kinds_.clear();
     Durations::Rank& durations = run_.durations.ranks[r];
     for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
       const Time before = gpu_time(durations, t);
@@ -110,7 +113,8 @@ class Move {
         continue;
       }
       const RecordedKernel kernel = operators.kernel(t);
-      const MovedTime moved = ratios.time(kernel, Seconds{before.seconds()});
+      const MovedTime moved =
+          ratios.time(kind_of(kernel, ratios), kernel, Seconds{before.seconds()});
       ClassOfRun& known = classes_[std::string(moved.kind)];
       ++known.tasks;
       known.before += before;
@@ -122,6 +126,15 @@ class Move {
       set_gpu_time(durations, rank.gpu[t], t, after);
       ends_.push_back({r, t, &known, of(moved.low), of(moved.high)});
     }
+  }
+
+  /// Kernels come thousands of times: each name with each operator's inputs is looked at once. Views
+  /// of the recording's strings, and of inputs that are kept as long as a rank is moved.
+  std::size_t kind_of(const RecordedKernel& kernel, const ChipRatios& ratios) {
+    const auto key = std::tuple(kernel.name.data(), kernel.operation.data(), kernel.inputs.data());
+    const auto [known, fresh] = kinds_.try_emplace(key, 0);
+    if (fresh) known->second = ratios.class_of(kernel);
+    return known->second;
   }
 
   static Time of(Seconds seconds) { return {std::llround(seconds.value * 1e12)}; }
@@ -147,21 +160,34 @@ class Move {
   void finish() {
     Time after_all = kept_;
     for (const auto& [name, known] : classes_) after_all += known.after;
-    for (auto& [name, known] : classes_) add_doubt(name, known);
-    for (const auto& [name, known] : classes_) {
-      run_.notes.push_back(
-          {fmt::format("{} kernels on {}: {:.2f} times as long, {} ({})", name, to_.name,
-                       known.before == Time{} ? 1 : known.after.seconds() / known.before.seconds(),
-                       flopcast::name(known.basis), known.source),
-           known.basis == Basis::kAssumed ? "assumed" : "modelled", known.tasks,
-           after_all == Time{} ? 0 : known.after.seconds() / after_all.seconds()});
-    }
+    note_host();
     if (kept_tasks_ > 0) {
       run_.notes.push_back({"communication, copies to and from the host, small sets: as recorded",
                             "copied", kept_tasks_,
                             after_all == Time{} ? 0 : kept_.seconds() / after_all.seconds()});
     }
-    note_host();
+    note_classes(after_all);
+    for (auto& [name, known] : classes_) add_doubt(name, known);
+    doubt_host();
+  }
+
+  /// What takes longest first.
+  void note_classes(Time after_all) {
+    std::vector<std::pair<Time, std::string>> order;
+    for (const auto& [name, known] : classes_) order.emplace_back(-known.after, name);
+    std::sort(order.begin(), order.end());
+    for (const auto& [time, name] : order) {
+      const ClassOfRun& known = classes_[name];
+      run_.notes.push_back(
+          {fmt::format("{} kernels x {:.2f}, {} ({})", name,
+                       known.before == Time{} ? 1 : known.after.seconds() / known.before.seconds(),
+                       flopcast::name(known.basis), known.source),
+           known.basis == Basis::kAssumed ? "assumed" : "modelled", known.tasks,
+           after_all == Time{} ? 0 : known.after.seconds() / after_all.seconds()});
+    }
+  }
+
+  void doubt_host() {
     Doubt doubt{"the host of another machine", run_.durations, run_.durations};
     for (std::uint32_t r = 0; r < run_.recording->ranks.size(); ++r) {
       stretch_host(*run_.recording, r, 1 / kOtherHost, doubt.low);
@@ -212,6 +238,7 @@ class Move {
   std::string from_;
   std::map<std::string, ClassOfRun> classes_;
   std::map<std::string, Time> unknown_;
+  std::map<std::tuple<const char*, const char*, const OperatorInput*>, std::size_t> kinds_;
   std::vector<End> ends_;
   Time total_, kept_;
   std::uint64_t kept_tasks_ = 0;
