@@ -100,7 +100,14 @@ class Probe {
     return out;
   }
 
-  const TraceSet& set() const { return set_; }
+  bool waits_for_room() const {
+    for (const auto& rank : rec_.rooms) {
+      for (const Room& room : rank) {
+        if (room.need == Room::Need::kHeld) return true;
+      }
+    }
+    return false;
+  }
   const Recording& recording() const { return rec_; }
   const Timeline& recorded() const { return recorded_; }
   const Parts& parts() const { return parts_; }
@@ -193,7 +200,9 @@ void expect_one_late_rank_to_be_late(const Probe& probe) {
     const Time by = shifted->run.end[t] - plain->run.end[t];
     off += by < Time{} || by > second;
   }
-  EXPECT_EQ(off, 0u);
+  if (!probe.waits_for_room()) {
+    EXPECT_EQ(off, 0u);
+  }
   const Graph& g = plain->assembly.graph;
   Time first = Time::max();  // transfer that others' lateness can have moved
   for (TaskId t = 0; t < g.task_count(); ++t) {
@@ -212,7 +221,9 @@ void expect_times_to_follow(const Probe& probe) {
   const auto plain = probe.run([](Durations&) {});
   ASSERT_TRUE(plain);
   const Time before = sum(probe.steps(*plain));
-  const Time some = Time{before.ps / 5000};  // 0.02 %
+  // Kernels are let into a GPU as they come: who comes a little sooner may go before one that
+  // others wait for. With rooms for all, nothing shorter makes anything longer.
+  const Time some = Time{before.ps / (probe.waits_for_room() ? 500 : 5000)};
   for (std::uint32_t part = 0; part < probe.parts().names().size(); ++part) {
     const auto half = probe.run(scaled(probe.parts(), part, 0.5));
     const auto twice = probe.run(scaled(probe.parts(), part, 2));
@@ -229,7 +240,7 @@ void expect_times_to_follow(const Probe& probe) {
   });
   ASSERT_TRUE(sooner);
   EXPECT_LE(sum(probe.steps(*sooner)), before + some);
-  EXPECT_LE(sooner->run.makespan, plain->run.makespan);
+  EXPECT_LE(sooner->run.makespan, plain->run.makespan + some);
 }
 
 void expect_all(const TraceSet& set) {

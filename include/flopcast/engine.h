@@ -4,7 +4,8 @@
 // which they are visited, so they are settled from a worklist without a queue. Only runtime waits
 // need time order: when the worklist is dry, the earliest reached wait is resolved; whatever is
 // still unsettled hangs on some wait reached at or after it, so nothing can still be launched
-// before it. The result is that of a global event queue at a fraction of its cost, and is the same
+// before it. Tasks that need a place in a room (the SMs of a GPU) are resolved like waits: in the
+// order in which they could start. The result is that of a global event queue at a fraction of its cost, and is the same
 // for any visiting order.
 #pragma once
 

@@ -5,6 +5,7 @@
 //   fixed edges    the target starts no earlier than the source's end (or start) + lag
 //   runtime edges  a synchronisation waits for whatever is last on the streams it names when it
 //                  is reached (Lumos, Algorithm 1): not known before the run
+//   rooms          a kernel waits while kernels of other streams fill the GPU: decided while running
 //   rendezvous     a collective is one hub task: every member's arrival has an edge to it, and it
 //                  has one to every member's transfer; all transfer after the last has arrived
 //
@@ -91,6 +92,9 @@ struct Edge {
   bool from_start = false;            ///< counts from the source's start instead of its end
 };
 
+/// needs a place in no room
+inline constexpr std::uint32_t kNoRoom = 0xffffffffu;
+
 /// Immutable once built; lags and durations may be rewritten (what-if, lag modes).
 struct Graph {
   std::vector<Processor> processors;  ///< in the order of their tasks
@@ -107,6 +111,10 @@ struct Graph {
   std::vector<TaskId> edge_target;        ///< task it holds back, by edge
   std::vector<Time> edge_lag;             ///< by edge
   std::vector<std::uint8_t> edge_info;    ///< EdgeKind, bit 7: from_start
+  // Rooms: a GPU's SMs. Tasks that need a place there are let in one after another, by when all
+  // else would let them start; none before those let in earlier have left enough free.
+  std::vector<std::uint32_t> room;  ///< of each task; kNoRoom: needs none. Empty: nobody needs any
+  std::vector<Time> fills;          ///< how long after its start a task keeps the others out
   // Runtime edges, ordered by task.
   std::vector<RuntimeWait> waits;           ///< by their task
   std::vector<std::uint32_t> wait_sources;  ///< processor index, or task | kFixedSource

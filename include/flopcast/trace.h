@@ -63,6 +63,8 @@ struct KernelDetail {
   std::uint32_t threads_per_block = 0;  ///< block x*y*z
   float blocks_per_sm = 0;              ///< as the profiler reports it
   std::int64_t graph_node = kNoId;      ///< of a CUDA graph
+  std::uint32_t registers = 0;          ///< of a thread
+  std::uint32_t shared_memory = 0;      ///< of a block, bytes
 };
 
 /// Arguments of a copy or set.
@@ -143,10 +145,13 @@ struct FlowPoint {
 
 /// A GPU as the file describes it.
 struct Device {
-  std::int32_t id = 0;            ///< ordinal
-  std::string name;               ///< "NVIDIA H100 80GB HBM3"
-  std::int32_t sm_count = 0;      ///< 0 where unknown
-  std::int64_t memory_bytes = 0;  ///< 0 where unknown
+  std::int32_t id = 0;                    ///< ordinal
+  std::string name;                       ///< "NVIDIA H100 80GB HBM3"
+  std::int32_t sm_count = 0;              ///< 0 where unknown
+  std::int64_t memory_bytes = 0;          ///< 0 where unknown
+  std::int32_t threads_per_sm = 0;        ///< 0 where unknown
+  std::int32_t registers_per_sm = 0;      ///< 0 where unknown
+  std::int32_t shared_memory_per_sm = 0;  ///< bytes, 0 where unknown
 };
 
 /// One rank's recording.

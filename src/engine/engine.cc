@@ -1,6 +1,7 @@
 #include "flopcast/engine.h"
 
 #include <algorithm>
+#include <deque>
 #include <queue>
 
 #include <fmt/format.h>
@@ -22,6 +23,32 @@ struct Waiting {
   std::uint32_t wait;  // index into Graph::waits
 };
 
+/// Who fills a room until when.
+class RoomState {
+ public:
+  struct Filled {
+    Reached by;
+    Time until;
+  };
+  /// The last that was let in before `comer` could start; nothing if there was none.
+  const Filled* before(const Reached& comer) const {
+    for (auto it = filled_.rbegin(); it != filled_.rend(); ++it) {
+      if (comer > it->by) return &*it;
+    }
+    return nullptr;
+  }
+  void fill(const Reached& by, Time until) {
+    if (!filled_.empty() && until <= filled_.back().until) return;
+    // Those that come are nearly in order: no more than this many may have been let in since.
+    constexpr std::size_t kRemembered = 64;
+    if (filled_.size() == kRemembered) filled_.pop_front();
+    filled_.push_back({by, until});
+  }
+
+ private:
+  std::deque<Filled> filled_;  // by time until
+};
+
 class Simulator {
  public:
   Simulator(const Graph& graph, const std::vector<Time>& release) : g_(graph) {
@@ -35,6 +62,9 @@ class Simulator {
     for (const Processor& p : g_.processors) cursor_.push_back(p.first);
     waiting_.resize(g_.processors.size());
     open_sources_.assign(g_.waits.size(), 0);
+    for (const std::uint32_t room : g_.room) {
+      if (room != kNoRoom && room >= rooms_.size()) rooms_.resize(room + 1);
+    }
   }
 
   void run() {
@@ -45,7 +75,7 @@ class Simulator {
     while (!reached_.empty()) {
       const TaskId task = reached_.top().task;
       reached_.pop();
-      resolve(task);
+      needs_room(task) ? enter(task) : resolve(task);
       drain();
     }
   }
@@ -72,12 +102,28 @@ class Simulator {
   }
 
   void ready(TaskId t) {
-    if (g_.kind[t] == TaskKind::kSync && wait_of(t) != kNoWait) {
+    if (needs_room(t) || (g_.kind[t] == TaskKind::kSync && wait_of(t) != kNoWait)) {
       reached_.push({run_.start[t], t});
     } else {
       run_.end[t] = run_.start[t] + g_.duration[t];
       worklist_.push_back(t);
     }
+  }
+
+  bool needs_room(TaskId t) const { return !g_.room.empty() && g_.room[t] != kNoRoom; }
+
+  /// Starts a task in its room, as soon as that is free.
+  void enter(TaskId t) {
+    RoomState& room = rooms_[g_.room[t]];
+    const Reached comer{run_.start[t], t};
+    const RoomState::Filled* filled = room.before(comer);
+    if (filled != nullptr && filled->until > run_.start[t]) {
+      run_.start[t] = filled->until;
+      run_.cause[t] = filled->by.task;
+    }
+    if (g_.fills[t] > Time{}) room.fill(comer, run_.start[t] + g_.fills[t]);
+    run_.end[t] = run_.start[t] + g_.duration[t];
+    worklist_.push_back(t);
   }
 
   void drain() {
@@ -194,6 +240,7 @@ class Simulator {
   std::vector<std::vector<Waiting>> waiting_;  // per processor of the source
   std::vector<std::uint32_t> open_sources_;    // per wait
   std::vector<std::pair<std::uint32_t, Time>> held_end_;  // (wait, end so far) of waits in flight
+  std::vector<RoomState> rooms_;
   std::size_t settled_ = 0;
 };
 

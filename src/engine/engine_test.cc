@@ -59,6 +59,81 @@ TEST(Engine, WorkedExampleOfTheGraphHeader) {
   EXPECT_EQ(run.cause[launch_a], kNoTask);
 }
 
+// ---- rooms --------------------------------------------------------------------------------------
+
+/// Streams of one kernel each, which could start at `ready` and keep others out for `fills`.
+struct RoomCase {
+  Time ready, duration, fills;
+  bool needs = true;
+};
+Run run_in_room(const std::vector<RoomCase>& cases) {
+  GraphBuilder b;
+  std::vector<Time> release;
+  for (const RoomCase& c : cases) {
+    b.add_processor(kStream, 0, 7 + static_cast<std::int64_t>(release.size()));
+    b.add_task(TaskKind::kCompute, 0, c.duration, Time{});
+    release.push_back(c.ready);
+  }
+  Graph g = std::move(b).build();
+  for (const RoomCase& c : cases) {
+    g.room.push_back(c.needs ? 0 : kNoRoom);
+    g.fills.push_back(c.fills);
+  }
+  return run_of(g, release);
+}
+
+TEST(EngineRooms, TasksAreLetInAsTheyComeOnceThereIsSpace) {
+  // The second comes while the first fills the room, the third before the second is in.
+  const auto run =
+      run_in_room({{us(0), us(60), us(50)}, {us(10), us(30), us(20)}, {us(20), us(5), us(0)}});
+  EXPECT_EQ(run.start[1], us(50));
+  EXPECT_EQ(run.end[1], us(80));
+  EXPECT_EQ(run.start[2], us(70));
+  EXPECT_EQ(run.cause[1], 0u);
+  EXPECT_EQ(run.cause[2], 1u);
+}
+
+TEST(EngineRooms, WhatFillsNothingOrNeedsNothingIsInNobodysWay) {
+  const auto run = run_in_room({{us(0), us(60), us(0)},
+                                {us(10), us(30), us(0)},
+                                {us(0), us(90), us(90)},
+                                {us(20), us(5), us(0), false}});
+  EXPECT_EQ(run.start[3], us(20));  // whatever is full
+  EXPECT_EQ(run.start[1], us(90));
+  const auto empty = run_in_room({{us(0), us(60), us(0)}, {us(10), us(30), us(0)}});
+  EXPECT_EQ(empty.start[1], us(10));
+}
+
+TEST(EngineRooms, WhoComesIsDecidedWhileRunning) {
+  // A sync that ends later makes its thread's kernel come later: the other is in first.
+  for (const std::int64_t waited : {5, 500}) {
+    GraphBuilder b;
+    b.add_processor(kThread, 0, 1);
+    const TaskId sync = b.add_task(TaskKind::kSync, 0, us(1), us(0));
+    const TaskId launch = b.add_task(TaskKind::kLaunch, 0, us(1), us(0));
+    const auto copies = b.add_processor(kStream, 0, 6);
+    b.add_task(TaskKind::kCopy, 0, us(waited), us(0));
+    b.add_processor(kStream, 0, 7);
+    const TaskId ours = b.add_task(TaskKind::kCompute, 0, us(100), us(0));
+    b.add_processor(kStream, 0, 8);
+    const TaskId other = b.add_task(TaskKind::kCompute, 0, us(100), us(0));
+    b.add_edge({launch, ours, us(0), EdgeKind::kLaunch, true});
+    b.add_wait(sync, {copies}, us(0));
+    Graph g = std::move(b).build();
+    g.room.assign(g.task_count(), kNoRoom);
+    g.fills.assign(g.task_count(), Time{});
+    for (const TaskId t : {ours, other}) {
+      g.room[t] = 0;
+      g.fills[t] = us(80);
+    }
+    std::vector<Time> release(g.task_count(), Time{});
+    release[other] = us(50);
+    const auto run = run_of(g, release);
+    EXPECT_EQ(run.start[ours], waited == 5 ? us(5) : us(500));
+    EXPECT_EQ(run.start[other], waited == 5 ? us(85) : us(50));
+  }
+}
+
 TEST(Engine, AnEmptyGraphTakesNoTime) {
   const auto run = run_of(GraphBuilder().build());
   EXPECT_EQ(run.makespan, Time{});

@@ -45,6 +45,7 @@ class Assembler {
     }
     for (const auto& [what, pin] : pins_) out_.pinned.push_back({what, pin.tasks, pin.late});
     out_.graph = std::move(builder_).build();
+    add_rooms();
     release_orphans();
     return std::move(out_);
   }
@@ -57,6 +58,17 @@ class Assembler {
   const Lags::Rank& lags() const { return lags_.ranks[r_]; }
   TaskMap::Rank& map() { return out_.map.ranks[r_]; }
   bool recorded_lags() const { return lags_.mode == LagMode::kRecorded; }
+  /// Whether kernels wait for room as they run, instead of for those they waited for.
+  bool with_rooms() const {
+    return recorded_lags() && baseline_ == Baseline::kNone && !rec_.rooms.empty();
+  }
+  /// What bound a GPU task; with rooms, what did besides occupancy.
+  const Binding& binding(std::uint32_t t) const {
+    const Binding& b = bindings_[r_][t];
+    if (b.kind != EdgeKind::kOccupancy || !with_rooms()) return b;
+    return rec_.rooms[r_][t].late ? rec_.beside_occupancy[r_][t] : kNotBound;
+  }
+  static constexpr Binding kNotBound{EdgeKind::kOccupancy, kNoIndex, false, Time{}, true};
 
   void index_rank() {
     wait_of_call_.assign(rank().calls.size(), kNoIndex);
@@ -151,7 +163,7 @@ class Assembler {
       const TaskId first = map().piece_first[call.thread][call.first_piece];
       set_launcher(t, first);
       if (follows_in_launch(t) || starts_before_launch(rank(), gpu)) continue;
-      const Binding& b = bindings_[r_][t];
+      const Binding& b = binding(t);
       const bool blocking_copy = wait_of_call_[gpu.call] != kNoIndex;
       const bool from_end = launches_at_end(rank(), gpu) && !blocking_copy;
       const Time slack = gpu.start - (from_end ? call.end : call.start);
@@ -267,7 +279,7 @@ class Assembler {
                 .tasks;
       return recorded;
     }
-    const Binding& b = bindings_[r_][t];
+    const Binding& b = binding(t);
     const bool same_launch = gpu.call != kNoIndex && rank().gpu[before].call == gpu.call;
     const Time lag = lag_between(same_launch ? EdgeKind::kGraph : EdgeKind::kStream, before, t);
     if (!recorded_lags() && !keeps_delay(t)) return lag;
@@ -281,7 +293,8 @@ class Assembler {
       if (baseline_ == Baseline::kDpro && !target.communication) continue;
       const bool same_queue = rank().gpu[e.source].communication == target.communication;
       if (baseline_ != Baseline::kNone && same_queue) continue;
-      const Binding& b = bindings_[r_][e.target];
+      if (e.kind == EdgeKind::kOccupancy && with_rooms()) continue;
+      const Binding& b = binding(e.target);
       const bool binds = b.source == e.source && b.kind == e.kind;
       // An occupant is left during its last wave: the edge counts from its start.
       const bool from_start = e.kind == EdgeKind::kOccupancy;
@@ -307,12 +320,7 @@ class Assembler {
     const Time recorded_whole = recorded_transfer(rec_, r_, e.source);
     const Time slack = rank().gpu[e.target].start - (source.end - recorded_whole);
     // A part of the occupant's time, however long it takes now.
-    const Time part = whole == recorded_whole || recorded_whole <= Time{}
-                          ? slack
-                          : Time{static_cast<std::int64_t>(static_cast<double>(slack.ps) *
-                                                           static_cast<double>(whole.ps) /
-                                                           static_cast<double>(recorded_whole.ps))};
-    return recorded_lag(binds, typical, part);
+    return recorded_lag(binds, typical, scaled(slack, whole, recorded_whole));
   }
 
   /// With its own delay what bound a task is as late as it was. What did not would have been after
@@ -324,6 +332,38 @@ class Assembler {
   Time lag_between(EdgeKind kind, std::uint32_t source, std::uint32_t target) const {
     return lags().after(kind, gpu_class(rank(), rank().gpu[source]),
                         gpu_class(rank(), rank().gpu[target]));
+  }
+
+  /// One room a GPU.
+  void add_rooms() {
+    if (!with_rooms()) return;
+    Graph& g = out_.graph;
+    g.room.assign(g.task_count(), kNoRoom);
+    g.fills.assign(g.task_count(), Time{});
+    std::uint32_t rooms = 0;
+    for (r_ = 0; r_ < rec_.ranks.size(); ++r_) {
+      std::map<std::int32_t, std::uint32_t> of_device;
+      std::vector<std::uint32_t> of_stream;
+      for (const Stream& stream : rank().streams) {
+        const auto [room, fresh] = of_device.try_emplace(stream.device, rooms);
+        if (fresh) ++rooms;
+        of_stream.push_back(room->second);
+      }
+      for (std::uint32_t t = 0; t < rank().gpu.size(); ++t) {
+        const Room& room = rec_.rooms[r_][t];
+        if (room.need == Room::Need::kNone) continue;
+        const TaskId id = map().gpu_first[t];
+        g.room[id] = of_stream[rank().gpu[t].stream];
+        g.fills[id] = scaled(room.fills, durations().transfer[t], room.whole);
+      }
+    }
+  }
+  /// `part` of `whole` when it takes `now`.
+  static Time scaled(Time part, Time now, Time whole) {
+    if (now == whole || whole <= Time{}) return part;
+    return Time{
+        static_cast<std::int64_t>(static_cast<double>(part.ps) * static_cast<double>(now.ps) /
+                                  static_cast<double>(whole.ps))};
   }
 
   void add_hubs() {

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
+
+#include "flopcast/replay/network_times.h"
 
 namespace flopcast::replaying {
 namespace {
@@ -266,6 +270,57 @@ void update_arrivals(const std::vector<RankModel>& ranks, std::vector<Collective
       while (m.contributors < c.members.size() && start(c.members[m.contributors]) <= end)
         ++m.contributors;
       m.latest_arrival = start(c.members[m.contributors - 1]);
+    }
+  }
+}
+
+namespace {
+
+/// Whether every member's result needs every member's input.
+bool needs_all(std::optional<CollectiveOp> op) {
+  if (!op) return false;
+  switch (*op) {
+    case CollectiveOp::kAllReduce:
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kReduceScatter:
+    case CollectiveOp::kAllToAll:
+    case CollectiveOp::kBarrier:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void settle_contributors(const TraceSet& set, const std::vector<RankModel>& ranks, Time tolerance,
+                         std::vector<Collective>& collectives) {
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::uint32_t>;
+  std::set<Key> early;  // members that left alone
+  const auto key = [](const Collective& c, const CollectiveMember& m) {
+    return Key{c.name, c.group, c.bytes, m.rank};
+  };
+  const auto start = [&](const CollectiveMember& m) { return ranks[m.rank].gpu[m.task].start; };
+  for (Collective& c : collectives) {
+    if (c.rendezvous()) continue;
+    const bool all = needs_all(operation_of(set.strings[c.name]));
+    const Time last = start(c.members.back());
+    for (CollectiveMember& m : c.members) {
+      if (m.contributors == c.members.size()) continue;
+      if (all || last - ranks[m.rank].gpu[m.task].end <= tolerance) {
+        m.contributors = static_cast<std::uint32_t>(c.members.size());
+        m.latest_arrival = last;
+      } else if (c.members.size() == 2) {
+        early.insert(key(c, m));
+      }
+    }
+  }
+  if (early.empty()) return;
+  for (Collective& c : collectives) {
+    for (CollectiveMember& m : c.members) {
+      if (c.members.size() != 2 || !early.contains(key(c, m))) continue;
+      m.contributors = 1;
+      m.latest_arrival = start(m);
     }
   }
 }

@@ -168,6 +168,48 @@ TEST(Collectives, WhoEndedBeforeAnotherBeganDidNotWaitForIt) {
   EXPECT_EQ(members[2].latest_arrival, us(120));
 }
 
+// ---- who waits for whom -------------------------------------------------------------------------
+
+/// Two of a collective called `name`: rank 0 leaves 70 us before rank 1 comes, then comes last.
+TraceText left_early(std::string_view name) {
+  TraceText text;
+  text.rank(0).launch(0, 5, 1).collective(10, 50, 20, 1, 1, "0", name);
+  text.launch(200, 205, 2).collective(300, 350, 20, 2, 2, "0", name);
+  text.rank(1).launch(0, 5, 1).collective(120, 150, 20, 1, 1, "0", name);
+  text.launch(200, 205, 2).collective(260, 355, 20, 2, 2, "0", name);
+  return text;
+}
+const CollectiveMember& member(const Collective& c, std::uint32_t rank) {
+  return *std::find_if(c.members.begin(), c.members.end(),
+                       [&](const CollectiveMember& m) { return m.rank == rank; });
+}
+
+TEST(Contributors, AllOfWhatNeedsEveryInput) {
+  Matched m(left_early("allreduce"));
+  settle_contributors(m.set, m.ranks, us(5), m.collectives);
+  ASSERT_EQ(m.collectives.size(), 2u);
+  EXPECT_TRUE(m.collectives[0].rendezvous());
+  EXPECT_EQ(member(m.collectives[0], 0).latest_arrival, us(120));  // its clock is off
+}
+
+TEST(Contributors, ASendThatLeftAloneOnceWaitsInNoRepeat) {
+  Matched m(left_early("send"));
+  settle_contributors(m.set, m.ranks, us(5), m.collectives);
+  ASSERT_EQ(m.collectives.size(), 2u);
+  for (const Collective& c : m.collectives) {
+    EXPECT_EQ(member(c, 0).contributors, 1u);
+    EXPECT_EQ(member(c, 1).contributors, 2u);
+  }
+  EXPECT_EQ(member(m.collectives[1], 0).latest_arrival, us(300));
+}
+
+TEST(Contributors, ClocksDoNotTellWhoLeftALittleEarlier) {
+  Matched m(left_early("send"));
+  settle_contributors(m.set, m.ranks, us(80), m.collectives);
+  EXPECT_TRUE(m.collectives[0].rendezvous());
+  EXPECT_TRUE(m.collectives[1].rendezvous());
+}
+
 // ---- clocks -------------------------------------------------------------------------------------
 
 TEST(Clocks, KernelsDoNotStartBeforeTheirLaunches) {

@@ -479,7 +479,9 @@ class Finder {
       std::erase_if(near, [&](std::uint32_t b) { return gpu(b).end < gpu(t).start - kLate; });
       const std::uint32_t source = occupant(t, near);
       if (source == kNoIndex) continue;
-      result_.edges.push_back({source, t, EdgeKind::kOccupancy});
+      // Communication kernels leave most SMs to others: what waits for their end wants their result.
+      const bool wants = gpu(source).communication && holds(source, t);
+      result_.edges.push_back({source, t, wants ? EdgeKind::kEventInferred : EdgeKind::kOccupancy});
     }
   }
 

@@ -49,7 +49,7 @@ Time Lags::occupied(std::uint64_t shape, Time duration) const {
                                     static_cast<double>(it->second) * 1e-6)};
 }
 
-std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t r) {
+std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t r, bool occupancy) {
   const RankModel& rank = recording.ranks[r];
   const Time latency = recording.launch_latency[r];
   std::vector<Binding> bindings(rank.gpu.size());
@@ -81,6 +81,7 @@ std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t r) 
     }
   }
   for (const GpuEdge& e : recording.cross_stream[r].edges) {
+    if (!occupancy && e.kind == EdgeKind::kOccupancy) continue;
     const Time end = rank.gpu[e.source].end;
     offer(e.target, end, {e.kind, e.source, false, end, true});
   }

@@ -180,6 +180,21 @@ TEST(RankModel, WhatStartsBeforeItsLaunch) {
 
 // ---- any nesting --------------------------------------------------------------------------------
 
+TEST(RankModel, CallsHoldNoOperators) {
+  // By clocks of whole microseconds the copy's operator begins inside the call it makes.
+  const TraceSet set = TraceText()
+                           .call("cudaMemcpyAsync", 10, 500, 1)
+                           .op("aten::copy_", 11, 502)
+                           .copy("Memcpy DtoH (Device -> Pageable)", 20, 495, 7, 1, 1 << 20)
+                           .read();
+  const RankModel model = make_rank_model(set, 0, Time{});
+  const std::vector<Piece>& pieces = model.threads.at(0).pieces;
+  ASSERT_EQ(pieces.size(), 2u);
+  EXPECT_EQ(set.strings[set.traces[0].events.name[pieces[0].row]], "cudaMemcpyAsync");
+  EXPECT_EQ(pieces[0].end - pieces[0].start, us(490));
+  EXPECT_EQ(pieces[1].end - pieces[1].start, us(2));
+}
+
 struct Span {
   int from, to;
   bool is_call;

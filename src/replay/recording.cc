@@ -6,6 +6,9 @@
 
 namespace flopcast::replaying {
 
+/// Ranks' clocks agree no better than this.
+constexpr Time kLeastTolerance = Time::from_us(5);
+
 Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes) {
   Recording rec;
   const std::size_t n = set.traces.size();
@@ -20,6 +23,9 @@ Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes) {
   rec.collectives = match_collectives(set, rec.ranks, notes.anomalies);
   notes.clock_residual = align_rank_clocks(rec.ranks, rec.collectives);
   update_arrivals(rec.ranks, rec.collectives);
+  // What ends at once ends at moments so far apart: nothing shorter tells who left first.
+  const Time tolerance = std::max(kLeastTolerance, Time{4 * notes.clock_residual.ps});
+  settle_contributors(set, rec.ranks, tolerance, rec.collectives);
   rec.cross_stream.resize(n);
   rec.sync_waits.resize(n);
   rec.thread_edges.resize(n);
@@ -35,6 +41,7 @@ Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes) {
     notes.clocks.push_back(
         {rec.ranks[i].rank, rec.ranks[i].host_offset - whole, rec.ranks[i].gpu_offset});
   }
+  find_rooms(rec);
   find_holds(rec);
   return rec;
 }

@@ -111,8 +111,9 @@ void list_collectives(const Recording& rec, Replay& out) {
       const Time end = out.replayed.end[m.rank][task.row];
       const Time start = out.replayed.start[m.rank][task.row];
       const Time latest = std::clamp(arrived, start, std::max(start, end));
-      instance.members.push_back({m.rank, task.row, m.latest_arrival - task.start,
-                                  task.end - m.latest_arrival, latest - start, end - latest});
+      const Time recorded = std::min(m.latest_arrival, task.end);
+      instance.members.push_back({m.rank, task.row, recorded - task.start, task.end - recorded,
+                                  latest - start, end - latest});
     }
     out.collectives.push_back(std::move(instance));
   }
@@ -174,6 +175,7 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   if (options.structure_from) {
     const auto problem = transplant(set, rec, *options.structure_from, *options.durations_from);
     if (problem) return *problem;
+    find_rooms(rec);
     find_holds(rec);
   }
   std::vector<std::vector<Binding>> bindings(rec.ranks.size());

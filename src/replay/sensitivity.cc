@@ -19,7 +19,11 @@ class Faster {
  public:
   /// @param of_task the part of each task.
   Faster(Graph& graph, const std::vector<std::uint32_t>& of_task, std::uint32_t part)
-      : g_(graph), duration_(graph.duration), gap_(graph.gap), edge_lag_(graph.edge_lag) {
+      : g_(graph),
+        duration_(graph.duration),
+        gap_(graph.gap),
+        edge_lag_(graph.edge_lag),
+        fills_(graph.fills) {
     const bool host = part == Parts::kHostPart;
     for (TaskId t = 0; t < g_.task_count(); ++t) {
       // Between operators, and from one thread to the next, the host works at what is not recorded.
@@ -27,6 +31,7 @@ class Faster {
       if (host && on_thread) shorten(g_.gap[t]);
       const bool of_part = of_task[t] == part;
       if (of_part) shorten(g_.duration[t]);
+      if (of_part && !g_.fills.empty()) g_.fills[t] = less(g_.fills[t]);
       for (std::uint32_t e = g_.edge_begin[t]; e < g_.edge_begin[t + 1]; ++e) {
         if (host && g_.edge_kind(e) == EdgeKind::kThread) shorten(g_.edge_lag[e]);
         // What an occupant leaves to others, it leaves sooner; its time is counted already.
@@ -39,6 +44,7 @@ class Faster {
     g_.duration.swap(duration_);
     g_.gap.swap(gap_);
     g_.edge_lag.swap(edge_lag_);
+    g_.fills.swap(fills_);
   }
   Faster(const Faster&) = delete;
   Faster& operator=(const Faster&) = delete;
@@ -52,7 +58,7 @@ class Faster {
   }
 
   Graph& g_;
-  std::vector<Time> duration_, gap_, edge_lag_;
+  std::vector<Time> duration_, gap_, edge_lag_, fills_;
   Time work_;
 };
 

@@ -27,6 +27,32 @@ struct Hold {
   Time lag;      ///< how long after, recorded
 };
 
+/// What held a GPU task back in the recording: the latest of its constraints.
+struct Binding {
+  EdgeKind kind = EdgeKind::kLaunch;  ///< what kind of constraint
+  std::uint32_t source = kNoIndex;    ///< GPU task, for stream, graph and event kinds
+  bool from_end = false;              ///< launches: the call's end counts, not its start
+  Time base;                          ///< recorded time of the constraint
+  bool any = false;                   ///< false: nothing in the trace holds it back
+};
+/// What a GPU task has to do with its GPU's SMs, for runs with recorded lags (LagMode::kRecorded):
+/// there the recorded occupancy edges give way to it, since who fills the SMs is a matter of when
+/// things run.
+struct Room {
+  /// Whether the task needs a place.
+  enum class Need : std::uint8_t {
+    kNone,  ///< a copy, or the only stream of its GPU: whatever runs, it starts
+    kFree,  ///< it needs a place, and found one when it came
+    kHeld,  ///< it was late for want of a place
+  };
+  Need need = Need::kNone;  ///< see Need
+  /// An occupancy edge ends at it that no place explains: it keeps its recorded delay after what
+  /// else bound it.
+  bool late = false;
+  Time fills;  ///< how long after its start it kept others out
+  Time whole;  ///< of how long in all (recorded_transfer): it scales with that
+};
+
 /// Everything known of a run before lags are chosen. Vectors are parallel: one entry a rank.
 struct Recording {
   std::vector<RankModel> ranks;                       ///< what ran
@@ -35,13 +61,19 @@ struct Recording {
   std::vector<SyncWaits> sync_waits;                  ///< host calls that wait for the GPU
   std::vector<std::vector<ThreadEdge>> thread_edges;  ///< hand-overs between host threads
   std::vector<Time> launch_latency;                   ///< smallest of each rank
-  std::vector<std::vector<Hold>>
-      holds;  ///< empty: what nothing holds starts when it was recorded to
+  std::vector<std::vector<Room>> rooms;  ///< of each GPU task; empty: occupancy edges hold
+  /// Of each GPU task, what bound it besides occupancy; of ranks with a late one (Room::late).
+  std::vector<std::vector<Binding>> beside_occupancy;
+  std::vector<std::vector<Hold>> holds;  ///< empty: what nothing holds keeps its recorded start
 };
 
 /// Ranks cut, clocks straightened, collectives matched, dependencies found. What is met on the way
 /// goes into `notes`: its anomalies, clocks and clock_residual.
 Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes);
+
+/// Finds Recording::rooms anew. With them, as with occupancy edges, a replay with recorded lags is
+/// exact.
+void find_rooms(Recording& recording);
 
 /// Finds Recording::holds anew. The first thing of each rank is held by nothing: it starts when it
 /// was recorded to. No hold makes a circle of waits.

@@ -76,6 +76,12 @@ void read_devices(const std::string& text, Trace& trace) {
     if (!properties["name"].get(name)) device.name = name;
     device.sm_count = small_or_zero(integer_of(properties, "numSms"));
     device.memory_bytes = integer_of(properties, "totalGlobalMem").value_or(0);
+    const auto of_sm = [&](std::string_view key) {
+      return small_or_zero(integer_of(properties, key));
+    };
+    device.threads_per_sm = of_sm("maxThreadsPerMultiprocessor");
+    device.registers_per_sm = of_sm("regsPerMultiprocessor");
+    device.shared_memory_per_sm = of_sm("sharedMemPerMultiprocessor");
     trace.devices.push_back(std::move(device));
   }
 }

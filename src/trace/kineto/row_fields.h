@@ -21,6 +21,8 @@ enum class Arg : std::uint8_t {
   kGrid,
   kBlock,
   kBlocksPerSm,
+  kRegisters,
+  kSharedMemory,
   kGraphNode,
   kCollective,
   kDtype,

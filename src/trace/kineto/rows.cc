@@ -209,11 +209,14 @@ std::uint32_t KinetoRows::detail_of(const RawRow& row, Category category) {
       if (!row.has(Arg::kGrid) && !row.has(Arg::kBlock) && !row.has(Arg::kGraphNode)) break;
       double blocks_per_sm = 0;
       if (row.has(Arg::kBlocksPerSm)) parse_real(row[Arg::kBlocksPerSm], blocks_per_sm);
-      return add(
-          trace.kernels,
-          KernelDetail{product(row, Arg::kGrid),
-                       static_cast<std::uint32_t>(std::min(product(row, Arg::kBlock), kMost32)),
-                       static_cast<float>(blocks_per_sm), integer(row, Arg::kGraphNode, kNoId)});
+      KernelDetail kernel{product(row, Arg::kGrid),
+                          static_cast<std::uint32_t>(std::min(product(row, Arg::kBlock), kMost32)),
+                          static_cast<float>(blocks_per_sm), integer(row, Arg::kGraphNode, kNoId)};
+      kernel.registers =
+          static_cast<std::uint32_t>(std::max(0, integer32(row, Arg::kRegisters, 0)));
+      kernel.shared_memory =
+          static_cast<std::uint32_t>(std::max(0, integer32(row, Arg::kSharedMemory, 0)));
+      return add(trace.kernels, kernel);
     }
     case Category::kMemcpy:
     case Category::kMemset:
