@@ -106,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
     add("--hiccup", type=hiccups, dest="hiccups", metavar="RANK@STEP:NS,...",
         help="ranks whose host is held up at the start of a step (0 first), or none; default 2@1:900000")  # fmt: skip
     add("--loader", type=int, metavar="NS", help="the host waits so long for the data of a step; default 120000")
+    add("--gpu", metavar="NAME", help="what the recording calls its GPU; its kernels are made up in any case")
     add("--profiler", type=profiler, metavar="OP,CALL",
         help="recorded with a profiler that costs the host so many ns an operator, and a runtime call")  # fmt: skip
     add("--modules", action="store_true", default=None, help="with a row of each layer's module")

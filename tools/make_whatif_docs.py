@@ -56,10 +56,10 @@ def known_runs(program: Program, shared: Path) -> list[tuple[str, list[str]]]:
 
 
 def case_row(case: dict[str, Any]) -> list[str]:
-    if case.get("failure") or case["refused"]:
-        why = case.get("failure") or "; ".join(f"{one['change']}: {one['missing']}" for one in case["refused"])
-        return [case["id"], milliseconds(case.get("truth_s")), "refused", "–", why]
-    band = f"{case['low_s'] * 1e3:.3f} to {case['high_s'] * 1e3:.3f}"
+    if case["forecast_s"] is None:
+        why = case["failure"] or "; ".join(f"{one['change']}: {one['missing']}" for one in case["refusals"])
+        return [case["id"], milliseconds(case["truth_s"]), "failed" if case["failure"] else "refused", "–", why]
+    band = f"{case['band']['low_s'] * 1e3:.3f} to {case['band']['high_s'] * 1e3:.3f}"
     held = " ✓" if case["in_band"] else ""
     return [case["id"], milliseconds(case["truth_s"]), milliseconds(case["forecast_s"]), signed(case["error"]), band + held]
 
@@ -75,10 +75,9 @@ def worst_of(document: dict[str, Any]) -> str:
 
 def goal_row(group: whatif_cases.Group, document: dict[str, Any]) -> list[str]:
     s = document["summary"]
-    answered = s["n"] - s["refused"]
-    met = s["refused"] == 0 and s["max_abs_error"] is not None and s["max_abs_error"] <= group.target
+    met = s["n"] == s["cases"] and s["max_abs_error"] is not None and s["max_abs_error"] <= group.target
     return [group.title, f"≤ {percent(group.target, 1)}", f"{worst_of(document)} (mean {percent(s['mean_abs_error'])})",
-            f"{answered} of {s['n']}", percent(s["band_coverage"], 0), "yes" if met else "no", group.others]  # fmt: skip
+            f"{s['n']} of {s['cases']}", percent(s["band_coverage"], 0), "yes" if met else "no", group.others]  # fmt: skip
 
 
 # --- Layers --------------------------------------------------------------------------------------

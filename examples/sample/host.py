@@ -43,7 +43,7 @@ class Host:
         host, gpu = self.plan.stragglers.get(rank, (1.0, 1.0))
         self.host_factor, self.gpu_factor = host * self.plan.times("host"), gpu
         self.noise = world.noise(rank)
-        self.gpu, self.record = Gpu(world.clockwork), Recorder(rank, self.plan.world, rows)
+        self.gpu, self.record = Gpu(world.clockwork), Recorder(rank, self.plan.world, self.plan.gpu, rows)
         self.now = 50_000 + self.noise.start()
         self.main, self.autograd = self.record.pid, self.record.pid + 100
         self.thread = self.main

@@ -48,6 +48,7 @@ class Plan:
     stragglers: dict[int, tuple[float, float]] = field(default_factory=lambda: {5: (1.12, 1.03)})
     hiccups: dict[tuple[int, int], int] = field(default_factory=lambda: {(2, 1): 900_000})
     loader: int = 120_000  # ns that the host waits for each step's data
+    gpu: str = "Made-up GPU 80GB"  # as the recording names it: its kernels are made up in any case
     profiler: tuple[int, int] = (0, 0)  # ns of the host for each operator, and for each call
     scale: dict[str, float] = field(default_factory=dict)
     modules: bool = False  # recorded with_modules: a row of each layer's forward

@@ -17,8 +17,8 @@ GPUS_OF_A_HOST = 8
 class Recorder:
     """Rows of one rank, in the form of Kineto's JSON."""
 
-    def __init__(self, rank: int, world: int, rows: bool) -> None:
-        self.rank, self.world = rank, world
+    def __init__(self, rank: int, world: int, gpu: str, rows: bool) -> None:
+        self.rank, self.world, self.gpu = rank, world, gpu
         self.wanted = rows
         self.rows: list[dict[str, Any]] = []
         self.pid = 4000 + rank
@@ -65,7 +65,7 @@ class Recorder:
         document = {
             "schemaVersion": 1,
             "deviceProperties": [
-                {"id": i, "name": "Made-up GPU 80GB", "totalGlobalMem": 85_000_000_000,
+                {"id": i, "name": self.gpu, "totalGlobalMem": 85_000_000_000,
                  "numSms": SMS} for i in range(min(self.world, GPUS_OF_A_HOST))
             ],
             "distributedInfo": {"backend": "nccl", "rank": self.rank, "world_size": self.world},

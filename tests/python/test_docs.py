@@ -197,6 +197,7 @@ def test_every_command_help_gives_an_example():
 HELP = [
     [],
     ["replay"],
+    ["whatif"],
     ["trace"],
     ["trace", "info"],
     ["trace", "validate"],

@@ -24,6 +24,8 @@ ASKED = {
     "plan-short": 'plan gpt-3-1.3b --on "2 x dgx-h100" --global-batch 64 --seq 2048 --max-tp 4',
     "plan-sweep": 'plan gpt-3-1.3b --on "2 x dgx-h100" --global-batch 64 --seq 2048 --sweep n=4,8,16',
     "estimate-too-big": 'estimate llama-3.1-405b --on "2 x dgx-h100" --tp 8 --global-batch 64 --seq 8192',
+    "whatif": "whatif ../demo/sample --scale gemm=0.8 --scale network=2 --remove straggler --sensitivity",
+    "whatif-refused": "whatif ../demo/sample --set heads=7",
     "explore-many": 'explore gpt3-175b --on "8 x sn10" --topology torus:4x2 --sweep sram=150MB,500MB '
     "--sweep memory-bandwidth=100GB/s,1TB/s --sweep link-bandwidth=25GB/s,100GB/s,200GB/s",
 }
@@ -77,8 +79,8 @@ def folder(tmp_path_factory) -> Path:
 def make_asked(place: Path, sample: Path, programs: str) -> None:
     place.mkdir()
     for name, command in ASKED.items():
-        # A plan that does not fit ends with 4, and has a page.
-        script = f"flopcast {command} --html {name}.html || test $? = 4"
+        # A plan that does not fit ends with 4, a question without an answer with 5, and they have pages.
+        script = f"flopcast {command} --html {name}.html || test $? -ge 4"
         run(["bash", "-c", script], place, programs)
     # Files with names that no line can be broken in, one of them cut off in the middle.
     odd = place / ("a_run_with_a_name_" + "that_does_not_end_" * 6)
@@ -147,6 +149,8 @@ VIEWS = {
         "push('Any stream active')",
         "push('light / dark')",
     ],
+    "ask-what-if/deeper": ["choose('Rank', '3')", "choose('Rank', '-1')", "push('zoom in')", "push('light / dark')"],
+    "asked/whatif": ["choose('Rank', '5')", "push('zoom in')", "push('GPU before')", "push('light / dark')"],
     "demo/explore": ["choose('columns', 'sram')", "push('light / dark')"],
     "demo/flows": ["push('light / dark')"],
 }

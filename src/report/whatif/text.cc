@@ -65,6 +65,12 @@ std::string refusals_text(const WhatIfAnswer& answer) {
   return text;
 }
 
+/// "+1.234"; changes that do not show are none.
+std::string signed_ms(Time change) {
+  const double ms = change.us() * 1e-3;
+  return std::abs(ms) < 0.0005 ? "0" : fmt::format("{:+.3f}", ms);
+}
+
 std::string parts_text(const WhatIfAnswer& answer) {
   if (answer.parts.empty()) return {};
   const JudgedStep step = judged_step(answer);
@@ -72,8 +78,7 @@ std::string parts_text(const WhatIfAnswer& answer) {
   for (const WhatIfPart& part : answer.parts) {
     table.add({step_part_title(part.part), in_ms(part.before),
                percent(share(part.before, step.before)), in_ms(part.after),
-               percent(share(part.after, step.after)),
-               fmt::format("{:+.3f}", (part.after - part.before).us() * 1e-3)});
+               percent(share(part.after, step.after)), signed_ms(part.after - part.before)});
   }
   return under("Where the step goes, the mean over ranks") + table.text();
 }
