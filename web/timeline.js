@@ -149,9 +149,18 @@ class Timeline {
       g.fillStyle = label.strong ? this.colours.ink : this.colours.soft;
       g.font = `${label.strong ? "600 12px" : "11px"} ${FONT}`;
       g.textAlign = label.right ? "right" : "left";
-      const room = label.right ? 58 : narrow ? this.gutter + this.width : this.gutter - 74;
-      g.fillText(this.fit(label.text, room), label.right ? this.gutter - 6 : 0, label.y + 7);
+      const room = label.right ? 58 : narrow ? this.gutter + this.width : this.gutter - 74, text = this.fit(label.text, room);
+      if (narrow && !label.right) this.clear(label.y, g.measureText(text).width);
+      g.fillText(text, label.right ? this.gutter - 6 : 0, label.y + 7);
     }
+  }
+
+  /** Takes the path's line from under a name that stands above its rows. */
+  clear(/** @type {number} */ y, /** @type {number} */ width) {
+    const g = this.g, ink = g.fillStyle;
+    g.fillStyle = colourOf("card");
+    g.fillRect(0, y, width + 3, 14);
+    g.fillStyle = ink;
   }
 
   /** Rows narrower than a pixel that fall on one already painted are skipped: a pixel shows the longest. */

@@ -149,7 +149,7 @@ VIEWS = {
         "push('Any stream active')",
         "push('light / dark')",
     ],
-    "ask-what-if/deeper": ["choose('Rank', '3')", "choose('Rank', '-1')", "push('zoom in')", "push('light / dark')"],
+    "ask-what-if/deeper": ["choose('Rank', '-1')", "choose('Rank', '0')", "push('zoom in')", "push('light / dark')"],
     "asked/whatif": ["choose('Rank', '5')", "push('zoom in')", "push('GPU before')", "push('light / dark')"],
     "demo/explore": ["choose('columns', 'sram')", "push('light / dark')"],
     "demo/flows": ["push('light / dark')"],

@@ -173,14 +173,15 @@ SetResult page_result(const TraceSet& set, const Replay& replay) {
 }  // namespace
 
 std::string replay_html(const TraceSet& set, const Replay& replay) {
-  return html_of({.title = set.label,
-                  .kind = "replay",
-                  .scripts = {web::numbers_js(), web::page_js(), web::colours_js(), web::bars_js(),
-                              web::canvas_js(), web::sortable_js(), web::decode_js(),
-                              web::tables_js(), web::curves_js(), web::lanes_js(),
-                              web::timeline_js(), web::sensitivity_js(), web::report_js()},
-                  .documents = {{"rows", page_data(set, replay)},
-                                {"report", sets_json({page_result(set, replay)})}}});
+  return html_of(
+      {.title = set.label,
+       .kind = "replay",
+       .scripts = {web::numbers_js(), web::page_js(), web::colours_js(), web::bars_js(),
+                   web::canvas_js(), web::sortable_js(), web::decode_js(), web::replayed_js(),
+                   web::tables_js(), web::curves_js(), web::lanes_js(), web::timeline_js(),
+                   web::sensitivity_js(), web::report_js()},
+       .documents = {{"rows", page_data(set, replay)},
+                     {"report", sets_json({page_result(set, replay)})}}});
 }
 
 }  // namespace flopcast
