@@ -23,16 +23,12 @@
 #include "flopcast/version.h"
 #include "forecasts.h"
 #include "interrupt.h"
+#include "traces.h"
 
 namespace flopcast {
 namespace {
 
 static_assert(sizeof(Time) == sizeof(std::int64_t), "a column of Time is a column of int64");
-
-/// A trace set that columns and replays may outlive the Python name of.
-struct SharedSet {
-  std::shared_ptr<const TraceSet> set;
-};
 
 struct SharedReplay {
   std::shared_ptr<const TraceSet> set;
@@ -295,4 +291,5 @@ NB_MODULE(_native, module) {
   flopcast::define_plan(module);
   flopcast::define_runs(module);
   flopcast::define_mapping(module);
+  flopcast::define_whatif(module);
 }

@@ -7,6 +7,7 @@
     print(result)                   # the tables of `flopcast replay`
     result.to_dict()                # the JSON of `flopcast replay --json`
     result.html("replay.html")      # one self-contained page
+    print(flopcast.WhatIf(traces).scale("gemm", 0.8).remove("straggler").run())
 
     flopcast.Cluster("64 x dgx-h100").collective_time("all_reduce", "1GB")["time_s"]
     flopcast.KernelModel("h200").gemm(8192, 8192, 8192, "bf16").time_s
@@ -58,6 +59,7 @@ from ._mapping import (
     map_setup,
 )
 from ._plans import PlanOption, PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
+from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal
 
 __version__: str = _native.version
 
@@ -83,6 +85,7 @@ __all__ = [
     "KernelTime",
     "MappedPartition",
     "MappingOptions",
+    "PartWorth",
     "PlanOption",
     "PlanOptions",
     "PlanSearch",
@@ -98,6 +101,9 @@ __all__ = [
     "TraceSet",
     "TrainingModel",
     "TrainingOptions",
+    "WhatIf",
+    "WhatIfAnswer",
+    "WhatIfRefusal",
     "WorkSensitivity",
     "__version__",
     "compare_steps",
