@@ -32,6 +32,9 @@ fits: list[bool] = [search.fits for search in searches]
 mapping = flopcast.map("gpt3-175b", "8 x sn10", topology="torus:4x2", tp=8, changes={"sram": "1GB"})
 degrees: dict[str, int] = mapping.shape
 points = flopcast.explore("gpt3-175b", "8 x sn10", ["sram=1x,2x"], topology="torus:4x2", progress=print)
+run = flopcast.WhatIf(traces).set(dp=64, tokens=2.0).scale("gemm", 0.8).remove("profiler", "straggler")
+after: float = run.on("8 x dgx-h100").run().after_s
+worth: list[str] = [part.part for part in run.sensitivity()]
 gemm: float = flopcast.KernelModel("h200").gemm(8192, 8192, 8192, "bf16").time_s
 """
 
@@ -44,6 +47,7 @@ WRONG = {
     'flopcast.estimate("a", "b", overlap=3)': 'incompatible type "int"',
     'flopcast.estimate("a", "b", tp=8).time_s.upper()': '"float" has no attribute "upper"',
     'flopcast.estimate("a", "b", tp=8).time_s = 3.0': "Incompatible types in assignment",
+    'flopcast.WhatIf("a").scale("gemm", "half")': 'incompatible type "str"; expected "float"',
     'flopcast.Cluster("a").collective_time("all_reduce", 1, [1, 2])': "Too many positional arguments",
 }
 
@@ -109,9 +113,11 @@ def test_all_but_the_obvious_arguments_have_names():
         "FlopcastError",
         "KernelTime",
         "MappedPartition",
+        "PartWorth",
         "StageEstimate",
         "Step",
         "StepMatch",
+        "WhatIfRefusal",
         "WorkSensitivity",
     }
     functions = {}

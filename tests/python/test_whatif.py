@@ -1,0 +1,101 @@
+"""What-ifs from Python, and the files of cases."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import flopcast
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sample")
+    subprocess.run([sys.executable, ROOT / "examples/make_sample.py", path], check=True, capture_output=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def program():
+    binary = os.environ.get("FLOPCAST_CLI")
+    if not binary:
+        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
+    return str(Path(binary).resolve())
+
+
+@pytest.fixture(scope="module")
+def run(sample):
+    return flopcast.WhatIf(sample)
+
+
+def test_questions_are_put_together_and_leave_each_other_alone(run):
+    faster = run.scale("gemm", 0.5)
+    both = faster.remove("straggler")
+    first, second = faster.run(), both.run()
+    assert first.before_s == second.before_s == run.run().after_s
+    assert second.after_s < first.after_s < first.before_s
+    assert first.to_dict()["changes"] == ["scale gemm=0.5"]
+    assert [cause["change"] for cause in second.to_dict()["causes"]] == ["remove straggler", "scale gemm=0.5"]
+    low, high = first.band_s
+    assert low <= first.after_s <= high
+    assert sum(after for _, after in first.parts_s.values()) == pytest.approx(first.after_s)
+
+
+def test_the_same_traces_may_be_asked(run, sample):
+    assert flopcast.WhatIf(flopcast.read(sample)).scale("host", 1).run().after_s == run.run().before_s
+
+
+def test_what_is_missing_is_told(run):
+    answer = run.scale("kernel:no_such_kernel", 2).run()
+    assert [refusal.change for refusal in answer.refused] == ["scale kernel:no_such_kernel=2"]
+    assert "no_such_kernel" in answer.refused[0].missing
+    assert "refused" in repr(answer)
+    with pytest.raises(flopcast.FlopcastError, match="straggler") as error:
+        run.remove("stragler").run()
+    assert error.value.code == flopcast.ErrorCode.USAGE
+
+
+def test_steps_can_be_chosen(run):
+    steps = run.run().to_dict()["steps"]
+    last = steps[-1]["name"]
+    assert run.steps(last).run().before_s == steps[-1]["gpu_before_s"]
+
+
+def test_parts_are_sorted_by_what_they_are_worth(run):
+    rows = run.sensitivity()
+    assert [row.limit_s for row in rows] == sorted(row.limit_s for row in rows)
+    assert {"kernel:gemm", "host", "network"} <= {row.part for row in rows}
+
+
+def test_pages_are_written(run, tmp_path):
+    run.scale("gemm", 0.5).run().html(tmp_path / "page.html")
+    assert "<html" in (tmp_path / "page.html").read_text()
+
+
+def test_cases_are_validated(program, sample, tmp_path):
+    cases = [
+        {"id": "same", "recording": str(sample), "changes": {"scale": {"host": 1}}, "truth": {"recording": str(sample)}},
+        {"id": "double", "recording": str(sample), "changes": {"scale": {"host": 2}}, "truth": {"step_s": 1}},
+        {"id": "lost", "recording": "nowhere", "truth": {"step_s": 1}},
+        {"id": "refused", "recording": str(sample), "changes": {"scale": {"kernel:x_y": 1}}, "truth": {"step_s": 1}},
+    ]
+    path = tmp_path / "cases.json"
+    path.write_text(json.dumps({"cases": cases}))
+    done = subprocess.run([program, "validate", "whatif", path, "--json"], capture_output=True, text=True, check=True)
+    document = json.loads(done.stdout)
+    by_id = {case["id"]: case for case in document["cases"]}
+    assert by_id["same"]["error"] == 0 and by_id["same"]["in_band"]
+    assert by_id["double"]["forecast_s"] > by_id["same"]["forecast_s"]
+    assert "nowhere" in by_id["lost"]["failure"]
+    assert by_id["refused"]["refusals"][0]["change"] == "scale kernel:x_y=1"
+    assert {key: document["summary"][key] for key in ("cases", "n", "refused", "failed")} == {
+        "cases": 4, "n": 2, "refused": 1, "failed": 1,
+    }
+    assert document["summary"]["max_abs_error"] == pytest.approx(abs(by_id["double"]["error"]))
+    table = subprocess.run([program, "validate", "whatif", path], capture_output=True, text=True, check=True).stdout
+    assert "2 of 4 forecast" in table and "lost" in table
