@@ -21,7 +21,10 @@ def gpu_ends(host: Program) -> list[int]:
 
 
 def usual(steps: list[float]) -> float:
-    """The mean of the steps within a quarter of their median: not of one that something held up."""
+    """The mean of the steps within a quarter of their median: not of one that something held up.
+
+    Nor of the first, before which there was nothing to wait for."""
+    steps = steps[1:] or steps
     median = statistics.median(steps)
     return statistics.mean(step for step in steps if abs(step - median) <= median / 4)
 

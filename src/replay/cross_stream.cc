@@ -169,6 +169,22 @@ class Finder {
     return it == list.begin() ? kNoIndex : std::prev(it)->second;
   }
 
+  /// A wait holds its stream's next task, whichever thread puts it there: autograd's, after a
+  /// receive of the main thread; the optimizer's, after a wait at the end of a backward.
+  /// @param own the task this thread puts there next: where the recording contradicts the other.
+  std::uint32_t held_by(std::uint32_t wait, std::uint32_t source, std::uint32_t own) const {
+    const auto& list = launched_on_[gpu(own).stream];
+    const auto it = std::lower_bound(list.begin(), list.end(), call(wait).start,
+                                     [](const auto& launch, Time t) { return launch.first < t; });
+    return it != list.end() && holds(source, it->second) ? it->second : own;
+  }
+  /// A record stands for all that is on its stream, whichever thread put it there.
+  /// @param own the last work of this thread.
+  std::uint32_t recorded_by(std::uint32_t record, std::uint32_t own, std::uint32_t target) const {
+    const std::uint32_t last = last_on(gpu(own).stream, call(record).start);
+    return last != kNoIndex && !gpu(last).communication && holds(last, target) ? last : own;
+  }
+
   // ---- edges ----------------------------------------------------------------------------------
 
   bool holds(std::uint32_t source, std::uint32_t target) const {
@@ -273,10 +289,11 @@ class Finder {
 
   void to_collective(std::uint32_t wait, std::uint32_t target) {
     const std::uint32_t record = record_before(wait);
-    const std::uint32_t source =
-        last_work(record == kNoIndex ? wait : record, gpu(target).stream, true);
-    if (source == kNoIndex) return;
-    keep(source, target, record == kNoIndex ? EdgeKind::kEventInferred : EdgeKind::kEvent);
+    const std::uint32_t at = record == kNoIndex ? wait : record;
+    const std::uint32_t own = last_work(at, gpu(target).stream, true);
+    if (own == kNoIndex) return;
+    keep(recorded_by(at, own, target), target,
+         record == kNoIndex ? EdgeKind::kEventInferred : EdgeKind::kEvent);
   }
 
   bool by_sequence(std::uint32_t wait, std::uint32_t target) {
@@ -288,7 +305,7 @@ class Finder {
     const auto found = by_number_.find({d.group_name, d.sequence});
     if (found == by_number_.end()) return false;
     mark_waited(found->second);
-    keep(found->second, target, EdgeKind::kEvent);
+    keep(found->second, held_by(wait, found->second, target), EdgeKind::kEvent);
     return true;
   }
 
@@ -309,7 +326,7 @@ class Finder {
       return false;
     }
     mark_waited(source);
-    return keep(source, target, EdgeKind::kEvent);
+    return keep(source, held_by(wait, source, target), EdgeKind::kEvent);
   }
 
   void lone(std::uint32_t wait, std::uint32_t target) {
@@ -326,7 +343,7 @@ class Finder {
       return;
     }
     mark_waited(source);
-    keep(source, target, EdgeKind::kEventInferred);
+    keep(source, held_by(wait, source, target), EdgeKind::kEventInferred);
   }
 
   /// Collectives of a group are waited for in the order they were launched; a functional

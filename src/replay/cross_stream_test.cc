@@ -208,6 +208,42 @@ TEST(CrossStream, WithoutRecordsACollectiveIsHeldByTheLastWork) {
   EXPECT_EQ(f.edges(), "A->ncclAllToAll event_inferred");
 }
 
+/// A pipeline's exchange by the main thread after a backward by autograd's.
+TraceText exchange_after_backward(double backward_ends) {
+  TraceText text;
+  text.launch(0, 5, 1).thread(2).launch(10, 15, 2).thread(1);
+  all_reduce(text, 20, 3);
+  text.kernel("forward", 5, 10, 7, 1)
+      .kernel("backward", 15, backward_ends, 7, 2)
+      .kernel("ncclSendRecv", 41, 100, 20, 3);
+  return text;
+}
+
+TEST(CrossStream, ARecordStandsForWhatAnotherThreadPutOnItsStream) {
+  EXPECT_EQ(Found(exchange_after_backward(40)).edges(), "backward->ncclSendRecv event");
+  // Where the recording says otherwise, for this thread's own work.
+  EXPECT_EQ(Found(exchange_after_backward(60)).edges(), "forward->ncclSendRecv event");
+}
+
+TEST(CrossStream, AWaitHoldsWhatAnotherThreadPutsThereNext) {
+  const auto edges = [](double starts) {
+    TraceText text;
+    all_reduce(text, 0, 1)
+        .op("c10d::wait", 30, 35)
+        .call("cudaStreamWaitEvent", 31, 32)
+        .thread(2)
+        .launch(40, 45, 2)
+        .thread(1)
+        .launch(50, 55, 3);
+    text.kernel("ncclAllReduce", 10, 100, 20, 1)
+        .kernel("autograd's", starts, 110, 7, 2)
+        .kernel("own", 111, 120, 7, 3);
+    return Found(text).edges();
+  };
+  EXPECT_EQ(edges(102), "ncclAllReduce->autograd's event_inferred");
+  EXPECT_EQ(edges(80), "ncclAllReduce->own event_inferred");
+}
+
 TEST(CrossStream, RowsOfOneGraphAreOrderedAcrossStreamsByTime) {
   const Found f(TraceText()
                     .call("cudaGraphLaunch", 0, 5, 1)

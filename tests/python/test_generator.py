@@ -372,8 +372,8 @@ def test_replay_of_the_files_is_the_run(made):
             host, gpu = truth["host_s"][rank["rank"]], truth["gpu_s"][rank["rank"]]
             assert step["measured_s"] == pytest.approx(host, abs=2e-9)
             assert step["gpu_measured_s"] == pytest.approx(gpu, abs=2e-9)
-            assert step["replayed_s"] == pytest.approx(host, rel=1e-3)
-            assert step["gpu_replayed_s"] == pytest.approx(gpu, rel=1e-3)
+            assert step["replayed_s"] == pytest.approx(host, abs=2e-9)
+            assert step["gpu_replayed_s"] == pytest.approx(gpu, abs=2e-9)
 
 
 # --- The command ---------------------------------------------------------------------------------

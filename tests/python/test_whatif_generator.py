@@ -1,0 +1,106 @@
+"""What-ifs of a made-up run, held against that run made up again with the knob turned.
+
+The truths are of examples/make_sample.py, which simulates runs with no code of Flopcast's; the noise of
+each kernel is the same in both runs. What they prove: schedule, bookkeeping, host, streams, waiting.
+What they do not: the times of real kernels and collectives at other sizes.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+
+from sample.plan import Plan  # noqa: E402
+from sample.times import step_times  # noqa: E402
+from sample.world import World  # noqa: E402
+
+# Small shapes make the host the bottleneck.
+SMALL = {"hidden": 512, "ffn": 2048, "heads": 4, "sequence": 512}
+BASES = {
+    "tensor": {"tp": 2, "dp": 1, "layers": 8},
+    "data": {"tp": 1, "dp": 2, "layers": 8, "noise": 0},
+    "one stage": {"tp": 1, "dp": 2, "pp": 1, "layers": 4},
+    "four stages": {"tp": 1, "dp": 1, "pp": 4, "layers": 8, "microbatches": 8, "noise": 0},
+    "host": {"tp": 2, "dp": 1, "layers": 8, "noise": 0, **SMALL},
+}
+# Base, question, the plan with the knob turned. One knob: within 2 %; two: within 3 %.
+CASES = [
+    ("tensor", "--set pp=4", {"pp": 4}),
+    ("tensor", "--set pp=8", {"pp": 8}),
+    ("tensor", "--set pp=1", {"pp": 1}),
+    ("tensor", "--set layers=16", {"layers": 16}),
+    ("tensor", "--set layers=4", {"layers": 4}),
+    ("tensor", "--set microbatches=8", {"microbatches": 8}),
+    ("tensor", "--set schedule=gpipe", {"schedule": "gpipe"}),
+    ("tensor", "--set schedule=interleaved --set chunks=2", {"schedule": "interleaved", "chunks": 2}),
+    ("tensor", "--set dp=2", {"dp": 2}),
+    ("tensor", "--set pp=4 --set microbatches=8", {"pp": 4, "microbatches": 8}),
+    ("tensor", "--scale kernel:gemm=0.7", {"scale": {"gemm": 0.7}}),
+    ("tensor", "--scale kernel:attention=2", {"scale": {"attention": 2}}),
+    ("tensor", "--scale network=0.5", {"scale": {"network": 0.5}}),
+    ("data", "--set dp=4", {"dp": 4}),
+    ("data", "--set dp=1", {"dp": 1}),
+    ("data", "--set microbatches=2", {"microbatches": 2}),
+    ("data", "--set pp=4 --set dp=4", {"pp": 4, "dp": 4}),
+    ("data", "--set layers=16 --set dp=4", {"layers": 16, "dp": 4}),
+    ("one stage", "--set layers=8", {"layers": 8}),
+    ("four stages", "--set pp=2", {"pp": 2}),
+    ("four stages", "--set pp=8", {"pp": 8}),
+    ("four stages", "--set microbatches=16", {"microbatches": 16}),
+    ("host", "--scale host=0.5", {"scale": {"host": 0.5}}),
+    ("host", "--scale host=0.1", {"scale": {"host": 0.1}}),
+    ("host", "--set pp=4", {"pp": 4}),
+    ("host", "--set microbatches=8", {"microbatches": 8}),
+    ("host", "--set layers=16", {"layers": 16}),
+]
+
+
+def made(options: dict, rows: bool) -> World:
+    plan = Plan(**{"stragglers": {}, "hiccups": {}, **options})
+    assert plan.problem() is None
+    world = World(plan, rows)
+    world.run()
+    return world
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory):
+    """The folder of a base; written when first asked for."""
+    folder, written = tmp_path_factory.mktemp("bases"), {}
+
+    def of(name: str) -> Path:
+        if name not in written:
+            written[name] = folder / name.replace(" ", "_")
+            made(BASES[name], True).write(written[name])
+        return written[name]
+
+    return of
+
+
+def ask(recording: Path, question: str) -> dict:
+    binary = os.environ.get("FLOPCAST_CLI")
+    if not binary:
+        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
+    done = subprocess.run([binary, "whatif", recording, *question.split(), "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("base, question, knobs", CASES, ids=[f"{base}: {question}" for base, question, _ in CASES])
+def test_the_forecast_is_the_run_itself(recordings, base, question, knobs):
+    answer = ask(recordings(base), question)
+    assert not answer["refused"]
+    truth = step_times(made({**BASES[base], **knobs}, False))
+    limit = 0.03 if question.count("--set") > 1 and "chunks" not in question else 0.02
+    assert answer["after_s"] == pytest.approx(truth["gpu_step_s"], rel=limit)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_nothing_changed_is_the_recording(recordings, base):
+    truth = step_times(made(BASES[base], False))
+    assert ask(recordings(base), "--scale host=1")["after_s"] == pytest.approx(truth["gpu_step_s"], abs=2e-9)
