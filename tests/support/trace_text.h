@@ -42,6 +42,9 @@ class TraceText {
     return row("user_annotation", fmt::format("ProfilerStep#{}", number), from, to, 1000, thread_,
                "");
   }
+  TraceText& annotation(std::string_view name, double from, double to) {
+    return row("user_annotation", name, from, to, 1000, thread_, "");
+  }
   TraceText& call(std::string_view name, double from, double to, std::int64_t correlation = 0) {
     return row("cuda_runtime", name, from, to, 1000, thread_, number("correlation", correlation));
   }
