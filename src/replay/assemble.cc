@@ -303,8 +303,11 @@ class Assembler {
         lag = occupied(e, binds);
       } else {
         lag = lag_between(e.kind, e.source, e.target);
-        if (recorded_lags() || keeps_delay(e.target))
+        if (e.added) {
+          lag = std::max(lag, Time{});
+        } else if (recorded_lags() || keeps_delay(e.target)) {
           lag = recorded_lag(binds, lag, target.start - rank().gpu[e.source].end);
+        }
       }
       builder_.add_edge(
           {map().gpu_last[e.source], map().gpu_first[e.target], lag, e.kind, from_start});

@@ -9,16 +9,13 @@
 #include "whatif/durations/profiler.h"
 #include "whatif/durations/scale.h"
 #include "whatif/durations/straggler.h"
+#include "whatif/durations/tokens.h"
+#include "whatif/order/fuse.h"
+#include "whatif/order/overlap.h"
 #include "whatif/structure/change_structure.h"
 
 namespace flopcast::whatif {
 namespace {
-
-/// A change that nothing makes yet.
-std::optional<Diagnostic> refuse(ChangedRun& run, const ChangedRun&, const Change& change) {
-  run.refused.push_back(refusal(change, "this change cannot be made yet"));
-  return std::nullopt;
-}
 
 constexpr Knob set(std::string_view name, Value value, std::string_view help) {
   return {Verb::kSet, name, Tier::kStructure, Argument::kNone, value, "N", help, nullptr};
@@ -59,12 +56,14 @@ constexpr Knob kKnobs[] = {
     set("heads", kCount, "attention heads"),
     set("sequence", kCount, "tokens of a sequence"),
     {Verb::kSet, "tokens", kDurations, kNoArgument, Value::kFactor, "FACTOR",
-     "tokens of a GPU, times FACTOR", refuse},
+     "tokens of a GPU, times FACTOR", set_tokens},
 
-    change(Verb::kAdd, "overlap", kOrder, kNoArgument, "",
-           "communication no longer waits for computation that does not need it", refuse),
+    change(Verb::kAdd, "overlap", kOrder, kOptional, "OP",
+           "computation no longer waits for gradients, or for any all_reduce (OP), before the "
+           "optimizer",
+           add_overlap),
     change(Verb::kAdd, "fuse", kOrder, kRequired, "REGEX",
-           "neighbours whose names match become one kernel", refuse),
+           "neighbours whose names match become one kernel", add_fusion),
     change(Verb::kAdd, "recompute", kStructure, kOptional, "LAYERS",
            "layers are run again before their backward pass", nullptr),
 
@@ -78,7 +77,7 @@ constexpr Knob kKnobs[] = {
     change(Verb::kRemove, "straggler", kDurations, kOptional, "RANK",
            "a rank's work takes as long as that of its equals", remove_straggler),
     change(Verb::kRemove, "overlap", kOrder, kNoArgument, "",
-           "communication and computation take turns", refuse),
+           "communication and computation take turns", remove_overlap),
     change(Verb::kRemove, "recompute", kStructure, kNoArgument, "",
            "no layer is run again before its backward pass", nullptr),
 

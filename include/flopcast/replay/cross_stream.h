@@ -28,6 +28,7 @@ namespace flopcast::replaying {
 struct GpuEdge {
   std::uint32_t source = 0, target = 0;  ///< indices into RankModel::gpu
   EdgeKind kind = EdgeKind::kEvent;
+  bool added = false;  ///< by a change: no lag of it was recorded, its kind's typical one is meant
 };
 
 /// Contradicted candidates of one kind.

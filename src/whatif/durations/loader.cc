@@ -16,8 +16,9 @@ using namespace replaying;
 namespace {
 
 /// Workers of the loader share the machine with the host that they no longer hold up: how much
-/// slower they may make it.
-constexpr double kWorkersSlowHost = 1.1;
+/// slower they may make it. Four of them made launches take a third longer in the one pair of
+/// recordings there is (resnet50_1xv100).
+constexpr double kWorkersSlowHost = 1.2;
 
 /// "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", and Python's own frame of it:
 /// "torch/utils/data/dataloader.py(521): __next__".

@@ -1,0 +1,248 @@
+#include "whatif/durations/tokens.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "whatif/change/shapes.h"
+#include "whatif/change/stretch.h"
+#include "whatif/durations/activations.h"
+#include "whatif/model/program.h"
+
+namespace flopcast::whatif {
+
+using namespace replaying;
+
+namespace {
+
+/// How far the growth of a kernel may be off: of what it grows by.
+constexpr double kGrowthDoubt = 0.05;
+/// Copies below this are a few numbers, not data.
+constexpr std::int64_t kFewBytes = 4096;
+
+/// What the recording's programs tell, by rank.
+struct Programs {
+  std::vector<Program> of_rank;
+  double work = 0, told = 0;  ///< seconds of kernels, and of those that an operator launched
+};
+
+Programs make_programs(const TraceSet& set, const Recording& recording) {
+  Programs programs;
+  const NameFacts facts(set);
+  Tokens tokens;
+  for (std::uint32_t r = 0; r < recording.ranks.size(); ++r) {
+    programs.of_rank.push_back(make_program(set, facts, recording, r, tokens));
+    const Program& program = programs.of_rank.back();
+    for (const GpuTask& task : recording.ranks[r].gpu)
+      programs.work += (task.end - task.start).seconds();
+    for (const Work& work : program.works) {
+      const GpuTask& task = recording.ranks[r].gpu[work.task];
+      const bool told =
+          work.op_row != kNoIndex || work.pass == Pass::kBackward || work.pass == Pass::kOptimizer;
+      if (told) programs.told += (task.end - task.start).seconds();
+    }
+  }
+  return programs;
+}
+
+/// How many tokens a GPU works on: the rows that most of the time of the forward's matrix products
+/// have; 0 where shapes do not tell.
+std::int64_t count_tokens(const ChangedRun& run, const Programs& programs) {
+  std::map<std::int64_t, double> rows;
+  for (std::uint32_t r = 0; r < programs.of_rank.size(); ++r) {
+    const RankModel& rank = run.recording->ranks[r];
+    for (const Work& work : programs.of_rank[r].works) {
+      if (work.pass != Pass::kForward || work.kind != KernelKind::kGemm) continue;
+      const std::optional<Gemm> gemm = gemm_of(dims_of(*run.set, rank, work.op_row));
+      if (!gemm || gemm->batch != 1 || gemm->m < 2) continue;
+      rows[gemm->m] += gpu_time(run.durations.ranks[r], work.task).seconds();
+    }
+  }
+  const auto most = std::max_element(
+      rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == rows.end() ? 0 : most->first;
+}
+
+/// Whether so many tokens, or all but one (a shift by one), are counted here.
+bool counts(std::int64_t size, std::int64_t tokens) { return size == tokens || size == tokens - 1; }
+
+/// Whether a tensor has a row for each token: one of its dimensions, or some in a row together.
+bool grows(const Dims& dims, std::int64_t tokens) {
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    std::int64_t together = 1;
+    for (std::size_t j = i; j < dims.size() && dims[j] > 0; ++j) {
+      together *= dims[j];
+      if (counts(together, tokens)) return true;
+      if (together > tokens) break;
+    }
+    if (dims[i] > tokens && dims[i] % tokens == 0) return true;
+  }
+  return false;
+}
+
+/// What each kernel of a rank takes with so many times the tokens.
+class Growth {
+ public:
+  Growth(const ChangedRun& run, std::uint32_t r, double factor, std::int64_t tokens,
+         const KernelModel* model)
+      : run_(run),
+        r_(r),
+        rank_(run.recording->ranks[r]),
+        factor_(factor),
+        tokens_(tokens),
+        model_(model) {
+    for (const Device& device : rank_.trace->devices) sms_ = std::max(sms_, device.sm_count);
+    for (std::uint32_t t = 0; t < rank_.gpu.size(); ++t) {
+      if (is_kernel(t) && !rank_.gpu[t].communication) least_ = std::min(least_, time(t));
+    }
+  }
+
+  /// How many times as long; 1 for what no token adds to.
+  double of(const Work& work) const {
+    if (work.pass != Pass::kForward && work.pass != Pass::kBackward) return 1;
+    if (!is_kernel(work.task)) return of_copy(work);
+    const std::vector<Dims> dims = dims_of(*run_.set, rank_, work.op_row);
+    if (tokens_ != 0 && !dims.empty()) {
+      if (std::none_of(dims.begin(), dims.end(), [&](const Dims& d) { return grows(d, tokens_); }))
+        return 1;
+      if (work.kind == KernelKind::kGemm) {
+        if (const auto ratio = of_gemm(work, dims)) return *ratio;
+      }
+    }
+    if (work.kind == KernelKind::kGemm || work.kind == KernelKind::kAttention) return factor_;
+    return of_rows(work);
+  }
+
+ private:
+  bool is_kernel(std::uint32_t t) const {
+    return rank_.trace->events.category[rank_.gpu[t].row] == Category::kKernel;
+  }
+  Time time(std::uint32_t t) const { return gpu_time(run_.durations.ranks[r_], t); }
+
+  std::optional<double> of_gemm(const Work& work, const std::vector<Dims>& dims) const {
+    const std::vector<std::string> types = types_of(*run_.set, rank_, work.op_row);
+    const auto type = types.empty() ? std::nullopt : gemm_type_of(types.front());
+    std::optional<Gemm> gemm = gemm_of(dims);
+    if (model_ == nullptr || !type || !gemm) return std::nullopt;
+    gemm->type = *type;
+    const double before = model_->time(*gemm).time.value;
+    for (std::int64_t* size : {&gemm->m, &gemm->n, &gemm->k, &gemm->batch}) {
+      if (counts(*size, tokens_)) *size = std::llround(static_cast<double>(*size) * factor_);
+    }
+    const double after = model_->time(*gemm).time.value;
+    return before > 0 ? std::optional(after / before) : std::nullopt;
+  }
+
+  /// What no kernel falls below stays; and an SM that has no block yet takes one in the same time.
+  double of_rows(const Work& work) const {
+    const Events& events = rank_.trace->events;
+    const std::uint32_t detail = events.detail[rank_.gpu[work.task].row];
+    const double recorded = time(work.task).seconds();
+    if (recorded <= 0) return 1;
+    double grown = factor_;
+    const double blocks =
+        detail == kNoDetail ? 0 : static_cast<double>(rank_.trace->kernels[detail].blocks);
+    if (sms_ > 0 && blocks >= 2) {
+      const double room = static_cast<double>(sms_);
+      grown = std::max(blocks * factor_, room) / std::max(blocks, room);
+    }
+    const double fixed = std::min(recorded, least_.seconds());
+    return (fixed + (recorded - fixed) * grown) / recorded;
+  }
+
+  double of_copy(const Work& work) const {
+    const std::uint32_t detail = rank_.trace->events.detail[rank_.gpu[work.task].row];
+    const std::int64_t bytes = detail == kNoDetail ? 0 : rank_.trace->copies[detail].bytes;
+    if (bytes < kFewBytes) return 1;
+    const std::vector<Dims> dims = dims_of(*run_.set, rank_, work.op_row);
+    const bool known = tokens_ != 0 && !dims.empty();
+    const bool more = !known || std::any_of(dims.begin(), dims.end(),
+                                            [&](const Dims& d) { return grows(d, tokens_); });
+    return more ? factor_ : 1;
+  }
+
+  const ChangedRun& run_;
+  std::uint32_t r_;
+  const RankModel& rank_;
+  double factor_;
+  std::int64_t tokens_;
+  const KernelModel* model_;
+  std::int32_t sms_ = 0;
+  Time least_ = Time::max();
+};
+
+/// The chip that the recording names, priced; nothing where it is not known.
+std::optional<KernelModel> model_of(const Recording& recording) {
+  for (const RankModel& rank : recording.ranks) {
+    for (const Device& device : rank.trace->devices) {
+      const Catalog& catalog = Catalog::builtin();
+      const Result<Chip> chip = catalog.chip(device.name);
+      if (!chip) return std::nullopt;
+      Result<KernelModel> model = KernelModel::make(*chip, catalog);
+      return model ? std::optional(std::move(*model)) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Less of the GPU's work than this under operators and annotations: nothing tells what it is.
+constexpr double kLeastTold = 0.5;
+
+}  // namespace
+
+std::optional<Diagnostic> set_tokens(ChangedRun& run, const ChangedRun&, const Change& change) {
+  const double factor = change.number;
+  const Programs programs = make_programs(*run.set, *run.recording);
+  if (programs.told < kLeastTold * programs.work) {
+    run.refused.push_back(
+        refusal(change,
+                "neither operators nor annotations tell forward and backward from the "
+                "optimizer; record with the profiler's CPU activity, without CUDA graphs"));
+    return std::nullopt;
+  }
+  if (factor == 1) return std::nullopt;
+  const std::int64_t tokens = count_tokens(run, programs);
+  const std::optional<KernelModel> model = model_of(*run.recording);
+  Doubt doubt{"how kernels grow with tokens", run.durations, run.durations};
+  std::uint64_t grown = 0, carried = 0;
+  for (std::uint32_t r = 0; r < programs.of_rank.size(); ++r) {
+    const RankModel& rank = run.recording->ranks[r];
+    const Growth growth(run, r, factor, tokens, model ? &*model : nullptr);
+    const Activations activations(rank, programs.of_rank[r]);
+    std::vector<std::pair<std::uint32_t, double>> times;
+    for (const Work& work : programs.of_rank[r].works) {
+      const bool carries = rank.gpu[work.task].communication;
+      double k = 1;
+      if (!carries) k = growth.of(work);
+      if (carries && activations.carried_by(work)) k = factor;
+      if (k == 1) continue;
+      ++(carries ? carried : grown);
+      times.push_back({work.task, k});
+    }
+    for (const auto& entry : times) {
+      const std::uint32_t task = entry.first;
+      const double k = entry.second;
+      const auto set = [&](Durations& durations, double by) {
+        const Time now = gpu_time(run.durations.ranks[r], task);
+        set_gpu_time(durations.ranks[r], rank.gpu[task], task, stretched(now, by));
+      };
+      set(doubt.low, 1 + (k - 1) * (1 - kGrowthDoubt));
+      set(doubt.high, 1 + (k - 1) * (1 + kGrowthDoubt));
+      set(run.durations, k);
+    }
+  }
+  run.doubts.push_back(std::move(doubt));
+  run.notes.push_back(
+      {tokens == 0
+           ? fmt::format("forward and backward kernels times {}: no shapes tell more", factor)
+           : fmt::format("kernels on {} tokens, now on {}", tokens,
+                         std::llround(static_cast<double>(tokens) * factor)),
+       "modelled", grown, 0});
+  if (carried > 0)
+    run.notes.push_back({"collectives of activations, by their bytes", "modelled", carried, 0});
+  return std::nullopt;
+}
+
+}  // namespace flopcast::whatif
