@@ -6,9 +6,11 @@
 #include <cmath>
 #include <map>
 
-#include "whatif/change/shapes.h"
+#include "flopcast/cost/operators.h"
 #include "whatif/change/stretch.h"
+#include "whatif/change/task_operators.h"
 #include "whatif/durations/activations.h"
+#include "whatif/durations/chip.h"
 #include "whatif/model/program.h"
 
 namespace flopcast::whatif {
@@ -47,15 +49,22 @@ Programs make_programs(const TraceSet& set, const Recording& recording) {
   return programs;
 }
 
+/// The product of matrices that launched a kernel.
+std::optional<Gemm> gemm_of(const RecordedKernel& kernel) {
+  const auto found = operator_kernel(kernel.operation, kernel.inputs, kernel.name);
+  if (!found || !std::holds_alternative<Gemm>(*found)) return std::nullopt;
+  return std::get<Gemm>(*found);
+}
+
 /// How many tokens a GPU works on: the rows that most of the time of the forward's matrix products
 /// have; 0 where shapes do not tell.
 std::int64_t count_tokens(const ChangedRun& run, const Programs& programs) {
   std::map<std::int64_t, double> rows;
   for (std::uint32_t r = 0; r < programs.of_rank.size(); ++r) {
-    const RankModel& rank = run.recording->ranks[r];
+    const TaskOperators operators(*run.set, run.recording->ranks[r]);
     for (const Work& work : programs.of_rank[r].works) {
       if (work.pass != Pass::kForward || work.kind != KernelKind::kGemm) continue;
-      const std::optional<Gemm> gemm = gemm_of(dims_of(*run.set, rank, work.op_row));
+      const std::optional<Gemm> gemm = gemm_of(operators.kernel(work.task));
       if (!gemm || gemm->batch != 1 || gemm->m < 2) continue;
       rows[gemm->m] += gpu_time(run.durations.ranks[r], work.task).seconds();
     }
@@ -69,15 +78,15 @@ std::int64_t count_tokens(const ChangedRun& run, const Programs& programs) {
 bool counts(std::int64_t size, std::int64_t tokens) { return size == tokens || size == tokens - 1; }
 
 /// Whether a tensor has a row for each token: one of its dimensions, or some in a row together.
-bool grows(const Dims& dims, std::int64_t tokens) {
-  for (std::size_t i = 0; i < dims.size(); ++i) {
+bool grows(const OperatorInput& input, std::int64_t tokens) {
+  const std::vector<std::int64_t>& size = input.size;
+  for (std::size_t i = 0; i < size.size(); ++i) {
     std::int64_t together = 1;
-    for (std::size_t j = i; j < dims.size() && dims[j] > 0; ++j) {
-      together *= dims[j];
+    for (std::size_t j = i; j < size.size() && size[j] > 0 && together <= tokens; ++j) {
+      together *= size[j];
       if (counts(together, tokens)) return true;
-      if (together > tokens) break;
     }
-    if (dims[i] > tokens && dims[i] % tokens == 0) return true;
+    if (size[i] > tokens && size[i] % tokens == 0) return true;
   }
   return false;
 }
@@ -92,7 +101,8 @@ class Growth {
         rank_(run.recording->ranks[r]),
         factor_(factor),
         tokens_(tokens),
-        model_(model) {
+        model_(model),
+        operators_(*run.set, rank_) {
     for (const Device& device : rank_.trace->devices) sms_ = std::max(sms_, device.sm_count);
     for (std::uint32_t t = 0; t < rank_.gpu.size(); ++t) {
       if (is_kernel(t) && !rank_.gpu[t].communication) least_ = std::min(least_, time(t));
@@ -103,13 +113,10 @@ class Growth {
   double of(const Work& work) const {
     if (work.pass != Pass::kForward && work.pass != Pass::kBackward) return 1;
     if (!is_kernel(work.task)) return of_copy(work);
-    const std::vector<Dims> dims = dims_of(*run_.set, rank_, work.op_row);
-    if (tokens_ != 0 && !dims.empty()) {
-      if (std::none_of(dims.begin(), dims.end(), [&](const Dims& d) { return grows(d, tokens_); }))
-        return 1;
-      if (work.kind == KernelKind::kGemm) {
-        if (const auto ratio = of_gemm(work, dims)) return *ratio;
-      }
+    const RecordedKernel kernel = operators_.kernel(work.task);
+    if (!may_grow(kernel)) return 1;
+    if (work.kind == KernelKind::kGemm && tokens_ != 0) {
+      if (const auto ratio = of_gemm(kernel)) return *ratio;
     }
     if (work.kind == KernelKind::kGemm || work.kind == KernelKind::kAttention) return factor_;
     return of_rows(work);
@@ -121,12 +128,16 @@ class Growth {
   }
   Time time(std::uint32_t t) const { return gpu_time(run_.durations.ranks[r_], t); }
 
-  std::optional<double> of_gemm(const Work& work, const std::vector<Dims>& dims) const {
-    const std::vector<std::string> types = types_of(*run_.set, rank_, work.op_row);
-    const auto type = types.empty() ? std::nullopt : gemm_type_of(types.front());
-    std::optional<Gemm> gemm = gemm_of(dims);
-    if (model_ == nullptr || !type || !gemm) return std::nullopt;
-    gemm->type = *type;
+  /// False where shapes tell that no input has a row for each token.
+  bool may_grow(const RecordedKernel& kernel) const {
+    if (tokens_ == 0 || kernel.inputs.empty()) return true;
+    return std::any_of(kernel.inputs.begin(), kernel.inputs.end(),
+                       [&](const OperatorInput& input) { return grows(input, tokens_); });
+  }
+
+  std::optional<double> of_gemm(const RecordedKernel& kernel) const {
+    std::optional<Gemm> gemm = gemm_of(kernel);
+    if (model_ == nullptr || !gemm) return std::nullopt;
     const double before = model_->time(*gemm).time.value;
     for (std::int64_t* size : {&gemm->m, &gemm->n, &gemm->k, &gemm->batch}) {
       if (counts(*size, tokens_)) *size = std::llround(static_cast<double>(*size) * factor_);
@@ -156,11 +167,7 @@ class Growth {
     const std::uint32_t detail = rank_.trace->events.detail[rank_.gpu[work.task].row];
     const std::int64_t bytes = detail == kNoDetail ? 0 : rank_.trace->copies[detail].bytes;
     if (bytes < kFewBytes) return 1;
-    const std::vector<Dims> dims = dims_of(*run_.set, rank_, work.op_row);
-    const bool known = tokens_ != 0 && !dims.empty();
-    const bool more = !known || std::any_of(dims.begin(), dims.end(),
-                                            [&](const Dims& d) { return grows(d, tokens_); });
-    return more ? factor_ : 1;
+    return may_grow(operators_.kernel(work.task)) ? factor_ : 1;
   }
 
   const ChangedRun& run_;
@@ -169,6 +176,7 @@ class Growth {
   double factor_;
   std::int64_t tokens_;
   const KernelModel* model_;
+  TaskOperators operators_;
   std::int32_t sms_ = 0;
   Time least_ = Time::max();
 };
@@ -178,8 +186,8 @@ std::optional<KernelModel> model_of(const Recording& recording) {
   for (const RankModel& rank : recording.ranks) {
     for (const Device& device : rank.trace->devices) {
       const Catalog& catalog = Catalog::builtin();
-      const Result<Chip> chip = catalog.chip(device.name);
-      if (!chip) return std::nullopt;
+      const std::optional<Chip> chip = chip_of_device(device.name, catalog);
+      if (!chip) continue;
       Result<KernelModel> model = KernelModel::make(*chip, catalog);
       return model ? std::optional(std::move(*model)) : std::nullopt;
     }

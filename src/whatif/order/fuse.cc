@@ -8,8 +8,8 @@
 #include <regex>
 #include <set>
 
-#include "whatif/change/shapes.h"
 #include "whatif/change/stretch.h"
+#include "whatif/change/task_operators.h"
 #include "whatif/durations/host_slots.h"
 
 namespace flopcast::whatif {
@@ -21,17 +21,6 @@ namespace {
 /// GPU tasks of one rank that become one, in stream order.
 using Chain = std::vector<std::uint32_t>;
 
-/// Bytes of one element; 0 where the type is not known.
-std::int64_t element_bytes(std::string_view type) {
-  if (type == "double" || type == "long int" || type == "c10::complex<float>") return 8;
-  if (type == "float" || type == "int") return 4;
-  if (type == "c10::BFloat16" || type == "c10::Half" || type == "short int") return 2;
-  if (type == "bool" || type == "unsigned char" || type == "signed char" ||
-      type.starts_with("c10::Float8"))
-    return 1;
-  return 0;
-}
-
 /// What a kernel moves, as its operator's inputs tell: it reads them all, and writes as much as the
 /// largest.
 struct Traffic {
@@ -42,7 +31,11 @@ struct Traffic {
 class Fuser {
  public:
   Fuser(const ChangedRun& run, std::uint32_t r, const std::set<std::uint32_t>& names)
-      : run_(run), r_(r), rank_(run.recording->ranks[r]), names_(names) {
+      : run_(run),
+        r_(r),
+        rank_(run.recording->ranks[r]),
+        operators_(*run.set, rank_),
+        names_(names) {
     for (const GpuEdge& e : run.recording->cross_stream[r].edges) waits_.insert(e.target);
     for (std::uint32_t t = 0; t < rank_.gpu.size(); ++t) {
       if (gpu_class(rank_, rank_.gpu[t]) == GpuClass::kCompute) least_ = std::min(least_, time(t));
@@ -114,14 +107,11 @@ class Fuser {
   }
 
   std::optional<Traffic> traffic_of(std::uint32_t t) const {
-    const std::uint32_t op = rank_.calls[rank_.gpu[t].call].op;
-    const std::vector<Dims> dims = dims_of(*run_.set, rank_, op);
-    const std::vector<std::string> types = types_of(*run_.set, rank_, op);
     Traffic traffic;
-    for (std::size_t i = 0; i < std::min(dims.size(), types.size()); ++i) {
-      double bytes = static_cast<double>(element_bytes(types[i]));
-      for (const std::int64_t size : dims[i]) bytes *= static_cast<double>(size);
-      if (dims[i].empty()) continue;
+    for (const OperatorInput& input : operators_.kernel(t).inputs) {
+      if (input.size.empty()) continue;
+      double bytes = input.element_bytes;
+      for (const std::int64_t size : input.size) bytes *= static_cast<double>(size);
       if (bytes <= 0) return std::nullopt;
       traffic.read += bytes;
       traffic.written = std::max(traffic.written, bytes);
@@ -132,6 +122,7 @@ class Fuser {
   const ChangedRun& run_;
   std::uint32_t r_;
   const RankModel& rank_;
+  TaskOperators operators_;
   const std::set<std::uint32_t>& names_;
   std::set<std::uint32_t> waits_;                   // for other streams
   std::map<std::uint32_t, std::uint32_t> step_of_;  // of GPU tasks, from 1
