@@ -24,7 +24,8 @@ HostSlots::HostSlots(const Recording& recording, std::uint32_t rank, std::uint32
   }
   for (std::size_t slot = 0; slot < slots(); ++slot) {
     const Time recorded = to(slot) - from(slot);
-    if (recorded > Time{}) scale_[slot] = time(slot).seconds() / recorded.seconds();
+    if (recorded > Time{} && recorded != time(slot))
+      scale_[slot] = time(slot).seconds() / recorded.seconds();
   }
 }
 
@@ -37,39 +38,37 @@ Time HostSlots::to(std::size_t slot) const {
   return slot % 2 == 1 ? pieces_[slot / 2].end : pieces_[slot / 2].start;
 }
 
-Time HostSlots::take(std::size_t slot, Time cost) {
-  if (waits_[slot] || scale_[slot] <= 0) return cost;
+std::uint32_t HostSlots::before(Time at) const {
+  const auto piece = std::lower_bound(pieces_.begin(), pieces_.end(), at,
+                                      [](const Piece& p, Time t) { return p.end < t; });
+  if (piece == pieces_.end()) return kNone;
+  const auto gap = 2 * static_cast<std::uint32_t>(piece - pieces_.begin());
+  const std::uint32_t slot = piece->start < at ? gap + 1 : gap;
+  return from(slot) < at ? slot : kNone;
+}
+
+std::uint32_t HostSlots::after(Time at) const {
+  const auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), at,
+                                      [](Time t, const Piece& p) { return t < p.end; });
+  if (piece == pieces_.end()) return kNone;
+  const auto gap = 2 * static_cast<std::uint32_t>(piece - pieces_.begin());
+  const std::uint32_t slot = piece->start <= at ? gap + 1 : gap;
+  return from(slot) <= at ? slot : kNone;
+}
+
+Time HostSlots::take(std::uint32_t slot, Time cost) {
+  if (slot == kNone || cost <= Time{} || waits_[slot] || scale_[slot] <= 0) return cost;
   const Time there = std::max(Time{}, time(slot));
   const Time taken = std::min(there, stretched(cost, scale_[slot]));
   time(slot) -= taken;
   return taken == there ? std::max(Time{}, cost - stretched(taken, 1 / scale_[slot])) : Time{};
 }
 
-Time HostSlots::take_before(Time at, Time cost) {
-  const auto piece = std::lower_bound(pieces_.begin(), pieces_.end(), at,
-                                      [](const Piece& p, Time t) { return p.end < t; });
-  if (piece == pieces_.end()) return cost;
-  const auto index = static_cast<std::size_t>(piece - pieces_.begin());
-  const std::size_t slot = piece->start < at ? 2 * index + 1 : 2 * index;
-  return from(slot) < at ? take(slot, cost) : cost;
-}
-
-Time HostSlots::take_after(Time at, Time cost) {
-  const auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), at,
-                                      [](Time t, const Piece& p) { return t < p.end; });
-  if (piece == pieces_.end()) return cost;
-  const auto index = static_cast<std::size_t>(piece - pieces_.begin());
-  const std::size_t slot = piece->start <= at ? 2 * index + 1 : 2 * index;
-  return from(slot) <= at ? take(slot, cost) : cost;
-}
-
-Time HostSlots::take_piece(std::uint32_t piece, Time cost) { return take(2 * piece + 1, cost); }
-
 Time HostSlots::take_between(Time begin, Time end) {
   const auto first = std::upper_bound(pieces_.begin(), pieces_.end(), begin,
                                       [](Time t, const Piece& p) { return t < p.end; });
   Time taken;
-  for (auto slot = 2 * static_cast<std::size_t>(first - pieces_.begin());
+  for (auto slot = 2 * static_cast<std::uint32_t>(first - pieces_.begin());
        slot < slots() && from(slot) < end; ++slot) {
     const Time inside = std::min(to(slot), end) - std::max(from(slot), begin);
     if (inside > Time{}) taken += inside - take(slot, inside);

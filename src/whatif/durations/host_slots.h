@@ -17,12 +17,14 @@ class HostSlots {
   HostSlots(const replaying::Recording& recording, std::uint32_t rank, std::uint32_t thread,
             replaying::Durations::Rank& durations);
 
-  /// Takes so much from what the thread did just before a moment, or just after it: as much as is
-  /// there, never more. @return what was not there to take.
-  Time take_before(Time at, Time cost);
-  Time take_after(Time at, Time cost);  ///< likewise
-  /// Takes so much of a piece.
-  Time take_piece(std::uint32_t piece, Time cost);
+  static constexpr std::uint32_t kNone = replaying::kNoIndex;  ///< no slot
+  /// The slot that is just before a moment, or just after it: 2 p for the gap before piece p, 2 p + 1
+  /// for the piece. kNone: the thread does nothing then.
+  std::uint32_t before(Time at) const;
+  std::uint32_t after(Time at) const;  ///< likewise
+
+  /// Takes so much of a slot: as much as is there, never more. @return what was not there to take.
+  Time take(std::uint32_t slot, Time cost);
   /// Takes all that the thread did in [from, to). @return how much that was.
   Time take_between(Time from, Time to);
   /// All that is left, without waiting.
@@ -38,7 +40,6 @@ class HostSlots {
   Time from(std::size_t slot) const;
   Time to(std::size_t slot) const;
   std::size_t slots() const { return 2 * pieces_.size(); }
-  Time take(std::size_t slot, Time cost);
 
   const std::vector<replaying::Piece>& pieces_;
   std::uint32_t thread_;

@@ -39,65 +39,79 @@ Time quickest_launch(const Recording& recording) {
   return launches[static_cast<std::size_t>(static_cast<double>(launches.size()) * kQuickest)];
 }
 
+/// Where the profiler worked on a rank's host. What is not there outside of a row is inside:
+/// timestamps are taken in the midst of the profiler's work.
+struct RowSlots {
+  std::uint32_t thread = 0;
+  std::uint32_t before_start = 0, after_start = 0, before_end = 0, after_end = 0;
+};
+
+std::vector<HostSlots> slots_of(const Recording& recording, std::uint32_t r,
+                                Durations::Rank& durations) {
+  std::vector<HostSlots> slots;
+  for (std::uint32_t t = 0; t < recording.ranks[r].threads.size(); ++t)
+    slots.emplace_back(recording, r, t, durations);
+  return slots;
+}
+
+bool is_row(Category category) {
+  return category == Category::kCpuOp || category == Category::kUserAnnotation ||
+         is_host_call(category);
+}
+
+std::vector<RowSlots> find_rows(const RankModel& rank, const std::vector<HostSlots>& slots) {
+  std::unordered_map<std::uint32_t, std::uint32_t> thread_of;
+  for (std::uint32_t t = 0; t < rank.threads.size(); ++t) thread_of[rank.threads[t].track] = t;
+  const Events& events = rank.trace->events;
+  std::vector<RowSlots> rows;
+  for (std::uint32_t row = 0; row < events.size(); ++row) {
+    if (!is_row(events.category[row])) continue;
+    const auto thread = thread_of.find(events.track[row]);
+    if (thread == thread_of.end()) continue;
+    const HostSlots& of = slots[thread->second];
+    const Time start = events.start[row] + rank.host_offset;
+    const Time end = start + events.duration[row];
+    rows.push_back(
+        {thread->second, of.before(start), of.after(start), of.before(end), of.after(end)});
+  }
+  return rows;
+}
+
 /// Takes `scale` times the profiler's work out of a rank's host.
 class Unprofiled {
  public:
-  Unprofiled(const Recording& recording, std::uint32_t r, Time quickest, double scale,
-             Durations::Rank& durations)
-      : rank_(recording.ranks[r]), scale_(scale) {
-    floor_ = std::max(kLeastLaunch, quickest - stretched(kRowCost, scale / 2));
-    for (std::uint32_t t = 0; t < rank_.threads.size(); ++t) {
-      thread_of_[rank_.threads[t].track] = t;
-      slots_.emplace_back(recording, r, t, durations);
-    }
-  }
+  Unprofiled(const RankModel& rank, std::vector<HostSlots> slots, double scale)
+      : rank_(rank), slots_(std::move(slots)), scale_(scale) {}
 
-  void take() {
+  void take(const std::vector<RowSlots>& rows, Time quickest) {
+    const Time half = stretched(kRowCost, scale_ / 2);
     for (const Call& call : rank_.calls) {
-      if (is_launch(rank_, call)) take_launch(call);
+      if (is_launch(rank_, call)) take_launch(call, std::max(kLeastLaunch, quickest - half));
     }
-    const Events& events = rank_.trace->events;
-    std::uint64_t frames = 0;
-    for (std::uint32_t row = 0; row < events.size(); ++row) {
-      frames += events.category[row] == Category::kPythonFunction;
-      if (costs(events.category[row])) take_row(row);
+    for (const RowSlots& row : rows) {
+      HostSlots& slots = slots_[row.thread];
+      slots.take(row.after_start, slots.take(row.before_start, half));
+      slots.take(row.before_end, slots.take(row.after_end, half));
     }
-    constexpr auto kPython = static_cast<int>(Category::kPythonFunction);
-    take_frames(std::max(frames, rank_.trace->row_counts[kPython]));
+    take_frames();
   }
 
  private:
-  static bool costs(Category category) {
-    return category == Category::kCpuOp || category == Category::kUserAnnotation ||
-           is_host_call(category);
-  }
-
-  void take_row(std::uint32_t row) {
-    const Events& events = rank_.trace->events;
-    const auto thread = thread_of_.find(events.track[row]);
-    if (thread == thread_of_.end()) return;
-    HostSlots& slots = slots_[thread->second];
-    const Time start = events.start[row] + rank_.host_offset;
-    const Time end = start + events.duration[row];
-    const Time half = stretched(kRowCost, scale_ / 2);
-    // What is not there outside of the row is inside: timestamps are taken in the midst of it.
-    slots.take_after(start, slots.take_before(start, half));
-    slots.take_before(end, slots.take_after(end, half));
-  }
-
   /// Launches that are slower than the quickest had to wait for memory, mostly the profiler's.
-  void take_launch(const Call& call) {
-    const Time over = call.end - call.start - floor_;
+  void take_launch(const Call& call, Time floor) {
+    const Time over = call.end - call.start - floor;
     if (over <= Time{}) return;
     Time left = stretched(over, std::min(1.0, scale_));
     const auto& pieces = rank_.threads[call.thread].pieces;
     for (std::uint32_t p = call.first_piece; p <= call.last_piece && left > Time{}; ++p) {
-      if (pieces[p].row == call.row) left = slots_[call.thread].take_piece(p, left);
+      if (pieces[p].row == call.row) left = slots_[call.thread].take(2 * p + 1, left);
     }
   }
 
-  /// Where frames were is not kept: they are taken everywhere alike.
-  void take_frames(std::uint64_t frames) {
+  /// Where Python's frames were is not kept: they are taken everywhere alike.
+  void take_frames() {
+    const std::uint64_t frames =
+        rank_.trace->row_counts[static_cast<int>(Category::kPythonFunction)];
     Time work;
     for (const HostSlots& slots : slots_) work += slots.work();
     if (frames == 0 || work <= Time{}) return;
@@ -107,19 +121,9 @@ class Unprofiled {
   }
 
   const RankModel& rank_;
-  double scale_;
-  Time floor_;
   std::vector<HostSlots> slots_;
-  std::unordered_map<std::uint32_t, std::uint32_t> thread_of_;
+  double scale_;
 };
-
-Durations unprofiled(const Recording& recording, const Durations& durations, double scale) {
-  Durations out = durations;
-  const Time quickest = quickest_launch(recording);
-  for (std::uint32_t r = 0; r < recording.ranks.size(); ++r)
-    Unprofiled(recording, r, quickest, scale, out.ranks[r]).take();
-  return out;
-}
 
 std::uint64_t host_rows(const ChangedRun& run) {
   std::uint64_t rows = 0;
@@ -133,23 +137,34 @@ std::uint64_t host_rows(const ChangedRun& run) {
 
 std::optional<Diagnostic> remove_profiler(ChangedRun& run, const ChangedRun&,
                                           const Change& change) {
-  const std::uint64_t rows = host_rows(run);
-  if (rows == 0) {
+  const std::uint64_t pieces = host_rows(run);
+  if (pieces == 0) {
     run.refused.push_back(
         refusal(change,
                 "no row of the host was recorded, so that what recording it cost is unknown; "
                 "record with the profiler's CPU activity"));
     return std::nullopt;
   }
-  const Durations before = std::move(run.durations);
-  run.durations = unprofiled(*run.recording, before, 1);
-  run.doubts.push_back({"the profiler's cost, halved and doubled",
-                        unprofiled(*run.recording, before, 2),
-                        unprofiled(*run.recording, before, 0.5)});
+  const Recording& recording = *run.recording;
+  const Time quickest = quickest_launch(recording);
+  Doubt doubt{"the profiler's cost, halved and doubled", run.durations, run.durations};
+  parallel_for(recording.ranks.size(), 0, [&](std::size_t i) {
+    const auto r = static_cast<std::uint32_t>(i);
+    const RankModel& rank = recording.ranks[r];
+    const std::vector<RowSlots> rows =
+        find_rows(rank, slots_of(recording, r, run.durations.ranks[r]));
+    const auto take = [&](Durations& durations, double scale) {
+      Unprofiled(rank, slots_of(recording, r, durations.ranks[r]), scale).take(rows, quickest);
+    };
+    take(doubt.low, 2);
+    take(run.durations, 1);
+    take(doubt.high, 0.5);
+  });
+  run.doubts.push_back(std::move(doubt));
   run.notes.push_back(
       {fmt::format("the profiler costs the host {} us a row; a launch, no more than the quickest",
                    kRowCost.us()),
-       "assumed", rows, 0});
+       "assumed", pieces, 0});
   return std::nullopt;
 }
 
