@@ -30,8 +30,7 @@ Change tokens_times(double factor) {
 
 constexpr const char* kLinear =
     R"("Input Dims": [[4096, 512], [512, 2048]], "Input type": ["c10::BFloat16", "c10::BFloat16"])";
-constexpr const char* kRows =
-    R"("Input Dims": [[8, 512, 2048]], "Input type": ["c10::BFloat16"])";
+constexpr const char* kRows = R"("Input Dims": [[8, 512, 2048]], "Input type": ["c10::BFloat16"])";
 constexpr const char* kMatrix = R"("Input Dims": [[2048, 512]], "Input type": ["c10::BFloat16"])";
 
 /// Forward: a product of 4096 tokens, an activation of 8 x 512, a cast of weights. Backward: the
@@ -42,11 +41,13 @@ TraceText training_step() {
   text.op("aten::mm", 0, 10, kLinear).launch(2, 6, 1).kernel("gemm", 10, 110, 7, 1);
   text.op("aten::gelu", 10, 20, kRows).launch(12, 16, 2).kernel("gelu", 110, 210, 7, 2);
   text.op("aten::to", 20, 30, kMatrix).launch(22, 26, 3).kernel("cast", 210, 310, 7, 3);
-  text.op("autograd::engine::evaluate_function: GeluBackward0", 30, 42)
+  text.thread(2)
+      .op("autograd::engine::evaluate_function: GeluBackward0", 30, 42)
       .op("aten::gelu_backward", 31, 41, kRows)
       .launch(34, 38, 4)
       .kernel("gelu_backward", 310, 410, 7, 4);
-  text.annotation("Optimizer.step#SGD.step", 50, 70)
+  text.thread(1)
+      .annotation("Optimizer.step#SGD.step", 50, 70)
       .op("aten::add_", 52, 62, kMatrix)
       .launch(54, 58, 5)
       .kernel("update", 410, 510, 7, 5)
@@ -86,11 +87,11 @@ TEST(WhatIfTokens, AsManyTokensAreNoChange) {
 TEST(WhatIfTokens, GradientsKeepTheirSizeAndActivationsGrow) {
   TraceText text;
   for (int rank = 0; rank < 2; ++rank) {
-    text.rank(rank).step(1, 0, 1000);
+    text.rank(rank).thread(1).step(1, 0, 1000);
     text.op("aten::mm", 0, 10, kLinear).launch(2, 6, 1).kernel("gemm", 10, 110, 7, 1);
     text.op("c10d::allreduce_", 10, 20).launch(12, 16, 2);
     text.collective(110, 150, 20, 2, 1, "0", "allreduce");
-    text.op("autograd::engine::evaluate_function: MmBackward0", 30, 60);
+    text.thread(2).op("autograd::engine::evaluate_function: MmBackward0", 30, 60);
     text.op("c10d::allreduce_", 31, 40).launch(32, 36, 3);
     text.collective(150, 190, 20, 3, 2, "0", "allreduce");
     text.op("c10d::reduce_scatter_", 41, 50).launch(42, 46, 4);
