@@ -34,6 +34,10 @@ class LayerPlanner {
       plan_.evidence = "no forward pass was found";
       return std::move(plan_);
     }
+    if (programs_[ranks_.front()].planned) {
+      plan_.evidence = "every pass is one task of a planned step: layers are not in it";
+      return std::move(plan_);
+    }
     const bool whole_window = !programs_[ranks_.front()].has_steps;
     const LayerFinding found = find_layers(items_, whole_window);
     plan_.level = found.level;

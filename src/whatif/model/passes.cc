@@ -48,6 +48,7 @@ class PassCutter {
 
   Passes run() {
     cut_by_marks();
+    if (program_.planned) return std::move(passes_);
     trim_forward();
     split_backward_by_numbers();
     split_forward_by_backward();
@@ -77,13 +78,15 @@ class PassCutter {
       next.step = work.step;
       next.thread = work.thread;
       next.sort = Stretch::Sort::kRest;
-      if (use_of(work) == GroupUse::kPipeline) {
+      if (use_of(work) == GroupUse::kPipeline || work.send) {
         next.sort = Stretch::Sort::kExchange;
         next.pass = Pass::kOther;
-      } else if (work.pass == Pass::kForward || work.pass == Pass::kBackward) {
+      } else if (work.pass == Pass::kForward || work.pass == Pass::kBackward ||
+                 work.pass == Pass::kWeights) {
         next.sort = Stretch::Sort::kPass;
       }
-      if (passes_.stretches.empty() || !continues(passes_.stretches.back(), next)) {
+      if (passes_.stretches.empty() || program_.planned ||
+          !continues(passes_.stretches.back(), next)) {
         passes_.stretches.push_back(std::move(next));
       }
       passes_.stretches.back().works.push_back(w);

@@ -42,8 +42,15 @@ class PipelineFinder {
 
  private:
   /// Ranks that send to one another, directly or through others, are one pipeline; its stages follow
-  /// each other as ranks do.
+  /// each other as ranks do. A planned step has one chip of each stage.
   void find_stages() {
+    if (std::all_of(programs_.begin(), programs_.end(),
+                    [](const Program& p) { return p.planned; })) {
+      found_.stages = static_cast<std::uint32_t>(programs_.size());
+      for (std::uint32_t r = 0; r < found_.stages; ++r) found_.stage.push_back(r);
+      found_.replica.assign(found_.stages, 0);
+      return;
+    }
     std::map<std::int32_t, std::int32_t> root;
     const auto find = [&root](std::int32_t rank) {
       while (root.try_emplace(rank, rank).first->second != rank) rank = root[rank];

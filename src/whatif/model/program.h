@@ -32,6 +32,7 @@ struct Work {
   bool recomputed = false;     ///< forward work inside a backward
   bool of_recomputed = false;  ///< gradient of such work: `sequence` is that of the second forward
   KernelKind kind = KernelKind::kOther;
+  bool send = false;                          ///< between stages of a planned step
   bool copy = false;                          ///< a copy or set of memory
   std::uint32_t group = replaying::kNoIndex;  ///< of a collective: see Groups
   std::optional<CollectiveOp> operation;      ///< of a collective, where known
@@ -50,6 +51,18 @@ struct GradientRow {
   bool of_recomputed = false;
 };
 
+/// What a task of a planned step is, by its name: "forward m3", "send backward input m0 c1".
+enum class PlannedTask : std::uint8_t {
+  kNone,
+  kForward,
+  kBackward,
+  kWeights,
+  kSend,
+  kOptimizer,
+  kRest
+};
+PlannedTask planned_task(std::string_view name);
+
 /// What runs on one rank.
 struct Program {
   std::vector<Work> works;    ///< in launch order; those outside of steps are left out
@@ -59,6 +72,7 @@ struct Program {
   bool has_sequence = false;  ///< autograd's numbers are known
   /// Kernels are there that only training has, but no launch tells which pass they are of.
   bool hidden_passes = false;
+  bool planned = false;  ///< a step as `flopcast estimate --engine graph` writes it: a task a pass
   std::vector<GradientRow> gradients;  ///< by start
 };
 

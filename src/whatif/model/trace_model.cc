@@ -41,6 +41,7 @@ class ModelMaker {
     parallel_for(recording_.ranks.size(), 0,
                  [&](std::size_t r) { make_stage(static_cast<std::uint32_t>(r), durations); });
     settle_groups();
+    add_planned_group();
     take_degrees();
     sort_groups();
     return std::move(model_);
@@ -139,6 +140,18 @@ class ModelMaker {
       group.use = GroupUse::kUnknown;
       group.evidence += layers ? "; none in a layer" : "; no layers were found to hold them";
     }
+  }
+
+  /// A planned step names no groups, but has sends.
+  void add_planned_group() {
+    if (programs_.size() < 2 || !programs_.front().planned || pipeline_.stages < 2) return;
+    ModelGroup group;
+    group.use = GroupUse::kPipeline;
+    for (const replaying::RankModel& rank : recording_.ranks) group.ranks.push_back(rank.rank);
+    std::sort(group.ranks.begin(), group.ranks.end());
+    group.size = static_cast<std::uint32_t>(group.ranks.size());
+    group.evidence = "a planned step: one chip of each stage, sends between them";
+    model_.groups.push_back(std::move(group));
   }
 
   /// Gradients are shared by replicas and by the ranks that share a replica's sequence.

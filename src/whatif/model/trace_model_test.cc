@@ -191,6 +191,40 @@ TEST(TraceModel, AnEmptyRecordingHasNone) {
   EXPECT_FALSE(m.model.has_host);
 }
 
+// Steps written by `flopcast estimate --engine graph --trace-out`: a task a pass, one chip a stage.
+TEST(TraceModel, PlannedStepsHaveStagesAndPassesButNoLayers) {
+  const auto row = [](int rank, const char* name, int stream, int start) {
+    return fmt::format(R"({{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":{},"ts":{},"dur":5,)"
+                       R"("args":{{"device":0,"stream":{},"rank":{}}}}},)",
+                       name, rank * 100'000'000, stream, start, stream, rank);
+  };
+  std::string rows;
+  int now = 0;
+  for (const char* name : {"forward m0", "forward m1", "backward m0", "backward m1"}) {
+    rows += row(0, name, 0, now += 10);
+  }
+  rows += row(0, "send forward m0", 1, 15);
+  rows += row(0, "send forward m1", 1, 25);
+  now = 20;
+  for (const char* name : {"forward m0", "backward m0", "forward m1", "backward m1"}) {
+    rows += row(1, name, 0, now += 10);
+  }
+  rows += row(1, "send backward m0", 1, 45);
+  rows += row(1, "optimizer", 0, now + 10);
+  rows.pop_back();
+  const Modelled m = model_of(
+      read_trace_text(R"({"distributedInfo":{"world_size":2},"traceEvents":[)" + rows + "]}"));
+  EXPECT_EQ(m.model.pp, 2U);
+  EXPECT_EQ(m.model.microbatches, 2U);
+  EXPECT_EQ(m.model.schedule, "1f1b");
+  EXPECT_EQ(m.model.layers, 0U);
+  ASSERT_EQ(m.model.stages.size(), 2U);
+  EXPECT_EQ(m.model.stages[1].order, (std::vector<std::string>{"F0", "B0", "F1", "B1"}));
+  const ModelUnit* forward = unit_of(m.model.stages[0], Pass::kForward, UnitPart::kWhole);
+  ASSERT_NE(forward, nullptr);
+  EXPECT_EQ(forward->segments.size(), 2U);
+}
+
 /// What is known of recorded runs, from those who published them or from their configuration.
 struct Known {
   const char* path;
