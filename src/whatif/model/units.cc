@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/numeric/median.h"
 #include "flopcast/trace.h"
@@ -154,7 +155,17 @@ class SegmentMaker {
 /// Gives every segment its pieces of its thread.
 class PieceCutter {
  public:
-  PieceCutter(const RankModel& rank, ModelStage& stage) : rank_(rank), stage_(stage) {}
+  PieceCutter(const RankModel& rank, const std::vector<replaying::ThreadEdge>& thread_edges,
+              ModelStage& stage)
+      : rank_(rank), stage_(stage) {
+    released_.resize(rank.threads.size());
+    for (const replaying::ThreadEdge& edge : thread_edges) {
+      if (edge.hand_over) released_[edge.to_thread].insert(edge.to_piece);
+    }
+    for (const ModelBucket& bucket : stage.buckets) {
+      buckets_[bucket.segment].push_back(bucket.task);
+    }
+  }
 
   void run() {
     std::vector<std::vector<std::uint32_t>> of_thread(rank_.threads.size());
@@ -189,8 +200,31 @@ class PieceCutter {
     return depth;
   }
 
-  /// Between the last launch of a segment and the first of the next: where the fewest rows are open,
-  /// the first of such places.
+  /// One past the last piece in which a segment launches, buckets included.
+  std::uint32_t after_launches(std::uint32_t s, std::uint32_t t) const {
+    std::uint32_t after = call_of(stage_.segments[s].tasks.back()).last_piece + 1;
+    const auto buckets = buckets_.find(s);
+    if (buckets == buckets_.end()) return after;
+    for (const std::uint32_t task : buckets->second) {
+      if (rank_.gpu[task].call == kNoIndex || call_of(task).thread != t) continue;
+      after = std::max(after, call_of(task).last_piece + 1);
+    }
+    return after;
+  }
+
+  /// Where another thread hands over; else where the fewest rows are open, the first such place.
+  std::uint32_t place_between(std::uint32_t t, const std::vector<std::uint32_t>& depth,
+                              std::uint32_t from, std::uint32_t until) const {
+    const auto released = released_[t].lower_bound(from);
+    if (released != released_[t].end() && *released <= until) return *released;
+    std::uint32_t best = from;
+    for (std::uint32_t p = best + 1; p <= until; ++p) {
+      if (depth[p] < depth[best]) best = p;
+    }
+    return best;
+  }
+
+  /// Between the last launch of a segment and the first of the next.
   void cut(std::uint32_t t, const std::vector<std::uint32_t>& segments) {
     if (segments.empty()) return;
     const std::vector<std::uint32_t> depth = depths(t);
@@ -200,14 +234,10 @@ class PieceCutter {
       segment.first_piece = begin;
       segment.last_piece = static_cast<std::uint32_t>(depth.size());
       if (i + 1 < segments.size()) {
-        const std::uint32_t after = call_of(segment.tasks.back()).last_piece + 1;
         const std::uint32_t until =
             call_of(stage_.segments[segments[i + 1]].tasks.front()).first_piece;
-        std::uint32_t best = std::max(std::min(after, until), begin);
-        for (std::uint32_t p = best + 1; p <= until; ++p) {
-          if (depth[p] < depth[best]) best = p;
-        }
-        segment.last_piece = best;
+        const std::uint32_t after = std::min(after_launches(segments[i], t), until);
+        segment.last_piece = place_between(t, depth, std::max(after, begin), until);
       }
       begin = segment.last_piece;
     }
@@ -215,6 +245,8 @@ class PieceCutter {
 
   const RankModel& rank_;
   ModelStage& stage_;
+  std::vector<std::set<std::uint32_t>> released_;  ///< pieces that another thread releases
+  std::map<std::uint32_t, std::vector<std::uint32_t>> buckets_;  ///< tasks, by segment
 };
 
 /// Medians over copies, and edges by position.
@@ -331,11 +363,11 @@ class UnitFiller {
       const ModelSegment& segment = stage_.segments[unit.segments[c]];
       if (task.call == kNoIndex || segment.thread == kNoIndex) continue;
       const Call& call = rank_.calls[task.call];
+      if (call.gpu.front() != kernel.tasks[c]) continue;  // one launch of a whole graph
       std::uint32_t from = segment.first_piece;
       if (position > 0) {
         const std::uint32_t before = rank_.gpu[segment.tasks[position - 1]].call;
         from = rank_.calls[before].last_piece + 1;
-        if (before == task.call) continue;  // one launch of a whole graph
       }
       hosts.push_back(
           host_time(segment.thread, std::min(from, call.first_piece), call.first_piece));
@@ -447,7 +479,7 @@ void make_units(const TraceSet& set, const Recording& recording, const Durations
                 const Program& program, const Passes& passes, const PassLabels& labels,
                 const LayerPlan& plan, const Pipeline& pipeline, ModelStage& stage) {
   SegmentMaker(program, passes, labels, plan, pipeline, stage).run();
-  PieceCutter(recording.ranks[stage.rank], stage).run();
+  PieceCutter(recording.ranks[stage.rank], recording.thread_edges[stage.rank], stage).run();
   UnitFiller(set, recording, durations, stage).run();
 }
 
