@@ -120,7 +120,7 @@ class LayerPlanner {
 
   /// Where no launch orders the works, or one launch made them all, those of different streams are
   /// in no fixed order: the stream with most of them alone.
-  std::vector<std::uint32_t> main_stream(const Source& source) const {
+  std::vector<std::uint32_t> main_stream(const Source& source) {
     const Program& program = programs_[source.rank];
     const RankModel& rank = recording_.ranks[source.rank];
     using StreamName = std::pair<std::int32_t, std::int32_t>;  // device, number; whatever the lane
@@ -141,6 +141,7 @@ class LayerPlanner {
     for (const auto& [stream, of] : streams) {
       if (of > streams[best]) best = stream;
     }
+    plan_.stream = best;
     std::vector<std::uint32_t> works;
     for (const std::uint32_t w : source.stretch->works) {
       if (name_of(rank.gpu[program.works[w].task]) == best) works.push_back(w);
@@ -270,9 +271,14 @@ std::vector<std::int32_t> labels_of(const std::vector<LayerSpan>& layers, std::s
 /// Labels the passes of one rank.
 class Labeller {
  public:
-  Labeller(const Program& program, const Passes& passes, const LayerPlan& plan,
-           const Pipeline& pipeline, std::uint32_t rank)
-      : program_(program), passes_(passes), plan_(plan), pipeline_(pipeline), rank_(rank) {}
+  Labeller(const RankModel& model, const Program& program, const Passes& passes,
+           const LayerPlan& plan, const Pipeline& pipeline, std::uint32_t rank)
+      : model_(model),
+        program_(program),
+        passes_(passes),
+        plan_(plan),
+        pipeline_(pipeline),
+        rank_(rank) {}
 
   PassLabels run() {
     labels_.resize(passes_.stretches.size());
@@ -281,7 +287,7 @@ class Labeller {
       for (std::uint32_t s = 0; s < passes_.stretches.size(); ++s) {
         const Stretch& stretch = passes_.stretches[s];
         if (stretch.sort != Stretch::Sort::kPass || stretch.pass != pass) continue;
-        labels_[s] = pass == Pass::kForward ? forward(stretch) : backward(stretch);
+        labels_[s] = pass == Pass::kForward ? forward_by_stream(stretch) : backward(stretch);
       }
     }
     return std::move(labels_);
@@ -294,6 +300,27 @@ class Labeller {
   }
 
   using Labels = std::optional<std::vector<std::int32_t>>;
+
+  /// Work of other streams belongs to the layer that the main stream is in when it starts.
+  Labels forward_by_stream(const Stretch& s) const {
+    if (!plan_.stream) return forward(s);
+    Stretch main = s;
+    std::erase_if(main.works, [&](std::uint32_t w) { return !is_main(w); });
+    const Labels found = forward(main);
+    if (!found) return std::nullopt;
+    std::vector<std::int32_t> labels;
+    std::size_t next = 0;
+    for (const std::uint32_t w : s.works) {
+      if (is_main(w)) ++next;
+      labels.push_back(next == 0 ? kBeforeLayers : (*found)[next - 1]);
+    }
+    return labels;
+  }
+
+  bool is_main(std::uint32_t w) const {
+    const replaying::Stream& stream = model_.streams[model_.gpu[program_.works[w].task].stream];
+    return std::pair(stream.device, stream.id) == *plan_.stream;
+  }
 
   Labels forward(const Stretch& s) const {
     const PartCut* part = part_of(s);
@@ -398,6 +425,7 @@ class Labeller {
     return std::nullopt;
   }
 
+  const RankModel& model_;
   const Program& program_;
   const Passes& passes_;
   const LayerPlan& plan_;
@@ -414,9 +442,9 @@ LayerPlan plan_layers(const TraceSet& set, const Recording& recording, const Nam
   return LayerPlanner(set, recording, facts, programs, passes, pipeline).run();
 }
 
-PassLabels label_passes(const Program& program, const Passes& passes, const LayerPlan& plan,
-                        const Pipeline& pipeline, std::uint32_t rank) {
-  return Labeller(program, passes, plan, pipeline, rank).run();
+PassLabels label_passes(const RankModel& model, const Program& program, const Passes& passes,
+                        const LayerPlan& plan, const Pipeline& pipeline, std::uint32_t rank) {
+  return Labeller(model, program, passes, plan, pipeline, rank).run();
 }
 
 }  // namespace flopcast::whatif

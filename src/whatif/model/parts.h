@@ -27,7 +27,9 @@ struct LayerPlan {
   std::vector<PartCut> parts;
   std::vector<std::vector<std::uint32_t>> units;  ///< token lists of single layers, longest first
   std::uint32_t layers = 0;                       ///< of the whole model, 0: unknown
-  std::uint32_t repeats = 1;                      ///< a forward holds the model so often
+  /// Where launches order nothing: device and number of the stream that layers were looked for in.
+  std::optional<std::pair<std::int32_t, std::int32_t>> stream;
+  std::uint32_t repeats = 1;  ///< a forward holds the model so often
   std::string evidence;
 };
 
@@ -37,7 +39,8 @@ LayerPlan plan_layers(const TraceSet& set, const replaying::Recording& recording
 
 /// One label a work of every pass; none where the pass could not be cut. Indexed as the stretches.
 using PassLabels = std::vector<std::optional<std::vector<std::int32_t>>>;
-PassLabels label_passes(const Program& program, const Passes& passes, const LayerPlan& plan,
-                        const Pipeline& pipeline, std::uint32_t rank);
+PassLabels label_passes(const replaying::RankModel& model, const Program& program,
+                        const Passes& passes, const LayerPlan& plan, const Pipeline& pipeline,
+                        std::uint32_t rank);
 
 }  // namespace flopcast::whatif

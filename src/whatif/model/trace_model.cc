@@ -100,7 +100,8 @@ class ModelMaker {
       }
     }
     if (pipeline_.stages == 1 && stage.layers == 0) stage.layers = plan_.layers;
-    const PassLabels labels = label_passes(programs_[r], passes_[r], plan_, pipeline_, r);
+    const PassLabels labels =
+        label_passes(recording_.ranks[r], programs_[r], passes_[r], plan_, pipeline_, r);
     make_units(set_, recording_, durations, programs_[r], passes_[r], labels, plan_, pipeline_,
                stage);
     tell_order(r, stage);

@@ -37,9 +37,11 @@ UnitPart part_of_label(std::int32_t label) {
 /// Cuts stretches into segments and groups them into units.
 class SegmentMaker {
  public:
-  SegmentMaker(const Program& program, const Passes& passes, const PassLabels& labels,
-               const LayerPlan& plan, const Pipeline& pipeline, ModelStage& stage)
-      : program_(program),
+  SegmentMaker(const RankModel& rank, const Program& program, const Passes& passes,
+               const PassLabels& labels, const LayerPlan& plan, const Pipeline& pipeline,
+               ModelStage& stage)
+      : rank_(rank),
+        program_(program),
         passes_(passes),
         labels_(labels),
         plan_(plan),
@@ -89,8 +91,9 @@ class SegmentMaker {
         }
       }
     }
-    for (std::uint32_t i = from; i < until; ++i) {
-      const Work& work = program_.works[stretch.works[i]];
+    const std::vector<std::uint32_t> works = works_of(stretch, from, until);
+    for (const std::uint32_t w : works) {
+      const Work& work = program_.works[w];
       segment.tasks.push_back(work.task);
       key.tokens.push_back(work.token);
       key.recomputed.push_back(work.recomputed);
@@ -98,13 +101,26 @@ class SegmentMaker {
     const auto [known, fresh] =
         units_.try_emplace(key, static_cast<std::uint32_t>(stage_.units.size()));
     segment.unit = known->second;
-    if (fresh) add_unit(s, from, until, key);
+    if (fresh) add_unit(works, key);
     stage_.units[segment.unit].segments.push_back(
         static_cast<std::uint32_t>(stage_.segments.size()));
     stage_.segments.push_back(std::move(segment));
   }
 
-  void add_unit(std::uint32_t s, std::uint32_t from, std::uint32_t until, const UnitKey& key) {
+  /// In launch order; where launches order nothing, stream by stream.
+  std::vector<std::uint32_t> works_of(const Stretch& stretch, std::uint32_t from,
+                                      std::uint32_t until) const {
+    std::vector<std::uint32_t> works(stretch.works.begin() + from, stretch.works.begin() + until);
+    if (!plan_.stream) return works;
+    const auto stream_of = [this](std::uint32_t w) {
+      return rank_.streams[rank_.gpu[program_.works[w].task].stream].id;
+    };
+    std::stable_sort(works.begin(), works.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return stream_of(a) < stream_of(b); });
+    return works;
+  }
+
+  void add_unit(const std::vector<std::uint32_t>& works, const UnitKey& key) {
     ModelUnit unit;
     unit.pass = key.pass;
     unit.part = key.part;
@@ -114,8 +130,8 @@ class SegmentMaker {
                 : key.part == UnitPart::kExchange
                     ? "exchange"
                     : std::string(pass_name(key.pass)) + ' ' + unit_part_name(key.part);
-    for (std::uint32_t i = from; i < until; ++i) {
-      const Work& work = program_.works[passes_.stretches[s].works[i]];
+    for (const std::uint32_t w : works) {
+      const Work& work = program_.works[w];
       ModelKernel kernel;
       kernel.op = work.op_row;
       kernel.group = work.group;
@@ -141,6 +157,7 @@ class SegmentMaker {
     stage_.buckets.push_back(bucket);
   }
 
+  const RankModel& rank_;
   const Program& program_;
   const Passes& passes_;
   const PassLabels& labels_;
@@ -478,7 +495,7 @@ class UnitFiller {
 void make_units(const TraceSet& set, const Recording& recording, const Durations& durations,
                 const Program& program, const Passes& passes, const PassLabels& labels,
                 const LayerPlan& plan, const Pipeline& pipeline, ModelStage& stage) {
-  SegmentMaker(program, passes, labels, plan, pipeline, stage).run();
+  SegmentMaker(recording.ranks[stage.rank], program, passes, labels, plan, pipeline, stage).run();
   PieceCutter(recording.ranks[stage.rank], recording.thread_edges[stage.rank], stage).run();
   UnitFiller(set, recording, durations, stage).run();
 }
