@@ -33,6 +33,9 @@ struct Library {
   Time launch_latency;                        ///< the smallest: median over ranks
   std::map<std::pair<std::uint32_t, std::uint32_t>, Samples> hand_overs;  ///< by threads: from, to
   StepFrame frame;
+  /// Of backward stretches: that of the inputs' gradients and that of the weights', where they were
+  /// taken apart (split_backward).
+  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> halves;
   Time kernel_floor;  ///< what the shortest kernels take: launch and start alone
 };
 

@@ -164,7 +164,24 @@ class ProgramMaker {
     return std::nullopt;
   }
 
-  bool weights_apart() const { return passes_.layer(Pass::kWeights, 0).has_value(); }
+  bool weights_apart() const {
+    return !library_.halves.empty() || passes_.layer(Pass::kWeights, 0).has_value();
+  }
+
+  /// The stretch of a pass that stands for a recorded one: half of a whole backward.
+  std::uint32_t half(Pass pass, std::uint32_t stretch) const {
+    const auto it = library_.halves.find(stretch);
+    if (it == library_.halves.end()) return stretch;
+    return pass == Pass::kWeights ? it->second.second : it->second.first;
+  }
+  Pass recorded_pass(Pass pass) const {
+    return pass == Pass::kWeights && !library_.halves.empty() ? Pass::kBackward : pass;
+  }
+  void add_edge(Pass pass, UnitPart side, std::uint32_t part) {
+    for (const std::uint32_t s : passes_.edge(recorded_pass(pass), side, part, plan_.parts())) {
+      add(half(pass, s));
+    }
+  }
 
   std::optional<Diagnostic> add_forward(std::uint32_t part) {
     add_all(passes_.edge(Pass::kForward, UnitPart::kWhole, part, plan_.parts()));
@@ -179,22 +196,36 @@ class ProgramMaker {
 
   std::optional<Diagnostic> add_backward(Pass pass, std::uint32_t part,
                                          const PipelineAction& action) {
-    add_all(passes_.edge(pass, UnitPart::kWhole, part, plan_.parts()));
-    add_all(passes_.edge(pass, UnitPart::kAfter, part, plan_.parts()));
+    add_edge(pass, UnitPart::kWhole, part);
+    add_edge(pass, UnitPart::kAfter, part);
     const std::uint32_t first = plan_.layers == 0 ? 0 : plan_.first_layer(part);
     const bool reduces = action.microbatch + 1 == plan_.schedule.microbatches &&
                          (pass == Pass::kWeights) == weights_apart();
     double ready = 0;  // bytes of gradients that no bucket has taken yet
     for (std::uint32_t i = plan_.layers_of[part]; i-- > 0;) {
+      if (auto problem = add_again(pass, i, first + i)) return problem;
       if (auto problem = add_layer(pass, first + i)) return problem;
       if (reduces) add_buckets(ready, i == 0);
     }
-    add_all(passes_.edge(pass, UnitPart::kBefore, part, plan_.parts()));
+    add_edge(pass, UnitPart::kBefore, part);
+    return std::nullopt;
+  }
+
+  /// A layer's forward once more, by the thread of its backward.
+  std::optional<Diagnostic> add_again(Pass pass, std::uint32_t i, std::uint32_t number) {
+    const auto backward = passes_.layer(Pass::kBackward, number);
+    const bool asked = plan_.recompute_changed && i < plan_.recompute;
+    if (pass != Pass::kBackward || !asked || !backward ||
+        library_.stretches[*backward].key.recomputes) {
+      return std::nullopt;
+    }
+    if (auto problem = add_layer(Pass::kForward, number)) return problem;
+    items_.back().thread = library_.stretches[*backward].thread;
     return std::nullopt;
   }
 
   std::optional<Diagnostic> add_layer(Pass pass, std::uint32_t number) {
-    const std::optional<std::uint32_t> stretch = passes_.layer(pass, number);
+    const std::optional<std::uint32_t> stretch = passes_.layer(recorded_pass(pass), number);
     if (!stretch) {
       return Diagnostic{
           ErrorCode::kNoAnswer, "structure",
@@ -203,7 +234,7 @@ class ProgramMaker {
               ? "record a run whose schedule takes the gradients of weights apart"
               : "see `flopcast trace model`"};
     }
-    add(*stretch);
+    add(half(pass, *stretch));
     return std::nullopt;
   }
 

@@ -1,0 +1,20 @@
+// Stretches that were never recorded, cut out of those that were.
+#pragma once
+
+#include "whatif/structure/library.h"
+#include "whatif/structure/new_plan.h"
+
+namespace flopcast::whatif::structure {
+
+/// Backward stretches in two: gradients of inputs, and those of weights, for schedules that take
+/// them apart. Of two matrix products of one backward operator the second is the weights': autograd
+/// makes what others wait for first. Fills Library::halves.
+void split_backward(const TraceSet& set, const replaying::Recording& recording, Library& library);
+
+/// Backward stretches without the forward kernels that they run again.
+void strip_recompute(const TraceModel& model, Library& library);
+
+/// Without the collectives that have nobody to meet in the new run: tp 2 to 1.
+void drop_lone_collectives(const NewPlan& plan, Library& library);
+
+}  // namespace flopcast::whatif::structure
