@@ -132,10 +132,12 @@ struct ModelBucket {
   std::uint32_t step = 0;                     ///< as ModelSegment::step
   std::uint32_t group = replaying::kNoIndex;  ///< index into TraceModel::groups
   std::int64_t bytes = 0;                     ///< on one rank; 0 where unknown
-  /// The segment during which it was launched, and how many of its kernels were launched before.
+  /// The segment during which it was launched, and how many of its kernels were launched before. What
+  /// gathers is launched for what follows: between two segments it belongs to the second.
   std::uint32_t segment = 0, position = 0;
-  /// Layers (numbers of the whole model) whose gradients became ready since the bucket before it,
-  /// this one's segment included if it ended: first .. last; first > last: none.
+  /// Of one that reduces: layers (numbers of the whole model) whose gradients became ready since the
+  /// one before it in the same backward, its own segment included if it ended: first .. last; first >
+  /// last: none.
   std::uint32_t first_layer = 1, last_layer = 0;
 };
 

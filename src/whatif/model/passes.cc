@@ -296,12 +296,28 @@ class PassCutter {
     }
     std::pair<std::uint32_t, std::uint32_t> last{0, 0};
     for (std::uint32_t w = 0; w < program_.works.size(); ++w) {
-      if (is_rider(program_.works[w])) {
-        passes_.riders.push_back({w, last.first, last.second});
-      } else {
+      if (!is_rider(program_.works[w])) {
         last = place[w];
+        continue;
+      }
+      const std::uint32_t next = next_of_thread(w);
+      if (next != kNoIndex && program_.works[w].operation == CollectiveOp::kAllGather) {
+        passes_.riders.push_back({w, place[next].first, place[next].second - 1, true});
+      } else {
+        passes_.riders.push_back({w, last.first, last.second, false});
       }
     }
+  }
+
+  /// The next work that is no rider, if the same thread launches it in the same step.
+  std::uint32_t next_of_thread(std::uint32_t rider) const {
+    const Work& own = program_.works[rider];
+    for (std::uint32_t w = rider + 1; w < program_.works.size(); ++w) {
+      const Work& next = program_.works[w];
+      if (is_rider(next)) continue;
+      return next.thread == own.thread && next.step == own.step ? w : kNoIndex;
+    }
+    return kNoIndex;
   }
 
   const replaying::RankModel& rank_;

@@ -26,6 +26,7 @@ struct Stretch {
 struct Rider {
   std::uint32_t work = 0;                   ///< index into Program::works
   std::uint32_t stretch = 0, position = 0;  ///< launched in this stretch after so many works
+  bool for_next = false;  ///< what is launched next needs it: parameters that are gathered
 };
 
 struct Passes {

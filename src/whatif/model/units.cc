@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/numeric/median.h"
+#include "flopcast/replay/network_times.h"
 #include "flopcast/trace.h"
 
 namespace flopcast::whatif {
@@ -149,7 +150,9 @@ class SegmentMaker {
     bucket.group = work.group;
     if (!starts_.empty()) {
       const auto& [first, starts] = starts_[rider.stretch];
-      const auto next = std::lower_bound(starts.begin(), starts.end(), rider.position);
+      const auto next = rider.for_next
+                            ? std::upper_bound(starts.begin(), starts.end(), rider.position)
+                            : std::lower_bound(starts.begin(), starts.end(), rider.position);
       const auto k = static_cast<std::uint32_t>(next - starts.begin());
       bucket.segment = first + (k > 0 ? k - 1 : 0);
       bucket.position = k > 0 ? rider.position - starts[k - 1] : 0;
@@ -229,6 +232,18 @@ class PieceCutter {
     return after;
   }
 
+  /// The first piece in which a segment launches, buckets included.
+  std::uint32_t before_launches(std::uint32_t s, std::uint32_t t) const {
+    std::uint32_t before = call_of(stage_.segments[s].tasks.front()).first_piece;
+    const auto buckets = buckets_.find(s);
+    if (buckets == buckets_.end()) return before;
+    for (const std::uint32_t task : buckets->second) {
+      if (rank_.gpu[task].call == kNoIndex || call_of(task).thread != t) continue;
+      before = std::min(before, call_of(task).first_piece);
+    }
+    return before;
+  }
+
   /// Where another thread hands over; else where the fewest rows are open, the first such place.
   std::uint32_t place_between(std::uint32_t t, const std::vector<std::uint32_t>& depth,
                               std::uint32_t from, std::uint32_t until) const {
@@ -251,10 +266,9 @@ class PieceCutter {
       segment.first_piece = begin;
       segment.last_piece = static_cast<std::uint32_t>(depth.size());
       if (i + 1 < segments.size()) {
-        const std::uint32_t until =
-            call_of(stage_.segments[segments[i + 1]].tasks.front()).first_piece;
+        const std::uint32_t until = before_launches(segments[i + 1], t);
         const std::uint32_t after = std::min(after_launches(segments[i], t), until);
-        segment.last_piece = place_between(t, depth, std::max(after, begin), until);
+        segment.last_piece = std::max(begin, place_between(t, depth, after, until));
       }
       begin = segment.last_piece;
     }
@@ -446,37 +460,51 @@ class UnitFiller {
 
   /// A layer's gradients are ready when its backward (that of weights) has ended.
   void tell_layers_of_buckets() {
-    std::uint32_t begin = 0, step = kNoIndex;
+    std::uint32_t done = 0;  // segments before this one are in earlier buckets
     for (ModelBucket& bucket : stage_.buckets) {
-      if (bucket.step != step) begin = first_of_step(bucket.step);
-      step = bucket.step;
+      if (gathers(bucket)) continue;
       const ModelSegment& at = stage_.segments[bucket.segment];
       const std::uint32_t until = bucket.segment + (bucket.position >= at.tasks.size() ? 1 : 0);
-      bucket.first_layer = kNoIndex;
-      bucket.last_layer = 0;
+      const std::uint32_t begin = std::max(done, begin_of_backward(bucket.segment));
+      std::uint32_t first = kNoIndex, last = 0;
       for (std::uint32_t s = begin; s < until; ++s) {
         const ModelSegment& segment = stage_.segments[s];
-        const Pass pass = stage_.units[segment.unit].pass;
-        if (segment.layer == kNoIndex || pass == Pass::kForward) continue;
-        bucket.first_layer = std::min(bucket.first_layer, segment.layer);
-        bucket.last_layer = std::max(bucket.last_layer, segment.layer);
+        if (segment.layer == kNoIndex || stage_.units[segment.unit].pass == Pass::kForward)
+          continue;
+        first = std::min(first, segment.layer);
+        last = std::max(last, segment.layer);
       }
-      if (bucket.first_layer == kNoIndex) bucket.first_layer = 1;
-      begin = std::max(begin, until);
+      if (first != kNoIndex) {
+        bucket.first_layer = first;
+        bucket.last_layer = last;
+      }
+      done = std::max(done, until);
     }
   }
 
-  /// Only the last microbatch's backward makes gradients ready.
-  std::uint32_t first_of_step(std::uint32_t step) const {
-    std::uint32_t begin = 0;
-    for (std::uint32_t s = 0; s < stage_.segments.size(); ++s) {
-      const ModelSegment& segment = stage_.segments[s];
-      if (segment.step != step) continue;
-      if (segment.microbatch != kNoIndex && segment.microbatch + 1 == stage_.microbatches &&
-          stage_.units[segment.unit].pass == Pass::kBackward) {
-        return s;
-      }
-      begin = s;
+  bool gathers(const ModelBucket& bucket) const {
+    const GpuTask& task = rank_.gpu[bucket.task];
+    const Events& ev = rank_.trace->events;
+    std::uint32_t name = ev.name[task.row];
+    const std::uint32_t about = ev.collective[task.row];
+    if (about != kNoDetail && rank_.trace->collectives[about].name != 0) {
+      name = rank_.trace->collectives[about].name;
+    }
+    return replaying::operation_of(set_.strings[name]) == CollectiveOp::kAllGather;
+  }
+
+  /// The first segment of the last backward that began before or with this segment: of its step and
+  /// microbatch.
+  std::uint32_t begin_of_backward(std::uint32_t segment) const {
+    std::uint32_t begin = segment + 1;
+    std::uint32_t microbatch = kNoIndex;
+    for (std::uint32_t s = segment + 1; s-- > 0;) {
+      const ModelSegment& one = stage_.segments[s];
+      if (one.step != stage_.segments[segment].step) break;
+      const Pass pass = stage_.units[one.unit].pass;
+      if (one.microbatch == kNoIndex || pass == Pass::kForward) continue;
+      if (microbatch == kNoIndex) microbatch = one.microbatch;
+      if (one.microbatch == microbatch) begin = s;
     }
     return begin;
   }
