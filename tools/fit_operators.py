@@ -42,7 +42,7 @@ ALIGNED = 16  # bytes: what the fast kernels load at a time
 TINY = 16  # rows or columns: no tile is smaller
 SHORT_US = 10.0
 KEPT = 0.85  # share of left-out operators within the spread
-NEVER_LESS = 1.15  # spread of the best known class
+NEVER_LESS = {True: 1.3, False: 1.15}  # spread of the best known class, of short kernels and of long ones
 NEVER_MEASURED = 2.0  # spread of a class of which neither chip was measured
 
 
@@ -281,12 +281,12 @@ class Relation:
         return self.ratio.get(kind, self.ratio.get("gemm", self.ratio[""]))
 
     def second(self, kind: str, first_us: float) -> float:
-        """A kernel shorter than the floor is part of it."""
-        floor = self.second_us * min(first_us / self.first_us, 1) if self.first_us else self.second_us
+        """A kernel shorter than the floor takes the floor; what is shorter than half of it is no launch as others are."""
+        floor = self.second_us * min(2 * first_us / self.first_us, 1) if self.first_us else self.second_us
         return max(floor + self.of(kind) * max(first_us - self.first_us, 0), 0.01)
 
     def first(self, kind: str, second_us: float) -> float:
-        floor = self.first_us * min(second_us / self.second_us, 1) if self.second_us else self.first_us
+        floor = self.first_us * min(2 * second_us / self.second_us, 1) if self.second_us else self.first_us
         return max(floor + max(second_us - self.second_us, 0) / self.of(kind), 0.01)
 
     def error(self, operator: Operator) -> float:
@@ -468,7 +468,7 @@ def class_text(chip: str, kind: dict, operators: list[Operator], relations: dict
             own = min(own, NEVER_MEASURED)
         # What one or two models say of a class says little of the next: the family's is the least then.
         known = [value for value in (own, whole if len(models) < 3 or own is None else None) if value]
-        spreads.append(max([NEVER_LESS if some else NEVER_MEASURED, *known]))
+        spreads.append(max([NEVER_LESS[short] if some else NEVER_MEASURED, *known]))
     return (
         f"\n[[class]]\nname = {json.dumps(name)}\nfloor_s = {number(floor * 1e-6)}\nshare = {number(share)}\n"
         f"spread = [{number(spreads[0])}, {number(spreads[1])}]\n"

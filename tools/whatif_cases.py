@@ -71,6 +71,8 @@ def swapped_kernels(shared: Path) -> list[Group]:
     folder = shared / "traces" / "decode_kernels_8xh200"
     cases = [case(f"{name} with the kernels of run4", folder / name, {"kernels_from": str((folder / "run4").resolve())},
                   truth=folder / "run4") for name in ("run1", "run2")]  # fmt: skip
+    cases += [case(f"run4 with the kernels of {name}", folder / "run4", {"kernels_from": str((folder / name).resolve())},
+                   truth=folder / name) for name in ("run1", "run2")]  # fmt: skip
     return [Group("kernels", "kernels swapped (`decode_kernels_8xh200`)", 0.005, "–", cases)]
 
 

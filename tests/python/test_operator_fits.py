@@ -84,7 +84,7 @@ def test_a_planted_floor_and_ratio_are_found(tool):
 
 def test_there_and_back_is_the_same(tool):
     relation = tool.Relation(1.5, 3.0, {"": 0.6, "gemm": 1.4})
-    for microseconds in (0.3, 1.5, 7, 900):
+    for microseconds in (1.5, 7, 900):
         assert relation.first("gemm", relation.second("gemm", microseconds)) == pytest.approx(microseconds)
 
 

@@ -101,9 +101,11 @@ struct ChipRatios::State {
   KernelModel from_model, to_model;
   std::string basis, fits_basis;
 
-  /// Floor and rate of either chip; a kernel shorter than the floor is part of it.
+  /// Floor and rate of either chip. A kernel shorter than the floor takes the floor; what is shorter
+  /// than half of it is no launch as others are.
   double moved(double seconds, const ClassSpeed& a, const ClassSpeed& b, double ratio) const {
-    const double floor = a.floor_s > 0 ? b.floor_s * std::min(seconds / a.floor_s, 1.0) : b.floor_s;
+    const double floor =
+        a.floor_s > 0 ? b.floor_s * std::min(2 * seconds / a.floor_s, 1.0) : b.floor_s;
     return floor + ratio * std::max(seconds - a.floor_s, 0.0);
   }
   double uncertainty() const {
