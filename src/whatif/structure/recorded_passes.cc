@@ -67,6 +67,10 @@ void RecordedPasses::choose_messages() {
   for (std::uint32_t s = 0; s < library_.stretches.size(); ++s) {
     const Stretch& stretch = library_.stretches[s];
     if (stretch.key.part != UnitPart::kExchange || stretch.key.bucket) continue;
+    // A send and a receive in a row are no message, but two.
+    const auto messages = std::count_if(stretch.tasks.begin(), stretch.tasks.end(),
+                                        [](const StretchTask& task) { return task.communication; });
+    if (messages != 1) continue;
     if (stretch.copies > copies[stretch.way]) {
       copies[stretch.way] = stretch.copies;
       messages_[stretch.way] = s;
