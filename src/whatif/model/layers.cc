@@ -24,6 +24,8 @@ constexpr std::uint32_t kShortUnit = 8;
 constexpr double kSameModel = 0.4;
 /// A model of layers has two kinds of them, at most: more are blocks that grow from stage to stage.
 constexpr std::size_t kMostKinds = 2;
+/// Likeness of two units that makes them one.
+constexpr double kSameUnit = 0.95;
 /// Likeness of a stretch to a layer beside it that makes it another layer.
 constexpr double kSameLayer = 0.6;
 
@@ -77,6 +79,7 @@ class LayerFinder {
                       "steps or layers",
                       main_.copies, main_.period));
     }
+    keep_first_of_several();
     if (!keep_same_model()) return std::move(found_);
     for (Repeat& run : runs_) settle_phase(run);
     collect();
@@ -155,6 +158,26 @@ class LayerFinder {
     inner_from_ = start - std::min(start - main_.start, around / 2);
     return items_.subspan(inner_from_,
                           std::min<std::size_t>(main_.period, items_.size() - inner_from_));
+  }
+
+  /// The same layers as often again, with something else between: the model several times over, with
+  /// shapes that drift in between. What is after the first of them is no part of it.
+  void keep_first_of_several() {
+    const std::vector<std::uint32_t> main = item_tokens(unit_of(main_), Level::kName);
+    std::vector<Repeat> alike;
+    for (const Repeat& run : runs_) {
+      const std::vector<std::uint32_t> unit = item_tokens(unit_of(run), Level::kName);
+      if (run.copies == main_.copies && likeness(unit, main) >= kSameUnit) alike.push_back(run);
+    }
+    if (alike.size() < 2) return;
+    for (std::size_t i = 1; i < alike.size(); ++i) {
+      const std::uint32_t gap = alike[i].start - alike[i - 1].end();
+      if (gap == 0 || (gap * 10 >= main_.period * 7 && gap * 10 <= main_.period * 13)) return;
+    }
+    found_.repeats = static_cast<std::uint32_t>(alike.size());
+    main_ = alike.front();
+    items_ = items_.first(alike[1].start);
+    std::erase_if(runs_, [this](const Repeat& run) { return run.end() > items_.size(); });
   }
 
   /// Drops repeats that are small beside the main one; two large ones with little in common are two
@@ -352,6 +375,7 @@ class LayerFinder {
                           run.copies);
     }
     if (divided_ > 1) text += fmt::format("; {} layers in each", divided_);
+    if (found_.repeats > 1) text += fmt::format("; the whole {} times over", found_.repeats);
     if (unlike_ > 0) text += fmt::format("; {} more a little different", unlike_);
     found_.evidence = std::move(text);
   }

@@ -99,11 +99,15 @@ class PassCutter {
 
   /// In training where autograd's numbers are known, forward work that has none at the ends of a stretch is no
   /// part of the model: input copies, norms of gradients, logging. Where they are not, copies at the
-  /// ends are not, nor stretches without a product.
+  /// ends are not. Nor are stretches without a product: a loss that is read.
   void trim_forward() {
     const bool trains = std::any_of(program_.works.begin(), program_.works.end(),
                                     [](const Work& w) { return w.pass == Pass::kBackward; });
     if (!trains) return;
+    const bool products =
+        std::any_of(passes_.stretches.begin(), passes_.stretches.end(), [&](const Stretch& s) {
+          return s.sort == Stretch::Sort::kPass && s.pass == Pass::kForward && has_product(s);
+        });
     std::vector<Stretch> out;
     for (Stretch& s : passes_.stretches) {
       if (s.sort != Stretch::Sort::kPass || s.pass != Pass::kForward) {
@@ -116,7 +120,7 @@ class PassCutter {
       };
       const auto first = std::find_if(s.works.begin(), s.works.end(), numbered);
       const auto last = std::find_if(s.works.rbegin(), s.works.rend(), numbered).base();
-      if (first == s.works.end() || (!program_.has_sequence && !has_product(s))) {
+      if (first == s.works.end() || (products && !has_product(s))) {
         s.sort = Stretch::Sort::kRest;
         s.pass = Pass::kOther;
         out.push_back(std::move(s));

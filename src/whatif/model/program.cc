@@ -329,6 +329,16 @@ class ProgramMaker {
     }
     fill_recomputed();
     find_gradients_of_recomputed();
+    find_hidden_passes();
+  }
+
+  /// Kernels of a backward among those of a forward: a graph that holds both.
+  void find_hidden_passes() {
+    for (const Work& w : program_.works) {
+      const std::string_view name = name_of(w);
+      const bool backward = name.find("backward") != name.npos || name.find("_bwd") != name.npos;
+      if (w.pass == Pass::kForward && backward) program_.hidden_passes = true;
+    }
   }
 
   /// Steps that nobody marked end with their optimizer: the next begins with the first operator of a

@@ -58,7 +58,10 @@ class ModelMaker {
                                            [](const Program& p) { return p.hidden_passes; });
     std::string doubt;
     if (unknown_stages) doubt = "of one stage, and how many there are is unknown";
-    if (hidden_passes) doubt = "but without host rows forward and backward cannot be told apart";
+    if (hidden_passes)
+      doubt =
+          "but forward and backward cannot be told apart: launches are missing, or are those of "
+          "graphs";
     if (!truncated_files(set_).empty()) {
       doubt = "but the recording is cut short, and there may have been more";
     }

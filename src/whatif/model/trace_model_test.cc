@@ -164,6 +164,42 @@ TEST(TraceModel, SegmentsOfAThreadFollowEachOtherWithoutAHole) {
   EXPECT_EQ(std::count(placed.begin(), placed.end(), false), 0);
 }
 
+TEST(TraceModel, ALossThatIsReadIsNoPass) {
+  MadeUp run;
+  int number = 1;
+  for (int i = 0; i < 3; ++i) {
+    make_step(run, number, 2, Drift::kNone);
+    run.open("aten::mean", 1, number, false);  // it carries the number of what comes next
+    run.kernel("reduce");
+    run.close();
+    run.wait(50);
+    run.open("aten::_fused_adam_", 1, -1, false);
+    run.kernel("multi_tensor_apply_kernel<Adam>");
+    run.close();
+    run.wait(50);
+  }
+  const Modelled m = model_of(run.read());
+  EXPECT_EQ(m.model.layers, 2U) << m.model.layer_evidence;
+  EXPECT_EQ(m.model.microbatches, 1U);
+  EXPECT_EQ(m.model.stages.at(0).steps, 3U);  // steps that nobody marked end with their optimizer
+}
+
+TEST(TraceModel, TheSameModelSeveralTimesOverHasItsLayersOnce) {
+  MadeUp run;
+  run.open("ProfilerStep#1", 1, -1, false);  // as files of 2021 have it
+  for (int token = 0; token < 3; ++token) {
+    run.kernel(fmt::format("embed_{}", token));
+    for (int layer = 0; layer < 5; ++layer) {
+      for (const char* name : {"norm", "gemm_qkv", "gemm_out", "add"}) run.kernel(name);
+    }
+    run.kernel("gemm_head");
+  }
+  run.close();
+  const Modelled m = model_of(run.read());
+  EXPECT_EQ(m.model.layers, 5U) << m.model.layer_evidence;
+  EXPECT_EQ(m.model.layer_evidence, "repeat of 4 kernels, 5 times; the whole 3 times over");
+}
+
 TEST(TraceModel, LayersThatDifferAreRefusedWithTheReason) {
   MadeUp run;
   int number = 1;
