@@ -29,7 +29,12 @@ Time recorded_transfer(const Recording& recording, std::uint32_t rank, std::uint
 
 /// What stands at the end of a GPU→GPU dependency: handing over between kernels and copy engines
 /// takes several times longer than between kernels.
-enum class GpuClass : std::uint8_t { kCompute, kCommunication, kCopy };
+enum class GpuClass : std::uint8_t {
+  kCompute,        ///< a kernel
+  kCommunication,  ///< a kernel of is_communication_kernel
+  kCopy,           ///< a copy or set
+};
+/// Of a GPU task.
 GpuClass gpu_class(const RankModel& rank, const GpuTask& task);
 /// What tells one launch of a kernel from another of a different size: name and blocks.
 std::uint64_t launch_shape(const RankModel& rank, const GpuTask& task);

@@ -25,30 +25,33 @@
 
 namespace flopcast::replaying {
 
+/// A dependency between streams.
 struct GpuEdge {
   std::uint32_t source = 0, target = 0;  ///< indices into RankModel::gpu
-  EdgeKind kind = EdgeKind::kEvent;
+  EdgeKind kind = EdgeKind::kEvent;      ///< how it was found
   bool added = false;  ///< by a change: no lag of it was recorded, its kind's typical one is meant
 };
 
 /// Contradicted candidates of one kind.
 struct Contradictions {
-  std::uint64_t count = 0;
-  std::string example;
+  std::uint64_t count = 0;  ///< how many
+  std::string example;      ///< the first
+  /// Counts one more.
   void add(std::string text) {
     if (count++ == 0) example = std::move(text);
   }
 };
 
+/// Those of one rank.
 struct CrossStream {
-  std::vector<GpuEdge> edges;  ///< by target, then source; no duplicates
-  Contradictions event, inferred;
-  std::uint64_t nccl_own = 0;     ///< waits of NCCL itself, without effect
-  std::uint64_t same_stream = 0;  ///< waits for work of the target's own stream
-  std::uint64_t unresolved = 0;   ///< waits whose source is unknown
+  std::vector<GpuEdge> edges;      ///< by target, then source; no duplicates
+  Contradictions event, inferred;  ///< candidates that were dropped
+  std::uint64_t nccl_own = 0;      ///< waits of NCCL itself, without effect
+  std::uint64_t same_stream = 0;   ///< waits for work of the target's own stream
+  std::uint64_t unresolved = 0;    ///< waits whose source is unknown
 };
 
-/// @param launch_latency the rank's smallest: tells which targets are late.
+/// Finds them. @param launch_latency the rank's smallest: tells which targets are late.
 CrossStream find_cross_stream(const TraceSet& set, const RankModel& rank, Time launch_latency);
 
 /// More than this after everything that explains it, a task is late.

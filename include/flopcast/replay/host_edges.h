@@ -11,7 +11,7 @@ namespace flopcast::replaying {
 
 /// What a host call waits for.
 struct SyncWait {
-  std::uint32_t call = 0;
+  std::uint32_t call = 0;              ///< index into RankModel::calls
   std::vector<std::uint32_t> streams;  ///< whatever is last on them when the call is reached
   std::vector<std::uint32_t> tasks;    ///< known beforehand (an event's record, a blocking copy)
   bool blocked = false;         ///< the recording waited: a source ended after the call began
@@ -20,12 +20,14 @@ struct SyncWait {
   Time after;
 };
 
+/// Those of one rank.
 struct SyncWaits {
   std::vector<SyncWait> waits;  ///< by call
-  Contradictions contradicted;
+  Contradictions contradicted;  ///< sources that ended after their call
   std::uint64_t without_source =
       0;  ///< calls that waited for nothing the trace shows: kept as host time
 };
+/// Finds them.
 SyncWaits find_sync_waits(const TraceSet& set, const RankModel& rank);
 
 /// A thread without rows for longer than this may have been waiting for another thread.
@@ -34,8 +36,8 @@ inline constexpr Time kSignificantGap = Time::from_us(50);
 /// A thread idle until another thread's point: the backward thread starts when the forward one
 /// hands over.
 struct ThreadEdge {
-  std::uint32_t from_thread = 0, from_piece = 0;
-  std::uint32_t to_thread = 0, to_piece = 0;
+  std::uint32_t from_thread = 0, from_piece = 0;  ///< after the end of this piece
+  std::uint32_t to_thread = 0, to_piece = 0;      ///< this one starts
   /// The target waited for it: its gap is not host time. False for a fwdbwd flow, which only
   /// orders.
   bool hand_over = true;

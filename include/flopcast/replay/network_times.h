@@ -17,7 +17,7 @@ std::vector<std::uint32_t> group_ranks(std::string_view text);
 
 /// All durations of a run, transfers that the model gave at the 10 % and at the 90 % point.
 struct NetworkBand {
-  Durations low, high;
+  Durations low, high;  ///< at 10 % and at 90 %
 };
 
 /// Replaces Durations::Rank::transfer of every matched collective whose operation, size and group
