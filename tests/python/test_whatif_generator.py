@@ -27,6 +27,8 @@ BASES = {
     "one stage": {"tp": 1, "dp": 2, "pp": 1, "layers": 4},
     "four stages": {"tp": 1, "dp": 1, "pp": 4, "layers": 8, "microbatches": 8, "noise": 0},
     "host": {"tp": 2, "dp": 1, "layers": 8, "noise": 0, **SMALL},
+    "profiled": {"tp": 1, "dp": 2, "layers": 8, "profiler": (1500, 900)},
+    "loading": {"tp": 1, "dp": 2, "layers": 8, "loader": 8_000_000},
 }
 # Base, question, the plan with the knob turned. One knob: within 2 %; two: within 3 %.
 CASES = [
@@ -57,6 +59,10 @@ CASES = [
     ("host", "--set pp=4", {"pp": 4}),
     ("host", "--set microbatches=8", {"microbatches": 8}),
     ("host", "--set layers=16", {"layers": 16}),
+    ("profiled", "--remove profiler", {"profiler": (0, 0)}),
+    ("loading", "--remove data-loading", {"loader": 0}),
+    ("data", "--set tokens=2", {"microbatch_size": 2}),
+    ("tensor", "--set tokens=4", {"microbatch_size": 4}),
 ]
 
 

@@ -24,29 +24,42 @@ constexpr double kGrowthDoubt = 0.05;
 /// Copies below this are a few numbers, not data.
 constexpr std::int64_t kFewBytes = 4096;
 
-/// What the recording's programs tell, by rank.
-struct Programs {
-  std::vector<Program> of_rank;
-  double work = 0, told = 0;  ///< seconds of kernels, and of those that an operator launched
+/// What is known of one rank's GPU tasks.
+struct RankWork {
+  Program program;
+  TaskOperators operators;
 };
 
-Programs make_programs(const TraceSet& set, const Recording& recording) {
-  Programs programs;
+/// By rank.
+std::vector<RankWork> find_work(const TraceSet& set, const Recording& recording) {
   const NameFacts facts(set);
-  Tokens tokens;
-  for (std::uint32_t r = 0; r < recording.ranks.size(); ++r) {
-    programs.of_rank.push_back(make_program(set, facts, recording, r, tokens));
-    const Program& program = programs.of_rank.back();
-    for (const GpuTask& task : recording.ranks[r].gpu)
-      programs.work += (task.end - task.start).seconds();
-    for (const Work& work : program.works) {
-      const GpuTask& task = recording.ranks[r].gpu[work.task];
-      const bool told =
-          work.op_row != kNoIndex || work.pass == Pass::kBackward || work.pass == Pass::kOptimizer;
-      if (told) programs.told += (task.end - task.start).seconds();
+  std::vector<std::optional<RankWork>> found(recording.ranks.size());
+  parallel_for(found.size(), 0, [&](std::size_t i) {
+    Tokens numbers;
+    const auto r = static_cast<std::uint32_t>(i);
+    found[i].emplace(RankWork{make_program(set, facts, recording, r, numbers),
+                              TaskOperators(set, recording.ranks[i])});
+  });
+  std::vector<RankWork> work;
+  for (std::optional<RankWork>& rank : found) work.push_back(std::move(*rank));
+  return work;
+}
+
+/// Less of the GPU's work than this under operators and annotations: nothing tells what it is.
+constexpr double kLeastTold = 0.5;
+
+bool tells_passes(const Recording& recording, const std::vector<RankWork>& ranks) {
+  double all = 0, told = 0;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const std::vector<GpuTask>& gpu = recording.ranks[r].gpu;
+    for (const GpuTask& task : gpu) all += (task.end - task.start).seconds();
+    for (const Work& work : ranks[r].program.works) {
+      if (work.op_row == kNoIndex && work.pass != Pass::kBackward && work.pass != Pass::kOptimizer)
+        continue;
+      told += (gpu[work.task].end - gpu[work.task].start).seconds();
     }
   }
-  return programs;
+  return told >= kLeastTold * all;
 }
 
 /// The product of matrices that launched a kernel.
@@ -58,13 +71,12 @@ std::optional<Gemm> gemm_of(const RecordedKernel& kernel) {
 
 /// How many tokens a GPU works on: the rows that most of the time of the forward's matrix products
 /// have; 0 where shapes do not tell.
-std::int64_t count_tokens(const ChangedRun& run, const Programs& programs) {
+std::int64_t count_tokens(const ChangedRun& run, const std::vector<RankWork>& ranks) {
   std::map<std::int64_t, double> rows;
-  for (std::uint32_t r = 0; r < programs.of_rank.size(); ++r) {
-    const TaskOperators operators(*run.set, run.recording->ranks[r]);
-    for (const Work& work : programs.of_rank[r].works) {
+  for (std::uint32_t r = 0; r < ranks.size(); ++r) {
+    for (const Work& work : ranks[r].program.works) {
       if (work.pass != Pass::kForward || work.kind != KernelKind::kGemm) continue;
-      const std::optional<Gemm> gemm = gemm_of(operators.kernel(work.task));
+      const std::optional<Gemm> gemm = gemm_of(ranks[r].operators.kernel(work.task));
       if (!gemm || gemm->batch != 1 || gemm->m < 2) continue;
       rows[gemm->m] += gpu_time(run.durations.ranks[r], work.task).seconds();
     }
@@ -94,15 +106,15 @@ bool grows(const OperatorInput& input, std::int64_t tokens) {
 /// What each kernel of a rank takes with so many times the tokens.
 class Growth {
  public:
-  Growth(const ChangedRun& run, std::uint32_t r, double factor, std::int64_t tokens,
-         const KernelModel* model)
+  Growth(const ChangedRun& run, std::uint32_t r, const TaskOperators& operators, double factor,
+         std::int64_t tokens, const KernelModel* model)
       : run_(run),
         r_(r),
         rank_(run.recording->ranks[r]),
         factor_(factor),
         tokens_(tokens),
         model_(model),
-        operators_(*run.set, rank_) {
+        operators_(operators) {
     for (const Device& device : rank_.trace->devices) sms_ = std::max(sms_, device.sm_count);
     for (std::uint32_t t = 0; t < rank_.gpu.size(); ++t) {
       if (is_kernel(t) && !rank_.gpu[t].communication) least_ = std::min(least_, time(t));
@@ -176,7 +188,7 @@ class Growth {
   double factor_;
   std::int64_t tokens_;
   const KernelModel* model_;
-  TaskOperators operators_;
+  const TaskOperators& operators_;
   std::int32_t sms_ = 0;
   Time least_ = Time::max();
 };
@@ -195,61 +207,77 @@ std::optional<KernelModel> model_of(const Recording& recording) {
   return std::nullopt;
 }
 
-/// Less of the GPU's work than this under operators and annotations: nothing tells what it is.
-constexpr double kLeastTold = 0.5;
+/// How much was changed.
+struct Grown {
+  std::uint64_t kernels = 0, collectives = 0;
+};
+
+/// Lets a rank's work grow, by `growth`; its doubts, too.
+Grown grow(ChangedRun& run, std::uint32_t r, const RankWork& work_of_rank, const Growth& growth,
+           double factor, Doubt& doubt) {
+  const RankModel& rank = run.recording->ranks[r];
+  const Activations activations(rank, work_of_rank.program);
+  std::vector<double> by(rank.gpu.size(), 1);  // all asked before any is changed
+  for (const Work& work : work_of_rank.program.works) {
+    if (!rank.gpu[work.task].communication) {
+      by[work.task] = growth.of(work);
+    } else if (activations.carried_by(work)) {
+      by[work.task] = factor;
+    }
+  }
+  Grown grown;
+  for (std::uint32_t t = 0; t < by.size(); ++t) {
+    if (by[t] == 1) continue;
+    ++(rank.gpu[t].communication ? grown.collectives : grown.kernels);
+    const Time now = gpu_time(run.durations.ranks[r], t);
+    const auto set = [&](Durations& durations, double k) {
+      set_gpu_time(durations.ranks[r], rank.gpu[t], t, stretched(now, k));
+    };
+    set(doubt.low, 1 + (by[t] - 1) * (1 - kGrowthDoubt));
+    set(doubt.high, 1 + (by[t] - 1) * (1 + kGrowthDoubt));
+    set(run.durations, by[t]);
+  }
+  return grown;
+}
 
 }  // namespace
 
 std::optional<Diagnostic> set_tokens(ChangedRun& run, const ChangedRun&, const Change& change) {
-  const double factor = change.number;
-  const Programs programs = make_programs(*run.set, *run.recording);
-  if (programs.told < kLeastTold * programs.work) {
+  const std::vector<RankWork> work = find_work(*run.set, *run.recording);
+  if (!tells_passes(*run.recording, work)) {
     run.refused.push_back(
         refusal(change,
                 "neither operators nor annotations tell forward and backward from the "
                 "optimizer; record with the profiler's CPU activity, without CUDA graphs"));
     return std::nullopt;
   }
+  const double factor = change.number;
   if (factor == 1) return std::nullopt;
-  const std::int64_t tokens = count_tokens(run, programs);
+  const std::int64_t tokens = count_tokens(run, work);
   const std::optional<KernelModel> model = model_of(*run.recording);
   Doubt doubt{"how kernels grow with tokens", run.durations, run.durations};
-  std::uint64_t grown = 0, carried = 0;
-  for (std::uint32_t r = 0; r < programs.of_rank.size(); ++r) {
-    const RankModel& rank = run.recording->ranks[r];
-    const Growth growth(run, r, factor, tokens, model ? &*model : nullptr);
-    const Activations activations(rank, programs.of_rank[r]);
-    std::vector<std::pair<std::uint32_t, double>> times;
-    for (const Work& work : programs.of_rank[r].works) {
-      const bool carries = rank.gpu[work.task].communication;
-      double k = 1;
-      if (!carries) k = growth.of(work);
-      if (carries && activations.carried_by(work)) k = factor;
-      if (k == 1) continue;
-      ++(carries ? carried : grown);
-      times.push_back({work.task, k});
-    }
-    for (const auto& entry : times) {
-      const std::uint32_t task = entry.first;
-      const double k = entry.second;
-      const auto set = [&](Durations& durations, double by) {
-        const Time now = gpu_time(run.durations.ranks[r], task);
-        set_gpu_time(durations.ranks[r], rank.gpu[task], task, stretched(now, by));
-      };
-      set(doubt.low, 1 + (k - 1) * (1 - kGrowthDoubt));
-      set(doubt.high, 1 + (k - 1) * (1 + kGrowthDoubt));
-      set(run.durations, k);
-    }
-  }
+  std::vector<Grown> of_rank(work.size());
+  parallel_for(work.size(), 0, [&](std::size_t i) {
+    const auto r = static_cast<std::uint32_t>(i);
+    const Growth growth(run, r, work[i].operators, factor, tokens, model ? &*model : nullptr);
+    of_rank[i] = grow(run, r, work[i], growth, factor, doubt);
+  });
   run.doubts.push_back(std::move(doubt));
-  run.notes.push_back(
-      {tokens == 0
-           ? fmt::format("forward and backward kernels times {}: no shapes tell more", factor)
-           : fmt::format("kernels on {} tokens, now on {}", tokens,
-                         std::llround(static_cast<double>(tokens) * factor)),
-       "modelled", grown, 0});
-  if (carried > 0)
-    run.notes.push_back({"collectives of activations, by their bytes", "modelled", carried, 0});
+  Grown all;
+  for (const Grown& grown : of_rank) {
+    all.kernels += grown.kernels;
+    all.collectives += grown.collectives;
+  }
+  std::string what =
+      fmt::format("forward and backward kernels times {}: no shapes tell more", factor);
+  if (tokens != 0) {
+    what = fmt::format("kernels on {} tokens, now on {}", tokens,
+                       std::llround(static_cast<double>(tokens) * factor));
+  }
+  run.notes.push_back({std::move(what), "modelled", all.kernels, 0});
+  if (all.collectives > 0)
+    run.notes.push_back(
+        {"collectives of activations, by their bytes", "modelled", all.collectives, 0});
   return std::nullopt;
 }
 

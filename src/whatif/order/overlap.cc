@@ -7,6 +7,8 @@
 #include <memory>
 #include <tuple>
 
+#include "base/numeric/median.h"
+#include "whatif/change/stretch.h"
 #include "whatif/durations/activations.h"
 
 namespace flopcast::whatif {
@@ -103,6 +105,42 @@ std::vector<GpuEdge> take_turns(const RankModel& rank, const std::vector<GpuEdge
   return edges;
 }
 
+/// Kernels need as many equals beside no communication for a doubt about them.
+constexpr std::size_t kEnoughEqual = 3;
+
+/// Kernels that ran beside communication, as long as the median of their equals on their rank that
+/// did not, where that is less: communication takes SMs and memory from them.
+void without_company(const Recording& recording, std::uint32_t r, Durations::Rank& durations) {
+  const RankModel& rank = recording.ranks[r];
+  std::vector<Time> begins, until;  // of communication, by start; latest end so far
+  for (const GpuTask& task : rank.gpu) {
+    if (!task.communication) continue;
+    begins.push_back(task.start);
+    until.push_back(until.empty() ? task.end : std::max(until.back(), task.end));
+  }
+  std::vector<std::uint32_t> beside;
+  std::map<std::uint64_t, std::vector<Time>> alone;
+  for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
+    const GpuTask& task = rank.gpu[t];
+    if (gpu_class(rank, task) != GpuClass::kCompute) continue;
+    const auto begun = std::lower_bound(begins.begin(), begins.end(), task.end) - begins.begin();
+    if (begun > 0 && until[static_cast<std::size_t>(begun - 1)] > task.start) {
+      beside.push_back(t);
+    } else {
+      alone[launch_shape(rank, task)].push_back(gpu_time(durations, t));
+    }
+  }
+  std::map<std::uint64_t, Time> usual;
+  for (auto& [shape, times] : alone) {
+    if (times.size() >= kEnoughEqual) usual[shape] = upper_median(times);
+  }
+  for (const std::uint32_t t : beside) {
+    const auto found = usual.find(launch_shape(rank, rank.gpu[t]));
+    if (found != usual.end() && found->second < gpu_time(durations, t))
+      set_gpu_time(durations, rank.gpu[t], t, found->second);
+  }
+}
+
 /// What a rank's optimizer runs first after a moment of its program.
 class Optimizers {
  public:
@@ -188,6 +226,10 @@ std::optional<Diagnostic> remove_overlap(ChangedRun& run, const ChangedRun&, con
         change, "the recording has no communication on a stream of its own beside computation"));
     return std::nullopt;
   }
+  Doubt doubt{"kernels that had communication beside them", run.durations, run.durations};
+  for (std::uint32_t r = 0; r < changed->ranks.size(); ++r)
+    without_company(*changed, r, doubt.low.ranks[r]);
+  run.doubts.push_back(std::move(doubt));
   run.recording = std::move(changed);
   run.moved = true;
   note(run, "collectives and computation take turns in the order of their launches", collectives);
