@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "flopcast/trace.h"
+
 namespace flopcast::whatif {
 namespace {
 
@@ -113,6 +115,7 @@ class LayerPlanner {
       for (const std::uint32_t w : main_stream(source)) {
         const Work& work = programs_[source.rank].works[w];
         const replaying::GpuTask& task = rank.gpu[work.task];
+        item_rank_.push_back(source.rank);
         items_.push_back({&work, task.communication ? Time{} : task.end - task.start, part});
       }
     }
@@ -194,6 +197,7 @@ class LayerPlanner {
       const bool first = modules.count == 0;
       modules.count += own.count;
       modules.evidence += (first ? "" : ", ") + own.evidence;
+      if (first) modules.classes = own.classes;
     }
     plan_.evidence = found.evidence;
     if (crosses_) {
@@ -214,8 +218,66 @@ class LayerPlanner {
                            ? fmt::format("{}; {}", modules.evidence, found.evidence)
                            : fmt::format("{}; but {}", modules.evidence, found.evidence);
       forget_layers();
+      if (const std::vector<LayerSpan> spans = spans_of(modules.classes.front());
+          spans.size() == modules.count) {
+        for (PartCut& part : plan_.parts) part.tokens.clear();
+        LayerFinding cut;
+        cut.level = Level::kKernel;
+        cut.layers = spans;
+        plan_.level = cut.level;
+        plan_.repeats = 1;
+        spread(cut);
+      }
       plan_.layers = modules.count;
     }
+  }
+
+  /// Where the rows of a class of modules stand in the sequence: each with the launches inside it.
+  std::vector<LayerSpan> spans_of(std::string_view name) const {
+    std::vector<LayerSpan> spans;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> rows;  // of a rank
+    std::pair<std::uint32_t, std::uint32_t> last{kNoIndex, kNoIndex};
+    for (std::uint32_t i = 0; i < items_.size(); ++i) {
+      const std::uint32_t r = item_rank_[i];
+      const auto [known, fresh] = rows.try_emplace(r);
+      if (fresh) known->second = rows_of(r, name);
+      const std::pair here{r, row_around(r, known->second, *items_[i].work)};
+      if (here.second != kNoIndex && here == last) {
+        spans.back().last = i + 1;
+      } else if (here.second != kNoIndex) {
+        spans.push_back({i, i + 1});
+      }
+      last = here;
+    }
+    return spans;
+  }
+
+  std::vector<std::uint32_t> rows_of(std::uint32_t r, std::string_view name) const {
+    const Events& ev = recording_.ranks[r].trace->events;
+    std::vector<std::uint32_t> rows;
+    for (std::uint32_t row = 0; row < ev.size(); ++row) {
+      if (ev.category[row] == Category::kPythonFunction && facts_.is_module(ev.name[row]) &&
+          module_name(set_.strings[ev.name[row]]).name == name) {
+        rows.push_back(row);
+      }
+    }
+    return rows;
+  }
+
+  /// Of rows by start, the last that began before a launch, if it lasts until then.
+  std::uint32_t row_around(std::uint32_t r, const std::vector<std::uint32_t>& rows,
+                           const Work& work) const {
+    const RankModel& rank = recording_.ranks[r];
+    const std::uint32_t call = rank.gpu[work.task].call;
+    if (call == kNoIndex) return kNoIndex;
+    const Events& ev = rank.trace->events;
+    const std::uint32_t launch = rank.calls[call].row;
+    const auto next =
+        std::upper_bound(rows.begin(), rows.end(), ev.start[launch],
+                         [&ev](Time t, std::uint32_t row) { return t < ev.start[row]; });
+    if (next == rows.begin()) return kNoIndex;
+    const std::uint32_t row = *std::prev(next);
+    return ev.end(row) > ev.start[launch] && ev.track[row] == ev.track[launch] ? row : kNoIndex;
   }
 
   std::string missing_parts() const {
@@ -234,6 +296,7 @@ class LayerPlanner {
   const Pipeline& pipeline_;
   std::vector<std::uint32_t> ranks_;  ///< one a stage
   std::vector<LayerItem> items_;
+  std::vector<std::uint32_t> item_rank_;  ///< of each item
   bool crosses_ = false;
   LayerPlan plan_;
 };

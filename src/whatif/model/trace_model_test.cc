@@ -54,6 +54,13 @@ class MadeUp {
     gpu_ += us + 1;
     now_ += 3;
   }
+  /// A row of Python's around everything since `from`.
+  void module(const std::string& name, int from) {
+    rows_ += fmt::format(
+        R"({{"ph":"X","cat":"python_function","name":"nn.Module: {}","pid":1,"tid":1,"ts":{},"dur":{}}},)",
+        name, from, now_ - from);
+  }
+  int now() const { return now_; }
   void wait(int us) { now_ += us; }
   std::string text() const {
     return "{\"traceEvents\":[" + rows_ +
@@ -198,6 +205,28 @@ TEST(TraceModel, TheSameModelSeveralTimesOverHasItsLayersOnce) {
   const Modelled m = model_of(run.read());
   EXPECT_EQ(m.model.layers, 5U) << m.model.layer_evidence;
   EXPECT_EQ(m.model.layer_evidence, "repeat of 4 kernels, 5 times; the whole 3 times over");
+}
+
+TEST(TraceModel, ModulesTellLayersThatDoNotRepeat) {
+  MadeUp run;
+  run.open("ProfilerStep#1", 1, -1, false);
+  run.kernel("embed");
+  for (int block = 0; block < 3; ++block) {
+    const int from = run.now();
+    for (int i = 0; i <= block; ++i) run.kernel(fmt::format("gemm_{}_{}", block, i));
+    run.module(fmt::format("Block_{}", block), from);
+    run.wait(1);
+  }
+  run.kernel("gemm_head");
+  run.close();
+  const Modelled m = model_of(run.read());
+  EXPECT_EQ(m.model.layers, 3U) << m.model.layer_evidence;
+  EXPECT_TRUE(m.model.layer_evidence.starts_with("3 modules Block")) << m.model.layer_evidence;
+  std::vector<std::size_t> sizes;
+  for (const ModelSegment& segment : m.model.stages.at(0).segments) {
+    if (segment.layer != replaying::kNoIndex) sizes.push_back(segment.tasks.size());
+  }
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{1, 2, 3}));
 }
 
 TEST(TraceModel, LayersThatDifferAreRefusedWithTheReason) {
