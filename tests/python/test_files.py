@@ -27,6 +27,7 @@ ON = ("--on", "dgx-h100")
 READERS = {
     "replay": (("replay", "{}"), CORPUS["kineto"]),
     "trace info": (("trace", "info", "{}"), CORPUS["kineto"]),
+    "trace model": (("trace", "model", "{}"), CORPUS["kineto"]),
     "model": (("estimate", "{}", *ON, "--tp", "2", "--global-batch", "64", "--seq", "2048"), CORPUS["model"]),
     "plan-from": (("estimate", "gpt-3-1.3b", *ON, "--seq", "2048", "--plan-from", "{}"), CORPUS["deepspeed"]),
     "cluster": (("hw", "show", "{}"), CORPUS["cluster"]),
