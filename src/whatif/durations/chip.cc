@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <string>
@@ -10,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/text/names.h"
 #include "flopcast/cost/operators.h"
 #include "whatif/change/stretch.h"
 #include "whatif/change/task_operators.h"
@@ -29,6 +29,9 @@ constexpr double kMostUnknown = 0.2;
 /// Another machine's host, against the recorded one: where the GPU waited for it, the host beside an
 /// MI300X took 0.91, 0.91, 0.94 and 1.23 of the time of the one beside an H100, for four programs.
 constexpr double kOtherHost = 1.25;
+
+/// Letters of the shortest name that a profiler gives a GPU: "NVIDIA L4".
+constexpr std::size_t kShortestDevice = 9;
 
 /// What became of one class of kernels.
 struct ClassOfRun {
@@ -248,16 +251,18 @@ class Move {
 
 std::optional<Chip> chip_of_device(std::string_view device, const Catalog& catalog) {
   if (const Result<Chip> chip = catalog.chip(device)) return *chip;
-  const std::string key = name_key(device);
   const Chip* best = nullptr;
   std::size_t longest = 0;
   for (const Chip& chip : catalog.chips()) {
     for (const std::string& alias : chip.aliases) {
-      const std::string known = name_key(alias);
       // "h100" is no profiler's word, and begins too many of them.
-      if (known.size() < 8 || !key.starts_with(known) || known.size() <= longest) continue;
+      if (alias.size() < kShortestDevice || alias.size() <= longest) continue;
+      if (!device.starts_with(alias)) continue;
+      // An A4000 is no A40.
+      const char next = device[alias.size()];  // longer than the alias: else it was found above
+      if (std::isalnum(static_cast<unsigned char>(next)) != 0) continue;
       best = &chip;
-      longest = known.size();
+      longest = alias.size();
     }
   }
   return best == nullptr ? std::nullopt : std::optional(*best);

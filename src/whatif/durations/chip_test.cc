@@ -55,7 +55,9 @@ TEST(ChipOfDevice, AsProfilersNameThem) {
   EXPECT_EQ(name("Tesla V100-SXM2-32GB"), "v100-sxm2-32g");
   EXPECT_EQ(name("NVIDIA A100-SXM4-80GB"), "a100-sxm-80g");
   EXPECT_EQ(name("AMD Instinct MI300X VF"), "mi300x");
-  EXPECT_EQ(name("NVIDIA GeForce 256"), "");
+  EXPECT_EQ(name("NVIDIA L4"), "l4");
+  for (const char* other : {"NVIDIA L40", "NVIDIA A4000", "NVIDIA H100", "NVIDIA GeForce 256", ""})
+    EXPECT_EQ(name(other), "") << other;
 }
 
 // The worked example of docs/theory/whatif.md: floors and rates of two classes, and a copy that
