@@ -32,6 +32,7 @@ class ProgramMaker {
 
   Result<std::vector<std::vector<ProgramItem>>> run() {
     if (auto problem = check_messages()) return *problem;
+    if (auto problem = check_replicas()) return *problem;
     find_slots();
     for (chip_ = 0; chip_ < plan_.schedule.chips; ++chip_) {
       items_.clear();
@@ -55,6 +56,15 @@ class ProgramMaker {
                       "no message between stages was recorded: what sending one costs the host "
                       "and the streams is not known",
                       "record a run with two or more pipeline stages"};
+  }
+
+  std::optional<Diagnostic> check_replicas() const {
+    const bool first = plan_.before.degree(Dimension::kData) == 1;
+    if (!first || plan_.grid.degree(Dimension::kData) == 1) return std::nullopt;
+    return Diagnostic{ErrorCode::kNoAnswer, "structure",
+                      "no reduction of gradients was recorded: when one is launched, of how many "
+                      "bytes, and what that costs the host is not known",
+                      "record a run with dp 2 or more"};
   }
 
   void add(std::uint32_t stretch) {
