@@ -33,6 +33,8 @@ run "$flopcast" explore gpt3-175b --on "8 x sn10" --topology torus:4x2 --sweep s
 run python3 examples/make_sample.py "$out/sample"
 run "$flopcast" replay "$out/sample" --html "$out/replay.html" \
   --trace-out "$out/replay.perfetto-trace" --trace-out "$out/replay.json.gz"
+run "$flopcast" whatif "$out/sample" --remove straggler --scale network=0.5 --sensitivity --html "$out/whatif.html" \
+  --trace-out "$out/whatif.perfetto-trace"
 run "$flopcast" net time all_reduce --size 1GB --on "64 x dgx-h100" --html "$out/all_reduce.html"
 run "$flopcast" net run examples/flows.csv --on "2 x dgx-h100" --html "$out/flows.html"
 run "$flopcast" cost gemm 8192x8192x8192 bf16 --on h200
@@ -49,6 +51,8 @@ Sample    $out/sample/                  8 ranks of a pipeline-, data- and tensor
 Report    $out/replay.html              open it in a browser
 Timeline  $out/replay.perfetto-trace    open it at https://ui.perfetto.dev
           $out/replay.json.gz           the same for tools that read PyTorch's traces
+What if   $out/whatif.html              the same run without its straggler, on a network twice as fast
+          $out/whatif.perfetto-trace
 Network   $out/all_reduce.html          an all-reduce over 512 H100, by size and algorithm
           $out/flows.html               flows that share two nodes, and their links over time
 EOF

@@ -75,6 +75,11 @@ TRACE = b"""{"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 1,
 {"ph":"M","name":"process_name","pid":0,"args":{"name":"python"}}
 ]}
 """
+#: What-ifs: two questions to one recording, which is not there.
+CASES = b"""{"cases": [{"id": "a", "recording": "none.json", "changes": {"scale": {"host": 0.5, "gemm": 2}},
+  "truth": {"step_s": 0.04}, "steps": ["ProfilerStep#1"]},
+ {"id": "b", "recording": "none.json", "changes": {"remove": ["profiler"], "set": {"tokens": 2.0}}, "judge": "host_step"}]}
+"""
 #: Flags of Megatron-LM as launch scripts have them.
 LAUNCH = b"""#!/bin/bash
 ARGS="--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --num-layers 24 --hidden-size 2048"
@@ -107,6 +112,8 @@ READERS = (
     Reader("whatif", ("whatif", "{file}", "--scale", "gemm=0.5", "--remove", "host", "--html", "{page}"), TRACE, ".json"),
     Reader("whatif.sensitivity", ("whatif", "{file}", "--sensitivity", "--json"), TRACE, ".json"),
     Reader("whatif.gz", ("whatif", "{file}", "--remove", "profiler", "--json"), gzip.compress(TRACE, mtime=0), ".json.gz"),
+    Reader("whatif.questions", ("whatif", "{good:src/trace/kineto/corpus/kineto/sync.json}", "--questions", "{file}", "--json"), CASES, ".json"),
+    Reader("validate.whatif", ("validate", "whatif", "{file}", "--json"), CASES, ".json"),
     Reader("validate.replay", ("validate", "replay", "{file}", "--csv"), TRACE, ".json"),
     Reader("model", ("estimate", "{file}", *ESTIMATE, "--html", "{page}"), "src/workload/model/corpus/model/llama.json", ".json"),
     Reader("model.moe", ("estimate", "{file}", *ESTIMATE), "src/workload/model/corpus/model/deepseek.json", ".json"),

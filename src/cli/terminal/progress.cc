@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text/format.h"
 
@@ -13,9 +14,15 @@ constexpr std::size_t kBarWidth = 30;
 constexpr const char* kEraseLine = "\r\033[K";
 
 const char* doing(Progress::Of what) {
-  return what == Progress::Of::kBytes   ? "reading"
-         : what == Progress::Of::kPlans ? "searching"
-                                        : "mapping";
+  static constexpr std::array<const char*, 4> kWords = {"reading", "searching", "mapping",
+                                                        "asking"};
+  return kWords[static_cast<std::size_t>(what)];
+}
+
+/// What is counted; bytes are not.
+const char* noun_of(Progress::Of what) {
+  static constexpr std::array<const char*, 4> kNouns = {"byte", "plan", "point", "question"};
+  return kNouns[static_cast<std::size_t>(what)];
 }
 
 }  // namespace
@@ -33,9 +40,8 @@ void Progress::show(std::uint64_t done, std::uint64_t total) {
   shown_ = true;
   const double part = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const auto full = static_cast<std::size_t>(part * kBarWidth);
-  const std::string whole = what_ == Of::kBytes
-                                ? short_bytes(static_cast<std::int64_t>(total))
-                                : counted(total, what_ == Of::kPlans ? "plan" : "point");
+  const std::string whole = what_ == Of::kBytes ? short_bytes(static_cast<std::int64_t>(total))
+                                                : counted(total, noun_of(what_));
   io_.err << kEraseLine
           << fmt::format("{} [{:<{}}] {:3.0f} % of {}", doing(what_), std::string(full, '#'),
                          kBarWidth, part * 100, whole)

@@ -12,8 +12,9 @@ namespace flopcast::cli {
 
 class Progress {
  public:
-  /// What is done and counted: "reading" bytes, "searching" plans, "mapping" points.
-  enum class Of : std::uint8_t { kBytes, kPlans, kPoints };
+  /// What is done and counted: "reading" bytes, "searching" plans, "mapping" points,
+  /// "asking" questions.
+  enum class Of : std::uint8_t { kBytes, kPlans, kPoints, kQuestions };
   explicit Progress(Io& io, Of what = Of::kBytes) : io_(io), what_(what) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

@@ -9,8 +9,10 @@
 #include "cli/terminal/command.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/outputs.h"
+#include "cli/terminal/progress.h"
 #include "cli/terminal/timelines.h"
 #include "cli/trace/runs.h"
+#include "flopcast/question/whatif.h"
 #include "flopcast/report/replay.h"
 #include "flopcast/report/whatif.h"
 
@@ -24,6 +26,7 @@ struct WhatIfCommand {
   std::vector<std::string> set, scale;  // as written: "dp=64", "kernel:gemm=0.8"
   WhatIfChanges changes;
   bool sensitivity = false;
+  std::string questions;
   fs::path html;
   std::vector<fs::path> trace_out;
   FormatOptions format;
@@ -121,13 +124,63 @@ int ask_one(Io& io, const WhatIfCommand& command, const WhatIf& what_if) {
   return printed != kDone ? printed : code_of(report.answer);
 }
 
+/// All questions of a file, put to one recording.
+int ask_all(Io& io, const WhatIfCommand& command, const WhatIf& what_if,
+            const std::vector<WhatIfCase>& cases) {
+  std::vector<WhatIfQuestion> questions;
+  int code = kDone;
+  {
+    Progress progress(io, Progress::Of::kQuestions);
+    const auto tell = progress.callback();
+    for (const WhatIfCase& asked : cases) {
+      if (tell) tell(questions.size(), cases.size());
+      WhatIfQuestion question{asked.id, asked.problem, {}};
+      if (!question.failure) {
+        Result<WhatIfAnswer> answer = what_if.ask(asked.changes);
+        if (answer) {
+          question.answer = std::move(*answer);
+        } else {
+          question.failure = answer.error();
+        }
+      }
+      const int its_code =
+          question.failure ? static_cast<int>(question.failure->code) : code_of(question.answer);
+      if (code == kDone) code = its_code;
+      questions.push_back(std::move(question));
+    }
+  }
+  const std::string& recording = what_if.set().label;
+  std::string text;
+  if (command.format.json) {
+    for (const WhatIfQuestion& question : questions) text += question_json(recording, question);
+  } else {
+    text = questions_text(recording, questions);
+  }
+  const int printed = print(io, text, command.format);
+  return printed != kDone ? printed : code;
+}
+
+/// The file is read first: what is wrong with it is told before a long recording is read.
+int run_questions(Io& io, const WhatIfCommand& command) {
+  if (!command.changes.empty() || !command.changes.steps.empty()) {
+    return fail(io, usage_error("--questions", "the file says what changes, and the line does too",
+                                "put every change into the file"));
+  }
+  const Result<std::vector<WhatIfCase>> cases = read_whatif_cases(command.questions);
+  if (!cases) return fail(io, cases.error());
+  const Result<WhatIf> what_if = read_recording(io, command.input);
+  if (!what_if) return fail(io, what_if.error());
+  return ask_all(io, command, *what_if, *cases);
+}
+
 int run_whatif(Io& io, WhatIfCommand& command) {
   if (const auto problem = read_changes(command)) return fail(io, *problem);
+  if (!command.questions.empty()) return run_questions(io, command);
   if (command.changes.empty() && !command.sensitivity) {
     return fail(io,
                 usage_error("whatif", "nothing is asked",
                             "say what changes (--set, --scale, --remove, --add, --kernels-from, "
-                            "--chip, --on), or ask for --sensitivity"));
+                            "--chip, --on), ask for --sensitivity, or give --questions"));
   }
   const Result<WhatIf> what_if = read_recording(io, command.input);
   if (!what_if) return fail(io, what_if.error());
@@ -189,9 +242,16 @@ void add_whatif(CLI::App& app, Action& action) {
   add_changes(*sub, *command);
   sub->add_flag("--sensitivity", command->sensitivity,
                 "What each part of the run is worth: with 10 % less of it, and with none");
+  CLI::Option* questions =
+      sub->add_option("--questions", command->questions,
+                      "Several what-ifs, the recording read once: a table, or a line of JSON each "
+                      "(docs/reference/what-if-files.md)")
+          ->type_name("FILE.json")
+          ->excludes(sub->get_option("--sensitivity"));
   add_format(*sub, command->format, false);
   add_page(*sub, command->html);
   add_trace_out(*sub, "the run after", command->trace_out);
+  questions->excludes(sub->get_option("--html"))->excludes(sub->get_option("--trace-out"));
   set_example(*sub, "flopcast whatif demo/sample --remove straggler --scale kernel:gemm=0.8");
   sub->callback(
       [command, &action] { action = [command](Io& io) { return run_whatif(io, *command); }; });
