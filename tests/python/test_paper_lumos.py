@@ -25,7 +25,7 @@ def test_rows_are_forecast_near_the_generator(program, tmp_path):
     few = ["--layers", "8", "--steps", "2", "--work", tmp_path / "work", "--out", out]
     wanted = ["--row", "DP 4 → 8", "--row", "PP 2 → 4"]
     subprocess.run([sys.executable, TABLE, "--flopcast", program, *few, *wanted], check=True, capture_output=True)
-    errors = re.findall(r"^\| 7[ab] \|.*\| ([-+][\d.]+)% \|$", out.read_text(), re.MULTILINE)
+    errors = re.findall(r"^\| 7[ab] \|.*\| ([-+][\d.]+) % \|$", out.read_text(), re.MULTILINE)
     assert len(errors) == 2
     assert all(abs(float(error)) < 3 for error in errors), errors
 

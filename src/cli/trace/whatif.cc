@@ -102,9 +102,11 @@ int write_files(Io& io, const WhatIfCommand& command, const WhatIf& what_if,
                          replayed_traces(*runs->second.set, runs->second.replay));
 }
 
-/// No answer is told like one, and is none to a script.
-int code_of(const WhatIfAnswer& answer) {
-  return answer.refused.empty() ? kDone : static_cast<int>(ErrorCode::kNoAnswer);
+/// Why a question has no answer, in a line: the result has all of it.
+Diagnostic no_answer(const WhatIf& what_if, const WhatIfAnswer& answer) {
+  const WhatIfRefusal& first = answer.refused.front();
+  return {ErrorCode::kNoAnswer, what_if.set().label,
+          fmt::format("no answer to {}: {}", first.change, first.missing), ""};
 }
 
 int ask_one(Io& io, const WhatIfCommand& command, const WhatIf& what_if) {
@@ -121,32 +123,41 @@ int ask_one(Io& io, const WhatIfCommand& command, const WhatIf& what_if) {
   if (const int code = write_files(io, command, what_if, report); code != kDone) return code;
   const int printed =
       print(io, command.format.json ? whatif_json(report) : whatif_text(report), command.format);
-  return printed != kDone ? printed : code_of(report.answer);
+  if (printed != kDone || report.answer.refused.empty()) return printed;
+  return fail(io, no_answer(what_if, report.answer));
+}
+
+WhatIfQuestion ask_case(const WhatIf& what_if, const WhatIfCase& asked) {
+  WhatIfQuestion question{asked.id, asked.problem, {}};
+  if (question.failure) return question;
+  Result<WhatIfAnswer> answer = what_if.ask(asked.changes);
+  if (answer) {
+    question.answer = std::move(*answer);
+  } else {
+    question.failure = answer.error();
+  }
+  return question;
+}
+
+/// Of the first question that has no answer.
+int tell_unanswered(Io& io, const WhatIf& what_if, const std::vector<WhatIfQuestion>& questions) {
+  for (const WhatIfQuestion& question : questions) {
+    if (question.failure) return fail(io, *question.failure);
+    if (!question.answer.refused.empty()) return fail(io, no_answer(what_if, question.answer));
+  }
+  return kDone;
 }
 
 /// All questions of a file, put to one recording.
 int ask_all(Io& io, const WhatIfCommand& command, const WhatIf& what_if,
             const std::vector<WhatIfCase>& cases) {
   std::vector<WhatIfQuestion> questions;
-  int code = kDone;
   {
     Progress progress(io, Progress::Of::kQuestions);
     const auto tell = progress.callback();
     for (const WhatIfCase& asked : cases) {
       if (tell) tell(questions.size(), cases.size());
-      WhatIfQuestion question{asked.id, asked.problem, {}};
-      if (!question.failure) {
-        Result<WhatIfAnswer> answer = what_if.ask(asked.changes);
-        if (answer) {
-          question.answer = std::move(*answer);
-        } else {
-          question.failure = answer.error();
-        }
-      }
-      const int its_code =
-          question.failure ? static_cast<int>(question.failure->code) : code_of(question.answer);
-      if (code == kDone) code = its_code;
-      questions.push_back(std::move(question));
+      questions.push_back(ask_case(what_if, asked));
     }
   }
   const std::string& recording = what_if.set().label;
@@ -157,7 +168,7 @@ int ask_all(Io& io, const WhatIfCommand& command, const WhatIf& what_if,
     text = questions_text(recording, questions);
   }
   const int printed = print(io, text, command.format);
-  return printed != kDone ? printed : code;
+  return printed != kDone ? printed : tell_unanswered(io, what_if, questions);
 }
 
 /// The file is read first: what is wrong with it is told before a long recording is read.
