@@ -112,7 +112,7 @@ READERS = (
     Reader("whatif", ("whatif", "{file}", "--scale", "gemm=0.5", "--remove", "host", "--html", "{page}"), TRACE, ".json"),
     Reader("whatif.sensitivity", ("whatif", "{file}", "--sensitivity", "--json"), TRACE, ".json"),
     Reader("whatif.gz", ("whatif", "{file}", "--remove", "profiler", "--json"), gzip.compress(TRACE, mtime=0), ".json.gz"),
-    Reader("whatif.questions", ("whatif", "{good:src/trace/kineto/corpus/kineto/sync.json}", "--questions", "{file}", "--json"), CASES, ".json"),
+    Reader("whatif.questions", ("whatif", "{good:src/trace/kineto/corpus/kineto/base_time_last.json}", "--questions", "{file}", "--json"), CASES, ".json"),
     Reader("validate.whatif", ("validate", "whatif", "{file}", "--json"), CASES, ".json"),
     Reader("validate.replay", ("validate", "replay", "{file}", "--csv"), TRACE, ".json"),
     Reader("model", ("estimate", "{file}", *ESTIMATE, "--html", "{page}"), "src/workload/model/corpus/model/llama.json", ".json"),

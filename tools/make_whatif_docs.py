@@ -45,7 +45,8 @@ SCALE_UP = ["--set", "dp=128"]
 def known_runs(program: Program, shared: Path) -> list[tuple[str, list[str]]]:
     """Every run of ../shared/traces: its name, and the words that choose it."""
     runs = []
-    for folder in sorted(path for path in (shared / "traces").glob("*") if path.is_dir() and path.name not in UNASKED):
+    folders = sorted({path.parent for path in (shared / "traces").rglob("*.json*")})
+    for folder in (path for path in folders if not set(path.parts) & set(UNASKED)):
         for found in program.json("trace", "info", str(folder))["sets"]:
             prefix = found["name"].partition("/")[2]
             runs.append((found["name"], [str(folder)] + (["--prefix", prefix] if prefix else [])))
@@ -89,7 +90,7 @@ def layer_rows(program: Program, shared: Path) -> str:
         path = shared / "traces" / name
         if not path.exists():
             continue
-        model = program.json("trace", "model", str(path))
+        model = program.json("trace", "model", str(path))["sets"][0]
         found = model["layers"]
         right = "right" if layers and found == layers else "refused" if found == 0 else "wrong" if layers else "found"
         rows.append([name.split("__")[0], known, str(found) if found else "none", right, model["layer_evidence"]])
