@@ -9,18 +9,6 @@ bool is_structure(const Change& change) {
   return find_knob(change.verb, change.name)->tier == Tier::kStructure;
 }
 
-bool differ(const replaying::Durations& a, const replaying::Durations& b) {
-  if (a.ranks.size() != b.ranks.size()) return true;
-  for (std::size_t r = 0; r < a.ranks.size(); ++r) {
-    const auto& x = a.ranks[r];
-    const auto& y = b.ranks[r];
-    if (x.gpu != y.gpu || x.transfer != y.transfer || x.piece != y.piece || x.gap != y.gap ||
-        x.after_sync != y.after_sync)
-      return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Result<ChangedRun> apply(const ChangedRun& recorded, const std::vector<Change>& changes) {
@@ -35,7 +23,6 @@ Result<ChangedRun> apply(const ChangedRun& recorded, const std::vector<Change>& 
     const Apply make = find_knob(change.verb, change.name)->apply;
     if (auto problem = make(run, recorded, change)) return *problem;
   }
-  run.moved = run.moved || run.emitted || differ(run.durations, recorded.durations);
   return run;
 }
 

@@ -39,10 +39,6 @@ struct ChangedRun {
   /// steps that stand for all (steady ones); empty: every step.
   bool emitted = false;
   std::vector<std::string> judged;
-  /// Whether anything that may move another task's start was changed: the recording's timing
-  /// (occupancy edges, partial rendezvous) then gives way to its structure. Set it when `recording`
-  /// was replaced; changed durations are seen without it.
-  bool moved = false;
   std::vector<WhatIfNote> notes;
   std::vector<WhatIfRefusal> refused;
   std::vector<Doubt> doubts;

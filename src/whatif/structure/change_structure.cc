@@ -83,7 +83,6 @@ std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& re
   }
   ChangedRun made = make_run(emitted->set, std::move(*emitted->recording), 0);
   made.emitted = true;
-  made.moved = true;
   made.judged = std::move(emitted->steady);
   made.notes = std::move(emitted->notes);
   for (EmittedRun::Doubt& doubt : emitted->doubts) {
