@@ -78,7 +78,6 @@ void drop_hand_overs(ChangedRun& run, const std::vector<std::vector<Loading>>& l
   }
   if (!any) return;
   run.recording = std::move(changed);
-  run.moved = true;
 }
 
 }  // namespace

@@ -218,7 +218,6 @@ std::optional<Diagnostic> add_fusion(ChangedRun& run, const ChangedRun&, const C
                                     change.argument)));
     return std::nullopt;
   }
-  run.moved = true;
   WhatIfNote note;
   note.what = fmt::format("{} kernels become {}, {} of them by the bytes that are left to move",
                           kernels, fused, by_bytes);

@@ -231,7 +231,6 @@ std::optional<Diagnostic> remove_overlap(ChangedRun& run, const ChangedRun&, con
     without_company(*changed, r, doubt.low.ranks[r]);
   run.doubts.push_back(std::move(doubt));
   run.recording = std::move(changed);
-  run.moved = true;
   note(run, "collectives and computation take turns in the order of their launches", collectives);
   return std::nullopt;
 }
@@ -255,7 +254,6 @@ std::optional<Diagnostic> add_overlap(ChangedRun& run, const ChangedRun&, const 
     return std::nullopt;
   }
   run.recording = std::move(changed);
-  run.moved = true;
   std::string what = "nothing reads gradients before the optimizer";
   if (!change.argument.empty()) {
     what =
