@@ -9,6 +9,7 @@
 #include "whatif/band.h"
 #include "whatif/breakdown.h"
 #include "whatif/causes.h"
+#include "whatif/totals.h"
 
 namespace flopcast::whatif {
 
@@ -114,7 +115,6 @@ class Forecast {
     if (!run) return run.error();
     answer_.refused = run->refused;
     answer_.notes = run->notes;
-    answer_.totals = run->totals;
     answer_.ranks_after = ranks(*run);
     if (!answer_.refused.empty()) return std::move(answer_);
     Runs runs(prepared_, *run, names);
@@ -154,6 +154,7 @@ class Forecast {
     }
     answer_.after = *after.gpu;
     answer_.host_after = after.host;
+    answer_.totals = totals_of(run, answer_.changes, answer_.after);
     list_steps(run, after);
     list_parts(run, runs.after());
     note_copied(run);

@@ -13,8 +13,9 @@ namespace {
 using namespace replaying;
 
 /// Step times taken from tasks are those of a replay's timelines, whatever its lags.
-void expect_steps_of_replays(const std::filesystem::path& path) {
-  Result<TraceSet> read = read_traces({path});
+void expect_steps_of_replays(const std::filesystem::path& path, const std::string& prefix = "") {
+  SCOPED_TRACE(path.string());
+  Result<TraceSet> read = read_traces({path}, {}, prefix);
   ASSERT_TRUE(read.ok()) << read.error().text();
   const auto set = std::make_shared<const TraceSet>(std::move(*read));
   const Result<Prepared> prepared = prepare(set, 0);
@@ -44,8 +45,14 @@ void expect_steps_of_replays(const std::filesystem::path& path) {
 TEST(WhatIfTimedRun, StepsAreThoseOfReplays) { expect_steps_of_replays(test::sample_run()); }
 
 TEST(WhatIfTimedRun, StepsAreThoseOfRecordedReplays) {
-  FLOPCAST_SHARED_OR_SKIP(path, "traces/resnet50_1xv100/num_workers_0.json.gz");
-  expect_steps_of_replays(path);
+  FLOPCAST_SHARED_OR_SKIP(traces, "traces");
+  for (const char* set :
+       {"resnet50_1xv100/num_workers_0.json.gz", "resnet50_1xv100/num_workers_4.json.gz",
+        "graph_decode_8xh200", "decode_kernels_8xh200/run1", "cuda_sync_small/alexnet_a100.json.gz",
+        "megatron_tp8_a100", "nanogpt_8xh100"})
+    expect_steps_of_replays(traces / set);
+  expect_steps_of_replays(traces / "dlrm_8xv100_kineto_et", "kineto");
+  expect_steps_of_replays(traces / "torchrec_dlrm_4xv100", "sst_sleep");
 }
 
 TEST(WhatIfTimedRun, UsualStepsAreThoseNearTheMiddle) {

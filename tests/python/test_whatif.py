@@ -99,3 +99,17 @@ def test_cases_are_validated(program, sample, tmp_path):
     assert document["summary"]["max_abs_error"] == pytest.approx(abs(by_id["double"]["error"]))
     table = subprocess.run([program, "validate", "whatif", path], capture_output=True, text=True, check=True).stdout
     assert "2 of 4 forecast" in table and "lost" in table
+
+
+def test_several_questions_are_put_to_one_recording(program, sample, tmp_path):
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps([{"id": "half", "changes": {"scale": {"gemm": 0.5}}}, {"id": "odd", "changes": 3}]))
+    done = subprocess.run([program, "whatif", sample, "--questions", path, "--json"], capture_output=True, text=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["id"] for line in lines] == ["half", "odd"]
+    assert lines[0]["after_s"] < lines[0]["before_s"] and "failure" in lines[1]
+    assert done.returncode == flopcast.ErrorCode.BAD_INPUT
+    table = subprocess.run([program, "whatif", sample, "--questions", path], capture_output=True, text=True).stdout
+    assert "half" in table and "2 questions" in table
+    both = subprocess.run([program, "whatif", sample, "--questions", path, "--chip", "h100"], capture_output=True)
+    assert both.returncode == flopcast.ErrorCode.USAGE

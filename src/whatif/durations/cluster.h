@@ -6,7 +6,7 @@
 namespace flopcast::whatif {
 
 /// Collectives take what the network of a cluster gives them, "64 x dgx-h100"; its own band is a
-/// doubt. kUsage for a cluster that there is not, or that has too few chips.
+/// doubt. An error for a cluster that there is not, or that has too few chips.
 std::optional<Diagnostic> replace_network(ChangedRun& run, const ChangedRun& recorded,
                                           const Change& change);
 

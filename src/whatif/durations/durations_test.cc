@@ -47,7 +47,7 @@ TEST(WhatIfHost, WithoutItKernelsFollowEachOther) {
   const WhatIfAnswer answer = asked(host_bound(), without("host"));
   EXPECT_EQ(answer.before, us(150));
   EXPECT_EQ(answer.after, us(20));  // two kernels of 10 us
-  EXPECT_EQ(answer.host_after, us(0));
+  EXPECT_LT(answer.host_after, us(140 - 80));  // its operators are gone
 }
 
 TEST(WhatIfHost, AGraphLaunchesAStepAtOnce) {
@@ -129,7 +129,7 @@ TEST(WhatIfNetwork, CollectivesTakeWhatTheNetworkGives) {
   const Result<WhatIf> whatif = WhatIf::of(std::make_shared<const TraceSet>(three_ranks().read()));
   const Result<WhatIfAnswer> unknown = whatif->ask(changes);
   ASSERT_FALSE(unknown.ok());
-  EXPECT_EQ(unknown.error().code, ErrorCode::kUsage);
+  EXPECT_THAT(unknown.error().text(), HasSubstr("nothing-of-the-kind"));
   changes.on = "dgx-h100";
   EXPECT_THAT(asked(host_bound(), changes).refused[0].missing, HasSubstr("no collective"));
 }
