@@ -118,7 +118,6 @@ void expect_bounds(const std::filesystem::path& path) {
   Result<TraceSet> read = read_traces({path});
   ASSERT_TRUE(read.ok());
   ChangedRun run = run_of(std::move(*read));
-  run.moved = true;
   const Result<TimedRun> before = time_run(run, *run.lags);
   ASSERT_FALSE(remove_overlap(run, run, {}));
   const Result<TimedRun> after = time_run(run, *run.lags);
