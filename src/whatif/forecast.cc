@@ -179,7 +179,9 @@ class Forecast {
   }
 
   void list_parts(const ChangedRun& run, const Side& side) {
-    const Breakdown was = break_down(prepared_.recorded, prepared_.before, before_);
+    const Breakdown was = answer_.changes.steps.empty()
+                              ? prepared_.parts
+                              : break_down(prepared_.recorded, prepared_.before, before_);
     const Breakdown is = break_down(run, side.timed, side.judged);
     for (std::size_t p = 0; p < was.size(); ++p)
       answer_.parts.push_back({kBreakdownParts[p], was[p], is[p]});

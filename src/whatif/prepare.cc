@@ -41,6 +41,7 @@ Result<Prepared> prepare(std::shared_ptr<const TraceSet> set, unsigned threads) 
            told);
   prepared.damage = std::move(told.damage);
   prepared.before = std::move(*before);
+  prepared.parts = break_down(run, prepared.before, judge(*run.steps, prepared.before.steps, {}));
   prepared.typical = std::move(*typical);
   return prepared;
 }

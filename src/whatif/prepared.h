@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "whatif/breakdown.h"
 #include "whatif/timed_run.h"
 
 namespace flopcast::whatif {
@@ -12,6 +13,7 @@ struct Prepared {
   ChangedRun recorded;  ///< without any change
   TimedRun before;      ///< with recorded lags
   TimedRun typical;     ///< with typical lags
+  Breakdown parts;      ///< where the GPU step goes with recorded lags, unless steps are named
   std::vector<std::string> damage;
   std::vector<RankClock> clocks;  ///< for replays
   Time clock_residual;

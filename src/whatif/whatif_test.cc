@@ -175,6 +175,20 @@ TEST(WhatIf, CausesAreToldForwardsAndBackwards) {
   EXPECT_EQ(answer.after, us(190));
 }
 
+TEST(WhatIf, NothingIsForecastFromADamagedRecording) {
+  TraceText text;  // a kernel that nothing launched
+  text.step(1, 0, 100).op("aten::mm", 0, 10).kernel("gemm", 20, 90, 7);
+  const WhatIf whatif = whatif_of(text.read());
+  ASSERT_EQ(whatif.damage().size(), 1U);
+  for (const WhatIfChanges& changes : {WhatIfChanges(), scaled("gemm", 0.5), scaled("host", 1)}) {
+    const WhatIfAnswer answer = answer_of(whatif, changes);
+    ASSERT_EQ(answer.refused.size(), 1U);
+    EXPECT_THAT(answer.refused[0].missing, HasSubstr(whatif.damage()[0]));
+  }
+  EXPECT_FALSE(whatif.runs({}).ok());
+  EXPECT_FALSE(whatif.sensitivity().ok());
+}
+
 TEST(WhatIf, EveryKnobIsTold) {
   for (const WhatIfKnob& knob : whatif_knobs()) EXPECT_FALSE(knob.option.empty()) << knob.name;
 }
