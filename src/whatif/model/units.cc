@@ -494,17 +494,21 @@ class UnitFiller {
   }
 
   /// The first segment of the last backward that began before or with this segment: of its step and
-  /// microbatch.
+  /// microbatch. Where the gradients of weights are taken apart, of those: the inputs' were earlier.
   std::uint32_t begin_of_backward(std::uint32_t segment) const {
     std::uint32_t begin = segment + 1;
     std::uint32_t microbatch = kNoIndex;
+    Pass half = Pass::kBackward;
     for (std::uint32_t s = segment + 1; s-- > 0;) {
       const ModelSegment& one = stage_.segments[s];
       if (one.step != stage_.segments[segment].step) break;
       const Pass pass = stage_.units[one.unit].pass;
       if (one.microbatch == kNoIndex || pass == Pass::kForward) continue;
-      if (microbatch == kNoIndex) microbatch = one.microbatch;
-      if (one.microbatch == microbatch) begin = s;
+      if (microbatch == kNoIndex) {
+        microbatch = one.microbatch;
+        half = pass;
+      }
+      if (one.microbatch == microbatch && pass == half) begin = s;
     }
     return begin;
   }
