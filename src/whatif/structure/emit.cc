@@ -1,7 +1,11 @@
 #include "whatif/structure/emit.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include <fmt/format.h>
+
+#include "flopcast/replay/steps.h"
 #include "whatif/structure/evidence.h"
 #include "whatif/structure/finish.h"
 #include "whatif/structure/layout.h"
@@ -10,9 +14,13 @@
 namespace flopcast::whatif::structure {
 namespace {
 
-/// The first step starts with empty streams and the last ends without a next one: those between are
-/// judged.
+/// Steps of a run. The first starts with empty streams and is not judged; large runs have ranks
+/// enough to tell how much steps differ.
 constexpr std::uint32_t kSteps = 4;
+constexpr std::uint32_t kStepsOfLargeRuns = 3;
+constexpr std::uint32_t kLargeRun = 64;
+/// More than this off the recorded step, and nothing can be said of other runs.
+constexpr double kMostMisunderstood = 0.1;
 
 /// What the new run needs that was not recorded so.
 void reshape(const TraceModel& model, const TraceSet& set, const replaying::Recording& recording,
@@ -28,10 +36,13 @@ void reshape(const TraceModel& model, const TraceSet& set, const replaying::Reco
   }
 }
 
-}  // namespace
+Result<double> misunderstood(const TraceModel& model, const TraceSet& set,
+                             const replaying::Recording& recording);
 
-Result<EmittedRun> emit(const TraceModel& model, const TraceSet& set,
-                        const replaying::Recording& recording, const StructureChange& change) {
+/// The run of a plan, written out; notes and doubts go into `told`.
+Result<FinishedRun> put_together(const TraceModel& model, const TraceSet& set,
+                                 const replaying::Recording& recording,
+                                 const StructureChange& change, EmittedRun* told) {
   const Result<NewPlan> plan = make_new_plan(model, recording, change);
   if (!plan) return plan.error();
   Library library = make_library(set, recording, model, plan->before);
@@ -41,14 +52,64 @@ Result<EmittedRun> emit(const TraceModel& model, const TraceSet& set,
   const auto programs = make_programs(model, library, *plan, sizes->parameters);
   if (!programs) return programs.error();
   const Transfers transfers(set);
-  Draft draft = make_draft(recording, library, *plan, *programs, transfers, *sizes, change, kSteps);
+  const std::uint32_t steps = plan->grid.size() > kLargeRun ? kStepsOfLargeRuns : kSteps;
+  Draft draft = make_draft(recording, library, *plan, *programs, transfers, *sizes, change, steps);
   if (auto problem = lay_out(recording, library, set, draft)) return *problem;
   FinishedRun run = finish(set, recording, library, std::move(draft));
+  if (told != nullptr) {
+    const Result<double> off = misunderstood(model, set, recording);
+    if (!off) return off.error();
+    add_evidence(library, *plan, *sizes, change, run, *off, *told);
+  }
+  return run;
+}
+
+/// GPU step: the mean over ranks and steps. The first step counts only where it is alone.
+double gpu_step_s(const TraceSet& set, const replaying::Recording& recording) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const replaying::RankModel& rank : recording.ranks) {
+    const auto steps = replaying::step_tasks(set, rank);
+    for (std::size_t s = steps.size() > 1 ? 1 : 0; s < steps.size(); ++s) {
+      if (!steps[s].measured_last_gpu) continue;
+      const Time from = s > 0 && steps[s - 1].measured_last_gpu ? *steps[s - 1].measured_last_gpu
+                                                                : steps[s].measured_start;
+      sum += (*steps[s].measured_last_gpu - from).seconds();
+      ++count;
+    }
+  }
+  return count > 0 ? sum / static_cast<double>(count) : 0;
+}
+
+/// How far off the recorded step a run is that is put together again without any change: what was
+/// not understood of the program.
+Result<double> misunderstood(const TraceModel& model, const TraceSet& set,
+                             const replaying::Recording& recording) {
+  const Result<FinishedRun> same = put_together(model, set, recording, {}, nullptr);
+  if (!same) return same.error();
+  const double was = gpu_step_s(set, recording);
+  const double is = gpu_step_s(*same->set, *same->recording);
+  if (was <= 0) return 0.0;
+  const double off = is / was - 1;
+  if (std::abs(off) <= kMostMisunderstood) return off;
+  return Diagnostic{
+      ErrorCode::kNoAnswer, "structure",
+      fmt::format("put together again without any change, the run takes {:.3f} ms a step where "
+                  "{:.3f} ms were recorded: what it does is not understood well enough",
+                  is * 1e3, was * 1e3),
+      "see `flopcast trace model` for what was found"};
+}
+
+}  // namespace
+
+Result<EmittedRun> emit(const TraceModel& model, const TraceSet& set,
+                        const replaying::Recording& recording, const StructureChange& change) {
   EmittedRun out;
-  out.set = run.set;
-  out.recording = run.recording;
-  out.steady.assign(run.steps.begin() + 1, run.steps.end());
-  add_evidence(library, *plan, *sizes, change, run, out);
+  const Result<FinishedRun> run = put_together(model, set, recording, change, &out);
+  if (!run) return run.error();
+  out.set = run->set;
+  out.recording = run->recording;
+  out.steady.assign(run->steps.begin() + 1, run->steps.end());
   return out;
 }
 

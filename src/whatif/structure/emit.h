@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "flopcast/parallel/schedule.h"
+#include "flopcast/replay/assembly.h"
 #include "flopcast/whatif.h"
 #include "flopcast/whatif/model.h"
 

@@ -1,6 +1,7 @@
 #include "whatif/structure/evidence.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -31,7 +32,8 @@ class Evidence {
     }
   }
 
-  void note_times(const Library& library, const Sizes& sizes) {
+  /// @param off of a run put together again without any change
+  void note_times(const Library& library, const Sizes& sizes, double off) {
     std::uint32_t copies = 0;
     for (const Stretch& stretch : library.stretches) copies = std::max(copies, stretch.copies);
     note(fmt::format("kernels, each drawn from the copies of its place (up to {})", copies),
@@ -43,7 +45,8 @@ class Evidence {
     note("transfers of another group or size, by the bytes on a ring's links", "modelled",
          sums_[1][1]);
     doubt(
-        "runs put together from stretches", kPutTogether, [](auto, auto) { return true; }, true);
+        "runs put together from stretches", std::max(kPutTogether, std::abs(off)),
+        [](auto, auto) { return true; }, true);
     if (sums_[1][1].tasks > 0) {
       doubt(
           "transfers of another group or size", kRing,
@@ -110,9 +113,10 @@ class Evidence {
 }  // namespace
 
 void add_evidence(const Library& library, const NewPlan& plan, const Sizes& sizes,
-                  const StructureChange& change, const FinishedRun& run, EmittedRun& out) {
+                  const StructureChange& change, const FinishedRun& run, double off,
+                  EmittedRun& out) {
   Evidence evidence(run, out);
-  evidence.note_times(library, sizes);
+  evidence.note_times(library, sizes, off);
   if (!sizes.assumed.empty()) evidence.assume(sizes.assumed);
   if (plan.grid.size() > plan.before.size()) {
     evidence.assume(change.scale_only

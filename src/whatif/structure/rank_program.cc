@@ -28,7 +28,9 @@ class ProgramMaker {
       : library_(library),
         plan_(plan),
         passes_(model, library),
-        layer_parameters_(layer_parameters) {}
+        layer_parameters_(layer_parameters),
+        trains_(std::any_of(library.stretches.begin(), library.stretches.end(),
+                            [](const Stretch& s) { return s.key.pass == Pass::kBackward; })) {}
 
   Result<std::vector<std::vector<ProgramItem>>> run() {
     if (auto problem = check_messages()) return *problem;
@@ -159,6 +161,8 @@ class ProgramMaker {
 
   std::optional<Diagnostic> add_pass(const PipelineAction& action) {
     const std::uint32_t part = plan_.schedule.stage_of(chip_, action.chunk);
+    // Of inference there is no backward, whatever the schedule says.
+    if (action.op != PipelineOp::kForward && !trains_) return std::nullopt;
     switch (action.op) {
       case PipelineOp::kForward:
         return add_forward(part);
@@ -265,6 +269,7 @@ class ProgramMaker {
   const NewPlan& plan_;
   RecordedPasses passes_;
   double layer_parameters_;
+  bool trains_;  // backward passes were recorded
   unsigned chip_ = 0;
   std::vector<ProgramItem> items_;
   std::vector<std::vector<ProgramItem>> out_;
