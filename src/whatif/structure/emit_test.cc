@@ -24,7 +24,7 @@ const Sample& sample() {
     EXPECT_TRUE(set) << (set ? "" : set.error().text());
     s.set = std::make_shared<const TraceSet>(std::move(*set));
     Replay notes;
-    s.recording = make_recording(*s.set, 0, notes);
+    s.recording = replaying::make_recording(*s.set, 0, notes);
     s.model = make_trace_model(*s.set, s.recording);
     return s;
   }();
