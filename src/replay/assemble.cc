@@ -220,6 +220,10 @@ class Assembler {
       }
       builder_.add_wait(map().piece_last[call.thread][call.first_piece], sources, lag);
     }
+    for (const QueuePlace& q : rec_.sync_waits[r_].queue) {
+      builder_.add_edge({map().gpu_last[q.task], map().piece_first[q.thread][q.piece], Time{},
+                         EdgeKind::kSync, false});
+    }
   }
 
   // ---- GPU ------------------------------------------------------------------------------------

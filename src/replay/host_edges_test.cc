@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "flopcast/replay/assembly.h"
 #include "support/trace_text.h"
 
 namespace flopcast::replaying {
@@ -156,6 +157,72 @@ TEST(SyncWaits, ALongSyncThatNothingExplainsIsHostTime) {
                     .kernel("a", 320, 330, 7, 1));
   EXPECT_TRUE(s.found.waits.empty());
   EXPECT_EQ(s.found.without_source, 1u);
+}
+
+// ---- full queues --------------------------------------------------------------------------------
+
+/// A host that launches every 5 us what takes 40 us to run; from the 600th on each launch waits
+/// until no more than 600 are pending.
+TraceText full_queue(int launches) {
+  constexpr int kDepth = 600;
+  TraceText text;
+  double at = 0;
+  for (int i = 0; i < launches; ++i) {
+    const double ends = 20 + 40.0 * (i + 1 - kDepth);  // the kernel so many before
+    const double until = i < kDepth ? at + 4 : std::max(at + 4, ends + 1);
+    text.launch(at, until, i + 1).kernel("k", 20 + 40.0 * i, 20 + 40.0 * (i + 1), 7, i + 1);
+    // Python takes its time now and then: a batch of launches then finds space.
+    at = until + (i % 40 == 39 ? 120 : 1);
+    text.op("python", until, at);
+  }
+  return text;
+}
+
+TEST(LaunchQueue, ALaunchReturnsWhenThereIsSpace) {
+  const TraceSet set = full_queue(2000).read();
+  Replay notes;
+  Recording rec = make_recording(set, 1, notes);
+  const RankModel& rank = rec.ranks[0];
+  ASSERT_FALSE(rec.sync_waits[0].waits.empty());
+  EXPECT_FALSE(rec.sync_waits[0].queue.empty());
+  for (const SyncWait& wait : rec.sync_waits[0].waits) {
+    EXPECT_EQ(wait.tasks.front() + 600, rank.calls[wait.call].gpu.front());
+    EXPECT_TRUE(wait.blocked);
+  }
+  const std::vector<std::vector<Binding>> bindings{find_bindings(rec, 0)};
+  const Lags lags = measure_lags(rec, bindings, LagMode::kRecorded);
+  Durations durations = recorded_durations(rec);
+  const auto ends = [&] {
+    const Assembly a = assemble(rec, durations, lags, bindings, Baseline::kNone);
+    const auto run = simulate(a.graph, a.release);
+    EXPECT_TRUE(run.ok());
+    std::pair<Time, Time> out;
+    out.first = run->end[a.map.ranks[0].piece_last[0].back()];
+    out.second = run->end[a.map.ranks[0].gpu_last.back()];
+    for (std::uint32_t i = 601; i < 2000; ++i) {  // whoever launches, the queue is no longer
+      const Call& next = rank.calls[i];
+      EXPECT_GE(run->start[a.map.ranks[0].piece_first[0][next.first_piece]],
+                run->end[a.map.ranks[0].gpu_last[i - 601]]);
+    }
+    return out;
+  };
+  EXPECT_EQ(ends(), std::pair(rank.threads[0].pieces.back().end, rank.gpu.back().end));
+  // A host that takes no time fills the queue at once, and then waits for the GPU as before.
+  for (auto* host : {&durations.ranks[0].piece[0], &durations.ranks[0].gap[0]}) {
+    for (Time& t : *host) t = Time{};
+  }
+  const auto [host, gpu] = ends();
+  EXPECT_EQ(gpu, rank.gpu.back().end);
+  EXPECT_LE(gpu - host, us(24040));
+  EXPECT_GE(gpu - host, us(23900));
+}
+
+TEST(LaunchQueue, WithoutEvidenceThereIsNone) {
+  Replay notes;
+  const TraceSet set = full_queue(600).read();
+  Recording rec = make_recording(set, 1, notes);
+  EXPECT_EQ(find_launch_queue(rec), 0u);
+  EXPECT_TRUE(rec.sync_waits[0].queue.empty());
 }
 
 // ---- threads ------------------------------------------------------------------------------------

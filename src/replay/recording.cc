@@ -41,6 +41,7 @@ Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes) {
     notes.clocks.push_back(
         {rec.ranks[i].rank, rec.ranks[i].host_offset - whole, rec.ranks[i].gpu_offset});
   }
+  find_launch_queue(rec);
   find_rooms(rec);
   find_holds(rec);
   return rec;

@@ -20,10 +20,19 @@ struct SyncWait {
   Time after;
 };
 
+/// A launch that cannot return while the queue of its stream is full: until the task that many
+/// places before its own has ended. Of launches that the recording shows to wait there is a
+/// SyncWait instead.
+struct QueuePlace {
+  std::uint32_t task = 0;               ///< index into RankModel::gpu: must have ended
+  std::uint32_t thread = 0, piece = 0;  ///< what follows the launch
+};
+
 /// Those of one rank.
 struct SyncWaits {
-  std::vector<SyncWait> waits;  ///< by call
-  Contradictions contradicted;  ///< sources that ended after their call
+  std::vector<SyncWait> waits;    ///< by call
+  Contradictions contradicted;    ///< sources that ended after their call
+  std::vector<QueuePlace> queue;  ///< where the recording shows how many launches a queue holds
   std::uint64_t without_source =
       0;  ///< calls that waited for nothing the trace shows: kept as host time
 };

@@ -71,6 +71,10 @@ struct Recording {
 /// goes into `notes`: its anomalies, clocks and clock_residual.
 Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes);
 
+/// Adds to the waits those of launches for a full queue, if the recording shows that there are such
+/// and how many launches it holds (SyncWaits::queue). That number; 0 where it does not show.
+std::uint32_t find_launch_queue(Recording& recording);
+
 /// Finds Recording::rooms anew. With them, as with occupancy edges, a replay with recorded lags is
 /// exact.
 void find_rooms(Recording& recording);
