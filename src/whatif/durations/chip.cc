@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -76,10 +77,10 @@ class Move {
  private:
   /// The chip a rank ran on; refuses where the recording does not tell.
   std::optional<Chip> chip_of_rank(const RankModel& rank) {
-    std::string names;
+    std::set<std::string> names;
     for (const Device& device : rank.trace->devices) {
       if (auto chip = chip_of_device(device.name, Catalog::builtin())) return chip;
-      names += (names.empty() ? "" : ", ") + device.name;
+      names.insert(device.name);
     }
     run_.refused.push_back(refusal(
         change_, names.empty()
@@ -87,7 +88,7 @@ class Move {
                        "says what its kernels are scaled from"
                      : fmt::format("no chip of the catalogue is called as the recording's GPU is: "
                                    "{}; flopcast hw list chips names them",
-                                   names)));
+                                   fmt::join(names, ", "))));
     return std::nullopt;
   }
 
