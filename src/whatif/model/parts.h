@@ -1,4 +1,4 @@
-// Which layers each part of the model holds, and where passes are cut into them.
+// Which layers each part of the model holds.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,6 @@
 #include "whatif/model/pipeline.h"
 
 namespace flopcast::whatif {
-
-/// Of a work in a pass: the layer of its part, counted from 0; before or after the layers.
-inline constexpr std::int32_t kBeforeLayers = -1;
-inline constexpr std::int32_t kAfterLayers = 1 << 30;
 
 /// The forward of one part of the model: what a stage runs of it for a microbatch.
 struct PartCut {
@@ -36,11 +32,5 @@ struct LayerPlan {
 LayerPlan plan_layers(const TraceSet& set, const replaying::Recording& recording,
                       const NameFacts& facts, const std::vector<Program>& programs,
                       const std::vector<Passes>& passes, const Pipeline& pipeline);
-
-/// One label a work of every pass; none where the pass could not be cut. Indexed as the stretches.
-using PassLabels = std::vector<std::optional<std::vector<std::int32_t>>>;
-PassLabels label_passes(const replaying::RankModel& model, const Program& program,
-                        const Passes& passes, const LayerPlan& plan, const Pipeline& pipeline,
-                        std::uint32_t rank);
 
 }  // namespace flopcast::whatif

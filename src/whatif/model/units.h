@@ -2,7 +2,7 @@
 #pragma once
 
 #include "flopcast/replay/assembly.h"
-#include "whatif/model/parts.h"
+#include "whatif/model/labels.h"
 
 namespace flopcast::whatif {
 
