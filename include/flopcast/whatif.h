@@ -38,7 +38,7 @@ struct WhatIfChanges {
   std::vector<ScaleChange> scale;      ///< durations times k
   std::vector<std::string> remove;     ///< "profiler", "straggler[:RANK]", "data-loading", "host",
                                        ///< "launches", "overlap", "recompute"
-  std::vector<std::string> add;        ///< "overlap", "recompute[:LAYERS]", "fuse:REGEX"
+  std::vector<std::string> add;        ///< "overlap[:OP]", "recompute[:LAYERS]", "fuse:REGEX"
   std::filesystem::path kernels_from;  ///< durations of kernels from this recording
   std::string chip;                    ///< kernels on this chip of the catalogue
   std::string on;                      ///< collectives on this cluster

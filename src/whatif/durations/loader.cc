@@ -20,10 +20,11 @@ namespace {
 /// recordings there is (resnet50_1xv100).
 constexpr double kWorkersSlowHost = 1.2;
 
-/// "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", and Python's own frame of it:
+/// "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"; Lightning's
+/// "[pl][profile][_TrainingEpochLoop].train_dataloader_next"; and Python's own frame,
 /// "torch/utils/data/dataloader.py(521): __next__".
 bool is_loader(std::string_view name) {
-  return name.starts_with("enumerate(DataLoader)") ||
+  return name.starts_with("enumerate(DataLoader)") || name.ends_with("train_dataloader_next") ||
          (name.find("torch/utils/data/dataloader.py") != std::string_view::npos &&
           name.ends_with("__next__"));
 }

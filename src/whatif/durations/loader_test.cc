@@ -28,9 +28,9 @@ WhatIfAnswer without_loading(const TraceText& text) {
 }
 
 /// A step that loads for 60 us, 20 of them in an operator, and then launches a kernel of 100 us.
-TraceText one_step() {
+TraceText one_step(const char* loader = kNext) {
   TraceText text;
-  text.step(1, 0, 300).annotation(kNext, 5, 65).op("aten::stack", 20, 40);
+  text.step(1, 0, 300).annotation(loader, 5, 65).op("aten::stack", 20, 40);
   text.op("aten::mm", 70, 90).launch(75, 80, 1).kernel("gemm", 90, 190, 7, 1);
   return text;
 }
@@ -42,6 +42,11 @@ TEST(WhatIfLoader, WhatLiesUnderItsRowsIsGone) {
   // The window begins with the first operator, 20 us in: 20 us of it and 25 more until the end of
   // the loader's row go, the 5 us after it stay.
   EXPECT_EQ(answer.after, us(190 - 45));
+}
+
+TEST(WhatIfLoader, LightningsRowsTellAsMuch) {
+  const char* name = "[pl][profile][_TrainingEpochLoop].train_dataloader_next";
+  EXPECT_EQ(without_loading(one_step(name)).after, us(190 - 45));
 }
 
 TEST(WhatIfLoader, WaitingForItsThreadsIsGone) {
