@@ -25,7 +25,7 @@ ASKED = {
     "plan-sweep": 'plan gpt-3-1.3b --on "2 x dgx-h100" --global-batch 64 --seq 2048 --sweep n=4,8,16',
     "estimate-too-big": 'estimate llama-3.1-405b --on "2 x dgx-h100" --tp 8 --global-batch 64 --seq 8192',
     "whatif": "whatif ../demo/sample --scale gemm=0.8 --scale network=2 --remove straggler --sensitivity",
-    "whatif-refused": "whatif ../demo/sample --set heads=7",
+    "whatif-refused": "whatif ../demo/sample --chip mi300x",
     "explore-many": 'explore gpt3-175b --on "8 x sn10" --topology torus:4x2 --sweep sram=150MB,500MB '
     "--sweep memory-bandwidth=100GB/s,1TB/s --sweep link-bandwidth=25GB/s,100GB/s,200GB/s",
 }
