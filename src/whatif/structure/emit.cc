@@ -47,8 +47,9 @@ Result<FinishedRun> put_together(const TraceModel& model, const TraceSet& set,
   if (!plan) return plan.error();
   Library library = make_library(set, recording, model, plan->before);
   reshape(model, set, recording, *plan, library);
-  const Result<Sizes> sizes = find_sizes(set, recording, model, library, *plan, change);
+  Result<Sizes> sizes = find_sizes(set, recording, model, library, *plan, change);
   if (!sizes) return sizes.error();
+  make_bucket(set, recording, *plan, *sizes, library);
   const auto programs = make_programs(model, library, *plan, sizes->parameters);
   if (!programs) return programs.error();
   const Transfers transfers(set);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "whatif/structure/stretch.h"
@@ -36,7 +37,10 @@ struct Library {
   /// Of backward stretches: that of the inputs' gradients and that of the weights', where they were
   /// taken apart (split_backward).
   std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> halves;
-  Time kernel_floor;  ///< what the shortest kernels take: launch and start alone
+  /// A bucket made after another collective, where no gradients were reduced (make_bucket).
+  std::optional<std::uint32_t> made_bucket;
+  double made_bucket_bytes = 0;  ///< of a layer's gradients, on one rank
+  Time kernel_floor;             ///< what the shortest kernels take: launch and start alone
 };
 
 Library make_library(const TraceSet& set, const replaying::Recording& recording,

@@ -62,7 +62,9 @@ class ProgramMaker {
 
   std::optional<Diagnostic> check_replicas() const {
     const bool first = plan_.before.degree(Dimension::kData) == 1;
-    if (!first || plan_.grid.degree(Dimension::kData) == 1) return std::nullopt;
+    if (!first || plan_.grid.degree(Dimension::kData) == 1 || library_.made_bucket) {
+      return std::nullopt;
+    }
     return Diagnostic{ErrorCode::kNoAnswer, "structure",
                       "no reduction of gradients was recorded: when one is launched, of how many "
                       "bytes, and what that costs the host is not known",

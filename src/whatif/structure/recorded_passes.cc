@@ -79,6 +79,11 @@ void RecordedPasses::choose_messages() {
 }
 
 void RecordedPasses::read_buckets() {
+  if (library_.made_bucket) {
+    buckets_.stretch = library_.made_bucket;
+    buckets_.bucket_bytes = buckets_.layer_bytes = library_.made_bucket_bytes;
+    return;
+  }
   std::vector<double> bytes;
   double layer_bytes = 0;
   double layers = 0;

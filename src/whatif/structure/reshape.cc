@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "flopcast/replay/network_times.h"
+#include "whatif/structure/transfers.h"
+
 namespace flopcast::whatif::structure {
 namespace {
 
@@ -183,6 +186,58 @@ void drop_lone_collectives(const NewPlan& plan, Library& library) {
     }
     if (any) stretch = without(stretch, lone);
   }
+}
+
+void make_bucket(const TraceSet& set, const replaying::Recording& recording, const NewPlan& plan,
+                 Sizes& sizes, Library& library) {
+  const std::uint32_t replicas = plan.grid.degree(Dimension::kData);
+  if (plan.before.degree(Dimension::kData) > 1 || replicas == 1 || sizes.layer_bytes <= 0) return;
+  const Transfers transfers(set);
+  StreamKey stream = 0;
+  for (const Stretch& s : library.stretches) {
+    for (const StretchTask& task : s.tasks) stream = std::max(stream, task.stream & 0xffff);
+  }
+  ++stream;
+  for (const Stretch& whole : library.stretches) {
+    if (whole.key.pass != Pass::kBackward || whole.key.part != UnitPart::kLayer) continue;
+    const auto like = std::find_if(whole.tasks.begin(), whole.tasks.end(), [&](const auto& task) {
+      return task.group != 0 && task.bytes > 0 &&
+             replaying::operation_of(transfers.operation(recording, task.row)) ==
+                 CollectiveOp::kAllReduce;
+    });
+    if (like == whole.tasks.end()) continue;
+    const std::uint32_t top = top_row(whole, whole.calls[like->call].row);
+    std::vector<bool> pieces(whole.pieces.size());
+    for (std::size_t p = 0; p < pieces.size(); ++p) {
+      pieces[p] = top_row(whole, whole.pieces[p].row) == top;
+    }
+    std::vector<bool> tasks(whole.tasks.size(), false);
+    tasks[static_cast<std::size_t>(like - whole.tasks.begin())] = true;
+    Stretch bucket = part_of(whole, pieces, tasks);
+    bucket.key.bucket = true;
+    StretchTask& task = bucket.tasks.front();
+    const std::size_t ranks = plan.before.group(0, task.group).size();
+    const double factor = sizes.layer_bytes / static_cast<double>(task.bytes);
+    task.time.scale(transfers.ratio("allreduce", task.time.median(), ranks, factor, replicas));
+    task.bytes = static_cast<std::int64_t>(sizes.layer_bytes);
+    task.group = bit(Dimension::kData);
+    task.stream = stream;
+    task.out.clear();
+    library.made_bucket = static_cast<std::uint32_t>(library.stretches.size());
+    library.made_bucket_bytes = sizes.layer_bytes;
+    library.stretches.push_back(std::move(bucket));
+    sizes.time.emplace_back(1, 1.0);
+    sizes.bytes.emplace_back(1, 1.0);
+    break;
+  }
+  if (!library.made_bucket) return;
+  for (Stretch& s : library.stretches) {
+    if (s.key.pass != Pass::kOptimizer || s.tasks.empty()) continue;
+    s.tasks.front().in.push_back({stream, 0, EdgeKind::kEvent});
+  }
+  if (!sizes.assumed.empty()) sizes.assumed += "; ";
+  sizes.assumed +=
+      "the gradients of each layer are reduced together, as fast as the collectives of layers";
 }
 
 }  // namespace flopcast::whatif::structure

@@ -3,6 +3,7 @@
 
 #include "whatif/structure/library.h"
 #include "whatif/structure/new_plan.h"
+#include "whatif/structure/sizes.h"
 
 namespace flopcast::whatif::structure {
 
@@ -16,5 +17,11 @@ void strip_recompute(const TraceModel& model, Library& library);
 
 /// Without the collectives that have nobody to meet in the new run: tp 2 to 1.
 void drop_lone_collectives(const NewPlan& plan, Library& library);
+
+/// Replicas of a run that had one: a bucket of a layer's gradients, launched as the recorded
+/// collective of a layer's backward is, on a stream of its own; the optimizer waits for it. Nothing
+/// where no such collective was recorded, or shapes do not tell the parameters.
+void make_bucket(const TraceSet& set, const replaying::Recording& recording, const NewPlan& plan,
+                 Sizes& sizes, Library& library);
 
 }  // namespace flopcast::whatif::structure

@@ -74,7 +74,11 @@ class SizeFinder {
   bool asked() const {
     return change_.hidden || change_.ffn || change_.heads || change_.sequence ||
            change_.microbatch_size || differs(Dimension::kTensor) || differs(Dimension::kContext) ||
-           (change_.ep && *change_.ep != model_.ep);
+           (change_.ep && *change_.ep != model_.ep) || first_replicas();
+  }
+  /// Replicas of a run that had one: how much they have to reduce is in the shapes of its layers.
+  bool first_replicas() const {
+    return before(Dimension::kData) == 1 && after(Dimension::kData) > 1;
   }
 
   std::optional<Diagnostic> check_degrees() const {
@@ -216,11 +220,13 @@ class SizeFinder {
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       if (gemm_of(shapes[i]) != nullptr) last = i;
     }
+    ++layers_read_;
     bool joined = false;  // the product after attention has been seen
     const auto at = static_cast<std::size_t>(attention - shapes.begin());
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const Gemm* gemm = gemm_of(shapes[i]);
       if (gemm == nullptr) continue;
+      if (gemm->type == GemmType::kFp32 || gemm->type == GemmType::kTf32) element_bytes_ = 4;
       if (hidden_ == 0) hidden_ = gemm->k;
       if (tokens_ == 0) tokens_ = gemm->m;
       if (at < shapes.size() && i < at) {
@@ -311,6 +317,9 @@ class SizeFinder {
       changed += size * of(product.role[1]) * of(product.role[2]);
     }
     out_.parameters = parameters > 0 ? changed / parameters : 1;
+    // Gradients are reduced in the type that products are computed in: two bytes but for fp32.
+    out_.layer_bytes =
+        changed * element_bytes_ / static_cast<double>(std::max<std::size_t>(layers_read_, 1));
     return std::nullopt;
   }
   double of(Role role) const { return ratio_[static_cast<std::size_t>(role)]; }
@@ -480,6 +489,8 @@ class SizeFinder {
   std::int64_t batch_ = 1, sequence_ = 0;
   std::array<double, kRoles> ratio_{1, 1, 1, 1, 1, 1};
   double attended_ = 1;
+  double element_bytes_ = 2;
+  std::size_t layers_read_ = 0;  // kinds of layers
   std::optional<KernelModel> kernels_;
 };
 

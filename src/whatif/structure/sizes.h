@@ -21,9 +21,10 @@ struct Sizes {
   std::vector<std::vector<double>> time;   ///< of kernels: their time
   std::vector<std::vector<double>> bytes;  ///< of collectives
   double parameters = 1;                   ///< of a layer, on one rank
-  bool changed = false;                    ///< anything but 1
-  std::string chip;     ///< whose fits gave the ratios of products; empty: proportional to work
-  std::string assumed;  ///< what was taken for granted; empty: nothing
+  double layer_bytes = 0;  ///< of a layer's parameters on one rank; 0 where nobody asked
+  bool changed = false;    ///< anything but 1
+  std::string chip;        ///< whose fits gave the ratios of products; empty: proportional to work
+  std::string assumed;     ///< what was taken for granted; empty: nothing
 };
 
 /// kNoAnswer: the shapes that a change of size needs were not recorded.
