@@ -299,7 +299,7 @@ class RankWriter {
       const std::string_view name = message ? "send_recv" : operation(task);
       const double ratio =
           transfers_.ratio(name, task.time.median(), before, bytes_of(position), group.size());
-      return {times(recorded, ratio), ratio != 1};
+      return {times(recorded, ratio), ratio != 1 || library_.made_bucket == item_->stretch};
     }
     const Time time = drawn(task.time);
     double work = sizes_.time[item_->stretch][position];
