@@ -45,7 +45,6 @@ CASES = [
     ("tensor", "--set microbatches=8", {"microbatches": 8}),
     ("tensor", "--set schedule=gpipe", {"schedule": "gpipe"}),
     ("tensor", "--set schedule=interleaved --set chunks=2", {"schedule": "interleaved", "chunks": 2}),
-    ("tensor", "--set dp=2", {"dp": 2}),
     ("tensor", "--set pp=4 --set microbatches=8", {"pp": 4, "microbatches": 8}),
     ("tensor", "--scale kernel:gemm=0.7", {"scale": {"gemm": 0.7}}),
     ("tensor", "--scale kernel:attention=2", {"scale": {"attention": 2}}),
@@ -110,11 +109,15 @@ def recordings(tmp_path_factory):
     return of
 
 
-def ask(recording: Path, question: str) -> dict:
+def run(recording: Path, question: str) -> subprocess.CompletedProcess:
     binary = os.environ.get("FLOPCAST_CLI")
     if not binary:
         pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
-    done = subprocess.run([binary, "whatif", recording, *question.split(), "--json"], capture_output=True, text=True)
+    return subprocess.run([binary, "whatif", recording, *question.split(), "--json"], capture_output=True, text=True)
+
+
+def ask(recording: Path, question: str) -> dict:
+    done = run(recording, question)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -126,6 +129,17 @@ def test_the_forecast_is_the_run_itself(recordings, base, question, knobs):
     truth = step_times(made({**BASES[base], **knobs}, False))
     limit = 0.03 if question.count("--set") > 1 and "chunks" not in question else 0.02
     assert answer["after_s"] == pytest.approx(truth["gpu_step_s"], rel=limit)
+
+
+@pytest.mark.parametrize("base, question, missing", [
+    ("tensor", "--set dp=2", "no reduction of gradients was recorded"),
+    ("one stage", "--set pp=2", "no message between stages was recorded"),
+])  # fmt: skip
+def test_what_was_never_recorded_is_refused(recordings, base, question, missing):
+    done = run(recordings(base), question)
+    assert done.returncode != 0
+    (refused,) = json.loads(done.stdout)["refused"]
+    assert refused["missing"].startswith(missing)
 
 
 @pytest.mark.parametrize("base", BASES)
