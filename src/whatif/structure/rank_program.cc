@@ -257,7 +257,10 @@ class ProgramMaker {
   /// A bucket goes when it is as full as the recorded ones were, the last with what is left.
   void add_buckets(double& ready, bool last) {
     const RecordedPasses::Buckets& buckets = passes_.buckets();
-    if (!buckets.stretch || plan_.grid.degree(Dimension::kData) == 1) return;
+    if (!buckets.stretch) return;
+    // Gradients are reduced by all that share parameters: replicas, and ranks that share a sequence.
+    const DimensionSet group = library_.stretches[*buckets.stretch].tasks.front().group;
+    if (plan_.grid.group(0, group != 0 ? group : bit(Dimension::kData)).size() == 1) return;
     ready += buckets.layer_bytes;
     // Half a layer short of full counts as full: sizes are not exact.
     const double full = buckets.bucket_bytes - buckets.layer_bytes / 2;
