@@ -46,7 +46,7 @@ TraceText host_bound() {
 TEST(WhatIfHost, WithoutItKernelsFollowEachOther) {
   const WhatIfAnswer answer = asked(host_bound(), without("host"));
   EXPECT_EQ(answer.before, us(150));
-  EXPECT_EQ(answer.after, us(20));  // two kernels of 10 us
+  EXPECT_EQ(answer.after, us(20));             // two kernels of 10 us
   EXPECT_LT(answer.host_after, us(140 - 80));  // its operators are gone
 }
 
