@@ -1,4 +1,4 @@
-// Each engineer of a change enters it here: nothing else need know of it.
+// Every change is entered here, once: nothing else need know of it.
 #include "whatif/knobs.h"
 
 #include "whatif/durations/chip.h"

@@ -74,12 +74,16 @@ Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<StepTime>>
       ++sum->with_gpu;
     }
   }
+  const auto has_gpu = [](const Sum& sum) { return sum.with_gpu > 0; };
+  // The first step starts cold; it counts where no other one can.
+  const bool first_counts =
+      !names.empty() || sums.size() < 2 || std::none_of(sums.begin() + 1, sums.end(), has_gpu);
   Judged judged;
   std::vector<Time> gpu, host;
   for (const Sum& sum : sums) {
     JudgedStep step{sum.name, std::nullopt, Time{sum.host.ps / sum.ranks}, true};
-    step.counts = !names.empty() || sums.size() == 1 || &sum != &sums.front();
-    if (sum.with_gpu > 0) step.gpu = Time{sum.gpu.ps / sum.with_gpu};
+    step.counts = first_counts || &sum != &sums.front();
+    if (has_gpu(sum)) step.gpu = Time{sum.gpu.ps / sum.with_gpu};
     if (step.counts && step.gpu) gpu.push_back(*step.gpu);
     if (step.counts) host.push_back(step.host);
     judged.steps.push_back(std::move(step));

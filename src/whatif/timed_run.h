@@ -35,7 +35,7 @@ struct Judged {
   Time host;
 };
 /// @param names of the steps that are judged, "ProfilerStep#12" or "12"; empty: all but the first,
-/// where there are others: its GPU step begins with the host's, not where another ends.
+/// where others have GPU work: its GPU step begins with the host's, not where another ends.
 Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<replaying::StepTime>>& times,
              const std::vector<std::string>& names);
 /// Whether a step's name is among those asked for.

@@ -63,5 +63,17 @@ TEST(WhatIfTimedRun, UsualStepsAreThoseNearTheMiddle) {
   EXPECT_EQ(usual({ps(100), ps(200)}), ps(150));                    // none is near: their middle
 }
 
+TEST(WhatIfTimedRun, TheFirstStepCountsWhereNoOtherHasGpuWork) {
+  StepsOfRanks steps(1, std::vector<StepTasks>(2));
+  steps[0][0].name = "ProfilerStep#1";
+  steps[0][1].name = "ProfilerStep#2";
+  std::vector<std::vector<StepTime>> times(1, std::vector<StepTime>(2));
+  times[0][0] = {Time{}, Time::from_us(9), Time{}, Time::from_us(8)};
+  times[0][1] = {Time::from_us(9), Time::from_us(10), std::nullopt, std::nullopt};
+  EXPECT_EQ(judge(steps, times, {}).gpu, Time::from_us(8));
+  times[0][1] = {Time::from_us(9), Time::from_us(20), Time::from_us(8), Time::from_us(20)};
+  EXPECT_EQ(judge(steps, times, {}).gpu, Time::from_us(12));  // the first one starts cold
+}
+
 }  // namespace
 }  // namespace flopcast::whatif
