@@ -128,7 +128,7 @@ class Forecast {
 
  private:
   static std::uint32_t ranks(const ChangedRun& run) {
-    return static_cast<std::uint32_t>(run.recording->ranks.size());
+    return static_cast<std::uint32_t>(run.ranks > 0 ? run.ranks : run.recording->ranks.size());
   }
 
   std::string all_changes() const {

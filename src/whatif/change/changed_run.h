@@ -38,6 +38,7 @@ struct ChangedRun {
   /// The run is not the recording's any more: emitted from its model. Then `judged` names the
   /// steps that stand for all (steady ones); empty: every step.
   bool emitted = false;
+  std::size_t ranks = 0;  ///< that the run stands for, where these are not those it has; else 0
   std::vector<std::string> judged;
   std::vector<WhatIfNote> notes;
   std::vector<WhatIfRefusal> refused;

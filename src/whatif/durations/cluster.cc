@@ -36,6 +36,13 @@ Result<OtherNetwork> times_on(const ChangedRun& run, const std::string& name) {
 
 std::optional<Diagnostic> replace_network(ChangedRun& run, const ChangedRun&,
                                           const Change& change) {
+  if (run.ranks > 0) {
+    run.refused.push_back(
+        refusal(change,
+                "ranks were added whose place on a network is not known: what was recorded "
+                "stands for them"));
+    return std::nullopt;
+  }
   Result<OtherNetwork> other = times_on(run, change.value);
   if (!other) return other.error();
   std::uint64_t replaced = 0;

@@ -5,6 +5,7 @@
 #include "base/text/numbers.h"
 #include "whatif/change/made_run.h"
 #include "whatif/structure/emit.h"
+#include "whatif/structure/more_replicas.h"
 
 namespace flopcast::whatif {
 namespace {
@@ -74,10 +75,15 @@ std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& re
   Result<EmittedRun> emitted = structure::emit(model, *recorded.set, *recorded.recording, asked);
   if (!emitted) {
     if (emitted.error().code != ErrorCode::kNoAnswer) return emitted.error();
+    std::string missing = emitted.error().what;
+    if (!emitted.error().hint.empty()) missing += fmt::format(" ({})", emitted.error().hint);
+    if (changes.size() == 1 && asked.dp) {
+      const auto problem = structure::scale_replicas(model, *asked.dp, run);
+      if (!problem) return std::nullopt;
+      missing += "; nor can its collectives alone be replaced: " + *problem;
+    }
     for (const Change& change : changes) {
-      std::string missing = emitted.error().what;
-      if (!emitted.error().hint.empty()) missing += fmt::format(" ({})", emitted.error().hint);
-      run.refused.push_back(refusal(change, std::move(missing)));
+      run.refused.push_back(refusal(change, missing));
     }
     return std::nullopt;
   }

@@ -4,6 +4,8 @@
 
 #include "flopcast/replay/recording.h"
 #include "support/sample_run.h"
+#include "whatif/change/made_run.h"
+#include "whatif/structure/more_replicas.h"
 #include "whatif/structure/ranks.h"
 #include "whatif/structure/samples.h"
 #include "whatif/structure/transfers.h"
@@ -161,6 +163,38 @@ TEST(RankGrid, NumbersRanksAsTheGroupsDo) {
   EXPECT_EQ(grid->group(5, bit(Dimension::kPipeline)), (std::vector<std::uint32_t>{1, 5}));
   const RankGrid wider = grid->with(Dimension::kData, 4);
   for (std::uint32_t r = 0; r < wider.size(); ++r) EXPECT_EQ(wider.rank(wider.place(r)), r);
+}
+
+TEST(MoreReplicas, TransferOverMoreLinksAndNothingElseChanges) {
+  Replay notes;
+  const ChangedRun was =
+      make_run(sample().set, replaying::make_recording(*sample().set, 0, notes), 0);
+  ChangedRun run = was;
+  ASSERT_EQ(scale_replicas(sample().model, sample().model.dp * 2, run), std::nullopt);
+  EXPECT_EQ(run.ranks, was.recording->ranks.size() * 2);
+  std::size_t longer = 0, same = 0;
+  for (std::size_t r = 0; r < run.durations.ranks.size(); ++r) {
+    EXPECT_EQ(run.durations.ranks[r].piece, was.durations.ranks[r].piece);
+    for (std::size_t t = 0; t < run.durations.ranks[r].transfer.size(); ++t) {
+      const Time before = was.durations.ranks[r].transfer[t];
+      const Time after = run.durations.ranks[r].transfer[t];
+      EXPECT_GE(after, before);
+      // A ring of n puts 2 (n - 1) / n of the bytes on each link: at most twice from two ranks on.
+      EXPECT_LE(after.ps, 2 * before.ps);
+      ++(after > before ? longer : same);
+    }
+  }
+  EXPECT_GT(longer, 0U);
+  EXPECT_GT(same, longer);
+}
+
+TEST(MoreReplicas, ARunWithoutReplicasHasNoneToAdd) {
+  Replay notes;
+  ChangedRun run = make_run(sample().set, replaying::make_recording(*sample().set, 0, notes), 0);
+  TraceModel alone = sample().model;
+  alone.dp = 1;
+  EXPECT_TRUE(scale_replicas(alone, 2, run).has_value());
+  EXPECT_EQ(run.ranks, 0U);
 }
 
 }  // namespace
