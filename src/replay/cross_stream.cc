@@ -488,6 +488,10 @@ class Finder {
   void explain_late_starts() {
     std::vector<std::uint32_t> near;  // kernels that started before, and had not ended long before
     std::uint32_t next = 0;
+    const std::vector<SyncDetail>& syncs = rank_.trace->syncs;
+    const bool told = std::any_of(syncs.begin(), syncs.end(), [](const SyncDetail& sync) {
+      return sync.kind == SyncDetail::Kind::kStreamWaitEvent;
+    });
     for (std::uint32_t t = 0; t < rank_.gpu.size(); ++t) {
       if (!is_late(t)) continue;
       for (; gpu(next).start < gpu(t).start; ++next) {
@@ -497,7 +501,8 @@ class Finder {
       const std::uint32_t source = occupant(t, near);
       if (source == kNoIndex) continue;
       // Communication kernels leave most SMs to others: what waits for their end wants their result.
-      const bool wants = gpu(source).communication && holds(source, t);
+      // Where the recording tells which event each wait is for, it would have told this one.
+      const bool wants = !told && gpu(source).communication && holds(source, t);
       result_.edges.push_back({source, t, wants ? EdgeKind::kEventInferred : EdgeKind::kOccupancy});
     }
   }
