@@ -79,26 +79,22 @@ class RankCutter {
   }
 
   std::uint32_t last_launch(std::uint32_t s) const {
-    const ModelSegment& segment = stage_.segments[s];
-    std::uint32_t piece = segment.first_piece;
-    for (const std::uint32_t t : tasks_of(s)) {
-      const std::uint32_t call = rank_.gpu[t].call;
-      if (call != kNoIndex && rank_.calls[call].thread == segment.thread) {
-        piece = std::max(piece, rank_.calls[call].last_piece);
-      }
-    }
+    std::uint32_t piece = stage_.segments[s].first_piece;
+    for_each_launch(s, [&](const Call& call) { piece = std::max(piece, call.last_piece); });
     return piece;
   }
   std::uint32_t first_launch(std::uint32_t s) const {
-    const ModelSegment& segment = stage_.segments[s];
-    std::uint32_t piece = segment.last_piece;
-    for (const std::uint32_t t : tasks_of(s)) {
-      const std::uint32_t call = rank_.gpu[t].call;
-      if (call != kNoIndex && rank_.calls[call].thread == segment.thread) {
-        piece = std::min(piece, rank_.calls[call].first_piece);
-      }
-    }
+    std::uint32_t piece = stage_.segments[s].last_piece;
+    for_each_launch(s, [&](const Call& call) { piece = std::min(piece, call.first_piece); });
     return piece;
+  }
+  /// Calls on the segment's own thread that launch its tasks.
+  template <typename Use>
+  void for_each_launch(std::uint32_t s, Use&& use) const {
+    for (const std::uint32_t t : tasks_of(s)) {
+      const std::uint32_t c = rank_.gpu[t].call;
+      if (c != kNoIndex && rank_.calls[c].thread == stage_.segments[s].thread) use(rank_.calls[c]);
+    }
   }
   std::vector<std::uint32_t> tasks_of(std::uint32_t s) const {
     std::vector<std::uint32_t> tasks = stage_.segments[s].tasks;

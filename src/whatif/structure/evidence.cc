@@ -1,4 +1,5 @@
 #include "whatif/structure/evidence.h"
+#include "whatif/structure/transfers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +12,6 @@ namespace {
 /// What a run put together from medians and typical lags is off by where the answer is known: the
 /// made-up runs of tests/python/test_whatif_generator.py, where no kernel is modelled.
 constexpr double kPutTogether = 0.005;
-/// Transfers of another group or size by the bytes on a ring's links: NCCL's other algorithms and
-/// links between nodes are not told by the recording.
-constexpr double kRing = 0.25;
 /// Kernels of other sizes in proportion to their work; by the fits of the chip they ran on.
 constexpr double kProportional = 0.15;
 constexpr double kFitted = 0.08;
@@ -49,7 +47,7 @@ class Evidence {
         [](auto, auto) { return true; }, true);
     if (sums_[1][1].tasks > 0) {
       doubt(
-          "transfers of another group or size", kRing,
+          "transfers of another group or size", kRingDoubt,
           [&](auto r, auto t) { return changed(r, t) && is_transfer(r, t); }, false);
     }
     if (sums_[1][0].tasks > 0) {

@@ -14,9 +14,6 @@ using namespace replaying;
 
 namespace {
 
-/// How far a ring's ratio may be off, either way: as for runs that are put together anew.
-constexpr double kRingOff = 0.25;
-
 bool is_over_replicas(GroupUse use) { return use == GroupUse::kData || use == GroupUse::kSharded; }
 
 class MoreReplicas {
@@ -39,8 +36,8 @@ class MoreReplicas {
         const Time recorded = was.ranks[m.rank].transfer[m.task];
         if (recorded <= Time{}) continue;
         run_.durations.ranks[m.rank].transfer[m.task] = times(recorded, ratio);
-        low.ranks[m.rank].transfer[m.task] = times(recorded, ratio * (1 - kRingOff));
-        high.ranks[m.rank].transfer[m.task] = times(recorded, ratio * (1 + kRingOff));
+        low.ranks[m.rank].transfer[m.task] = times(recorded, ratio * (1 - kRingDoubt));
+        high.ranks[m.rank].transfer[m.task] = times(recorded, ratio * (1 + kRingDoubt));
         ++changed_;
       }
     }

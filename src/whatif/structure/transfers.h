@@ -10,6 +10,10 @@ namespace flopcast::whatif::structure {
 /// size: what a ring's transfer time grows with.
 double ring_factor(CollectiveOp op, std::size_t ranks);
 
+/// How far the ratio of a ring may be off, either way: NCCL's other algorithms and links between nodes
+/// are not told by the recording.
+inline constexpr double kRingDoubt = 0.25;
+
 /// New transfers from recorded ones: the recorded transfer times the ratio of a model's time for the
 /// new group and size to its time for the recorded ones. The model is a ring's: a latency, and what is
 /// recorded beyond it in proportion to the bytes on the links.
