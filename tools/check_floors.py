@@ -34,7 +34,7 @@ FLOORS = (
     ("cost", "network", "workload", "parallel"),
     ("graph",),
     ("engine",),
-    ("replay", "analytic", "mapping", "live"),
+    ("replay", "analytic", "mapping", "live", "serving"),
     ("published", "whatif"),
     ("question",),
     ("report",),
