@@ -11,6 +11,7 @@
 
 #include "flopcast/base.h"
 #include "flopcast/serving.h"
+#include "flopcast/serving/gaps.h"
 #include "flopcast/serving/iteration.h"
 #include "flopcast/serving/memory.h"
 
@@ -33,8 +34,8 @@ struct ReplicaRequest {
 
 /// What happened to a request.
 enum class ReplicaEventKind : std::uint8_t {
-  kScheduled,  ///< its prompt began to be computed (the first time)
-  kFirstToken,
+  kScheduled,   ///< its prompt began to be computed (the first time)
+  kFirstToken,  ///< of a request whose prompt came with it: the first that is made here, its second
   kDone,
   kPreempted,  ///< its blocks were taken; it is computed again
 };
@@ -69,6 +70,10 @@ class Replica {
   struct Options {
     bool leap = true;             ///< false: every iteration by itself; the same answers
     bool record_samples = false;  ///< keeps IterationSamples
+    /// Counts, where given, the gap before every token but a request's first here: from when its clients could have
+    /// the one before. Requests stalled by others' prompts or preempted have long ones; tokens of one step (drafts)
+    /// come together and count once. Outlives the replica; may be shared by replicas.
+    TokenGaps* gaps = nullptr;
   };
   Replica(const IterationModel& model, const Deployment& deployment, const ServingMemory& memory,
           const Options& options);
