@@ -57,12 +57,15 @@ struct ServingFactors {
   double decode = 1;   ///< on the chip's time of iterations without prefill
   double prefill = 1;  ///< on that of prefill chunks
   double front = 1;    ///< on what passes before an engine sees a request and after a token is made
+  double host = 1;     ///< on the host's time of an iteration and of its requests
   bool operator==(const ServingFactors&) const = default;
 };
 
 /// Iteration times of a deployment. Immutable, thread-safe; <= 100 ns a query of one rank.
 class IterationModel {
  public:
+  /// The deployment's cluster may have other numbers than the catalogue's (what-ifs): kernels are then
+  /// scaled from those of the chip of that name (KernelModelOptions::relative), links as told.
   /// Errors: those of KernelModel and CollectiveModel; a deployment with problems.
   static Result<IterationModel> make(const Deployment& deployment, const Catalog& catalog,
                                      const ServingFactors& factors = {});
