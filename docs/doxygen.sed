@@ -11,7 +11,7 @@
 s|@param +([a-z_]+)|`\1`:|g
 
 # Operators do what their types say, and what the language would write by itself needs no word.
-/^ .*operator|^ *~|^ *([A-Za-z]+)\((const )?\1&&?\)/ s/.*//
+/^ [^/]*operator[^a-z]|^ *~|^ *([A-Za-z]+)\((const )?\1&&?\)/ s/.*//
 
 # A remark behind or above several members is of each of them.
 /^ *\/\/\/ / {

@@ -55,8 +55,8 @@ enum class RecurrenceKind : std::uint8_t {
 /// In place of attention: a state of key_dim x value_dim per head, through which all earlier tokens
 /// are seen. heads == 0: there is none.
 struct Recurrence {
-  RecurrenceKind kind = RecurrenceKind::kStateSpace;
-  std::int64_t heads = 0;      ///< of values, each with a state
+  RecurrenceKind kind = RecurrenceKind::kStateSpace;  ///< how its state moves on
+  std::int64_t heads = 0;                             ///< of values, each with a state
   std::int64_t key_heads = 0;  ///< of keys and queries ("groups" of Mamba: B and C)
   std::int64_t key_dim = 0;    ///< of keys and queries ("state size")
   std::int64_t value_dim = 0;  ///< of values
@@ -105,8 +105,8 @@ struct Layer {
   unsigned norms = 2;  ///< over hidden: 2; 4 with norms after each block too (Gemma 2, 3); 1 or 2
                        ///< where `parallel`; 1 of one block alone
   bool parallel = false;  ///< attention and feed-forward side by side, one sum (PaLM, Phi, NeoX)
-  bool mixes_tokens() const { return attention.heads > 0 || recurrence.heads > 0; }
-  bool feeds_forward() const { return mlp.intermediate > 0 || experts.count > 0; }
+  bool mixes_tokens() const { return attention.heads > 0 || recurrence.heads > 0; }  ///< by either
+  bool feeds_forward() const { return mlp.intermediate > 0 || experts.count > 0; }   ///< by either
   bool operator==(const Layer&) const = default;
 };
 

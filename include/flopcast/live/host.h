@@ -72,7 +72,7 @@ struct HostError {
 
 /// A table, and how far off its like are where they were not fitted.
 struct HostFit {
-  HostTable table;
+  HostTable table;                ///< fitted to all recordings
   std::vector<HostError> errors;  ///< one a run, in the order of recordings
   double spread =
       1;  ///< forecasts are off by this factor, as root mean square of the logarithms; recordings count alike
