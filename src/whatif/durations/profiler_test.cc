@@ -3,12 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-#include <numeric>
-
 #include "flopcast/whatif.h"
+#include "support/measured_steps.h"
 #include "support/shared_traces.h"
-#include "support/temporary_folder.h"
 #include "whatif/testing.h"
 
 namespace flopcast::whatif {
@@ -86,9 +83,7 @@ TEST(WhatIfProfiler, WithoutHostRowsNothingIsKnown) {
 TEST(WhatIfProfiler, MeasuredRunsAreForecast) {
   FLOPCAST_SHARED_OR_SKIP(recording, "traces/nanogpt_8xh100");
   FLOPCAST_SHARED_OR_SKIP(measured, "measured/whatif_nanogpt.json");
-  const auto json = nlohmann::json::parse(test::read_text(measured));
-  const auto ms = json["tokens_16384_per_gpu"]["base_ms"].get<std::vector<double>>();
-  const double truth = std::accumulate(ms.begin(), ms.end(), 0.0) / static_cast<double>(ms.size());
+  const double truth = test::measured_step_ms(measured, "tokens_16384_per_gpu");
   const Result<WhatIf> whatif = WhatIf::open({recording});
   ASSERT_TRUE(whatif.ok());
   WhatIfChanges changes;
