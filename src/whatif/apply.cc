@@ -1,5 +1,10 @@
 #include "whatif/apply.h"
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
 #include "whatif/knobs.h"
 
 namespace flopcast::whatif {
@@ -9,19 +14,61 @@ bool is_structure(const Change& change) {
   return find_knob(change.verb, change.name)->tier == Tier::kStructure;
 }
 
+std::vector<Change> structure_of(const std::vector<Change>& question) {
+  std::vector<Change> structure;
+  std::copy_if(question.begin(), question.end(), std::back_inserter(structure), is_structure);
+  return structure;
+}
+
+/// Two lists with one name change the same.
+std::string name_of(const std::vector<Change>& structure) {
+  std::string name;
+  for (const Change& change : structure)
+    name += change.text + (change.scale_only ? " alone\n" : "\n");
+  return name;
+}
+
+Result<ChangedRun> emit_structure(const ChangedRun& recorded, const std::vector<Change>& changes) {
+  ChangedRun run = recorded;
+  if (auto problem = kEmit(run, recorded, changes)) return *problem;
+  return run;
+}
+
 }  // namespace
 
-Result<ChangedRun> apply(const ChangedRun& recorded, const std::vector<Change>& changes) {
-  ChangedRun run = recorded;
-  std::vector<Change> structure, rest;
-  for (const Change& change : changes) (is_structure(change) ? structure : rest).push_back(change);
-  if (!structure.empty()) {
-    if (auto problem = kEmit(run, recorded, structure)) return *problem;
+void Emissions::prepare(const std::vector<std::vector<Change>>& questions, unsigned threads) {
+  std::map<std::string, std::vector<Change>> alone, shared;
+  for (const std::vector<Change>& question : questions) {
+    std::vector<Change> structure = structure_of(question);
+    const std::string name = name_of(structure);
+    if (structure.empty() || runs_.contains(name)) continue;
+    (alone.contains(name) ? shared : alone).emplace(name, std::move(structure));
   }
-  for (const Change& change : rest) {
-    if (!run.refused.empty()) break;
+  const std::vector<std::pair<std::string, std::vector<Change>>> list(shared.begin(), shared.end());
+  std::vector<std::optional<Result<ChangedRun>>> made(list.size());
+  parallel_for(list.size(), threads,
+               [&](std::size_t i) { made[i] = emit_structure(recorded_, list[i].second); });
+  for (std::size_t i = 0; i < list.size(); ++i) runs_.emplace(list[i].first, std::move(*made[i]));
+}
+
+const Result<ChangedRun>* Emissions::of(const std::vector<Change>& question) const {
+  const auto found = runs_.find(name_of(structure_of(question)));
+  return found == runs_.end() ? nullptr : &found->second;
+}
+
+Result<ChangedRun> apply(const ChangedRun& recorded, const std::vector<Change>& changes,
+                         const Emissions* emissions) {
+  const std::vector<Change> structure = structure_of(changes);
+  const Result<ChangedRun>* emitted = emissions == nullptr ? nullptr : emissions->of(changes);
+  Result<ChangedRun> run = emitted != nullptr  ? *emitted
+                           : structure.empty() ? Result<ChangedRun>(recorded)
+                                               : emit_structure(recorded, structure);
+  if (!run) return run;
+  for (const Change& change : changes) {
+    if (!run->refused.empty()) break;
+    if (is_structure(change)) continue;
     const Apply make = find_knob(change.verb, change.name)->apply;
-    if (auto problem = make(run, recorded, change)) return *problem;
+    if (auto problem = make(*run, recorded, change)) return *problem;
   }
   return run;
 }

@@ -99,7 +99,7 @@ Time apart(Time a, Time b) { return a > b ? a - b : b - a; }
 class Forecast {
  public:
   Forecast(const Prepared& prepared, const WhatIfChanges& asked, const std::vector<Change>& changes)
-      : prepared_(prepared), changes_(changes) {
+      : prepared_(prepared), changes_(changes), emissions_(prepared.recorded) {
     answer_.changes = asked;
     answer_.ranks_before = answer_.ranks_after = ranks(prepared.recorded);
   }
@@ -111,7 +111,10 @@ class Forecast {
     answer_.host_before = answer_.host_after = before_.host;
     answer_.before = answer_.after = before_.gpu.value_or(Time{});
     if (refuse_all()) return std::move(answer_);
-    Result<ChangedRun> run = apply(prepared_.recorded, changes_);
+    std::vector<std::vector<Change>> questions = cause_questions(changes_);
+    questions.push_back(changes_);
+    emissions_.prepare(questions, prepared_.threads);
+    Result<ChangedRun> run = apply(prepared_.recorded, changes_, &emissions_);
     if (!run) return run.error();
     answer_.refused = run->refused;
     answer_.notes = run->notes;
@@ -159,8 +162,8 @@ class Forecast {
     list_parts(run, runs.after());
     note_copied(run);
     answer_.band = band(run, runs);
-    answer_.causes =
-        find_causes(prepared_, changes_, answer_.changes.steps, answer_.before, answer_.after);
+    answer_.causes = find_causes(prepared_, emissions_, changes_, answer_.changes.steps,
+                                 answer_.before, answer_.after);
   }
 
   void list_steps(const ChangedRun& run, const Judged& after) {
@@ -235,6 +238,7 @@ class Forecast {
 
   const Prepared& prepared_;
   const std::vector<Change>& changes_;
+  Emissions emissions_;
   WhatIfAnswer answer_;
   Judged before_;
 };

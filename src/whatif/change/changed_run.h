@@ -10,6 +10,7 @@
 #include "flopcast/replay/parts.h"
 #include "flopcast/replay/steps.h"
 #include "whatif/change/change.h"
+#include "whatif/change/found_model.h"
 
 namespace flopcast::whatif {
 
@@ -34,6 +35,7 @@ struct ChangedRun {
   std::shared_ptr<const replaying::Parts> parts;   ///< of the work, by rank and GPU task
   std::shared_ptr<const replaying::Lags> lags;     ///< LagMode::kRecorded
   std::shared_ptr<const replaying::Lags> typical;  ///< LagMode::kTypical, for the band; may be null
+  std::shared_ptr<FoundModel> model;               ///< of `recording`
   replaying::Durations durations;                  ///< changed in place
   /// The run is not the recording's any more: emitted from its model. Then `judged` names the
   /// steps that stand for all (steady ones); empty: every step.

@@ -71,7 +71,7 @@ std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& re
   for (const Change& change : changes) {
     if (auto problem = read(change, asked)) return problem;
   }
-  const TraceModel model = make_trace_model(*recorded.set, *recorded.recording);
+  const TraceModel& model = recorded.model->of(*recorded.set, *recorded.recording);
   Result<EmittedRun> emitted = structure::emit(model, *recorded.set, *recorded.recording, asked);
   if (!emitted) {
     if (emitted.error().code != ErrorCode::kNoAnswer) return emitted.error();
