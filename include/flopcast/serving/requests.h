@@ -51,20 +51,24 @@ struct ServingWorkload {
   std::int64_t users = 0;  ///< kClosed
   double rate = 0;         ///< requests a second, kRate
   double burstiness = 1;   ///< squared coefficient of variation of the gaps (gamma); 0: even
-  std::int64_t count = 0;  ///< requests in all; 0: 10 a user, or the whole trace
+  /// requests that count, in all; 0: 10 a user, or the whole trace. More than the trace has: it is said again, a
+  /// mean gap after its last request, as often as it takes
+  std::int64_t count = 0;
   std::int64_t input = 0, output = 0;  ///< tokens; kTrace: the trace's
   /// lengths are uniform in [(1 - spread) L, L], as bench_serving's random-range-ratio draws them
   double spread = 0;
-  std::int64_t warm_up =
-      0;  ///< requests before the ones that count, of the same kind (closed loops)
+  /// requests before the ones that count (closed loops): the first of those again and again; all are
+  /// answered before the count begins
+  std::int64_t warm_up = 0;
   double shared_prefix = 0;   ///< share of the prompt that all requests of a session have in common
   std::int64_t sessions = 0;  ///< how many sessions; 0: one
   std::uint64_t seed = 1;     ///< of lengths and gaps
   double time_scale = 1;      ///< kTrace: rates are multiplied by this
   RequestList trace;          ///< kTrace
 };
-/// The requests of a workload: arrivals too, but for closed loops. Deterministic in the seed.
-/// Errors (kUsage): numbers that make no sense.
+/// The requests of a workload, warm-up first: arrivals too, but for closed loops. Deterministic in the seed; a
+/// request's lengths do not depend on how many there are.
+/// Errors (kUsage): numbers that make no sense; (kTooLarge): more requests than fit in memory.
 Result<RequestList> make_requests(const ServingWorkload& workload);
 
 }  // namespace flopcast

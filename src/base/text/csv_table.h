@@ -36,6 +36,7 @@ class CsvTable {
   }
   /// A finite number, or an error with file and line.
   Result<double> number(std::size_t row, std::size_t column) const;
+  std::uint32_t line(std::size_t row) const { return lines_[row]; }  ///< of the file, from 1
   /// "file.csv:17"
   std::string place(std::size_t row) const;
   const Anomalies& anomalies() const { return anomalies_; }
