@@ -45,10 +45,17 @@ struct ServiceLimit {
   Seconds below;
   bool operator==(const ServiceLimit&) const = default;
 };
-/// "ttft.p99<1s,tpot.p99<50ms"; "ttft.mean<...". Errors (kUsage) name what was found.
+/// "ttft.p99<1s,tpot.p99<50ms"; "ttft.mean<...", "itl.max<...". Errors (kUsage) name what was found.
 Result<std::vector<ServiceLimit>> parse_service_limits(std::string_view text);
+std::string name(const ServiceLimit& limit);  ///< "ttft.p99<1s", as parse_service_limits reads it
+/// What the run has there, of its counted and answered requests. Of inter-token times only those
+/// percentiles that ServingPercentiles has: parse_service_limits refuses others.
+Seconds limited_value(const FleetRun& run, const ServiceLimit& limit);
 /// Whether a run meets them all (with every request answered).
 bool meets(const FleetRun& run, std::span<const ServiceLimit> limits);
+/// How far a run is from meeting them: the largest ratio of what it has to what is allowed; 1 or more: it
+/// does not. Infinite where requests were not answered.
+double limit_ratio(const FleetRun& run, std::span<const ServiceLimit> limits);
 
 /// What a search goes through. Empty lists: everything that makes sense on the chips at hand.
 struct FleetSpace {
