@@ -63,8 +63,10 @@ struct FleetSpace {
   std::vector<ServingLayout> layouts;
   std::vector<std::string> precisions;     ///< for serving_precision
   std::vector<std::int64_t> batch_tokens;  ///< EngineSettings::batch_tokens
-  bool aggregated = true, disaggregated = false;
-  unsigned most_chips = 0;  ///< of the fleet; 0: all of the cluster
+  std::vector<std::int64_t>
+      max_requests;  ///< EngineSettings::max_requests; empty: the engine's own
+  bool aggregated = true, disaggregated = false;  ///< pools that do both; pools apart
+  unsigned most_chips = 0;                        ///< of the fleet; 0: all of the cluster
 };
 /// What is asked.
 struct FleetSearch {
@@ -73,30 +75,87 @@ struct FleetSearch {
   ServingWorkload workload;          ///< of the fleet
   std::vector<ServiceLimit> limits;  ///< all must hold
   FleetSpace space;
+  Router router = Router::kLeastLoaded;  ///< of every fleet
+  /// true: every fleet up to most_chips that no other surpasses in cost, TTFT and TPOT; false: those of the
+  /// fewest chips
+  bool front = false;
+  std::size_t best = 10;         ///< candidates to return
   double chip_usd_per_hour = 0;  ///< 0: not known
   unsigned threads = 0;          ///< 0: all cores; no effect on the answer
+  unsigned shard = 0,
+           shards = 1;  ///< search one part of `shards`: configurations shard, shard + shards, ...
 };
+
+/// A pool of a fleet, as a search chooses it.
+struct PoolChoice {
+  ServingLayout layout;                                         ///< of a replica
+  unsigned replicas = 1;                                        ///< alike
+  unsigned chips() const { return layout.chips() * replicas; }  ///< of them all
+  bool operator==(const PoolChoice&) const = default;
+};
+/// What a search varies; the rest of a fleet is in its FleetSearch.
+struct FleetChoice {
+  ServingEngine engine = ServingEngine::kVllm;  ///< of all pools
+  std::string precision;                        ///< for serving_precision
+  std::int64_t batch_tokens = 0;                ///< EngineSettings::batch_tokens
+  std::int64_t max_requests = 0;                ///< EngineSettings::max_requests
+  PoolChoice pool;                              ///< Fleet::pool
+  std::optional<PoolChoice> decode;             ///< Fleet::decode
+  unsigned chips() const {
+    return pool.chips() + (decode ? decode->chips() : 0);
+  }  ///< of the fleet
+  bool operator==(const FleetChoice&) const = default;
+};
+/// "vllm, fp8, 2 x tp 4, 8192 tokens an iteration".
+std::string fleet_words(const FleetChoice& choice);
+/// Errors (kUsage): serving_precision's.
+Result<Fleet> fleet_of(const FleetSearch& search, const FleetChoice& choice);
+
 /// A fleet that was run.
 struct FleetCandidate {
-  Fleet fleet;
-  ServingPercentiles ttft, tpot;
-  double output_tokens_per_s = 0, output_tokens_per_s_per_chip = 0;
-  double usd_per_million_tokens = 0;  ///< 0: prices unknown
-  bool meets_limits = false;
+  FleetChoice choice;
+  std::uint64_t number = 0;                             ///< of its configuration in the space
+  ServingPercentiles ttft, tpot, inter_token, latency;  ///< as of FleetRun
+  double output_tokens_per_s = 0, requests_per_s = 0;   ///< of the fleet
+  double output_tokens_per_s_per_chip = 0;              ///< of it, for every chip
+  /// 1e6 chip-seconds of the fleet by output tokens made in them, times the price; without a price the
+  /// chip-hours themselves
+  double cost_per_million_tokens = 0;
+  double ratio = 0;              ///< limit_ratio: below 1 it meets the limits
+  std::int64_t preemptions = 0;  ///< of all replicas
 };
+/// Every configuration (a fleet but for its counts of replicas) is counted once: configurations =
+/// impossible + out_of_memory + bounded + simulated.
 struct FleetSearchCounts {
-  std::uint64_t configurations = 0;  ///< of the space
-  std::uint64_t impossible = 0, out_of_memory = 0, bounded = 0, simulated = 0;
+  std::uint64_t configurations = 0;  ///< of the space, or of its shard
+  std::uint64_t impossible = 0;      ///< that deployment_problems refuses
+  std::uint64_t out_of_memory = 0;   ///< that do not fit, or hold the longest request
+  std::uint64_t bounded = 0;         ///< that bounds ruled out with any count of replicas looked at
+  std::uint64_t simulated = 0;       ///< that were run with some count of replicas
+  std::uint64_t runs = 0;            ///< fleets that were run
 };
 struct FleetAnswer {
-  std::vector<FleetCandidate> best;    ///< fewest chips (then cost, then name) first
-  std::vector<FleetCandidate> pareto;  ///< of cost a token, TTFT, TPOT
-  FleetSearchCounts counts;
+  /// that meet the limits: of the fewest chips, most tokens a second first, then in the order of the
+  /// space; with `front` of least cost first
+  std::vector<FleetCandidate> best;
+  /// of all those found, what no other surpasses in cost, mean TTFT and mean TPOT; by cost
+  std::vector<FleetCandidate> pareto;
+  std::optional<FleetCandidate> nearest;  ///< where none meets them: the least limit_ratio
+  std::string
+      too_large;  ///< where nothing fits in memory: why the first that came nearest does not
+  std::string too_large_hint;  ///< and what would
+  FleetSearchCounts counts;    ///< what became of the space
 };
-/// The fewest chips that meet the limits, exact among the space; ties by throughput, then by order of
-/// the space. Errors (kNoAnswer): none does; the hint names the nearest and what it misses.
+/// The fewest chips that meet the limits, exact among the space: fleets of fewer chips were all run, or ruled
+/// out by bounds. That none meets them is no error: see fleet_refusal. Errors: a workload or a space that
+/// makes no sense (kUsage); those of simulate().
 Result<FleetAnswer> search_fleets(
     const FleetSearch& search, const Catalog& catalog,
     const std::function<void(const FleetSearchCounts&)>& progress = {});
+/// Why there is none: kTooLarge where nothing fits in memory, kNoAnswer where limits are missed, with the
+/// nearest and what it misses. @pre answer.best is empty
+Diagnostic fleet_refusal(const FleetSearch& search, const FleetAnswer& answer);
+/// The parts of one search, as the whole would have answered; counts are sums. @param shards in any order
+FleetAnswer merge_fleet_answers(const FleetSearch& search, std::span<const FleetAnswer> shards);
 
 }  // namespace flopcast

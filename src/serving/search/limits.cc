@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/numeric/rank.h"
 #include "base/text/format.h"
 #include "base/text/names.h"
 #include "base/text/numbers.h"
@@ -151,10 +152,10 @@ Seconds limited_value(const FleetRun& run, const ServiceLimit& limit) {
     times.push_back(time_of(request, limit.quantity));
   }
   if (times.empty()) return {};
-  const double rank = std::ceil(limit.percentile / 100 * static_cast<double>(times.size()));
-  const std::size_t place = std::max<std::size_t>(1, static_cast<std::size_t>(rank)) - 1;
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(place), times.end());
-  return {times[place].seconds()};
+  const auto count = static_cast<std::int64_t>(times.size());
+  const auto place = times.begin() + nearest_rank(count, limit.percentile);
+  std::nth_element(times.begin(), place, times.end());
+  return {place->seconds()};
 }
 
 double limit_ratio(const FleetRun& run, std::span<const ServiceLimit> limits) {
