@@ -1,6 +1,14 @@
 // Floor 5: measured deployments: what was run, what is wrong with the row, what we say of it; calibration by a point.
+//
+//   auto points = read_serving_points("serving.json");   points of closed loops, layouts repaired
+//   label_defects(*points);                              what is wrong with which, by rules with names
+//   auto said = forecast_points(*points, Catalog::builtin());
+//   serving_errors(said, ServingQuantity::kTtft, ...)    how far off; layout_ranks(said): would one pick right
+//
+// Rules and what they rest on: docs/reference/serving.md; errors: docs/validation/serving.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -16,15 +24,31 @@ namespace flopcast {
 
 /// One measured point: means over the requests of a closed loop.
 struct ServingPoint {
-  std::string id, engine, version, model, chip, precision, date, origin;
-  bool disaggregated = false;
-  std::int64_t input = 0, output = 0, users = 0;
-  ServingLayout layout, decode;  ///< of the replica (or prefill pool), of the decode pool
-  unsigned prefill_workers = 0, decode_workers = 0;  ///< 0: not told
-  std::string gemm, experts;                         ///< quantisation as told
-  Seconds ttft, tpot;                                ///< 0: not measured
-  bool known_protocol = false;                       ///< the benchmark client is public
-  std::string excluded;  ///< name of the rule that excludes it; empty: clean
+  std::string id;                ///< as the file has it
+  std::string engine;            ///< "vllm", "sglang", "trtllm"
+  std::string version;           ///< of the engine; empty: not told
+  std::string model;             ///< as told, "deepseek-ai/DeepSeek-R1"
+  std::string chip;              ///< as told, "h200_sxm"
+  std::string precision;         ///< "bf16", "fp8", "fp4", "int4"; from `gemm` where not told
+  std::string date;              ///< of the run, "2026-03-25"; empty: not told
+  std::string origin;            ///< the file it was taken from
+  bool disaggregated = false;    ///< prompts and answers are computed by different workers
+  std::int64_t input = 0;        ///< tokens of the longest prompt
+  std::int64_t output = 0;       ///< of the longest answer
+  std::int64_t users = 0;        ///< clients that each wait for their answer; 0: not told
+  ServingLayout layout;          ///< of a replica, or of a worker that computes prompts
+  ServingLayout decode;          ///< of a worker that makes answers, where disaggregated
+  unsigned prefill_workers = 0;  ///< 0: not told
+  unsigned decode_workers = 0;   ///< 0: not told
+  std::string gemm, experts;     ///< quantisation as told
+  Seconds ttft, tpot;            ///< 0: not measured
+  bool known_protocol = false;   ///< the benchmark client is public
+  std::string
+      repaired;  ///< how a layout was read whose labels contradict each other; empty: as told
+  std::string excluded;    ///< name of the rule that excludes it; empty: clean
+  unsigned chips() const;  ///< of all workers; of one replica where aggregated
+  /// tokens of answers a second and chip that follow from users, TTFT and TPOT by Little's law; 0 where one is not known
+  double throughput(Seconds first, Seconds each) const;
 };
 /// A file of them, in the schema of docs/reference/serving.md. Errors name the entry.
 Result<std::vector<ServingPoint>> read_serving_points(const std::filesystem::path& path);
@@ -33,11 +57,18 @@ Result<std::vector<ServingPoint>> parse_serving_points(std::string_view json,
                                                        const std::string& where);
 /// Names the rule that excludes each: rests on metadata or contradictions between rows, never on our forecast.
 void label_defects(std::vector<ServingPoint>& points);
+/// A rule of label_defects, and why.
+struct ServingRule {
+  std::string_view name;  ///< "duplicate"
+  std::string_view why;   ///< one sentence
+};
+/// All of them, in the order in which they are tried.
+std::span<const ServingRule> serving_rules();
 
 /// What we say of one.
 struct ServingForecast {
   const ServingPoint* point = nullptr;
-  Seconds ttft, tpot;
+  Seconds ttft, tpot;  ///< means, as the clients of the point's protocol see them
   double ttft_low = 1, ttft_high = 1, tpot_low = 1, tpot_high = 1;  ///< band, factors
   std::string refused;  ///< why there is no forecast; empty: there is
   Basis basis = Basis::kAssumed;
@@ -45,9 +76,61 @@ struct ServingForecast {
 /// In the order of the points. Deterministic for any number of threads.
 std::vector<ServingForecast> forecast_points(std::span<const ServingPoint> points,
                                              const Catalog& catalog, unsigned threads = 0);
+/// What runs at the point, with the engine's settings of its launch where they are published. Errors:
+/// an unknown engine, model, chip or precision; no users; workers without a count.
+Result<Fleet> fleet_of(const ServingPoint& point, const Catalog& catalog,
+                       const ServingFactors& factors = {});
+/// What its clients send. @pre the point tells users and lengths.
+ServingWorkload workload_of(const ServingPoint& point);
 
-/// Factors that make the forecast of these points of one deployment theirs.
+/// Factors that make the forecast of these points of one deployment theirs. Errors (kBadInput): no
+/// point, or of several deployments; those of simulate().
 Result<ServingFactors> calibrate_serving(std::span<const ServingPoint> points,
                                          const Catalog& catalog);
+/// Points as a table: engine, model, chip, precision, tp, [dp, ep, pp,] input, output, users, ttft_ms, tpot_ms and
+/// version, date where there are such columns. Errors name the line.
+Result<std::vector<ServingPoint>> read_points_csv(const std::filesystem::path& path);
+/// Each point forecast with the factors of one other point of its deployment: the one with users nearest to the
+/// middle of the deployment's, by ratio. Deployments of one point are left out.
+std::vector<ServingForecast> forecast_siblings(std::span<const ServingPoint> points,
+                                               const Catalog& catalog, unsigned threads = 0);
+
+/// What errors are of.
+enum class ServingQuantity : std::uint8_t { kTtft, kTpot, kThroughput };
+/// How far forecasts are off: errors are forecast / measured - 1.
+struct ServingErrors {
+  std::size_t n = 0;                     ///< forecasts and measured
+  double mape = 0, median = 0, p90 = 0;  ///< of the errors' sizes, as shares
+  double factor = 1;                     ///< exp(mean |ln(forecast / measured)|)
+  double bias = 0;                       ///< mean error
+  double band = 0;                       ///< share measured within the band
+};
+/// Over the forecasts of points that have the quantity; refused ones are left out.
+ServingErrors serving_errors(std::span<const ServingForecast* const> forecasts,
+                             ServingQuantity quantity);
+/// Whether forecasts put layouts in the right order: of each set of clean points with the same engine, model, chip,
+/// precision, lengths and users and at least three layouts.
+struct LayoutRanks {
+  std::size_t sets = 0;  ///< how many there are
+  double spearman = 0;   ///< mean correlation of ranks by tokens a second and chip
+  double lost = 0;       ///< mean share of tokens lost by taking the layout forecast best
+};
+/// See LayoutRanks.
+LayoutRanks layout_ranks(std::span<const ServingForecast* const> forecasts);
+
+/// A measured maximum: every request is there at the start.
+struct OfflinePoint {
+  std::string model, chip, precision;  ///< as told
+  ServingLayout layout;                ///< tensor parallel
+  std::int64_t input = 0, output = 0;  ///< tokens
+  double tokens_per_s = 0;             ///< of answers, all chips
+  double forecast = 0;                 ///< what we say; 0: refused
+  std::string refused;                 ///< why
+  bool experts = false;                ///< the model has such
+};
+/// "trtllm_max_throughput" of such a file; empty: it has none. Errors name the entry.
+Result<std::vector<OfflinePoint>> read_offline_points(const std::filesystem::path& path);
+/// Fills in `forecast`, `refused` and `experts`.
+void forecast_offline(std::span<OfflinePoint> points, const Catalog& catalog, unsigned threads = 0);
 
 }  // namespace flopcast
