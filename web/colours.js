@@ -24,6 +24,11 @@ export const STEP_COLOURS = {
   gemm: "compute", attention: "copy", other_kernels: "operator", copies: "launch", exposed_communication: "communication", idle: "idle",
 };
 
+/** What bounds a part of a serving engine's iteration. */
+export const BOUND_COLOURS = {
+  bytes: "copy", compute: "compute", floor: "launch", latency: "communication", links: "wait", host: "call",
+};
+
 /** Classes of the pieces of a critical path. */
 export const PATH_COLOURS = {
   operator: "operator", host_call: "call", launch: "launch", sync: "sync", host_gap: "annotation",

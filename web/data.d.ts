@@ -174,3 +174,35 @@ interface WhatIfDocument {
     basis: string;
   };
 }
+
+// --- serve ---
+
+interface ServePercentiles { mean: number; p50: number; p90: number; p95: number; p99: number; max: number; count: number }
+
+interface ServeSummary {
+  chips: number; ttft_s: ServePercentiles; tpot_s: ServePercentiles; inter_token_s: ServePercentiles; latency_s: ServePercentiles;
+  output_tokens_per_s: number; total_tokens_per_s: number; requests_per_s: number; within: number; goodput_requests_per_s: number;
+  meets: boolean; usd_per_million_tokens: number | null; answered: number; lost: number; unanswered: number; preemptions: number;
+}
+
+interface ServeCurvePoint extends ServeSummary { load: number }
+
+/** Without the summary where it is refused. */
+interface ServeVariant extends ServeSummary { change: string; refused: string }
+
+interface ServeIteration { time_s: number; parts: { name: string; time_s: number; bound: string; basis: string }[] }
+
+interface ServePool {
+  role: string; replicas: number; engine: string; engine_version: string; memory_bytes: Sums; kv_tokens: number; kv_mean: number;
+  kv_peak: number; busy: number; decodes: number; context: number; prompt_tokens: number; prompt_share: number;
+  iteration: ServeIteration | null; prompt_iteration: ServeIteration | null; band_low: number; band_high: number; basis: string; source: string;
+}
+
+interface ServeDocument extends ServeSummary {
+  title: string; slo: string; words: string; assumed: string[]; fast: ServeSummary | null; slow: ServeSummary | null; pools: ServePool[];
+  limits: string[]; next: ServeVariant[]; sensitivity: ServeVariant[]; curve_of: string; curve: ServeCurvePoint[];
+  windows: { from_s: number; to_s: number; sent: number; output_tokens_per_s: number; ttft_s: ServePercentiles; tpot_s: ServePercentiles }[];
+  timeline: {
+    interval_s: number; decodes: number[]; waiting: number[]; prompt_tokens_per_s: number[]; kv: number[]; replica_kv: number[][];
+  };
+}

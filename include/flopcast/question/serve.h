@@ -1,0 +1,168 @@
+// Floor 7: what `flopcast serve` asks of a deployment: what its clients see, and what would change that.
+//
+//   settings "users = 64, input = 1024, output = 1024, tp = 4"  flags, TOML, JSON, Python
+//     -> ServeQuestion   a fleet, a workload, limits, a price
+//     -> ServeAnswer     the run, its band, an iteration at the operating point, curves, what-ifs
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "flopcast/base.h"
+#include "flopcast/hardware.h"
+#include "flopcast/serving/fleet.h"
+#include "flopcast/serving/search.h"
+
+namespace flopcast {
+
+/// What a setting is about.
+enum class ServeTopic : std::uint8_t {
+  kDeployment,  ///< engine, layout, precision, how many
+  kPools,       ///< prompts and answers on replicas of their own
+  kLoad,        ///< who asks what, how often
+  kEngine,      ///< the engine's own settings
+  kFleet,       ///< router, starting and stopping, what dies
+  kJudgement,   ///< limits, prices, measured points
+};
+/// A setting that flags, files and keyword arguments know.
+struct ServeSetting {
+  std::string_view name;     ///< "tp", "rate_scale"
+  std::string_view takes;    ///< "N", "vllm|sglang|trtllm"; empty: "true" or "false"
+  std::string_view meaning;  ///< one line, with the default
+  ServeTopic topic = ServeTopic::kDeployment;
+  bool repeats = false;  ///< may be given more than once
+};
+/// Every setting, in the order in which people want to read them.
+std::span<const ServeSetting> serve_settings();
+
+/// Values by name ('-' and '_' are the same), as given; of several of a name the last holds, but of those that repeat.
+using ServeSettings = std::vector<std::pair<std::string, std::string>>;
+
+/// A fleet, what it is asked, and what nobody said about it.
+struct ServeQuestion {
+  std::string model, cluster;  ///< as named
+  ServeSettings settings;      ///< as given
+  Fleet fleet;
+  ServingWorkload workload;
+  std::vector<ServiceLimit> limits;  ///< what goodput is judged by
+  std::string slo;                   ///< the same as written
+  std::string trace_name;            ///< of a trace: its file
+  double usd_per_chip_hour = 0;      ///< 0: not known
+  std::vector<std::string> assumed;  ///< in words
+};
+/// The question that the settings ask. Replicas: as many as the cluster holds. Errors (kUsage): an unknown name, a
+/// value that is no such choice, no load, more chips than there are; those of deployment_problems, all in one text.
+/// Errors of files: theirs.
+Result<ServeQuestion> make_serve_question(const std::string& model, const std::string& cluster,
+                                          const ServeSettings& settings, const Catalog& catalog);
+
+/// A question as it lies in a file: what is not told there, flags tell.
+struct ServeFile {
+  std::string model, cluster;  ///< empty: not told
+  ServeSettings settings;
+};
+/// TOML (`model = "..."`, `on = "..."`, settings by name, a table `set` of the engine's own), or JSON that
+/// `flopcast serve --json` wrote: its question. Relative paths of traces and points are relative to the file. Errors
+/// (kBadInput) name the line; whether there are such settings: make_serve_question.
+Result<ServeFile> read_serve_file(const std::filesystem::path& path);
+/// The same from text. @param where,folder what errors name, what paths are relative to
+Result<ServeFile> parse_serve_file(std::string_view text, const std::string& where,
+                                   const std::filesystem::path& folder = {});
+
+/// What a run comes to, in numbers that are compared.
+struct ServeSummary {
+  unsigned chips = 0;
+  ServingPercentiles ttft, tpot, inter_token, latency;
+  double output_tokens_per_s = 0, total_tokens_per_s = 0, requests_per_s = 0;
+  double within = 0;                  ///< share of requests that keep every limit; 1 without limits
+  double goodput_requests_per_s = 0;  ///< of those
+  bool meets = false;                 ///< the limits on percentiles
+  double usd_per_million_tokens = 0;  ///< of answers; 0: no price
+  std::uint64_t answered = 0, lost = 0, unanswered = 0;
+  std::int64_t preemptions = 0;
+};
+/// Of a run of this fleet.
+ServeSummary summarize_serving(const FleetRun& run, const Fleet& fleet,
+                               const ServeQuestion& question);
+
+/// A pool of replicas, at work.
+struct ServePool {
+  std::string role;       ///< "replica", "prefill", "decode"
+  Deployment deployment;  ///< of each
+  unsigned replicas = 0;
+  ServingMemory memory;             ///< of a chip
+  double kv_mean = 0, kv_peak = 0;  ///< share of blocks in use, over time; the most of any replica
+  double busy = 0;                  ///< share of the time in iterations
+  std::int64_t iterations = 0, preemptions = 0;  ///< of all replicas, where told
+  /// the operating point: means over busy time of one replica
+  double decodes = 0, waiting = 0, prefill_tokens = 0;
+  double context = 0;        ///< tokens that an answer's attention reads, mean
+  double prefill_share = 0;  ///< of busy time in iterations with prompts
+  Time iteration;  ///< with the mean batch, without prompts (a prefill pool: with prompts)
+  std::vector<IterationPart> parts;         ///< of that
+  Time prompt_iteration;                    ///< the same batch with a prompt's chunk
+  std::vector<IterationPart> prompt_parts;  ///< of that
+  IterationModel::Band band;
+  Basis basis = Basis::kAssumed;
+  std::string source;  ///< in words
+};
+
+/// The clients' view in one interval, of requests sent in it.
+struct ServeWindow {
+  Time from, to;
+  std::uint64_t sent = 0;
+  ServingPercentiles ttft, tpot;
+  double output_tokens_per_s = 0;  ///< of requests answered in it
+};
+
+/// The question with something changed.
+struct ServeVariant {
+  std::string change;  ///< "one replica more", "HBM bandwidth +10 %"
+  ServeSummary summary;
+  std::string refused;  ///< why it has no answer; empty: it has
+};
+
+/// The same deployment under another load.
+struct ServeCurvePoint {
+  double load = 0;  ///< users; requests a second; times the trace's rate
+  ServeSummary summary;
+};
+
+/// What is computed besides the run itself.
+struct ServeOptions {
+  bool band = true;         ///< the run at both ends of the iterations' band
+  bool sensitivity = true;  ///< and with numbers of the machine changed by a tenth
+  bool next = true;         ///< and with the next chips
+  bool curve = false;       ///< and under other loads
+  bool leap = true;         ///< FleetOptions::leap
+  unsigned threads = 0;     ///< 0: all cores; no effect on the answer
+};
+
+/// Everything that is told of a question.
+struct ServeAnswer {
+  ServeQuestion question;
+  FleetRun run;  ///< with samples
+  ServeSummary summary;
+  std::optional<ServeSummary> low,
+      high;                          ///< with iterations at both ends of their band: fast, slow
+  std::vector<ServePool> pools;      ///< one; prefill and decode where they are apart
+  std::vector<ServeWindow> windows;  ///< over time
+  std::vector<std::string> limits;   ///< what limits, in sentences, the most important first
+  std::vector<ServeVariant> next;    ///< with the next chips
+  std::vector<ServeVariant>
+      sensitivity;       ///< a tenth more and a tenth less of the machine's numbers
+  std::string curve_of;  ///< "users", "requests/s", "times the trace's rate"
+  std::vector<ServeCurvePoint> curve;
+};
+/// Runs the question. Errors: those of PreparedFleet and its run; kTooLarge where weights do not fit, with the nearest
+/// layout that does.
+Result<ServeAnswer> answer_serving(const ServeQuestion& question, const Catalog& catalog,
+                                   const ServeOptions& options = {});
+
+}  // namespace flopcast

@@ -1,0 +1,46 @@
+// A question run, and run again with what would change the answer.
+#include "question/serve/answer.h"
+
+namespace flopcast {
+
+using namespace question;  // the room's own names
+
+namespace {
+
+void add_band(const Catalog& catalog, const ServeOptions& options, ServeAnswer& answer) {
+  const std::vector<ServeVariant> ends =
+      run_changes(answer.question, band_fleets(answer.question, answer.pools), catalog, options);
+  if (ends[0].refused.empty()) answer.low = ends[0].summary;
+  if (ends[1].refused.empty()) answer.high = ends[1].summary;
+}
+
+}  // namespace
+
+Result<ServeAnswer> answer_serving(const ServeQuestion& question, const Catalog& catalog,
+                                   const ServeOptions& options) {
+  Result<PreparedFleet> fleet = PreparedFleet::make(question.fleet, catalog);
+  if (!fleet) return fleet.error();
+  FleetOptions run_options;
+  run_options.leap = options.leap;
+  run_options.record_samples = true;
+  Result<FleetRun> run = fleet->run(question.workload, run_options);
+  if (!run) return run.error();
+  ServeAnswer answer;
+  answer.question = question;
+  answer.run = std::move(*run);
+  answer.summary = summarize_serving(answer.run, question.fleet, question);
+  answer.pools = serve_pools(*fleet, answer.run);
+  answer.windows = serve_windows(answer.run);
+  answer.limits = serve_limits(answer);
+  if (options.band) add_band(catalog, options, answer);
+  if (options.next) {
+    answer.next = run_changes(question, next_fleets(question, catalog), catalog, options);
+  }
+  if (options.sensitivity) {
+    answer.sensitivity = run_changes(question, nearby_machines(question), catalog, options);
+  }
+  if (options.curve) run_curve(*fleet, options, answer);
+  return answer;
+}
+
+}  // namespace flopcast

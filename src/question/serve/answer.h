@@ -1,0 +1,39 @@
+// The parts of an answer about serving; each is made from the run alone, or runs again with something changed.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "flopcast/question/serve.h"
+
+namespace flopcast::question {
+
+/// The replicas of each pool at work. @param run with samples
+std::vector<ServePool> serve_pools(const PreparedFleet& fleet, const FleetRun& run);
+/// The clients' view over time.
+std::vector<ServeWindow> serve_windows(const FleetRun& run);
+/// What limits the fleet, in sentences.
+std::vector<std::string> serve_limits(const ServeAnswer& answer);
+
+/// A fleet that differs from the question's, and how it is called.
+struct ServeChange {
+  std::string words;
+  std::string refused;  ///< why there is no such fleet; empty: there is
+  Fleet fleet;
+};
+/// Fleets with the next chips: a replica more, wider replicas.
+std::vector<ServeChange> next_fleets(const ServeQuestion& question, const Catalog& catalog);
+/// Fleets on a machine a number of which is a tenth more, then a tenth less.
+std::vector<ServeChange> nearby_machines(const ServeQuestion& question);
+/// The question's own with iterations at both ends of their band: fast, slow.
+std::vector<ServeChange> band_fleets(const ServeQuestion& question,
+                                     const std::vector<ServePool>& pools);
+/// What becomes of each, in order.
+std::vector<ServeVariant> run_changes(const ServeQuestion& question,
+                                      const std::vector<ServeChange>& changes,
+                                      const Catalog& catalog, const ServeOptions& options);
+/// Other loads of the same fleet, rising.
+void run_curve(const PreparedFleet& fleet, const ServeOptions& options, ServeAnswer& answer);
+
+}  // namespace flopcast::question

@@ -1,0 +1,99 @@
+// The part of a question that says who asks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "question/serve/values.h"
+
+namespace flopcast::question {
+namespace {
+
+constexpr double kUsualSpread = 0.2;  // of benchmark clients: random-range-ratio 0.8
+constexpr double kRateSeconds = 600;
+constexpr std::int64_t kFewestOfRate = 500, kMostOfRate = 50'000;
+
+/// Which of the three it is; nothing, and a problem, where it is none or several.
+std::optional<ServingWorkload::Kind> load_kind(ServeValues& values) {
+  using Kind = ServingWorkload::Kind;
+  const bool users = values.has("users"), rate = values.has("rate"), trace = values.has("trace");
+  const int told = int{users} + int{rate} + int{trace};
+  if (told == 1) return users ? Kind::kClosed : rate ? Kind::kRate : Kind::kTrace;
+  if (told == 0) {
+    values.wrong("users", "is missing: who asks is not told",
+                 "give --users, --rate (requests a second) or --trace");
+  } else {
+    values.wrong("users", "is one of --users, --rate and --trace: only one of them can be",
+                 "leave the others out");
+  }
+  return std::nullopt;
+}
+
+void read_trace(ServeValues& values, ServingWorkload& load, std::string& trace_name) {
+  for (const char* other :
+       {"input", "output", "spread", "burstiness", "warm_up", "shared_prefix"}) {
+    if (values.has(other)) values.wrong(other, "is what the trace tells", "leave it out");
+  }
+  trace_name = *values.last("trace");
+  values.number("rate_scale", load.time_scale, 1e-6, 1e6);
+  if (values.problem()) return;
+  Result<RequestList> list = read_requests(trace_name);
+  if (!list) return values.wrong(list.error());
+  load.trace = std::move(*list);
+}
+
+void read_lengths(ServeValues& values, ServingWorkload& load, std::vector<std::string>& assumed) {
+  for (const char* name : {"input", "output"}) {
+    if (!values.has(name)) {
+      values.wrong(name, "is missing", "tokens of a prompt, and of an answer");
+    }
+  }
+  values.whole("input", load.input, 1);
+  values.whole("output", load.output, 1);
+  load.spread = kUsualSpread;
+  values.number("spread", load.spread, 0, 1);
+  if (!values.has("spread")) {
+    assumed.emplace_back(
+        "no spread given: lengths are uniform from 80 % of those asked to all of them, as "
+        "benchmark "
+        "clients draw them");
+  }
+  values.number("shared_prefix", load.shared_prefix, 0, 1);
+  values.whole("sessions", load.sessions, 1);
+  values.whole("warm_up", load.warm_up, 0);
+}
+
+}  // namespace
+
+ServingWorkload read_load(ServeValues& values, std::string& trace_name,
+                          std::vector<std::string>& assumed) {
+  using Kind = ServingWorkload::Kind;
+  ServingWorkload load;
+  const auto kind = load_kind(values);
+  if (!kind) return load;
+  load.kind = *kind;
+  std::int64_t seed = 1;
+  values.whole("seed", seed, 0);
+  load.seed = static_cast<std::uint64_t>(seed);
+  values.whole("requests", load.count, 1);
+  if (load.kind == Kind::kTrace) {
+    read_trace(values, load, trace_name);
+    return load;
+  }
+  if (values.has("rate_scale")) values.wrong("rate_scale", "is of a trace", "give --trace");
+  read_lengths(values, load, assumed);
+  values.whole("users", load.users, 1);
+  values.number("rate", load.rate, 1e-6, 1e6);
+  values.number("burstiness", load.burstiness, 0, 1e3);
+  if (load.kind == Kind::kRate && load.count == 0) {
+    load.count = std::clamp<std::int64_t>(std::llround(load.rate * kRateSeconds), kFewestOfRate,
+                                          kMostOfRate);
+    assumed.push_back(fmt::format("no number of requests given: {}", load.count));
+  }
+  if (load.kind == Kind::kClosed && values.has("burstiness")) {
+    values.wrong("burstiness", "is of a rate", "give --rate");
+  }
+  return load;
+}
+
+}  // namespace flopcast::question
