@@ -1,0 +1,177 @@
+// The search itself, over anything that tells what a configuration needs and runs it.
+//
+// Fleets are gone through by their chips, fewest first. All fleets of so many chips are run, or ruled out by a bound,
+// before one of more chips is looked at: nothing is taken to be monotone in the count of replicas, since a router may
+// spread the same requests worse over more of them. What is run does not depend on the order in which threads finish.
+//
+// A Scorer has
+//   std::size_t size() const                       configurations
+//   Assessment assess(std::size_t i) const         whether it can run, and bounds
+//   FleetBound bound(i, n, m) const                of n replicas (and m of the decode pool)
+//   Result<FleetScore> run(i, n, m) const          what it comes to
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "flopcast/base.h"
+
+namespace flopcast::serving {
+
+enum class Verdict : std::uint8_t { kPossible, kImpossible, kTooLarge };
+/// What is known of a configuration before anything is run.
+struct Assessment {
+  Verdict verdict = Verdict::kPossible;
+  unsigned chips = 1;                    ///< of a replica of the pool
+  unsigned decode_chips = 0;             ///< of the decode pool; 0: there is none
+  unsigned least = 1, least_decode = 0;  ///< replicas below which limits cannot hold
+  double ratio = 0;  ///< of limits, at least: 1 or more: they hold with no count of replicas
+};
+/// Least cost, TTFT and TPOT of a fleet.
+struct FleetBound {
+  double cost = 0, ttft = 0, tpot = 0;
+};
+/// What a fleet came to.
+struct FleetScore {
+  std::size_t configuration = 0;
+  unsigned replicas = 0, decode = 0, chips = 0;
+  double ratio = 0;  ///< below 1: it meets the limits
+  double cost = 0, ttft = 0, tpot = 0, tokens_per_s = 0;
+};
+
+/// What one configuration was found to be, in the end.
+enum class Fate : std::uint8_t { kImpossible, kTooLarge, kBounded, kSimulated };
+struct FleetFindings {
+  std::vector<FleetScore>
+      met;  ///< that meet the limits: of the fewest chips, or (front) on the front
+  std::optional<FleetScore> nearest;  ///< of the rest: the least ratio, then the fewest chips
+  std::vector<Fate> fates;            ///< by configuration
+  std::uint64_t runs = 0;
+};
+struct FleetRules {
+  unsigned most_chips = 1;
+  bool front = false;
+  unsigned threads = 0;
+  std::function<void(const FleetFindings&)> progress;  ///< after each count of chips
+};
+
+inline bool surpasses(const FleetBound& a, const FleetBound& b) {
+  return a.cost <= b.cost && a.ttft <= b.ttft && a.tpot <= b.tpot &&
+         (a.cost < b.cost || a.ttft < b.ttft || a.tpot < b.tpot);
+}
+inline FleetBound bound_of(const FleetScore& score) { return {score.cost, score.ttft, score.tpot}; }
+/// Adds what none surpasses, and drops what it surpasses. Equals stay, all of them.
+inline void add_to_front(std::vector<FleetScore>& front, const FleetScore& score) {
+  const FleetBound mine = bound_of(score);
+  const auto over = [&](const FleetScore& one) { return surpasses(bound_of(one), mine); };
+  if (std::any_of(front.begin(), front.end(), over)) return;
+  std::erase_if(front, [&](const FleetScore& one) { return surpasses(mine, bound_of(one)); });
+  front.push_back(score);
+}
+
+template <typename Scorer>
+class FleetFinder {
+ public:
+  FleetFinder(const Scorer& scorer, const FleetRules& rules) : scorer_(scorer), rules_(rules) {}
+
+  Result<FleetFindings> find() {
+    assess();
+    for (unsigned chips = 1; chips <= rules_.most_chips; ++chips) {
+      if (auto problem = run_level(chips)) return *std::move(problem);
+      if (rules_.progress) rules_.progress(found_);
+      if (!rules_.front && !found_.met.empty()) break;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  struct Task {
+    std::size_t configuration;
+    unsigned replicas, decode;
+  };
+
+  void assess() {
+    assessments_.resize(scorer_.size());
+    parallel_for(scorer_.size(), rules_.threads,
+                 [this](std::size_t i) { assessments_[i] = scorer_.assess(i); });
+    for (const Assessment& one : assessments_) {
+      found_.fates.push_back(one.verdict == Verdict::kImpossible ? Fate::kImpossible
+                             : one.verdict == Verdict::kTooLarge ? Fate::kTooLarge
+                                                                 : Fate::kBounded);
+    }
+  }
+
+  /// All fleets of so many chips that no bound of their configuration rules out.
+  std::vector<Task> tasks(unsigned chips) const {
+    std::vector<Task> tasks;
+    for (std::size_t i = 0; i < assessments_.size(); ++i) {
+      const Assessment& one = assessments_[i];
+      if (one.verdict != Verdict::kPossible || !(one.ratio < 1)) continue;
+      if (found_.fates[i] == Fate::kTooLarge) continue;  // only a run could tell
+      if (one.decode_chips == 0) {
+        const unsigned replicas = chips / one.chips;
+        if (chips % one.chips == 0 && replicas >= one.least) tasks.push_back({i, replicas, 0});
+        continue;
+      }
+      for (unsigned replicas = one.least; replicas * one.chips < chips; ++replicas) {
+        const unsigned left = chips - replicas * one.chips;
+        const unsigned decode = left / one.decode_chips;
+        if (left % one.decode_chips != 0 || decode < one.least_decode) continue;
+        tasks.push_back({i, replicas, decode});
+      }
+    }
+    return tasks;
+  }
+
+  /// Whether the front already surpasses the best that it can be.
+  bool ruled_out(const Task& task) const {
+    if (!rules_.front || found_.met.empty()) return false;
+    const FleetBound bound = scorer_.bound(task.configuration, task.replicas, task.decode);
+    return std::any_of(found_.met.begin(), found_.met.end(),
+                       [&](const FleetScore& one) { return surpasses(bound_of(one), bound); });
+  }
+
+  std::optional<Diagnostic> run_level(unsigned chips) {
+    std::vector<Task> level = tasks(chips);
+    std::erase_if(level, [this](const Task& task) { return ruled_out(task); });
+    std::vector<std::optional<Result<FleetScore>>> scores(level.size());
+    parallel_for(level.size(), rules_.threads, [&](std::size_t i) {
+      scores[i] = scorer_.run(level[i].configuration, level[i].replicas, level[i].decode);
+    });
+    for (std::size_t i = 0; i < level.size(); ++i) {
+      Fate& fate = found_.fates[level[i].configuration];
+      if (!*scores[i]) {
+        const Diagnostic& error = scores[i]->error();
+        if (error.code != ErrorCode::kTooLarge) return error;
+        fate = Fate::kTooLarge;
+        continue;
+      }
+      ++found_.runs;
+      fate = Fate::kSimulated;
+      take(**scores[i]);
+    }
+    return std::nullopt;
+  }
+
+  void take(const FleetScore& score) {
+    if (!(score.ratio < 1)) {
+      // Those before it have no more chips and come first in the space.
+      if (!found_.nearest || score.ratio < found_.nearest->ratio) found_.nearest = score;
+    } else if (rules_.front) {
+      add_to_front(found_.met, score);
+    } else {
+      found_.met.push_back(score);
+    }
+  }
+
+  const Scorer& scorer_;
+  const FleetRules& rules_;
+  std::vector<Assessment> assessments_;
+  FleetFindings found_;
+};
+
+}  // namespace flopcast::serving
