@@ -1,0 +1,115 @@
+#include "serving/iteration/constants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text/toml_file.h"
+#include "catalog_files.h"
+
+namespace flopcast::serving {
+namespace {
+
+constexpr std::string_view kConstantsFile = "serving/constants.toml";
+using C = Constants;
+
+struct ConstantField {
+  std::string_view name;
+  double C::*member;
+  double low, high;  ///< physical limits
+};
+constexpr std::array kConstantFields = {
+    ConstantField{"flop_share", &C::flop_share, 0.1, 1},
+    ConstantField{"byte_share", &C::byte_share, 0.3, 1},
+    ConstantField{"expert_byte_share", &C::expert_byte_share, 0.2, 1},
+    ConstantField{"attention_byte_share", &C::attention_byte_share, 0.2, 1},
+    ConstantField{"attention_flop_share", &C::attention_flop_share, 0.1, 1},
+    ConstantField{"mixed_attention", &C::mixed_attention, 1, 4},
+    ConstantField{"hidden_passes", &C::hidden_passes, 4, 40},
+    ConstantField{"copy_passes", &C::copy_passes, 0, 8},
+    ConstantField{"kernel_floor_s", &C::kernel_floor_s, 0, 2e-5},
+    ConstantField{"floor_factor", &C::floor_factor, 0.3, 3},
+    ConstantField{"collective_s", &C::collective_s, 1e-6, 5e-5},
+    ConstantField{"host_serial_s", &C::host_serial_s, 0, 1e-2},
+    ConstantField{"host_s", &C::host_s, 0, 1e-2},
+    ConstantField{"host_request_s", &C::host_request_s, 0, 1e-4},
+    ConstantField{"eager_layer_s", &C::eager_layer_s, 0, 1e-3},
+    ConstantField{"front_s", &C::front_s, 0, 1},
+    ConstantField{"back_s", &C::back_s, 0, 1},
+    ConstantField{"imbalance", &C::imbalance, 1, 3},
+    ConstantField{"context_bytes", &C::context_bytes, 0, 2e10},
+    ConstantField{"visible_share", &C::visible_share, 0.9, 1},
+};
+
+std::optional<Diagnostic> set_constant(const Setting& setting, Constants& out) {
+  const auto field =
+      std::find_if(kConstantFields.begin(), kConstantFields.end(),
+                   [&setting](const ConstantField& known) { return known.name == setting.key; });
+  if (field == kConstantFields.end()) {
+    return setting_error(setting, fmt::format("there is no constant '{}'", setting.key),
+                         "src/serving/iteration/constants.h lists them");
+  }
+  const Result<double> number = setting_number(setting, UnitKind::kNone);
+  if (!number) return number.error();
+  if (*number < field->low || *number > field->high) {
+    return setting_error(
+        setting, fmt::format("expected {} between {} and {}", field->name, field->low, field->high),
+        "limits are physical");
+  }
+  out.*(field->member) = *number;
+  return std::nullopt;
+}
+
+/// The values of one table, where there is one.
+std::optional<Diagnostic> apply_constants(const TomlFile& file,
+                                          const toml::node_view<const toml::node>& node,
+                                          Constants& out) {
+  const toml::table* table = node.as_table();
+  if (table == nullptr) return std::nullopt;
+  const Result<std::vector<Setting>> settings = settings_of(file, *table);
+  if (!settings) return settings.error();
+  for (const Setting& setting : *settings) {
+    if (auto error = set_constant(setting, out)) return error;
+  }
+  return std::nullopt;
+}
+
+Result<Constants> read_constants(const TomlFile& file, const Chip& chip, ServingEngine engine) {
+  Constants out;
+  const toml::table& root = file.root;
+  if (auto error = apply_constants(file, root["all"], out)) return *error;
+  if (auto error = apply_constants(file, root["architecture"][chip.architecture], out)) {
+    return *error;
+  }
+  if (auto error = apply_constants(file, root["engine"][name(engine)], out)) return *error;
+  return out;
+}
+
+const TomlFile& builtin_constants() {
+  static const TomlFile file = [] {
+    for (const CatalogFile& known : catalog_files()) {
+      if (known.path != kConstantsFile) continue;
+      Result<TomlFile> read = parse_toml(known.text, "catalog/" + std::string(known.path), true);
+      // Built in, and read by a test.
+      if (read) return std::move(*read);
+    }
+    return TomlFile{};
+  }();
+  return file;
+}
+
+}  // namespace
+
+Result<Constants> parse_constants(std::string_view text, const Chip& chip, ServingEngine engine) {
+  const Result<TomlFile> file = parse_toml(text, "constants", true);
+  if (!file) return file.error();
+  return read_constants(*file, chip, engine);
+}
+
+Constants constants_for(const Chip& chip, ServingEngine engine) {
+  const Result<Constants> read = read_constants(builtin_constants(), chip, engine);
+  return read ? *read : Constants{};
+}
+
+}  // namespace flopcast::serving

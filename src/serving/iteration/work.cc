@@ -1,0 +1,263 @@
+#include "serving/iteration/work.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace flopcast::serving {
+namespace {
+
+using Place = LinearWork::Place;
+
+double as_double(std::int64_t n) { return static_cast<double>(n); }
+std::int64_t divided(std::int64_t n, std::int64_t ways) { return (n + ways - 1) / ways; }
+
+/// What all layers of a stage are counted with.
+struct Counting {
+  const Deployment& d;
+  StageWork& work;
+  std::int64_t tp = 1;
+  double kv = 2;  ///< bytes of a value in the cache
+
+  void linear(Place place, std::int64_t in, std::int64_t out, GemmType type, double count) {
+    if (in <= 0 || out <= 0 || count <= 0) return;
+    work.linears.push_back({place, in, out, type, count});
+    work.weight_bytes += count * as_double(in) * as_double(out) * stored_bytes(type);
+  }
+};
+
+/// Heads of keys and values on a chip: at least one, repeated where there are more chips.
+std::int64_t kv_heads_on_chip(const AttentionShape& a, std::int64_t tp) {
+  return std::max<std::int64_t>(1, divided(a.kv_heads, tp));
+}
+
+/// Tokens a query sees back in this layer; 0: all.
+std::int64_t layer_cap(const AttentionShape& a) {
+  if (a.sparse()) return a.index_top_k;
+  if (a.window > 0) return a.window;
+  return a.chunk;
+}
+
+void count_latent_linears(Counting& c, const AttentionShape& a, double n) {
+  const GemmType type = c.d.precision.attention;
+  const std::int64_t h = c.work.hidden, heads = divided(a.heads, c.tp);
+  if (a.q_rank > 0) {
+    c.linear(Place::kAttention, h, a.q_rank + a.kv_rank + a.rope_dim, type, n);
+    c.linear(Place::kAttention, a.q_rank, heads * a.head_dim, type, n);
+  } else {
+    c.linear(Place::kAttention, h, heads * a.head_dim + a.kv_rank + a.rope_dim, type, n);
+  }
+  // Keys' and values' up-projections; decodes multiply them into queries and context instead.
+  c.linear(Place::kAttention, a.kv_rank, heads * (a.head_dim - a.rope_dim), type, n);
+  c.linear(Place::kAttention, a.kv_rank, heads * a.value_dim, type, n);
+  c.linear(Place::kAttention, heads * a.value_dim, h, type, n);
+  if (!a.sparse()) return;
+  c.linear(Place::kAttention, a.q_rank, a.index_heads * a.index_dim, type, n);
+  c.linear(Place::kAttention, h, a.index_dim + a.index_heads, GemmType::kBf16, n);
+}
+
+void count_grouped_linears(Counting& c, const AttentionShape& a, double n) {
+  const GemmType type = c.d.precision.attention;
+  const std::int64_t h = c.work.hidden, heads = divided(a.heads, c.tp);
+  const std::int64_t kv = kv_heads_on_chip(a, c.tp);
+  const std::int64_t keys = kv * (a.keys_are_values ? a.head_dim : a.head_dim + a.value_dim);
+  c.linear(Place::kAttention, h, heads * a.head_dim * (a.output_gate ? 2 : 1) + keys, type, n);
+  c.linear(Place::kAttention, heads * a.value_dim, h, type, n);
+}
+
+/// FLOP of a query and a key it sees, both ways of latent attention: through the latent (decode, chosen keys), or
+/// through keys and values of every head.
+double pair_work(const AttentionShape& a, std::int64_t tp, bool absorbed) {
+  const double heads = as_double(divided(a.heads, tp));
+  if (a.latent() && absorbed) return 2 * heads * as_double(2 * a.kv_rank + a.rope_dim);
+  return 2 * heads * as_double(a.head_dim + a.value_dim);
+}
+
+void count_attention(Counting& c, const AttentionShape& a, double n) {
+  AttentionWork& w = c.work.attention;
+  const std::int64_t cap = layer_cap(a);
+  const double kept =
+      a.latent() ? as_double(a.kv_rank + a.rope_dim) * c.kv
+                 : as_double(kv_heads_on_chip(a, c.tp) * (a.head_dim + a.value_dim)) * c.kv;
+  w.layers += n;
+  (cap > 0 ? w.capped_bytes : w.full_bytes) += n * kept;
+  (cap > 0 ? w.capped_flops : w.full_flops) += n * pair_work(a, c.tp, true);
+  (cap > 0 ? w.capped_pair_flops : w.pair_flops) += n * pair_work(a, c.tp, a.sparse());
+  if (cap > 0) w.cap = w.cap == 0 ? cap : std::min(w.cap, cap);
+  if (a.sparse()) {
+    // Keys of the indexer are kept in 8 bits with a scale of 4 bytes each 128.
+    const double key = as_double(a.index_dim) * (1 + 4.0 / 128);
+    const double scores = 2 * as_double(a.index_heads) * as_double(a.index_dim);
+    w.indexers += n;
+    w.full_bytes += n * key;
+    w.full_flops += n * scores;
+    w.pair_flops += n * scores;
+    w.context_bytes += n * key;
+    w.kept_per_token += n * (kept + key);
+  } else if (cap > 0) {
+    w.kept_per_request += n * kept * as_double(cap);
+  } else {
+    w.kept_per_token += n * kept;
+    w.context_bytes += n * kept;
+    if (a.latent()) {
+      w.context_flops += n * 2 * as_double(a.kv_rank) * as_double(divided(a.heads, c.tp)) *
+                         as_double(a.head_dim - a.rope_dim + a.value_dim);
+    }
+  }
+  const std::int64_t heads = divided(a.heads, c.tp);
+  if (heads * a.head_dim < w.heads * w.head_dim) return;
+  w.heads = heads;
+  w.kv_heads = a.latent() ? heads : kv_heads_on_chip(a, c.tp);
+  w.head_dim = (a.head_dim + a.value_dim) / 2;
+}
+
+void count_recurrence(Counting& c, const Recurrence& r, double n) {
+  AttentionWork& w = c.work.attention;
+  const std::int64_t h = c.work.hidden;
+  const double heads = as_double(divided(r.heads, c.tp));
+  c.linear(Place::kAttention, h, divided(r.projection_width(), c.tp), c.d.precision.attention, n);
+  c.linear(Place::kAttention, divided(r.value_width(), c.tp), h, c.d.precision.attention, n);
+  // States are kept in 32 bits, read and written once a token; the convolution's taps in 16.
+  const double state = heads * as_double(r.key_dim * r.value_dim) * 4;
+  const double taps = as_double(divided(r.channels(), c.tp) * (r.taps - 1)) * 2;
+  w.recurrences += n;
+  w.state_bytes += n * 2 * (state + taps);
+  w.kept_per_request += n * (state + taps);
+  // A chunk of C tokens: three products with the state, three within the chunk (delta rule).
+  const double products = r.kind == RecurrenceKind::kGatedDelta ? 3 : 2;
+  w.state_flops += n * 2 * heads * products *
+                   (as_double(r.key_dim * r.value_dim) +
+                    as_double(r.chunk) * as_double(r.key_dim + r.value_dim) / 2);
+}
+
+void count_dense(Counting& c, const FeedForward& mlp, double n, GemmType type) {
+  if (mlp.intermediate == 0) return;
+  const std::int64_t inner = divided(mlp.intermediate, c.tp);
+  c.linear(Place::kFeedForward, c.work.hidden, inner * (mlp.gated ? 2 : 1), type, n);
+  c.linear(Place::kFeedForward, inner, c.work.hidden, type, n);
+}
+
+void count_experts(Counting& c, const Experts& e, double n) {
+  ExpertWork w;
+  w.hidden = c.work.hidden;
+  w.intermediate = e.expert.intermediate;
+  w.experts = e.count;
+  w.top_k = e.top_k;
+  w.expert_parallel = c.d.layout.ep;
+  w.tensor_parallel = c.d.layout.expert_tp();
+  w.gated = e.expert.gated;
+  w.type = c.d.precision.experts;
+  w.count = n;
+  c.linear(Place::kRouter, c.work.hidden, e.count, GemmType::kBf16, n);
+  count_dense(c, e.shared, n, c.d.precision.dense);
+  c.work.weight_bytes += n * w.local() * w.values() * stored_bytes(w.type);
+  c.work.experts.push_back(w);
+}
+
+void count_layer(Counting& c, const Layer& layer, double n) {
+  c.work.layers += n;
+  if (layer.mixes_tokens()) c.work.mixers += n;
+  if (layer.feeds_forward()) c.work.feed_forwards += n;
+  if (layer.attention.heads > 0) {
+    layer.attention.latent() ? count_latent_linears(c, layer.attention, n)
+                             : count_grouped_linears(c, layer.attention, n);
+    count_attention(c, layer.attention, n);
+  }
+  if (layer.recurrence.heads > 0) count_recurrence(c, layer.recurrence, n);
+  if (layer.experts.count > 0) return count_experts(c, layer.experts, n);
+  if (layer.mlp.intermediate > 0) c.work.dense_feed_forwards += n;
+  count_dense(c, layer.mlp, n, c.d.precision.dense);
+}
+
+void count_ends(Counting& c, bool first, bool last) {
+  const Model& m = c.d.model;
+  const double table = as_double(divided(m.vocab, c.tp)) *
+                       as_double(m.embedding_width > 0 ? m.embedding_width : m.hidden) *
+                       bytes_per_element(c.d.precision.head);
+  c.work.vocab = divided(m.vocab, c.tp);
+  c.work.has_head = last;
+  c.work.head_bytes = last ? table : 0;
+  c.work.embedding_bytes = first && !(last && m.tied_embeddings) ? table : 0;
+  c.work.weight_bytes += c.work.head_bytes + c.work.embedding_bytes;
+}
+
+Counting counting(const Deployment& d, StageWork& work) {
+  work.hidden = d.model.hidden;
+  return {d, work, d.layout.tp, bytes_per_element(d.precision.kv_cache)};
+}
+
+/// Layers [first, last) of the model.
+StageWork part_work(const Deployment& d, std::size_t first, std::size_t last) {
+  StageWork work;
+  Counting c = counting(d, work);
+  std::vector<double> of_kind(d.model.kinds.size(), 0);
+  for (std::size_t i = first; i < last; ++i) of_kind[d.model.order[i]] += 1;
+  for (std::size_t kind = 0; kind < of_kind.size(); ++kind) {
+    if (of_kind[kind] > 0) count_layer(c, d.model.kinds[kind], of_kind[kind]);
+  }
+  count_ends(c, first == 0, last == d.model.order.size());
+  return work;
+}
+
+}  // namespace
+
+double stored_bytes(GemmType type) {
+  switch (type) {
+    case GemmType::kFp32:
+    case GemmType::kTf32:
+      return 4;
+    case GemmType::kBf16:
+    case GemmType::kFp16:
+      return 2;
+    case GemmType::kFp8Block:
+      return 1 + 4.0 / (128 * 128);
+    case GemmType::kNvfp4:
+      return 0.5 + 1.0 / 16;
+    case GemmType::kInt4WeightOnly:
+      return 0.5 + 2.0 / 32;
+    case GemmType::kMxfp4Weight:
+    case GemmType::kMxfp4Mxfp8:
+      return 0.5 + 1.0 / 32;
+    case GemmType::kFp8:
+    case GemmType::kFp8Static:
+    case GemmType::kInt8WeightOnly:
+    case GemmType::kSmoothQuant:
+      break;
+  }
+  return 1;
+}
+
+double ExpertWork::touched(double tokens) const {
+  return local() * -std::expm1(-tokens * static_cast<double>(top_k) / static_cast<double>(experts));
+}
+
+StageWork stage_work(const Deployment& d) {
+  const std::size_t layers = d.model.order.size(), stages = std::max(1U, d.layout.pp);
+  StageWork fullest;
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    StageWork work = part_work(d, layers * stage / stages, layers * (stage + 1) / stages);
+    if (stage == 0 || work.weight_bytes > fullest.weight_bytes) fullest = std::move(work);
+  }
+  return fullest;
+}
+
+StageWork draft_work(const Deployment& d) {
+  StageWork work;
+  if (d.settings.speculation.kind == Speculation::Kind::kNone) return work;
+  Counting c = counting(d, work);
+  const std::int64_t h = d.model.hidden;
+  // The hidden state and the token before it, side by side.
+  c.linear(Place::kFeedForward, 2 * h, divided(h, c.tp), GemmType::kBf16, 1);
+  if (d.model.order.empty()) return work;
+  const Layer& last = d.model.kinds[d.model.order.back()];
+  Layer layer = last;
+  if (d.settings.speculation.kind == Speculation::Kind::kEagle && layer.experts.count > 0) {
+    layer.mlp = {.intermediate = 4 * h};
+    layer.experts = {};
+  }
+  count_layer(c, layer, 1);
+  work.has_head = true;
+  work.vocab = divided(d.model.vocab, c.tp);
+  return work;
+}
+
+}  // namespace flopcast::serving
