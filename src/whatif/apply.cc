@@ -14,9 +14,13 @@ bool is_structure(const Change& change) {
   return find_knob(change.verb, change.name)->tier == Tier::kStructure;
 }
 
+/// Where there are any, with the cluster that the new run is on: it may tell how many ranks there are.
 std::vector<Change> structure_of(const std::vector<Change>& question) {
   std::vector<Change> structure;
   std::copy_if(question.begin(), question.end(), std::back_inserter(structure), is_structure);
+  if (structure.empty()) return structure;
+  std::copy_if(question.begin(), question.end(), std::back_inserter(structure),
+               [](const Change& change) { return change.verb == Verb::kOn; });
   return structure;
 }
 

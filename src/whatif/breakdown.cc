@@ -80,12 +80,19 @@ class Breaker {
     for (std::uint32_t t = 0; t < run_.recording->ranks[r].gpu.size(); ++t) {
       const Time start = std::max(from, timed_.run.start[map.gpu_first[t]]);
       const Time end = std::min(to, timed_.run.end[map.gpu_last[t]]);
-      if (start >= end) continue;
+      if (start >= end || waits_for_message(r, t)) continue;
       const std::size_t row = rows_[run_.parts->of_gpu(r, t)];
       turns.push_back({start, row, 1});
       turns.push_back({end, row, -1});
     }
     return sweep(std::move(turns), from, to);
+  }
+
+  /// Of a planned step: nothing runs there until the message has come.
+  bool waits_for_message(std::uint32_t r, std::uint32_t t) const {
+    const RankModel& rank = run_.recording->ranks[r];
+    const std::uint32_t name = rank.trace->events.name[rank.gpu[t].row];
+    return run_.set->strings[name].starts_with("receive ");
   }
 
   const ChangedRun& run_;

@@ -42,6 +42,7 @@ struct ChangedRun {
   bool emitted = false;
   std::size_t ranks = 0;  ///< that the run stands for, where these are not those it has; else 0
   std::vector<std::string> judged;
+  std::string network;  ///< the cluster that a change of structure has moved transfers to already
   std::vector<WhatIfNote> notes;
   std::vector<WhatIfRefusal> refused;
   std::vector<Doubt> doubts;
@@ -53,7 +54,7 @@ struct ChangedRun {
 /// an earlier change may have replaced it. `recorded` is the run without any change.
 using Apply = std::optional<Diagnostic> (*)(ChangedRun& run, const ChangedRun& recorded,
                                             const Change& change);
-/// How all changes of structure are made, at once.
+/// How all changes of structure are made, at once; with them comes the cluster, where one is named.
 using Emit = std::optional<Diagnostic> (*)(ChangedRun& run, const ChangedRun& recorded,
                                            const std::vector<Change>& changes);
 

@@ -36,6 +36,7 @@ Result<OtherNetwork> times_on(const ChangedRun& run, const std::string& name) {
 
 std::optional<Diagnostic> replace_network(ChangedRun& run, const ChangedRun&,
                                           const Change& change) {
+  if (run.emitted && run.network == change.value) return std::nullopt;
   if (run.ranks > 0) {
     run.refused.push_back(
         refusal(change,

@@ -167,26 +167,27 @@ class ProgramMaker {
   bool is_planned() const {
     return !program_.has_host && !program_.works.empty() &&
            std::all_of(program_.works.begin(), program_.works.end(), [&](const Work& w) {
-             return planned_task(name_of(w)) != PlannedTask::kNone;
+             return planned_name(name_of(w)).task != PlannedTask::kNone;
            });
   }
 
   void name_planned() {
     program_.planned = true;
+    std::erase_if(program_.works, [&](const Work& w) {
+      return planned_name(name_of(w)).task == PlannedTask::kReceive;
+    });
     for (Work& w : program_.works) {
-      const PlannedTask task = planned_task(name_of(w));
-      w.send = task == PlannedTask::kSend;
-      const std::string_view name = name_of(w);
-      const std::size_t chunk = name.rfind(" c");
-      const bool of_backward = name.find("backward") != name.npos;
-      w.token = tokens_.of({5, static_cast<std::uint64_t>(task), of_backward ? 1U : 0U,
-                            chunk == name.npos ? 0U : name.size() - chunk});
+      const PlannedName name = planned_name(name_of(w));
+      w.send = name.task == PlannedTask::kSend;
+      w.pass = name.task == PlannedTask::kForward     ? Pass::kForward
+               : name.task == PlannedTask::kBackward  ? Pass::kBackward
+               : name.task == PlannedTask::kWeights   ? Pass::kWeights
+               : name.task == PlannedTask::kOptimizer ? Pass::kOptimizer
+                                                      : Pass::kOther;
+      const bool of_step = w.pass == Pass::kOther && !w.send;  // alike: once a step
+      const auto task = of_step ? PlannedTask::kFixed : name.task;
+      w.token = tokens_.of({5, static_cast<std::uint64_t>(task), name.backward ? 1U : 0U, 0});
       w.kernel = w.token;
-      w.pass = task == PlannedTask::kForward     ? Pass::kForward
-               : task == PlannedTask::kBackward  ? Pass::kBackward
-               : task == PlannedTask::kWeights   ? Pass::kWeights
-               : task == PlannedTask::kOptimizer ? Pass::kOptimizer
-                                                 : Pass::kOther;
     }
   }
 
@@ -440,27 +441,6 @@ NameFacts::NameFacts(const TraceSet& set) {
 Program make_program(const TraceSet& set, const NameFacts& facts, const Recording& recording,
                      std::uint32_t rank, Tokens& tokens) {
   return ProgramMaker(set, facts, recording.ranks[rank], tokens).run();
-}
-
-PlannedTask planned_task(std::string_view name) {
-  constexpr std::pair<std::string_view, PlannedTask> kPasses[] = {
-      {"forward m", PlannedTask::kForward},
-      {"backward m", PlannedTask::kBackward},
-      {"backward input m", PlannedTask::kBackward},
-      {"backward weight m", PlannedTask::kWeights}};
-  if (name == "optimizer") return PlannedTask::kOptimizer;
-  if (name == "gather weights" || name == "reduce gradients" || name == "fixed costs") {
-    return PlannedTask::kRest;
-  }
-  const bool send = name.starts_with("send ");
-  if (send) name.remove_prefix(5);
-  for (const auto& [begin, task] : kPasses) {
-    if (!name.starts_with(begin)) continue;
-    const std::string_view numbers = name.substr(begin.size());
-    if (numbers.empty() || numbers.find_first_not_of("0123456789 c") != numbers.npos) continue;
-    return send ? PlannedTask::kSend : task;
-  }
-  return PlannedTask::kNone;
 }
 
 ModuleName module_name(std::string_view row_name) {

@@ -13,6 +13,7 @@
 #include "flopcast/network/collectives.h"
 #include "flopcast/replay/recording.h"
 #include "flopcast/whatif/model.h"
+#include "whatif/model/planned_name.h"
 
 namespace flopcast::whatif {
 
@@ -50,18 +51,6 @@ struct GradientRow {
   std::int64_t number = kNoId;
   bool of_recomputed = false;
 };
-
-/// What a task of a planned step is, by its name: "forward m3", "send backward input m0 c1".
-enum class PlannedTask : std::uint8_t {
-  kNone,
-  kForward,
-  kBackward,
-  kWeights,
-  kSend,
-  kOptimizer,
-  kRest
-};
-PlannedTask planned_task(std::string_view name);
 
 /// What runs on one rank.
 struct Program {

@@ -4,6 +4,7 @@
 
 #include "base/text/numbers.h"
 #include "whatif/change/made_run.h"
+#include "whatif/planned/change_planned.h"
 #include "whatif/structure/emit.h"
 #include "whatif/structure/more_replicas.h"
 
@@ -11,10 +12,6 @@ namespace flopcast::whatif {
 namespace {
 
 using structure::EmittedRun;
-using structure::StructureChange;
-
-/// Recomputation of every layer, where the user names no number.
-constexpr std::uint32_t kAllLayers = 0xffffffffu;
 
 std::optional<Diagnostic> read_schedule(const Change& change, StructureChange& out) {
   out.schedule = parse_schedule_kind(change.value);
@@ -40,6 +37,7 @@ std::optional<Diagnostic> read_recompute(const Change& change, StructureChange& 
 }
 
 std::optional<Diagnostic> read(const Change& change, StructureChange& out) {
+  if (change.verb == Verb::kOn) out.on = change.value;
   if (change.name == "schedule") return read_schedule(change, out);
   if (change.name == "recompute") return read_recompute(change, out);
   const std::pair<const char*, std::optional<std::uint32_t>*> counts[] = {
@@ -63,30 +61,10 @@ std::optional<Diagnostic> read(const Change& change, StructureChange& out) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& recorded,
-                                           const std::vector<Change>& changes) {
-  StructureChange asked;
-  for (const Change& change : changes) {
-    if (auto problem = read(change, asked)) return problem;
-  }
-  const TraceModel& model = recorded.model->of(*recorded.set, *recorded.recording);
+Result<ChangedRun> emitted_run(const TraceModel& model, const ChangedRun& recorded,
+                               const StructureChange& asked) {
   Result<EmittedRun> emitted = structure::emit(model, *recorded.set, *recorded.recording, asked);
-  if (!emitted) {
-    if (emitted.error().code != ErrorCode::kNoAnswer) return emitted.error();
-    std::string missing = emitted.error().what;
-    if (!emitted.error().hint.empty()) missing += fmt::format(" ({})", emitted.error().hint);
-    if (changes.size() == 1 && asked.dp) {
-      const auto problem = structure::scale_replicas(model, *asked.dp, run);
-      if (!problem) return std::nullopt;
-      missing += "; nor can its collectives alone be replaced: " + *problem;
-    }
-    for (const Change& change : changes) {
-      run.refused.push_back(refusal(change, missing));
-    }
-    return std::nullopt;
-  }
+  if (!emitted) return emitted.error();
   ChangedRun made = make_run(emitted->set, std::move(*emitted->recording), 0);
   made.emitted = true;
   made.judged = std::move(emitted->steady);
@@ -94,7 +72,36 @@ std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& re
   for (EmittedRun::Doubt& doubt : emitted->doubts) {
     made.doubts.push_back({std::move(doubt.what), std::move(doubt.low), std::move(doubt.high)});
   }
-  run = std::move(made);
+  return made;
+}
+
+}  // namespace
+
+std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& recorded,
+                                           const std::vector<Change>& changes) {
+  StructureChange asked;
+  std::vector<Change> structure;
+  for (const Change& change : changes) {
+    if (auto problem = read(change, asked)) return problem;
+    if (change.verb != Verb::kOn) structure.push_back(change);
+  }
+  const TraceModel& model = recorded.model->of(*recorded.set, *recorded.recording);
+  Result<ChangedRun> made = planned::is_planned(*recorded.set, *recorded.recording)
+                                ? planned::change_planned(model, recorded, asked)
+                                : emitted_run(model, recorded, asked);
+  if (made) {
+    run = std::move(*made);
+    return std::nullopt;
+  }
+  if (made.error().code != ErrorCode::kNoAnswer) return made.error();
+  std::string missing = made.error().what;
+  if (!made.error().hint.empty()) missing += fmt::format(" ({})", made.error().hint);
+  if (structure.size() == 1 && asked.dp) {
+    const auto problem = structure::scale_replicas(model, *asked.dp, run);
+    if (!problem) return std::nullopt;
+    missing += "; nor can its collectives alone be replaced: " + *problem;
+  }
+  for (const Change& change : structure) run.refused.push_back(refusal(change, missing));
   return std::nullopt;
 }
 

@@ -16,24 +16,12 @@
 #include <string>
 #include <vector>
 
-#include "flopcast/parallel/schedule.h"
 #include "flopcast/replay/assembly.h"
 #include "flopcast/whatif.h"
 #include "flopcast/whatif/model.h"
+#include "whatif/change/structure_change.h"
 
 namespace flopcast::whatif::structure {
-
-/// What is changed; everything may be left empty.
-struct StructureChange {
-  std::optional<std::uint32_t> dp, pp, tp, cp, ep;
-  std::optional<std::uint32_t> microbatches, chunks, layers;
-  std::optional<ScheduleKind> schedule;
-  std::optional<std::uint32_t> microbatch_size, hidden, ffn, heads, sequence;
-  /// Layers of each stage whose forward runs again before their backward; 0: none.
-  std::optional<std::uint32_t> recompute;
-  bool scale_only = false;  ///< dp: copies of the recorded ranks, collectives replaced
-  std::uint64_t seed = 0;   ///< of what is drawn from recorded spreads
-};
 
 /// A run that was never recorded.
 struct EmittedRun {

@@ -1,0 +1,105 @@
+#include "whatif/planned/tails.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace flopcast::whatif::planned {
+namespace {
+
+double time_of(const std::vector<WholeTransfer>& transfers) {
+  double sum = 0;
+  for (const WholeTransfer& t : transfers) sum += t.time;
+  return sum;
+}
+
+/// A share of passes is one; some room for rounding.
+constexpr double kMostHidden = 1.001;
+/// What is left over may be a bucket, to this part of it.
+constexpr double kOneBucket = 1e-4;
+
+}  // namespace
+
+double ring_ratio(const WholeTransfer& recorded, double bytes, std::uint32_t ranks) {
+  if (ranks <= 1 || recorded.bytes <= 0) return 0;
+  const double before = bus_bandwidth_factor(recorded.op, recorded.ranks);
+  const double links = before > 0 ? bus_bandwidth_factor(recorded.op, ranks) / before : 1;
+  return bytes / recorded.bytes * links;
+}
+
+Tail::Tail(const std::vector<double>& left, const std::vector<std::vector<WholeTransfer>>& whole,
+           const std::vector<ChipLoad>& loads)
+    : loads_(loads) {
+  any_ = std::any_of(left.begin(), left.end(), [](double time) { return time > 0; });
+  if (!any_) return;
+  double most = 0;
+  for (std::size_t chip = 0; chip < whole.size(); ++chip) {
+    const double time = time_of(whole[chip]);
+    if (time <= most) continue;
+    most = time;
+    told_ = whole[chip];
+    told_parameters_ = loads[chip].parameters;
+  }
+  if (told_parameters_ <= 0) told_.clear();
+  if (told_.empty()) {
+    solve_compared(left);
+  } else {
+    rate_ = most / told_parameters_;
+    solve_told(left);
+  }
+}
+
+/// Where a bucket is left over, passes might have hidden more.
+void Tail::solve_told(const std::vector<double>& left) {
+  double exact = -1, least = 0;
+  for (std::size_t chip = 0; chip < left.size(); ++chip) {
+    const ChipLoad& load = loads_[chip];
+    if (load.cover <= 0) continue;
+    const double whole = rate_ * load.parameters;
+    const double hidden = std::max(0.0, whole - left[chip]) / load.cover;
+    const double bucket = whole / std::max(1.0, load.layers);
+    const bool is_bucket = std::abs(left[chip] - bucket) <= kOneBucket * bucket;
+    (is_bucket ? least : exact) = std::max(is_bucket ? least : exact, hidden);
+  }
+  hidden_ = exact >= 0 ? exact : least;
+}
+
+/// Two chips whose parameters and passes are not in proportion tell rate and share. Else all that
+/// is left over is in proportion to parameters.
+void Tail::solve_compared(const std::vector<double>& left) {
+  const ChipLoad& a = loads_.front();
+  const std::size_t other = loads_.size() / 2;
+  const ChipLoad& b = loads_[other];
+  const double all = std::accumulate(left.begin(), left.end(), 0.0);
+  double parameters = 0;
+  for (const ChipLoad& load : loads_) parameters += load.parameters;
+  rate_ = parameters > 0 ? all / parameters : 0;
+  const double det = b.parameters * a.cover - a.parameters * b.cover;
+  constexpr double kTooAlike = 1e-3;
+  if (other == 0 || std::abs(det) < kTooAlike * a.parameters * b.cover) return;
+  const double rate = (left[other] * a.cover - left[0] * b.cover) / det;
+  const double hidden = (a.parameters * left[other] - b.parameters * left[0]) / det;
+  if (rate < rate_ || hidden < 0 || hidden > kMostHidden) return;
+  rate_ = rate;
+  hidden_ = hidden;
+}
+
+double Tail::whole_time(const ChipLoad& load, double replicas, const TransferRatio& ratio) const {
+  if (told_.empty()) return rate_ * load.parameters;
+  double sum = 0;
+  for (const WholeTransfer& t : told_) {
+    const double bytes = t.bytes * load.parameters / told_parameters_;
+    const double ranks = std::max(1.0, std::round(t.ranks * replicas));
+    sum += t.time * ratio(t, bytes, static_cast<std::uint32_t>(ranks));
+  }
+  return sum;
+}
+
+double Tail::left(const ChipLoad& load, double replicas, const TransferRatio& ratio) const {
+  if (!any_) return 0;
+  const double whole = whole_time(load, replicas, ratio);
+  const double bucket = load.layers > 0 ? whole / load.layers : 0;
+  return std::max({whole - hidden_ * load.cover, bucket, 0.0});
+}
+
+}  // namespace flopcast::whatif::planned
