@@ -80,10 +80,10 @@ Result<ChangedRun> emitted_run(const TraceModel& model, const ChangedRun& record
 std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& recorded,
                                            const std::vector<Change>& changes) {
   StructureChange asked;
-  std::vector<Change> structure;
+  std::vector<Change> kept;
   for (const Change& change : changes) {
     if (auto problem = read(change, asked)) return problem;
-    if (change.verb != Verb::kOn) structure.push_back(change);
+    if (change.verb != Verb::kOn) kept.push_back(change);
   }
   const TraceModel& model = recorded.model->of(*recorded.set, *recorded.recording);
   Result<ChangedRun> made = planned::is_planned(*recorded.set, *recorded.recording)
@@ -96,12 +96,12 @@ std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& re
   if (made.error().code != ErrorCode::kNoAnswer) return made.error();
   std::string missing = made.error().what;
   if (!made.error().hint.empty()) missing += fmt::format(" ({})", made.error().hint);
-  if (structure.size() == 1 && asked.dp) {
+  if (kept.size() == 1 && asked.dp) {
     const auto problem = structure::scale_replicas(model, *asked.dp, run);
     if (!problem) return std::nullopt;
     missing += "; nor can its collectives alone be replaced: " + *problem;
   }
-  for (const Change& change : structure) run.refused.push_back(refusal(change, missing));
+  for (const Change& change : kept) run.refused.push_back(refusal(change, missing));
   return std::nullopt;
 }
 
