@@ -25,8 +25,7 @@ std::vector<double> loads_of(const ServingWorkload& load, const Fleet& fleet) {
     loads.push_back(static_cast<double>(most));
     loads.push_back(static_cast<double>(load.users));
     std::ranges::sort(loads);
-    const auto again = std::ranges::unique(loads);
-    loads.erase(again.begin(), again.end());
+    loads.erase(std::unique(loads.begin(), loads.end()), loads.end());
     return loads;
   }
   const double now = load.kind == LoadKind::kRate ? load.rate : load.time_scale;
