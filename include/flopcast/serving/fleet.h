@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -89,8 +90,8 @@ struct FleetRun {
   ReplicaCounts counts;                               ///< of all replicas
   std::vector<std::vector<IterationSample>> samples;  ///< by replica, where asked for
   std::int64_t kv_blocks = 0;                         ///< of a replica
-  /// Answers whose TTFT and TPOT are both within, as a share of all; see goodput().
-  double within(Seconds ttft, Seconds tpot) const;
+  /// Answers whose TTFT and TPOT are both within, as a share of all that count.
+  double within(Seconds most_ttft, Seconds most_tpot) const;
 };
 
 /// How to run.
