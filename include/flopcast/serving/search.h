@@ -141,10 +141,14 @@ struct FleetAnswer {
   /// of all those found, what no other surpasses in cost, mean TTFT and mean TPOT; by cost
   std::vector<FleetCandidate> pareto;
   std::optional<FleetCandidate> nearest;  ///< where none meets them: the least limit_ratio
-  std::string
-      too_large;  ///< where nothing fits in memory: why the first that came nearest does not
-  std::string too_large_hint;  ///< and what would
-  FleetSearchCounts counts;    ///< what became of the space
+  /// where no configuration can run: why the first of those that want too much memory does not, else the first
+  std::optional<Diagnostic> problem;
+  std::uint64_t problem_number = 0;  ///< of that configuration
+  /// of what can run: the least limit_ratio that bounds leave, and the fewest chips; 1 or more, or more than there
+  /// are: nothing had to be run
+  double least_ratio = 0;
+  std::uint64_t least_chips = 0;
+  FleetSearchCounts counts;  ///< what became of the space
 };
 /// The fewest chips that meet the limits, exact among the space: fleets of fewer chips were all run, or ruled
 /// out by bounds. That none meets them is no error: see fleet_refusal. Errors: a workload or a space that

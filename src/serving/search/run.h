@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "flopcast/base.h"
+#include "flopcast/serving/fleet.h"
 
 namespace flopcast::serving {
 
@@ -35,12 +35,19 @@ struct Assessment {
 struct FleetBound {
   double cost = 0, ttft = 0, tpot = 0;
 };
+/// What people want to know of a run besides.
+struct FleetTold {
+  ServingPercentiles ttft, tpot, inter_token, latency;
+  double requests_per_s = 0;
+  std::int64_t preemptions = 0;
+};
 /// What a fleet came to.
 struct FleetScore {
   std::size_t configuration = 0;
   unsigned replicas = 0, decode = 0, chips = 0;
   double ratio = 0;  ///< below 1: it meets the limits
   double cost = 0, ttft = 0, tpot = 0, tokens_per_s = 0;
+  FleetTold told;  ///< what the search itself does not look at
 };
 
 /// What one configuration was found to be, in the end.
@@ -50,6 +57,9 @@ struct FleetFindings {
       met;  ///< that meet the limits: of the fewest chips, or (front) on the front
   std::optional<FleetScore> nearest;  ///< of the rest: the least ratio, then the fewest chips
   std::vector<Fate> fates;            ///< by configuration
+  /// of possible configurations the least ratio, and the fewest chips that bounds leave of those below 1
+  double least_ratio = std::numeric_limits<double>::infinity();
+  std::uint64_t least_chips = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t runs = 0;
 };
 struct FleetRules {
@@ -102,6 +112,11 @@ class FleetFinder {
       found_.fates.push_back(one.verdict == Verdict::kImpossible ? Fate::kImpossible
                              : one.verdict == Verdict::kTooLarge ? Fate::kTooLarge
                                                                  : Fate::kBounded);
+      if (one.verdict != Verdict::kPossible) continue;
+      found_.least_ratio = std::min(found_.least_ratio, one.ratio);
+      const std::uint64_t chips =
+          std::uint64_t{one.chips} * one.least + std::uint64_t{one.decode_chips} * one.least_decode;
+      if (one.ratio < 1) found_.least_chips = std::min(found_.least_chips, chips);
     }
   }
 

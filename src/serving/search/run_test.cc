@@ -33,7 +33,11 @@ struct FakeFleets {
   }
   FleetScore score(std::size_t i, unsigned n, unsigned m) const {
     const Assessment a = plain(i);
-    FleetScore score{i, n, m, n * a.chips + m * a.decode_chips};
+    FleetScore score;
+    score.configuration = i;
+    score.replicas = n;
+    score.decode = m;
+    score.chips = n * a.chips + m * a.decode_chips;
     score.ratio = drawn(met_one_in, i, n, m, 1) == 0 ? 0.5 : 1 + drawn(4, i, n, m, 2);
     score.cost = 1 + drawn(5, i, n, m, 3);
     score.ttft = 1 + drawn(5, i, n, m, 4);

@@ -139,4 +139,22 @@ FleetChoice choice_of(const SearchSpace& space, const Configuration& configurati
   return choice;
 }
 
+Fleet fleet_with(const FleetSearch& search, const FleetChoice& choice,
+                 const ServingPrecision& precision) {
+  const auto pool_of = [&](const PoolChoice& chosen) {
+    ReplicaPool pool{
+        {search.model, search.cluster, chosen.layout, precision, {}}, chosen.replicas, {}};
+    EngineSettings& settings = pool.deployment.settings;
+    settings = engine_defaults(choice.engine, search.model, chosen.layout);
+    settings.batch_tokens = choice.batch_tokens;
+    if (choice.max_requests > 0) settings.max_requests = choice.max_requests;
+    return pool;
+  };
+  Fleet fleet;
+  fleet.pool = pool_of(choice.pool);
+  if (choice.decode) fleet.decode = pool_of(*choice.decode);
+  fleet.router = search.router;
+  return fleet;
+}
+
 }  // namespace flopcast::serving

@@ -38,4 +38,8 @@ std::vector<ServingLayout> usual_layouts(const Model& model, const Cluster& clus
 FleetChoice choice_of(const SearchSpace& space, const Configuration& configuration,
                       unsigned replicas, unsigned decode);
 
+/// The fleet that it is.
+Fleet fleet_with(const FleetSearch& search, const FleetChoice& choice,
+                 const ServingPrecision& precision);
+
 }  // namespace flopcast::serving
