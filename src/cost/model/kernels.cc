@@ -1,6 +1,7 @@
 // Names of kernels, and the work they do at least.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "cost/model/attention.h"
 #include "cost/model/moe_form.h"
@@ -90,13 +91,19 @@ double flops_of(const GroupedGemm& g) {
   const MoeShape s = shape_of(g);
   return 2 * s.matrices * s.hidden * s.inner * s.tokens * s.top_k / s.expert_parallel;
 }
-/// Weights of the experts that a balanced router is sure to reach, and the tokens in and out.
+/// Experts of this chip that `rows` token copies meet when each goes its own way: E (1 - exp(-rows / E)). Where loads are
+/// skewed some meet fewer; measured tables read no less than this share of it.
+double experts_reached(double local, double rows, double skew) {
+  constexpr double kLostToSkew = 0.25, kMostSkew = 1.2;
+  const double even = -local * std::expm1(-rows / local);
+  return std::max(1.0, even * (1 - kLostToSkew * std::clamp(skew, 0.0, kMostSkew)));
+}
+/// Weights of the experts that are reached, and the tokens in and out.
 double bytes_of(const GroupedGemm& g) {
   const MoeShape s = shape_of(g);
   const OperandBytes b = operand_bytes(g.type);
   const double rows = s.tokens * s.top_k / s.expert_parallel;
-  const double reached = std::min({s.local_experts(), s.top_k, rows});
-  return s.matrices * s.hidden * s.inner * reached * b.b +
+  return s.matrices * s.hidden * s.inner * experts_reached(s.local_experts(), rows, g.skew) * b.b +
          std::min(rows, s.tokens) * s.hidden * (b.a + b.c);
 }
 

@@ -179,6 +179,23 @@ TEST(KernelModel, SaysWhatItRestsOn) {
   EXPECT_EQ(model_of("h100").time(optimizer).basis, Basis::kAssumed);
 }
 
+// 32 tokens of DeepSeek-R1 in 4 bits: 256 (1 - exp(-1)) = 162 experts of 3 x 7168 x 2048 values on two chips.
+TEST(KernelModel, SmallBatchesReadTheExpertsTheyReach) {
+  GroupedGemm layer;
+  layer.tokens = 32, layer.hidden = 7168, layer.intermediate = 2048, layer.top_k = 8;
+  layer.experts = 256, layer.tensor_parallel = 2, layer.type = GemmType::kNvfp4;
+  const double reached = 256 * (1 - std::exp(-1.0));
+  const double weights = reached * 3 * 7168 * 1024 * 0.5;
+  EXPECT_NEAR(kernel_bytes(layer).value, weights, 0.01 * weights);
+  const KernelTime time = model_of("b200").time(layer);
+  EXPECT_GE(time.roofline.value, weights / 7.7e12);
+  EXPECT_GE(time.time, time.roofline);
+  layer.skew = 1.2;  // some experts get no token
+  EXPECT_LT(kernel_bytes(layer).value, 0.75 * weights);
+  layer.tokens = 1, layer.skew = 0;
+  EXPECT_NEAR(kernel_bytes(layer).value, 8 * 3 * 7168 * 1024 * 0.5, 3e6);
+}
+
 TEST(KernelModel, AHalfWayGemmTypeIsPricedAsItsTwin) {
   const KernelModel& model = model_of("a100");
   const Gemm bf16{512, 4096, 4096}, fp16{512, 4096, 4096, 1, GemmType::kFp16};

@@ -28,8 +28,9 @@ std::int64_t most_tokens(const Deployment& d, std::int64_t queries) {
 }  // namespace
 
 IterationModel::State::State(const Deployment& d, const ServingFactors& factors,
-                             std::shared_ptr<const ClusterModels> models)
-    : pricer(d, std::move(models)),
+                             std::shared_ptr<const ClusterModels> models,
+                             const Constants& constants)
+    : pricer(d, std::move(models), constants),
       layout(d.layout),
       graphs(d.settings.graphs),
       graphs_of_tokens(d.settings.engine == ServingEngine::kVllm),
@@ -125,7 +126,9 @@ Result<IterationModel> IterationModel::make(const Deployment& deployment, const 
   Result<std::shared_ptr<const ClusterModels>> models =
       ClusterModels::make(deployment.cluster, catalog);
   if (!models) return models.error();
-  return IterationModel(std::make_unique<State>(deployment, factors, std::move(*models)));
+  const Constants constants = constants_for(deployment.cluster.chip, deployment.settings.engine);
+  return IterationModel(
+      std::make_unique<State>(deployment, factors, std::move(*models), constants));
 }
 
 Time IterationModel::time(std::span<const RankLoad> ranks) const {

@@ -22,7 +22,7 @@ struct IterationShape {
 
 struct IterationModel::State {
   State(const Deployment& deployment, const ServingFactors& factors,
-        std::shared_ptr<const serving::ClusterModels> models);
+        std::shared_ptr<const serving::ClusterModels> models, const serving::Constants& constants);
 
   serving::Pricer pricer;
   serving::PriceTables decode, mixed;  ///< iterations without prefills, and with

@@ -74,11 +74,12 @@ std::string_view Cost::bound() const {
   return most == compute ? "compute" : "floor";
 }
 
-Pricer::Pricer(const Deployment& d, std::shared_ptr<const ClusterModels> models)
+Pricer::Pricer(const Deployment& d, std::shared_ptr<const ClusterModels> models,
+               const Constants& constants)
     : layout_(d.layout),
       work_(stage_work(d)),
       draft_(draft_work(d)),
-      constants_(constants_for(d.cluster.chip, d.settings.engine)),
+      constants_(constants),
       models_(std::move(models)),
       bandwidth_(std::max(1.0, d.cluster.chip.hbm_bandwidth.value)),
       head_type_(d.precision.head) {

@@ -46,7 +46,8 @@ inline const Cost& of(const PartCosts& costs, Part part) {
 /// Prices one deployment.
 class Pricer {
  public:
-  Pricer(const Deployment& deployment, std::shared_ptr<const ClusterModels> models);
+  Pricer(const Deployment& deployment, std::shared_ptr<const ClusterModels> models,
+         const Constants& constants);
 
   /// What every rank does with its `rows` tokens.
   PartCosts own(double rows) const;
