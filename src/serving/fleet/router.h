@@ -31,8 +31,9 @@ class RequestRouter {
   std::optional<std::size_t> choose(const Seats& seats, const RoutedRequest& request);
 
  private:
-  std::optional<std::size_t> next_in_turn(const Seats& seats) const;
-  std::optional<std::size_t> least_loaded(const Seats& seats) const;
+  std::size_t next_with(std::span<const std::int64_t> loads, std::int64_t load) const;
+  std::size_t next_in_turn(const Seats& seats) const;
+  std::size_t least_loaded(const Seats& seats) const;
   std::optional<std::size_t> holder(const Seats& seats, const RoutedRequest& request) const;
   static bool out_of_balance(const Seats& seats);
 

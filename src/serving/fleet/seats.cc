@@ -16,7 +16,12 @@ void add_counts(ReplicaCounts& to, const ReplicaCounts& more) {
 }
 
 Seats::Seats(const PoolPlan& plan, const std::optional<Autoscaling>& scaling, TokenGaps* gaps)
-    : plan_(plan), scaling_(scaling), gaps_(gaps), seats_(plan.replicas) {
+    : plan_(plan),
+      scaling_(scaling),
+      gaps_(gaps),
+      seats_(plan.replicas),
+      given_(plan.replicas),
+      loads_(plan.replicas) {
   wanted_ = scaling ? scaling->least : plan.replicas;
   for (std::size_t i = 0; i < wanted_; ++i) begin_serving(seats_[i], Time{});
   open_first(wanted_);
@@ -31,36 +36,50 @@ void Seats::begin_serving(Seat& seat, Time now) {
   seat.paid_since = std::min(seat.paid_since, now);
 }
 
-void Seats::retire_engine(Seat& seat) {
+void Seats::count(std::size_t index, std::int64_t more) {
+  given_[index] += more;
+  outstanding_ += more;
+  if (open(index)) loads_[index] = given_[index];
+}
+
+void Seats::take(std::size_t index, Time now) {
+  count(index, -1);
+  if (given_[index] == 0) seats_[index].idle_since = now;
+}
+
+void Seats::retire_engine(std::size_t index) {
+  Seat& seat = seats_[index];
   if (!seat.engine) return;
   add_counts(seat.past, seat.engine->counts());
   const auto samples = seat.engine->samples();
   seat.past_samples.insert(seat.past_samples.end(), samples.begin(), samples.end());
   seat.engine.reset();
-  seat.outstanding = 0;
+  count(index, -given_[index]);
 }
 
 void Seats::open_first(std::size_t wanted) {
   open_ = 0;
-  for (Seat& seat : seats_) {
-    seat.open = seat.phase == Seat::Phase::kServing && open_ < wanted;
-    open_ += seat.open;
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    const bool open = seats_[i].phase == Seat::Phase::kServing && open_ < wanted;
+    open_ += open;
+    loads_[i] = open ? given_[i] : kClosed;
   }
 }
 
-Time Seats::next(bool idle) const {
-  Time next = idle && !changed_ ? Time::max() : look_;
-  for (const Seat& seat : seats_) next = std::min(next, seat.ready);
-  return next;
+void Seats::find_ready() {
+  ready_ = Time::max();
+  for (const Seat& seat : seats_) ready_ = std::min(ready_, seat.ready);
 }
 
-void Seats::advance(Time now, std::int64_t outstanding) {
+Time Seats::next(bool idle) const { return idle && !changed_ ? ready_ : std::min(look_, ready_); }
+
+void Seats::advance(Time now, std::int64_t waiting) {
   for (Seat& seat : seats_) {
-    if (seat.ready > now) continue;
-    begin_serving(seat, now);
-    open_first(wanted_);
+    if (seat.ready <= now) begin_serving(seat, now);
   }
-  if (look_ <= now) look_after(now, outstanding);
+  open_first(wanted_);
+  if (look_ <= now) look_after(now, outstanding_ + waiting);
+  find_ready();
 }
 
 void Seats::look_after(Time now, std::int64_t outstanding) {
@@ -82,10 +101,11 @@ void Seats::look_after(Time now, std::int64_t outstanding) {
     changed_ = true;
   }
   open_first(wanted_);
-  for (Seat& seat : seats_) {
-    const bool spare = seat.phase == Seat::Phase::kServing && !seat.open && seat.outstanding == 0;
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    Seat& seat = seats_[i];
+    const bool spare = seat.phase == Seat::Phase::kServing && !open(i) && given_[i] == 0;
     if (!spare || now - seat.idle_since < scaling_->idle_before_stop) continue;
-    retire_engine(seat);
+    retire_engine(i);
     seat.phase = Seat::Phase::kStopped;
     seat.paid.emplace_back(seat.paid_since, now);
     seat.paid_since = Time::max();
@@ -97,11 +117,12 @@ void Seats::look_after(Time now, std::int64_t outstanding) {
 void Seats::kill(std::size_t index, Time now, Time back) {
   Seat& seat = seats_[index];
   if (seat.phase == Seat::Phase::kStopped) return;
-  retire_engine(seat);
+  retire_engine(index);
   seat.phase = Seat::Phase::kDead;
   seat.ready = back;
   seat.idle_since = now;
   open_first(wanted_);
+  find_ready();
 }
 
 double Seats::paid_seconds(Time begin, Time end) const {

@@ -1,8 +1,10 @@
 // The replicas of one pool: which there are, which may get requests, what they are paid for.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "serving/fleet/plan.h"
@@ -13,11 +15,9 @@ namespace flopcast::serving {
 struct Seat {
   enum class Phase : std::uint8_t { kStopped, kStarting, kServing, kDead };
   Phase phase = Phase::kStopped;
-  bool open = false;  ///< routers may choose it
   std::unique_ptr<FleetEngine> engine;
-  std::int64_t outstanding = 0;  ///< requests it was given and has not answered
-  Time ready = Time::max();      ///< when it starts to serve
-  Time idle_since;               ///< with none outstanding
+  Time ready = Time::max();  ///< when it starts to serve
+  Time idle_since;           ///< with none outstanding
   Time paid_since = Time::max();
   std::vector<std::pair<Time, Time>> paid;    ///< spans that ended
   ReplicaCounts past;                         ///< of engines it had before
@@ -34,12 +34,20 @@ class Seats {
   Seat& operator[](std::size_t index) { return seats_[index]; }
   const Seat& operator[](std::size_t index) const { return seats_[index]; }
 
+  /// Requests that each was given and has not answered; kClosed where routers may not choose it.
+  std::span<const std::int64_t> loads() const { return loads_; }
+  static constexpr std::int64_t kClosed = std::numeric_limits<std::int64_t>::max();
+  bool open(std::size_t index) const { return loads_[index] != kClosed; }
   bool any_open() const { return open_ > 0; }
+  void give(std::size_t index) { count(index, 1); }          ///< a request
+  void take(std::size_t index, Time now);                    ///< a request is answered, or gone
+  std::int64_t outstanding() const { return outstanding_; }  ///< of all
+
   /// When a replica starts to serve, or is looked after, next. @param idle nothing else will happen in this
   /// fleet: looking after it again and again would change nothing
   Time next(bool idle) const;
-  /// What is due by `now`. @param outstanding requests of the pool, those that wait for a replica included
-  void advance(Time now, std::int64_t outstanding);
+  /// What is due by `now`. @param waiting requests that no replica was open for
+  void advance(Time now, std::int64_t waiting);
   /// The replica dies; it is back then. Its engine is gone.
   void kill(std::size_t index, Time now, Time back);
   /// Seconds between these times that replicas were paid for: from when their start was ordered, dead or not.
@@ -49,8 +57,10 @@ class Seats {
   std::vector<IterationSample> samples(std::size_t index) const;
 
  private:
+  void count(std::size_t index, std::int64_t more);
   void begin_serving(Seat& seat, Time now);
-  void retire_engine(Seat& seat);
+  void retire_engine(std::size_t index);
+  void find_ready();
   void look_after(Time now, std::int64_t outstanding);
   void open_first(std::size_t wanted);
 
@@ -58,7 +68,11 @@ class Seats {
   std::optional<Autoscaling> scaling_;
   TokenGaps* gaps_;
   std::vector<Seat> seats_;
+  std::vector<std::int64_t> given_;  // outstanding of each
+  std::vector<std::int64_t> loads_;
+  std::int64_t outstanding_ = 0;
   std::size_t wanted_ = 0, open_ = 0;
+  Time ready_ = Time::max();  // the least of all seats'
   Time look_ = Time::max();
   bool changed_ = true;  // by the last look
 };

@@ -118,8 +118,7 @@ void FleetSimulation::handle(std::size_t place, const ReplicaEvent& event) {
       if (split() && !second) {
         prompt_done(event.id, place, event.at);
       } else {
-        Seat& seat = second ? (*second_)[place - first_.size()] : first_[place];
-        if (--seat.outstanding == 0) seat.idle_since = event.at;
+        (second ? *second_ : first_).take(second ? place - first_.size() : place, event.at);
         finish(event.id, event.at + (second ? plan_.decode->back : plan_.pool.back));
       }
       break;
@@ -128,7 +127,7 @@ void FleetSimulation::handle(std::size_t place, const ReplicaEvent& event) {
 
 /// The pool that computes prompts is done with a request.
 void FleetSimulation::prompt_done(std::uint32_t id, std::size_t seat, Time at) {
-  if (--first_[seat].outstanding == 0) first_[seat].idle_since = at;
+  first_.take(seat, at);
   if (outcomes_[id].output <= 1) {
     outcomes_[id].first_token = at + plan_.pool.back;
     return finish(id, at + plan_.pool.back);
@@ -142,7 +141,7 @@ void FleetSimulation::prompt_done(std::uint32_t id, std::size_t seat, Time at) {
   from_[id] = static_cast<std::uint32_t>(seat);
   outcomes_[id].replica = static_cast<std::uint32_t>(place_of(true, *to));
   stages_[id] = Stage::kMoving;
-  ++(*second_)[*to].outstanding;
+  second_->give(*to);
   if (auto wrong = transfers_->start(id, seat, *to, outcomes_[id].input, at)) failed_ = wrong;
 }
 
@@ -179,7 +178,7 @@ FleetSimulation::Failure FleetSimulation::lose_replicas(Time now) {
       if (!here && !source) continue;
       if (stage == Stage::kMoving) {
         transfers_->drop(id, now);
-        if (source) --(*second_)[outcomes_[id].replica - first_.size()].outstanding;
+        if (source) second_->take(outcomes_[id].replica - first_.size(), now);
       }
       if (Failure failed = forget(id, fault.retried, now)) return failed;
     }
@@ -202,9 +201,7 @@ FleetSimulation::Failure FleetSimulation::forget(std::uint32_t id, bool retried,
 }
 
 FleetSimulation::Failure FleetSimulation::serve_again(Time now) {
-  std::int64_t outstanding = static_cast<std::int64_t>(queued_.size());
-  for (std::size_t i = 0; i < first_.size(); ++i) outstanding += first_[i].outstanding;
-  if (first_.next(false) <= now) first_.advance(now, outstanding);
+  if (first_.next(false) <= now) first_.advance(now, static_cast<std::int64_t>(queued_.size()));
   if (second_ && second_->next(false) <= now) second_->advance(now, 0);
   return place_queued(now);
 }
@@ -238,7 +235,7 @@ FleetSimulation::Failure FleetSimulation::place(std::uint32_t id, Time now) {
     return std::nullopt;
   }
   const std::size_t seat = *router_.choose(first_, routed(id));
-  ++first_[seat].outstanding;
+  first_.give(seat);
   return give(id, false, seat, now + plan_.pool.front);
 }
 
