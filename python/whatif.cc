@@ -35,9 +35,17 @@ using Words = std::vector<std::string>;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 using Factors = std::vector<std::pair<std::string, double>>;
 
-SharedWhatIf prepare_whatif(const SharedSet& shared, unsigned threads) {
+SharedWhatIf prepare_whatif(const SharedSet& shared, unsigned threads, const std::string& model,
+                            std::optional<double> tokens_per_step,
+                            std::optional<std::int64_t> sequence, double price) {
+  const WhatIfFacts facts{model, tokens_per_step, sequence, price};
   Result<WhatIf> made =
-      interruptible([set = shared.set, threads](const Stop&) { return WhatIf::of(set, threads); });
+      interruptible([set = shared.set, threads, facts](const Stop&) -> Result<WhatIf> {
+        Result<WhatIf> whatif = WhatIf::of(set, threads);
+        if (!whatif) return whatif;
+        if (const auto problem = whatif->tell(facts)) return *problem;
+        return whatif;
+      });
   return {std::make_shared<const WhatIf>(value_or_raise(std::move(made)))};
 }
 
@@ -123,7 +131,8 @@ void define_whatif(nb::module_& module) {
         for (const std::string& why : w.recording->damage()) out.push_back(text(why));
         return out;
       });
-  module.def("what_if", &prepare_whatif, "set"_a, nb::kw_only(), "threads"_a);
+  module.def("what_if", &prepare_whatif, "set"_a, nb::kw_only(), "threads"_a, "model"_a,
+             "tokens_per_step"_a.none(), "sequence"_a.none(), "price"_a);
 }
 
 }  // namespace flopcast

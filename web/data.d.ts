@@ -158,6 +158,12 @@ interface ReplayReport {
 
 interface WhatIfWorth { part: string; title: string; work_s: number; less_s: number | null; limit_s: number | null }
 
+interface WhatIfTotals {
+  tokens_per_step: number | null; tokens_per_s: number | null; mfu: number | null; memory_bytes: number | null;
+  energy_j: number | null; cost_usd: number | null; usd_per_million_tokens: number | null;
+}
+interface WhatIfTotalsBasis { basis: string; missing: { total: string; why: string }[] }
+
 interface WhatIfDocument {
   recording: string; asked: string; step_kind: string; change: string; changes: string[];
   refused: { change: string; missing: string }[]; ranks_before: number; ranks_after: number;
@@ -169,10 +175,7 @@ interface WhatIfDocument {
   causes: { change: string; forwards_s: number; backwards_s: number | null }[];
   steps: { name: string; gpu_before_s: number; gpu_after_s: number; host_before_s: number; host_after_s: number }[];
   notes: { how: string; what: string; tasks: number; share: number }[];
-  totals: {
-    tokens_per_s: number | null; memory_bytes: number | null; mfu: number | null; energy_j: number | null; cost_usd: number | null;
-    basis: string;
-  };
+  totals_before: WhatIfTotals & WhatIfTotalsBasis; totals: WhatIfTotals & WhatIfTotalsBasis;
 }
 
 // --- serve ---

@@ -32,19 +32,26 @@ function refusals() {
     el("ul", {}, ...answer.refused.map((each) => el("li", {}, el("b", {}, `${each.change}: `), each.missing))));
 }
 
+/** What the run comes to beside its time; nothing where that is not known. */
+function totalTile(/** @type {keyof WhatIfTotals} */ name, /** @type {string} */ what, /** @type {(n: number) => string} */ shown) {
+  const was = answer.totals_before[name], is = answer.totals[name];
+  if (is === null) return null;
+  return tile(shown(is), `${what} after${was === null ? "" : `; ${shown(was)} before`}`);
+}
+
 function numbers() {
   if (refused) return null;
-  const totals = answer.totals;
   if (!asked) return tiles(tile(seconds(before), `a ${answer.step_kind} as recorded`));
   const band = hasBand ? `; the band: ${seconds(answer.band.low_s)} to ${seconds(answer.band.high_s)}` : "";
   return tiles(tile(seconds(before), `a ${answer.step_kind} before`), tile(seconds(after), `after${band}`),
     tile(changeOf(before, after), answer.change.split(", ").slice(1).join(", ") || "no change"),
     gpu && answer.host_before_s > 0 ? tile(seconds(answer.host_after_s), `a host step after; ${seconds(answer.host_before_s)} before`) : null,
-    totals.tokens_per_s !== null ? tile(grouped(Math.round(totals.tokens_per_s)), "tokens a second after") : null,
-    totals.mfu !== null ? tile(percent(totals.mfu), "MFU after") : null,
-    totals.memory_bytes !== null ? tile(bytes(totals.memory_bytes), "memory of the fullest rank after") : null,
-    totals.energy_j !== null ? tile(`${(totals.energy_j * 1e-3).toPrecision(3)} kJ`, "energy of a step after") : null,
-    totals.cost_usd !== null ? tile(`${totals.cost_usd.toPrecision(3)} USD`, "cost of a step after") : null);
+    totalTile("tokens_per_s", "tokens a second", (n) => grouped(Math.round(n))),
+    totalTile("mfu", "MFU", percent),
+    totalTile("memory_bytes", "memory of the fullest rank", bytes),
+    totalTile("energy_j", "energy of a step", (n) => `${(n * 1e-3).toPrecision(3)} kJ`),
+    totalTile("cost_usd", "cost of a step", (n) => `${n.toPrecision(3)} USD`),
+    totalTile("usd_per_million_tokens", "cost of a million tokens", (n) => `${n.toPrecision(3)} USD`));
 }
 
 // Where the step goes: the same parts, before and after, on one scale.
@@ -140,7 +147,8 @@ function notesSection() {
   if (refused || answer.notes.length === 0) return null;
   const rows = answer.notes.map((note) => [note.how, note.what, note.tasks > 0 ? grouped(note.tasks) : "–", note.share > 0 ? percent(note.share) : "–"]);
   return section("What it rests on", "Copied: taken from the recording as it stands. Modelled: from a formula or a fit. Assumed: neither; check it. " +
-    (answer.totals.basis ? `Tokens, memory and cost: ${answer.totals.basis}.` : ""),
+    (answer.totals.basis ? `Totals: ${answer.totals.basis}. ` : "") +
+    answer.totals.missing.map((each) => `Not known: ${each.total} (${each.why}).`).join(" "),
   dataTable([["how", "left"], ["what", "words"], ["tasks"], ["of the GPU time"]], rows, "notes"));
 }
 

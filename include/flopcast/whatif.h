@@ -113,14 +113,30 @@ struct WhatIfRun {
   Replay replay;                        ///< of `set`
 };
 
-/// Memory, throughput and cost of the run after, where the model behind it is known.
+/// What a recording does not tell of its run. Totals need it; no time depends on it.
+struct WhatIfFacts {
+  std::string model;                     ///< that ran, as load_model takes it; empty: not known
+  std::optional<double> tokens;          ///< of a recorded step, all ranks; else shapes tell
+  std::optional<std::int64_t> sequence;  ///< tokens of a sequence; else shapes of attention tell
+  double usd_per_chip_hour = 0;          ///< 0: not known
+};
+
+/// What a run comes to beside its time. What nothing tells is missing, never guessed.
 struct WhatIfTotals {
-  std::optional<double> tokens_per_s;  ///< of the whole run
-  std::optional<double> memory_bytes;  ///< of the fullest rank
-  std::optional<double> mfu;           ///< 0..1
-  std::optional<double> energy_j;      ///< of a step, all ranks
-  std::optional<double> cost_usd;      ///< of a step, all ranks
-  std::string basis;                   ///< what they rest on, or why they are missing
+  std::optional<double> tokens_per_step;         ///< of the whole run
+  std::optional<double> tokens_per_s;            ///< likewise
+  std::optional<double> mfu;                     ///< model FLOPs over the GPUs' dense peak, 0..1
+  std::optional<double> memory_bytes;            ///< of the fullest rank
+  std::optional<double> energy_j;                ///< of a step, all GPUs
+  std::optional<double> cost_usd;                ///< likewise
+  std::optional<double> usd_per_million_tokens;  ///< cost over tokens
+  std::string basis;                             ///< what they rest on
+  /// One of them, and what would tell it.
+  struct Missing {
+    std::string total;  ///< "mfu": the field's name
+    std::string why;    ///< "the recording names no GPU of the catalogue"
+  };
+  std::vector<Missing> missing;  ///< in the order of the fields
 };
 
 /// What becomes of the run.
@@ -137,7 +153,7 @@ struct WhatIfAnswer {
   std::vector<WhatIfCause> causes;  ///< in the order applied; empty for a single change
   std::vector<WhatIfPart> parts;    ///< of the step
   std::vector<WhatIfNote> notes;    ///< what is copied, modelled, assumed
-  WhatIfTotals totals;              ///< of the run after
+  WhatIfTotals totals_before, totals;  ///< of the recorded run; of the run after
 };
 
 /// One row of a sensitivity: a part of the run, and what it is worth.
@@ -158,6 +174,10 @@ class WhatIf {
                              const ReadOptions& options = {}, const std::string& prefix = "");
   /// The same of a recording that was read already.
   static Result<WhatIf> of(std::shared_ptr<const TraceSet> set, unsigned threads = 0);
+
+  /// What is known of the run beside its recording: totals of all later answers rest on it. Errors:
+  /// those of load_model; kUsage for what is below 0.
+  std::optional<Diagnostic> tell(const WhatIfFacts& facts);
 
   /// The answer; kUsage for a change that does not exist or is written wrongly. A change that the
   /// recording gives no evidence for is no error: see WhatIfAnswer::refused.

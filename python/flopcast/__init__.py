@@ -59,7 +59,7 @@ from ._mapping import (
     map_setup,
 )
 from ._plans import PlanOption, PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
-from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal
+from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal, WhatIfTotals
 
 __version__: str = _native.version
 
@@ -104,6 +104,7 @@ __all__ = [
     "WhatIf",
     "WhatIfAnswer",
     "WhatIfRefusal",
+    "WhatIfTotals",
     "WorkSensitivity",
     "__version__",
     "compare_steps",

@@ -49,6 +49,26 @@ class PartWorth:
     limit_s: float | None  #: the step if it cost nothing
 
 
+@dataclasses.dataclass(frozen=True)
+class WhatIfTotals:
+    """What a run comes to beside its time. None is what nothing tells; ``missing`` says why."""
+
+    tokens_per_step: float | None  #: of the whole run
+    tokens_per_s: float | None  #: likewise
+    mfu: float | None  #: model FLOPs over the GPUs' dense peak, 0..1
+    memory_bytes: float | None  #: of the fullest rank
+    energy_j: float | None  #: of a step, all GPUs
+    cost_usd: float | None  #: likewise
+    usd_per_million_tokens: float | None  #: cost over tokens
+    basis: str  #: what they rest on
+    missing: dict[str, str]  #: by name, what would tell it
+
+    @classmethod
+    def _of(cls, fields: Mapping[str, Any]) -> WhatIfTotals:
+        missing = {each["total"]: each["why"] for each in fields["missing"]}
+        return cls(**{**fields, "missing": missing})
+
+
 class WhatIfAnswer(Document):
     """What becomes of the run. Made by ``WhatIf.run``; ``print`` shows the tables of `flopcast whatif`.
 
@@ -79,6 +99,16 @@ class WhatIfAnswer(Document):
         """Where the time of the GPU step goes, before and after: both add up to it."""
         return {part["part"]: (part["before_s"], part["after_s"]) for part in self._fields["parts"]}
 
+    @property
+    def totals_before(self) -> WhatIfTotals:
+        """Tokens, MFU, memory, energy and cost of the recorded run."""
+        return WhatIfTotals._of(self._fields["totals_before"])
+
+    @property
+    def totals(self) -> WhatIfTotals:
+        """The same of the changed run."""
+        return WhatIfTotals._of(self._fields["totals"])
+
     def __repr__(self) -> str:
         if self.refused:
             return f"<flopcast.WhatIfAnswer: refused, {len(self.refused)} reason(s)>"
@@ -98,18 +128,37 @@ class WhatIf:
         recording: what ``flopcast.read`` takes, or has given.
         prefix: of a folder that holds several runs, as of ``flopcast.read``.
         threads: 0 means every core. Answers do not depend on it.
+        model: that ran, by name or ``config.json``: for memory and MFU. No time depends on it.
+        tokens_per_step: of a recorded step, all ranks, where shapes do not tell.
+        sequence: tokens of a recorded sequence, where shapes do not tell.
+        price: of an hour of one GPU, in USD.
 
     Raises:
-        FlopcastError: nothing could be read, or nothing in it could be run.
+        FlopcastError: nothing could be read, or nothing in it could be run; there is no such model.
     """
 
     def __init__(
-        self, recording: PathLike | list[PathLike] | TraceSet, *, prefix: str = "", threads: int = 0
+        self,
+        recording: PathLike | list[PathLike] | TraceSet,
+        *,
+        prefix: str = "",
+        threads: int = 0,
+        model: PathLike = "",
+        tokens_per_step: float | None = None,
+        sequence: int | None = None,
+        price: float = 0.0,
     ) -> None:
         from . import TraceSet, read
 
         traces = recording if isinstance(recording, TraceSet) else read(recording, prefix=prefix, threads=threads)
-        self._native = _native.what_if(traces._native, threads=threads)
+        self._native = _native.what_if(
+            traces._native,
+            threads=threads,
+            model=os.fspath(model),
+            tokens_per_step=tokens_per_step,
+            sequence=sequence,
+            price=price,
+        )
         self._asked: dict[str, Any] = dict(_NOTHING)
 
     @property

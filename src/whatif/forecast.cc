@@ -9,7 +9,6 @@
 #include "whatif/band.h"
 #include "whatif/breakdown.h"
 #include "whatif/causes.h"
-#include "whatif/totals.h"
 
 namespace flopcast::whatif {
 
@@ -157,7 +156,9 @@ class Forecast {
     }
     answer_.after = *after.gpu;
     answer_.host_after = after.host;
-    answer_.totals = totals_of(run, answer_.changes, answer_.after);
+    const TotalsFinder& totals = *prepared_.totals;
+    answer_.totals_before = totals.before(prepared_.recorded, answer_.before);
+    answer_.totals = totals.after(prepared_.recorded, run, changes_, answer_.after);
     list_steps(run, after);
     list_parts(run, runs.after());
     note_copied(run);

@@ -23,6 +23,7 @@ Diagnostic nothing_to_run(const TraceSet& set) {
 Result<Prepared> prepare(std::shared_ptr<const TraceSet> set, unsigned threads) {
   Prepared prepared;
   prepared.threads = threads;
+  prepared.totals = std::make_shared<const TotalsFinder>(WhatIfFacts(), std::nullopt);
   Replay notes;
   Recording recording = make_recording(*set, threads, notes);
   prepared.clocks = notes.clocks;

@@ -1,10 +1,12 @@
 // A recording made ready for questions: what is computed once.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "whatif/breakdown.h"
 #include "whatif/timed_run.h"
+#include "whatif/totals/totals.h"
 
 namespace flopcast::whatif {
 
@@ -18,6 +20,7 @@ struct Prepared {
   std::vector<RankClock> clocks;  ///< for replays
   Time clock_residual;
   Anomalies anomalies;
+  std::shared_ptr<const TotalsFinder> totals;  ///< with what was told beside the recording
   unsigned threads = 0;
 };
 /// kBadInput where the traces hold nothing that could be run.

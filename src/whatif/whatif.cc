@@ -50,6 +50,21 @@ Result<WhatIf> WhatIf::of(std::shared_ptr<const TraceSet> set, unsigned threads)
 const TraceSet& WhatIf::set() const { return *prepared_->recorded.set; }
 const std::vector<std::string>& WhatIf::damage() const { return prepared_->damage; }
 
+std::optional<Diagnostic> WhatIf::tell(const WhatIfFacts& facts) {
+  if (!(facts.tokens.value_or(1) > 0) || facts.sequence.value_or(1) <= 0)
+    return usage_error("tokens", "a step and a sequence have tokens", "give a number above 0");
+  if (!(facts.usd_per_chip_hour >= 0))
+    return usage_error("--price", "is below zero", "give USD per chip and hour");
+  std::optional<Model> model;
+  if (!facts.model.empty()) {
+    Result<Model> loaded = load_model(facts.model);
+    if (!loaded) return loaded.error();
+    model = std::move(*loaded);
+  }
+  prepared_->totals = std::make_shared<const whatif::TotalsFinder>(facts, std::move(model));
+  return std::nullopt;
+}
+
 Result<WhatIfAnswer> WhatIf::ask(const WhatIfChanges& changes) const {
   const Result<std::vector<whatif::Change>> list = whatif::read_changes(changes);
   if (!list) return list.error();

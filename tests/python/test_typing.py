@@ -118,6 +118,7 @@ def test_all_but_the_obvious_arguments_have_names():
         "Step",
         "StepMatch",
         "WhatIfRefusal",
+        "WhatIfTotals",
         "WorkSensitivity",
     }
     functions = {}

@@ -113,3 +113,74 @@ def test_several_questions_are_put_to_one_recording(program, sample, tmp_path):
     assert "half" in table and "2 questions" in table
     both = subprocess.run([program, "whatif", sample, "--questions", path, "--chip", "h100"], capture_output=True)
     assert both.returncode == flopcast.ErrorCode.USAGE
+
+
+MODEL = {"arch": "gpt", "layers": 4, "hidden": 4096, "ffn": 16384, "heads": 32, "kv_heads": 32, "head_dim": 128,
+         "vocab": 32768, "gated": False, "seq_len": 2048}  # fmt: skip
+TOKENS, PEAK, POWER = 4 * 4 * 2048, 989.4e12, 700  # of 4 replicas of 4 microbatches; an H100
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """The generator's usual model on a GPU of the catalogue: one stage, 4 replicas of 4 microbatches."""
+    path = tmp_path_factory.mktemp("known")
+    options = ["--pp", "1", "--dp", "4", "--tp", "1", "--noise", "0", "--gpu", "NVIDIA H100 80GB HBM3"]
+    command = [sys.executable, ROOT / "examples/make_sample.py", path / "run", "--straggler", "none", *options]
+    subprocess.run(command, check=True, capture_output=True)
+    (path / "model.json").write_text(json.dumps(MODEL))
+    return path
+
+
+def test_totals_are_those_counted_by_hand(known):
+    m = MODEL
+    of_token = 8 * m["hidden"] ** 2 + 4 * m["hidden"] * m["ffn"]
+    pairs = 4 * m["seq_len"] * m["hidden"]  # with every token of the sequence
+    layers, head = m["layers"] * (of_token + pairs), 2 * m["hidden"] * m["vocab"]
+    answer = flopcast.WhatIf(known / "run", price=3.6).set(layers=8).run()
+    for totals, step, flops in (
+        (answer.totals_before, answer.before_s, layers + head),
+        (answer.totals, answer.after_s, 2 * layers + head),
+    ):
+        assert totals.tokens_per_step == TOKENS
+        assert totals.tokens_per_s == pytest.approx(TOKENS / step)
+        assert totals.mfu == pytest.approx(3 * TOKENS * flops / (4 * PEAK * step))
+        assert totals.energy_j == pytest.approx(4 * POWER * step)
+        assert totals.cost_usd == pytest.approx(4e-3 * step)
+        assert totals.usd_per_million_tokens == pytest.approx(4e3 * step / TOKENS)
+        assert totals.memory_bytes is None
+        assert "--model" in totals.missing["memory_bytes"]
+
+
+def test_a_model_tells_memory_and_causal_attention(known, program):
+    run = flopcast.WhatIf(known / "run", model=known / "model.json")
+    answer = run.set(dp=8).run()
+    m = MODEL
+    of_token = m["layers"] * (8 * m["hidden"] ** 2 + 4 * m["hidden"] * m["ffn"] + 2 * m["seq_len"] * m["hidden"])
+    flops = 3 * (of_token + 2 * m["hidden"] * m["vocab"])
+    assert answer.totals.tokens_per_step == 2 * TOKENS
+    assert answer.totals.mfu == pytest.approx(flops * 2 * TOKENS / (8 * PEAK * answer.after_s), rel=1e-3)
+    plan = ["--on", "8 gpus of h100-sxm", "--dp", "8", "--global-batch", "32", "--seq", "2048", "--zero", "0", "--json"]
+    estimate = subprocess.run([program, "estimate", known / "model.json", *plan], capture_output=True, text=True)
+    (stage,) = json.loads(estimate.stdout)["stages"]
+    assert answer.totals.memory_bytes == pytest.approx(stage["memory_bytes"]["total"])
+    assert not {"mfu", "memory_bytes"} & answer.totals.missing.keys()
+
+
+def test_a_model_of_other_depth_is_not_taken(known):
+    totals = flopcast.WhatIf(known / "run", model="llama-3-8b").run().totals
+    assert totals.mfu is None
+    assert "32 layers" in totals.missing["mfu"]
+    with pytest.raises(flopcast.FlopcastError, match="no-such-model"):
+        flopcast.WhatIf(known / "run", model="no-such-model")
+
+
+def test_facts_are_told_on_the_command_line(known, program):
+    facts = ["--tokens-per-step", "1000", "--price", "3.6"]
+    done = subprocess.run([program, "whatif", known / "run", "--scale", "gemm=0.5", *facts, "--json"],
+                          capture_output=True, text=True)  # fmt: skip
+    answer = json.loads(done.stdout)
+    assert answer["totals_before"]["tokens_per_s"] == pytest.approx(1000 / answer["before_s"])
+    assert answer["totals"]["usd_per_million_tokens"] == pytest.approx(4 * 1e-3 * answer["after_s"] / 1000 * 1e6)
+    wrong = subprocess.run([program, "whatif", known / "run", "--scale", "gemm=0.5", "--price", "-1"],
+                           capture_output=True, text=True)  # fmt: skip
+    assert wrong.returncode == 2

@@ -25,6 +25,7 @@ struct WhatIfCommand {
   InputOptions input;
   std::vector<std::string> set, scale;  // as written: "dp=64", "kernel:gemm=0.8"
   WhatIfChanges changes;
+  WhatIfFacts facts;
   bool sensitivity = false;
   std::string questions;
   fs::path html;
@@ -74,13 +75,18 @@ Result<Run> only_run(const InputOptions& input) {
                     "choose one with --prefix"};
 }
 
-Result<WhatIf> read_recording(Io& io, const InputOptions& input) {
+Result<WhatIf> read_recording(Io& io, const WhatIfCommand& command) {
+  const InputOptions& input = command.input;
   const Result<Run> run = only_run(input);
   if (!run) return run.error();
   Result<TraceSet> set = read_run(io, *run, input.threads);
   if (!set) return set.error();
   for (const Diagnostic& bad : set->unreadable) warn(io, bad.text());
-  return WhatIf::of(std::make_shared<const TraceSet>(std::move(*set)), input.threads);
+  Result<WhatIf> whatif =
+      WhatIf::of(std::make_shared<const TraceSet>(std::move(*set)), input.threads);
+  if (!whatif) return whatif;
+  if (const auto problem = whatif->tell(command.facts)) return *problem;
+  return whatif;
 }
 
 int write_files(Io& io, const WhatIfCommand& command, const WhatIf& what_if,
@@ -179,7 +185,7 @@ int run_questions(Io& io, const WhatIfCommand& command) {
   }
   const Result<std::vector<WhatIfCase>> cases = read_whatif_cases(command.questions);
   if (!cases) return fail(io, cases.error());
-  const Result<WhatIf> what_if = read_recording(io, command.input);
+  const Result<WhatIf> what_if = read_recording(io, command);
   if (!what_if) return fail(io, what_if.error());
   return ask_all(io, command, *what_if, *cases);
 }
@@ -193,7 +199,7 @@ int run_whatif(Io& io, WhatIfCommand& command) {
                             "say what changes (--set, --scale, --remove, --add, --kernels-from, "
                             "--chip, --on), ask for --sensitivity, or give --questions"));
   }
-  const Result<WhatIf> what_if = read_recording(io, command.input);
+  const Result<WhatIf> what_if = read_recording(io, command);
   if (!what_if) return fail(io, what_if.error());
   return ask_one(io, command, *what_if);
 }
@@ -241,6 +247,20 @@ void add_changes(CLI::App& sub, WhatIfCommand& command) {
       ->take_all();
 }
 
+void add_facts(CLI::App& sub, WhatIfFacts& facts) {
+  sub.add_option("--model", facts.model,
+                 "The model that ran, as for estimate: for memory and MFU, before and after")
+      ->type_name("MODEL");
+  sub.add_option("--tokens-per-step", facts.tokens,
+                 "Tokens of a recorded step, all ranks, where shapes do not tell")
+      ->type_name("N");
+  sub.add_option("--sequence", facts.sequence,
+                 "Tokens of a recorded sequence, where shapes do not tell")
+      ->type_name("N");
+  sub.add_option("--price", facts.usd_per_chip_hour, "What an hour of one chip costs, in USD")
+      ->type_name("USD");
+}
+
 }  // namespace
 
 void add_whatif(CLI::App& app, Action& action) {
@@ -251,6 +271,7 @@ void add_whatif(CLI::App& app, Action& action) {
   const auto command = std::make_shared<WhatIfCommand>();
   add_input(*sub, command->input);
   add_changes(*sub, *command);
+  add_facts(*sub, command->facts);
   sub->add_flag("--sensitivity", command->sensitivity,
                 "What each part of the run is worth: with 10 % less of it, and with none");
   CLI::Option* questions =

@@ -101,14 +101,18 @@ void write_notes(JsonWriter& w, const WhatIfAnswer& answer) {
   w.end_array();
 }
 
-void write_totals(JsonWriter& w, const WhatIfTotals& totals) {
-  w.begin_object("totals", Layout::kLine);
-  w.ratio("tokens_per_s", totals.tokens_per_s);
-  w.ratio("memory_bytes", totals.memory_bytes);
-  w.ratio("mfu", totals.mfu);
-  w.ratio("energy_j", totals.energy_j);
-  w.ratio("cost_usd", totals.cost_usd);
+void write_totals(JsonWriter& w, std::string_view key, const WhatIfTotals& totals) {
+  w.begin_object(key);
+  for (const TotalRow& row : total_rows()) w.ratio(row.name, totals.*row.value);
   w.text("basis", totals.basis);
+  w.begin_array("missing");
+  for (const WhatIfTotals::Missing& missing : totals.missing) {
+    w.begin_object({}, Layout::kLine);
+    w.text("total", missing.total);
+    w.text("why", missing.why);
+    w.end_object();
+  }
+  w.end_array();
   w.end_object();
 }
 
@@ -131,7 +135,8 @@ void write_whatif(JsonWriter& w, const WhatIfAnswer& answer) {
   write_causes(w, answer);
   write_answer_steps(w, answer);
   write_notes(w, answer);
-  write_totals(w, answer.totals);
+  write_totals(w, "totals_before", answer.totals_before);
+  write_totals(w, "totals", answer.totals);
 }
 
 void write_worth(JsonWriter& w, const WhatIfReport& report) {

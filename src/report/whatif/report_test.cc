@@ -27,7 +27,8 @@ TEST(WhatIfText, HoldsEveryPartOfTheAnswer) {
   for (const char* part :
        {"GPU: matrix products", "communication that nothing hides", "ProfilerStep#2", "-6.00 ms",
         "-4.00 ms", "-9.00 ms", "typical against recorded lags", "median of its equals", "modelled",
-        "25.0 %", "tokens per second: 123,456", "network: every transfer", "cannot finish"}) {
+        "25.0 %", "tokens per second  100,000  123,456", "+23.46 %", "41.5 %", "not known: memory",
+        "network: every transfer", "cannot finish"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }

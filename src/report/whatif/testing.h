@@ -28,8 +28,11 @@ inline WhatIfAnswer made_answer() {
       {"gemm", ms(22), ms(10)}, {"exposed_communication", ms(14), ms(11)}, {"idle", ms(4), ms(4)}};
   a.notes = {{"kernels of rank 1 (median of its equals)", "modelled", 120, 0.25},
              {"all other durations", "copied", 400, 0.75}};
+  a.totals_before.tokens_per_s = 100000;
   a.totals.tokens_per_s = 123456;
+  a.totals.mfu = 0.415;
   a.totals.basis = "tokens as told";
+  a.totals.missing = {{"memory_bytes", "a recording does not tell its model"}};
   return a;
 }
 

@@ -153,22 +153,31 @@ std::string notes_text(const WhatIfAnswer& answer) {
   return under("What this rests on") + table.text() + more_lines(answer.notes.size(), table.size());
 }
 
-std::string totals_text(const WhatIfTotals& totals) {
-  std::string text;
-  const auto add = [&text](std::string_view what, const std::string& value) {
-    text += fmt::format("  {}: {}\n", what, value);
-  };
-  if (totals.tokens_per_s) {
-    add("tokens per second",
-        grouped(static_cast<std::uint64_t>(std::llround(*totals.tokens_per_s))));
+std::string title_of_total(const std::string& name) {
+  for (const TotalRow& row : total_rows()) {
+    if (row.name == name) return row.title;
   }
-  if (totals.mfu) add("MFU", percent(*totals.mfu));
-  if (totals.memory_bytes)
-    add("memory of the fullest rank", short_bytes(std::llround(*totals.memory_bytes)));
-  if (totals.energy_j) add("energy of a step", fmt::format("{:.3g} kJ", *totals.energy_j * 1e-3));
-  if (totals.cost_usd) add("cost of a step", fmt::format("{:.3g} USD", *totals.cost_usd));
-  if (text.empty()) return {};
-  return under("The run after") + text + fmt::format("  from: {}\n", escaped(totals.basis));
+  return name;
+}
+
+/// What is known of a run beside its time, and why the rest is not.
+std::string totals_text(const WhatIfAnswer& answer) {
+  const WhatIfTotals &was = answer.totals_before, &is = answer.totals;
+  Table table({{"", kLeft}, {"before"}, {"after"}, {"change"}});
+  for (const TotalRow& row : total_rows()) {
+    const std::optional<double>&before = was.*row.value, &after = is.*row.value;
+    if (!before && !after) continue;
+    const bool both = before && after && *before > 0;
+    table.add({row.title, before ? row.shown(*before) : "-", after ? row.shown(*after) : "-",
+               both ? signed_percent(*after / *before - 1) : "-"});
+  }
+  std::string text = under("The run beside its time") + (table.size() > 0 ? table.text() : "");
+  if (!is.basis.empty()) text += fmt::format("  from: {}\n", escaped(is.basis));
+  for (const WhatIfTotals::Missing& missing : is.missing) {
+    text +=
+        fmt::format("  not known: {}: {}\n", title_of_total(missing.total), escaped(missing.why));
+  }
+  return is.basis.empty() && is.missing.empty() && table.size() == 0 ? std::string() : text;
 }
 
 std::string worth_text(const WhatIfReport& report) {
@@ -208,8 +217,8 @@ std::string whatif_text(const WhatIfReport& report) {
            worth_text(report);
   }
   return headline(answer) + asked_text(report) + parts_text(answer) + causes_text(answer) +
-         answer_steps_text(answer) + totals_text(answer.totals) + worth_text(report) +
-         band_text(answer) + notes_text(answer);
+         answer_steps_text(answer) + totals_text(answer) + worth_text(report) + band_text(answer) +
+         notes_text(answer);
 }
 
 }  // namespace flopcast

@@ -75,6 +75,28 @@ std::string worth_title(const std::string& part) {
   return work_part_title(part);
 }
 
+std::span<const TotalRow> total_rows() {
+  using Totals = WhatIfTotals;
+  static constexpr auto kWhole = [](double n) {
+    return grouped(static_cast<std::uint64_t>(std::llround(n)));
+  };
+  static constexpr auto kPercent = [](double n) { return percent(n); };
+  static constexpr auto kBytes = [](double n) { return short_bytes(std::llround(n)); };
+  static constexpr auto kEnergy = [](double n) { return fmt::format("{:.3g} kJ", n * 1e-3); };
+  static constexpr auto kMoney = [](double n) { return fmt::format("{:.3g} USD", n); };
+  static constexpr TotalRow kRows[] = {
+      {"tokens_per_step", "tokens of a step", &Totals::tokens_per_step, kWhole},
+      {"tokens_per_s", "tokens per second", &Totals::tokens_per_s, kWhole},
+      {"mfu", "MFU", &Totals::mfu, kPercent},
+      {"memory_bytes", "memory of the fullest rank", &Totals::memory_bytes, kBytes},
+      {"energy_j", "energy of a step", &Totals::energy_j, kEnergy},
+      {"cost_usd", "cost of a step", &Totals::cost_usd, kMoney},
+      {"usd_per_million_tokens", "cost of a million tokens", &Totals::usd_per_million_tokens,
+       kMoney},
+  };
+  return kRows;
+}
+
 std::string ranks_words(const WhatIfAnswer& answer) {
   if (answer.ranks_before == answer.ranks_after) return counted(answer.ranks_before, "rank");
   return fmt::format("{} -> {}", counted(answer.ranks_before, "rank"),

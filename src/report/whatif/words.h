@@ -1,6 +1,8 @@
 // What texts, JSON and the page say alike of a what-if.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,14 @@ std::string signed_time(Time time);
 std::string step_part_title(const std::string& part);
 /// A part of a sensitivity, for people: WhatIfSensitivity::part.
 std::string worth_title(const std::string& part);
+/// A total: its name in documents, its title, and how it is shown.
+struct TotalRow {
+  const char* name;   ///< "tokens_per_s"
+  const char* title;  ///< "tokens per second"
+  std::optional<double> WhatIfTotals::*value;
+  std::string (*shown)(double value);  ///< "1,234", "45.6 %", "2.1 GiB"
+};
+std::span<const TotalRow> total_rows();  ///< all, in the order in which they are told
 /// "8 ranks", "8 ranks -> 512 ranks".
 std::string ranks_words(const WhatIfAnswer& answer);
 

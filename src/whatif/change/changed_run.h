@@ -46,7 +46,8 @@ struct ChangedRun {
   std::vector<WhatIfNote> notes;
   std::vector<WhatIfRefusal> refused;
   std::vector<Doubt> doubts;
-  WhatIfTotals totals;  ///< where a change knows them
+  std::string
+      device;  ///< that kernels were taken from, as profilers call it; empty: the recording's
 };
 
 /// How a change is made. What the recording lacks goes to run.refused; kUsage where what is named

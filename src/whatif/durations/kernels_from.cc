@@ -343,6 +343,9 @@ void take_kernels_from(ChangedRun& run, const Change& change, const TraceSet& ot
   }
   taking.tell(change);
   taking.doubt(change);
+  for (const RankModel& rank : others.ranks) {
+    for (const Device& device : rank.trace->devices) run.device = device.name;
+  }
 }
 
 std::optional<Diagnostic> take_kernels_from(ChangedRun& run, const ChangedRun&,

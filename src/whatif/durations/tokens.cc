@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
-#include "flopcast/cost/operators.h"
 #include "whatif/change/stretch.h"
-#include "whatif/change/task_operators.h"
 #include "whatif/durations/activations.h"
 #include "whatif/durations/chip.h"
-#include "whatif/model/program.h"
+#include "whatif/durations/recorded_work.h"
 
 namespace flopcast::whatif {
 
@@ -23,27 +20,6 @@ namespace {
 constexpr double kGrowthDoubt = 0.05;
 /// Copies below this are a few numbers, not data.
 constexpr std::int64_t kFewBytes = 4096;
-
-/// What is known of one rank's GPU tasks.
-struct RankWork {
-  Program program;
-  TaskOperators operators;
-};
-
-/// By rank.
-std::vector<RankWork> find_work(const TraceSet& set, const Recording& recording) {
-  const NameFacts facts(set);
-  std::vector<std::optional<RankWork>> found(recording.ranks.size());
-  parallel_for(found.size(), 0, [&](std::size_t i) {
-    Tokens numbers;
-    const auto r = static_cast<std::uint32_t>(i);
-    found[i].emplace(RankWork{make_program(set, facts, recording, r, numbers),
-                              TaskOperators(set, recording.ranks[i])});
-  });
-  std::vector<RankWork> work;
-  for (std::optional<RankWork>& rank : found) work.push_back(std::move(*rank));
-  return work;
-}
 
 /// Less of the GPU's work than this under operators and annotations: nothing tells what it is.
 constexpr double kLeastTold = 0.5;
@@ -60,30 +36,6 @@ bool tells_passes(const Recording& recording, const std::vector<RankWork>& ranks
     }
   }
   return told >= kLeastTold * all;
-}
-
-/// The product of matrices that launched a kernel.
-std::optional<Gemm> gemm_of(const RecordedKernel& kernel) {
-  const auto found = operator_kernel(kernel.operation, kernel.inputs, kernel.name);
-  if (!found || !std::holds_alternative<Gemm>(*found)) return std::nullopt;
-  return std::get<Gemm>(*found);
-}
-
-/// How many tokens a GPU works on: the rows that most of the time of the forward's matrix products
-/// have; 0 where shapes do not tell.
-std::int64_t count_tokens(const ChangedRun& run, const std::vector<RankWork>& ranks) {
-  std::map<std::int64_t, double> rows;
-  for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-    for (const Work& work : ranks[r].program.works) {
-      if (work.pass != Pass::kForward || work.kind != KernelKind::kGemm) continue;
-      const std::optional<Gemm> gemm = gemm_of(ranks[r].operators.kernel(work.task));
-      if (!gemm || gemm->batch != 1 || gemm->m < 2) continue;
-      rows[gemm->m] += gpu_time(run.durations.ranks[r], work.task).seconds();
-    }
-  }
-  const auto most = std::max_element(
-      rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == rows.end() ? 0 : most->first;
 }
 
 /// Whether so many tokens, or all but one (a shift by one), are counted here.

@@ -1,0 +1,144 @@
+#include "whatif/totals/run_shape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text/numbers.h"
+
+namespace flopcast::whatif::totals {
+namespace {
+
+/// What a knob of `set` multiplies the tokens of a step by, and what it sets.
+struct SizeKnob {
+  const char* name;
+  double RunShape::*field;
+  bool tokens, gpus;  ///< as many times as many of them
+};
+constexpr SizeKnob kSizeKnobs[] = {
+    {"dp", &RunShape::dp, true, true},
+    {"pp", &RunShape::pp, false, true},
+    {"tp", &RunShape::tp, false, true},
+    {"cp", &RunShape::cp, false, true},
+    {"ep", &RunShape::ep, false, false},
+    {"microbatches", &RunShape::microbatches, true, false},
+    {"chunks", &RunShape::chunks, false, false},
+    {"layers", &RunShape::layers, false, false},
+    {"hidden", &RunShape::hidden, false, false},
+    {"ffn", &RunShape::ffn, false, false},
+    {"heads", &RunShape::heads, false, false},
+};
+
+/// So many times the tokens; nothing: nobody knows how many times.
+void add_tokens(RunShape& shape, std::optional<double> times) {
+  if (!times) {
+    shape.more.reset();
+    if (shape.tokens) shape.no_tokens = "how many sequences a microbatch had is not known";
+    shape.tokens.reset();
+    return;
+  }
+  if (shape.more) *shape.more *= *times;
+  if (shape.tokens) *shape.tokens *= *times;
+}
+
+/// "microbatch_size", "sequence", "tokens".
+void change_tokens(const Change& change, RunShape& shape) {
+  if (change.name == "tokens") {
+    add_tokens(shape, change.number);
+  } else if (change.name == "sequence") {
+    add_tokens(shape,
+               shape.sequence ? std::optional(change.number / *shape.sequence) : std::nullopt);
+    shape.sequence = change.number;
+  } else if (change.name == "microbatch_size") {
+    const std::optional<std::int64_t> now = shape.micro_batch();
+    add_tokens(shape,
+               now ? std::optional(change.number / static_cast<double>(*now)) : std::nullopt);
+  }
+}
+
+void change_shape(const Change& change, RunShape& shape) {
+  if (change.name == "recompute") {
+    shape.recompute = change.verb == Verb::kAdd;
+    shape.recompute_layers = parse_whole<std::uint32_t>(change.argument).value_or(0);
+  } else if (change.verb != Verb::kSet) {
+    return;
+  } else if (change.name == "schedule") {
+    shape.schedule = change.value;
+  } else {
+    change_tokens(change, shape);
+  }
+  for (const SizeKnob& knob : kSizeKnobs) {
+    if (change.verb != Verb::kSet || change.name != knob.name) continue;
+    double& field = shape.*knob.field;
+    if (knob.tokens) add_tokens(shape, change.number / field);
+    if (knob.gpus) shape.gpus *= change.number / field;
+    field = change.number;
+  }
+}
+
+/// Tokens of a step, or why they are not known.
+void find_step_tokens(const ForwardWork& work, double told_gpus, RunShape& shape) {
+  if (work.tokens == 0) {
+    shape.no_tokens = "no product of the forward pass tells its shape";
+  } else if (!work.attends) {
+    shape.no_tokens = "no attention was recorded, so that rows of products may be no tokens";
+  } else if (shape.gpus > told_gpus) {
+    shape.no_tokens = fmt::format(
+        "there are {} ranks, and degrees of parallelism for {}: which of them share tokens is not "
+        "known",
+        shape.gpus, told_gpus);
+  } else {
+    shape.tokens = static_cast<double>(work.tokens) * shape.cp * shape.microbatches * shape.dp;
+  }
+}
+
+}  // namespace
+
+std::optional<double> RunShape::sequences() const {
+  if (!tokens || !sequence || *sequence <= 0) return std::nullopt;
+  return *tokens / *sequence;
+}
+
+std::optional<std::int64_t> RunShape::micro_batch() const {
+  const std::optional<double> all = sequences();
+  if (!all) return std::nullopt;
+  const double each = *all / (dp * microbatches);
+  if (each < 0.5 || std::abs(each - std::round(each)) > 1e-6 * each) return std::nullopt;
+  return std::llround(each);
+}
+
+RunShape recorded_shape(const TraceModel& model, const ForwardWork& work, const WhatIfFacts& facts,
+                        std::size_t ranks) {
+  RunShape shape;
+  shape.dp = model.dp, shape.pp = model.pp, shape.tp = model.tp, shape.cp = model.cp;
+  shape.ep = model.ep;
+  shape.microbatches = model.microbatches;
+  shape.chunks = model.chunks;
+  shape.layers = model.layers;
+  shape.schedule = model.schedule;
+  shape.recompute = model.recompute;
+  const double told_gpus = shape.dp * shape.pp * shape.tp * shape.cp;
+  shape.gpus = std::max(told_gpus, static_cast<double>(ranks));
+  if (facts.tokens) {
+    shape.tokens = *facts.tokens;
+  } else {
+    find_step_tokens(work, told_gpus, shape);
+  }
+  if (facts.sequence) {
+    shape.sequence = static_cast<double>(*facts.sequence);
+  } else if (work.sequence > 0) {
+    shape.sequence = static_cast<double>(work.sequence) * shape.cp;
+  } else {
+    shape.no_sequence = "no attention tells how long a sequence is";
+  }
+  return shape;
+}
+
+RunShape changed_shape(const RunShape& recorded, const std::vector<Change>& changes) {
+  RunShape shape = recorded;
+  for (const Change& change : changes) change_shape(change, shape);
+  return shape;
+}
+
+}  // namespace flopcast::whatif::totals
