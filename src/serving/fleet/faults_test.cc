@@ -21,7 +21,7 @@ FleetRun run_trace(const FleetPlan& plan, const std::vector<ServingRequest>& req
   const auto list = make_requests(workload);
   auto run = FleetSimulation(plan, workload, *list, FleetOptions()).run();
   EXPECT_TRUE(run.ok()) << run.error().text();
-  return run.ok() ? *std::move(run) : FleetRun();
+  return run.ok() ? std::move(*run) : FleetRun();
 }
 
 FleetPlan fleet_of_seconds(unsigned replicas) {

@@ -16,7 +16,7 @@ FleetRun run_of(const FleetPlan& plan, const ServingWorkload& workload,
   EXPECT_TRUE(list.ok()) << list.error().text();
   auto run = FleetSimulation(plan, workload, *list, options).run();
   EXPECT_TRUE(run.ok()) << run.error().text();
-  return run.ok() ? *std::move(run) : FleetRun();
+  return run.ok() ? std::move(*run) : FleetRun();
 }
 
 FleetPlan plain_fleet(unsigned replicas, PlainEngine::Speed speed, Time front = {},

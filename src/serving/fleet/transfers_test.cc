@@ -102,7 +102,7 @@ struct SplitFleet : TwoNodes {
     const auto list = make_requests(workload);
     auto run = FleetSimulation(fleet, workload, *list, FleetOptions()).run();
     EXPECT_TRUE(run.ok()) << run.error().text();
-    return *std::move(run);
+    return std::move(*run);
   }
   FleetPlan fleet;
 };

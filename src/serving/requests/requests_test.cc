@@ -15,7 +15,7 @@ namespace {
 RequestList read_all_of(std::string_view text) {
   auto read = parse_requests(text, "trace");
   EXPECT_TRUE(read.ok()) << read.error().text();
-  return read.ok() ? *std::move(read) : RequestList();
+  return read.ok() ? std::move(*read) : RequestList();
 }
 
 TEST(Requests, AzuresTimesHaveSevenDecimals) {

@@ -27,7 +27,7 @@ ServingWorkload rate_workload(double rate, double burstiness, std::int64_t count
 RequestList made(const ServingWorkload& asked) {
   auto list = make_requests(asked);
   EXPECT_TRUE(list.ok()) << list.error().text();
-  return list.ok() ? *std::move(list) : RequestList();
+  return list.ok() ? std::move(*list) : RequestList();
 }
 
 TEST(Workload, AUserSendsTenRequestsUnlessToldOtherwise) {
