@@ -23,7 +23,6 @@ namespace flopcast::serving {
 /// What an engine is and has, whatever its prices.
 struct EngineTerms {
   RankTerms rank;
-  unsigned ranks = 1;
   std::int64_t longest = 0;  ///< tokens of a prompt and its answer; 0: no limit but blocks
 };
 
@@ -33,8 +32,9 @@ class Engine {
  public:
   Engine(const Pricing& pricing, EngineTerms terms, const Replica::Options& options)
       : pricing_(&pricing), terms_(std::move(terms)), options_(options) {
-    for (unsigned r = 0; r < terms_.ranks; ++r)
+    for (unsigned r = 0; r < terms_.rank.ranks; ++r)
       ranks_.emplace_back(terms_.rank, table_, static_cast<std::uint16_t>(r));
+    for (Rank& rank : ranks_) rank.tokens_timed = options_.gaps != nullptr;
     loads_.resize(ranks_.size());
     flights_.resize(terms_.rank.lanes);
     ready_.resize(terms_.rank.lanes);
@@ -51,7 +51,7 @@ class Engine {
   std::int64_t waiting() const;
   std::int64_t running() const;
   std::int64_t blocks_used() const;
-  std::int64_t blocks() const { return terms_.rank.blocks * terms_.ranks; }
+  std::int64_t blocks() const { return terms_.rank.blocks * terms_.rank.ranks; }
   std::int64_t outstanding_tokens() const;
   std::int64_t cached_tokens(std::span<const std::uint64_t> prefix,
                              std::int64_t prefix_block) const;
@@ -77,7 +77,8 @@ class Engine {
   }
   void split();
   void complete(std::size_t lane, std::vector<ReplicaEvent>& events);
-  void count(const Lane& lane, std::int64_t steps);
+  void count(Lane& lane, const Flight& flight, std::int64_t steps);
+  void count_gaps(Lane& lane, const Flight& flight, std::int64_t steps);
   void end_chunks(Rank& rank, Lane& lane, Time at, std::vector<ReplicaEvent>& events);
   void sample(std::size_t lane);
 

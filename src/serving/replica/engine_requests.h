@@ -44,14 +44,14 @@ std::optional<Diagnostic> Engine<Pricing>::refusal(const ReplicaRequest& request
 /// (_torch/pyexecutor/executor_request_queue.py).
 template <class Pricing>
 unsigned Engine<Pricing>::rank_of(const ReplicaRequest& request) {
-  if (request.rank < terms_.ranks) return request.rank;
-  if (terms_.ranks == 1) return 0;
+  if (request.rank < terms_.rank.ranks) return request.rank;
+  if (terms_.rank.ranks == 1) return 0;
   if (terms_.rank.settings.engine == ServingEngine::kSglang)
-    return std::exchange(next_rank_, (next_rank_ + 1) % terms_.ranks);
+    return std::exchange(next_rank_, (next_rank_ + 1) % terms_.rank.ranks);
   const std::int64_t weight = terms_.rank.settings.engine == ServingEngine::kVllm ? 4 : 1;
   unsigned best = 0;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (unsigned r = 0; r < terms_.ranks; ++r) {
+  for (unsigned r = 0; r < terms_.rank.ranks; ++r) {
     const Rank& rank = ranks_[r];
     const std::int64_t load = rank.active + weight * (rank.outstanding() - rank.active);
     if (load < least) least = load, best = r;
@@ -66,7 +66,11 @@ std::optional<Diagnostic> Engine<Pricing>::submit(const ReplicaRequest& request,
   const Slot slot = table_.add();
   RequestState& state = table_[slot];
   state.id = request.id;
-  state.at = at;
+  // An iteration that begins now has begun without it.
+  const bool late = std::any_of(flights_.begin(), flights_.end(), [&](const Flight& flight) {
+    return flight.busy && at <= flight.begins(flight.passed(now_, progress()), progress());
+  });
+  state.at = late ? Time{at.ps + 1} : at;
   state.input = request.input;
   state.output = request.output;
   state.ready = std::min(request.ready, request.input);
@@ -76,7 +80,7 @@ std::optional<Diagnostic> Engine<Pricing>::submit(const ReplicaRequest& request,
     state.prefix_block = request.prefix_block;
   }
   rank.submit(slot);
-  if (flights_.front().busy) cut(rank, at, flights_.front().passed(now_, progress()) + 1);
+  if (flights_.front().busy) cut(rank, state.at, flights_.front().passed(now_, progress()) + 1);
   std::replace(ready_.begin(), ready_.end(), Time::max(), at);
   return std::nullopt;
 }

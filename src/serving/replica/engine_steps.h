@@ -56,10 +56,9 @@ void Engine<Pricing>::advance(Time until, std::vector<ReplicaEvent>& events) {
 
 template <class Pricing>
 void Engine<Pricing>::make_plans(std::size_t lane, Time horizon) {
-  for (Rank& rank : ranks_) {
-    rank.see(horizon);
-    plan(rank, rank.lanes[lane]);
-  }
+  for (Rank& rank : ranks_) rank.see(horizon);
+  if (terms_.rank.settings.balance_ranks && ranks_.size() > 1) balance(ranks_, lane);
+  for (Rank& rank : ranks_) plan(rank, rank.lanes[lane]);
 }
 
 template <class Pricing>
@@ -82,8 +81,10 @@ bool Engine<Pricing>::start(std::size_t lane, Time begin, std::vector<ReplicaEve
   }
   for (Rank& rank : ranks_) {
     for (const PlanNote& note : rank.notes) {
-      events.push_back({begin, note.id, note.kind});
-      if (note.kind == ReplicaEventKind::kPreempted) ++counts_.preemptions;
+      events.push_back(
+          {begin, note.id,
+           note.preempted ? ReplicaEventKind::kPreempted : ReplicaEventKind::kScheduled});
+      counts_.preemptions += note.preempted ? 1 : 0;
     }
     rank.notes.clear();
   }
@@ -186,9 +187,11 @@ void Engine<Pricing>::split() {
     counts_.iterations += passed;
     counts_.busy += begin - flight.begin;
     for (Rank& rank : ranks_) {
-      Decodes& decodes = rank.lanes.front().decodes;
-      count(rank.lanes.front(), passed);
+      Lane& lane = rank.lanes.front();
+      Decodes& decodes = lane.decodes;
+      count(lane, flight, passed);
       plans_alike(rank, passed);
+      if (!lane.decode) continue;
       decodes.pass(passed, rank.pool);
       rank.pool.take(decodes.pending());
       decodes.settle();
@@ -206,9 +209,33 @@ void Engine<Pricing>::release_late() {
 }
 
 template <class Pricing>
-void Engine<Pricing>::count(const Lane& lane, std::int64_t steps) {
-  if (lane.decode) counts_.decode_tokens += lane.decodes.size() * lane.decodes.gain(steps);
+void Engine<Pricing>::count(Lane& lane, const Flight& flight, std::int64_t steps) {
   for (const Chunk& chunk : lane.chunks) counts_.prefill_tokens += chunk.tokens;
+  if (!lane.decode) return;
+  counts_.decode_tokens += lane.decodes.size() * lane.decodes.gain(steps);
+  if (options_.gaps != nullptr) count_gaps(lane, flight, steps);
+}
+
+/// Of the first `steps` iterations of a flight that has the lane's decodes.
+template <class Pricing>
+void Engine<Pricing>::count_gaps(Lane& lane, const Flight& flight, std::int64_t steps) {
+  const auto ends = [&](std::int64_t i) {
+    return flight.steps == 1 ? flight.end : flight.begins(i + 1, progress());
+  };
+  std::int64_t old = lane.decodes.size();
+  for (const Lane::Fresh& fresh : lane.fresh) {
+    old -= fresh.count;
+    if (fresh.at != Time::min()) options_.gaps->add(ends(0) - fresh.at, fresh.count);
+  }
+  lane.fresh.clear();
+  if (old > 0) options_.gaps->add(ends(0) - lane.last_tokens, old);
+  const std::int64_t size = lane.decodes.size();
+  if (progress().plain()) {
+    options_.gaps->add_run(flight.first + flight.growth, flight.growth, steps - 1, size);
+  } else {
+    for (std::int64_t i = 1; i < steps; ++i) options_.gaps->add(ends(i) - ends(i - 1), size);
+  }
+  lane.last_tokens = ends(steps - 1);
 }
 
 template <class Pricing>
@@ -226,17 +253,20 @@ void Engine<Pricing>::complete(std::size_t index, std::vector<ReplicaEvent>& eve
   decoded_ = true;
   for (Rank& rank : ranks_) {
     Lane& lane = rank.lanes[index];
-    count(lane, steps);
+    count(lane, flight, steps);
     if (!lane.chunks.empty()) decoded_ = false;
     if (steps > 1) plans_alike(rank, steps - 1);
+    counts_.prefix_tokens += std::exchange(rank.found, 0);
     if (lane.decode) {
       lane.decodes.pass(steps, rank.pool);
-      for (Slot slot = lane.decodes.take_ended(table_); slot != kNoSlot;
-           slot = lane.decodes.take_ended(table_)) {
-        const RequestState& state = table_[slot];
+      for (auto told = lane.decodes.take_mark(table_); told.slot != kNoSlot;
+           told = lane.decodes.take_mark(table_)) {
+        const RequestState& state = table_[told.slot];
+        events.push_back(
+            {at, state.id, told.ended ? ReplicaEventKind::kDone : ReplicaEventKind::kFirstToken});
+        if (!told.ended) continue;
         counts_.decode_tokens -= state.made - state.output;
-        events.push_back({at, state.id, ReplicaEventKind::kDone});
-        rank.retire(lane, slot);
+        rank.retire(lane, told.slot);
       }
     }
     end_chunks(rank, lane, at, events);
@@ -253,7 +283,12 @@ void Engine<Pricing>::end_chunks(Rank& rank, Lane& lane, Time at,
   for (const Chunk& chunk : lane.chunks) {
     if (chunk.slot == kNoSlot || !chunk.last) continue;
     RequestState& state = table_[chunk.slot];
-    if (++state.made == 1) events.push_back({at, state.id, ReplicaEventKind::kFirstToken});
+    if (++state.made == 1) {
+      events.push_back({at, state.id, ReplicaEventKind::kFirstToken});
+    } else if (options_.gaps != nullptr && state.last_token != Time::min()) {
+      options_.gaps->add(at - state.last_token);  // it was preempted in between
+    }
+    state.last_token = at;
     if (state.made < state.output) {
       rank.start_decoding(lane, chunk.slot);
       continue;

@@ -45,7 +45,8 @@ void leap_look(const Engine<Pricing>& engine, LeapRecord& record) {
 }
 
 std::vector<std::string> play(const LeapScript& script, bool leap) {
-  Engine<LinearPricing> engine(script.pricing, script.terms, {leap, false});
+  TokenGaps gaps;
+  Engine<LinearPricing> engine(script.pricing, script.terms, {.leap = leap, .gaps = &gaps});
   LeapRecord record;
   for (const LeapScript::Act& act : script.acts) {
     engine.advance(act.at, record.events);
@@ -60,6 +61,8 @@ std::vector<std::string> play(const LeapScript& script, bool leap) {
   const ReplicaCounts& counts = engine.counts();
   record.lines.push_back(fmt::format("{} iterations, {} decoded, {} ps", counts.iterations,
                                      counts.decode_tokens, counts.busy.ps));
+  record.lines.push_back(fmt::format("{} gaps, the longest {}, of {:.12g} s", gaps.count(),
+                                     gaps.max().ps, gaps.mean().value));
   return record.lines;
 }
 
@@ -126,7 +129,7 @@ std::string settings_text(const LeapScript& script) {
       "{} ranks, {} lanes, {} blocks of {}, budget {}, most {}, cap {}, overlap {}, cache {}, cut "
       "{} {}, mixed {}, "
       "receive {}, capacity {}, wait {}, balance {} {} {}, drafts {} {}",
-      script.terms.ranks, script.terms.rank.lanes, script.terms.rank.blocks, s.block,
+      script.terms.rank.ranks, script.terms.rank.lanes, script.terms.rank.blocks, s.block,
       s.batch_tokens, s.max_requests, script.terms.rank.decodes.cap, s.overlap, s.prefix_cache,
       s.chunked_prefill, s.chunk_threshold, s.mixed_chunks, s.receive_interval,
       static_cast<int>(s.capacity), s.batch_wait_iterations, s.balance_ranks,
@@ -151,7 +154,8 @@ RC_GTEST_PROP(Leaps, EqualStepsOfTensorRtLlm, ()) {
 TEST(Leaps, AreTaken) {
   const EngineSettings settings = plain_settings(ServingEngine::kVllm);
   const LinearPricing pricing;
-  Engine<LinearPricing> engine(pricing, terms_of(settings, 1000), {true, true});
+  Engine<LinearPricing> engine(pricing, terms_of(settings, 1000),
+                               {.leap = true, .record_samples = true});
   ASSERT_FALSE(engine.submit({.id = 1, .input = 10, .output = 500}, {}));
   std::vector<ReplicaEvent> events;
   engine.advance(Time::max(), events);

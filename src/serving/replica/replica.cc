@@ -14,8 +14,9 @@ EngineTerms engine_terms(const IterationModel& model, const Deployment& deployme
   const EngineSettings& settings = deployment.settings;
   const std::int64_t blocks =
       settings.kv_tokens > 0 ? settings.kv_tokens / settings.block : memory.blocks;
-  return {rank_terms(settings, blocks, model.context_cap(), model.in_flight()),
-          std::max(deployment.layout.dp, 1U), 0};
+  return {
+      rank_terms(settings, blocks, model.context_cap(), model.in_flight(), deployment.layout.dp),
+      0};
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ inline std::string shown(const ReplicaEvent& event) {
 /// Terms of a rank with so many blocks.
 inline EngineTerms terms_of(const EngineSettings& settings, std::int64_t blocks, unsigned ranks = 1,
                             std::int64_t cap = 0, unsigned lanes = 1) {
-  return {rank_terms(settings, blocks, cap, lanes), ranks, 0};
+  return {rank_terms(settings, blocks, cap, lanes, ranks), 0};
 }
 
 /// Small settings without graphs, caches or overlap.
@@ -83,6 +83,41 @@ inline EngineSettings plain_settings(ServingEngine engine) {
   settings.prefix_cache = false;
   settings.overlap = false;
   return settings;
+}
+
+/// A request of a timeline.
+struct Sent {
+  std::int64_t at = 0, input = 1, output = 1, ready = 0;
+  std::vector<std::uint64_t> prefix = {};  ///< of 4 tokens each
+  unsigned rank = ~0U;
+};
+
+/// What a timeline came to.
+struct Timeline {
+  std::vector<std::string> events;  ///< "12 first 0"
+  ReplicaCounts counts;
+};
+
+/// Every iteration takes 10 ps. Requests are numbered in their order.
+inline Timeline timeline(const EngineTerms& terms, const std::vector<Sent>& sent) {
+  const LinearPricing pricing{10, 0, 0, 0, 0, 0, 0};
+  Engine<LinearPricing> engine(pricing, terms, {.leap = true});
+  std::vector<ReplicaEvent> events;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    const Sent& one = sent[i];
+    engine.submit({.id = static_cast<std::uint32_t>(i),
+                   .input = one.input,
+                   .output = one.output,
+                   .ready = one.ready,
+                   .prefix = one.prefix,
+                   .prefix_block = 4,
+                   .rank = one.rank},
+                  {one.at});
+  }
+  engine.advance(Time::max(), events);
+  Timeline timeline{{}, engine.counts()};
+  for (const ReplicaEvent& event : events) timeline.events.push_back(shown(event));
+  return timeline;
 }
 
 }  // namespace flopcast::serving::testing

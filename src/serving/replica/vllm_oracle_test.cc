@@ -269,7 +269,8 @@ class PlainVllm {
 
 Seen engine_run(const EngineSettings& settings, std::int64_t blocks,
                 const std::vector<Asked>& asked, const LinearPricing& pricing) {
-  Engine<LinearPricing> engine(pricing, terms_of(settings, blocks), {false, true});
+  Engine<LinearPricing> engine(pricing, terms_of(settings, blocks),
+                               {.leap = false, .record_samples = true});
   Seen seen;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const Asked& one = asked[i];

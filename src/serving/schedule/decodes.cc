@@ -32,7 +32,7 @@ void Decodes::mark(std::int64_t tokens, const RequestState& state, Slot slot, Ki
   std::push_heap(marks_.begin(), marks_.end(), std::greater<>());
 }
 
-void Decodes::join(RequestTable& table, Slot slot) {
+void Decodes::join(RequestTable& table, Slot slot, bool tell) {
   RequestState& state = table[slot];
   state.joined = steps_;
   const std::int64_t tokens = state.tokens(), left = state.output - state.made;
@@ -44,6 +44,7 @@ void Decodes::join(RequestTable& table, Slot slot) {
   if (lacking > 0) settled_ = false;
   blocks_ += state.blocks;
   ++by_phase_[static_cast<std::size_t>(phase_of(state))];
+  if (tell) mark(1, state, slot, Kind::kFirst);
   mark(left, state, slot, Kind::kEnd);
   if (terms_.cap > 0) {
     capped_ += std::min(tokens, terms_.cap);
@@ -152,18 +153,19 @@ void Decodes::pass(std::int64_t steps, BlockPool& pool) {
   settled_ = false;
 }
 
-Slot Decodes::take_ended(RequestTable& table) {
+Decodes::Told Decodes::take_mark(RequestTable& table) {
   while (!marks_.empty() && marks_.front().step <= steps_) {
     const Mark first = marks_.front();
     pop_mark();
     if (stale(first, table)) continue;
+    if (first.kind == Kind::kFirst) return {first.slot, false};
     if (first.kind == Kind::kEnd) {
       leave(table, first.slot);
-      return first.slot;
+      return {first.slot, true};
     }
     reach(first, table[first.slot]);
   }
-  return kNoSlot;
+  return {};
 }
 
 }  // namespace flopcast::serving

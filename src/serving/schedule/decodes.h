@@ -43,7 +43,8 @@ class Decodes {
   }
 
   /// state.made, blocks, input, output, order are right; it takes part from the next step on.
-  void join(RequestTable& table, Slot slot);
+  /// @param tell whether take_mark() tells its first step
+  void join(RequestTable& table, Slot slot, bool tell = false);
   /// Leaves, with state.made and state.blocks as they are now.
   void leave(RequestTable& table, Slot slot);
   /// Blocks were found for all that was pending.
@@ -71,11 +72,16 @@ class Decodes {
 
   /// `steps` steps pass, none beyond the next mark; blocks for all of them but the first are taken.
   void pass(std::int64_t steps, BlockPool& pool);
-  /// The next member whose answer is complete, in order of admission; kNoSlot: none. It has left.
-  Slot take_ended(RequestTable& table);
+  /// What a step did to a member.
+  struct Told {
+    Slot slot = kNoSlot;  ///< kNoSlot: nothing more
+    bool ended = false;   ///< its answer is complete, it has left; else its first step was made
+  };
+  /// The next of them, in order of admission.
+  Told take_mark(RequestTable& table);
 
  private:
-  enum class Kind : std::uint8_t { kCap, kClip, kEnd };  // at one step, in this order
+  enum class Kind : std::uint8_t { kCap, kClip, kFirst, kEnd };  // at one step, in this order
   struct Mark {
     std::int64_t step = 0;    // happens when so many steps are done
     std::uint64_t order = 0;  // of the request, and its admission: another order, another stay

@@ -1,26 +1,25 @@
 #include "serving/schedule/rank.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace flopcast::serving {
 namespace {
 
 using Phase = RequestState::Phase;
 
+// Tokens of a request's answer that SGLang keeps room for at most (schedule_policy.py, CLIP_MAX_NEW_TOKENS).
+constexpr std::int64_t kSglangClip = 4096;
+
 // Tokens of a request that waits.
 std::int64_t left_of(const RequestState& request) {
   return request.tokens() - request.ready + request.output - request.made;
 }
 
-// Blocks it needs before its answer is complete.
-std::int64_t whole_blocks(const Rank& rank, const RequestState& request) {
-  return rank.pool.blocks_of(request.input + request.output + rank.terms->decodes.lookahead);
-}
-
 }  // namespace
 
 RankTerms rank_terms(const EngineSettings& settings, std::int64_t blocks, std::int64_t cap,
-                     unsigned lanes) {
+                     unsigned lanes, unsigned ranks) {
   RankTerms terms;
   terms.settings = settings;
   const bool drafting = settings.speculation.kind != Speculation::Kind::kNone;
@@ -31,11 +30,22 @@ RankTerms rank_terms(const EngineSettings& settings, std::int64_t blocks, std::i
   terms.decodes.cap = cap;
   // vLLM keeps room for the drafts of this step and of the next (num_lookahead_tokens).
   terms.decodes.lookahead = settings.engine == ServingEngine::kVllm ? 2 * drafts : drafts;
-  // A batch whose decodes alone were above the budget would starve some: they are not admitted.
-  terms.most_running = std::max<std::int64_t>(
-      1, std::min(settings.max_requests, settings.batch_tokens / terms.decode_tokens));
+  terms.most_running = settings.max_requests;
+  if (settings.engine == ServingEngine::kSglang) {
+    terms.decodes.clip = kSglangClip;
+    const double first = std::min(0.7 * settings.conservativeness, 1.0), least = 0.14 * first;
+    constexpr double kUnit = 4294967296.0;
+    terms.ratio_first = std::llround(first * kUnit);
+    terms.ratio_least = std::llround(least * kUnit);
+    terms.ratio_decay = std::llround((first - least) / 600 * kUnit);
+  } else {
+    // A batch whose decodes alone were above the budget would starve some: they are not admitted.
+    terms.most_running = std::min(terms.most_running, settings.batch_tokens / terms.decode_tokens);
+  }
+  terms.most_running = std::max<std::int64_t>(terms.most_running, 1);
   terms.blocks = blocks;
   terms.lanes = std::max(lanes, 1U);
+  terms.ranks = std::max(ranks, 1U);
   return terms;
 }
 
@@ -62,6 +72,7 @@ Rank::Rank(const RankTerms& its_terms, RequestTable& its_table, std::uint16_t it
       table(&its_table),
       index(its_index),
       pool(its_terms.blocks, its_terms.settings.block, its_terms.settings.prefix_cache) {
+  new_token_ratio = its_terms.ratio_first;
   for (unsigned i = 0; i < its_terms.lanes; ++i) lanes.emplace_back(its_terms.decodes);
 }
 
@@ -101,6 +112,13 @@ void Rank::hold_blocks(RequestState& state, std::int64_t tokens) {
   const std::int64_t lacking = lacks(state, tokens);
   pool.take(lacking);
   state.blocks += lacking;
+  if (state.phase == Phase::kPrefill) prompt_blocks += lacking;
+}
+
+std::int64_t Rank::still_promised() const {
+  std::int64_t held = prompt_blocks;
+  for (const Lane& lane : lanes) held += lane.decodes.blocks();
+  return promised - held;
 }
 
 Slot Rank::admit(Lane& lane, const PrefixHit& hit) {
@@ -115,9 +133,10 @@ Slot Rank::admit(Lane& lane, const PrefixHit& hit) {
   request.lane = static_cast<std::uint16_t>(&lane - lanes.data());
   lane.running.push_back(*table, slot);
   ++active;
-  promised += whole_blocks(*this, request);
+  promised += whole_blocks(request);
   found += hit.blocks * pool.block();
-  if (!request.begun) notes.push_back({request.id, ReplicaEventKind::kScheduled});
+  prompt_blocks += request.blocks;
+  if (!request.begun) notes.push_back({request.id, false});
   request.begun = true;
   return slot;
 }
@@ -138,27 +157,45 @@ void Rank::add_chunk(Lane& lane, Slot slot, std::int64_t tokens) {
 void Rank::add_decode(Lane& lane, Slot slot) {
   RequestState& request = state(slot);
   hold_blocks(request, request.tokens() + terms->decodes.lookahead);
-  request.phase = Phase::kDecode;
-  lane.decodes.join(*table, slot);
+  request.last_token = Time::min();
+  join(lane, slot, true);
   lane.decode = true;
 }
 
-void Rank::start_decoding(Lane& lane, Slot slot) {
-  state(slot).phase = Phase::kDecode;
-  lane.decodes.join(*table, slot);
+void Rank::join(Lane& lane, Slot slot, bool tell) {
+  RequestState& request = state(slot);
+  prompt_blocks -= request.blocks;
+  request.phase = Phase::kDecode;
+  lane.decodes.join(*table, slot, tell);
+  if (!tokens_timed) return;
+  for (Lane::Fresh& fresh : lane.fresh) {
+    if (fresh.at != request.last_token) continue;
+    ++fresh.count;
+    return;
+  }
+  lane.fresh.push_back({request.last_token, 1});
 }
+
+void Rank::start_decoding(Lane& lane, Slot slot) { join(lane, slot, false); }
 
 void Rank::unlist(Lane& lane, Slot slot) {
   const RequestState& request = state(slot);
   lane.running.erase(*table, slot);
-  promised -= whole_blocks(*this, request);
+  promised -= whole_blocks(request);
 }
 
 // Out of what it is in; `blocks` and `made` are then what they are now.
 void Rank::leave(Lane& lane, Slot slot) {
-  if (state(slot).phase == Phase::kDecode) {
+  RequestState& request = state(slot);
+  if (request.phase == Phase::kDecode) {
+    if (tokens_timed && request.joined == lane.decodes.steps()) {
+      for (Lane::Fresh& fresh : lane.fresh) fresh.count -= fresh.at == request.last_token ? 1 : 0;
+    } else {
+      request.last_token = lane.last_tokens;
+    }
     lane.decodes.leave(*table, slot);
   } else {
+    prompt_blocks -= request.blocks;
     std::erase(lane.prefilling, slot);
     for (Chunk& chunk : lane.chunks)
       if (chunk.slot == slot) chunk.slot = kNoSlot;  // its tokens are computed all the same
@@ -178,11 +215,12 @@ void Rank::preempt(Lane& lane, Slot slot, bool to_head) {
   request.phase = Phase::kWaiting;
   queued += left_of(request);
   --active;
-  notes.push_back({request.id, ReplicaEventKind::kPreempted});
+  notes.push_back({request.id, true});
   to_head ? waiting.push_front(slot) : waiting.push_back(slot);
 }
 
 void Rank::retire(Lane& lane, Slot slot) {
+  if (state(slot).phase == Phase::kPrefill) prompt_blocks -= state(slot).blocks;
   unlist(lane, slot);
   state(slot).phase = Phase::kEnded;
   late.push_back(slot);
@@ -204,6 +242,7 @@ void Rank::cancel(Slot slot) {
 }
 
 void Rank::release_late() {
+  if (!late.empty()) shrunk = true;
   for (const Slot slot : late) {
     RequestState& request = state(slot);
     pool.release(request, table->prefix(slot), request.blocks, 0);

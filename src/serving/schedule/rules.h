@@ -2,6 +2,9 @@
 // Rank::closed and Rank::alike for how long the plan stays as it is.
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 #include "serving/schedule/rank.h"
 
 namespace flopcast::serving {
@@ -12,6 +15,8 @@ void plan_vllm(Rank& rank, Lane& lane);
 void plan_sglang(Rank& rank, Lane& lane);
 /// TensorRT-LLM.
 void plan_trtllm(Rank& rank, Lane& lane);
+/// TensorRT-LLM: whether ranks hold their contexts back until all have some; before they plan.
+void balance(std::span<Rank> ranks, std::size_t lane);
 /// Of the rank's engine. Requests to plan with have been seen. Replaces the lane's plan.
 void plan(Rank& rank, Lane& lane);
 /// Plans alike follow `count` times: what the rules count goes on.

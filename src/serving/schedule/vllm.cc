@@ -47,12 +47,17 @@ bool continue_prompts(Rank& rank, Lane& lane, std::int64_t& budget) {
 bool admit_next(Rank& rank, Lane& lane, std::int64_t& budget) {
   const Slot slot = rank.waiting.front();
   const RequestState& request = rank.state(slot);
-  const bool arrives_computed = request.ready >= request.tokens() - 1 && request.made > 0;
+  const bool arrives_computed = Rank::comes_computed(request);
   const PrefixHit hit = rank.pool.lookup(request, rank.table->prefix(slot), request.tokens());
   const std::int64_t known = std::max(hit.blocks * rank.pool.block(), request.ready);
   std::int64_t tokens = request.tokens() - known;
-  if (!rank.terms->settings.chunked_prefill && tokens > budget) return false;
-  tokens = arrives_computed ? rank.terms->decode_tokens : vllm_chunk(rank, tokens, budget);
+  // Alone it may be above the budget: preempted, it has grown beyond what was admitted.
+  const EngineSettings& settings = rank.terms->settings;
+  const bool whole_prompts = !settings.chunked_prefill;
+  if (whole_prompts && tokens > budget && budget < settings.batch_tokens) return false;
+  tokens = arrives_computed ? rank.terms->decode_tokens
+           : whole_prompts  ? tokens
+                            : vllm_chunk(rank, tokens, budget);
   const std::int64_t whole =
       arrives_computed ? request.tokens() + rank.terms->decodes.lookahead : known + tokens;
   if (rank.pool.blocks_of(whole) - hit.blocks > rank.pool.free() - hit.idle) return false;
