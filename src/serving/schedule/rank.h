@@ -92,6 +92,7 @@ struct Rank {
   bool full = false;                 ///< SGLang batch_is_full
   bool shrunk = false;               ///< SGLang: some have ended since the last decode was planned
   std::int64_t held_back = 0;  ///< TensorRT-LLM: iterations that contexts have been kept waiting
+  bool waits = false;          ///< TensorRT-LLM: they are in this plan
   bool hold = false;           ///< TensorRT-LLM: other ranks are waited for
   std::int64_t balance_waits = 0;    ///< TensorRT-LLM, of all ranks: iterations without balance
   std::int64_t balance_batches = 0;  ///< TensorRT-LLM, of all ranks: iterations to gather contexts

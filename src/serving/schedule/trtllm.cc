@@ -166,16 +166,18 @@ void plan_trtllm(Rank& rank, Lane& lane) {
   rank.alike = kForEver;
   const bool kept = rank.settle_decodes(lane);
   std::int64_t budget = context_budget(rank, lane);
-  const bool waits = !rank.hold && waits_for_more(rank, lane, budget);
+  rank.waits = !rank.hold && waits_for_more(rank, lane, budget);
   lane.decode = lane.decodes.size() > 0;
   const bool waiting = !rank.waiting.empty() || !lane.prefilling.empty();
   if (rank.hold) {
     if (waiting) rank.alike = 0;
     return;
   }
-  if (waits) {
+  if (rank.waits) {
     rank.alike = rank.terms->settings.batch_wait_iterations - rank.held_back;
-    if (!kept || !rank.late.empty()) rank.alike = 0;
+    // Without blocks kept for answers, those that decodes take may be what the prompts waited for.
+    const bool keeps = rank.terms->settings.capacity == CapacityPolicy::kNoEvict;
+    if (!kept || !keeps || !rank.late.empty()) rank.alike = 0;
     return;
   }
   bool refused = !continue_contexts(rank, lane, budget);
