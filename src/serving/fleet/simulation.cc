@@ -69,7 +69,7 @@ FleetSimulation::Failure FleetSimulation::loop() {
   return std::nullopt;
 }
 
-Time FleetSimulation::next_outside() const {
+Time FleetSimulation::next_outside() {
   Time next = clients_.next();
   if (transfers_) next = std::min(next, transfers_->next());
   if (fault_ < faults_.size()) next = std::min(next, faults_[fault_].at);
@@ -154,10 +154,11 @@ void FleetSimulation::finish(std::uint32_t id, Time at) {
 
 FleetSimulation::Failure FleetSimulation::move_prompts(Time now) {
   while (transfers_ && transfers_->next() <= now) {
-    const std::uint32_t id = transfers_->take();
-    RequestOutcome& outcome = outcomes_[id];
+    const auto id = transfers_->take(now);
+    if (!id) continue;
+    RequestOutcome& outcome = outcomes_[*id];
     outcome.first_token = now + plan_.decode->back;
-    if (Failure failed = give(id, true, outcome.replica - first_.size(), now)) return failed;
+    if (Failure failed = give(*id, true, outcome.replica - first_.size(), now)) return failed;
   }
   return std::nullopt;
 }

@@ -28,7 +28,7 @@ class FleetSimulation {
   using Failure = std::optional<Diagnostic>;
 
   Failure loop();
-  Time next_outside() const;
+  Time next_outside();
   Failure advance_replicas(Time until);
   void handle(std::size_t place, const ReplicaEvent& event);
   void prompt_done(std::uint32_t id, std::size_t seat, Time at);

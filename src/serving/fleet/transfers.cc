@@ -56,48 +56,58 @@ std::optional<Diagnostic> KvTransfers::start(std::uint32_t request, std::size_t 
   FlowSpec spec;
   spec.path = path_;
   spec.bytes = std::llround(std::ceil(of_chip * rank_chips(plan_.to) / pieces_));
-  spec.latency = latency_;
   simulator_.set_horizon(now);
   const Result<FlowId> flow = simulator_.submit(spec, now);
   if (!flow) return flow.error();
-  request_of_.resize(*flow + std::size_t{1}, request);
-  arrival_of_.resize(*flow + std::size_t{1}, Time::max());
-  flow_of_[request] = *flow;
-  settle();
+  moving_.push_back({*flow, request, latency_});
+  now_ = now;
+  settled_ = false;
   return std::nullopt;
 }
 
-// Runs to the end as if nothing else came: what comes later changes it by time travel.
+/// What was sent by now arrives soon; when the next one is sent, if nothing changes until then.
 void KvTransfers::settle() {
-  simulator_.advance();
-  for (const CompletionChange& change : simulator_.take_changes()) {
-    const auto known = flow_of_.find(request_of_[change.flow]);
-    if (known == flow_of_.end() || known->second != change.flow) continue;
-    arrivals_.erase({arrival_of_[change.flow], change.flow});
-    arrival_of_[change.flow] = change.after;
-    arrivals_.emplace(change.after, change.flow);
-  }
+  if (settled_) return;
+  settled_ = true;
+  simulator_.advance(now_);
+  sent_ = Time::max();
+  std::erase_if(moving_, [&](const Moving& one) {
+    const FlowStatus status = simulator_.query(one.flow);
+    const bool sent = status.end <= now_;
+    if (sent) {
+      arrivals_.emplace(status.end + one.latency, one.request);
+    } else {
+      sent_ = std::min(sent_, status.end);
+    }
+    return sent;
+  });
 }
 
-Time KvTransfers::next() const {
-  return arrivals_.empty() ? Time::max() : arrivals_.begin()->first;
+Time KvTransfers::next() {
+  settle();
+  return arrivals_.empty() ? sent_ : std::min(sent_, arrivals_.begin()->first);
 }
 
-std::uint32_t KvTransfers::take() {
-  const std::uint32_t request = request_of_[arrivals_.begin()->second];
+std::optional<std::uint32_t> KvTransfers::take(Time now) {
+  now_ = now;
+  if (sent_ <= now) settled_ = false;
+  settle();
+  if (arrivals_.empty() || arrivals_.begin()->first > now) return std::nullopt;
+  const std::uint32_t request = arrivals_.begin()->second;
   arrivals_.erase(arrivals_.begin());
-  flow_of_.erase(request);
   return request;
 }
 
 void KvTransfers::drop(std::uint32_t request, Time now) {
-  const auto known = flow_of_.find(request);
-  if (known == flow_of_.end()) return;
-  arrivals_.erase({arrival_of_[known->second], known->second});
+  std::erase_if(arrivals_, [&](const auto& one) { return one.second == request; });
+  const auto found = std::find_if(moving_.begin(), moving_.end(),
+                                  [&](const Moving& one) { return one.request == request; });
+  if (found == moving_.end()) return;
   simulator_.set_horizon(now);
-  simulator_.cancel(known->second, now);
-  flow_of_.erase(known);
-  settle();
+  simulator_.cancel(found->flow, now);
+  moving_.erase(found);
+  now_ = now;
+  settled_ = false;
 }
 
 }  // namespace flopcast::serving

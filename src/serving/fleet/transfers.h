@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,11 +22,18 @@ class KvTransfers {
   /// Begins to send the prompt of a request; calls never go back in time. Errors: those of the simulator.
   std::optional<Diagnostic> start(std::uint32_t request, std::size_t from, std::size_t to,
                                   std::int64_t tokens, Time now);
-  Time next() const;     ///< when the first arrives; Time::max(): none is on its way
-  std::uint32_t take();  ///< the request that arrives then
+  /// When one is sent or arrives; Time::max(): none is on its way.
+  Time next();
+  /// A request that has arrived by `now`, the earliest first; nothing: none has. @pre now <= next()
+  std::optional<std::uint32_t> take(Time now);
   void drop(std::uint32_t request, Time now);  ///< it is no longer wanted
 
  private:
+  struct Moving {
+    FlowId flow = 0;
+    std::uint32_t request = 0;
+    Time latency;  // from the last byte sent to arrival
+  };
   void find_path(std::uint32_t request, std::size_t from, std::size_t to);
   void settle();
 
@@ -36,10 +43,12 @@ class KvTransfers {
   std::vector<LinkUse> path_;
   Time latency_;
   std::vector<LinkId> links_;
-  std::vector<std::uint32_t> request_of_;              // by flow
-  std::unordered_map<std::uint32_t, FlowId> flow_of_;  // of those on their way
-  std::set<std::pair<Time, FlowId>> arrivals_;         // of the same
-  std::vector<Time> arrival_of_;                       // by flow
+  // The simulator never runs ahead of the fleet: what comes later would have to be taken back.
+  Time now_;
+  bool settled_ = true;
+  Time sent_ = Time::max();                            // the earliest end of those that are sent
+  std::vector<Moving> moving_;                         // of which bytes are left, by flow
+  std::set<std::pair<Time, std::uint32_t>> arrivals_;  // of those that are sent: when, request
 };
 
 }  // namespace flopcast::serving
