@@ -24,11 +24,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "flopcast/analytic.h"
 #include "flopcast/engine.h"
+#include "flopcast/network/collectives.h"
 #include "flopcast/parallel/schedule.h"
 #include "flopcast/trace.h"
 
@@ -41,14 +43,44 @@ struct ChipWork {
   Seconds optimizer;  ///< after that
 };
 
+/// What the passes of a virtual stage are made of; what they take besides is the host's.
+struct StageFacts {
+  unsigned chip = 0, chunk = 0;          ///< where it is
+  unsigned layers = 0;                   ///< of the model
+  StageTime embedding, layers_of, head;  ///< of a microbatch; `send` is not used
+};
+/// A transfer of weights or gradients once a step, with what passes hide of it.
+struct TransferFacts {
+  CollectiveOp op = CollectiveOp::kReduceScatter;  ///< what is done
+  Bytes size;                                      ///< as of CollectiveQuery
+  unsigned ranks = 1;                              ///< of the group
+  Seconds time;                                    ///< all of it
+};
+/// What a chip does once a step, in parts.
+struct ChipFacts {
+  Seconds embedding, layers, head;              ///< of the optimizer
+  std::vector<TransferFacts> gathers, reduces;  ///< of weights, before; of gradients, after
+};
+/// What a step's tasks do not tell of the run they stand for. Nothing runs by it: a trace says it
+/// in annotations, so that a what-if can start from there.
+struct StepFacts {
+  unsigned tp = 1, cp = 1, ep = 1,
+           dp = 1;                 ///< degrees; a chip of the pipeline stands for tp x cp x dp
+  unsigned nodes = 1;              ///< of the whole run
+  double stragglers = 0;           ///< what waiting adds to every duration, a ratio
+  std::vector<StageFacts> stages;  ///< one per virtual stage
+  std::vector<ChipFacts> chips;    ///< one per chip of the pipeline
+};
+
 /// Everything a step is made of.
 struct StepWork {
-  Schedule schedule;              ///< order of the passes on every chip
-  std::vector<StageTime> stages;  ///< one per virtual stage
-  std::vector<ChipWork> chips;    ///< one per chip of the pipeline
-  double overlapped = 1;          ///< as of pipeline_time
-  Seconds fixed;                  ///< costs of the software, after the last optimiser
-  double stretch = 1;             ///< of every duration: stragglers
+  Schedule schedule;               ///< order of the passes on every chip
+  std::vector<StageTime> stages;   ///< one per virtual stage
+  std::vector<ChipWork> chips;     ///< one per chip of the pipeline
+  double overlapped = 1;           ///< as of pipeline_time
+  Seconds fixed;                   ///< costs of the software, after the last optimiser
+  double stretch = 1;              ///< of every duration: stragglers
+  std::optional<StepFacts> facts;  ///< where they are known; without the stretch
 };
 /// What TrainingModel::estimate makes its closed form of. Errors: plan_problems' first;
 /// kTooLarge: more than 20 million passes.
@@ -80,13 +112,16 @@ struct StepRun {
   std::vector<Seconds> busy;    ///< compute of each chip, optimizer and fixed costs included
   /// The chain of tasks, each held back by the one before it, that ends the step; sums to it.
   std::array<Seconds, kStepTasks> critical{};
+  std::optional<StepFacts> facts;  ///< as of StepWork, with the stretch
 };
 /// Errors: schedule_problem's; kUsage where stages or chips are not as many as the schedule's;
 /// kTooLarge: the step would last more than 50 days.
 Result<StepRun> run_step(const StepWork& work);
 
 /// The step as a trace, for write_perfetto and write_kineto: a rank per chip of the pipeline, a
-/// stream per line of the picture above, and one ProfilerStep.
+/// stream per line of the picture above, and one ProfilerStep. Facts become annotations: "plan: tp 8,
+/// ..." beside the step; "embedding", "20 layers", ... inside the first passes of each stage and the
+/// optimizers; "reduce: reduce_scatter of ... bytes over 32" from where a transfer begins to its end.
 TraceSet step_trace(const StepRun& run);
 
 }  // namespace flopcast

@@ -60,6 +60,22 @@ void add_busy(StepRun& out) {
   }
 }
 
+/// As long as what runs.
+StepFacts stretched(StepFacts facts, double k) {
+  const auto stretch = [k](Seconds& time) { time.value *= k; };
+  for (StageFacts& stage : facts.stages) {
+    for (StageTime* of : {&stage.embedding, &stage.layers_of, &stage.head}) {
+      stretch(of->forward), stretch(of->backward_input), stretch(of->backward_weight);
+    }
+  }
+  for (ChipFacts& chip : facts.chips) {
+    for (Seconds* of : {&chip.embedding, &chip.layers, &chip.head}) stretch(*of);
+    for (TransferFacts& transfer : chip.gathers) stretch(transfer.time);
+    for (TransferFacts& transfer : chip.reduces) stretch(transfer.time);
+  }
+  return facts;
+}
+
 }  // namespace
 
 std::string_view name(StepTask task) {
@@ -79,6 +95,7 @@ Result<StepRun> run_step(const StepWork& work) {
   out.tasks = std::move(expanded.tasks);
   out.run = std::move(*run);
   out.chips = work.schedule.chips;
+  if (work.facts) out.facts = stretched(*work.facts, work.stretch);
   out.step = seconds(out.run.makespan);
   add_busy(out);
   add_critical_path(out);

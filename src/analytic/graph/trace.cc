@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analytic/graph/expand.h"
+#include "analytic/graph/told_facts.h"
 
 namespace flopcast {
 namespace {
@@ -18,6 +19,7 @@ constexpr std::uint32_t kHostTrack = analytic::kStreams;
 struct Row {
   Time start, duration;
   std::uint32_t name = 0, track = 0;
+  Category category = Category::kKernel;
 };
 
 class Writer {
@@ -53,17 +55,36 @@ class Writer {
     }
     trace.tracks.push_back({set_.strings.intern("1"), set_.strings.intern("1"), process,
                             set_.strings.intern("steps")});
-    rows_.push_back({{Time{}, run_.run.makespan, step_, kHostTrack}});
+    rows_.push_back({{Time{}, run_.run.makespan, step_, kHostTrack, Category::kUserAnnotation}});
+    if (!run_.facts) return;
+    rows_.back().push_back({Time{}, run_.run.makespan,
+                            set_.strings.intern(analytic::plan_text(*run_.facts)), kHostTrack,
+                            Category::kUserAnnotation});
   }
 
   void collect(const Processor& processor) {
     for (TaskId t = processor.first; t < processor.last; ++t) {
       const Time start = run_.run.start[t];
       if (run_.run.end[t] == start) continue;
-      rows_[static_cast<std::size_t>(processor.rank)].push_back(
-          {start, run_.run.end[t] - start, set_.strings.intern(run_.names[run_.graph.name[t]]),
-           static_cast<std::uint32_t>(processor.id)});
+      const auto chip = static_cast<unsigned>(processor.rank);
+      const auto line = static_cast<std::uint32_t>(processor.id);
+      const std::string_view name = run_.names[run_.graph.name[t]];
+      const Time duration = run_.run.end[t] - start;
+      rows_[chip].push_back({start, duration, set_.strings.intern(name), line});
+      if (run_.facts) annotate(chip, line, name, start, duration);
     }
+  }
+
+  void annotate(unsigned chip, std::uint32_t line, std::string_view task, Time start,
+                Time duration) {
+    const auto add = [&](const std::vector<analytic::FactSpan>& spans) {
+      for (const analytic::FactSpan& span : spans) {
+        rows_[chip].push_back({span.start, span.duration, set_.strings.intern(span.text), line,
+                               Category::kGpuUserAnnotation});
+      }
+    };
+    add(analytic::spans_inside(*run_.facts, chip, task, start, duration));
+    add(analytic::spans_around(*run_.facts, chip, task, start, duration));
   }
 
   void write(unsigned chip) {
@@ -79,20 +100,19 @@ class Writer {
 
   static void append(Trace& trace, const Row& row) {
     const bool on_host = row.track == kHostTrack;
-    const Category category = on_host ? Category::kUserAnnotation : Category::kKernel;
     Events& events = trace.events;
     events.start.push_back(row.start);
     events.duration.push_back(row.duration);
     events.name.push_back(row.name);
     events.track.push_back(row.track);
-    events.category.push_back(category);
+    events.category.push_back(row.category);
     events.stream.push_back(on_host ? kNoStream : static_cast<std::int32_t>(row.track));
     events.device.push_back(on_host ? -1 : 0);
     events.correlation.push_back(kNoId);
     events.external_id.push_back(kNoId);
     events.detail.push_back(kNoDetail);
     events.collective.push_back(kNoDetail);
-    ++trace.row_counts[static_cast<int>(category)];
+    ++trace.row_counts[static_cast<int>(row.category)];
   }
 
   const StepRun& run_;

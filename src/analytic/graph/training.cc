@@ -23,6 +23,41 @@ Result<Schedule> schedule_of(const Plan& plan) {
   return make_schedule(plan.schedule, plan.pp, plan.microbatches(), plan.vpp);
 }
 
+StageTime time_of(const analytic::StageCost& cost) {
+  return {{cost.forward_s}, {cost.input_s}, {cost.weight_s}, {}};
+}
+
+std::vector<TransferFacts> facts_of(const std::vector<analytic::TailTransfer>& transfers) {
+  std::vector<TransferFacts> out;
+  for (const analytic::TailTransfer& t : transfers) {
+    if (t.ranks > 1) out.push_back({t.transfer.op, t.transfer.size, t.ranks, {t.seconds}});
+  }
+  return out;
+}
+
+StepFacts facts_of(analytic::PlanCosts& costs, const Plan& plan, const Placement& placed,
+                   const Schedule& schedule) {
+  const analytic::StepPartsList lists = analytic::step_lists(costs, plan, placed);
+  StepFacts facts;
+  facts.tp = plan.tp * plan.tp2, facts.cp = plan.cp, facts.ep = plan.ep, facts.dp = plan.dp;
+  const unsigned node = costs.state.system->tiers.front();
+  facts.nodes = (plan.chips() + node - 1) / node;
+  facts.stragglers = analytic::stretch(costs, plan) - 1;
+  for (unsigned s = 0; s < lists.stages.size(); ++s) {
+    const analytic::StageLists& of = lists.stages[s];
+    facts.stages.push_back({schedule.chip_of(s), schedule.chunk_of(s), of.layers.layers,
+                            time_of(of.embedding), time_of(of.layers), time_of(of.head)});
+  }
+  for (const analytic::TailParts& tail : lists.tails) {
+    facts.chips.push_back({{tail.embedding_s},
+                           {tail.layers_s},
+                           {tail.head_s},
+                           facts_of(tail.gathers),
+                           facts_of(tail.reduces)});
+  }
+  return facts;
+}
+
 }  // namespace
 
 Result<StepWork> step_work(const TrainingModel& model, const Plan& plan,
@@ -44,6 +79,7 @@ Result<StepWork> step_work(const TrainingModel& model, const Plan& plan,
   work.overlapped = analytic::overlapped(plan, step);
   work.fixed = {model.state().constants.step_s};
   work.stretch = analytic::stretch(costs, plan);
+  work.facts = facts_of(costs, plan, placed, work.schedule);
   return work;
 }
 

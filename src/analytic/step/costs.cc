@@ -27,6 +27,16 @@ class Stages {
     return std::move(out_);
   }
 
+  StepPartsList lists() {
+    gathered();
+    StepPartsList out;
+    for (const std::uint32_t kind : shape_.stage_kinds) {
+      out.stages.push_back(lists_of(shape_.stages[kind]));
+    }
+    for (const std::uint32_t kind : shape_.chip_kinds) out.tails.push_back(tail_parts(kind));
+    return out;
+  }
+
  private:
   /// What ZeRO 2 and 3 expose around one list, each microbatch: its weights are gathered behind the
   /// list before it (3), and its gradients reduced behind the next.
@@ -113,6 +123,17 @@ class Stages {
     return stage;
   }
 
+  StageLists lists_of(const PipelineShape::Stage& of) const {
+    StageLists lists;
+    lists.layers.layers = of.layers;
+    if (of.first) add_list(lists.embedding, time_.embedding, embedding_, 1);
+    for (std::size_t kind = 0; kind < layers_.size(); ++kind) {
+      add_list(lists.layers, time_.layers[kind], layers_[kind], of.of_kind[kind]);
+    }
+    if (of.last) add_list(lists.head, time_.head, head_, 1);
+    return lists;
+  }
+
   void rest_on(const PipelineShape::Stage& stage) {
     const auto add = [&](const ListTime& time, double times) {
       times *= static_cast<double>(plan_.microbatches());
@@ -169,6 +190,42 @@ class Stages {
     for (const std::uint32_t kind : shape_.chip_kinds) out_.tails.push_back(kinds[kind]);
   }
 
+  bool gathers_in_tail() const { return plan_.zero != Zero::kWeights || plan_.gathers_once(); }
+  bool reduces_in_tail() const { return plan_.zero < Zero::kGradients || plan_.gathers_once(); }
+
+  TailParts tail_parts(std::uint32_t kind) {
+    TailParts parts;
+    if (gathers_in_tail()) {
+      const WeightTransfers t = weight_transfers(plan_, held_[kind].weights);
+      parts.gathers = whole(t.before_forward);
+      if (reduces_in_tail()) parts.reduces = whole(t.after_backward);
+    }
+    const unsigned chip = shape_.chips[kind];
+    for (unsigned chunk = 0; chunk < plan_.vpp; ++chunk) {
+      const PipelineShape::Stage& stage = shape_.stage(stage_of(plan_, chip, chunk));
+      if (stage.first) parts.embedding_s += optimizer_s(cost_.embedding.weights);
+      for (std::size_t k = 0; k < stage.of_kind.size(); ++k) {
+        parts.layers_s += optimizer_s(cost_.layers[k].weights) * stage.of_kind[k];
+      }
+    }
+    // The rest, with a copy of the embedding where head and embedding share their weights.
+    const double rest = optimizer_s(held_[kind].weights) - parts.embedding_s - parts.layers_s;
+    if (chip == plan_last_chip()) parts.head_s = std::max(0.0, rest);
+    return parts;
+  }
+  unsigned plan_last_chip() const { return is_folded(plan_) ? 0 : plan_.pp - 1; }
+  std::vector<TailTransfer> whole(const std::vector<Transfer>& transfers) {
+    std::vector<TailTransfer> out;
+    for (const Transfer& t : transfers) {
+      out.push_back({t, layouts_[t.group].members(), transfer_s({t})});
+    }
+    return out;
+  }
+  double optimizer_s(const ChipWeights& weights) {
+    const OptimizerTraffic traffic = optimizer_traffic(plan_, weights);
+    return costs_.optimizer(traffic).seconds / c_.memory_share + host_s(traffic);
+  }
+
   /// What is sent once a step (gradients of ZeRO 0 and 1, weights of ZeRO 1 and 2) and the optimiser.
   ChipTail tail(std::uint32_t kind) {
     ChipTail tail;
@@ -185,11 +242,10 @@ class Stages {
       layers += stage.layers;
     }
     const double buckets = std::max(1U, layers);
-    if (plan_.zero != Zero::kWeights || plan_.gathers_once()) {
+    if (gathers_in_tail()) {
       const WeightTransfers t = weight_transfers(plan_, weights);
       const double gather = transfer_s(t.before_forward, chips);
-      const bool reduces = plan_.zero < Zero::kGradients || plan_.gathers_once();
-      const double reduce = reduces ? transfer_s(t.after_backward, chips) : 0;
+      const double reduce = reduces_in_tail() ? transfer_s(t.after_backward, chips) : 0;
       const double rounds = cover_rounds();
       const double ahead = plan_.overlap.weights ? c_.weight_overlap * forward_s * rounds : 0;
       const double behind = plan_.overlap.gradients ? c_.gradient_overlap * backward_s * rounds : 0;
@@ -232,6 +288,10 @@ class Stages {
 
 StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Layouts& layouts) {
   return Stages(costs, plan, layouts).run();
+}
+
+StepPartsList step_lists(PlanCosts& costs, const Plan& plan, const Placement& placement) {
+  return Stages(costs, plan, layouts_of(plan, placement)).lists();
 }
 
 }  // namespace flopcast::analytic

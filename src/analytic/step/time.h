@@ -33,6 +33,27 @@ inline StepCosts step_costs(PlanCosts& costs, const Plan& plan, const Placement&
   return step_costs(costs, plan, layouts_of(plan, placement));
 }
 
+/// A stage's lists on their own: what it takes besides is the host's, and sends that it waits for.
+struct StageLists {
+  StageCost embedding, layers, head;
+};
+/// A transfer of weights or gradients once a step, whatever hides of it.
+struct TailTransfer {
+  Transfer transfer;
+  unsigned ranks = 1;
+  double seconds = 0;
+};
+struct TailParts {
+  std::vector<TailTransfer> gathers, reduces;
+  double embedding_s = 0, layers_s = 0, head_s = 0;  ///< of the optimizer
+};
+/// What stages and tails of step_costs are made of.
+struct StepPartsList {
+  std::vector<StageLists> stages;  ///< virtual
+  std::vector<TailParts> tails;    ///< of each pipeline chip
+};
+StepPartsList step_lists(PlanCosts& costs, const Plan& plan, const Placement& placement);
+
 /// Of every virtual stage, as pipeline_time takes them.
 std::vector<StageTime> stage_times(const StepCosts& step);
 /// Share of the shorter of two passes that DualPipe runs together that is hidden: what they expose

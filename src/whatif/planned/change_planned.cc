@@ -15,6 +15,8 @@ namespace {
 
 /// Passes put together of other layers: the host's part and kernels at other counts were not seen.
 constexpr double kPassDoubt = 0.01;
+/// The same passes in another order or number, each at its median.
+constexpr double kOrderDoubt = 0.005;
 /// Transfers of other groups and sizes, by rings; and by a network's model.
 constexpr double kRingTransferDoubt = 0.25;
 constexpr double kNetworkTransferDoubt = 0.1;
@@ -82,6 +84,7 @@ class PlannedEvidence {
       doubt("passes of other layers", kPassDoubt, TaskSort::kPass);
     } else {
       note("passes, as recorded", "copied", TaskSort::kPass);
+      doubt("passes put together to another step", kOrderDoubt, TaskSort::kPass);
     }
     note("messages between stages, as recorded", "copied", TaskSort::kMessage);
     if (changed_.other_transfers) {

@@ -66,9 +66,14 @@ struct Question {
   const char* on = "";
 };
 
-void expect_answers(const TrainingModel& model, const Plan& plan,
+/// Whether the recording says what its tasks do not: degrees, layers, whole transfers.
+enum class Told : std::uint8_t { kNo, kYes };
+
+void expect_answers(const TrainingModel& model, const Plan& plan, Told told,
                     const std::vector<Question>& questions) {
-  const WhatIf whatif = recorded(step_of(model, plan));
+  StepRun run = step_of(model, plan);
+  if (told == Told::kNo) run.facts.reset();
+  const WhatIf whatif = recorded(run);
   for (const Question& question : questions) {
     Plan other = plan;
     question.meant(other);
@@ -91,25 +96,88 @@ TEST(PlannedSteps, NothingChangedIsTheSameStep) {
   EXPECT_EQ(answer.before, run.run.makespan);
 }
 
-TEST(PlannedSteps, DepthOnTheSameCluster) {
-  const auto deep = [](unsigned pp) {
-    return Question{{{"pp", std::to_string(pp)}},
-                    [pp](Plan& plan) { plan.pp = pp, plan.dp = 128 / pp; },
-                    kCluster};
-  };
-  expect_answers(large(), large_plan(), {deep(2), deep(8), deep(16)});
+class PlannedKnobs : public testing::TestWithParam<Told> {};
+INSTANTIATE_TEST_SUITE_P(Facts, PlannedKnobs, testing::Values(Told::kNo, Told::kYes));
+
+Question deep_on_cluster(unsigned pp) {
+  return {{{"pp", std::to_string(pp)}},
+          [pp](Plan& plan) { plan.pp = pp, plan.dp = 128 / pp; },
+          kCluster};
+}
+Question of_schedule(ScheduleKind kind, unsigned chunks) {
+  std::vector<Setting> settings = {{"schedule", std::string(name(kind))}};
+  if (chunks > 1) settings.emplace_back("chunks", std::to_string(chunks));
+  return {settings, [kind, chunks](Plan& plan) { plan.schedule = kind, plan.vpp = chunks; }};
 }
 
-TEST(PlannedSteps, MoreMicrobatchesAndOtherSchedules) {
-  expect_answers(
-      large(), large_plan(),
-      {{{{"microbatches", "64"}}, [](Plan& plan) { plan.global_batch = 2048; }},
-       {{{"microbatches", "8"}}, [](Plan& plan) { plan.global_batch = 256; }},
-       {{{"schedule", "gpipe"}}, [](Plan& plan) { plan.schedule = ScheduleKind::kGpipe; }},
-       {{{"schedule", "interleaved"}, {"chunks", "2"}}, [](Plan& plan) {
-          plan.schedule = ScheduleKind::kInterleaved;
-          plan.vpp = 2;
-        }}});
+TEST_P(PlannedKnobs, DepthOnTheSameCluster) {
+  expect_answers(large(), large_plan(), GetParam(),
+                 {deep_on_cluster(2), deep_on_cluster(8), deep_on_cluster(16)});
+}
+
+TEST_P(PlannedKnobs, MicrobatchesAndSchedules) {
+  expect_answers(large(), large_plan(), GetParam(),
+                 {{{{"microbatches", "64"}}, [](Plan& plan) { plan.global_batch = 2048; }},
+                  {{{"microbatches", "8"}}, [](Plan& plan) { plan.global_batch = 256; }},
+                  of_schedule(ScheduleKind::kGpipe, 1),
+                  of_schedule(ScheduleKind::kInterleaved, 2)});
+}
+
+TEST(PlannedSteps, WhatIsToldIsUsed) {
+  expect_answers(large(), large_plan(), Told::kYes,
+                 {deep_on_cluster(1),
+                  deep_on_cluster(32),
+                  of_schedule(ScheduleKind::kZeroBubbleH1, 1),
+                  of_schedule(ScheduleKind::kZeroBubbleV, 2),
+                  {{{"dp", "16"}, {"microbatches", "64"}}, [](Plan& plan) { plan.dp = 16; }}});
+}
+
+// Replicas inside a node, then over nodes; transfers that passes hide, and no longer.
+TEST(PlannedSteps, SmallerModelsOnFewerNodes) {
+  const TrainingModel model = model_on("llama-3-8b", "4 x dgx-h100");
+  Plan plan;
+  plan.tp = 2, plan.pp = 4, plan.dp = 4;
+  plan.sequence_parallel = true;
+  plan.global_batch = 128;
+  plan.sequence = 4096;
+  const auto on_cluster = [](unsigned pp) {
+    return Question{{{"pp", std::to_string(pp)}},
+                    [pp](Plan& other) { other.pp = pp, other.dp = 16 / pp; },
+                    "4 x dgx-h100"};
+  };
+  expect_answers(model, plan, Told::kYes, {on_cluster(1), on_cluster(2), on_cluster(8)});
+}
+
+TEST(PlannedSteps, MoreReplicasOnMoreNodes) {
+  const TrainingModel half = model_on("llama-3-8b", "8 x dgx-h100");
+  const TrainingModel whole = model_on("llama-3-8b", "32 x dgx-h100");
+  Plan plan;
+  plan.tp = 2, plan.pp = 4, plan.dp = 8;
+  plan.sequence_parallel = true;
+  plan.global_batch = 256;
+  plan.sequence = 4096;
+  const WhatIf whatif = recorded(step_of(half, plan));
+  plan.dp = 32, plan.global_batch = 1024;
+  const double truth = step_of(whole, plan).step.value;
+  for (const char* on : {"", "32 x dgx-h100"}) {
+    const WhatIfAnswer answer = ask(whatif, {{"dp", "32"}}, on);
+    ASSERT_TRUE(answer.refused.empty()) << answer.refused.front().missing;
+    EXPECT_NEAR(answer.after.seconds(), truth, kTarget * truth) << on;
+  }
+}
+
+TEST(PlannedSteps, ModelsOfOtherDepth) {
+  const WhatIf whatif = recorded(step_of(large(), large_plan()));
+  const Catalog& catalog = Catalog::builtin();
+  for (const std::size_t layers : {40U, 42U, 120U}) {
+    Model other = *load_model("meta-llama-3-70b");
+    other.order.resize(layers, other.order.front());
+    const auto model = TrainingModel::make(other, *catalog.cluster(kCluster), catalog);
+    const double truth = step_of(*model, large_plan()).step.value;
+    const WhatIfAnswer answer = ask(whatif, {{"layers", std::to_string(layers)}});
+    ASSERT_TRUE(answer.refused.empty()) << answer.refused.front().missing;
+    EXPECT_NEAR(answer.after.seconds(), truth, kTarget * truth) << layers;
+  }
 }
 
 // Everything that is scaled with the step: nothing of it hangs on a recorded moment.
@@ -122,6 +190,28 @@ TEST(PlannedSteps, OtherChangesWorkOnTheNewStep) {
   const Result<WhatIfAnswer> half = whatif.ask(changes);
   ASSERT_TRUE(whole.ok() && half.ok() && half->refused.empty());
   EXPECT_NEAR(half->after.seconds(), whole->after.seconds() / 2, 1e-6);
+}
+
+TEST(PlannedSteps, WithoutFactsMoreIsRefused) {
+  StepRun run = step_of(large(), large_plan());
+  run.facts.reset();
+  const WhatIf whatif = recorded(run);
+  const std::pair<Setting, const char*> missing[] = {
+      {{"schedule", "zb-h1"}, "recorded as one task"},
+      {{"layers", "40"}, "how many layers"},
+      {{"dp", "64"}, "how many replicas"}};
+  for (const auto& [setting, why] : missing) {
+    const WhatIfAnswer answer = ask(whatif, {setting});
+    ASSERT_EQ(answer.refused.size(), 1U) << setting.first;
+    EXPECT_THAT(answer.refused[0].missing, HasSubstr(why));
+  }
+  Plan two = large_plan();
+  two.pp = 2, two.dp = 64;
+  StepRun ends = step_of(large(), two);
+  ends.facts.reset();
+  const WhatIfAnswer answer = ask(recorded(ends), {{"pp", "4"}});
+  ASSERT_EQ(answer.refused.size(), 1U);
+  EXPECT_THAT(answer.refused[0].missing, HasSubstr("fewer than three stages"));
 }
 
 TEST(PlannedSteps, WhatOneTaskDoesNotTellIsRefused) {

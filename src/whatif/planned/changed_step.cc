@@ -19,6 +19,11 @@ Diagnostic no_step(ErrorCode code, std::string what, std::string hint) {
   return {code, "structure", std::move(what), std::move(hint)};
 }
 
+/// Of passes, what transfers can hide behind where the recording shows no limit: as fitted to measured
+/// runs (catalog/training/constants.toml: weight_overlap, gradient_overlap).
+constexpr double kWeightsHidden = 0.9;
+constexpr double kGradientsHidden = 0.94;
+
 /// Passes over a chip's layers that what is sent once a step may hide behind: gradients are complete
 /// after the last microbatch. Chunks take turns of up to as many microbatches as there are chips;
 /// all but the last chunk's transfers hide behind those.
@@ -283,7 +288,8 @@ class StepChanger {
         left.push_back(forward ? chip.gather : chip.reduce);
         whole.push_back(forward ? chip.gathers : chip.reduces);
       }
-      return Tail(left, whole, loads(was_, true, forward));
+      return Tail(left, whole, loads(was_, true, forward),
+                  forward ? kWeightsHidden : kGradientsHidden);
     };
     const Tail gather = tail(true), reduce = tail(false);
     const auto ahead = loads(out_.step, false, true), behind = loads(out_.step, false, false);
@@ -303,7 +309,10 @@ class StepChanger {
   TransferRatio ratio() const {
     if (!network_ || !was_.degrees) return ring_ratio;
     return [this](const WholeTransfer& recorded, double bytes, std::uint32_t ranks) {
-      return network_->ratio(recorded, bytes, ranks, was_.degrees->tp);
+      // Members of a group lie as far apart as the group leaves room for others.
+      const Degrees& d = *was_.degrees;
+      const std::uint32_t apart = std::max(1U, d.tp * d.cp * d.dp / recorded.ranks);
+      return network_->ratio(recorded, bytes, ranks, apart);
     };
   }
 

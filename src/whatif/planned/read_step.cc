@@ -114,7 +114,9 @@ class StepReader {
     const Events& ev = rank.trace->events;
     const std::int32_t stream = ev.stream[task.row];
     for (const ToldSpan& span : spans_) {
-      if (span.stream != stream || span.start < ev.start[task.row] || span.end > ev.end(task.row)) {
+      // It begins inside; files round its end.
+      if (span.stream != stream || span.start < ev.start[task.row] ||
+          span.start >= ev.end(task.row)) {
         continue;
       }
       if (const auto part = told_part(span.name)) visit(*part, (span.end - span.start).seconds());

@@ -28,8 +28,8 @@ double ring_ratio(const WholeTransfer& recorded, double bytes, std::uint32_t ran
 }
 
 Tail::Tail(const std::vector<double>& left, const std::vector<std::vector<WholeTransfer>>& whole,
-           const std::vector<ChipLoad>& loads)
-    : loads_(loads) {
+           const std::vector<ChipLoad>& loads, double unseen)
+    : loads_(loads), hidden_(unseen) {
   any_ = std::any_of(left.begin(), left.end(), [](double time) { return time > 0; });
   if (!any_) return;
   double most = 0;
@@ -44,24 +44,23 @@ Tail::Tail(const std::vector<double>& left, const std::vector<std::vector<WholeT
   if (told_.empty()) {
     solve_compared(left);
   } else {
-    rate_ = most / told_parameters_;
-    solve_told(left);
+    solve_told(left, whole);
   }
 }
 
-/// Where a bucket is left over, passes might have hidden more.
-void Tail::solve_told(const std::vector<double>& left) {
-  double exact = -1, least = 0;
+/// Where a bucket is left over, passes might have hidden more: how much they can was not seen.
+void Tail::solve_told(const std::vector<double>& left,
+                      const std::vector<std::vector<WholeTransfer>>& all) {
+  double seen = -1;
   for (std::size_t chip = 0; chip < left.size(); ++chip) {
     const ChipLoad& load = loads_[chip];
-    if (load.cover <= 0) continue;
-    const double whole = rate_ * load.parameters;
-    const double hidden = std::max(0.0, whole - left[chip]) / load.cover;
+    const double whole = time_of(all[chip]);
     const double bucket = whole / std::max(1.0, load.layers);
     const bool is_bucket = std::abs(left[chip] - bucket) <= kOneBucket * bucket;
-    (is_bucket ? least : exact) = std::max(is_bucket ? least : exact, hidden);
+    if (is_bucket || load.cover <= 0) continue;
+    seen = std::max(seen, std::max(0.0, whole - left[chip]) / load.cover);
   }
-  hidden_ = exact >= 0 ? exact : least;
+  if (seen >= 0) hidden_ = seen;
 }
 
 /// Two chips whose parameters and passes are not in proportion tell rate and share. Else all that
@@ -74,6 +73,7 @@ void Tail::solve_compared(const std::vector<double>& left) {
   double parameters = 0;
   for (const ChipLoad& load : loads_) parameters += load.parameters;
   rate_ = parameters > 0 ? all / parameters : 0;
+  hidden_ = 0;
   const double det = b.parameters * a.cover - a.parameters * b.cover;
   constexpr double kTooAlike = 1e-3;
   if (other == 0 || std::abs(det) < kTooAlike * a.parameters * b.cover) return;

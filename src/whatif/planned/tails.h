@@ -28,15 +28,17 @@ double ring_ratio(const WholeTransfer& recorded, double bytes, std::uint32_t ran
 class Tail {
  public:
   /// @param left of each chip, what nothing hides; whole[chip] are empty where they are not told
+  /// @param unseen h where whole transfers are told but all that was left over are buckets
   Tail(const std::vector<double>& left, const std::vector<std::vector<WholeTransfer>>& whole,
-       const std::vector<ChipLoad>& loads);
+       const std::vector<ChipLoad>& loads, double unseen);
 
   bool any() const { return any_; }  ///< something was sent
   /// What is left over of that of a chip of the new run. @param replicas new over recorded
   double left(const ChipLoad& load, double replicas, const TransferRatio& ratio) const;
 
  private:
-  void solve_told(const std::vector<double>& left);
+  void solve_told(const std::vector<double>& left,
+                  const std::vector<std::vector<WholeTransfer>>& all);
   void solve_compared(const std::vector<double>& left);
   double whole_time(const ChipLoad& load, double replicas, const TransferRatio& ratio) const;
 
