@@ -162,6 +162,9 @@ void Engine<Pricing>::cut(const Rank& rank, Time at, std::int64_t least) {
   if (first >= flight.steps) return;
   flight.steps = first;
   flight.end = flight.begins(first, progress());
+  if (!options_.record_samples) return;
+  samples_.back().end = flight.end;
+  samples_.back().iterations = first;
 }
 
 /// Of a run, iteration `begun` has begun: when were requests received last?
@@ -201,6 +204,9 @@ void Engine<Pricing>::split() {
   flight.begin = begin;
   flight.end = end;
   flight.steps = 1;
+  if (!options_.record_samples) return;
+  samples_.back().end = end;
+  samples_.back().iterations = passed + 1;
 }
 
 template <class Pricing>

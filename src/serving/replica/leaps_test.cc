@@ -164,5 +164,28 @@ TEST(Leaps, AreTaken) {
   EXPECT_EQ(engine.samples().size(), 2U);
 }
 
+TEST(Leaps, SamplesEndWhereArrivalsCutThem) {
+  const EngineSettings settings = plain_settings(ServingEngine::kVllm);
+  const LinearPricing pricing;
+  Engine<LinearPricing> engine(pricing, terms_of(settings, 1000), {true, true});
+  ASSERT_FALSE(engine.submit({.id = 1, .input = 10, .output = 500}, {}));
+  std::vector<ReplicaEvent> events;
+  engine.advance({}, events);
+  const Time first = engine.next();
+  engine.advance(first, events);  // the prompt is done, a long run is under way
+  const Time middle = first + Time{(engine.next() - first).ps / 3};
+  ASSERT_FALSE(engine.submit({.id = 2, .input = 10, .output = 20}, middle));
+  engine.advance(Time::max(), events);
+  std::int64_t iterations = 0;
+  Time before;
+  for (const IterationSample& sample : engine.samples()) {
+    EXPECT_GE(sample.begin, before);
+    before = sample.end;
+    iterations += sample.iterations;
+  }
+  EXPECT_EQ(iterations, engine.counts().iterations);
+  EXPECT_EQ(before, events.back().at);
+}
+
 }  // namespace
 }  // namespace flopcast::serving
