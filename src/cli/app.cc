@@ -82,6 +82,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_estimate(app, action);
   add_plan(app, action);
   add_merge(app, action);
+  add_serve(app, action);
   add_map(app, action);
   add_explore(app, action);
   add_trace(app, action);

@@ -38,6 +38,7 @@ void add_cost(CLI::App& app, Action& action);
 void add_estimate(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_merge(CLI::App& app, Action& action);
+void add_serve(CLI::App& app, Action& action);
 void add_map(CLI::App& app, Action& action);
 void add_explore(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);

@@ -84,6 +84,11 @@ void scale_rates(Chip& chip, double factor) {
   for (FlopsPerSecond& rate : chip.vector) rate *= factor;
 }
 
+/// Measured curves know a link by its name, whatever its numbers are: under another one collectives follow from those.
+void model_links(ReplicaPool& pool) {
+  for (Level& level : pool.deployment.cluster.levels) level.link += " changed";
+}
+
 struct MachineNumber {
   std::string_view words;
   void (*scale)(ReplicaPool& pool, double factor);
@@ -95,13 +100,45 @@ constexpr std::array<MachineNumber, 5> kMachineNumbers = {{
     {"FLOP/s", [](ReplicaPool& pool, double f) { scale_rates(pool.deployment.cluster.chip, f); }},
     {"link latency",
      [](ReplicaPool& pool, double f) {
+       model_links(pool);
        for (Level& level : pool.deployment.cluster.levels) level.latency *= f;
      }},
     {"link bandwidth",
      [](ReplicaPool& pool, double f) {
+       model_links(pool);
        for (Level& level : pool.deployment.cluster.levels) level.port_bandwidth *= f;
      }},
 }};
+constexpr std::size_t kFirstOfLinks = 3;
+
+void scale_percentiles(ServingPercentiles& p, const ServingPercentiles& now,
+                       const ServingPercentiles& base) {
+  const auto scale = [](Seconds& value, Seconds to, Seconds from) {
+    if (from.value > 0) value = value * (to / from);
+  };
+  scale(p.mean, now.mean, base.mean);
+  scale(p.p50, now.p50, base.p50);
+  scale(p.p90, now.p90, base.p90);
+  scale(p.p95, now.p95, base.p95);
+  scale(p.p99, now.p99, base.p99);
+  scale(p.max, now.max, base.max);
+}
+
+/// What changes from `base` to the summary, put on `now`.
+void put_change_on(ServeSummary& s, const ServeSummary& now, const ServeSummary& base) {
+  scale_percentiles(s.ttft, now.ttft, base.ttft);
+  scale_percentiles(s.tpot, now.tpot, base.tpot);
+  scale_percentiles(s.inter_token, now.inter_token, base.inter_token);
+  scale_percentiles(s.latency, now.latency, base.latency);
+  const auto scale = [](double& value, double to, double from) {
+    if (from > 0) value *= to / from;
+  };
+  scale(s.output_tokens_per_s, now.output_tokens_per_s, base.output_tokens_per_s);
+  scale(s.total_tokens_per_s, now.total_tokens_per_s, base.total_tokens_per_s);
+  scale(s.requests_per_s, now.requests_per_s, base.requests_per_s);
+  scale(s.goodput_requests_per_s, now.goodput_requests_per_s, base.goodput_requests_per_s);
+  scale(s.usd_per_million_tokens, now.usd_per_million_tokens, base.usd_per_million_tokens);
+}
 
 }  // namespace
 
@@ -163,6 +200,20 @@ std::vector<ServeVariant> run_changes(const ServeQuestion& question,
       variant.refused = run.error().text();
     }
   });
+  return variants;
+}
+
+std::vector<ServeVariant> serve_sensitivity(const ServeQuestion& question, const ServeSummary& now,
+                                            const Catalog& catalog, const ServeOptions& options) {
+  std::vector<ServeChange> changes = nearby_machines(question);
+  const std::size_t all = changes.size();
+  changes.push_back({"links by their numbers", {}, on_machine(question.fleet, model_links)});
+  std::vector<ServeVariant> variants = run_changes(question, changes, catalog, options);
+  const ServeVariant base = std::move(variants.back());
+  variants.pop_back();
+  for (std::size_t i = 2 * kFirstOfLinks; i < all && base.refused.empty(); ++i) {
+    if (variants[i].refused.empty()) put_change_on(variants[i].summary, now, base.summary);
+  }
   return variants;
 }
 

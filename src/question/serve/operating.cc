@@ -78,17 +78,27 @@ RankLoad with_prompts(RankLoad load, const ServePool& pool, double input, unsign
   return load;
 }
 
+/// The iteration's parts; those of the host are bound by it.
+std::vector<IterationPart> parts_of(const IterationModel& model,
+                                    const std::vector<RankLoad>& loads) {
+  std::vector<IterationPart> parts = model.parts(loads);
+  for (IterationPart& part : parts) {
+    if (part.name == "host" || part.name == "launches") part.bound = "host";
+  }
+  return parts;
+}
+
 void price_operating_point(ServePool& pool, const IterationModel& model, double input) {
   const unsigned ranks = pool.deployment.layout.dp;
   const std::vector<RankLoad> plain(ranks, mean_load(pool, model, ranks));
   const std::vector<RankLoad> mixed(ranks, with_prompts(plain.front(), pool, input, ranks));
   if (plain.front().decodes > 0) {
     pool.iteration = model.time(plain);
-    pool.parts = model.parts(plain);
+    pool.parts = parts_of(model, plain);
   }
   if (mixed.front().prefill_tokens > 0) {
     pool.prompt_iteration = model.time(mixed);
-    pool.prompt_parts = model.parts(mixed);
+    pool.prompt_parts = parts_of(model, mixed);
   }
 }
 

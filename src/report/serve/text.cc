@@ -50,22 +50,24 @@ std::string serve_headline(const ServeAnswer& answer) {
 }
 
 std::string percentiles_text(const ServeAnswer& answer) {
-  Table table({{"", kToLeft},
-               {"mean"},
-               {"p50"},
-               {"p90"},
-               {"p95"},
-               {"p99"},
-               {"max"},
-               {"10-90 % of the mean"}});
+  std::vector<Table::Column> columns = {{"", kToLeft}, {"mean"}, {"p50"}, {"p90"},
+                                        {"p95"},       {"p99"},  {"max"}};
+  const bool band = answer.low && answer.high;
+  if (band) columns.push_back({"10-90 % of the mean"});
+  Table table(columns);
   const auto add = [&](const char* title, const ServingPercentiles ServeSummary::*of) {
     const ServingPercentiles& p = answer.summary.*of;
     if (p.count == 0) return;
-    table.add({title, short_time(p.mean), short_time(p.p50), short_time(p.p90), short_time(p.p95),
-               short_time(p.p99), short_time(p.max),
-               band_words(
-                   answer, [of](const ServeSummary& s) { return (s.*of).mean.value; },
-                   [](double s) { return short_time(Seconds{s}); })});
+    std::vector<std::string> cells = {title};
+    for (const Seconds value : {p.mean, p.p50, p.p90, p.p95, p.p99, p.max}) {
+      cells.push_back(short_time(value));
+    }
+    if (band) {
+      cells.push_back(band_words(
+          answer, [of](const ServeSummary& s) { return (s.*of).mean.value; },
+          [](double s) { return short_time(Seconds{s}); }));
+    }
+    table.add(std::move(cells));
   };
   add("time to first token", &ServeSummary::ttft);
   add("time per output token", &ServeSummary::tpot);

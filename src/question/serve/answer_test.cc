@@ -1,0 +1,180 @@
+// Summaries, windows and operating points of runs made by hand; answers of the whole.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "question/serve/answer.h"
+
+namespace flopcast::question {
+namespace {
+
+using testing::HasSubstr;
+
+Time at_ms(std::int64_t n) { return Time::from_us(n * 1000); }
+
+/// Four requests of 11 tokens out: TTFT 100, 200, 300 ms and one that is never answered; 10 ms a token.
+FleetRun four_requests() {
+  FleetRun run;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    RequestOutcome r;
+    r.sent = r.scheduled = at_ms(1000 * i);
+    r.first_token = r.sent + at_ms(100 * (i + 1));
+    r.done = r.first_token + at_ms(100);
+    r.input = 20, r.output = 11;
+    run.requests.push_back(r);
+  }
+  RequestOutcome lost = run.requests.front();
+  lost.scheduled = lost.first_token = lost.done = Time::max();
+  run.requests.push_back(lost);
+  run.answered = 3, run.unanswered = 1;
+  run.end = at_ms(2400);
+  run.requests_per_s = 3 / 2.4;
+  run.output_tokens_per_s = 33 / 2.4;
+  return run;
+}
+
+TEST(ServeSummaries, GoodputIsTheShareThatKeepsEveryLimit) {
+  ServeQuestion question;
+  question.fleet.pool.deployment.layout.tp = 4;
+  question.usd_per_chip_hour = 3.6;
+  question.limits = {{ServiceLimit::Quantity::kTtft, 99, {0.25}},
+                     {ServiceLimit::Quantity::kTpot, 99, {0.02}}};
+  const ServeSummary summary = summarize_serving(four_requests(), question.fleet, question);
+  EXPECT_DOUBLE_EQ(summary.within, 0.5);                        // two of four
+  EXPECT_NEAR(summary.goodput_requests_per_s, 2 / 2.4, 1e-12);  // two in 2.4 s
+  EXPECT_FALSE(summary.meets);
+  // 4 chips at 0.001 USD a second each for 13.75 tokens a second
+  EXPECT_NEAR(summary.usd_per_million_tokens, 4 * 0.001 / 13.75 * 1e6, 1e-6);
+  question.limits.back().below = {0.009};
+  EXPECT_DOUBLE_EQ(summarize_serving(four_requests(), question.fleet, question).within, 0);
+}
+
+TEST(ServeSummaries, AutoscaledFleetsPayForWhatRan) {
+  ServeQuestion question;
+  question.usd_per_chip_hour = 3.6;
+  Fleet fleet;
+  fleet.pool.replicas = 10;
+  fleet.autoscaling = Autoscaling{};
+  FleetRun run = four_requests();
+  run.replica_seconds = 4.8;  // two replicas all the time
+  EXPECT_NEAR(summarize_serving(run, fleet, question).usd_per_million_tokens,
+              2 * 0.001 / 13.75 * 1e6, 1e-6);
+}
+
+TEST(ServeWindows, CountRequestsWhereTheyAreSent) {
+  FleetRun run = four_requests();
+  for (int more = 0; more < 4; ++more) {  // 64 requests make three windows
+    const std::vector<RequestOutcome> same = run.requests;
+    run.requests.insert(run.requests.end(), same.begin(), same.end());
+  }
+  run.answered = 48, run.unanswered = 16;
+  const auto windows = serve_windows(run);
+  ASSERT_EQ(windows.size(), 3U);
+  EXPECT_EQ(windows[0].sent, 32U);  // the first and the lost one of each four
+  EXPECT_EQ(windows[1].sent, 16U);
+  EXPECT_EQ(windows[2].sent, 16U);
+  EXPECT_NEAR(windows[1].ttft.p50.value, 0.2, 1e-12);
+  EXPECT_EQ(windows[2].to, run.end);
+  double tokens = 0;
+  for (const ServeWindow& w : windows) {
+    tokens += w.output_tokens_per_s * (w.to - w.from).seconds();
+  }
+  EXPECT_NEAR(tokens, 48 * 11, 1e-6);
+}
+
+Result<ServeAnswer> answer_to(ServeSettings settings, const ServeOptions& options = {}) {
+  const Catalog& catalog = Catalog::builtin();
+  const auto question = make_serve_question("llama-3-8b", "2 x dgx-h100", settings, catalog);
+  if (!question) return question.error();
+  return answer_serving(*question, catalog, options);
+}
+
+const ServeSettings kSmall = {{"users", "8"},        {"input", "256"},  {"output", "64"},
+                              {"tp", "2"},           {"replicas", "2"}, {"requests", "40"},
+                              {"slo", "ttft.p99<1s"}};
+
+TEST(ServeAnswers, HoldTogether) {
+  ServeOptions options;
+  options.curve = true;
+  const auto answer = answer_to(kSmall, options);
+  ASSERT_TRUE(answer.ok()) << answer.error().text();
+  EXPECT_EQ(answer->summary.answered, 40U);
+  ASSERT_TRUE(answer->low && answer->high);
+  EXPECT_LE(answer->low->tpot.mean, answer->summary.tpot.mean);
+  EXPECT_GE(answer->high->tpot.mean, answer->summary.tpot.mean);
+  ASSERT_EQ(answer->pools.size(), 1U);
+  const ServePool& pool = answer->pools.front();
+  Seconds sum;
+  for (const IterationPart& part : pool.parts) sum += part.time;
+  EXPECT_NEAR(sum.value, pool.iteration.seconds(), 1e-9);
+  EXPECT_GT(pool.decodes, 1);
+  EXPECT_LT(pool.decodes, 4.01);  // eight users on two replicas
+  EXPECT_GT(pool.kv_peak, 0);
+  EXPECT_LE(pool.kv_peak, 1);
+  EXPECT_FALSE(answer->limits.empty());
+  EXPECT_EQ(answer->next.front().summary.chips, 6U);
+  ASSERT_GE(answer->curve.size(), 4U);
+  EXPECT_EQ(answer->curve.front().load, 1);
+}
+
+TEST(ServeAnswers, MoreBandwidthIsNeverSlower) {
+  const auto answer = answer_to(kSmall);
+  ASSERT_TRUE(answer.ok()) << answer.error().text();
+  ASSERT_EQ(answer->sensitivity.size(), 10U);
+  const Seconds now = answer->summary.tpot.mean;
+  for (std::size_t i = 0; i < answer->sensitivity.size(); ++i) {
+    const ServeVariant& variant = answer->sensitivity[i];
+    EXPECT_EQ(variant.refused, "") << variant.change;
+    // Of times and latencies the first of each pair is worse, of rates better.
+    const bool more_is_worse =
+        variant.change.starts_with("host") || variant.change.starts_with("link latency");
+    const bool worse = (i % 2 == 0) == more_is_worse;
+    const double change = variant.summary.tpot.mean.value / now.value - 1;
+    EXPECT_TRUE(worse ? change > -1e-3 : change < 1e-3) << variant.change << " " << change;
+  }
+  // Answers of a small batch read memory; links carry what a prompt's chips exchange.
+  EXPECT_LT(answer->sensitivity[8].summary.ttft.mean, answer->summary.ttft.mean);
+  EXPECT_LT(answer->sensitivity[2].summary.tpot.mean, now * 0.98);
+}
+
+TEST(ServeAnswersThreads, DoNotDependOnTheirNumber) {
+  ServeOptions one, four;
+  one.curve = four.curve = true;
+  one.threads = 1, four.threads = 4;
+  const auto a = answer_to(kSmall, one), b = answer_to(kSmall, four);
+  ASSERT_TRUE(a.ok() && b.ok());
+  ASSERT_EQ(a->curve.size(), b->curve.size());
+  for (std::size_t i = 0; i < a->curve.size(); ++i) {
+    EXPECT_EQ(a->curve[i].summary.ttft.mean, b->curve[i].summary.ttft.mean);
+    EXPECT_EQ(a->curve[i].summary.output_tokens_per_s, b->curve[i].summary.output_tokens_per_s);
+  }
+  for (std::size_t i = 0; i < a->sensitivity.size(); ++i) {
+    EXPECT_EQ(a->sensitivity[i].summary.tpot.mean, b->sensitivity[i].summary.tpot.mean);
+  }
+}
+
+TEST(ServeAnswers, PoolsApartAreToldApart) {
+  ServeSettings settings = kSmall;
+  settings.erase(settings.begin() + 4);  // replicas
+  settings.emplace_back("disaggregated", "1:1");
+  const auto answer = answer_to(settings);
+  ASSERT_TRUE(answer.ok()) << answer.error().text();
+  ASSERT_EQ(answer->pools.size(), 2U);
+  EXPECT_EQ(answer->pools[0].role, "prefill");
+  EXPECT_EQ(answer->pools[1].role, "decode");
+  EXPECT_FALSE(answer->pools[0].prompt_parts.empty());
+  EXPECT_FALSE(answer->pools[1].parts.empty());
+}
+
+TEST(ServeAnswers, WhatDoesNotFitIsTooLarge) {
+  const Catalog& catalog = Catalog::builtin();
+  const auto question = make_serve_question(
+      "llama-3-70b", "dgx-h100", {{"users", "8"}, {"input", "256"}, {"output", "64"}}, catalog);
+  ASSERT_TRUE(question.ok()) << question.error().text();
+  const auto answer = answer_serving(*question, catalog);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code, ErrorCode::kTooLarge);
+  EXPECT_NE(answer.error().hint, "");
+}
+
+}  // namespace
+}  // namespace flopcast::question
