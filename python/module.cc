@@ -292,4 +292,5 @@ NB_MODULE(_native, module) {
   flopcast::define_runs(module);
   flopcast::define_mapping(module);
   flopcast::define_whatif(module);
+  flopcast::define_serving(module);
 }

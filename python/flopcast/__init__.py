@@ -13,6 +13,7 @@
     flopcast.KernelModel("h200").gemm(8192, 8192, 8192, "bf16").time_s
     print(flopcast.estimate("llama-3-70b", "128 x dgx-h100", tp=8, pp=4, global_batch=1024))
     print(flopcast.plan("llama-3-70b", "128 x dgx-h100", global_batch=1024))
+    print(flopcast.serve("llama-3-70b", "2 x dgx-h100", tp=4, users=64, input=1024, output=1024))
     print(flopcast.map("gpt3-175b", "8 x sn10", topology="torus:4x2"))
 
 Units: every field says its own. Times are integers in picoseconds (``_ps``), so that nothing is
@@ -59,6 +60,7 @@ from ._mapping import (
     map_setup,
 )
 from ._plans import PlanOption, PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
+from ._serving import SERVE_SETTINGS, Percentiles, ServeSettings, Serving, serve
 from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal, WhatIfTotals
 
 __version__: str = _native.version
@@ -73,6 +75,7 @@ __all__ = [
     "CATEGORIES",
     "DATAFLOWS",
     "PLAN_SETTINGS",
+    "SERVE_SETTINGS",
     "SYSTEM_SETTINGS",
     "Anomaly",
     "Cluster",
@@ -86,6 +89,7 @@ __all__ = [
     "MappedPartition",
     "MappingOptions",
     "PartWorth",
+    "Percentiles",
     "PlanOption",
     "PlanOptions",
     "PlanSearch",
@@ -94,6 +98,8 @@ __all__ = [
     "RankTrace",
     "RayExecutor",
     "Replay",
+    "ServeSettings",
+    "Serving",
     "StageEstimate",
     "Step",
     "StepComparison",
@@ -117,6 +123,7 @@ __all__ = [
     "plan_sweep",
     "read",
     "replay",
+    "serve",
     "training_software",
 ]
 

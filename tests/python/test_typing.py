@@ -35,6 +35,8 @@ points = flopcast.explore("gpt3-175b", "8 x sn10", ["sram=1x,2x"], topology="tor
 run = flopcast.WhatIf(traces).set(dp=64, tokens=2.0).scale("gemm", 0.8).remove("profiler", "straggler")
 after: float = run.on("8 x dgx-h100").run().after_s
 worth: list[str] = [part.part for part in run.sensitivity()]
+serving = flopcast.serve("llama-3-8b", "dgx-h100", tp=2, users=8, input=256, output=64, set={"block": 32})
+first: float = serving.ttft_s.p99
 gemm: float = flopcast.KernelModel("h200").gemm(8192, 8192, 8192, "bf16").time_s
 """
 
@@ -47,6 +49,7 @@ WRONG = {
     'flopcast.estimate("a", "b", overlap=3)': 'incompatible type "int"',
     'flopcast.estimate("a", "b", tp=8).time_s.upper()': '"float" has no attribute "upper"',
     'flopcast.estimate("a", "b", tp=8).time_s = 3.0': "Incompatible types in assignment",
+    'flopcast.serve("a", "b", usrs=8)': "Unexpected keyword argument",
     'flopcast.WhatIf("a").scale("gemm", "half")': 'incompatible type "str"; expected "float"',
     'flopcast.Cluster("a").collective_time("all_reduce", 1, [1, 2])': "Too many positional arguments",
 }
@@ -114,6 +117,7 @@ def test_all_but_the_obvious_arguments_have_names():
         "KernelTime",
         "MappedPartition",
         "PartWorth",
+        "Percentiles",
         "StageEstimate",
         "Step",
         "StepMatch",
