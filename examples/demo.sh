@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Forecasts a training step, finds the best plan, maps a dataflow graph, makes a small training run and replays it (no GPU
+# Forecasts a training step, finds the best plan, serves a model, maps a dataflow graph, makes a small training run and replays it (no GPU
 # needed). Leaves pages and timelines in demo/.
 # Called by `./dev demo`; FLOPCAST names the binary. Every command is printed before it runs.
 set -euo pipefail
@@ -27,6 +27,8 @@ run "$flopcast" estimate meta-llama-3-70b --on "128 x dgx-h100" --tp 8 --pp 4 --
   --seq 8192 --html "$out/estimate.html" --trace-out "$out/step.perfetto-trace"
 run "$flopcast" plan llama-3-8b --on "4 x dgx-h100" --global-batch 256 --seq 8192 --max-tp 8 \
   --html "$out/plan.html"
+run "$flopcast" serve meta-llama-3-70b --on "2 x dgx-h100" --engine vllm --tp 4 --users 64 --input 1024 --output 1024 \
+  --slo "ttft.p99<2s,tpot.p99<50ms" --html "$out/serve.html" --trace-out "$out/serve.perfetto-trace"
 run "$flopcast" map gpt3-175b --on "8 x sn10" --topology torus:4x2 --html "$out/map.html"
 run "$flopcast" explore gpt3-175b --on "8 x sn10" --topology torus:4x2 --sweep sram=150MB..500MB:50MB \
   --sweep memory-bandwidth=100GB/s,300GB/s,1TB/s --html "$out/explore.html"
@@ -45,6 +47,8 @@ Program   $flopcast    with its folder on the PATH, the commands above run as th
 Estimate  $out/estimate.html            one training step of Llama 3 70B on 1,024 H100
           $out/step.perfetto-trace      the step, stage by stage: open it at https://ui.perfetto.dev
 Plan      $out/plan.html                the best of all plans for Llama 3 8B on 32 H100
+Serve     $out/serve.html               Llama 3 70B for 64 users on 16 H100: latency against throughput, batch over time
+          $out/serve.perfetto-trace     replicas and requests
 Map       $out/map.html                 GPT-3's layer on 8 dataflow chips: partitions, roofline, timeline
 Explore   $out/explore.html             the same over SRAM and DRAM bandwidth: heat maps
 Sample    $out/sample/                  8 ranks of a pipeline-, data- and tensor-parallel step, made up

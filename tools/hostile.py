@@ -59,6 +59,7 @@ INJECTION = "</script><script>pwned()</script><img src=x onerror=pwned()>\"'`"
 # --- Readers ------------------------------------------------------------------------------------
 
 ESTIMATE = ("--on", "dgx-h100", "--tp", "2", "--global-batch", "64", "--seq", "2048")
+SERVE = ("serve", "llama-3-8b", "--on", "dgx-h100", "--replicas", "1", "--quick")
 MAP_ON = ("--on", "8 x sn10", "--topology", "torus:4x2", "--threads", "1")
 PLAN = ("plan", "gpt-3-1.3b", "--on", "dgx-h100", "--global-batch", "8", "--seq", "2048", "--must", "tp=1", "--must", "pp=1",
         "--top", "1", "--no-placements", "--threads", "1")  # fmt: skip
@@ -128,6 +129,12 @@ READERS = (
     Reader("launch.deepspeed", ("plan", "gpt-3-1.3b", "--on", "dgx-h100", "--max-tp", "1", "--max-pp", "1", "--seq", "2048",
                                 "--plan-from", "{file}"), "src/parallel/plan/corpus/plan/deepspeed.json", ".json"),
     Reader("constants", ("estimate", "gpt-3-1.3b", *ESTIMATE, "--constants", "{file}"), "catalog/training/constants.toml", ".toml"),
+    Reader("serve.from", ("serve", "--from", "{file}", "--quick", "--json"), "src/question/serve/corpus/question.toml", ".toml"),
+    Reader("serve.again", ("serve", "--from", "{file}", "--quick", "--html", "{page}"), "src/question/serve/corpus/question.json", ".json"),
+    Reader("serve.trace", (*SERVE, "--trace", "{file}"), b"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n", ".csv"),
+    Reader("serve.prefixes", (*SERVE, "--trace", "{file}"), b'{"timestamp": 0, "input_length": 1300, "output_length": 5, "hash_ids": [0, 1, 2]}\n{"timestamp": 27, "input_length": 1024, "output_length": 7, "hash_ids": [0, 3]}\n', ".jsonl"),
+    Reader("serve.point", (*SERVE, "--users", "2", "--input", "64", "--output", "8", "--point", "{file}"),
+           b'{"factors": {"decode": 1.05, "prefill": 0.9, "front": 1.2}}', ".json"),
     Reader("cluster.toml", ("hw", "show", "{file}"), "src/hardware/cluster/corpus/cluster_toml/levels.toml", ".toml"),
     Reader("cluster.graph", ("net", "time", "all_reduce", "--size", "1MB", "--on", "{file}", "--html", "{page}"),
            "src/hardware/cluster/corpus/cluster_toml/graph.toml", ".toml"),

@@ -26,6 +26,8 @@ ASKED = {
     "estimate-too-big": 'estimate llama-3.1-405b --on "2 x dgx-h100" --tp 8 --global-batch 64 --seq 8192',
     "whatif": "whatif ../demo/sample --scale gemm=0.8 --scale network=2 --remove straggler --sensitivity",
     "whatif-refused": "whatif ../demo/sample --chip mi300x",
+    "serve-apart": 'serve llama-3-8b --on dgx-h100 --disaggregated 1:2 --rate 6 --requests 300 --input 1024 --output 128 --price 2',
+    "serve-quick": "serve llama-3-8b --on dgx-h100 --replicas 1 --users 1 --requests 3 --input 64 --output 16 --quick",
     "explore-many": 'explore gpt3-175b --on "8 x sn10" --topology torus:4x2 --sweep sram=150MB,500MB '
     "--sweep memory-bandwidth=100GB/s,1TB/s --sweep link-bandwidth=25GB/s,100GB/s,200GB/s",
 }
@@ -151,6 +153,7 @@ VIEWS = {
     ],
     "ask-what-if/deeper": ["choose('Rank', '-1')", "choose('Rank', '0')", "push('zoom in')", "push('light / dark')"],
     "asked/whatif": ["choose('Rank', '5')", "push('zoom in')", "push('GPU before')", "push('light / dark')"],
+    "demo/serve": ["push('TTFT')", "push('light / dark')"],
     "demo/explore": ["choose('columns', 'sram')", "push('light / dark')"],
     "demo/flows": ["push('light / dark')"],
 }
