@@ -80,7 +80,14 @@ std::optional<Diagnostic> Engine<Pricing>::submit(const ReplicaRequest& request,
     state.prefix_block = request.prefix_block;
   }
   rank.submit(slot);
-  if (flights_.front().busy) cut(rank, state.at, flights_.front().passed(now_, progress()) + 1);
+  if (Flight& flight = flights_.front(); flight.busy) {
+    const std::int64_t steps = flight.steps;
+    cut(rank, state.at, flight.passed(now_, progress()) + 1);
+    if (options_.record_samples && flight.steps < steps) {
+      samples_.back().end = flight.end;
+      samples_.back().iterations = flight.steps;
+    }
+  }
   std::replace(ready_.begin(), ready_.end(), Time::max(), at);
   return std::nullopt;
 }

@@ -162,9 +162,6 @@ void Engine<Pricing>::cut(const Rank& rank, Time at, std::int64_t least) {
   if (first >= flight.steps) return;
   flight.steps = first;
   flight.end = flight.begins(first, progress());
-  if (!options_.record_samples) return;
-  samples_.back().end = flight.end;
-  samples_.back().iterations = first;
 }
 
 /// Of a run, iteration `begun` has begun: when were requests received last?

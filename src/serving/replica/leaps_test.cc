@@ -175,6 +175,8 @@ TEST(Leaps, SamplesEndWhereArrivalsCutThem) {
   engine.advance(first, events);  // the prompt is done, a long run is under way
   const Time middle = first + Time{(engine.next() - first).ps / 3};
   ASSERT_FALSE(engine.submit({.id = 2, .input = 10, .output = 20}, middle));
+  // Known before the run that it cuts begins.
+  ASSERT_FALSE(engine.submit({.id = 3, .input = 10, .output = 20}, middle + Time{middle.ps / 2}));
   engine.advance(Time::max(), events);
   std::int64_t iterations = 0;
   Time before;
