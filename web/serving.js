@@ -143,15 +143,19 @@ function iterationRows(iteration) {
   const parts = [...iteration.parts].filter((p) => p.time_s > 0).sort((a, b) => b.time_s - a.time_s);
   const total = parts.reduce((sum, p) => sum + p.time_s, 0), longest = parts[0].time_s;
   const whole = stackedBar(parts.map((p) => ({ value: p.time_s, colour: colourIn(BOUND_COLOURS, p.bound), label: percent(p.time_s / total, 0),
-    tip: [el("b", {}, p.name), tipRow(percent(p.time_s / total), seconds(p.time_s)), tipRow("bound by", p.bound), tipRow("basis", p.basis)] })), total);
+    tip: [el("b", {}, p.name), tipRow(percent(p.time_s / total), seconds(p.time_s)), tipRow("bound by", BOUND_WORDS[p.bound] || p.bound), tipRow("basis", p.basis)] })), total);
   return barRows([{ name: [el("b", {}, "iteration")], bar: whole, total: seconds(iteration.time_s), last: true }, ...parts.map((p) => ({ name: [p.name],
     total: `${seconds(p.time_s)}, ${percent(p.time_s / total)}, ${p.basis}`,
     bar: stackedBar([{ value: p.time_s, colour: colourIn(BOUND_COLOURS, p.bound) }], p.time_s, longest, "clear") }))]);
 }
 
+/** @type {Words} */
+const BOUND_WORDS = { bytes: "reading memory", compute: "arithmetic", floor: "fixed cost of kernels", latency: "latency of links",
+  links: "bandwidth of links", host: "the host" };
+
 function boundsOf(/** @type {(ServeIteration | null)[]} */ iterations) {
   const bounds = new Set(iterations.flatMap((i) => (i ? i.parts.filter((p) => p.time_s > 0).map((p) => p.bound) : [])));
-  return legend([...bounds].map((bound) => [bound, colourIn(BOUND_COLOURS, bound)]));
+  return legend([...bounds].map((bound) => [BOUND_WORDS[bound] || bound, colourIn(BOUND_COLOURS, bound)]));
 }
 
 function poolSection(/** @type {ServePool} */ pool) {

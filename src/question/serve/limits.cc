@@ -14,7 +14,7 @@ namespace {
 std::string bound_words(std::string_view bound) {
   if (bound == "bytes") return "reading memory";
   if (bound == "compute") return "arithmetic";
-  if (bound == "floor") return "launching kernels";
+  if (bound == "floor") return "fixed cost of kernels";
   if (bound == "latency") return "latency of links";
   if (bound == "links") return "bandwidth of links";
   if (bound == "host") return "the host";

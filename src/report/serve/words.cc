@@ -41,8 +41,11 @@ std::string fleet_words(const Fleet& fleet) {
 std::string load_words(const ServeQuestion& question) {
   const ServingWorkload& load = question.workload;
   if (load.kind == ServingWorkload::Kind::kTrace) {
-    std::string words = fmt::format("{} of {}", counted(load.trace.requests.size(), "request"),
-                                    question.trace_name);
+    const std::size_t all = load.trace.requests.size();
+    const auto asked = static_cast<std::size_t>(load.count);
+    std::string words =
+        fmt::format("{} of {}", counted(asked > 0 ? std::min(asked, all) : all, "request"),
+                    question.trace_name);
     if (load.time_scale != 1) words += fmt::format(" at {} times the rate", load.time_scale);
     return words;
   }
