@@ -248,7 +248,8 @@ void Engine<Pricing>::complete(std::size_t index, std::vector<ReplicaEvent>& eve
   const std::int64_t steps = flight.steps;
   flight.busy = false;
   counts_.iterations += steps;
-  counts_.busy += at - flight.begin;
+  // In a pipeline batches overlap: a stage's time is what the replica is busy with one.
+  counts_.busy += flights_.size() > 1 ? flight.first : at - flight.begin;
   if (steps > 1) {
     ++counts_.leaps;
     skip_receipts(flight, steps - 1);

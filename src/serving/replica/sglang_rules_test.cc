@@ -27,6 +27,11 @@ TEST(SglangRules, PromptsStopTheDecodes) {
   EXPECT_THAT(timeline(terms_of(settings, 400), sent).events,
               ElementsAre("0 scheduled 0", "10 first 0", "10 scheduled 1", "20 first 1",
                           "30 done 1", "50 done 0"));
+  // Request 0 has gaps of 20, 10 and 10, request 1 one of 10.
+  const auto stalled = timeline(terms_of(settings, 400), sent);
+  EXPECT_EQ(stalled.gaps.count(), 4);
+  EXPECT_EQ(stalled.gaps.max(), Time{20});
+  EXPECT_DOUBLE_EQ(stalled.gaps.mean().value, 12.5e-12);
   settings.mixed_chunks = true;
   EXPECT_THAT(timeline(terms_of(settings, 400), sent).events,
               ElementsAre("0 scheduled 0", "10 first 0", "10 scheduled 1", "20 first 1",

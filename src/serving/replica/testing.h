@@ -96,12 +96,14 @@ struct Sent {
 struct Timeline {
   std::vector<std::string> events;  ///< "12 first 0"
   ReplicaCounts counts;
+  TokenGaps gaps;
 };
 
 /// Every iteration takes 10 ps. Requests are numbered in their order.
 inline Timeline timeline(const EngineTerms& terms, const std::vector<Sent>& sent) {
   const LinearPricing pricing{10, 0, 0, 0, 0, 0, 0};
-  Engine<LinearPricing> engine(pricing, terms, {.leap = true});
+  Timeline timeline;
+  Engine<LinearPricing> engine(pricing, terms, {.leap = true, .gaps = &timeline.gaps});
   std::vector<ReplicaEvent> events;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     const Sent& one = sent[i];
@@ -115,7 +117,7 @@ inline Timeline timeline(const EngineTerms& terms, const std::vector<Sent>& sent
                   {one.at});
   }
   engine.advance(Time::max(), events);
-  Timeline timeline{{}, engine.counts()};
+  timeline.counts = engine.counts();
   for (const ReplicaEvent& event : events) timeline.events.push_back(shown(event));
   return timeline;
 }

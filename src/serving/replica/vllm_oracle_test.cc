@@ -195,6 +195,11 @@ class PlainVllm {
     if (settings_.chunk_threshold > 0) tokens = std::min(tokens, settings_.chunk_threshold);
     if (!settings_.chunked_prefill && tokens > budget) return false;
     tokens = std::min(tokens, budget);
+    // scheduler_reserve_full_isl.
+    std::int64_t idle = 0;
+    for (const std::int64_t block : found) idle += blocks_.holders(block) ? 0 : 1;
+    const std::int64_t all = (request.tokens() + settings_.block - 1) / settings_.block;
+    if (all - static_cast<std::int64_t>(found.size()) > blocks_.free() - idle) return false;
     if (!allocate(request, known + tokens, found)) return false;
     waiting_.pop_front();
     running_.push_back(&request);

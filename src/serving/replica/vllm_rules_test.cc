@@ -61,6 +61,26 @@ TEST(VllmRules, TheLastBegunIsPreempted) {
   EXPECT_EQ(run.counts.prefill_tokens, 7 + 7 + 9 + 1);
 }
 
+// scheduler_reserve_full_isl: the first piece of request 1 would fit, its whole prompt does not.
+TEST(VllmRules, WholePromptsNeedFreeBlocks) {
+  EngineSettings settings = vllm_settings();
+  settings.batch_tokens = 10;
+  EXPECT_THAT(
+      timeline(terms_of(settings, 4), {{.input = 6, .output = 2}, {.input = 12, .output = 1}})
+          .events,
+      ElementsAre("0 scheduled 0", "10 first 0", "20 done 0", "20 scheduled 1", "40 first 1",
+                  "40 done 1"));
+}
+
+// Gaps between tokens: request 0 has five of 10; request 1 one of 10, one of 50 over its preemption, one of 10.
+TEST(VllmRules, PreemptionIsALongGap) {
+  const auto run = timeline(terms_of(vllm_settings(), 4),
+                            {{.input = 7, .output = 6}, {.input = 7, .output = 4}});
+  EXPECT_EQ(run.gaps.count(), 8);
+  EXPECT_EQ(run.gaps.max(), Time{50});
+  EXPECT_DOUBLE_EQ(run.gaps.mean().value, 15e-12);
+}
+
 // kv_cache_manager.py, get_computed_blocks: whole blocks, and the last token is always computed.
 TEST(VllmRules, PrefixesAreFoundInWholeBlocks) {
   EngineSettings settings = vllm_settings();

@@ -3,6 +3,8 @@
 //
 // - One budget of tokens, max_num_batched_tokens. What runs goes first, in order of admission; then the queue, first
 //   come, first served, while budget, max_num_seqs and blocks last. The last prompt is cut to fill the budget.
+// - A request is begun only if blocks for all its known tokens are free, though it takes those of its first piece alone
+//   (scheduler_reserve_full_isl, on in 0.19).
 // - Blocks are taken as they are needed. Where none is left the last of the running is preempted: all its blocks are free
 //   at once, and it waits at the head of the queue to be computed again. Nobody is admitted in that iteration.
 // - Of a known prefix whole blocks are taken again, never the last token.
@@ -59,7 +61,7 @@ bool admit_next(Rank& rank, Lane& lane, std::int64_t& budget) {
            : whole_prompts  ? tokens
                             : vllm_chunk(rank, tokens, budget);
   const std::int64_t whole =
-      arrives_computed ? request.tokens() + rank.terms->decodes.lookahead : known + tokens;
+      request.tokens() + (arrives_computed ? rank.terms->decodes.lookahead : 0);
   if (rank.pool.blocks_of(whole) - hit.blocks > rank.pool.free() - hit.idle) return false;
   rank.admit(lane, hit);
   if (arrives_computed) {
