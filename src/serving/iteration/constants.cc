@@ -25,18 +25,24 @@ constexpr std::array kConstantFields = {
     ConstantField{"expert_byte_share", &C::expert_byte_share, 0.2, 1},
     ConstantField{"attention_byte_share", &C::attention_byte_share, 0.2, 1},
     ConstantField{"attention_flop_share", &C::attention_flop_share, 0.1, 1},
+    ConstantField{"four_bit_share", &C::four_bit_share, 0.4, 1},
+    ConstantField{"weight_only_share", &C::weight_only_share, 0.4, 1},
     ConstantField{"mixed_attention", &C::mixed_attention, 1, 4},
     ConstantField{"hidden_passes", &C::hidden_passes, 4, 40},
     ConstantField{"copy_passes", &C::copy_passes, 0, 8},
+    ConstantField{"element_kernels", &C::element_kernels, 0, 20},
     ConstantField{"kernel_floor_s", &C::kernel_floor_s, 0, 2e-5},
     ConstantField{"floor_factor", &C::floor_factor, 0.3, 3},
     ConstantField{"collective_s", &C::collective_s, 1e-6, 5e-5},
     ConstantField{"host_serial_s", &C::host_serial_s, 0, 1e-2},
+    ConstantField{"host_serial_request_s", &C::host_serial_request_s, 0, 1e-4},
     ConstantField{"host_s", &C::host_s, 0, 1e-2},
     ConstantField{"host_request_s", &C::host_request_s, 0, 1e-4},
     ConstantField{"eager_layer_s", &C::eager_layer_s, 0, 1e-3},
     ConstantField{"front_s", &C::front_s, 0, 1},
     ConstantField{"back_s", &C::back_s, 0, 1},
+    ConstantField{"quantise_kernels", &C::quantise_kernels, 0, 3},
+    ConstantField{"routing_spread", &C::routing_spread, 0, 2},
     ConstantField{"imbalance", &C::imbalance, 1, 3},
     ConstantField{"context_bytes", &C::context_bytes, 0, 2e10},
     ConstantField{"visible_share", &C::visible_share, 0.9, 1},
@@ -82,6 +88,7 @@ Result<Constants> read_constants(const TomlFile& file, const Chip& chip, Serving
   if (auto error = apply_constants(file, root["architecture"][chip.architecture], out)) {
     return *error;
   }
+  if (auto error = apply_constants(file, root["chip"][chip.name], out)) return *error;
   if (auto error = apply_constants(file, root["engine"][name(engine)], out)) return *error;
   return out;
 }

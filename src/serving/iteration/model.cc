@@ -43,6 +43,7 @@ IterationModel::State::State(const Deployment& d, const ServingFactors& factors,
   const Constants& c = pricer.constants();
   cap = pricer.work().attention.cap;
   host_serial = ps_of(c.host_serial_s * factors.host);
+  host_serial_request = ps_of(c.host_serial_request_s * factors.host);
   host = ps_of(c.host_s * factors.host);
   host_request = ps_of(c.host_request_s * factors.host);
   launches = ps_of(pricer.launch_seconds());
@@ -111,7 +112,8 @@ std::int64_t IterationModel::State::rank_growth(const RankLoad& rank) const {
 }
 
 std::int64_t IterationModel::State::added(const Shape& shape) const {
-  return overlap ? host_serial : host_serial + host + host_request * shape.requests;
+  const std::int64_t serial = host_serial + host_serial_request * shape.requests;
+  return overlap ? serial : serial + host + host_request * shape.requests;
 }
 
 std::int64_t IterationModel::State::at_least(const Shape& shape) const {

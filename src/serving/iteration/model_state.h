@@ -32,7 +32,8 @@ struct IterationModel::State {
   bool overlap = true;
   std::int64_t queries = 1;  ///< of a decode
   std::int64_t cap = 0;
-  std::int64_t host_serial = 0, host = 0, host_request = 0, launches = 0;  ///< ps
+  std::int64_t host_serial = 0, host_serial_request = 0, host = 0, host_request = 0,
+               launches = 0;  ///< ps
   Time front, back;
   Band band;
   Basis basis = Basis::kFitted;

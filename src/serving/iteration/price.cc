@@ -9,6 +9,10 @@ namespace {
 /// Below the first, kernels are priced by the bytes they read; from the second on by tables.
 constexpr double kTablesBegin = 64, kTablesAlone = 512;
 
+/// Launches of an indexer beside its products: norm, rotations, transforms, scales, keys kept, scores, the best of them
+/// (SGLang's nsa_indexer.py); of a recurrence: convolution, gates, state, norm.
+constexpr double kIndexerKernels = 12, kRecurrenceKernels = 4;
+
 double norm4(double a, double b) {
   const double high = std::max(a, b), low = std::min(a, b);
   if (high <= 0) return 0;
@@ -112,18 +116,34 @@ Cost Pricer::kernel(double flops, double bytes, double peak, double byte_share,
   return cost;
 }
 
+double Pricer::unpacking(GemmType type) const {
+  const bool unpacked = type == GemmType::kInt4WeightOnly || type == GemmType::kMxfp4Weight ||
+                        type == GemmType::kInt8WeightOnly;
+  return unpacked ? constants_.weight_only_share : 1;
+}
+
+double Pricer::linear_share(GemmType type) const {
+  return constants_.byte_share * (type == GemmType::kNvfp4 ? constants_.four_bit_share : 1);
+}
+
+double Pricer::quantising(GemmType type) const {
+  return type == GemmType::kFp8Block ? constants_.quantise_kernels : 0;
+}
+
 Cost Pricer::linear(const LinearWork& w, double rows, const Tabled& tabled) const {
   const GemmType type = run_type(w.type);
+  const double unpacked = unpacking(type);
   const Gemm one = gemm_of(w, 1, type), two = gemm_of(w, 2, type);
   const double in_out = kernel_bytes(two).value - kernel_bytes(one).value;
   const double values = static_cast<double>(w.in) * static_cast<double>(w.out);
-  Cost cost = kernel(2 * values * rows, values * stored_bytes(w.type) + in_out * rows,
-                     models_->peak(type), constants_.byte_share, 1);
+  Cost cost =
+      kernel(2 * values * rows, values * stored_bytes(w.type) + in_out * rows,
+             models_->peak(type) * unpacked, linear_share(type) * unpacked, 1 + quantising(type));
   const double weight = table_weight(rows);
   if (weight > 0) {
     const KernelTime table = models_->kernels().time(gemm_of(w, rows, type));
     const double measured =
-        std::max(table.time.value - tabled.strip, table.roofline.value) + cost.floor;
+        std::max(table.time.value - tabled.strip, table.roofline.value) / unpacked + cost.floor;
     cost.seconds += weight * (measured - cost.seconds);
   }
   return cost * w.count;
@@ -132,23 +152,25 @@ Cost Pricer::linear(const LinearWork& w, double rows, const Tabled& tabled) cons
 Cost Pricer::experts(const ExpertWork& w, double tokens, const Tabled& tabled) const {
   if (tokens <= 0) return {};
   const GemmType type = run_type(w.type);
+  const double unpacked = unpacking(type);
   const double imbalance = w.expert_parallel > 1 ? constants_.imbalance : 1;
   const double rows = w.rows(tokens) * imbalance;
   const double moved =
       2 * rows *
       (2 * static_cast<double>(w.hidden) +
        w.matrices() * static_cast<double>(w.intermediate) / static_cast<double>(w.tensor_parallel));
-  const double bytes = w.touched(tokens) * w.values() * stored_bytes(w.type) + moved;
+  const double bytes =
+      w.touched(tokens, constants_.routing_spread) * w.values() * stored_bytes(w.type) + moved;
   // Sorting, and a kernel before and behind the activation.
-  Cost cost =
-      kernel(2 * rows * w.values(), bytes, models_->peak(type), constants_.expert_byte_share, 3);
+  Cost cost = kernel(2 * rows * w.values(), bytes, models_->peak(type) * unpacked,
+                     constants_.expert_byte_share * unpacked, 3 + 2 * quantising(type));
   const double weight = table_weight(tokens);
   if (weight > 0) {
     const KernelTime table = models_->kernels().time(grouped_of(w, tokens, type));
     const double measured = std::max(table.time.value - tabled.strip,
                                      std::max(table.roofline.value, bytes / bandwidth_)) +
                             cost.floor;
-    cost.seconds += weight * (measured * imbalance - cost.seconds);
+    cost.seconds += weight * (measured * imbalance / unpacked - cost.seconds);
   }
   return cost * w.count;
 }
@@ -223,7 +245,8 @@ PartCosts Pricer::own_of(const StageWork& work, const std::vector<Tabled>* table
   }
   const double state = rows * static_cast<double>(work.hidden) * 2;
   const double blocks = (work.mixers + work.feed_forwards) / 2;
-  of(costs, Part::kElementWise) += moved(constants_.hidden_passes * blocks * state, 0);
+  of(costs, Part::kElementWise) +=
+      moved(constants_.hidden_passes * blocks * state, constants_.element_kernels * 2 * blocks);
   const double reduced =
       work.mixers + (layout_.dp > 1 ? work.dense_feed_forwards : work.feed_forwards);
   of(costs, Part::kAllReduce) += transfer(CollectiveOp::kAllReduce, layout_.tp, 1, state) * reduced;
@@ -311,7 +334,8 @@ Cost Pricer::decode_state() const {
 Cost Pricer::decode_fixed() const {
   const AttentionWork& a = work_.attention;
   Cost cost;
-  cost.floor = floor_ * (a.layers + 3 * a.indexers + 3 * a.recurrences);
+  cost.floor =
+      floor_ * (a.layers + kIndexerKernels * a.indexers + kRecurrenceKernels * a.recurrences);
   cost.seconds = cost.floor;
   return cost;
 }

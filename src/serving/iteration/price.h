@@ -89,6 +89,10 @@ class Pricer {
   Cost head_of(const StageWork& work, double rows) const;
   void strip_tables();
   GemmType run_type(GemmType type) const;
+  /// Share of its rates that a product keeps where weights are unpacked; launches for its inputs' scales.
+  double unpacking(GemmType type) const;
+  double quantising(GemmType type) const;
+  double linear_share(GemmType type) const;
   double attention_peak() const;
 
   ServingLayout layout_;

@@ -1,6 +1,7 @@
 #include "serving/iteration/work.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace flopcast::serving {
@@ -226,8 +227,22 @@ double stored_bytes(GemmType type) {
   return 1;
 }
 
-double ExpertWork::touched(double tokens) const {
-  return local() * -std::expm1(-tokens * static_cast<double>(top_k) / static_cast<double>(experts));
+double ExpertWork::touched(double tokens, double spread) const {
+  // Gauss-Hermite nodes and weights of a standard normal variable.
+  constexpr std::array<std::array<double, 2>, 4> kNodes = {
+      {{0.0, 16.0 / 35},
+       {1.154405394739968, 0.2401231786050127},
+       {2.366759410734541, 0.03075712396758651},
+       {3.750439717725742, 0.0005482688559722}}};
+  const double mean = tokens * static_cast<double>(top_k) / static_cast<double>(experts);
+  double share = 0;
+  for (const auto& [node, weight] : kNodes) {
+    for (const double side : {node, -node}) {
+      const double load = mean * std::exp(spread * side - spread * spread / 2);
+      share -= (node > 0 ? weight : weight / 2) * std::expm1(-load);
+    }
+  }
+  return local() * share;
 }
 
 StageWork stage_work(const Deployment& d) {

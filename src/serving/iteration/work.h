@@ -38,8 +38,9 @@ struct ExpertWork {
     return matrices() * static_cast<double>(hidden) * static_cast<double>(intermediate) /
            static_cast<double>(tensor_parallel);
   }
-  /// Experts of this chip that `tokens` tokens reach: E/ep (1 - exp(-tokens k / E)).
-  double touched(double tokens) const;
+  /// Experts of this chip that `tokens` tokens reach: E/ep (1 - exp(-tokens k / E)), each expert's load
+  /// log-normal about its mean with a deviation of `spread`.
+  double touched(double tokens, double spread) const;
   /// Token copies this chip computes: tokens k / ep.
   double rows(double tokens) const {
     return tokens * static_cast<double>(top_k) / static_cast<double>(expert_parallel);

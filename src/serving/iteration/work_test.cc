@@ -85,8 +85,12 @@ TEST(ServingWork, ExpertsTouched) {
   EXPECT_DOUBLE_EQ(e.count, 58);
   EXPECT_DOUBLE_EQ(e.local(), 32);
   EXPECT_DOUBLE_EQ(e.values(), 3 * 7168 * 2048.0);
-  EXPECT_NEAR(e.touched(1), 32 * (1 - std::exp(-8.0 / 256)), 1e-9);  // about one of eight
-  EXPECT_NEAR(e.touched(1e6), 32, 1e-9);
+  EXPECT_NEAR(e.touched(1, 0), 32 * (1 - std::exp(-8.0 / 256)), 1e-9);  // about one of eight
+  EXPECT_NEAR(e.touched(1e6, 0), 32, 1e-9);
+  // Uneven loads reach fewer, and all in the end.
+  EXPECT_LT(e.touched(64, 1), 0.9 * e.touched(64, 0));
+  EXPECT_NEAR(e.touched(1e6, 1), 32, 1e-3);
+  EXPECT_NEAR(e.touched(0.01, 1), 32 * 0.01 * 8 / 256, 1e-4);
   EXPECT_DOUBLE_EQ(e.rows(64), 64);
 }
 
