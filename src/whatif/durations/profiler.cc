@@ -7,6 +7,7 @@
 
 #include "whatif/change/stretch.h"
 #include "whatif/durations/host_slots.h"
+#include "whatif/durations/row_cost.h"
 
 namespace flopcast::whatif {
 
@@ -44,6 +45,7 @@ Time quickest_launch(const Recording& recording) {
 struct RowSlots {
   std::uint32_t thread = 0;
   std::uint32_t before_start = 0, after_start = 0, before_end = 0, after_end = 0;
+  bool call = false;  ///< of the runtime; else an operator or an annotation
 };
 
 std::vector<HostSlots> slots_of(const Recording& recording, std::uint32_t r,
@@ -71,8 +73,8 @@ std::vector<RowSlots> find_rows(const RankModel& rank, const std::vector<HostSlo
     const HostSlots& of = slots[thread->second];
     const Time start = events.start[row] + rank.host_offset;
     const Time end = start + events.duration[row];
-    rows.push_back(
-        {thread->second, of.before(start), of.after(start), of.before(end), of.after(end)});
+    rows.push_back({thread->second, of.before(start), of.after(start), of.before(end),
+                    of.after(end), is_host_call(events.category[row])});
   }
   return rows;
 }
@@ -80,8 +82,11 @@ std::vector<RowSlots> find_rows(const RankModel& rank, const std::vector<HostSlo
 /// Takes `scale` times the profiler's work out of a rank's host.
 class Unprofiled {
  public:
-  Unprofiled(const RankModel& rank, std::vector<HostSlots> slots, double scale)
-      : rank_(rank), slots_(std::move(slots)), scale_(scale) {}
+  Unprofiled(const RankModel& rank, std::vector<HostSlots> slots, Time operator_cost, double scale)
+      : rank_(rank),
+        slots_(std::move(slots)),
+        half_operator_(stretched(operator_cost, scale / 2)),
+        scale_(scale) {}
 
   void take(const std::vector<RowSlots>& rows, Time quickest) {
     const Time half = stretched(kRowCost, scale_ / 2);
@@ -90,8 +95,9 @@ class Unprofiled {
     }
     for (const RowSlots& row : rows) {
       HostSlots& slots = slots_[row.thread];
-      slots.take(row.after_start, slots.take(row.before_start, half));
-      slots.take(row.before_end, slots.take(row.after_end, half));
+      const Time cost = row.call ? half : half_operator_;
+      slots.take(row.after_start, slots.take(row.before_start, cost));
+      slots.take(row.before_end, slots.take(row.after_end, cost));
     }
     take_frames();
   }
@@ -122,6 +128,7 @@ class Unprofiled {
 
   const RankModel& rank_;
   std::vector<HostSlots> slots_;
+  Time half_operator_;  // of what a row of an operator costs
   double scale_;
 };
 
@@ -147,6 +154,7 @@ std::optional<Diagnostic> remove_profiler(ChangedRun& run, const ChangedRun&,
   }
   const Recording& recording = *run.recording;
   const Time quickest = quickest_launch(recording);
+  const Time operator_cost = operator_row_cost(recording);
   Doubt doubt{"the profiler's cost, halved and doubled", run.durations, run.durations};
   parallel_for(recording.ranks.size(), 0, [&](std::size_t i) {
     const auto r = static_cast<std::uint32_t>(i);
@@ -154,7 +162,8 @@ std::optional<Diagnostic> remove_profiler(ChangedRun& run, const ChangedRun&,
     const std::vector<RowSlots> rows =
         find_rows(rank, slots_of(recording, r, run.durations.ranks[r]));
     const auto take = [&](Durations& durations, double scale) {
-      Unprofiled(rank, slots_of(recording, r, durations.ranks[r]), scale).take(rows, quickest);
+      Unprofiled(rank, slots_of(recording, r, durations.ranks[r]), operator_cost, scale)
+          .take(rows, quickest);
     };
     take(doubt.low, 2);
     take(run.durations, 1);
@@ -162,8 +171,9 @@ std::optional<Diagnostic> remove_profiler(ChangedRun& run, const ChangedRun&,
   });
   run.doubts.push_back(std::move(doubt));
   run.notes.push_back(
-      {fmt::format("the profiler costs the host {} us a row; a launch, no more than the quickest",
-                   kRowCost.us()),
+      {fmt::format(
+           "the profiler costs {:.2g} us a row of an operator, {:.2g} a call; launches are quick",
+           operator_cost.us(), kRowCost.us()),
        "assumed", pieces, 0});
   return std::nullopt;
 }

@@ -21,7 +21,4 @@ struct Cut {
 /// Of one rank, in order of launch.
 std::vector<Cut> cut_rank(const replaying::Recording& recording, const ModelStage& stage);
 
-/// The row around each row of a trace on its track: operators and calls. kNoIndex: none.
-std::vector<std::uint32_t> parent_rows(const Trace& trace);
-
 }  // namespace flopcast::whatif::structure

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "flopcast/cost/operators.h"
+#include "whatif/change/parent_rows.h"
 #include "whatif/durations/chip.h"
 #include "whatif/structure/cuts.h"
 
