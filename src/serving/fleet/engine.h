@@ -19,6 +19,7 @@ class FleetEngine {
   virtual std::optional<Diagnostic> submit(const ReplicaRequest& request, Time at) = 0;
   virtual Time next() const = 0;
   virtual void advance(Time until, std::vector<ReplicaEvent>& events) = 0;
+  virtual void cancel(std::uint32_t id) = 0;
   virtual std::int64_t cached_tokens(std::span<const std::uint64_t> prefix,
                                      std::int64_t prefix_block) const = 0;
   virtual const ReplicaCounts& counts() const = 0;

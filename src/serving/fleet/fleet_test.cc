@@ -87,6 +87,8 @@ TEST(Fleets, AUserAloneTakesTheSumOfIterations) {
   }
   EXPECT_EQ(run.requests[0].ttft(), first);
   EXPECT_EQ(run.requests[0].done, first + rest);
+  EXPECT_EQ(run.inter_token.count, 98U);
+  EXPECT_DOUBLE_EQ(run.inter_token.mean.value, rest.seconds() / 49);
   EXPECT_EQ(run.requests[1].sent, run.requests[0].done);
   EXPECT_EQ(run.requests[1].done - run.requests[1].sent, first + rest);
   EXPECT_EQ(run.counts.iterations, 100);
@@ -141,7 +143,13 @@ ServingWorkload drawn_workload() {
 }
 
 RC_GTEST_PROP(Fleets, LeapsAreSteps, ()) {
-  Fleet asked = small_fleet(*rc::gen::inRange(1U, 5U), *rc::gen::element(0, 4096, 8192));
+  Fleet asked = small_fleet(*rc::gen::inRange(1U, 5U));
+  Deployment& deployment = asked.pool.deployment;
+  const auto engine =
+      *rc::gen::element(ServingEngine::kVllm, ServingEngine::kSglang, ServingEngine::kTensorRtLlm);
+  deployment.layout.pp = *rc::gen::element(1U, 1U, 2U);
+  deployment.settings = engine_defaults(engine, deployment.model, deployment.layout);
+  deployment.settings.kv_tokens = *rc::gen::element(0, 4096, 8192);
   asked.router = *rc::gen::element(Router::kRoundRobin, Router::kLeastLoaded, Router::kPrefixAware);
   if (*rc::gen::arbitrary<bool>()) {
     asked.faults = {{0, Time::from_us(*rc::gen::inRange(0, 3'000'000)), Time::from_us(4'000'000),
@@ -150,14 +158,16 @@ RC_GTEST_PROP(Fleets, LeapsAreSteps, ()) {
   const PreparedFleet fleet = prepared_fleet(asked);
   const ServingWorkload workload = drawn_workload();
   FleetOptions options;
+  if (*rc::gen::arbitrary<bool>()) {
+    options.longest = Time::from_us(*rc::gen::inRange(100'000, 5'000'000));
+  }
   const FleetRun leaps = run_fleet(fleet, workload, options);
   options.leap = false;
   const FleetRun steps = run_fleet(fleet, workload, options);
   RC_ASSERT(same_for_clients(leaps, steps));
-  if (asked.faults.empty()) {  // else who dies has begun a leap, or a step
-    RC_ASSERT(leaps.counts.iterations == steps.counts.iterations);
-    RC_ASSERT(leaps.counts.busy == steps.counts.busy);
-  }
+  RC_ASSERT(leaps.counts.iterations == steps.counts.iterations);
+  RC_ASSERT(leaps.counts.decode_tokens == steps.counts.decode_tokens);
+  RC_ASSERT(leaps.counts.busy == steps.counts.busy);
   for (std::size_t i = 0; i < leaps.requests.size(); ++i) {
     RC_ASSERT(leaps.requests[i].replica == steps.requests[i].replica);
   }
@@ -221,6 +231,7 @@ TEST(Fleets, SplitPoolsGiveEachTokenItsPrice) {
   // 131,072 bytes a token go out of one chip's way to the other node, of 50 GB/s or somewhat less.
   EXPECT_GT(moved.seconds(), 131'072e3 / 50e9);
   EXPECT_LT(moved.seconds(), 1.3 * 131'072e3 / 50e9);
+  EXPECT_EQ(run.inter_token.count, 2U);
 }
 
 TEST(Fleets, SplitPoolsAnswerEverybody) {
@@ -236,6 +247,31 @@ TEST(Fleets, SplitPoolsAnswerEverybody) {
   FleetOptions options;
   options.leap = false;
   EXPECT_TRUE(same_for_clients(leaps, run_fleet(fleet, workload, options)));
+  // Who is asked again makes some tokens twice.
+  std::uint64_t gaps = 0;
+  for (const RequestOutcome& request : leaps.requests) {
+    if (request.counted) gaps += static_cast<std::uint64_t>(request.output - 1);
+  }
+  EXPECT_GE(leaps.inter_token.count, gaps);
+  asked.faults.clear();
+  EXPECT_EQ(run_fleet(prepared_fleet(asked), workload).inter_token.count, gaps);
+}
+
+RC_GTEST_PROP(Fleets, EveryTokenButTheFirstEndsAGap, ()) {
+  Fleet asked = *rc::gen::arbitrary<bool>() ? split_fleet(2, 2, 1)
+                                            : small_fleet(2, *rc::gen::element(0, 4096));
+  const ServingWorkload workload = drawn_workload();
+  const FleetRun run = run_fleet(prepared_fleet(asked), workload);
+  std::uint64_t gaps = 0;
+  double sum = 0;
+  for (const RequestOutcome& request : run.requests) {
+    if (!request.counted) continue;
+    gaps += static_cast<std::uint64_t>(request.output - 1);
+    sum += (request.done - request.first_token).seconds();
+  }
+  RC_ASSERT(run.inter_token.count == gaps);
+  const double told = run.inter_token.mean.value * static_cast<double>(gaps);
+  RC_ASSERT(std::abs(told - sum) <= 1e-9 * (1 + sum));
 }
 
 TEST(Fleets, PrefixesThatAreKnownAreNotComputedAgain) {
@@ -262,6 +298,11 @@ TEST(Fleets, AnHourOfAPublishedTraceIsAnswered) {
   const FleetRun run = run_fleet(prepared_fleet(small_fleet(4)), workload);
   EXPECT_EQ(run.answered, 19'366U);
   EXPECT_EQ(run.unanswered + run.lost, 0U);
+  std::uint64_t gaps = 0;
+  for (const RequestOutcome& request : run.requests) {
+    gaps += static_cast<std::uint64_t>(request.output - 1);
+  }
+  EXPECT_EQ(run.inter_token.count, gaps);
 }
 
 }  // namespace

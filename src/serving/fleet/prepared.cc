@@ -39,6 +39,7 @@ class ReplicaEngine final : public FleetEngine {
   void advance(Time until, std::vector<ReplicaEvent>& events) override {
     replica_.advance(until, events);
   }
+  void cancel(std::uint32_t id) override { replica_.cancel(id); }
   std::int64_t cached_tokens(std::span<const std::uint64_t> prefix,
                              std::int64_t prefix_block) const override {
     return replica_.cached_tokens(prefix, prefix_block);

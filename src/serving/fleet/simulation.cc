@@ -58,7 +58,10 @@ FleetSimulation::Failure FleetSimulation::loop() {
     // Where nothing that a replica says brings a new request about, it may run ahead to the next one.
     const Time until = in_step_ || outside == Time::max() ? std::min(outside, replicas) : outside;
     if (until == Time::max()) return stuck();
-    if (until > options_.longest) return advance_replicas(options_.longest);
+    if (until > options_.longest) {
+      if (Failure failed = advance_replicas(options_.longest)) return failed;
+      return settle(std::vector<bool>(plan_.replicas(), true), options_.longest), std::nullopt;
+    }
     if (Failure failed = advance_replicas(until)) return failed;
     if (next_outside() > until) continue;
     if (Failure failed = move_prompts(until)) return failed;
@@ -163,26 +166,41 @@ FleetSimulation::Failure FleetSimulation::move_prompts(Time now) {
   return std::nullopt;
 }
 
+/// These replicas are over: iterations of a leap that ended by `now` are told, since taking a request out ends it.
+void FleetSimulation::settle(std::vector<bool> places, Time now) {
+  for (std::uint32_t id = 0; id < outcomes_.size(); ++id) {
+    const std::size_t place = outcomes_[id].replica;
+    if (!with_replica(id) || !places[place]) continue;
+    places[place] = false;
+    FleetEngine& engine = *seat_at(place).engine;
+    engine.advance(now, events_);
+    engine.cancel(id);
+  }
+}
+
 FleetSimulation::Failure FleetSimulation::lose_replicas(Time now) {
   for (; fault_ < faults_.size() && faults_[fault_].at <= now; ++fault_) {
-    const ReplicaFault& fault = faults_[fault_];
-    const bool second = fault.replica >= first_.size();
-    (second ? *second_ : first_)
-        .kill(second ? fault.replica - first_.size() : fault.replica, now, fault.back);
-    replicas_.set(fault.replica, Time::max());
-    for (std::uint32_t id = 0; id < outcomes_.size(); ++id) {
-      const Stage stage = stages_[id];
-      const bool here =
-          (stage == Stage::kFirst || stage == Stage::kMoving || stage == Stage::kSecond) &&
-          outcomes_[id].replica == fault.replica;
-      const bool source = stage == Stage::kMoving && from_[id] == fault.replica;
-      if (!here && !source) continue;
-      if (stage == Stage::kMoving) {
-        transfers_->drop(id, now);
-        if (source) second_->take(outcomes_[id].replica - first_.size(), now);
-      }
-      if (Failure failed = forget(id, fault.retried, now)) return failed;
-    }
+    if (Failure failed = lose(faults_[fault_], now)) return failed;
+  }
+  return std::nullopt;
+}
+
+FleetSimulation::Failure FleetSimulation::lose(const ReplicaFault& fault, Time now) {
+  std::vector<bool> dying(plan_.replicas());
+  dying[fault.replica] = true;
+  settle(dying, now);
+  const bool second = fault.replica >= first_.size();
+  (second ? *second_ : first_)
+      .kill(second ? fault.replica - first_.size() : fault.replica, now, fault.back);
+  replicas_.set(fault.replica, Time::max());
+  for (std::uint32_t id = 0; id < outcomes_.size(); ++id) {
+    const bool moving = stages_[id] == Stage::kMoving;
+    const bool here = (with_replica(id) || moving) && outcomes_[id].replica == fault.replica;
+    const bool source = moving && from_[id] == fault.replica;
+    if (!here && !source) continue;
+    if (moving) transfers_->drop(id, now);
+    if (source) second_->take(outcomes_[id].replica - first_.size(), now);
+    if (Failure failed = forget(id, fault.retried, now)) return failed;
   }
   return std::nullopt;
 }

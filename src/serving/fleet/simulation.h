@@ -35,6 +35,14 @@ class FleetSimulation {
   void finish(std::uint32_t id, Time at);
   Failure move_prompts(Time now);
   Failure lose_replicas(Time now);
+  Failure lose(const ReplicaFault& fault, Time now);
+  void settle(std::vector<bool> places, Time now);
+  Seat& seat_at(std::size_t place) {
+    return place < first_.size() ? first_[place] : (*second_)[place - first_.size()];
+  }
+  bool with_replica(std::uint32_t id) const {
+    return stages_[id] == Stage::kFirst || stages_[id] == Stage::kSecond;
+  }
   Failure serve_again(Time now);
   Failure send(Time now);
   Failure place(std::uint32_t id, Time now);

@@ -46,6 +46,7 @@ class PlainEngine final : public FleetEngine {
       plan();
     }
   }
+  void cancel(std::uint32_t) override {}  // what it serves is told in advance
   std::int64_t cached_tokens(std::span<const std::uint64_t> prefix,
                              std::int64_t prefix_block) const override {
     std::int64_t blocks = 0;
