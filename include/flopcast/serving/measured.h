@@ -87,9 +87,29 @@ ServingWorkload workload_of(const ServingPoint& point);
 /// point, or of several deployments; those of simulate().
 Result<ServingFactors> calibrate_serving(std::span<const ServingPoint> points,
                                          const Catalog& catalog);
-/// Points as a table: engine, model, chip, precision, tp, [dp, ep, pp,] input, output, users, ttft_ms, tpot_ms and
-/// version, date where there are such columns. Errors name the line.
+/// Points as a table: engine, model, chip, input, output, users, ttft_ms, tpot_ms; precision (bf16), tp, dp, ep, pp (1),
+/// version, date and client where there are such columns. `client` inferencex: lengths, warm-up and launch settings are
+/// those of that benchmark; else lengths are as given, and settings the engine's defaults. Errors name the line.
 Result<std::vector<ServingPoint>> read_points_csv(const std::filesystem::path& path);
+/// Factors of a deployment, as a file keeps them between `flopcast calibrate serving` and forecasts.
+struct ServingCalibration {
+  std::string engine, model, chip, precision;  ///< as the points tell them
+  ServingLayout layout;                        ///< likewise
+  std::int64_t input = 0, output = 0;          ///< lengths of the points
+  std::vector<std::int64_t> users;             ///< of the points
+  ServingFactors factors;                      ///< found
+};
+/// Of every deployment among the points, in the order of their first ones. Errors: see calibrate_serving().
+Result<std::vector<ServingCalibration>> calibrate_deployments(std::span<const ServingPoint> points,
+                                                              const Catalog& catalog);
+/// The file's text: TOML, a table [[deployment]] for each.
+std::string serving_calibration_toml(std::span<const ServingCalibration> calibrations);
+/// Such a file. Errors name the place.
+Result<std::vector<ServingCalibration>> read_serving_calibration(const std::filesystem::path& path);
+/// The factors of the one of the same engine, model and layout; the lengths nearest to `input`, where several are.
+/// Errors (kBadInput): there is none, with those there are.
+Result<ServingFactors> factors_for(std::span<const ServingCalibration> calibrations,
+                                   const Deployment& deployment, std::int64_t input);
 /// Each point forecast with the factors of one other point of its deployment: the one with users nearest to the
 /// middle of the deployment's, by ratio. Deployments of one point are left out.
 std::vector<ServingForecast> forecast_siblings(std::span<const ServingPoint> points,
@@ -118,6 +138,32 @@ struct LayoutRanks {
 /// See LayoutRanks.
 LayoutRanks layout_ranks(std::span<const ServingForecast* const> forecasts);
 
+/// A measured timeline of one engine. Times are the engine's own: from when a request is queued.
+struct ServingTimeline {
+  RequestList requests;                   ///< in order of arrival
+  std::vector<Time> ttft, tpot, latency;  ///< of each request
+};
+/// JSON lines with input_toks, output_toks, queued_ts, first_token_ts, last_token_ts in seconds. Errors name the line.
+Result<ServingTimeline> read_serving_timeline(const std::filesystem::path& path);
+/// The same from text; `where` names it in errors.
+Result<ServingTimeline> parse_serving_timeline(std::string_view text, const std::string& where);
+/// What ran it: `engine_kwargs`, `kv_cache` and `hardware` of the JSON beside it. `chip` where that does not tell one; ""
+/// takes the first word of the file's name that is a chip. Errors: see fleet_of().
+Result<Deployment> timeline_deployment(const std::filesystem::path& meta, std::string_view chip,
+                                       const Catalog& catalog);
+/// A timeline beside what the simulator makes of its arrivals.
+struct TimelineForecast {
+  ServingPercentiles measured_ttft, measured_tpot, measured_latency;
+  ServingPercentiles ttft, tpot, latency;  ///< forecast
+  double output_tokens_per_s = 0, measured_output_tokens_per_s = 0;
+  std::int64_t kv_blocks = 0;  ///< of the replica
+  std::int64_t preemptions = 0;
+  Basis basis = Basis::kAssumed;
+};
+/// Errors: those of simulate().
+Result<TimelineForecast> forecast_timeline(const ServingTimeline& timeline,
+                                           const Deployment& deployment, const Catalog& catalog);
+
 /// A measured maximum: every request is there at the start.
 struct OfflinePoint {
   std::string model, chip, precision;  ///< as told
@@ -130,7 +176,37 @@ struct OfflinePoint {
 };
 /// "trtllm_max_throughput" of such a file; empty: it has none. Errors name the entry.
 Result<std::vector<OfflinePoint>> read_offline_points(const std::filesystem::path& path);
+/// Of the points with, or without, experts. There is no band.
+ServingErrors offline_errors(std::span<const OfflinePoint> points, bool experts);
 /// Fills in `forecast`, `refused` and `experts`.
 void forecast_offline(std::span<OfflinePoint> points, const Catalog& catalog, unsigned threads = 0);
+
+/// Which points of a file are looked at; empty: all.
+struct ServingFilter {
+  std::string engine;                           ///< "vllm"
+  std::vector<std::string> chips;               ///< as the points tell them
+  std::vector<std::string> models;              ///< words of their names
+  bool takes(const ServingPoint& point) const;  ///< whether it is one of them
+};
+
+/// A file of measured points, and what we say of the clean ones.
+struct ServingValidation {
+  /// all that were taken: clean aggregated ones of the public client, other clean ones, excluded ones
+  std::vector<ServingPoint> points;
+  std::vector<ServingForecast> forecasts;  ///< of clean points
+  std::vector<ServingForecast> siblings;   ///< with one measured point of the deployment
+  std::vector<OfflinePoint> offline;       ///< measured maxima
+};
+/// How to make one.
+struct ServingValidationOptions {
+  ServingFilter filter;
+  bool siblings = true;  ///< with one measured point, too
+  bool offline = true;   ///< measured maxima, too
+  unsigned threads = 0;  ///< 0: all cores
+};
+/// Reads, labels, forecasts. Errors: those of the file; a filter that takes nothing.
+Result<ServingValidation> validate_serving(const std::filesystem::path& path,
+                                           const Catalog& catalog,
+                                           const ServingValidationOptions& options);
 
 }  // namespace flopcast

@@ -11,6 +11,7 @@ void add_calibrate(CLI::App& app, Action& action) {
   add_calibrate_network(*calibrate, action);
   add_calibrate_kernels(*calibrate, action);
   add_calibrate_host(*calibrate, action);
+  add_calibrate_serving(*calibrate, action);
 }
 
 }  // namespace flopcast::cli

@@ -103,6 +103,8 @@ void add_validate(CLI::App& app, Action& action) {
   add_validate_transformer_model(*validate, action);
   add_validate_mapping(*validate, action);
   add_validate_whatif(*validate, action);
+  add_validate_serving(*validate, action);
+  add_validate_serving_trace(*validate, action);
 }
 
 }  // namespace flopcast::cli

@@ -178,15 +178,14 @@ void mark_several_replicas(const Points& points) {
 }
 
 void mark_server_limits(const Points& points) {
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t, decltype(deployment_of(*points[0]))>,
-           Points>
+  std::map<std::tuple<std::int64_t, std::int64_t, decltype(deployment_of(*points[0]))>, Points>
       loads;
   for (ServingPoint* p : points) {
     if (!p->excluded.empty() || p->disaggregated) continue;
-    loads[{p->version, p->input, p->output, deployment_of(*p)}].push_back(p);
+    loads[{p->input, p->output, deployment_of(*p)}].push_back(p);
   }
   // keys and values that do not fit hold TPOT where it was; a limit on requests lets it fall
-  constexpr double kFalls = 0.9, kExplodes = 4;
+  constexpr double kFalls = 0.85, kExplodes = 4;
   for (auto& [key, group] : loads) {
     for (ServingPoint* p : group) {
       const bool limited = std::ranges::any_of(group, [&](const ServingPoint* fewer) {

@@ -61,23 +61,12 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 1;
 }
 
-using LayoutDegrees = std::tuple<unsigned, unsigned, unsigned, unsigned>;
-/// Measured and forecast tokens a second and chip of a layout: means where it was run more than once.
-struct LayoutRates {
-  double measured = 0, forecast = 0;
-  std::size_t n = 0;
-};
-
-}  // namespace
-
-ServingErrors serving_errors(std::span<const ServingForecast* const> forecasts,
-                             ServingQuantity quantity) {
+/// Of those that were both measured and forecast.
+ServingErrors errors_of_pairs(std::span<const ForecastPair> pairs) {
   ServingErrors out;
   std::vector<double> sizes;
   double logs = 0;
-  for (const ServingForecast* f : forecasts) {
-    if (!f->refused.empty()) continue;
-    const ForecastPair pair = pair_of(*f, quantity);
+  for (const ForecastPair& pair : pairs) {
     if (pair.measured <= 0 || pair.forecast <= 0) continue;
     const double error = pair.forecast / pair.measured - 1;
     sizes.push_back(std::abs(error));
@@ -97,6 +86,34 @@ ServingErrors serving_errors(std::span<const ServingForecast* const> forecasts,
   out.factor = std::exp(logs / n);
   out.bias /= n;
   out.band /= n;
+  return out;
+}
+
+using LayoutDegrees = std::tuple<unsigned, unsigned, unsigned, unsigned>;
+/// Measured and forecast tokens a second and chip of a layout: means where it was run more than once.
+struct LayoutRates {
+  double measured = 0, forecast = 0;
+  std::size_t n = 0;
+};
+
+}  // namespace
+
+ServingErrors serving_errors(std::span<const ServingForecast* const> forecasts,
+                             ServingQuantity quantity) {
+  std::vector<ForecastPair> pairs;
+  for (const ServingForecast* f : forecasts) {
+    if (f->refused.empty()) pairs.push_back(pair_of(*f, quantity));
+  }
+  return errors_of_pairs(pairs);
+}
+
+ServingErrors offline_errors(std::span<const OfflinePoint> points, bool experts) {
+  std::vector<ForecastPair> pairs;
+  for (const OfflinePoint& point : points) {
+    if (point.experts == experts) pairs.push_back({point.forecast, point.tokens_per_s, 1, 1});
+  }
+  ServingErrors out = errors_of_pairs(pairs);
+  out.band = 0;
   return out;
 }
 

@@ -185,10 +185,8 @@ class LaunchSetter {
     }
     settings.graphs.push_back(most);
   }
-  void put_memory(Deployment& deployment, LaunchMemory& memory) const {
+  void put_memory(Deployment& deployment) const {
     if (const auto x = number("memory_share")) deployment.settings.memory_share = *x;
-    memory.static_share = number("static_share").value_or(memory.static_share);
-    memory.free_share = number("free_share").value_or(memory.free_share);
     const std::string kv = set_["kv_cache"].value_or(std::string());
     if (kv == "fp8") deployment.precision.kv_cache = DataType::kFp8;
     if (kv == "bf16") deployment.precision.kv_cache = DataType::kBf16;
@@ -243,11 +241,10 @@ LaunchedDrafts launched_drafts(const ServingPoint& point) {
   return LaunchedDrafts::kNever;
 }
 
-Result<LaunchMemory> apply_launches(const ServingPoint& point, Deployment& deployment) {
+std::optional<Diagnostic> apply_launches(const ServingPoint& point, Deployment& deployment) {
   const LaunchBook& book = launch_book();
-  if (book.error) return *book.error;
-  LaunchMemory memory;
-  if (!point.known_protocol) return memory;
+  if (book.error) return book.error;
+  if (!point.known_protocol) return std::nullopt;
   const std::string model = plain_model(point.model);
   for (const LaunchEntry& entry : book.launches) {
     const ServingLayout& layout = point.layout;
@@ -257,9 +254,9 @@ Result<LaunchMemory> apply_launches(const ServingPoint& point, Deployment& deplo
     setter.put_requests(deployment.settings);
     setter.put_waits(deployment.settings);
     setter.put_graphs(deployment.settings);
-    setter.put_memory(deployment, memory);
+    setter.put_memory(deployment);
   }
-  return memory;
+  return std::nullopt;
 }
 
 }  // namespace flopcast::serving

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,13 +27,8 @@ bool launched_data_parallel(const ServingPoint& point, unsigned tp, unsigned ep)
 enum class LaunchedDrafts : std::uint8_t { kNever, kEither, kAlways };
 LaunchedDrafts launched_drafts(const ServingPoint& point);
 
-/// What launches set beside an engine's settings.
-struct LaunchMemory {
-  double static_share = 0;  ///< SGLang mem-fraction-static; 0: not told
-  double free_share = 0;    ///< TensorRT-LLM free_gpu_memory_fraction; 0: not told
-};
-/// Puts the point's launch into the deployment of `point` (one of its two, where disaggregated).
-/// Errors (kBadInput): the catalogue's file is wrong.
-Result<LaunchMemory> apply_launches(const ServingPoint& point, Deployment& deployment);
+/// Puts the settings of the point's launch into `deployment` (one of its two, where disaggregated); a point of another client
+/// has the engine's defaults. What is wrong with the catalogue's file, if anything is.
+std::optional<Diagnostic> apply_launches(const ServingPoint& point, Deployment& deployment);
 
 }  // namespace flopcast::serving

@@ -66,10 +66,14 @@ std::string precision_of(const json& point) {
   return "bf16";
 }
 
-/// The client of these rows is public (SemiAnalysisAI/InferenceX benchmarks/benchmark_lib.sh): its rows are dated. Rows
-/// of other clients have no date, or tell no users.
+/// The client of these rows is public (SemiAnalysisAI/InferenceX benchmarks/benchmark_lib.sh): they are dated and of its
+/// three pairs of lengths. Rows of other clients have no date, tell no users, or have other lengths.
 bool of_the_public_client(const ServingPoint& point) {
-  return !point.date.empty() && point.users > 0;
+  constexpr std::int64_t kShort = 1024, kLong = 8192;
+  const bool lengths =
+      (point.input == kShort && (point.output == kShort || point.output == kLong)) ||
+      (point.input == kLong && point.output == kShort);
+  return !point.date.empty() && point.users > 0 && lengths;
 }
 
 void read_layouts(const json& point, ServingPoint& out) {

@@ -1,0 +1,93 @@
+// flopcast validate serving, validate serving-trace and calibrate serving as people call them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/app.h"
+#include "support/temporary_folder.h"
+
+namespace flopcast::cli {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+struct ServingOutcome {
+  int code;
+  std::string out, err;
+};
+
+ServingOutcome call(const std::vector<std::string>& arguments) {
+  std::ostringstream out, err;
+  Io io{out, err, false};
+  const int code = run(arguments, io);
+  return {code, out.str(), err.str()};
+}
+
+constexpr const char* kPoints = "examples/serving_points.json";
+
+TEST(ValidateServing, SumsUpCleanPointsAndCountsTheOthers) {
+  const ServingOutcome outcome = call({"validate", "serving", kPoints, "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json document = json::parse(outcome.out);
+  const json& summary = document["summary"];
+  EXPECT_EQ(summary["points"], 9);
+  EXPECT_EQ(summary["clean"], 8);  // the run that drafted is not
+  EXPECT_EQ(summary["answered"], 8);
+  EXPECT_EQ(summary["ttft"]["n"], 7);
+  EXPECT_EQ(document["disaggregated"]["tpot"]["n"], 1);
+  EXPECT_EQ(document["offline"]["dense"]["n"], 1);
+  EXPECT_GT(document["with_one_point"]["tpot"]["n"], 0);
+  // published deployments: whatever changes, forecasts stay of their size
+  EXPECT_LT(summary["tpot"]["mape"], 0.35);
+  EXPECT_LT(summary["ttft"]["mape"], 0.6);
+  std::size_t excluded = 0;
+  for (const json& rule : document["exclusions"]) excluded += rule["points"].get<std::size_t>();
+  EXPECT_EQ(excluded, 1U);
+}
+
+TEST(ValidateServing, PrintsTheSameForAnyNumberOfThreads) {
+  const std::vector<std::string> base = {"validate", "serving", kPoints, "--json", "--threads"};
+  auto one = base, four = base;
+  one.emplace_back("1"), four.emplace_back("4");
+  EXPECT_EQ(call(one).out, call(four).out);
+}
+
+TEST(ValidateServing, FiltersAndFormats) {
+  const ServingOutcome text = call({"validate", "serving", kPoints, "--engine", "vllm", "--cases"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("clean, known protocol"));
+  EXPECT_THAT(text.out, HasSubstr("tp8"));
+  const ServingOutcome csv = call({"validate", "serving", kPoints, "--model", "gpt-oss", "--csv"});
+  EXPECT_THAT(csv.out, HasSubstr("openai/gpt-oss-120b"));
+  EXPECT_EQ(call({"validate", "serving", kPoints, "--model", "no-such"}).code, 2);
+  EXPECT_EQ(call({"validate", "serving", "/no/such.json"}).code, 3);
+}
+
+TEST(ValidateServingTrace, PutsPercentilesBesideMeasuredOnes) {
+  const ServingOutcome outcome =
+      call({"validate", "serving-trace", "examples/serving_timeline.jsonl", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json document = json::parse(outcome.out);
+  EXPECT_EQ(document["requests"], 32);
+  EXPECT_GT(document["tpot"]["p50"]["forecast_s"], 0);
+  EXPECT_EQ(call({"validate", "serving-trace", kPoints}).code, 3);
+}
+
+TEST(CalibrateServing, FactorsMakeTheForecastThePoint) {
+  const test::TemporaryFolder folder;
+  const std::string out = (folder.path() / "factors.toml").string();
+  const ServingOutcome outcome =
+      call({"calibrate", "serving", "examples/serving_points.csv", "--json", "-o", out});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json document = json::parse(outcome.out);
+  ASSERT_EQ(document["deployments"].size(), 1U);
+  EXPECT_EQ(document["deployments"][0]["users"].size(), 2U);
+  EXPECT_GT(document["deployments"][0]["decode"], 0.3);
+  EXPECT_LT(document["deployments"][0]["decode"], 3);
+}
+
+}  // namespace
+}  // namespace flopcast::cli
