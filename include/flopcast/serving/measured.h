@@ -115,6 +115,14 @@ Result<ServingFactors> factors_for(std::span<const ServingCalibration> calibrati
 std::vector<ServingForecast> forecast_siblings(std::span<const ServingPoint> points,
                                                const Catalog& catalog, unsigned threads = 0);
 
+/// 10-90 % bands of mean TTFT and mean TPOT, as factors of a forecast.
+struct ServingBands {
+  IterationModel::Band ttft, tpot;
+};
+/// Those of an engine ("vllm") on the public points: catalog/serving/bands.toml. Wide where it has none.
+/// @param disaggregated prompts and answers on replicas of their own
+ServingBands serving_bands(std::string_view engine, bool disaggregated);
+
 /// What errors are of.
 enum class ServingQuantity : std::uint8_t { kTtft, kTpot, kThroughput };
 /// How far forecasts are off: errors are forecast / measured - 1.

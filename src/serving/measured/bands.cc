@@ -28,10 +28,18 @@ IterationModel::Band band_in(const toml::node_view<const toml::node>& group, std
 }  // namespace
 
 ServingBands bands_of(const ServingPoint& point, Basis /*basis*/) {
-  static const toml::table bands = read_bands();
-  const toml::table& root = bands;
-  const auto group = root[point.disaggregated ? "disaggregated" : "aggregated"][point.engine];
-  return {band_in(group, "ttft"), band_in(group, "tpot")};
+  return serving_bands(point.engine, point.disaggregated);
 }
 
 }  // namespace flopcast::serving
+
+namespace flopcast {
+
+ServingBands serving_bands(std::string_view engine, bool disaggregated) {
+  static const toml::table bands = serving::read_bands();
+  const toml::table& root = bands;
+  const auto group = root[disaggregated ? "disaggregated" : "aggregated"][engine];
+  return {serving::band_in(group, "ttft"), serving::band_in(group, "tpot")};
+}
+
+}  // namespace flopcast

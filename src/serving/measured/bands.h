@@ -5,10 +5,7 @@
 
 namespace flopcast::serving {
 
-/// 10-90 % bands as factors of a forecast, found from measured points by engine and kind of serving.
-struct ServingBands {
-  IterationModel::Band ttft, tpot;
-};
+/// serving_bands of the point's engine and kind of serving.
 ServingBands bands_of(const ServingPoint& point, Basis basis);
 
 }  // namespace flopcast::serving
