@@ -224,8 +224,9 @@ Largest absolute error of the step over the cases of a row, and how many of them
 ## What the emitted traces do and do not prove
 
 Step graphs written by `estimate` are this program's own model of a step, told as a trace: one task a microbatch and pass, one
-chip a stage, no launches, no groups, no layers. That a what-if of one gives another proves that schedules, stages and
-messages are kept straight, and nothing of kernels, host, overlap or waiting. The generator's runs are at the level of
+chip a stage, no launches, no kernels; what passes are made of and how long hidden transfers are is told in annotations, and both sides
+ask the same model of the network. That a what-if of one gives another proves that schedules, stages, messages and what is sent once
+a step are kept straight, and nothing of kernels, host, overlap or waiting. The generator's runs are at the level of
 a profiler's recording: threads, launches, streams, events, collectives that wait for the last rank, buckets, noise that
 belongs to what it disturbs. What they do not have is whatever its author did not think of; for that there are the recordings of others.
 

@@ -193,20 +193,27 @@ def generated(folder: Path) -> list[Group]:
 
 
 def estimated(folder: Path, flopcast: str) -> list[Group]:
-    """Llama 3 70B on 1,024 H100: other depths and batches than the recorded one."""
+    """Llama 3 70B on 1,024 H100: other plans than the recorded one."""
 
-    def step(pp: int, batch: int) -> Path:
-        place = folder / f"estimate_pp{pp}_batch{batch}.json.gz"
+    def step(pp: int, batch: int, *more: str, nodes: int = 128) -> Path:
+        words = "_".join(("", *more)).replace("--", "")
+        place = folder / f"estimate_pp{pp}_batch{batch}_nodes{nodes}{words}.json.gz"
         if not place.exists():
-            subprocess.run([flopcast, "estimate", "meta-llama-3-70b", "--on", "128 x dgx-h100", "--tp", "8", "--pp", str(pp),
-                            "--global-batch", str(batch), "--seq", "8192", "--engine", "graph", "--trace-out", place],
+            subprocess.run([flopcast, "estimate", "meta-llama-3-70b", "--on", f"{nodes} x dgx-h100", "--tp", "8", "--pp", str(pp),
+                            "--global-batch", str(batch), "--seq", "8192", *more, "--engine", "graph", "--trace-out", place],
                            check=True, capture_output=True)  # fmt: skip
         return place
 
+    base = step(4, 1024)
     on = {"on": "128 x dgx-h100"}
-    cases = [case(f"pp 4 → {pp}", step(4, 1024), {"set": {"pp": pp}} | on, truth=step(pp, 1024)) for pp in (2, 8, 16)]
+    cases = [case(f"pp 4 → {pp}", base, {"set": {"pp": pp}} | on, truth=step(pp, 1024)) for pp in (1, 2, 8, 16, 32)]
     # dp is 32: 1,024 sequences are 32 microbatches.
-    cases.append(case("twice the batch", step(4, 1024), {"set": {"microbatches": 64}}, truth=step(4, 2048)))
+    cases.append(case("twice the batch", base, {"set": {"microbatches": 64}}, truth=step(4, 2048)))
+    cases.append(case("twice the replicas", base, {"set": {"dp": 64}, "on": "256 x dgx-h100"}, truth=step(4, 2048, nodes=256)))
+    interleaved = {"set": {"schedule": "interleaved", "chunks": 2}}
+    cases.append(case("interleaved, 2 chunks", base, interleaved, truth=step(4, 1024, "--schedule", "interleaved", "--vpp", "2")))
+    cases.append(case("zb-h1", base, {"set": {"schedule": "zb-h1"}}, truth=step(4, 1024, "--schedule", "zb-h1")))
+    cases.append(case("recompute", base, {"add": ["recompute"]}, truth=step(4, 1024, "--recompute", "full")))
     return [Group("estimates", "step graphs written by `estimate --engine graph`", 0.01, "0.5–3 %, collectives given", cases)]
 
 
