@@ -63,6 +63,7 @@ TEST(SglangRules, PromptsOfABatchAreLimited) {
 // add_one_req: room for the whole answers of this batch's prompts, else nobody is asked before the batch shrinks.
 TEST(SglangRules, AnswersToComeNeedRoom) {
   EngineSettings settings = sglang_settings();
+  settings.prefix_cache = true;
   EXPECT_THAT(
       timeline(terms_of(settings, 40), {{.input = 10, .output = 10}, {.input = 10, .output = 9}})
           .events,
@@ -78,11 +79,19 @@ TEST(SglangRules, AnswersToComeNeedRoom) {
 TEST(SglangRules, DecodesWithoutRoomAreRetracted) {
   EngineSettings settings = sglang_settings();
   settings.conservativeness = 0.3;
-  EXPECT_THAT(timeline(terms_of(settings, 45),
-                       {{.input = 10, .output = 20}, {.at = 5, .input = 10, .output = 20}})
-                  .events,
-              ElementsAre("0 scheduled 0", "10 first 0", "10 scheduled 1", "20 first 1",
-                          "140 preempted 1", "210 done 0", "280 done 1"));
+  settings.prefix_cache = true;
+  const std::vector<testing::Sent> sent = {{.input = 10, .output = 20},
+                                           {.at = 5, .input = 10, .output = 20}};
+  const auto run = timeline(terms_of(settings, 45), sent);
+  EXPECT_THAT(run.events, ElementsAre("0 scheduled 0", "10 first 0", "10 scheduled 1", "20 first 1",
+                                      "140 preempted 1", "210 done 0", "280 done 1"));
+  // Its prompt is found again, its answer is not (release_req).
+  EXPECT_EQ(run.counts.prefix_tokens, 10);
+  // add_one_req_ignore_eos: without a cache the ends of answers are known, and nobody is begun too early.
+  settings.prefix_cache = false;
+  EXPECT_THAT(timeline(terms_of(settings, 45), sent).events,
+              ElementsAre("0 scheduled 0", "10 first 0", "200 done 0", "200 scheduled 1",
+                          "210 first 1", "400 done 1"));
 }
 
 // scheduler-recv-interval: beside decodes, requests are received every so many iterations.

@@ -206,9 +206,11 @@ void Rank::leave(Lane& lane, Slot slot) {
 void Rank::preempt(Lane& lane, Slot slot, bool to_head) {
   RequestState& request = state(slot);
   const bool decoding = request.phase == Phase::kDecode;
+  const std::int64_t of_prompt = request.tokens() - 1;
   leave(lane, slot);
-  // The last token that was made is not computed yet.
-  const std::int64_t computed = decoding ? request.tokens() - 1 : request.computed;
+  // The last token that was made is not computed yet. SGLang's cache has what was computed as prompt.
+  std::int64_t computed = decoding ? request.tokens() - 1 : request.computed;
+  if (decoding && terms->settings.engine == ServingEngine::kSglang) computed = of_prompt;
   pool.release(request, table->prefix(slot), request.blocks, computed);
   request.computed = 0;
   request.ready = 0;

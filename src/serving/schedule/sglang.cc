@@ -6,11 +6,14 @@
 //   prompts, and cuts one prompt at a time. First come, first served.
 // - A prompt fits if there is room for it, for its whole answer (4096 tokens of it at most) and for new_token_ratio of
 //   what the running answers have still to come. The ratio falls with every decode.
+//   Without a prefix cache, answers whose length is known (ours; ignore_eos) are followed to their ends instead: it fits
+//   if at no end before there is less than a token left for each of those still running.
 // - Once one did not fit, nobody is asked again before the running batch has shrunk.
 // - Where decodes find no room, those with the shortest answers so far are retracted to the end of the queue, and the
 //   ratio is set anew from how far the others are.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "serving/schedule/rules.h"
 
@@ -64,6 +67,41 @@ void continue_cut_prompt(Rank& rank, Lane& lane, PromptBudget& budget) {
   spend(budget, tokens);
 }
 
+// An answer under way, as add_one_req_ignore_eos follows it.
+struct AnswerLeft {
+  std::int64_t left = 0, held = 0;  // tokens still to come, and those in memory
+};
+
+// Whether there is room at every end of an answer if this one of `tokens` tokens is begun.
+bool room_at_every_end(Rank& rank, Lane& lane, const RequestState& request, std::int64_t tokens) {
+  const std::int64_t free = rank.pool.free() * rank.pool.block() - tokens;
+  std::vector<AnswerLeft> answers = {{request.output - request.made, request.tokens()}};
+  // Ends cannot ask for more than all answers together.
+  std::int64_t all = lane.decodes.to_make() + answers[0].left;
+  for (const Chunk& chunk : lane.chunks) {
+    const RequestState& begun = rank.state(chunk.slot);
+    answers.push_back({begun.output - begun.made, begun.tokens()});
+    all += answers.back().left;
+  }
+  const auto count = static_cast<std::int64_t>(answers.size()) + lane.decodes.size();
+  if (free - all > count) return true;
+  for (Slot slot = lane.running.front(); slot != kNoSlot; slot = rank.state(slot).after) {
+    const RequestState& running = rank.state(slot);
+    if (running.phase != RequestState::Phase::kDecode) continue;
+    const std::int64_t made = lane.decodes.made(running);
+    answers.push_back({running.output - made, running.input + made});
+  }
+  std::stable_sort(answers.begin(), answers.end(),
+                   [](const AnswerLeft& a, const AnswerLeft& b) { return a.left < b.left; });
+  std::int64_t freed = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto still = static_cast<std::int64_t>(answers.size() - i);
+    if (free + freed - answers[i].left * still <= still) return false;
+    freed += answers[i].held;
+  }
+  return true;
+}
+
 enum class Added : std::uint8_t { kWhole, kCut, kNoRoom, kNoBudget };
 
 // add_one_req.
@@ -79,17 +117,18 @@ Added add_next_prompt(Rank& rank, Lane& lane, PromptBudget& budget) {
   const std::int64_t new_blocks =
       rank.pool.blocks_of(request.tokens() + (computed ? rank.terms->decodes.lookahead : 0)) -
       hit.blocks;
-  if (tokens + answer >= room || new_blocks > rank.pool.free() - hit.idle) {
-    // With nothing else to run it has all the room there is.
-    if (rank.active > 0 || new_blocks > rank.pool.free() - hit.idle) return Added::kNoRoom;
-  }
+  const bool fits = rank.terms->settings.prefix_cache
+                        ? tokens + answer < room
+                        : tokens <= room && room_at_every_end(rank, lane, request, tokens);
+  // With nothing else to run it has all the room there is.
+  if ((!fits && rank.active > 0) || new_blocks > rank.pool.free() - hit.idle) return Added::kNoRoom;
   if (computed) {
     rank.admit(lane, hit);
     rank.add_decode(lane, slot);
     budget.kept += answer;
     return Added::kWhole;
   }
-  if (tokens > budget.tokens && !lane.chunks.empty()) return Added::kNoBudget;
+  if (tokens >= budget.tokens && !lane.chunks.empty()) return Added::kNoBudget;
   if (tokens <= budget.chunk) {
     rank.admit(lane, hit);
     rank.add_chunk(lane, slot, tokens);
