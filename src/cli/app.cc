@@ -85,6 +85,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_serve(app, action);
   add_map(app, action);
   add_explore(app, action);
+  add_serve_plan(app, action);
   add_trace(app, action);
   add_models(app, action);
   add_hw(app, action);

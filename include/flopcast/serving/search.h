@@ -60,7 +60,8 @@ double limit_ratio(const FleetRun& run, std::span<const ServiceLimit> limits);
 /// What a search goes through. Empty lists: everything that makes sense on the chips at hand.
 struct FleetSpace {
   std::vector<ServingEngine> engines;
-  std::vector<ServingLayout> layouts;
+  std::vector<ServingLayout> layouts;      ///< all of them; empty: those of the degrees below
+  std::vector<unsigned> tp, dp, ep, pp;    ///< degrees of layouts
   std::vector<std::string> precisions;     ///< for serving_precision
   std::vector<std::int64_t> batch_tokens;  ///< EngineSettings::batch_tokens
   std::vector<std::int64_t>

@@ -41,21 +41,13 @@ struct PlanCommand {
   std::string figure;
 };
 
-/// "2/8": part 2 of 8, numbered from 0.
 std::optional<Diagnostic> read_shard(const std::string& text, PlanPoints& points) {
   if (text.empty()) return std::nullopt;
-  const std::size_t slash = std::min(text.find('/'), text.size());
-  const std::string_view line(text);
-  const auto shard = parse_whole<unsigned>(line.substr(0, slash));
-  const auto shards = parse_whole<unsigned>(line.substr(std::min(slash + 1, line.size())));
-  if (shard && shards && *shard < *shards) {
-    points.sharded = true;
-    points.shard = *shard;
-    points.shards = *shards;
-    return std::nullopt;
-  }
-  return usage_error("--shard", fmt::format("expected I/N with I from 0 to N-1, found '{}'", text),
-                     "write --shard 0/8 to --shard 7/8");
+  const auto shard = parse_shard(text);
+  if (!shard) return shard.error();
+  points.sharded = true;
+  std::tie(points.shard, points.shards) = *shard;
+  return std::nullopt;
 }
 
 /// --chips 64 is a number of chips, --chips 64,128 or 64..512 a sweep.

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+
+#include "base/text/numbers.h"
 
 namespace flopcast::cli {
 namespace {
@@ -64,6 +67,15 @@ void add_baseline(CLI::App& command, Baseline& baseline) {
   add_choice(command, "--baseline", baseline,
              {Baseline::kSingleStream, Baseline::kNoInterStream, Baseline::kDpro}, baseline_name,
              "Replay a simpler model of the literature on the same graph instead of the full one");
+}
+
+Result<std::pair<unsigned, unsigned>> parse_shard(std::string_view text) {
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const auto shard = parse_whole<unsigned>(text.substr(0, slash));
+  const auto shards = parse_whole<unsigned>(text.substr(std::min(slash + 1, text.size())));
+  if (shard && shards && *shard < *shards) return std::pair(*shard, *shards);
+  return usage_error("--shard", fmt::format("expected I/N with I from 0 to N-1, found '{}'", text),
+                     "write --shard 0/8 to --shard 7/8");
 }
 
 void add_network(CLI::App& command, std::string& cluster) {

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/terminal/io.h"
@@ -24,6 +26,9 @@ void add_format(CLI::App& command, FormatOptions& options, bool with_csv);
 
 void add_lags(CLI::App& command, LagMode& lags);
 void add_baseline(CLI::App& command, Baseline& baseline);
+
+/// "2/8": part 2 of 8, numbered from 0.
+Result<std::pair<unsigned, unsigned>> parse_shard(std::string_view text);
 
 /// --network CLUSTER: transfers of collectives from the model of that cluster.
 void add_network(CLI::App& command, std::string& cluster);

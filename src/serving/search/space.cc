@@ -27,6 +27,17 @@ std::vector<unsigned> powers(unsigned most) {
   return list;
 }
 
+/// 1, 2, 4 ... up to `most`.
+std::vector<unsigned> powers_up_to(unsigned most) {
+  std::vector<unsigned> list;
+  for (unsigned power = 1; power <= most; power *= 2) list.push_back(power);
+  return list;
+}
+
+unsigned most_stages(const Model& model) {
+  return static_cast<unsigned>(std::min<std::int64_t>(kMostStages, model.layers()));
+}
+
 /// Of what checkpoints there may be, those that the chip multiplies in.
 std::vector<std::string> usual_precisions(const Chip& chip) {
   std::vector<std::string> list;
@@ -85,18 +96,22 @@ std::vector<T> given_or(const std::vector<T>& given, const Usual& usual) {
 
 }  // namespace
 
-std::vector<ServingLayout> usual_layouts(const Model& model, const Cluster& cluster,
-                                         unsigned most_chips) {
-  const unsigned node = std::min(cluster.chips_per_node(), most_chips);
-  const bool experts = has_experts(model);
+std::vector<ServingLayout> usual_layouts(const FleetSearch& search, unsigned most_chips) {
+  const FleetSpace& asked = search.space;
+  const unsigned node = std::min(search.cluster.chips_per_node(), most_chips);
+  const bool experts = has_experts(search.model);
+  const std::vector<unsigned> one = {1};
   std::vector<ServingLayout> list;
-  for (const unsigned tp : powers(node)) {
-    for (const unsigned dp : powers(most_chips / tp)) {
-      if (dp > 1 && !experts) break;  // ranks of a dense model are replicas
-      for (unsigned pp = 1; pp <= kMostStages && tp * dp * pp <= most_chips; pp *= 2) {
-        if (pp > model.layers()) break;
-        list.push_back({tp, dp, 1, pp});
-        if (experts && tp * dp > 1) list.push_back({tp, dp, tp * dp, pp});
+  for (const unsigned tp : given_or(asked.tp, powers(node))) {
+    // Ranks of a model without experts are replicas.
+    const unsigned ranks = experts ? std::max(1U, most_chips / tp) : 1;
+    for (const unsigned dp : given_or(asked.dp, powers(ranks))) {
+      const unsigned stages = std::min(most_stages(search.model), most_chips / (tp * dp));
+      for (const unsigned pp : given_or(asked.pp, powers_up_to(stages))) {
+        const std::vector<unsigned> all = {1, tp * dp};
+        for (const unsigned ep : given_or(asked.ep, experts && tp * dp > 1 ? all : one)) {
+          if (tp * dp * pp <= most_chips) list.push_back({tp, dp, ep, pp});
+        }
       }
     }
   }

@@ -29,10 +29,10 @@ struct SearchSpace {
 /// Errors (kUsage): a precision that is none, more chips than there are, neither kind of pool.
 Result<SearchSpace> search_space(const FleetSearch& search);
 
-/// The layouts that make sense for the model on the cluster: tp and ranks inside a node, each a power of two or all
-/// chips of the node; stages that divide the chips; experts shared out not at all or over all.
-std::vector<ServingLayout> usual_layouts(const Model& model, const Cluster& cluster,
-                                         unsigned most_chips);
+/// The layouts that make sense for the model on the cluster, of the space's degrees where it tells some: tp and ranks
+/// inside a node, each a power of two or all chips of the node; stages that divide the chips; experts shared out not
+/// at all or over all.
+std::vector<ServingLayout> usual_layouts(const FleetSearch& search, unsigned most_chips);
 
 /// With so many replicas of each pool. @param decode 0: there is no such pool
 FleetChoice choice_of(const SearchSpace& space, const Configuration& configuration,

@@ -1,0 +1,95 @@
+// Floor 7: searches for fleets: asked, answered, cut into shards and put together again.
+//
+//   Result<ServePlanQuestion> question = make_serve_plan_question("llama-3-70b", "4 x dgx-h100",
+//       {{"rate", "20"}, {"input", "1024"}, {"output", "256"}, {"slo", "ttft.p99<1s,tpot.p99<50ms"}}, catalog);
+//   Result<ServePlanReport> report = answer_serve_plan(*question, catalog);
+//   serve_plan_json(*report); serve_plan_text(*report); ...   (tables and pages: flopcast/report/serve_plan.h)
+//
+// A report's JSON holds nothing that depends on how it was made: neither threads nor shards, nor what bounds could rule
+// out. It is exact: read_serve_plan_reports(serve_plan_json(r)) gives r, and so does merging its shards.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/question/serve.h"
+#include "flopcast/serving/launch.h"
+#include "flopcast/serving/search.h"
+
+namespace flopcast {
+
+/// What a search for a fleet takes besides the settings of kLoad among serve_settings(): what it goes through, what
+/// must hold, a price. Lists are of values with commas between them.
+std::span<const ServeSetting> serve_plan_settings();
+
+/// A search as somebody asks for it.
+struct ServePlanQuestion {
+  std::string model, cluster;  ///< as named
+  ServeSettings settings;      ///< as given
+  FleetSearch search;
+  std::string slo;                   ///< its limits as written
+  std::string trace_name;            ///< of a trace: its file
+  std::vector<std::string> assumed;  ///< in words
+};
+/// The question that the settings ask. Errors (kUsage): an unknown name, a value that is no such choice, no load, no
+/// limits; those of files: theirs.
+Result<ServePlanQuestion> make_serve_plan_question(const std::string& model,
+                                                   const std::string& cluster,
+                                                   const ServeSettings& settings,
+                                                   const Catalog& catalog);
+
+/// A question, and what the search found.
+struct ServePlanReport {
+  // What was asked, as it was understood.
+  std::string model, on, cluster, chip;  ///< names; on: the cluster as it was named
+  ServeSettings settings;                ///< as given
+  unsigned chips = 0;                    ///< at most
+  std::vector<ServiceLimit> limits;      ///< that all hold
+  bool front = false;                    ///< of FleetSearch
+  std::size_t best = 10;                 ///< of FleetSearch
+  double chip_usd_per_hour = 0;          ///< 0: not known
+  std::string version;                   ///< of this program
+  std::vector<std::string> assumed;      ///< in words
+
+  unsigned shard = 0, shards = 1;       ///< which part of how many was searched
+  FleetAnswer answer;                   ///< what it found
+  std::vector<ServingLaunch> launches;  ///< how the best is started
+
+  bool found() const { return !answer.best.empty(); }  ///< whether any fleet meets the limits
+};
+
+/// How a search is run; no effect on what it finds.
+struct ServePlanRun {
+  unsigned threads = 0;            ///< 0: all cores
+  unsigned shard = 0, shards = 1;  ///< search one part of `shards`
+  std::function<void(const FleetSearchCounts&)> progress;
+};
+/// A report without an answer: the question as it is understood.
+ServePlanReport asked_serve_plan(const ServePlanQuestion& question);
+/// Errors: search_fleets'. That no fleet meets the limits is none: see serve_plan_refusal.
+Result<ServePlanReport> answer_serve_plan(const ServePlanQuestion& question, const Catalog& catalog,
+                                          const ServePlanRun& run = {});
+
+/// Why there is no fleet: fleet_refusal's. @pre not report.found()
+Diagnostic serve_plan_refusal(const ServePlanReport& report);
+
+/// Shards of one search, in any order, as the whole search would have reported. Errors (kBadInput): none; shards of
+/// different searches; one that is missing or there twice.
+Result<ServePlanReport> merge_serve_plans(std::span<const ServePlanReport> shards);
+/// The same text for all that ask the same, whatever the shard.
+std::string question_key(const ServePlanReport& report);
+
+/// One indented document.
+std::string serve_plan_json(const ServePlanReport& report);
+/// The same on one line.
+std::string serve_plan_json_line(const ServePlanReport& report);
+/// Reports from what serve_plan_json and serve_plan_json_line write: one document, or one on each line. Errors
+/// (kBadInput) name the line.
+Result<std::vector<ServePlanReport>> read_serve_plan_reports(std::string_view text,
+                                                             const std::string& where);
+
+}  // namespace flopcast

@@ -1,0 +1,19 @@
+// Floor 8: answers to searches for fleets, as tables and CSV.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "flopcast/question/serve_plan.h"
+
+namespace flopcast {
+
+/// One report, for people: the smallest fleet, its rivals, how it is started, what was gone through.
+std::string serve_plan_text(const ServePlanReport& report);
+/// The fleets of every report, a row each: the best, or (front) those on the front.
+std::string serve_plans_csv(std::span<const ServePlanReport> reports);
+/// What became of the space, in words that add up: "720 configurations: 120 impossible, ..." Only of a search that was
+/// run now: JSON does not hold all of it.
+std::string serve_plan_effort(const FleetSearchCounts& counts);
+
+}  // namespace flopcast

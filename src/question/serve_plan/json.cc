@@ -1,0 +1,153 @@
+// Reports of searches for fleets as JSON. Numbers are exact: read.cc gives back what was written.
+#include <cmath>
+
+#include "base/text/json_writer.h"
+#include "question/serve_plan/fields.h"
+
+namespace flopcast {
+
+using namespace question;  // the room's own names
+
+namespace {
+
+using Layout = JsonWriter::Layout;
+
+/// One field, by its type.
+struct ServeFieldWriter {
+  JsonWriter& w;
+  void operator()(std::string_view key, const std::string& value) { w.text(key, value); }
+  void operator()(std::string_view key, double value) { w.exact(key, value); }
+  void operator()(std::string_view key, Seconds value) { w.exact(key, value.value); }
+  void operator()(std::string_view key, bool value) { w.boolean(key, value); }
+  void operator()(std::string_view key, std::int64_t value) { w.integer(key, value); }
+  void operator()(std::string_view key, unsigned value) { w.count(key, value); }
+  void operator()(std::string_view key, std::uint64_t value) { w.count(key, value); }
+  void operator()(std::string_view key, ServingEngine value) { w.text(key, name(value)); }
+  void operator()(std::string_view key, ServingRole value) { w.text(key, name(value)); }
+};
+
+void write_pool(JsonWriter& w, std::string_view key, const PoolChoice& pool) {
+  w.begin_object(key, Layout::kLine);
+  visit_pool(pool, ServeFieldWriter{w});
+  w.end_object();
+}
+
+void write_percentiles(JsonWriter& w, std::string_view key, const ServingPercentiles& all) {
+  w.begin_object(key, Layout::kLine);
+  visit_percentiles(all, ServeFieldWriter{w});
+  w.end_object();
+}
+
+void write_fleet(JsonWriter& w, std::string_view key, const FleetCandidate& candidate) {
+  w.begin_object(key);
+  w.text("words", fleet_words(candidate.choice));
+  w.count("chips", candidate.choice.chips());
+  visit_choice(candidate.choice, ServeFieldWriter{w});
+  write_pool(w, "pool", candidate.choice.pool);
+  if (candidate.choice.decode) write_pool(w, "decode", *candidate.choice.decode);
+  visit_result(candidate, ServeFieldWriter{w});
+  write_percentiles(w, "ttft", candidate.ttft);
+  write_percentiles(w, "tpot", candidate.tpot);
+  write_percentiles(w, "inter_token", candidate.inter_token);
+  write_percentiles(w, "latency", candidate.latency);
+  w.end_object();
+}
+
+void write_fleets(JsonWriter& w, std::string_view key, const std::vector<FleetCandidate>& list) {
+  w.begin_array(key);
+  for (const FleetCandidate& candidate : list) write_fleet(w, {}, candidate);
+  w.end_array();
+}
+
+void write_asked(JsonWriter& w, const ServePlanReport& report) {
+  w.begin_object("asked");
+  visit_asked(report, ServeFieldWriter{w});
+  w.begin_array("limits", Layout::kLine);
+  for (const ServiceLimit& limit : report.limits) w.text({}, name(limit));
+  w.end_array();
+  w.begin_array("settings");
+  for (const auto& [key, value] : report.settings) {
+    w.begin_object({}, Layout::kLine);
+    w.text("name", key);
+    w.text("value", value);
+    w.end_object();
+  }
+  w.end_array();
+  w.end_object();
+}
+
+void write_launches(JsonWriter& w, const std::vector<ServingLaunch>& launches) {
+  w.begin_array("launch");
+  for (const ServingLaunch& launch : launches) {
+    w.begin_object();
+    visit_launch(launch, ServeFieldWriter{w});
+    w.begin_array("lacks");
+    for (const std::string& text : launch.lacks) w.text({}, text);
+    w.end_array();
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void write_problem(JsonWriter& w, const FleetAnswer& answer) {
+  if (!answer.problem) return w.null("problem");
+  w.begin_object("problem");
+  w.count("number", answer.problem_number);
+  w.count("code", static_cast<unsigned>(answer.problem->code));
+  w.text("where", answer.problem->where);
+  w.text("what", answer.problem->what);
+  w.text("hint", answer.problem->hint);
+  w.end_object();
+}
+
+std::string serve_plan_document(const ServePlanReport& report, Layout layout) {
+  JsonWriter w;
+  w.begin_object({}, layout);
+  write_asked(w, report);
+  if (report.shards > 1) {
+    w.begin_object("shard", Layout::kLine);
+    w.count("index", report.shard);
+    w.count("of", report.shards);
+    w.end_object();
+  }
+  w.boolean("found", report.found());
+  w.begin_object("search", Layout::kLine);
+  visit_counts(report.answer.counts, ServeFieldWriter{w});
+  w.exact("least_ratio", report.answer.least_ratio);
+  w.count("least_chips", report.answer.least_chips);
+  w.end_object();
+  write_problem(w, report.answer);
+  write_fleets(w, "best", report.answer.best);
+  write_fleets(w, "pareto", report.answer.pareto);
+  if (report.answer.nearest) {
+    write_fleet(w, "nearest", *report.answer.nearest);
+  } else {
+    w.null("nearest");
+  }
+  write_launches(w, report.launches);
+  w.begin_array("assumed");
+  for (const std::string& text : report.assumed) w.text({}, text);
+  w.end_array();
+  w.end_object();
+  return std::move(w).take();
+}
+
+}  // namespace
+
+std::string serve_plan_json(const ServePlanReport& report) {
+  return serve_plan_document(report, Layout::kBlock);
+}
+
+std::string serve_plan_json_line(const ServePlanReport& report) {
+  return serve_plan_document(report, Layout::kLine);
+}
+
+std::string question_key(const ServePlanReport& report) {
+  JsonWriter w;
+  w.begin_object();
+  write_asked(w, report);
+  w.end_object();
+  return std::move(w).take();
+}
+
+}  // namespace flopcast
