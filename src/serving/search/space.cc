@@ -122,9 +122,8 @@ Result<SearchSpace> search_space(const FleetSearch& search) {
   Result<SearchSpace> space = empty_space(search);
   if (!space) return space;
   const FleetSpace& asked = search.space;
-  const auto layouts = asked.layouts.empty()
-                           ? usual_layouts(search.model, search.cluster, space->most_chips)
-                           : asked.layouts;
+  const auto layouts =
+      asked.layouts.empty() ? usual_layouts(search, space->most_chips) : asked.layouts;
   const std::vector<std::int64_t> own = {0};
   const auto max_requests = given_or(asked.max_requests, own);
   for (const ServingEngine engine : given_or(asked.engines, kEngines)) {
