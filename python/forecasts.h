@@ -13,5 +13,6 @@ void define_runs(nanobind::module_& module);
 void define_mapping(nanobind::module_& module);
 void define_whatif(nanobind::module_& module);
 void define_serving(nanobind::module_& module);
+void define_serving_plan(nanobind::module_& module);
 
 }  // namespace flopcast

@@ -293,4 +293,5 @@ NB_MODULE(_native, module) {
   flopcast::define_mapping(module);
   flopcast::define_whatif(module);
   flopcast::define_serving(module);
+  flopcast::define_serving_plan(module);
 }

@@ -61,6 +61,7 @@ from ._mapping import (
 )
 from ._plans import PlanOption, PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
 from ._serving import SERVE_SETTINGS, Percentiles, ServeSettings, Serving, serve
+from ._serve_plans import SERVE_PLAN_SETTINGS, ServePlan, serve_plan
 from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal, WhatIfTotals
 
 __version__: str = _native.version
@@ -76,6 +77,7 @@ __all__ = [
     "DATAFLOWS",
     "PLAN_SETTINGS",
     "SERVE_SETTINGS",
+    "SERVE_PLAN_SETTINGS",
     "SYSTEM_SETTINGS",
     "Anomaly",
     "Cluster",
@@ -100,6 +102,7 @@ __all__ = [
     "Replay",
     "ServeSettings",
     "Serving",
+    "ServePlan",
     "StageEstimate",
     "Step",
     "StepComparison",
@@ -124,6 +127,7 @@ __all__ = [
     "read",
     "replay",
     "serve",
+    "serve_plan",
     "training_software",
 ]
 

@@ -64,9 +64,9 @@ struct ServePlanReport {
 
 /// How a search is run; no effect on what it finds.
 struct ServePlanRun {
-  unsigned threads = 0;            ///< 0: all cores
-  unsigned shard = 0, shards = 1;  ///< search one part of `shards`
-  std::function<void(const FleetSearchCounts&)> progress;
+  unsigned threads = 0;                                    ///< 0: all cores
+  unsigned shard = 0, shards = 1;                          ///< search one part of `shards`
+  std::function<bool(const FleetSearchCounts&)> progress;  ///< as of search_fleets
 };
 /// A report without an answer: the question as it is understood.
 ServePlanReport asked_serve_plan(const ServePlanQuestion& question);

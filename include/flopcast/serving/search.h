@@ -136,7 +136,7 @@ struct FleetSearchCounts {
   std::uint64_t runs = 0;            ///< fleets that were run
 };
 struct FleetAnswer {
-  /// that meet the limits: of the fewest chips, most tokens a second first, then in the order of the
+  /// that meet the limits: of the fewest chips, those farthest below the limits first, then in the order of the
   /// space; with `front` of least cost first
   std::vector<FleetCandidate> best;
   /// of all those found, what no other surpasses in cost, mean TTFT and mean TPOT; by cost
@@ -153,10 +153,11 @@ struct FleetAnswer {
 };
 /// The fewest chips that meet the limits, exact among the space: fleets of fewer chips were all run, or ruled
 /// out by bounds. That none meets them is no error: see fleet_refusal. Errors: a workload or a space that
-/// makes no sense (kUsage); those of simulate().
+/// makes no sense (kUsage); those of simulate(); kNoAnswer: it was stopped.
+/// @param progress told after each count of chips; false stops the search
 Result<FleetAnswer> search_fleets(
     const FleetSearch& search, const Catalog& catalog,
-    const std::function<void(const FleetSearchCounts&)>& progress = {});
+    const std::function<bool(const FleetSearchCounts&)>& progress = {});
 /// Why there is none: kTooLarge where nothing fits in memory, kNoAnswer where limits are missed, with the
 /// nearest and what it misses. @pre answer.best is empty
 Diagnostic fleet_refusal(const FleetSearch& search, const FleetAnswer& answer);

@@ -76,6 +76,7 @@ Result<ServePlanReport> search_now(Io& io, const ServePlanQuestion& question, Se
   if (io.terminal) {
     run.progress = [&io](const FleetSearchCounts& counts) {
       io.err << "\r" << serve_plan_effort(counts) << std::flush;
+      return true;
     };
   }
   Result<ServePlanReport> report = answer_serve_plan(question, Catalog::builtin(), run);

@@ -133,11 +133,11 @@ std::string name(const ServiceLimit& limit) {
   if (limit.percentile > 0 && limit.percentile < 100) {
     percentile = "p" + exact_number(limit.percentile);
   }
-  const double ms = limit.below.value * 1e3;
-  const std::string below = limit.below.value >= 1
-                                ? exact_number(limit.below.value) + "s"
-                                : exact_number(std::round(ms * 1e9) / 1e9) + "ms";
-  return fmt::format("{}.{}<{}", known->first, percentile, below);
+  // 0.05 s is 50 ms, not 50.000000000000003.
+  const double ms = std::round(limit.below.value * 1e12) / 1e9;
+  const bool short_one = limit.below.value < 1 && ms > 0;
+  return fmt::format("{}.{}<{}{}", known->first, percentile,
+                     exact_number(short_one ? ms : limit.below.value), short_one ? "ms" : "s");
 }
 
 Seconds limited_value(const FleetRun& run, const ServiceLimit& limit) {

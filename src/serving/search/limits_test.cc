@@ -41,7 +41,8 @@ TEST(ServiceLimits, SayWhatIsWrong) {
   EXPECT_THAT(error_of("ttft.p101<1s"), HasSubstr("found 'p101'"));
   EXPECT_THAT(error_of("ttft.p0<1s"), HasSubstr("found 'p0'"));
   EXPECT_THAT(error_of("ttft.p99<soon"), HasSubstr("found 'soon'"));
-  EXPECT_THAT(error_of("ttft.p99<-1s"), HasSubstr("above 0"));
+  EXPECT_THAT(error_of("ttft.p99<-1s"), HasSubstr("found '-1s'"));
+  EXPECT_THAT(error_of("ttft.p99<0s"), HasSubstr("above 0"));
   EXPECT_THAT(error_of("itl.p99.9<1s"), HasSubstr("gaps between tokens"));
 }
 

@@ -66,7 +66,8 @@ struct FleetRules {
   unsigned most_chips = 1;
   bool front = false;
   unsigned threads = 0;
-  std::function<void(const FleetFindings&)> progress;  ///< after each count of chips
+  /// after each count of chips; false: stop there
+  std::function<bool(const FleetFindings&)> progress;
 };
 
 inline bool surpasses(const FleetBound& a, const FleetBound& b) {
@@ -83,6 +84,10 @@ inline void add_to_front(std::vector<FleetScore>& front, const FleetScore& score
   front.push_back(score);
 }
 
+inline Diagnostic stopped_search() {
+  return {ErrorCode::kNoAnswer, "search", "was stopped", "ask again"};
+}
+
 template <typename Scorer>
 class FleetFinder {
  public:
@@ -92,7 +97,7 @@ class FleetFinder {
     assess();
     for (unsigned chips = 1; chips <= rules_.most_chips; ++chips) {
       if (auto problem = run_level(chips)) return *std::move(problem);
-      if (rules_.progress) rules_.progress(found_);
+      if (rules_.progress && !rules_.progress(found_)) return stopped_search();
       if (!rules_.front && !found_.met.empty()) break;
     }
     return std::move(found_);

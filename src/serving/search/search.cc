@@ -54,8 +54,8 @@ bool better(const FleetCandidate& a, const FleetCandidate& b, bool front) {
     return std::tuple(a.cost_per_million_tokens, a.choice.chips(), place(a)) <
            std::tuple(b.cost_per_million_tokens, b.choice.chips(), place(b));
   }
-  return std::tuple(a.choice.chips(), -a.output_tokens_per_s, place(a)) <
-         std::tuple(b.choice.chips(), -b.output_tokens_per_s, place(b));
+  return std::tuple(a.choice.chips(), a.ratio, place(a)) <
+         std::tuple(b.choice.chips(), b.ratio, place(b));
 }
 
 bool surpassed(const FleetCandidate& a, const FleetCandidate& by) {
@@ -81,6 +81,7 @@ void settle(const FleetSearch& search, std::vector<FleetCandidate> met, FleetAns
   }
   std::sort(answer.pareto.begin(), answer.pareto.end(),
             [](const FleetCandidate& a, const FleetCandidate& b) { return better(a, b, true); });
+  if (search.front) met = answer.pareto;
   if (met.size() > search.best) met.resize(search.best);
   answer.best = std::move(met);
   if (!answer.best.empty()) answer.nearest.reset();
@@ -128,7 +129,7 @@ Result<Fleet> fleet_of(const FleetSearch& search, const FleetChoice& choice) {
 }
 
 Result<FleetAnswer> search_fleets(const FleetSearch& search, const Catalog& catalog,
-                                  const std::function<void(const FleetSearchCounts&)>& progress) {
+                                  const std::function<bool(const FleetSearchCounts&)>& progress) {
   const Result<SearchSpace> space = search_space(search);
   if (!space) return space.error();
   const Result<Demand> demand = Demand::make(search.workload);
@@ -136,7 +137,7 @@ Result<FleetAnswer> search_fleets(const FleetSearch& search, const Catalog& cata
   const FleetScorer scorer(search, catalog, *space, *demand);
   FleetRules rules{space->most_chips, search.front, search.threads, {}};
   if (progress) {
-    rules.progress = [&](const FleetFindings& found) { progress(counts_of(found)); };
+    rules.progress = [&](const FleetFindings& found) { return progress(counts_of(found)); };
   }
   const Result<FleetFindings> found = FleetFinder(scorer, rules).find();
   if (!found) return found.error();

@@ -1,0 +1,113 @@
+"""The fewest chips that serve a load: the Python face of `flopcast serve-plan`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from typing import Any
+
+from . import _native
+from ._documents import data_frame, notebook_html
+from ._files import PathLike
+
+#: Names of all settings that ``serve_plan`` takes beside those in its signature.
+SERVE_PLAN_SETTINGS: tuple[str, ...] = tuple(_native.serve_plan_settings())
+
+
+class ServePlan:
+    """What a search for a fleet found. ``print`` shows the tables of `flopcast serve-plan`."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+        self._fields: dict[str, Any] = json.loads(line)
+        #: the question: model, cluster, limits, settings, ...
+        self.asked: dict[str, Any] = self._fields["asked"]
+        #: fleets that meet the limits on the fewest chips, those farthest below them first
+        self.best: list[dict[str, Any]] = self._fields["best"]
+        #: of all fleets found those that none surpasses in cost, mean TTFT and mean TPOT
+        self.pareto: list[dict[str, Any]] = self._fields["pareto"]
+        #: how the best is started: a command for each pool
+        self.launch: list[dict[str, Any]] = self._fields["launch"]
+
+    @property
+    def chips(self) -> int:
+        """Of the best fleet."""
+        return int(self.best[0]["chips"])
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``, a row for each of the fleets found."""
+        return data_frame(_native.serve_plans_csv(self._line))
+
+    def to_json(self) -> str:
+        """The document of `flopcast serve-plan --json`: the same bytes however the search was run."""
+        return _native.serve_plan_json(self._line)
+
+    def to_dict(self) -> dict[str, Any]:
+        """``to_json``, parsed."""
+        return self._fields
+
+    def __str__(self) -> str:
+        return _native.serve_plan_text(self._line)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(str(self))
+
+    def __repr__(self) -> str:
+        return f"<flopcast.ServePlan {self.asked['model']} on {self.asked['cluster']}: {self.best[0]['words']}>"
+
+
+def _setting_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    if isinstance(value, Iterable):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+def _search(task: tuple[str, str, list[tuple[str, str]], int, int, int]) -> str:
+    """One shard as a JSON line; called in the executor's processes."""
+    model, cluster, settings, threads, shard, shards = task
+    return _native.serve_plan_search(model, cluster, settings, threads=threads, shard=shard, shards=shards)
+
+
+def serve_plan(
+    model: PathLike,
+    cluster: PathLike,
+    *,
+    executor: Executor | None = None,
+    shards: int = 0,
+    threads: int = 0,
+    **settings: Any,
+) -> ServePlan:
+    """The fewest chips of a cluster that serve a load under limits. Exact: fleets of fewer chips miss them.
+
+    Args:
+        model, cluster: as for ``plan``.
+        executor: any ``concurrent.futures`` executor: the search is cut into parts that run on it.
+        shards: how many parts; 0, the default: eight with an executor, else one.
+        threads: of each part; 0, the default: every core without an executor, else one.
+        settings: ``SERVE_PLAN_SETTINGS`` names them: the load (``rate``, ``users`` or ``trace``; ``input``,
+            ``output``), the limits (``slo="ttft.p99<1s,tpot.p99<50ms"``), what is searched
+            (``engine=["vllm", "sglang"]``, ``tp=[1, 2, 4]``, ``precision="fp8"``, ``pools="both"``), ``front=True``
+            for every fleet that none surpasses in cost, TTFT and TPOT.
+
+    The result does not depend on executor, shards and threads.
+
+    Raises:
+        FlopcastError: no fleet meets the limits (``code`` is ``NO_ANSWER``; the text names the nearest), nothing
+            fits into memory (``DOES_NOT_FIT``), or the question makes no sense.
+    """
+    texts = [(name, _setting_text(value)) for name, value in settings.items()]
+    count = shards or (8 if executor else 1)
+    each = threads or (1 if executor else 0)
+    tasks = [(os.fspath(model), os.fspath(cluster), texts, each, i, count) for i in range(count)]
+    lines = map(_search, tasks) if executor is None else executor.map(_search, tasks)
+    line = _native.merge_serve_plans("".join(lines))
+    found = ServePlan(line)
+    if not found.best:
+        _native.refuse_serve_plan(line)
+    return found

@@ -1,0 +1,25 @@
+// Any bytes are reports of searches for fleets or one error; reports that were read are written and read again.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "flopcast/question/serve_plan.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flopcast;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto reports = read_serve_plan_reports(text, "input");
+  if (!reports) {
+    if (reports.error().what.empty() || reports.error().hint.empty()) __builtin_trap();
+    return 0;
+  }
+  for (const ServePlanReport& report : *reports) {
+    const std::string written = serve_plan_json(report);
+    const auto again = read_serve_plan_reports(written, "again");
+    if (!again || again->size() != 1) __builtin_trap();
+    if (serve_plan_json(again->front()) != written) __builtin_trap();
+  }
+  const auto merged = merge_serve_plans(*reports);
+  if (merged && reports->size() != reports->front().shards) __builtin_trap();
+  return 0;
+}

@@ -1,0 +1,172 @@
+// Searches for fleets as they are asked, written and read back, cut and merged.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "flopcast/question/serve_plan.h"
+
+namespace flopcast {
+namespace {
+
+using testing::HasSubstr;
+
+ServeSettings usual_settings() {
+  return {{"engine", "vllm"},
+          {"precision", "bf16,fp8"},
+          {"batch-tokens", "2048"},
+          {"chips", "4"},
+          {"pp", "1"},
+          {"rate", "20"},
+          {"input", "1024"},
+          {"output", "64"},
+          {"requests", "60"},
+          {"price", "2.5"},
+          {"slo", "ttft.p99<300ms,tpot.p99<14ms"}};
+}
+
+ServePlanQuestion question_with(const ServeSettings& more = {}) {
+  ServeSettings settings = usual_settings();
+  settings.insert(settings.end(), more.begin(), more.end());
+  auto question = make_serve_plan_question("llama-3-8b", "dgx-h100", settings, Catalog::builtin());
+  EXPECT_TRUE(question) << question.error().text();
+  return *question;
+}
+
+ServePlanReport report_of(const ServePlanQuestion& question, unsigned shard = 0,
+                          unsigned shards = 1) {
+  auto report = answer_serve_plan(question, Catalog::builtin(), {1, shard, shards, {}});
+  EXPECT_TRUE(report) << report.error().text();
+  return *report;
+}
+
+std::string serve_plan_error(const ServeSettings& settings) {
+  const auto question =
+      make_serve_plan_question("llama-3-8b", "dgx-h100", settings, Catalog::builtin());
+  return question ? std::string("a question") : question.error().text();
+}
+
+TEST(ServePlanQuestions, AreReadFromSettings) {
+  const ServePlanQuestion q = question_with({{"engine", "sglang, trtllm"},
+                                             {"tp", "1,2,2"},
+                                             {"pools", "both"},
+                                             {"router", "round-robin"},
+                                             {"best", "3"},
+                                             {"max_requests", "32,64"}});
+  const FleetSearch& s = q.search;
+  // The last of a name holds.
+  EXPECT_EQ(s.space.engines, (std::vector{ServingEngine::kSglang, ServingEngine::kTensorRtLlm}));
+  EXPECT_EQ(s.space.tp, (std::vector<unsigned>{1, 2}));
+  EXPECT_EQ(s.space.max_requests, (std::vector<std::int64_t>{32, 64}));
+  EXPECT_TRUE(s.space.aggregated && s.space.disaggregated);
+  EXPECT_EQ(s.router, Router::kRoundRobin);
+  EXPECT_EQ(s.best, 3U);
+  EXPECT_EQ(s.chip_usd_per_hour, 2.5);
+  EXPECT_EQ(s.limits.size(), 2U);
+  EXPECT_EQ(s.workload.kind, ServingWorkload::Kind::kRate);
+  EXPECT_EQ(s.workload.rate, 20);
+}
+
+TEST(ServePlanQuestions, SayWhatIsWrong) {
+  const auto with = [](std::string name, std::string value) {
+    ServeSettings settings = usual_settings();
+    settings.emplace_back(std::move(name), std::move(value));
+    return serve_plan_error(settings);
+  };
+  EXPECT_EQ(with("front", "false"), "a question");
+  EXPECT_THAT(with("engin", "vllm"), HasSubstr("did you mean 'engine'"));
+  EXPECT_THAT(with("engine", "vllm,tgi"), HasSubstr("there is no engine 'tgi'"));
+  EXPECT_THAT(with("tp", "1,0"), HasSubstr("found '0'"));
+  EXPECT_THAT(with("chips", "2,4"), HasSubstr("takes one number"));
+  EXPECT_THAT(with("pools", "none"), HasSubstr("there is no choice 'none'"));
+  EXPECT_THAT(with("slo", "ttft<1s"), HasSubstr("a percentile such as p99"));
+  EXPECT_THAT(with("price", "-1"), HasSubstr("expected USD"));
+  EXPECT_THAT(with("users", "3"), HasSubstr("only one of them"));
+  EXPECT_THAT(serve_plan_error({{"users", "3"}, {"input", "9"}, {"output", "9"}}),
+              HasSubstr("slo: is missing"));
+  EXPECT_EQ(serve_plan_error({{"users", "3"}, {"input", "9"}, {"output", "9"}, {"front", "true"}}),
+            "a question");
+}
+
+TEST(ServePlanReports, ReadBackWhatTheyWrite) {
+  for (const bool front : {false, true}) {
+    const ServePlanReport report =
+        report_of(question_with({{"front", front ? "true" : "false"}, {"pools", "both"}}));
+    ASSERT_TRUE(report.found());
+    EXPECT_FALSE(report.launches.empty());
+    for (const std::string& text : {serve_plan_json(report), serve_plan_json_line(report)}) {
+      const auto back = read_serve_plan_reports(text, "test");
+      ASSERT_TRUE(back) << back.error().text();
+      ASSERT_EQ(back->size(), 1U);
+      EXPECT_EQ(serve_plan_json(back->front()), serve_plan_json(report));
+      EXPECT_EQ(question_key(back->front()), question_key(report));
+      EXPECT_EQ(back->front().answer.best.front().choice, report.answer.best.front().choice);
+    }
+  }
+}
+
+TEST(ServePlanReports, OfSearchesWithoutAnAnswerReadBack) {
+  for (const char* slo : {"tpot.p99<100us", "ttft.p99<19ms,tpot.p99<8ms"}) {
+    const ServePlanReport report = report_of(question_with({{"slo", slo}}));
+    EXPECT_FALSE(report.found());
+    const auto back = read_serve_plan_reports(serve_plan_json_line(report), "test");
+    ASSERT_TRUE(back) << back.error().text();
+    EXPECT_EQ(serve_plan_json(back->front()), serve_plan_json(report));
+    EXPECT_EQ(serve_plan_refusal(back->front()).text(), serve_plan_refusal(report).text());
+    EXPECT_EQ(serve_plan_refusal(report).code, ErrorCode::kNoAnswer);
+  }
+}
+
+TEST(ServePlanReports, OfShardsMergeToTheSameBytes) {
+  for (const char* slo : {"ttft.p99<300ms,tpot.p99<14ms", "tpot.p99<100us"}) {
+    const ServePlanQuestion question = question_with({{"slo", slo}});
+    const std::string whole = serve_plan_json(report_of(question));
+    for (const unsigned shards : {1U, 2U, 3U, 8U}) {
+      std::vector<ServePlanReport> parts;
+      for (unsigned i = shards; i-- > 0;) {  // in any order, through text
+        const auto read =
+            read_serve_plan_reports(serve_plan_json_line(report_of(question, i, shards)), "shard");
+        ASSERT_TRUE(read) << read.error().text();
+        parts.push_back(read->front());
+      }
+      const auto merged = merge_serve_plans(parts);
+      ASSERT_TRUE(merged) << merged.error().text();
+      EXPECT_EQ(serve_plan_json(*merged), whole) << shards;
+    }
+  }
+}
+
+TEST(ServePlanReports, RefuseShardsThatAreNoWhole) {
+  const ServePlanQuestion question = question_with();
+  const ServePlanReport a = report_of(question, 0, 2), b = report_of(question, 1, 2);
+  const auto error_of = [](std::vector<ServePlanReport> shards) {
+    const auto merged = merge_serve_plans(shards);
+    return merged ? std::string("merged") : merged.error().text();
+  };
+  EXPECT_EQ(error_of({b, a}), "merged");
+  EXPECT_THAT(error_of({}), HasSubstr("there are none"));
+  EXPECT_THAT(error_of({a}), HasSubstr("shard 1/2 is missing"));
+  EXPECT_THAT(error_of({a, a}), HasSubstr("0/2 is there twice"));
+  const ServePlanReport other = report_of(question_with({{"rate", "21"}}), 1, 2);
+  EXPECT_THAT(error_of({a, other}), HasSubstr("different searches"));
+}
+
+TEST(ServePlanReports, SayWhichLineIsDamaged) {
+  const std::string line = serve_plan_json_line(report_of(question_with()));
+  const auto error_of = [](const std::string& text) {
+    const auto read = read_serve_plan_reports(text, "file");
+    return read ? std::string("read") : read.error().text();
+  };
+  EXPECT_THAT(error_of(line + line.substr(0, 300) + '\n'), HasSubstr("file:2: this is no JSON"));
+  EXPECT_THAT(error_of("{}\n"), HasSubstr("'asked' is missing"));
+  const auto replaced = [&](std::string_view from, std::string_view to) {
+    std::string text = line;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  EXPECT_THAT(error_of(replaced("\"chips\": 4", "\"chips\": -4")), HasSubstr("'chips'"));
+  EXPECT_THAT(error_of(replaced("\"engine\": \"vllm\"", "\"engine\": \"tgi\"")),
+              HasSubstr("'engine' names no engine"));
+  EXPECT_THAT(error_of(replaced("\"tp\": ", "\"tp\": \"x")), HasSubstr("file:1"));
+}
+
+}  // namespace
+}  // namespace flopcast

@@ -1,0 +1,26 @@
+// Any bytes are limits on percentiles or one error; limits are written and read again.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "flopcast/serving/search.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace flopcast;
+  const auto limits = parse_service_limits({reinterpret_cast<const char*>(data), size});
+  if (!limits) {
+    if (limits.error().what.empty() || limits.error().hint.empty()) __builtin_trap();
+    return 0;
+  }
+  for (const ServiceLimit& limit : *limits) {
+    if (!(limit.below.value > 0) || limit.percentile < 0 || limit.percentile > 100) {
+      __builtin_trap();
+    }
+    const auto again = parse_service_limits(name(limit));
+    if (!again || again->size() != 1 || again->front().quantity != limit.quantity ||
+        again->front().percentile != limit.percentile) {
+      __builtin_trap();
+    }
+  }
+  return 0;
+}
