@@ -60,8 +60,8 @@ from ._mapping import (
     map_setup,
 )
 from ._plans import PlanOption, PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
-from ._serving import SERVE_SETTINGS, Percentiles, ServeSettings, Serving, serve
 from ._serve_plans import SERVE_PLAN_SETTINGS, ServePlan, serve_plan
+from ._serving import SERVE_SETTINGS, Percentiles, ServeSettings, Serving, serve
 from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal, WhatIfTotals
 
 __version__: str = _native.version
@@ -76,8 +76,8 @@ __all__ = [
     "CATEGORIES",
     "DATAFLOWS",
     "PLAN_SETTINGS",
-    "SERVE_SETTINGS",
     "SERVE_PLAN_SETTINGS",
+    "SERVE_SETTINGS",
     "SYSTEM_SETTINGS",
     "Anomaly",
     "Cluster",
@@ -100,9 +100,9 @@ __all__ = [
     "RankTrace",
     "RayExecutor",
     "Replay",
+    "ServePlan",
     "ServeSettings",
     "Serving",
-    "ServePlan",
     "StageEstimate",
     "Step",
     "StepComparison",

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "serving/search/demand.h"
+#include "serving/search/part.h"
 #include "serving/search/testing.h"
 
 namespace flopcast::serving {
@@ -105,6 +106,26 @@ RC_GTEST_PROP(ServingBounds, LeaveOutOnlyFleetsThatAreTooSmall, ()) {
   }
   RC_ASSERT(meets(ran.run, limits));
   RC_ASSERT(demand->least_replicas(works, limits, true, true) <= replicas);
+}
+
+RC_GTEST_PROP(ServingBounds, OfTheFirstPartHoldForTheWhole, ()) {
+  const Ran ran(drawn_choice(), drawn_workload());
+  const auto fleet = PreparedFleet::make(ran.fleet, Catalog::builtin());
+  RC_ASSERT(fleet.ok());
+  const double share = *rc::gen::element(0.1, 0.4, 0.9);
+  FleetOptions options;
+  options.longest = Time{whole(share * (ran.run.end - ran.run.begin).seconds() * 1e12)};
+  const auto part = fleet->run(ran.search.workload, options);
+  RC_ASSERT(part.ok());
+  for (const double percentile : {50.0, 90.0, 99.0, 100.0}) {
+    for (const auto quantity : {ServiceLimit::Quantity::kTtft, ServiceLimit::Quantity::kTpot,
+                                ServiceLimit::Quantity::kLatency}) {
+      const std::vector<ServiceLimit> limits = {{quantity, percentile, {0.01}}};
+      const auto requests = static_cast<std::int64_t>(ran.run.requests.size());
+      const double least = least_ratio_of(*part, options.longest, requests, limits);
+      RC_ASSERT(least <= limit_ratio(ran.run, limits) * (1 + 1e-12));
+    }
+  }
 }
 
 /// Closed loops, long after their burst: what is told of users that never leave.

@@ -37,6 +37,9 @@ class Demand {
   /// Of answers.
   double output(double percentile) const;
 
+  /// Seconds from the first arrival to the last; 0 of closed loops.
+  double span() const { return windows_.empty() ? 0 : windows_.front().seconds; }
+
   /// Replicas below which the limits cannot hold, by the work of those requests that have to be done in time.
   /// @param prompts,answers whether the replicas compute them
   unsigned least_replicas(const TokenWorks& works, std::span<const ServiceLimit> limits,

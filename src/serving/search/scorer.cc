@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "serving/search/part.h"
 
 namespace flopcast::serving {
 namespace {
@@ -156,32 +159,58 @@ FleetBound FleetScorer::bound(std::size_t i, unsigned replicas, unsigned decode)
   return {cost_of(search_, chips, demand_.mean_output() / per_request), bounds.pool.ttft, tpot};
 }
 
+/// Of a long open load: its beginning shows most fleets that are too small.
+std::vector<double> FleetScorer::parts_to_try() const {
+  constexpr std::int64_t kWorthwhile = 1000;
+  if (demand_.requests() < kWorthwhile || demand_.span() <= 0) return {};
+  return {1.0 / 32, 1.0 / 8};
+}
+
+/// A queue that never drains is a run without answers.
+Result<FleetRun> FleetScorer::run_fleet(const PreparedFleet& fleet, Time longest) const {
+  FleetOptions options;
+  options.longest = longest;
+  Result<FleetRun> run = fleet.run(search_.workload, options);
+  if (run || run.error().code != ErrorCode::kNoAnswer) return run;
+  FleetRun none;
+  none.unanswered = 1;
+  return none;
+}
+
+void FleetScorer::tell(const FleetRun& run, FleetScore& score) const {
+  score.tokens_per_s = run.output_tokens_per_s;
+  score.cost = cost_of(search_, score.chips, score.tokens_per_s);
+  score.ttft = run.ttft.mean.value;
+  score.tpot = run.tpot.mean.value;
+  score.told = {run.ttft,    run.tpot,           run.inter_token,
+                run.latency, run.requests_per_s, run.counts.preemptions};
+}
+
 Result<FleetScore> FleetScorer::run(std::size_t i, unsigned replicas, unsigned decode) const {
   const Configuration& one = configuration(i);
   const FleetChoice choice = choice_of(space_, one, replicas, decode);
   const Result<PreparedFleet> fleet =
       PreparedFleet::make(fleet_with(search_, choice, space_.values[one.precision]), catalog_);
   if (!fleet) return fleet.error();
-  FleetOptions options;
-  options.inter_token = true;
-  const Result<FleetRun> run = fleet->run(search_.workload, options);
   FleetScore score;
   score.configuration = i;
   score.replicas = replicas;
   score.decode = decode;
   score.chips = choice.chips();
-  if (!run && run.error().code == ErrorCode::kNoAnswer) {
-    score.ratio = score.cost = std::numeric_limits<double>::infinity();
+  for (const double part : parts_to_try()) {
+    const Time end{std::llround(part * demand_.span() * 1e12)};
+    const Result<FleetRun> run = run_fleet(*fleet, end);
+    if (!run) return run.error();
+    const double ratio = least_ratio_of(*run, end, demand_.requests(), search_.limits);
+    if (ratio < 1) continue;
+    tell(*run, score);
+    score.ratio = ratio;
     return score;
   }
+  const Result<FleetRun> run = run_fleet(*fleet, Time::max());
   if (!run) return run.error();
+  tell(*run, score);
   score.ratio = limit_ratio(*run, search_.limits);
-  score.tokens_per_s = run->output_tokens_per_s;
-  score.cost = cost_of(search_, score.chips, score.tokens_per_s);
-  score.ttft = run->ttft.mean.value;
-  score.tpot = run->tpot.mean.value;
-  score.told = {run->ttft,    run->tpot,           run->inter_token,
-                run->latency, run->requests_per_s, run->counts.preemptions};
   return score;
 }
 

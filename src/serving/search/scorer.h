@@ -40,8 +40,9 @@ class FleetScorer {
     PoolBound pool, decode;
   };
   PoolBound pool_bound(const Deployment& deployment, bool prompts, bool answers) const;
-  double least_ratio(const PoolBound& first, const PoolBound& each, const IterationModel& prompts,
-                     const IterationModel& answers) const;
+  std::vector<double> parts_to_try() const;
+  Result<FleetRun> run_fleet(const PreparedFleet& fleet, Time longest) const;
+  void tell(const FleetRun& run, FleetScore& score) const;
 
   const FleetSearch& search_;
   const Catalog& catalog_;
