@@ -50,7 +50,7 @@ def test_refusals():
     with pytest.raises(flopcast.FlopcastError, match="a request that is alone exceeds them"):
         flopcast.serve_plan("llama-3-8b", "dgx-h100", **{**ASKED, "slo": "tpot.p50<100us"})
     with pytest.raises(flopcast.FlopcastError, match="can run") as refused:
-        flopcast.serve_plan("llama-3-70b", "dgx-h100", **{**ASKED, "chips": 1})
+        flopcast.serve_plan("llama-3-70b", "dgx-h100", **{**ASKED, "chips": 1, "precision": "bf16"})
     assert refused.value.code == flopcast.ErrorCode.DOES_NOT_FIT
     with pytest.raises(flopcast.FlopcastError, match="did you mean 'engine'"):
         flopcast.serve_plan("llama-3-8b", "dgx-h100", **ASKED, engin="vllm")
@@ -64,8 +64,9 @@ def cli() -> str:
     return binary
 
 
-def flags() -> list[str]:
-    texts = {name: ",".join(v) if isinstance(v, list) else str(v) for name, v in ASKED.items()}
+def flags(**others: str) -> list[str]:
+    asked = {**ASKED, **others}
+    texts = {name: ",".join(v) if isinstance(v, list) else str(v) for name, v in asked.items()}
     return [word for name, text in texts.items() for word in ("--" + name.replace("_", "-"), text)]
 
 
@@ -96,8 +97,9 @@ def test_the_command_resumes_and_merges(cli, tmp_path, found):
 
 
 def test_exit_codes(cli):
-    none = run(cli, "llama-3-8b", "--on", "dgx-h100", *flags(), "--slo", "tpot.p50<100us")
+    none = run(cli, "llama-3-8b", "--on", "dgx-h100", *flags(slo="tpot.p50<100us"))
     assert none.returncode == 5
-    large = run(cli, "llama-3-70b", "--on", "dgx-h100", *flags(), "--chips", "1")
+    assert "a request that is alone exceeds them" in none.stderr
+    large = run(cli, "llama-3-70b", "--on", "dgx-h100", *flags(chips="1", precision="bf16"))
     assert large.returncode == 4
-    assert run(cli, "llama-3-8b", "--on", "dgx-h100", *flags(), "--slo", "fast").returncode == 2
+    assert run(cli, "llama-3-8b", "--on", "dgx-h100", *flags(slo="fast")).returncode == 2
