@@ -85,6 +85,7 @@ struct Plan {
   unsigned recompute_layers = 0;  ///< of each stage, with kFull: 0 all
   bool flash_attention = true;    ///< false: scores are written to memory
   std::int64_t lora_rank = 0;     ///< of low-rank adapters; > 0: all else is frozen
+  bool lora_mlp = false;          ///< adapters in feed-forwards as well as in attention
   Overlap overlap;                ///< what communication runs beside compute
 
   bool operator==(const Plan&) const = default;

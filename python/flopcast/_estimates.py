@@ -204,6 +204,7 @@ class PlanSettings(TypedDict, total=False):
     fp8_gather: bool | str | None
     overlap: str | Iterable[str] | None
     lora_rank: int | str | None
+    lora_mlp: bool | str | None
     flash_attention: bool | str | None
     reshard: bool | str | None
 

@@ -48,6 +48,7 @@ void visit_plan(PlanType& plan, Visit&& visit) {
   visit("fp8_gather", plan.fp8_gather);
   visit("flash_attention", plan.flash_attention);
   visit("lora_rank", plan.lora_rank);
+  visit("lora_mlp", plan.lora_mlp);
   visit("overlap_gradients", plan.overlap.gradients);
   visit("overlap_weights", plan.overlap.weights);
   visit("overlap_tensor", plan.overlap.tensor);

@@ -114,6 +114,8 @@ struct Transfer {
   Group group = Group::kTensor;                ///< by whom
   Bytes size;                                  ///< bytes of one
   DataType type = DataType::kBf16;             ///< of the elements
+  /// experts a row goes to: a dispatcher that sends a row once to each place that needs it sends less; 1: does not apply
+  std::int64_t copies = 1;
 };
 /// One entry of a pass.
 struct OperatorStep {

@@ -173,7 +173,8 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
                        text_of(run, "framework"),
                        text_of(part_of(run, "source"), "repo"),
                        out.set,
-                       month_of(run, out.id)};
+                       month_of(run, out.id),
+                       joined_missing(run)};
   out.incomplete = read_run_plan(part_of(run, "parallel"), part_of(run, "batch"),
                                  part_of(run, "model"), texts, out);
   return out;

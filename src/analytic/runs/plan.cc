@@ -34,6 +34,8 @@ bool is_compiled(const json& parallel, const RunTexts& t) {
 
 /// Which profile of catalog/training/constants.toml: told, or by who published the run.
 std::string software_of(const RunTexts& t, bool compiled) {
+  // FSDP around the kernels of Transformer Engine, its dispatcher DeepEP (NeMo AutoModel).
+  if (has(t.framework, "FSDP") && has(t.framework, "Transformer Engine")) return "fsdp-te";
   if (!t.software.empty()) return t.software;
   if (has(t.framework, "FSDP") || has(t.repo, "torchtitan") || has(t.repo, "llm-foundry")) {
     if (!compiled) return "fsdp";
@@ -88,7 +90,8 @@ void set_overlap(const json& parallel, TrainingRun& run) {
   overlap.gradients = flag_of(parallel, "dp_overlap", !is_early(run.software));
   overlap.weights = overlap.gradients;
   overlap.tensor = flag_of(parallel, "tp_overlap", false);
-  overlap.experts = run.software == "megatron" || run.software == "megatron-2025";
+  overlap.experts =
+      run.software == "megatron" || run.software == "megatron-2025" || run.software == "fsdp-te";
   overlap.pipeline = !has(run.software, "deepspeed");
 }
 
@@ -106,12 +109,13 @@ void set_zero(const json& parallel, TrainingRun& run) {
 void set_lora(const RunTexts& t, TrainingRun& run) {
   constexpr std::int64_t kRank = 16;
   if (t.task.starts_with("lora")) run.plan.lora_rank = kRank;
+  run.plan.lora_mlp = run.plan.lora_rank > 0 && has(t.remarks, "LoRA on every projection");
 }
 
 /// Fine-tuning packs short documents into a sequence; attention stays inside each.
 void set_documents(const RunTexts& t, TrainingRun& run) {
   constexpr std::int64_t kDocument = 512;
-  if (t.task != "sft" && t.task != "lora") return;
+  if ((t.task != "sft" && t.task != "lora") || has(t.remarks, "not packed")) return;
   for (Layer& kind : run.model.kinds) kind.attention.chunk = kDocument;
   run.assumed.push_back(fmt::format("documents of {} tokens packed into a sequence", kDocument));
 }

@@ -35,17 +35,20 @@ struct Constants {
   double microbatch_s = 0;       ///< per microbatch and stage, nothing overlaps it
   double step_s = 0;             ///< per step
   double tensor_overlap = 0;     ///< share of a tensor-parallel transfer that its GEMM hides
-  double expert_overlap = 0;     ///< share of an expert-parallel transfer that other work hides
-  double async_overlap = 0;      ///< share hidden behind the other gradient's GEMM
-  double gradient_overlap = 1;   ///< share of the last backward that gradients are reduced behind
-  double weight_overlap = 1;     ///< share of compute that gathers of weights may hide behind
-  double contention = 0;         ///< compute lost per second of a transfer beside it
-  double straggler = 0;          ///< of the step, per doubling of nodes
-  double workspace_bytes = 0;    ///< device context, libraries' workspaces and flat buffers
-  double logit_bytes = 6;        ///< per logit while the loss is differentiated
-  double gradient_copies = 0;    ///< bytes per weight beside its fp32 gradient
-  double boundary_copies = 0;    ///< of what stages hand on, per microbatch in flight
-  double allocator = 0;          ///< share of dynamic memory lost to holes
+  double expert_kernel_s =
+      0;                      ///< of one expert's product: its launch, and what it is too small for
+  double expert_once = 0;     ///< 1: a row is sent once to each node (chip) that needs it
+  double expert_overlap = 0;  ///< share of an expert-parallel transfer that other work hides
+  double async_overlap = 0;   ///< share hidden behind the other gradient's GEMM
+  double gradient_overlap = 1;  ///< share of the last backward that gradients are reduced behind
+  double weight_overlap = 1;    ///< share of compute that gathers of weights may hide behind
+  double contention = 0;        ///< compute lost per second of a transfer beside it
+  double straggler = 0;         ///< of the step, per doubling of nodes
+  double workspace_bytes = 0;   ///< device context, libraries' workspaces and flat buffers
+  double logit_bytes = 6;       ///< per logit while the loss is differentiated
+  double gradient_copies = 0;   ///< bytes per weight beside its fp32 gradient
+  double boundary_copies = 0;   ///< of what stages hand on, per microbatch in flight
+  double allocator = 0;         ///< share of dynamic memory lost to holes
 
   // Quantiles of measured over forecast, for the band.
   double band_low = 0.9, band_high = 1.1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace flopcast::analytic {
 namespace {
@@ -35,6 +36,15 @@ GroupLayout group_layout(const Plan& plan, const Placement& placement, Group gro
     layout.inside[tier] = placement.in_tier(plan, group, tier);
   }
   return layout;
+}
+
+double share_sent_once(std::int64_t copies, const GroupLayout& layout) {
+  if (copies <= 1 || layout.members() < 2) return 1;
+  const double inside = std::max(1U, layout.inside[0]);
+  const double nodes = layout.members() / inside;
+  const double places = nodes > 1 ? nodes : layout.members();
+  const auto drawn = static_cast<double>(copies);
+  return places * (1 - std::pow(1 - 1 / places, drawn)) / drawn;
 }
 
 GroupTimes::GroupTimes(const CollectiveModel& network, std::vector<unsigned> tiers,

@@ -50,7 +50,7 @@ double without_copy(const Gemm& gemm, double seconds, const Pricing& p) {
   return std::max(seconds - p.kernels.time(copy).seconds, kLeast * seconds);
 }
 
-Priced price_kernel(const Kernel& kernel, const Pricing& p) {
+Priced price_kernel(const Kernel& kernel, bool expert, const Pricing& p) {
   const Constants& c = p.constants;
   const KernelTimes::Answer time = p.kernels.time(kernel);
   Priced priced{time.seconds, &PassCost::matrix_s, time.basis};
@@ -58,8 +58,10 @@ Priced price_kernel(const Kernel& kernel, const Pricing& p) {
     if (is_narrow(gemm->type)) priced.seconds = without_copy(*gemm, priced.seconds, p);
     priced.seconds /= matrix_rate(gemm->type, p);
     if (!is_aligned(*gemm)) priced.seconds *= c.unaligned;
-  } else if (std::holds_alternative<GroupedGemm>(kernel)) {
-    priced.seconds /= c.expert_share;
+    if (expert) {
+      priced.seconds /= c.expert_share;
+      priced.seconds += c.expert_kernel_s * static_cast<double>(gemm->batch);
+    }
   } else if (const Attention* attention = std::get_if<Attention>(&kernel)) {
     priced.part = &PassCost::attention_s;
     priced.seconds /= attention->backward ? c.attention_backward_share : c.attention_share;
@@ -67,13 +69,16 @@ Priced price_kernel(const Kernel& kernel, const Pricing& p) {
     priced.part = &PassCost::memory_s;
     const MemoryOp op = std::get<MemoryBound>(kernel).op;
     const bool sorts = op == MemoryOp::kMoeDispatch || op == MemoryOp::kMoeCombine;
-    priced.seconds *= (sorts ? c.expert_traffic : c.unfused) / c.memory_share;
+    // What passes over all copies of a token is fused with the products it lies between.
+    const double traffic = sorts ? c.expert_traffic : expert ? 1.0 : c.unfused;
+    priced.seconds *= traffic / c.memory_share;
   }
   return priced;
 }
 
 /// Appends one operator's pass; returns the time of its kernels.
-double add_pass(const std::vector<OperatorStep>& steps, const Pricing& pricing, PassCost& out) {
+double add_pass(const std::vector<OperatorStep>& steps, bool expert, const Pricing& pricing,
+                PassCost& out) {
   double kernels = 0;
   const std::size_t first = out.sent.size();
   for (const OperatorStep& step : steps) {
@@ -82,7 +87,7 @@ double add_pass(const std::vector<OperatorStep>& steps, const Pricing& pricing, 
       out.launches_s += pricing.constants.launch_transfer_s * step.count;
       continue;
     }
-    const Priced priced = price_kernel(std::get<Kernel>(step.what), pricing);
+    const Priced priced = price_kernel(std::get<Kernel>(step.what), expert, pricing);
     const double seconds = priced.seconds * step.count;
     out.*(priced.part) += seconds;
     out.rests_on_s[static_cast<std::size_t>(priced.basis)] += seconds;
@@ -131,12 +136,12 @@ ListCost keep(const OperatorList& list) {
 
 void price(const OperatorList& list, const Pricing& pricing, ListCost& cost) {
   for (const Operator& op : list.operators) {
-    add_pass(op.forward, pricing, cost.forward);
-    if (op.recomputed) add_pass(op.forward, pricing, cost.recompute);
+    add_pass(op.forward, op.expert, pricing, cost.forward);
+    if (op.recomputed) add_pass(op.forward, op.expert, pricing, cost.recompute);
     const std::size_t first_input = cost.backward_input.sent.size();
-    const double input_s = add_pass(op.backward_input, pricing, cost.backward_input);
+    const double input_s = add_pass(op.backward_input, op.expert, pricing, cost.backward_input);
     const std::size_t first_weight = cost.backward_weight.sent.size();
-    const double weight_s = add_pass(op.backward_weight, pricing, cost.backward_weight);
+    const double weight_s = add_pass(op.backward_weight, op.expert, pricing, cost.backward_weight);
     cover_backward(op, first_input, input_s, first_weight, weight_s, cost);
   }
 }

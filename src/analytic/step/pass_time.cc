@@ -37,11 +37,17 @@ Hiding hiding(const Sent& sent, const PassTiming& t) {
   }
 }
 
+/// Rows go to every expert apart, or once to each place that needs them.
+Bytes sent_bytes(const Sent& sent, const PassTiming& t) {
+  const double once = share_sent_once(sent.transfer.copies, t.layouts[sent.transfer.group]);
+  return sent.transfer.size * (1 + t.constants.expert_once * (once - 1));
+}
+
 void add_transfers(const PassCost& pass, const PassTiming& t, Parts& out,
                    std::array<double, 5>& rests_on) {
   for (const Sent& sent : pass.sent) {
     const GroupTimes::Answer answer = t.times.time(
-        sent.transfer.op, sent.transfer.size, sent.transfer.type, t.layouts[sent.transfer.group]);
+        sent.transfer.op, sent_bytes(sent, t), sent.transfer.type, t.layouts[sent.transfer.group]);
     const double all = answer.seconds * sent.count / t.constants.collective_share;
     const Hiding h = hiding(sent, t);
     const double hidden = h.share * std::min(all, h.cover_s);

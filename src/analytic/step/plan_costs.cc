@@ -78,7 +78,7 @@ std::size_t PlanCosts::ExecutionHash::operator()(const Execution& r) const {
           static_cast<std::uint64_t>(r.context) << 2 | static_cast<std::uint64_t>(r.tensor));
   mix.add(static_cast<std::uint64_t>(r.precision) << 8 | (r.sequence_parallel ? 2U : 0U) |
           (r.flash_attention ? 1U : 0U));
-  mix.add(static_cast<std::uint64_t>(r.lora_rank));
+  mix.add(static_cast<std::uint64_t>(r.lora_rank) << 1 | (r.lora_mlp ? 1U : 0U));
   return mix.value();
 }
 

@@ -78,10 +78,9 @@ MemoryOp similar(MemoryOp op) {
       return MemoryOp::kActivation;
     case MemoryOp::kCopy:
     case MemoryOp::kOptimizer:
-      return MemoryOp::kAdd;
-    case MemoryOp::kMoeDispatch:
+    case MemoryOp::kMoeDispatch:  // rows of kilobytes, in another order
     case MemoryOp::kMoeCombine:
-      return MemoryOp::kEmbedding;
+      return MemoryOp::kAdd;
     case MemoryOp::kSoftmax:
     case MemoryOp::kAdd:
     case MemoryOp::kRope:

@@ -187,6 +187,8 @@ constexpr Entry kEntries[] = {
       "pipeline, context, experts", kChoice}, set_overlap},
     {{"lora_rank", "", "N", "Train low-rank adapters only, on frozen weights", kChoice},
      number<&Plan::lora_rank>},
+    {{"lora_mlp", "", "", "Adapters in feed-forwards as well as in attention", kChoice},
+     onoff<&Plan::lora_mlp>},
     {{"flash_attention", "", "", "Attention scores stay out of memory: default", kChoice},
      onoff<&Plan::flash_attention>},
     {{"reshard", "", "", "With zero 3, weights are dropped after forward: default", kChoice},

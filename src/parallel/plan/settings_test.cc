@@ -53,6 +53,7 @@ TEST(PlanSettings, EveryOneChangesThePlan) {
                                {"fp8_gather", "false"},
                                {"overlap", "none"},
                                {"lora_rank", "16"},
+                               {"lora_mlp", "true"},
                                {"flash_attention", "false"},
                                {"reshard", "false"}};
   const Plan empty = base_plan({})->plan;

@@ -44,7 +44,9 @@ std::string plan_words(const Plan& plan) {
   text += recompute_words(plan);
   if (plan.sequence_parallel) text += ", sequence parallel";
   if (plan.precision != usual.precision) text += fmt::format(", {}", name(plan.precision));
-  if (plan.lora_rank > 0) text += fmt::format(", LoRA {}", plan.lora_rank);
+  if (plan.lora_rank > 0) {
+    text += fmt::format(", LoRA {}{}", plan.lora_rank, plan.lora_mlp ? " everywhere" : "");
+  }
   return text;
 }
 

@@ -65,6 +65,13 @@ void OperatorBuilder::send(std::vector<OperatorStep>& steps, CollectiveOp op, Gr
   steps.push_back({Transfer{op, group, Bytes{bytes}, type}, 1, overlappable});
 }
 
+void OperatorBuilder::route(std::vector<OperatorStep>& steps, std::int64_t copies,
+                            double bytes) const {
+  if (run.ep <= 1) return;
+  steps.push_back(
+      {Transfer{CollectiveOp::kAllToAll, Group::kExpert, Bytes{bytes}, type, copies}, 1, true});
+}
+
 GemmType OperatorBuilder::unquantized() const {
   return is_quantized(run.precision) ? GemmType::kBf16 : gemm_type(run.precision);
 }

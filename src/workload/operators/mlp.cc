@@ -69,13 +69,15 @@ void add_router(OperatorBuilder& b, const Experts& e) {
 
 /// Rows that leave (or come back to) this chip, and pass over its neighbours' experts.
 struct Routed {
-  std::int64_t sent = 0;  ///< u k
-  std::int64_t rows = 0;  ///< r = u k etp
+  std::int64_t copies = 0;  ///< k
+  std::int64_t sent = 0;    ///< u k
+  std::int64_t rows = 0;    ///< r = u k etp
   double sent_bytes = 0, row_bytes = 0;
 };
 
 Routed routed(const OperatorBuilder& b, const Experts& e) {
   Routed r;
+  r.copies = e.top_k;
   r.sent = b.u * e.top_k;
   r.rows = r.sent * b.run.etp;
   r.sent_bytes = b.element * static_cast<double>(r.sent) * static_cast<double>(b.h);
@@ -89,7 +91,7 @@ void dispatch(const OperatorBuilder& b, const Routed& r, std::vector<OperatorSte
   const MemoryBound sort =
       b.memory_bound(MemoryOp::kMoeDispatch, r.sent, b.h, r.sent_bytes, r.sent_bytes, backward);
   steps.push_back({Kernel{sort}});
-  b.send(steps, CollectiveOp::kAllToAll, Group::kExpert, r.sent_bytes);
+  b.route(steps, r.copies, r.sent_bytes);
   b.send(steps, CollectiveOp::kAllGather, Group::kExpertTensor, r.row_bytes);
   if (b.run.ep > 1) steps.push_back({Kernel{sort}});
 }
@@ -102,32 +104,36 @@ void combine(const OperatorBuilder& b, const Routed& r, std::vector<OperatorStep
                                            r.sent_bytes, backward)}});
   }
   b.send(steps, CollectiveOp::kReduceScatter, Group::kExpertTensor, r.row_bytes);
-  b.send(steps, CollectiveOp::kAllToAll, Group::kExpert, r.sent_bytes);
+  b.route(steps, r.copies, r.sent_bytes);
   steps.push_back({Kernel{b.memory_bound(MemoryOp::kMoeCombine, r.sent, b.h, r.sent_bytes,
                                          b.element * static_cast<double>(b.u * b.h), backward)}});
 }
 
-/// All matrices of the chip's experts: in one grouped kernel where gated, else one product each.
-void expert_products(const OperatorBuilder& b, const Experts& e, std::vector<OperatorStep>& steps) {
-  const std::int64_t width = share(e.expert.intermediate, b.run.etp);
-  const std::int64_t local = share(e.count, b.run.ep);
-  if (e.expert.gated) {
-    GroupedGemm gemm;
-    gemm.tokens = b.u * b.run.ep * b.run.etp;
-    gemm.hidden = b.h;
-    gemm.intermediate = e.expert.intermediate;
-    gemm.top_k = e.top_k;
-    gemm.experts = e.count;
-    gemm.tensor_parallel = b.run.etp;
-    gemm.expert_parallel = b.run.ep;
-    gemm.type = gemm_type(b.run.precision);
-    steps.push_back({Kernel{gemm}});
-    return;
+/// The products of the chip's experts, one after the other or in one kernel: a batch of products of the
+/// rows an expert gets.
+struct ExpertProducts {
+  std::int64_t rows = 0, width = 0, up = 0, local = 0;  ///< of one expert; experts of the chip
+  GemmType type = GemmType::kBf16;
+  void add(std::vector<OperatorStep>& steps, std::int64_t m, std::int64_t n, std::int64_t k) const {
+    steps.push_back({Kernel{Gemm{m, n, k, local, type}}});
   }
-  const std::int64_t rows = share(b.u * e.top_k * b.run.etp, local);
-  const GemmType type = gemm_type(b.run.precision);
-  steps.push_back({Kernel{Gemm{rows, width, b.h, local, type}}});
-  steps.push_back({Kernel{Gemm{rows, b.h, width, local, type}}});
+};
+
+ExpertProducts expert_products(const OperatorBuilder& b, const Experts& e) {
+  const std::int64_t local = share(e.count, b.run.ep);
+  const std::int64_t width = share(e.expert.intermediate, b.run.etp);
+  return {share(b.u * e.top_k * b.run.etp, local), width, (e.expert.gated ? 2 : 1) * width, local,
+          gemm_type(b.run.precision)};
+}
+
+/// Each expert adds its own vector to its rows, behind the product; its gradient is the rows' sum.
+void add_expert_bias(const OperatorBuilder& b, std::int64_t rows, std::int64_t width,
+                     Operator& experts) {
+  const double bytes = b.element * static_cast<double>(rows) * static_cast<double>(width);
+  experts.forward.push_back({Kernel{b.memory_bound(MemoryOp::kAdd, rows, width, bytes, bytes)}});
+  if (b.run.lora_rank > 0) return;
+  experts.backward_weight.push_back(
+      {Kernel{b.memory_bound(MemoryOp::kAdd, rows, width, bytes, 0, true)}});
 }
 
 std::int64_t expert_weights(const OperatorBuilder& b, const Experts& e) {
@@ -147,11 +153,21 @@ void add_experts(OperatorBuilder& b, const Experts& e) {
 
   Operator& experts = b.begin("experts");
   b.quantize(experts.forward, r.rows, b.h, false);
-  expert_products(b, e, experts.forward);
+  const ExpertProducts products = expert_products(b, e);
+  products.add(experts.forward, products.rows, products.up, b.h);
+  products.add(experts.forward, products.rows, b.h, products.width);
   b.quantize(experts.backward_input, r.rows, b.h, true);
-  expert_products(b, e, experts.backward_input);
-  if (b.run.lora_rank == 0) expert_products(b, e, experts.backward_weight);
+  products.add(experts.backward_input, products.rows, products.width, b.h);
+  products.add(experts.backward_input, products.rows, b.h, products.up);
+  if (b.run.lora_rank == 0) {
+    products.add(experts.backward_weight, b.h, products.width, products.rows);
+    products.add(experts.backward_weight, products.up, b.h, products.rows);
+  }
   experts.expert = true;
+  if (e.expert.bias) {
+    add_expert_bias(b, r.rows, products.up, experts);
+    add_expert_bias(b, r.rows, b.h, experts);
+  }
   b.own(experts, expert_weights(b, e));
   if (b.run.lora_rank == 0) {
     const double kept = saved_bytes(b.run.precision);
@@ -162,6 +178,7 @@ void add_experts(OperatorBuilder& b, const Experts& e) {
   // Recomputing activations alone repeats the cheap kernel below, not these products.
   experts.recomputed = b.recomputes(kRecomputeMlp);
   b.activation("expert_activation", e.expert.gated, r.rows, width);
+  b.last().expert = true;
 
   Operator& back = b.begin("combine");
   combine(b, r, back.forward, false);

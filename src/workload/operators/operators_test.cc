@@ -266,6 +266,39 @@ TEST(Experts, Counts) {
                    2 * forward("experts").matrix.value);
 }
 
+// A chip multiplies the rows that come to it: the same whatever the size of its group, but for what
+// the other chips' rows are.
+TEST(Experts, AreABatchOfProductsOfAChipsOwnRows) {
+  const Model model = model_named("deepseek-v3");
+  Execution run;
+  run.sequence = 4096;
+  for (const unsigned ep : {8U, 64U}) {
+    run.ep = ep;
+    const OperatorGraph graph = make_operators(model, run);
+    const Operator& experts = find(graph.layers.back(), "experts");
+    ASSERT_EQ(experts.forward.size(), 2U);
+    const auto& up = kernel_of<Gemm>(experts.forward[0]);
+    const auto& down = kernel_of<Gemm>(experts.forward[1]);
+    EXPECT_EQ(up.batch, 256 / ep);
+    EXPECT_EQ(up.m * up.batch, 4096 * 8);
+    EXPECT_EQ(std::pair(up.n, up.k), std::pair(std::int64_t{2 * 2048}, std::int64_t{7168}));
+    EXPECT_EQ(std::pair(down.n, down.k), std::pair(std::int64_t{7168}, std::int64_t{2048}));
+  }
+}
+
+// gpt-oss: each expert adds a vector behind both products, and sums its rows' gradients for it.
+TEST(Experts, AddTheirVectors) {
+  const Model model = model_named("gpt-oss-120b");
+  Execution run;
+  run.sequence = 4096;
+  run.ep = 64;
+  const OperatorGraph graph = make_operators(model, run);
+  const Operator& experts = find(graph.layers[0], "experts");
+  const double rows = 4096 * 4, values = rows * (2 * 2880 + 2880);
+  const double products = total_work({experts.forward[0], experts.forward[1]}).traffic.value;
+  EXPECT_DOUBLE_EQ(total_work(experts.forward).traffic.value - products, 2 * 2 * values);
+}
+
 TEST(Ends, Counts) {
   Execution run;
   run.tp = 4;

@@ -192,8 +192,8 @@ TEST(Transfers, ExpertsExchangeTokens) {
   all = sent(make_operators(model, run).layers[0], false);
   EXPECT_EQ(all["all_to_all expert"], 2 * rows);
   const OperatorGraph graph = make_operators(model, run);
-  const auto& gemm = kernel_of<GroupedGemm>(find(graph.layers[0], "experts").forward[0]);
-  EXPECT_EQ(gemm.tokens * gemm.top_k / gemm.expert_parallel, 2048 * 2 * 2);
+  const auto& gemm = kernel_of<Gemm>(find(graph.layers[0], "experts").forward[0]);
+  EXPECT_EQ(gemm.m * gemm.batch, 2048 * 2 * 2);
 }
 
 // Wu et al. / Optimus: per product, activations travel along rows of the grid, weights along
