@@ -330,7 +330,9 @@ Do dependencies carry over? Over all pairs above:
 
 
 def trace_folders(shared: Path) -> tuple[list[Path], list[Path]]:
-    folders = sorted(path for path in (shared / "traces").glob("*") if path.is_dir())
+    # A set of several runs has a folder for each.
+    tops = sorted(path for path in (shared / "traces").glob("*") if path.is_dir())
+    folders = [f for top in tops for f in ([top] if any(top.glob("*.json*")) else sorted(top.glob("*/")))]
     if not folders:
         sys.exit(f"{shared}/traces: no folders of traces there; name your own with --sets")
     judged = [f for f in folders if f.name not in UNJUDGED]
