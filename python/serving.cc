@@ -37,7 +37,7 @@ SharedServing serve_fleet(const std::string& model, const std::string& cluster,
         make_serve_question(asked.model, asked.cluster, asked.settings, catalog);
     if (!question) return question.error();
     ServeOptions options;
-    options.band = options.next = options.sensitivity = !quick;
+    options.next = options.sensitivity = !quick;
     options.curve = curve;
     options.threads = threads;
     return answer_serving(*question, catalog, options);

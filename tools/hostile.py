@@ -134,7 +134,23 @@ READERS = (
     Reader("serve.trace", (*SERVE, "--trace", "{file}"), b"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n", ".csv"),
     Reader("serve.prefixes", (*SERVE, "--trace", "{file}"), b'{"timestamp": 0, "input_length": 1300, "output_length": 5, "hash_ids": [0, 1, 2]}\n{"timestamp": 27, "input_length": 1024, "output_length": 7, "hash_ids": [0, 3]}\n', ".jsonl"),
     Reader("serve.point", (*SERVE, "--users", "2", "--input", "64", "--output", "8", "--point", "{file}"),
-           b'{"factors": {"decode": 1.05, "prefill": 0.9, "front": 1.2}}', ".json"),
+           b"""[[deployment]]
+engine = "vllm"
+model = "llama-3-8b"
+chip = "h100"
+precision = "bf16"
+tp = 1
+dp = 1
+ep = 1
+pp = 1
+input = 64
+output = 8
+users = [2]
+decode = 1.1
+prefill = 0.9
+front = 1.0
+host = 1.0
+""", ".toml"),
     Reader("cluster.toml", ("hw", "show", "{file}"), "src/hardware/cluster/corpus/cluster_toml/levels.toml", ".toml"),
     Reader("cluster.graph", ("net", "time", "all_reduce", "--size", "1MB", "--on", "{file}", "--html", "{page}"),
            "src/hardware/cluster/corpus/cluster_toml/graph.toml", ".toml"),

@@ -198,7 +198,7 @@ interface ServeIteration { time_s: number; parts: { name: string; time_s: number
 interface ServePool {
   role: string; replicas: number; engine: string; engine_version: string; memory_bytes: Sums; kv_tokens: number; kv_mean: number;
   kv_peak: number; busy: number; decodes: number; context: number; prompt_tokens: number; prompt_share: number;
-  iteration: ServeIteration | null; prompt_iteration: ServeIteration | null; band_low: number; band_high: number; basis: string; source: string;
+  iteration: ServeIteration | null; prompt_iteration: ServeIteration | null; basis: string; source: string;
 }
 
 interface ServeDocument extends ServeSummary {
@@ -208,4 +208,23 @@ interface ServeDocument extends ServeSummary {
   timeline: {
     interval_s: number; decodes: number[]; waiting: number[]; prompt_tokens_per_s: number[]; kv: number[]; replica_kv: number[][];
   };
+}
+
+// --- serve-plan ---
+
+interface FleetPercentiles { mean_s: number; p50_s: number; p90_s: number; p95_s: number; p99_s: number; max_s: number; count: number }
+
+interface FoundFleet {
+  words: string; chips: number; number: number; engine: string; precision: string; output_tokens_per_s: number;
+  output_tokens_per_s_per_chip: number; cost_per_million_tokens: number; ttft: FleetPercentiles; tpot: FleetPercentiles;
+}
+
+interface FleetsDocument {
+  asked: {
+    model: string; on: string; chips: number; usd_per_chip_hour: number; limits: string[]; settings: { name: string; value: string }[];
+  };
+  found: boolean; search: { configurations: number; impossible: number; out_of_memory: number };
+  problem: { what: string; hint: string } | null; best: FoundFleet[]; pareto: FoundFleet[]; nearest: FoundFleet | null;
+  launch: { role: string; replicas: number; checkpoint: string; command: string; file_name: string; file: string; lacks: string[] }[];
+  assumed: string[];
 }

@@ -163,7 +163,7 @@ function poolSection(/** @type {ServePool} */ pool) {
   if (!plain && !mixed) return null;
   const of = data.pools.length > 1 ? ` of a ${pool.role} replica` : "";
   return wide(section(`An iteration${of} at the operating point`, "The mean batch over the time in which a replica is busy, and what bounds each part. " +
-    `10–90 % of iterations lie between ${pool.band_low.toFixed(2)} and ${pool.band_high.toFixed(2)} of the forecast; basis: ${pool.basis}. ${pool.source}`,
+    `Basis: ${pool.basis}; ${pool.source}`,
   boundsOf([plain, mixed]),
   plain ? el("h3", {}, `${rounded(pool.decodes)} answers that see ${rounded(pool.context)} tokens`) : null, plain ? iterationRows(plain) : null,
   mixed ? el("h3", {}, `With ${rounded(pool.prompt_tokens)} prompt tokens: ${percent(pool.prompt_share)} of the busy time`) : null,

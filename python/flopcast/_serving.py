@@ -246,7 +246,7 @@ def serve(
         model: a built-in model, a Hugging Face ``config.json``, or the folder that holds one.
         cluster: what ``flopcast.Cluster`` takes: ``"2 x dgx-h100"``.
         from_: a file with a question (TOML, or JSON of an answer); what is given here stands before it.
-        quick: the answer alone, without its band, the next chips and the sensitivity.
+        quick: the answer alone, without the next chips and the sensitivity.
         curve: the same fleet under other loads too.
         threads: 0 means every core. Answers do not depend on it.
         **settings: by the names of ``SERVE_SETTINGS``, the flags of `flopcast serve`. ``set`` may be a dict.

@@ -108,7 +108,6 @@ struct ServePool {
   std::vector<IterationPart> parts;         ///< of that
   Time prompt_iteration;                    ///< the same batch with a prompt's chunk
   std::vector<IterationPart> prompt_parts;  ///< of that
-  IterationModel::Band band;
   Basis basis = Basis::kAssumed;
   std::string source;  ///< in words
 };
@@ -136,7 +135,7 @@ struct ServeCurvePoint {
 
 /// What is computed besides the run itself.
 struct ServeOptions {
-  bool band = true;         ///< the run at both ends of the iterations' band
+  bool band = true;         ///< how far the answer may be off
   bool sensitivity = true;  ///< and with numbers of the machine changed by a tenth
   bool next = true;         ///< and with the next chips
   bool curve = false;       ///< and under other loads
@@ -149,8 +148,8 @@ struct ServeAnswer {
   ServeQuestion question;
   FleetRun run;  ///< with samples
   ServeSummary summary;
-  std::optional<ServeSummary> low,
-      high;                          ///< with iterations at both ends of their band: fast, slow
+  /// at both ends of the 10-90 % band of measured deployments of the engine (serving_bands): fast, slow
+  std::optional<ServeSummary> low, high;
   std::vector<ServePool> pools;      ///< one; prefill and decode where they are apart
   std::vector<ServeWindow> windows;  ///< over time
   std::vector<std::string> limits;   ///< what limits, in sentences, the most important first

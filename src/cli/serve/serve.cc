@@ -110,7 +110,7 @@ int run_serve(Io& io, const ServeCommand& command) {
       make_serve_question(asked->model, asked->cluster, asked->settings, catalog);
   if (!question) return fail(io, as_serve_flag(question.error()));
   ServeOptions options;
-  options.band = options.next = options.sensitivity = !command.quick;
+  options.next = options.sensitivity = !command.quick;
   options.curve = command.curve || (!command.html.empty() && !command.quick);
   const Result<ServeAnswer> answer = answer_serving(*question, catalog, options);
   if (!answer) return fail(io, as_serve_flag(answer.error()));
@@ -126,7 +126,7 @@ void add_serve_outputs(CLI::App& sub, ServeCommand& command) {
   sub.add_flag("--curve", command.curve,
                "The same fleet under other loads too: latency against throughput");
   sub.add_flag("--quick", command.quick,
-               "The answer alone: no band, no next chips, no sensitivity");
+               "The answer alone: no next chips, no sensitivity");
   add_format(sub, command.format, true);
   add_page(sub, command.html);
   as_output(

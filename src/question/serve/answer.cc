@@ -5,17 +5,6 @@ namespace flopcast {
 
 using namespace question;  // the room's own names
 
-namespace {
-
-void add_band(const Catalog& catalog, const ServeOptions& options, ServeAnswer& answer) {
-  const std::vector<ServeVariant> ends =
-      run_changes(answer.question, band_fleets(answer.question, answer.pools), catalog, options);
-  if (ends[0].refused.empty()) answer.low = ends[0].summary;
-  if (ends[1].refused.empty()) answer.high = ends[1].summary;
-}
-
-}  // namespace
-
 Result<ServeAnswer> answer_serving(const ServeQuestion& question, const Catalog& catalog,
                                    const ServeOptions& options) {
   Result<PreparedFleet> fleet = PreparedFleet::make(question.fleet, catalog);
@@ -32,7 +21,7 @@ Result<ServeAnswer> answer_serving(const ServeQuestion& question, const Catalog&
   answer.pools = serve_pools(*fleet, answer.run);
   answer.windows = serve_windows(answer.run);
   answer.limits = serve_limits(answer);
-  if (options.band) add_band(catalog, options, answer);
+  if (options.band) add_bands(answer);
   if (options.next) {
     answer.next = run_changes(question, next_fleets(question, catalog), catalog, options);
   }

@@ -13,6 +13,8 @@ namespace flopcast::question {
 std::vector<ServePool> serve_pools(const PreparedFleet& fleet, const FleetRun& run);
 /// The clients' view over time.
 std::vector<ServeWindow> serve_windows(const FleetRun& run);
+/// The summary at both ends of the band that measured deployments of the engine have.
+void add_bands(ServeAnswer& answer);
 /// What limits the fleet, in sentences.
 std::vector<std::string> serve_limits(const ServeAnswer& answer);
 
@@ -26,9 +28,6 @@ struct ServeChange {
 std::vector<ServeChange> next_fleets(const ServeQuestion& question, const Catalog& catalog);
 /// Fleets on a machine a number of which is a tenth more, then a tenth less.
 std::vector<ServeChange> nearby_machines(const ServeQuestion& question);
-/// The question's own with iterations at both ends of their band: fast, slow.
-std::vector<ServeChange> band_fleets(const ServeQuestion& question,
-                                     const std::vector<ServePool>& pools);
 /// What becomes of each, in order.
 std::vector<ServeVariant> run_changes(const ServeQuestion& question,
                                       const std::vector<ServeChange>& changes,

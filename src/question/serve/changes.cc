@@ -163,24 +163,6 @@ std::vector<ServeChange> nearby_machines(const ServeQuestion& question) {
   return changes;
 }
 
-std::vector<ServeChange> band_fleets(const ServeQuestion& question,
-                                     const std::vector<ServePool>& pools) {
-  std::vector<ServeChange> changes;
-  for (const bool low : {true, false}) {
-    ServeChange change{low ? "fast" : "slow", {}, question.fleet};
-    const auto scale = [low](ReplicaPool& pool, const IterationModel::Band& band) {
-      const double factor = low ? band.low : band.high;
-      pool.factors.decode *= factor;
-      pool.factors.prefill *= factor;
-      pool.factors.front *= factor;
-    };
-    scale(change.fleet.pool, pools.front().band);
-    if (change.fleet.decode) scale(*change.fleet.decode, pools.back().band);
-    changes.push_back(std::move(change));
-  }
-  return changes;
-}
-
 std::vector<ServeVariant> run_changes(const ServeQuestion& question,
                                       const std::vector<ServeChange>& changes,
                                       const Catalog& catalog, const ServeOptions& options) {

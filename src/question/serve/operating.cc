@@ -136,7 +136,6 @@ ServePool pool_at_work(const PreparedFleet& fleet, const FleetRun& run, bool dec
   pool.context = lengths.context;
   const IterationModel& model = fleet.model(decode);
   price_operating_point(pool, model, lengths.input);
-  pool.band = model.band();
   pool.basis = model.basis();
   pool.source = model.source();
   return pool;

@@ -1,11 +1,9 @@
 // The parts of a question about the whole fleet: router, replicas that come and go, faults, measured factors.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
-#include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "base/text/numbers.h"
+#include "flopcast/serving/measured.h"
 #include "question/serve/values.h"
 
 namespace flopcast::question {
@@ -123,27 +121,12 @@ bool set_factor(std::string_view name, double value, ServingFactors& factors) {
     factors.prefill = value;
   } else if (name == "front") {
     factors.front = value;
+  } else if (name == "host") {
+    factors.host = value;
   } else {
     return false;
   }
   return true;
-}
-
-/// {"factors": {"decode": 1.05, ...}}, or that object by itself.
-std::optional<ServingFactors> factors_in(const std::string& text) {
-  using json = nlohmann::json;
-  const json document = json::parse(text, nullptr, false);
-  if (!document.is_object()) return std::nullopt;
-  const json& given = document.contains("factors") ? document["factors"] : document;
-  if (!given.is_object()) return std::nullopt;
-  ServingFactors factors;
-  bool any = false;
-  for (const auto& [name, value] : given.items()) {
-    if (name != "decode" && name != "prefill" && name != "front") continue;
-    if (!value.is_number() || !set_factor(name, value.get<double>(), factors)) return std::nullopt;
-    any = true;
-  }
-  return any ? std::optional(factors) : std::nullopt;
 }
 
 }  // namespace
@@ -162,31 +145,33 @@ void read_fleet_parts(ServeValues& values, Fleet& fleet) {
   read_faults(values, fleet);
 }
 
-ServingFactors read_factors(ServeValues& values) {
-  ServingFactors factors;
+void read_factors(ServeValues& values, Fleet& fleet) {
   const std::string* text = values.last("point");
-  if (text == nullptr) return factors;
-  constexpr const char* kHint = "decode=1.05,prefill=0.9,front=1 or a file that holds them";
+  if (text == nullptr) return;
   if (const auto pairs = pairs_from(*text)) {
+    ServingFactors factors;
     for (const auto& [name, value] : *pairs) {
       const auto number = parse_number(value);
       if (!number || !set_factor(name, *number, factors)) {
-        values.wrong("point", fmt::format("'{}={}' is no factor", name, value), kHint);
+        values.wrong("point", fmt::format("'{}={}' is no factor", name, value),
+                     "decode=1.05,prefill=0.9,front=1,host=1 or a file of calibrate serving");
       }
     }
-    return factors;
+    fleet.pool.factors = factors;
+    if (fleet.decode) fleet.decode->factors = factors;
+    return;
   }
-  const Result<std::string> file = read_file(*text);
-  if (!file) {
-    values.wrong(file.error());
-    return factors;
-  }
-  const auto read = factors_in(*file);
-  if (!read) {
-    values.wrong(Diagnostic{ErrorCode::kBadInput, *text, "expected JSON with factors, found none",
-                            "{\"factors\": {\"decode\": 1.05, \"prefill\": 0.9, \"front\": 1}}"});
-  }
-  return read.value_or(factors);
+  const auto known = read_serving_calibration(*text);
+  if (!known) return values.wrong(known.error());
+  std::int64_t input = 0;
+  values.whole("input", input, 1);
+  const auto calibrate = [&](ReplicaPool& pool) {
+    const Result<ServingFactors> factors = factors_for(*known, pool.deployment, input);
+    if (!factors) return values.wrong(factors.error());
+    pool.factors = *factors;
+  };
+  calibrate(fleet.pool);
+  if (fleet.decode) calibrate(*fleet.decode);
 }
 
 Result<Cluster> cluster_with(const std::string& line, unsigned chips, const Catalog& catalog) {

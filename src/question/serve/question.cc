@@ -42,14 +42,12 @@ void count_replicas(ServeValues& values, Fleet& fleet, unsigned chips,
   }
 }
 
-void split_pools(ServeValues& values, Fleet& fleet, const std::pair<unsigned, unsigned>& counts,
-                 const ServingFactors& factors) {
+void split_pools(ServeValues& values, Fleet& fleet, const std::pair<unsigned, unsigned>& counts) {
   const Deployment all = fleet.pool.deployment;
   std::vector<std::string> told_already;
   ReplicaPool decode;
   decode.deployment = read_deployment(values, "decode", all.model, all.cluster, told_already);
   decode.replicas = counts.second;
-  decode.factors = factors;
   fleet.decode = std::move(decode);
   fleet.pool.deployment = read_deployment(values, "prefill", all.model, all.cluster, told_already);
   fleet.pool.replicas = counts.first;
@@ -107,11 +105,9 @@ namespace question {
 Fleet read_fleet(ServeValues& values, const Model& model, const Cluster& cluster,
                  std::vector<std::string>& assumed) {
   Fleet fleet;
-  const ServingFactors factors = read_factors(values);
   fleet.pool.deployment = read_deployment(values, "", model, cluster, assumed);
-  fleet.pool.factors = factors;
   if (const auto counts = pools_of(values)) {
-    split_pools(values, fleet, *counts, factors);
+    split_pools(values, fleet, *counts);
   } else if (!values.problem()) {
     refuse_pool_settings(values);
     count_replicas(values, fleet, cluster.chips(), assumed);
@@ -124,6 +120,7 @@ Fleet read_fleet(ServeValues& values, const Model& model, const Cluster& cluster
       values.wrong(*std::move(problem));
     }
   }
+  read_factors(values, fleet);
   read_fleet_parts(values, fleet);
   return fleet;
 }

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "flopcast/serving/measured.h"
 #include "question/serve/answer.h"
 #include "question/serve/values.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::question {
 namespace {
@@ -11,6 +13,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 const ServeSettings kAsked = {{"tp", "4"}, {"users", "8"}, {"input", "100"}, {"output", "50"}};
 
@@ -122,6 +125,24 @@ TEST(ServeQuestions, MeasuredPointsAreFactors) {
   EXPECT_DOUBLE_EQ(question->fleet.pool.factors.front, 0.5);
   EXPECT_THAT(problem({{"point", "decode=0"}}), HasSubstr("no factor"));
   EXPECT_THAT(problem({{"point", "no/such/file"}}), HasSubstr("no/such/file"));
+}
+
+TEST(ServeQuestions, FilesOfPointsHaveAnEntryForEachDeployment) {
+  ServingCalibration wide, narrow;
+  wide.engine = narrow.engine = "vllm";
+  wide.model = narrow.model = "llama-3-70b";
+  wide.chip = narrow.chip = "h100_sxm";
+  wide.precision = narrow.precision = "bf16";
+  wide.layout.tp = 8, narrow.layout.tp = 4;
+  wide.factors.decode = 2, narrow.factors.decode = 0.5;
+  const std::vector<ServingCalibration> both = {wide, narrow};
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("p.toml", serving_calibration_toml(both)).string();
+  const auto question = ask({{"point", path}});
+  ASSERT_TRUE(question.ok()) << question.error().text();
+  EXPECT_DOUBLE_EQ(question->fleet.pool.factors.decode, 0.5);
+  EXPECT_DOUBLE_EQ(ask({{"point", path}, {"tp", "8"}})->fleet.pool.factors.decode, 2);
+  EXPECT_THAT(problem({{"point", path}, {"tp", "2"}}), Not(HasSubstr("no problem")));
 }
 
 TEST(ServeQuestions, WhatIsNoQuestionIsTold) {

@@ -64,7 +64,7 @@ ServingWorkload read_load(ServeValues& values, std::string& trace_name,
 /// Router, starting and stopping, faults.
 void read_fleet_parts(ServeValues& values, Fleet& fleet);
 /// What a measured point put on the deployment: "decode=1.05,front=1.2", or a file of `calibrate serving`.
-ServingFactors read_factors(ServeValues& values);
+void read_factors(ServeValues& values, Fleet& fleet);
 
 /// The cluster with room for so many chips: the one that is named, or more of its nodes.
 Result<Cluster> cluster_with(const std::string& line, unsigned chips, const Catalog& catalog);

@@ -142,8 +142,6 @@ void write_pool(JsonWriter& w, const ServePool& pool) {
   w.exact("context", pool.context);
   write_iteration(w, "iteration", pool.iteration, pool.parts);
   write_iteration(w, "prompt_iteration", pool.prompt_iteration, pool.prompt_parts);
-  w.exact("band_low", pool.band.low);
-  w.exact("band_high", pool.band.high);
   w.text("basis", name(pool.basis));
   w.text("source", pool.source);
   w.end_object();

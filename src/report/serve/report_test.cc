@@ -31,8 +31,8 @@ TEST(ServeText, HoldsEveryPartOfTheAnswer) {
         "1.9 answers that see 150 tokens: 20.00 ms", "100 prompt tokens besides, 10.0 %",
         "90.0 % of it is reading memory", "one replica more", "+50.00 %",
         "TP 8 instead of 4: no answer: no room", "HBM bandwidth +10 %", "-7.41 %",
-        "10-90 %: 0.90 to 1.20", "kernels of h100-sxm", "no precision given: bf16",
-        "Latency against load"}) {
+        "TTFT 0.80 to 1.25, TPOT 0.80 to 1.25 of the forecast", "kernels of h100-sxm",
+        "no precision given: bf16", "Latency against load"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }

@@ -90,7 +90,6 @@ inline ServePool made_pool() {
                 {"attention decode", {6e-3}, "bytes", Basis::kFitted}};
   pool.prompt_iteration = serve_ms(50);
   pool.prompt_parts = {{"feed-forward", {50e-3}, "compute", Basis::kTable}};
-  pool.band = {0.9, 1.2};
   pool.basis = Basis::kTable;
   pool.source = "kernels of h100-sxm";
   return pool;

@@ -252,16 +252,28 @@ std::string curve_text(const ServeAnswer& answer) {
 std::string rests_text(const ServeAnswer& answer) {
   std::string text;
   for (const ServePool& pool : answer.pools) {
-    text += fmt::format("  iterations{}: {}, 10-90 %: {:.2f} to {:.2f} of the forecast{}\n",
+    text += fmt::format("  iterations{}: {}{}\n",
                         answer.pools.size() > 1 ? fmt::format(" of the {} pool", pool.role) : "",
-                        name(pool.basis), pool.band.low, pool.band.high,
-                        pool.source.empty() ? "" : "; " + escaped(pool.source));
+                        name(pool.basis), pool.source.empty() ? "" : "; " + escaped(pool.source));
+  }
+  if (answer.low && answer.high) {
+    const auto ends = [&](const ServingPercentiles ServeSummary::*of) {
+      const double now = (answer.summary.*of).mean.value;
+      if (!(now > 0)) return std::string("-");
+      return fmt::format("{:.2f} to {:.2f}", ((*answer.low).*of).mean.value / now,
+                         ((*answer.high).*of).mean.value / now);
+    };
+    text += fmt::format(
+        "  the band, 10-90 % of measured deployments of {}: TTFT {}, TPOT {} of the forecast\n",
+        name(answer.pools.front().deployment.settings.engine), ends(&ServeSummary::ttft),
+        ends(&ServeSummary::tpot));
   }
   const ServingFactors& f = answer.question.fleet.pool.factors;
   if (!(f == ServingFactors{})) {
     text += fmt::format(
-        "  calibrated by a measured point: decode x{:.3g}, prefill x{:.3g}, front x{:.3g}\n",
-        f.decode, f.prefill, f.front);
+        "  calibrated by a measured point: decode x{:.3g}, prefill x{:.3g}, front x{:.3g}, host "
+        "x{:.3g}\n",
+        f.decode, f.prefill, f.front, f.host);
   }
   for (const std::string& assumed : answer.question.assumed) {
     text += fmt::format("  {}\n", escaped(assumed));
