@@ -71,10 +71,10 @@ std::optional<Diagnostic> Engine<Pricing>::submit(const ReplicaRequest& request,
     return flight.busy && at <= flight.begins(flight.passed(now_, progress()), progress());
   });
   state.at = late ? Time{at.ps + 1} : at;
-  state.input = request.input;
-  state.output = request.output;
-  state.ready = std::min(request.ready, request.input);
-  state.made = request.ready >= request.input && request.ready > 0 ? 1 : 0;
+  state.input = std::max<std::int64_t>(request.input, 1);
+  state.output = std::max<std::int64_t>(request.output, 1);
+  state.ready = std::clamp<std::int64_t>(request.ready, 0, state.input);
+  state.made = state.ready == state.input ? 1 : 0;
   if (terms_.rank.settings.prefix_cache && request.prefix_block > 0) {
     table_.prefix(slot).assign(request.prefix.begin(), request.prefix.end());
     state.prefix_block = request.prefix_block;
