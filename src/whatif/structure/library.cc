@@ -6,13 +6,13 @@
 
 #include "base/numeric/median.h"
 #include "base/numeric/mix.h"
-#include "whatif/structure/cuts.h"
+#include "whatif/structure/step_frame.h"
+#include "whatif/structure/task_waits.h"
 
 namespace flopcast::whatif::structure {
 namespace {
 
 using replaying::Call;
-using replaying::GpuEdge;
 using replaying::GpuTask;
 using replaying::kNoIndex;
 using replaying::RankModel;
@@ -27,9 +27,6 @@ constexpr Time kLeastBlocked = Time::from_us(5);
 /// No kernel takes more than this without doing anything.
 constexpr Time kMostFloor = Time::from_us(2);
 
-/// Fewer launches on idle streams tell nothing.
-constexpr std::size_t kEnoughLaunches = 5;
-
 std::uint64_t join(std::uint64_t hash, std::uint64_t value) { return mix(hash ^ mix(value)); }
 
 MessageWay message_way(std::string_view operation) {
@@ -39,153 +36,49 @@ MessageWay message_way(std::string_view operation) {
   return send ? MessageWay::kSend : MessageWay::kReceive;
 }
 
-/// What is known of one rank's tasks by position.
-struct RankPlaces {
-  std::vector<std::uint32_t> cut_of;                 // [task]: index into cuts, kNoIndex: none
-  std::vector<std::uint32_t> position;               // [task]: in its cut
-  std::vector<std::uint32_t> wait_of;                // [call]: index into SyncWaits::waits
-  std::vector<std::uint32_t> call_of;                // scratch
-  std::vector<std::vector<std::uint32_t>> launched;  // [stream]: tasks in order of launch
-  std::vector<std::uint32_t> launch_index;           // [task]: in its stream's order of launch
-  std::vector<std::vector<const GpuEdge*>> edges;    // [task]: of which it is the target
-  std::vector<std::vector<Time>> hand_over;          // [thread][piece]: lag; Time::min() where none
-  std::vector<std::vector<std::uint32_t>> hand_over_from;  // [thread][piece]: thread
-};
-
 class LibraryMaker {
  public:
   LibraryMaker(const TraceSet& set, const replaying::Recording& recording, const TraceModel& model,
                const RankGrid& grid)
-      : set_(set), rec_(recording), model_(model), grid_(grid) {}
+      : set_(set), rec_(recording), at_(recording, model, grid) {}
 
   Library run() {
-    for (const ModelStage& stage : model_.stages) {
-      for (Cut& cut : cut_rank(rec_, stage)) cuts_.push_back(std::move(cut));
-    }
-    find_groups();
-    index_ranks();
     group_copies();
     measure_speeds();
     for (std::uint32_t s = 0; s < copies_.size(); ++s) fill(s);
+    const TaskWaits waits(rec_, at_, out_.stretches, stretch_of_);
+    for (std::uint32_t s = 0; s < copies_.size(); ++s) waits.add(out_.stretches[s], copies_[s]);
     add_programs();
-    add_lags();
-    add_frame();
+    add_typical_lags(rec_, at_, out_);
+    add_step_frame(set_, rec_, at_, out_);
     settle();
     find_floor();
     return std::move(out_);
   }
 
  private:
-  const RankModel& rank(const Cut& cut) const { return rec_.ranks[cut.rank]; }
-  const Events& events(std::uint32_t r) const { return rec_.ranks[r].trace->events; }
-
-  void find_groups() {
-    for (const replaying::Collective& c : rec_.collectives) {
-      std::vector<std::uint32_t> ranks;
-      for (const auto& m : c.members) {
-        ranks.push_back(static_cast<std::uint32_t>(rec_.ranks[m.rank].rank));
-      }
-      groups_.push_back(grid_.differences(ranks));
-    }
-  }
-
-  void index_ranks() {
-    places_.resize(rec_.ranks.size());
-    for (std::uint32_t r = 0; r < rec_.ranks.size(); ++r) index_rank(r);
-    for (std::uint32_t c = 0; c < cuts_.size(); ++c) {
-      RankPlaces& places = places_[cuts_[c].rank];
-      for (std::uint32_t i = 0; i < cuts_[c].tasks.size(); ++i) {
-        places.cut_of[cuts_[c].tasks[i]] = c;
-        places.position[cuts_[c].tasks[i]] = i;
-      }
-    }
-    slots_.resize(rec_.ranks.size());
-    for (const Cut& cut : cuts_) slot(cut.rank, cut.thread);
-    for (const RankModel& rank : rec_.ranks) parents_.push_back(parent_rows(*rank.trace));
-  }
-
-  void index_rank(std::uint32_t r) {
-    const RankModel& rank = rec_.ranks[r];
-    RankPlaces& p = places_[r];
-    p.cut_of.assign(rank.gpu.size(), kNoIndex);
-    p.position.assign(rank.gpu.size(), 0);
-    p.launch_index.assign(rank.gpu.size(), 0);
-    p.edges.resize(rank.gpu.size());
-    p.wait_of.assign(rank.calls.size(), kNoIndex);
-    for (std::uint32_t w = 0; w < rec_.sync_waits[r].waits.size(); ++w) {
-      p.wait_of[rec_.sync_waits[r].waits[w].call] = w;
-    }
-    p.launched.resize(rank.streams.size());
-    for (const Call& call : rank.calls) {
-      for (const std::uint32_t t : call.gpu) {
-        p.launch_index[t] = static_cast<std::uint32_t>(p.launched[rank.gpu[t].stream].size());
-        p.launched[rank.gpu[t].stream].push_back(t);
-      }
-    }
-    for (const GpuEdge& e : rec_.cross_stream[r].edges) {
-      if (e.kind != EdgeKind::kOccupancy) p.edges[e.target].push_back(&e);
-    }
-    for (const auto& thread : rank.threads) {
-      p.hand_over.emplace_back(thread.pieces.size(), Time::min());
-      p.hand_over_from.emplace_back(thread.pieces.size(), 0);
-    }
-    for (const replaying::ThreadEdge& e : rec_.thread_edges[r]) {
-      if (!e.hand_over) continue;
-      const Time lag = rank.threads[e.to_thread].pieces[e.to_piece].start -
-                       rank.threads[e.from_thread].pieces[e.from_piece].end;
-      p.hand_over[e.to_thread][e.to_piece] = std::max(lag, Time{});
-      p.hand_over_from[e.to_thread][e.to_piece] = e.from_thread;
-    }
-  }
-
-  /// Threads of a rank in the order in which they first launch.
-  std::uint32_t slot(std::uint32_t r, std::uint32_t thread) {
-    if (thread == kNoIndex) return 0;
-    std::vector<std::uint32_t>& slots = slots_[r];
-    const auto known = std::find(slots.begin(), slots.end(), thread);
-    if (known != slots.end()) return static_cast<std::uint32_t>(known - slots.begin());
-    slots.push_back(thread);
-    return static_cast<std::uint32_t>(slots.size() - 1);
-  }
-
   // ---- copies -----------------------------------------------------------------------------------
 
   StretchKey key(const Cut& cut) const {
-    const ModelStage& stage = model_.stages[stage_of(cut.rank)];
-    const ModelUnit& unit = stage.units[stage.segments[cut.segment].unit];
+    const ModelUnit& unit = at_.unit(cut);
     StretchKey key{unit.pass, unit.part, cut.bucket != kNoIndex, unit.recomputes, 0};
     for (const std::uint32_t t : cut.tasks) {
-      const GpuTask& task = rank(cut).gpu[t];
-      key.kernels = join(key.kernels, events(cut.rank).name[task.row]);
-      key.kernels = join(key.kernels, operation(cut.rank, task));
-      key.kernels = join(key.kernels, group_of(task));
+      const GpuTask& task = at_.rank(cut).gpu[t];
+      key.kernels = join(key.kernels, at_.events(cut.rank).name[task.row]);
+      key.kernels = join(key.kernels, at_.operation(cut.rank, task));
+      key.kernels = join(key.kernels, at_.group_of(task));
       // Each pair of stages has a stream of its own: which says nothing of the message.
       if (unit.part == UnitPart::kExchange) continue;
-      key.kernels =
-          join(key.kernels, static_cast<std::uint64_t>(stream_key(rank(cut).streams[task.stream])));
+      key.kernels = join(
+          key.kernels, static_cast<std::uint64_t>(stream_key(at_.rank(cut).streams[task.stream])));
     }
     return key;
   }
-  /// Of a collective, as recorded: string id.
-  std::uint32_t operation(std::uint32_t r, const GpuTask& task) const {
-    const std::uint32_t i = events(r).collective[task.row];
-    return i == kNoDetail ? 0 : rec_.ranks[r].trace->collectives[i].name;
-  }
-  std::uint32_t stage_of(std::uint32_t r) const {
-    for (std::uint32_t s = 0; s < model_.stages.size(); ++s) {
-      if (model_.stages[s].rank == r) return s;
-    }
-    return 0;
-  }
-  DimensionSet group_of(const GpuTask& task) const {
-    return task.collective == kNoIndex ? DimensionSet{0} : groups_[task.collective];
-  }
-
   void group_copies() {
     std::map<StretchKey, std::uint32_t> known;
-    for (std::uint32_t c = 0; c < cuts_.size(); ++c) {
+    for (std::uint32_t c = 0; c < at_.cuts.size(); ++c) {
       const auto [it, fresh] =
-          known.try_emplace(key(cuts_[c]), static_cast<std::uint32_t>(copies_.size()));
+          known.try_emplace(key(at_.cuts[c]), static_cast<std::uint32_t>(copies_.size()));
       if (fresh) {
         copies_.emplace_back();
         out_.stretches.emplace_back().key = it->first;
@@ -201,7 +94,7 @@ class LibraryMaker {
   /// first. They lend the host's work; all copies lend the GPU's.
   void choose_host_copies(std::uint32_t s) {
     std::map<std::uint64_t, std::vector<std::uint32_t>> like;
-    for (const std::uint32_t c : copies_[s]) like[host_signature(cuts_[c])].push_back(c);
+    for (const std::uint32_t c : copies_[s]) like[host_signature(at_.cuts[c])].push_back(c);
     for (const auto& [signature, list] : like) {
       std::vector<std::uint32_t>& best = host_copies_[s];
       if (list.size() > best.size() ||
@@ -214,12 +107,12 @@ class LibraryMaker {
   std::uint64_t host_signature(const Cut& cut) const {
     std::uint64_t hash = 0;
     if (cut.thread == kNoIndex) return hash;
-    const auto& pieces = rank(cut).threads[cut.thread].pieces;
+    const auto& pieces = at_.rank(cut).threads[cut.thread].pieces;
     std::unordered_map<std::uint32_t, std::uint32_t> rows;
     for (const std::uint32_t p : cut.pieces) {
       const std::uint32_t row = pieces[p].row;
       const auto number = rows.try_emplace(row, static_cast<std::uint32_t>(rows.size()));
-      hash = join(hash, events(cut.rank).name[row]);
+      hash = join(hash, at_.events(cut.rank).name[row]);
       hash = join(hash, number.first->second);
     }
     return hash;
@@ -233,18 +126,18 @@ class LibraryMaker {
     std::vector<std::vector<double>> host(rec_.ranks.size());
     for (std::uint32_t s = 0; s < copies_.size(); ++s) {
       if (out_.stretches[s].key.bucket) continue;
-      const Cut& first = cuts_[copies_[s].front()];
+      const Cut& first = at_.cuts[copies_[s].front()];
       for (std::size_t i = 0; i < first.tasks.size(); ++i) {
         compare(copies_[s], kTellsGpuSpeed, gpu, [&](const Cut& cut) {
-          const GpuTask& task = rank(cut).gpu[cut.tasks[i]];
+          const GpuTask& task = at_.rank(cut).gpu[cut.tasks[i]];
           return task.communication ? Time{} : task.end - task.start;
         });
       }
-      const Cut& lent = cuts_[host_copies_[s].front()];
+      const Cut& lent = at_.cuts[host_copies_[s].front()];
       for (std::size_t i = 0; i < lent.pieces.size(); ++i) {
         compare(host_copies_[s], kTellsHostSpeed, host, [&](const Cut& cut) {
-          if (waits(cut, cut.pieces[i])) return Time{};
-          const auto& piece = rank(cut).threads[cut.thread].pieces[cut.pieces[i]];
+          if (at_.waits(cut, cut.pieces[i])) return Time{};
+          const auto& piece = at_.rank(cut).threads[cut.thread].pieces[cut.pieces[i]];
           return piece.end - piece.start;
         });
       }
@@ -261,9 +154,9 @@ class LibraryMaker {
     std::map<std::uint32_t, std::vector<Time>> by_rank;
     std::vector<Time> all;
     for (const std::uint32_t c : copies) {
-      const Time time = time_of(cuts_[c]);
+      const Time time = time_of(at_.cuts[c]);
       if (time < least) return;
-      by_rank[cuts_[c].rank].push_back(time);
+      by_rank[at_.cuts[c].rank].push_back(time);
     }
     if (by_rank.size() < 2) return;
     for (auto& [r, times] : by_rank) all.push_back(upper_median(times));
@@ -273,41 +166,25 @@ class LibraryMaker {
     }
   }
 
-  std::uint32_t call_at(std::uint32_t r, std::uint32_t thread, std::uint32_t piece) const {
-    const RankModel& rank = rec_.ranks[r];
-    const auto& calls = rank.threads[thread].calls;
-    const auto after = std::upper_bound(
-        calls.begin(), calls.end(), piece,
-        [&](std::uint32_t p, std::uint32_t c) { return p < rank.calls[c].first_piece; });
-    if (after == calls.begin()) return kNoIndex;
-    const std::uint32_t c = *std::prev(after);
-    return rank.calls[c].last_piece >= piece ? c : kNoIndex;
-  }
-  bool waits(const Cut& cut, std::uint32_t piece) const {
-    const std::uint32_t c = call_at(cut.rank, cut.thread, piece);
-    return c != kNoIndex && places_[cut.rank].wait_of[c] != kNoIndex;
-  }
-
   // ---- one stretch ------------------------------------------------------------------------------
 
   void fill(std::uint32_t s) {
     Stretch& stretch = out_.stretches[s];
     stretch.copies = static_cast<std::uint32_t>(copies_[s].size());
-    const Cut& model = cuts_[host_copies_[s].front()];
-    stretch.thread = slot(model.rank, model.thread);
+    const Cut& model = at_.cuts[host_copies_[s].front()];
+    stretch.thread = at_.slot(model.rank, model.thread);
     for (const std::uint32_t t : model.tasks) {
-      stretch.way = message_way(set_.strings[operation(model.rank, rank(model).gpu[t])]);
+      stretch.way = message_way(set_.strings[at_.operation(model.rank, at_.rank(model).gpu[t])]);
     }
     shape_host(stretch, model);
-    for (const std::uint32_t c : host_copies_[s]) sample_host(stretch, cuts_[c]);
+    for (const std::uint32_t c : host_copies_[s]) sample_host(stretch, at_.cuts[c]);
     shape_tasks(stretch, model);
-    for (const std::uint32_t c : copies_[s]) sample_tasks(stretch, cuts_[c]);
-    find_waits(stretch, copies_[s]);
+    for (const std::uint32_t c : copies_[s]) sample_tasks(stretch, at_.cuts[c]);
   }
 
   void shape_host(Stretch& stretch, const Cut& cut) {
     if (cut.thread == kNoIndex) return;
-    const RankModel& rank = this->rank(cut);
+    const RankModel& rank = at_.rank(cut);
     std::map<std::uint32_t, std::uint32_t> row_slot;
     const auto slot_of = [&](std::uint32_t row) {
       const auto [it, fresh] =
@@ -329,13 +206,13 @@ class LibraryMaker {
       out.first_piece = place[call.first_piece];
       out.last_piece = place[call.last_piece];
       out.kind = call.kind;
-      const std::uint32_t w = places_[cut.rank].wait_of[c];
+      const std::uint32_t w = at_.places[cut.rank].wait_of[c];
       if (w != kNoIndex) shape_wait(out, cut, rec_.sync_waits[cut.rank].waits[w]);
     }
     for (StretchRow& out : stretch.rows) {
-      std::uint32_t around = parents_[cut.rank][out.row.row];
+      std::uint32_t around = at_.parents[cut.rank][out.row.row];
       while (around != kNoIndex && !row_slot.contains(around)) {
-        around = parents_[cut.rank][around];
+        around = at_.parents[cut.rank][around];
       }
       if (around != kNoIndex) out.parent = row_slot[around];
     }
@@ -343,7 +220,7 @@ class LibraryMaker {
 
   void shape_wait(StretchCall& call, const Cut& cut, const SyncWait& wait) {
     StretchWait& out = call.wait.emplace_back();
-    const RankModel& rank = this->rank(cut);
+    const RankModel& rank = at_.rank(cut);
     std::set<StreamKey> streams;
     for (const std::uint32_t s : wait.streams) streams.insert(stream_key(rank.streams[s]));
     out.streams.assign(streams.begin(), streams.end());
@@ -353,27 +230,15 @@ class LibraryMaker {
         out.own_tasks = true;
       } else if (rank.gpu[t].call != kNoIndex) {
         out.tasks.push_back({stream_key(rank.streams[rank.gpu[t].stream]),
-                             back(cut.rank, t, rank.calls[wait.call].start), EdgeKind::kSync});
+                             at_.back(cut.rank, t, rank.calls[wait.call].start), EdgeKind::kSync});
       }
     }
   }
 
-  /// How many tasks were launched on a task's stream after it and before a moment.
-  std::uint32_t back(std::uint32_t r, std::uint32_t task, Time moment) const {
-    const RankModel& rank = rec_.ranks[r];
-    const auto& list = places_[r].launched[rank.gpu[task].stream];
-    const auto end = std::lower_bound(
-        list.begin(), list.end(), moment,
-        [&](std::uint32_t t, Time time) { return rank.calls[rank.gpu[t].call].start < time; });
-    const auto before = static_cast<std::uint32_t>(end - list.begin());
-    const std::uint32_t at = places_[r].launch_index[task] + 1;
-    return before > at ? before - at : 0;
-  }
-
   void sample_host(Stretch& stretch, const Cut& cut) {
     if (cut.thread == kNoIndex) return;
-    const auto& pieces = rank(cut).threads[cut.thread].pieces;
-    const RankPlaces& places = places_[cut.rank];
+    const auto& pieces = at_.rank(cut).threads[cut.thread].pieces;
+    const RankPlaces& places = at_.places[cut.rank];
     const double speed = 1 / out_.host_speed[cut.rank];
     for (std::size_t i = 0; i < cut.pieces.size(); ++i) {
       const std::uint32_t p = cut.pieces[i];
@@ -381,13 +246,13 @@ class LibraryMaker {
       Time time = pieces[p].end - pieces[p].start;
       const Time lag = places.hand_over[cut.thread][p];
       if (lag != Time::min()) {
-        const auto from = slot(cut.rank, places.hand_over_from[cut.thread][p]);
+        const auto from = at_.slot(cut.rank, places.hand_over_from[cut.thread][p]);
         if (i == 0) stretch.hand_over.add(times(lag, speed));
-        out_.hand_overs[{from, slot(cut.rank, cut.thread)}].add(times(lag, speed));
+        out_.hand_overs[{from, at_.slot(cut.rank, cut.thread)}].add(times(lag, speed));
       } else if (p > 0) {
         out.gap.add(times(pieces[p].start - pieces[p - 1].end, speed));
       }
-      const std::uint32_t c = call_at(cut.rank, cut.thread, p);
+      const std::uint32_t c = at_.call_at(cut.rank, cut.thread, p);
       const std::uint32_t w = c == kNoIndex ? kNoIndex : places.wait_of[c];
       if (w != kNoIndex && rec_.sync_waits[cut.rank].waits[w].blocked) {
         time = std::min(time, kLeastBlocked);
@@ -400,8 +265,8 @@ class LibraryMaker {
   void sample_waits(Stretch& stretch, const Cut& cut) {
     for (StretchCall& call : stretch.calls) {
       if (call.wait.empty()) continue;
-      const std::uint32_t c = call_at(cut.rank, cut.thread, cut.pieces[call.first_piece]);
-      const std::uint32_t w = c == kNoIndex ? kNoIndex : places_[cut.rank].wait_of[c];
+      const std::uint32_t c = at_.call_at(cut.rank, cut.thread, cut.pieces[call.first_piece]);
+      const std::uint32_t w = c == kNoIndex ? kNoIndex : at_.places[cut.rank].wait_of[c];
       if (w == kNoIndex) continue;
       const SyncWait& wait = rec_.sync_waits[cut.rank].waits[w];
       if (wait.blocked) call.wait.front().after.add(wait.after);
@@ -409,14 +274,14 @@ class LibraryMaker {
   }
 
   void shape_tasks(Stretch& stretch, const Cut& cut) {
-    const RankModel& rank = this->rank(cut);
+    const RankModel& rank = at_.rank(cut);
     for (std::uint32_t i = 0; i < cut.tasks.size(); ++i) {
       const GpuTask& task = rank.gpu[cut.tasks[i]];
       StretchTask& out = stretch.tasks.emplace_back();
       out.row = {cut.rank, task.row};
       out.stream = stream_key(rank.streams[task.stream]);
       out.communication = task.communication;
-      out.group = group_of(task);
+      out.group = at_.group_of(task);
       if (task.collective != kNoIndex) out.bytes = rec_.collectives[task.collective].bytes;
       if (task.call == kNoIndex || cut.thread == kNoIndex) continue;
       const Call& call = rank.calls[task.call];
@@ -431,7 +296,7 @@ class LibraryMaker {
   }
 
   void sample_tasks(Stretch& stretch, const Cut& cut) {
-    const RankModel& rank = this->rank(cut);
+    const RankModel& rank = at_.rank(cut);
     for (std::size_t i = 0; i < cut.tasks.size(); ++i) {
       const GpuTask& task = rank.gpu[cut.tasks[i]];
       Samples& time = stretch.tasks[i].time;
@@ -450,181 +315,14 @@ class LibraryMaker {
     return task.end - task.start;
   }
 
-  // ---- what tasks wait for ----------------------------------------------------------------------
-
-  bool brings_waits(const Cut& cut) const {
-    const StretchKey& key = out_.stretches[stretch_of_[index_of(cut)]].key;
-    return key.bucket || key.part == UnitPart::kExchange || key.part == UnitPart::kRest;
-  }
-  std::size_t index_of(const Cut& cut) const {
-    return static_cast<std::size_t>(&cut - cuts_.data());
-  }
-
-  /// A wait is kept if half of the copies have one for the same stream; of several the latest.
-  void find_waits(Stretch& stretch, const std::vector<std::uint32_t>& copies) {
-    for (std::uint32_t i = 0; i < stretch.tasks.size(); ++i) {
-      std::map<StreamKey, std::vector<std::pair<std::uint32_t, EdgeKind>>> found;
-      for (const std::uint32_t c : copies) {
-        for (const auto& [stream, wait] : waits_in(cuts_[c], cuts_[c].tasks[i])) {
-          found[stream].push_back(wait);
-        }
-      }
-      for (auto& [stream, list] : found) {
-        if (2 * list.size() < copies.size()) continue;
-        const auto usual = upper_median(list);
-        stretch.tasks[i].in.push_back({stream, usual.first, usual.second});
-      }
-    }
-    std::map<std::pair<std::uint32_t, StreamKey>, std::pair<std::size_t, EdgeKind>> out;
-    for (const std::uint32_t c : copies) count_waits_out(cuts_[c], out);
-    for (const auto& [at, found] : out) {
-      if (2 * found.first >= copies.size()) {
-        stretch.tasks[at.first].out.push_back({at.second, found.second});
-      }
-    }
-  }
-
-  /// By stream: the latest task that this one waits for, and brings the wait for itself.
-  std::map<StreamKey, std::pair<std::uint32_t, EdgeKind>> waits_in(const Cut& cut,
-                                                                   std::uint32_t target) const {
-    std::map<StreamKey, std::pair<std::uint32_t, EdgeKind>> waits;
-    const RankModel& rank = this->rank(cut);
-    const RankPlaces& places = places_[cut.rank];
-    const std::uint32_t launch = rank.gpu[target].call;
-    if (launch == kNoIndex) return waits;
-    for (const GpuEdge* e : places.edges[target]) {
-      if (rank.gpu[e->source].call == kNoIndex || brought_by_source(cut, e->source)) continue;
-      // A collective's launch records the stream of the computation as it is: all that was put
-      // there, by whatever thread.
-      const bool all = rank.gpu[target].communication && !rank.gpu[e->source].communication;
-      const std::pair wait{all ? 0 : back(cut.rank, e->source, rank.calls[launch].start), e->kind};
-      const StreamKey stream = stream_key(rank.streams[rank.gpu[e->source].stream]);
-      const auto [it, fresh] = waits.try_emplace(stream, wait);
-      if (!fresh) it->second = std::min(it->second, wait);
-    }
-    return waits;
-  }
-  bool brought_by_source(const Cut& target, std::uint32_t source) const {
-    const std::uint32_t from = places_[target.rank].cut_of[source];
-    return !brings_waits(target) && from != kNoIndex && brings_waits(cuts_[from]);
-  }
-
-  void count_waits_out(
-      const Cut& cut,
-      std::map<std::pair<std::uint32_t, StreamKey>, std::pair<std::size_t, EdgeKind>>& out) {
-    const RankPlaces& places = places_[cut.rank];
-    if (!brings_waits(cut)) return;
-    if (targets_.empty()) index_targets();
-    for (std::uint32_t i = 0; i < cut.tasks.size(); ++i) {
-      std::set<StreamKey> seen;
-      for (const GpuEdge* e : targets_[cut.rank][cut.tasks[i]]) {
-        const std::uint32_t to = places.cut_of[e->target];
-        if (to == kNoIndex || brings_waits(cuts_[to])) continue;
-        const StreamKey stream = stream_key(rank(cut).streams[rank(cut).gpu[e->target].stream]);
-        if (!seen.insert(stream).second) continue;
-        auto& count = out[{i, stream}];
-        ++count.first;
-        count.second = e->kind;
-      }
-    }
-  }
-  void index_targets() {
-    targets_.resize(rec_.ranks.size());
-    for (std::uint32_t r = 0; r < rec_.ranks.size(); ++r) {
-      targets_[r].resize(rec_.ranks[r].gpu.size());
-      for (const auto& list : places_[r].edges) {
-        for (const GpuEdge* e : list) targets_[r][e->source].push_back(e);
-      }
-    }
-  }
-
   // ---- the rest ---------------------------------------------------------------------------------
 
   void add_programs() {
     out_.programs.resize(rec_.ranks.size());
-    for (std::uint32_t c = 0; c < cuts_.size(); ++c) {
-      auto& steps = out_.programs[cuts_[c].rank];
-      if (steps.size() <= cuts_[c].step) steps.resize(cuts_[c].step + 1);
-      steps[cuts_[c].step].push_back({stretch_of_[c], cuts_[c].segment, cuts_[c].bucket});
-    }
-  }
-
-  void add_lags() {
-    std::vector<std::vector<replaying::Binding>> bindings;
-    for (std::uint32_t r = 0; r < rec_.ranks.size(); ++r) {
-      bindings.push_back(find_bindings(rec_, r));
-    }
-    const replaying::Lags lags = measure_lags(rec_, bindings, LagMode::kTypical);
-    const auto middle = [&](auto&& of) {
-      std::vector<Time> values;
-      for (const auto& rank : lags.ranks) values.push_back(of(rank));
-      return upper_median(values);
-    };
-    out_.lags.launch_from_start = middle([](const auto& l) { return l.launch_from_start; });
-    out_.lags.launch_from_end = middle([](const auto& l) { return l.launch_from_end; });
-    out_.lags.sync = middle([](const auto& l) { return l.sync; });
-    for (int kind = 0; kind < kEdgeKindCount; ++kind) {
-      out_.lags.overall[kind] = middle([&](const auto& l) { return l.overall[kind]; });
-      for (int a = 0; a < 3; ++a) {
-        for (int b = 0; b < 3; ++b) {
-          out_.lags.between[kind][a][b] =
-              middle([&](const auto& l) { return l.between[kind][a][b]; });
-        }
-      }
-    }
-    std::vector<Time> latencies = rec_.launch_latency;
-    out_.launch_latency = upper_median(latencies);
-    std::vector<Time> idle = launches_on_idle_streams();
-    if (idle.size() < kEnoughLaunches) return;
-    out_.lags.launch_from_start = upper_median(idle);
-    out_.launch_latency = std::min(out_.launch_latency, out_.lags.launch_from_start);
-  }
-
-  /// From the start of a call to the start of its task, where nothing else held the task back:
-  /// what other launches show is mostly backlog.
-  std::vector<Time> launches_on_idle_streams() const {
-    std::vector<Time> latencies;
-    for (std::uint32_t r = 0; r < rec_.ranks.size(); ++r) {
-      const RankModel& rank = rec_.ranks[r];
-      for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
-        const GpuTask& task = rank.gpu[t];
-        if (task.call == kNoIndex || replaying::starts_before_launch(rank, task)) continue;
-        const Call& call = rank.calls[task.call];
-        if (call.gpu.front() != t || replaying::launches_at_end(rank, task)) continue;
-        bool idle = true;
-        if (task.order > 0) {
-          const std::uint32_t before = rank.streams[task.stream].tasks[task.order - 1];
-          idle = rank.gpu[before].end <= call.start;
-        }
-        for (const GpuEdge* e : places_[r].edges[t]) {
-          idle = idle && rank.gpu[e->source].end <= call.start;
-        }
-        if (idle) latencies.push_back(task.start - call.start);
-      }
-    }
-    return latencies;
-  }
-
-  /// Steps' annotations against the pieces of the thread that launches first.
-  void add_frame() {
-    for (std::uint32_t r = 0; r < rec_.ranks.size(); ++r) {
-      if (slots_[r].empty()) continue;
-      const RankModel& rank = rec_.ranks[r];
-      const auto& pieces = rank.threads[slots_[r].front()].pieces;
-      Time before = Time::min();
-      for (const Step& step : find_steps(set_, *rank.trace)) {
-        if (step.event == kNoDetail) continue;
-        const Time start = step.start + rank.host_offset;
-        const Time end = step.end + rank.host_offset;
-        const auto from = [](const replaying::Piece& p, Time t) { return p.start < t; };
-        const auto first = std::lower_bound(pieces.begin(), pieces.end(), start, from);
-        const auto last = std::lower_bound(first, pieces.end(), end, from);
-        if (first == last) continue;
-        out_.frame.lead.add(first->start - start);
-        out_.frame.trail.add(std::max(Time{}, end - std::prev(last)->end));
-        if (before != Time::min()) out_.frame.between.add(std::max(Time{}, start - before));
-        before = end;
-      }
+    for (std::uint32_t c = 0; c < at_.cuts.size(); ++c) {
+      auto& steps = out_.programs[at_.cuts[c].rank];
+      if (steps.size() <= at_.cuts[c].step) steps.resize(at_.cuts[c].step + 1);
+      steps[at_.cuts[c].step].push_back({stretch_of_[c], at_.cuts[c].segment, at_.cuts[c].bucket});
     }
   }
 
@@ -658,18 +356,11 @@ class LibraryMaker {
 
   const TraceSet& set_;
   const replaying::Recording& rec_;
-  const TraceModel& model_;
-  const RankGrid& grid_;
+  RecordedCuts at_;
   Library out_;
-  std::vector<Cut> cuts_;                                          // all ranks, in order
-  std::vector<DimensionSet> groups_;                               // [collective]
-  std::vector<RankPlaces> places_;                                 // [rank]
-  std::vector<std::vector<std::uint32_t>> slots_;                  // [rank]: threads
-  std::vector<std::vector<std::uint32_t>> copies_;                 // [stretch]: cuts
-  std::vector<std::vector<std::uint32_t>> host_copies_;            // [stretch]: cuts
-  std::vector<std::uint32_t> stretch_of_;                          // [cut]
-  std::vector<std::vector<std::uint32_t>> parents_;                // [rank][row]: the row around it
-  std::vector<std::vector<std::vector<const GpuEdge*>>> targets_;  // [rank][task]: of which source
+  std::vector<std::vector<std::uint32_t>> copies_;       // [stretch]: cuts
+  std::vector<std::vector<std::uint32_t>> host_copies_;  // [stretch]: cuts
+  std::vector<std::uint32_t> stretch_of_;                // [cut]
 };
 
 }  // namespace

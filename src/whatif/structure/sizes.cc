@@ -7,10 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "flopcast/cost/operators.h"
-#include "whatif/change/parent_rows.h"
 #include "whatif/durations/chip.h"
-#include "whatif/structure/cuts.h"
+#include "whatif/structure/task_shapes.h"
 
 namespace flopcast::whatif::structure {
 namespace {
@@ -25,14 +23,6 @@ constexpr std::size_t kRoles = 6;
 struct Product {
   std::array<std::int64_t, 3> size{};  // m, n, k
   std::array<Role, 3> role{};
-};
-
-/// An operator as it was recorded.
-struct TaskShape {
-  std::string_view operation, kernel;
-  std::vector<OperatorInput> inputs;
-  std::optional<Kernel> known;  // product or attention
-  std::int64_t sequence = kNoId;
 };
 
 Diagnostic no_shapes(std::string what) {
@@ -59,7 +49,7 @@ class SizeFinder {
     if (!asked()) return std::move(out_);
     if (auto problem = check_degrees()) return *problem;
     out_.changed = true;
-    read_shapes();
+    shapes_.emplace(set_, rec_, model_, library_);
     if (auto problem = find_roles()) return *problem;
     if (auto problem = find_ratios()) return *problem;
     choose_model();
@@ -102,85 +92,6 @@ class SizeFinder {
     return std::nullopt;
   }
 
-  // ---- shapes -----------------------------------------------------------------------------------
-
-  void read_shapes() {
-    for (const auto& rank : rec_.ranks) parents_.push_back(parent_rows(*rank.trace));
-    for (const Stretch& stretch : library_.stretches) {
-      std::vector<TaskShape>& shapes = shapes_.emplace_back();
-      for (const StretchTask& task : stretch.tasks) shapes.push_back(shape_of(task.row));
-    }
-    index_forward();
-  }
-
-  std::uint32_t operator_of(const RowRef& task) const {
-    const auto& rank = rec_.ranks[task.rank];
-    const auto& launched = call_of_row(task.rank);
-    const auto call = launched.find(task.row);
-    return call == launched.end() ? kNoIndex : rank.calls[call->second].op;
-  }
-  const std::unordered_map<std::uint32_t, std::uint32_t>& call_of_row(std::uint32_t r) const {
-    auto& known = calls_[r];
-    if (known.empty()) {
-      for (const auto& task : rec_.ranks[r].gpu) {
-        if (task.call != kNoIndex) known[task.row] = task.call;
-      }
-    }
-    return known;
-  }
-
-  /// By the nearest operator around the launch that tells its inputs.
-  TaskShape shape_of(const RowRef& row) const {
-    const Trace& trace = *rec_.ranks[row.rank].trace;
-    TaskShape out;
-    out.kernel = set_.strings[trace.events.name[row.row]];
-    for (std::uint32_t op = operator_of(row); op != kNoIndex; op = parents_[row.rank][op]) {
-      const std::uint32_t detail = trace.events.detail[op];
-      if (trace.events.category[op] != Category::kCpuOp || detail == kNoDetail) continue;
-      const OpDetail& d = trace.ops[detail];
-      if (out.sequence == kNoId && d.sequence_number > 0) out.sequence = d.sequence_number;
-      if (!out.inputs.empty()) continue;
-      const std::string_view name = set_.strings[trace.events.name[op]];
-      std::vector<OperatorInput> inputs =
-          operator_inputs(set_.strings[d.input_dims], set_.strings[d.input_types]);
-      const bool told = std::any_of(inputs.begin(), inputs.end(),
-                                    [](const OperatorInput& i) { return !i.size.empty(); });
-      if (!told) continue;
-      out.operation = name;
-      out.inputs = std::move(inputs);
-      out.known = operator_kernel(out.operation, out.inputs, out.kernel);
-    }
-    return out;
-  }
-
-  /// Which forward task an autograd number belongs to, on every rank.
-  void index_forward() {
-    for (const ModelStage& stage : model_.stages) {
-      for (const auto& program : library_.programs[stage.rank]) {
-        for (const RecordedStretch& at : program) {
-          if (at.bucket != kNoIndex) continue;
-          const Stretch& stretch = library_.stretches[at.stretch];
-          if (stretch.key.pass != Pass::kForward) continue;
-          const auto& tasks = stage.segments[at.segment].tasks;
-          for (std::uint32_t i = 0; i < tasks.size() && i < stretch.tasks.size(); ++i) {
-            const std::uint32_t row = rec_.ranks[stage.rank].gpu[tasks[i]].row;
-            const std::int64_t number = sequence_of({stage.rank, row});
-            if (number != kNoId) forward_.try_emplace({stage.rank, number}, at.stretch, i);
-          }
-        }
-      }
-    }
-  }
-  std::int64_t sequence_of(const RowRef& row) const {
-    const Trace& trace = *rec_.ranks[row.rank].trace;
-    for (std::uint32_t op = operator_of(row); op != kNoIndex; op = parents_[row.rank][op]) {
-      const std::uint32_t detail = trace.events.detail[op];
-      if (trace.events.category[op] != Category::kCpuOp || detail == kNoDetail) continue;
-      if (trace.ops[detail].sequence_number > 0) return trace.ops[detail].sequence_number;
-    }
-    return kNoId;
-  }
-
   // ---- roles ------------------------------------------------------------------------------------
 
   static bool is_attention(const TaskShape& shape) {
@@ -203,7 +114,7 @@ class SizeFinder {
     for (std::uint32_t s = 0; s < library_.stretches.size(); ++s) {
       const StretchKey& key = library_.stretches[s].key;
       if (key.pass != Pass::kForward || key.part != UnitPart::kAfter) continue;
-      for (const TaskShape& shape : shapes_[s]) {
+      for (const TaskShape& shape : (*shapes_)[s]) {
         const Gemm* gemm = gemm_of(shape);
         if (gemm == nullptr || gemm->k != hidden_) continue;
         words_ = gemm->n;
@@ -214,7 +125,7 @@ class SizeFinder {
   }
 
   void read_layer(std::uint32_t s) {
-    const auto& shapes = shapes_[s];
+    const auto& shapes = (*shapes_)[s];
     const auto attention = std::find_if(shapes.begin(), shapes.end(), is_attention);
     if (attention != shapes.end()) read_attention(*attention);
     std::size_t last = 0;
@@ -382,15 +293,15 @@ class SizeFinder {
   }
 
   double time_ratio(std::uint32_t s, std::uint32_t i, Time recorded) const {
-    const TaskShape& shape = shapes_[s][i];
+    const TaskShape& shape = (*shapes_)[s][i];
     if (is_attention(shape)) {
       return with_floor(recorded, of(Role::kTokens) * attended_ * of(Role::kHeads));
     }
     if (const Gemm* gemm = gemm_of(shape)) {
       if (const Product* product = like(*gemm)) return product_ratio(*gemm, *product, recorded);
     }
-    if (const auto forward = forward_of(s, i)) {
-      const TaskShape& other = shapes_[forward->first][forward->second];
+    if (const auto forward = shapes_->forward_of(s, i)) {
+      const TaskShape& other = (*shapes_)[forward->first][forward->second];
       const Gemm* gemm = gemm_of(other);
       const bool product = kernel_kind(shape.kernel) == KernelKind::kGemm;
       if (product && gemm != nullptr) {
@@ -399,15 +310,6 @@ class SizeFinder {
       if (!product && gemm == nullptr) return with_floor(recorded, memory_ratio(other));
     }
     return with_floor(recorded, memory_ratio(shape));
-  }
-
-  std::optional<std::pair<std::uint32_t, std::uint32_t>> forward_of(std::uint32_t s,
-                                                                    std::uint32_t i) const {
-    const TaskShape& shape = shapes_[s][i];
-    if (shape.sequence == kNoId || !shape.inputs.empty()) return std::nullopt;
-    const auto it = forward_.find({library_.stretches[s].tasks[i].row.rank, shape.sequence});
-    if (it == forward_.end()) return std::nullopt;
-    return it->second;
   }
 
   /// The forward product of these three sizes, in whatever order.
@@ -476,12 +378,7 @@ class SizeFinder {
   const NewPlan& plan_;
   const StructureChange& change_;
   Sizes out_;
-  std::vector<std::vector<std::uint32_t>> parents_;
-  mutable std::map<std::uint32_t, std::unordered_map<std::uint32_t, std::uint32_t>> calls_;
-  std::vector<std::vector<TaskShape>> shapes_;  // [stretch][task]
-  /// by rank and autograd number: stretch and task
-  std::map<std::pair<std::uint32_t, std::int64_t>, std::pair<std::uint32_t, std::uint32_t>>
-      forward_;
+  std::optional<TaskShapes> shapes_;  // read once they are needed
   std::vector<Product> products_;
   std::vector<std::size_t> layer_products_;
   std::map<std::int64_t, Role> widths_;
