@@ -51,7 +51,7 @@ def test_refusals():
         flopcast.serve_plan("llama-3-8b", "dgx-h100", **{**ASKED, "slo": "tpot.p50<100us"})
     with pytest.raises(flopcast.FlopcastError, match="can run") as refused:
         flopcast.serve_plan("llama-3-70b", "dgx-h100", **{**ASKED, "chips": 1, "precision": "bf16"})
-    assert refused.value.code == flopcast.ErrorCode.DOES_NOT_FIT
+    assert refused.value.code == flopcast.ErrorCode.TOO_LARGE
     with pytest.raises(flopcast.FlopcastError, match="did you mean 'engine'"):
         flopcast.serve_plan("llama-3-8b", "dgx-h100", **ASKED, engin="vllm")
 

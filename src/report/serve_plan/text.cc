@@ -110,9 +110,8 @@ std::string serve_plan_text(const ServePlanReport& r) {
   std::string text = plan_title(r);
   if (r.found()) {
     text += winner_text(r);
-    if (r.answer.best.size() > 1) {
-      text += fmt::format("\n{}\n", r.front ? "Of least cost" : "On as few chips");
-      text += fleets_table(r, r.answer.best);
+    if (!r.front && r.answer.best.size() > 1) {
+      text += "\nOn as few chips\n" + fleets_table(r, r.answer.best);
     }
     if (r.answer.pareto.size() > 1) {
       text += fmt::format("\nThat none {}surpasses in cost, mean TTFT and mean TPOT\n",
