@@ -132,6 +132,13 @@ READERS = (
     Reader("serve.from", ("serve", "--from", "{file}", "--quick", "--json"), "src/question/serve/corpus/question.toml", ".toml"),
     Reader("serve.again", ("serve", "--from", "{file}", "--quick", "--html", "{page}"), "src/question/serve/corpus/question.json", ".json"),
     Reader("serve.trace", (*SERVE, "--trace", "{file}"), b"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n", ".csv"),
+    Reader("serve_plan.merge", ("serve-plan", "--merge", "{file}"), "src/question/serve_plan/corpus/serve_plan/shard.jsonl", ".jsonl"),
+    Reader("serve_plan.out", ("serve-plan", "llama-3-8b", "--on", "dgx-h100", "--chips", "1", "--engine", "vllm", "--precision", "bf16",
+                              "--batch-tokens", "2048", "--slo", "ttft.p99<1s", "--users", "2", "--input", "64", "--output", "8",
+                              "--out", "{file}"), None, ".jsonl", continues=b'{"asked": {"model": "'),
+    Reader("serve_plan.trace", ("serve-plan", "llama-3-8b", "--on", "dgx-h100", "--chips", "1", "--engine", "vllm", "--precision", "bf16",
+                                "--batch-tokens", "2048", "--slo", "ttft.p99<1s", "--trace", "{file}"),
+           b"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n", ".csv"),
     Reader("serve.prefixes", (*SERVE, "--trace", "{file}"), b'{"timestamp": 0, "input_length": 1300, "output_length": 5, "hash_ids": [0, 1, 2]}\n{"timestamp": 27, "input_length": 1024, "output_length": 7, "hash_ids": [0, 3]}\n', ".jsonl"),
     Reader("serve.point", (*SERVE, "--users", "2", "--input", "64", "--output", "8", "--point", "{file}"),
            b"""[[deployment]]

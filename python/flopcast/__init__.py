@@ -60,7 +60,7 @@ from ._mapping import (
     map_setup,
 )
 from ._plans import PlanOption, PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
-from ._serve_plans import SERVE_PLAN_SETTINGS, ServePlan, serve_plan
+from ._serve_plans import SERVE_PLAN_SETTINGS, ServePlan, ServePlanSettings, serve_plan
 from ._serving import SERVE_SETTINGS, Percentiles, ServeSettings, Serving, serve
 from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal, WhatIfTotals
 
@@ -101,6 +101,7 @@ __all__ = [
     "RayExecutor",
     "Replay",
     "ServePlan",
+    "ServePlanSettings",
     "ServeSettings",
     "Serving",
     "StageEstimate",

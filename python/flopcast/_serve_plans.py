@@ -6,14 +6,53 @@ import json
 import os
 from collections.abc import Iterable
 from concurrent.futures import Executor
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from . import _native
 from ._documents import data_frame, notebook_html
 from ._files import PathLike
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Names = Union[str, Iterable[str]]
+Numbers = Union[int, str, Iterable[int]]
+
 #: Names of all settings that ``serve_plan`` takes beside those in its signature.
 SERVE_PLAN_SETTINGS: tuple[str, ...] = tuple(_native.serve_plan_settings())
+
+
+class ServePlanSettings(TypedDict, total=False):
+    """Settings of a search for a fleet: ``SERVE_PLAN_SETTINGS``, the flags of `flopcast serve-plan`."""
+
+    engine: Names
+    tp: Numbers
+    dp: Numbers
+    ep: Numbers
+    pp: Numbers
+    precision: Names
+    pools: str
+    chips: int
+    batch_tokens: Numbers
+    max_requests: Numbers
+    router: str
+    slo: str
+    price: float
+    front: bool
+    best: int
+    users: int
+    rate: float
+    trace: PathLike
+    rate_scale: float
+    input: int
+    output: int
+    spread: float
+    requests: int
+    warm_up: int
+    burstiness: float
+    shared_prefix: float
+    sessions: int
+    seed: int
 
 
 class ServePlan:
@@ -62,7 +101,7 @@ def _setting_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (str, os.PathLike)):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if isinstance(value, Iterable):
         return ",".join(map(str, value))
     return str(value)
@@ -81,7 +120,7 @@ def serve_plan(
     executor: Executor | None = None,
     shards: int = 0,
     threads: int = 0,
-    **settings: Any,
+    **settings: Unpack[ServePlanSettings],
 ) -> ServePlan:
     """The fewest chips of a cluster that serve a load under limits. Exact: fleets of fewer chips miss them.
 
@@ -105,7 +144,7 @@ def serve_plan(
     count = shards or (8 if executor else 1)
     each = threads or (1 if executor else 0)
     tasks = [(os.fspath(model), os.fspath(cluster), texts, each, i, count) for i in range(count)]
-    lines = map(_search, tasks) if executor is None else executor.map(_search, tasks)
+    lines: Iterable[str] = map(_search, tasks) if executor is None else executor.map(_search, tasks)
     line = _native.merge_serve_plans("".join(lines))
     found = ServePlan(line)
     if not found.best:

@@ -39,6 +39,10 @@ def test_the_smallest_fleet_and_how_it_is_started(found):
     assert list(frame["chips"]) == [one["chips"] for one in found.best]
 
 
+def test_every_setting_is_an_argument():
+    assert list(flopcast.ServePlanSettings.__annotations__) == list(flopcast.SERVE_PLAN_SETTINGS)
+
+
 def test_shards_and_executors_change_nothing(found):
     whole = found.to_json()
     assert flopcast.serve_plan("llama-3-8b", "dgx-h100", shards=3, **ASKED).to_json() == whole

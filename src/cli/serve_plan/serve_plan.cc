@@ -126,7 +126,15 @@ int merge_serve_plan_files(Io& io, const ServePlanCommand& command) {
     std::move(reports->begin(), reports->end(), std::back_inserter(shards));
   }
   const Result<ServePlanReport> whole = merge_serve_plans(shards);
-  if (!whole) return fail(io, whole.error());
+  if (!whole) {
+    // Whichever of them it is that does not belong to the others.
+    Diagnostic error = whole.error();
+    error.where.clear();
+    for (const fs::path& path : command.merge) {
+      error.where += (error.where.empty() ? "" : ", ") + path.string();
+    }
+    return fail(io, error);
+  }
   return show_serve_plan(io, command.format, *whole);
 }
 

@@ -24,12 +24,13 @@ std::optional<Diagnostic> too_long_for(const Deployment& deployment, const Servi
                                    demand.longest_input(), settings.batch_tokens),
                        "allow chunks of prompts, or more tokens in an iteration");
   }
-  const std::int64_t kept = answers ? demand.longest() : demand.longest_input() + 1;
+  const std::int64_t longest = answers ? demand.longest() : demand.longest_input() + 1;
+  const std::int64_t kept = (longest + settings.block - 1) / settings.block * settings.block;
   if (kept > memory.tokens) {
     return Diagnostic{ErrorCode::kTooLarge, "memory",
                       fmt::format("there is room for keys and values of {} tokens; the longest "
                                   "request has {}",
-                                  memory.tokens, kept),
+                                  memory.tokens, longest),
                       "use more chips a replica, or smaller weights"};
   }
   return std::nullopt;

@@ -98,9 +98,10 @@ std::string layout_words(const PoolChoice& pool) {
 
 std::string missed_limits(const FleetCandidate& nearest) {
   if (!std::isfinite(nearest.ratio)) return "leaves requests without an answer";
-  return fmt::format("exceeds the limits {:.3g} times: ttft p99 {}, tpot p99 {}, mean {} and {}",
-                     nearest.ratio, short_time(nearest.ttft.p99), short_time(nearest.tpot.p99),
-                     short_time(nearest.ttft.mean), short_time(nearest.tpot.mean));
+  return fmt::format(
+      "exceeds the limits {:.3g} times at least: ttft p99 {}, tpot p99 {}, mean {} and {}",
+      nearest.ratio, short_time(nearest.ttft.p99), short_time(nearest.tpot.p99),
+      short_time(nearest.ttft.mean), short_time(nearest.tpot.mean));
 }
 
 std::string limits_text(std::span<const ServiceLimit> limits) {
