@@ -73,6 +73,11 @@ std::string machine_of(const OfflinePoint& point) {
                      system.node);
 }
 
+bool has_experts(const Model& model) {
+  return std::ranges::any_of(model.kinds,
+                             [](const Layer& layer) { return layer.experts.count > 0; });
+}
+
 Result<Deployment> offline_deployment(const OfflinePoint& point, const Catalog& catalog) {
   Deployment out;
   Result<Model> model = load_model(plain_model(point.model));
@@ -86,11 +91,16 @@ Result<Deployment> offline_deployment(const OfflinePoint& point, const Catalog& 
   out.precision = *precision;
   out.precision.kv_cache = DataType::kFp8;  // of the quantised checkpoints that were measured
   out.layout = point.layout;
+  // enable_attention_dp and --ep of its llm_options for models with experts
+  if (has_experts(out.model)) out.layout = {1, point.layout.tp, point.layout.tp, 1};
   out.settings = engine_defaults(ServingEngine::kTensorRtLlm, out.model, out.layout);
   out.settings.prefix_cache = false;
-  constexpr std::int64_t kMostRequests = 4096, kMostTokens = 16384;  // tuned for throughput
+  // --kv_cache_free_gpu_mem_fraction of the runs; a whole prompt fits beside all answers under way
+  constexpr double kFreeShare = 0.95;
+  constexpr std::int64_t kMostRequests = 4096, kMostTokens = 16384;
+  out.settings.memory_share = kFreeShare;
   out.settings.max_requests = kMostRequests;
-  out.settings.batch_tokens = std::max(kMostTokens, point.input);
+  out.settings.batch_tokens = std::max(kMostTokens, point.input + kMostRequests);
   return out;
 }
 
@@ -133,10 +143,8 @@ Result<std::vector<OfflinePoint>> read_offline_points(const std::filesystem::pat
 void forecast_offline(std::span<OfflinePoint> points, const Catalog& catalog, unsigned threads) {
   parallel_for(points.size(), threads, [&](std::size_t i) {
     OfflinePoint& point = points[i];
-    if (const Result<Model> model = load_model(plain_model(point.model))) {
-      point.experts = std::ranges::any_of(
-          model->kinds, [](const Layer& layer) { return layer.experts.count > 0; });
-    }
+    const Result<Model> model = load_model(plain_model(point.model));
+    point.experts = model && has_experts(*model);
     const Result<double> rate = offline_rate(point, catalog);
     if (rate) point.forecast = *rate;
     if (!rate) point.refused = rate.error().text();
