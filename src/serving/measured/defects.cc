@@ -184,13 +184,15 @@ void mark_server_limits(const Points& points) {
     if (!p->excluded.empty() || p->disaggregated) continue;
     loads[{p->input, p->output, deployment_of(*p)}].push_back(p);
   }
-  // keys and values that do not fit hold TPOT where it was; a limit on requests lets it fall
-  constexpr double kFalls = 0.85, kExplodes = 4;
+  // Keys and values that do not fit hold TPOT above that of loads that did; a limit on requests lets it fall, or stay where a
+  // quarter of the users had it.
+  constexpr double kFalls = 0.85, kStays = 1.05, kMany = 4, kExplodes = 4;
   for (auto& [key, group] : loads) {
     for (ServingPoint* p : group) {
       const bool limited = std::ranges::any_of(group, [&](const ServingPoint* fewer) {
         const double more = static_cast<double>(p->users) / static_cast<double>(fewer->users);
-        return more > 1 && p->tpot.value < kFalls * fewer->tpot.value &&
+        const double most = more >= kMany ? kStays : kFalls;
+        return more > 1 && p->tpot.value < most * fewer->tpot.value &&
                p->ttft.value > kExplodes * more * fewer->ttft.value;
       });
       if (limited) p->excluded = "server-limit";
