@@ -28,6 +28,8 @@ constexpr std::array kConstantFields = {
     ConstantField{"four_bit_share", &C::four_bit_share, 0.4, 1},
     ConstantField{"weight_only_share", &C::weight_only_share, 0.4, 1},
     ConstantField{"mixed_attention", &C::mixed_attention, 1, 4},
+    ConstantField{"table_time", &C::table_time, 0.4, 2},
+    ConstantField{"prompt_flop_share", &C::prompt_flop_share, 0, 0.9},
     ConstantField{"hidden_passes", &C::hidden_passes, 4, 40},
     ConstantField{"copy_passes", &C::copy_passes, 0, 8},
     ConstantField{"element_kernels", &C::element_kernels, 0, 20},
@@ -45,6 +47,8 @@ constexpr std::array kConstantFields = {
     ConstantField{"routing_spread", &C::routing_spread, 0, 2},
     ConstantField{"imbalance", &C::imbalance, 1, 3},
     ConstantField{"context_bytes", &C::context_bytes, 0, 2e10},
+    ConstantField{"band_low", &C::band_low, 0.3, 1},
+    ConstantField{"band_high", &C::band_high, 1, 3},
     ConstantField{"visible_share", &C::visible_share, 0.9, 1},
 };
 

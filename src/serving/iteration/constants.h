@@ -15,25 +15,29 @@ struct Constants {
   double four_bit_share = 1;          ///< of byte_share where operands have 4 bits
   double weight_only_share = 1;       ///< of both where weights are unpacked to 16 bits on the way
   double mixed_attention = 1;  ///< time of decodes' attention beside prefills / among themselves
-  double hidden_passes = 14;   ///< over hidden states a layer: norms, sums, rotation, quantisation
-  double copy_passes = 2;      ///< over the copies of a token that go to its experts
+  double table_time = 1;       ///< of large products, over kernel tables scaled from another chip
+  double prompt_flop_share =
+      0;                      ///< of the peak in 16 bits, attention of prompts; 0: by kernel tables
+  double hidden_passes = 14;  ///< over hidden states a layer: norms, sums, rotation, quantisation
+  double copy_passes = 2;     ///< over the copies of a token that go to its experts
   double element_kernels =
       4;  ///< launches of these a block (attention, feed-forward), each with a floor
-  double kernel_floor_s = 3e-6;      ///< of a kernel inside a graph, before floor_factor
-  double floor_factor = 1;           ///< of an architecture
-  double collective_s = 1e-5;        ///< of a small collective inside a node
-  double host_serial_s = 0;          ///< of host between iterations that nothing hides
-  double host_serial_request_s = 0;  ///< more a request
-  double host_s = 0;                 ///< of host an iteration, hidden where the engine overlaps
-  double host_request_s = 0;         ///< more a request
-  double eager_layer_s = 0;          ///< launching a layer without a graph
-  double front_s = 0;                ///< from the client to the queue
-  double back_s = 0;                 ///< of a token to the client
-  double quantise_kernels = 0;       ///< launches a product whose inputs get a scale per block
-  double routing_spread = 0;         ///< of experts' loads: standard deviation of their logarithm
-  double imbalance = 1;              ///< rows of the fullest chip / mean, experts shared out
-  double context_bytes = 0;          ///< of a chip's memory: context, libraries
-  double visible_share = 1;          ///< of a chip's memory that its driver shows
+  double kernel_floor_s = 3e-6;        ///< of a kernel inside a graph, before floor_factor
+  double floor_factor = 1;             ///< of an architecture
+  double collective_s = 1e-5;          ///< of a small collective inside a node
+  double host_serial_s = 0;            ///< of host between iterations that nothing hides
+  double host_serial_request_s = 0;    ///< more a request
+  double host_s = 0;                   ///< of host an iteration, hidden where the engine overlaps
+  double host_request_s = 0;           ///< more a request
+  double eager_layer_s = 0;            ///< launching a layer without a graph
+  double front_s = 0;                  ///< from the client to the queue
+  double back_s = 0;                   ///< of a token to the client
+  double quantise_kernels = 0;         ///< launches a product whose inputs get a scale per block
+  double routing_spread = 0;           ///< of experts' loads: standard deviation of their logarithm
+  double imbalance = 1;                ///< rows of the fullest chip / mean, experts shared out
+  double context_bytes = 0;            ///< of a chip's memory: context, libraries
+  double band_low = 1, band_high = 1;  ///< 10-90 % of measured iterations / forecast
+  double visible_share = 1;            ///< of a chip's memory that its driver shows
 };
 
 /// For this chip under this engine.

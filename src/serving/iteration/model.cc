@@ -38,8 +38,9 @@ IterationModel::State::State(const Deployment& d, const ServingFactors& factors,
   const Speculation& speculation = d.settings.speculation;
   if (speculation.kind != Speculation::Kind::kNone) queries += speculation.drafts;
   const std::int64_t most = most_tokens(d, queries);
-  decode = make_tables(pricer, most, layout.dp, false, factors.decode);
-  mixed = make_tables(pricer, most, layout.dp, true, factors.prefill);
+  const KnotCosts costs = make_costs(pricer, most, layout.dp);
+  decode = make_tables(pricer, costs, false, factors.decode);
+  mixed = make_tables(pricer, costs, true, factors.prefill);
   const Constants& c = pricer.constants();
   cap = pricer.work().attention.cap;
   host_serial = ps_of(c.host_serial_s * factors.host);
@@ -49,6 +50,7 @@ IterationModel::State::State(const Deployment& d, const ServingFactors& factors,
   launches = ps_of(pricer.launch_seconds());
   front = Time{ps_of(c.front_s * factors.front)};
   back = Time{ps_of(c.back_s * factors.front)};
+  band = {c.band_low, c.band_high};
   basis = pricer.basis();
   source = "iteration terms of docs/theory/serving.md, catalog/serving/constants.toml";
 }

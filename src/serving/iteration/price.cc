@@ -143,7 +143,9 @@ Cost Pricer::linear(const LinearWork& w, double rows, const Tabled& tabled) cons
   if (weight > 0) {
     const KernelTime table = models_->kernels().time(gemm_of(w, rows, type));
     const double measured =
-        std::max(table.time.value - tabled.strip, table.roofline.value) / unpacked + cost.floor;
+        std::max((table.time.value - tabled.strip) * constants_.table_time, table.roofline.value) /
+            unpacked +
+        cost.floor;
     cost.seconds += weight * (measured - cost.seconds);
   }
   return cost * w.count;
@@ -167,7 +169,7 @@ Cost Pricer::experts(const ExpertWork& w, double tokens, const Tabled& tabled) c
   const double weight = table_weight(tokens);
   if (weight > 0) {
     const KernelTime table = models_->kernels().time(grouped_of(w, tokens, type));
-    const double measured = std::max(table.time.value - tabled.strip,
+    const double measured = std::max((table.time.value - tabled.strip) * constants_.table_time,
                                      std::max(table.roofline.value, bytes / bandwidth_)) +
                             cost.floor;
     cost.seconds += weight * (measured * imbalance / unpacked - cost.seconds);
@@ -204,7 +206,8 @@ void Pricer::strip_tables() {
                    .head_dim = a.head_dim};
   const double seconds = models_->kernels().time(prompt).time.value;
   const double share = kernel_flops(prompt).value / seconds / attention_peak();
-  prefill_share_ = std::clamp(share, 0.15, 0.85);
+  prefill_share_ = constants_.prompt_flop_share > 0 ? constants_.prompt_flop_share
+                                                    : std::clamp(share, 0.15, 0.85);
 }
 
 double Pricer::attention_peak() const { return models_->peak(GemmType::kBf16); }

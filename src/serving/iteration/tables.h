@@ -36,8 +36,13 @@ struct PriceTables {
 };
 inline constexpr int kFine = 12;  ///< log2 of the finest unit's share of a picosecond
 
-/// @param most tokens of a rank that an iteration may have. @param factor on all of them.
-PriceTables make_tables(const Pricer& pricer, std::int64_t most, unsigned ranks, bool prefills,
-                        double factor);
+/// Prices at the knots of the grid in seconds: what both kinds of tables are scaled from.
+struct KnotCosts {
+  std::vector<PartCosts> own, all, head, drafts;
+};
+/// @param most tokens of a rank that an iteration may have.
+KnotCosts make_costs(const Pricer& pricer, std::int64_t most, unsigned ranks);
+/// @param factor on all of them.
+PriceTables make_tables(const Pricer& pricer, const KnotCosts& costs, bool prefills, double factor);
 
 }  // namespace flopcast::serving
