@@ -61,6 +61,12 @@ void define_serving_plan(nb::module_& module) {
       },
       "line"_a);
   module.def(
+      "serve_plan_html",
+      [](const std::string& line) {
+        return text(serve_plan_html(serve_plan_reports_of(line).at(0)));
+      },
+      "line"_a);
+  module.def(
       "serve_plans_csv",
       [](const std::string& lines) { return text(serve_plans_csv(serve_plan_reports_of(lines))); },
       "lines"_a);

@@ -221,7 +221,7 @@ interface FoundFleet {
 
 interface FleetsDocument {
   asked: {
-    model: string; on: string; chips: number; usd_per_chip_hour: number; limits: string[]; settings: { name: string; value: string }[];
+    model: string; on: string; chips: number; usd_per_chip_hour: number; limits: string[]; front: boolean; settings: { name: string; value: string }[];
   };
   found: boolean; search: { configurations: number; impossible: number; out_of_memory: number };
   problem: { what: string; hint: string } | null; best: FoundFleet[]; pareto: FoundFleet[]; nearest: FoundFleet | null;

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from . import _native
 from ._documents import data_frame, notebook_html
-from ._files import PathLike
+from ._files import PathLike, write_whole
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -86,6 +86,10 @@ class ServePlan:
     def to_dict(self) -> dict[str, Any]:
         """``to_json``, parsed."""
         return self._fields
+
+    def html(self, path: PathLike) -> None:
+        """Writes one self-contained page. Raises OSError if the file cannot be written."""
+        write_whole(path, _native.serve_plan_html(self._line))
 
     def __str__(self) -> str:
         return _native.serve_plan_text(self._line)

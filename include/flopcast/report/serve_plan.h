@@ -1,4 +1,4 @@
-// Floor 8: answers to searches for fleets, as tables and CSV.
+// Floor 8: answers to searches for fleets, as tables, CSV and a page.
 #pragma once
 
 #include <span>
@@ -12,6 +12,8 @@ namespace flopcast {
 std::string serve_plan_text(const ServePlanReport& report);
 /// The fleets of every report, a row each: the best, or (front) those on the front.
 std::string serve_plans_csv(std::span<const ServePlanReport> reports);
+/// One self-contained page: the best fleets, what no other beats, how the best is started.
+std::string serve_plan_html(const ServePlanReport& report);
 /// What became of the space, in words that add up: "720 configurations: 120 impossible, ..." Only of a search that was
 /// run now: JSON does not hold all of it.
 std::string serve_plan_effort(const FleetSearchCounts& counts);

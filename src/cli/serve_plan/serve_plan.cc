@@ -22,7 +22,7 @@ struct ServePlanCommand {
   ServeSettings settings;
   unsigned threads = 0;
   FormatOptions format;
-  fs::path out;
+  fs::path out, html;
   std::vector<fs::path> merge;
 };
 
@@ -107,7 +107,13 @@ Result<ServePlanReport> searched(Io& io, const ServePlanCommand& command,
   return report;
 }
 
-int show_serve_plan(Io& io, const FormatOptions& format, const ServePlanReport& report) {
+int show_serve_plan(Io& io, const ServePlanCommand& command, const ServePlanReport& report) {
+  const FormatOptions& format = command.format;
+  if (!command.html.empty()) {
+    const std::string page = serve_plan_html(report);
+    if (const int code = write_file(io, command.html, page); code != kDone) return code;
+    report_file(io, "report", command.html, page.size());
+  }
   const int code = format.json  ? print(io, serve_plan_json(report))
                    : format.csv ? print(io, serve_plans_csv({&report, 1}))
                                 : print(io, serve_plan_text(report), format);
@@ -135,7 +141,7 @@ int merge_serve_plan_files(Io& io, const ServePlanCommand& command) {
     }
     return fail(io, error);
   }
-  return show_serve_plan(io, command.format, *whole);
+  return show_serve_plan(io, command, *whole);
 }
 
 int run_serve_plan(Io& io, const ServePlanCommand& command) {
@@ -157,7 +163,7 @@ int run_serve_plan(Io& io, const ServePlanCommand& command) {
   }
   const Result<ServePlanReport> report = searched(io, command, *question, run);
   if (!report) return fail(io, as_serve_plan_flag(report.error()));
-  if (command.shard.empty()) return show_serve_plan(io, command.format, *report);
+  if (command.shard.empty()) return show_serve_plan(io, command, *report);
   // A shard that finds nothing is no failure: the others may.
   return command.out.empty() ? print(io, serve_plan_json_line(*report)) : kDone;
 }
@@ -197,6 +203,7 @@ void add_serve_plan(CLI::App& app, Action& action) {
                   "Put the shards in these files together instead of searching")
       ->type_name("FILE.jsonl");
   add_format(*sub, command->format, true);
+  add_page(*sub, command->html);
   set_example(
       *sub,
       "flopcast serve-plan llama-3-8b --on \"dgx-h100\" --engine vllm --precision bf16 "

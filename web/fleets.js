@@ -1,0 +1,104 @@
+// --- The page of `flopcast serve-plan`: the smallest fleet, its rivals, what no other beats, how it is started. ---
+import { dot, drawing, fitted, frameOf, polyline, roomy } from "./charts.js";
+import { counted, grouped, rounded, seconds, usd } from "./numbers.js";
+import { copyable, documentOf, el, pageHead, section, showPage, tile, tiles, tipRow, wide } from "./page.js";
+import { dataTable } from "./sortable.js";
+
+/** @type {FleetsDocument} */
+const data = documentOf();
+const asked = data.asked;
+const priced = asked.usd_per_chip_hour > 0;
+const rate = (/** @type {FoundFleet} */ f) => f.output_tokens_per_s_per_chip;
+const costText = (/** @type {FoundFleet} */ f) => (priced ? `${rounded(f.cost_per_million_tokens)} USD` : "–");
+
+function head() {
+  const load = asked.settings.map((s) => `${s.name} ${s.value}`).join(", ");
+  return pageHead(`${asked.model} on ${asked.on}`, load, [["chips at most", grouped(asked.chips)],
+    ...(asked.limits.length > 0 ? [/** @type {[string, string]} */ (["limits", asked.limits.join(", ")])] : []),
+    ["configurations", grouped(data.search.configurations)]]);
+}
+
+function problemSection() {
+  if (data.found) return null;
+  const nearest = data.nearest ? el("p", {}, `The nearest: ${data.nearest.words}: TTFT p99 ${seconds(data.nearest.ttft.p99_s)}, ` +
+    `TPOT p99 ${seconds(data.nearest.tpot.p99_s)}.`) : null;
+  return el("section", { class: "card damage" }, el("h2", {}, "No fleet of these chips keeps the limits"),
+    data.problem ? el("p", {}, `${data.problem.what}. ${data.problem.hint}`) : null, nearest);
+}
+
+function numbers() {
+  const winner = data.best[0];
+  if (!winner) return null;
+  return tiles(tile(counted(winner.chips, "chip"), winner.words), tile(seconds(winner.ttft.p99_s), `TTFT p99; mean ${seconds(winner.ttft.mean_s)}`),
+    tile(seconds(winner.tpot.p99_s), `TPOT p99; mean ${seconds(winner.tpot.mean_s)}`),
+    tile(rounded(winner.output_tokens_per_s), `output tokens/s; ${rounded(rate(winner))} a chip`),
+    priced ? tile(costText(winner), "per million output tokens") : null,
+    priced ? tile(usd(winner.chips * asked.usd_per_chip_hour * 24 * 30), "a month of 30 days") : null);
+}
+
+/** @type {import("./sortable.js").Column[]} */
+const COLUMNS = [["#", "left"], ["fleet", "words"], ["chips"], ["TTFT"], ["p99"], ["TPOT"], ["p99"], ["tokens/s"], ["a chip"], ["a million"]];
+const time = (/** @type {number} */ s) => ({ show: seconds(s), by: s });
+
+function rowOf(/** @type {FoundFleet} */ f, /** @type {number} */ i) {
+  return [`${i + 1}`, f.words, grouped(f.chips), time(f.ttft.mean_s), time(f.ttft.p99_s), time(f.tpot.mean_s), time(f.tpot.p99_s),
+    { show: rounded(f.output_tokens_per_s), by: f.output_tokens_per_s }, { show: rounded(rate(f)), by: rate(f) },
+    { show: costText(f), by: f.cost_per_million_tokens }];
+}
+
+function bestSection() {
+  if (data.best.length === 0) return null;
+  const order = asked.front ? "Of least cost first." : "Fewest chips first, those farthest below the limits first.";
+  const title = asked.limits.length > 0 ? "The fleets that keep the limits" : "The best fleets";
+  return wide(section(title, order, dataTable(COLUMNS, data.best.map(rowOf), "fleets")));
+}
+
+/** A time over throughput: left and up is worse. */
+function frontChart(/** @type {string} */ title, /** @type {(f: FoundFleet) => number} */ of) {
+  const points = [...data.pareto].sort((a, b) => rate(a) - rate(b));
+  const best = data.best.filter((b) => !points.some((p) => p.number === b.number));
+  const all = [...points, ...best];
+  const x = roomy(fitted({ title: "output tokens/s of a chip", log: true, base: 2, format: rounded }, all.map(rate)));
+  const y = roomy(fitted({ title, log: true, base: 2, format: seconds }, all.map(of)), 1.1);
+  let least = Number.POSITIVE_INFINITY;
+  /** @type {[number, number][]} */
+  const line = [];
+  for (const f of [...points].reverse()) {
+    if (of(f) >= least) continue;
+    least = of(f);
+    line.unshift([rate(f), of(f)]);
+  }
+  const tip = (/** @type {FoundFleet} */ f) => [el("b", {}, f.words), tipRow("chips", grouped(f.chips)), tipRow("tokens/s a chip", rounded(rate(f))),
+    tipRow("TTFT", seconds(f.ttft.mean_s)), tipRow("TPOT", seconds(f.tpot.mean_s)), tipRow("a million tokens", costText(f))];
+  return drawing((width) => {
+    const frame = frameOf(x, y, width, title);
+    frame.root.append(polyline(frame, line, "accent"), ...points.map((f) => dot(frame, [rate(f), of(f)], 5, "accent", ...tip(f))),
+      ...best.map((f) => dot(frame, [rate(f), of(f)], 3.5, "soft", ...tip(f))));
+    return frame.root;
+  });
+}
+
+function frontSection() {
+  if (data.pareto.length < 2) return null;
+  return wide(section("What no other fleet beats", "Coloured: nothing is better in cost, time to first token and time per token at once; grey: the fleets " +
+    "above. The line joins those that are best in the two that are drawn.",
+  el("div", { class: "two" }, frontChart("mean time to first token", (f) => f.ttft.mean_s), frontChart("mean time per output token", (f) => f.tpot.mean_s)),
+  dataTable(COLUMNS, data.pareto.map(rowOf), "fleets")));
+}
+
+function launchSection() {
+  if (data.launch.length === 0) return null;
+  return wide(section("How the best is started", "Flags that mean the fleet that was forecast, and no others.", ...data.launch.flatMap((one) => [
+    el("h3", {}, `${counted(one.replicas, "replica")} of ${one.role}, ${one.checkpoint}`), copyable(one.command, "the command"),
+    one.file ? el("p", { class: "lead" }, `${one.file_name}:`) : null, one.file ? copyable(one.file, one.file_name) : null,
+    ...one.lacks.map((text) => el("p", { class: "lead" }, text))])));
+}
+
+function searchSection() {
+  const s = data.search;
+  return section("What was gone through", `${counted(s.configurations, "configuration")}: ${grouped(s.impossible)} cannot be cut so, ` +
+    `${grouped(s.out_of_memory)} do not fit into memory.`,
+  data.assumed.length > 0 ? el("ul", {}, ...data.assumed.map((text) => el("li", {}, text))) : null);
+}
+
+showPage(head(), problemSection(), numbers(), bestSection(), frontSection(), launchSection(), searchSection());
