@@ -210,6 +210,10 @@ TEST(ServingConstants, AreBuiltInAndChecked) {
       chip, ServingEngine::kVllm);
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->flop_share, 0.6);
+  // A card that was timed layer by layer has values of its own.
+  const Chip card = *Catalog::builtin().chip("rtx-4090");
+  EXPECT_GT(constants_for(card, ServingEngine::kVllm).mixed_attention,
+            constants_for(chip, ServingEngine::kVllm).mixed_attention);
 }
 
 }  // namespace
