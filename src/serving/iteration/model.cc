@@ -77,7 +77,7 @@ IterationModel::State::Shape IterationModel::State::shape_of(
     shape.all += rank.decodes * queries + rank.prefill_tokens;
     shape.rows = std::max(shape.rows, rank.decodes * queries + rank.sampled);
     shape.decodes = std::max(shape.decodes, rank.decodes);
-    shape.requests += rank.decodes + rank.prefills;
+    shape.requests = std::max(shape.requests, rank.decodes + rank.prefills);
   }
   shape.eager = shape.prefills || !captured(shape.decodes);
   if (shape.prefills) return shape;

@@ -16,7 +16,7 @@ struct IterationShape {
   std::int64_t all = 0;       ///< tokens of all ranks
   std::int64_t rows = 0;      ///< that sample, of the rank with most
   std::int64_t decodes = 0;   ///< of the rank with most
-  std::int64_t requests = 0;  ///< of all ranks
+  std::int64_t requests = 0;  ///< of the rank with most: each has a scheduler of its own
 };
 }  // namespace serving
 

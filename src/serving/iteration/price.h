@@ -83,6 +83,7 @@ class Pricer {
   Cost experts(const ExpertWork& work, double rows, const Tabled& tabled) const;
   Cost moved(double bytes, double floors) const;
   Cost transfer(CollectiveOp op, unsigned count, unsigned stride, double bytes) const;
+  Cost exchange(const ExpertWork& w, double longest) const;
   PartCosts own_of(const StageWork& work, const std::vector<Tabled>* tabled, double rows) const;
   PartCosts all_of(const StageWork& work, const std::vector<Tabled>* tabled, double rows,
                    double longest) const;
