@@ -167,8 +167,13 @@ void read_factors(ServeValues& values, Fleet& fleet) {
   values.whole("input", input, 1);
   const auto calibrate = [&](ReplicaPool& pool) {
     const Result<ServingFactors> factors = factors_for(*known, pool.deployment, input);
-    if (!factors) return values.wrong(factors.error());
-    pool.factors = *factors;
+    if (factors) {
+      pool.factors = *factors;
+      return;
+    }
+    Diagnostic error = factors.error();
+    if (!error.where.starts_with(*text)) error.where = fmt::format("{}: {}", *text, error.where);
+    values.wrong(std::move(error));
   };
   calibrate(fleet.pool);
   if (fleet.decode) calibrate(*fleet.decode);
