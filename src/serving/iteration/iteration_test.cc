@@ -174,6 +174,20 @@ TEST(IterationModel, IsNeverFasterThanTheChip) {
   EXPECT_LT(model.time(std::array{prefill(8192)}).seconds(), 2.5 * flops);
 }
 
+// 32 ranks gather 32 times their rows, or send theirs to the 7 chips that 8 experts of a token lie on.
+TEST(IterationModel, WideExpertsSendRowsWhereTheyAreNeeded) {
+  const Deployment d = deployment("deepseek-r1", "1 x gb200-nvl72", "fp4",
+                                  {.tp = 1, .dp = 32, .ep = 32}, ServingEngine::kTensorRtLlm);
+  const IterationModel model = model_of(d);
+  double exchange = 0;
+  for (const IterationPart& part : model.parts(std::vector<RankLoad>(32, decodes(256, 1000)))) {
+    if (part.name == "exchange") exchange = part.time.value;
+  }
+  const double link = 900e9, gathered = 256 * 32 * 7168 * 2.0, sent = 256 * 7.2 * 7168 * 3.0;
+  EXPECT_LT(exchange, 58 * 2 * gathered / link);
+  EXPECT_GT(exchange, 58 * 0.9 * sent / link);
+}
+
 TEST(IterationModel, FactorsScaleWhatTheyAreOf) {
   const Deployment d = deployment("llama-3.1-8b", "1 x dgx-h100", "bf16", {});
   const ServingFactors slow{.decode = 2, .prefill = 3, .front = 4, .host = 5};
