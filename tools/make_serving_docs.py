@@ -112,7 +112,8 @@ vLLM, SGLang and TensorRT-LLM on H100, H200, B200, B300, GB200 and GB300. {summa
 model, or to a model on a chip: what is fitted is told in [theory/serving.md](../theory/serving.md).
 
 {goals_table(document)}
-"Others" is AIConfigurator 0.12 on the rows it answers.
+"Others" is AIConfigurator 0.12 on the rows it answers. The few constants of all rows (rates, launches, host time by engine) were fitted to
+these rows together: errors here are in sample, while the aims are for pairs of chip and model never seen.
 
 ## By engine, chip and model
 Clean rows of aggregated serving under the known protocol. Errors are forecast / measured − 1; factor is

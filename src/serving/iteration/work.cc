@@ -95,7 +95,10 @@ void count_attention(Counting& c, const AttentionShape& a, double n) {
     w.context_bytes += n * key;
     w.kept_per_token += n * (kept + key);
   } else if (cap > 0) {
-    w.kept_per_request += n * kept * as_double(cap);
+    // Blocks come as they are needed: a short window is soon whole, one beyond usual requests grows with them.
+    constexpr std::int64_t kSoonWhole = 2048;
+    (cap <= kSoonWhole ? w.kept_per_request : w.kept_per_token) +=
+        n * kept * (cap <= kSoonWhole ? as_double(cap) : 1);
   } else {
     w.kept_per_token += n * kept;
     w.context_bytes += n * kept;

@@ -95,9 +95,9 @@ Result<Deployment> offline_deployment(const OfflinePoint& point, const Catalog& 
   if (has_experts(out.model)) out.layout = {1, point.layout.tp, point.layout.tp, 1};
   out.settings = engine_defaults(ServingEngine::kTensorRtLlm, out.model, out.layout);
   out.settings.prefix_cache = false;
-  // --kv_cache_free_gpu_mem_fraction of the runs; a whole prompt fits beside all answers under way
+  // --kv_cache_free_gpu_mem_fraction of the runs, max_num_tokens of the API; a whole prompt fits beside all answers
   constexpr double kFreeShare = 0.95;
-  constexpr std::int64_t kMostRequests = 4096, kMostTokens = 16384;
+  constexpr std::int64_t kMostRequests = 4096, kMostTokens = 8192;
   out.settings.memory_share = kFreeShare;
   out.settings.max_requests = kMostRequests;
   out.settings.batch_tokens = std::max(kMostTokens, point.input + kMostRequests);
