@@ -165,6 +165,19 @@ TEST(ServeAnswers, PoolsApartAreToldApart) {
   EXPECT_FALSE(answer->pools[1].parts.empty());
 }
 
+TEST(ServeAnswers, AQueueThatGrowsIsTold) {
+  const ServeSettings calm = {
+      {"rate", "2"}, {"input", "256"}, {"output", "64"}, {"replicas", "1"}, {"requests", "200"}};
+  ServeSettings rush = calm;
+  rush.front().second = "500";
+  ServeOptions quick;
+  quick.next = quick.sensitivity = false;
+  const auto a = answer_to(calm, quick), b = answer_to(rush, quick);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_THAT(a->limits, testing::Not(testing::Contains(HasSubstr("the queue grows"))));
+  EXPECT_THAT(b->limits, testing::Contains(HasSubstr("the queue grows")));
+}
+
 TEST(ServeAnswers, WhatDoesNotFitIsTooLarge) {
   const Catalog& catalog = Catalog::builtin();
   const auto question = make_serve_question(

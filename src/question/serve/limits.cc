@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "base/text/format.h"
 #include "question/serve/answer.h"
@@ -51,6 +52,29 @@ double waiting_share(const FleetRun& run) {
   return ttft > 0 ? waited / ttft : 0;
 }
 
+/// Requests that come by themselves, faster than they are answered: the run ends long after the last was sent.
+std::optional<std::string> overload(const ServeAnswer& answer) {
+  if (answer.question.workload.kind == ServingWorkload::Kind::kClosed) return std::nullopt;
+  constexpr double kLongAfter = 3;  // times what an early answer takes
+  std::vector<Time> early;
+  Time first = Time::max(), last = Time::min();
+  const auto& requests = answer.run.requests;
+  for (const RequestOutcome& request : requests) {
+    if (!request.counted) continue;
+    first = std::min(first, request.sent);
+    last = std::max(last, request.sent);
+    if (request.done == Time::max() || early.size() * 10 >= requests.size()) continue;
+    early.push_back(request.done - request.sent);
+  }
+  const double span = (last - first).seconds(), drain = (answer.run.end - last).seconds();
+  if (!(span > 0) || drain < kLongAfter * percentiles_of(early).p50.value || drain < span / 10) {
+    return std::nullopt;
+  }
+  return fmt::format(
+      "requests come at {:.4g} a second, {:.4g} are answered: the queue grows as long as they come",
+      static_cast<double>(requests.size()) / span, answer.run.requests_per_s);
+}
+
 void tell_pool(const ServePool& pool, bool apart, std::vector<std::string>& out) {
   const std::string of = apart ? fmt::format(" of the {} pool", pool.role) : std::string();
   if (!pool.parts.empty()) {
@@ -77,6 +101,7 @@ std::vector<std::string> serve_limits(const ServeAnswer& answer) {
   std::vector<std::string> limits;
   const FleetRun& run = answer.run;
   const bool apart = answer.pools.size() > 1;
+  if (auto words = overload(answer)) limits.push_back(*std::move(words));
   const double waits = waiting_share(run);
   if (waits >= kWorthTelling) {
     limits.push_back(

@@ -96,4 +96,31 @@ ServingWorkload read_load(ServeValues& values, std::string& trace_name,
   return load;
 }
 
+void fit_lengths(ServeValues& values, const Model& model, ServingWorkload& load,
+                 std::vector<std::string>& assumed) {
+  const std::int64_t longest = model.max_sequence;
+  if (longest == 0 || values.problem()) return;
+  if (load.kind != ServingWorkload::Kind::kTrace) {
+    if (load.input + load.output <= longest) return;
+    return values.wrong(
+        "input",
+        fmt::format("{} tokens and {} of the answer are longer than the {} that {} takes",
+                    load.input, load.output, longest, model.name),
+        "ask for shorter ones, or name a model that takes more");
+  }
+  auto& requests = load.trace.requests;
+  const auto dropped = std::erase_if(requests, [&](const ServingRequest& request) {
+    return request.input + request.output > longest;
+  });
+  if (dropped == 0) return;
+  assumed.push_back(fmt::format(
+      "{} of the trace's requests {} longer than the {} tokens that the model takes: left out",
+      dropped, dropped == 1 ? "is" : "are", longest));
+  if (!requests.empty()) return;
+  values.wrong(Diagnostic{
+      ErrorCode::kBadInput, *values.last("trace"),
+      fmt::format("every request is longer than the {} tokens that {} takes", longest, model.name),
+      "name a model that takes more"});
+}
+
 }  // namespace flopcast::question

@@ -143,6 +143,7 @@ Result<ServeQuestion> make_serve_question(const std::string& model, const std::s
   if (values.problem()) return *values.problem();
   read_judgement(values, question);
   question.workload = read_load(values, question.trace_name, question.assumed);
+  fit_lengths(values, *known, question.workload, question.assumed);
   if (values.problem()) return *values.problem();
   return question;
 }

@@ -177,6 +177,21 @@ TEST(ServeQuestions, LoadsAreUsersRatesOrTraces) {
   EXPECT_EQ(missing.error().code, ErrorCode::kBadInput);
 }
 
+TEST(ServeQuestions, WhatTheModelDoesNotTakeIsNotAsked) {
+  EXPECT_THAT(problem({{"input", "8000"}, {"output", "500"}}), HasSubstr("longer than the 8192"));
+  const test::TemporaryFolder folder;
+  const auto trace = [&](const std::string& rows) {
+    const std::string path = folder.write("t.csv", "arrival_s,input,output\n" + rows).string();
+    return make_serve_question("llama-3-70b", "2 x dgx-h100", {{"tp", "4"}, {"trace", path}},
+                               Catalog::builtin());
+  };
+  const auto some = trace("0,9000,1\n1,100,10\n");
+  ASSERT_TRUE(some.ok()) << some.error().text();
+  EXPECT_EQ(some->workload.trace.requests.size(), 1U);
+  EXPECT_THAT(some->assumed, Contains(HasSubstr("1 of the trace's requests is longer")));
+  EXPECT_THAT(trace("0,9000,1\n").error().text(), HasSubstr("every request is longer"));
+}
+
 TEST(ServeQuestions, NextFleetsHaveMoreChips) {
   const auto question = ask({});
   const auto next = next_fleets(*question, Catalog::builtin());

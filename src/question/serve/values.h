@@ -61,6 +61,9 @@ Fleet read_fleet(ServeValues& values, const Model& model, const Cluster& cluster
 /// Who asks.
 ServingWorkload read_load(ServeValues& values, std::string& trace_name,
                           std::vector<std::string>& assumed);
+/// What the model takes: requests of a trace that are longer would be turned away and ask nothing of a fleet.
+void fit_lengths(ServeValues& values, const Model& model, ServingWorkload& load,
+                 std::vector<std::string>& assumed);
 /// Router, starting and stopping, faults.
 void read_fleet_parts(ServeValues& values, Fleet& fleet);
 /// What a measured point put on the deployment: "decode=1.05,front=1.2", or a file of `calibrate serving`.

@@ -212,20 +212,6 @@ Result<SplitSettings> split_settings(const ServeSettings& settings) {
   return split;
 }
 
-/// Requests that are longer than any that the model takes would be turned away: they ask nothing of a fleet.
-void drop_too_long(ServePlanQuestion& question) {
-  const std::int64_t longest = question.search.model.max_sequence;
-  auto& requests = question.search.workload.trace.requests;
-  if (longest == 0 || question.search.workload.kind != ServingWorkload::Kind::kTrace) return;
-  const auto dropped = std::erase_if(requests, [&](const ServingRequest& request) {
-    return request.input + request.output > longest;
-  });
-  if (dropped == 0) return;
-  question.assumed.push_back(fmt::format(
-      "{} of the trace's requests {} longer than the {} tokens that the model takes: left out",
-      dropped, dropped == 1 ? "is" : "are", longest));
-}
-
 }  // namespace
 
 std::span<const ServeSetting> serve_plan_settings() { return kServePlanSettings; }
@@ -253,9 +239,9 @@ Result<ServePlanQuestion> make_serve_plan_question(const std::string& model,
   ServeValues load(split->load);
   if (!load.problem()) {
     question.search.workload = read_load(load, question.trace_name, question.assumed);
+    fit_lengths(load, question.search.model, question.search.workload, question.assumed);
   }
   if (load.problem()) return *load.problem();
-  drop_too_long(question);
   return question;
 }
 
