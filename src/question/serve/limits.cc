@@ -52,27 +52,28 @@ double waiting_share(const FleetRun& run) {
   return ttft > 0 ? waited / ttft : 0;
 }
 
-/// Requests that come by themselves, faster than they are answered: the run ends long after the last was sent.
+/// Requests that come by themselves, faster than they are answered: later ones wait longer and longer.
 std::optional<std::string> overload(const ServeAnswer& answer) {
   if (answer.question.workload.kind == ServingWorkload::Kind::kClosed) return std::nullopt;
-  constexpr double kLongAfter = 3;  // times what an early answer takes
-  std::vector<Time> early;
-  Time first = Time::max(), last = Time::min();
-  const auto& requests = answer.run.requests;
-  for (const RequestOutcome& request : requests) {
-    if (!request.counted) continue;
-    first = std::min(first, request.sent);
-    last = std::max(last, request.sent);
-    if (request.done == Time::max() || early.size() * 10 >= requests.size()) continue;
-    early.push_back(request.done - request.sent);
+  constexpr double kGrowth = 3, kSlower = 0.9;
+  std::vector<const RequestOutcome*> sent;
+  for (const RequestOutcome& request : answer.run.requests) {
+    if (request.counted && request.first_token != Time::max()) sent.push_back(&request);
   }
-  const double span = (last - first).seconds(), drain = (answer.run.end - last).seconds();
-  if (!(span > 0) || drain < kLongAfter * percentiles_of(early).p50.value || drain < span / 10) {
-    return std::nullopt;
+  const std::size_t fifth = sent.size() / 5;
+  if (fifth == 0) return std::nullopt;
+  std::ranges::stable_sort(sent, {}, [](const RequestOutcome* r) { return r->sent; });
+  double early = 0, late = 0;
+  for (std::size_t i = 0; i < fifth; ++i) {
+    early += sent[i]->ttft().seconds();
+    late += sent[sent.size() - 1 - i]->ttft().seconds();
   }
+  const double span = (sent.back()->sent - sent.front()->sent).seconds();
+  const double offered = span > 0 ? static_cast<double>(sent.size() - 1) / span : 0;
+  if (late < kGrowth * early || answer.run.requests_per_s > kSlower * offered) return std::nullopt;
   return fmt::format(
       "requests come at {:.4g} a second, {:.4g} are answered: the queue grows as long as they come",
-      static_cast<double>(requests.size()) / span, answer.run.requests_per_s);
+      offered, answer.run.requests_per_s);
 }
 
 void tell_pool(const ServePool& pool, bool apart, std::vector<std::string>& out) {
