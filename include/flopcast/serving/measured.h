@@ -67,11 +67,11 @@ std::span<const ServingRule> serving_rules();
 
 /// What we say of one.
 struct ServingForecast {
-  const ServingPoint* point = nullptr;
-  Seconds ttft, tpot;  ///< means, as the clients of the point's protocol see them
+  const ServingPoint* point = nullptr;  ///< of this; outlives it
+  Seconds ttft, tpot;                   ///< means, as the clients of the point's protocol see them
   double ttft_low = 1, ttft_high = 1, tpot_low = 1, tpot_high = 1;  ///< band, factors
-  std::string refused;  ///< why there is no forecast; empty: there is
-  Basis basis = Basis::kAssumed;
+  std::string refused;            ///< why there is no forecast; empty: there is
+  Basis basis = Basis::kAssumed;  ///< the weakest of what it rests on
 };
 /// In the order of the points. Deterministic for any number of threads.
 std::vector<ServingForecast> forecast_points(std::span<const ServingPoint> points,
@@ -117,7 +117,7 @@ std::vector<ServingForecast> forecast_siblings(std::span<const ServingPoint> poi
 
 /// 10-90 % bands of mean TTFT and mean TPOT, as factors of a forecast.
 struct ServingBands {
-  IterationModel::Band ttft, tpot;
+  IterationModel::Band ttft, tpot;  ///< of means over requests
 };
 /// Those of an engine ("vllm") on the public points: catalog/serving/bands.toml. Wide where it has none.
 /// @param disaggregated prompts and answers on replicas of their own
@@ -161,12 +161,12 @@ Result<Deployment> timeline_deployment(const std::filesystem::path& meta, std::s
                                        const Catalog& catalog);
 /// A timeline beside what the simulator makes of its arrivals.
 struct TimelineForecast {
-  ServingPercentiles measured_ttft, measured_tpot, measured_latency;
-  ServingPercentiles ttft, tpot, latency;  ///< forecast
-  double output_tokens_per_s = 0, measured_output_tokens_per_s = 0;
-  std::int64_t kv_blocks = 0;  ///< of the replica
-  std::int64_t preemptions = 0;
-  Basis basis = Basis::kAssumed;
+  ServingPercentiles measured_ttft, measured_tpot, measured_latency;  ///< measured
+  ServingPercentiles ttft, tpot, latency;                             ///< forecast
+  double output_tokens_per_s = 0, measured_output_tokens_per_s = 0;   ///< of answers
+  std::int64_t kv_blocks = 0;                                         ///< of the replica
+  std::int64_t preemptions = 0;                                       ///< forecast
+  Basis basis = Basis::kAssumed;  ///< the weakest of what it rests on
 };
 /// Errors: those of simulate().
 Result<TimelineForecast> forecast_timeline(const ServingTimeline& timeline,
@@ -207,7 +207,7 @@ struct ServingValidation {
 };
 /// How to make one.
 struct ServingValidationOptions {
-  ServingFilter filter;
+  ServingFilter filter;  ///< which points
   bool siblings = true;  ///< with one measured point, too
   bool offline = true;   ///< measured maxima, too
   unsigned threads = 0;  ///< 0: all cores
