@@ -125,8 +125,7 @@ int run_serve(Io& io, const ServeCommand& command) {
 void add_serve_outputs(CLI::App& sub, ServeCommand& command) {
   sub.add_flag("--curve", command.curve,
                "The same fleet under other loads too: latency against throughput");
-  sub.add_flag("--quick", command.quick,
-               "The answer alone: no next chips, no sensitivity");
+  sub.add_flag("--quick", command.quick, "The answer alone: no next chips, no sensitivity");
   add_format(sub, command.format, true);
   add_page(sub, command.html);
   as_output(
