@@ -187,6 +187,12 @@ struct TraceSet {
   std::vector<Diagnostic> unreadable;  ///< files that were named or found but could not be read
 };
 
+/// Steps that follow one another, by name: "ProfilerStep#12" or "12".
+struct StepRange {
+  std::string first;  ///< the earliest
+  std::string last;   ///< the latest, the same where it is one
+};
+
 /// What is read, and how.
 struct ReadOptions {
   unsigned threads = 0;  ///< 0: all cores
@@ -194,6 +200,9 @@ struct ReadOptions {
   /// ("nn.Module: BertLayer_3")
   bool keep_python = false;
   bool keep_arguments = true;  ///< keep cpu_op shapes and types
+  /// what lies between the start of the first step and the end of the last on the host, with the GPU rows that
+  /// were launched there; of packs only the blocks that may hold it are read. Empty: all
+  std::optional<StepRange> steps;
   /// bytes of files, now and then, from one thread at a time
   std::function<void(std::uint64_t bytes_done, std::uint64_t bytes_total)> progress;
 };

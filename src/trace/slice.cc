@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/files/output_file.h"
@@ -12,6 +11,9 @@
 #include "trace/json/document.h"
 #include "trace/json/values.h"
 #include "trace/kineto/rows.h"
+#include "trace/pack/reader.h"
+#include "trace/raw/crop.h"
+#include "trace/raw/finish.h"
 
 namespace flopcast {
 
@@ -23,30 +25,11 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kPidsPerRank = 100000000;
 
-/// What is kept of one rank. Times on the rank's own clock.
-struct Keep {
-  Time from = Time::min(), to = Time::max();
-  std::int64_t origin_ns = 0;
-  std::unordered_set<std::int64_t> correlations;  // launches and GPU rows that go together
-
-  bool overlaps(Time start, Time end) const { return start < to && end > from; }
-  /// A row without duration belongs to the interval that begins with it.
-  bool holds(Time start, Time end) const {
-    return overlaps(start, end) || (start == end && start >= from && start < to);
-  }
-};
 /// Of one file: by rank in a merged file, otherwise one entry under kNoRank.
 using KeepByRank = std::map<std::int32_t, Keep>;
 
 Diagnostic usage(std::string what, std::string hint) {
   return {ErrorCode::kUsage, "", std::move(what), std::move(hint)};
-}
-
-std::optional<Step> find_step(const TraceSet& set, const Trace& trace, const std::string& wanted) {
-  for (Step& step : find_steps(set, trace)) {
-    if (step.name == wanted || step.name == "ProfilerStep#" + wanted) return std::move(step);
-  }
-  return std::nullopt;
 }
 
 // The interval of a rank, or what is wrong with the request.
@@ -57,11 +40,7 @@ Result<Keep> interval_of(const TraceSet& set, const Trace& trace, const Slice& s
   keep.origin_ns = trace.origin_ns;
   if (slice.step) {
     const auto step = find_step(set, trace, *slice.step);
-    if (!step) {
-      std::string known;
-      for (const Step& s : find_steps(set, trace)) known += (known.empty() ? "" : ", ") + s.name;
-      return usage(trace.path + " has no step \"" + *slice.step + "\"", "its steps are " + known);
-    }
+    if (!step) return step.error();
     keep.from = step->start;
     keep.to = step->end;
   }
@@ -78,18 +57,6 @@ Result<Keep> interval_of(const TraceSet& set, const Trace& trace, const Slice& s
                  "its end must be after its start");
   }
   return keep;
-}
-
-// A launch in the interval keeps its GPU rows, and a GPU row in the interval keeps its launch.
-void collect_correlations(const Trace& trace, Keep& keep) {
-  const Events& events = trace.events;
-  for (std::size_t row = 0; row < events.size(); ++row) {
-    if (!is_gpu_work(events.category[row]) && !is_host_call(events.category[row])) continue;
-    if (events.correlation[row] == kNoId) continue;
-    if (keep.holds(events.start[row], events.end(row))) {
-      keep.correlations.insert(events.correlation[row]);
-    }
-  }
 }
 
 // What to keep of each file of the set.
@@ -279,13 +246,30 @@ Result<fs::path> cut_file(const fs::path& from, const KeepByRank& keep, const fs
   return to;
 }
 
+// The rows of a file in a pack, which are no text any more.
+Result<fs::path> cut_packed(const TraceSet& set, const std::string& from, const KeepByRank& keep,
+                            const fs::path& to) {
+  TraceSet part;
+  for (const Trace& trace : set.traces) {
+    if (trace.path != from) continue;
+    const auto known = keep.find(keep.contains(kNoRank) ? kNoRank : *trace.rank);
+    if (known == keep.end()) continue;
+    part.traces.push_back(crop(trace, known->second));
+    adopt_strings(part.traces.back(), set.strings, part.strings);
+  }
+  const auto written = write_kineto(part, to);
+  if (!written) return written.error();
+  return to;
+}
+
 std::optional<Diagnostic> check_target(const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (!fs::equivalent(from, to, error) || error) return std::nullopt;
   return usage("cutting " + from.string() + " would overwrite it", "choose another directory");
 }
 
-Result<std::vector<fs::path>> cut_files(const std::map<std::string, KeepByRank>& files,
+Result<std::vector<fs::path>> cut_files(const TraceSet& set,
+                                        const std::map<std::string, KeepByRank>& files,
                                         const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
@@ -309,8 +293,11 @@ Result<std::vector<fs::path>> cut_files(const std::map<std::string, KeepByRank>&
   }
   std::vector<std::optional<Diagnostic>> failures(jobs.size());
   parallel_for(jobs.size(), 0, [&](std::size_t i) {
-    if (auto cut = cut_file(jobs[i].first, *keeps[i], jobs[i].second); !cut)
-      failures[i] = cut.error();
+    const auto& [from, to] = jobs[i];
+    const bool packed = is_pack(from.parent_path());
+    auto cut =
+        packed ? cut_packed(set, from.string(), *keeps[i], to) : cut_file(from, *keeps[i], to);
+    if (!cut) failures[i] = cut.error();
   });
   std::vector<fs::path> written;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -327,7 +314,7 @@ Result<std::vector<fs::path>> slice_traces(const TraceSet& set, const Slice& sli
   try {
     auto files = plan(set, slice);
     if (!files) return files.error();
-    return cut_files(*files, directory);
+    return cut_files(set, *files, directory);
   } catch (const std::exception& failure) {
     return Diagnostic{ErrorCode::kBadInput, directory.string(), failure.what(), ""};
   }

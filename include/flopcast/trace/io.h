@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,9 +32,33 @@ struct Slice {
   std::optional<double> from_s, to_s;  ///< seconds since the first row of the file
 };
 /// Cuts every file of `set` (read before, so that steps are known) into `directory`, same names.
-/// GPU rows are kept with their launch. @return files written.
+/// GPU rows are kept with their launch. Of a pack, whose rows are no text, the traces in it are written
+/// as write_kineto() does. @return files written.
 Result<std::vector<std::filesystem::path>> slice_traces(const TraceSet& set, const Slice& slice,
                                                         const std::filesystem::path& directory);
+
+/// How files are packed.
+struct PackOptions {
+  unsigned threads = 0;  ///< 0: all cores; one file takes one
+  std::string label;     ///< what the run is called; empty: as read_traces() calls it
+  /// bytes of files, now and then, from one thread at a time
+  std::function<void(std::uint64_t bytes_done, std::uint64_t bytes_total)> progress;
+};
+/// What was packed.
+struct PackReport {
+  std::uint64_t files = 0;             ///< that are in the pack
+  std::uint64_t rows = 0;              ///< events in it
+  std::uint64_t text_bytes = 0;        ///< of the unpacked JSON
+  std::uint64_t bytes = 0;             ///< of the pack
+  std::vector<Diagnostic> unreadable;  ///< files that were named or found but are no traces
+};
+/// Writes trace files as one pack: columns in compressed blocks, some dozen times smaller than JSON, which
+/// read_traces() reads as it reads the files, and gives the same. Rows go through as they come: memory
+/// does not grow with the files. Atomic; the same files give the same bytes, whatever the threads.
+/// @param paths, prefix as of read_traces(); standard input is "-"
+Result<PackReport> pack_traces(const std::vector<std::filesystem::path>& paths,
+                               const std::filesystem::path& to, const PackOptions& options = {},
+                               const std::string& prefix = "");
 
 /// An operator of a PyTorch execution trace (schema 1.0.1 to 1.1.x) or Chakra protobuf node.
 struct ExecutionNode {

@@ -25,7 +25,9 @@ Result<HostRecording> read_recording(Io& io, const std::filesystem::path& path) 
   const std::filesystem::path name = path.has_filename() ? path : path.parent_path();
   HostRecording recording{name.filename().string(), {}};
   for (const Run& run : *runs) {
-    Result<TraceSet> set = read_run(io, run, 0, true);
+    ReadOptions options;
+    options.keep_python = true;
+    Result<TraceSet> set = read_run(io, run, options);
     if (!set) return set.error();
     recording.runs.push_back(std::move(*set));
   }

@@ -17,6 +17,7 @@ void add_whatif(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
 void add_trace_info(CLI::App& trace, Action& action);
+void add_trace_pack(CLI::App& trace, Action& action);
 void add_trace_model(CLI::App& trace, Action& action);
 void add_trace_validate(CLI::App& trace, Action& action);
 void add_trace_slice(CLI::App& trace, Action& action);

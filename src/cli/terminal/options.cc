@@ -36,7 +36,8 @@ void add_choice(CLI::App& command, const std::string& flag, Enum& value,
 void add_input(CLI::App& command, InputOptions& options) {
   command
       .add_option("PATH", options.paths,
-                  "Kineto traces (.json, .json.gz), or folders of them: one file per rank")
+                  "Kineto traces (.json, .json.gz), or folders of them: one file per rank; or a "
+                  "pack (.fcpack)")
       ->required()
       ->type_name("");
   command
@@ -46,6 +47,19 @@ void add_input(CLI::App& command, InputOptions& options) {
   command.add_option("--threads", options.threads, "Threads to read with; 0 means every core")
       ->type_name("N")
       ->capture_default_str();
+}
+
+void add_steps(CLI::App& command, InputOptions& options) {
+  command
+      .add_option_function<std::string>(
+          "--steps",
+          [&options](const std::string& text) {
+            const std::size_t colon = text.find(':');
+            options.steps = {text.substr(0, colon),
+                             text.substr(colon == std::string::npos ? 0 : colon + 1)};
+          },
+          "Only these steps, such as 12 or 12:14; of a pack nothing else is read")
+      ->type_name("FIRST[:LAST]");
 }
 
 void add_format(CLI::App& command, FormatOptions& options, bool with_csv) {

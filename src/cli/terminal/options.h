@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,8 +20,12 @@ struct InputOptions {
   std::vector<std::filesystem::path> paths;
   std::string prefix;
   unsigned threads = 0;
+  std::optional<StepRange> steps;
 };
 void add_input(CLI::App& command, InputOptions& options);
+
+/// --steps FIRST[:LAST].
+void add_steps(CLI::App& command, InputOptions& options);
 
 void add_format(CLI::App& command, FormatOptions& options, bool with_csv);
 

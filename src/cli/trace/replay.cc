@@ -95,11 +95,7 @@ std::optional<Diagnostic> check_runs(const ReplayCommand& command) {
   const Result<std::vector<Run>> runs = runs_of(command.input);
   if (!runs) return runs.error();
   if (runs->size() == 1) return std::nullopt;
-  std::string names;
-  for (const Run& run : *runs) names += "\n  " + fs::path(run.name).filename().string();
-  return Diagnostic{ErrorCode::kUsage, command.input.paths.front().string(),
-                    "holds several runs, and --html and --trace-out write one:" + names,
-                    "choose one with --prefix"};
+  return several_runs(command.input, *runs, "--html and --trace-out write one");
 }
 
 int run_replay(Io& io, ReplayCommand& command) {
@@ -129,6 +125,7 @@ void add_replay(CLI::App& app, Action& action) {
       "replay", "Replay profiler traces task by task: measured against replayed, and why");
   const auto command = std::make_shared<ReplayCommand>();
   add_input(*sub, command->input);
+  add_steps(*sub, command->input);
   add_lags(*sub, command->replay.lags);
   add_baseline(*sub, command->replay.baseline);
   sub->add_flag("--compare", command->compare, "All models side by side")->excludes("--baseline");

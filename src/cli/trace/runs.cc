@@ -40,15 +40,23 @@ Result<std::vector<Run>> runs_of(const InputOptions& input) {
                     "name one folder, or the files"};
 }
 
-Result<TraceSet> read_run(Io& io, const Run& run, unsigned threads, bool keep_python) {
+Diagnostic several_runs(const InputOptions& input, const std::vector<Run>& runs,
+                        std::string_view why) {
+  std::string names;
+  for (const Run& run : runs) names += "\n  " + fs::path(run.name).filename().string();
+  return {ErrorCode::kUsage, input.paths.front().string(),
+          "holds several runs, and " + std::string(why) + ":" + names, "choose one with --prefix"};
+}
+
+Result<TraceSet> read_run(Io& io, const Run& run, ReadOptions options) {
   Progress progress(io);
-  ReadOptions options;
-  options.threads = threads;
-  options.keep_python = keep_python;
   options.progress = progress.callback();
   Result<TraceSet> set = read_traces(run.paths, options);
   if (!set) return set;
-  if (!run.name.empty()) set->label = run.name;
+  // A file names its run itself: a pack as the traces in it were called.
+  std::error_code ignored;
+  const bool folder = run.paths.size() > 1 || fs::is_directory(run.paths.front(), ignored);
+  if (!run.name.empty() && folder) set->label = run.name;
   for (const std::string& file : truncated_files(*set)) warn(io, "cut short: " + file);
   return set;
 }
@@ -57,12 +65,15 @@ int for_each_run(Io& io, const InputOptions& input,
                  const std::function<int(const TraceSet&)>& use) {
   const Result<std::vector<Run>> runs = runs_of(input);
   if (!runs) return fail(io, runs.error());
+  ReadOptions options;
+  options.threads = input.threads;
+  options.steps = input.steps;
   int first_code = kDone;
   const auto keep = [&first_code](int code) {
     first_code = first_code == kDone ? code : first_code;
   };
   for (const Run& run : *runs) {
-    const Result<TraceSet> set = read_run(io, run, input.threads);
+    const Result<TraceSet> set = read_run(io, run, options);
     if (!set) {
       keep(fail(io, set.error()));
       continue;

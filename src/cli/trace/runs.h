@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/terminal/io.h"
@@ -22,9 +23,12 @@ Result<std::vector<Run>> runs_of(const std::filesystem::path& path, const std::s
 /// What a command line names: every run of one folder; several paths are one run together.
 Result<std::vector<Run>> runs_of(const InputOptions& input);
 
+/// Why a command that writes one run does not take several. @param why "a pack holds one"
+Diagnostic several_runs(const InputOptions& input, const std::vector<Run>& runs,
+                        std::string_view why);
+
 /// Reads one run, showing progress, and warns of files that could not be read.
-/// @param keep_python rows of Python functions too
-Result<TraceSet> read_run(Io& io, const Run& run, unsigned threads, bool keep_python = false);
+Result<TraceSet> read_run(Io& io, const Run& run, ReadOptions options);
 
 /// Reads the runs a command line names one after the other and hands each to `use`. A run that
 /// cannot be read is named on stderr and does not lose the others. @return exit code, the first

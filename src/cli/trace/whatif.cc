@@ -79,7 +79,9 @@ Result<WhatIf> read_recording(Io& io, const WhatIfCommand& command) {
   const InputOptions& input = command.input;
   const Result<Run> run = only_run(input);
   if (!run) return run.error();
-  Result<TraceSet> set = read_run(io, *run, input.threads);
+  ReadOptions options;
+  options.threads = input.threads;
+  Result<TraceSet> set = read_run(io, *run, options);
   if (!set) return set.error();
   for (const Diagnostic& bad : set->unreadable) warn(io, bad.text());
   Result<WhatIf> whatif =

@@ -23,7 +23,9 @@ struct ValidateCommand {
 };
 
 SetResult validate_run(Io& io, const ValidateCommand& command, const Run& run) {
-  const Result<TraceSet> set = read_run(io, run, command.threads);
+  ReadOptions options;
+  options.threads = command.threads;
+  const Result<TraceSet> set = read_run(io, run, options);
   if (!set) return make_failed_result(run.name, set.error());
   const Result<Replay> result = replay(*set, command.replay);
   if (!result) return make_failed_result(run.name, result.error());

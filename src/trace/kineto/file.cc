@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "trace/json/values.h"
-#include "trace/kineto/finish.h"
 #include "trace/kineto/reader.h"
 #include "trace/kineto/rows.h"
+#include "trace/raw/finish.h"
 
 namespace flopcast::trace {
 namespace {
@@ -19,9 +19,9 @@ namespace dom = simdjson::dom;
 // stand before or after the rows.
 class KinetoHandler final : public DocumentHandler {
  public:
-  KinetoHandler(RawTrace& out, const ReadOptions& options) : rows_(out, options) {}
+  explicit KinetoHandler(const RowReader& read_row) : read_row_(read_row) {}
 
-  Scan on_row(Cursor& cursor) override { return rows_.read(cursor); }
+  Scan on_row(Cursor& cursor) override { return read_row_(cursor); }
   bool wants(std::string_view key) override { return place_of(key) != nullptr; }
   void on_value(std::string_view key, const JsonSlice& value) override {
     *place_of(key) = std::string(value.text());
@@ -37,7 +37,7 @@ class KinetoHandler final : public DocumentHandler {
     return key == "baseTimeNanoseconds" ? &base_time_ : nullptr;
   }
 
-  KinetoRows rows_;
+  const RowReader& read_row_;
   std::optional<std::string> devices_, distributed_, base_time_;
 };
 
@@ -203,21 +203,31 @@ std::string joined(const std::vector<std::string>& words, std::size_t most) {
   return words.size() > most ? out + ", ..." : out;
 }
 
-FileContent read_kineto(ByteSource& source, const std::string& path, const ReadOptions& options,
-                        const WindowOptions& window, const std::function<void()>& on_refill) {
-  FileContent content;
-  RawTrace raw;
+std::optional<Diagnostic> read_kineto_rows(ByteSource& source, const std::string& path,
+                                           const RowReader& read_row, RawTrace& raw,
+                                           const WindowOptions& window,
+                                           const std::function<void()>& on_refill) {
   raw.trace.path = path;
-  KinetoHandler handler(raw, options);
+  KinetoHandler handler(read_row);
   const DocumentOutcome seen = read_document(source, handler, window, on_refill);
-  content.error = refusal(seen, source, raw.any_phase, path);
-  if (content.error) return content;
+  if (auto error = refusal(seen, source, raw.any_phase, path)) return error;
   raw.trace.bytes_read = seen.bytes;
   tell_damage(seen, source, raw.trace.anomalies);
   if (handler.devices()) read_devices(*handler.devices(), raw.trace);
   if (handler.distributed()) read_distributed(*handler.distributed(), raw.trace);
-  const std::int64_t base_ns = read_base_time(handler.base_time(), raw.trace);
-  content.traces = finish_traces(raw, base_ns);
+  raw.base_ns = read_base_time(handler.base_time(), raw.trace);
+  return std::nullopt;
+}
+
+FileContent read_kineto(ByteSource& source, const std::string& path, const ReadOptions& options,
+                        const WindowOptions& window, const std::function<void()>& on_refill) {
+  FileContent content;
+  RawTrace raw;
+  KinetoRows rows(raw, options);
+  content.error = read_kineto_rows(
+      source, path, [&rows](Cursor& cursor) { return rows.read(cursor); }, raw, window, on_refill);
+  if (content.error) return content;
+  content.traces = finish_traces(raw);
   content.strings = std::move(raw.strings);
   return content;
 }

@@ -7,6 +7,7 @@
 #include "base/text/numbers.h"
 #include "flopcast/trace.h"
 #include "trace/json/document.h"
+#include "trace/pack/reader.h"
 
 namespace flopcast {
 
@@ -41,11 +42,11 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
 
 bool is_named_like_trace(std::string_view name) {
   if (name.starts_with(".")) return false;  // AppleDouble "._x.json" and other hidden files
-  return ends_with_any(name, {".json", ".json.gz"});
+  return ends_with_any(name, {".json", ".json.gz", ".fcpack"});
 }
 
 std::string_view without_endings(std::string_view name) {
-  for (const std::string_view ending : {".gz", ".json", ".trace", ".pt"}) {
+  for (const std::string_view ending : {".fcpack", ".gz", ".json", ".trace", ".pt"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   return name;
@@ -111,6 +112,7 @@ std::string name_of_directory(const fs::path& directory) {
 }  // namespace
 
 FileKind trace::kind_of_file(const fs::path& path) {
+  if (is_pack(path)) return FileKind::kTrace;
   auto source = file_source(path);
   if (!source) return FileKind::kTrace;
   std::string head(kLookBytes, '\0');

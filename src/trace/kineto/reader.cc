@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
 #include <new>
 #include <set>
 
 #include "trace/kineto/files.h"
-#include "trace/kineto/finish.h"
+#include "trace/kineto/selection.h"
+#include "trace/pack/reader.h"
+#include "trace/raw/crop.h"
+#include "trace/raw/finish.h"
 
 namespace flopcast {
 
@@ -18,123 +20,51 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is to be read, and what was found on the way.
-struct Selection {
-  std::string label;
-  std::vector<fs::path> files;
-  std::vector<Diagnostic> unreadable;
-  std::uint64_t execution_traces = 0;
+/// A file, or one of those in a pack.
+struct Job {
+  std::size_t file = 0;  // of the selection
+  const PackFile* pack = nullptr;
+  std::size_t member = 0;
 };
 
-Diagnostic several_runs(const fs::path& directory, const Runs& runs) {
-  std::vector<std::string> names;
-  for (const auto& [name, files] : runs) {
-    names.push_back(name + " (" + std::to_string(files.size()) +
-                    (files.size() == 1 ? " file)" : " files)"));
+FileContent read_member(const PackFile& pack, std::size_t member, const ReadOptions& options,
+                        unsigned threads, const std::function<void(std::uint64_t)>& progress) {
+  FileContent content;
+  auto raw = pack.read(member, {options.keep_python, threads, options.steps, progress});
+  if (!raw) {
+    content.error = raw.error();
+    return content;
   }
-  return {ErrorCode::kUsage, directory.string(),
-          "holds " + std::to_string(runs.size()) + " runs: " + joined(names, 12),
-          "choose one by the prefix of its file names, e.g. " + runs.begin()->first +
-              ", or name the files"};
+  if (!options.keep_arguments) {
+    for (OpDetail& op : raw->trace.ops) op.input_dims = op.input_types = op.concrete_inputs = 0;
+  }
+  content.traces = finish_traces(*raw);
+  content.strings = std::move(raw->strings);
+  return content;
 }
 
-// The run whose label is the prefix, or the files that begin with it.
-Runs matching(const Runs& runs, const std::string& prefix) {
-  if (prefix.empty()) return runs;
-  if (const auto exact = runs.find(prefix); exact != runs.end()) return {*exact};
-  Runs out;
-  for (const auto& [name, files] : runs) {
-    for (const fs::path& file : files) {
-      if (file.filename().string().starts_with(prefix)) out[name].push_back(file);
-    }
-  }
-  return out;
-}
-
-std::optional<Diagnostic> select_directory(const fs::path& directory, const std::string& prefix,
-                                           Selection& out) {
-  auto listing = list_directory(directory);
-  if (!listing) return listing.error();
-  const Runs runs = matching(listing->runs, prefix);
-  if (runs.size() > 1) return several_runs(directory, runs);
-  if (runs.empty()) {
-    std::vector<std::string> names;
-    for (const auto& [name, files] : listing->runs) names.push_back(name);
-    return Diagnostic{names.empty() ? ErrorCode::kBadInput : ErrorCode::kUsage, directory.string(),
-                      names.empty() ? "no Kineto trace in this directory"
-                                    : "no trace whose name begins with \"" + prefix + "\"",
-                      names.empty() ? "expected files named .json or .json.gz"
-                                    : "its runs are " + joined(names, 12)};
-  }
-  const auto& [label, files] = *runs.begin();
-  if (out.label.empty()) out.label = label;
-  out.files.insert(out.files.end(), files.begin(), files.end());
-  out.unreadable = std::move(listing->unreadable);
-  out.execution_traces += listing->execution_traces;
-  return std::nullopt;
-}
-
-Result<Selection> select_files(const std::vector<fs::path>& paths, const std::string& prefix) {
-  Selection out;
-  for (const fs::path& path : paths) {
-    std::error_code error;
-    if (fs::is_directory(path, error)) {
-      if (auto failure = select_directory(path, prefix, out)) return *failure;
-    } else {
-      if (out.label.empty()) out.label = path.filename().string();
-      out.files.push_back(path);
-    }
-  }
-  if (out.files.empty()) {
-    return Diagnostic{ErrorCode::kUsage, "", "no trace named", "name files or a directory"};
-  }
-  return out;
-}
-
-/// Adds up the progress of files read at the same time.
-class Progress {
- public:
-  Progress(const std::vector<fs::path>& files, const ReadOptions& options)
-      : report_(options.progress), done_(files.size(), 0) {
-    for (const fs::path& file : files) {
-      std::error_code error;
-      const auto size = fs::file_size(file, error);
-      if (!error) total_ += size;
-    }
-  }
-  void at(std::size_t file, std::uint64_t position) {
-    if (!report_) return;
-    const std::lock_guard lock(mutex_);
-    sum_ += position - done_[file];
-    done_[file] = position;
-    report_(std::min(sum_, total_), total_);
-  }
-
- private:
-  const std::function<void(std::uint64_t, std::uint64_t)>& report_;
-  std::mutex mutex_;
-  std::vector<std::uint64_t> done_;
-  std::uint64_t sum_ = 0, total_ = 0;
-};
-
-FileContent read_file(const fs::path& path, const ReadOptions& options,
+FileContent read_json(const fs::path& path, const ReadOptions& options,
                       const std::function<void(std::uint64_t)>& progress) {
   FileContent content;
+  auto source = file_source(path);
+  if (!source) {
+    content.error = source.error();
+    return content;
+  }
+  ByteSource& bytes = **source;
+  return read_kineto(bytes, path.string(), options, {}, [&] { progress(bytes.packed_position()); });
+}
+
+// What `read` reads of a file, or why it could not.
+template <typename Read>
+FileContent guarded(const fs::path& path, Read read) {
+  FileContent content;
   try {
-    auto source = file_source(path);
-    if (!source) {
-      content.error = source.error();
-      return content;
-    }
-    ByteSource& bytes = **source;
-    content =
-        read_kineto(bytes, path.string(), options, {}, [&] { progress(bytes.packed_position()); });
+    return read();
   } catch (const std::bad_alloc&) {
-    content.traces.clear();
     content.error = Diagnostic{ErrorCode::kTooLarge, path.string(), "does not fit in memory",
                                "read fewer ranks, or cut the trace to one step"};
   } catch (const std::exception& failure) {
-    content.traces.clear();
     content.error = Diagnostic{ErrorCode::kBadInput, path.string(), failure.what(), ""};
   }
   return content;
@@ -201,8 +131,27 @@ void check_world(TraceSet& set) {
   }
 }
 
+// Leaves of every trace what is asked for.
+std::optional<Diagnostic> crop_to_steps(TraceSet& set, const StepRange& steps) {
+  for (Trace& trace : set.traces) {
+    const auto first = find_step(set, trace, steps.first), last = find_step(set, trace, steps.last);
+    if (!first || !last) return first ? last.error() : first.error();
+    Keep keep;
+    keep.from = first->start;
+    keep.to = last->end;
+    if (keep.from >= keep.to) {
+      return Diagnostic{ErrorCode::kUsage, trace.path,
+                        "these steps are in no order or take no time",
+                        "name the earlier one first"};
+    }
+    collect_correlations(trace, keep);
+    trace = crop(trace, keep);
+  }
+  return std::nullopt;
+}
+
 // Puts the contents of files together: rank order, one string table, checks across rows and files.
-TraceSet assemble(std::vector<FileContent>& files, unsigned threads) {
+Result<TraceSet> assemble(std::vector<FileContent>& files, const ReadOptions& options) {
   TraceSet set;
   struct Part {
     Trace trace;
@@ -223,7 +172,10 @@ TraceSet assemble(std::vector<FileContent>& files, unsigned threads) {
   }
   make_ranks_unique(set);
   std::stable_sort(set.traces.begin(), set.traces.end(), by_rank);
-  parallel_for(set.traces.size(), threads,
+  if (options.steps) {
+    if (auto error = crop_to_steps(set, *options.steps)) return *error;
+  }
+  parallel_for(set.traces.size(), options.threads,
                [&](std::size_t i) { check_trace(set.traces[i], set.strings); });
   check_world(set);
   return set;
@@ -237,20 +189,66 @@ Diagnostic nothing_read(const std::vector<Diagnostic>& failures) {
   return first;
 }
 
-Result<TraceSet> read_selection(Selection& selection, const ReadOptions& options) {
-  std::vector<FileContent> contents(selection.files.size());
-  Progress progress(selection.files, options);
+/// The packs of a selection, opened, and what there is to read in them and beside them.
+struct Jobs {
+  std::vector<std::optional<PackFile>> packs;  // by file; nothing for JSON
+  std::vector<Diagnostic> unreadable;
+  std::vector<Job> list;
+};
+
+Jobs jobs_of(const std::vector<fs::path>& files) {
+  Jobs jobs;
+  jobs.packs.reserve(files.size());
+  for (std::size_t file = 0; file < files.size(); ++file) {
+    jobs.packs.emplace_back();
+    if (!is_pack(files[file])) {
+      jobs.list.push_back({file, nullptr, 0});
+      continue;
+    }
+    auto pack = PackFile::open(files[file]);
+    if (!pack) {
+      jobs.unreadable.push_back(pack.error());
+      continue;
+    }
+    jobs.packs.back().emplace(std::move(*pack));
+    const PackFile& opened = *jobs.packs.back();
+    for (std::size_t member = 0; member < opened.index().members.size(); ++member) {
+      jobs.list.push_back({file, &opened, member});
+    }
+  }
+  return jobs;
+}
+
+std::vector<FileContent> read_jobs(const Jobs& jobs, const std::vector<fs::path>& files,
+                                   const ReadOptions& options) {
+  std::vector<FileContent> contents(jobs.list.size());
+  Progress progress(files, contents.size(), options.progress);
+  // Several files are read side by side; a file alone has its blocks unpacked so.
+  const unsigned within = contents.size() > 1 ? 1 : options.threads;
   parallel_for(contents.size(), options.threads, [&](std::size_t i) {
-    contents[i] = read_file(selection.files[i], options,
-                            [&](std::uint64_t position) { progress.at(i, position); });
+    const Job& job = jobs.list[i];
+    contents[i] = guarded(files[job.file], [&] {
+      const auto at = [&](std::uint64_t position) { progress.at(i, position); };
+      return job.pack == nullptr ? read_json(files[job.file], options, at)
+                                 : read_member(*job.pack, job.member, options, within, at);
+    });
   });
-  std::vector<Diagnostic> failures;
+  return contents;
+}
+
+Result<TraceSet> read_selection(Selection& selection, const ReadOptions& options) {
+  const Jobs jobs = jobs_of(selection.files);
+  std::vector<FileContent> contents = read_jobs(jobs, selection.files, options);
+  std::vector<Diagnostic> failures = jobs.unreadable;
   for (FileContent& content : contents) {
     if (content.error) failures.push_back(*content.error);
   }
-  if (failures.size() == contents.size()) return nothing_read(failures);
-  TraceSet set = assemble(contents, options.threads);
-  set.label = selection.label;
+  if (failures.size() == contents.size() + jobs.unreadable.size()) return nothing_read(failures);
+  auto assembled = assemble(contents, options);
+  if (!assembled) return assembled;
+  TraceSet& set = *assembled;
+  const PackFile* only = selection.files.size() == 1 ? jobs.list.front().pack : nullptr;
+  set.label = only != nullptr ? only->index().label : selection.label;
   set.unreadable = std::move(selection.unreadable);
   set.unreadable.insert(set.unreadable.end(), failures.begin(), failures.end());
   if (selection.execution_traces > 0) {
@@ -258,7 +256,7 @@ Result<TraceSet> read_selection(Selection& selection, const ReadOptions& options
         "execution_trace_skipped", [] { return "execution traces lie beside the traces"; },
         selection.execution_traces);
   }
-  return set;
+  return assembled;
 }
 
 }  // namespace
@@ -285,8 +283,10 @@ Result<TraceSet> trace::read_trace_text_in_windows(std::string_view text, std::s
     const auto source = memory_source(text);
     contents.push_back(read_kineto(*source, std::string(label), options, window));
     if (contents[0].error) return *contents[0].error;
-    TraceSet set = assemble(contents, 1);
-    set.label = label;
+    ReadOptions alone = options;
+    alone.threads = 1;
+    auto set = assemble(contents, alone);
+    if (set) set->label = label;
     return set;
   } catch (const std::bad_alloc&) {
     return Diagnostic{ErrorCode::kTooLarge, std::string(label), "does not fit in memory", ""};

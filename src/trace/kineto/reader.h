@@ -1,6 +1,7 @@
 // Reading trace files: one file to its traces, and the internal entry points that tests use.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "base/files/byte_source.h"
 #include "flopcast/trace.h"
 #include "trace/json/document.h"
+#include "trace/raw/raw_trace.h"
 
 namespace flopcast::trace {
 
@@ -19,6 +21,14 @@ struct FileContent {
   std::optional<Diagnostic> error;  ///< then `traces` is empty
 };
 
+/// What takes the rows of a file: moves past the one at the cursor, as DocumentHandler::on_row().
+using RowReader = std::function<Scan(Cursor&)>;
+/// Hands the rows of a file to `read_row`, which fills `raw` with them, and adds what stands beside them.
+/// @return why the file is no trace, if it is none.
+std::optional<Diagnostic> read_kineto_rows(ByteSource& source, const std::string& path,
+                                           const RowReader& read_row, RawTrace& raw,
+                                           const WindowOptions& window,
+                                           const std::function<void()>& on_refill = {});
 FileContent read_kineto(ByteSource& source, const std::string& path, const ReadOptions& options,
                         const WindowOptions& window, const std::function<void()>& on_refill = {});
 

@@ -67,6 +67,15 @@ Scan KinetoRows::read(Cursor& cursor) {
   return Scan::kOk;
 }
 
+void KinetoRows::begin_anew() {
+  out_.strings = StringTable();
+  out_.trace.tracks.clear();
+  cleaned_ = StringTable();
+  cleaned_ids_.assign(1, 0);
+  tracks_.clear();
+  last_track_.reset();
+}
+
 void KinetoRows::commit(const RawRow& row) {
   const char phase = row.phase_letter();
   out_.any_phase |= phase != '\0';
@@ -330,25 +339,17 @@ std::uint32_t KinetoRows::text(const RawRow& row, Arg key) {
 
 std::uint32_t KinetoRows::intern(const JsonSlice& value) {
   if (value.size == 0) return 0;
+  if (!value.escaped) {
+    if (const auto known = out_.strings.find(value.text())) return *known;
+  }
+  if (const auto raw = cleaned_.find(value.text())) return cleaned_ids_[*raw];
   std::string plain;
-  if (value.escaped) {
-    const std::uint32_t raw = escaped_.intern(value.text());
-    if (raw < escaped_ids_.size()) return escaped_ids_[raw];
-    if (clean_text(value, plain)) {
-      out_.trace.anomalies.add("bad_text", [&] { return plain.substr(0, 80); });
-    }
-    escaped_ids_.push_back(out_.strings.intern(plain));
-    return escaped_ids_.back();
-  }
-  const std::size_t known = out_.strings.size();
-  const std::uint32_t id = out_.strings.intern(value.text());
-  if (id >= known && clean_text(value, plain)) {
-    out_.trace.anomalies.add("bad_text", [&] { return plain.substr(0, 80); });
-    unclean_[id] = out_.strings.intern(plain);
-  }
-  if (unclean_.empty()) return id;
-  const auto cleaned = unclean_.find(id);
-  return cleaned == unclean_.end() ? id : cleaned->second;
+  const bool bad = clean_text(value, plain);
+  if (bad) out_.trace.anomalies.add("bad_text", [&] { return plain.substr(0, 80); });
+  if (!bad && !value.escaped) return out_.strings.intern(value.text());
+  cleaned_.intern(value.text());
+  cleaned_ids_.push_back(out_.strings.intern(plain));
+  return cleaned_ids_.back();
 }
 
 std::uint32_t KinetoRows::track_of(const RawRow& row) {

@@ -4,54 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "flopcast/trace.h"
 #include "trace/json/cursor.h"
 #include "trace/kineto/row_fields.h"
+#include "trace/raw/raw_trace.h"
 
 namespace flopcast::trace {
-
-/// A file as read: rows in file order, texts in a table of its own, times in nanoseconds of the file's
-/// clock. What `trace` has of them stays empty until finish_traces() makes them Time.
-struct RawTrace {
-  struct NameRow {
-    std::uint32_t pid, tid, name;
-    bool of_process;
-  };
-  struct Begin {  ///< a ph B row: an event whose duration is still open
-    std::uint32_t row;
-    std::uint64_t order;
-  };
-  struct End {  ///< a ph E row
-    std::uint32_t track;
-    std::int64_t time_ns;
-    std::uint64_t order;
-  };
-  struct Flow {  ///< a FlowPoint
-    std::int64_t id;
-    std::uint32_t track;
-    std::int64_t time_ns;
-    bool is_source;
-  };
-
-  Trace trace;
-  StringTable strings;
-  std::vector<std::int64_t> start_ns, duration_ns;  ///< of each event
-  std::vector<Flow> flows;
-  std::optional<std::int64_t> window_end_ns;
-  std::vector<std::int32_t> row_rank;  ///< args.rank of each event; empty if no row has one
-  std::vector<NameRow> names;
-  std::vector<Begin> begins;
-  std::vector<End> ends;
-  std::int64_t step_ns = 1000;  ///< greatest common divisor of what stands behind the whole us
-  bool any_phase = false;       ///< some row had a ph: this is a trace
-
-  std::size_t events() const { return start_ns.size(); }
-};
-inline constexpr std::int32_t kNoRank = -1;
 
 class KinetoRows {
  public:
@@ -62,6 +23,10 @@ class KinetoRows {
 
   /// Reads the element of the event array at the cursor; nothing is kept unless it is whole.
   Scan read(Cursor& cursor);
+  /// Whether the last row was of a Python function, and passed over for that.
+  bool passed_python() const { return row_.passed_over && row_.phase_letter() == 'X'; }
+  /// Begins anew with texts, tracks and rows, which somebody took: counts and what tells the order go on.
+  void begin_anew();
 
  private:
   void commit(const RawRow& row);
@@ -94,11 +59,9 @@ class KinetoRows {
   std::uint64_t order_ = 0;  // rows so far, to keep B and E in file order
   RawRow row_;
 
-  // Strings with escapes: raw text → id of the plain text.
-  StringTable escaped_;
-  std::vector<std::uint32_t> escaped_ids_{0};
-  // Ids of texts that are no clean UTF-8 → id of the cleaned text. Nearly always empty.
-  std::unordered_map<std::uint32_t, std::uint32_t> unclean_;
+  // Texts with escapes, and those that are no clean UTF-8: raw text → id of the plain text.
+  StringTable cleaned_;
+  std::vector<std::uint32_t> cleaned_ids_{0};
   std::unordered_map<std::uint64_t, std::uint32_t> tracks_;
   std::string last_pid_, last_tid_;
   std::optional<std::uint32_t> last_track_;

@@ -1,4 +1,4 @@
-#include "trace/kineto/finish.h"
+#include "trace/raw/finish.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,6 +8,7 @@
 
 #include "base/numeric/median.h"
 #include "base/text/numbers.h"
+#include "trace/raw/gather.h"
 
 namespace flopcast::trace {
 namespace {
@@ -16,8 +17,6 @@ namespace {
 constexpr std::int64_t kMostSpanNs = std::numeric_limits<std::int64_t>::max() / 1000 / 2;
 constexpr std::int64_t kDropped = -1;  // as a duration
 constexpr std::int64_t kPidsPerRank = 100000000;
-
-using Rows = std::vector<std::uint32_t>;
 
 /// a - b does not fit or is further than kMostSpanNs from zero.
 bool far_apart(std::int64_t a, std::int64_t b) {
@@ -136,92 +135,16 @@ void sort_rows(const RawTrace& raw, Rows& rows) {
     keys.push_back({raw.start_ns[row], raw.duration_ns[row], row});
   }
   const Events& events = raw.trace.events;
-  std::sort(keys.begin(), keys.end(), [&events](const Key& a, const Key& b) {
+  const auto place = [&raw](std::uint32_t row) { return raw.order.empty() ? row : raw.order[row]; };
+  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
     if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
     if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
-    const auto ids = [&events](std::uint32_t row) {
-      return std::tuple(events.correlation[row], events.external_id[row], row);
+    const auto ids = [&](std::uint32_t row) {
+      return std::tuple(events.correlation[row], events.external_id[row], place(row), row);
     };
     return ids(a.row) < ids(b.row);
   });
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = keys[i].row;
-}
-
-template <typename T>
-void gather(std::vector<T>& from, const Rows& rows, bool last_use, std::vector<T>& to) {
-  to.reserve(rows.size());
-  for (const std::uint32_t row : rows) to.push_back(from[row]);
-  if (last_use) std::vector<T>().swap(from);
-}
-
-/// Nanoseconds as Time since `zero_ns`.
-void gather_times(std::vector<std::int64_t>& from_ns, const Rows& rows, std::int64_t zero_ns,
-                  bool last_use, std::vector<Time>& to) {
-  to.reserve(rows.size());
-  for (const std::uint32_t row : rows) to.push_back(Time::from_ns(from_ns[row] - zero_ns));
-  if (last_use) std::vector<std::int64_t>().swap(from_ns);
-}
-
-template <typename T>
-std::uint32_t move_detail(const std::vector<T>& from, std::uint32_t detail, std::vector<T>& to) {
-  if (detail == kNoDetail) return kNoDetail;
-  to.push_back(from[detail]);
-  return static_cast<std::uint32_t>(to.size() - 1);
-}
-
-// Side tables in order of the rows that use them, so that they too do not depend on file order.
-void gather_details(const Trace& from, Trace& to) {
-  Events& events = to.events;
-  for (std::size_t row = 0; row < events.size(); ++row) {
-    std::uint32_t& detail = events.detail[row];
-    switch (events.category[row]) {
-      case Category::kKernel:
-        detail = move_detail(from.kernels, detail, to.kernels);
-        break;
-      case Category::kMemcpy:
-      case Category::kMemset:
-        detail = move_detail(from.copies, detail, to.copies);
-        break;
-      case Category::kSync:
-        detail = move_detail(from.syncs, detail, to.syncs);
-        break;
-      case Category::kCpuOp:
-        detail = move_detail(from.ops, detail, to.ops);
-        break;
-      default:
-        break;
-    }
-    std::uint32_t& collective = events.collective[row];
-    collective = move_detail(from.collectives, collective, to.collectives);
-  }
-}
-
-// Tracks in order of first use.
-void gather_tracks(const std::vector<Track>& from, Trace& to) {
-  std::vector<std::uint32_t> place(from.size(), kNoDetail);
-  const auto renumber = [&](std::uint32_t& track) {
-    if (place[track] == kNoDetail) {
-      place[track] = static_cast<std::uint32_t>(to.tracks.size());
-      to.tracks.push_back(from[track]);
-    }
-    track = place[track];
-  };
-  for (std::uint32_t& track : to.events.track) renumber(track);
-  for (FlowPoint& flow : to.flows) renumber(flow.track);
-}
-
-void gather_events(RawTrace& raw, const Rows& rows, bool last_use, Trace& out) {
-  Events& from = raw.trace.events;
-  Events& to = out.events;
-  gather(from.name, rows, last_use, to.name);
-  gather(from.track, rows, last_use, to.track);
-  gather(from.category, rows, last_use, to.category);
-  gather(from.stream, rows, last_use, to.stream);
-  gather(from.device, rows, last_use, to.device);
-  gather(from.correlation, rows, last_use, to.correlation);
-  gather(from.external_id, rows, last_use, to.external_id);
-  gather(from.detail, rows, last_use, to.detail);
-  gather(from.collective, rows, last_use, to.collective);
 }
 
 // --- Clock -----------------------------------------------------------------------------------
@@ -305,15 +228,15 @@ void restore_pids(const StringTable& strings, StringTable& to, Trace& trace) {
 }
 
 Trace finish_one(RawTrace& raw, Rows rows, const std::vector<RawTrace::Flow>& flows,
-                 std::int64_t base_ns, bool last_use) {
+                 bool last_use) {
   sort_rows(raw, rows);
   const std::int64_t first_ns =
       rows.empty() ? raw.window_end_ns.value_or(0) : raw.start_ns[rows.front()];
   Trace out;
-  set_origin(first_ns, base_ns, out);
+  set_origin(first_ns, raw.base_ns, out);
   gather_times(raw.start_ns, rows, first_ns, last_use, out.events.start);
   gather_times(raw.duration_ns, rows, 0, last_use, out.events.duration);
-  gather_events(raw, rows, last_use, out);
+  gather_columns(raw.trace.events, rows, last_use, out.events);
   gather_details(raw.trace, out);
   place_flows(flows, first_ns, out);
   if (raw.window_end_ns && !far_apart(*raw.window_end_ns, first_ns)) {
@@ -324,8 +247,7 @@ Trace finish_one(RawTrace& raw, Rows rows, const std::vector<RawTrace::Flow>& fl
   return out;
 }
 
-std::vector<Trace> split_by_rank(RawTrace& raw, const Ranks& ranks, const Rows& rows,
-                                 std::int64_t base_ns) {
+std::vector<Trace> split_by_rank(RawTrace& raw, const Ranks& ranks, const Rows& rows) {
   std::vector<Trace> out;
   const auto rank_of_row = [&](std::uint32_t row) {
     const std::int32_t by_row = raw.row_rank[row];
@@ -341,7 +263,7 @@ std::vector<Trace> split_by_rank(RawTrace& raw, const Ranks& ranks, const Rows& 
     for (const RawTrace::Flow& flow : raw.flows) {
       if (ranks.of_track[flow.track] == rank) flows.push_back(flow);
     }
-    Trace trace = finish_one(raw, std::move(part), flows, base_ns, false);
+    Trace trace = finish_one(raw, std::move(part), flows, false);
     trace.rank = rank;
     for (const Category category : trace.events.category) {
       ++trace.row_counts[static_cast<int>(category)];
@@ -354,7 +276,7 @@ std::vector<Trace> split_by_rank(RawTrace& raw, const Ranks& ranks, const Rows& 
 
 }  // namespace
 
-std::vector<Trace> finish_traces(RawTrace& raw, std::int64_t base_ns) {
+std::vector<Trace> finish_traces(RawTrace& raw) {
   if (!raw.row_rank.empty()) raw.row_rank.resize(raw.events(), kNoRank);
   pair_begin_end(raw);
   Rows rows = placeable_rows(raw);
@@ -362,9 +284,9 @@ std::vector<Trace> finish_traces(RawTrace& raw, std::int64_t base_ns) {
   const Ranks ranks = find_ranks(raw);
   std::vector<Trace> out;
   if (ranks.all.size() > 1 || (ranks.all.size() == 1 && !raw.trace.rank)) {
-    out = split_by_rank(raw, ranks, rows, base_ns);
+    out = split_by_rank(raw, ranks, rows);
   } else {
-    out.push_back(finish_one(raw, std::move(rows), raw.flows, base_ns, true));
+    out.push_back(finish_one(raw, std::move(rows), raw.flows, true));
     out[0].rank = raw.trace.rank;
     std::copy(std::begin(raw.trace.row_counts), std::end(raw.trace.row_counts), out[0].row_counts);
   }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trace/kineto/rows.h"
+#include "trace/raw/raw_trace.h"
 
 namespace flopcast::trace {
 
@@ -12,8 +12,7 @@ namespace flopcast::trace {
 /// since the first row. Rows that carry several ranks (files merged by other tools) become one
 /// Trace each. Equal rows in another file order give equal columns, but for rows equal in start,
 /// duration and ids.
-/// @param base_ns what the file adds to its timestamps.
-std::vector<Trace> finish_traces(RawTrace& raw, std::int64_t base_ns);
+std::vector<Trace> finish_traces(RawTrace& raw);
 
 /// Moves the strings a trace uses into the table of its set.
 void adopt_strings(Trace& trace, const StringTable& from, StringTable& to);
