@@ -108,7 +108,6 @@ READERS = (
     Reader("trace.info", ("trace", "info", "{file}"), TRACE, ".json"),
     Reader("trace.validate", ("trace", "validate", "{file}"), TRACE, ".json"),
     Reader("trace.slice", ("trace", "slice", "{file}", "--step", "1", "--out", "{out}"), TRACE, ".json"),
-    Reader("trace.pack", ("trace", "pack", "{file}", "--out", "{page}"), TRACE, ".json"),
     Reader("trace.packed", ("trace", "info", "{file}"), "src/trace/pack/corpus/step.fcpack", ".fcpack"),
     Reader("replay.packed", ("replay", "{file}", "--steps", "1", "--json"), "src/trace/pack/corpus/step.fcpack", ".fcpack"),
     Reader("replay", ("replay", "{file}", "--html", "{page}"), TRACE, ".json"),
