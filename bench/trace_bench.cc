@@ -1,5 +1,6 @@
 // Speed of the trace reader on unpacked text, beside simdjson's parse of the same text into its own
-// document (which finds the values but makes no columns of them). Without real traces at hand a
+// document (which finds the values but makes no columns of them); and of the same rows from a pack, told in
+// bytes of that text, with how many times smaller the pack is. Without real traces at hand a
 // made-up one of the same shape is used.
 #include <benchmark/benchmark.h>
 #include <simdjson.h>
@@ -8,10 +9,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "base/files/byte_source.h"
 #include "flopcast/trace.h"
+#include "flopcast/trace/io.h"
 
 namespace flopcast {
 namespace {
@@ -92,6 +95,48 @@ void read_columns(benchmark::State& state) {
   tell_speed(state, text);
 }
 BENCHMARK(read_columns)->DenseRange(0, 4)->Unit(benchmark::kMillisecond);
+
+std::filesystem::path folder_of_packs() {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / "flopcast_trace_bench";
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+void read_pack(benchmark::State& state) {
+  const std::string& text = text_of(static_cast<int>(state.range(0)));
+  const std::filesystem::path trace = folder_of_packs() / "trace.json",
+                              pack = folder_of_packs() / "run.fcpack";
+  std::ofstream(trace, std::ios::binary) << text;
+  const auto report = pack_traces({trace}, pack);
+  if (!report) return state.SkipWithError(report.error().what.c_str());
+  ReadOptions options;
+  options.threads = 1;
+  for (auto _ : state) {
+    auto set = read_traces({pack}, options);
+    benchmark::DoNotOptimize(set);
+  }
+  state.counters["times_smaller"] =
+      static_cast<double>(text.size()) / static_cast<double>(report->bytes);
+  std::filesystem::remove_all(folder_of_packs());
+  tell_speed(state, text);
+}
+BENCHMARK(read_pack)->DenseRange(0, 4)->Unit(benchmark::kMillisecond);
+
+void write_pack(benchmark::State& state) {
+  const std::string& text = text_of(static_cast<int>(state.range(0)));
+  const std::filesystem::path trace = folder_of_packs() / "trace.json",
+                              pack = folder_of_packs() / "run.fcpack";
+  std::ofstream(trace, std::ios::binary) << text;
+  PackOptions options;
+  options.threads = 1;
+  for (auto _ : state) {
+    if (!pack_traces({trace}, pack, options)) return state.SkipWithError("cannot be packed");
+  }
+  std::filesystem::remove_all(folder_of_packs());
+  tell_speed(state, text);
+}
+BENCHMARK(write_pack)->DenseRange(0, 4)->Unit(benchmark::kMillisecond);
 
 void simdjson_document(benchmark::State& state) {
   const simdjson::padded_string text(text_of(static_cast<int>(state.range(0))));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "base/files/random_file.h"
 #include "flopcast/trace/io.h"
@@ -34,8 +35,9 @@ const ReadOptions& options_of_rows(bool python) {
 /// of their own, so that the others are read as if these were not there.
 class RowPacker {
  public:
-  RowPacker(PackSink sink, PackMember& member)
+  RowPacker(PackSink sink, PackMember& member, std::size_t rows_of_block)
       : member_(member),
+        rows_of_block_(std::min(rows_of_block, kRowsOfBlock)),
         blocks_(std::move(sink), member),
         rows_(member.facts, options_of_rows(false)),
         python_rows_(member.python, options_of_rows(true)) {}
@@ -55,10 +57,10 @@ class RowPacker {
   std::uint64_t rows() const { return others_ + pythons_ + member_.facts.events(); }
 
  private:
-  static bool is_full(const RawTrace& raw, std::uint64_t bytes) {
+  bool is_full(const RawTrace& raw, std::uint64_t bytes) const {
     const std::size_t most = std::max(
         {raw.events(), raw.flows.size(), raw.ends.size(), raw.names.size(), raw.strings.size()});
-    return most >= kRowsOfBlock || bytes >= kTextOfBlock;
+    return most >= rows_of_block_ || bytes >= kTextOfBlock;
   }
   Scan read_python(Cursor& cursor, std::uint64_t bytes) {
     RawTrace& raw = member_.python;
@@ -90,6 +92,7 @@ class RowPacker {
   }
 
   PackMember& member_;
+  std::size_t rows_of_block_;
   BlockWriter blocks_;
   KinetoRows rows_, python_rows_;
   std::uint64_t others_ = 0, pythons_ = 0, passed_ = 0;  // rows so far
@@ -110,7 +113,8 @@ Diagnostic no_room(const fs::path& folder) {
           "free some space or name another disk"};
 }
 
-std::optional<Diagnostic> pack_file(const fs::path& from, const fs::path& folder, Packed& out,
+std::optional<Diagnostic> pack_file(const fs::path& from, const fs::path& folder,
+                                    std::size_t rows_of_block, Packed& out,
                                     const std::function<void(std::uint64_t)>& progress) {
   if (is_pack(from)) {
     return Diagnostic{ErrorCode::kUsage, from.string(), "is a pack already",
@@ -121,9 +125,9 @@ std::optional<Diagnostic> pack_file(const fs::path& from, const fs::path& folder
   auto blocks = RandomFile::nameless(folder);
   if (!blocks) return blocks.error();
   out.blocks.emplace(std::move(*blocks));
-  out.member.name = from.filename().string();
-  RowPacker packer([&out](std::string_view bytes) { return out.blocks->append(bytes); },
-                   out.member);
+  out.member.name = from == kStandardInput ? "stdin.json" : from.filename().string();
+  RowPacker packer([&out](std::string_view bytes) { return out.blocks->append(bytes); }, out.member,
+                   rows_of_block);
   ByteSource& bytes = **source;
   auto error = read_kineto_rows(
       bytes, from.string(), [&packer](Cursor& cursor) { return packer.read(cursor); },
@@ -139,7 +143,7 @@ std::vector<Packed> pack_files(const std::vector<fs::path>& files, const fs::pat
   Progress progress(files, files.size(), options.progress);
   parallel_for(files.size(), options.threads, [&](std::size_t i) {
     try {
-      out[i].error = pack_file(files[i], folder, out[i],
+      out[i].error = pack_file(files[i], folder, options.rows_of_block, out[i],
                                [&](std::uint64_t position) { progress.at(i, position); });
     } catch (const std::bad_alloc&) {
       out[i].error = Diagnostic{ErrorCode::kTooLarge, files[i].string(), "does not fit in memory",

@@ -41,6 +41,9 @@ Result<std::vector<std::filesystem::path>> slice_traces(const TraceSet& set, con
 struct PackOptions {
   unsigned threads = 0;  ///< 0: all cores; one file takes one
   std::string label;     ///< what the run is called; empty: as read_traces() calls it
+  /// rows that are packed together, at most 65,536: fewer are nearer to steps that are read alone, more
+  /// take less
+  std::uint32_t rows_of_block = 65536;
   /// bytes of files, now and then, from one thread at a time
   std::function<void(std::uint64_t bytes_done, std::uint64_t bytes_total)> progress;
 };

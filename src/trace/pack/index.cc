@@ -127,6 +127,21 @@ void write_member(pbf_builder<InMember> out, const PackMember& member) {
 /// Thrown, and caught in unpacked_index(), where a value is none that was written.
 struct BadIndex {};
 
+// A field of another kind than it is written as is none of ours.
+template <typename Message>
+Message& of_kind(Message& in, protozero::pbf_wire_type kind) {
+  if (!in.has_wire_type(kind)) throw BadIndex();
+  return in;
+}
+template <typename Message>
+Message& varint(Message& in) {
+  return of_kind(in, protozero::pbf_wire_type::varint);
+}
+template <typename Message>
+Message& delimited(Message& in) {
+  return of_kind(in, protozero::pbf_wire_type::length_delimited);
+}
+
 std::string good_text(const std::string& text) {
   if (valid_utf8(text) != text) throw BadIndex();
   return text;
@@ -142,25 +157,25 @@ Device read_device(pbf_message<InDevice> in) {
   while (in.next()) {
     switch (in.tag()) {
       case InDevice::kId:
-        device.id = count_of(in.get_sint32());
+        device.id = count_of(varint(in).get_sint32());
         break;
       case InDevice::kName:
-        device.name = good_text(in.get_string());
+        device.name = good_text(delimited(in).get_string());
         break;
       case InDevice::kSmCount:
-        device.sm_count = count_of(in.get_sint32());
+        device.sm_count = count_of(varint(in).get_sint32());
         break;
       case InDevice::kMemoryBytes:
-        device.memory_bytes = in.get_sint64();
+        device.memory_bytes = varint(in).get_sint64();
         break;
       case InDevice::kThreads:
-        device.threads_per_sm = count_of(in.get_sint32());
+        device.threads_per_sm = count_of(varint(in).get_sint32());
         break;
       case InDevice::kRegisters:
-        device.registers_per_sm = count_of(in.get_sint32());
+        device.registers_per_sm = count_of(varint(in).get_sint32());
         break;
       case InDevice::kSharedMemory:
-        device.shared_memory_per_sm = count_of(in.get_sint32());
+        device.shared_memory_per_sm = count_of(varint(in).get_sint32());
         break;
       default:
         in.skip();
@@ -175,13 +190,13 @@ void read_anomaly(pbf_message<InAnomaly> in, Anomalies& anomalies) {
   while (in.next()) {
     switch (in.tag()) {
       case InAnomaly::kKind:
-        kind = good_text(in.get_string());
+        kind = good_text(delimited(in).get_string());
         break;
       case InAnomaly::kCount:
-        count = in.get_uint64();
+        count = varint(in).get_uint64();
         break;
       case InAnomaly::kFirst:
-        first = in.get_string();  // as it stands in the file
+        first = delimited(in).get_string();  // as it stands in the file
         break;
       default:
         in.skip();
@@ -193,7 +208,7 @@ void read_anomaly(pbf_message<InAnomaly> in, Anomalies& anomalies) {
 
 void read_row_counts(pbf_message<InFacts>& in, Trace& trace) {
   std::size_t place = 0;
-  for (const std::uint64_t count : in.get_packed_uint64()) {
+  for (const std::uint64_t count : delimited(in).get_packed_uint64()) {
     if (place >= std::size(trace.row_counts)) throw BadIndex();
     trace.row_counts[place++] = count;
   }
@@ -205,38 +220,38 @@ void read_facts(pbf_message<InFacts> in, RawTrace& raw) {
   while (in.next()) {
     switch (in.tag()) {
       case InFacts::kRank:
-        trace.rank = count_of(in.get_sint32());
+        trace.rank = count_of(varint(in).get_sint32());
         break;
       case InFacts::kWorldSize:
-        trace.world_size = count_of(in.get_sint32());
+        trace.world_size = count_of(varint(in).get_sint32());
         break;
       case InFacts::kBackend:
-        trace.backend = good_text(in.get_string());
+        trace.backend = good_text(delimited(in).get_string());
         break;
       case InFacts::kDevice:
-        trace.devices.push_back(read_device(in.get_message()));
+        trace.devices.push_back(read_device(delimited(in).get_message()));
         break;
       case InFacts::kBaseNs:
-        raw.base_ns = in.get_sint64();
+        raw.base_ns = varint(in).get_sint64();
         break;
       case InFacts::kStepNs:
-        raw.step_ns = in.get_sint64();
+        raw.step_ns = varint(in).get_sint64();
         if (raw.step_ns < 1 || raw.step_ns > 1000) throw BadIndex();
         break;
       case InFacts::kWindowEndNs:
-        raw.window_end_ns = in.get_sint64();
+        raw.window_end_ns = varint(in).get_sint64();
         break;
       case InFacts::kRowCounts:
         read_row_counts(in, trace);
         break;
       case InFacts::kOtherRows:
-        trace.other_rows = in.get_uint64();
+        trace.other_rows = varint(in).get_uint64();
         break;
       case InFacts::kBytesRead:
-        trace.bytes_read = in.get_uint64();
+        trace.bytes_read = varint(in).get_uint64();
         break;
       case InFacts::kAnomaly:
-        read_anomaly(in.get_message(), trace.anomalies);
+        read_anomaly(delimited(in).get_message(), trace.anomalies);
         break;
       default:
         in.skip();
@@ -249,31 +264,31 @@ BlockPlace read_block_place(pbf_message<InBlock> in) {
   while (in.next()) {
     switch (in.tag()) {
       case InBlock::kOffset:
-        block.offset = in.get_uint64();
+        block.offset = varint(in).get_uint64();
         break;
       case InBlock::kBytes:
-        block.bytes = in.get_uint64();
+        block.bytes = varint(in).get_uint64();
         break;
       case InBlock::kRows:
-        block.rows = in.get_uint64();
+        block.rows = varint(in).get_uint64();
         break;
       case InBlock::kPython:
-        block.python = in.get_bool();
+        block.python = varint(in).get_uint64() != 0;
         break;
       case InBlock::kAlways:
-        block.always = in.get_bool();
+        block.always = varint(in).get_uint64() != 0;
         break;
       case InBlock::kFirstNs:
-        block.first_ns = in.get_sint64();
+        block.first_ns = varint(in).get_sint64();
         break;
       case InBlock::kLastNs:
-        block.last_ns = in.get_sint64();
+        block.last_ns = varint(in).get_sint64();
         break;
       case InBlock::kFirstCorrelation:
-        block.first_correlation = in.get_sint64();
+        block.first_correlation = varint(in).get_sint64();
         break;
       case InBlock::kLastCorrelation:
-        block.last_correlation = in.get_sint64();
+        block.last_correlation = varint(in).get_sint64();
         break;
       default:
         in.skip();
@@ -287,13 +302,13 @@ StepPlace read_step(pbf_message<InStep> in) {
   while (in.next()) {
     switch (in.tag()) {
       case InStep::kName:
-        step.name = good_text(in.get_string());
+        step.name = good_text(delimited(in).get_string());
         break;
       case InStep::kStartNs:
-        step.start_ns = in.get_sint64();
+        step.start_ns = varint(in).get_sint64();
         break;
       case InStep::kDurationNs:
-        step.duration_ns = in.get_sint64();
+        step.duration_ns = varint(in).get_sint64();
         break;
       default:
         in.skip();
@@ -307,19 +322,19 @@ PackMember read_member(pbf_message<InMember> in) {
   while (in.next()) {
     switch (in.tag()) {
       case InMember::kName:
-        member.name = in.get_string();
+        member.name = delimited(in).get_string();
         break;
       case InMember::kFacts:
-        read_facts(in.get_message(), member.facts);
+        read_facts(delimited(in).get_message(), member.facts);
         break;
       case InMember::kPython:
-        read_facts(in.get_message(), member.python);
+        read_facts(delimited(in).get_message(), member.python);
         break;
       case InMember::kBlock:
-        member.blocks.push_back(read_block_place(in.get_message()));
+        member.blocks.push_back(read_block_place(delimited(in).get_message()));
         break;
       case InMember::kStep:
-        member.steps.push_back(read_step(in.get_message()));
+        member.steps.push_back(read_step(delimited(in).get_message()));
         break;
       default:
         in.skip();
@@ -355,10 +370,10 @@ std::optional<PackIndex> unpacked_index(std::string_view bytes) {
     while (in.next()) {
       switch (in.tag()) {
         case InIndex::kLabel:
-          index->label = in.get_string();
+          index->label = delimited(in).get_string();
           break;
         case InIndex::kMember:
-          index->members.push_back(read_member(in.get_message()));
+          index->members.push_back(read_member(delimited(in).get_message()));
           break;
         default:
           in.skip();

@@ -189,6 +189,8 @@ Result<RawTrace> PackFile::read(std::size_t number, const BlockChoice& choice) c
     return Diagnostic{ErrorCode::kTooLarge, raw.trace.path, fmt::format("has {} rows", rows),
                       "read a window of it"};
   }
+  // What an index claims is believed as far as the file's size goes.
+  reserve_rows(raw, std::min<std::uint64_t>(rows, file_.size()));
   std::vector<std::uint64_t> order;
   // A few blocks at a time are unpacked side by side, and added one after the other.
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());

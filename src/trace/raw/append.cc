@@ -96,6 +96,21 @@ std::size_t* TableSizes::of(Category category) {
   }
 }
 
+void reserve_rows(RawTrace& raw, std::size_t rows) {
+  Events& events = raw.trace.events;
+  raw.start_ns.reserve(rows);
+  raw.duration_ns.reserve(rows);
+  events.name.reserve(rows);
+  events.track.reserve(rows);
+  events.category.reserve(rows);
+  events.stream.reserve(rows);
+  events.device.reserve(rows);
+  events.correlation.reserve(rows);
+  events.external_id.reserve(rows);
+  events.detail.reserve(rows);
+  events.collective.reserve(rows);
+}
+
 void append_rows(const RawTrace& piece, RawTrace& raw) {
   std::vector<std::uint32_t> text, track;
   text.reserve(piece.strings.size());

@@ -17,6 +17,8 @@ struct TableSizes {
   bool operator==(const TableSizes&) const = default;
 };
 
+/// Makes room for the columns of so many rows.
+void reserve_rows(RawTrace& raw, std::size_t rows);
 /// Adds the rows of a piece, which has its own texts and tracks, behind those of `raw`.
 void append_rows(const RawTrace& piece, RawTrace& raw);
 /// Forgets rows and what comes with them; counts and what is said of the whole file stay.
