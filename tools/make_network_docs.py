@@ -18,6 +18,7 @@ HOLD_OUTS = {
     "nodes": "Node counts that the fit has not seen",
     "largest": "The four largest sizes of each curve: extrapolation",
     "curves": "Whole curves, a quarter at a time",
+    "libraries": "Libraries that the fit has not seen on the system",
 }
 # Public recordings and the machine each was made on.
 RECORDINGS = {

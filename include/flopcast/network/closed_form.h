@@ -69,6 +69,12 @@ Seconds direct_pass(unsigned p, Bytes size, const Hop& hop);
 /// All peers at once, each over a link of its own: a + S/pB (ASTRA-sim "direct").
 Seconds fully_connected_pass(unsigned p, Bytes size, const Hop& link);
 
+/// Every rank reads the whole buffer of every other and adds up all of it: a + (p-1)S/B. The one-shot
+/// all-reduce of serving engines.
+Seconds one_shot_all_reduce(unsigned p, Bytes size, const Hop& port);
+/// Every rank adds up its share of all buffers, then reads the others' shares: 2(a + (p-1)/p S/B).
+Seconds two_shot_all_reduce(unsigned p, Bytes size, const Hop& port);
+
 /// Transfer part of an all-to-all on a ring: one way (p-1)/2 S/B; both ways by the shorter arc
 /// (antipodes split): p even S p/8B, p odd S (p^2-1)/8pB.
 Seconds ring_all_to_all_transfer(unsigned p, Bytes size, BytesPerSecond bandwidth,

@@ -1,9 +1,10 @@
 // Floor 2: collective times fitted to measurements: calibration, and how good it is.
 //
 // A curve is what one library needed on one system for one operation, over message sizes: at most
-// 21 knots, interpolated in log-log, never falling with size. Every system also has a pooled form
-// per operation, nine non-negative coefficients over ranks and nodes; what curves leave over of it
-// is carried from measured cases to those that resemble them (docs/theory/network.md).
+// 21 knots, interpolated in log-log, never falling with size. Other cases start from what physics says
+// of their system's node, or from a pooled form per operation where the catalogue does not have it; what
+// curves leave over of that is carried from measured cases to those that resemble them, on the same
+// system and on others (docs/theory/network.md).
 #pragma once
 
 #include <cstdint>
@@ -96,12 +97,13 @@ class CollectiveFit {
   /// The newest version of the library measured on the system; empty where there is none.
   std::string newest(std::string_view system, std::string_view library) const;
 
+  /// the library's own
+  explicit CollectiveFit(std::unique_ptr<State> state);
   CollectiveFit(CollectiveFit&&) noexcept;
   CollectiveFit& operator=(CollectiveFit&&) noexcept;
   ~CollectiveFit();
 
  private:
-  explicit CollectiveFit(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
@@ -135,13 +137,14 @@ CollectiveValidation validate_collectives(std::span<const CollectiveSample> samp
 
 /// What a cross-validation keeps out of the fit.
 enum class CollectiveHoldOut : std::uint8_t {
-  kSizes,    ///< every other size of each curve
-  kRanks,    ///< each (system, ranks, nodes) in turn
-  kNodes,    ///< each (system, nodes) in turn
-  kLargest,  ///< the four largest sizes of each curve
-  kCurves,   ///< a quarter of the curves at a time
+  kSizes,      ///< every other size of each curve
+  kRanks,      ///< each (system, ranks, nodes) in turn
+  kNodes,      ///< each (system, nodes) in turn
+  kLargest,    ///< the four largest sizes of each curve
+  kCurves,     ///< a quarter of the curves at a time
+  kLibraries,  ///< each (system, library) in turn
 };
-/// "sizes", "ranks", "nodes", "largest", "curves"
+/// "sizes", "ranks", "nodes", "largest", "curves", "libraries"
 std::optional<CollectiveHoldOut> parse_collective_hold_out(std::string_view text);
 /// Fits on the rest, forecasts what was kept out.
 CollectiveValidation hold_out_collectives(std::span<const CollectiveSample> samples,

@@ -94,6 +94,14 @@ Seconds pairwise_all_to_all(unsigned p, Bytes size, const Hop& hop) {
   return (p - 1.0) * hop.message(size / p);
 }
 
+Seconds one_shot_all_reduce(unsigned p, Bytes size, const Hop& port) {
+  return port.message(size * (p - 1.0));
+}
+
+Seconds two_shot_all_reduce(unsigned p, Bytes size, const Hop& port) {
+  return 2 * direct_pass(p, size, port);
+}
+
 Seconds direct_pass(unsigned p, Bytes size, const Hop& hop) {
   return hop.message(size * others(p));
 }

@@ -190,7 +190,7 @@ NcclCost point_to_point(const NcclGraph& graph, CollectiveOp op, double bytes) {
 NcclArchitecture nccl_architecture(std::string_view name) {
   if (name == "volta") return NcclArchitecture::kVolta;
   if (name == "hopper") return NcclArchitecture::kHopper;
-  if (name == "blackwell") return NcclArchitecture::kBlackwell;
+  if (name.starts_with("blackwell")) return NcclArchitecture::kBlackwell;
   return NcclArchitecture::kAmpere;
 }
 

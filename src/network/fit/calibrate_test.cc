@@ -161,7 +161,7 @@ TEST(Calibrate, FaultyFitsAreRefusedWithTheLine) {
             std::string::npos);
   EXPECT_NE(broken("ranks = 2", "ranks = 0").find("ranks >= 2"), std::string::npos);
   EXPECT_NE(broken("us = [", "us = [1e9, ").find("must not fall"), std::string::npos);
-  EXPECT_NE(broken("bands.table = [", "bands.table = [[0, 0], ").find("4 pairs"),
+  EXPECT_NE(broken("bands.version = [", "bands.version = [[0, 0], ").find("4 pairs"),
             std::string::npos);
 }
 

@@ -7,21 +7,11 @@
 #include <cmath>
 
 #include "base/files/read_file.h"
-#include "base/numeric/quantile.h"
 #include "catalog_files.h"
 
 namespace flopcast {
 
 using namespace network;  // the room's own names
-
-std::size_t network::size_class(double bytes) {
-  return bytes < 64 * 1024 ? 0 : bytes < 4 * 1048576 ? 1 : bytes < 64 * 1048576 ? 2 : 3;
-}
-
-std::string_view network::size_class_name(std::size_t size_class) {
-  constexpr std::string_view kNames[] = {"< 64 KB", "64 KB - 4 MB", "4 - 64 MB", ">= 64 MB"};
-  return kNames[size_class];
-}
 
 bool network::older_version(std::string_view a, std::string_view b) {
   const auto number = [](std::string_view text, std::size_t& at) {
@@ -51,76 +41,14 @@ bool network::older_version(std::string_view a, std::string_view b) {
   return a.size() - i < b.size() - j;
 }
 
-namespace {
-
-/// Scores by size class; the last: all of them, for classes that have too few.
-using Scores = std::array<std::vector<double>, kSizeClasses + 1>;
-
-/// @param otherwise where there are too few scores
-std::array<Band, kSizeClasses> bands_of(Scores scores, const Band& otherwise) {
-  constexpr std::size_t kEnough = 20;
-  for (auto& values : scores) std::ranges::sort(values);
-  std::array<Band, kSizeClasses> bands;
-  bands.fill(otherwise);
-  for (std::size_t i = 0; i < kSizeClasses; ++i) {
-    const auto& own = scores[i].size() >= kEnough ? scores[i] : scores.back();
-    if (own.size() < kEnough) continue;
-    bands[i] = {std::min(to_digits(quantile(own, 0.1), kTimeDigits), 0.0),
-                std::max(to_digits(quantile(own, 0.9), kTimeDigits), 0.0)};
-  }
-  return bands;
+const Relations& CollectiveFit::State::relations() const {
+  std::call_once(once_, [this] { relations_ = std::make_unique<Relations>(systems); });
+  return *relations_;
 }
 
-std::array<Band, kSizeClasses> bands_of(const std::vector<Kriging::Miss>& misses) {
-  Scores scores;
-  for (const Kriging::Miss& miss : misses) {
-    scores[size_class(std::exp2(miss.power))].push_back(miss.error / miss.sd);
-    scores.back().push_back(miss.error / miss.sd);
-  }
-  return bands_of(std::move(scores), Band{});
-}
-
-/// Every inner knot against the line through its neighbours.
-std::array<Band, kSizeClasses> bands_between(const std::vector<MeasuredCurve>& curves) {
-  Scores scores;
-  for (const MeasuredCurve& measured : curves) {
-    const std::vector<double>& size = measured.curve.log2_size;
-    const std::vector<double>& time = measured.curve.log_time;
-    for (std::size_t i = 1; i + 1 < size.size(); ++i) {
-      const double share = (size[i] - size[i - 1]) / (size[i + 1] - size[i - 1]);
-      const double miss = time[i] - (time[i - 1] + share * (time[i + 1] - time[i - 1]));
-      scores[size_class(std::exp2(size[i]))].push_back(miss);
-      scores.back().push_back(miss);
-    }
-  }
-  return bands_of(std::move(scores), Band{0, 0});
-}
-
-}  // namespace
-
-void CollectiveFit::State::System::prepare() const {
-  std::call_once(once_, [this] {
-    std::vector<const MeasuredCurve*> all;
-    for (const MeasuredCurve& curve : curves) all.push_back(&curve);
-    mean_ = std::make_unique<MeanTime>(curves, forms, reference_of(curves.front().what.system));
-    kriging_ = std::make_unique<Kriging>(std::move(all), *mean_);
-    between_ = bands_between(curves);
-  });
-}
-
-const Kriging& CollectiveFit::State::System::kriging() const {
-  prepare();
-  return *kriging_;
-}
-
-const std::array<Band, kSizeClasses>& CollectiveFit::State::System::between() const {
-  prepare();
-  return between_;
-}
-
-const MeanTime& CollectiveFit::State::System::mean() const {
-  prepare();
-  return *mean_;
+SystemBands CollectiveFit::State::bands_of(std::string_view system) const {
+  const auto read = bands.find(system);
+  return read != bands.end() ? read->second : relations().find_bands(system);
 }
 
 namespace {
@@ -128,7 +56,7 @@ namespace {
 PooledForms fit_forms(const std::vector<MeasuredCurve>& curves) {
   std::map<std::pair<CollectiveOp, std::string>, std::vector<const MeasuredCurve*>> groups;
   for (const MeasuredCurve& curve : curves) {
-    groups[{curve.what.op, launch_mode(curve.what.library)}].push_back(&curve);
+    groups[{curve.what.op, launch_mode(curve.what)}].push_back(&curve);
   }
   PooledForms forms;
   for (const auto& [of, members] : groups) forms[of] = fit_pooled(members);
@@ -136,7 +64,7 @@ PooledForms fit_forms(const std::vector<MeasuredCurve>& curves) {
 }
 
 /// Curves of this very case; version and type where the case names them.
-std::vector<const MeasuredCurve*> same_case(const CollectiveFit::State::System& system,
+std::vector<const MeasuredCurve*> same_case(const MeasuredSystem& system,
                                             const CollectiveCase& what, bool any_version) {
   std::vector<const MeasuredCurve*> same;
   for (const MeasuredCurve& curve : system.curves) {
@@ -191,10 +119,12 @@ std::string in_words(std::string_view how, const CollectiveCase& what) {
 
 using CurveState = CollectiveFit::Curve::State;
 
-void take_table(CurveState& state, const std::vector<const MeasuredCurve*>& same) {
-  constexpr double kRepeat = 0.05;  // between runs of one case, the note on noise in the docs
+void take_table(CurveState& state, const MeasuredSystem& system,
+                const std::vector<const MeasuredCurve*>& same) {
+  constexpr double kRepeat = 0.03;  // between runs of one case, the note on noise in the docs
   state.knots = mean_curve(same);
   state.sd = {kRepeat};
+  state.between = bands_between(system.curves);
   state.basis = Basis::kTable;
   state.source = in_words("table", same.front()->what) + ": " + same.front()->source;
 }
@@ -213,23 +143,46 @@ void take_form(CurveState& state, const std::vector<const MeasuredCurve*>& same)
   }
 }
 
-void take_kriging(CurveState& state, const CollectiveFit::State::System& system, bool measured) {
-  Kriging::Estimate estimate = system.kriging().estimate(state.what);
-  for (std::size_t i = 0; i < estimate.log_time.size(); ++i) {
-    state.knots.log2_size.push_back(estimate.first + static_cast<double>(i));
+Distance distance_of(const MeasuredSystem& system, const CollectiveCase& what) {
+  Distance distance = Distance::kRanks;
+  for (const MeasuredCurve& curve : system.curves) {
+    const CollectiveCase& other = curve.what;
+    if (other.ranks != what.ranks || other.nodes != what.nodes) continue;
+    if (other.op == what.op && other.library == what.library) return Distance::kVersion;
+    distance = Distance::kOperation;
   }
-  state.knots.log_time = std::move(estimate.log_time);
-  state.sd = std::move(estimate.sd);
-  state.bands = measured ? system.bands.table : system.bands.fitted;
-  if (measured) state.between = system.between();
+  return distance;
+}
+
+void take_kriging(CurveState& state, const CollectiveFit::State& fit) {
+  const CollectiveCase& what = state.what;
+  const Relations& relations = fit.relations();
+  const Kin kin(what, relations.platform(what.system));
+  const Kriging::Estimate estimate = relations.kriging(kin).estimate(kin);
+  for (std::size_t i = 0; i < estimate.log_ratio.size(); ++i) {
+    const double power = estimate.first + static_cast<double>(i);
+    state.knots.log2_size.push_back(power);
+    state.knots.log_time.push_back(std::log(state.mean->at(what, std::exp2(power))) +
+                                   estimate.log_ratio[i]);
+  }
+  make_monotone(state.knots.log_time);
+  state.sd = estimate.sd;
+  const Distance distance = distance_of(fit.systems.find(what.system)->second, what);
+  state.bands = fit.bands_of(what.system)[static_cast<std::size_t>(distance)];
+  const bool measured = distance == Distance::kVersion;
   state.basis = measured ? Basis::kTable : Basis::kFitted;
-  state.source = in_words(measured ? "table" : "fit to relatives of", state.what);
+  state.source = in_words(measured ? "other versions of" : "fit to relatives of", what);
 }
 
 }  // namespace
 
-SystemBands network::fit_bands(const Kriging& kriging) {
-  return {bands_of(kriging.misses(false)), bands_of(kriging.misses(true))};
+std::unique_ptr<CollectiveFit::State> network::fit_of_curves(std::vector<MeasuredCurve> curves) {
+  auto state = std::make_unique<CollectiveFit::State>();
+  for (MeasuredCurve& curve : curves) {
+    state->systems[curve.what.system].curves.push_back(std::move(curve));
+  }
+  for (auto& [name, system] : state->systems) system.forms = fit_forms(system.curves);
+  return state;
 }
 
 CollectiveFit::CollectiveFit(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -238,15 +191,7 @@ CollectiveFit& CollectiveFit::operator=(CollectiveFit&&) noexcept = default;
 CollectiveFit::~CollectiveFit() = default;
 
 CollectiveFit CollectiveFit::make(std::span<const CollectiveSample> samples) {
-  auto state = std::make_unique<State>();
-  for (MeasuredCurve& curve : fit_curves(samples)) {
-    state->systems[curve.what.system].curves.push_back(std::move(curve));
-  }
-  for (auto& [name, system] : state->systems) {
-    system.forms = fit_forms(system.curves);
-    system.bands = fit_bands(system.kriging());
-  }
-  return CollectiveFit(std::move(state));
+  return CollectiveFit(fit_of_curves(fit_curves(samples)));
 }
 
 Result<CollectiveFit> CollectiveFit::parse(std::string_view text, const std::string& where) {
@@ -313,24 +258,28 @@ std::optional<CollectiveFit::Curve> CollectiveFit::curve(const CollectiveCase& a
                                                          CollectiveSource source) const {
   const auto found = state_->systems.find(asked.system);
   if (found == state_->systems.end() || found->second.curves.empty()) return std::nullopt;
-  const State::System& system = found->second;
+  const MeasuredSystem& system = found->second;
   auto state = std::make_shared<Curve::State>();
   state->what = asked;
   if (asked.version.empty()) state->what.version = newest(asked.system, asked.library);
-  state->mean = &system.mean();
+  state->mean = &state_->relations().mean(asked.system);
   std::vector<const MeasuredCurve*> same = same_case(system, state->what, false);
-  const std::vector<const MeasuredCurve*> kin = same_case(system, state->what, true);
-  if (same.empty()) same = kin;
+  const bool measured = !same.empty();
+  if (!measured) same = same_case(system, state->what, true);
   switch (source) {
     case CollectiveSource::kTable:
       if (same.empty()) return std::nullopt;
-      take_table(*state, same);
+      take_table(*state, system, same);
       break;
     case CollectiveSource::kFitted:
       take_form(*state, same);
       break;
     case CollectiveSource::kBest:
-      take_kriging(*state, system, !kin.empty());
+      if (measured) {
+        take_table(*state, system, same);
+      } else {
+        take_kriging(*state, *state_);
+      }
       break;
     default:
       return std::nullopt;

@@ -23,7 +23,7 @@ std::string list(const Range& values, int digits) {
   return "[" + out + "]";
 }
 
-std::string list(const std::array<Band, kSizeClasses>& bands) {
+std::string list(const Bands& bands) {
   std::string out;
   for (const Band& band : bands) {
     if (!out.empty()) out += ", ";
@@ -66,7 +66,11 @@ constexpr std::string_view kPreamble =
     "#   form    seconds over ranks, nodes and bytes: nine coefficients, docs/theory/network.md\n"
     "#   bands   10 and 90 % quantiles of log(measured / forecast) in standard deviations, for "
     "four\n"
-    "#           size classes: cases that were measured, and cases that were not\n\n";
+    "#           size classes: cases measured with other versions, ranks that were measured with "
+    "other\n"
+    "#           operations or libraries, and ranks that were not measured\n\n";
+
+constexpr std::array<std::string_view, kDistances> kBandKeys = {"version", "operation", "ranks"};
 
 }  // namespace
 
@@ -83,8 +87,12 @@ std::string write_fit(const CollectiveFit::State& state) {
     out += fmt::format("{} = {}\n", id, toml_string(text));
   }
   for (const auto& [name, system] : state.systems) {
-    out += fmt::format("\n[system.{}]\nbands.table = {}\nbands.fitted = {}\nform = [\n",
-                       toml_string(name), list(system.bands.table), list(system.bands.fitted));
+    out += fmt::format("\n[system.{}]\n", toml_string(name));
+    const SystemBands bands = state.bands_of(name);
+    for (std::size_t d = 0; d < kDistances; ++d) {
+      out += fmt::format("bands.{} = {}\n", kBandKeys[d], list(bands[d]));
+    }
+    out += "form = [\n";
     for (const auto& [of, form] : system.forms) {
       out += fmt::format("  {{ op = \"{}\", mode = \"{}\", coefficients = {} }},\n",
                          flopcast::name(of.first), of.second,
@@ -140,7 +148,7 @@ class FitReader {
   }
 
   std::optional<Diagnostic> read_system(const std::string& name, const toml::table& table) {
-    CollectiveFit::State::System& system = state_.systems[name];
+    MeasuredSystem& system = state_.systems[name];
     if (const toml::array* forms = table["form"].as_array()) {
       for (const toml::node& node : *forms) {
         if (auto error = read_form(node, system)) return error;
@@ -155,12 +163,15 @@ class FitReader {
       return fault(table, "a system needs forms and curves");
     }
     std::ranges::sort(system.curves, {}, &MeasuredCurve::what);
-    if (auto error = read_bands(table, "table", system.bands.table)) return error;
-    return read_bands(table, "fitted", system.bands.fitted);
+    SystemBands& bands = state_.bands[name];
+    for (std::size_t d = 0; d < kDistances; ++d) {
+      if (auto error = read_bands(table, kBandKeys[d], bands[d])) return error;
+    }
+    return std::nullopt;
   }
 
   std::optional<Diagnostic> read_bands(const toml::table& table, std::string_view key,
-                                       std::array<Band, kSizeClasses>& bands) const {
+                                       Bands& bands) const {
     const toml::array* array = table["bands"][key].as_array();
     if (array == nullptr || array->size() != kSizeClasses) {
       return fault(table, fmt::format("bands.{} must be {} pairs", key, kSizeClasses));
@@ -175,8 +186,7 @@ class FitReader {
     return std::nullopt;
   }
 
-  std::optional<Diagnostic> read_form(const toml::node& node,
-                                      CollectiveFit::State::System& system) const {
+  std::optional<Diagnostic> read_form(const toml::node& node, MeasuredSystem& system) const {
     const toml::table* table = node.as_table();
     if (table == nullptr) return fault(node, "a form must be a table");
     const auto op = parse_collective_op((*table)["op"].value_or(std::string_view()));
@@ -222,7 +232,7 @@ class FitReader {
   }
 
   std::optional<Diagnostic> read_curve(const toml::node& node, const std::string& system_name,
-                                       CollectiveFit::State::System& system) const {
+                                       MeasuredSystem& system) const {
     const toml::table* table = node.as_table();
     if (table == nullptr) return fault(node, "a curve must be a table");
     MeasuredCurve curve;

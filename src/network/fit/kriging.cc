@@ -3,193 +3,176 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
 
 namespace flopcast::network {
 namespace {
 
-constexpr double kNugget = 0.005;
-constexpr double kLeastVariance = 0.015;  // of an estimate: between sizes it is interpolated
-constexpr double kAnyLibrary = 0.1, kSameMode = 0.3, kSameLibrary = 0.1, kSameVersion = 0.5;
-constexpr double kRankScale = 1.5, kNodeScale = 6;
-constexpr double kMirroredOp = 0.97, kOtherOp = 0.5, kOtherType = 0.98;
+constexpr double kLeastVariance = 1e-3;  // of an estimate: between sizes it is interpolated
 
-bool is_pass(CollectiveOp op) {
-  return op == CollectiveOp::kAllGather || op == CollectiveOp::kReduceScatter;
+std::vector<double> unit(std::size_t n, std::size_t at) {
+  std::vector<double> vector(n);
+  vector[at] = 1;
+  return vector;
 }
 
-double between_libraries(const CollectiveCase& a, const CollectiveCase& b) {
-  double shared = kAnyLibrary;
-  if (launch_mode(a.library) == launch_mode(b.library)) shared += kSameMode;
-  if (a.library == b.library) shared += kSameLibrary + (a.version == b.version ? kSameVersion : 0);
-  return shared;
+bool counted(const Kin& kin, const Kin& like) {
+  return kin.mode == like.mode && kin.what.op == like.what.op &&
+         (kin.what.nodes > 1) == (like.what.nodes > 1);
 }
 
-double between_operations(const CollectiveCase& a, const CollectiveCase& b) {
-  if (a.op == b.op) return 1;
-  return is_pass(a.op) && is_pass(b.op) ? kMirroredOp : kOtherOp;
+double mean_square(const std::vector<std::vector<double>>& by_power, std::size_t i) {
+  double sum = 0;
+  for (const std::vector<double>& values : by_power) sum += values[i] * values[i];
+  return sum / static_cast<double>(by_power.size());
 }
-
-double log_ratio(unsigned a, unsigned b) { return std::fabs(std::log2(double{1} * a / b)); }
 
 }  // namespace
 
-MeanTime::MeanTime(const std::vector<MeasuredCurve>& curves, PooledForms forms, Reference reference)
-    : forms_(std::move(forms)), reference_(std::move(reference)) {
-  for (const MeasuredCurve& curve : curves) {
-    const CollectiveCase& what = curve.what;
-    Shapes& shapes = shapes_[{what.op, launch_mode(what.library)}];
-    (what.nodes == 1 ? shapes.inside : shapes.across).emplace(what.ranks, what.nodes);
+Residuals residuals_of(const MeasuredCurve& curve, const Platform& platform, const MeanTime& mean) {
+  Residuals residuals{Kin(curve.what, platform), 0, {}};
+  for (int power = kFirstPower; power <= kLastPower; ++power) {
+    if (!curve.curve.covers(power)) continue;
+    if (residuals.log_ratio.empty()) residuals.first = power;
+    const double expected = mean.at(curve.what, std::exp2(power));
+    residuals.log_ratio.push_back(curve.curve.at(power) - std::log(expected));
   }
+  return residuals;
 }
 
-bool MeanTime::enough(const CollectiveCase& what, const std::string& mode) const {
-  constexpr std::size_t kSwitched = 2, kOverPcie = 3, kAcross = 3;
-  const auto shapes = shapes_.find({what.op, mode});
-  if (shapes == shapes_.end()) return false;
-  if (what.nodes > 1) return shapes->second.across.size() >= kAcross;
-  return shapes->second.inside.size() >= (reference_.switched ? kSwitched : kOverPcie);
-}
-
-double MeanTime::at(const CollectiveCase& what, double bytes) const {
-  const std::string mode = launch_mode(what.library);
-  if (reference_.seconds && !enough(what, mode)) return reference_.seconds(what, bytes);
-  const PooledForm* best = nullptr;
-  int likeness = -1;
-  for (const auto& [of, form] : forms_) {
-    const int same = (of.first == what.op ? 2 : 0) + (of.second == mode ? 1 : 0);
-    if (same > likeness) likeness = same, best = &form;
-  }
-  return best->at(what.op, what.ranks, what.nodes, bytes);
-}
-
-double Kriging::covariance(const CollectiveCase& a, const CollectiveCase& b) const {
-  const unsigned ga = a.ranks / a.nodes, gb = b.ranks / b.nodes;
-  const double distance = log_ratio(std::max(ga, 1U), std::max(gb, 1U)) / kRankScale +
-                          log_ratio(a.nodes, b.nodes) / kNodeScale;
-  const bool same_type = a.type == b.type || a.type.empty() || b.type.empty();
-  return between_libraries(a, b) * between_operations(a, b) * std::exp(-distance) *
-         (same_type ? 1 : kOtherType);
-}
-
-Kriging::Kriging(std::vector<const MeasuredCurve*> curves, const MeanTime& mean)
-    : curves_(std::move(curves)), mean_(mean) {
-  std::map<std::vector<std::size_t>, std::vector<int>> by_members;
-  residuals_.assign(curves_.size(), std::vector<double>(kLast - kFirst + 1));
-  for (int power = kFirst; power <= kLast; ++power) {
+Kriging::Kriging(std::vector<const Residuals*> relatives, std::size_t own)
+    : relatives_(std::move(relatives)), own_(own) {
+  // Large messages are related otherwise than small ones.
+  std::map<std::pair<bool, std::vector<std::size_t>>, std::vector<int>> by_members;
+  const std::size_t asked = own_ > 0 ? own_ : relatives_.size();
+  for (int power = kFirstPower; power <= kLastPower; ++power) {
     std::vector<std::size_t> members;
-    for (std::size_t i = 0; i < curves_.size(); ++i) {
-      if (!curves_[i]->curve.covers(power)) continue;
-      const double mean_time = mean_.at(curves_[i]->what, std::exp2(power));
-      residuals_[i][power - kFirst] = curves_[i]->curve.at(power) - std::log(mean_time);
-      members.push_back(i);
+    for (std::size_t i = 0; i < relatives_.size(); ++i) {
+      if (relatives_[i]->covers(power)) members.push_back(i);
     }
-    if (!members.empty()) by_members[members].push_back(power);
+    if (members.empty() || members.front() >= asked) continue;
+    by_members[{power >= kHandedOver, std::move(members)}].push_back(power);
   }
-  for (auto& [members, powers] : by_members) {
-    SquareMatrix matrix(members.size());
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      for (std::size_t j = 0; j < members.size(); ++j) {
-        matrix.at(i, j) = covariance(curves_[members[i]]->what, curves_[members[j]]->what);
-      }
-      matrix.at(i, i) += kNugget;
-    }
-    Group group{members, powers, Cholesky(std::move(matrix)), {}};
-    for (const int power : powers) {
-      std::vector<double> right;
-      for (const std::size_t i : members) right.push_back(residuals_[i][power - kFirst]);
-      group.weights.push_back(group.factor.solve(std::move(right)));
-    }
-    groups_.push_back(std::move(group));
-  }
+  for (const auto& [key, powers] : by_members) groups_.push_back(make_group(key.second, powers));
 }
 
-Kriging::Estimate Kriging::estimate(const CollectiveCase& what) const {
+std::vector<double> Kriging::residuals(const std::vector<std::size_t>& members, int power) const {
+  std::vector<double> all;
+  for (const std::size_t i : members) all.push_back(relatives_[i]->at(power));
+  return all;
+}
+
+/// A curve that its relatives contradict counts for less: its residual from what the others say of it,
+/// in standard deviations and beyond one, is taken for noise of its own. With P the inverse covariance
+/// and r the residuals, that is (P r)_i / sqrt(P_ii) (Dubrule 1983).
+Kriging::Group Kriging::make_group(const std::vector<std::size_t>& members,
+                                   const std::vector<int>& powers) const {
+  const std::size_t n = members.size();
+  SquareMatrix matrix(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const Kin& a = relatives_[members[i]]->kin;
+    for (std::size_t j = 0; j <= i; ++j) {
+      matrix.at(i, j) = matrix.at(j, i) = kinship(a, relatives_[members[j]]->kin, powers.front());
+    }
+    matrix.at(i, i) += run_noise(a, powers.front());
+  }
+  Group group{members, powers, std::vector<double>(n), Cholesky(matrix), {}};
+  for (const int power : powers) {
+    group.weights.push_back(group.factor.solve(residuals(members, power)));
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double precision = group.factor.quadratic(unit(n, i));
+    const double contradiction = mean_square(group.weights, i) / precision;
+    group.doubt[i] = std::max(contradiction - 1, 0.0) / precision;
+    matrix.at(i, i) += group.doubt[i];
+  }
+  group.factor = Cholesky(std::move(matrix));
+  for (std::size_t s = 0; s < powers.size(); ++s) {
+    group.weights[s] = group.factor.solve(residuals(members, powers[s]));
+  }
+  return group;
+}
+
+Kriging::Estimate Kriging::estimate(const Kin& kin) const {
   struct At {
-    double log_time, sd;
+    double log_ratio, sd;
   };
   std::map<int, At> found;
   for (const Group& group : groups_) {
+    const int any = group.powers.front();
     std::vector<double> nearness;
-    for (const std::size_t i : group.members)
-      nearness.push_back(covariance(what, curves_[i]->what));
-    const double own = covariance(what, what) + kNugget;
+    for (const std::size_t i : group.members) {
+      nearness.push_back(kinship(kin, relatives_[i]->kin, any));
+    }
+    const double own = kinship(kin, kin, any) + run_noise(kin, any);
     const double sd = std::sqrt(std::max(own - group.factor.quadratic(nearness), kLeastVariance));
     for (std::size_t s = 0; s < group.powers.size(); ++s) {
-      const int power = group.powers[s];
-      double log_time = std::log(mean_.at(what, std::exp2(power)));
+      double log_ratio = 0;
       for (std::size_t i = 0; i < nearness.size(); ++i) {
-        log_time += nearness[i] * group.weights[s][i];
+        log_ratio += nearness[i] * group.weights[s][i];
       }
-      found[power] = {log_time, sd};
+      found[group.powers[s]] = {log_ratio, sd};
     }
   }
   Estimate estimate;
+  if (found.empty()) return estimate;
   estimate.first = found.begin()->first;
   // Curves cover intervals, and those of one system overlap: a power that none covers, between some
   // that do, is an odd file's.
   for (int power = estimate.first; power <= found.rbegin()->first; ++power) {
     const auto at = std::prev(found.upper_bound(power));
-    estimate.log_time.push_back(at->second.log_time);
+    estimate.log_ratio.push_back(at->second.log_ratio);
     estimate.sd.push_back(at->second.sd);
   }
-  make_monotone(estimate.log_time);
   return estimate;
 }
 
-std::vector<Kriging::Block> Kriging::blocks(const Group& group, bool whole_rank_count) const {
-  if (!whole_rank_count) {
-    std::vector<Block> single;
-    for (std::size_t i = 0; i < group.members.size(); ++i) single.push_back({i});
-    return single;
-  }
-  std::map<std::pair<unsigned, unsigned>, Block> by_ranks;
-  for (std::size_t i = 0; i < group.members.size(); ++i) {
-    const CollectiveCase& what = curves_[group.members[i]]->what;
-    by_ranks[{what.ranks, what.nodes}].push_back(i);
+std::vector<Kriging::Block> Kriging::blocks(const Group& group, Distance distance) const {
+  using Key = std::tuple<unsigned, unsigned, CollectiveOp, std::string_view, std::size_t>;
+  std::map<Key, Block> together;
+  for (std::size_t i = 0; i < group.members.size() && group.members[i] < own_; ++i) {
+    const Kin& kin = relatives_[group.members[i]]->kin;
+    Key key{kin.what.ranks, kin.what.nodes, CollectiveOp{}, "", 0};
+    if (distance < Distance::kRanks) std::get<2>(key) = kin.what.op, std::get<3>(key) = kin.kernel;
+    if (distance < Distance::kOperation) std::get<4>(key) = i + 1;
+    together[key].push_back(i);
   }
   std::vector<Block> all;
-  for (auto& [ranks, block] : by_ranks) all.push_back(std::move(block));
+  for (auto& [key, block] : together) all.push_back(std::move(block));
   return all;
 }
 
-/// With P the inverse covariance and r the residuals, a block b kept out misses by
-/// (P_bb)^-1 (P r)_b, with covariance (P_bb)^-1 (Dubrule 1983).
-void Kriging::block_misses(const Group& group, const std::vector<std::vector<double>>& inverse,
-                           const Block& block, std::vector<Miss>& out) {
+/// A block b kept out misses by (P_bb)^-1 (P r)_b, with covariance (P_bb)^-1 (Dubrule 1983).
+void Kriging::block_misses(const Group& group, const Block& block, const Kin& like,
+                           std::vector<Miss>& out) const {
+  const std::size_t n = group.members.size();
   SquareMatrix part(block.size());
   for (std::size_t a = 0; a < block.size(); ++a) {
-    for (std::size_t b = 0; b < block.size(); ++b) part.at(a, b) = inverse[block[a]][block[b]];
+    const std::vector<double> row = group.factor.solve(unit(n, block[a]));
+    for (std::size_t b = 0; b < block.size(); ++b) part.at(a, b) = row[block[b]];
   }
   const Cholesky factor(std::move(part));
-  std::vector<double> sd;
-  for (std::size_t a = 0; a < block.size(); ++a) {
-    std::vector<double> unit(block.size());
-    unit[a] = 1;
-    sd.push_back(std::sqrt(std::max(factor.quadratic(unit), kLeastVariance)));
-  }
   for (std::size_t s = 0; s < group.powers.size(); ++s) {
     std::vector<double> right;
     for (const std::size_t b : block) right.push_back(group.weights[s][b]);
     const std::vector<double> error = factor.solve(std::move(right));
     for (std::size_t a = 0; a < block.size(); ++a) {
-      out.push_back({group.powers[s], error[a], sd[a]});
+      const Kin& kin = relatives_[group.members[block[a]]]->kin;
+      if (!counted(kin, like)) continue;
+      const double variance = factor.quadratic(unit(block.size(), a)) - group.doubt[block[a]];
+      out.push_back({group.powers[s], error[a], std::sqrt(std::max(variance, kLeastVariance))});
     }
   }
 }
 
-std::vector<Kriging::Miss> Kriging::misses(bool whole_rank_count) const {
+std::vector<Kriging::Miss> Kriging::misses(Distance distance, const Kin& like) const {
   std::vector<Miss> all;
   for (const Group& group : groups_) {
-    const std::size_t n = group.members.size();
-    std::vector<std::vector<double>> inverse;
-    for (std::size_t i = 0; i < n; ++i) {
-      std::vector<double> unit(n);
-      unit[i] = 1;
-      inverse.push_back(group.factor.solve(std::move(unit)));
-    }
-    for (const Block& block : blocks(group, whole_rank_count)) {
+    for (const Block& block : blocks(group, distance)) {
       // With the whole group kept out nothing is left to forecast from.
-      if (block.size() < n) block_misses(group, inverse, block, all);
+      if (block.size() < group.members.size()) block_misses(group, block, like, all);
     }
   }
   return all;

@@ -1,95 +1,80 @@
-// Floor 2, private to the calibration: what measured curves say about a case that was not measured.
-//
-// Each curve's residual r = log(measured) - log(pooled form) is a Gaussian field over cases with
-// covariance k(i,j), the product of
-//   0.1 + 0.3 [same launch mode] + 0.1 [same library] + 0.5 [same library and version]
-//   exp(-|lg g_i/g_j| / 1.5) exp(-|lg N_i/N_j| / 6)            g ranks per node, N nodes
-//   1 | 0.97 all_gather with reduce_scatter | 0.5 other operation
-//   1 | 0.98 other data type
-// and a nugget of 0.005, the share of noise. The estimate is the best linear one (kriging), size by
-// size; a case that was measured keeps its curve but for the noise its relatives average out. The
-// constants were chosen by four-fold cross-validation over curves (docs/theory/network.md).
+// Floor 2, private to the fit of collectives: what a system's cases leave over of their mean (mean_time.h),
+// as a Gaussian field over cases (kinship.h). A case is estimated from those it resembles, on its own
+// system and on others.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <set>
-#include <string>
-#include <utility>
+#include <cstdint>
 #include <vector>
 
 #include "base/numeric/linear.h"
-#include "network/fit/pooled.h"
+#include "network/fit/curve.h"
+#include "network/fit/kinship.h"
+#include "network/fit/mean_time.h"
 
 namespace flopcast::network {
 
-using PooledForms = std::map<std::pair<CollectiveOp, std::string>, PooledForm>;  // op, launch mode
+/// Sizes at which curves are compared: powers of two, 2^kFirstPower .. 2^kLastPower.
+inline constexpr int kFirstPower = 6, kLastPower = 36;
 
-/// A model that was not fitted to the system.
-struct Reference {
-  std::function<double(const CollectiveCase&, double bytes)> seconds;  ///< empty: none
-  bool switched = true;  ///< chips of a node are joined by a switch of their own, not by PCIe
+/// A measured curve as what it leaves over.
+struct Residuals {
+  Kin kin;
+  int first = 0;                  ///< power of two
+  std::vector<double> log_ratio;  ///< log(measured / mean)
+
+  int end() const { return first + static_cast<int>(log_ratio.size()); }
+  bool covers(int power) const { return power >= first && power < end(); }
+  double at(int power) const { return log_ratio[static_cast<std::size_t>(power - first)]; }
 };
+Residuals residuals_of(const MeasuredCurve& curve, const Platform& platform, const MeanTime& mean);
 
-/// What curves are compared to. A pooled form needs two numbers of ranks on a node to say anything
-/// about a third (three over PCIe, where chips are not alike), and three combinations across nodes;
-/// with fewer the reference stands in, where there is one, else the pooled form of the nearest kin:
-/// the same operation in another mode, the same mode with another operation, anything.
-class MeanTime {
- public:
-  MeanTime(const std::vector<MeasuredCurve>& curves, PooledForms forms, Reference reference);
-  double at(const CollectiveCase& what, double bytes) const;
-
- private:
-  PooledForms forms_;
-  struct Shapes {
-    std::set<std::pair<unsigned, unsigned>> inside, across;  // ranks, nodes
-  };
-  bool enough(const CollectiveCase& what, const std::string& mode) const;
-  std::map<std::pair<CollectiveOp, std::string>, Shapes> shapes_;
-  Reference reference_;
+/// How far from the nearest measurement of its system a case is.
+enum class Distance : std::uint8_t {
+  kVersion,    ///< the case was measured with another version or data type
+  kOperation,  ///< its ranks and nodes were, with another operation or another library
+  kRanks,      ///< its ranks and nodes were not
 };
+inline constexpr std::size_t kDistances = 3;
 
 class Kriging {
  public:
-  /// Sizes at which curves are compared: powers of two, 2^kFirst .. 2^kLast.
-  static constexpr int kFirst = 6, kLast = 36;
-
-  /// @param curves,mean must live as long.
-  Kriging(std::vector<const MeasuredCurve*> curves, const MeanTime& mean);
+  /// @param relatives must live as long; the first `own` are of the system that is asked for.
+  Kriging(std::vector<const Residuals*> relatives, std::size_t own);
 
   struct Estimate {
-    int first = 0;                     ///< power of two of the first size
-    std::vector<double> log_time, sd;  ///< sd of log time, in units of the field's
+    int first = 0;                      ///< power of two of the first size
+    std::vector<double> log_ratio, sd;  ///< of time to mean
   };
-  Estimate estimate(const CollectiveCase& what) const;
+  /// At the sizes that the system's own curves cover; at all where it has none.
+  Estimate estimate(const Kin& kin) const;
 
-  /// Residuals of curves from what the others say of them, in units of the estimate's sd: each
-  /// curve kept out alone, or with all that share its ranks and nodes.
+  /// Residuals of the system's own curves that are launched as `like` is and do the same operation from
+  /// what the others say of them: each kept out with all that is no further than `distance`.
   struct Miss {
     int power = 0;
     double error = 0, sd = 0;
   };
-  std::vector<Miss> misses(bool whole_rank_count) const;
+  std::vector<Miss> misses(Distance distance, const Kin& like) const;
 
  private:
-  double covariance(const CollectiveCase& a, const CollectiveCase& b) const;
-
-  std::vector<const MeasuredCurve*> curves_;
-  const MeanTime& mean_;
-  std::vector<std::vector<double>> residuals_;  // by curve and power; NaN where not covered
-  struct Group {                                // sizes that the same curves cover
-    std::vector<std::size_t> members;           // curves
+  struct Group {                       // sizes that the same curves cover
+    std::vector<std::size_t> members;  // of relatives_, ascending
     std::vector<int> powers;
+    std::vector<double> doubt;  // added to the variance of curves that their relatives contradict
     Cholesky factor;
     std::vector<std::vector<double>> weights;  // covariance^-1 residuals, by power
   };
-  std::vector<Group> groups_;
+  Group make_group(const std::vector<std::size_t>& members, const std::vector<int>& powers) const;
+  std::vector<double> residuals(const std::vector<std::size_t>& members, int power) const;
 
   using Block = std::vector<std::size_t>;  // of a group's members
-  std::vector<Block> blocks(const Group& group, bool whole_rank_count) const;
-  static void block_misses(const Group& group, const std::vector<std::vector<double>>& inverse,
-                           const Block& block, std::vector<Miss>& out);
+  std::vector<Block> blocks(const Group& group, Distance distance) const;
+  void block_misses(const Group& group, const Block& block, const Kin& like,
+                    std::vector<Miss>& out) const;
+
+  std::vector<const Residuals*> relatives_;
+  std::size_t own_;
+  std::vector<Group> groups_;
 };
 
 }  // namespace flopcast::network

@@ -62,9 +62,11 @@ PooledForm fit_pooled(const std::vector<const MeasuredCurve*>& curves) {
   return form;
 }
 
-std::string launch_mode(std::string_view library) {
-  if (library.find("eager") != library.npos) return "eager";
-  return library == "NCCL" ? "nccl" : "graph";
+std::string launch_mode(const CollectiveCase& what) {
+  // Sends that PyTorch queues up run back to back.
+  const bool torch = what.version.starts_with("torch") && what.op != CollectiveOp::kSendRecv;
+  if (torch || what.library.find("eager") != what.library.npos) return "eager";
+  return what.library == "NCCL" ? "nccl" : "graph";
 }
 
 }  // namespace flopcast::network

@@ -24,8 +24,8 @@ struct PooledForm {
 /// Least relative deviations over all knots of the curves.
 PooledForm fit_pooled(const std::vector<const MeasuredCurve*>& curves);
 
-/// Libraries launch in one of three ways, which pools keep apart: "nccl", "eager" (a kernel launch
-/// in every call) and "graph" (replayed).
-std::string launch_mode(std::string_view library);
+/// Collectives are launched in one of three ways, which pools keep apart: "nccl" (by a program in C),
+/// "eager" (from Python, call by call) and "graph" (replayed).
+std::string launch_mode(const CollectiveCase& what);
 
 }  // namespace flopcast::network

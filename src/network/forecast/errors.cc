@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "network/fit/fit.h"
+#include "network/fit/bands.h"
 
 namespace flopcast::network {
 namespace {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "flopcast/network/fit.h"
+#include "network/fit/fit.h"
 #include "network/forecast/cases.h"
 #include "network/forecast/errors.h"
 
@@ -69,9 +70,11 @@ std::vector<int> rounds_of(std::span<const CollectiveSample> samples, Collective
   // A system with one key has nothing to learn from once that is kept out.
   std::map<std::string, std::set<std::array<std::string, 3>>> keys_of_system;
   const auto key_of = [&](const CollectiveSample& sample) {
-    const std::string ranks =
-        what == CollectiveHoldOut::kRanks ? std::to_string(sample.what.ranks) : "";
-    return std::array{sample.what.system, std::to_string(sample.what.nodes), ranks};
+    const CollectiveCase& of = sample.what;
+    if (what == CollectiveHoldOut::kLibraries)
+      return std::array{of.system, of.library, std::string()};
+    const std::string ranks = what == CollectiveHoldOut::kRanks ? std::to_string(of.ranks) : "";
+    return std::array{of.system, std::to_string(of.nodes), ranks};
   };
   for (const CollectiveSample& sample : samples) {
     keys_of_system[sample.what.system].insert(key_of(sample));
@@ -93,6 +96,7 @@ std::vector<int> rounds_of(std::span<const CollectiveSample> samples, Collective
         break;
       case CollectiveHoldOut::kRanks:
       case CollectiveHoldOut::kNodes:
+      case CollectiveHoldOut::kLibraries:
         rounds.push_back(key_round(samples[i]));
         break;
     }
@@ -100,23 +104,47 @@ std::vector<int> rounds_of(std::span<const CollectiveSample> samples, Collective
   return rounds;
 }
 
-/// The rest of a round: what is not kept out, of the systems that something is kept out of.
-void run_round(std::span<const CollectiveSample> samples, const std::vector<int>& rounds, int round,
-               const Catalog& catalog, const ValidateOptions& options, ErrorTable& errors) {
-  Samples train, test;
-  std::set<std::string> systems;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (rounds[i] != round) continue;
-    test.push_back(samples[i]);
-    systems.insert(samples[i].what.system);
-  }
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (rounds[i] != round && systems.contains(samples[i].what.system)) train.push_back(samples[i]);
-  }
-  const CollectiveFit fit = CollectiveFit::make(train);
-  CollectiveForecast forecast(fit, catalog, options);
-  forecast_all(test, forecast, errors);
+/// Whole cases are kept out, so that all others keep their curves.
+bool keeps_out_cases(CollectiveHoldOut what) {
+  return what != CollectiveHoldOut::kSizes && what != CollectiveHoldOut::kLargest;
 }
+
+/// Fits on what a round does not keep out.
+class Rounds {
+ public:
+  Rounds(std::span<const CollectiveSample> samples, CollectiveHoldOut what)
+      : samples_(samples), rounds_(rounds_of(samples, what)) {
+    if (keeps_out_cases(what)) curves_ = fit_curves(samples);
+  }
+  int count() const { return rounds_.empty() ? 0 : *std::ranges::max_element(rounds_) + 1; }
+  Samples kept_out(int round) const {
+    return chosen([&](int of) { return of == round; });
+  }
+  CollectiveFit fit(int round) const {
+    if (curves_.empty()) return CollectiveFit::make(chosen([&](int of) { return of != round; }));
+    std::set<CollectiveCase> out;
+    for (const CollectiveSample& sample : kept_out(round)) out.insert(sample.what);
+    std::vector<MeasuredCurve> rest;
+    for (const MeasuredCurve& curve : curves_) {
+      if (!out.contains(curve.what)) rest.push_back(curve);
+    }
+    return CollectiveFit(fit_of_curves(std::move(rest)));
+  }
+
+ private:
+  template <typename Choice>
+  Samples chosen(const Choice& choice) const {
+    Samples some;
+    for (std::size_t i = 0; i < samples_.size(); ++i) {
+      if (choice(rounds_[i])) some.push_back(samples_[i]);
+    }
+    return some;
+  }
+
+  std::span<const CollectiveSample> samples_;
+  std::vector<int> rounds_;
+  std::vector<MeasuredCurve> curves_;
+};
 
 }  // namespace
 
@@ -130,8 +158,8 @@ CollectiveValidation validate_collectives(std::span<const CollectiveSample> samp
 }
 
 std::optional<CollectiveHoldOut> parse_collective_hold_out(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kNames = {"sizes", "ranks", "nodes", "largest",
-                                                      "curves"};
+  constexpr std::array<std::string_view, 6> kNames = {"sizes",   "ranks",  "nodes",
+                                                      "largest", "curves", "libraries"};
   const auto found = std::ranges::find(kNames, text);
   if (found == kNames.end()) return std::nullopt;
   return static_cast<CollectiveHoldOut>(found - kNames.begin());
@@ -141,10 +169,11 @@ CollectiveValidation hold_out_collectives(std::span<const CollectiveSample> samp
                                           CollectiveHoldOut what, const Catalog& catalog,
                                           const ValidateOptions& options) {
   ErrorTable errors;
-  const std::vector<int> rounds = rounds_of(samples, what);
-  const int last = rounds.empty() ? -1 : *std::ranges::max_element(rounds);
-  for (int round = 0; round <= last; ++round) {
-    run_round(samples, rounds, round, catalog, options, errors);
+  const Rounds rounds(samples, what);
+  for (int round = 0; round < rounds.count(); ++round) {
+    const CollectiveFit fit = rounds.fit(round);
+    CollectiveForecast forecast(fit, catalog, options);
+    forecast_all(rounds.kept_out(round), forecast, errors);
   }
   return std::move(errors).take();
 }

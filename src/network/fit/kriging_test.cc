@@ -1,0 +1,121 @@
+#include "network/fit/kriging.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "flopcast/network/fit.h"
+#include "network/collective/engine_all_reduce.h"
+#include "network/fit/mean_time.h"
+
+namespace flopcast::network {
+namespace {
+
+using Op = CollectiveOp;
+
+CollectiveCase nccl(const std::string& system, Op op, unsigned ranks) {
+  return {system, "NCCL", "2.29.2", "half", op, ranks, 1};
+}
+
+/// Times that are `factor` times what physics says of the system.
+void add_samples(const CollectiveCase& what, double factor, std::vector<CollectiveSample>& out) {
+  const MeanTime mean(what.system, {});
+  for (int power = 9; power <= 29; ++power) {
+    CollectiveSample sample;
+    sample.what = what;
+    sample.size = {std::exp2(power)};
+    sample.time = {factor * mean.at(what, sample.size.value)};
+    out.push_back(sample);
+  }
+}
+
+double miss(const CollectiveFit& fit, const CollectiveCase& what, double factor) {
+  const double mean = MeanTime(what.system, {}).at(what, 1 << 20);
+  return std::fabs(std::log(fit.curve(what)->time({1 << 20}).value / (factor * mean)));
+}
+
+TEST(Kriging, WhatTwoRanksDoOnOneSystemTellsOfTwoOnItsLike) {
+  // Two ranks are 1.5 times as slow as physics says, four and eight are not.
+  std::vector<CollectiveSample> samples;
+  for (const unsigned ranks : {4U, 8U}) {
+    add_samples(nccl("h200_sxm", Op::kAllReduce, ranks), 1, samples);
+    add_samples(nccl("h100_sxm", Op::kAllReduce, ranks), 1, samples);
+  }
+  const double alone = miss(CollectiveFit::make(samples), nccl("h200_sxm", Op::kAllReduce, 2), 1.5);
+  add_samples(nccl("h100_sxm", Op::kAllReduce, 2), 1.5, samples);
+  const double helped =
+      miss(CollectiveFit::make(samples), nccl("h200_sxm", Op::kAllReduce, 2), 1.5);
+  EXPECT_LT(helped, alone / 3);
+}
+
+TEST(Kriging, AnOutlierCountsForLess) {
+  // One of seven curves was measured on a broken host.
+  std::vector<CollectiveSample> samples;
+  for (const char* system : {"h100_sxm", "h200_sxm", "b200_sxm", "gb200", "b300_sxm", "gb300"}) {
+    add_samples(nccl(system, Op::kAllReduce, 4), 1, samples);
+  }
+  add_samples(nccl("h200_sxm", Op::kAllReduce, 2), 10, samples);
+  EXPECT_LT(miss(CollectiveFit::make(samples), nccl("h100_sxm", Op::kAllReduce, 2), 1), 0.8);
+}
+
+TEST(Kinship, IsSymmetricAndGreatestWithItself) {
+  const Platform h100 = platform_of("h100_sxm"), l40s = platform_of("l40s"),
+                 own = platform_of("own");
+  EXPECT_TRUE(h100.known);
+  EXPECT_EQ(l40s.fabric, "pcie");
+  EXPECT_FALSE(own.known);
+  std::vector<Kin> all;
+  for (const Platform* platform : {&h100, &l40s, &own}) {
+    for (const Op op : {Op::kAllReduce, Op::kAllGather, Op::kReduceScatter}) {
+      for (const char* library : {"NCCL", "vLLM_custom_eager", "vLLM_custom_graph"}) {
+        all.emplace_back(CollectiveCase{platform->system, library, "1", "", op, 4, 1}, *platform);
+      }
+    }
+  }
+  for (const int power : {10, 28}) {
+    for (const Kin& a : all) {
+      for (const Kin& b : all) {
+        EXPECT_EQ(kinship(a, b, power), kinship(b, a, power));
+        EXPECT_LE(kinship(a, b, power) * kinship(a, b, power),
+                  kinship(a, a, power) * kinship(b, b, power) * (1 + 1e-12));
+        if (a.platform->known != b.platform->known) {
+          EXPECT_EQ(kinship(a, b, power), 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(Kinship, LaunchesAreToldFromNames) {
+  const auto mode = [](const char* library, const char* version, Op op) {
+    return launch_mode({"x", library, version, "", op, 2, 1});
+  };
+  EXPECT_EQ(mode("NCCL", "2.29.2", Op::kAllReduce), "nccl");
+  EXPECT_EQ(mode("NCCL", "torch.distributed", Op::kAllReduce), "eager");
+  EXPECT_EQ(mode("NCCL", "torch.distributed", Op::kSendRecv), "nccl");
+  EXPECT_EQ(mode("vLLM_custom_eager", "0.19", Op::kAllReduce), "eager");
+  EXPECT_EQ(mode("TRTLLM", "1.3", Op::kAllReduce), "graph");
+}
+
+TEST(EngineAllReduce, SwitchesShotsAndHandsOverAsTheEnginesDo) {
+  const auto time = [](const char* cluster, std::vector<std::uint32_t> ranks, double bytes) {
+    const Result<Cluster> found = Catalog::builtin().cluster(cluster);
+    EXPECT_TRUE(found);
+    const Result<GroupShape> shape = group_shape(*found, ranks);
+    EXPECT_TRUE(shape);
+    return engine_all_reduce(*shape, {bytes});
+  };
+  // Below the switch seven whole buffers arrive at a rank, above it twice 7/8 of one.
+  const auto below = time("dgx-h100", {}, 256 * 1024 - 1), above = time("dgx-h100", {}, 256 * 1024);
+  ASSERT_TRUE(below && above);
+  EXPECT_NEAR((*below - Seconds{4e-6}) / (*above - Seconds{8e-6}), 4, 0.01);
+  EXPECT_FALSE(time("dgx-h100", {}, (8 << 20) + 1));
+  EXPECT_FALSE(time("2 x dgx-h100", {}, 1024));
+  EXPECT_TRUE(time("l40s-8", {0, 1}, 1024));
+  EXPECT_FALSE(time("l40s-8", {0, 1, 2, 3}, 1024));
+}
+
+}  // namespace
+}  // namespace flopcast::network

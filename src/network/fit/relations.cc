@@ -1,0 +1,88 @@
+#include "network/fit/relations.h"
+
+#include <set>
+#include <utility>
+
+namespace flopcast::network {
+namespace {
+
+bool tells_at_home(const Kin& asked, const Kin& other) {
+  const CollectiveOp reduce = CollectiveOp::kAllReduce;
+  return other.mode == asked.mode || (asked.what.op == reduce && other.what.op == reduce);
+}
+
+bool tells_abroad(const Kin& asked, const Kin& other) {
+  return other.platform->known && other.mode == asked.mode &&
+         mirrored(asked.what.op, other.what.op) && (asked.what.nodes > 1) == (other.what.nodes > 1);
+}
+
+}  // namespace
+
+Relations::System::System(std::string_view name, const MeasuredSystem& of)
+    : measured(of), platform(platform_of(name)), mean(name, of.forms) {}
+
+const std::vector<Residuals>& Relations::System::residuals() const {
+  std::call_once(once_, [this] {
+    for (const MeasuredCurve& curve : measured.curves) {
+      residuals_.push_back(residuals_of(curve, platform, mean));
+    }
+  });
+  return residuals_;
+}
+
+Relations::Relations(const MeasuredSystems& systems) {
+  for (const auto& [name, measured] : systems) {
+    systems_.emplace(name, std::make_unique<System>(name, measured));
+  }
+}
+
+const Platform& Relations::platform(std::string_view name) const { return system(name).platform; }
+const MeanTime& Relations::mean(std::string_view name) const { return system(name).mean; }
+
+std::unique_ptr<Kriging> Relations::make_kriging(const Kin& kin) const {
+  const System& home = system(kin.platform->system);
+  std::vector<const Residuals*> relatives;
+  for (const Residuals& own : home.residuals()) {
+    if (!home.platform.known || tells_at_home(kin, own.kin)) relatives.push_back(&own);
+  }
+  const std::size_t own = relatives.size();
+  for (const auto& [name, other] : systems_) {
+    if (!home.platform.known || other.get() == &home || !other->platform.known) continue;
+    for (const Residuals& far : other->residuals()) {
+      if (tells_abroad(kin, far.kin)) relatives.push_back(&far);
+    }
+  }
+  if (relatives.empty()) {
+    for (const Residuals& any : home.residuals()) relatives.push_back(&any);
+  }
+  return std::make_unique<Kriging>(std::move(relatives), own);
+}
+
+const Kriging& Relations::kriging(const Kin& kin) const {
+  const Key key{kin.platform->system, kin.mode, kin.what.op, kin.what.nodes > 1};
+  const std::scoped_lock lock(mutex_);
+  std::unique_ptr<Kriging>& known = krigings_[key];
+  if (!known) known = make_kriging(kin);
+  return *known;
+}
+
+SystemBands Relations::find_bands(std::string_view name) const {
+  std::array<std::vector<Kriging::Miss>, kDistances> misses;
+  std::set<Key> seen;
+  for (const Residuals& of : system(name).residuals()) {
+    const Kin& kin = of.kin;
+    if (!seen.emplace(kin.platform->system, kin.mode, kin.what.op, kin.what.nodes > 1).second) {
+      continue;
+    }
+    const Kriging& kriging = this->kriging(kin);
+    for (std::size_t d = 0; d < kDistances; ++d) {
+      const auto more = kriging.misses(static_cast<Distance>(d), kin);
+      misses[d].insert(misses[d].end(), more.begin(), more.end());
+    }
+  }
+  SystemBands bands;
+  for (std::size_t d = 0; d < kDistances; ++d) bands[d] = bands_of(misses[d]);
+  return bands;
+}
+
+}  // namespace flopcast::network
