@@ -53,6 +53,31 @@ void BM_ForecastFromTheTable(benchmark::State& state) {
 }
 BENCHMARK(BM_ForecastFromTheTable);
 
+/// The number alone, as searches ask for it.
+void BM_TimeFromTheTable(benchmark::State& state) {
+  const CollectiveCase what{"h100_sxm", "NCCL", "", "", CollectiveOp::kAllReduce, 8, 1};
+  const auto curve = CollectiveFit::builtin().curve(what);
+  double bytes = 1024;
+  for (auto _ : state) {
+    bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
+    benchmark::DoNotOptimize(curve->time({bytes}));
+  }
+}
+BENCHMARK(BM_TimeFromTheTable);
+
+/// A rank count that was not measured: from the relatives of the case, all of them made ready.
+void BM_CurveOfAnUnmeasuredRankCount(benchmark::State& state) {
+  const std::string text = CollectiveFit::builtin().toml();
+  const CollectiveCase what{"h100_sxm", "NCCL", "", "", CollectiveOp::kAllReduce, 6, 1};
+  for (auto _ : state) {
+    state.PauseTiming();
+    const Result<CollectiveFit> fit = CollectiveFit::parse(text, "fit");
+    state.ResumeTiming();
+    benchmark::DoNotOptimize(fit->curve(what));
+  }
+}
+BENCHMARK(BM_CurveOfAnUnmeasuredRankCount)->Unit(benchmark::kMillisecond);
+
 void BM_FitOfThePublicSystems(benchmark::State& state) {
   const std::string text = CollectiveFit::builtin().toml();
   for (auto _ : state) benchmark::DoNotOptimize(CollectiveFit::parse(text, "fit"));
