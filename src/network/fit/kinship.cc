@@ -26,12 +26,14 @@ constexpr double kSameSystem = 1 - kAnySystem - kSameFabric - kSameGeneration;
 constexpr double kAnyLibrary = 0.65, kSameMode = 0.017, kSameKernel = 0.279, kSameBuild = 0.02,
                  kSameLibrary = 1 - kAnyLibrary - kSameMode - kSameKernel - kSameBuild;
 constexpr double kMirroredOp = 0.994, kOtherOp = 0.82, kOtherMode = 0.02;
+constexpr double kPointToPoint = 0.3;  // one message with what many ranks do together
 // Per doubling of ranks on a node and of nodes; of one build on one system.
 constexpr double kPerRanks = 0.32, kPerNodes = 0.23, kRunPerRanks = 0.19, kRunPerNodes = 0.04;
 constexpr double kAcrossNodes = 0.1;  // inside a node with across nodes: other links
 
 double between_operations(CollectiveOp a, CollectiveOp b) {
   if (a == b) return 1;
+  if (a == CollectiveOp::kSendRecv || b == CollectiveOp::kSendRecv) return kPointToPoint;
   return mirrored(a, b) ? kMirroredOp : kOtherOp;
 }
 
@@ -112,7 +114,8 @@ double kinship(const Kin& a, const Kin& b, int power) {
   double shared = kShape * systems * between_libraries(a, b, large) * near;
   if (one_build && !large) shared += kBuild * systems * near;
   if (a.platform->system == b.platform->system) {
-    shared += kSystem * (launched_alike ? 1 : kOtherMode);
+    const bool alone = operations == kPointToPoint;
+    shared += kSystem * (alone ? kPointToPoint : launched_alike ? 1 : kOtherMode);
     if (one_build) {
       shared += kRun * operations * std::exp(-kRunPerRanks * ranks - kRunPerNodes * nodes);
     }
