@@ -195,8 +195,7 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   Result<Run> run = simulate(assembly.graph, assembly.release, &set.strings);
   if (!run) return run.error();
   tell_run(set, rec, bindings, lags, assembly, *run, out);
-  if (options.sensitivity)
-    out.sensitivity = measure_sensitivity(set, rec, out.recorded, assembly, *run);
+  if (options.sensitivity) out.sensitivity = measure_sensitivity(set, rec, assembly, *run);
   return out;
 }
 

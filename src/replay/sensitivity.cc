@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "flopcast/replay/parts.h"
-#include "flopcast/replay/timeline.h"
+#include "flopcast/replay/steps.h"
 
 namespace flopcast::replaying {
 namespace {
@@ -62,16 +62,29 @@ class Faster {
   Time work_;
 };
 
-std::optional<Time> mean_gpu_step(const TraceSet& set, const Recording& recording,
-                                  const Timeline& recorded, const Assembly& assembly,
-                                  const Run& run) {
-  const Timeline replayed = replayed_timeline(recording, recorded, assembly, run);
+/// Steps of every rank, as tasks: what a run makes of them needs no timelines of all rows.
+std::vector<std::vector<StepTasks>> steps_of(const TraceSet& set, const Recording& recording,
+                                             const Assembly& assembly) {
+  std::vector<std::vector<StepTasks>> steps;
+  for (const RankModel& rank : recording.ranks) {
+    steps.push_back(step_tasks(set, rank));
+    if (!assembly.map.ranks[rank.index].piece_first.empty()) continue;
+    for (StepTasks& step : steps.back()) {  // a model that leaves the host out moves nothing on it
+      step.start = fixed_point(step.measured_start);
+      step.end = fixed_point(step.measured_end);
+    }
+  }
+  return steps;
+}
+
+std::optional<Time> mean_gpu_step(const std::vector<std::vector<StepTasks>>& steps,
+                                  const Assembly& assembly, const Run& run) {
   Time sum;
   std::int64_t count = 0;
-  for (const RankModel& rank : recording.ranks) {
-    for (const StepResult& step : step_results(set, rank, recorded, replayed)) {
-      if (!step.replayed_gpu) continue;
-      sum += *step.replayed_gpu;
+  for (std::size_t rank = 0; rank < steps.size(); ++rank) {
+    for (const StepTime& step : step_times(steps[rank], assembly.map.ranks[rank], run)) {
+      if (!step.gpu()) continue;
+      sum += *step.gpu();
       ++count;
     }
   }
@@ -81,11 +94,9 @@ std::optional<Time> mean_gpu_step(const TraceSet& set, const Recording& recordin
 }  // namespace
 
 std::optional<SensitivityTable> measure_sensitivity(const TraceSet& set, const Recording& recording,
-                                                    const Timeline& recorded, Assembly& assembly,
-                                                    const Run& run) {
-  const auto step = [&](const Run& of) {
-    return mean_gpu_step(set, recording, recorded, assembly, of);
-  };
+                                                    Assembly& assembly, const Run& run) {
+  const std::vector<std::vector<StepTasks>> steps = steps_of(set, recording, assembly);
+  const auto step = [&](const Run& of) { return mean_gpu_step(steps, assembly, of); };
   const std::optional<Time> now = step(run);
   if (!now) return std::nullopt;
   SensitivityTable table;

@@ -10,7 +10,6 @@ namespace flopcast::replaying {
 /// Runs the graph once more for each part of the work. @param run of `assembly`, as it is.
 /// Durations of the graph are changed in place and put back. Nothing where there is no GPU step.
 std::optional<SensitivityTable> measure_sensitivity(const TraceSet& set, const Recording& recording,
-                                                    const Timeline& recorded, Assembly& assembly,
-                                                    const Run& run);
+                                                    Assembly& assembly, const Run& run);
 
 }  // namespace flopcast::replaying

@@ -40,12 +40,6 @@ class PutOrder {
   std::vector<std::uint32_t> without_call_;
 };
 
-HostPoint fixed(Time t) {
-  HostPoint point;
-  point.offset = t;
-  return point;
-}
-
 /// Start and end of an annotation on the host.
 void place_annotation(const RankModel& rank, std::uint32_t row, StepTasks& step) {
   const Events& ev = rank.trace->events;
@@ -58,6 +52,12 @@ void place_annotation(const RankModel& rank, std::uint32_t row, StepTasks& step)
 }
 
 }  // namespace
+
+HostPoint fixed_point(Time t) {
+  HostPoint point;
+  point.offset = t;
+  return point;
+}
 
 Time HostPoint::in(const TaskMap::Rank& map, const Run& run) const {
   if (thread == kNoIndex) return offset;
@@ -92,7 +92,7 @@ HostPoint HostWarp::inside(It it, Time t) const {
 /// t lies before piece `next` and not at its start.
 HostPoint HostWarp::between(It next, Time t) const {
   if (next == pieces_.begin()) {
-    if (next == pieces_.end()) return fixed(t);
+    if (next == pieces_.end()) return fixed_point(t);
     return {thread_, index(next), false, t - next->start, kNoIndex, false};
   }
   const It before = std::prev(next);
@@ -110,8 +110,8 @@ std::vector<StepTasks> step_tasks(const TraceSet& set, const RankModel& rank) {
     out.annotated = step.event != kNoDetail;
     out.measured_start = step.start + rank.host_offset;
     out.measured_end = step.end + rank.host_offset;
-    out.start = fixed(out.measured_start);
-    out.end = fixed(out.measured_end);
+    out.start = fixed_point(out.measured_start);
+    out.end = fixed_point(out.measured_end);
     if (out.annotated) place_annotation(rank, step.event, out);
     out.gpu = put.between(out.measured_start, out.measured_end);
     for (const std::uint32_t t : out.gpu) {

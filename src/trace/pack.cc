@@ -1,7 +1,9 @@
 // Trace files to one pack. Rows go to columns as they are read, and leave as blocks; what is kept of a
 // file meanwhile is a block and the places of those before it.
 #include <algorithm>
+#include <map>
 #include <new>
+#include <tuple>
 
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
@@ -52,7 +54,7 @@ class RowPacker {
     return is_full(member_.facts, bytes_) && !write_main() ? stop(cursor) : Scan::kOk;
   }
   /// What is left.
-  bool finish() { return write_main() && write_python(); }
+  bool finish() { return write_main() && write_python() && write_names(); }
   bool failed() const { return failed_; }
   std::uint64_t rows() const { return others_ + pythons_ + member_.facts.events(); }
 
@@ -70,7 +72,26 @@ class RowPacker {
     if (raw.events() > raw.order.size()) raw.order.push_back(others_ + member_.facts.events());
     return is_full(raw, python_bytes_) && !write_python() ? stop(cursor) : scan;
   }
+  // Whoever reads a part of the file needs the names of all threads: they have a block of their own.
+  void take_names() {
+    const RawTrace& raw = member_.facts;
+    for (const RawTrace::NameRow& row : raw.names) {
+      names_[{row.of_process, std::string(raw.strings[row.pid]),
+              std::string(raw.strings[row.tid])}] = raw.strings[row.name];
+    }
+    member_.facts.names.clear();
+  }
+  bool write_names() {
+    RawTrace& raw = member_.facts;
+    for (const auto& [of, name] : names_) {
+      const auto& [of_process, pid, tid] = of;
+      raw.names.push_back(
+          {raw.strings.intern(pid), raw.strings.intern(tid), raw.strings.intern(name), of_process});
+    }
+    return write(raw, rows_, false);
+  }
   bool write_main() {
+    take_names();
     others_ += member_.facts.events();
     bytes_ = 0;
     return write(member_.facts, rows_, false);
@@ -95,8 +116,9 @@ class RowPacker {
   std::size_t rows_of_block_;
   BlockWriter blocks_;
   KinetoRows rows_, python_rows_;
-  std::uint64_t others_ = 0, pythons_ = 0, passed_ = 0;  // rows so far
-  std::uint64_t bytes_ = 0, python_bytes_ = 0;           // of JSON that the next blocks are of
+  std::map<std::tuple<bool, std::string, std::string>, std::string> names_;  // as said last
+  std::uint64_t others_ = 0, pythons_ = 0, passed_ = 0;                      // rows so far
+  std::uint64_t bytes_ = 0, python_bytes_ = 0;  // of JSON that the next blocks are of
   bool failed_ = false;
 };
 

@@ -24,6 +24,9 @@ struct HostPoint {
   Time in(const TaskMap::Rank& map, const Run& run) const;
 };
 
+/// A time that nothing moves.
+HostPoint fixed_point(Time t);
+
 /// What one step is on one rank.
 struct StepTasks {
   std::string name;                   ///< "ProfilerStep#12"

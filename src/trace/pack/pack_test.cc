@@ -197,8 +197,7 @@ TEST(Pack, GivesStepsWithoutReadingOthers) {
   const auto none = read_traces({pack}, options);
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().hint.find("ProfilerStep#1"), std::string::npos);
-  // A block of the first two steps is no longer what it was: who wants the third does not meet it. (The very
-  // first block has the names of threads, which everybody needs.)
+  // A block of the first step is no longer what it was: who wants the third does not meet it.
   const auto opened = PackFile::open(pack);
   ASSERT_TRUE(opened.ok());
   std::string bytes = test::read_text(pack);
