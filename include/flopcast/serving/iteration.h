@@ -55,7 +55,7 @@ struct IterationPart {
 /// Factors that measured points of a deployment put on what is uncertain about it; 1: none.
 struct ServingFactors {
   double decode = 1;   ///< on the chip's time of iterations without prefill
-  double prefill = 1;  ///< on that of prefill chunks
+  double prefill = 1;  ///< on that of iterations with prefill
   double front = 1;    ///< on what passes before an engine sees a request and after a token is made
   double host = 1;     ///< on the host's time of an iteration and of its requests
   bool operator==(const ServingFactors&) const = default;
@@ -85,11 +85,6 @@ class IterationModel {
   Time front() const;
   Time back() const;  ///< see front()
 
-  /// 10-90 % band as factors of time().
-  struct Band {
-    double low = 1, high = 1;
-  };
-  Band band() const;                  ///< of iterations
   Basis basis() const;                ///< the weakest of its parts above a tenth of the time
   const std::string& source() const;  ///< in words
   /// Parts of an iteration; their sum is time() but for rounding to picoseconds.

@@ -117,7 +117,12 @@ std::vector<ServingForecast> forecast_siblings(std::span<const ServingPoint> poi
 
 /// 10-90 % bands of mean TTFT and mean TPOT, as factors of a forecast.
 struct ServingBands {
-  IterationModel::Band ttft, tpot;  ///< of means over requests
+  /// One band.
+  struct Factors {
+    double low = 1;   ///< measured / forecast is below it in a tenth of the cases
+    double high = 1;  ///< above it in another
+  };
+  Factors ttft, tpot;  ///< of means over requests
 };
 /// Those of an engine ("vllm") on the public points: catalog/serving/bands.toml. Wide where it has none.
 /// @param disaggregated prompts and answers on replicas of their own
@@ -211,6 +216,8 @@ struct ServingValidationOptions {
   bool siblings = true;  ///< with one measured point, too
   bool offline = true;   ///< measured maxima, too
   unsigned threads = 0;  ///< 0: all cores
+  /// read in place of catalog/serving/constants.toml for the rest of the process: fits; empty: that
+  std::filesystem::path constants;
 };
 /// Reads, labels, forecasts. Errors: those of the file; a filter that takes nothing.
 Result<ServingValidation> validate_serving(const std::filesystem::path& path,

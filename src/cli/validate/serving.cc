@@ -77,6 +77,9 @@ void add_validate_serving(CLI::App& validate, Action& action) {
   sub->add_flag("--cases", command->cases, "Print a line for every point as well");
   sub->add_flag("--alone", command->alone,
                 "Leave out forecasts with one measured point, and offline maxima");
+  sub->add_option("--constants", command->options.constants,
+                  "Constants of the iteration instead of catalog/serving/constants.toml")
+      ->type_name("FILE.toml");
   add_format(*sub, command->format, true);
   sub->add_option("--threads", command->options.threads,
                   "Threads to compute with; 0 means every core")

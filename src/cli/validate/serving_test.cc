@@ -66,6 +66,21 @@ TEST(ValidateServing, FiltersAndFormats) {
   EXPECT_EQ(call({"validate", "serving", "/no/such.json"}).code, 3);
 }
 
+TEST(ValidateServing, ChecksConstantsBeforeItReadsThem) {
+  test::TemporaryFolder folder;
+  const auto asked = [&folder](const std::string& text) {
+    return call(
+        {"validate", "serving", kPoints, "--constants", folder.write("c.toml", text).string()});
+  };
+  const std::string head = "[sources]\nx = \"here\"\n";
+  const ServingOutcome large = asked(head + "[all]\nsource = \"x\"\nflop_share = 2\n");
+  EXPECT_NE(large.code, 0);
+  EXPECT_THAT(large.err, HasSubstr("flop_share between"));
+  // of an architecture no point is on, too
+  EXPECT_NE(asked(head + "[architecture.none]\nsource = \"x\"\nflops = 1\n").code, 0);
+  EXPECT_EQ(call({"validate", "serving", kPoints, "--constants", "/no/such.toml"}).code, 3);
+}
+
 TEST(ValidateServingTrace, PutsPercentilesBesideMeasuredOnes) {
   const ServingOutcome outcome =
       call({"validate", "serving-trace", "examples/serving_timeline.jsonl", "--json"});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/files/read_file.h"
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
 
@@ -47,8 +48,6 @@ constexpr std::array kConstantFields = {
     ConstantField{"routing_spread", &C::routing_spread, 0, 2},
     ConstantField{"imbalance", &C::imbalance, 1, 3},
     ConstantField{"context_bytes", &C::context_bytes, 0, 2e10},
-    ConstantField{"band_low", &C::band_low, 0.3, 1},
-    ConstantField{"band_high", &C::band_high, 1, 3},
     ConstantField{"visible_share", &C::visible_share, 0.9, 1},
 };
 
@@ -97,8 +96,23 @@ Result<Constants> read_constants(const TomlFile& file, const Chip& chip, Serving
   return out;
 }
 
-const TomlFile& builtin_constants() {
-  static const TomlFile file = [] {
+/// All tables, whatever chip and engine they are of.
+std::optional<Diagnostic> check_constants(const TomlFile& file) {
+  const toml::table& root = file.root;
+  Constants checked;
+  if (auto error = apply_constants(file, root["all"], checked)) return error;
+  for (const std::string_view head : {"architecture", "chip", "engine"}) {
+    const toml::table* tables = root[head].as_table();
+    if (tables == nullptr) continue;
+    for (const auto& entry : *tables) {
+      if (auto error = apply_constants(file, (*tables)[entry.first.str()], checked)) return error;
+    }
+  }
+  return std::nullopt;
+}
+
+TomlFile& constants_in_use() {
+  static TomlFile file = [] {
     for (const CatalogFile& known : catalog_files()) {
       if (known.path != kConstantsFile) continue;
       Result<TomlFile> read = parse_toml(known.text, "catalog/" + std::string(known.path), true);
@@ -119,8 +133,18 @@ Result<Constants> parse_constants(std::string_view text, const Chip& chip, Servi
 }
 
 Constants constants_for(const Chip& chip, ServingEngine engine) {
-  const Result<Constants> read = read_constants(builtin_constants(), chip, engine);
+  const Result<Constants> read = read_constants(constants_in_use(), chip, engine);
   return read ? *read : Constants{};
+}
+
+std::optional<Diagnostic> replace_constants(const std::filesystem::path& path) {
+  const Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  Result<TomlFile> file = parse_toml(*text, path.string(), true);
+  if (!file) return file.error();
+  if (auto error = check_constants(*file)) return error;
+  constants_in_use() = std::move(*file);
+  return std::nullopt;
 }
 
 }  // namespace flopcast::serving

@@ -2,6 +2,9 @@
 // by engine.
 #pragma once
 
+#include <filesystem>
+#include <optional>
+
 #include "flopcast/serving.h"
 
 namespace flopcast::serving {
@@ -22,27 +25,30 @@ struct Constants {
   double copy_passes = 2;     ///< over the copies of a token that go to its experts
   double element_kernels =
       4;  ///< launches of these a block (attention, feed-forward), each with a floor
-  double kernel_floor_s = 3e-6;        ///< of a kernel inside a graph, before floor_factor
-  double floor_factor = 1;             ///< of an architecture
-  double collective_s = 1e-5;          ///< of a small collective inside a node
-  double host_serial_s = 0;            ///< of host between iterations that nothing hides
-  double host_serial_request_s = 0;    ///< more a request
-  double host_s = 0;                   ///< of host an iteration, hidden where the engine overlaps
-  double host_request_s = 0;           ///< more a request
-  double eager_layer_s = 0;            ///< launching a layer without a graph
-  double front_s = 0;                  ///< from the client to the queue
-  double back_s = 0;                   ///< of a token to the client
-  double quantise_kernels = 0;         ///< launches a product whose inputs get a scale per block
-  double routing_spread = 0;           ///< of experts' loads: standard deviation of their logarithm
-  double imbalance = 1;                ///< rows of the fullest chip / mean, experts shared out
-  double context_bytes = 0;            ///< of a chip's memory: context, libraries
-  double band_low = 1, band_high = 1;  ///< 10-90 % of measured iterations / forecast
-  double visible_share = 1;            ///< of a chip's memory that its driver shows
+  double kernel_floor_s = 3e-6;      ///< of a kernel inside a graph, before floor_factor
+  double floor_factor = 1;           ///< of an architecture
+  double collective_s = 1e-5;        ///< of a small collective inside a node
+  double host_serial_s = 0;          ///< of host between iterations that nothing hides
+  double host_serial_request_s = 0;  ///< more a request
+  double host_s = 0;                 ///< of host an iteration, hidden where the engine overlaps
+  double host_request_s = 0;         ///< more a request
+  double eager_layer_s = 0;          ///< launching a layer without a graph
+  double front_s = 0;                ///< from the client to the queue
+  double back_s = 0;                 ///< of a token to the client
+  double quantise_kernels = 0;       ///< launches a product whose inputs get a scale per block
+  double routing_spread = 0;         ///< of experts' loads: standard deviation of their logarithm
+  double imbalance = 1;              ///< rows of the fullest chip / mean, experts shared out
+  double context_bytes = 0;          ///< of a chip's memory: context, libraries
+  double visible_share = 1;          ///< of a chip's memory that its driver shows
 };
 
-/// For this chip under this engine.
+/// For this chip under this engine: of the catalogue, or of the file that replaced it.
 Constants constants_for(const Chip& chip, ServingEngine engine);
 /// The same from the text of such a file; errors name the place.
 Result<Constants> parse_constants(std::string_view toml, const Chip& chip, ServingEngine engine);
+
+/// Fits try other values: from here on constants_for() reads this file. For programs that make nothing else, before their
+/// first forecast. Errors: those of the file for any engine.
+std::optional<Diagnostic> replace_constants(const std::filesystem::path& path);
 
 }  // namespace flopcast::serving

@@ -50,7 +50,6 @@ IterationModel::State::State(const Deployment& d, const ServingFactors& factors,
   launches = ps_of(pricer.launch_seconds());
   front = Time{ps_of(c.front_s * factors.front)};
   back = Time{ps_of(c.back_s * factors.front)};
-  band = {c.band_low, c.band_high};
   basis = pricer.basis();
   source = "iteration terms of docs/theory/serving.md, catalog/serving/constants.toml";
 }
@@ -178,7 +177,6 @@ std::int64_t IterationModel::context_cap() const { return state_->cap; }
 unsigned IterationModel::in_flight() const { return std::max(1U, state_->layout.pp); }
 Time IterationModel::front() const { return state_->front; }
 Time IterationModel::back() const { return state_->back; }
-IterationModel::Band IterationModel::band() const { return state_->band; }
 Basis IterationModel::basis() const { return state_->basis; }
 const std::string& IterationModel::source() const { return state_->source; }
 

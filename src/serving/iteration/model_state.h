@@ -35,7 +35,6 @@ struct IterationModel::State {
   std::int64_t host_serial = 0, host_serial_request = 0, host = 0, host_request = 0,
                launches = 0;  ///< ps
   Time front, back;
-  Band band;
   Basis basis = Basis::kFitted;
   std::string source;
 

@@ -20,8 +20,9 @@ toml::table read_bands() {
   return {};
 }
 
-IterationModel::Band band_in(const toml::node_view<const toml::node>& group, std::string_view key) {
-  constexpr IterationModel::Band kUnknown{0.5, 2};
+ServingBands::Factors band_in(const toml::node_view<const toml::node>& group,
+                              std::string_view key) {
+  constexpr ServingBands::Factors kUnknown{0.5, 2};
   return {group[key]["low"].value_or(kUnknown.low), group[key]["high"].value_or(kUnknown.high)};
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "flopcast/serving/measured.h"
+#include "serving/iteration/constants.h"
 
 namespace flopcast {
 namespace {
@@ -28,6 +29,9 @@ bool ServingFilter::takes(const ServingPoint& point) const {
 Result<ServingValidation> validate_serving(const std::filesystem::path& path,
                                            const Catalog& catalog,
                                            const ServingValidationOptions& options) {
+  if (!options.constants.empty()) {
+    if (const auto error = serving::replace_constants(options.constants)) return *error;
+  }
   Result<std::vector<ServingPoint>> points = read_serving_points(path);
   if (!points) return points.error();
   Result<std::vector<OfflinePoint>> offline = read_offline_points(path);
