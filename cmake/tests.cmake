@@ -42,6 +42,10 @@ if(test_sources)
   add_executable(flopcast_tests ${test_sources} ${support_sources})
   target_include_directories(flopcast_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   flopcast_speed_up(flopcast_tests <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
+  # Quick to compile: what they test is optimised. Behaviour that the language leaves undefined is looked for in the
+  # library and in fuzz targets.
+  target_compile_options(flopcast_tests PRIVATE -O1
+    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=undefined>)
   target_link_libraries(flopcast_tests PRIVATE
     flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib> rapidcheck GTest::gmock
     GTest::gtest_main)

@@ -132,9 +132,10 @@ struct Operator {
   std::int64_t weights = 0;    ///< values on this chip, frozen ones included
   std::int64_t trainable = 0;  ///< of these, with gradients
   bool scans = false;          ///< a recurrence over tokens: products without weights
-  bool expert = false;         ///< replicated over Group::kExpertData instead of kData
-  Bytes saved;                 ///< kept from forward to backward, under the recompute chosen
-  bool recomputed = false;     ///< forward runs again before backward
+  bool expert =
+      false;    ///< of the experts or between their products: replicated over Group::kExpertData
+  Bytes saved;  ///< kept from forward to backward, under the recompute chosen
+  bool recomputed = false;  ///< forward runs again before backward
 };
 
 /// Operators in the order in which forward runs them.

@@ -7,6 +7,7 @@
 
 #include "analytic/step/training_state.h"
 #include "base/numeric/quantile.h"
+#include "base/numeric/rank_correlation.h"
 #include "flopcast/analytic/runs.h"
 
 namespace flopcast {
@@ -56,33 +57,6 @@ SystemOf system_of(const std::string& line) {
   Result<Cluster> cluster = Catalog::builtin().cluster(line);
   if (!cluster) return cluster.error();
   return analytic::make_system(std::move(*cluster), Catalog::builtin(), {});
-}
-
-std::vector<double> ranks_of(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
-  std::vector<double> ranks(values.size());
-  for (std::size_t i = 0; i < order.size();) {
-    std::size_t end = i;
-    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-    for (std::size_t k = i; k < end; ++k) ranks[order[k]] = static_cast<double>(i + end - 1) / 2;
-    i = end;
-  }
-  return ranks;
-}
-
-double correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const auto n = static_cast<double>(a.size());
-  const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n;
-  const double mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
-  double ab = 0, aa = 0, bb = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ab += (a[i] - mean_a) * (b[i] - mean_b);
-    aa += (a[i] - mean_a) * (a[i] - mean_a);
-    bb += (b[i] - mean_b) * (b[i] - mean_b);
-  }
-  return ab / std::sqrt(aa * bb);
 }
 
 }  // namespace
@@ -155,7 +129,7 @@ RunErrors run_errors(const std::vector<const RunForecast*>& forecasts) {
   errors.p90 = quantile(sizes, 0.9);
   errors.worst = sizes.back();
   errors.band /= n;
-  if (errors.n >= 3) errors.spearman = correlation(ranks_of(told), ranks_of(measured));
+  if (errors.n >= 3) errors.spearman = rank_correlation(told, measured);
   return errors;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "analytic/step/group_times.h"
 #include "analytic/step/time.h"
 #include "analytic/step/training_state.h"
 #include "flopcast/analytic.h"
@@ -227,21 +226,6 @@ TEST(TrainingModel, PartsAreThoseOfTheBusiestChip) {
   EXPECT_GT(estimate->part(TimePart::kExpert).value, 0);
   const double work = estimate->step.value - estimate->part(TimePart::kBubble).value;
   EXPECT_GE(work, busiest->busy.value);
-}
-
-GroupLayout layout_of(std::uint32_t in_node, std::uint32_t members) {
-  GroupLayout layout;
-  layout.tiers = 2;
-  layout.inside = {in_node, members};
-  return layout;
-}
-
-// By hand: of 8 draws among 8 chips 8 (1 - (7/8)^8) = 5.25 are new; among 4 nodes 3.6.
-TEST(GroupTimes, RowsThatGoOnceGoToFewerPlaces) {
-  EXPECT_NEAR(share_sent_once(8, layout_of(8, 8)), 5.2511 / 8, 1e-4);
-  EXPECT_NEAR(share_sent_once(8, layout_of(8, 32)), 3.5995 / 8, 1e-4);
-  EXPECT_DOUBLE_EQ(share_sent_once(1, layout_of(8, 32)), 1);
-  EXPECT_DOUBLE_EQ(share_sent_once(8, layout_of(1, 1)), 1);
 }
 
 // The cliff that tables of kernels give, which sort the tokens of all chips: half the experts on a chip,

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/numeric/quantile.h"
+#include "base/numeric/rank_correlation.h"
 #include "flopcast/serving/measured.h"
 
 namespace flopcast {
@@ -32,33 +33,6 @@ ForecastPair pair_of(const ServingForecast& f, ServingQuantity quantity) {
   if (middle <= 0) return {};
   return {middle, p.throughput(p.ttft, p.tpot), p.throughput(slow_first, slow_each) / middle,
           p.throughput(fast_first, fast_each) / middle};
-}
-
-std::vector<double> ranks_with_ties(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
-  std::vector<double> ranks(values.size());
-  for (std::size_t i = 0; i < order.size();) {
-    std::size_t end = i;
-    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-    for (std::size_t k = i; k < end; ++k) ranks[order[k]] = static_cast<double>(i + end - 1) / 2;
-    i = end;
-  }
-  return ranks;
-}
-
-/// 1 where one of the two is all ties.
-double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const std::vector<double> x = ranks_with_ties(a), y = ranks_with_ties(b);
-  const double middle = static_cast<double>(x.size() - 1) / 2;
-  double xy = 0, xx = 0, yy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - middle) * (y[i] - middle);
-    xx += (x[i] - middle) * (x[i] - middle);
-    yy += (y[i] - middle) * (y[i] - middle);
-  }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 1;
 }
 
 /// Of those that were both measured and forecast.
