@@ -53,10 +53,9 @@ Result<TraceSet> read_run(Io& io, const Run& run, ReadOptions options) {
   options.progress = progress.callback();
   Result<TraceSet> set = read_traces(run.paths, options);
   if (!set) return set;
-  // A file names its run itself: a pack as the traces in it were called.
-  std::error_code ignored;
-  const bool folder = run.paths.size() > 1 || fs::is_directory(run.paths.front(), ignored);
-  if (!run.name.empty() && folder) set->label = run.name;
+  // A file that was named tells its run's name itself: a pack, as the traces in it were called.
+  const bool named_file = run.paths.size() == 1 && run.name == run.paths.front().filename();
+  if (!run.name.empty() && !named_file) set->label = run.name;
   for (const std::string& file : truncated_files(*set)) warn(io, "cut short: " + file);
   return set;
 }
