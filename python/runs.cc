@@ -45,6 +45,8 @@ nb::dict describe(const TrainingRun& run) {
   out["experts"] = run.experts;
   out["cluster"] = run.cluster;
   out["software"] = run.software;
+  out["model"] = run.model.name;
+  out["month"] = run.month;
   out["chips"] = run.chips;
   out["global_batch"] = run.plan.global_batch;
   out["layers"] = run.model.layers();

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Fits catalog/training/constants.toml to measured training runs.
 
-    tools/fit_training.py ../shared/measured/training.json ../shared/measured/training_vtrain.csv
+    tools/fit_training.py ../shared/measured/training{,_more}.json ../shared/measured/training_vtrain.csv
     tools/fit_training.py FILES... --hold-out      errors on runs that were left out of the fit
+    tools/fit_training.py FILES... --leave-out     the same by source, chip, model family and year
     tools/fit_training.py FILES... --ablation      errors with each term of the model switched off
 
 Needs numpy and scipy, and the flopcast package of this tree on PYTHONPATH (build/release/python).
@@ -21,141 +22,26 @@ import json
 import math
 import sys
 import tempfile
+import tomllib
 import zlib
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import lsq_linear
 from scipy.stats import spearmanr
 
 from flopcast import _native
+from training_constants import ASSUMED, PARAMETERS, SIBLINGS, SOFTWARES, VARIANTS
+from training_groups import FAMILIES, SHARED
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "catalog/training/constants.toml"
 SCALE = 0.06  # of a residual: what a good forecast is off by
 STEP = 0.02  # of a constant's logarithm, for slopes: wider than the steps of the schedules
 
-# table/constant: (expected, standard deviation of its logarithm)
-SHARE, KERNEL = 0.1, 0.3
-PARAMETERS = {
-    "chip.ampere/matrix_share": (1.0, SHARE),
-    "chip.ampere/attention_share": (1.0, KERNEL),
-    "chip.ampere/memory_share": (0.95, SHARE),
-    "chip.hopper/matrix_share": (1.0, SHARE),
-    "chip.hopper/narrow_share": (1.0, SHARE),
-    "chip.hopper/attention_share": (1.0, KERNEL),
-    "chip.hopper/memory_share": (0.95, SHARE),
-    "chip.blackwell/matrix_share": (1.0, SHARE),
-    "chip.blackwell/narrow_share": (1.0, SHARE),
-    "chip.blackwell/block_share": (0.9, SHARE),
-    "chip.blackwell/fp4_share": (1.0, SHARE),
-    "chip.blackwell/attention_share": (1.0, KERNEL),
-    "chip.blackwell/memory_share": (0.95, SHARE),
-    "chip.blackwell-ultra/narrow_share": (1.0, SHARE),
-    "chip.blackwell-ultra/block_share": (1.0, SHARE),
-    "chip.blackwell-ultra/fp4_share": (1.0, KERNEL),
-    "chip.blackwell-ultra/attention_share": (1.0, KERNEL),
-    # The table's rates are other chips' scaled by peaks, which these reach less of.
-    "chip.mi300x/narrow_share": (0.65, KERNEL),
-    "chip.mi325x/narrow_share": (0.65, KERNEL),
-    "chip.cdna4/narrow_share": (1.0, KERNEL),
-    "pair.hopper+fsdp/attention_share": (0.6, KERNEL),
-    "pair.hopper+fsdp-compiled/attention_share": (0.6, KERNEL),
-    "pair.hopper+megatron-2024/narrow_share": (1.0, SHARE),
-    "software.fsdp-compiled/block_share": (0.75, KERNEL),
-    "software.megatron/unfused": (1.1, 0.2),
-    "software.megatron-2024/unfused": (1.2, 0.2),
-    "software.megatron-2021/unfused": (1.3, KERNEL),
-    "software.megatron-deepspeed/unfused": (1.0, KERNEL),
-    "software.deepspeed-2022/unfused": (1.3, KERNEL),
-    "software.fsdp/unfused": (1.5, KERNEL),
-    "software.fsdp-compiled/unfused": (1.1, KERNEL),
-    "software.deepspeed-2022/launch_s": (4.5e-5, 0.7),
-    "software.deepspeed-2022/launch_transfer_s": (2e-4, 0.7),
-    "software.deepspeed-2022/microbatch_s": (1e-3, 1.0),
-    "software.megatron-2021/microbatch_s": (5e-4, 1.0),
-    "software.megatron/microbatch_s": (1e-4, 1.0),
-    "all/unaligned": (2.0, 0.5),
-    "all/step_s": (5e-3, 1.0),
-    "software.fsdp/step_s": (2e-2, 1.0),
-    "software.megatron-2024/step_s": (1e-2, 1.0),
-    "software.deepspeed-2022/step_s": (1e-2, 1.0),
-    "all/straggler": (4e-3, 0.7),
-    "all/contention": (0.1, 0.5),
-    "all/tensor_overlap": (0.7, 0.2),
-    "all/gradient_overlap": (0.8, 0.2),
-    "all/collective_share": (0.9, 0.1),
-    "software.fsdp/collective_share": (0.8, KERNEL),
-    "software.fsdp-compiled/collective_share": (0.8, KERNEL),
-    "software.megatron-deepspeed/collective_share": (0.8, KERNEL),
-    "software.deepspeed-2021/collective_share": (0.2, 0.5),
-    # Products of experts against those of dense layers; what one expert's costs beside; passes over all
-    # copies of a token.
-    # Tables of experts' kernels reach 0.9 of dense products in 16 bits, 0.7 in 8 (balanced, all experts on a chip).
-    "all/expert_share": (0.8, 0.05),
-    "all/expert_kernel_s": (3e-6, 0.7),
-    "all/expert_traffic": (0.8, KERNEL),
-    "all/expert_overlap": (0.5, KERNEL),
-    "software.megatron-2025/expert_kernel_s": (3.0, 0.7),
-    "software.megatron-2025/expert_traffic": (2.0, KERNEL),
-    "software.megatron-2024/expert_kernel_s": (1.0, SHARE),
-    "software.megatron-2024/expert_traffic": (1.0, SHARE),
-}
-# Constants that are expected to be those of a sibling times a factor: a chip or a software with few
-# runs, or none, takes what its sibling's runs say. (Then PARAMETERS holds the factor.)
-SIBLINGS = {
-    "chip.blackwell-ultra/narrow_share": "chip.blackwell/narrow_share",
-    "chip.blackwell-ultra/block_share": "chip.blackwell/block_share",
-    "chip.blackwell-ultra/fp4_share": "chip.blackwell/fp4_share",
-    "chip.blackwell-ultra/attention_share": "chip.blackwell/attention_share",
-    "software.megatron-deepspeed/unfused": "software.megatron-2021/unfused",
-    "software.megatron-2025/expert_traffic": "all/expert_traffic",
-    "software.megatron-2025/expert_kernel_s": "all/expert_kernel_s",
-    "software.megatron-2024/expert_traffic": "software.megatron-2025/expert_traffic",
-    "software.megatron-2024/expert_kernel_s": "software.megatron-2025/expert_kernel_s",
-}
-# Host times of software whose public runs do not wait for the host: written down, not fitted.
-ASSUMED = {
-    "all/launch_s": 3e-6,
-    "software.fsdp/launch_s": 5e-6,
-    "all/async_overlap": 0.9,
-    "all/weight_overlap": 0.9,
-    "all/workspace_bytes": 1.5e9,
-    "all/allocator": 0.03,
-    # Memory: bytes a logit of eager and compiled losses, what is kept beside gradients and stages'
-    # inputs, and (BLOOM, read off nvidia-smi) buffers of the framework.
-    "software.fsdp/logit_bytes": 14,
-    "software.fsdp/boundary_copies": 2,
-    "software.fsdp/allocator": 0.13,
-    "software.fsdp-compiled/logit_bytes": 4,
-    "software.fsdp-compiled/boundary_copies": 2,
-    "software.fsdp-compiled-2024/logit_bytes": 14,
-    # FSDP around Transformer Engine's kernels: those of Megatron, but for what FSDP keeps.
-    "software.fsdp-te/unfused": 1.1,
-    "software.fsdp-te/launch_s": 5e-6,
-    "software.fsdp-te/logit_bytes": 14,
-    "software.fsdp-te/boundary_copies": 2,
-    "software.fsdp-te/allocator": 0.13,
-    # Rows go once to each place that needs them: DeepEP and its like.
-    "software.megatron/expert_once": 1,
-    "software.fsdp-te/expert_once": 1,
-    "software.megatron-deepspeed/workspace_bytes": 1.1e10,
-    "software.megatron-deepspeed/gradient_copies": 2,
-    "software.megatron-deepspeed/boundary_copies": 1,
-    # What DeepSpeed's pipeline loses around every microbatch: read off how the runs of the BLOOM sweep
-    # order by microbatch, which residuals of single runs hardly see. Its cause is not known.
-    "software.megatron-deepspeed/microbatch_s": 0.05,
-    "software.megatron-2021/launch_s": 4.5e-5,
-    "software.megatron-deepspeed/launch_s": 4.5e-5,
-}
-SOFTWARES = [
-    "megatron", "megatron-2025", "megatron-2024", "megatron-2021", "fsdp", "fsdp-compiled",
-    "fsdp-compiled-2024", "fsdp-te", "deepspeed-2022", "megatron-deepspeed", "deepspeed-2021",
-]  # fmt: skip
-# Variants have the constants of a software unless they have their own.
-VARIANTS = {"megatron-2025": "megatron", "fsdp-compiled-2024": "fsdp-compiled"}
 # Weight of a set whose runs are many and alike, as if it had so many.
 AS_MANY = {"vtrain-single": 60, "vtrain-multi": 50}
+SAMPLED, EVERY = "vtrain-single", 4  # a set of which a fit takes one run of so many, and forecasts all
 EXPERT_WEIGHT = 0.6  # few groups, release noise of tens of per cent
 
 # What the ablation switches off: constants at the value where the term vanishes.
@@ -172,16 +58,9 @@ TERMS = {
     "all overlap of tensor transfers": {"all/tensor_overlap": 0.0, "all/async_overlap": 0.0},
 }
 
+UNTOLD = 1e-6  # slopes below which a run says nothing of a constant
+LEAST = 4  # runs of a group that is shown apart
 RANKING = "BLOOM, rank correlation"
-# Families that a forecast has never seen: left out of the fit, then forecast.
-FAMILIES = {
-    "GB300, dense": lambda r: "gb300" in r["cluster"] and not r["experts"],
-    "more than 2,000 GPUs": lambda r: r["chips"] > 2000,
-    "vTrain, many nodes": lambda r: r["set"] == "vtrain-multi",
-    "vTrain, one node": lambda r: r["set"] == "vtrain-single",
-    "BLOOM": lambda r: r["set"] == "bloom",
-    "experts": lambda r: r["experts"],
-}
 
 
 class Fit:
@@ -192,6 +71,8 @@ class Fit:
         self.experts = np.array([run["experts"] for run in self.runs])
         self.sets = np.array([run["set"] for run in self.runs])
         self.quality = np.array([run["quality"] for run in self.runs])
+        sampled = [zlib.crc32(run["id"].encode()) % EVERY == 0 for run in self.runs]
+        self.fitted = np.array(sampled) | (self.sets != SAMPLED)
         self.weight = self._weights()
         limits = {c["name"]: (c["low"], c["high"]) for c in _native.training_constants()}
         self.names = list(PARAMETERS)
@@ -202,13 +83,13 @@ class Fit:
         bounds = [factor if n in SIBLINGS else self.limits[n] for n in self.names]
         self.low = np.log([max(low, 1e-7) for low, _ in bounds])
         self.high = np.log([high for _, high in bounds])
-        self.affected = self._affected()
+        self.full: tuple[np.ndarray, np.ndarray] | None = None  # fit of all runs, and slopes there
 
     def _weights(self) -> np.ndarray:
         groups = collections.Counter(run["group"] for run in self.runs)
         weight = np.array([groups[run["group"]] ** -0.25 for run in self.runs])
         for name, many in AS_MANY.items():
-            members = self.sets == name
+            members = (self.sets == name) & self.fitted
             if members.sum() > many:
                 weight[members] *= math.sqrt(many / members.sum())
         weight[self.experts] *= EXPERT_WEIGHT
@@ -230,62 +111,90 @@ class Fit:
             file.flush()
             return np.array(self.native.forecast(file.name, [] if some is None else some.tolist()))
 
-    def _affected(self) -> list[np.ndarray]:
-        """Places of the runs whose forecast each constant changes."""
-        at = np.clip(self.expected, self.low, self.high)
-        base, affected = self.forecast(self.values(at)), []
-        for k in range(len(at)):
-            changed = np.zeros(len(base), bool)
-            for limit in (self.low[k], self.high[k]):
-                moved = at.copy()
-                moved[k] = limit
-                changed |= self.forecast(self.values(moved)) != base
-            affected.append(np.flatnonzero(changed & np.isfinite(base)))
-        return affected
-
     def residuals(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """Weighted residuals of some runs."""
-        if len(some) == 0:
-            return np.zeros(0)
+        """Weighted residuals of some runs, then those of the prior."""
         step = self.forecast(self.values(x), some)
         off = np.where(np.isfinite(step), np.log(step / self.measured[some]), 0)
-        return off * self.weight[some] / SCALE
+        return np.concatenate([off * self.weight[some] / SCALE, (x - self.expected) / self.spread])
 
-    def fit(self, use: np.ndarray, start: np.ndarray | None = None, rounds: int = 12) -> np.ndarray:
-        runs = np.flatnonzero(use)
-        place = {run: i for i, run in enumerate(runs)}
-        touched = [np.intersect1d(a, runs) for a in self.affected]
+    def slopes(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """Of the residuals of some runs; zero in the rows of others."""
+        base = self.residuals(x, some)
+        out = np.zeros((len(self.runs) + len(x), len(x)))
+        rows = np.concatenate([some, len(self.runs) + np.arange(len(x))])
+        for k in range(len(x)):
+            moved = x.copy()
+            moved[k] += STEP if x[k] + STEP <= self.high[k] else -STEP
+            out[rows, k] = (self.residuals(moved, some) - base) / (moved[k] - x[k])
+        return out
 
-        def objective(x: np.ndarray) -> np.ndarray:
-            return np.concatenate([self.residuals(x, runs), (x - self.expected) / self.spread])
+    def descend(self, x: np.ndarray, slopes: np.ndarray, some: np.ndarray, rounds: int) -> np.ndarray:
+        """Gauss-Newton steps within the limits under a soft-L1 loss, the slopes held."""
+        slopes = slopes[np.concatenate([some, len(self.runs) + np.arange(len(x))])]
+        loss = lambda r: float(np.sum(np.sqrt(1 + r**2) - 1))  # noqa: E731
+        # What no run of these tells is what is expected, whatever the fit it starts from made of it.
+        untold = np.abs(slopes[: len(some)]).max(axis=0) < UNTOLD
+        x = np.clip(np.where(untold, self.expected, x), self.low, self.high)
+        off = self.residuals(x, some)
+        for _ in range(rounds):
+            before = loss(off)
+            for damping in (0.0, 0.1, 1.0, 10.0):
+                moved = self.step(x, off, slopes, damping)
+                there = self.residuals(moved, some)
+                if loss(there) < before:
+                    x, off = moved, there
+                    break
+            if before - loss(off) < 1e-3 * before:
+                break
+        return x
 
-        def slopes(x: np.ndarray) -> np.ndarray:
-            base = objective(x)
-            out = np.zeros((len(base), len(x)))
-            for k, some in enumerate(touched):
-                moved = x.copy()
-                moved[k] += STEP if x[k] + STEP <= self.high[k] else -STEP
-                rows = [place[run] for run in some]
-                out[rows, k] = (self.residuals(moved, some) - base[rows]) / (moved[k] - x[k])
-                out[len(runs) + k, k] = 1 / self.spread[k]
-            return out
+    def step(self, x: np.ndarray, off: np.ndarray, slopes: np.ndarray, damping: float) -> np.ndarray:
+        """One damped step (Levenberg-Marquardt) within the limits."""
+        weight = (1 + off**2) ** -0.25
+        slopes = slopes * weight[:, None]
+        held = np.diag(math.sqrt(damping) * np.linalg.norm(slopes, axis=0))
+        limits = (self.low - x - 1e-9, self.high - x + 1e-9)
+        found = lsq_linear(np.vstack([slopes, held]), np.concatenate([-off * weight, np.zeros(len(x))]), limits)
+        return np.clip(x + found.x, self.low, self.high)
 
-        inside = np.clip(self.expected, self.low + 1e-6, self.high - 1e-6)
-        found = least_squares(
-            objective, inside if start is None else start, jac=slopes,
-            bounds=(self.low, self.high), loss="soft_l1", max_nfev=rounds,
-        )  # fmt: skip
-        return found.x
+    def start(self) -> np.ndarray:
+        """The catalogue's values, so that a fit of a few more runs takes a few rounds."""
+        now = tomllib.loads(OUT.read_text())
+        held = {f"{table}/{name}": value for table, values in flat(now).items() for name, value in values.items()}
+        x = self.expected.copy()
+        for i, name in enumerate(self.names):
+            if held.get(name, 0) > 0:
+                x[i] = math.log(held[name] / held.get(SIBLINGS.get(name, ""), 1.0))
+        return np.clip(x, self.low, self.high)
+
+    def fit_all(self, rounds: int = 2) -> np.ndarray:
+        """The fit of all runs. Its slopes serve every fit that leaves some out."""
+        x, some = self.start(), np.flatnonzero(self.fitted)
+        for _ in range(rounds):
+            slopes = self.slopes(x, some)
+            x = self.descend(x, slopes, some, 4)
+            self.full = (x, slopes)
+        return x
+
+    def fit(self, use: np.ndarray) -> np.ndarray:
+        """A fit of some runs, from that of all."""
+        if self.full is None:
+            self.fit_all()
+        x, slopes = self.full
+        return self.descend(x, slopes, np.flatnonzero(use & self.fitted), 4)
+
+    def forecast_without(self, some: np.ndarray) -> np.ndarray:
+        """Forecasts of some runs with constants fitted to all others."""
+        return self.forecast(self.values(self.fit(~some)), np.flatnonzero(some))
 
     def folds(self, count: int) -> np.ndarray:
         return np.array([zlib.crc32(run["group"].encode()) % count for run in self.runs])
 
-    def held_out(self, start: np.ndarray, folds: int = 5) -> np.ndarray:
-        """Forecasts of every run with constants fitted without its group."""
-        step, fold = np.zeros(len(self.runs)), self.folds(folds)
-        for k in range(folds):
-            x = self.fit(fold != k, start, 4)
-            step[fold == k] = self.forecast(self.values(x))[fold == k]
+    def held_out(self, keys: np.ndarray) -> np.ndarray:
+        """Forecasts of every run with constants fitted without all that share its key."""
+        step = np.zeros(len(self.runs))
+        for key in sorted(set(keys)):
+            step[keys == key] = self.forecast_without(keys == key)
         return step
 
     def score(self, title: str, step: np.ndarray, some: np.ndarray) -> dict:
@@ -342,6 +251,14 @@ def show(title: str, scores: list[dict]) -> list[dict]:
     return scores
 
 
+def flat(document: dict) -> dict[str, dict[str, float]]:
+    """Tables by their whole names: all, chip.hopper, software.fsdp."""
+    tables = {"all": document["all"]}
+    for head in ("chip", "software", "pair"):
+        tables |= {f"{head}.{key}": values for key, values in document.get(head, {}).items()}
+    return tables
+
+
 def toml_of(values: dict[str, float]) -> str:
     tables: dict[str, dict[str, float]] = collections.defaultdict(dict)
     for name, value in values.items():
@@ -389,11 +306,24 @@ def families(fit: Fit) -> list[dict]:
     found = []
     for title, takes in FAMILIES.items():
         some = np.array([takes(run) for run in fit.runs])
-        left = fit.fit(~some)
-        step = fit.forecast(fit.values(left))
+        step = np.full(len(fit.runs), np.nan)
+        step[some] = fit.forecast_without(some)
         found.append(fit.score(title, step, some))
         if title == "BLOOM":
             found.append({"title": RANKING, "n": int(some.sum()), "rank": fit.ranking(step, some)})
+    return found
+
+
+def leave_out(fit: Fit) -> list[dict]:
+    """Dense runs forecast by fits without those they share something with."""
+    found = []
+    dense = ~fit.experts & (fit.sets != "vtrain-single")
+    for what, key_of in SHARED.items():
+        keys = np.array([key_of(run) for run in fit.runs])
+        step = fit.held_out(keys)
+        found.append(fit.score(f"{what}: all", step, dense))
+        groups = [fit.score(f"{what}: {key}", step, dense & (keys == key)) for key in sorted(set(keys))]
+        found += [group for group in groups if group["n"] >= LEAST]
     return found
 
 
@@ -410,20 +340,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="+")
     parser.add_argument("--hold-out", action="store_true")
+    parser.add_argument("--leave-out", action="store_true")
     parser.add_argument("--families", action="store_true")
     parser.add_argument("--ablation", action="store_true")
     parser.add_argument("--write", action="store_true", help=f"write {OUT.relative_to(ROOT)}")
     parser.add_argument("--json-out", type=Path, help="write what was printed, for the docs")
     options = parser.parse_args()
     fit = Fit(options.files)
-    x = fit.fit(np.ones(len(fit.runs), bool))
+    x = fit.fit_all()
     found = {"all": show("all runs in the fit", fit.scores(fit.forecast(fit.values(x))))}
     if options.hold_out or options.write:
-        step = fit.held_out(x)
+        step = fit.held_out(fit.folds(5))
         title = "each group forecast by a fit without it (5 folds)"
         found["held_out"] = show(title, fit.scores(step))
         if options.write:
             write(fit, x, step)
+    if options.leave_out:
+        found["leave_out"] = show("forecast by a fit without all that share this", leave_out(fit))
     if options.families:
         found["families"] = show("each family forecast by a fit without it", families(fit))
     if options.ablation:

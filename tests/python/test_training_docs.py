@@ -42,8 +42,9 @@ def made(tmp_path_factory) -> Path:
     measured = folder / "shared/measured"
     measured.mkdir(parents=True)
     document = json.loads((ROOT / "examples/training_runs.json").read_text(encoding="utf-8"))
-    document["cases"].append({"id": "half-told", "quality": "C", "missing": ["everything"]})
+    more = [document["cases"].pop(), {"id": "half-told", "quality": "C", "missing": ["everything"]}]
     (measured / "training.json").write_text(json.dumps(document), encoding="utf-8")
+    (measured / "training_more.json").write_text(json.dumps({"cases": more}), encoding="utf-8")
     (measured / "training_vtrain.csv").write_text(CSV, encoding="utf-8")
     fit = {"held_out": [{"title": "all of them", "n": 7, "mean": 0.056, "bias": -0.01, "p90": 0.123}]}
     (folder / "fit.json").write_text(json.dumps(fit), encoding="utf-8")

@@ -25,6 +25,7 @@ struct TrainingRun {
   Model model;                       ///< what was trained
   std::string cluster;               ///< as one line: "16 x h100"
   std::string software;              ///< a profile of catalog/training/constants.toml
+  int month = 0;                     ///< and year of the software, 202606; 0: not told
   Plan plan;                         ///< how it was spread
   unsigned chips = 0;                ///< that took part
   bool recompute_open = false;       ///< not told: the least that fits

@@ -166,6 +166,7 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
   out.model = std::move(*model);
   out.experts = std::ranges::any_of(out.model.kinds,
                                     [](const Layer& layer) { return layer.experts.count > 0; });
+  out.month = month_of(run, out.id);
   const RunTexts texts{text_of(run, "dtype"),
                        text_of(run, "recompute"),
                        text_of(run, "task"),
@@ -173,7 +174,7 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
                        text_of(run, "framework"),
                        text_of(part_of(run, "source"), "repo"),
                        out.set,
-                       month_of(run, out.id),
+                       out.month,
                        joined_missing(run)};
   out.incomplete = read_run_plan(part_of(run, "parallel"), part_of(run, "batch"),
                                  part_of(run, "model"), texts, out);

@@ -130,6 +130,7 @@ TEST(TrainingRuns, SoftwareIsOfItsYear) {
     return read_with("\"year\": " + year + ", ").software;
   };
   EXPECT_EQ(of_year("2024"), "megatron-2024");
+  EXPECT_EQ(read_with("\"year\": 2024, ").month, 202401);
   EXPECT_EQ(of_year("2025"), "megatron-2025");
   EXPECT_EQ(of_year("2027"), "megatron");
   EXPECT_EQ(read_with("").software, "megatron");

@@ -1,0 +1,123 @@
+"""What tools/fit_training.py expects of each constant of training, and what it does not fit."""
+
+from __future__ import annotations
+
+# table/constant: (expected, standard deviation of its logarithm)
+SHARE, KERNEL = 0.1, 0.3
+PARAMETERS = {
+    "chip.ampere/matrix_share": (1.0, SHARE),
+    "chip.ampere/attention_share": (1.0, KERNEL),
+    "chip.ampere/memory_share": (0.95, SHARE),
+    "chip.hopper/matrix_share": (1.0, SHARE),
+    "chip.hopper/narrow_share": (1.0, SHARE),
+    "chip.hopper/attention_share": (1.0, KERNEL),
+    "chip.hopper/memory_share": (0.95, SHARE),
+    "chip.blackwell/matrix_share": (1.0, SHARE),
+    "chip.blackwell/narrow_share": (1.0, SHARE),
+    "chip.blackwell/block_share": (0.9, SHARE),
+    "chip.blackwell/fp4_share": (1.0, SHARE),
+    "chip.blackwell/attention_share": (1.0, KERNEL),
+    "chip.blackwell/memory_share": (0.95, SHARE),
+    "chip.blackwell-ultra/narrow_share": (1.0, SHARE),
+    "chip.blackwell-ultra/block_share": (1.0, SHARE),
+    "chip.blackwell-ultra/fp4_share": (1.0, KERNEL),
+    "chip.blackwell-ultra/attention_share": (1.0, KERNEL),
+    # The table's rates are other chips' scaled by peaks, which these reach less of.
+    "chip.mi300x/narrow_share": (0.65, KERNEL),
+    "chip.mi325x/narrow_share": (0.65, KERNEL),
+    "chip.cdna4/narrow_share": (1.0, KERNEL),
+    "pair.hopper+fsdp/attention_share": (0.6, KERNEL),
+    "pair.hopper+fsdp-compiled/attention_share": (0.6, KERNEL),
+    "pair.hopper+megatron-2024/narrow_share": (1.0, SHARE),
+    "software.fsdp-compiled/block_share": (0.75, KERNEL),
+    "software.megatron/unfused": (1.1, 0.2),
+    "software.megatron-2024/unfused": (1.2, 0.2),
+    "software.megatron-2021/unfused": (1.3, KERNEL),
+    "software.megatron-deepspeed/unfused": (1.0, KERNEL),
+    "software.deepspeed-2022/unfused": (1.3, KERNEL),
+    "software.fsdp/unfused": (1.5, KERNEL),
+    "software.fsdp-compiled/unfused": (1.1, KERNEL),
+    "software.deepspeed-2022/launch_s": (4.5e-5, 0.7),
+    "software.deepspeed-2022/launch_transfer_s": (2e-4, 0.7),
+    "software.deepspeed-2022/microbatch_s": (1e-3, 1.0),
+    "software.megatron-2021/microbatch_s": (5e-4, 1.0),
+    "software.megatron/microbatch_s": (1e-4, 1.0),
+    "all/unaligned": (2.0, 0.5),
+    "all/step_s": (5e-3, 1.0),
+    "software.fsdp/step_s": (2e-2, 1.0),
+    "software.megatron-2024/step_s": (1e-2, 1.0),
+    "software.deepspeed-2022/step_s": (1e-2, 1.0),
+    "all/straggler": (4e-3, 0.7),
+    "all/contention": (0.1, 0.5),
+    "all/tensor_overlap": (0.7, 0.2),
+    "all/gradient_overlap": (0.8, 0.2),
+    "all/collective_share": (0.9, 0.1),
+    "software.fsdp/collective_share": (0.8, KERNEL),
+    "software.fsdp-compiled/collective_share": (0.8, KERNEL),
+    "software.megatron-deepspeed/collective_share": (0.8, KERNEL),
+    "software.deepspeed-2021/collective_share": (0.2, 0.5),
+    # Products of experts against those of dense layers; what one expert's costs beside; passes over all
+    # copies of a token.
+    # Tables of experts' kernels reach 0.9 of dense products in 16 bits, 0.7 in 8 (balanced, all experts on a chip).
+    "all/expert_share": (0.8, 0.05),
+    "all/expert_kernel_s": (3e-6, 0.7),
+    "all/expert_traffic": (0.8, KERNEL),
+    "all/expert_overlap": (0.5, KERNEL),
+    "software.megatron-2025/expert_kernel_s": (3.0, 0.7),
+    "software.megatron-2025/expert_traffic": (2.0, KERNEL),
+    "software.megatron-2024/expert_kernel_s": (1.0, SHARE),
+    "software.megatron-2024/expert_traffic": (1.0, SHARE),
+}
+# Constants that are expected to be those of a sibling times a factor: a chip or a software with few
+# runs, or none, takes what its sibling's runs say. (Then PARAMETERS holds the factor.)
+SIBLINGS = {
+    "chip.blackwell-ultra/narrow_share": "chip.blackwell/narrow_share",
+    "chip.blackwell-ultra/block_share": "chip.blackwell/block_share",
+    "chip.blackwell-ultra/fp4_share": "chip.blackwell/fp4_share",
+    "chip.blackwell-ultra/attention_share": "chip.blackwell/attention_share",
+    "software.megatron-deepspeed/unfused": "software.megatron-2021/unfused",
+    "software.megatron-2025/expert_traffic": "all/expert_traffic",
+    "software.megatron-2025/expert_kernel_s": "all/expert_kernel_s",
+    "software.megatron-2024/expert_traffic": "software.megatron-2025/expert_traffic",
+    "software.megatron-2024/expert_kernel_s": "software.megatron-2025/expert_kernel_s",
+}
+# Host times of software whose public runs do not wait for the host: written down, not fitted.
+ASSUMED = {
+    "all/launch_s": 3e-6,
+    "software.fsdp/launch_s": 5e-6,
+    "all/async_overlap": 0.9,
+    "all/weight_overlap": 0.9,
+    "all/workspace_bytes": 1.5e9,
+    "all/allocator": 0.03,
+    # Memory: bytes a logit of eager and compiled losses, what is kept beside gradients and stages'
+    # inputs, and (BLOOM, read off nvidia-smi) buffers of the framework.
+    "software.fsdp/logit_bytes": 14,
+    "software.fsdp/boundary_copies": 2,
+    "software.fsdp/allocator": 0.13,
+    "software.fsdp-compiled/logit_bytes": 4,
+    "software.fsdp-compiled/boundary_copies": 2,
+    "software.fsdp-compiled-2024/logit_bytes": 14,
+    # FSDP around Transformer Engine's kernels: those of Megatron, but for what FSDP keeps.
+    "software.fsdp-te/unfused": 1.1,
+    "software.fsdp-te/launch_s": 5e-6,
+    "software.fsdp-te/logit_bytes": 14,
+    "software.fsdp-te/boundary_copies": 2,
+    "software.fsdp-te/allocator": 0.13,
+    # Rows go once to each place that needs them: DeepEP and its like.
+    "software.megatron/expert_once": 1,
+    "software.fsdp-te/expert_once": 1,
+    "software.megatron-deepspeed/workspace_bytes": 1.1e10,
+    "software.megatron-deepspeed/gradient_copies": 2,
+    "software.megatron-deepspeed/boundary_copies": 1,
+    # What DeepSpeed's pipeline loses around every microbatch: read off how the runs of the BLOOM sweep
+    # order by microbatch, which residuals of single runs hardly see. Its cause is not known.
+    "software.megatron-deepspeed/microbatch_s": 0.05,
+    "software.megatron-2021/launch_s": 4.5e-5,
+    "software.megatron-deepspeed/launch_s": 4.5e-5,
+}
+SOFTWARES = [
+    "megatron", "megatron-2025", "megatron-2024", "megatron-2021", "fsdp", "fsdp-compiled",
+    "fsdp-compiled-2024", "fsdp-te", "deepspeed-2022", "megatron-deepspeed", "deepspeed-2021",
+]  # fmt: skip
+# Variants have the constants of a software unless they have their own.
+VARIANTS = {"megatron-2025": "megatron", "fsdp-compiled-2024": "fsdp-compiled"}
