@@ -54,7 +54,9 @@ Result<TraceSet> read_run(Io& io, const Run& run, ReadOptions options) {
   Result<TraceSet> set = read_traces(run.paths, options);
   if (!set) return set;
   // A file that was named tells its run's name itself: a pack, as the traces in it were called.
-  const bool named_file = run.paths.size() == 1 && run.name == run.paths.front().filename();
+  std::error_code ignored;
+  const fs::path& first = run.paths.front();
+  const bool named_file = !fs::is_directory(first, ignored) && run.name == first.filename();
   if (!run.name.empty() && !named_file) set->label = run.name;
   for (const std::string& file : truncated_files(*set)) warn(io, "cut short: " + file);
   return set;
