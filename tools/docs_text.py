@@ -50,12 +50,17 @@ def folded(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{body}\n</details>\n\n"
 
 
-def write_page(page: Callable[[Program, Path], str], description: str) -> None:
-    """The command line of a page that is made from --shared alone."""
+def page_parser(description: str) -> argparse.ArgumentParser:
+    """What every page asks."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--flopcast", default="flopcast")
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
     parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
+    return parser
+
+
+def write_page(page: Callable[[Program, Path], str], description: str) -> None:
+    """The command line of a page that is made from --shared alone."""
+    options = page_parser(description).parse_args()
     options.out.write_text(page(Program(options.flopcast), options.shared), encoding="utf-8")
     print(options.out)

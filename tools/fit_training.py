@@ -218,7 +218,7 @@ class Fit:
             float(spearmanr(step[at] * work[at], self.measured[at] * work[at]).statistic)
             for at in shapes.values() if len(at) >= 4
         ]  # fmt: skip
-        return float(np.median(found))
+        return float(np.median(found)) if found else math.nan
 
     def scores(self, step: np.ndarray) -> list[dict]:
         """Of every set, and of all dense and all expert runs."""
@@ -307,9 +307,10 @@ def families(fit: Fit) -> list[dict]:
     for title, takes in FAMILIES.items():
         some = np.array([takes(run) for run in fit.runs])
         step = np.full(len(fit.runs), np.nan)
-        step[some] = fit.forecast_without(some)
+        if some.any():
+            step[some] = fit.forecast_without(some)
         found.append(fit.score(title, step, some))
-        if title == "BLOOM":
+        if title == "BLOOM" and some.any():
             found.append({"title": RANKING, "n": int(some.sum()), "rank": fit.ranking(step, some)})
     return found
 

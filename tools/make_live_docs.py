@@ -8,7 +8,6 @@ The Python must have PyTorch. A run takes from seconds to a minute.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import subprocess
@@ -17,7 +16,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from docs_text import Program, percent, signed, table
+from docs_text import Program, page_parser, percent, signed, table
 from live_targets import targets
 
 EXAMPLES = Path("examples/live")
@@ -304,11 +303,8 @@ def host(program: Program, shared: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--flopcast", default="flopcast")
-    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser = page_parser(__doc__ or "")
     parser.add_argument("--python", default="python3")
-    parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     runner, program = Runner(options.flopcast, options.python), Program(options.flopcast)
     parts = [

@@ -10,12 +10,11 @@ from oracles/dataflow_mapping.json of --shared; all others are computed.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 from pathlib import Path
 
-from docs_text import Program, folded, table
+from docs_text import Program, folded, page_parser, table
 from mapping_pages import PAGES, Page, word
 
 LISTS = {"checks": "1e-6", "optimum_below_published_log": "not converged", "as_printed_in_the_paper": "the paper's print"}
@@ -144,11 +143,8 @@ def write_study(folder: Path, name: str, study: dict, checks: list[dict]) -> Non
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--flopcast", default="flopcast")
-    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser = page_parser(__doc__ or "")
     parser.add_argument("--studies", type=Path, default=Path("examples/paper_dfmodel"))
-    parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     program = Program(options.flopcast)
     found = validations(program, options.shared, options.studies)

@@ -10,12 +10,11 @@ docs/reference/json.md.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import defaultdict
 from pathlib import Path
 
-from docs_text import Program, folded, mean, milliseconds, percent, signed, table
+from docs_text import Program, folded, mean, milliseconds, page_parser, percent, signed, table
 
 # Folders of ../shared/traces that are judged; what is left is listed without being judged.
 UNJUDGED = ("odd_derived", "odd_real", "cuda_sync_small")
@@ -340,11 +339,8 @@ def trace_folders(shared: Path) -> tuple[list[Path], list[Path]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--flopcast", default="flopcast")
-    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser = page_parser(__doc__ or "")
     parser.add_argument("--sets", type=Path, nargs="+", help="folders of your own instead of --shared")
-    parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     judged, others = (options.sets, []) if options.sets else trace_folders(options.shared)
     text = page(Program(options.flopcast), judged, others)

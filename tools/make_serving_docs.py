@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Writes docs/validation/serving.md from runs of flopcast: no number in it is typed.
 
-    tools/make_serving_docs.py --flopcast build/release/flopcast --shared ../shared --out FILE
+    tools/make_serving_docs.py --flopcast build/release/flopcast --shared ../shared --out FILE [--fit FIT.json]
+
+FIT.json is what `tools/fit_serving.py POINTS --hold-out --json-out` wrote: without it the tables of left-out groups are not there.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
-from docs_text import Program, folded, table, write_page
+from docs_text import Program, folded, page_parser, table
 
 #: What the best public tool reaches where it answers, and what is aimed at: MAPE, median, p90 in %.
 GOALS = {
@@ -97,7 +100,28 @@ def offline_table(document: dict[str, Any]) -> str:
     return table(["deployment", "lengths", "measured tokens/s", "forecast", "error, %"], rows)
 
 
-def page(program: Program, shared: Path) -> str:
+def fit_cells(errors: dict[str, list[float]]) -> list[str]:
+    """TPOT and TTFT by tools/fit_serving.py: points, mean, median, 90 % quantile, bias."""
+    cells = [str(errors["tpot"][0])]
+    for key in ("tpot", "ttft"):
+        _, mean, median, p90, bias = errors[key]
+        cells += [" / ".join(share(value) for value in (mean, median, p90)), f"{100 * bias:+.1f}"]
+    return cells
+
+
+def left_out(fit: dict[str, Any] | None) -> str:
+    if fit is None:
+        return "Not made here: `tools/fit_serving.py POINTS --hold-out --json-out FIT.json`, then `--fit FIT.json`.\n"
+    columns = ["", "points", "TPOT, mean / median / p90 %", "bias %", "TTFT, mean / median / p90 %", "bias %"]
+    rows = [[f"each {name}", *fit_cells(part["all"])] for name, part in fit["held_out"].items()]
+    rows += [["nothing: all points fitted", *fit_cells(fit["all"])], ["all: expected constants", *fit_cells(fit["expected"])]]
+    text = table(columns, rows) + "\n"
+    for name, part in fit["held_out"].items():
+        text += folded(f"Each {name}", table(columns, [[group, *fit_cells(e)] for group, e in part["groups"].items()]))
+    return text
+
+
+def page(program: Program, shared: Path, fit: dict[str, Any] | None) -> str:
     document = program.json("validate", "serving", str(shared / "measured/serving.json"))
     summary = document["summary"]
     rules = [[str(e["points"]), f"`{e['rule']}`", e["why"]] for e in document["exclusions"] if e["points"]]
@@ -115,6 +139,12 @@ model, or to a model on a chip: what is fitted is told in [theory/serving.md](..
 "Others" is AIConfigurator 0.12 on the rows it answers. The few constants of all rows (rates, launches, host time by engine) were fitted to
 these rows together: errors here are in sample, while the aims are for pairs of chip and model never seen.
 
+## Groups left out of the fit
+Constants fitted anew without each group in turn, by `tools/fit_serving.py`, then the product's forecast of that group with them. A
+group's file holds its points alone, so the rules that tell defects by other points find fewer: the numbers of points differ a little.
+What is expected of each constant was written down by people who knew earlier fits to these points.
+
+{left_out(fit)}
 ## By engine, chip and model
 Clean rows of aggregated serving under the known protocol. Errors are forecast / measured − 1; factor is
 exp(mean |ln(forecast / measured)|); in band: measured within the 10–90 % band.
@@ -144,5 +174,14 @@ No rule rests on a forecast.
     return text
 
 
+def main() -> None:
+    parser = page_parser(__doc__ or "")
+    parser.add_argument("--fit", type=Path, help="JSON that tools/fit_serving.py --hold-out --json-out wrote")
+    options = parser.parse_args()
+    fit = json.loads(options.fit.read_text(encoding="utf-8")) if options.fit else None
+    options.out.write_text(page(Program(options.flopcast), options.shared, fit), encoding="utf-8")
+    print(options.out)
+
+
 if __name__ == "__main__":
-    write_page(page, __doc__ or "")
+    main()

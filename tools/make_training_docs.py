@@ -10,7 +10,6 @@ FIT.json` writes; without it those tables are left out. No number in the page is
 
 from __future__ import annotations
 
-import argparse
 import collections
 import csv
 import json
@@ -19,7 +18,7 @@ import sys
 from pathlib import Path
 
 import training_pictures
-from docs_text import Program, folded, mean, table
+from docs_text import Program, folded, mean, page_parser, table
 
 FILES = ("measured/training.json", "measured/training_more.json", "measured/training_vtrain.csv")
 FIT_COMMAND = "tools/fit_training.py FILES... --hold-out --leave-out --families --ablation --json-out FIT.json"
@@ -391,10 +390,7 @@ def picture_groups(sets: dict[str, list[Case]]) -> dict[str, list[Case]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--flopcast", default="flopcast")
-    parser.add_argument("--shared", type=Path, default=Path("../shared"))
-    parser.add_argument("--out", type=Path, required=True)
+    parser = page_parser(__doc__ or "")
     parser.add_argument("--fit", type=Path, help="JSON that tools/fit_training.py --json-out wrote")
     options = parser.parse_args()
     fit = json.loads(options.fit.read_text(encoding="utf-8")) if options.fit else None

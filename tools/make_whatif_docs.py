@@ -9,7 +9,6 @@ that runs this, when nothing else does.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import whatif_cases
-from docs_text import Program, folded, milliseconds, percent, signed, table
+from docs_text import Program, folded, milliseconds, page_parser, percent, signed, table
 
 #: What is known of the layers of recordings by others, where anything is: docs say from what.
 LAYERS = {
@@ -252,11 +251,8 @@ Change of the step, or the evidence that is missing.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--flopcast", default="flopcast")
-    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser = page_parser(__doc__ or "")
     parser.add_argument("--made", type=Path, default=Path("build/whatif_cases"), help="where made-up recordings are kept")
-    parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     options.out.write_text(page(Program(options.flopcast), options.shared, options.made), encoding="utf-8")
     print(options.out)
