@@ -306,7 +306,8 @@ llm-foundry, NVIDIA's DGX Cloud benchmarks, NeMo AutoModel, AMD's Primus, the BL
 
 Quality A: the whole configuration is published; B: one thing is missing and was assumed. Constants are fitted
 to these runs, so the first tables say how well the model can follow them; what a run that no fit has seen
-meets is under [held out](#held-out).
+meets is under [held out](#held-out). No constant has been fitted to the sets dgxc, automodel and primus; terms of the
+model were found by looking at them.
 
 ## Errors
 
@@ -324,7 +325,8 @@ Each group of near-duplicate runs forecast by a fit without it (five folds):
 
 {fit_table(fit, "held_out")}
 Dense runs forecast by a fit that has seen none of the same source, chip generation, model family or year of
-software (groups of four runs and more; vTrain's single nodes are left to the next table):
+software (groups of four runs and more; vTrain's single nodes are left to the next table). Such a fit descends from
+that of all runs by the slopes found there; what its runs say nothing of goes back to what is expected:
 
 {fit_table(fit, "leave_out")}
 Each family forecast by a fit that has seen none of it:
