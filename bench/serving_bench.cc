@@ -1,5 +1,6 @@
-// Speed of one replica: iterations stepped one by one at 256 and 2,048 users, requests with leaps; and what an iteration's
-// price costs alone, which is part of each. Closed loops: a user's next request is sent when the last is answered.
+// Speed of one replica: iterations stepped one by one at 256 and 2,048 users, requests with leaps, and what an
+// iteration's price costs alone, which is part of each. Closed loops: a user's next request is sent when the last is
+// answered. Then whole fleets, as a search runs them.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "flopcast/serving/replica.h"
+#include "flopcast/serving/search.h"
 
 namespace flopcast {
 namespace {
@@ -114,6 +116,27 @@ void BM_PriceOfRun(benchmark::State& state) {
   }
 }
 BENCHMARK(BM_PriceOfRun);
+
+/// Every fleet of two nodes under so many users, on one thread.
+void BM_Search(benchmark::State& state) {
+  FleetSearch search;
+  search.model = *load_model("llama-3-70b");
+  search.cluster = *Catalog::builtin().cluster("2 x dgx-h100");
+  search.workload.kind = ServingWorkload::Kind::kClosed;
+  search.workload.users = state.range(0);
+  search.workload.count = 10 * state.range(0);
+  search.workload.input = search.workload.output = 1024;
+  search.workload.spread = 0.2;
+  search.limits = *parse_service_limits("ttft.p99<100s");
+  search.space.pp = {1};
+  search.front = true;
+  search.threads = 1;
+  std::uint64_t fleets = 0;
+  for (auto _ : state) fleets += search_fleets(search, Catalog::builtin())->counts.runs;
+  state.counters["configurations/s"] =
+      benchmark::Counter(static_cast<double>(fleets), benchmark::Counter::kIsRate);
+}
+BENCHMARK(BM_Search)->Arg(16)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace flopcast

@@ -76,6 +76,7 @@ Result<Demand> Demand::make(const ServingWorkload& workload) {
     for (ServingRequest& request : counted) request.arrival = {};
   }
   demand.add_windows(counted);
+  demand.list_ = std::move(*list);
   return demand;
 }
 

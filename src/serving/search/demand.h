@@ -24,6 +24,7 @@ class Demand {
   /// Errors: make_requests'; kUsage: none that count.
   static Result<Demand> make(const ServingWorkload& workload);
 
+  const RequestList& list() const { return list_; }  ///< make_requests()
   std::int64_t requests() const { return static_cast<std::int64_t>(inputs_.size()); }  ///< counted
   std::int64_t longest() const { return longest_; }              ///< prompt and answer
   std::int64_t longest_input() const { return longest_input_; }  ///< of a prompt
@@ -50,6 +51,7 @@ class Demand {
                       std::span<const ServiceLimit> limits, bool prompts, bool answers) const;
   void add_windows(std::vector<ServingRequest>& known);
 
+  RequestList list_;
   std::vector<double> inputs_, answered_inputs_, outputs_;  ///< sorted
   std::vector<DemandWindow> windows_;
   MeanTokens tokens_;

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
 
+#include "serving/fleet/simulation.h"
 #include "serving/search/part.h"
 
 namespace flopcast::serving {
@@ -74,104 +78,154 @@ double cost_of(const FleetSearch& search, double chips, double tokens_per_s) {
                           : std::numeric_limits<double>::infinity();
 }
 
-Fleet one_replica(const FleetSearch& search, const SearchSpace& space,
-                  const Configuration& configuration) {
-  FleetChoice choice = choice_of(space, configuration, 1, 1);
-  return fleet_with(search, choice, space.values[configuration.precision]);
+/// What tells pools apart.
+auto key_of(const Configuration& of, const ServingLayout& layout) {
+  return std::tuple(of.engine, of.precision, of.batch_tokens, of.max_requests, layout.tp, layout.dp,
+                    layout.ep, layout.pp);
 }
+
+/// No fleet of such replicas needs to be run.
+bool ruled_out(const PoolBound& bound) { return bound.problem || !(bound.ratio < 1); }
 
 }  // namespace
 
 FleetScorer::FleetScorer(const FleetSearch& search, const Catalog& catalog,
                          const SearchSpace& space, const Demand& demand)
-    : search_(search), catalog_(catalog), space_(space), demand_(demand) {
+    : search_(&search), catalog_(&catalog), space_(&space), demand_(&demand) {
   for (std::size_t i = search.shard; i < space.configurations.size(); i += search.shards) {
     numbers_.push_back(i);
   }
-  bounds_.resize(numbers_.size());
 }
 
-PoolBound FleetScorer::pool_bound(const Deployment& deployment, bool prompts, bool answers) const {
+Result<FleetScorer> FleetScorer::make(const FleetSearch& search, const Catalog& catalog,
+                                      const SearchSpace& space, const Demand& demand) {
+  FleetScorer scorer(search, catalog, space, demand);
+  if (search.space.disaggregated) {
+    Result<Topology> topology = Topology::build(search.cluster);
+    if (!topology) return topology.error();
+    scorer.topology_.emplace(std::move(*topology));
+  }
+  scorer.find_pools();
+  parallel_for(scorer.pools_.size(), search.threads,
+               [&scorer](std::size_t i) { scorer.price(scorer.pools_[i]); });
+  return scorer;
+}
+
+void FleetScorer::find_pools() {
+  std::map<decltype(key_of(configuration(0), {})), std::size_t> known;
+  const auto place = [&](const Configuration& one, const ServingLayout& layout) {
+    const auto [at, fresh] = known.try_emplace(key_of(one, layout), pools_.size());
+    if (fresh) pools_.push_back({&one, layout, {}, {}, {}, {}});
+    return at->second;
+  };
+  for (std::size_t i = 0; i < size(); ++i) {
+    const Configuration& one = configuration(i);
+    const std::size_t first = place(one, one.layout);
+    places_.emplace_back(first, one.decode ? place(one, *one.decode) : first);
+  }
+}
+
+void FleetScorer::price(Pool& pool) const {
+  std::vector<std::pair<PoolBound*, PoolRole>> roles;
+  if (search_->space.aggregated) roles.push_back({&pool.both, {true, true}});
+  if (search_->space.disaggregated) {
+    roles.push_back({&pool.prompts, {true, false}});
+    roles.push_back({&pool.answers, {false, true}});
+  }
+  Configuration alone = *pool.of;
+  alone.layout = pool.layout;
+  alone.decode.reset();
+  const FleetChoice choice = choice_of(*space_, alone, 1, 0);
+  const Fleet fleet = fleet_with(*search_, choice, space_->values[alone.precision]);
+  Result<PricedPool> priced = price_pool(fleet.pool, *catalog_);
+  bool wanted = false;
+  for (const auto& [bound, role] : roles) {
+    if (priced) {
+      *bound = bound_of(*priced, role);
+    } else {
+      bound->problem = priced.error();
+    }
+    wanted = wanted || !ruled_out(*bound);
+  }
+  if (wanted) pool.priced.emplace(std::move(*priced));
+}
+
+PoolBound FleetScorer::bound_of(const PricedPool& pool, PoolRole role) const {
+  const EngineSettings& settings = pool.deployment.settings;
+  const ServingLayout& layout = pool.deployment.layout;
   PoolBound bound;
-  const std::vector<Diagnostic> problems = deployment_problems(deployment);
-  if (!problems.empty()) {
-    bound.problem = problems.front();
-    return bound;
-  }
-  const Result<ServingMemory> memory = serving_memory(deployment);
-  if (!memory) {
-    bound.problem = memory.error();
-    return bound;
-  }
-  bound.problem = too_long_for(deployment, *memory, demand_, answers);
+  bound.problem = too_long_for(pool.deployment, pool.memory, *demand_, role.answers);
   if (bound.problem) return bound;
-  const Result<IterationModel> model = IterationModel::make(deployment, catalog_);
-  if (!model) {
-    bound.problem = model.error();
-    return bound;
-  }
-  const LeastTimes least{*model, deployment};
-  bound.ttft = prompts ? least.ttft(demand_.input(0)) : 0;
-  bound.tpot = answers && demand_.output(0) > 1 ? least.tpot(demand_.answered_input(1)) : 0;
-  bound.works =
-      least_works(*model, *memory, deployment.settings, deployment.layout, demand_.tokens());
-  bound.least = demand_.least_replicas(bound.works, search_.limits, prompts, answers);
-  for (const ServiceLimit& limit : search_.limits) {
-    const double value = least_value(limit, least, demand_, prompts, answers);
+  const LeastTimes least{pool.model, pool.deployment};
+  bound.ttft = role.prompts ? least.ttft(demand_->input(0)) : 0;
+  const bool answered = role.answers && demand_->output(0) > 1;
+  bound.tpot = answered ? least.tpot(demand_->answered_input(1)) : 0;
+  bound.works = least_works(pool.model, pool.memory, settings, layout, demand_->tokens());
+  bound.least = demand_->least_replicas(bound.works, search_->limits, role.prompts, role.answers);
+  for (const ServiceLimit& limit : search_->limits) {
+    const double value = least_value(limit, least, *demand_, role.prompts, role.answers);
     bound.ratio = std::max(bound.ratio, value / limit.below.value);
   }
   return bound;
 }
 
+const std::optional<Diagnostic>& FleetScorer::problem_of(std::size_t i) const {
+  const PoolBound& first = pool_bound(i);
+  return configuration(i).decode && !first.problem ? decode(i).answers.problem : first.problem;
+}
+
 Assessment FleetScorer::assess(std::size_t i) const {
-  const Fleet fleet = one_replica(search_, space_, configuration(i));
-  Bounds& bounds = bounds_[i];
-  bounds.pool = pool_bound(fleet.pool.deployment, true, !fleet.decode);
-  if (fleet.decode && !bounds.pool.problem) {
-    bounds.decode = pool_bound(fleet.decode->deployment, false, true);
-  }
+  const Configuration& one = configuration(i);
   Assessment found;
-  found.chips = fleet.pool.deployment.layout.chips();
-  found.least = bounds.pool.least;
-  found.ratio = std::max(bounds.pool.ratio, bounds.decode.ratio);
-  if (fleet.decode) {
-    found.decode_chips = fleet.decode->deployment.layout.chips();
-    found.least_decode = bounds.decode.least;
+  found.chips = one.layout.chips();
+  found.least = pool_bound(i).least;
+  found.ratio = pool_bound(i).ratio;
+  if (one.decode) {
+    found.decode_chips = one.decode->chips();
+    found.least_decode = decode(i).answers.least;
+    found.ratio = std::max(found.ratio, decode(i).answers.ratio);
   }
-  if (const auto& problem = bounds.pool.problem ? bounds.pool.problem : bounds.decode.problem) {
+  if (const auto& problem = problem_of(i)) {
     found.verdict =
         problem->code == ErrorCode::kTooLarge ? Verdict::kTooLarge : Verdict::kImpossible;
   }
   return found;
 }
 
-FleetBound FleetScorer::bound(std::size_t i, unsigned replicas, unsigned decode) const {
+FleetBound FleetScorer::bound(std::size_t i, unsigned replicas, unsigned decoders) const {
   const Configuration& one = configuration(i);
-  const Bounds& bounds = bounds_[i];
-  const double prompts = demand_.mean_input(), answers = demand_.mean_output() - 1;
-  double per_request = work_of(bounds.pool.works, one.decode ? 0 : answers, prompts) / replicas;
+  const PoolBound& first = pool_bound(i);
+  const double prompts = demand_->mean_input(), answers = demand_->mean_output() - 1;
+  double per_request = work_of(first.works, one.decode ? 0 : answers, prompts) / replicas;
   double chips = replicas * one.layout.chips();
-  double tpot = bounds.pool.tpot;
+  double tpot = first.tpot;
   if (one.decode) {
-    per_request = std::max(per_request, work_of(bounds.decode.works, answers, 0) / decode);
-    chips += decode * one.decode->chips();
-    tpot = bounds.decode.tpot;
+    const PoolBound& second = decode(i).answers;
+    per_request = std::max(per_request, work_of(second.works, answers, 0) / decoders);
+    chips += decoders * one.decode->chips();
+    tpot = second.tpot;
   }
-  return {cost_of(search_, chips, demand_.mean_output() / per_request), bounds.pool.ttft, tpot};
+  return {cost_of(*search_, chips, demand_->mean_output() / per_request), first.ttft, tpot};
 }
 
 /// Of a long open load: its beginning shows most fleets that are too small.
 std::vector<double> FleetScorer::parts_to_try() const {
   constexpr std::int64_t kWorthwhile = 1000;
-  if (demand_.requests() < kWorthwhile || demand_.span() <= 0) return {};
+  if (demand_->requests() < kWorthwhile || demand_->span() <= 0) return {};
   return {1.0 / 32, 1.0 / 8};
 }
 
 /// A queue that never drains is a run without answers.
-Result<FleetRun> FleetScorer::run_fleet(const PreparedFleet& fleet, Time longest) const {
+Result<FleetRun> FleetScorer::run_fleet(std::size_t i, unsigned replicas, unsigned decoders,
+                                        Time longest) const {
   FleetOptions options;
   options.longest = longest;
-  Result<FleetRun> run = fleet.run(search_.workload, options);
+  PricedReplicas second;
+  if (configuration(i).decode) second = {&*decode(i).priced, decoders};
+  FleetPlan plan =
+      plan_fleet({&*pool(i).priced, replicas}, second, topology_ ? &*topology_ : nullptr, options);
+  plan.router = search_->router;
+  Result<FleetRun> run = FleetSimulation(plan, search_->workload, demand_->list(), options).run();
   if (run || run.error().code != ErrorCode::kNoAnswer) return run;
   FleetRun none;
   none.unanswered = 1;
@@ -180,46 +234,40 @@ Result<FleetRun> FleetScorer::run_fleet(const PreparedFleet& fleet, Time longest
 
 void FleetScorer::tell(const FleetRun& run, FleetScore& score) const {
   score.tokens_per_s = run.output_tokens_per_s;
-  score.cost = cost_of(search_, score.chips, score.tokens_per_s);
+  score.cost = cost_of(*search_, score.chips, score.tokens_per_s);
   score.ttft = run.ttft.mean.value;
   score.tpot = run.tpot.mean.value;
   score.told = {run.ttft,    run.tpot,           run.inter_token,
                 run.latency, run.requests_per_s, run.counts.preemptions};
 }
 
-Result<FleetScore> FleetScorer::run(std::size_t i, unsigned replicas, unsigned decode) const {
-  const Configuration& one = configuration(i);
-  const FleetChoice choice = choice_of(space_, one, replicas, decode);
-  const Result<PreparedFleet> fleet =
-      PreparedFleet::make(fleet_with(search_, choice, space_.values[one.precision]), catalog_);
-  if (!fleet) return fleet.error();
+Result<FleetScore> FleetScorer::run(std::size_t i, unsigned replicas, unsigned decoders) const {
   FleetScore score;
   score.configuration = i;
   score.replicas = replicas;
-  score.decode = decode;
-  score.chips = choice.chips();
+  score.decode = decoders;
+  score.chips = choice_of(*space_, configuration(i), replicas, decoders).chips();
   for (const double part : parts_to_try()) {
-    const Time end{std::llround(part * demand_.span() * 1e12)};
-    const Result<FleetRun> run = run_fleet(*fleet, end);
+    const Time end{std::llround(part * demand_->span() * 1e12)};
+    const Result<FleetRun> run = run_fleet(i, replicas, decoders, end);
     if (!run) return run.error();
-    const double ratio = least_ratio_of(*run, end, demand_.requests(), search_.limits);
+    const double ratio = least_ratio_of(*run, end, demand_->requests(), search_->limits);
     if (ratio < 1) continue;
     tell(*run, score);
     score.ratio = ratio;
     return score;
   }
-  const Result<FleetRun> run = run_fleet(*fleet, Time::max());
+  const Result<FleetRun> run = run_fleet(i, replicas, decoders, Time::max());
   if (!run) return run.error();
   tell(*run, score);
-  score.ratio = limit_ratio(*run, search_.limits);
+  score.ratio = limit_ratio(*run, search_->limits);
   return score;
 }
 
 std::optional<std::pair<Diagnostic, std::uint64_t>> FleetScorer::problem() const {
   std::optional<std::pair<Diagnostic, std::uint64_t>> first;
-  for (std::size_t i = 0; i < bounds_.size(); ++i) {
-    const Bounds& one = bounds_[i];
-    const auto& problem = one.pool.problem ? one.pool.problem : one.decode.problem;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const auto& problem = problem_of(i);
     if (!problem) continue;
     if (problem->code == ErrorCode::kTooLarge) return std::pair(*problem, numbers_[i]);
     if (!first) first.emplace(*problem, numbers_[i]);

@@ -135,7 +135,9 @@ Result<FleetAnswer> search_fleets(const FleetSearch& search, const Catalog& cata
   if (!space) return space.error();
   const Result<Demand> demand = Demand::make(search.workload);
   if (!demand) return demand.error();
-  const FleetScorer scorer(search, catalog, *space, *demand);
+  const Result<FleetScorer> made = FleetScorer::make(search, catalog, *space, *demand);
+  if (!made) return made.error();
+  const FleetScorer& scorer = *made;
   FleetRules rules{space->most_chips, search.front, search.threads, {}};
   if (progress) {
     rules.progress = [&](const FleetFindings& found) { return progress(counts_of(found)); };
