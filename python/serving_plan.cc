@@ -70,6 +70,21 @@ void define_serving_plan(nb::module_& module) {
       "serve_plans_csv",
       [](const std::string& lines) { return text(serve_plans_csv(serve_plan_reports_of(lines))); },
       "lines"_a);
+  const auto compared = [](const std::string& lines) {
+    return value_or_raise(merge_and_compare_serve_plans(serve_plan_reports_of(lines)));
+  };
+  module.def(
+      "serve_plans_json",
+      [compared](const std::string& lines) { return text(serve_plans_json(compared(lines))); },
+      "lines"_a);
+  module.def(
+      "serve_plans_text",
+      [compared](const std::string& lines) { return text(serve_plans_text(compared(lines))); },
+      "lines"_a);
+  module.def(
+      "serve_plans_html",
+      [compared](const std::string& lines) { return text(serve_plans_html(compared(lines))); },
+      "lines"_a);
   module.def("serve_plan_settings", [] {
     std::vector<std::string> names;
     for (const ServeSetting& one : serve_plan_settings()) names.emplace_back(one.name);

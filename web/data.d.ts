@@ -219,6 +219,9 @@ interface FoundFleet {
   output_tokens_per_s_per_chip: number; cost_per_million_tokens: number; ttft: FleetPercentiles; tpot: FleetPercentiles;
 }
 
+interface ComparedFleets {
+  found: boolean; fewest_chips: number | null; cheapest: number | null; pareto: { cluster: number; fleet: number }[]; clusters: FleetsDocument[];
+}
 interface FleetsDocument {
   asked: {
     model: string; on: string; chips: number; usd_per_chip_hour: number; limits: string[]; front: boolean; settings: { name: string; value: string }[];

@@ -6,6 +6,9 @@ import { dataTable } from "./sortable.js";
 
 /** @type {FleetsDocument} */
 const data = documentOf();
+/** Searches on several clusters, of which the one above is the best to read first.
+ * @type {ComparedFleets | null} */
+const compared = document.getElementById("clusters") ? documentOf("clusters") : null;
 const asked = data.asked;
 const priced = asked.usd_per_chip_hour > 0;
 const rate = (/** @type {FoundFleet} */ f) => f.output_tokens_per_s_per_chip;
@@ -34,6 +37,27 @@ function numbers() {
     tile(rounded(winner.output_tokens_per_s), `output tokens/s; ${rounded(rate(winner))} a chip`),
     priced ? tile(costText(winner), "per million output tokens") : null,
     priced ? tile(usd(winner.chips * asked.usd_per_chip_hour * 24 * 30), "a month of 30 days") : null);
+}
+
+const CLUSTER_COLUMNS = /** @type {import("./sortable.js").Column[]} */ ([["cluster", "words"], ["chips"], ["the best fleet", "words"], ["an hour"],
+  ["a million"], ["tokens/s"], ["TTFT p99"], ["TPOT p99"]]);
+
+function clusterRow(/** @type {FleetsDocument} */ one) {
+  const best = one.best[0];
+  const price = one.asked.usd_per_chip_hour;
+  if (!best) return [one.asked.on, "–", one.problem ? one.problem.what : "none keeps the limits", "–", "–", "–", "–", "–"];
+  const paid = (/** @type {number} */ value) => (price > 0 ? { show: `${rounded(value)} USD`, by: value } : "–");
+  return [one.asked.on, grouped(best.chips), best.words, paid(best.chips * price), paid(best.cost_per_million_tokens),
+    { show: rounded(best.output_tokens_per_s), by: best.output_tokens_per_s }, time(best.ttft.p99_s), time(best.tpot.p99_s)];
+}
+
+function clustersSection() {
+  if (!compared) return null;
+  const named = (/** @type {number} */ i) => compared.clusters[i].asked.on;
+  const words = [compared.cheapest !== null ? `Cheapest: ${named(compared.cheapest)}.` : null,
+    compared.fewest_chips !== null ? `Fewest chips: ${named(compared.fewest_chips)}.` : "None keeps the limits.",
+    `What follows is of ${asked.on}.`].filter((text) => text !== null).join(" ");
+  return wide(section("Clusters side by side", words, dataTable(CLUSTER_COLUMNS, compared.clusters.map(clusterRow), "clusters")));
 }
 
 /** @type {import("./sortable.js").Column[]} */
@@ -101,4 +125,4 @@ function searchSection() {
   data.assumed.length > 0 ? el("ul", {}, ...data.assumed.map((text) => el("li", {}, text))) : null);
 }
 
-showPage(head(), problemSection(), numbers(), bestSection(), frontSection(), launchSection(), searchSection());
+showPage(head(), clustersSection(), problemSection(), numbers(), bestSection(), frontSection(), launchSection(), searchSection());

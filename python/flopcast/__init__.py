@@ -60,7 +60,7 @@ from ._mapping import (
     map_setup,
 )
 from ._plans import PlanOption, PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
-from ._serve_plans import SERVE_PLAN_SETTINGS, ServePlan, ServePlanSettings, serve_plan
+from ._serve_plans import SERVE_PLAN_SETTINGS, ServePlan, ServePlans, ServePlanSettings, serve_plan, serve_plans
 from ._serving import SERVE_SETTINGS, Percentiles, ServeSettings, Serving, serve
 from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal, WhatIfTotals
 
@@ -102,6 +102,7 @@ __all__ = [
     "Replay",
     "ServePlan",
     "ServePlanSettings",
+    "ServePlans",
     "ServeSettings",
     "Serving",
     "StageEstimate",
@@ -129,6 +130,7 @@ __all__ = [
     "replay",
     "serve",
     "serve_plan",
+    "serve_plans",
     "training_software",
 ]
 

@@ -101,6 +101,51 @@ class ServePlan:
         return f"<flopcast.ServePlan {self.asked['model']} on {self.asked['cluster']}: {self.best[0]['words']}>"
 
 
+class ServePlans:
+    """The same search on several clusters. ``print`` shows them side by side, then the winner."""
+
+    def __init__(self, lines: str) -> None:
+        self._lines = lines
+        self._fields: dict[str, Any] = json.loads(_native.serve_plans_json(lines))
+        #: a ``ServePlan`` for each cluster, in the order asked
+        self.plans: list[ServePlan] = [ServePlan(line) for line in lines.splitlines(keepends=True)]
+        #: of fleets of any cluster that none surpasses in cost, mean TTFT and mean TPOT, where all have prices:
+        #: ``cluster`` (in ``plans``) and ``fleet`` (in its ``pareto``)
+        self.pareto: list[dict[str, int]] = self._fields["pareto"]
+
+    @property
+    def fewest_chips(self) -> ServePlan:
+        """The plan whose best fleet has the fewest chips."""
+        return self.plans[int(self._fields["fewest_chips"])]
+
+    @property
+    def cheapest(self) -> ServePlan | None:
+        """The plan whose best fleet costs least; None without a price of each cluster."""
+        place = self._fields["cheapest"]
+        return None if place is None else self.plans[int(place)]
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``, a row for each fleet found on any cluster."""
+        return data_frame(_native.serve_plans_csv(self._lines))
+
+    def to_json(self) -> str:
+        """The document of `flopcast serve-plan --json` with several ``--on``."""
+        return _native.serve_plans_json(self._lines)
+
+    def html(self, path: PathLike) -> None:
+        """Writes one self-contained page. Raises OSError if the file cannot be written."""
+        write_whole(path, _native.serve_plans_html(self._lines))
+
+    def __str__(self) -> str:
+        return _native.serve_plans_text(self._lines)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(str(self))
+
+    def __repr__(self) -> str:
+        return f"<flopcast.ServePlans of {len(self.plans)} clusters>"
+
+
 def _setting_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -144,13 +189,55 @@ def serve_plan(
         FlopcastError: no fleet meets the limits (``code`` is ``NO_ANSWER``; the text names the nearest), nothing
             fits into memory (``DOES_NOT_FIT``), or the question makes no sense.
     """
+    lines = _searched(model, cluster, executor, shards, threads, settings)
+    found = ServePlan(lines)
+    if not found.best:
+        _native.refuse_serve_plan(lines)
+    return found
+
+
+def serve_plans(
+    model: PathLike,
+    clusters: Iterable[PathLike],
+    *,
+    prices: Iterable[float] | None = None,
+    executor: Executor | None = None,
+    shards: int = 0,
+    threads: int = 0,
+    **settings: Unpack[ServePlanSettings],
+) -> ServePlans:
+    """``serve_plan`` on each of several clusters, and which of them is cheapest.
+
+    Args:
+        model, executor, shards, threads, settings: as for ``serve_plan``.
+        clusters: each as for ``serve_plan``.
+        prices: USD an hour of one chip, for each cluster in order; without them ``price`` holds for all.
+
+    Raises:
+        FlopcastError: as ``serve_plan``, where no fleet of any cluster meets the limits.
+        ValueError: not as many prices as clusters.
+    """
+    names = list(clusters)
+    costs = [None] * len(names) if prices is None else list(prices)
+    if len(costs) != len(names):
+        raise ValueError(f"{len(costs)} prices for {len(names)} clusters: give one for each, in order")
+    lines = ""
+    for cluster, cost in zip(names, costs):
+        own: dict[str, Any] = {**settings, **({} if cost is None else {"price": cost})}
+        lines += _searched(model, cluster, executor, shards, threads, own)
+    found = ServePlans(lines)
+    if not any(plan.best for plan in found.plans):
+        _native.refuse_serve_plan(lines)
+    return found
+
+
+def _searched(
+    model: PathLike, cluster: PathLike, executor: Executor | None, shards: int, threads: int, settings: Any
+) -> str:
+    """One search as a JSON line, whatever it found."""
     texts = [(name, _setting_text(value)) for name, value in settings.items()]
     count = shards or (8 if executor else 1)
     each = threads or (1 if executor else 0)
     tasks = [(os.fspath(model), os.fspath(cluster), texts, each, i, count) for i in range(count)]
     lines: Iterable[str] = map(_search, tasks) if executor is None else executor.map(_search, tasks)
-    line = _native.merge_serve_plans("".join(lines))
-    found = ServePlan(line)
-    if not found.best:
-        _native.refuse_serve_plan(line)
-    return found
+    return _native.merge_serve_plans("".join(lines))

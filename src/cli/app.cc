@@ -116,6 +116,10 @@ int run(const std::vector<std::string>& arguments, Io& io) {
   add_commands(app, action);
   // CLI11 takes the arguments last first, and drops the first `--`, which says something to `run`.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  // `serve --search` is serve-plan by another name.
+  if (!reversed.empty() && reversed.back() == "serve" && std::erase(reversed, "--search") > 0) {
+    reversed.back() = "serve-plan";
+  }
   const auto mark = std::find(reversed.rbegin(), reversed.rend(), "--");
   if (mark != reversed.rend() && reversed.back() == "run") *mark = kLauncherFollows;
   try {

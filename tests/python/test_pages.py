@@ -30,6 +30,8 @@ ASKED = {
     "serve-quick": "serve llama-3-8b --on dgx-h100 --replicas 1 --users 1 --requests 3 --input 64 --output 16 --quick",
     "serve-plan": 'serve-plan llama-3-8b --on dgx-h100 --engine vllm,sglang --precision bf16 --rate 4 --input 1024 --output 128 '
     '--requests 200 --price 2 --front --slo "ttft.p99<1s,tpot.p99<50ms"',
+    "serve-plans": 'serve-plan llama-3-8b --on dgx-h100 --on dgx-b200 --price 2,4 --engine vllm --precision bf16 --rate 4 --input 1024 '
+    '--output 128 --requests 100 --slo "ttft.p99<1s,tpot.p99<50ms"',
     "serve-plan-none": 'serve-plan llama-3-8b --on dgx-h100 --engine vllm --precision bf16 --rate 4 --input 1024 --output 128 '
     '--requests 100 --slo "ttft.p99<1ms"',
     "explore-many": 'explore gpt3-175b --on "8 x sn10" --topology torus:4x2 --sweep sram=150MB,500MB '

@@ -107,3 +107,30 @@ def test_exit_codes(cli):
     large = run(cli, "llama-3-70b", "--on", "dgx-h100", *flags(chips="1", precision="bf16"))
     assert large.returncode == 4
     assert run(cli, "llama-3-8b", "--on", "dgx-h100", *flags(slo="fast")).returncode == 2
+
+
+def test_several_clusters(cli, tmp_path):
+    asked = {**ASKED, "slo": "ttft.p99<1s,tpot.p99<14ms"}
+    both = flopcast.serve_plans("llama-3-8b", ["dgx-h100", "dgx-b200"], prices=[2, 3], **asked)
+    alone = flopcast.serve_plan("llama-3-8b", "dgx-b200", **asked, price=3)
+    assert both.plans[1].to_json() == alone.to_json()
+    rents = [plan.chips * price for plan, price in zip(both.plans, (2, 3))]
+    assert both.cheapest is both.plans[rents.index(min(rents))]
+    assert both.fewest_chips.chips == min(plan.chips for plan in both.plans)
+    both.html(tmp_path / "both.html")
+    flags_of = ("--on", "dgx-h100", "--on", "dgx-b200", *flags(slo=asked["slo"]), "--price", "2,3")
+    done = run(cli, "llama-3-8b", *flags_of, "--json", "--html", str(tmp_path / "cli.html"))
+    assert done.returncode == 0, done.stderr
+    told = [plan["best"] for plan in json.loads(done.stdout)["clusters"]]
+    assert told == [plan.best for plan in both.plans]
+    lines = tmp_path / "lines.jsonl"
+    assert run(cli, "llama-3-8b", *flags_of, "--out", str(lines)).returncode == 0
+    assert run(cli, "--merge", str(lines), "--json").stdout == done.stdout
+    with pytest.raises(ValueError, match="3 prices for 2 clusters"):
+        flopcast.serve_plans("llama-3-8b", ["dgx-h100", "dgx-b200"], prices=[1, 2, 3], **asked)
+
+
+def test_serve_search_is_the_same_command(cli, found):
+    words = ["serve", "llama-3-8b", "--search", "--on", "dgx-h100", *flags(), "--json"]
+    done = subprocess.run([cli, *words], capture_output=True, text=True)
+    assert json.loads(done.stdout)["best"] == found.best, done.stderr

@@ -11,9 +11,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flopcast/question/serve.h"
@@ -41,6 +43,12 @@ Result<ServePlanQuestion> make_serve_plan_question(const std::string& model,
                                                    const std::string& cluster,
                                                    const ServeSettings& settings,
                                                    const Catalog& catalog);
+
+/// The same question of several clusters, in order; `price` is then one of them all or a list with one for each.
+/// Errors: as above; kUsage: no cluster, one twice, prices for others.
+Result<std::vector<ServePlanQuestion>> make_serve_plan_questions(
+    const std::string& model, const std::vector<std::string>& clusters,
+    const ServeSettings& settings, const Catalog& catalog);
 
 /// A question, and what the search found.
 struct ServePlanReport {
@@ -77,9 +85,33 @@ Result<ServePlanReport> answer_serve_plan(const ServePlanQuestion& question, con
 /// Why there is no fleet: fleet_refusal's. @pre not report.found()
 Diagnostic serve_plan_refusal(const ServePlanReport& report);
 
+/// Searches for one load, each on a cluster of its own, side by side.
+struct ServePlanComparison {
+  std::vector<ServePlanReport> reports;  ///< as given
+  std::optional<std::size_t>
+      fewest;  ///< whose best fleet has the fewest chips; the first of equals
+  /// where all have prices: whose best fleet is the cheapest, by rent (usd_per_hour); with `front` by
+  /// cost_per_million_tokens
+  std::optional<std::size_t> cheapest;
+  /// where all have prices: of all fleets on the reports' fronts those that none of any cluster surpasses in cost, mean
+  /// TTFT and mean TPOT, by cost: places in `reports` and there in answer.pareto
+  std::vector<std::pair<std::size_t, std::size_t>> pareto;
+
+  bool found() const { return fewest.has_value(); }  ///< whether any fleet of any meets the limits
+  /// The one to read first: the cheapest, else the one of the fewest chips, else the first.
+  const ServePlanReport& winner() const { return reports[cheapest.value_or(fewest.value_or(0))]; }
+};
+/// @pre reports are of one load, not empty
+ServePlanComparison compare_serve_plans(std::vector<ServePlanReport> reports);
+/// What an hour of the best fleet's chips costs, in USD. @pre report.found()
+double usd_per_hour(const ServePlanReport& report);
+
 /// Shards of one search, in any order, as the whole search would have reported. Errors (kBadInput): none; shards of
 /// different searches; one that is missing or there twice.
 Result<ServePlanReport> merge_serve_plans(std::span<const ServePlanReport> shards);
+/// Shards of searches on one cluster or several, in any order, put together and compared. Errors: merge_serve_plans';
+/// kBadInput: searches of different loads.
+Result<ServePlanComparison> merge_and_compare_serve_plans(std::span<const ServePlanReport> shards);
 /// The same text for all that ask the same, whatever the shard.
 std::string question_key(const ServePlanReport& report);
 
@@ -87,6 +119,8 @@ std::string question_key(const ServePlanReport& report);
 std::string serve_plan_json(const ServePlanReport& report);
 /// The same on one line.
 std::string serve_plan_json_line(const ServePlanReport& report);
+/// One indented document: the comparison, and in it each report's.
+std::string serve_plans_json(const ServePlanComparison& comparison);
 /// Reports from what serve_plan_json and serve_plan_json_line write: one document, or one on each line. Errors
 /// (kBadInput) name the line.
 Result<std::vector<ServePlanReport>> read_serve_plan_reports(std::string_view text,

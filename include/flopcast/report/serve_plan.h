@@ -10,6 +10,10 @@ namespace flopcast {
 
 /// One report, for people: the smallest fleet, its rivals, how it is started, what was gone through.
 std::string serve_plan_text(const ServePlanReport& report);
+/// Clusters side by side, then the winner's report.
+std::string serve_plans_text(const ServePlanComparison& comparison);
+/// One self-contained page: clusters side by side, then the winner's.
+std::string serve_plans_html(const ServePlanComparison& comparison);
 /// The fleets of every report, a row each: the best, or (front) those on the front.
 std::string serve_plans_csv(std::span<const ServePlanReport> reports);
 /// One self-contained page: the best fleets, what no other beats, how the best is started.

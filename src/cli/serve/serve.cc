@@ -151,6 +151,8 @@ void add_serve(CLI::App& app, Action& action) {
          "A question as TOML, or as `flopcast serve --json` wrote it; flags stand before it "
          "(docs/reference/serve-files.md)")
       ->type_name("FILE");
+  sub->add_flag("--search")
+      ->description("Find the smallest fleet: flopcast serve-plan, with its options");
   for (const ServeSetting& setting : serve_settings()) {
     add_serve_setting(*sub, setting, command->settings);
   }

@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ServePlanCommand {
-  std::string model, cluster, shard;
+  std::string model, shard;
+  std::vector<std::string> clusters;
   ServeSettings settings;
   unsigned threads = 0;
   FormatOptions format;
@@ -107,18 +108,22 @@ Result<ServePlanReport> searched(Io& io, const ServePlanCommand& command,
   return report;
 }
 
-int show_serve_plan(Io& io, const ServePlanCommand& command, const ServePlanReport& report) {
+int show_serve_plans(Io& io, const ServePlanCommand& command,
+                     const ServePlanComparison& comparison) {
   const FormatOptions& format = command.format;
+  const bool one = comparison.reports.size() == 1;
+  const ServePlanReport& winner = comparison.winner();
   if (!command.html.empty()) {
-    const std::string page = serve_plan_html(report);
+    const std::string page = one ? serve_plan_html(winner) : serve_plans_html(comparison);
     if (const int code = write_file(io, command.html, page); code != kDone) return code;
     report_file(io, "report", command.html, page.size());
   }
-  const int code = format.json  ? print(io, serve_plan_json(report))
-                   : format.csv ? print(io, serve_plans_csv({&report, 1}))
-                                : print(io, serve_plan_text(report), format);
-  if (code != kDone || report.found()) return code;
-  return fail(io, serve_plan_refusal(report));
+  const int code = format.json
+                       ? print(io, one ? serve_plan_json(winner) : serve_plans_json(comparison))
+                   : format.csv ? print(io, serve_plans_csv(comparison.reports))
+                                : print(io, serve_plans_text(comparison), format);
+  if (code != kDone || comparison.found()) return code;
+  return fail(io, serve_plan_refusal(winner));
 }
 
 int merge_serve_plan_files(Io& io, const ServePlanCommand& command) {
@@ -131,7 +136,7 @@ int merge_serve_plan_files(Io& io, const ServePlanCommand& command) {
     if (!reports) return fail(io, reports.error());
     std::move(reports->begin(), reports->end(), std::back_inserter(shards));
   }
-  const Result<ServePlanReport> whole = merge_serve_plans(shards);
+  const Result<ServePlanComparison> whole = merge_and_compare_serve_plans(shards);
   if (!whole) {
     // Whichever of them it is that does not belong to the others.
     Diagnostic error = whole.error();
@@ -141,7 +146,7 @@ int merge_serve_plan_files(Io& io, const ServePlanCommand& command) {
     }
     return fail(io, error);
   }
-  return show_serve_plan(io, command, *whole);
+  return show_serve_plans(io, command, *whole);
 }
 
 int run_serve_plan(Io& io, const ServePlanCommand& command) {
@@ -149,23 +154,32 @@ int run_serve_plan(Io& io, const ServePlanCommand& command) {
   if (command.model.empty()) {
     return fail(io, usage_error("MODEL", "is missing", "such as meta-llama-3-70b"));
   }
-  if (command.cluster.empty()) {
+  if (command.clusters.empty()) {
     return fail(io, usage_error("--on", "is missing", "name a cluster, such as \"4 x dgx-h100\""));
   }
-  const Result<ServePlanQuestion> question = make_serve_plan_question(
-      command.model, command.cluster, command.settings, Catalog::builtin());
-  if (!question) return fail(io, as_serve_plan_flag(question.error()));
+  const Result<std::vector<ServePlanQuestion>> questions = make_serve_plan_questions(
+      command.model, command.clusters, command.settings, Catalog::builtin());
+  if (!questions) return fail(io, as_serve_plan_flag(questions.error()));
   ServePlanRun run{command.threads, 0, 1, {}};
   if (!command.shard.empty()) {
     const auto shard = parse_shard(command.shard);
     if (!shard) return fail(io, shard.error());
     std::tie(run.shard, run.shards) = *shard;
   }
-  const Result<ServePlanReport> report = searched(io, command, *question, run);
-  if (!report) return fail(io, as_serve_plan_flag(report.error()));
-  if (command.shard.empty()) return show_serve_plan(io, command, *report);
+  std::vector<ServePlanReport> reports;
+  for (const ServePlanQuestion& question : *questions) {
+    Result<ServePlanReport> report = searched(io, command, question, run);
+    if (!report) return fail(io, as_serve_plan_flag(report.error()));
+    reports.push_back(std::move(*report));
+  }
+  if (command.shard.empty()) {
+    return show_serve_plans(io, command, compare_serve_plans(std::move(reports)));
+  }
   // A shard that finds nothing is no failure: the others may.
-  return command.out.empty() ? print(io, serve_plan_json_line(*report)) : kDone;
+  if (!command.out.empty()) return kDone;
+  std::string lines;
+  for (const ServePlanReport& report : reports) lines += serve_plan_json_line(report);
+  return print(io, lines);
 }
 
 void add_plan_settings(CLI::App& sub, ServePlanCommand& command) {
@@ -186,8 +200,10 @@ void add_serve_plan(CLI::App& app, Action& action) {
   sub->add_option("MODEL", command->model,
                   "A built-in model, or a Hugging Face config.json or the folder that holds one")
       ->type_name("");
-  sub->add_option("--on", command->cluster, "The cluster whose chips may be used")
-      ->type_name("CLUSTER");
+  sub->add_option("--on", command->clusters,
+                  "The cluster whose chips may be used; again for others, which are compared")
+      ->type_name("CLUSTER")
+      ->allow_extra_args(false);
   add_plan_settings(*sub, *command);
   sub->add_option("--threads", command->threads, "Threads to search with; 0 means every core")
       ->type_name("N")

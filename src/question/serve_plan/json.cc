@@ -100,8 +100,7 @@ void write_problem(JsonWriter& w, const FleetAnswer& answer) {
   w.end_object();
 }
 
-std::string serve_plan_document(const ServePlanReport& report, Layout layout) {
-  JsonWriter w;
+void write_report(JsonWriter& w, const ServePlanReport& report, Layout layout) {
   w.begin_object({}, layout);
   write_asked(w, report);
   if (report.shards > 1) {
@@ -129,7 +128,16 @@ std::string serve_plan_document(const ServePlanReport& report, Layout layout) {
   for (const std::string& text : report.assumed) w.text({}, text);
   w.end_array();
   w.end_object();
+}
+
+std::string serve_plan_document(const ServePlanReport& report, Layout layout) {
+  JsonWriter w;
+  write_report(w, report, layout);
   return std::move(w).take();
+}
+
+void write_place(JsonWriter& w, std::string_view key, const std::optional<std::size_t>& place) {
+  place ? w.count(key, *place) : w.null(key);
 }
 
 }  // namespace
@@ -140,6 +148,27 @@ std::string serve_plan_json(const ServePlanReport& report) {
 
 std::string serve_plan_json_line(const ServePlanReport& report) {
   return serve_plan_document(report, Layout::kLine);
+}
+
+std::string serve_plans_json(const ServePlanComparison& comparison) {
+  JsonWriter w;
+  w.begin_object();
+  w.boolean("found", comparison.found());
+  write_place(w, "fewest_chips", comparison.fewest);
+  write_place(w, "cheapest", comparison.cheapest);
+  w.begin_array("pareto");
+  for (const auto& [report, fleet] : comparison.pareto) {
+    w.begin_object({}, Layout::kLine);
+    w.count("cluster", report);
+    w.count("fleet", fleet);
+    w.end_object();
+  }
+  w.end_array();
+  w.begin_array("clusters");
+  for (const ServePlanReport& report : comparison.reports) write_report(w, report, Layout::kBlock);
+  w.end_array();
+  w.end_object();
+  return std::move(w).take();
 }
 
 std::string question_key(const ServePlanReport& report) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/text/format.h"
 #include "base/text/names.h"
 #include "base/text/numbers.h"
 #include "flopcast/question/serve_plan.h"
@@ -38,7 +39,8 @@ constexpr auto kServePlanSettings = std::to_array<ServeSetting>({
     {"router", "least-loaded|round-robin|prefix-aware",
      "Who gets the next request; least-loaded if not given", ServeTopic::kFleet},
     {"slo", "LIMITS", "What must hold: \"ttft.p99<1s,tpot.p99<50ms\"", ServeTopic::kJudgement},
-    {"price", "USD", "What an hour of one chip costs", ServeTopic::kJudgement},
+    {"price", "USD", "What an hour of one chip costs; of several clusters a list, one for each",
+     ServeTopic::kJudgement},
     {"front", "", "Every fleet that none surpasses in cost, TTFT and TPOT, not the smallest alone",
      ServeTopic::kJudgement},
     {"best", "N", "Fleets to tell; 10 if not given", ServeTopic::kJudgement},
@@ -243,6 +245,35 @@ Result<ServePlanQuestion> make_serve_plan_question(const std::string& model,
   }
   if (load.problem()) return *load.problem();
   return question;
+}
+
+Result<std::vector<ServePlanQuestion>> make_serve_plan_questions(
+    const std::string& model, const std::vector<std::string>& clusters,
+    const ServeSettings& settings, const Catalog& catalog) {
+  if (clusters.empty()) return usage_error("on", "no cluster is named", "such as dgx-h100");
+  const std::string* text = PlanValues(settings).last("price");
+  const std::vector<std::string_view> prices =
+      text ? items_of(*text) : std::vector<std::string_view>();
+  if (prices.size() > 1 && prices.size() != clusters.size()) {
+    return usage_error("price",
+                       fmt::format("{} for {}", counted(prices.size(), "price"),
+                                   counted(clusters.size(), "cluster")),
+                       "give one for all, or one for each in their order");
+  }
+  std::vector<ServePlanQuestion> questions;
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    if (std::count(clusters.begin(), clusters.end(), clusters[i]) > 1) {
+      return usage_error("on", fmt::format("{} is named twice", clusters[i]), "name it once");
+    }
+    ServeSettings own = settings;
+    for (auto& [key, value] : own) {
+      if (key == "price" && prices.size() > 1) value = std::string(prices[i]);
+    }
+    auto question = make_serve_plan_question(model, clusters[i], own, catalog);
+    if (!question) return question.error();
+    questions.push_back(std::move(*question));
+  }
+  return questions;
 }
 
 }  // namespace flopcast

@@ -168,5 +168,84 @@ TEST(ServePlanReports, SayWhichLineIsDamaged) {
   EXPECT_THAT(error_of(replaced("\"tp\": ", "\"tp\": \"x")), HasSubstr("file:1"));
 }
 
+ServePlanComparison compared(const std::vector<std::string>& clusters, const std::string& prices) {
+  ServeSettings settings = usual_settings();
+  settings.emplace_back("price", prices);
+  const auto questions =
+      make_serve_plan_questions("llama-3-8b", clusters, settings, Catalog::builtin());
+  EXPECT_TRUE(questions) << questions.error().text();
+  std::vector<ServePlanReport> reports;
+  for (const ServePlanQuestion& question : *questions) reports.push_back(report_of(question));
+  return compare_serve_plans(std::move(reports));
+}
+
+TEST(ServePlanComparisons, FindTheCheapestClusterAndTheSmallest) {
+  // The newer chip needs fewer; at a hundred times the price it is not cheaper.
+  for (const bool dear : {false, true}) {
+    const auto all = compared({"dgx-h100", "dgx-b200"}, dear ? "1,100" : "1,0.1");
+    ASSERT_TRUE(all.found());
+    EXPECT_LE(all.reports[1].answer.best.front().choice.chips(),
+              all.reports[0].answer.best.front().choice.chips());
+    ASSERT_TRUE(all.cheapest);
+    EXPECT_EQ(*all.cheapest, dear ? 0U : 1U);
+    EXPECT_EQ(&all.winner(), &all.reports[*all.cheapest]);
+    for (const ServePlanReport& r : all.reports) {
+      EXPECT_GE(usd_per_hour(r), usd_per_hour(all.winner()));
+    }
+    // No fleet of the common front is beaten by one of another cluster, and each cluster's unbeaten are all there.
+    for (const auto& [i, j] : all.pareto) {
+      const FleetCandidate& mine = all.reports[i].answer.pareto[j];
+      for (const ServePlanReport& r : all.reports) {
+        for (const FleetCandidate& other : r.answer.pareto) {
+          EXPECT_FALSE(other.cost_per_million_tokens < mine.cost_per_million_tokens &&
+                       other.ttft.mean < mine.ttft.mean && other.tpot.mean < mine.tpot.mean);
+        }
+      }
+    }
+    EXPECT_FALSE(all.pareto.empty());
+  }
+}
+
+TEST(ServePlanComparisons, WithoutPricesCompareChipsAlone) {
+  const auto all = compared({"dgx-h100", "dgx-b200"}, "0");
+  EXPECT_TRUE(all.fewest);
+  EXPECT_FALSE(all.cheapest);
+  EXPECT_TRUE(all.pareto.empty());
+}
+
+TEST(ServePlanComparisons, OfShardsAreTheSame) {
+  ServeSettings settings = usual_settings();
+  settings.emplace_back("price", "2,3");
+  const std::vector<std::string> clusters = {"dgx-h100", "dgx-b200"};
+  const auto questions =
+      *make_serve_plan_questions("llama-3-8b", clusters, settings, Catalog::builtin());
+  std::vector<ServePlanReport> shards;
+  for (const unsigned shard : {0U, 1U}) {
+    for (const auto& question : questions) shards.push_back(report_of(question, shard, 2));
+  }
+  const auto merged = merge_and_compare_serve_plans(shards);
+  ASSERT_TRUE(merged) << merged.error().text();
+  EXPECT_EQ(serve_plans_json(*merged), serve_plans_json(compared(clusters, "2,3")));
+  shards.push_back(report_of(question_with({{"rate", "21"}}), 0, 1));
+  shards.back().on = "another";
+  const auto mixed = merge_and_compare_serve_plans(shards);
+  ASSERT_FALSE(mixed);
+  EXPECT_THAT(mixed.error().text(), HasSubstr("loads, limits or what is searched differ"));
+}
+
+TEST(ServePlanComparisons, SayWhatIsWrong) {
+  const auto error_of = [](const std::vector<std::string>& clusters, const std::string& prices) {
+    ServeSettings settings = usual_settings();
+    settings.emplace_back("price", prices);
+    const auto questions =
+        make_serve_plan_questions("llama-3-8b", clusters, settings, Catalog::builtin());
+    return questions ? std::string("questions") : questions.error().text();
+  };
+  EXPECT_THAT(error_of({}, "1"), HasSubstr("no cluster is named"));
+  EXPECT_THAT(error_of({"dgx-h100", "dgx-b200"}, "1,2,3"), HasSubstr("3 prices for 2 clusters"));
+  EXPECT_THAT(error_of({"dgx-h100", "dgx-h100"}, "1"), HasSubstr("named twice"));
+  EXPECT_EQ(error_of({"dgx-h100", "dgx-b200"}, "1"), "questions");
+}
+
 }  // namespace
 }  // namespace flopcast

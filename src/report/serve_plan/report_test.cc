@@ -100,5 +100,24 @@ TEST(ServePlanCsv, HasARowAFleet) {
   EXPECT_THAT(csv, HasSubstr("\nllama-3-70b,2 x dgx-h100,14,vllm,fp8,1,8,1,1,1,3,2,1,1,1,8192,"));
 }
 
+TEST(ServePlanComparisonText, ShowsClustersSideBySideAndThenTheWinner) {
+  ServePlanReport first = told_report(), second = told_report(), third = told_report();
+  first.on = "2 x dgx-h100";
+  second.on = "dgx-b200";
+  second.chip_usd_per_hour = 3;
+  second.answer.best = {told_fleet(1, 4, 2.9)};
+  third.on = "dgx-a100";
+  third.answer.best.clear();
+  third.answer.pareto.clear();
+  third.answer.nearest = told_fleet(2, 4, 3.2);
+  const std::string text = serve_plans_text(compare_serve_plans({first, second, third}));
+  EXPECT_THAT(text, HasSubstr("llama-3-70b on 3 clusters"));
+  EXPECT_THAT(text,
+              HasSubstr("Cheapest: dgx-b200 (12 USD an hour). Fewest chips: dgx-b200 (4 chips)"));
+  EXPECT_THAT(text, HasSubstr("dgx-a100: no fleet meets"));
+  EXPECT_THAT(text, HasSubstr("\n4 chips: vllm"));  // the winner's own report
+  EXPECT_EQ(serve_plans_text(compare_serve_plans({first})), serve_plan_text(first));
+}
+
 }  // namespace
 }  // namespace flopcast

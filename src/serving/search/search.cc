@@ -98,6 +98,9 @@ std::string layout_words(const PoolChoice& pool) {
 
 std::string missed_limits(const FleetCandidate& nearest) {
   if (!std::isfinite(nearest.ratio)) return "leaves requests without an answer";
+  // Its beginning was enough to tell.
+  if (nearest.tpot.count == 0)
+    return fmt::format("exceeds them {:.3g} times at least", nearest.ratio);
   return fmt::format(
       "exceeds the limits {:.3g} times at least: ttft p99 {}, tpot p99 {}, mean {} and {}",
       nearest.ratio, short_time(nearest.ttft.p99), short_time(nearest.tpot.p99),
