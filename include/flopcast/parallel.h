@@ -9,6 +9,7 @@
 // writers of launch configurations in flopcast/parallel/files.h.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -99,6 +100,11 @@ struct Plan {
   /// FSDP under a pipeline whose weights stay gathered: they are gathered once a step, and whole
   /// gradients are added up in fp32 until the last microbatch.
   bool gathers_once() const { return zero == Zero::kWeights && !reshard && pp > 1; }
+  /// Backward passes of a stage whose gradients are added up whole before they are reduced: with gradients sharded
+  /// over replicas, the microbatches that come through a virtual stage after each other.
+  std::int64_t passes_a_reduction() const {
+    return zero == Zero::kGradients && vpp > 1 ? std::min<std::int64_t>(pp, microbatches()) : 1;
+  }
 };
 
 /// Tokens of a sequence: the plan's, else the model's longest, else 2048.

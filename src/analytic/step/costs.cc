@@ -62,7 +62,8 @@ class Stages {
     const bool gathers = plan_.zero == Zero::kWeights;
     const double before = gathers ? transfer_s(t.before_forward) : 0;
     const double again = gathers ? transfer_s(t.before_backward) : 0;
-    const double after = transfer_s(t.after_backward);
+    const double after =
+        transfer_s(t.after_backward) / static_cast<double>(plan_.passes_a_reduction());
     const double cover = plan_.overlap.weights ? c_.weight_overlap : 0;
     const double backward_s = time.input_s + time.weight_s;
     const double hidden_f = std::min(before, cover * time.forward_s);

@@ -182,5 +182,17 @@ TEST(NcclTuning, LatencyOfOneRankPerNodeIsTheTreesNetworkLatency) {
                         CollectiveProtocol::kSimple, {1024}));
 }
 
+TEST(NcclTuning, ExchangesLeaveThroughEveryPortHoweverSlowTheRings) {
+  NcclGraph graph = nccl_graph(144, 2);
+  graph.rank_inside_gbs = 800;
+  graph.rank_outside_gbs = 50;
+  const auto direct = nccl_choices(graph, CollectiveOp::kAllToAll, {144e6});
+  ASSERT_EQ(direct.size(), 1U);
+  EXPECT_NEAR(direct[0].cost.transfer.value, 72e6 / 50e9,
+              1e-12);  // half of it goes to the other node
+  EXPECT_NEAR(nccl_choices(graph, CollectiveOp::kSendRecv, {1e9})[0].cost.transfer.value, 1 / 50.0,
+              1e-9);
+}
+
 }  // namespace
 }  // namespace flopcast::network

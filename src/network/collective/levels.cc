@@ -362,8 +362,11 @@ NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape) {
     slowest = slowest > 0 ? std::min(slowest, gbs) : gbs;
   }
   if (!(intra > 0)) intra = inter;
-  if (shape.nodes > 1) inter = std::min(intra, inter);
-  if (shape.nodes > 1 && shape.per_node() == 1) inter *= kAloneOnNode;
+  const double alone = shape.nodes > 1 && shape.per_node() == 1 ? kAloneOnNode : 1;
+  graph.rank_inside_gbs = intra;
+  graph.rank_outside_gbs = inter * alone / shape.per_node();
+  // A ring enters and leaves every chip.
+  if (shape.nodes > 1) inter = std::min(intra, inter) * alone;
   // Up to two nodes NCCL looks at the channels inside a node; across nodes they are no faster than
   // the ports.
   graph.inter_gbs = inter / graph.channels;

@@ -171,17 +171,17 @@ NcclCost in_seconds(double latency, double bytes, double gbs) {
 /// leaves the node through the NICs. A barrier is the smallest all-reduce.
 NcclCost point_to_point(const NcclGraph& graph, CollectiveOp op, double bytes) {
   const double p = graph.ranks, per_node = p / graph.nodes;
-  const double intra_bus = graph.channels * graph.intra_gbs;
-  const double inter_bus = graph.channels * graph.inter_gbs / per_node;  // a rank's share
   const bool crosses = graph.nodes > 1;
   const int ring = index(Algorithm::kRing);
   const double hop = (crosses ? kNet : graph.nvlink ? kNvlink : kPci)[ring][2];
   const double latency = kBase[ring][0] + hop + (crosses ? 2 * graph.net_latency_us : 0);
   if (op == CollectiveOp::kSendRecv) {
-    return in_seconds(latency, bytes, crosses ? inter_bus : intra_bus);
+    return in_seconds(latency, bytes, crosses ? graph.rank_outside_gbs : graph.rank_inside_gbs);
   }
   const double outside = bytes * (p - per_node) / p, inside = bytes * (per_node - 1) / p;
-  const double seconds = std::max(inside / intra_bus, crosses ? outside / inter_bus : 0) * 1e-9;
+  const double seconds =
+      std::max(inside / graph.rank_inside_gbs, crosses ? outside / graph.rank_outside_gbs : 0) *
+      1e-9;
   return {{latency * 1e-6}, {seconds}};
 }
 

@@ -25,8 +25,11 @@ struct NcclGraph {
   NcclArchitecture architecture = NcclArchitecture::kAmpere;
   unsigned ranks = 1, nodes = 1;
   unsigned channels = 1;
-  double intra_gbs = 0;        ///< a channel inside a node
-  double inter_gbs = 0;        ///< a channel between nodes
+  double intra_gbs = 0;  ///< a channel inside a node
+  double inter_gbs = 0;  ///< a channel between nodes
+  /// What a rank exchanges with peers inside its node, and out of it: its share of the node's ports, which rings whose
+  /// chips have slower links than that cannot fill.
+  double rank_inside_gbs = 0, rank_outside_gbs = 0;
   bool nvlink = true;          ///< false: PCIe inside the node
   bool multicast = false;      ///< NVLink SHARP
   double net_latency_us = 0;   ///< of the switches, on top of NCCL's NIC constants

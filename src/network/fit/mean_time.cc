@@ -63,6 +63,7 @@ class MeanTime::Node {
     // More ranks than the catalogue's node holds, or ports it has no bandwidth of: any machine's growth
     // with size will do.
     group.graph = {.ranks = ranks, .nodes = nodes, .channels = 16, .intra_gbs = 10, .inter_gbs = 1};
+    group.graph.rank_inside_gbs = 160, group.graph.rank_outside_gbs = 16.0 * nodes / ranks;
   }
 
   std::string name_;

@@ -128,6 +128,23 @@ TEST(CollectiveModel, MembersDecideTheLevels) {
   EXPECT_EQ(time_of(model, query).parts.size(), 2U);
 }
 
+// 72 chips of a rack have 72 ports; a ring passes each chip and is as fast as one chip's links.
+TEST(CollectiveModel, ExchangesBetweenRacksUseThePortOfEveryChip) {
+  const auto cluster = Catalog::builtin().cluster("2 x gb300-nvl72");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  const auto model = CollectiveModel::make(*cluster, Catalog::builtin());
+  ASSERT_TRUE(model) << model.error().text();
+  CollectiveQuery query;
+  query.op = CollectiveOp::kAllToAll;
+  query.size = {1e9};
+  for (std::uint32_t chip = 0; chip < 144; ++chip) query.ranks.push_back(chip);
+  const auto time = model->time(query);
+  ASSERT_TRUE(time) << time.error().text();
+  const double port = cluster->levels[cluster->node_levels].port_bandwidth.value;
+  EXPECT_GT(time->time.value, 0.5e9 / port);
+  EXPECT_LT(time->time.value, 1.3 * 0.5e9 / port);
+}
+
 TEST(CollectiveModel, RefusesImpossibleGroups) {
   const CollectiveModel model = model_of("2 x dgx-h100");
   CollectiveQuery query = query_of(Op::kAllReduce, 1e6);

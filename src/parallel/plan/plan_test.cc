@@ -283,6 +283,22 @@ TEST(StateBytes, PipelinesThatKeepWeightsKeepGradients) {
   EXPECT_FALSE(plan.gathers_once());
 }
 
+// Of eight virtual stages two hold whole gradients: one adds up, one is on its way.
+TEST(StateBytes, ShardedGradientsWaitForTheirRound) {
+  Plan plan;
+  plan.dp = 100, plan.pp = 4, plan.vpp = 8, plan.global_batch = 800;
+  plan.zero = Zero::kGradients;
+  const ChipWeights weights{1000, 0, 1000, 0};
+  EXPECT_EQ(plan.passes_a_reduction(), 4);
+  EXPECT_DOUBLE_EQ(state_bytes(plan, weights).gradients.value,
+                   4 * 1000 / 100.0 + 4 * 1000 * 2 / 8.0);
+  plan.vpp = 1;  // microbatches come one at a time
+  EXPECT_EQ(plan.passes_a_reduction(), 1);
+  EXPECT_DOUBLE_EQ(state_bytes(plan, weights).gradients.value, 4 * 1000 / 100.0);
+  plan.vpp = 8, plan.global_batch = 200;
+  EXPECT_EQ(plan.passes_a_reduction(), 2);
+}
+
 TEST(StateBytes, PureSixteenBit) {
   Plan plan;
   plan.fp32_master = plan.fp32_gradients = false;

@@ -107,6 +107,10 @@ StateBytes state_bytes(const Plan& plan, const ChipWeights& weights) {
     if (plan.gathers_once() && plan.microbatches() > 1) {
       state.gradients += Bytes{4 * static_cast<double>(trainable)};
     }
+    if (plan.passes_a_reduction() > 1) {
+      // Whole: of the virtual stage that is added up, and of the one before it, on its way.
+      state.gradients += Bytes{bytes.gradient * static_cast<double>(trainable) * 2 / plan.vpp};
+    }
   };
   add(weights.dense, weights.dense_trainable, shards(plan, dense_replicas(plan)));
   add(weights.expert, weights.expert_trainable, shards(plan, plan.expert_dp()));

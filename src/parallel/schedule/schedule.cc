@@ -83,7 +83,7 @@ void write_interleaved(Actions& actions, unsigned p, unsigned chip, unsigned v, 
   };
   const std::int64_t ahead =
       static_cast<std::int64_t>(p - chip - 1) * 2 + static_cast<std::int64_t>(v - 1) * p;
-  const std::int64_t warm_up = m == p ? all : std::min(ahead, all);
+  const std::int64_t warm_up = std::min(ahead, all);
   for (std::int64_t k = 0; k < warm_up; ++k) put(PipelineOp::kForward, k);
   for (std::int64_t k = warm_up; k < all; ++k) {
     put(PipelineOp::kForward, k);

@@ -154,6 +154,10 @@ TEST(Schedule, MemoryInFlight) {
   EXPECT_EQ(peak_in_flight(interleaved)[0], 4u + 6u + 1u);
   // The last stage turns every microbatch around at once.
   EXPECT_EQ(peak_in_flight(interleaved, interleaved.stages() - 1), 1u);
+  // So it does with as many microbatches as stages (Megatron-Core, get_pp_rank_microbatches).
+  const Schedule few = made(ScheduleKind::kInterleaved, 4, 4, 2);
+  EXPECT_EQ(peak_in_flight(few, few.stages() - 1), 1u);
+  EXPECT_EQ(peak_in_flight(few)[0], 8u);
   EXPECT_EQ(peak_in_flight(made(ScheduleKind::kOneFOneB, 4, 12), 1), 3u);
 }
 
