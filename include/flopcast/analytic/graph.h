@@ -77,7 +77,6 @@ struct StepWork {
   Schedule schedule;               ///< order of the passes on every chip
   std::vector<StageTime> stages;   ///< one per virtual stage
   std::vector<ChipWork> chips;     ///< one per chip of the pipeline
-  double overlapped = 1;           ///< as of pipeline_time
   Seconds fixed;                   ///< costs of the software, after the last optimiser
   double stretch = 1;              ///< of every duration: stragglers
   std::optional<StepFacts> facts;  ///< where they are known; without the stretch

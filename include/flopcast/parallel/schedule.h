@@ -83,9 +83,19 @@ struct StageTime {
   /// of one chunk; forward and both halves of backward
   Seconds forward, backward_input, backward_weight;
   Seconds send;  ///< activations to the next stage; gradients back cost the same
+  /// of forward and of backward_input: transfers that wait for nothing else and that kernels of another pass can hide
+  Seconds forward_sent{}, backward_sent{};
+  double contention = 0;  ///< seconds that kernels lose for each second of transfers beside them
 
-  Seconds of(PipelineOp op) const;  ///< time of this pass; a whole backward is the sum of its two
+  Seconds of(PipelineOp op) const;    ///< time of this pass; a whole backward is the sum of its two
+  Seconds sent(PipelineOp op) const;  ///< of it, such transfers
 };
+/// What an action takes, or two that run together (PipelineAction::with_next). Of two: each has its own pace, kernels
+/// of both come after each other on the chip, and transfers of both on its links; whichever is longest. DualPipe:
+/// DeepSeek-V3 (arXiv:2412.19437), section 3.2.1.
+/// @param stages one per virtual stage. @param pass one action of the chip, or two
+Seconds pass_time(const Schedule& schedule, std::span<const StageTime> stages, unsigned chip,
+                  std::span<const PipelineAction> pass);
 /// When the chips of a pipeline work.
 struct PipelineTime {
   Seconds total;                          ///< until the last end; infinite where it cannot end
@@ -95,8 +105,6 @@ struct PipelineTime {
 /// Runs the schedule: an action starts when its chip is free and its inputs have arrived. Sends
 /// between chips take `send` and occupy neither chip; within a chip they are free.
 /// @param stages one per virtual stage.
-/// @param overlapped share of the shorter of two `with_next` actions that is hidden, 0 to 1.
-PipelineTime pipeline_time(const Schedule& schedule, std::span<const StageTime> stages,
-                           double overlapped = 1);
+PipelineTime pipeline_time(const Schedule& schedule, std::span<const StageTime> stages);
 
 }  // namespace flopcast

@@ -116,6 +116,8 @@ struct Transfer {
   DataType type = DataType::kBf16;             ///< of the elements
   /// experts a row goes to: a dispatcher that sends a row once to each place that needs it sends less; 1: does not apply
   std::int64_t copies = 1;
+  /// of Experts: experts of a row are in `top_groups` of `groups` groups of the transfer's members
+  std::int64_t groups = 1, top_groups = 1;
 };
 /// One entry of a pass.
 struct OperatorStep {

@@ -76,8 +76,6 @@ class Expander {
     builder_.add_edge({source, target, Time{}, EdgeKind::kEvent, false});
   }
 
-  double seconds(unsigned stage, PipelineOp op) const { return work_.stages[stage].of(op).value; }
-
   std::string label(const PipelineAction& action) const {
     constexpr std::array<std::string_view, 4> kOps = {"forward", "backward", "backward input",
                                                       "backward weight"};
@@ -98,18 +96,14 @@ class Expander {
   }
 
   TaskId add_pass(unsigned chip, std::span<const PipelineAction> pass) {
-    double sum = 0, longest = 0;
     std::string label_of;
     for (const PipelineAction& action : pass) {
-      const double one = seconds(schedule_.stage_of(chip, action.chunk), action.op);
-      sum += one;
-      longest = std::max(longest, one);
       label_of += (label_of.empty() ? "" : " & ") + label(action);
     }
     const StepTask what = pass.size() > 1                      ? StepTask::kBoth
                           : pass[0].op == PipelineOp::kForward ? StepTask::kForward
                                                                : StepTask::kBackward;
-    const TaskId task = add(what, label_of, sum - work_.overlapped * (sum - longest));
+    const TaskId task = add(what, label_of, pass_time(schedule_, work_.stages, chip, pass).value);
     for (const PipelineAction& action : pass) {
       const std::size_t at = slot(schedule_.stage_of(chip, action.chunk), action.microbatch);
       if (action.op == PipelineOp::kForward) forward_.made[at] = task;

@@ -103,10 +103,9 @@ TEST(ExpandGraph, SendsOfOneDirectionGoOneAfterAnother) {
   EXPECT_GT(run_of(work).step, pipeline_time(work.schedule, work.stages).total);
 }
 
-// Three forwards (1 s) with backwards (2 s) at the same time hide half of the shorter.
+// Forwards (1 s) with backwards (2 s) at the same time: half of a forward is transfers.
 TEST(ExpandGraph, PassesAtTheSameTimeAreOneTask) {
-  StepWork work = work_of(ScheduleKind::kDualPipeV, 2, 8, {{1}, {1}, {1}, {0}});
-  work.overlapped = 0.5;
+  const StepWork work = work_of(ScheduleKind::kDualPipeV, 2, 8, {{1}, {1}, {1}, {0}, {0.5}});
   const StepRun run = run_of(work);
   bool found = false;
   for (const auto& [name, time] : times_of(run)) {
@@ -125,8 +124,12 @@ StepWork random_work() {
   const auto rounds = *rc::gen::inRange<std::int64_t>(2, 5);
   StepWork work = work_of(kind, chips, rounds * chips, {});
   const auto time = [] { return Seconds{*rc::gen::inRange(1, 1000) * 1e-5}; };
-  for (StageTime& stage : work.stages) stage = {time(), time(), time(), time()};
-  work.overlapped = *rc::gen::inRange(0, 11) * 0.1;
+  for (StageTime& stage : work.stages) {
+    stage = {time(), time(), time(), time()};
+    stage.forward_sent = stage.forward * (*rc::gen::inRange(0, 11) * 0.1);
+    stage.backward_sent = stage.backward_input * (*rc::gen::inRange(0, 11) * 0.1);
+    stage.contention = 0.2;
+  }
   return work;
 }
 
@@ -143,7 +146,7 @@ RC_GTEST_PROP(ExpandGraphProperties, EqualsTheClosedFormWhereSendsAreShort, ()) 
     least = std::min({least, s.forward.value, s.backward_input.value});
   }
   for (StageTime& s : work.stages) s.send = Seconds{std::min(s.send.value, least)};
-  const PipelineTime closed = pipeline_time(work.schedule, work.stages, work.overlapped);
+  const PipelineTime closed = pipeline_time(work.schedule, work.stages);
   const StepRun run = run_of(work);
   RC_ASSERT(std::abs(run.step.value - closed.total.value) <= rounding(work));
   for (unsigned chip = 0; chip < work.schedule.chips; ++chip) {
@@ -153,7 +156,7 @@ RC_GTEST_PROP(ExpandGraphProperties, EqualsTheClosedFormWhereSendsAreShort, ()) 
 
 RC_GTEST_PROP(ExpandGraphProperties, IsNeverFasterThanTheClosedForm, ()) {
   const StepWork work = random_work();
-  const PipelineTime closed = pipeline_time(work.schedule, work.stages, work.overlapped);
+  const PipelineTime closed = pipeline_time(work.schedule, work.stages);
   RC_ASSERT(run_of(work).step.value >= closed.total.value - rounding(work));
 }
 

@@ -72,11 +72,10 @@ Result<StepWork> step_work(const TrainingModel& model, const Plan& plan,
   const analytic::StepCosts step = analytic::step_costs(costs, plan, placed);
   StepWork work;
   work.schedule = std::move(*schedule);
-  work.stages = analytic::stage_times(step);
+  work.stages = analytic::stage_times(costs, step);
   for (const analytic::ChipTail& tail : step.tails) {
     work.chips.push_back({{tail.gather_s}, {tail.reduce_s}, {tail.optimizer_s}});
   }
-  work.overlapped = analytic::overlapped(plan, step);
   work.fixed = {model.state().constants.step_s};
   work.stretch = analytic::stretch(costs, plan);
   work.facts = facts_of(costs, plan, placed, work.schedule);

@@ -84,6 +84,15 @@ class Stages {
     head_ = sharded(cost_.head, time_.head);
   }
 
+  /// What of a pass is transfers of its operators.
+  static double sent_s(const Parts& pass) {
+    double seconds = 0;
+    for (const TimePart part : {TimePart::kTensor, TimePart::kContext, TimePart::kExpert}) {
+      seconds += pass[static_cast<std::size_t>(part)];
+    }
+    return seconds;
+  }
+
   void add_list(StageCost& stage, const ListTime& time, const Sharded& s, double times) const {
     add(stage.parts, time.forward, times);
     add(stage.parts, time.backward_input, times);
@@ -92,6 +101,8 @@ class Stages {
     at(stage.parts, TimePart::kGradients) += s.reduce_s * times;
     const double lost = c_.contention * s.hidden_s;
     at(stage.parts, TimePart::kContention) += lost * times;
+    stage.forward_sent_s += sent_s(time.forward) * times;
+    stage.input_sent_s += sent_s(time.backward_input) * times;
     stage.forward_s += (time.forward_s + s.forward_s) * times;
     stage.input_s += (time.input_s + s.gather_s + s.reduce_s + lost) * times;
     stage.weight_s += time.weight_s * times;

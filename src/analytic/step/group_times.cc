@@ -27,6 +27,20 @@ std::vector<std::uint32_t> chips_of(const GroupLayout& layout, const std::vector
   return chips;
 }
 
+/// Of so many places, those that hold the groups a row's experts are in.
+double places_of_groups(const Transfer& transfer, double places) {
+  const auto groups = static_cast<double>(transfer.groups);
+  const auto drawn = static_cast<double>(transfer.top_groups);
+  if (drawn >= groups) return places;
+  if (places >= groups) return places * drawn / groups;
+  // A place has several groups and is left out where none of them is drawn.
+  double left_out = 1;
+  for (double other = 0; other < groups / places; ++other) {
+    left_out *= std::max(0.0, groups - drawn - other) / (groups - other);
+  }
+  return places * (1 - left_out);
+}
+
 }  // namespace
 
 GroupLayout group_layout(const Plan& plan, const Placement& placement, Group group) {
@@ -38,12 +52,12 @@ GroupLayout group_layout(const Plan& plan, const Placement& placement, Group gro
   return layout;
 }
 
-double share_sent_once(std::int64_t copies, const GroupLayout& layout) {
-  if (copies <= 1 || layout.members() < 2) return 1;
+double share_sent_once(const Transfer& transfer, const GroupLayout& layout) {
+  if (transfer.copies <= 1 || layout.members() < 2) return 1;
   const double inside = std::max(1U, layout.inside[0]);
   const double nodes = layout.members() / inside;
-  const double places = nodes > 1 ? nodes : layout.members();
-  const auto drawn = static_cast<double>(copies);
+  const double places = places_of_groups(transfer, nodes > 1 ? nodes : layout.members());
+  const auto drawn = static_cast<double>(transfer.copies);
   return places * (1 - std::pow(1 - 1 / places, drawn)) / drawn;
 }
 

@@ -21,10 +21,10 @@ struct GroupLayout {
 };
 GroupLayout group_layout(const Plan& plan, const Placement& placement, Group group);
 
-/// What a dispatcher sends that hands a row once to every node that holds one of its `copies` experts, and on
+/// What a dispatcher sends that hands a row once to every node that holds one of its experts, and on
 /// to the chips inside (DeepEP: deepseek-ai/DeepEP, README), over what it sends with a copy for every
-/// expert. Within one node: once to every chip. Experts are drawn at random.
-double share_sent_once(std::int64_t copies, const GroupLayout& layout);
+/// expert. Within one node: once to every chip. Groups of experts, then experts in them, are drawn at random.
+double share_sent_once(const Transfer& transfer, const GroupLayout& layout);
 
 /// Not thread-safe.
 class GroupTimes {

@@ -39,7 +39,7 @@ Hiding hiding(const Sent& sent, const PassTiming& t) {
 
 /// Rows go to every expert apart, or once to each place that needs them.
 Bytes sent_bytes(const Sent& sent, const PassTiming& t) {
-  const double once = share_sent_once(sent.transfer.copies, t.layouts[sent.transfer.group]);
+  const double once = share_sent_once(sent.transfer, t.layouts[sent.transfer.group]);
   return sent.transfer.size * (1 + t.constants.expert_once * (once - 1));
 }
 

@@ -31,17 +31,18 @@ double tail_s(const ChipTail& tail) { return tail.reduce_s + tail.optimizer_s; }
 /// its first stage, the chips before it follow in turn.
 std::vector<double> ends_at_least(const Plan& plan, const StepCosts& step) {
   const auto rounds = static_cast<double>(plan.microbatches());
-  const double hidden = overlapped(plan, step);
+  // Of two passes together at least the kernels come after each other, and the transfers.
+  const bool pairs = plan.schedule == ScheduleKind::kDualPipeV;
   std::vector<double> ends;
   double fill = 0;
   for (unsigned chip = 0; chip < plan.pp; ++chip) {
-    double busy = 0, forwards = 0;
+    double busy = 0, sent = 0;
     for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
       const StageCost& stage = step.stages[stage_of(plan, chip, chunk)];
       busy += stage.forward_s + backward_s(stage);
-      forwards += stage.forward_s;
+      sent += stage.forward_sent_s + stage.input_sent_s;
     }
-    ends.push_back(fill + (busy - hidden * forwards) * rounds);
+    ends.push_back(fill + (pairs ? std::max(busy - sent, sent) : busy) * rounds);
     fill += step.stages[chip].forward_s + step.stages[chip].send_s;
   }
   const bool drains = plan.schedule == ScheduleKind::kGpipe ||
@@ -56,13 +57,12 @@ std::vector<double> ends_at_least(const Plan& plan, const StepCosts& step) {
 
 /// The schedule's own run, continued by its period where it repeats itself.
 PipelineTime run_pipeline(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
-  const std::vector<StageTime> times = stage_times(step);
+  const std::vector<StageTime> times = stage_times(costs, step);
   const ScheduleEntry& entry = costs.schedule(plan);
   const std::vector<double> least = ends_at_least(plan, step);
-  const double hidden = overlapped(plan, step);
-  PipelineTime time = pipeline_time(entry.schedule, times, hidden);
+  PipelineTime time = pipeline_time(entry.schedule, times);
   const std::int64_t left = plan.microbatches() - entry.schedule.microbatches;
-  const PipelineTime longer = left > 0 ? pipeline_time(entry.longer, times, hidden) : time;
+  const PipelineTime longer = left > 0 ? pipeline_time(entry.longer, times) : time;
   const double rounds = left > 0 ? static_cast<double>(left) / static_cast<double>(entry.step) : 0;
   time.total = Seconds{0};
   for (std::size_t chip = 0; chip < time.end.size(); ++chip) {
@@ -82,26 +82,20 @@ PipelineTime one_chip(const Plan& plan, const StepCosts& step) {
 
 }  // namespace
 
-std::vector<StageTime> stage_times(const StepCosts& step) {
+std::vector<StageTime> stage_times(const PlanCosts& costs, const StepCosts& step) {
+  const double contention = costs.state.constants.contention;
   std::vector<StageTime> times;
   times.reserve(step.stages.size());
   for (const StageCost& s : step.stages) {
-    times.push_back({{s.forward_s}, {s.input_s}, {s.weight_s}, {s.send_s}});
+    times.push_back({{s.forward_s},
+                     {s.input_s},
+                     {s.weight_s},
+                     {s.send_s},
+                     {s.forward_sent_s},
+                     {s.input_sent_s},
+                     contention});
   }
   return times;
-}
-
-double overlapped(const Plan& plan, const StepCosts& step) {
-  if (plan.schedule != ScheduleKind::kDualPipeV) return 0;
-  double least = 1;
-  for (const StageCost& stage : step.stages) {
-    const double sent = stage.parts[static_cast<std::size_t>(TimePart::kTensor)] +
-                        stage.parts[static_cast<std::size_t>(TimePart::kContext)] +
-                        stage.parts[static_cast<std::size_t>(TimePart::kExpert)];
-    const double shorter = std::min(stage.forward_s, backward_s(stage));
-    least = std::min(least, shorter > 0 ? sent / shorter : 0);
-  }
-  return least;
 }
 
 double stretch(const PlanCosts& costs, const Plan& plan) {

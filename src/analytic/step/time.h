@@ -12,6 +12,8 @@ struct StageCost {
   Parts parts{};  ///< forward and backward
   double forward_s = 0, input_s = 0, weight_s = 0;
   double send_s = 0;  ///< to the next stage
+  double forward_sent_s = 0,
+         input_sent_s = 0;  ///< of forward_s and input_s: transfers of operators
   unsigned layers = 0;
 };
 
@@ -55,10 +57,7 @@ struct StepPartsList {
 StepPartsList step_lists(PlanCosts& costs, const Plan& plan, const Placement& placement);
 
 /// Of every virtual stage, as pipeline_time takes them.
-std::vector<StageTime> stage_times(const StepCosts& step);
-/// Share of the shorter of two passes that DualPipe runs together that is hidden: what they expose
-/// of transfers, since kernels of both share one chip.
-double overlapped(const Plan& plan, const StepCosts& step);
+std::vector<StageTime> stage_times(const PlanCosts& costs, const StepCosts& step);
 /// What stragglers multiply every duration by.
 double stretch(const PlanCosts& costs, const Plan& plan);
 

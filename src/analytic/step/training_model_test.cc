@@ -86,21 +86,19 @@ TEST(PlanScorer, IsTheEstimateAndKeepsItsBounds) {
 // A schedule of few microbatches, continued by its period, against the whole one.
 TEST(StepTime, ContinuesSchedulesAsTheyGoOn) {
   const TrainingModel model = model_on("gpt-3-6.7b", "4 x dgx-h100");
-  for (const ScheduleKind kind : {ScheduleKind::kOneFOneB, ScheduleKind::kInterleaved,
-                                  ScheduleKind::kZeroBubbleH1, ScheduleKind::kZeroBubbleV}) {
+  for (const ScheduleKind kind :
+       {ScheduleKind::kOneFOneB, ScheduleKind::kInterleaved, ScheduleKind::kZeroBubbleH1,
+        ScheduleKind::kZeroBubbleV, ScheduleKind::kDualPipeV}) {
     Plan plan = plan_of(1, 8, 4, 512);
     plan.schedule = kind;
-    plan.vpp = kind == ScheduleKind::kInterleaved || kind == ScheduleKind::kZeroBubbleV ? 2 : 1;
+    const bool one = kind == ScheduleKind::kOneFOneB || kind == ScheduleKind::kZeroBubbleH1;
+    plan.vpp = one ? 1 : 2;
     ASSERT_TRUE(plan_possible(plan, model.model(), 32)) << name(kind);
     PlanCosts costs(model.state());
     const StepCosts step = step_costs(costs, plan, default_placement(plan, model.tiers()));
-    std::vector<StageTime> times;
-    for (const StageCost& s : step.stages) {
-      times.push_back({{s.forward_s}, {s.input_s}, {s.weight_s}, {s.send_s}});
-    }
     const auto whole = make_schedule(kind, plan.pp, plan.microbatches(), plan.vpp);
     ASSERT_TRUE(whole);
-    const double expected = pipeline_time(*whole, times, 0).total.value;
+    const double expected = pipeline_time(*whole, stage_times(costs, step)).total.value;
     EXPECT_NEAR(step_time(costs, plan, step).pipeline.total.value / expected, 1, 2e-3)
         << name(kind);
   }

@@ -16,10 +16,9 @@ constexpr double kNever = -1;
 /// the chip that makes it has. Every action is looked at once or twice.
 class Run {
  public:
-  Run(const Schedule& schedule, std::span<const StageTime> stages, double overlapped)
+  Run(const Schedule& schedule, std::span<const StageTime> stages)
       : schedule_(schedule),
         stages_(stages),
-        overlapped_(overlapped),
         forward_(schedule.stages() * static_cast<std::size_t>(schedule.microbatches), kNever),
         backward_(forward_.size(), kNever),
         next_(schedule.chips, 0) {
@@ -79,8 +78,6 @@ class Run {
     return kNever;
   }
 
-  double duration(unsigned stage, PipelineOp op) const { return stages_[stage].of(op).value; }
-
   void finish(unsigned stage, const PipelineAction& action, double end) {
     if (action.op == PipelineOp::kForward) {
       forward_[slot(stage, action.microbatch)] = end;
@@ -97,16 +94,15 @@ class Run {
     const std::size_t at = next_[chip];
     if (at >= actions.size()) return false;
     const bool both = actions[at].with_next && at + 1 < actions.size();
-    double start = time_.end[chip].value, longest = 0, sum = 0;
+    double start = time_.end[chip].value;
     for (std::size_t i = at; i <= at + both; ++i) {
       const unsigned stage = schedule_.stage_of(chip, actions[i].chunk);
       const double ready = ready_at(stage, actions[i]);
       if (ready == kNever) return false;
       start = std::max(start, ready);
-      longest = std::max(longest, duration(stage, actions[i].op));
-      sum += duration(stage, actions[i].op);
     }
-    const double spent = sum - overlapped_ * (sum - longest);
+    const std::span<const PipelineAction> pass = std::span(actions).subspan(at, both ? 2 : 1);
+    const double spent = pass_time(schedule_, stages_, chip, pass).value;
     if (at == 0) time_.start[chip] = Seconds{start};
     time_.end[chip] = Seconds{start + spent};
     time_.busy[chip] += Seconds{spent};
@@ -119,7 +115,6 @@ class Run {
 
   const Schedule& schedule_;
   std::span<const StageTime> stages_;
-  double overlapped_;
   std::vector<double> forward_, backward_;  ///< ends, by stage and microbatch
   std::vector<std::size_t> next_;           ///< of each chip's list
   std::vector<unsigned> ready_;             ///< chips that may go on
@@ -189,6 +184,23 @@ Seconds StageTime::of(PipelineOp op) const {
   return {};
 }
 
+Seconds StageTime::sent(PipelineOp op) const {
+  if (op == PipelineOp::kForward) return forward_sent;
+  return op == PipelineOp::kBackwardWeight ? Seconds{} : backward_sent;
+}
+
+Seconds pass_time(const Schedule& schedule, std::span<const StageTime> stages, unsigned chip,
+                  std::span<const PipelineAction> pass) {
+  const StageTime& first = stages[schedule.stage_of(chip, pass[0].chunk)];
+  const Seconds a = first.of(pass[0].op);
+  if (pass.size() == 1) return a;
+  const StageTime& second = stages[schedule.stage_of(chip, pass[1].chunk)];
+  const Seconds b = second.of(pass[1].op);
+  const Seconds sent = first.sent(pass[0].op) + second.sent(pass[1].op);
+  const Seconds best = std::max({a, b, sent, a + b - sent});
+  return best + std::max(first.contention, second.contention) * (a + b - best);
+}
+
 std::optional<Diagnostic> schedule_problem(const Schedule& schedule) {
   if (schedule.chips < 1 || schedule.chunks < 1 || schedule.microbatches < 1 ||
       schedule.actions.size() != schedule.chips) {
@@ -197,9 +209,8 @@ std::optional<Diagnostic> schedule_problem(const Schedule& schedule) {
   for (unsigned chip = 0; chip < schedule.chips; ++chip) {
     if (auto problem = incomplete(schedule, chip)) return problem;
   }
-  const std::vector<StageTime> unit(schedule.stages(),
-                                    {Seconds{1}, Seconds{1}, Seconds{1}, Seconds{0}});
-  Run run(schedule, unit, 1);
+  const std::vector<StageTime> unit(schedule.stages(), {Seconds{1}, Seconds{1}, Seconds{1}, {}});
+  Run run(schedule, unit);
   const std::vector<unsigned> stuck = run.run();
   if (stuck.empty()) return std::nullopt;
   const PipelineAction& first = schedule.actions[stuck[0]][run.position(stuck[0])];
@@ -227,9 +238,8 @@ Seconds PipelineTime::bubble() const {
   return busiest == busy.end() ? total : total - *busiest;
 }
 
-PipelineTime pipeline_time(const Schedule& schedule, std::span<const StageTime> stages,
-                           double overlapped) {
-  Run run(schedule, stages, overlapped);
+PipelineTime pipeline_time(const Schedule& schedule, std::span<const StageTime> stages) {
+  Run run(schedule, stages);
   run.run();
   return run.take();
 }

@@ -26,10 +26,10 @@ Schedule made(ScheduleKind kind, unsigned p, std::int64_t m, unsigned v = 1) {
 
 /// Each stage the same; times of one virtual stage.
 PipelineTime timed(const Schedule& schedule, double f, double b, double w, double send = 0,
-                   double overlapped = 0) {
-  const std::vector<StageTime> stages(schedule.stages(),
-                                      {Seconds{f}, Seconds{b}, Seconds{w}, Seconds{send}});
-  return pipeline_time(schedule, stages, overlapped);
+                   double forward_sent = 0) {
+  const std::vector<StageTime> stages(schedule.stages(), {Seconds{f}, Seconds{b}, Seconds{w},
+                                                          Seconds{send}, Seconds{forward_sent}});
+  return pipeline_time(schedule, stages);
 }
 
 std::string drawn(const std::vector<PipelineAction>& actions) {
@@ -134,15 +134,36 @@ TEST(Bubble, OfDualPipeV) {
   const double f = 1, b = 1, w = 1;
   for (const unsigned p : {2u, 4u, 8u}) {
     const Schedule schedule = made(ScheduleKind::kDualPipeV, p, 32);
-    for (const double overlapped : {0.0, 1.0}) {
-      const PipelineTime time = timed(schedule, f, b, w, 0, overlapped);
-      const double pair = overlapped == 0 ? f + b + w : b + w;
+    for (const double sent : {0.0, f}) {  // nothing of a forward can be hidden, or all of it
+      const PipelineTime time = timed(schedule, f, b, w, 0, sent);
+      const double pair = f - sent + b + w;
       // Of the last chip, which runs the most pairs.
       EXPECT_NEAR((time.total - time.busy.back()).value, (p - 1) * (pair + (b + w) - 3 * w), 1e-9)
-          << p << " " << overlapped;
+          << p << " " << sent;
     }
     for (const unsigned held : peak_in_flight(schedule)) EXPECT_LE(held, 2 * p + 1);
   }
+}
+
+TEST(Schedule, PassesTogetherTakeWhatTakesLongest) {
+  const Schedule schedule = made(ScheduleKind::kDualPipeV, 1, 4);
+  const std::vector<PipelineAction> pair = {{PipelineOp::kForward, true, 0, 0},
+                                            {PipelineOp::kBackward, false, 1, 0}};
+  const auto time = [&](const StageTime& forward, const StageTime& backward) {
+    const std::vector<StageTime> stages = {forward, backward};
+    return pass_time(schedule, stages, 0, pair).value;
+  };
+  const auto forward = [](double all, double sent) { return StageTime{{all}, {}, {}, {}, {sent}}; };
+  const auto backward = [](double all, double sent) {
+    return StageTime{{}, {all / 2}, {all / 2}, {}, {}, {sent}};
+  };
+  EXPECT_DOUBLE_EQ(time(forward(3, 1), backward(4, 2)), 4);      // 4 s of kernels, 3 s of transfers
+  EXPECT_DOUBLE_EQ(time(forward(3, 0), backward(4, 0)), 7);      // kernels alone share the chip
+  EXPECT_DOUBLE_EQ(time(forward(3, 2.5), backward(4, 3)), 5.5);  // the links are the limit
+  EXPECT_DOUBLE_EQ(time(forward(1, 0), backward(6, 2)), 6);      // its own pace
+  StageTime slowed = forward(3, 1);
+  slowed.contention = 0.5;  // of the 3 s that are hidden
+  EXPECT_DOUBLE_EQ(time(slowed, backward(4, 2)), 5.5);
 }
 
 TEST(Schedule, MemoryInFlight) {

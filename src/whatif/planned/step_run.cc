@@ -22,7 +22,6 @@ StepWork work_of(const Step& step) {
   for (const Chip& chip : step.chips) {
     work.chips.push_back({{chip.gather}, {chip.reduce}, {chip.optimizer}});
   }
-  work.overlapped = 0;
   work.fixed = {step.fixed};
   return work;
 }

@@ -106,6 +106,11 @@ void read_deepseek(Fields& fields, Model& model) {
       Fields::kMostWidth);
   const std::string method = fields.text({"topk_method"}, "");
   read_indexer(fields, attention);
+  experts.groups = fields.get({"n_group"}, 1, experts.count);
+  experts.top_groups = fields.get({"topk_group"}, experts.groups, experts.groups);
+  if (experts.top_groups * (experts.count / experts.groups) < experts.top_k) {
+    fields.refuse("topk_group", "has fewer experts than num_experts_per_tok");
+  }
   experts.router_bias = method == "noaux_tc" || (method.empty() && attention.sparse());
   const std::int64_t dense = fields.get({"first_k_dense_replace", "dense_layers"}, 0);
   const std::int64_t step = std::max<std::int64_t>(fields.get({"moe_layer_freq"}, 1), 1);

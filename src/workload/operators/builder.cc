@@ -65,11 +65,12 @@ void OperatorBuilder::send(std::vector<OperatorStep>& steps, CollectiveOp op, Gr
   steps.push_back({Transfer{op, group, Bytes{bytes}, type}, 1, overlappable});
 }
 
-void OperatorBuilder::route(std::vector<OperatorStep>& steps, std::int64_t copies,
+void OperatorBuilder::route(std::vector<OperatorStep>& steps, const Experts& experts,
                             double bytes) const {
   if (run.ep <= 1) return;
-  steps.push_back(
-      {Transfer{CollectiveOp::kAllToAll, Group::kExpert, Bytes{bytes}, type, copies}, 1, true});
+  const Transfer transfer{CollectiveOp::kAllToAll, Group::kExpert, Bytes{bytes},      type,
+                          experts.top_k,           experts.groups, experts.top_groups};
+  steps.push_back({transfer, 1, true});
 }
 
 GemmType OperatorBuilder::unquantized() const {

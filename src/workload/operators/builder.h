@@ -67,7 +67,7 @@ class OperatorBuilder {
   void send(std::vector<OperatorStep>& steps, CollectiveOp op, Group group, double bytes,
             bool overlappable = true) const;
   /// Rows to their experts, or back: `bytes` of all copies, one for each of `copies` experts.
-  void route(std::vector<OperatorStep>& steps, std::int64_t copies, double bytes) const;
+  void route(std::vector<OperatorStep>& steps, const Experts& experts, double bytes) const;
   void multiply(std::vector<OperatorStep>& steps, std::int64_t m, std::int64_t out, std::int64_t k,
                 bool quantized = true) const;
   /// A low-precision copy of rows x columns values, where the precision needs one.

@@ -69,15 +69,15 @@ void add_router(OperatorBuilder& b, const Experts& e) {
 
 /// Rows that leave (or come back to) this chip, and pass over its neighbours' experts.
 struct Routed {
-  std::int64_t copies = 0;  ///< k
-  std::int64_t sent = 0;    ///< u k
-  std::int64_t rows = 0;    ///< r = u k etp
+  const Experts* experts = nullptr;
+  std::int64_t sent = 0;  ///< u k
+  std::int64_t rows = 0;  ///< r = u k etp
   double sent_bytes = 0, row_bytes = 0;
 };
 
 Routed routed(const OperatorBuilder& b, const Experts& e) {
   Routed r;
-  r.copies = e.top_k;
+  r.experts = &e;
   r.sent = b.u * e.top_k;
   r.rows = r.sent * b.run.etp;
   r.sent_bytes = b.element * static_cast<double>(r.sent) * static_cast<double>(b.h);
@@ -91,7 +91,7 @@ void dispatch(const OperatorBuilder& b, const Routed& r, std::vector<OperatorSte
   const MemoryBound sort =
       b.memory_bound(MemoryOp::kMoeDispatch, r.sent, b.h, r.sent_bytes, r.sent_bytes, backward);
   steps.push_back({Kernel{sort}});
-  b.route(steps, r.copies, r.sent_bytes);
+  b.route(steps, *r.experts, r.sent_bytes);
   b.send(steps, CollectiveOp::kAllGather, Group::kExpertTensor, r.row_bytes);
   if (b.run.ep > 1) steps.push_back({Kernel{sort}});
 }
@@ -104,7 +104,7 @@ void combine(const OperatorBuilder& b, const Routed& r, std::vector<OperatorStep
                                            r.sent_bytes, backward)}});
   }
   b.send(steps, CollectiveOp::kReduceScatter, Group::kExpertTensor, r.row_bytes);
-  b.route(steps, r.copies, r.sent_bytes);
+  b.route(steps, *r.experts, r.sent_bytes);
   steps.push_back({Kernel{b.memory_bound(MemoryOp::kMoeCombine, r.sent, b.h, r.sent_bytes,
                                          b.element * static_cast<double>(b.u * b.h), backward)}});
 }
