@@ -88,8 +88,8 @@ struct Experts {
   /// groups that neighbouring experts form, and of how many of them a token's experts are (DeepSeek-V3,
   /// arXiv:2412.19437, section 2.1.2: groups are nodes); 1 and 1: any experts
   std::int64_t groups = 1, top_groups = 1;
-  FeedForward expert;                 ///< one expert
-  FeedForward shared;                 ///< what every token passes besides
+  FeedForward expert;  ///< one expert
+  FeedForward shared;  ///< what every token passes besides
   /// a vector added to the router's logits; the shared expert has a gate
   bool router_bias = false, shared_gate = false;
   bool operator==(const Experts&) const = default;
