@@ -2,7 +2,7 @@
 // tools/fit_training.py fits constants to.
 //
 // A run is JSON: {"id", "model": {config.json or short form}, "system": {"gpu", "gpus",
-// "gpus_per_node", "inter"}, "parallel": {"tp", "pp", "vp", "cp", "ep", "dp", "sp", "zero"},
+// "gpus_per_node", "inter"}, "parallel": {"tp", "pp", "vp", "cp", "ep", "etp", "dp", "sp", "zero"},
 // "batch": {"gbs", "mbs"}, "dtype", "recompute", "measured": {"iter_time_s", "memory_gib"},
 // "quality", "missing"}. docs/reference/training-runs.md has every field.
 #pragma once

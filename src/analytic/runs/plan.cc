@@ -154,7 +154,8 @@ std::string set_degrees(const json& parallel, const RunTexts& texts, TrainingRun
     return static_cast<unsigned>(std::max<std::int64_t>(1, count_of(parallel, key, 1)));
   };
   plan.tp = degree("tp"), plan.pp = degree("pp"), plan.cp = degree("cp"), plan.ep = degree("ep");
-  plan.etp = plan.ep > 1 ? 1 : 0;
+  // Recipes of experts that are shared out leave each of them whole, but where they say otherwise.
+  plan.etp = plan.ep > 1 ? degree("etp") : 0;
   plan.vpp = degree("vp");
   if (parallel.contains("vp") && parallel["vp"].is_null() && plan.pp > 1) {
     plan.vpp = virtual_stages(run);

@@ -155,9 +155,11 @@ void add_experts(OperatorBuilder& b, const Experts& e) {
   b.quantize(experts.forward, r.rows, b.h, false);
   const ExpertProducts products = expert_products(b, e);
   products.add(experts.forward, products.rows, products.up, b.h);
+  b.quantize(experts.forward, r.rows, products.width, false);
   products.add(experts.forward, products.rows, b.h, products.width);
   b.quantize(experts.backward_input, r.rows, b.h, true);
   products.add(experts.backward_input, products.rows, products.width, b.h);
+  b.quantize(experts.backward_input, r.rows, products.up, true);
   products.add(experts.backward_input, products.rows, b.h, products.up);
   if (b.run.lora_rank == 0) {
     products.add(experts.backward_weight, b.h, products.width, products.rows);
