@@ -18,7 +18,6 @@ constexpr double kSystem =
 constexpr double kBuild = 0.01;                        // what one build does, on any system
 constexpr double kRun = 0.006;                         // what one build does on one system
 constexpr double kNoise = 0.006, kHostNoise = 0.0126;  // of runs; of launches from Python, on top
-constexpr double kOverPcie = 1.35;                     // as much again: boxes are not alike
 // Shares of kShape that systems have in common.
 constexpr double kAnySystem = 0.255, kSameFabric = 0.106, kSameGeneration = 0.622;
 constexpr double kSameSystem = 1 - kAnySystem - kSameFabric - kSameGeneration;
@@ -29,7 +28,15 @@ constexpr double kMirroredOp = 0.994, kOtherOp = 0.82, kOtherMode = 0.02;
 constexpr double kPointToPoint = 0.3;  // one message with what many ranks do together
 // Per doubling of ranks on a node and of nodes; of one build on one system.
 constexpr double kPerRanks = 0.32, kPerNodes = 0.23, kRunPerRanks = 0.19, kRunPerNodes = 0.04;
-constexpr double kAcrossNodes = 0.1;  // inside a node with across nodes: other links
+constexpr double kOtherLinks = 0.05;  // inside a node with across nodes, NVLink with PCIe
+constexpr std::string_view kPcie = "pcie";
+// A bridge of a PCIe box, where it is bandwidth that counts: boxes differ by ten in whether cards reach
+// each other directly or through the host's memory.
+constexpr double kBridge = 2;
+
+unsigned ranks_per_node(const CollectiveCase& what) {
+  return std::max(what.ranks / what.nodes, 1U);
+}
 
 double between_operations(CollectiveOp a, CollectiveOp b) {
   if (a == b) return 1;
@@ -37,11 +44,25 @@ double between_operations(CollectiveOp a, CollectiveOp b) {
   return mirrored(a, b) ? kMirroredOp : kOtherOp;
 }
 
-double between_systems(const Platform& a, const Platform& b) {
-  if (a.system == b.system) return 1;
-  if (!a.known || !b.known) return 0;
-  if (a.fabric != b.fabric) return kAnySystem;
-  return kAnySystem + kSameFabric + (a.generation == b.generation ? kSameGeneration : 0);
+double between_systems(const Kin& a, const Kin& b) {
+  if (a.platform->system == b.platform->system) return 1;
+  if (!a.platform->known() || !b.platform->known()) return 0;
+  if (a.joint->fabric != b.joint->fabric) return kAnySystem;
+  return kAnySystem + kSameFabric +
+         (a.joint->generation == b.joint->generation ? kSameGeneration : 0);
+}
+
+/// Bridges between PCIe cards that a group's data cross: one where there are three or four cards, and
+/// one more with every doubling.
+double bridges(const Kin& kin) {
+  return kin.joint->fabric == kPcie ? std::max(std::log2(ranks_per_node(kin.what)) - 1, 0.0) : 0;
+}
+
+/// What a box's bridges leave over, which catalogues do not tell: those of few cards are among those of
+/// many.
+double between_bridges(const Kin& a, const Kin& b, Sizes sizes) {
+  if (sizes == Sizes::kSmall || a.what.nodes > 1 || b.what.nodes > 1) return 0;
+  return kBridge * std::min(bridges(a), bridges(b));
 }
 
 /// Large messages are NCCL's whoever asks, but for launches from Python.
@@ -77,36 +98,56 @@ bool mirrored(CollectiveOp a, CollectiveOp b) {
   return a == b || (is_pass(a) && is_pass(b));
 }
 
+const Joint& Platform::joint(unsigned ranks, unsigned nodes) const {
+  static const Joint kNone;
+  if (joints.empty()) return kNone;
+  if (nodes > 1) return joints.back();
+  const auto wide = std::ranges::find_if(joints, [&](const Joint& j) { return j.chips >= ranks; });
+  return wide != joints.end() ? *wide : joints.back();
+}
+
 Platform platform_of(std::string_view system) {
-  Platform platform{std::string(system), "", "", false};
-  const std::string node = CollectiveSystems::builtin().node_of(system);
+  const CollectiveSystems& systems = CollectiveSystems::builtin();
+  Platform platform{std::string(system), {}, systems.usual_fabric(system)};
+  const std::string node = systems.node_of(system);
   if (node.empty()) return platform;
   const Result<Cluster> cluster = Catalog::builtin().cluster(node);
-  if (!cluster || cluster->levels.empty()) return platform;
-  const Level& inner = cluster->levels[0];
-  platform.fabric = name(inner.fabric);
-  for (const Level& level : cluster->levels) {
-    if (is_pcie(level)) platform.fabric = "pcie";
+  if (!cluster) return platform;
+  Joint joint{1, "", ""};
+  for (std::size_t l = 0; l < cluster->node_levels; ++l) {
+    const Level& level = cluster->levels[l];
+    joint.chips *= level.size;
+    if (joint.fabric.empty()) joint.fabric = name(level.fabric);
+    if (is_pcie(level)) joint.fabric = kPcie;
+    joint.generation =
+        fmt::format("{} {} {}", static_cast<int>(nccl_architecture(cluster->chip.architecture)),
+                    cluster->levels[0].link, joint.fabric);
+    platform.joints.push_back(joint);
   }
-  platform.generation =
-      fmt::format("{} {} {}", cluster->chip.architecture, inner.link, platform.fabric);
-  platform.known = true;
   return platform;
 }
 
 Kin::Kin(const CollectiveCase& of, const Platform& on)
-    : what(of), platform(&on), mode(launch_mode(of)), kernel(without_launch(of.library)) {
+    : what(of),
+      platform(&on),
+      joint(&on.joint(of.ranks, of.nodes)),
+      mode(launch_mode(of)),
+      kernel(without_launch(of.library)) {
   build = kernel + ' ' + of.version;
   if (kernel == "SGLang_CustomAllReduce") kernel = "vLLM_custom";
 }
 
-double kinship(const Kin& a, const Kin& b, int power) {
-  const bool large = power >= kHandedOver;
-  const double systems = between_systems(*a.platform, *b.platform);
+Sizes sizes_of(int power) {
+  constexpr int kMiddle = 13, kLarge = 24;
+  return power < kMiddle ? Sizes::kSmall : power < kLarge ? Sizes::kMiddle : Sizes::kLarge;
+}
+
+double kinship(const Kin& a, const Kin& b, Sizes sizes) {
+  const bool large = sizes == Sizes::kLarge;
+  const double systems = between_systems(a, b);
   if (!(systems > 0)) return 0;
   const double operations = between_operations(a.what.op, b.what.op);
-  const double ranks = doublings(std::max(a.what.ranks / a.what.nodes, 1U),
-                                 std::max(b.what.ranks / b.what.nodes, 1U));
+  const double ranks = doublings(ranks_per_node(a.what), ranks_per_node(b.what));
   const double nodes = doublings(a.what.nodes, b.what.nodes);
   const double near = operations * std::exp(-kPerRanks * ranks - kPerNodes * nodes);
   const bool launched_alike = same_mode(a, b, large);
@@ -120,13 +161,16 @@ double kinship(const Kin& a, const Kin& b, int power) {
       shared += kRun * operations * std::exp(-kRunPerRanks * ranks - kRunPerNodes * nodes);
     }
   }
-  if ((a.what.nodes > 1) != (b.what.nodes > 1)) shared *= kAcrossNodes;
-  for (const Kin* kin : {&a, &b}) shared *= kin->platform->fabric == "pcie" ? kOverPcie : 1;
+  const bool over_pcie = a.joint->fabric == kPcie;
+  const bool other_links =
+      (a.what.nodes > 1) != (b.what.nodes > 1) || over_pcie != (b.joint->fabric == kPcie);
+  if (other_links) shared *= kOtherLinks;
+  if (a.platform->system == b.platform->system) shared += between_bridges(a, b, sizes);
   return shared;
 }
 
-double run_noise(const Kin& kin, int power) {
-  return kNoise + (kin.mode == "eager" && power < kHandedOver ? kHostNoise : 0);
+double run_noise(const Kin& kin, Sizes sizes) {
+  return kNoise + (kin.mode == "eager" && sizes != Sizes::kLarge ? kHostNoise : 0);
 }
 
 }  // namespace flopcast::network

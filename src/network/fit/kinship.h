@@ -2,19 +2,30 @@
 // (log of measured / mean) another case shares.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "network/fit/pooled.h"
 
 namespace flopcast::network {
 
+/// What the first chips of a node are joined by.
+struct Joint {
+  unsigned chips = 0;
+  std::string fabric;      ///< "switch", "fully-connected"; "pcie" where any level of theirs is
+  std::string generation;  ///< as NCCL tells chips apart, link and fabric: of one, nearly alike
+};
+
 /// What systems have in common, from the catalogue's node of each.
 struct Platform {
   std::string system;
-  std::string generation;  ///< chip architecture, link and fabric; systems of one are nearly alike
-  std::string fabric;      ///< "switch", "fully-connected"; "pcie" where any level of the node is
-  bool known = false;      ///< the catalogue has the node
+  std::vector<Joint> joints;  ///< of few chips to all of a node; empty: not in the catalogue
+  bool usual_network = true;  ///< between nodes what the catalogue says
+  bool known() const { return !joints.empty(); }
+  /// Of a group with so many ranks a node: across nodes of all chips, as their rings pass any of them.
+  const Joint& joint(unsigned ranks, unsigned nodes) const;
 };
 Platform platform_of(std::string_view system);
 
@@ -23,6 +34,7 @@ struct Kin {
   Kin(const CollectiveCase& what, const Platform& platform);
   CollectiveCase what;
   const Platform* platform;  ///< must live as long
+  const Joint* joint;        ///< the platform's for this case
   std::string mode;          ///< launch_mode
   std::string kernel;        ///< whose kernels the library runs: SGLang's descend from vLLM's
   std::string build;         ///< library and version, however launched
@@ -31,12 +43,14 @@ struct Kin {
 /// The same operation, or one that is the other backwards: all-gather and reduce-scatter.
 bool mirrored(CollectiveOp a, CollectiveOp b);
 
-/// From this power of two on engines leave all-reduces to NCCL: libraries differ by how they launch.
-inline constexpr int kHandedOver = 24;
+/// Sizes of 2^power bytes that are related alike: those that latency decides; larger ones; and those
+/// whose all-reduces engines leave to NCCL, where libraries differ by how they launch.
+enum class Sizes : std::uint8_t { kSmall, kMiddle, kLarge };
+Sizes sizes_of(int power);
 
-/// Covariance of what two cases leave over, at sizes of 2^power bytes.
-double kinship(const Kin& a, const Kin& b, int power);
+/// Covariance of what two cases leave over.
+double kinship(const Kin& a, const Kin& b, Sizes sizes);
 /// Variance of what runs of one case differ by.
-double run_noise(const Kin& kin, int power);
+double run_noise(const Kin& kin, Sizes sizes);
 
 }  // namespace flopcast::network

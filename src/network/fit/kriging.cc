@@ -44,8 +44,7 @@ Residuals residuals_of(const MeasuredCurve& curve, const Platform& platform, con
 
 Kriging::Kriging(std::vector<const Residuals*> relatives, std::size_t own)
     : relatives_(std::move(relatives)), own_(own) {
-  // Large messages are related otherwise than small ones.
-  std::map<std::pair<bool, std::vector<std::size_t>>, std::vector<int>> by_members;
+  std::map<std::pair<Sizes, std::vector<std::size_t>>, std::vector<int>> by_members;
   const std::size_t asked = own_ > 0 ? own_ : relatives_.size();
   for (int power = kFirstPower; power <= kLastPower; ++power) {
     std::vector<std::size_t> members;
@@ -53,7 +52,7 @@ Kriging::Kriging(std::vector<const Residuals*> relatives, std::size_t own)
       if (relatives_[i]->covers(power)) members.push_back(i);
     }
     if (members.empty() || members.front() >= asked) continue;
-    by_members[{power >= kHandedOver, std::move(members)}].push_back(power);
+    by_members[{sizes_of(power), std::move(members)}].push_back(power);
   }
   for (const auto& [key, powers] : by_members) groups_.push_back(make_group(key.second, powers));
 }
@@ -70,13 +69,14 @@ std::vector<double> Kriging::residuals(const std::vector<std::size_t>& members, 
 Kriging::Group Kriging::make_group(const std::vector<std::size_t>& members,
                                    const std::vector<int>& powers) const {
   const std::size_t n = members.size();
+  const Sizes sizes = sizes_of(powers.front());
   SquareMatrix matrix(n);
   for (std::size_t i = 0; i < n; ++i) {
     const Kin& a = relatives_[members[i]]->kin;
     for (std::size_t j = 0; j <= i; ++j) {
-      matrix.at(i, j) = matrix.at(j, i) = kinship(a, relatives_[members[j]]->kin, powers.front());
+      matrix.at(i, j) = matrix.at(j, i) = kinship(a, relatives_[members[j]]->kin, sizes);
     }
-    matrix.at(i, i) += run_noise(a, powers.front());
+    matrix.at(i, i) += run_noise(a, sizes);
   }
   Group group{members, powers, std::vector<double>(n), Cholesky(matrix), {}};
   for (const int power : powers) {
@@ -101,12 +101,12 @@ Kriging::Estimate Kriging::estimate(const Kin& kin) const {
   };
   std::map<int, At> found;
   for (const Group& group : groups_) {
-    const int any = group.powers.front();
+    const Sizes sizes = sizes_of(group.powers.front());
     std::vector<double> nearness;
     for (const std::size_t i : group.members) {
-      nearness.push_back(kinship(kin, relatives_[i]->kin, any));
+      nearness.push_back(kinship(kin, relatives_[i]->kin, sizes));
     }
-    const double own = kinship(kin, kin, any) + run_noise(kin, any);
+    const double own = kinship(kin, kin, sizes) + run_noise(kin, sizes);
     const double sd = std::sqrt(std::max(own - group.factor.quadratic(nearness), kLeastVariance));
     for (std::size_t s = 0; s < group.powers.size(); ++s) {
       double log_ratio = 0;

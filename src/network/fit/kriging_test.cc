@@ -63,9 +63,9 @@ TEST(Kriging, AnOutlierCountsForLess) {
 TEST(Kinship, IsSymmetricAndGreatestWithItself) {
   const Platform h100 = platform_of("h100_sxm"), l40s = platform_of("l40s"),
                  own = platform_of("own");
-  EXPECT_TRUE(h100.known);
-  EXPECT_EQ(l40s.fabric, "pcie");
-  EXPECT_FALSE(own.known);
+  EXPECT_TRUE(h100.known());
+  EXPECT_EQ(l40s.joint(2, 1).fabric, "pcie");
+  EXPECT_FALSE(own.known());
   std::vector<Kin> all;
   for (const Platform* platform : {&h100, &l40s, &own}) {
     for (const Op op : {Op::kAllReduce, Op::kAllGather, Op::kReduceScatter}) {
@@ -74,18 +74,43 @@ TEST(Kinship, IsSymmetricAndGreatestWithItself) {
       }
     }
   }
-  for (const int power : {10, 28}) {
+  for (const Sizes sizes : {Sizes::kSmall, Sizes::kMiddle, Sizes::kLarge}) {
     for (const Kin& a : all) {
       for (const Kin& b : all) {
-        EXPECT_EQ(kinship(a, b, power), kinship(b, a, power));
-        EXPECT_LE(kinship(a, b, power) * kinship(a, b, power),
-                  kinship(a, a, power) * kinship(b, b, power) * (1 + 1e-12));
-        if (a.platform->known != b.platform->known) {
-          EXPECT_EQ(kinship(a, b, power), 0);
+        EXPECT_EQ(kinship(a, b, sizes), kinship(b, a, sizes));
+        EXPECT_LE(kinship(a, b, sizes) * kinship(a, b, sizes),
+                  kinship(a, a, sizes) * kinship(b, b, sizes) * (1 + 1e-12));
+        if (a.platform->known() != b.platform->known()) {
+          EXPECT_EQ(kinship(a, b, sizes), 0);
         }
       }
     }
   }
+}
+
+TEST(Kinship, GoesByTheLinksThatACaseUses) {
+  const Platform pairs = platform_of("a100_pairwise_nvlink"), l40s = platform_of("l40s");
+  EXPECT_EQ(pairs.joint(2, 1).fabric, "fully-connected");
+  EXPECT_EQ(pairs.joint(4, 1).fabric, "pcie");
+  EXPECT_EQ(pairs.joint(2, 2).fabric, "pcie");
+  const auto alike = [](const Platform& on, unsigned a, unsigned b) {
+    const Kin x(nccl(on.system, Op::kAllReduce, a), on), y(nccl(on.system, Op::kAllReduce, b), on);
+    return kinship(x, y, Sizes::kMiddle) /
+           std::sqrt(kinship(x, x, Sizes::kMiddle) * kinship(y, y, Sizes::kMiddle));
+  };
+  EXPECT_LT(alike(pairs, 2, 4), 0.1);
+  // Eight cards cross the bridges of four, two cross none.
+  EXPECT_GT(alike(l40s, 4, 8), alike(l40s, 2, 4) + 0.2);
+  EXPECT_GT(alike(l40s, 2, 4), alike(l40s, 2, 8));
+}
+
+TEST(Kriging, SlowBridgesSayLittleOfTwoCards) {
+  std::vector<CollectiveSample> samples;
+  for (const unsigned ranks : {4U, 8U}) {
+    add_samples(nccl("l40s", Op::kAllReduce, ranks), 8, samples);
+  }
+  const CollectiveFit fit = CollectiveFit::make(samples);
+  EXPECT_LT(miss(fit, nccl("l40s", Op::kAllReduce, 2), 1), 0.4 * std::log(8));
 }
 
 TEST(Kinship, LaunchesAreToldFromNames) {

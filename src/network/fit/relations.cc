@@ -12,8 +12,10 @@ bool tells_at_home(const Kin& asked, const Kin& other) {
 }
 
 bool tells_abroad(const Kin& asked, const Kin& other) {
-  return other.platform->known && other.mode == asked.mode &&
-         mirrored(asked.what.op, other.what.op) && (asked.what.nodes > 1) == (other.what.nodes > 1);
+  const bool across = other.what.nodes > 1;
+  return other.platform->known() && other.mode == asked.mode &&
+         mirrored(asked.what.op, other.what.op) && (asked.what.nodes > 1) == across &&
+         (!across || other.platform->usual_network);
 }
 
 }  // namespace
@@ -43,11 +45,11 @@ std::unique_ptr<Kriging> Relations::make_kriging(const Kin& kin) const {
   const System& home = system(kin.platform->system);
   std::vector<const Residuals*> relatives;
   for (const Residuals& own : home.residuals()) {
-    if (!home.platform.known || tells_at_home(kin, own.kin)) relatives.push_back(&own);
+    if (!home.platform.known() || tells_at_home(kin, own.kin)) relatives.push_back(&own);
   }
   const std::size_t own = relatives.size();
   for (const auto& [name, other] : systems_) {
-    if (!home.platform.known || other.get() == &home || !other->platform.known) continue;
+    if (!home.platform.known() || other.get() == &home || !other->platform.known()) continue;
     for (const Residuals& far : other->residuals()) {
       if (tells_abroad(kin, far.kin)) relatives.push_back(&far);
     }
