@@ -255,7 +255,9 @@ FleetSimulation::Failure FleetSimulation::place(std::uint32_t id, Time now) {
   }
   const std::size_t seat = *router_.choose(first_, routed(id));
   first_.give(seat);
-  return give(id, false, seat, now + plan_.pool.front);
+  // Who splits requests is a server by itself: it reads them as the others do.
+  const Time router = split() ? plan_.decode->front : Time{};
+  return give(id, false, seat, now + router + plan_.pool.front);
 }
 
 FleetSimulation::Failure FleetSimulation::place_queued(Time now) {

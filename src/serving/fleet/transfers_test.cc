@@ -127,10 +127,10 @@ TEST(SplitFleets, ARequestPassesBothPools) {
   const FleetRun run = split.run(workload);
   const auto [rate, latency] = split.way(0, 8);
   const double moved = 100 * kTokenBytes / rate + latency.seconds();
-  // 5 there, 100 of prompt, the transfer, then 4 back for the first token; ten more tokens.
-  EXPECT_EQ(run.requests[0].scheduled, Time::from_us(5000));
-  EXPECT_NEAR(run.ttft.p50.value, 0.109 + moved, 1e-9);
-  EXPECT_NEAR(run.latency.p50.value, 0.109 + moved + 0.020, 1e-9);
+  // 50 at the router, 5 there, 100 of prompt, the transfer, then 4 back for the first token; ten more tokens.
+  EXPECT_EQ(run.requests[0].scheduled, Time::from_us(55'000));
+  EXPECT_NEAR(run.ttft.p50.value, 0.159 + moved, 1e-9);
+  EXPECT_NEAR(run.latency.p50.value, 0.159 + moved + 0.020, 1e-9);
   EXPECT_DOUBLE_EQ(run.tpot.p50.value, 0.002);
   EXPECT_EQ(run.inter_token.count, 10U);
   EXPECT_NEAR(run.inter_token.max.value, 0.002, 1e-9);
@@ -144,13 +144,13 @@ TEST(SplitFleets, AnswersOfOneTokenNeverLeaveTheFirstPool) {
   workload.input = 100;
   workload.output = 1;
   const FleetRun run = split.run(workload);
-  EXPECT_EQ(run.requests[0].done, Time::from_us(108'000));
+  EXPECT_EQ(run.requests[0].done, Time::from_us(158'000));
   EXPECT_EQ(run.requests[0].replica, 0U);
 }
 
 TEST(SplitFleets, WhoeverDiesOnTheWayIsAskedAgain) {
-  // At 102 ms the prompt is computed for the first time, until 105; at 110 it is being answered.
-  for (const auto& [replica, at] : {std::pair(0U, 102), std::pair(1U, 110)}) {
+  // At 152 ms the prompt is computed for the first time, until 155; at 160 it is being answered.
+  for (const auto& [replica, at] : {std::pair(0U, 152), std::pair(1U, 160)}) {
     SplitFleet split;
     split.fleet.faults = {{replica, Time::from_us(1000 * at), Time::from_us(200'000), true}};
     ServingWorkload workload;
@@ -160,7 +160,7 @@ TEST(SplitFleets, WhoeverDiesOnTheWayIsAskedAgain) {
     const FleetRun run = split.run(workload);
     EXPECT_EQ(run.answered, 1U);
     EXPECT_EQ(run.requests[0].retries, 1);
-    EXPECT_EQ(run.requests[0].scheduled, Time::from_us(205'000)) << replica;
+    EXPECT_EQ(run.requests[0].scheduled, Time::from_us(255'000)) << replica;
   }
 }
 

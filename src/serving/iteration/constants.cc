@@ -33,6 +33,7 @@ constexpr std::array kConstantFields = {
     ConstantField{"prompt_flop_share", &C::prompt_flop_share, 0, 0.9},
     ConstantField{"hidden_passes", &C::hidden_passes, 4, 40},
     ConstantField{"copy_passes", &C::copy_passes, 0, 8},
+    ConstantField{"expert_layer_s", &C::expert_layer_s, 0, 1e-4},
     ConstantField{"element_kernels", &C::element_kernels, 0, 20},
     ConstantField{"kernel_floor_s", &C::kernel_floor_s, 0, 2e-5},
     ConstantField{"floor_factor", &C::floor_factor, 0.3, 3},
@@ -93,6 +94,8 @@ Result<Constants> read_constants(const TomlFile& file, const Chip& chip, Serving
   }
   if (auto error = apply_constants(file, root["chip"][chip.name], out)) return *error;
   if (auto error = apply_constants(file, root["engine"][name(engine)], out)) return *error;
+  const std::string pair = fmt::format("{}+{}", chip.architecture, name(engine));
+  if (auto error = apply_constants(file, root["pair"][pair], out)) return *error;
   return out;
 }
 
@@ -101,7 +104,7 @@ std::optional<Diagnostic> check_constants(const TomlFile& file) {
   const toml::table& root = file.root;
   Constants checked;
   if (auto error = apply_constants(file, root["all"], checked)) return error;
-  for (const std::string_view head : {"architecture", "chip", "engine"}) {
+  for (const std::string_view head : {"architecture", "chip", "engine", "pair"}) {
     const toml::table* tables = root[head].as_table();
     if (tables == nullptr) continue;
     for (const auto& entry : *tables) {

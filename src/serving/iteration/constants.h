@@ -23,6 +23,8 @@ struct Constants {
       0;                      ///< of the peak in 16 bits, attention of prompts; 0: by kernel tables
   double hidden_passes = 14;  ///< over hidden states a layer: norms, sums, rotation, quantisation
   double copy_passes = 2;     ///< over the copies of a token that go to its experts
+  double expert_layer_s =
+      0;  ///< a layer with experts: their rows counted, sorted and summed by kernels apart
   double element_kernels =
       4;  ///< launches of these a block (attention, feed-forward), each with a floor
   double kernel_floor_s = 3e-6;      ///< of a kernel inside a graph, before floor_factor

@@ -224,6 +224,14 @@ TEST(ServingConstants, AreBuiltInAndChecked) {
       chip, ServingEngine::kVllm);
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->flop_share, 0.6);
+  // Of an architecture under an engine: over all others.
+  const auto pair = parse_constants(
+      "[engine.trtllm]\nflop_share = 0.6\n[pair.\"hopper+trtllm\"]\nflop_share = 0.7\n", chip,
+      ServingEngine::kTensorRtLlm);
+  ASSERT_TRUE(pair) << pair.error().text();
+  EXPECT_EQ(pair->flop_share, 0.7);
+  EXPECT_GT(constants_for(chip, ServingEngine::kTensorRtLlm).expert_layer_s,
+            constants_for(chip, ServingEngine::kVllm).expert_layer_s);
   // A card that was timed layer by layer has values of its own.
   const Chip card = *Catalog::builtin().chip("rtx-4090");
   EXPECT_GT(constants_for(card, ServingEngine::kVllm).mixed_attention,

@@ -281,6 +281,8 @@ PartCosts Pricer::all_of(const StageWork& work, const std::vector<Tabled>* table
         experts(w, tabled ? rows : std::min(rows, kTablesBegin), tabled ? (*tabled)[i] : Tabled{});
     const double copy = w.rows(rows) * static_cast<double>(w.hidden) * 2;
     of(costs, Part::kElementWise) += moved(constants_.copy_passes * copy * w.count, 0);
+    const double apart = constants_.expert_layer_s * w.count;
+    of(costs, Part::kElementWise) += {.seconds = apart, .floor = apart};
     if (layout_.dp < 2) continue;
     of(costs, Part::kExchange) += exchange(w, longest) * w.count;
   }

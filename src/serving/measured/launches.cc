@@ -43,8 +43,12 @@ struct LaunchMatch {
   }
 };
 
+/// Whose workers an entry's script starts.
+enum class LaunchPools : std::uint8_t { kOne, kApart, kAny };
+
 struct LaunchEntry {
   LaunchMatch match;
+  LaunchPools pools = LaunchPools::kOne;
   toml::table set;
   LaunchedDrafts drafts = LaunchedDrafts::kNever;
 };
@@ -77,6 +81,12 @@ LaunchedDrafts drafts_in(const toml::table& table) {
   return told == "either" ? LaunchedDrafts::kEither : LaunchedDrafts::kNever;
 }
 
+LaunchPools pools_in(const toml::table& table) {
+  const std::string told = table["pools"].value_or(std::string("one"));
+  if (told == "apart") return LaunchPools::kApart;
+  return told == "any" ? LaunchPools::kAny : LaunchPools::kOne;
+}
+
 struct LaunchBook {
   std::vector<LaunchEntry> launches, data_parallel, drafts;
   std::map<std::string, MeasuredSystem, std::less<>> systems;
@@ -90,7 +100,7 @@ std::vector<LaunchEntry> entries_of(const TomlFile& file, std::string_view key) 
   for (const toml::node& node : *list) {
     const toml::table* table = node.as_table();
     if (table == nullptr) continue;
-    LaunchEntry entry{match_of(*table), {}, drafts_in(*table)};
+    LaunchEntry entry{match_of(*table), pools_in(*table), {}, drafts_in(*table)};
     if (const toml::table* set = (*table)["set"].as_table()) entry.set = *set;
     entries.push_back(std::move(entry));
   }
@@ -248,6 +258,8 @@ std::optional<Diagnostic> apply_launches(const ServingPoint& point, Deployment& 
   const std::string model = plain_model(point.model);
   for (const LaunchEntry& entry : book.launches) {
     const ServingLayout& layout = point.layout;
+    const LaunchPools pools = point.disaggregated ? LaunchPools::kApart : LaunchPools::kOne;
+    if (entry.pools != LaunchPools::kAny && entry.pools != pools) continue;
     if (!entry.match.holds(point, model, layout.chips() / layout.pp, layout.ep)) continue;
     const LaunchSetter setter(entry.set, point);
     setter.put_tokens(deployment.settings);

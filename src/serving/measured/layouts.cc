@@ -6,6 +6,9 @@
 //   tp 1, dp = n n, expert tp = ep = n        tp n, ep n, flag     dp n, ep n: n chips
 //   tp = dp = n, ep = n n                     tp n, ep n           tp n, ep n, or dp n where the launch had the flag
 //   tp n, expert tp m > 1 != n, no ep         tp m                 tp m: experts have no other chips than attention
+//   tp 1, dp n > 8, expert tp n, no ep        tp n, flag           dp n, ep n: SGLang's all-to-all shares experts out over
+//                                                                  all chips of a launch over several nodes (its
+//                                                                  documentation: with DeepEP ep is tp)
 //
 // The third was found by runs that other tables hold with the plain label: their times agree to 1 %.
 #include "serving/measured/layouts.h"
@@ -45,6 +48,11 @@ ReadLayout layout_of(const LayoutLabels& labels, const ServingPoint& point) {
   if (labels.attention_dp == 0 && ep == 1 && expert_tp > 1 && tp < expert_tp) {
     return repaired_layout({expert_tp, 1, 1, pp},
                            fmt::format("experts are on {} chips, tp is {}", expert_tp, tp));
+  }
+  constexpr unsigned kMostOfANode = 8;
+  if (point.engine == "sglang" && tp == 1 && expert_tp == dp && ep == 1 && dp > kMostOfANode) {
+    return repaired_layout({1, dp, dp, pp},
+                           fmt::format("experts of {} data-parallel chips are shared out", dp));
   }
   ReadLayout as_told{{tp, dp, std::min(ep, tp * dp), pp}, ""};
   if ((tp * dp) % as_told.layout.ep != 0) as_told.layout.ep = 1;

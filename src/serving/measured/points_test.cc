@@ -79,6 +79,29 @@ TEST(ServingLayouts, ProductsOfTwoLabelsAreChipsOnce) {
   }
 }
 
+TEST(ServingLayouts, SglangSharesExpertsOutOverNodes) {
+  ServingPoint p = plain_point();
+  p.engine = "sglang";
+  EXPECT_EQ(layout_of({1, 32, 32, 1, 1}, p).layout, (ServingLayout{1, 32, 32, 1}));
+  EXPECT_EQ(layout_of({1, 4, 4, 1, 1}, p).layout,
+            (ServingLayout{1, 4, 1, 1}));  // inside a node as told
+}
+
+// Scripts of one engine say nothing of workers that prompts are computed apart for.
+TEST(ServingLaunches, AreOfOneEngineOrOfPoolsApart) {
+  ServingPoint p = plain_point();
+  p.engine = "sglang", p.model = "deepseek-ai/DeepSeek-V3", p.chip = "gb300", p.precision = "fp8";
+  p.known_protocol = true;
+  Deployment one, apart;
+  EXPECT_FALSE(apply_launches(p, one));
+  p.disaggregated = true;
+  EXPECT_FALSE(apply_launches(p, apart));
+  EXPECT_EQ(one.settings.max_requests, 128);
+  EXPECT_EQ(apart.settings.max_requests, Deployment().settings.max_requests);
+  EXPECT_FALSE(one.settings.prefix_cache);
+  EXPECT_FALSE(apart.settings.prefix_cache);
+}
+
 // The same label, launched with the flag of data-parallel attention at many users and without it at few.
 TEST(ServingLayouts, LaunchesTellDataParallelAttentionApart) {
   ServingPoint p = plain_point();
