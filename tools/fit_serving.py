@@ -56,6 +56,7 @@ PARAMETERS = {
     "engine.vllm/front_s": (0.04, WIDE, 1),
     "engine.sglang/front_s": (0.04, WIDE, 1),
     "engine.trtllm/front_s": (0.04, WIDE, 1),
+    "pair.hopper+trtllm/expert_layer_s": (4e-5, WIDE, 1e-4),
 }
 #: Constants that an engine has for itself, as hypotheses: --own fits with them, without them all engines share one.
 OWN = {"engine.trtllm/hidden_passes": (8, 0.2, 40), "engine.trtllm/host_serial_request_s": (5e-6, WIDE, 1e-4)}
