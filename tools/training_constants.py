@@ -106,6 +106,9 @@ ASSUMED = {
     # Rows go once to each place that needs them: DeepEP and its like.
     "software.megatron/expert_once": 1,
     "software.fsdp-te/expert_once": 1,
+    # Megatron-Bridge's recipes of mxfp8 from 26.06 on: grouped products with the activation and biases in them.
+    "software.megatron/expert_eager": 0,
+    "software.megatron-2025/expert_eager": 1,
     "software.megatron-deepspeed/workspace_bytes": 1.1e10,
     "software.megatron-deepspeed/gradient_copies": 2,
     "software.megatron-deepspeed/boundary_copies": 1,

@@ -79,6 +79,7 @@ struct FeedForward {
   std::int64_t intermediate = 0;  ///< width between its two products
   bool gated = true;              ///< three matrices (gate, up, down); false: two
   bool bias = false;              ///< vectors added behind the products
+  bool clamped = false;           ///< what the activation sees is limited (GPT-OSS)
   bool operator==(const FeedForward&) const = default;
 };
 

@@ -39,6 +39,8 @@ constexpr std::array kFields = {
     Field{"microbatch_s", &C::microbatch_s, 0, 0.06, "s per microbatch and stage"},
     Field{"step_s", &C::step_s, 0, 0.5, "s per step"},
     Field{"tensor_overlap", &C::tensor_overlap, 0, 1, "of a TP transfer hidden by its GEMM"},
+    Field{"expert_eager", &C::expert_eager, 0, 1,
+          "of passes over experts' rows by kernels apart, under scales per block"},
     Field{"expert_kernel_s", &C::expert_kernel_s, 0, 1e-4, "s per product of one expert"},
     Field{"expert_once", &C::expert_once, 0, 1, "1: rows go once to each place that needs them"},
     Field{"expert_overlap", &C::expert_overlap, 0, 1, "of an EP transfer hidden by other work"},

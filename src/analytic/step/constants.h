@@ -28,8 +28,10 @@ struct Constants {
   double power_exponent = 0.5;          ///< of compute rates over the power a chip is held to
 
   // Of a software.
-  double unfused = 1;            ///< memory traffic over that of fused kernels
-  double expert_traffic = 1;     ///< memory traffic of sorting tokens by expert / one pass each way
+  double unfused = 1;         ///< memory traffic over that of fused kernels
+  double expert_traffic = 1;  ///< memory traffic of sorting tokens by expert / one pass each way
+  /// of element-wise passes over experts' rows: 0 where recipes with scales per block have a kernel that does them
+  double expert_eager = 1;
   double launch_s = 0;           ///< host time of one kernel of the model
   double launch_transfer_s = 0;  ///< host time of one transfer
   double microbatch_s = 0;       ///< per microbatch and stage, nothing overlaps it

@@ -241,6 +241,24 @@ TEST(TrainingModel, FewerExpertsOnAChipCostNoMore) {
   EXPECT_LT(matrix[1], 1.1 * matrix[0]);
 }
 
+// What recipes with scales per block do in the kernels of experts' products costs nothing beside them.
+TEST(TrainingModel, FusedExpertsPassOverNoRows) {
+  const auto memory_bound = [](const std::string& software, Precision precision) {
+    TrainingOptions options;
+    options.software = software;
+    const auto model =
+        TrainingModel::make(*load_model("gpt-oss-120b"), *Catalog::builtin().cluster("8 x b200"),
+                            Catalog::builtin(), options);
+    EXPECT_TRUE(model) << model.error().text();
+    Plan plan = plan_of(1, 1, 8, 8);
+    plan.ep = 8, plan.precision = precision;
+    return model->estimate(plan)->part(TimePart::kMemoryBound).value;
+  };
+  const double fused = memory_bound("megatron", Precision::kMxfp8);
+  EXPECT_LT(fused, 0.75 * memory_bound("megatron-2025", Precision::kMxfp8));
+  EXPECT_LT(fused, 0.75 * memory_bound("megatron", Precision::kBf16));
+}
+
 TEST(TrainingModel, SlowerPowerLimitsAreSlower) {
   const Plan plan = plan_of(1, 1, 8, 64);
   const auto full = model_on("gpt-3-1.3b", "8 x h100").estimate(plan);

@@ -161,7 +161,7 @@ void read_gpt_oss(Fields& fields, Model& model) {
   sizes.attention.sinks = true;
   Experts experts =
       read_routed_experts(fields, {"num_local_experts", "experts"}, {"intermediate_size", "ffn"});
-  experts.expert.bias = experts.router_bias = true;
+  experts.expert.bias = experts.router_bias = experts.expert.clamped = true;
   const std::int64_t window = fields.get({"sliding_window", "window"}, 128, Fields::kMostRows);
   add_layers(model, sizes.layers, [&](std::int64_t i) {
     Layer layer = sparse_layer(sizes.attention, experts);

@@ -136,6 +136,32 @@ void add_expert_bias(const OperatorBuilder& b, std::int64_t rows, std::int64_t w
       {Kernel{b.memory_bound(MemoryOp::kAdd, rows, width, bytes, 0, true)}});
 }
 
+/// Bytes of a value that kernels apart read and write.
+struct EagerTraffic {
+  double read = 0, written = 0;
+};
+
+void add_eager(const OperatorBuilder& b, std::vector<OperatorStep>& steps, std::int64_t rows,
+               std::int64_t width, const EagerTraffic& bytes, bool backward) {
+  const double values = static_cast<double>(rows) * static_cast<double>(width);
+  steps.push_back({Kernel{b.memory_bound(MemoryOp::kElementWise, rows, width, bytes.read * values,
+                                         bytes.written * values, backward)}});
+}
+
+/// Limits of the two halves and putting them together again; Megatron-Core, fused_bias_geglu.py. Of a value of one half.
+void add_clamp(const OperatorBuilder& b, std::int64_t rows, std::int64_t width, Operator& experts) {
+  add_eager(b, experts.forward, rows, width, {4 * b.element, 4 * b.element}, false);
+  add_eager(b, experts.backward_input, rows, width, {6 * b.element, 4 * b.element}, true);
+}
+
+/// The second product's bias times the row's weight, in 32 bits, expert by expert, put together and rounded;
+/// Megatron-Core, TEGroupedMLP._apply_bias.
+void add_weighted_bias(const OperatorBuilder& b, std::int64_t rows, Operator& experts) {
+  const double e = b.element;
+  add_eager(b, experts.forward, rows, b.h, {e + 12, 12 + e}, false);
+  add_eager(b, experts.backward_input, rows, b.h, {e + 20, e + 12}, true);
+}
+
 std::int64_t expert_weights(const OperatorBuilder& b, const Experts& e) {
   const std::int64_t width = share(e.expert.intermediate, b.run.etp);
   const std::int64_t up = e.expert.gated ? 2 : 1;
@@ -168,8 +194,9 @@ void add_experts(OperatorBuilder& b, const Experts& e) {
   experts.expert = true;
   if (e.expert.bias) {
     add_expert_bias(b, r.rows, products.up, experts);
-    add_expert_bias(b, r.rows, b.h, experts);
+    add_weighted_bias(b, r.rows, experts);
   }
+  if (e.expert.clamped) add_clamp(b, r.rows, products.width, experts);
   b.own(experts, expert_weights(b, e));
   if (b.run.lora_rank == 0) {
     const double kept = saved_bytes(b.run.precision);

@@ -286,7 +286,8 @@ TEST(Experts, AreABatchOfProductsOfAChipsOwnRows) {
   }
 }
 
-// gpt-oss: each expert adds a vector behind both products, and sums its rows' gradients for it.
+// gpt-oss: each expert adds a vector behind both products, the second in 32 bits with its row's weight, and limits what
+// its activation sees.
 TEST(Experts, AddTheirVectors) {
   const Model model = model_named("gpt-oss-120b");
   Execution run;
@@ -294,9 +295,14 @@ TEST(Experts, AddTheirVectors) {
   run.ep = 64;
   const OperatorGraph graph = make_operators(model, run);
   const Operator& experts = find(graph.layers[0], "experts");
-  const double rows = 4096 * 4, values = rows * (2 * 2880 + 2880);
-  const double products = total_work({experts.forward[0], experts.forward[1]}).traffic.value;
-  EXPECT_DOUBLE_EQ(total_work(experts.forward).traffic.value - products, 2 * 2 * values);
+  const double values = 4096 * 4 * 2880;
+  const auto beside = [&](const std::vector<OperatorStep>& steps) {
+    return total_work(steps).traffic.value - total_work({steps[0], steps[1]}).traffic.value;
+  };
+  const double bias = 2 * 2, limits = 2 * (2 + 2) * 2, weighted = 2 * (2 + 4 + 4 + 4);
+  EXPECT_DOUBLE_EQ(beside(experts.forward), (2 * bias + weighted + limits) * values);
+  const double back = 2 * (3 * 2 + 2 * 2), weighted_back = (2 + 5 * 4) + (2 + 3 * 4);
+  EXPECT_DOUBLE_EQ(beside(experts.backward_input), (back + weighted_back) * values);
 }
 
 TEST(Ends, Counts) {
