@@ -52,6 +52,7 @@ TERMS = {
     "host and fixed costs": {
         n: 0.0 for n in {**PARAMETERS, **ASSUMED} if "launch" in n or n.endswith(("microbatch_s", "step_s"))
     },
+    "gradients added up apart": {n: 0.0 for n in ASSUMED if n.endswith("adds_apart")},
     "contention": {"all/contention": 0.0},
     "stragglers": {"all/straggler": 0.0},
     "all overlap of gradients": {"all/gradient_overlap": 0.0},
@@ -59,7 +60,8 @@ TERMS = {
 }
 
 UNTOLD = 1e-6  # slopes below which a run says nothing of a constant
-LEAST = 4  # runs of a group that is shown apart
+LEAST = 4  # runs of a group that is shown apart, groups of a software that has a band of its own
+OTHERS = 2  # groups that the runs of other software count for in its band
 RANKING = "BLOOM, rank correlation"
 
 
@@ -83,6 +85,7 @@ class Fit:
         bounds = [factor if n in SIBLINGS else self.limits[n] for n in self.names]
         self.low = np.log([max(low, 1e-7) for low, _ in bounds])
         self.high = np.log([high for _, high in bounds])
+        self.fixed: dict[str, float] = {}  # constants at other values than the fit's, while a term is off
         self.full: tuple[np.ndarray, np.ndarray] | None = None  # fit of all runs, and slopes there
 
     def _weights(self) -> np.ndarray:
@@ -103,7 +106,7 @@ class Fit:
         for name in list(values):
             if name.endswith("attention_share"):
                 values[name.replace("attention", "attention_backward")] = values[name]
-        return values
+        return {**values, **self.fixed}
 
     def forecast(self, values: dict[str, float], some: np.ndarray | None = None) -> np.ndarray:
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
@@ -182,6 +185,16 @@ class Fit:
             self.fit_all()
         x, slopes = self.full
         return self.descend(x, slopes, np.flatnonzero(use & self.fitted), 4)
+
+    def fit_with(self, fixed: dict[str, float]) -> np.ndarray:
+        """Forecasts with some constants fixed and one step of the others, from the fit of all."""
+        x, slopes = self.full
+        held = np.array([name in fixed for name in self.names])
+        self.fixed = fixed
+        x = self.descend(x, np.where(held, 0, slopes), np.flatnonzero(self.fitted), 1)
+        step = self.forecast(self.values(x))
+        self.fixed = {}
+        return step
 
     def forecast_without(self, some: np.ndarray) -> np.ndarray:
         """Forecasts of some runs with constants fitted to all others."""
@@ -274,16 +287,39 @@ def toml_of(values: dict[str, float]) -> str:
     return text
 
 
+def outer(ratio: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """10 and 90 % quantiles; the forecast itself is between them."""
+    order = np.argsort(ratio)
+    mass = np.cumsum(weight[order]) / weight.sum()
+    low, high = np.interp((0.1, 0.9), mass, ratio[order])
+    return min(1.0, float(low)), max(1.0, float(high))
+
+
 def band(fit: Fit, step: np.ndarray) -> dict[str, float]:
-    """10 and 90 % quantiles of measured over held-out forecast, each group with the same weight."""
+    """Quantiles of measured over held-out forecast, each group with the same weight: of all runs, and of a
+    software's dense ones with all others as so many groups more."""
     out = {}
-    vtrain = np.char.startswith(fit.sets.astype(str), "vtrain-single")
-    for label, some in (("", ~fit.experts & ~vtrain), ("experts_", fit.experts)):
-        ratio, weight = fit.measured[some] / step[some], fit.weight[some] ** 4
-        order = np.argsort(ratio)
-        mass = np.cumsum(weight[order]) / weight.sum()
-        out[f"all/band_{label}low"] = min(1.0, float(np.interp(0.1, mass, ratio[order])))
-        out[f"all/band_{label}high"] = max(1.0, float(np.interp(0.9, mass, ratio[order])))
+    alone = fit.sets == "vtrain-single"
+    software = np.array([run["software"] for run in fit.runs])
+    groups = np.array([run["group"] for run in fit.runs])
+    ratio = fit.measured / step
+    counts = collections.Counter(groups)
+    weight = np.array([1 / counts[group] for group in groups])
+
+    def tell(table: str, label: str, some: np.ndarray, weight: np.ndarray) -> None:
+        some = some & np.isfinite(ratio)
+        low, high = outer(ratio[some], weight[some])
+        out[f"{table}/band_{label}low"], out[f"{table}/band_{label}high"] = low, high
+
+    dense = ~fit.experts & ~alone
+    tell("all", "", dense, weight)
+    tell("all", "experts_", fit.experts, weight)
+    for name in sorted(set(software[~fit.experts])):
+        own = ~fit.experts & (software == name)
+        others = dense & ~own
+        if len(set(groups[own])) >= LEAST:
+            share = np.where(own, 1.0, OTHERS / weight[others].sum())
+            tell(f"software.{name}", "", own | others, weight * share)
     return out
 
 
@@ -331,10 +367,11 @@ def leave_out(fit: Fit) -> list[dict]:
 def ablation(fit: Fit, x: np.ndarray) -> list[dict]:
     vtrain = np.char.startswith(fit.sets.astype(str), "vtrain")
     dense = ~fit.experts & ~vtrain & (fit.quality == "A")
-    steps = {
-        title: fit.forecast({**fit.values(x), **changes}) for title, changes in TERMS.items()
-    }
-    return [fit.score(title, step, dense) for title, step in steps.items()]
+    found = [fit.score("nothing", fit.forecast(fit.values(x)), dense)]
+    for title, changes in TERMS.items():
+        found.append(fit.score(title, fit.forecast({**fit.values(x), **changes}), dense))
+        found.append(fit.score(f"{title}, others refitted", fit.fit_with(changes), dense))
+    return found
 
 
 def main() -> int:
@@ -361,7 +398,7 @@ def main() -> int:
     if options.families:
         found["families"] = show("each family forecast by a fit without it", families(fit))
     if options.ablation:
-        title = "without one term, nothing refitted: dense, quality A"
+        title = "without one term: dense, quality A"
         found["ablation"] = show(title, ablation(fit, x))
     if options.json_out:
         options.json_out.write_text(json.dumps(found, indent=1) + "\n")

@@ -334,7 +334,8 @@ Each family forecast by a fit that has seen none of it:
 {fit_table(fit, "families")}
 ## What each term buys
 
-Without one term, nothing refitted (dense, quality A):
+Without one term, as it is and with one Gauss-Newton step of all other constants from the full fit (dense,
+quality A, in sample):
 
 {fit_table(fit, "ablation")}
 ## Against a constant utilisation

@@ -153,6 +153,10 @@ struct OptimizerTraffic {
 /// On one chip, of its share after sharding.
 OptimizerTraffic optimizer_traffic(const Plan& plan, const ChipWeights& weights);
 
+/// Memory traffic of adding one microbatch's gradients up by a pass of their own, on one chip: what the
+/// products wrote and the sum read, the sum written. (Products that add up in place need none.)
+OptimizerTraffic accumulation_traffic(const Plan& plan, const ChipWeights& weights);
+
 /// What one layer's weights (or any bucket) send over data-parallel groups in one step.
 struct WeightTransfers {
   /// Each microbatch where Zero::kWeights (unless Plan::gathers_once), else once.

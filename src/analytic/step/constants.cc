@@ -36,6 +36,7 @@ constexpr std::array kFields = {
     Field{"expert_traffic", &C::expert_traffic, 0.1, 2, "traffic of sorting tokens / unfused"},
     Field{"launch_s", &C::launch_s, 0, 1e-4, "s of host per modelled kernel"},
     Field{"launch_transfer_s", &C::launch_transfer_s, 0, 1e-3, "s of host per transfer"},
+    Field{"adds_apart", &C::adds_apart, 0, 1, "1: gradients added up by a pass of their own"},
     Field{"microbatch_s", &C::microbatch_s, 0, 0.06, "s per microbatch and stage"},
     Field{"step_s", &C::step_s, 0, 0.5, "s per step"},
     Field{"tensor_overlap", &C::tensor_overlap, 0, 1, "of a TP transfer hidden by its GEMM"},

@@ -34,6 +34,7 @@ struct Constants {
   double expert_eager = 1;
   double launch_s = 0;           ///< host time of one kernel of the model
   double launch_transfer_s = 0;  ///< host time of one transfer
+  double adds_apart = 0;         ///< 1: gradients are added up by a pass of their own
   double microbatch_s = 0;       ///< per microbatch and stage, nothing overlaps it
   double step_s = 0;             ///< per step
   double tensor_overlap = 0;     ///< share of a tensor-parallel transfer that its GEMM hides

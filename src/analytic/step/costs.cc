@@ -42,6 +42,7 @@ class Stages {
   /// list before it (3), and its gradients reduced behind the next.
   struct Sharded {
     double forward_s = 0, gather_s = 0, reduce_s = 0, hidden_s = 0;
+    double add_s = 0;  ///< of adding its gradients to those of other microbatches
   };
 
   /// @param chips that send so.
@@ -55,8 +56,16 @@ class Stages {
     return seconds;
   }
 
+  /// Megatron-LM's linear layer that knows sequence parallelism is the one that adds up in place.
+  double added_apart_s(const ChipWeights& weights) {
+    if (c_.adds_apart == 0 || plan_.sequence_parallel) return 0;
+    const OptimizerTraffic traffic = accumulation_traffic(plan_, weights);
+    return c_.adds_apart * costs_.optimizer(traffic).seconds / c_.memory_share;
+  }
+
   Sharded sharded(const ListCost& cost, const ListTime& time) {
     Sharded s;
+    s.add_s = added_apart_s(cost.weights);
     if (plan_.zero < Zero::kGradients || plan_.gathers_once()) return s;
     const WeightTransfers t = weight_transfers(plan_, cost.weights);
     const bool gathers = plan_.zero == Zero::kWeights;
@@ -99,13 +108,14 @@ class Stages {
     add(stage.parts, time.backward_weight, times);
     at(stage.parts, TimePart::kWeights) += (s.forward_s + s.gather_s) * times;
     at(stage.parts, TimePart::kGradients) += s.reduce_s * times;
+    at(stage.parts, TimePart::kMemoryBound) += s.add_s * times;
     const double lost = c_.contention * s.hidden_s;
     at(stage.parts, TimePart::kContention) += lost * times;
     stage.forward_sent_s += sent_s(time.forward) * times;
     stage.input_sent_s += sent_s(time.backward_input) * times;
     stage.forward_s += (time.forward_s + s.forward_s) * times;
     stage.input_s += (time.input_s + s.gather_s + s.reduce_s + lost) * times;
-    stage.weight_s += time.weight_s * times;
+    stage.weight_s += (time.weight_s + s.add_s) * times;
   }
 
   void stages() {

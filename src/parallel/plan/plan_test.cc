@@ -240,6 +240,25 @@ TEST(StateBytes, WhatFlagsOfAnOptimizerSave) {
   EXPECT_DOUBLE_EQ(traffic.to_host.value, 500 * 4);
 }
 
+TEST(StateBytes, AddingGradientsUpReadsThemAndTheSum) {
+  ChipWeights weights;
+  weights.dense = weights.dense_trainable = 1000;
+  Plan plan;
+  plan.global_batch = 8;
+  const auto bytes = [&] {
+    const OptimizerTraffic traffic = accumulation_traffic(plan, weights);
+    return (traffic.read + traffic.written).value;
+  };
+  EXPECT_DOUBLE_EQ(bytes(), (2 + 4 + 4) * 1000);  // main_grad.add_(grad)
+  plan.fp32_gradients = false;
+  EXPECT_DOUBLE_EQ(bytes(), (2 + 2 + 2) * 1000);
+  plan.dp = 8;  // one microbatch: nothing to add to
+  EXPECT_DOUBLE_EQ(bytes(), 0);
+  plan.global_batch = 16;
+  plan.zero = Zero::kGradients;
+  EXPECT_DOUBLE_EQ(bytes(), 6 * 1000 / 8.0);
+}
+
 TEST(StateBytes, GatherIn8BitsIsASetting) {
   ChipWeights weights;
   weights.dense = weights.dense_trainable = 1000;

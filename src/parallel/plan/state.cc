@@ -133,6 +133,22 @@ OptimizerTraffic optimizer_traffic(const Plan& plan, const ChipWeights& weights)
   return traffic;
 }
 
+OptimizerTraffic accumulation_traffic(const Plan& plan, const ChipWeights& weights) {
+  const PerWeight bytes = per_weight(plan);
+  const double narrow = is_32_bit(plan.precision) ? 4 : 2;
+  OptimizerTraffic traffic;
+  // The first microbatch's gradients are the sum where they have its type.
+  if (plan.microbatches() <= 1 && bytes.gradient == narrow) return traffic;
+  const auto add = [&](std::int64_t trainable, const Shards& parts) {
+    const double own = static_cast<double>(trainable) / parts.gradients;
+    traffic.read += Bytes{own * (narrow + bytes.gradient)};
+    traffic.written += Bytes{own * bytes.gradient};
+  };
+  add(weights.dense_trainable, shards(plan, dense_replicas(plan)));
+  add(weights.expert_trainable, shards(plan, plan.expert_dp()));
+  return traffic;
+}
+
 WeightTransfers weight_transfers(const Plan& plan, const ChipWeights& weights) {
   WeightTransfers all;
   add_transfers(all, plan, Group::kData, dense_replicas(plan), static_cast<double>(weights.dense),
