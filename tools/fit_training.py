@@ -31,6 +31,7 @@ from scipy.optimize import lsq_linear
 from scipy.stats import spearmanr
 
 from flopcast import _native
+from training_bands import bands
 from training_constants import ASSUMED, PARAMETERS, SIBLINGS, SOFTWARES, VARIANTS
 from training_groups import FAMILIES, SHARED
 
@@ -60,8 +61,7 @@ TERMS = {
 }
 
 UNTOLD = 1e-6  # slopes below which a run says nothing of a constant
-LEAST = 4  # runs of a group that is shown apart, groups of a software that has a band of its own
-OTHERS = 2  # groups that the runs of other software count for in its band
+LEAST = 4  # runs of a group that is shown apart
 RANKING = "BLOOM, rank correlation"
 
 
@@ -287,46 +287,10 @@ def toml_of(values: dict[str, float]) -> str:
     return text
 
 
-def outer(ratio: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-    """10 and 90 % quantiles; the forecast itself is between them."""
-    order = np.argsort(ratio)
-    mass = np.cumsum(weight[order]) / weight.sum()
-    low, high = np.interp((0.1, 0.9), mass, ratio[order])
-    return min(1.0, float(low)), max(1.0, float(high))
-
-
-def band(fit: Fit, step: np.ndarray) -> dict[str, float]:
-    """Quantiles of measured over held-out forecast, each group with the same weight: of all runs, and of a
-    software's dense ones with all others as so many groups more."""
-    out = {}
-    alone = fit.sets == "vtrain-single"
-    software = np.array([run["software"] for run in fit.runs])
-    groups = np.array([run["group"] for run in fit.runs])
-    ratio = fit.measured / step
-    counts = collections.Counter(groups)
-    weight = np.array([1 / counts[group] for group in groups])
-
-    def tell(table: str, label: str, some: np.ndarray, weight: np.ndarray) -> None:
-        some = some & np.isfinite(ratio)
-        low, high = outer(ratio[some], weight[some])
-        out[f"{table}/band_{label}low"], out[f"{table}/band_{label}high"] = low, high
-
-    dense = ~fit.experts & ~alone
-    tell("all", "", dense, weight)
-    tell("all", "experts_", fit.experts, weight)
-    for name in sorted(set(software[~fit.experts])):
-        own = ~fit.experts & (software == name)
-        others = dense & ~own
-        if len(set(groups[own])) >= LEAST:
-            share = np.where(own, 1.0, OTHERS / weight[others].sum())
-            tell(f"software.{name}", "", own | others, weight * share)
-    return out
-
-
 def write(fit: Fit, x: np.ndarray, step: np.ndarray) -> None:
     names = ", ".join(f'"{name}"' for name in SOFTWARES)
     variants = ", ".join(f'"{name}" = "{base}"' for name, base in VARIANTS.items())
-    values = {**fit.values(x), **band(fit, step)}
+    values = {**fit.values(x), **bands(fit.runs, fit.measured / step)}
     dense = next(s for s in fit.scores(step) if s["title"] == "dense, quality A")
     OUT.write_text(
         "# What training adds to kernels and collectives measured alone. Written by\n"
