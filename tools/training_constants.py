@@ -115,10 +115,8 @@ ASSUMED = {
     # What DeepSpeed's pipeline loses around every microbatch besides: read off how the runs of the BLOOM
     # sweep order by microbatch, which residuals of single runs hardly see. Its cause is not known.
     "software.megatron-deepspeed/microbatch_s": 0.05,
-    # Before products of weights' gradients added up in place (Megatron-LM's gradient_accumulation_fusion, 2022).
-    "software.megatron-2021/adds_apart": 1,
+    # Without products that add weights' gradients up in place (Megatron-LM's gradient_accumulation_fusion).
     "software.megatron-deepspeed/adds_apart": 1,
-    "software.deepspeed-2021/adds_apart": 1,
     "software.deepspeed-2022/adds_apart": 1,
     "software.megatron-2021/launch_s": 4.5e-5,
     "software.megatron-deepspeed/launch_s": 4.5e-5,

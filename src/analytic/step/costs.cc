@@ -56,9 +56,8 @@ class Stages {
     return seconds;
   }
 
-  /// Megatron-LM's linear layer that knows sequence parallelism is the one that adds up in place.
   double added_apart_s(const ChipWeights& weights) {
-    if (c_.adds_apart == 0 || plan_.sequence_parallel) return 0;
+    if (c_.adds_apart == 0) return 0;
     const OptimizerTraffic traffic = accumulation_traffic(plan_, weights);
     return c_.adds_apart * costs_.optimizer(traffic).seconds / c_.memory_share;
   }
