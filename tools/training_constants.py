@@ -93,7 +93,13 @@ ASSUMED = {
     # inputs, and (BLOOM, read off nvidia-smi) buffers of the framework.
     "software.fsdp/logit_bytes": 14,
     "software.fsdp/boundary_copies": 2,
-    "software.fsdp/allocator": 0.13,
+    "software.fsdp/allocator": 0.07,
+    # PyTorch's DTensor and torchao keep inputs of products gathered and in 16 bits; eager selective recompute
+    # keeps outputs that backward never asks for.
+    "software.fsdp/whole_inputs": 1,
+    "software.fsdp/idle_outputs": 1,
+    "software.fsdp-compiled/whole_inputs": 1,
+    "software.fsdp-compiled/allocator": 0.07,
     "software.fsdp-compiled/logit_bytes": 4,
     "software.fsdp-compiled/boundary_copies": 2,
     "software.fsdp-compiled-2024/logit_bytes": 14,
@@ -102,7 +108,7 @@ ASSUMED = {
     "software.fsdp-te/launch_s": 5e-6,
     "software.fsdp-te/logit_bytes": 14,
     "software.fsdp-te/boundary_copies": 2,
-    "software.fsdp-te/allocator": 0.13,
+    "software.fsdp-te/allocator": 0.07,
     # Rows go once to each place that needs them: DeepEP and its like.
     "software.megatron/expert_once": 1,
     "software.fsdp-te/expert_once": 1,

@@ -31,6 +31,7 @@ struct TrainingRun {
   bool recompute_open = false;       ///< not told: the least that fits
   double measured_s = 0;             ///< time of one step
   Bytes memory;                      ///< peak a chip reported, 0: none
+  bool memory_reserved = false;      ///< of PyTorch's allocator: without context and NCCL
   bool experts = false;              ///< whether the model has a mixture of experts
   std::vector<std::string> assumed;  ///< what the run does not tell, and how it was taken
   /// Why it cannot be forecast; then the fields above may be empty.
@@ -49,6 +50,11 @@ struct RunForecast {
   std::optional<Diagnostic> failure;  ///< no estimate then
   /// forecast / measured - 1, a share
   double error() const { return estimate.step.value / run->measured_s - 1; }
+  /// Of the fullest chip, as far as the run's way to measure sees it.
+  Bytes memory() const {
+    const StageMemory& all = estimate.memory();
+    return run->memory_reserved ? all.total() - all.buffers : all.total();
+  }
   /// Whether the measured time lies in the 10-90 % band.
   bool in_band() const {
     return run->measured_s >= estimate.low.value && run->measured_s <= estimate.high.value;

@@ -88,6 +88,12 @@ struct Execution {
   /// Low-rank adapters; > 0: all other weights are frozen (Hu et al., arXiv:2106.09685).
   std::int64_t lora_rank = 0;
   bool lora_mlp = false;  ///< adapters in feed-forwards as well as in attention
+  /// Linear layers keep their inputs as they get them: gathered over tp, in the type of activations (PyTorch's DTensor and
+  /// torchao); else the chip's part of the sequence, in the precision's type (Megatron, Transformer Engine).
+  bool whole_inputs = false;
+  /// Selective recompute keeps what it is told to, needed or not (eager PyTorch's caches it; a compiler sees that
+  /// backward never asks for the last product of a layer).
+  bool idle_outputs = false;
 
   bool operator==(const Execution&) const = default;
 };
@@ -137,6 +143,9 @@ struct Operator {
   bool expert =
       false;    ///< of the experts or between their products: replicated over Group::kExpertData
   Bytes saved;  ///< kept from forward to backward, under the recompute chosen
+  Bytes
+      live;  ///< kept while its list runs backward, after recomputing, until its own backward is done
+  Bytes gradients;          ///< of its outputs and inputs, while it runs backward
   bool recomputed = false;  ///< forward runs again before backward
 };
 
@@ -145,7 +154,8 @@ struct OperatorList {
   std::vector<Operator> operators;  ///< first to last
   Bytes
       saved;  ///< per microbatch, under the recompute chosen; layer input of full recompute included
-  Bytes live;  ///< what is kept while this list runs backward, after recomputing: >= saved
+  Bytes live;  ///< what is kept when this list begins to run backward, after recomputing: >= saved
+  Bytes peak;  ///< the most while it does, with gradients of activations: >= live
   std::int64_t weights() const;    ///< of all operators
   std::int64_t trainable() const;  ///< of all operators
 };

@@ -112,7 +112,7 @@ RunErrors run_errors(const std::vector<const RunForecast*>& forecasts) {
     measured.push_back(-f->run->measured_s * work);
     errors.band += f->in_band() ? 1 : 0;
     if (f->run->memory.value > 0) {
-      errors.memory_mape += std::abs(f->estimate.memory().total().value / f->run->memory.value - 1);
+      errors.memory_mape += std::abs(f->memory().value / f->run->memory.value - 1);
       ++errors.memory_n;
     }
   }

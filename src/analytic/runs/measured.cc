@@ -109,6 +109,9 @@ void read_measured(const json& run, TrainingRun& out) {
   const json& measured = part_of(run, "measured");
   out.measured_s = number_of(measured, "iter_time_s");
   out.memory = Bytes{number_of(measured, "memory_gib") * kGiB};
+  // torchtitan prints torch.cuda.max_memory_reserved.
+  out.memory_reserved =
+      text_of(part_of(run, "source"), "repo").find("torchtitan") != std::string::npos;
   if (out.measured_s <= 0) out.incomplete = "no iteration time was measured";
 }
 

@@ -133,6 +133,7 @@ ListCost keep(const OperatorList& list) {
   cost.weights = chip_weights(list);
   cost.saved_bytes = list.saved.value;
   cost.live_bytes = list.live.value;
+  cost.peak_bytes = list.peak.value;
   return cost;
 }
 

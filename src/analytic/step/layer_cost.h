@@ -31,7 +31,7 @@ struct PassCost {
 struct ListCost {
   PassCost forward, recompute, backward_input, backward_weight;
   ChipWeights weights;
-  double saved_bytes = 0, live_bytes = 0;
+  double saved_bytes = 0, live_bytes = 0, peak_bytes = 0;
   double logits = 0;  ///< values that the loss is taken of
 };
 

@@ -30,8 +30,11 @@ void add_stage(ChipHeld& held, const ExecutionCost& cost, const PipelineShape::S
   const double per_logit = state.constants.logit_bytes - 4;
   const auto add = [&](const ListCost& list, std::uint32_t times) {
     add_weights(held.weights, list.weights, times);
-    const double working = list.live_bytes - list.saved_bytes + per_logit * list.logits;
-    held.working_bytes = std::max(held.working_bytes, working);
+    const double loss = list.live_bytes + per_logit * list.logits;
+    const double working = std::max(list.peak_bytes, loss) - list.saved_bytes;
+    double& most =
+        &list == &cost.embedding || &list == &cost.head ? held.end_bytes : held.layer_bytes;
+    most = std::max(most, working);
     held.largest =
         std::max(held.largest, static_cast<double>(list.weights.dense + list.weights.expert));
   };
@@ -105,7 +108,9 @@ std::size_t PlanCosts::HeldHash::operator()(const HeldKey& key) const {
 }
 
 ExecutionCost& PlanCosts::execution(const Plan& plan) {
-  const Execution run = execution_of(plan, state.model);
+  Execution run = execution_of(plan, state.model);
+  run.whole_inputs = state.constants.whole_inputs > 0;
+  run.idle_outputs = state.constants.idle_outputs > 0;
   if (last_cost_ != nullptr && run == last_run_) return *last_cost_;
   // Nobody holds on to an earlier plan's costs here.
   constexpr std::size_t kMost = 2000;

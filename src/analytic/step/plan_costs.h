@@ -25,7 +25,7 @@ struct ChipHeld {
   ChipWeights weights;
   double saved_bytes = 0;  ///< of one microbatch, by the layers of the chunk that keeps most
   double first_bytes = 0, last_bytes = 0;  ///< of one microbatch, by the embedding and the head
-  double working_bytes = 0;                ///< above that, while the list with most of it runs
+  double layer_bytes = 0, end_bytes = 0;   ///< above that, while the layer or end with most runs
   double largest = 0, largest_layer = 0;   ///< weights of the largest list, of the largest layer
 };
 

@@ -205,7 +205,7 @@ void write_forecast(JsonWriter& json, const RunForecast& f) {
   json.boolean("in_band", f.in_band());
   json.ratio("mfu", e.mfu);
   json.ratio("hfu", e.hfu);
-  json.ratio("memory_bytes", e.memory().total().value);
+  json.ratio("memory_bytes", f.memory().value);
   if (f.run->memory.value <= 0) return;
   json.ratio("measured_memory_bytes", f.run->memory.value);
   write_memory_classes(json, e.memory());

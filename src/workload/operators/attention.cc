@@ -200,8 +200,9 @@ void add_core(OperatorBuilder& b, const AttentionShape& shape) {
     b.save(op, 4 * tokens * static_cast<double>(core.heads), kRecomputeCoreAttention);
   }
   // The output projection (or its adapter) keeps the context as its input, in its own precision.
-  const bool kept_otherwise = saved_bytes(b.run.precision) >= b.element;
+  const bool kept_otherwise = b.input_bytes() >= b.element;
   if (!kept_otherwise) b.save(op, b.element * context, kRecomputeCoreAttention);
+  op.gradients = Bytes{b.element * context + queries + kept};
   op.recomputed = b.recomputes(kRecomputeCoreAttention);
   if (shape.sinks) b.own(op, core.heads);
 }
@@ -333,7 +334,10 @@ void add_attention(OperatorBuilder& b, const Layer& layer) {
             .communicates = !layer.parallel});
   b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
   if (layer.parallel) return;
-  if (layer.norms == 4) b.norm("post_attention_norm", layer.norm, b.u, b.h);
+  if (layer.norms == 4) {
+    b.norm("post_attention_norm", layer.norm, b.u, b.h, kRecomputeSecondProduct);
+    b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
+  }
   b.residual_add("attention_add", 2);
   b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
 }

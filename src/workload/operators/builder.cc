@@ -38,7 +38,11 @@ OperatorList OperatorBuilder::take() {
       op.recomputed = true;
     }
   }
-  for (const Operator& op : list_.operators) list_.saved += op.saved;
+  for (const Operator& op : list_.operators) {
+    list_.saved += op.saved;
+    list_.live += op.live;
+    list_.peak = std::max(list_.peak, list_.live + op.gradients);
+  }
   return std::move(list_);
 }
 
@@ -98,7 +102,7 @@ void OperatorBuilder::quantize(std::vector<OperatorStep>& steps, std::int64_t ro
 }
 
 void OperatorBuilder::save(Operator& op, double bytes, std::uint8_t modules) {
-  list_.live += Bytes{bytes};
+  op.live += Bytes{bytes};
   if (!recomputes(modules)) op.saved += Bytes{bytes};
 }
 
@@ -134,6 +138,7 @@ void OperatorBuilder::linear_backward(Operator& op, const Linear& l, std::int64_
          shards_sequence ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce, Group::kTensor,
          element * product(t, l.in));
   }
+  op.gradients = Bytes{element * (product(rows, in) + product(rows, out))};
   if (run.lora_rank > 0) return;
   // Only the shard of the input was kept: it is gathered again for the weight gradient.
   if (l.cut == Cut::kColumn && shards_sequence && l.communicates) {
@@ -177,8 +182,7 @@ void OperatorBuilder::summa(const Linear& l) {
     for (OperatorStep& step : *pass) step.count = run.panels;
   }
   own(op, share(l.in, run.tp2) * out + (l.bias ? out : 0));
-  if (l.saves_input)
-    save(op, saved_bytes(run.precision) * product(t, share(l.in, n)), l.input_module);
+  if (l.saves_input) save(op, input_bytes() * product(t, share(l.in, n)), l.input_module);
 }
 
 void OperatorBuilder::linear(const Linear& l) {
@@ -194,20 +198,23 @@ void OperatorBuilder::linear(const Linear& l) {
   const bool adapters = run.lora_rank > 0 && l.adapters;
   if (adapters) linear_adapters(op, l, rows);
   if (l.saves_input && (run.lora_rank == 0 || adapters)) {
-    const double values = l.cut == Cut::kRow ? product(t, share(l.in, n)) : product(u, l.in);
-    save(op, (l.quantized ? saved_bytes(run.precision) : element) * values, l.input_module);
+    const bool gathered = l.cut == Cut::kColumn && run.whole_inputs;
+    const double values =
+        l.cut == Cut::kRow ? product(t, share(l.in, n)) : product(gathered ? t : u, l.in);
+    save(op, (l.quantized ? input_bytes() : element) * values, l.input_module);
   }
 }
 
 void OperatorBuilder::norm(std::string_view name, NormKind kind, std::int64_t rows,
-                           std::int64_t width) {
+                           std::int64_t width, std::uint8_t input_module) {
   Operator& op = begin(name);
   const MemoryOp what = kind == NormKind::kRmsNorm ? MemoryOp::kRmsNorm : MemoryOp::kLayerNorm;
   const double bytes = element * product(rows, width);
   op.forward.push_back({Kernel{memory_bound(what, rows, width, bytes, bytes)}});
   op.backward_input.push_back({Kernel{memory_bound(what, rows, width, 2 * bytes, bytes, true)}});
   own(op, kind == NormKind::kLayerNorm ? 2 * width : width);
-  save(op, bytes);
+  op.gradients = Bytes{2 * bytes};
+  save(op, bytes, input_module);
 }
 
 void OperatorBuilder::residual_add(std::string_view name, unsigned inputs) {
@@ -230,6 +237,7 @@ void OperatorBuilder::activation(std::string_view name, bool gated, std::int64_t
   const MemoryOp what = gated ? MemoryOp::kGatedActivation : MemoryOp::kActivation;
   op.forward.push_back({Kernel{memory_bound(what, rows, width, in, out)}});
   op.backward_input.push_back({Kernel{memory_bound(what, rows, width, in + out, in, true)}});
+  op.gradients = Bytes{in + out};
   save(op, out, kRecomputeMlp);
   if (gated) save(op, out, kRecomputeMlp | other_module);
   op.recomputed = recomputes(kRecomputeActivation | kRecomputeMlp);

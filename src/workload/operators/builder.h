@@ -47,7 +47,9 @@ class OperatorBuilder {
 
   void linear(const Linear& linear);
   /// A norm over `width` columns of u (or `rows`) tokens.
-  void norm(std::string_view name, NormKind kind, std::int64_t rows, std::int64_t width);
+  /// @param input_module RecomputeModules that compute its input again.
+  void norm(std::string_view name, NormKind kind, std::int64_t rows, std::int64_t width,
+            std::uint8_t input_module = 0);
   /// The sum of a block's output and the stream around it; dropout before it where the model has it.
   void residual_add(std::string_view name, unsigned inputs);
   /// max, gelu or silu x gate over rows x width values after the gate.
@@ -60,6 +62,8 @@ class OperatorBuilder {
                            double written, bool backward = false) const;
   /// Keeps bytes for backward, unless one of `modules` is recomputed: then they are live only.
   void save(Operator& op, double bytes, std::uint8_t modules = 0);
+  /// Bytes of a value that a linear layer of the precision's type keeps.
+  double input_bytes() const { return run.whole_inputs ? element : saved_bytes(run.precision); }
   bool recomputes(std::uint8_t modules) const {
     return run.recompute == Recompute::kSelective && (run.recompute_modules & modules) != 0;
   }

@@ -48,6 +48,9 @@ void add_dense(OperatorBuilder& b, const FeedForward& mlp, const MlpNames& names
             .adapters = adapters,
             .input_module = kRecomputeMlp | kRecomputeActivation});
   b.last().recomputed = b.recomputes(kRecomputeMlp);
+  if (b.run.idle_outputs && b.recomputes(kRecomputeSecondProduct)) {
+    b.save(b.last(), b.element * static_cast<double>(b.t * b.h));
+  }
 }
 
 void add_router(OperatorBuilder& b, const Experts& e) {
@@ -199,7 +202,7 @@ void add_experts(OperatorBuilder& b, const Experts& e) {
   if (e.expert.clamped) add_clamp(b, r.rows, products.width, experts);
   b.own(experts, expert_weights(b, e));
   if (b.run.lora_rank == 0) {
-    const double kept = saved_bytes(b.run.precision);
+    const double kept = b.input_bytes();
     const auto rows = static_cast<double>(r.rows);
     b.save(experts, kept * rows * static_cast<double>(b.h), kRecomputeMlp);
     b.save(experts, kept * rows * static_cast<double>(width), kRecomputeMlp | kRecomputeActivation);
@@ -210,6 +213,7 @@ void add_experts(OperatorBuilder& b, const Experts& e) {
   b.last().expert = true;
 
   Operator& back = b.begin("combine");
+  back.gradients = Bytes{r.sent_bytes + r.row_bytes};
   combine(b, r, back.forward, false);
   dispatch(b, r, back.backward_input, true);
   back.recomputed = b.recomputes(kRecomputeMlp);
@@ -220,7 +224,10 @@ void add_experts(OperatorBuilder& b, const Experts& e) {
 void add_feed_forward(OperatorBuilder& b, const Layer& layer) {
   const bool shares_norm = layer.parallel && layer.norms == 1;
   if (!shares_norm) {
-    b.norm("mlp_norm", layer.norm, b.u, b.h);
+    // Its input is a sum with the attention's output projection, if that is in the same stream.
+    // Over several chips it comes out of a reduce-scatter, which is kept.
+    const bool again = layer.attention.heads > 0 && !layer.parallel && !b.shards_sequence;
+    b.norm("mlp_norm", layer.norm, b.u, b.h, again ? kRecomputeSecondProduct : 0);
     b.last().recomputed = b.recomputes(kRecomputeNorm);
   }
   if (layer.experts.count > 0) {

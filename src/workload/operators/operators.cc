@@ -28,11 +28,13 @@ OperatorList layer_operators(const Model& model, const Layer& layer, const Execu
   }
   if (!one_block || layer.feeds_forward()) add_feed_forward(builder, layer);
   OperatorList list = builder.take();
+  const Bytes input{builder.element * static_cast<double>(builder.u) *
+                    static_cast<double>(builder.h)};
+  list.peak += input;  // the gradient of the stream around its blocks
   if (run.recompute == Recompute::kFull) {
-    const Bytes input{builder.element * static_cast<double>(builder.u) *
-                      static_cast<double>(builder.h)};
     list.saved += input;
     list.live += input;
+    list.peak += input;
   }
   return list;
 }

@@ -60,8 +60,8 @@ TEST(Activations, OfALlamaLayer) {
   EXPECT_DOUBLE_EQ(make_operators(model, run).layers[0].saved.value, expected);
 }
 
-// torchtitan's "op": outputs of attention and of wq, wv, w1 and w2 of wq wk wv wo w1 w3 w2, and the
-// layer's input; the input of the second norm stands for the output of w2.
+// torchtitan's "op": outputs of attention and of wq, wv and w1 of wq wk wv wo w1 w3 w2, and the
+// layer's input. That of w2, which backward never asks for, stays in the cache of an eager run.
 TEST(Activations, OfEverySecondProduct) {
   const Model model = model_named("llama-3-8b");
   Execution run;
@@ -72,7 +72,11 @@ TEST(Activations, OfEverySecondProduct) {
   const OperatorGraph graph = make_operators(model, run);
   const OperatorList& layer = graph.layers[0];
   const double t = 8192, h = 4096, gd = 8 * 128, f = 14336, heads = 32;
-  EXPECT_DOUBLE_EQ(layer.saved.value, t * (2 * (4 * h + gd + f) + 4 * heads));
+  EXPECT_DOUBLE_EQ(layer.saved.value, t * (2 * (3 * h + gd + f) + 4 * heads));
+  Execution eager = run;
+  eager.idle_outputs = true;
+  EXPECT_DOUBLE_EQ(make_operators(model, eager).layers[0].saved.value,
+                   layer.saved.value + t * 2 * h);
   EXPECT_DOUBLE_EQ(layer.live.value, none.layers[0].live.value);
   EXPECT_EQ(layer.weights(), none.layers[0].weights());
   double all = 0, again = 0, before = 0;
@@ -97,6 +101,41 @@ TEST(Activations, LowPrecisionKeepsLinearInputsSmall) {
   EXPECT_DOUBLE_EQ(find(graph.layers[0], "qkv_proj").saved.value, bf16 / 2 * (1 + 1 / 32.0));
   // The context is kept in bf16 by attention and in fp8 by the projection.
   EXPECT_GT(find(graph.layers[0], "core_attention").saved.value, 2.0 * 8192 * 4096 * 2);
+}
+
+// What torch.nn.Linear keeps under DTensor and torchao: its input, all tokens of it, in 16 bits.
+TEST(Activations, WholeInputsAreGatheredAndWide) {
+  const Model model = model_named("llama-3-70b");
+  Execution run;
+  run.sequence = 8192, run.tp = 8, run.sequence_parallel = true;
+  run.precision = Precision::kFp8;
+  const double t = 8192, h = 8192, f = 28672;
+  const OperatorGraph parts = make_operators(model, run);
+  EXPECT_DOUBLE_EQ(find(parts.layers[0], "qkv_proj").saved.value, t / 8 * h);
+  EXPECT_DOUBLE_EQ(find(parts.layers[0], "down_proj").saved.value, t * f / 8);
+  run.whole_inputs = true;
+  const OperatorGraph whole = make_operators(model, run);
+  EXPECT_DOUBLE_EQ(find(whole.layers[0], "qkv_proj").saved.value, 2 * t * h);
+  EXPECT_DOUBLE_EQ(find(whole.layers[0], "down_proj").saved.value, 2 * t * f / 8);
+  // Attention and the output projection share the context then.
+  EXPECT_DOUBLE_EQ(find(parts.layers[0], "core_attention").saved.value -
+                       find(whole.layers[0], "core_attention").saved.value,
+                   2 * t * h / 8);
+}
+
+// A Llama layer is fullest behind the gated activation: all that it keeps but the input of the last product, which is done;
+// gradients of the activation's output and both its inputs; and the gradient of the stream.
+TEST(Activations, PeakHoldsGradients) {
+  const Model model = model_named("llama-3-8b");
+  Execution run;
+  run.sequence = 8192;
+  const double t = 8192, h = 4096, f = 14336;
+  const OperatorGraph none = make_operators(model, run);
+  const double keeps = none.layers[0].live.value;
+  EXPECT_DOUBLE_EQ(none.layers[0].peak.value, keeps + 2 * t * (-f + 3 * f + h));
+  run.recompute = Recompute::kFull;
+  EXPECT_DOUBLE_EQ(make_operators(model, run).layers[0].peak.value,
+                   none.layers[0].peak.value + 2 * t * h);
 }
 
 TEST(Activations, SelectiveModulesDropWhatTheyName) {
