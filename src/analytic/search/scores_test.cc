@@ -111,7 +111,7 @@ std::vector<std::uint64_t> numbers(const std::vector<PlanFound>& all) {
 TEST(PlanSearch, OfRealModelsEqualsBruteForce) {
   for (const Scored& scored : scored_models()) {
     PlanSearchOptions options = scored.search.options;
-    options.memory_share = scored.search.model.kinds.front().experts.count > 0 ? 0.7 : 0.4;
+    options.memory_share = scored.search.model.kinds.front().experts.count > 0 ? 0.75 : 0.45;
     const auto found = search_plans(scored.model, options);
     ASSERT_TRUE(found.ok());
     std::vector<PlanFound> all = all_timed(scored, options);

@@ -28,8 +28,8 @@ struct Constants {
   double power_exponent = 0.5;          ///< of compute rates over the power a chip is held to
 
   // Of a software.
-  double whole_inputs = 0;  ///< 1: linear layers keep inputs gathered and in 16 bits
-  double idle_outputs = 0;  ///< 1: selective recompute keeps outputs that backward does not need
+  double whole_inputs = 0;    ///< 1: linear layers keep inputs gathered and in 16 bits
+  double idle_outputs = 0;    ///< 1: selective recompute keeps outputs that backward does not need
   double unfused = 1;         ///< memory traffic over that of fused kernels
   double expert_traffic = 1;  ///< memory traffic of sorting tokens by expert / one pass each way
   /// of element-wise passes over experts' rows: 0 where recipes with scales per block have a kernel that does them
