@@ -19,6 +19,7 @@ HOLD_OUTS = {
     "largest": "The four largest sizes of each curve: extrapolation",
     "curves": "Whole curves, a quarter at a time",
     "libraries": "Libraries that the fit has not seen on the system",
+    "systems": "Systems that the fit has not seen",
 }
 # Public recordings and the machine each was made on.
 RECORDINGS = {

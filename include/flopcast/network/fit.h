@@ -90,6 +90,11 @@ class CollectiveFit {
   std::optional<Curve> curve(const CollectiveCase& what,
                              CollectiveSource source = CollectiveSource::kBest) const;
 
+  /// On one node that nobody measured: NCCL's constants over the first chips of the cluster's first node,
+  /// times what others leave over of theirs. Nothing where nobody was measured doing the operation, across
+  /// nodes, and on chips that are not NVIDIA's.
+  std::optional<Curve> curve_on(const Cluster& cluster, const CollectiveCase& what) const;
+
   std::vector<std::string> systems() const;  ///< names of the systems that were measured
   /// Whether the operation was measured on the system, within one node or across several.
   bool measured(std::string_view system, CollectiveOp op, bool across_nodes) const;
@@ -143,8 +148,9 @@ enum class CollectiveHoldOut : std::uint8_t {
   kLargest,    ///< the four largest sizes of each curve
   kCurves,     ///< a quarter of the curves at a time
   kLibraries,  ///< each (system, library) in turn
+  kSystems,    ///< each system in turn
 };
-/// "sizes", "ranks", "nodes", "largest", "curves", "libraries"
+/// "sizes", "ranks", "nodes", "largest", "curves", "libraries", "systems"
 std::optional<CollectiveHoldOut> parse_collective_hold_out(std::string_view text);
 /// Fits on the rest, forecasts what was kept out.
 CollectiveValidation hold_out_collectives(std::span<const CollectiveSample> samples,

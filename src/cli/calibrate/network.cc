@@ -21,7 +21,7 @@ int run_hold_out(Io& io, const CalibrateNetwork& command,
   const std::optional<CollectiveHoldOut> what = parse_collective_hold_out(command.hold_out);
   if (!what) {
     return fail(io, {ErrorCode::kUsage, "--hold-out", fmt::format("'{}'", command.hold_out),
-                     "one of sizes, ranks, nodes, largest, curves, libraries"});
+                     "one of sizes, ranks, nodes, largest, curves, libraries, systems"});
   }
   const Result<ValidateOptions> options = validate_options(command.options);
   if (!options) return fail(io, options.error());
@@ -59,7 +59,7 @@ void add_calibrate_network(CLI::App& calibrate, Action& action) {
           ->type_name("FILE"));
   sub->add_option("--hold-out", command->hold_out,
                   "Fit on the rest and print the errors on what is kept out: sizes, ranks, nodes, "
-                  "largest, curves or libraries")
+                  "largest, curves, libraries or systems")
       ->type_name("WHAT");
   add_collective_options(*sub, command->options);
   set_example(*sub, "flopcast calibrate network examples/collectives.csv --hold-out sizes");

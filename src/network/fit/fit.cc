@@ -154,24 +154,45 @@ Distance distance_of(const MeasuredSystem& system, const CollectiveCase& what) {
   return distance;
 }
 
-void take_kriging(CurveState& state, const CollectiveFit::State& fit) {
-  const CollectiveCase& what = state.what;
-  const Relations& relations = fit.relations();
-  const Kin kin(what, relations.platform(what.system));
-  const Kriging::Estimate estimate = relations.kriging(kin).estimate(kin);
+void take_estimate(CurveState& state, const Kriging::Estimate& estimate) {
   for (std::size_t i = 0; i < estimate.log_ratio.size(); ++i) {
     const double power = estimate.first + static_cast<double>(i);
     state.knots.log2_size.push_back(power);
-    state.knots.log_time.push_back(std::log(state.mean->at(what, std::exp2(power))) +
+    state.knots.log_time.push_back(std::log(state.mean->at(state.what, std::exp2(power))) +
                                    estimate.log_ratio[i]);
   }
   make_monotone(state.knots.log_time);
   state.sd = estimate.sd;
+}
+
+void take_kriging(CurveState& state, const CollectiveFit::State& fit) {
+  const CollectiveCase& what = state.what;
+  const Relations& relations = fit.relations();
+  const Kin kin(what, relations.platform(what.system));
+  take_estimate(state, relations.kriging(kin).estimate(kin));
   const Distance distance = distance_of(fit.systems.find(what.system)->second, what);
   state.bands = fit.bands_of(what.system)[static_cast<std::size_t>(distance)];
   const bool measured = distance == Distance::kVersion;
   state.basis = measured ? Basis::kTable : Basis::kFitted;
   state.source = in_words(measured ? "other versions of" : "fit to relatives of", what);
+}
+
+/// 10 and 90 % quantiles of log(measured / forecast), in standard deviations, of the public systems left
+/// out whole, by size class: what NVLink joins are much alike, boxes over PCIe are not.
+constexpr Bands kUnmeasuredNvlink = {Band{-0.4, 0.5}, Band{-0.35, 0.6}, Band{-0.3, 0.35},
+                                     Band{-0.15, 0.3}};
+constexpr Bands kUnmeasuredPcie = {Band{-0.4, 0.9}, Band{-0.2, 0.9}, Band{-0.2, 1.1},
+                                   Band{-0.2, 1.1}};
+
+std::string newest_anywhere(const CollectiveFit::State& fit, std::string_view library) {
+  std::string best;
+  for (const auto& [name, system] : fit.systems) {
+    for (const MeasuredCurve& curve : system.curves) {
+      const bool newer = best.empty() || older_version(best, curve.what.version);
+      if (curve.what.library == library && newer) best = curve.what.version;
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -262,7 +283,7 @@ std::optional<CollectiveFit::Curve> CollectiveFit::curve(const CollectiveCase& a
   auto state = std::make_shared<Curve::State>();
   state->what = asked;
   if (asked.version.empty()) state->what.version = newest(asked.system, asked.library);
-  state->mean = &state_->relations().mean(asked.system);
+  state->mean = {std::shared_ptr<const MeanTime>(), &state_->relations().mean(asked.system)};
   std::vector<const MeasuredCurve*> same = same_case(system, state->what, false);
   const bool measured = !same.empty();
   if (!measured) same = same_case(system, state->what, true);
@@ -284,6 +305,25 @@ std::optional<CollectiveFit::Curve> CollectiveFit::curve(const CollectiveCase& a
     default:
       return std::nullopt;
   }
+  return Curve(std::move(state));
+}
+
+std::optional<CollectiveFit::Curve> CollectiveFit::curve_on(const Cluster& cluster,
+                                                            const CollectiveCase& asked) const {
+  if (asked.nodes > 1 || cluster.chip.vendor != "NVIDIA") return std::nullopt;
+  auto state = std::make_shared<Curve::State>();
+  state->what = asked;
+  if (asked.version.empty()) state->what.version = newest_anywhere(*state_, asked.library);
+  const Platform platform = platform_of(cluster);
+  const Kin kin(state->what, platform);
+  const Kriging::Estimate estimate = state_->relations().abroad(kin).estimate(kin);
+  if (estimate.log_ratio.empty()) return std::nullopt;
+  state->mean = std::make_shared<MeanTime>(cluster);
+  take_estimate(*state, estimate);
+  state->bands = kin.joint->over_pcie() ? kUnmeasuredPcie : kUnmeasuredNvlink;
+  state->basis = Basis::kFitted;
+  state->source = fmt::format("fit to {} on other systems, over NCCL's constants for {}",
+                              name(asked.op), cluster.name);
   return Curve(std::move(state));
 }
 

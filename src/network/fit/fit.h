@@ -27,9 +27,10 @@ struct CollectiveFit::State {
 /// One case's times: knots in log-log and the form that goes on beyond the last, or a form alone.
 struct CollectiveFit::Curve::State {
   CollectiveCase what;
-  network::LogCurve knots;                   ///< empty: the form alone
-  std::vector<double> sd;                    ///< of log time; one per knot, or one for all
-  const network::MeanTime* mean = nullptr;   ///< the fit's, which outlives its curves
+  network::LogCurve knots;  ///< empty: the form alone
+  std::vector<double> sd;   ///< of log time; one per knot, or one for all
+  std::shared_ptr<const network::MeanTime>
+      mean;                                  ///< the fit's, which outlives its curves, or its own
   std::optional<network::ThreeTerms> terms;  ///< instead of the mean
   network::Bands bands;
   network::Bands between = {network::Band{0, 0}, network::Band{0, 0}, network::Band{0, 0},

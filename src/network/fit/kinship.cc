@@ -29,7 +29,6 @@ constexpr double kPointToPoint = 0.3;  // one message with what many ranks do to
 // Per doubling of ranks on a node and of nodes; of one build on one system.
 constexpr double kPerRanks = 0.32, kPerNodes = 0.23, kRunPerRanks = 0.19, kRunPerNodes = 0.04;
 constexpr double kOtherLinks = 0.05;  // inside a node with across nodes, NVLink with PCIe
-constexpr std::string_view kPcie = "pcie";
 // A bridge of a PCIe box, where it is bandwidth that counts: boxes differ by ten in whether cards reach
 // each other directly or through the host's memory.
 constexpr double kBridge = 2;
@@ -55,7 +54,7 @@ double between_systems(const Kin& a, const Kin& b) {
 /// Bridges between PCIe cards that a group's data cross: one where there are three or four cards, and
 /// one more with every doubling.
 double bridges(const Kin& kin) {
-  return kin.joint->fabric == kPcie ? std::max(std::log2(ranks_per_node(kin.what)) - 1, 0.0) : 0;
+  return kin.joint->over_pcie() ? std::max(std::log2(ranks_per_node(kin.what)) - 1, 0.0) : 0;
 }
 
 /// What a box's bridges leave over, which catalogues do not tell: those of few cards are among those of
@@ -106,24 +105,32 @@ const Joint& Platform::joint(unsigned ranks, unsigned nodes) const {
   return wide != joints.end() ? *wide : joints.back();
 }
 
-Platform platform_of(std::string_view system) {
-  const CollectiveSystems& systems = CollectiveSystems::builtin();
-  Platform platform{std::string(system), {}, systems.usual_fabric(system)};
-  const std::string node = systems.node_of(system);
-  if (node.empty()) return platform;
-  const Result<Cluster> cluster = Catalog::builtin().cluster(node);
-  if (!cluster) return platform;
+Platform platform_of(const Cluster& cluster) {
+  Platform platform;
   Joint joint{1, "", ""};
-  for (std::size_t l = 0; l < cluster->node_levels; ++l) {
-    const Level& level = cluster->levels[l];
+  for (std::size_t l = 0; l < cluster.node_levels; ++l) {
+    const Level& level = cluster.levels[l];
     joint.chips *= level.size;
     if (joint.fabric.empty()) joint.fabric = name(level.fabric);
-    if (is_pcie(level)) joint.fabric = kPcie;
+    if (is_pcie(level)) joint.fabric = "pcie";
     joint.generation =
-        fmt::format("{} {} {}", static_cast<int>(nccl_architecture(cluster->chip.architecture)),
-                    cluster->levels[0].link, joint.fabric);
+        fmt::format("{} {} {}", static_cast<int>(nccl_architecture(cluster.chip.architecture)),
+                    cluster.levels[0].link, joint.fabric);
     platform.joints.push_back(joint);
   }
+  return platform;
+}
+
+Platform platform_of(std::string_view system) {
+  const CollectiveSystems& systems = CollectiveSystems::builtin();
+  const std::string node = systems.node_of(system);
+  Platform platform;
+  if (!node.empty()) {
+    const Result<Cluster> cluster = Catalog::builtin().cluster(node);
+    if (cluster) platform = platform_of(*cluster);
+  }
+  platform.system = system;
+  platform.usual_network = systems.usual_fabric(system);
   return platform;
 }
 
@@ -161,9 +168,8 @@ double kinship(const Kin& a, const Kin& b, Sizes sizes) {
       shared += kRun * operations * std::exp(-kRunPerRanks * ranks - kRunPerNodes * nodes);
     }
   }
-  const bool over_pcie = a.joint->fabric == kPcie;
   const bool other_links =
-      (a.what.nodes > 1) != (b.what.nodes > 1) || over_pcie != (b.joint->fabric == kPcie);
+      (a.what.nodes > 1) != (b.what.nodes > 1) || a.joint->over_pcie() != b.joint->over_pcie();
   if (other_links) shared *= kOtherLinks;
   if (a.platform->system == b.platform->system) shared += between_bridges(a, b, sizes);
   return shared;

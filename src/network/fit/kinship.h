@@ -16,6 +16,7 @@ struct Joint {
   unsigned chips = 0;
   std::string fabric;      ///< "switch", "fully-connected"; "pcie" where any level of theirs is
   std::string generation;  ///< as NCCL tells chips apart, link and fabric: of one, nearly alike
+  bool over_pcie() const { return fabric == "pcie"; }
 };
 
 /// What systems have in common, from the catalogue's node of each.
@@ -28,6 +29,8 @@ struct Platform {
   const Joint& joint(unsigned ranks, unsigned nodes) const;
 };
 Platform platform_of(std::string_view system);
+/// Of nodes that nobody measured.
+Platform platform_of(const Cluster& cluster);
 
 /// A case with the traits that are compared.
 struct Kin {

@@ -113,6 +113,26 @@ TEST(Kriging, SlowBridgesSayLittleOfTwoCards) {
   EXPECT_LT(miss(fit, nccl("l40s", Op::kAllReduce, 2), 1), 0.4 * std::log(8));
 }
 
+TEST(Kriging, ANodeNobodyMeasuredLeansOnItsLike) {
+  std::vector<CollectiveSample> samples;
+  for (const char* system : {"a100_sxm", "h100_sxm", "b200_sxm"}) {
+    add_samples(nccl(system, Op::kAllReduce, 8), 1.5, samples);
+  }
+  const CollectiveFit fit = CollectiveFit::make(samples);
+  const CollectiveCase what = nccl("", Op::kAllReduce, 8);
+  const auto answer = [&](const char* cluster) {
+    return fit.curve_on(*Catalog::builtin().cluster(cluster), what);
+  };
+  const double mean = MeanTime("h200_sxm", {}).at(what, 1 << 20);
+  const auto near = answer("dgx-h200"), far = answer("l20-8");
+  ASSERT_TRUE(near && far);
+  EXPECT_NEAR(near->time({1 << 20}).value / mean, 1.5, 0.1);
+  const auto width = [](const CollectiveFit::Answer& a) { return a.high / a.low; };
+  EXPECT_GT(width(far->at({1 << 20})), 1.5 * width(near->at({1 << 20})));
+  EXPECT_FALSE(answer("mi300x-8"));
+  EXPECT_FALSE(fit.curve_on(*Catalog::builtin().cluster("dgx-h200"), nccl("", Op::kAllGather, 8)));
+}
+
 TEST(Kinship, LaunchesAreToldFromNames) {
   const auto mode = [](const char* library, const char* version, Op op) {
     return launch_mode({"x", library, version, "", op, 2, 1});

@@ -17,10 +17,12 @@ constexpr double kEagerFloor = 30e-6, kEagerFactor = 1.12;
 
 }  // namespace
 
-/// A node of the catalogue, as many of them as a case needs; groups made when first asked for.
+/// A node of the catalogue, as many of them as a case needs, or those of a given cluster; groups made
+/// when first asked for.
 class MeanTime::Node {
  public:
   explicit Node(std::string name) : name_(std::move(name)) {}
+  explicit Node(const Cluster& given) : given_(given) {}
 
   double at(const CollectiveCase& what, double bytes) {
     const Group& group = of(what.ranks, what.nodes);
@@ -48,7 +50,8 @@ class MeanTime::Node {
 
   void make(unsigned ranks, unsigned nodes, Group& group) const {
     const Result<Cluster> cluster =
-        Catalog::builtin().cluster(fmt::format("{} x {}", nodes, name_));
+        given_ ? Result<Cluster>(*given_)
+               : Catalog::builtin().cluster(fmt::format("{} x {}", nodes, name_));
     if (cluster) {
       group.cluster = *cluster;
       const auto chips = first_chips_of_nodes(*group.cluster, ranks, nodes);
@@ -67,6 +70,7 @@ class MeanTime::Node {
   }
 
   std::string name_;
+  std::optional<Cluster> given_;
   std::mutex mutex_;
   std::map<std::pair<unsigned, unsigned>, Group> groups_;
 };
@@ -75,6 +79,8 @@ MeanTime::MeanTime(std::string_view system, PooledForms forms) : forms_(std::mov
   const std::string node = CollectiveSystems::builtin().node_of(system);
   if (!node.empty() && Catalog::builtin().cluster(node)) node_ = std::make_unique<Node>(node);
 }
+
+MeanTime::MeanTime(const Cluster& cluster) : node_(std::make_unique<Node>(cluster)) {}
 
 MeanTime::~MeanTime() = default;
 

@@ -21,6 +21,8 @@ using PooledForms = std::map<std::pair<CollectiveOp, std::string>, PooledForm>; 
 class MeanTime {
  public:
   MeanTime(std::string_view system, PooledForms forms);
+  /// Of groups of a cluster that nobody measured.
+  explicit MeanTime(const Cluster& cluster);
   ~MeanTime();
   double at(const CollectiveCase& what, double bytes) const;
   bool from_catalogue() const { return node_ != nullptr; }

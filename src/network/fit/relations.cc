@@ -41,6 +41,22 @@ Relations::Relations(const MeasuredSystems& systems) {
 const Platform& Relations::platform(std::string_view name) const { return system(name).platform; }
 const MeanTime& Relations::mean(std::string_view name) const { return system(name).mean; }
 
+void Relations::add_abroad(const Kin& kin, const System* home,
+                           std::vector<const Residuals*>& relatives) const {
+  for (const auto& [name, other] : systems_) {
+    if (other.get() == home || !other->platform.known()) continue;
+    for (const Residuals& far : other->residuals()) {
+      if (tells_abroad(kin, far.kin)) relatives.push_back(&far);
+    }
+  }
+}
+
+Kriging Relations::abroad(const Kin& kin) const {
+  std::vector<const Residuals*> relatives;
+  add_abroad(kin, nullptr, relatives);
+  return {std::move(relatives), 0};
+}
+
 std::unique_ptr<Kriging> Relations::make_kriging(const Kin& kin) const {
   const System& home = system(kin.platform->system);
   std::vector<const Residuals*> relatives;
@@ -48,12 +64,7 @@ std::unique_ptr<Kriging> Relations::make_kriging(const Kin& kin) const {
     if (!home.platform.known() || tells_at_home(kin, own.kin)) relatives.push_back(&own);
   }
   const std::size_t own = relatives.size();
-  for (const auto& [name, other] : systems_) {
-    if (!home.platform.known() || other.get() == &home || !other->platform.known()) continue;
-    for (const Residuals& far : other->residuals()) {
-      if (tells_abroad(kin, far.kin)) relatives.push_back(&far);
-    }
-  }
+  if (home.platform.known()) add_abroad(kin, &home, relatives);
   if (relatives.empty()) {
     for (const Residuals& any : home.residuals()) relatives.push_back(&any);
   }

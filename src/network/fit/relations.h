@@ -31,6 +31,8 @@ class Relations {
   /// Of a case of the system with whatever may say something about it: the system's own curves that are
   /// launched alike, all-reduces however they are launched, and the same operation on other systems.
   const Kriging& kriging(const Kin& kin) const;
+  /// Of a case on nodes that nobody measured: what the same operation leaves over on any system.
+  Kriging abroad(const Kin& kin) const;
   SystemBands find_bands(std::string_view system) const;
 
  private:
@@ -48,6 +50,8 @@ class Relations {
   };
   const System& system(std::string_view name) const { return *systems_.find(name)->second; }
   std::unique_ptr<Kriging> make_kriging(const Kin& kin) const;
+  void add_abroad(const Kin& kin, const System* home,
+                  std::vector<const Residuals*>& relatives) const;
 
   std::map<std::string, std::unique_ptr<System>, std::less<>> systems_;
   using Key =

@@ -47,6 +47,11 @@ Result<CollectiveForecast::Case> CollectiveForecast::prepare(const CollectiveCas
   const Result<const CollectiveModel*> found = model(node, what.nodes);
   if (!found) return found.error();
   prepared.model_ = *found;
+  if (options_.source == CollectiveSource::kBest &&
+      options_.algorithm == CollectiveAlgorithm::kAuto) {
+    prepared.curve_ = fit_.curve_on(prepared.model_->cluster(), what);
+    if (prepared.curve_) return prepared;
+  }
   prepared.query_.op = what.op;
   prepared.query_.source = options_.source;
   prepared.query_.algorithm = options_.algorithm;

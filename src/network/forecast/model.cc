@@ -148,7 +148,8 @@ std::optional<CollectiveFit::Curve> CollectiveModel::State::make_curve(
     CollectiveCase what{system.name, "NCCL", "", "", op, ranks, nodes};
     if (auto found = fit->curve(what, source)) return found;
   }
-  return std::nullopt;
+  if (source != CollectiveSource::kBest) return std::nullopt;
+  return fit->curve_on(cluster, {"", "NCCL", "", "", op, ranks, nodes});
 }
 
 std::optional<CollectiveFit::Curve> CollectiveModel::State::curve(CollectiveOp op, unsigned ranks,

@@ -71,8 +71,9 @@ std::vector<int> rounds_of(std::span<const CollectiveSample> samples, Collective
   std::map<std::string, std::set<std::array<std::string, 3>>> keys_of_system;
   const auto key_of = [&](const CollectiveSample& sample) {
     const CollectiveCase& of = sample.what;
-    if (what == CollectiveHoldOut::kLibraries)
-      return std::array{of.system, of.library, std::string()};
+    const std::string any;
+    if (what == CollectiveHoldOut::kSystems) return std::array{of.system, any, any};
+    if (what == CollectiveHoldOut::kLibraries) return std::array{of.system, of.library, any};
     const std::string ranks = what == CollectiveHoldOut::kRanks ? std::to_string(of.ranks) : "";
     return std::array{of.system, std::to_string(of.nodes), ranks};
   };
@@ -80,7 +81,8 @@ std::vector<int> rounds_of(std::span<const CollectiveSample> samples, Collective
     keys_of_system[sample.what.system].insert(key_of(sample));
   }
   const auto key_round = [&](const CollectiveSample& sample) {
-    if (keys_of_system[sample.what.system].size() < 2) return -1;
+    const bool whole = what == CollectiveHoldOut::kSystems;
+    if (!whole && keys_of_system[sample.what.system].size() < 2) return -1;
     return keys.emplace(key_of(sample), static_cast<int>(keys.size())).first->second;
   };
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -97,6 +99,7 @@ std::vector<int> rounds_of(std::span<const CollectiveSample> samples, Collective
       case CollectiveHoldOut::kRanks:
       case CollectiveHoldOut::kNodes:
       case CollectiveHoldOut::kLibraries:
+      case CollectiveHoldOut::kSystems:
         rounds.push_back(key_round(samples[i]));
         break;
     }
@@ -158,8 +161,8 @@ CollectiveValidation validate_collectives(std::span<const CollectiveSample> samp
 }
 
 std::optional<CollectiveHoldOut> parse_collective_hold_out(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kNames = {"sizes",   "ranks",  "nodes",
-                                                      "largest", "curves", "libraries"};
+  constexpr std::array<std::string_view, 7> kNames = {"sizes",  "ranks",     "nodes",  "largest",
+                                                      "curves", "libraries", "systems"};
   const auto found = std::ranges::find(kNames, text);
   if (found == kNames.end()) return std::nullopt;
   return static_cast<CollectiveHoldOut>(found - kNames.begin());
