@@ -126,10 +126,20 @@ ASSUMED = {
     "software.deepspeed-2022/adds_apart": 1,
     "software.megatron-2021/launch_s": 4.5e-5,
     "software.megatron-deepspeed/launch_s": 4.5e-5,
+    # A whole step compiled by XLA: no launches, norms fused as well as torch.compile does; transfers are made
+    # by engines of their own, which take nothing from the products.
+    "software.xla/launch_s": 0.0,
+    "software.xla/microbatch_s": 0.0,
+    "software.xla/step_s": 2e-3,
+    "software.xla/unfused": 1.0,
+    "software.xla/contention": 0.0,
+    # TPUs keep their clock under load, which the GPUs whose rates are scaled to them do not: read off the runs
+    # of one pod of v5e (tests/data/training_tpu.json).
+    "chip.tpu/matrix_share": 1.1,
 }
 SOFTWARES = [
     "megatron", "megatron-2025", "megatron-2024", "megatron-2021", "fsdp", "fsdp-compiled",
-    "fsdp-compiled-2024", "fsdp-te", "deepspeed-2022", "megatron-deepspeed", "deepspeed-2021",
+    "fsdp-compiled-2024", "fsdp-te", "deepspeed-2022", "megatron-deepspeed", "deepspeed-2021", "xla",
 ]  # fmt: skip
 # Variants have the constants of a software unless they have their own.
 VARIANTS = {"megatron-2025": "megatron", "fsdp-compiled-2024": "fsdp-compiled"}

@@ -36,7 +36,9 @@ enum class Precision : std::uint8_t {
   kFp8,       ///< one scale per tensor
   kFp8Block,  ///< 1x128 and 128x128 scales (DeepSeek-V3)
   kMxfp8,     ///< one scale per 32 values
-  kNvfp4,
+  kNvfp4,     ///< one scale per 16 values
+  kMxfp4,     ///< one scale per 32 values
+  kInt8,      ///< one scale per row, as TPUs train quantised
 };
 std::string_view name(Precision precision);                       ///< "mxfp8"
 std::optional<Precision> parse_precision(std::string_view text);  ///< also "fp8-cs", "bf16-pure"

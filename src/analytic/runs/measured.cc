@@ -82,6 +82,10 @@ int month_of(const json& run, const std::string& id) {
          std::atoi(container.substr(3).c_str());
 }
 
+/// Degrees, batches and sizes beyond these are a mistake, and would overflow what is computed of them.
+constexpr double kLargest = 1e9;
+constexpr std::size_t kLongest = 1000;
+
 void read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
   const json& system = part_of(run, "system");
   const std::string line = text_of(system, "on");
@@ -98,10 +102,15 @@ void read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
   told.per_node = static_cast<unsigned>(std::max(number_of(system, "gpus_per_node"), 1.0));
   told.network = text_of(system, "inter");
   told.hbm_bytes_per_s = number_of(system, "hbm_gbs") * 1e9;
-  out.chips = told.gpus;
+  double devices = 1;
+  for (const char* key : {"tp", "pp", "cp", "dp"}) {
+    devices *= std::max(number_of(part_of(run, "parallel"), key), 1.0);
+  }
+  if (devices <= kLargest) told.devices = static_cast<unsigned>(devices);
   const Result<std::string> made = cluster_line(told, catalog, out.assumed);
-  if (made) out.cluster = *made;
-  if (!made) out.incomplete = made.error().text();
+  const Result<Cluster> cluster = made ? catalog.cluster(*made) : made.error();
+  if (cluster) out.cluster = *made, out.chips = cluster->chips();
+  if (!cluster) out.incomplete = cluster.error().text();
 }
 
 void read_measured(const json& run, TrainingRun& out) {
@@ -114,10 +123,6 @@ void read_measured(const json& run, TrainingRun& out) {
       text_of(part_of(run, "source"), "repo").find("torchtitan") != std::string::npos;
   if (out.measured_s <= 0) out.incomplete = "no iteration time was measured";
 }
-
-/// Degrees, batches and sizes beyond these are a mistake, and would overflow what is computed of them.
-constexpr double kLargest = 1e9;
-constexpr std::size_t kLongest = 1000;
 
 /// What of the fields that are read cannot be meant; empty: nothing.
 std::string senseless(const json& run) {

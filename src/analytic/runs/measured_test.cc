@@ -68,7 +68,25 @@ TEST(RunSystem, FindsChipsByWhatPeopleCallThem) {
   EXPECT_EQ(line("GB300-NVL72", 256, 4), "4 x gb300-nvl72, node.size 64");
   EXPECT_EQ(line("A100-SXM4-80GB", 384, 8, "4x Omni-Path 100Gb/s per node"),
             "384 x a100-sxm-80g, nic.ports 4, nic.bandwidth 100Gb/s");
+  EXPECT_EQ(line("TPU v6e (Trillium)", 64, 4), "64 x tpu-v6e");
+  EXPECT_EQ(line("TPU v5p-128", 64, 4), "64 x tpu-v5p");
+  EXPECT_EQ(line("AWS Trainium2 (trn2.48xlarge)", 64, 16), "64 x trainium2");
+  EXPECT_EQ(line("trn1.32xlarge", 64, 32), "64 x trainium1-core");
+  EXPECT_EQ(line("NVIDIA L40S", 384, 4), "16 x l40s, node.size 4, fabric.size 96");
   EXPECT_NE(line("Abacus 9000", 8, 8).find("Abacus"), std::string::npos);
+}
+
+// A run may count chips and split the model over the cores that its programs see.
+TEST(RunSystem, DegreesTellCoresFromChips) {
+  const auto line = [](unsigned devices) {
+    std::vector<std::string> assumed;
+    RunSystem system{"Ironwood", 64, 4, "", 0};
+    system.devices = devices;
+    const auto made = cluster_line(system, Catalog::builtin(), assumed);
+    return made ? *made : made.error().text();
+  };
+  EXPECT_EQ(line(64), "64 x tpu-v7");
+  EXPECT_EQ(line(128), "128 x tpu-v7-core");
 }
 
 class RunFile {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
+
+#include "analytic/step/constants.h"
 
 namespace flopcast::analytic {
 namespace {
@@ -32,11 +35,21 @@ bool is_compiled(const json& parallel, const RunTexts& t) {
   return flag_of(parallel, "compile", likely);
 }
 
+/// Whole steps compiled by XLA: frameworks on JAX, and whatever runs on chips that have no other compiler.
+bool is_xla(const RunTexts& t, const TrainingRun& run) {
+  static const std::regex frameworks("maxtext|jax|xla|paxml|axlearn|levanter|neuron",
+                                     std::regex::icase);
+  if (std::regex_search(t.framework + " " + t.repo, frameworks)) return true;
+  const Result<Cluster> cluster = Catalog::builtin().cluster(run.cluster);
+  return cluster && software_name("", cluster->chip) == "xla";
+}
+
 /// Which profile of catalog/training/constants.toml: told, or by who published the run.
-std::string software_of(const RunTexts& t, bool compiled) {
+std::string software_of(const RunTexts& t, bool compiled, const TrainingRun& run) {
   // FSDP around the kernels of Transformer Engine, its dispatcher DeepEP (NeMo AutoModel).
   if (has(t.framework, "FSDP") && has(t.framework, "Transformer Engine")) return "fsdp-te";
   if (!t.software.empty()) return t.software;
+  if (is_xla(t, run)) return "xla";
   if (has(t.framework, "FSDP") || has(t.repo, "torchtitan") || has(t.repo, "llm-foundry")) {
     if (!compiled) return "fsdp";
     // The loss is compiled since 2025.
@@ -56,15 +69,26 @@ bool is_early(const std::string& software) {
 
 std::string set_precision(const RunTexts& t, TrainingRun& run) {
   std::string text = t.dtype.substr(0, t.dtype.find(' '));
-  if (!text.empty() && text.back() == '?') {
-    text.pop_back();
-    run.assumed.push_back("precision " + text);
-  }
+  const bool guessed = !text.empty() && text.back() == '?';
+  if (guessed) text.pop_back();
+  // "bf16+fp8": products are in the narrow one.
+  const std::size_t second = text.find_first_of("+/");
+  if (second != std::string::npos) text.erase(0, second + 1);
+  if (guessed || second != std::string::npos) run.assumed.push_back("precision " + text);
   const auto precision = parse_precision(text);
   if (!precision) return fmt::format("precision '{}' is not known", t.dtype);
   run.plan.precision = *precision;
   if (has(t.dtype, "pure")) run.plan.fp32_master = run.plan.fp32_gradients = false;
   return "";
+}
+
+/// What XLA computes again under MaxText's policies with a name; 0: another policy.
+std::uint8_t remat_modules(const std::string& policy) {
+  constexpr std::uint8_t kAllButProducts =
+      kRecomputeCoreAttention | kRecomputeNorm | kRecomputeActivation;
+  if (has(policy, "minimal")) return kAllButProducts;
+  const bool but_mlp = has(policy, "qkv_proj") || has(policy, "except_mlp");
+  return but_mlp ? kAllButProducts | kRecomputeMlp : 0;
 }
 
 void set_recompute(const RunTexts& t, TrainingRun& run) {
@@ -76,6 +100,9 @@ void set_recompute(const RunTexts& t, TrainingRun& run) {
     // torchtitan's own choice where selective recompute has no option.
     plan.recompute = Recompute::kSelective;
     plan.recompute_modules = kRecomputeOp;
+  } else if (run.software == "xla" && remat_modules(t.recompute) != 0) {
+    plan.recompute = Recompute::kSelective;
+    plan.recompute_modules = remat_modules(t.recompute);
   } else if (has(t.recompute, "selective")) {
     plan.recompute = plan.flash_attention ? Recompute::kNone : Recompute::kSelective;
     if (has(t.recompute, "?")) run.assumed.push_back("selective recompute");
@@ -148,7 +175,7 @@ unsigned virtual_stages(const TrainingRun& run) {
 std::string set_degrees(const json& parallel, const RunTexts& texts, TrainingRun& run) {
   Plan& plan = run.plan;
   for (const char* key : {"tp", "pp"}) {
-    if (count_of(parallel, key, 0) <= 0) return fmt::format("no {} is told", key);
+    if (count_of(parallel, key, 0) <= 0) run.assumed.push_back(fmt::format("{} 1", key));
   }
   const auto degree = [&](const char* key) {
     return static_cast<unsigned>(std::max<std::int64_t>(1, count_of(parallel, key, 1)));
@@ -177,7 +204,7 @@ std::string set_degrees(const json& parallel, const RunTexts& texts, TrainingRun
 
 std::string read_run_plan(const json& parallel, const json& batch, const json& model,
                           const RunTexts& texts, TrainingRun& run) {
-  run.software = software_of(texts, is_compiled(parallel, texts));
+  run.software = software_of(texts, is_compiled(parallel, texts), run);
   if (std::string why = set_degrees(parallel, texts, run); !why.empty()) return why;
   if (std::string why = set_batch(batch, run); !why.empty()) return why;
   run.plan.sequence = count_of(model, "seq_len", 0);

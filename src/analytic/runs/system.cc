@@ -30,8 +30,13 @@ std::vector<std::string> chip_names(const std::string& gpu) {
   // digits that names a chip.
   const std::size_t spelled = names.size();
   for (std::size_t i = 0; i < spelled; ++i) {
-    static const std::regex word(R"(\b(GB200|GB300|[ABHVL]\d{2,3}S?|MI\d{3}X|TPU-v\w+)\b)");
+    static const std::regex word(
+        R"(\b(GB200|GB300|GH200|[ABHVL]\d{2,3}S?|MI\d{3}X|Gaudi ?\d|HL-\d{3}L?|Trainium ?\d|Trn\d)\b)",
+        std::regex::icase);
     if (std::smatch match; std::regex_search(names[i], match, word)) add(match[1]);
+    // "TPU v6e-256", "v5p-128": what follows counts chips or cores of the slice.
+    static const std::regex tpu(R"((?:\bTPU[ -]?)?\b(v\d\w?)\b)", std::regex::icase);
+    if (std::smatch match; std::regex_search(names[i], match, tpu)) add("tpu-" + match[1].str());
   }
   return names;
 }
@@ -46,11 +51,30 @@ Result<Chip> find_chip(const std::string& gpu, const Catalog& catalog) {
   return *first;
 }
 
+/// Programs see some chips as two devices: a run may count those, or chips and split the model over devices.
+Result<Chip> find_device(const RunSystem& system, const Catalog& catalog) {
+  Result<Chip> chip = find_chip(system.gpu, catalog);
+  if (!chip) return chip;
+  Result<Chip> core = catalog.chip(chip->name + "-core");
+  constexpr unsigned kCoresOfMachine = 32;  // trn1.32xlarge
+  const bool counted = system.per_node == kCoresOfMachine;
+  return core && (counted || system.devices == 2 * system.gpus) ? core : chip;
+}
+
 /// What is assumed of a network whose words say too little.
 std::string usual_network(const Level& fabric, const std::string& words) {
   std::string text = fmt::format("network between nodes: {} x {}", fabric.ports, fabric.link);
   if (words.find_first_of("0123456789") == std::string::npos) return text;
   return text + ", since a rate is given without a number of ports";
+}
+
+/// Chips on a torus are a slice of their pod, whatever a host holds of them. nullopt: they are on none.
+std::optional<std::string> torus_line(const Chip& chip, unsigned gpus, const Catalog& catalog) {
+  std::string line = fmt::format("{} x {}", gpus, chip.name);
+  const Result<Cluster> cluster = catalog.cluster(line);
+  if (gpus < 2 || !cluster) return std::nullopt;
+  const Level& last = cluster->levels[cluster->node_levels - 1];
+  return last.fabric == FabricKind::kTorus ? std::optional(line) : std::nullopt;
 }
 
 /// Nodes are whole; racks of 72 are used in parts of 64.
@@ -85,10 +109,16 @@ NodePorts parse_ports(std::string_view words, unsigned per_node) {
   return best;
 }
 
-Result<std::string> cluster_line(const RunSystem& system, const Catalog& catalog,
+Result<std::string> cluster_line(const RunSystem& run, const Catalog& catalog,
                                  std::vector<std::string>& assumed) {
-  const Result<Chip> chip = find_chip(system.gpu, catalog);
+  RunSystem system = run;
+  const Result<Chip> chip = find_device(system, catalog);
   if (!chip) return chip.error();
+  if (chip->name.ends_with("-core") && system.devices == 2 * system.gpus) {
+    assumed.push_back(fmt::format("devices: {} cores", system.devices));
+    system.gpus = system.devices;
+  }
+  if (std::optional<std::string> slice = torus_line(*chip, system.gpus, catalog)) return *slice;
   const unsigned size = node_size(*chip, system);
   if (system.gpus == 0 || system.gpus % size != 0) {
     return Diagnostic{ErrorCode::kBadInput, system.gpu,
@@ -101,7 +131,9 @@ Result<std::string> cluster_line(const RunSystem& system, const Catalog& catalog
   if (const Result<Cluster> all = catalog.cluster(line); !all || all->chips_per_node() != size) {
     const std::string node = chip->name.starts_with("gb") ? chip->name + "-nvl72" : std::string();
     if (!node.empty()) line = fmt::format("{} x {}, node.size {}", nodes, node, size);
-    if (node.empty() && usual) line = fmt::format("{} x {}, node.size {}", nodes, chip->name, size);
+    if (node.empty() && usual && usual->node_levels == 1) {
+      line = fmt::format("{} x {}, node.size {}, fabric.size {}", 2 * 8, chip->name, size, nodes);
+    }
   }
   const Result<Cluster> cluster = catalog.cluster(line);
   if (!cluster) return cluster.error();

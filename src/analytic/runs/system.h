@@ -15,6 +15,7 @@ struct RunSystem {
   unsigned gpus = 0, per_node = 8;
   std::string network;         ///< between nodes, in words: "8x NDR IB 400Gb/s per node"
   double hbm_bytes_per_s = 0;  ///< 0: the chip's
+  unsigned devices = 0;        ///< what its degrees multiply to; 0: not told
 };
 
 /// "16 x h100-sxm, nic.ports 4, nic.bandwidth 12.5GB/s". Error: no such chip.

@@ -72,7 +72,7 @@ std::span<const Field> fields();
 /// @param file a TOML file of the same shape whose values come on top; "": none.
 Result<Constants> load_constants(const Chip& chip, std::string_view software,
                                  const std::string& file);
-/// The software's name; "" gives the first of the catalogue.
-std::string software_name(std::string_view software);
+/// The software's name; "" gives the first of the catalogue, XLA for chips that nothing else compiles for.
+std::string software_name(std::string_view software, const Chip& chip);
 
 }  // namespace flopcast::analytic

@@ -72,7 +72,8 @@ Priced price_kernel(const Kernel& kernel, bool expert, const Pricing& p) {
     // What passes over all copies of a token is fused with the products it lies between.
     const double traffic = sorts ? c.expert_traffic : expert ? 1.0 : c.unfused;
     priced.seconds *= traffic / c.memory_share;
-    const bool blocks = p.precision == Precision::kMxfp8 || p.precision == Precision::kNvfp4;
+    const bool blocks = p.precision == Precision::kMxfp8 || p.precision == Precision::kNvfp4 ||
+                        p.precision == Precision::kMxfp4;
     if (expert && !sorts && blocks) priced.seconds *= c.expert_eager;
   }
   return priced;

@@ -120,7 +120,7 @@ Result<std::shared_ptr<const System>> analytic::make_system(Cluster cluster, con
 
 Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<const System> system,
                                                  const TrainingOptions& options) {
-  const std::string software = software_name(options.software);
+  const std::string software = software_name(options.software, system->cluster.chip);
   Result<Constants> constants = load_constants(system->cluster.chip, software, options.constants);
   if (!constants) return constants.error();
   apply_power(*system, *constants);

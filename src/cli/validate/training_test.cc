@@ -58,11 +58,11 @@ TEST(ValidateTraining, TakesOneRun) {
 
 TEST(ValidateTraining, SaysWhatARunLacks) {
   json run = run_of_eight();
-  run["parallel"].erase("tp");
+  run["batch"].erase("gbs");
   const Outcome outcome = validate({file("lacks.json", run.dump())});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("no run could be forecast"));
-  EXPECT_THAT(outcome.out, HasSubstr("no tp is told"));
+  EXPECT_THAT(outcome.out, HasSubstr("no global batch is told"));
 }
 
 TEST(ValidateTraining, FilesOfOtherKindsAreRefused) {

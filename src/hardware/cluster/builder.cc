@@ -171,6 +171,12 @@ ClusterBuilder::Failure ClusterBuilder::start_chip(const Head& head, const Chip&
   if (head.count % inside == 0) {
     take_nodes(**node, head.count / inside);
   } else if (head.count < inside && shrink_levels(cluster_.levels, head.count)) {
+    const Level& last = cluster_.levels.back();
+    if (last.efficiency < (*node)->levels[cluster_.levels.size() - 1].efficiency) {
+      Fact fact{last.name + ".efficiency", last.efficiency, "", "a slice without links around it",
+                Basis::kAssumed};
+      put_fact(cluster_.facts, std::move(fact));
+    }
     cluster_.node_levels = static_cast<unsigned>(cluster_.levels.size());
     current_ = cluster_.levels.size() - 1;
   } else {

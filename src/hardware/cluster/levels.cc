@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 namespace flopcast {
 
@@ -142,6 +143,54 @@ std::optional<Diagnostic> hardware::check_levels(const Cluster& cluster, const s
   return std::nullopt;
 }
 
+namespace {
+
+/// The slice of `chips` in a torus of `pod`, both from the shortest side on: of those that fit the one
+/// whose longest side is shortest, then the most equal one. Empty: none fits.
+std::vector<unsigned> slice_of(std::span<const unsigned> pod, unsigned chips,
+                               unsigned shortest = 1) {
+  if (pod.size() == 1) {
+    const bool fits = chips >= shortest && chips <= pod[0];
+    return fits ? std::vector<unsigned>{chips} : std::vector<unsigned>{};
+  }
+  std::vector<unsigned> best;
+  for (unsigned side = shortest; side <= pod[0] && side <= chips / side; ++side) {
+    if (chips % side != 0) continue;
+    std::vector<unsigned> rest = slice_of(pod.subspan(1), chips / side, side);
+    if (rest.empty() || (!best.empty() && rest.back() > best.back())) continue;
+    rest.insert(rest.begin(), side);
+    best = std::move(rest);
+  }
+  return best;
+}
+
+/// A slice that is narrower than its pod is open there: a chip at the edge lacks one of two links, and
+/// collectives wait for it. Optical switches close the rings of 3-D tori in blocks of four (Jouppi et al.
+/// 2023).
+bool is_open(std::size_t dimensions, unsigned side, unsigned whole) {
+  constexpr unsigned kBlock = 4;
+  return side > 2 && side < whole && (dimensions < 3 || side % kBlock != 0);
+}
+
+/// @return whether the torus has a slice of so many chips; makes `level` one.
+bool slice_torus(Level& level, unsigned chips) {
+  std::vector<unsigned> pod = level.shape;
+  std::ranges::sort(pod);
+  const std::vector<unsigned> slice = slice_of(pod, chips);
+  if (slice.empty()) return false;
+  const unsigned planes = std::max(1U, level.ports / level.neighbours());
+  unsigned missing = 0;
+  for (std::size_t i = 0; i < slice.size(); ++i) missing += is_open(pod.size(), slice[i], pod[i]);
+  level.size = chips;
+  level.shape = slice;
+  const unsigned links = level.neighbours();
+  level.ports = planes * links;
+  level.efficiency *= static_cast<double>(links - missing) / links;
+  return true;
+}
+
+}  // namespace
+
 void hardware::resize_level(Level& level, unsigned size) {
   const unsigned planes = std::max(1U, level.ports / level.neighbours());
   level.size = size;
@@ -157,10 +206,13 @@ bool hardware::shrink_levels(std::vector<Level>& levels, unsigned chips) {
   std::size_t kept = 0;
   while (kept < levels.size() && chips % levels[kept].size == 0) chips /= levels[kept++].size;
   if (chips > 1) {
-    if (kept == levels.size() || chips >= levels[kept].size || levels[kept].shape.size() > 1) {
-      return false;
+    if (kept == levels.size() || chips >= levels[kept].size) return false;
+    if (levels[kept].fabric == FabricKind::kTorus) {
+      if (!slice_torus(levels[kept++], chips)) return false;
+    } else {
+      if (levels[kept].shape.size() > 1) return false;
+      resize_level(levels[kept++], chips);
     }
-    resize_level(levels[kept++], chips);
   }
   levels.resize(kept);
   return true;

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "flopcast/hardware.h"
@@ -125,6 +126,35 @@ TEST(ClusterText, LevelsOfOnesOwn) {
   const Cluster outer = cluster("8 x dgx-h100, rail NDR, switch 2, bandwidth 10GB/s");
   EXPECT_EQ(outer.chips(), 128U);
   EXPECT_EQ(outer.levels[2].port_bandwidth.value, 10e9);
+}
+
+TEST(ClusterText, SlicesOfAPod) {
+  const auto shape = [](const std::string& text) { return cluster(text).levels[0].shape; };
+  using Sides = std::vector<unsigned>;
+  // The slices Google's documentation lists.
+  EXPECT_EQ(shape("8 x tpu-v6e"), (Sides{2, 4}));
+  EXPECT_EQ(shape("128 x tpu-v5e"), (Sides{8, 16}));
+  EXPECT_EQ(shape("64 x tpu-v4"), (Sides{4, 4, 4}));
+  EXPECT_EQ(shape("128 x tpu-v5p"), (Sides{4, 4, 8}));
+  EXPECT_EQ(shape("256 x tpu-v7"), (Sides{4, 8, 8}));
+  const Cluster pods = cluster("512 x tpu-v5e");
+  ASSERT_EQ(pods.levels.size(), 2U);
+  EXPECT_EQ(pods.levels[0].efficiency, 1);
+  EXPECT_EQ(pods.levels[1].size, 2U);
+  // Chips at the edge of an open slice have one link of two: on both sides, on one, on none.
+  EXPECT_EQ(cluster("64 x tpu-v6e").levels[0].efficiency, 0.5);
+  EXPECT_EQ(cluster("128 x tpu-v6e").levels[0].efficiency, 0.75);
+  EXPECT_EQ(cluster("64 x tpu-v5p").levels[0].efficiency, 1);
+  // Any slice holds its chips and lies within its pod.
+  for (unsigned chips = 2; chips <= 256; ++chips) {
+    const auto made = Catalog::builtin().cluster(fmt::format("{} x tpu-v5e", chips));
+    if (!made) continue;
+    const Sides sides = made->levels[0].shape;
+    EXPECT_EQ(sides[0] * sides[1], chips);
+    EXPECT_LE(sides[0], sides[1]);
+    EXPECT_LE(sides[1], 16U);
+  }
+  EXPECT_FALSE(Catalog::builtin().cluster("17 x tpu-v5e"));
 }
 
 TEST(ClusterText, WholeMachines) {

@@ -283,7 +283,7 @@ void lost_in_torchtitan(const Plan& plan, Lose note, void* to) {
   lose(plan.zero == Zero::kNone && plan.cp > 1, "replicated weights with context parallelism");
   lose(plan.shard > 0 && plan.shard % plan.cp != 0, "a shard smaller than cp");
   lose(plan.precision == Precision::kFp16 || plan.precision == Precision::kTf32 ||
-           plan.precision == Precision::kFp8Block || plan.precision == Precision::kNvfp4,
+           plan.precision == Precision::kFp8Block || plan.precision >= Precision::kNvfp4,
        "the precision");
   lose(plan.recompute == Recompute::kSelective && plan.recompute_modules != kRecomputeOp,
        "which modules are recomputed");

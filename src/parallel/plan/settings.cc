@@ -165,7 +165,7 @@ constexpr Entry kEntries[] = {
       "How context-parallel chips exchange keys and values", kChoice},
      choice<&Plan::context, parse_context_kind>},
     {{"precision", "", "TYPE",
-      "fp32, tf32, fp16, bf16 (default), bf16-pure, fp8, fp8_block, mxfp8 or nvfp4", kChoice},
+      "fp32, tf32, fp16, bf16 (default), bf16-pure, fp8, fp8_block, mxfp8, nvfp4, mxfp4 or int8", kChoice},
      set_precision},
     {{"optimizer", "", "adam|sgd|muon", "Adam if not given", kChoice},
      choice<&Plan::optimizer, parse_optimizer_kind>},

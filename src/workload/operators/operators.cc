@@ -12,8 +12,8 @@ using namespace workload;  // the room's own names
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kPrecisions = {"fp32", "tf32",      "fp16",  "bf16",
-                                                         "fp8",  "fp8_block", "mxfp8", "nvfp4"};
+constexpr std::array<std::string_view, 10> kPrecisions = {
+    "fp32", "tf32", "fp16", "bf16", "fp8", "fp8_block", "mxfp8", "nvfp4", "mxfp4", "int8"};
 constexpr std::array<std::string_view, kGroups> kGroupNames = {
     "tensor",   "tensor2", "context",     "expert", "expert_tensor",
     "pipeline", "data",    "expert_data", "shard",  "replica"};
@@ -90,6 +90,12 @@ std::optional<Precision> parse_precision(std::string_view text) {
       {"fp8cs", Precision::kFp8},
       {"fp8tensorwise", Precision::kFp8},
       {"fp8rowwise", Precision::kFp8Block},
+      {"fp8row", Precision::kFp8Block},
+      {"fp8sc", Precision::kFp8Block},
+      {"fp8block", Precision::kFp8Block},
+      {"fp8hybrid", Precision::kFp8},
+      {"fp8e4m3", Precision::kFp8},
+      {"fp4", Precision::kNvfp4},
       {"fp8delayed", Precision::kFp8},
       {"fp8mx", Precision::kMxfp8},
       {"fp8blockwise", Precision::kFp8Block},
@@ -112,16 +118,17 @@ DataType activation_type(Precision precision) {
 
 GemmType gemm_type(Precision precision) {
   // MXFP8 scales are multiplied inside the tensor cores: products run as fast as with one scale.
-  constexpr std::array kTypes = {GemmType::kFp32, GemmType::kTf32, GemmType::kFp16,
-                                 GemmType::kBf16, GemmType::kFp8,  GemmType::kFp8Block,
-                                 GemmType::kFp8,  GemmType::kNvfp4};
+  constexpr std::array kTypes = {GemmType::kFp32,       GemmType::kTf32,  GemmType::kFp16,
+                                 GemmType::kBf16,       GemmType::kFp8,   GemmType::kFp8Block,
+                                 GemmType::kFp8,        GemmType::kNvfp4, GemmType::kNvfp4,
+                                 GemmType::kSmoothQuant};
   return kTypes[static_cast<std::size_t>(precision)];
 }
 
 double saved_bytes(Precision precision) {
   // Low precisions keep one scale per 128, 32 or 16 values beside the values.
-  constexpr std::array kBytes = {4.0, 4.0,           2.0,          2.0,
-                                 1.0, 1 + 4 / 128.0, 1 + 1 / 32.0, 0.5 + 1 / 16.0};
+  constexpr std::array kBytes = {
+      4.0, 4.0, 2.0, 2.0, 1.0, 1 + 4 / 128.0, 1 + 1 / 32.0, 0.5 + 1 / 16.0, 0.5 + 1 / 32.0, 1.0};
   return kBytes[static_cast<std::size_t>(precision)];
 }
 
