@@ -43,6 +43,7 @@ constexpr std::array kFields = {
     Field{"expert_eager", &C::expert_eager, 0, 1,
           "of passes over experts' rows by kernels apart, under scales per block"},
     Field{"expert_kernel_s", &C::expert_kernel_s, 0, 1e-4, "s per product of one expert"},
+    Field{"expert_host_s", &C::expert_host_s, 0, 1e-4, "s of host per kernel of one expert"},
     Field{"expert_once", &C::expert_once, 0, 1, "1: rows go once to each place that needs them"},
     Field{"expert_overlap", &C::expert_overlap, 0, 1, "of an EP transfer hidden by other work"},
     Field{"async_overlap", &C::async_overlap, 0, 1, "of a TP transfer hidden by weight gradients"},

@@ -40,8 +40,8 @@ struct Constants {
   double microbatch_s = 0;       ///< per microbatch and stage, nothing overlaps it
   double step_s = 0;             ///< per step
   double tensor_overlap = 0;     ///< share of a tensor-parallel transfer that its GEMM hides
-  double expert_kernel_s =
-      0;                      ///< of one expert's product: its launch, and what it is too small for
+  double expert_kernel_s = 0;    ///< of one expert's product: what it is too small for
+  double expert_host_s = 0;   ///< host time of each kernel that one expert's product is launched as
   double expert_once = 0;     ///< 1: a row is sent once to each node (chip) that needs it
   double expert_overlap = 0;  ///< share of an expert-parallel transfer that other work hides
   double async_overlap = 0;   ///< share hidden behind the other gradient's GEMM

@@ -33,27 +33,46 @@ double matrix_rate(GemmType type, const Pricing& p) {
   return blocks ? c.narrow_share * c.block_share : c.narrow_share;
 }
 
+/// Kernels that a product of one expert is launched as where nothing groups them: the product; copies of its
+/// operands in 8 bits by a scale of their own; by blocks, along both dimensions, and the scales as tensor cores
+/// want them.
+double launches_of_expert(Precision precision) {
+  const bool narrow = precision >= Precision::kFp8, whole = precision == Precision::kFp8;
+  constexpr double kProduct = 1, kCopy = 2, kBlocks = 4;
+  return !narrow ? kProduct : whole ? kCopy : kBlocks;
+}
+
 struct Priced {
   double seconds = 0;
+  double host_s = 0;  ///< of its launches
   double PassCost::*part = nullptr;
   Basis basis = Basis::kAssumed;
 };
 
-/// Low-precision GEMMs are measured with the copy of their input made on the way. In training the
-/// kernel before makes it (or a kernel of its own, which the operators list).
+/// Low-precision GEMMs are measured with the copy of their input made on the way, by kernels slower than those
+/// of training, where the kernel before makes it (or one of its own, which the operators list). A product with
+/// few columns is nearly all copy: what it takes longer than reading its input once in 8 bits, which is half of
+/// what 16 bits take. No product is faster than its operands are narrower than 16 bits.
 double without_copy(const Gemm& gemm, double seconds, const Pricing& p) {
-  const double values = static_cast<double>(gemm.m) * static_cast<double>(gemm.k * gemm.batch);
-  const MemoryBound copy{MemoryOp::kQuantize, gemm.m, gemm.k * gemm.batch,
-                         DataType::kBf16,     false,  Bytes{2 * values},
-                         Bytes{values}};
-  constexpr double kLeast = 0.6;
-  return std::max(seconds - p.kernels.time(copy).seconds, kLeast * seconds);
+  constexpr std::int64_t kFew = 128;
+  constexpr double kNarrower = 0.5;
+  const auto time = [&](GemmType type, std::int64_t columns) {
+    Gemm other = gemm;
+    other.type = type;
+    other.n = columns;
+    return p.kernels.time(other).seconds;
+  };
+  const std::int64_t few = std::min(gemm.n, kFew);
+  const double copy = time(gemm.type, few) - kNarrower * time(GemmType::kBf16, few);
+  const double least =
+      kNarrower * (gemm.type == GemmType::kNvfp4 ? kNarrower : 1) * time(GemmType::kBf16, gemm.n);
+  return std::min(seconds, std::max(seconds - std::max(copy, 0.0), least));
 }
 
 Priced price_kernel(const Kernel& kernel, bool expert, const Pricing& p) {
   const Constants& c = p.constants;
   const KernelTimes::Answer time = p.kernels.time(kernel);
-  Priced priced{time.seconds, &PassCost::matrix_s, time.basis};
+  Priced priced{time.seconds, c.launch_s, &PassCost::matrix_s, time.basis};
   if (const Gemm* gemm = std::get_if<Gemm>(&kernel)) {
     if (is_narrow(gemm->type)) priced.seconds = without_copy(*gemm, priced.seconds, p);
     priced.seconds /= matrix_rate(gemm->type, p);
@@ -61,6 +80,8 @@ Priced price_kernel(const Kernel& kernel, bool expert, const Pricing& p) {
     if (expert) {
       priced.seconds /= c.expert_share;
       priced.seconds += c.expert_kernel_s * static_cast<double>(gemm->batch);
+      priced.host_s +=
+          c.expert_host_s * launches_of_expert(p.precision) * static_cast<double>(gemm->batch);
     }
   } else if (const Attention* attention = std::get_if<Attention>(&kernel)) {
     priced.part = &PassCost::attention_s;
@@ -94,7 +115,7 @@ double add_pass(const std::vector<OperatorStep>& steps, bool expert, const Prici
     const double seconds = priced.seconds * step.count;
     out.*(priced.part) += seconds;
     out.rests_on_s[static_cast<std::size_t>(priced.basis)] += seconds;
-    out.launches_s += pricing.constants.launch_s * step.count;
+    out.launches_s += priced.host_s * step.count;
     kernels += seconds;
   }
   for (std::size_t i = first; i < out.sent.size(); ++i) out.sent[i].cover_s = kernels;

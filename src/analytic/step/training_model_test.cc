@@ -259,6 +259,39 @@ TEST(TrainingModel, FusedExpertsPassOverNoRows) {
   EXPECT_LT(fused, 0.75 * memory_bound("megatron", Precision::kBf16));
 }
 
+// Sixteen experts a chip, six products each, four kernels a product under scales per block: the host of one
+// microbatch needs that long, however few rows there are.
+TEST(TrainingModel, SmallMicrobatchesWaitForLaunchesOfExperts) {
+  const auto host_share = [](const std::string& software, std::int64_t microbatch) {
+    TrainingOptions options;
+    options.software = software;
+    auto made =
+        TrainingModel::make(*load_model("qwen3-30b-a3b"), *Catalog::builtin().cluster("8 x b200"),
+                            Catalog::builtin(), options);
+    Plan plan = plan_of(1, 1, 8, 512);
+    plan.ep = 8, plan.etp = 1, plan.micro_batch = microbatch;
+    plan.precision = Precision::kMxfp8;
+    const TrainingEstimate estimate = *made->estimate(plan);
+    return estimate.parts[static_cast<std::size_t>(TimePart::kHost)] / estimate.step;
+  };
+  EXPECT_GT(host_share("megatron-2025", 1), 0.3);
+  EXPECT_LT(host_share("megatron-2025", 16), 0.1);
+  EXPECT_LT(host_share("megatron", 1), 0.05);  // one kernel for all
+}
+
+// Products alone, as they come to 8 bits: at most twice as fast as in 16, and never slower than the table.
+TEST(TrainingModel, CopiesOfNarrowProductsAreTakenOut) {
+  const auto matrix_s = [](Precision precision) {
+    Plan plan = plan_of(1, 1, 1, 8);
+    plan.precision = precision;
+    const TrainingEstimate estimate = *model_on("llama-3-8b", "h100").estimate(plan);
+    return estimate.parts[static_cast<std::size_t>(TimePart::kMatrix)].value;
+  };
+  const double ratio = matrix_s(Precision::kFp8) / matrix_s(Precision::kBf16);
+  EXPECT_GT(ratio, 0.45);
+  EXPECT_LT(ratio, 0.75);
+}
+
 TEST(TrainingModel, SlowerPowerLimitsAreSlower) {
   const Plan plan = plan_of(1, 1, 8, 64);
   const auto full = model_on("gpt-3-1.3b", "8 x h100").estimate(plan);
