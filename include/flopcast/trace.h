@@ -154,8 +154,8 @@ struct Device {
   std::int32_t shared_memory_per_sm = 0;  ///< bytes, 0 where unknown
 };
 
-/// One rank's recording.
-struct Trace {
+/// What a recording says besides rows.
+struct TraceFacts {
   std::string path;                  ///< of the file
   std::optional<std::int32_t> rank;  ///< distributedInfo, or the row's own rank in merged files
   std::optional<std::int32_t> world_size;         ///< ranks of the run
@@ -163,19 +163,23 @@ struct Trace {
   std::vector<Device> devices;                    ///< as the file lists them
   std::int64_t origin_ns = 0;                     ///< unix time of Time 0
   Time clock_step;                                ///< resolution of the timestamps: 1 us, 1 ns, ...
-  Events events;                                  ///< its rows
-  std::vector<Track> tracks;                      ///< threads and streams
-  std::vector<KernelDetail> kernels;              ///< side table of kernels
-  std::vector<CopyDetail> copies;                 ///< side table of copies and sets
-  std::vector<SyncDetail> syncs;                  ///< side table of cuda_sync rows
-  std::vector<OpDetail> ops;                      ///< side table of cpu_op rows
-  std::vector<CollectiveDetail> collectives;      ///< side table of collectives
-  std::vector<FlowPoint> flows;                   ///< forward to backward
-  std::optional<Time> window_end;                 ///< "Record Window End"
   std::uint64_t bytes_read = 0;                   ///< size of the unpacked text
   std::uint64_t row_counts[kCategoryCount] = {};  ///< X rows by category
   std::uint64_t other_rows = 0;  ///< flows, instants, metadata: read, not kept as events
   Anomalies anomalies;           ///< of this file
+};
+
+/// One rank's recording.
+struct Trace : TraceFacts {
+  Events events;                              ///< its rows
+  std::vector<Track> tracks;                  ///< threads and streams
+  std::vector<KernelDetail> kernels;          ///< side table of kernels
+  std::vector<CopyDetail> copies;             ///< side table of copies and sets
+  std::vector<SyncDetail> syncs;              ///< side table of cuda_sync rows
+  std::vector<OpDetail> ops;                  ///< side table of cpu_op rows
+  std::vector<CollectiveDetail> collectives;  ///< side table of collectives
+  std::vector<FlowPoint> flows;               ///< forward to backward
+  std::optional<Time> window_end;             ///< "Record Window End"
 };
 
 /// All ranks of one run, ordered by rank.

@@ -15,6 +15,7 @@
 #include "trace/pack/block.h"
 #include "trace/pack/reader.h"
 #include "trace/pack/writer.h"
+#include "trace/raw/append.h"
 
 namespace flopcast {
 
@@ -60,9 +61,7 @@ class RowPacker {
 
  private:
   bool is_full(const RawTrace& raw, std::uint64_t bytes) const {
-    const std::size_t most = std::max(
-        {raw.events(), raw.flows.size(), raw.ends.size(), raw.names.size(), raw.strings.size()});
-    return most >= rows_of_block_ || bytes >= kTextOfBlock;
+    return rows_held(raw) >= rows_of_block_ || bytes >= kTextOfBlock;
   }
   Scan read_python(Cursor& cursor, std::uint64_t bytes) {
     RawTrace& raw = member_.python;

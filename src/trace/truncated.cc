@@ -2,13 +2,15 @@
 #include <string>
 #include <vector>
 
-#include "flopcast/trace.h"
+#include "flopcast/trace/summary.h"
 
 namespace flopcast {
+namespace {
 
-std::vector<std::string> truncated_files(const TraceSet& set) {
+template <typename Set>
+std::vector<std::string> truncated_of(const Set& set) {
   std::vector<std::string> files;
-  for (const Trace& trace : set.traces) {
+  for (const TraceFacts& trace : set.traces) {
     // A cut in the compressed data is one in the text as well: the first of them says why.
     const auto& list = trace.anomalies.list();
     const auto cut = std::find_if(list.begin(), list.end(), [](const Anomaly& a) {
@@ -23,5 +25,10 @@ std::vector<std::string> truncated_files(const TraceSet& set) {
   }
   return files;
 }
+
+}  // namespace
+
+std::vector<std::string> truncated_files(const TraceSet& set) { return truncated_of(set); }
+std::vector<std::string> truncated_files(const RunSummary& run) { return truncated_of(run); }
 
 }  // namespace flopcast

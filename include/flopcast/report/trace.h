@@ -7,14 +7,15 @@
 
 #include "flopcast/replay.h"
 #include "flopcast/trace.h"
+#include "flopcast/trace/summary.h"
 #include "flopcast/whatif/model.h"
 
 namespace flopcast {
 
 /// What a recording holds, for people.
-std::string trace_info_text(const TraceSet& set);
+std::string trace_info_text(const RunSummary& run);
 /// One document; docs/reference/json.md names every field.
-std::string trace_info_json(const TraceSet& set);
+std::string trace_info_json(const RunSummary& run);
 
 /// @param steps compare_steps(set)
 std::string trace_check_text(const TraceSet& set, const StepComparison& steps);
@@ -38,6 +39,6 @@ struct RecordingFeature {
   const char* advice;  ///< how to record it
 };
 /// All of them, present or not.
-std::vector<RecordingFeature> recording_features(const TraceSet& set);
+std::vector<RecordingFeature> recording_features(const RunSummary& run);
 
 }  // namespace flopcast

@@ -25,7 +25,7 @@ struct InputOptions {
 void add_input(CLI::App& command, InputOptions& options);
 
 /// --steps FIRST[:LAST].
-void add_steps(CLI::App& command, InputOptions& options);
+void add_steps(CLI::App& command, std::optional<StepRange>& steps);
 
 void add_format(CLI::App& command, FormatOptions& options, bool with_csv);
 

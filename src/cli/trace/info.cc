@@ -17,8 +17,8 @@ struct InfoCommand {
 
 int run_info(Io& io, const InfoCommand& command) {
   std::vector<std::string> texts;
-  const int code = for_each_run(io, command.input, [&](const TraceSet& set) {
-    texts.push_back(command.format.json ? trace_info_json(set) : trace_info_text(set));
+  const int code = for_each_summary(io, command.input, [&](const RunSummary& run) {
+    texts.push_back(command.format.json ? trace_info_json(run) : trace_info_text(run));
     return kDone;
   });
   return print_each(io, texts, command.format, code);
@@ -31,6 +31,7 @@ void add_trace_info(CLI::App& trace, Action& action) {
       "info", "What is in a trace: ranks, rows, steps, process groups, and what was recorded");
   const auto command = std::make_shared<InfoCommand>();
   add_input(*sub, command->input);
+  add_steps(*sub, command->input.steps);
   add_format(*sub, command->format, false);
   set_example(*sub, "flopcast trace info demo/sample");
   sub->callback(

@@ -39,6 +39,7 @@ void add_trace_model(CLI::App& trace, Action& action) {
                                        "runs at every position of a layer");
   const auto command = std::make_shared<ModelCommand>();
   add_input(*sub, command->input);
+  add_steps(*sub, command->input.steps);
   add_format(*sub, command->format, false);
   set_example(*sub, "flopcast trace model demo/sample");
   sub->callback(

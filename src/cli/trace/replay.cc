@@ -125,7 +125,7 @@ void add_replay(CLI::App& app, Action& action) {
       "replay", "Replay profiler traces task by task: measured against replayed, and why");
   const auto command = std::make_shared<ReplayCommand>();
   add_input(*sub, command->input);
-  add_steps(*sub, command->input);
+  add_steps(*sub, command->input.steps);
   add_lags(*sub, command->replay.lags);
   add_baseline(*sub, command->replay.baseline);
   sub->add_flag("--compare", command->compare, "All models side by side")->excludes("--baseline");

@@ -15,6 +15,43 @@ std::string folder_name(const fs::path& path) {
   return clean.has_filename() ? clean.filename().string() : clean.parent_path().filename().string();
 }
 
+/// What was read of a run under the name it goes by; tells files that were cut short.
+template <typename Set>
+Result<Set> named(Io& io, const Run& run, Result<Set> set) {
+  if (!set) return set;
+  // A file that was named tells its run's name itself: a pack, as the traces in it were called.
+  std::error_code ignored;
+  const fs::path& first = run.paths.front();
+  const bool named_file = !fs::is_directory(first, ignored) && run.name == first.filename();
+  if (!run.name.empty() && !named_file) set->label = run.name;
+  for (const std::string& file : truncated_files(*set)) warn(io, "cut short: " + file);
+  return set;
+}
+
+/// Reads the runs that a command line names, and hands each to `use`.
+template <typename Use, typename Read>
+int for_each(Io& io, const InputOptions& input, const Use& use, const Read& read) {
+  const Result<std::vector<Run>> runs = runs_of(input);
+  if (!runs) return fail(io, runs.error());
+  int first_code = kDone;
+  const auto keep = [&first_code](int code) {
+    first_code = first_code == kDone ? code : first_code;
+  };
+  for (const Run& run : *runs) {
+    const auto set = read(run);
+    if (!set) {
+      keep(fail(io, set.error()));
+      continue;
+    }
+    for (const Diagnostic& bad : set->unreadable) {
+      warn(io, bad.text());
+      keep(static_cast<int>(ErrorCode::kBadInput));
+    }
+    keep(use(*set));
+  }
+  return first_code;
+}
+
 }  // namespace
 
 Result<std::vector<Run>> runs_of(const fs::path& path, const std::string& prefix) {
@@ -51,41 +88,27 @@ Diagnostic several_runs(const InputOptions& input, const std::vector<Run>& runs,
 Result<TraceSet> read_run(Io& io, const Run& run, ReadOptions options) {
   Progress progress(io);
   options.progress = progress.callback();
-  Result<TraceSet> set = read_traces(run.paths, options);
-  if (!set) return set;
-  // A file that was named tells its run's name itself: a pack, as the traces in it were called.
-  std::error_code ignored;
-  const fs::path& first = run.paths.front();
-  const bool named_file = !fs::is_directory(first, ignored) && run.name == first.filename();
-  if (!run.name.empty() && !named_file) set->label = run.name;
-  for (const std::string& file : truncated_files(*set)) warn(io, "cut short: " + file);
-  return set;
+  return named(io, run, read_traces(run.paths, options));
 }
 
 int for_each_run(Io& io, const InputOptions& input,
                  const std::function<int(const TraceSet&)>& use) {
-  const Result<std::vector<Run>> runs = runs_of(input);
-  if (!runs) return fail(io, runs.error());
   ReadOptions options;
   options.threads = input.threads;
   options.steps = input.steps;
-  int first_code = kDone;
-  const auto keep = [&first_code](int code) {
-    first_code = first_code == kDone ? code : first_code;
-  };
-  for (const Run& run : *runs) {
-    const Result<TraceSet> set = read_run(io, run, options);
-    if (!set) {
-      keep(fail(io, set.error()));
-      continue;
-    }
-    for (const Diagnostic& bad : set->unreadable) {
-      warn(io, bad.text());
-      keep(static_cast<int>(ErrorCode::kBadInput));
-    }
-    keep(use(*set));
-  }
-  return first_code;
+  return for_each(io, input, use, [&](const Run& run) { return read_run(io, run, options); });
+}
+
+int for_each_summary(Io& io, const InputOptions& input,
+                     const std::function<int(const RunSummary&)>& use) {
+  SummaryOptions options;
+  options.threads = input.threads;
+  options.steps = input.steps;
+  return for_each(io, input, use, [&](const Run& run) {
+    Progress progress(io);
+    options.progress = progress.callback();
+    return named(io, run, summarise_traces(run.paths, options));
+  });
 }
 
 }  // namespace flopcast::cli

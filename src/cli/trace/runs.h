@@ -9,6 +9,7 @@
 #include "cli/terminal/io.h"
 #include "cli/terminal/options.h"
 #include "flopcast/trace.h"
+#include "flopcast/trace/summary.h"
 
 namespace flopcast::cli {
 
@@ -34,5 +35,8 @@ Result<TraceSet> read_run(Io& io, const Run& run, ReadOptions options);
 /// cannot be read is named on stderr and does not lose the others. @return exit code, the first
 /// that is not 0.
 int for_each_run(Io& io, const InputOptions& input, const std::function<int(const TraceSet&)>& use);
+/// The same of what is in them, without their rows.
+int for_each_summary(Io& io, const InputOptions& input,
+                     const std::function<int(const RunSummary&)>& use);
 
 }  // namespace flopcast::cli

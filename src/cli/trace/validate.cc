@@ -34,6 +34,7 @@ void add_trace_validate(CLI::App& trace, Action& action) {
       "steps have the same structure");
   const auto command = std::make_shared<CheckCommand>();
   add_input(*sub, command->input);
+  add_steps(*sub, command->input.steps);
   add_format(*sub, command->format, false);
   set_example(*sub, "flopcast trace validate demo/sample");
   sub->callback(

@@ -81,6 +81,7 @@ Result<WhatIf> read_recording(Io& io, const WhatIfCommand& command) {
   if (!run) return run.error();
   ReadOptions options;
   options.threads = input.threads;
+  options.steps = input.steps;
   Result<TraceSet> set = read_run(io, *run, options);
   if (!set) return set.error();
   for (const Diagnostic& bad : set->unreadable) warn(io, bad.text());
@@ -272,6 +273,7 @@ void add_whatif(CLI::App& app, Action& action) {
       "that is");
   const auto command = std::make_shared<WhatIfCommand>();
   add_input(*sub, command->input);
+  add_steps(*sub, command->input.steps);
   add_changes(*sub, *command);
   add_facts(*sub, command->facts);
   sub->add_flag("--sensitivity", command->sensitivity,

@@ -20,11 +20,13 @@ struct ValidateCommand {
   ReplayOptions replay;
   std::string network;
   unsigned threads = 0;
+  std::optional<StepRange> steps;
 };
 
 SetResult validate_run(Io& io, const ValidateCommand& command, const Run& run) {
   ReadOptions options;
   options.threads = command.threads;
+  options.steps = command.steps;
   const Result<TraceSet> set = read_run(io, run, options);
   if (!set) return make_failed_result(run.name, set.error());
   const Result<Replay> result = replay(*set, command.replay);
@@ -79,6 +81,7 @@ void add_validate_replay(CLI::App& validate, Action& action) {
       ->required()
       ->type_name("");
   sub->add_option("--prefix", command->prefix, "Only runs whose names start so")->type_name("RUN");
+  add_steps(*sub, command->steps);
   add_lags(*sub, command->replay.lags);
   add_baseline(*sub, command->replay.baseline);
   add_network(*sub, command->network);

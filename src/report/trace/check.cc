@@ -99,7 +99,7 @@ std::string pairs_text(const std::vector<StepMatch>& steps) {
 
 std::string missing_text(const TraceSet& set) {
   std::string text;
-  for (const RecordingFeature& f : recording_features(set)) {
+  for (const RecordingFeature& f : recording_features(summary_of(set))) {
     if (!f.present) text += fmt::format("  - {}: {}\n", f.what, f.advice);
   }
   return text.empty() ? text : "\nNot in the recording, and how to have it\n" + text;
@@ -139,7 +139,7 @@ std::string trace_check_json(const TraceSet& set, const StepComparison& steps) {
   w.text("name", set.label);
   write_anomalies(w, ranked_anomalies(set));
   w.begin_array("missing");
-  for (const RecordingFeature& f : recording_features(set)) {
+  for (const RecordingFeature& f : recording_features(summary_of(set))) {
     if (!f.present) w.text({}, f.name);
   }
   w.end_array();

@@ -10,16 +10,19 @@
 #include "base/files/byte_source.h"
 #include "flopcast/trace.h"
 #include "trace/json/document.h"
+#include "trace/kineto/jobs.h"
 #include "trace/raw/raw_trace.h"
 
 namespace flopcast::trace {
 
 /// What one file held.
-struct FileContent {
+struct FileContent : Outcome {
   std::vector<Trace> traces;  ///< one, or one a rank in a merged file; string ids of `strings`
   StringTable strings;
-  std::optional<Diagnostic> error;  ///< then `traces` is empty
+  std::optional<Diagnostic> no_steps;  ///< why nothing of it lies in ReadOptions::steps
 };
+/// Reads all rows that are asked for.
+FileContent read_job(const Job& job, const ReadOptions& options, const JobProgress& progress);
 
 /// What takes the rows of a file: moves past the one at the cursor, as DocumentHandler::on_row().
 using RowReader = std::function<Scan(Cursor&)>;

@@ -174,25 +174,18 @@ std::optional<RawTrace> PackFile::read_block(const BlockPlace& block) const {
   return good ? std::move(raw) : std::nullopt;
 }
 
-Result<RawTrace> PackFile::read(std::size_t number, const BlockChoice& choice) const {
-  const PackMember& member = index_.members[number];
-  RawTrace raw = facts_of(member, choice.python);
+RawTrace PackFile::facts(std::size_t number, const BlockChoice& choice) const {
+  RawTrace raw = facts_of(index_.members[number], choice.python);
   raw.trace.path = path_of(number);
+  return raw;
+}
+
+std::optional<Diagnostic> PackFile::for_each_block(std::size_t number, const BlockChoice& choice,
+                                                   const BlockUse& use) const {
+  const PackMember& member = index_.members[number];
   const std::vector<const BlockPlace*> places = chosen(member, choice);
-  std::uint64_t rows = 0, bytes = 0;
-  bool any_python = false;
-  for (const BlockPlace* place : places) {
-    rows += place->rows;
-    any_python |= place->python;
-  }
-  if (rows > std::numeric_limits<std::uint32_t>::max() - 1) {
-    return Diagnostic{ErrorCode::kTooLarge, raw.trace.path, fmt::format("has {} rows", rows),
-                      "read a window of it"};
-  }
-  // What an index claims is believed as far as the file's size goes.
-  reserve_rows(raw, std::min<std::uint64_t>(rows, file_.size()));
-  std::vector<std::uint64_t> order;
-  // A few blocks at a time are unpacked side by side, and added one after the other.
+  std::uint64_t bytes = 0;
+  // A few blocks at a time are unpacked side by side, and used one after the other.
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   const std::size_t wave = choice.threads == 0 ? cores : choice.threads;
   for (std::size_t first = 0; first < places.size(); first += wave) {
@@ -205,13 +198,37 @@ Result<RawTrace> PackFile::read(std::size_t number, const BlockChoice& choice) c
         return damaged(fmt::format("is damaged: block {} of {} ({} bytes from {} on)",
                                    first + i + 1, member.name, place.bytes, place.offset));
       }
-      if (any_python) note_order(*blocks[i], place.python, others_before(member, place), order);
-      blocks[i]->order.clear();
-      append_rows(*blocks[i], raw);
+      use(place, *blocks[i]);
+      blocks[i].reset();
       bytes += place.bytes;
       if (choice.progress) choice.progress(bytes);
     }
   }
+  return std::nullopt;
+}
+
+Result<RawTrace> PackFile::read(std::size_t number, const BlockChoice& choice) const {
+  const PackMember& member = index_.members[number];
+  RawTrace raw = facts(number, choice);
+  std::uint64_t rows = 0;
+  bool any_python = false;
+  for (const BlockPlace* place : chosen(member, choice)) {
+    rows += place->rows;
+    any_python |= place->python;
+  }
+  if (rows > std::numeric_limits<std::uint32_t>::max() - 1) {
+    return Diagnostic{ErrorCode::kTooLarge, raw.trace.path, fmt::format("has {} rows", rows),
+                      "read a window of it"};
+  }
+  // What an index claims is believed as far as the file's size goes.
+  reserve_rows(raw, std::min<std::uint64_t>(rows, file_.size()));
+  std::vector<std::uint64_t> order;
+  const auto add = [&](const BlockPlace& place, RawTrace& block) {
+    if (any_python) note_order(block, place.python, others_before(member, place), order);
+    block.order.clear();
+    append_rows(block, raw);
+  };
+  if (auto error = for_each_block(number, choice, add)) return *error;
   raw.order = std::move(order);
   return raw;
 }

@@ -29,7 +29,14 @@ class PackFile {
   static Result<PackFile> open(const std::filesystem::path& path);
 
   const PackIndex& index() const { return index_; }
-  /// Rows of a file and what it says besides. Fails where a block is not what was written.
+  /// What a file says besides rows.
+  RawTrace facts(std::size_t member, const BlockChoice& choice) const;
+  /// Hands the rows of a file to `use`, block by block in its order: a few blocks at a time are in memory.
+  /// Fails where a block is not what was written.
+  using BlockUse = std::function<void(const BlockPlace&, RawTrace&)>;
+  std::optional<Diagnostic> for_each_block(std::size_t member, const BlockChoice& choice,
+                                           const BlockUse& use) const;
+  /// Rows of a file and what it says besides.
   Result<RawTrace> read(std::size_t member, const BlockChoice& choice) const;
   /// The path that traces of a file have: "run.fcpack/rank0.json.gz".
   std::string path_of(std::size_t member) const;

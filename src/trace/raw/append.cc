@@ -1,5 +1,6 @@
 #include "trace/raw/append.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -94,6 +95,11 @@ std::size_t* TableSizes::of(Category category) {
     default:
       return nullptr;
   }
+}
+
+std::size_t rows_held(const RawTrace& raw) {
+  return std::max(
+      {raw.events(), raw.flows.size(), raw.ends.size(), raw.names.size(), raw.strings.size()});
 }
 
 void reserve_rows(RawTrace& raw, std::size_t rows) {

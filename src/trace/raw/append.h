@@ -17,6 +17,8 @@ struct TableSizes {
   bool operator==(const TableSizes&) const = default;
 };
 
+/// How many rows are held of the kind of which most are: events, flows, texts, ...
+std::size_t rows_held(const RawTrace& raw);
 /// Makes room for the columns of so many rows.
 void reserve_rows(RawTrace& raw, std::size_t rows);
 /// Adds the rows of a piece, which has its own texts and tracks, behind those of `raw`.

@@ -13,17 +13,8 @@
 namespace flopcast::trace {
 namespace {
 
-// Half of what Time can hold, so that a start and a duration always fit together.
-constexpr std::int64_t kMostSpanNs = std::numeric_limits<std::int64_t>::max() / 1000 / 2;
 constexpr std::int64_t kDropped = -1;  // as a duration
 constexpr std::int64_t kPidsPerRank = 100000000;
-
-/// a - b does not fit or is further than kMostSpanNs from zero.
-bool far_apart(std::int64_t a, std::int64_t b) {
-  std::int64_t difference = 0;
-  if (__builtin_sub_overflow(a, b, &difference)) return true;
-  return difference > kMostSpanNs || difference < -kMostSpanNs;
-}
 
 void count_row(RawTrace& raw, const char* kind, std::uint32_t row) {
   const Events& events = raw.trace.events;
@@ -147,16 +138,7 @@ void sort_rows(const RawTrace& raw, Rows& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = keys[i].row;
 }
 
-// --- Clock -----------------------------------------------------------------------------------
-
-void set_origin(std::int64_t first_ns, std::int64_t base_ns, Trace& out) {
-  if (__builtin_add_overflow(first_ns, base_ns, &out.origin_ns)) {
-    out.origin_ns = first_ns;
-    out.anomalies.add("bad_base_time", [&] {
-      return "baseTimeNanoseconds " + std::to_string(base_ns) + " and the first row do not add up";
-    });
-  }
-}
+// --- Beside the rows --------------------------------------------------------------------------
 
 void place_flows(const std::vector<RawTrace::Flow>& flows, std::int64_t first_ns, Trace& out) {
   for (const RawTrace::Flow& flow : flows) {
@@ -192,7 +174,7 @@ void name_tracks(RawTrace& raw) {
 
 /// What the ranks of a merged file are, and which rank each track belongs to.
 struct Ranks {
-  std::vector<std::int32_t> all;       // ascending; empty: the rows say nothing
+  std::set<std::int32_t> all;          // empty: the rows say nothing
   std::vector<std::int32_t> of_track;  // kNoRank where the pid is text
 };
 
@@ -202,20 +184,15 @@ Ranks find_ranks(const RawTrace& raw) {
   Ranks ranks;
   if (raw.row_rank.empty()) return ranks;
   for (const Track& track : raw.trace.tracks) {
-    const auto pid = parse_whole(raw.strings[track.pid]);
-    const bool ours =
-        pid && *pid >= 0 && *pid / kPidsPerRank <= std::numeric_limits<std::int32_t>::max();
-    ranks.of_track.push_back(ours ? static_cast<std::int32_t>(*pid / kPidsPerRank) : kNoRank);
+    ranks.of_track.push_back(rank_of_pid(raw.strings[track.pid]));
   }
-  std::set<std::int32_t> all;
   for (std::size_t row = 0; row < raw.row_rank.size(); ++row) {
     const std::int32_t rank = raw.row_rank[row];
     if (rank == kNoRank) continue;
     const std::int32_t by_pid = ranks.of_track[raw.trace.events.track[row]];
     if (rank < 0 || (by_pid != kNoRank && by_pid != rank)) return {};
-    all.insert(rank);
+    ranks.all.insert(rank);
   }
-  ranks.all.assign(all.begin(), all.end());
   return ranks;
 }
 
@@ -253,7 +230,7 @@ std::vector<Trace> split_by_rank(RawTrace& raw, const Ranks& ranks, const Rows& 
     const std::int32_t by_row = raw.row_rank[row];
     const std::int32_t rank =
         by_row != kNoRank ? by_row : ranks.of_track[raw.trace.events.track[row]];
-    return rank == kNoRank ? ranks.all.front() : rank;
+    return rank == kNoRank ? *ranks.all.begin() : rank;
   };
   std::map<std::int32_t, Rows> parts;
   for (const std::int32_t rank : ranks.all) parts[rank];
@@ -276,6 +253,28 @@ std::vector<Trace> split_by_rank(RawTrace& raw, const Ranks& ranks, const Rows& 
 
 }  // namespace
 
+bool far_apart(std::int64_t a, std::int64_t b) {
+  std::int64_t difference = 0;
+  if (__builtin_sub_overflow(a, b, &difference)) return true;
+  return difference > kMostSpanNs || difference < -kMostSpanNs;
+}
+
+void set_origin(std::int64_t first_ns, std::int64_t base_ns, TraceFacts& out) {
+  if (__builtin_add_overflow(first_ns, base_ns, &out.origin_ns)) {
+    out.origin_ns = first_ns;
+    out.anomalies.add("bad_base_time", [&] {
+      return "baseTimeNanoseconds " + std::to_string(base_ns) + " and the first row do not add up";
+    });
+  }
+}
+
+std::int32_t rank_of_pid(std::string_view pid) {
+  const auto number = parse_whole(pid);
+  const bool ours =
+      number && *number >= 0 && *number / kPidsPerRank <= std::numeric_limits<std::int32_t>::max();
+  return ours ? static_cast<std::int32_t>(*number / kPidsPerRank) : kNoRank;
+}
+
 std::vector<Trace> finish_traces(RawTrace& raw) {
   if (!raw.row_rank.empty()) raw.row_rank.resize(raw.events(), kNoRank);
   pair_begin_end(raw);
@@ -283,25 +282,14 @@ std::vector<Trace> finish_traces(RawTrace& raw) {
   name_tracks(raw);
   const Ranks ranks = find_ranks(raw);
   std::vector<Trace> out;
-  if (ranks.all.size() > 1 || (ranks.all.size() == 1 && !raw.trace.rank)) {
+  if (is_merged(ranks.all, raw.trace)) {
     out = split_by_rank(raw, ranks, rows);
   } else {
     out.push_back(finish_one(raw, std::move(rows), raw.flows, true));
     out[0].rank = raw.trace.rank;
     std::copy(std::begin(raw.trace.row_counts), std::end(raw.trace.row_counts), out[0].row_counts);
   }
-  for (Trace& trace : out) {
-    trace.path = raw.trace.path;
-    trace.world_size = raw.trace.world_size;
-    trace.backend = raw.trace.backend;
-    trace.devices = raw.trace.devices;
-    trace.bytes_read = raw.trace.bytes_read;
-  }
-  // Counts of the whole file are told once, with its first rank.
-  out[0].other_rows = raw.trace.other_rows;
-  Anomalies all = raw.trace.anomalies;
-  all.merge(out[0].anomalies);
-  out[0].anomalies = std::move(all);
+  share_facts(raw.trace, out);
   return out;
 }
 

@@ -1,0 +1,27 @@
+// Which rank each trace of a run is, and whether they are all there.
+#pragma once
+
+#include <vector>
+
+#include "flopcast/trace.h"
+
+namespace flopcast::trace {
+
+/// Of a file that does not say its rank: what its name says, if that is one.
+void take_rank_from_name(TraceFacts& trace);
+/// Traces without rank last.
+bool by_rank(const TraceFacts& a, const TraceFacts& b);
+/// Two files that claim one rank are both kept: later ones get the smallest number nobody has.
+void make_ranks_unique(const std::vector<TraceFacts*>& traces, Anomalies& anomalies);
+/// Counts ranks that are missing and what files say differently.
+void check_world(const std::vector<TraceFacts*>& traces, Anomalies& anomalies);
+
+/// What the traces of a TraceSet or a RunSummary say besides rows.
+template <typename Set>
+std::vector<TraceFacts*> facts_of(Set& set) {
+  std::vector<TraceFacts*> all;
+  for (TraceFacts& trace : set.traces) all.push_back(&trace);
+  return all;
+}
+
+}  // namespace flopcast::trace
