@@ -98,21 +98,37 @@ nb::typed<nb::list, nb::str> names(const SharedSet& shared) {
 
 /// (code, where, what, hint)
 using Failure = std::tuple<int, nb::str, nb::str, nb::str>;
-std::vector<Failure> unreadable(const SharedSet& shared) {
+std::vector<Failure> failures(const std::vector<Diagnostic>& list) {
   std::vector<Failure> out;
-  for (const Diagnostic& d : shared.set->unreadable) {
+  for (const Diagnostic& d : list) {
     out.emplace_back(static_cast<int>(d.code), text(d.where), text(d.what), text(d.hint));
   }
   return out;
 }
 
-SharedSet read(const std::vector<std::string>& paths, const std::string& prefix, unsigned threads) {
+SharedSet read(const std::vector<std::string>& paths, const std::string& prefix,
+               const std::optional<std::string>& steps, unsigned threads) {
   const std::vector<std::filesystem::path> files(paths.begin(), paths.end());
   ReadOptions options;
   options.threads = threads;
+  if (steps) options.steps = step_range(*steps);
   TraceSet set = value_or_raise(interruptible(
       [files, options, prefix](const Stop&) { return read_traces(files, options, prefix); }));
   return {std::make_shared<const TraceSet>(std::move(set))};
+}
+
+/// (files, rows, json_bytes, bytes, unreadable)
+using Packed =
+    std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::vector<Failure>>;
+Packed pack(const std::vector<std::string>& paths, const std::string& to, const std::string& prefix,
+            unsigned threads) {
+  const std::vector<std::filesystem::path> files(paths.begin(), paths.end());
+  PackOptions options;
+  options.threads = threads;
+  const PackReport report = value_or_raise(interruptible([files, to, options, prefix](const Stop&) {
+    return pack_traces(files, to, options, prefix);
+  }));
+  return {report.files, report.rows, report.text_bytes, report.bytes, failures(report.unreadable)};
 }
 
 template <typename Enum>
@@ -244,8 +260,12 @@ void define_traces(nb::module_& module) {
           "rank"_a, "(kind, count, first example)")
       .def("steps", &steps, "rank"_a, "(name, start_ps, end_ps)")
       .def("names", &names)
-      .def("unreadable", &unreadable, "(code, where, what, hint)");
-  module.def("read", &read, "paths"_a, nb::kw_only(), "prefix"_a, "threads"_a);
+      .def(
+          "unreadable", [](const SharedSet& s) { return failures(s.set->unreadable); },
+          "(code, where, what, hint)");
+  module.def("read", &read, "paths"_a, nb::kw_only(), "prefix"_a, "steps"_a.none(), "threads"_a);
+  module.def("pack_trace", &pack, "paths"_a, "to"_a, nb::kw_only(), "prefix"_a, "threads"_a,
+             "(files, rows, json_bytes, bytes, unreadable)");
   module.def("compare_steps", &step_matches, "traces"_a, nb::kw_only(), "threads"_a,
              "(groups of names, [(from, to, matched_from, matched_to, same_structure, kind -> "
              "(edges, kept))])");

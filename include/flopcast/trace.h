@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flopcast/base.h"
@@ -196,6 +197,8 @@ struct StepRange {
   std::string first;  ///< the earliest
   std::string last;   ///< the latest, the same where it is one
 };
+/// "12:14", "12": as people write it.
+StepRange step_range(std::string_view text);
 
 /// What is read, and how.
 struct ReadOptions {

@@ -90,6 +90,7 @@ __all__ = [
     "KernelTime",
     "MappedPartition",
     "MappingOptions",
+    "PackedTrace",
     "PartWorth",
     "Percentiles",
     "PlanOption",
@@ -124,6 +125,7 @@ __all__ = [
     "list_runs",
     "map",
     "map_setup",
+    "pack_trace",
     "plan",
     "plan_sweep",
     "read",
@@ -344,20 +346,56 @@ def _paths(paths: PathLike | Iterable[PathLike]) -> list[str]:
     return [os.fspath(path) for path in paths]
 
 
-def read(paths: PathLike | Iterable[PathLike], *, prefix: str = "", threads: int = 0) -> TraceSet:
-    """Reads one run: Kineto JSON files, plain or gzip, or folders of them, one file per rank.
+def read(
+    paths: PathLike | Iterable[PathLike], *, prefix: str = "", steps: str | int | None = None, threads: int = 0
+) -> TraceSet:
+    """Reads one run: Kineto JSON files, plain or gzip, or folders of them, one file per rank; or a pack.
 
     Args:
         paths: a file, a folder, or several. Ranks come from the files, not from their names.
         prefix: only files whose names start so; needed for a folder that holds several runs
             (``list_runs`` names them).
+        steps: these alone, such as ``12`` or ``"12:14"``: what ran between the start of the first and the
+            end of the last, with the GPU work launched there. Of a pack nothing else is read.
         threads: 0 means every core. The result does not depend on it.
 
     Raises:
         FlopcastError: nothing could be read, or a folder holds several runs. Files that could not
             be read beside others that could are in ``TraceSet.unreadable``.
     """
-    return TraceSet(_native.read(_paths(paths), prefix=prefix, threads=threads))
+    window = None if steps is None else str(steps)
+    return TraceSet(_native.read(_paths(paths), prefix=prefix, steps=window, threads=threads))
+
+
+@dataclasses.dataclass(frozen=True)
+class PackedTrace:
+    """What ``pack_trace`` wrote: traces and rows in the pack, bytes of their unpacked JSON and of the pack."""
+
+    files: int
+    rows: int
+    json_bytes: int
+    bytes: int
+    #: files that were named or found but are no traces
+    unreadable: list[FlopcastError]
+
+
+def pack_trace(
+    paths: PathLike | Iterable[PathLike], to: PathLike, *, prefix: str = "", threads: int = 0
+) -> PackedTrace:
+    """Writes one run as one small file, which ``read`` takes in place of its traces and which gives the same.
+
+    Rows go through as they come: memory does not grow with the files.
+
+    Args:
+        paths, prefix, threads: as of ``read``.
+        to: the file, such as ``run.fcpack``.
+
+    Raises:
+        FlopcastError: no trace could be read, or the pack could not be written; then there is none.
+    """
+    packed = _native.pack_trace(_paths(paths), os.fspath(to), prefix=prefix, threads=threads)
+    files, rows, json_bytes, size, bad = packed
+    return PackedTrace(files, rows, json_bytes, size, [FlopcastError(*failure) for failure in bad])
 
 
 def list_runs(directory: PathLike) -> dict[str, list[str]]:

@@ -23,6 +23,12 @@ Step whole_window(const Events& events) {
 
 }  // namespace
 
+StepRange step_range(std::string_view text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::string first(text.substr(0, colon));
+  return {first, colon == text.size() ? first : std::string(text.substr(colon + 1))};
+}
+
 std::vector<Step> find_steps(const TraceSet& set, const Trace& trace) {
   const Events& events = trace.events;
   std::vector<Step> steps;

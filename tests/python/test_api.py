@@ -121,6 +121,23 @@ def test_a_bad_file_does_not_lose_the_others(sample, tmp_path):
     assert error.code == flopcast.ErrorCode.BAD_INPUT and "bad.json" in error.where
 
 
+def test_a_pack_holds_what_its_traces_hold(sample, tmp_path, result):
+    (tmp_path / "bad.json").write_text("[1, 2]")
+    packed = flopcast.pack_trace([sample, tmp_path / "bad.json"], tmp_path / "run.fcpack")
+    assert packed.files == 8
+    assert [Path(bad.where).name for bad in packed.unreadable] == ["bad.json"]
+    assert packed.bytes == (tmp_path / "run.fcpack").stat().st_size < packed.json_bytes / 10
+    again = flopcast.read(tmp_path / "run.fcpack")
+    assert packed.rows == sum(len(rank.start_ps) for rank in again.ranks)
+    assert flopcast.replay(again).gpu_step_s == result.gpu_step_s
+
+
+@pytest.mark.parametrize("steps, names", [(3, ["3"]), ("2:3", ["2", "3"])])
+def test_steps_alone(sample, steps, names):
+    some = flopcast.read(sample, steps=steps)
+    assert [step.name.split("#")[1] for step in some.ranks[0].steps] == names
+
+
 def test_runs_of_a_folder(sample):
     ((label, files),) = flopcast.list_runs(sample).items()
     assert "sample" in label and len(files) == 8

@@ -116,6 +116,7 @@ def test_all_but_the_obvious_arguments_have_names():
         "FlopcastError",
         "KernelTime",
         "MappedPartition",
+        "PackedTrace",
         "PartWorth",
         "Percentiles",
         "StageEstimate",

@@ -52,12 +52,7 @@ void add_input(CLI::App& command, InputOptions& options) {
 void add_steps(CLI::App& command, std::optional<StepRange>& steps) {
   command
       .add_option_function<std::string>(
-          "--steps",
-          [&steps](const std::string& text) {
-            const std::size_t colon = text.find(':');
-            steps = {text.substr(0, colon),
-                     text.substr(colon == std::string::npos ? 0 : colon + 1)};
-          },
+          "--steps", [&steps](const std::string& text) { steps = step_range(text); },
           "Only these steps, such as 12 or 12:14; of a pack nothing else is read")
       ->type_name("FIRST[:LAST]");
 }
