@@ -22,6 +22,9 @@ class Assembler {
       for (const HostThread& thread : rank.threads) tasks += thread.pieces.size();
     }
     builder_.reserve(tasks, 2 * tasks);
+    out_.map.task_rank.reserve(tasks);
+    out_.map.task_row.reserve(tasks);
+    out_.release.reserve(tasks);
     out_.map.ranks.resize(rec_.ranks.size());
   }
 
@@ -103,8 +106,10 @@ class Assembler {
     map().piece_last.resize(rank().threads.size());
     for (std::uint32_t t = 0; t < rank().threads.size(); ++t) {
       builder_.add_processor(Processor::Kind::kThread, rank().rank, rank().threads[t].track);
-      const auto& pieces = rank().threads[t].pieces;
-      for (std::uint32_t p = 0; p < pieces.size(); ++p) add_piece(t, p);
+      const std::size_t pieces = rank().threads[t].pieces.size();
+      map().piece_first[t].resize(pieces);
+      map().piece_last[t].resize(pieces);
+      for (std::uint32_t p = 0; p < pieces; ++p) add_piece(t, p);
     }
   }
 
@@ -135,8 +140,8 @@ class Assembler {
       }
       first = last = task(kind, piece.row, name, duration, gap);
     }
-    map().piece_first[t].push_back(first);
-    map().piece_last[t].push_back(last);
+    map().piece_first[t][p] = first;
+    map().piece_last[t][p] = last;
     if (p == 0 && !released) out_.release[first] = piece.start;
   }
 

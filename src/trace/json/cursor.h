@@ -8,6 +8,7 @@
 // a step needs no bounds check.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -73,6 +74,10 @@ class Block {
                                                      _mm_cmpeq_epi8(bytes_, _mm_set1_epi8('\t'))));
     return ~mask(spaces) & 0xffffU;
   }
+  /// Bytes that are not those of the other.
+  FLOPCAST_INLINE unsigned differences(const Block& other) const {
+    return ~mask(_mm_cmpeq_epi8(bytes_, other.bytes_)) & 0xffffU;
+  }
 
  private:
   FLOPCAST_INLINE static unsigned mask(__m128i hits) {
@@ -91,6 +96,12 @@ class Block {
   FLOPCAST_INLINE unsigned not_space() const {
     return match([](char c) { return c != ' ' && c != '\n' && c != '\r' && c != '\t'; });
   }
+  FLOPCAST_INLINE unsigned differences(const Block& other) const {
+    unsigned hits = 0;
+    for (unsigned i = 0; i < sizeof bytes_; ++i)
+      hits |= static_cast<unsigned>(bytes_[i] != other.bytes_[i]) << i;
+    return hits;
+  }
 
  private:
   template <typename Test>
@@ -103,6 +114,14 @@ class Block {
   char bytes_[16];
 #endif
 };
+
+/// Whether so many bytes are equal. Whole blocks are read at both places.
+FLOPCAST_INLINE bool equal_blocks(const char* a, const char* b, std::size_t size) {
+  for (; size > 16; a += 16, b += 16, size -= 16) {
+    if (Block(a).differences(Block(b)) != 0) return false;
+  }
+  return (Block(a).differences(Block(b)) << (16 - size) & 0xffffU) == 0;
+}
 
 class Cursor {
  public:
@@ -207,9 +226,14 @@ class Cursor {
     out = {begin, static_cast<std::uint32_t>(p_ - begin), JsonSlice::Kind::kNested, 0};
     return true;
   }
-  static bool ends_scalar(char c) {
-    return static_cast<unsigned char>(c) <= ' ' || c == ',' || c == '}' || c == ']' || c == '"' ||
-           c == ':' || c == '{' || c == '[';
+  static constexpr std::array<bool, 256> kEndsScalar = [] {
+    std::array<bool, 256> ends{};
+    for (unsigned c = 0; c <= ' '; ++c) ends[c] = true;
+    for (const unsigned char c : {',', '}', ']', '"', ':', '{', '['}) ends[c] = true;
+    return ends;
+  }();
+  FLOPCAST_INLINE static bool ends_scalar(char c) {
+    return kEndsScalar[static_cast<unsigned char>(c)];
   }
   // Any run of other characters: numbers, true, and also NaN or words, which the reader of the
   // value judges. The end of the window is no end of a number.

@@ -1,5 +1,6 @@
 #include "trace/kineto/row_fields.h"
 
+#include <cstring>
 #include <iterator>
 
 namespace flopcast {
@@ -8,8 +9,13 @@ using namespace trace;  // the room's own names
 
 namespace {
 
+/// A name as whole blocks, which are compared at once.
 struct ArgName {
-  std::string_view text;
+  constexpr ArgName(std::string_view name, Arg arg) : size(name.size()), key(arg) {
+    for (std::size_t i = 0; i < size; ++i) text[i] = name[i];
+  }
+  char text[48] = {};
+  std::size_t size;
   Arg key;
 };
 constexpr ArgName kArgNames[] = {
@@ -55,34 +61,37 @@ constexpr auto kArgsByLength = [] {
   std::array<std::uint8_t, kLongestArg + 2> first{};
   std::size_t i = 0;
   for (std::size_t length = 0; length < first.size(); ++length) {
-    while (i < std::size(kArgNames) && kArgNames[i].text.size() < length) ++i;
+    while (i < std::size(kArgNames) && kArgNames[i].size < length) ++i;
     first[length] = static_cast<std::uint8_t>(i);
   }
   return first;
 }();
 
-Arg arg_of(std::string_view key) {
+FLOPCAST_INLINE Arg arg_of(std::string_view key) {
   if (key.size() > kLongestArg) return Arg::kNone;
   for (std::size_t i = kArgsByLength[key.size()]; i < kArgsByLength[key.size() + 1]; ++i) {
-    const std::string_view known = kArgNames[i].text;
-    if (known[0] == key[0] && known == key) return kArgNames[i].key;
+    if (equal_blocks(kArgNames[i].text, key.data(), key.size())) return kArgNames[i].key;
   }
   return Arg::kNone;
 }
 
-JsonSlice* field_of(std::string_view key, RawRow& row) {
+FLOPCAST_INLINE JsonSlice* field_of(std::string_view key, RawRow& row) {
+  // Of a size that is known, bytes are compared as one number.
+  const auto is = [at = key.data()](const auto& name) {
+    return std::memcmp(at, name, sizeof name - 1) == 0;
+  };
   switch (key.size()) {
     case 2:
-      if (key == "ph") return &row.phase;
-      if (key == "ts") return &row.ts;
-      return key == "id" ? &row.id : nullptr;
+      if (is("ph")) return &row.phase;
+      if (is("ts")) return &row.ts;
+      return is("id") ? &row.id : nullptr;
     case 3:
-      if (key == "cat") return &row.category;
-      if (key == "pid") return &row.pid;
-      if (key == "tid") return &row.tid;
-      return key == "dur" ? &row.duration : nullptr;
+      if (is("cat")) return &row.category;
+      if (is("pid")) return &row.pid;
+      if (is("tid")) return &row.tid;
+      return is("dur") ? &row.duration : nullptr;
     case 4:
-      return key == "name" ? &row.name : nullptr;
+      return is("name") ? &row.name : nullptr;
     default:
       return nullptr;
   }
@@ -165,7 +174,7 @@ Scan read_fields(Cursor& cursor, PassOver pass_over, RawRow& row) {
   while (!closed) {
     JsonSlice key;
     if (!read_key(cursor, key)) return cursor.status();
-    if (key.text() == "args") {
+    if (key.size == 4 && std::memcmp(key.data, "args", 4) == 0) {
       if (!read_args(cursor, row)) return cursor.status();
     } else {
       JsonSlice value;
