@@ -59,15 +59,17 @@ PARAMETERS = {
     # Products of experts against those of dense layers; what one expert's costs beside; passes over all
     # copies of a token.
     # Tables of experts' kernels reach 0.9 of dense products in 16 bits, 0.7 in 8 (balanced, all experts on a chip).
-    "all/expert_share": (0.8, 0.05),
-    "all/expert_kernel_s": (3e-6, 0.7),
-    "all/expert_traffic": (0.8, KERNEL),
-    "all/expert_overlap": (0.5, KERNEL),
+    "all/expert_share": (0.8, 0.03),
+    "all/expert_kernel_s": (3e-6, 0.3),
+    "all/expert_traffic": (0.8, SHARE),
+    "all/expert_overlap": (0.5, SHARE),
     # Before grouped kernels, the host launches each expert's product: what a call of Transformer Engine takes it.
-    "software.megatron-2025/expert_host_s": (2e-5, 0.5),
-    "software.megatron-2025/expert_traffic": (2.0, KERNEL),
+    "software.megatron-2025/expert_host_s": (2e-5, SHARE),
+    "software.megatron-2025/expert_traffic": (2.0, SHARE),
     "software.megatron-2024/expert_host_s": (1.0, SHARE),
     "software.megatron-2024/expert_traffic": (1.0, SHARE),
+    # DeepEP and HybridEP sort rows in the kernels that send them.
+    "software.megatron-2025-flex/expert_traffic": (0.5, SHARE),
 }
 # Constants that are expected to be those of a sibling times a factor: a chip or a software with few
 # runs, or none, takes what its sibling's runs say. (Then PARAMETERS holds the factor.)
@@ -79,6 +81,7 @@ SIBLINGS = {
     "software.megatron-deepspeed/unfused": "software.megatron-2021/unfused",
     "software.megatron-2025/expert_traffic": "all/expert_traffic",
     "software.megatron-2024/expert_traffic": "software.megatron-2025/expert_traffic",
+    "software.megatron-2025-flex/expert_traffic": "software.megatron-2025/expert_traffic",
     "software.megatron-2024/expert_host_s": "software.megatron-2025/expert_host_s",
 }
 # Host times of software whose public runs do not wait for the host: written down, not fitted.
@@ -111,6 +114,8 @@ ASSUMED = {
     "software.fsdp-te/allocator": 0.07,
     # Rows go once to each place that needs them: DeepEP and its like.
     "software.megatron/expert_once": 1,
+    "software.megatron-2025/expert_once": 0,
+    "software.megatron-2025-flex/expert_once": 1,
     "software.fsdp-te/expert_once": 1,
     # Megatron-Bridge's recipes of mxfp8 from 26.06 on: grouped products with the activation and biases in them.
     "software.megatron/expert_eager": 0,
@@ -138,8 +143,10 @@ ASSUMED = {
     "chip.tpu/matrix_share": 1.1,
 }
 SOFTWARES = [
-    "megatron", "megatron-2025", "megatron-2024", "megatron-2021", "fsdp", "fsdp-compiled",
+    "megatron", "megatron-2025", "megatron-2025-flex", "megatron-2024", "megatron-2021", "fsdp", "fsdp-compiled",
     "fsdp-compiled-2024", "fsdp-te", "deepspeed-2022", "megatron-deepspeed", "deepspeed-2021", "xla",
 ]  # fmt: skip
 # Variants have the constants of a software unless they have their own.
-VARIANTS = {"megatron-2025": "megatron", "fsdp-compiled-2024": "fsdp-compiled"}
+VARIANTS = {
+    "megatron-2025": "megatron", "megatron-2025-flex": "megatron-2025", "fsdp-compiled-2024": "fsdp-compiled",
+}  # fmt: skip

@@ -28,7 +28,9 @@ struct AttentionShape {
   std::int64_t chunk = 0;  ///< attention stays inside chunks of so many tokens (Llama 4), 0: none
   std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0;  ///< latent attention
   bool causal = true;                                  ///< a token sees only those before it
-  bool rotary = true;                       ///< positions by rotation of queries and keys
+  bool rotary = true;  ///< positions by rotation of queries and keys
+  bool scaled_rotary =
+      false;  ///< with cosines scaled by YaRN's factor, which fused kernels do not take
   bool qkv_bias = false, out_bias = false;  ///< vectors added behind the products
   std::int64_t qk_norm = 0;  ///< parameters of the norms of queries and keys, 0: none
   bool sinks = false;        ///< a learned logit per head (GPT-OSS)

@@ -154,6 +154,36 @@ TEST(TrainingRuns, SoftwareIsOfItsYear) {
   EXPECT_EQ(read_with("").software, "megatron");
 }
 
+// What scripts/performance/configs of Megatron-Bridge 0.3 say of these.
+TEST(TrainingRuns, RecipesOfMegatronBridgeAreKnown) {
+  const auto run_of = [](const std::string& id, const std::string& model,
+                         const std::string& cluster) {
+    std::string text(kRun);
+    const auto put = [&](std::string_view old, const std::string& now) {
+      text.replace(text.find(old), old.size(), now);
+    };
+    put("mine-1", id);
+    put("\"arch\": \"llama\"", "\"name\": \"" + model + "\", \"arch\": \"llama\"");
+    put("2 x dgx-h100", cluster);
+    put("\"none\"", "\"recipe-defined\"");
+    put("\"dtype\"", "\"source\": {\"repo\": \"NVIDIA-NeMo/Megatron-Bridge\"}, \"dtype\"");
+    const RunFile file(text);
+    return read_training_runs(file.path())->front();
+  };
+  const TrainingRun small = run_of("bridge-26.02-x", "qwen3-30b-a3b", "16 x gb200");
+  EXPECT_EQ(small.software, "megatron-2025-flex");
+  EXPECT_FALSE(small.plan.overlap.experts);
+  const TrainingRun large = run_of("bridge-26.02-x", "qwen3-235b-a22b", "2 x dgx-h100");
+  EXPECT_EQ(large.software, "megatron-2025");
+  EXPECT_TRUE(large.plan.overlap.experts);
+  const TrainingRun oss = run_of("bridge-26.02-x", "gpt-oss-120b", "16 x gb200");
+  EXPECT_EQ(oss.software, "megatron-2025");
+  EXPECT_EQ(oss.plan.recompute_modules, kRecomputeNorm | kRecomputeActivation);
+  EXPECT_EQ(run_of("bridge-26.02-x", "gpt-oss-120b", "16 x gb300").plan.recompute,
+            Recompute::kNone);
+  EXPECT_EQ(run_of("bridge-26.06-x", "gpt-oss-120b", "16 x gb300").software, "megatron");
+}
+
 TEST(TrainingRuns, UntoldVirtualStagesAreAssumed) {
   const std::string parallel = "\"pp\": 4, \"vp\": null, \"dp\": 2";
   EXPECT_EQ(read_with("\"year\": 2024, ", parallel).plan.vpp, 8U);  // NeMo's recipes
@@ -248,6 +278,13 @@ TEST_F(PublicRuns, AreForecastWell) {
   EXPECT_LT(errors.mape, 0.06);
   EXPECT_LT(std::abs(errors.bias), 0.02);
   EXPECT_LT(errors.p90, 0.13);
+}
+
+TEST_F(PublicRuns, OfExpertsAreForecast) {
+  const RunErrors errors = errors_of([](const TrainingRun& run) { return run.experts; });
+  EXPECT_GT(errors.n, 40U);
+  EXPECT_LT(errors.mape, 0.12);
+  EXPECT_LT(std::abs(errors.bias), 0.06);
 }
 
 // Peers forecast the whole of each set, of which the file has the public part.

@@ -44,6 +44,30 @@ bool is_xla(const RunTexts& t, const TrainingRun& run) {
   return cluster && software_name("", cluster->chip) == "xla";
 }
 
+/// Megatron-Bridge's recipes of 25.09 to 26.04 (scripts/performance/configs) that send experts' rows by HybridEP or
+/// DeepEP: DeepSeek's everywhere, GPT-OSS's nowhere; of Qwen3 those for racks and, where they do not hide the
+/// transfers instead, B300, and the small ones since 26.02. AMD's Primus has DeepEP of its own.
+bool has_flex_dispatcher(const RunTexts& t, const TrainingRun& run) {
+  if (has(t.framework, "Primus")) return true;
+  const std::string& model = run.model.name;
+  if (!has(t.repo + t.framework, "Megatron-Bridge") || has(model, "gpt-oss")) return false;
+  const bool racks = has(run.cluster, "gb200") || has(run.cluster, "gb300");
+  const bool b300 = has(run.cluster, "b300") && run.plan.vpp == 1;
+  constexpr int kSmallOnes = 202602;
+  const bool small = t.month >= kSmallOnes && !has(model, "235b") &&
+                     (run.plan.micro_batch > 1 || has(run.cluster, "h100"));
+  return racks || b300 || small || has(model, "deepseek");
+}
+
+/// Whether transfers of experts run behind another microbatch's work: recipes of 2025 for H100, and for the
+/// Qwen3-235B of boxes; those of mxfp8 since June 2026.
+bool overlaps_experts(const TrainingRun& run) {
+  if (run.software == "megatron" || run.software == "fsdp-te") return true;
+  if (!run.software.starts_with("megatron-2025")) return false;
+  const bool boxes = has(run.cluster, "x b200") || has(run.cluster, "x b300");
+  return has(run.cluster, "h100") || (boxes && run.plan.vpp > 1);
+}
+
 /// Which profile of catalog/training/constants.toml: told, or by who published the run.
 std::string software_of(const RunTexts& t, bool compiled, const TrainingRun& run) {
   // FSDP around the kernels of Transformer Engine, its dispatcher DeepEP (NeMo AutoModel).
@@ -91,6 +115,18 @@ std::uint8_t remat_modules(const std::string& policy) {
   return but_mlp ? kAllButProducts | kRecomputeMlp : 0;
 }
 
+/// What those recipes compute again, where a run says that its recipe tells: GPT-OSS in 16 bits on chips with less
+/// than 200 GB, DeepSeek's up-projections. 0: nothing is known.
+std::uint8_t recipe_modules(const RunTexts& t, const TrainingRun& run) {
+  if (!has(t.repo, "Megatron-Bridge") || !has(t.recompute, "recipe")) return 0;
+  const bool large = has(run.cluster, "b300") || has(run.cluster, "mi3");
+  const bool wide = run.plan.precision == Precision::kBf16;
+  if (has(run.model.name, "gpt-oss") && wide && !large) {
+    return kRecomputeNorm | kRecomputeActivation;
+  }
+  return has(run.model.name, "deepseek") ? kRecomputeLatentUp : 0;
+}
+
 void set_recompute(const RunTexts& t, TrainingRun& run) {
   Plan& plan = run.plan;
   if (has(t.recompute, "full")) {
@@ -100,9 +136,11 @@ void set_recompute(const RunTexts& t, TrainingRun& run) {
     // torchtitan's own choice where selective recompute has no option.
     plan.recompute = Recompute::kSelective;
     plan.recompute_modules = kRecomputeOp;
-  } else if (run.software == "xla" && remat_modules(t.recompute) != 0) {
+  } else if (const std::uint8_t modules =
+                 run.software == "xla" ? remat_modules(t.recompute) : recipe_modules(t, run);
+             modules != 0) {
     plan.recompute = Recompute::kSelective;
-    plan.recompute_modules = remat_modules(t.recompute);
+    plan.recompute_modules = modules;
   } else if (has(t.recompute, "selective")) {
     plan.recompute = plan.flash_attention ? Recompute::kNone : Recompute::kSelective;
     if (has(t.recompute, "?")) run.assumed.push_back("selective recompute");
@@ -117,8 +155,7 @@ void set_overlap(const json& parallel, TrainingRun& run) {
   overlap.gradients = flag_of(parallel, "dp_overlap", !is_early(run.software));
   overlap.weights = overlap.gradients;
   overlap.tensor = flag_of(parallel, "tp_overlap", false);
-  overlap.experts =
-      run.software == "megatron" || run.software == "megatron-2025" || run.software == "fsdp-te";
+  overlap.experts = overlaps_experts(run);
   overlap.pipeline = !has(run.software, "deepspeed");
 }
 
@@ -207,6 +244,9 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   run.software = software_of(texts, is_compiled(parallel, texts), run);
   if (std::string why = set_degrees(parallel, texts, run); !why.empty()) return why;
   if (std::string why = set_batch(batch, run); !why.empty()) return why;
+  if (run.software == "megatron-2025" && has_flex_dispatcher(texts, run)) {
+    run.software = "megatron-2025-flex";
+  }
   run.plan.sequence = count_of(model, "seq_len", 0);
   if (run.plan.sequence <= 0) return "no sequence length is told";
   if (std::string why = set_precision(texts, run); !why.empty()) return why;

@@ -87,13 +87,15 @@ std::optional<Diagnostic> apply(const TomlFile& file, const toml::table& table, 
 }
 
 /// A variant of a software has that one's constants unless it has its own.
-/// @return what it is a variant of, if of any, and itself.
+/// @return what it is a variant of, farthest first, and itself.
 std::vector<std::string> with_base(const TomlFile& builtin, std::string_view software) {
-  std::vector<std::string> names;
-  if (const auto base = builtin.root["variants"][software].value<std::string>()) {
-    names.push_back(*base);
+  std::vector<std::string> names = {std::string(software)};
+  constexpr std::size_t kDeepest = 4;
+  while (names.size() < kDeepest) {
+    const auto base = builtin.root["variants"][names.front()].value<std::string>();
+    if (!base) break;
+    names.insert(names.begin(), *base);
   }
-  names.emplace_back(software);
   return names;
 }
 

@@ -158,7 +158,7 @@ void read_gemma4(Fields& fields, Model& model) {
 void read_gpt_oss(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
   sizes.attention.qkv_bias = sizes.attention.out_bias = fields.flag({"attention_bias"}, true);
-  sizes.attention.sinks = true;
+  sizes.attention.sinks = sizes.attention.scaled_rotary = true;
   Experts experts =
       read_routed_experts(fields, {"num_local_experts", "experts"}, {"intermediate_size", "ffn"});
   experts.expert.bias = experts.router_bias = experts.expert.clamped = true;

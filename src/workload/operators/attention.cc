@@ -295,9 +295,18 @@ void add_rotation(OperatorBuilder& b, const AttentionShape& a) {
   const std::int64_t width =
       share(a.heads, b.n) * rotated + (a.latent() ? rotated : share(a.kv_heads, b.n) * rotated);
   const double bytes = b.element * static_cast<double>(b.t) * static_cast<double>(width);
-  op.forward.push_back({Kernel{b.memory_bound(MemoryOp::kRope, b.t, width, bytes, bytes)}});
-  op.backward_input.push_back(
-      {Kernel{b.memory_bound(MemoryOp::kRope, b.t, width, bytes, bytes, true)}});
+  // By operators of PyTorch (Megatron-Core, rope_utils.py: "mscale is not supported by TE's fused RoPE"), forward: a
+  // product with cosines, halves swapped and one negated, a product with sines, a sum, a copy. Backward: both
+  // products, the halves back, sums.
+  struct Passes {
+    double read, written;
+  };
+  const Passes forward = a.scaled_rotary ? Passes{6.5, 5.5} : Passes{1, 1};
+  const Passes backward = a.scaled_rotary ? Passes{5.5, 4.5} : Passes{1, 1};
+  op.forward.push_back({Kernel{
+      b.memory_bound(MemoryOp::kRope, b.t, width, forward.read * bytes, forward.written * bytes)}});
+  op.backward_input.push_back({Kernel{b.memory_bound(
+      MemoryOp::kRope, b.t, width, backward.read * bytes, backward.written * bytes, true)}});
   op.recomputed = b.recomputes(kRecomputeSecondProduct);
 }
 

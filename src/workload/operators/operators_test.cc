@@ -198,13 +198,25 @@ TEST(Operators, LowPrecisionAddsQuantisation) {
 }
 
 TEST(Operators, PrecisionNames) {
-  for (int i = 0; i <= static_cast<int>(Precision::kNvfp4); ++i) {
+  for (int i = 0; i <= static_cast<int>(Precision::kInt8); ++i) {
     const auto precision = static_cast<Precision>(i);
     EXPECT_EQ(parse_precision(name(precision)), precision);
   }
   EXPECT_EQ(parse_precision("bf16-pure"), Precision::kBf16);
   EXPECT_EQ(parse_precision("FP8-CS"), Precision::kFp8);
   EXPECT_EQ(parse_precision("int3"), std::nullopt);
+}
+
+// Twelve passes over queries and keys by operators where cosines are scaled, two by the fused kernel.
+TEST(Operators, ScaledRotationIsNotFused) {
+  Model model = model_named("gpt-oss-120b");
+  const auto rope = [&] {
+    const OperatorGraph graph = make_operators(model, {});
+    return total_work(find(graph.layers[0], "rope").forward).traffic.value;
+  };
+  const double scaled = rope();
+  for (Layer& kind : model.kinds) kind.attention.scaled_rotary = false;
+  EXPECT_DOUBLE_EQ(scaled, 6 * rope());
 }
 
 TEST(Operators, BytesOfMemoryBoundKernels) {
