@@ -1,6 +1,7 @@
 #include "replay/critical_path.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 namespace flopcast::replaying {
@@ -83,31 +84,32 @@ class PathFinder {
     return own != kNoTask ? own : last_ended_on(path_.last_trace, before);
   }
   TaskId last_ended_on(std::uint32_t rank, Time before) {
-    if (by_end_.empty()) order_by_end();
-    std::vector<TaskId>& tasks = by_end_[rank];
+    by_end_.resize(map_.ranks.size());
+    if (!by_end_[rank]) by_end_[rank] = ordered_by_end(rank);
+    std::vector<TaskId>& tasks = *by_end_[rank];
     while (!tasks.empty() && (run_.end[tasks.back()] > before || seen_[tasks.back()])) {
       tasks.pop_back();
     }
     return tasks.empty() ? kNoTask : tasks.back();
   }
-  void order_by_end() {
-    by_end_.resize(map_.ranks.size());
+  std::vector<TaskId> ordered_by_end(std::uint32_t rank) const {
+    std::vector<TaskId> tasks;
     for (TaskId t = 0; t < g_.task_count(); ++t) {
-      if (g_.kind[t] != TaskKind::kRendezvous) by_end_[map_.task_rank[t]].push_back(t);
+      if (map_.task_rank[t] == rank && g_.kind[t] != TaskKind::kRendezvous) tasks.push_back(t);
     }
-    for (auto& tasks : by_end_) {
-      std::sort(tasks.begin(), tasks.end(), [&](TaskId a, TaskId b) {
-        return std::tuple(run_.end[a], a) < std::tuple(run_.end[b], b);
-      });
-    }
+    std::sort(tasks.begin(), tasks.end(), [&](TaskId a, TaskId b) {
+      return std::tuple(run_.end[a], a) < std::tuple(run_.end[b], b);
+    });
+    return tasks;
   }
 
   const TaskMap& map_;
   const Graph& g_;
   const Run& run_;
   CriticalPath path_;
-  std::vector<bool> seen_;                   // per task: on the path
-  std::vector<std::vector<TaskId>> by_end_;  // per rank; those that are left
+  std::vector<bool> seen_;  // per task: on the path
+  /// Per rank that was asked for: those that are left.
+  std::vector<std::optional<std::vector<TaskId>>> by_end_;
 };
 
 }  // namespace

@@ -46,7 +46,7 @@ void place_annotation(const RankModel& rank, std::uint32_t row, StepTasks& step)
   const auto thread = std::find_if(rank.threads.begin(), rank.threads.end(),
                                    [&](const HostThread& t) { return t.track == ev.track[row]; });
   if (thread == rank.threads.end()) return;
-  const HostWarp warp(rank, static_cast<std::uint32_t>(thread - rank.threads.begin()));
+  HostWarp warp(rank, static_cast<std::uint32_t>(thread - rank.threads.begin()));
   step.start = warp.start_at(step.measured_start);
   step.end = ev.duration[row] == Time{} ? step.start : warp.end_at(step.measured_end);
 }
@@ -68,17 +68,31 @@ Time HostPoint::in(const TaskMap::Rank& map, const Run& run) const {
   return cap == kNoIndex ? time : std::min(time, at(cap, cap_end));
 }
 
-HostPoint HostWarp::start_at(Time t) const {
-  const auto it = std::lower_bound(pieces_.begin(), pieces_.end(), t,
-                                   [](const Piece& p, Time time) { return p.start < time; });
+/// The first piece that does not lie `before`: sought in strides that double, on either side of the last start.
+template <typename Before>
+HostWarp::It HostWarp::seek(Before before) const {
+  const It begin = pieces_.begin(), end = pieces_.end();
+  It low = at_, high = at_;
+  std::ptrdiff_t stride = 1;
+  if (low != end && before(*low)) {
+    for (; end - low > stride && before(low[stride]); stride *= 2) low += stride;
+    high = end - low > stride ? low + stride : end;
+  } else {
+    for (; high - begin >= stride && !before(*(high - stride)); stride *= 2) high -= stride;
+    low = high - begin >= stride ? high - stride : begin;
+  }
+  return std::partition_point(low, high, before);
+}
+
+HostPoint HostWarp::start_at(Time t) {
+  const It it = at_ = seek([t](const Piece& p) { return p.start < t; });
   if (it != pieces_.end() && it->start == t)
     return {thread_, index(it), false, Time{}, kNoIndex, false};
   return between(it, t);
 }
 
 HostPoint HostWarp::end_at(Time t) const {
-  const auto it = std::lower_bound(pieces_.begin(), pieces_.end(), t,
-                                   [](const Piece& p, Time time) { return p.end < time; });
+  const It it = seek([t](const Piece& p) { return p.end < t; });
   if (it != pieces_.end() && it->end == t)
     return {thread_, index(it), true, Time{}, kNoIndex, false};
   if (it != pieces_.end() && it->start < t) return inside(it, t);

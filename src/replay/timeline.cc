@@ -19,7 +19,7 @@ void place_host_rows(const RankModel& rank, const TaskMap::Rank& map, const Run&
   }
   for (std::uint32_t r = 0; r < ev.size(); ++r) {
     if (is_gpu_work(ev.category[r]) || thread_of[ev.track[r]] == kNoIndex) continue;
-    const HostWarp& warp = warps[thread_of[ev.track[r]]];
+    HostWarp& warp = warps[thread_of[ev.track[r]]];
     const Time recorded_start = start[r];
     start[r] = warp.start_at(recorded_start).in(map, run);
     const Time ends = ev.duration[r] == Time{} ? start[r] : warp.end_at(end[r]).in(map, run);
