@@ -59,6 +59,15 @@ TERMS = {
     "all overlap of gradients": {"all/gradient_overlap": 0.0},
     "all overlap of tensor transfers": {"all/tensor_overlap": 0.0, "all/async_overlap": 0.0},
 }
+EXPERT_TERMS = {
+    "rates of experts' products": {"all/expert_share": 1.0, "all/expert_kernel_s": 0.0},
+    "sorting of rows": {n: 0.0 for n in PARAMETERS if n.endswith("expert_traffic")},
+    "launches of experts": {n: 0.0 for n in PARAMETERS if n.endswith("expert_host_s")},
+    "rows sent once": {n: 0.0 for n in ASSUMED if n.endswith("expert_once")},
+    "passes by kernels apart": {n: 0.0 for n in ASSUMED if n.endswith("expert_eager")},
+    "overlap of experts' transfers": {"all/expert_overlap": 0.0},
+}
+FOLDS = 5
 
 UNTOLD = 1e-6  # slopes below which a run says nothing of a constant
 LEAST = 4  # runs of a group that is shown apart
@@ -77,6 +86,7 @@ class Fit:
         self.fitted = np.array(sampled) | (self.sets != SAMPLED)
         self.weight = self._weights()
         limits = {c["name"]: (c["low"], c["high"]) for c in _native.training_constants()}
+        self.bounds = limits
         self.names = list(PARAMETERS)
         self.expected = np.log([PARAMETERS[n][0] for n in self.names])
         self.spread = np.array([PARAMETERS[n][1] for n in self.names])
@@ -186,15 +196,24 @@ class Fit:
         x, slopes = self.full
         return self.descend(x, slopes, np.flatnonzero(use & self.fitted), 4)
 
-    def fit_with(self, fixed: dict[str, float]) -> np.ndarray:
-        """Forecasts with some constants fixed and one step of the others, from the fit of all."""
+    def held_out_with(self, fixed: dict[str, float], keys: np.ndarray) -> np.ndarray:
+        """Forecasts of every run with some constants fixed and one step of the others, from the fit of all, on the
+        runs that do not share its key."""
         x, slopes = self.full
         held = np.array([name in fixed for name in self.names])
-        self.fixed = fixed
-        x = self.descend(x, np.where(held, 0, slopes), np.flatnonzero(self.fitted), 1)
-        step = self.forecast(self.values(x))
+        self.fixed = {name: self.within(name, value) for name, value in fixed.items()}
+        step = np.zeros(len(self.runs))
+        for key in sorted(set(keys)):
+            some = keys == key
+            there = self.descend(x, np.where(held, 0, slopes), np.flatnonzero(~some & self.fitted), 1)
+            step[some] = self.forecast(self.values(there), np.flatnonzero(some))
         self.fixed = {}
         return step
+
+    def within(self, name: str, value: float) -> float:
+        """The value nearest to one at which a term vanishes that the constant's limits allow."""
+        low, high = self.bounds[name.split("/")[1]]
+        return min(max(value, low), high)
 
     def forecast_without(self, some: np.ndarray) -> np.ndarray:
         """Forecasts of some runs with constants fitted to all others."""
@@ -328,13 +347,15 @@ def leave_out(fit: Fit) -> list[dict]:
     return found
 
 
-def ablation(fit: Fit, x: np.ndarray) -> list[dict]:
+def ablation(fit: Fit) -> list[dict]:
+    """What each term buys on groups left out of the fit: dense runs of quality A, then those with experts."""
     vtrain = np.char.startswith(fit.sets.astype(str), "vtrain")
     dense = ~fit.experts & ~vtrain & (fit.quality == "A")
-    found = [fit.score("nothing", fit.forecast(fit.values(x)), dense)]
-    for title, changes in TERMS.items():
-        found.append(fit.score(title, fit.forecast({**fit.values(x), **changes}), dense))
-        found.append(fit.score(f"{title}, others refitted", fit.fit_with(changes), dense))
+    keys = fit.folds(FOLDS)
+    found = []
+    for what, some, terms in (("dense", dense, TERMS), ("experts", fit.experts, EXPERT_TERMS)):
+        for title, changes in {"nothing": {}, **terms}.items():
+            found.append(fit.score(f"{what}: {title}", fit.held_out_with(changes, keys), some))
     return found
 
 
@@ -352,8 +373,8 @@ def main() -> int:
     x = fit.fit_all()
     found = {"all": show("all runs in the fit", fit.scores(fit.forecast(fit.values(x))))}
     if options.hold_out or options.write:
-        step = fit.held_out(fit.folds(5))
-        title = "each group forecast by a fit without it (5 folds)"
+        step = fit.held_out(fit.folds(FOLDS))
+        title = f"each group forecast by a fit without it ({FOLDS} folds)"
         found["held_out"] = show(title, fit.scores(step))
         if options.write:
             write(fit, x, step)
@@ -362,8 +383,7 @@ def main() -> int:
     if options.families:
         found["families"] = show("each family forecast by a fit without it", families(fit))
     if options.ablation:
-        title = "without one term: dense, quality A"
-        found["ablation"] = show(title, ablation(fit, x))
+        found["ablation"] = show("without one term, each group forecast by a fit without it", ablation(fit))
     if options.json_out:
         options.json_out.write_text(json.dumps(found, indent=1) + "\n")
     return 0

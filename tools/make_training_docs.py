@@ -341,8 +341,8 @@ Each family forecast by a fit that has seen none of it:
 {fit_table(fit, "families")}
 ## What each term buys
 
-Without one term, as it is and with one Gauss-Newton step of all other constants from the full fit (dense,
-quality A, in sample):
+Without one term, each group of near-duplicate runs forecast by a fit of all other constants (one Gauss-Newton step)
+without that group: dense runs of quality A, then runs with experts.
 
 {fit_table(fit, "ablation")}
 ## Against a constant utilisation
