@@ -21,6 +21,7 @@ struct InputOptions {
   std::string prefix;
   unsigned threads = 0;
   std::optional<StepRange> steps;
+  bool keep_arguments = true;  ///< of operators; no flag: the command knows what it needs
 };
 void add_input(CLI::App& command, InputOptions& options);
 

@@ -96,6 +96,7 @@ int for_each_run(Io& io, const InputOptions& input,
   ReadOptions options;
   options.threads = input.threads;
   options.steps = input.steps;
+  options.keep_arguments = input.keep_arguments;
   return for_each(io, input, use, [&](const Run& run) { return read_run(io, run, options); });
 }
 
