@@ -118,7 +118,9 @@ FileSums sums_of_json(const Job& job, const ReadOptions& options, std::size_t ro
 
 FileSums sums_of(const Job& job, const ReadOptions& options, std::size_t rows_at_once,
                  const JobProgress& progress) {
-  if (options.steps || job.path == kStandardInput) return sums_of_whole(job, options, progress);
+  std::error_code ignored;
+  const bool can_read_again = std::filesystem::is_regular_file(job.path, ignored);
+  if (options.steps || !can_read_again) return sums_of_whole(job, options, progress);
   FileSums sums = job.pack != nullptr ? sums_of_pack(job, options, progress)
                                       : sums_of_json(job, options, rows_at_once, progress);
   return sums.needs_whole ? sums_of_whole(job, options, progress) : sums;

@@ -65,7 +65,7 @@ struct SummaryOptions {
 /// Sums up a run as read_traces() reads it by default, and forgets rows as they come: memory grows neither with
 /// files nor with their number. All rows of a file are in memory only where a part of them says nothing: where
 /// `steps` asks for a window of a JSON file, where rows begin and end apart (ph B and E) or lie 53 days apart, and
-/// from standard input.
+/// from pipes.
 /// @param paths, prefix as of read_traces()
 Result<RunSummary> summarise_traces(const std::vector<std::filesystem::path>& paths,
                                     const SummaryOptions& options = {},
