@@ -72,7 +72,7 @@ TEST(RunSystem, FindsChipsByWhatPeopleCallThem) {
   EXPECT_EQ(line("TPU v5p-128", 64, 4), "64 x tpu-v5p");
   EXPECT_EQ(line("AWS Trainium2 (trn2.48xlarge)", 64, 16), "64 x trainium2");
   EXPECT_EQ(line("trn1.32xlarge", 64, 32), "64 x trainium1-core");
-  EXPECT_EQ(line("NVIDIA L40S", 384, 4), "16 x l40s, node.size 4, fabric.size 96");
+  EXPECT_EQ(line("NVIDIA L40S", 384, 4), "96 x ovx-l40s");
   EXPECT_NE(line("Abacus 9000", 8, 8).find("Abacus"), std::string::npos);
 }
 

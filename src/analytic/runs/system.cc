@@ -77,6 +77,15 @@ std::optional<std::string> torus_line(const Chip& chip, unsigned gpus, const Cat
   return last.fabric == FabricKind::kTorus ? std::optional(line) : std::nullopt;
 }
 
+/// A node of the catalogue that holds so many of these chips. nullopt: there is none.
+std::optional<std::string> node_of(const Chip& chip, unsigned size, const Catalog& catalog) {
+  for (const std::string& name : catalog.node_names()) {
+    const Result<Cluster> node = catalog.cluster(name);
+    if (node && node->chip.name == chip.name && node->chips_per_node() == size) return name;
+  }
+  return std::nullopt;
+}
+
 /// Nodes are whole; racks of 72 are used in parts of 64.
 unsigned node_size(const Chip& chip, const RunSystem& system) {
   constexpr unsigned kRack = 72, kUsedOfRack = 64;
@@ -131,7 +140,10 @@ Result<std::string> cluster_line(const RunSystem& run, const Catalog& catalog,
   if (const Result<Cluster> all = catalog.cluster(line); !all || all->chips_per_node() != size) {
     const std::string node = chip->name.starts_with("gb") ? chip->name + "-nvl72" : std::string();
     if (!node.empty()) line = fmt::format("{} x {}, node.size {}", nodes, node, size);
-    if (node.empty() && usual && usual->node_levels == 1) {
+    const auto known = node.empty() ? node_of(*chip, size, catalog) : std::nullopt;
+    if (known) {
+      line = fmt::format("{} x {}", nodes, *known);
+    } else if (node.empty() && usual && usual->node_levels == 1) {
       line = fmt::format("{} x {}, node.size {}, fabric.size {}", 2 * 8, chip->name, size, nodes);
     }
   }
