@@ -168,6 +168,24 @@ def test_no_inter_stream_is_worse_on_the_sample(program, folder):
         assert by_model["no-inter-stream"][field] > 3 * by_model["full"][field]
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["replay", "validate replay", "trace info", "trace validate", "trace model", "whatif --scale=kernel:gemm=0.8"],
+)
+def test_steps_of_a_pack_are_those_of_its_traces(program, folder, command):
+    run(program, "trace", "pack", "demo/sample", "--out", "demo/sample.fcpack", cwd=folder)
+    texts = []
+    for recording in ("demo/sample", "demo/sample.fcpack"):
+        done = run(program, *command.split(), recording, "--steps", "2:3", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        texts.append(done.stdout.replace("sample.fcpack", "sample"))
+    assert texts[0] == texts[1]
+    assert "ProfilerStep#4" not in texts[0]
+    none = run(program, *command.split(), "demo/sample", "--steps", "99", cwd=folder)
+    assert none.returncode == 2
+    assert "ProfilerStep#2" in none.stderr
+
+
 def test_written_timeline_replays_to_the_same_steps(program, folder):
     first = run(program, "replay", "demo/sample", "--json", "--trace-out", "demo/again.json.gz", cwd=folder)
     again = run(program, "replay", "demo/again.json.gz", "--json", cwd=folder)

@@ -255,7 +255,6 @@ void add_run_options(CLI::App& app, RunCommand& command) {
   app.add_flag("--no-fork-server", program.no_fork_server,
                "Start every rank alone, instead of loading PyTorch once for all");
   add_trace_out(app, "the run as a timeline", command.trace_out);
-  app.get_option("--trace-out")->allow_extra_args(false);  // the script follows
   app.add_option("--recording", command.recording,
                  "Write the run as torch.profiler would record it, a file a rank, for `flopcast "
                  "replay DIR`; an empty folder, or none yet")

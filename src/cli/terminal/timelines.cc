@@ -14,8 +14,11 @@ void add_trace_out(CLI::App& command, const std::string& what, std::vector<fs::p
       "Write {}; may be given again. Kineto JSON if the name ends in .json or .json.gz, Perfetto "
       "protobuf otherwise",
       what);
-  as_output(
-      command.add_option("--trace-out", files, help)->type_name("FILE")->expected(1)->take_all());
+  as_output(command.add_option("--trace-out", files, help)
+                ->type_name("FILE")
+                ->expected(1)
+                ->take_all()
+                ->allow_extra_args(false));
 }
 
 int write_timelines(Io& io, const std::vector<fs::path>& files, const TraceSet& set) {

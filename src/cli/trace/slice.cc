@@ -51,7 +51,8 @@ void add_trace_slice(CLI::App& trace, Action& action) {
   sub->add_option("--rank", command->slice.ranks, "Only these ranks; may be given again")
       ->type_name("RANK")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   CLI::Option* step =
       sub->add_option("--step", command->step, "Only this step, such as 12 or ProfilerStep#12")
           ->type_name("STEP");

@@ -226,7 +226,8 @@ void add_changes(CLI::App& sub, WhatIfCommand& command) {
     sub.add_option(flag, values, fmt::format("{}: {}", what, names_of(flag + 2)))
         ->type_name(type)
         ->expected(1)
-        ->take_all();
+        ->take_all()
+        ->allow_extra_args(false);
   };
   several("--set", command.set, "Another size of the run; may be given again", "KNOB=VALUE");
   several("--scale", command.scale, "So many times as long; may be given again", "WHAT=FACTOR");
@@ -247,7 +248,8 @@ void add_changes(CLI::App& sub, WhatIfCommand& command) {
                  "Judge this step alone, such as 12 or ProfilerStep#12; may be given again")
       ->type_name("STEP")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
 void add_facts(CLI::App& sub, WhatIfFacts& facts) {
