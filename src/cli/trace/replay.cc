@@ -102,7 +102,8 @@ int run_replay(Io& io, ReplayCommand& command) {
   if (!command.structure_from.empty()) command.replay.structure_from = command.structure_from;
   if (!command.durations_from.empty()) command.replay.durations_from = command.durations_from;
   command.replay.threads = command.input.threads;
-  command.input.keep_arguments = !command.trace_out.empty();  // the timeline has them, no table does
+  command.input.keep_arguments =
+      !command.trace_out.empty();  // the timeline has them, no table does
   if (const auto problem = check_runs(command)) return fail(io, *problem);
   const Result<std::optional<CollectiveModel>> network = network_model(command.network);
   if (!network) return fail(io, network.error());
