@@ -335,15 +335,16 @@ def families(fit: Fit) -> list[dict]:
 
 
 def leave_out(fit: Fit) -> list[dict]:
-    """Dense runs forecast by fits without those they share something with."""
+    """Runs forecast by fits without those they share something with, dense ones and those with experts."""
     found = []
     dense = ~fit.experts & (fit.sets != "vtrain-single")
     for what, key_of in SHARED.items():
         keys = np.array([key_of(run) for run in fit.runs])
         step = fit.held_out(keys)
-        found.append(fit.score(f"{what}: all", step, dense))
-        groups = [fit.score(f"{what}: {key}", step, dense & (keys == key)) for key in sorted(set(keys))]
-        found += [group for group in groups if group["n"] >= LEAST]
+        for title, some in ((what, dense), (f"{what}, experts", fit.experts)):
+            found.append(fit.score(f"{title}: all", step, some))
+            groups = [fit.score(f"{title}: {key}", step, some & (keys == key)) for key in sorted(set(keys))]
+            found += [group for group in groups if group["n"] >= LEAST]
     return found
 
 

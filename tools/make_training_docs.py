@@ -331,8 +331,8 @@ model were found by looking at them. Of maxtext, one was read off (how fast TPUs
 Each group of near-duplicate runs forecast by a fit without it (five folds):
 
 {fit_table(fit, "held_out")}
-Dense runs forecast by a fit that has seen none of the same source, chip generation, model family or year of
-software (groups of four runs and more; vTrain's single nodes are left to the next table). Such a fit descends from
+Runs forecast by a fit that has seen none of the same source, chip generation, model family or year of software,
+dense ones and those with experts (groups of four runs and more; vTrain's single nodes are left to the next table). Such a fit descends from
 that of all runs by the slopes found there; what its runs say nothing of goes back to what is expected:
 
 {fit_table(fit, "leave_out")}
