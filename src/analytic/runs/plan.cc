@@ -59,11 +59,12 @@ bool has_flex_dispatcher(const RunTexts& t, const TrainingRun& run) {
   return racks || b300 || small || has(model, "deepseek");
 }
 
-/// Whether transfers of experts run behind another microbatch's work: recipes of 2025 for H100, and for the
-/// Qwen3-235B of boxes; those of mxfp8 since June 2026.
+/// Whether transfers of experts run behind another microbatch's work, which Megatron-Core can since the autumn of
+/// 2025: recipes for H100, and for the Qwen3-235B of boxes; those of mxfp8 since June 2026.
 bool overlaps_experts(const TrainingRun& run) {
   if (run.software == "megatron" || run.software == "fsdp-te") return true;
-  if (!run.software.starts_with("megatron-2025")) return false;
+  constexpr int kCan = 202509;
+  if (!run.software.starts_with("megatron-2025") || run.month < kCan) return false;
   const bool boxes = has(run.cluster, "x b200") || has(run.cluster, "x b300");
   return has(run.cluster, "h100") || (boxes && run.plan.vpp > 1);
 }
