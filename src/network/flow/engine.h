@@ -109,6 +109,7 @@ class Engine {
   void release_dependents(std::uint32_t flow);
   void solve(Ps time);
   void regroup(Ps time);
+  bool start_alone(std::uint32_t flow, Ps time);
   bool solve_region(Ps time);
   void solve_all(Ps time);
   void commit(std::uint32_t flow, Level level, Ps time);

@@ -135,7 +135,6 @@ void Engine::activate(std::uint32_t id) {
   plans_[id].active_slot = static_cast<std::uint32_t>(active_flows_.size());
   active_flows_.push_back(id);
   for (const Hop& hop : path(id)) {
-    region_.touch(hop.link);
     if (hop.weight == 0) changed_groups_.push_back(hop.link);
   }
 }
@@ -154,14 +153,18 @@ void Engine::deactivate(std::uint32_t id) {
   plans_[active_flows_[slot]].active_slot = slot;
   active_flows_.pop_back();
   for (const Hop& hop : path(id)) {
-    region_.touch(hop.link);
+    if (links_[hop.link].active == 0) {
+      links_[hop.link].level = kUnbounded;
+    } else {
+      region_.touch(hop.link);
+    }
     if (hop.weight == 0) changed_groups_.push_back(hop.link);
   }
 }
 
 void Engine::solve(Ps time) {
-  if (region_.empty()) return;
   regroup(time);
+  if (region_.empty() && starting_.empty()) return;
   ++work_.solves;
   const bool all = options_.solver == FlowSimulator::Solver::kFull || dense_left_ > 0 ||
                    too_large(starting_.size());
@@ -178,8 +181,31 @@ void Engine::solve(Ps time) {
   region_.clear();
 }
 
+/// Nobody else is on its links: what they have is its own.
+bool Engine::start_alone(std::uint32_t id, Ps time) {
+  if (flows_[id].region != kNone) return false;  // of a group
+  Level level = kUnbounded;
+  for (const Hop& hop : path(id)) {
+    const Link& link = links_[hop.link];
+    if (link.active != 1) return false;
+    level = std::min(level, link.capacity / hop.weight);
+  }
+  for (const Hop& hop : path(id)) {
+    Link& link = links_[hop.link];
+    if (link.capacity / hop.weight == level) link.level = level;
+  }
+  ++work_.flows_solved;
+  commit(id, level, time);
+  return true;
+}
+
 bool Engine::solve_region(Ps time) {
-  for (const std::uint32_t flow : starting_) region_.add(flow);
+  for (const std::uint32_t flow : starting_) {
+    if (start_alone(flow, time)) continue;
+    for (const Hop& hop : path(flow)) region_.touch(hop.link);
+    region_.add(flow);
+  }
+  if (region_.empty()) return true;
   if (!region_.solve()) return false;
   work_.flows_solved += region_.flows();
   for (std::size_t i = 0; i < region_.flows(); ++i) {

@@ -44,7 +44,7 @@ void Links::enter(std::uint32_t flow, std::uint32_t first, std::uint32_t size) {
   for (std::uint32_t i = first; i < first + size; ++i) {
     Hop& hop = hops_[i];
     Link& link = links_[hop.link];
-    hop.slot = static_cast<std::uint32_t>(link.members.size());
+    hop.slot = link.members.size();
     link.members.push_back({flow, hop.weight, i});
     exchange(link, hop.slot, link.active);
     ++link.active;
@@ -73,7 +73,7 @@ void Links::reenter(std::uint32_t first, std::uint32_t size) {
 void Links::forget(std::uint32_t first, std::uint32_t size) {
   for (std::uint32_t i = first; i < first + size; ++i) {
     Link& link = links_[hops_[i].link];
-    exchange(link, hops_[i].slot, static_cast<std::uint32_t>(link.members.size() - 1));
+    exchange(link, hops_[i].slot, link.members.size() - 1);
     link.members.pop_back();
     hops_[i].slot = kNone;
   }
@@ -81,7 +81,7 @@ void Links::forget(std::uint32_t first, std::uint32_t size) {
 
 std::size_t Links::bytes() const {
   std::size_t total = links_.capacity() * sizeof(Link) + hops_.capacity() * sizeof(Hop);
-  for (const Link& link : links_) total += link.members.capacity() * sizeof(Member);
+  for (const Link& link : links_) total += link.members.bytes();
   return total;
 }
 

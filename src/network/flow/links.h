@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "network/flow/members.h"
 #include "network/flow/numbers.h"
 
 namespace flopcast::network::flow {
@@ -19,12 +20,6 @@ struct Hop {
   std::uint32_t slot;    ///< among the link's members
 };
 
-struct Member {
-  std::uint32_t flow;
-  std::uint32_t weight;
-  std::uint32_t hop;  ///< index of the hop
-};
-
 struct Link {
   std::int64_t capacity = 0;
   std::int64_t used = 0;         ///< sum of weight x rate of the active members
@@ -32,13 +27,14 @@ struct Link {
   std::uint64_t weight = 0;      ///< sum of the weights of the active members
   std::uint32_t active = 0;      ///< how many of the members are
   std::uint32_t region = kNone;  ///< its number in the region being solved
-  std::vector<Member> members;
+  Members members;
 
-  std::span<const Member> active_members() const { return std::span(members).first(active); }
+  std::span<const Member> active_members() const { return members.first(active); }
 };
 
 class Links {
  public:
+  void reserve(std::size_t links) { links_.reserve(links); }
   std::uint32_t add(std::int64_t capacity);
   /// Gives back a link that no flow is on.
   void free(std::uint32_t link) { free_links_.push_back(link); }

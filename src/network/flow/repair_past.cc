@@ -28,7 +28,7 @@ std::uint32_t Repair::load(std::uint32_t engine_link) {
   const auto number = static_cast<std::uint32_t>(links_.size());
   loaded_[engine_link] = number;
   links_.push_back({engine_link});
-  for (const flow::Member& member : engine_.links_[engine_link].members) {
+  for (const flow::Member& member : engine_.links_[engine_link].members.all()) {
     if (engine_.plans_[member.flow].ended < passed_) continue;
     members_.push_back({meet(member.flow), member.weight, links_[number].members});
     links_[number].members = static_cast<std::uint32_t>(members_.size() - 1);

@@ -23,6 +23,7 @@ std::string named(std::size_t flow) { return "flow " + std::to_string(flow); }
 
 Engine::Engine(std::span<const Rate> capacities, const FlowSimulator::Options& options)
     : options_(options), real_links_(capacities.size()) {
+  links_.reserve(capacities.size());
   for (const Rate capacity : capacities)
     links_.add(std::clamp<std::int64_t>(capacity.value, 0, kMaxRate));
   seen_links_.assign(capacities.size(), kNone);
