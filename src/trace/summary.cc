@@ -129,21 +129,10 @@ FileSums sums_of(const Job& job, const ReadOptions& options, std::size_t rows_at
 // As ranks of a TraceSet are put together.
 Result<RunSummary> join(std::vector<FileSums>& files) {
   RunSummary run;
-  struct Part {
-    TraceSummary trace;
-    const FileSums* file;
-  };
-  std::vector<Part> parts;
-  for (FileSums& file : files) {
+  for (const FileSums& file : files) {
     run.most_rows = std::max<std::uint64_t>(run.most_rows, file.most_rows);
-    for (TraceSummary& trace : file.traces) {
-      if (!trace.rank) take_rank_from_name(trace);
-      parts.push_back({std::move(trace), &file});
-    }
   }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const Part& a, const Part& b) { return by_rank(a.trace, b.trace); });
-  for (Part& part : parts) {
+  for (auto& part : traces_by_rank(files)) {
     if (part.file->no_steps) return *part.file->no_steps;
     run.traces.push_back(std::move(part.trace));
   }

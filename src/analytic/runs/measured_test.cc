@@ -184,6 +184,35 @@ TEST(TrainingRuns, RecipesOfMegatronBridgeAreKnown) {
   EXPECT_EQ(run_of("bridge-26.06-x", "gpt-oss-120b", "16 x gb300").software, "megatron");
 }
 
+TEST(TrainingRuns, DegreesThatAreNotToldAreOne) {
+  const TrainingRun run = read_with("", "\"dp\": 8");
+  EXPECT_EQ(run.incomplete, "");
+  EXPECT_EQ(run.plan.pp, 1U);
+  EXPECT_NE(std::ranges::find(run.assumed, "pp 1"), run.assumed.end());
+}
+
+// What MaxText calls its policies, and two types in one word.
+TEST(TrainingRuns, WordsOfXlaAreRead) {
+  const auto of_tpu = [](const std::string& words) {
+    std::string text(kRun);
+    const auto put = [&](std::string_view old, const std::string& now) {
+      text.replace(text.find(old), old.size(), now);
+    };
+    put("2 x dgx-h100", "16 x tpu-v5e");
+    put("\"dtype\": \"bf16\", \"recompute\": \"none\"", words);
+    const RunFile file(text);
+    return read_training_runs(file.path())->front();
+  };
+  const TrainingRun minimal = of_tpu("\"dtype\": \"bf16+int8\", \"recompute\": \"minimal\"");
+  EXPECT_EQ(minimal.software, "xla");
+  EXPECT_EQ(minimal.plan.precision, Precision::kInt8);
+  EXPECT_EQ(minimal.plan.recompute_modules & kRecomputeMlp, 0);
+  const TrainingRun offloaded =
+      of_tpu("\"dtype\": \"bf16\", \"recompute\": \"qkv_proj_offloaded\"");
+  EXPECT_NE(offloaded.plan.recompute_modules & kRecomputeMlp, 0);
+  EXPECT_TRUE(of_tpu("\"dtype\": \"bf16\", \"recompute\": \"custom\"").recompute_open);
+}
+
 TEST(TrainingRuns, UntoldVirtualStagesAreAssumed) {
   const std::string parallel = "\"pp\": 4, \"vp\": null, \"dp\": 2";
   EXPECT_EQ(read_with("\"year\": 2024, ", parallel).plan.vpp, 8U);  // NeMo's recipes

@@ -37,9 +37,17 @@ double matrix_rate(GemmType type, const Pricing& p) {
 /// operands in 8 bits by a scale of their own; by blocks, along both dimensions, and the scales as tensor cores
 /// want them.
 double launches_of_expert(Precision precision) {
-  const bool narrow = precision >= Precision::kFp8, whole = precision == Precision::kFp8;
+  const bool narrow = precision >= Precision::kFp8;
+  const bool whole = precision == Precision::kFp8 || precision == Precision::kInt8;
   constexpr double kProduct = 1, kCopy = 2, kBlocks = 4;
   return !narrow ? kProduct : whole ? kCopy : kBlocks;
+}
+
+/// Whether every pass over the values is listed: fused, a rotation reads them once.
+bool is_listed_by_passes(const MemoryBound& kernel) {
+  const double once = static_cast<double>(kernel.rows) * static_cast<double>(kernel.columns) *
+                      bytes_per_element(kernel.type);
+  return kernel.op == MemoryOp::kRope && kernel.read.value > once;
 }
 
 struct Priced {
@@ -88,10 +96,11 @@ Priced price_kernel(const Kernel& kernel, bool expert, const Pricing& p) {
     priced.seconds /= attention->backward ? c.attention_backward_share : c.attention_share;
   } else {
     priced.part = &PassCost::memory_s;
-    const MemoryOp op = std::get<MemoryBound>(kernel).op;
-    const bool sorts = op == MemoryOp::kMoeDispatch || op == MemoryOp::kMoeCombine;
+    const MemoryBound& moved = std::get<MemoryBound>(kernel);
+    const bool sorts = moved.op == MemoryOp::kMoeDispatch || moved.op == MemoryOp::kMoeCombine;
     // What passes over all copies of a token is fused with the products it lies between.
-    const double traffic = sorts ? c.expert_traffic : expert ? 1.0 : c.unfused;
+    const bool whole = expert || is_listed_by_passes(moved);
+    const double traffic = sorts ? c.expert_traffic : whole ? 1.0 : c.unfused;
     priced.seconds *= traffic / c.memory_share;
     const bool blocks = p.precision == Precision::kMxfp8 || p.precision == Precision::kNvfp4 ||
                         p.precision == Precision::kMxfp4;

@@ -290,6 +290,45 @@ TEST(TrainingModel, CopiesOfNarrowProductsAreTakenOut) {
   const double ratio = matrix_s(Precision::kFp8) / matrix_s(Precision::kBf16);
   EXPECT_GT(ratio, 0.45);
   EXPECT_LT(ratio, 0.75);
+  // The table's product with few columns, which is nearly all copy, takes most of the time of one with many.
+  const auto b200 = KernelModel::make(*Catalog::builtin().chip("b200"), Catalog::builtin());
+  const auto seconds = [&](std::int64_t columns) {
+    return b200->time(Gemm{32768, columns, 4096, 1, GemmType::kFp8}).time.value;
+  };
+  EXPECT_NEAR(seconds(128) / seconds(2048), 0.38 / 0.51, 0.05);
+}
+
+TEST(TrainingModel, BandsAreWiderOnChipsWithoutMeasuredRuns) {
+  const auto band = [](const std::string& cluster) {
+    const TrainingEstimate estimate =
+        *model_on("llama-3-8b", cluster).estimate(plan_of(1, 1, 8, 64));
+    return estimate.high.value / estimate.low.value;
+  };
+  EXPECT_GT(band("8 x gaudi3"), 1.3 * band("8 x h100"));
+}
+
+TEST(TrainingModel, ChipsThatOnlyXlaCompilesForRunIt) {
+  EXPECT_EQ(model_on("llama-3-8b", "8 x tpu-v6e").software(), "xla");
+  EXPECT_EQ(model_on("llama-3-8b", "8 x trainium2").software(), "xla");
+  EXPECT_EQ(model_on("llama-3-8b", "8 x h100").software(), "megatron");
+}
+
+// Every pass of a rotation by operators is listed: how much else a software leaves unfused does not multiply them.
+TEST(TrainingModel, UnfusedRotationIsCountedOnce) {
+  const auto memory_bound = [](bool scaled, const std::string& software) {
+    Model model = *load_model("gpt-oss-20b");
+    for (Layer& kind : model.kinds) kind.attention.scaled_rotary = scaled;
+    TrainingOptions options;
+    options.software = software;
+    const auto made = TrainingModel::make(std::move(model), *Catalog::builtin().cluster("8 x h100"),
+                                          Catalog::builtin(), options);
+    return made->estimate(plan_of(1, 1, 8, 64))->part(TimePart::kMemoryBound).value;
+  };
+  const double fused_software =
+      memory_bound(true, "megatron-2024") - memory_bound(false, "megatron-2024");
+  const double other = memory_bound(true, "megatron") - memory_bound(false, "megatron");
+  EXPECT_GT(other, 0);
+  EXPECT_LT(other, 1.01 * fused_software);
 }
 
 TEST(TrainingModel, SlowerPowerLimitsAreSlower) {

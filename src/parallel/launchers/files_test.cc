@@ -271,6 +271,9 @@ TEST(PlanFiles, WhatAFormatCannotSayIsNamed) {
   plan.schedule = ScheduleKind::kZeroBubbleV;
   EXPECT_EQ(write_plan(plan, PlanFormat::kMegatron).lost.at(0), "the schedule zb-v");
   EXPECT_FALSE(write_plan(plan, PlanFormat::kDeepspeed).lost.empty());
+  Plan narrow;
+  narrow.precision = Precision::kMxfp4;
+  EXPECT_EQ(write_plan(narrow, PlanFormat::kMegatron).lost.at(0), "the precision mxfp4");
   plan = Plan{};
   plan.recompute = Recompute::kSelective;
   plan.recompute_modules = kRecomputeOp;

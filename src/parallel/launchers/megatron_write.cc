@@ -136,6 +136,7 @@ void lost_in_megatron(const Plan& plan, Lose lose, void* to) {
   lost(plan.pp > 1 && plan.vpp == 1 && plan.schedule == ScheduleKind::kInterleaved,
        "an interleaved schedule without virtual stages");
   lost(plan.precision == Precision::kTf32, "tf32 (set by the environment)");
+  lost(plan.precision > Precision::kNvfp4, "the precision ", name(plan.precision));
   lost(!plan.fp32_master, "an optimiser without fp32 weights");
   lost(plan.lora_rank > 0, "adapters");
   lost(!plan.reshard && plan.zero == Zero::kWeights, "weights kept after forward");

@@ -1,6 +1,8 @@
 // Which rank each trace of a run is, and whether they are all there.
 #pragma once
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "flopcast/trace.h"
@@ -15,6 +17,26 @@ bool by_rank(const TraceFacts& a, const TraceFacts& b);
 void make_ranks_unique(const std::vector<TraceFacts*>& traces, Anomalies& anomalies);
 /// Counts ranks that are missing and what files say differently.
 void check_world(const std::vector<TraceFacts*>& traces, Anomalies& anomalies);
+
+/// The traces of all files by rank, each with the file that it is of.
+template <typename File>
+auto traces_by_rank(std::vector<File>& files) {
+  using TraceOf = typename decltype(File::traces)::value_type;
+  struct Part {
+    TraceOf trace;
+    File* file;
+  };
+  std::vector<Part> parts;
+  for (File& file : files) {
+    for (TraceOf& trace : file.traces) {
+      if (!trace.rank) take_rank_from_name(trace);
+      parts.push_back({std::move(trace), &file});
+    }
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return by_rank(a.trace, b.trace); });
+  return parts;
+}
 
 /// What the traces of a TraceSet or a RunSummary say besides rows.
 template <typename Set>

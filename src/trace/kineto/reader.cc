@@ -72,20 +72,7 @@ void crop_file(const StepRange& steps, FileContent& file) {
 // Puts the contents of files together: rank order, one string table, checks across rows and files.
 Result<TraceSet> assemble(std::vector<FileContent>& files, const ReadOptions& options) {
   TraceSet set;
-  struct Part {
-    Trace trace;
-    FileContent* file;
-  };
-  std::vector<Part> parts;
-  for (FileContent& file : files) {
-    for (Trace& trace : file.traces) {
-      if (!trace.rank) take_rank_from_name(trace);
-      parts.push_back({std::move(trace), &file});
-    }
-  }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const Part& a, const Part& b) { return by_rank(a.trace, b.trace); });
-  for (Part& part : parts) {
+  for (auto& part : traces_by_rank(files)) {
     if (part.file->no_steps) return *part.file->no_steps;
     adopt_strings(part.trace, part.file->strings, set.strings);
     set.traces.push_back(std::move(part.trace));
