@@ -33,6 +33,7 @@ Result<std::vector<TrainingRun>> read_all_runs(const std::vector<std::string>& f
 SharedRuns* open_runs(const std::vector<std::string>& files) {
   std::vector<TrainingRun> runs =
       value_or_raise(interruptible([files](const Stop&) { return read_all_runs(files); }));
+  std::erase_if(runs, [](const TrainingRun& run) { return run.quality == 'C'; });
   return new SharedRuns{std::make_shared<const RunForecaster>(std::move(runs))};
 }
 
@@ -102,7 +103,8 @@ nb::list constants_of(const std::string& model, const std::string& cluster,
 void define_runs(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<SharedRuns>(module, "TrainingRuns",
-                         "Measured training runs (files of `flopcast validate training`).")
+                         "Measured training runs (files of `flopcast validate training`), but for "
+                         "those of quality C, which leave too much open to fit anything to.")
       .def(nb::new_(&open_runs), "files"_a)
       .def("complete", &complete,
            nb::sig("def complete(self) -> list[dict[str, str | int | float]]"),

@@ -27,7 +27,13 @@ HOLD_OUT_TITLES = {
     "tokens": "A fifth of the token counts of MoE layers",
     "models": "MoE layers, a quarter of them at a time",
 }
-NEW_CHIPS = (("b200_sxm", "h100"), ("gb200", "h100"), ("b300_sxm", "h100"), ("gb300", "h100"))
+# Each chip left out: forecast from the nearest of its own generation, and from the nearest of another one.
+SIBLINGS = {
+    "h100_sxm": "h200", "h200_sxm": "h100", "b200_sxm": "gb200", "gb200": "b200", "b300_sxm": "gb300", "gb300": "b300",
+}  # fmt: skip
+OTHERS = {"a100_sxm": "h100", "h100_sxm": "a100", "h200_sxm": "a100"} | dict.fromkeys(
+    ("b200_sxm", "gb200", "b300_sxm", "gb300"), "h100"
+)
 
 
 def tables_of(shared: Path) -> list[tuple[str, str, Path]]:
@@ -70,13 +76,13 @@ def held_out(program: Program, tables: list[tuple[str, str, Path]]) -> str:
     return text
 
 
-def new_chips(program: Program, tables: list[tuple[str, str, Path]]) -> str:
+def new_chips(program: Program, tables: list[tuple[str, str, Path]], relatives: dict[str, str]) -> str:
     errors: list[dict] = []
-    for target, relative in NEW_CHIPS:
-        for chip, kind, path in tables:
-            if chip == target and kind == "gemm":
-                document = program.json("validate", "kernels", str(path), "--chip", chip, "--from", relative)
-                errors += [e | {"chip": f"{e['chip']} from {relative}"} for e in document["errors"]]
+    for chip, _, path in tables:
+        if chip in relatives:
+            relative = relatives[chip]
+            document = program.json("validate", "kernels", str(path), "--chip", chip, "--from", relative)
+            errors += [e | {"chip": f"{e['chip']} from {relative}"} for e in document["errors"]]
     return errors_table(errors)
 
 
@@ -118,9 +124,14 @@ Models (widths) that the fit has not seen, a quarter of them at a time.
 {memory_bound(program, shared)}
 ## A chip that nobody measured
 
-Its published rates, and the fits of another chip scaled by them.
+Its published rates, and the fits of another chip scaled by them: each chip left out in turn.
 
-{new_chips(program, tables)}
+### From a chip of its own generation
+
+{new_chips(program, tables, SIBLINGS)}
+### From a chip of another generation
+
+{new_chips(program, tables, OTHERS)}
 ## The fits that ship
 
 On the rows they were fitted to: no forecast, but what the form can express.

@@ -247,7 +247,8 @@ def forecasts(program: Program, shared: Path) -> dict:
             case["forecast_throughput"] = work / case["forecast_s"]
     answered = {c["id"] for c in cases}
     return {
-        "cases": [c for c in cases if "failure" not in c],
+        "cases": [c for c in cases if "failure" not in c and c["quality"] != "C"],
+        "open": [c for c in cases if "failure" not in c and c["quality"] == "C"],
         "failed": [c for c in cases if "failure" in c],
         "incomplete": [c for d in documents for c in d["incomplete"] if c["id"] not in answered],
         "assumed": [a for d in documents for a in d["assumed"]],
@@ -260,6 +261,22 @@ def sets_of(cases: list[Case]) -> dict[str, list[Case]]:
     for case in cases:
         sets[case["set"] + (" (experts)" if case["experts"] and case["set"] in dense else "")].append(case)
     return dict(sorted(sets.items()))
+
+
+def open_plans(cases: list[Case]) -> str:
+    if not cases:
+        return "None.\n"
+    rows = [[name, *error_cells(some)] for name, some in sets_of(cases).items()]
+    return table(["set", *ERROR_TITLES], rows) + "\n" + folded("Every run", case_rows(cases))
+
+
+def answered(found: dict) -> str:
+    yes = len(found["cases"]) + len(found["open"])
+    every = yes + len(found["failed"]) + len(found["incomplete"])
+    return (
+        f"{yes:,} of {every:,} runs ({100 * yes / every:.1f} %) are answered. The others leave out what nothing can fill in, "
+        "contradict themselves, or cannot run as published."
+    )
 
 
 def left_out(found: dict) -> str:
@@ -361,9 +378,15 @@ sweep with four runs or more (single iterations; repeated ones scatter by about 
 ## Peak memory
 
 {memory(cases)}
+## Open plans
+
+Runs that leave their layout or their microbatch open (quality C). It is filled in as whoever ran them would have chosen: the
+fastest that fits. Their errors say how good that guess is, too; they are in no table above, and no constant is fitted to them.
+
+{open_plans(found["open"])}
 ## Left out
 
-Runs whose configuration is incomplete, or that cannot run as published; none of them is in a table above.
+{answered(found)}
 
 {left_out(found)}
 ## Assumed

@@ -44,6 +44,8 @@ def made(tmp_path_factory) -> Path:
     measured.mkdir(parents=True)
     document = json.loads((ROOT / "examples/training_runs.json").read_text(encoding="utf-8"))
     more = [document["cases"].pop(), {"id": "half-told", "quality": "C", "missing": ["everything"]}]
+    more.append(more[0] | {"id": "microbatch-open", "quality": "C", "missing": ["mbs"]})
+    more[-1]["batch"] = more[0]["batch"] | {"mbs": None}
     (measured / "training.json").write_text(json.dumps(document), encoding="utf-8")
     (measured / "training_more.json").write_text(json.dumps({"cases": more}), encoding="utf-8")
     (measured / "training_vtrain.csv").write_text(CSV, encoding="utf-8")
@@ -63,6 +65,8 @@ def test_the_page_holds_every_run(made):
         assert case["id"] in page
     assert "| all of them | 7 | 5.6 | -1.0 | 12.3 |" in page
     assert "its configuration is incomplete: everything" in page
+    assert "| microbatch-open |" in page
+    assert f"{5 + OWN} of {6 + OWN} runs" in page
     for link in re.findall(r"\]\((page_[^)]+)\)", page):
         assert (made / link).is_file(), link
 

@@ -18,17 +18,26 @@
 
 namespace flopcast {
 
+/// What a run does not tell of its plan: a forecast fills it in.
+struct OpenSettings {
+  bool recompute = false;         ///< the least that fits
+  bool micro_batch = false;       ///< that of the fastest step that fits
+  bool layout = false;            ///< the fastest plan there is, with its microbatch
+  std::int64_t accumulation = 0;  ///< microbatches of a step on a replica, of that layout; 0: any
+};
+
 /// One measured run, as its file tells it.
 struct TrainingRun {
-  std::string id, set, group;        ///< group: near-duplicates, which a fit keeps together
-  char quality = 'A';                ///< A whole configuration, B one assumption, C an anchor only
+  std::string id, set, group;  ///< group: near-duplicates, which a fit keeps together
+  /// A whole configuration, B one assumption, C so much is open that it is no evidence for a fit
+  char quality = 'A';
   Model model;                       ///< what was trained
   std::string cluster;               ///< as one line: "16 x h100"
   std::string software;              ///< a profile of catalog/training/constants.toml
   int month = 0;                     ///< and year of the software, 202606; 0: not told
   Plan plan;                         ///< how it was spread
   unsigned chips = 0;                ///< that took part
-  bool recompute_open = false;       ///< not told: the least that fits
+  OpenSettings open;                 ///< what of the plan is not told
   double measured_s = 0;             ///< time of one step
   Bytes memory;                      ///< peak a chip reported, 0: none
   bool memory_reserved = false;      ///< of PyTorch's allocator: without context and NCCL

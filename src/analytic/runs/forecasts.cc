@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "analytic/runs/open.h"
 #include "analytic/step/training_state.h"
 #include "base/numeric/quantile.h"
 #include "base/numeric/rank_correlation.h"
@@ -12,21 +13,6 @@
 
 namespace flopcast {
 namespace {
-
-/// Where the recompute is open: the least of none, selective and full that fits, else full.
-Result<TrainingEstimate> estimate_open(const TrainingModel& model, Plan& plan) {
-  Result<TrainingEstimate> last = model.estimate(plan);
-  const auto attempt = [&](Recompute recompute, std::uint8_t modules) {
-    if (!last || last->fits) return;
-    plan.recompute = recompute;
-    plan.recompute_modules = modules;
-    last = model.estimate(plan);
-  };
-  attempt(Recompute::kSelective, kRecomputeNorm | kRecomputeActivation | kRecomputeLatentUp);
-  attempt(Recompute::kSelective, kRecomputeNorm | kRecomputeActivation | kRecomputeMlp);
-  attempt(Recompute::kFull, kRecomputeCoreAttention);
-  return last;
-}
 
 using SystemOf = Result<std::shared_ptr<const analytic::System>>;
 
@@ -46,8 +32,7 @@ RunForecast forecast(const TrainingRun& run, const SystemOf& system, const std::
     out.failure = model.error();
     return out;
   }
-  Result<TrainingEstimate> estimate =
-      run.recompute_open ? estimate_open(*model, out.plan) : model->estimate(run.plan);
+  Result<TrainingEstimate> estimate = analytic::estimate_open(*model, run, out.plan);
   if (estimate) out.estimate = std::move(*estimate);
   if (!estimate) out.failure = estimate.error();
   return out;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -48,6 +49,19 @@ const json& part_of(const json& run, const char* key) {
   static const json kNothing = json::object();
   const auto found = run.find(key);
   return found != run.end() && found->is_object() ? *found : kNothing;
+}
+
+/// Whether all that the run lacks can be filled in; else it has a defect.
+bool can_be_filled(const json& run) {
+  const json missing = run.value("missing", json::array());
+  const auto open = [](const json& item) {
+    constexpr std::array<std::string_view, 5> kOpen = {"mbs", "vp", "recompute", "parallel layout",
+                                                       "fp8 vs nvfp4"};
+    const std::string text = item.is_string() ? item.get<std::string>() : std::string();
+    return std::ranges::any_of(kOpen, [&](std::string_view w) { return text.starts_with(w); }) &&
+           text.find(';') == std::string::npos;
+  };
+  return missing.is_array() && !missing.empty() && std::ranges::all_of(missing, open);
 }
 
 std::string joined_missing(const json& run) {
@@ -158,7 +172,7 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
   if (out.group.empty()) out.group = out.id;
   out.incomplete = senseless(run);
   out.quality = quality_of(run, out);
-  if (out.incomplete.empty() && out.quality == 'C') {
+  if (out.incomplete.empty() && out.quality == 'C' && !can_be_filled(run)) {
     const std::string missing = joined_missing(run);
     out.incomplete = "its configuration is incomplete" + (missing.empty() ? "" : ": " + missing);
   }

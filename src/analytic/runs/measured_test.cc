@@ -191,6 +191,64 @@ TEST(TrainingRuns, DegreesThatAreNotToldAreOne) {
   EXPECT_NE(std::ranges::find(run.assumed, "pp 1"), run.assumed.end());
 }
 
+TrainingRun open_run(const std::string& missing, const std::string& parallel,
+                     const std::string& batch) {
+  std::string text(kRun);
+  const auto put = [&](std::string_view old, const std::string& now) {
+    text.replace(text.find(old), old.size(), now);
+  };
+  put("\"dtype\"", "\"quality\": \"C\", \"missing\": [" + missing + "], \"dtype\"");
+  put(R"({"tp": 2, "pp": 1, "dp": 8, "sp": true, "zero": 1})", parallel);
+  put(R"("mbs": 1)", batch);
+  const RunFile file(text);
+  return read_training_runs(file.path())->front();
+}
+
+RunForecast forecast_of(const TrainingRun& run) {
+  const RunForecaster forecaster({run});
+  RunForecast forecast = forecaster.forecast("", 1)[0];
+  forecast.run = nullptr;  // goes with the forecaster
+  return forecast;
+}
+
+TEST(OpenRuns, TakeTheMicrobatchOfTheFastestStepThatFits) {
+  const std::string layout = R"({"tp": 2, "pp": 1, "dp": 8, "sp": true, "zero": 1})";
+  const TrainingRun run = open_run("\"mbs\"", layout, "\"mbs\": null");
+  ASSERT_EQ(run.incomplete, "");
+  ASSERT_TRUE(run.open.micro_batch);
+  const RunForecast open = forecast_of(run);
+  ASSERT_FALSE(open.failure) << open.failure->text();
+  EXPECT_TRUE(open.estimate.fits);
+  for (const char* size : {"1", "2", "4", "8"}) {
+    const TrainingRun told = open_run("\"mbs\"", layout, std::string("\"mbs\": ") + size);
+    EXPECT_FALSE(told.open.micro_batch);
+    const RunForecast one = forecast_of(told);
+    ASSERT_FALSE(one.failure);
+    if (!one.estimate.fits) continue;
+    EXPECT_LE(open.estimate.step.value, one.estimate.step.value) << size;
+  }
+}
+
+TEST(OpenRuns, TakeTheFastestLayout) {
+  const std::string missing = "\"parallel layout not matched to a script\"";
+  const TrainingRun run = open_run(missing, "{}", "\"mbs\": null, \"ga\": 8");
+  ASSERT_EQ(run.incomplete, "");
+  ASSERT_TRUE(run.open.layout);
+  const RunForecast open = forecast_of(run);
+  ASSERT_FALSE(open.failure) << open.failure->text();
+  EXPECT_TRUE(open.estimate.fits);
+  EXPECT_EQ(open.plan.microbatches(), 8);
+  // 64 sequences in 8 microbatches: 8 replicas, which this layout has as well.
+  const TrainingRun told = read_with("", "\"pp\": 1, \"dp\": 8");
+  EXPECT_LE(open.estimate.step.value, forecast_of(told).estimate.step.value);
+}
+
+TEST(OpenRuns, ADefectIsLeftOut) {
+  const TrainingRun run = open_run("\"mbs\", \"two layouts in one cell\"", "{}", "\"mbs\": null");
+  EXPECT_NE(run.incomplete.find("mbs; two layouts in one cell"), std::string::npos);
+  EXPECT_NE(open_run("", "{}", "\"mbs\": 1").incomplete, "");
+}
+
 // What MaxText calls its policies, and two types in one word.
 TEST(TrainingRuns, WordsOfXlaAreRead) {
   const auto of_tpu = [](const std::string& words) {
@@ -210,7 +268,7 @@ TEST(TrainingRuns, WordsOfXlaAreRead) {
   const TrainingRun offloaded =
       of_tpu("\"dtype\": \"bf16\", \"recompute\": \"qkv_proj_offloaded\"");
   EXPECT_NE(offloaded.plan.recompute_modules & kRecomputeMlp, 0);
-  EXPECT_TRUE(of_tpu("\"dtype\": \"bf16\", \"recompute\": \"custom\"").recompute_open);
+  EXPECT_TRUE(of_tpu("\"dtype\": \"bf16\", \"recompute\": \"custom\"").open.recompute);
 }
 
 TEST(TrainingRuns, UntoldVirtualStagesAreAssumed) {

@@ -146,7 +146,7 @@ void set_recompute(const RunTexts& t, TrainingRun& run) {
     plan.recompute = plan.flash_attention ? Recompute::kNone : Recompute::kSelective;
     if (has(t.recompute, "?")) run.assumed.push_back("selective recompute");
   } else if (!has(t.recompute, "none")) {
-    run.recompute_open = true;
+    run.open.recompute = true;
     run.assumed.push_back("recompute: the least that fits");
   }
 }
@@ -192,6 +192,15 @@ std::string set_batch(const json& batch, TrainingRun& run) {
   if (plan.global_batch <= 0) return "no global batch is told";
   const std::int64_t accumulation = count_of(batch, "ga", 0);
   plan.micro_batch = count_of(batch, "mbs", 0);
+  if (run.open.layout) {
+    run.open.accumulation = accumulation;
+    return "";
+  }
+  if (run.quality == 'C' && plan.micro_batch == 0 && accumulation == 0) {
+    run.open.micro_batch = true;
+    run.assumed.push_back("microbatch: that of the fastest step that fits");
+    plan.micro_batch = 1;
+  }
   if (plan.micro_batch == 0 && accumulation > 0) {
     plan.micro_batch = plan.global_batch / (plan.dp * accumulation);
     run.assumed.push_back(fmt::format("microbatch {}", plan.micro_batch));
@@ -212,6 +221,12 @@ unsigned virtual_stages(const TrainingRun& run) {
 
 std::string set_degrees(const json& parallel, const RunTexts& texts, TrainingRun& run) {
   Plan& plan = run.plan;
+  if (parallel.empty() && run.quality == 'C') {
+    run.open.layout = true;
+    run.assumed.push_back("layout: the fastest plan");
+    plan.dp = run.chips;
+    return "";
+  }
   for (const char* key : {"tp", "pp"}) {
     if (count_of(parallel, key, 0) <= 0) run.assumed.push_back(fmt::format("{} 1", key));
   }

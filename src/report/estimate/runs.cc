@@ -25,12 +25,15 @@ using Forecasts = std::vector<const RunForecast*>;
 constexpr std::string_view kDefinitions =
     "\nerror: forecast / measured - 1; bias: its mean; p90, worst: of its size; in band: measured "
     "between the\n10 and 90 % quantiles; rank: Spearman's correlation of throughput per chip; "
-    "memory: mean |error| of the peak\n";
+    "memory: mean |error| of the peak;\nopen: runs of quality C, whose plan is partly filled in\n";
 
 std::string percent_number(double share) { return fmt::format("{:.1f}", 100 * share); }
 std::string rank(double rho) { return std::isnan(rho) ? "" : fmt::format("{:.2f}", rho); }
 
-/// Sets in the order of their names; where one holds both kinds of models, those with experts apart.
+/// Whether so much of its plan was filled in that its error is no evidence.
+bool is_open(const RunForecast* f) { return f->run->quality == 'C'; }
+
+/// Sets in the order of their names; where one holds both kinds of models, those with experts apart, and open runs always.
 std::map<std::string, Forecasts> by_set(const Forecasts& forecasts) {
   std::set<std::string> dense;
   for (const RunForecast* f : forecasts) {
@@ -39,9 +42,22 @@ std::map<std::string, Forecasts> by_set(const Forecasts& forecasts) {
   std::map<std::string, Forecasts> sets;
   for (const RunForecast* f : forecasts) {
     const bool apart = f->run->experts && dense.contains(f->run->set);
-    sets[f->run->set + (apart ? " (experts)" : "")].push_back(f);
+    const std::string_view part = is_open(f) ? " (open)" : apart ? " (experts)" : "";
+    sets[f->run->set + std::string(part)].push_back(f);
   }
   return sets;
+}
+
+Forecasts where(const Forecasts& forecasts, const std::function<bool(const RunForecast*)>& takes) {
+  Forecasts some;
+  std::ranges::copy_if(forecasts, std::back_inserter(some), takes);
+  return some;
+}
+
+/// Models with experts, or without, of runs that tell their plan.
+Forecasts only(const Forecasts& forecasts, bool experts) {
+  return where(forecasts,
+               [&](const RunForecast* f) { return !is_open(f) && f->run->experts == experts; });
 }
 
 /// A text and the runs it is said of.
@@ -97,13 +113,6 @@ std::string said_text(std::string_view title, const std::vector<Said>& list, boo
   return text;
 }
 
-Forecasts only(const Forecasts& forecasts, bool experts) {
-  Forecasts some;
-  std::ranges::copy_if(forecasts, std::back_inserter(some),
-                       [&](const RunForecast* f) { return f->run->experts == experts; });
-  return some;
-}
-
 void add_row(Table& table, const std::string& name, const Forecasts& forecasts) {
   const RunErrors e = run_errors(forecasts);
   if (e.n == 0) return;
@@ -125,6 +134,7 @@ std::string sets_table(const Forecasts& forecasts) {
   for (const auto& [name, some] : by_set(forecasts)) add_row(table, name, some);
   add_row(table, "all dense", only(forecasts, false));
   add_row(table, "all experts", only(forecasts, true));
+  add_row(table, "all open", where(forecasts, is_open));
   return table.text();
 }
 
@@ -285,9 +295,11 @@ std::string training_text(const TrainingReport& report, bool cases) {
 std::string training_json(const TrainingReport& report) {
   JsonWriter json;
   json.begin_object();
-  write_group(json, "summary", report.forecasts);
+  write_group(json, "summary",
+              where(report.forecasts, [](const RunForecast* f) { return !is_open(f); }));
   write_group(json, "dense", only(report.forecasts, false));
   write_group(json, "moe", only(report.forecasts, true));
+  write_group(json, "open", where(report.forecasts, is_open));
   json.begin_object("sets");
   for (const auto& [name, some] : by_set(report.forecasts)) write_group(json, name, some);
   json.end_object();

@@ -102,6 +102,18 @@ TEST_F(TrainingReportTest, SetsOfBothKindsAreSplit) {
   EXPECT_TRUE(sets["beta"]["mape"].is_null());
 }
 
+TEST_F(TrainingReportTest, OpenRunsAreSummedUpApart) {
+  add("seven", "alpha", 'C', false, 1.0, 4.0);
+  const json d = document();
+  EXPECT_EQ(d["summary"]["n"], 3);
+  EXPECT_EQ(d["dense"]["n"], 2);
+  EXPECT_EQ(d["open"]["n"], 1);
+  EXPECT_NEAR(d["open"]["bias"], 3, 1e-9);
+  EXPECT_EQ(d["sets"]["alpha"]["n"], 2);
+  EXPECT_EQ(d["sets"]["alpha (open)"]["n"], 1);
+  EXPECT_THAT(training_text(report(), false), HasSubstr("all open"));
+}
+
 TEST_F(TrainingReportTest, AssumptionsAreCounted) {
   const json assumed = document()["assumed"];
   ASSERT_EQ(assumed.size(), 2u);
