@@ -63,7 +63,8 @@ class FlowSimulator {
  public:
   /// How to solve; all give the same bytes. The slow ones are oracles for tests and benches.
   enum class Solver : std::uint8_t {
-    kIncremental,  ///< re-solves what a change touches (bottleneck-aware region)
+    kIncremental,  ///< re-solves what a change touches: flow by flow, or link by link where it is much
+    kPools,        ///< link by link from the first event on, but for fairness groups
     kFull,         ///< everything at every event
   };
   /// How a simulator works; no effect on what it answers.

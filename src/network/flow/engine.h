@@ -17,6 +17,7 @@
 #include "network/flow/links.h"
 #include "network/flow/lists.h"
 #include "network/flow/numbers.h"
+#include "network/flow/pools.h"
 #include "network/flow/record.h"
 #include "network/flow/region.h"
 #include "network/flow/undo_log.h"
@@ -102,12 +103,15 @@ class Engine {
   Ps ready_time(std::uint32_t flow) const;  ///< kNever while it waits for others
   Ps next_event(std::uint32_t flow) const;
   void schedule(std::uint32_t flow) { heap_.set(flow, next_event(flow)); }
+  Ps next_time() const;
   void run_until(Ps limit);
+  void fire_all(Ps time);
   void fire(std::uint32_t flow, Ps time);
   void start(std::uint32_t flow, Ps time);
   void stop(std::uint32_t flow, Ps time, ChangeKind kind);
   void release_dependents(std::uint32_t flow);
   void solve(Ps time);
+  void solve_flows(Ps time);
   void regroup(Ps time);
   bool start_alone(std::uint32_t flow, Ps time);
   bool solve_region(Ps time);
@@ -124,11 +128,18 @@ class Engine {
   void deactivate(std::uint32_t flow);
   Ps latest_completion() const;
 
+  // network/flow/pool_history.cc
+  void open_pools(Ps time);  ///< all flows have been solved
+  void close_pools();        ///< before anything looks at flows or into the past
+  void tell_flow_by_flow();
+  void solve_pools(Ps time);
+
   // network/flow/query.cc
   struct Trajectory {
     std::int64_t rate;
     Work offset;
   };
+  Trajectory trajectory(std::uint32_t flow) const;  ///< now
   Trajectory trajectory(std::uint32_t flow, Ps time) const;
   double sent(std::uint32_t flow, Ps time) const;  ///< bytes
   FlowStatus query_live(std::uint32_t flow, Ps time) const;
@@ -165,11 +176,15 @@ class Engine {
   UndoLog log_;
   Region<Engine> region_{*this};
   DenseFill dense_fill_;
+  Pools pools_{links_, flows_};
+  Ring<PoolChange> pool_log_;         // what flows of pools did, since ...
+  Ps pooled_since_ = 0;               // ... this time; starts and ends are in log_ ...
+  std::uint64_t pooled_changes_ = 0;  // ... from here on
   FlowSimulator::Work work_;
   // All events up to processed_ have happened, but for what edits before it call for.
   Ps now_ = 0, processed_ = -1, horizon_ = 0;
   Ps longest_latency_ = 0, forgotten_completion_ = 0;
-  // After regions that grew too large, some solves do not try one.
+  // With groups: after regions that grew too large, some solves do not try one.
   std::uint32_t dense_run_ = 0, dense_left_ = 0;
   std::unique_ptr<Repair> repair_;
 };

@@ -41,7 +41,8 @@ Ps Engine::next_event(std::uint32_t id) const {
       return std::min(cancel, ready_time(id));
     case FlowPhase::kActive:
       // The work left is counted from time 0, where rate x time is 0.
-      return flow.background ? cancel : std::min(cancel, end_of(flow.offset, flow.rate, 0));
+      if (flow.background || pools_.is_open()) return cancel;
+      return std::min(cancel, end_of(flow.offset, flow.rate, 0));
     default:
       return kNever;
   }
@@ -59,24 +60,41 @@ Time Engine::advance(Time until) {
   return {now_};
 }
 
+Ps Engine::next_time() const {
+  const Ps next = heap_.empty() ? kNever : heap_.top_time();
+  return pools_.is_open() ? std::min(next, pools_.next_time()) : next;
+}
+
 void Engine::run_until(Ps limit) {
-  while (!heap_.empty() && heap_.top_time() <= limit) {
-    const Ps time = heap_.top_time();
+  for (Ps time = next_time(); time != kNever && time <= limit; time = next_time()) {
     log_.marks.push() = {time, log_.changes.last()};
     ++work_.events;
-    while (!heap_.empty() && heap_.top_time() == time) {
-      const std::uint32_t flow = heap_.top();
-      heap_.pop();
-      fire(flow, time);
-    }
+    fire_all(time);
     solve(time);
   }
   processed_ = std::max(processed_, limit);
 }
 
+void Engine::fire_all(Ps time) {
+  for (;;) {
+    if (pools_.is_open() && pools_.next_time() == time) {
+      const std::uint32_t flow = pools_.next_flow();
+      heap_.set(flow, kNever);  // it may be there to be cancelled later
+      fire(flow, time);
+    } else if (!heap_.empty() && heap_.top_time() == time) {
+      const std::uint32_t flow = heap_.top();
+      heap_.pop();
+      fire(flow, time);
+    } else {
+      return;
+    }
+  }
+}
+
 void Engine::fire(std::uint32_t id, Ps time) {
   Flow& flow = flows_[id];
   if (flow.phase == FlowPhase::kActive) {
+    if (pools_.is_open()) pools_.settle(id);
     const bool done = !flow.background && flow.left(time) <= 0;
     stop(id, time, done ? ChangeKind::kFinish : ChangeKind::kAbort);
   } else if (plans_[id].cancel <= time) {
@@ -111,6 +129,7 @@ void Engine::stop(std::uint32_t id, Ps time, ChangeKind kind) {
   flow.level = kInactive;
   plans_[id].ended = time;
   deactivate(id);
+  if (pools_.is_open()) pools_.stop(id);
   if (kind == ChangeKind::kFinish) {
     flow.phase = FlowPhase::kDone;
     note(id);
@@ -164,21 +183,33 @@ void Engine::deactivate(std::uint32_t id) {
 
 void Engine::solve(Ps time) {
   regroup(time);
-  if (region_.empty() && starting_.empty()) return;
+  if (region_.empty() && starting_.empty() && pools_.are_settled()) return;
   ++work_.solves;
-  const bool all = options_.solver == FlowSimulator::Solver::kFull || dense_left_ > 0 ||
-                   too_large(starting_.size());
-  if (all) {
-    if (dense_left_ > 0) --dense_left_;
-    solve_all(time);
-  } else if (solve_region(time)) {
-    dense_run_ = 0;
+  if (pools_.is_open()) {
+    solve_pools(time);
   } else {
-    dense_left_ = dense_run_ = std::min(2 * dense_run_ + 2, kLongestDenseRun);
-    solve_all(time);
+    solve_flows(time);
   }
   starting_.clear();
   region_.clear();
+}
+
+void Engine::solve_flows(Ps time) {
+  const bool full = options_.solver == FlowSimulator::Solver::kFull;
+  const bool pools = options_.solver == FlowSimulator::Solver::kPools && group_links_.empty();
+  if (!full && !pools && dense_left_ == 0 && !too_large(starting_.size())) {
+    if (solve_region(time)) {
+      dense_run_ = 0;
+      return;
+    }
+    if (!group_links_.empty()) {
+      dense_left_ = dense_run_ = std::min(2 * dense_run_ + 2, kLongestDenseRun);
+    }
+  } else if (dense_left_ > 0) {
+    --dense_left_;
+  }
+  solve_all(time);
+  if (!full && group_links_.empty()) open_pools(time);
 }
 
 /// Nobody else is on its links: what they have is its own.

@@ -153,6 +153,64 @@ TEST(FlowProperties, OrderOfSubmissionDoesNotMatter) {
   }
 }
 
+/// Everybody to everybody over a two-level tree, unsynchronised: the regions grow to everything.
+Problem make_all_to_all(std::uint64_t seed, std::uint32_t hosts, std::uint32_t leaf_hosts) {
+  std::mt19937_64 random(seed);
+  Problem problem;
+  // Up from hosts, down to hosts, up from leaves, down to leaves.
+  problem.links.assign(4 * std::size_t{hosts}, Rate{50 * kGigabyte});
+  for (std::uint32_t from = 0; from < hosts; ++from) {
+    for (std::uint32_t to = 0; to < hosts; ++to) {
+      if (from == to) continue;
+      Flow flow{{{from, 1}}, 1'000'000, static_cast<std::int64_t>(random() % 40'000'000)};
+      const std::uint32_t leaf = from / leaf_hosts, other = to / leaf_hosts;
+      const std::uint32_t spine = static_cast<std::uint32_t>(random() % leaf_hosts);
+      if (leaf != other) {
+        flow.path.push_back({2 * hosts + leaf * leaf_hosts + spine, 1});
+        flow.path.push_back({3 * hosts + other * leaf_hosts + spine, 1});
+      }
+      flow.path.push_back({hosts + to, 1});
+      problem.flows.push_back(flow);
+    }
+  }
+  return problem;
+}
+
+/// Submits the flows, every fourth of them late, and looks at all rates on the way.
+std::vector<std::int64_t> rates_of(const Problem& problem, const FlowSimulator::Options& options) {
+  FlowSimulator simulator(problem.links, options);
+  std::vector<std::int64_t> rates;
+  for (std::size_t f = 0; f < problem.flows.size(); ++f) {
+    if (f % 4 != 0) submit(simulator, problem.flows[f]);
+  }
+  std::size_t next = 0;
+  for (std::int64_t time = 0; time <= 400'000'000; time += 7'000'000) {
+    simulator.advance({time});
+    for (int i = 0; i < 3 && next < problem.flows.size(); ++i, next += 4) {
+      submit(simulator, problem.flows[next]);
+    }
+    for (FlowId f = 0; f < problem.flows.size() * 3 / 4; ++f) {
+      rates.push_back(simulator.query(f).rate.value);
+      if (f % 16 == 0) rates.push_back(simulator.query(f, {time / 2}).rate.value);
+    }
+  }
+  simulator.advance();
+  for (FlowId f = 0; f < problem.flows.size(); ++f) rates.push_back(simulator.query(f).end.ps);
+  return rates;
+}
+
+TEST(FlowProperties, PoolsOfDenseTrafficHaveTheRatesOfTheFullSolve) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const Problem problem = make_all_to_all(seed, 16, 4);
+    FlowSimulator::Options full, pools;
+    full.solver = FlowSimulator::Solver::kFull;
+    pools.solver = FlowSimulator::Solver::kPools;
+    const std::vector<std::int64_t> expected = rates_of(problem, full);
+    EXPECT_EQ(rates_of(problem, {}), expected);
+    EXPECT_EQ(rates_of(problem, pools), expected);
+  }
+}
+
 TEST(FlowProperties, TheHorizonDoesNotMatter) {
   std::uint64_t late = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {

@@ -16,10 +16,17 @@ double Engine::sent(std::uint32_t number, Ps time) const {
   return static_cast<double>(done) / static_cast<double>(kWorkPerByte);
 }
 
+Engine::Trajectory Engine::trajectory(std::uint32_t number) const {
+  const Flow& flow = flows_[number];
+  const bool pooled = pools_.is_open() && flow.phase == FlowPhase::kActive;
+  if (pooled) return {pools_.rate(number), pools_.offset(number)};
+  return {flow.rate, flow.offset};
+}
+
 /// Back to `time`, change by change.
 Engine::Trajectory Engine::trajectory(std::uint32_t number, Ps time) const {
   const Flow& flow = flows_[number];
-  Trajectory then{flow.rate, flow.offset};
+  Trajectory then = trajectory(number);
   for (std::uint64_t c = flow.latest; log_.changes.holds(c) && log_.changes[c].time > time;
        c = log_.changes[c].previous) {
     const Change& change = log_.changes[c];
@@ -34,6 +41,7 @@ Engine::Trajectory Engine::trajectory(std::uint32_t number, Ps time) const {
 FlowStatus Engine::query(FlowId id, Time at) {
   catch_up();
   const Ps time = std::clamp(at.ps, std::min(horizon_, now_), now_);
+  if (time < now_) close_pools();  // they know the present only
   const Outcome& outcome = outcomes_[id];
   if (outcome.flow != kNone) return query_live(outcome.flow, time);
   FlowStatus status;
@@ -50,9 +58,9 @@ FlowStatus Engine::query_live(std::uint32_t number, Ps time) const {
   const Flow& flow = flows_[number];
   const Plan& plan = plans_[number];
   const bool cancelled = flow.phase == FlowPhase::kCancelled;
-  const Ps done = flow.phase == FlowPhase::kActive && !flow.background
-                      ? end_of(flow.offset, flow.rate, 0)
-                      : plan.ended;
+  const bool sending = flow.phase == FlowPhase::kActive && !flow.background;
+  const Trajectory now = trajectory(number);
+  const Ps done = sending ? end_of(now.offset, now.rate, 0) : plan.ended;
   FlowStatus status;
   status.start = {plan.started != kNever ? plan.started : ready_time(number)};
   status.end = {done == kNever ? kNever : done + (cancelled ? 0 : plan.latency)};
@@ -80,7 +88,7 @@ std::vector<LinkUse> Engine::used_links(FlowId id) const {
 
 Rate Engine::link_rate(LinkId link) {
   catch_up();
-  return {links_[link].used};
+  return {pools_.is_open() ? pools_.used(link) : links_[link].used};
 }
 
 void Engine::set_horizon(Time time) {
@@ -114,7 +122,7 @@ FlowSimulator::Work Engine::work() const {
   work.bytes_held = links_.bytes() + bytes_of(flows_) + bytes_of(plans_) + lists_.bytes() +
                     outcomes_.size() * sizeof(Outcome) + bytes_of(active_flows_) +
                     bytes_of(noted_) + heap_.bytes() + log_.changes.bytes() + log_.marks.bytes() +
-                    region_.bytes();
+                    region_.bytes() + pools_.bytes() + pool_log_.bytes() + dense_fill_.bytes();
   return work;
 }
 

@@ -231,6 +231,44 @@ TEST(FlowRandom, FullSolve) {
   run_instances(3000, features);
 }
 
+TEST(FlowRandom, PoolsInOrder) {
+  Features features;
+  features.late = features.moves = false;
+  features.options.solver = FlowSimulator::Solver::kPools;
+  run_instances(6000, features);
+}
+
+/// What pools did is told flow by flow whenever the past changes.
+TEST(FlowRandom, PoolsUndoAndReplay) {
+  Features features;
+  features.options.solver = FlowSimulator::Solver::kPools;
+  features.options.repair = false;
+  const FlowSimulator::Work work = run_instances(8000, features);
+  EXPECT_GT(work.rollbacks, work.solves / 100);
+}
+
+TEST(FlowRandom, PoolsRepair) {
+  Features features;
+  features.options.solver = FlowSimulator::Solver::kPools;
+  const FlowSimulator::Work work = run_instances(8000, features);
+  EXPECT_GT(work.repairs, work.solves / 100);
+}
+
+TEST(FlowRandom, PoolsAndFairnessGroups) {
+  Features features;
+  features.groups = true;
+  features.options.solver = FlowSimulator::Solver::kPools;
+  run_instances(3000, features);
+}
+
+TEST(FlowRandom, PoolsOfManyFlows) {
+  Features features;
+  features.options.solver = FlowSimulator::Solver::kPools;
+  features.max_flows = 200;
+  features.max_links = 40;
+  run_instances(20, features);
+}
+
 TEST(FlowRandom, UndoAndReplay) {
   Features features;
   features.options.repair = false;

@@ -75,6 +75,7 @@ std::optional<Diagnostic> Engine::check(const FlowSpec& spec, Time start) {
 }
 
 std::uint32_t Engine::group_link(std::uint32_t group) {
+  close_pools();  // of plain flows only
   const auto [at, added] = group_links_.try_emplace(group, 0);
   if (added) at->second = links_.add(kGroupCapacity);
   return at->second;

@@ -8,6 +8,7 @@
 namespace flopcast::network::flow {
 void Engine::catch_up() {
   if (edited_from_ == kNever) return;
+  close_pools();
   const Ps target = processed_;
   if (!repair(target)) {
     undo(edited_from_);
@@ -22,7 +23,7 @@ void Engine::catch_up() {
 bool Engine::repair(Ps until) {
   const std::uint64_t events = log_.events_since(edited_from_);
   if (!options_.repair || events == 0 || !group_links_.empty() ||
-      options_.solver != FlowSimulator::Solver::kIncremental) {
+      options_.solver == FlowSimulator::Solver::kFull) {
     return false;
   }
   if (!repair_) repair_ = std::make_unique<Repair>(*this);
@@ -122,6 +123,7 @@ void Engine::collect_garbage() {
   while (!log_.marks.empty() && log_.marks[log_.marks.first()].time < until) {
     log_.marks.pop_first();
   }
+  while (!pool_log_.empty() && pool_log_[pool_log_.first()].time < until) pool_log_.pop_first();
   while (!log_.changes.empty()) {
     const Change& change = log_.changes[log_.changes.first()];
     const ChangeKind kind = change.kind();
