@@ -88,6 +88,14 @@ std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t r, 
   return bindings;
 }
 
+std::vector<std::vector<Binding>> find_all_bindings(const Recording& recording, unsigned threads) {
+  std::vector<std::vector<Binding>> bindings(recording.ranks.size());
+  parallel_for(bindings.size(), threads, [&](std::size_t r) {
+    bindings[r] = find_bindings(recording, static_cast<std::uint32_t>(r));
+  });
+  return bindings;
+}
+
 GpuClass gpu_class(const RankModel& rank, const GpuTask& task) {
   if (rank.trace->events.category[task.row] != Category::kKernel) return GpuClass::kCopy;
   return task.communication ? GpuClass::kCommunication : GpuClass::kCompute;

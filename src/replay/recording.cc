@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "flopcast/engine.h"
+#include "flopcast/replay/assembly.h"
 #include "replay/clocks.h"
 
 namespace flopcast::replaying {
@@ -9,7 +11,19 @@ namespace flopcast::replaying {
 /// Ranks' clocks agree no better than this.
 constexpr Time kLeastTolerance = Time::from_us(5);
 
-Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes) {
+namespace {
+
+/// Whether a replay with recorded lags comes to its end.
+bool runs(const Recording& recording, const std::vector<std::vector<Binding>>& bindings) {
+  const Lags lags = measure_lags(recording, bindings, LagMode::kRecorded);
+  const Assembly assembly =
+      assemble(recording, recorded_durations(recording), lags, bindings, Baseline::kNone);
+  return simulate(assembly.graph, assembly.release).ok();
+}
+
+}  // namespace
+
+Recording find_dependencies(const TraceSet& set, unsigned threads, Replay& notes) {
   Recording rec;
   const std::size_t n = set.traces.size();
   std::int64_t origin = set.traces.empty() ? 0 : set.traces[0].origin_ns;
@@ -42,8 +56,14 @@ Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes) {
         {rec.ranks[i].rank, rec.ranks[i].host_offset - whole, rec.ranks[i].gpu_offset});
   }
   find_launch_queue(rec);
-  find_rooms(rec);
-  find_holds(rec);
+  return rec;
+}
+
+Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes) {
+  Recording rec = find_dependencies(set, threads, notes);
+  const std::vector<std::vector<Binding>> bindings = find_all_bindings(rec, threads);
+  find_rooms(rec, bindings);
+  find_holds(rec, bindings, [&] { return runs(rec, bindings); });
   return rec;
 }
 

@@ -167,7 +167,7 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   Replay out;
   out.lags = options.lags;
   out.baseline = options.baseline;
-  Recording rec = make_recording(set, options.threads, out);
+  Recording rec = find_dependencies(set, options.threads, out);
   if (options.structure_from.has_value() != options.durations_from.has_value()) {
     return Diagnostic{ErrorCode::kUsage, "replay", "structure-from and durations-from go together",
                       "name both steps"};
@@ -175,13 +175,9 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   if (options.structure_from) {
     const auto problem = transplant(set, rec, *options.structure_from, *options.durations_from);
     if (problem) return *problem;
-    find_rooms(rec);
-    find_holds(rec);
   }
-  std::vector<std::vector<Binding>> bindings(rec.ranks.size());
-  parallel_for(rec.ranks.size(), options.threads, [&](std::size_t r) {
-    bindings[r] = find_bindings(rec, static_cast<std::uint32_t>(r));
-  });
+  const std::vector<std::vector<Binding>> bindings = find_all_bindings(rec, options.threads);
+  if (options.lags == LagMode::kRecorded) find_rooms(rec, bindings);
   const Lags lags = measure_lags(rec, bindings, options.lags);
   Durations durations = recorded_durations(rec);
   if (options.network) {
@@ -190,9 +186,14 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
     out.network = std::move(*use);
     out.network->cluster = options.network_name;
   }
-  Assembly assembly = assemble(rec, durations, lags, bindings, options.baseline);
+  Assembly assembly;
+  Result<Run> run = Run{};
+  find_holds(rec, bindings, [&] {
+    assembly = assemble(rec, durations, lags, bindings, options.baseline);
+    run = simulate(assembly.graph, assembly.release, &set.strings);
+    return run.ok();
+  });
   if (assembly.graph.task_count() == 0) return nothing_to_replay(set);
-  Result<Run> run = simulate(assembly.graph, assembly.release, &set.strings);
   if (!run) return run.error();
   tell_run(set, rec, bindings, lags, assembly, *run, out);
   if (options.sensitivity) out.sensitivity = measure_sensitivity(set, rec, assembly, *run);

@@ -207,12 +207,9 @@ std::vector<Time> ready_times(const Recording& recording, const Assembly& assemb
 
 }  // namespace
 
-void find_rooms(Recording& recording) {
+void find_rooms(Recording& recording, const std::vector<std::vector<Binding>>& bindings) {
   recording.rooms.assign(recording.ranks.size(), {});
   recording.beside_occupancy.assign(recording.ranks.size(), {});
-  std::vector<std::vector<Binding>> bindings;
-  for (std::uint32_t r = 0; r < recording.ranks.size(); ++r)
-    bindings.push_back(find_bindings(recording, r));
   const Lags lags = measure_lags(recording, bindings, LagMode::kRecorded);
   const Durations durations = recorded_durations(recording);
   std::vector<RoomFinder> finders;

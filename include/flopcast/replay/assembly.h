@@ -68,6 +68,8 @@ struct Lags {
 /// One entry per GPU task. @param occupancy whether occupancy edges count.
 std::vector<Binding> find_bindings(const Recording& recording, std::uint32_t rank,
                                    bool occupancy = true);
+/// Of every rank. @param threads 0: all cores
+std::vector<std::vector<Binding>> find_all_bindings(const Recording& recording, unsigned threads);
 
 /// The delays of a recording's dependencies, for a mode.
 Lags measure_lags(const Recording& recording, const std::vector<std::vector<Binding>>& bindings,

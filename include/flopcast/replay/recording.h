@@ -2,6 +2,7 @@
 // lags are chosen.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "flopcast/replay.h"
@@ -67,8 +68,11 @@ struct Recording {
   std::vector<std::vector<Hold>> holds;  ///< empty: what nothing holds keeps its recorded start
 };
 
-/// Ranks cut, clocks straightened, collectives matched, dependencies found. What is met on the way
-/// goes into `notes`: its anomalies, clocks and clock_residual.
+/// Ranks cut, clocks straightened, collectives matched, dependencies found: all but rooms and holds.
+/// What is met on the way goes into `notes`: its anomalies, clocks and clock_residual.
+Recording find_dependencies(const TraceSet& set, unsigned threads, Replay& notes);
+
+/// The same with rooms, and with holds for runs with recorded lags.
 Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes);
 
 /// Adds to the waits those of launches for a full queue, if the recording shows that there are such
@@ -76,11 +80,13 @@ Recording make_recording(const TraceSet& set, unsigned threads, Replay& notes);
 std::uint32_t find_launch_queue(Recording& recording);
 
 /// Finds Recording::rooms anew. With them, as with occupancy edges, a replay with recorded lags is
-/// exact.
-void find_rooms(Recording& recording);
+/// exact. @param bindings of each rank, as find_bindings gives them
+void find_rooms(Recording& recording, const std::vector<std::vector<Binding>>& bindings);
 
 /// Finds Recording::holds anew. The first thing of each rank is held by nothing: it starts when it
-/// was recorded to. No hold makes a circle of waits.
-void find_holds(Recording& recording);
+/// was recorded to. @param runs whether the recording as it is now comes to its end: a hold must not
+/// make a circle of waits. Its last call sees the holds that are kept.
+void find_holds(Recording& recording, const std::vector<std::vector<Binding>>& bindings,
+                const std::function<bool()>& runs);
 
 }  // namespace flopcast::replaying

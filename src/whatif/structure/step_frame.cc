@@ -44,11 +44,7 @@ std::vector<Time> launches_on_idle_streams(const replaying::Recording& rec,
 }  // namespace
 
 void add_typical_lags(const replaying::Recording& rec, const RecordedCuts& at, Library& out) {
-  std::vector<std::vector<replaying::Binding>> bindings;
-  for (std::uint32_t r = 0; r < rec.ranks.size(); ++r) {
-    bindings.push_back(find_bindings(rec, r));
-  }
-  const replaying::Lags lags = measure_lags(rec, bindings, LagMode::kTypical);
+  const replaying::Lags lags = measure_lags(rec, find_all_bindings(rec, 1), LagMode::kTypical);
   const auto middle = [&](auto&& of) {
     std::vector<Time> values;
     for (const auto& rank : lags.ranks) values.push_back(of(rank));
