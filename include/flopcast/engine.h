@@ -46,4 +46,8 @@ struct Deadlock {
 Result<Run> simulate(const Graph& graph, const std::vector<Time>& release = {},
                      const StringTable* names = nullptr, Deadlock* deadlock = nullptr);
 
+/// The same with other times than the graph's own: several runs may share a graph.
+Result<Run> simulate(const Graph& graph, const GraphTimes& times, const std::vector<Time>& release,
+                     const StringTable* names = nullptr, Deadlock* deadlock = nullptr);
+
 }  // namespace flopcast

@@ -95,12 +95,18 @@ struct Edge {
 /// needs a place in no room
 inline constexpr std::uint32_t kNoRoom = 0xffffffffu;
 
-/// Immutable once built; lags and durations may be rewritten (what-if, lag modes).
-struct Graph {
+/// The times in a graph: what may be rewritten once it is built (what-if, lag modes).
+struct GraphTimes {
+  std::vector<Time> duration;  ///< of each task; syncs: the least the call takes
+  std::vector<Time> gap;       ///< from the end of the task before it on its processor (may be < 0)
+  std::vector<Time> edge_lag;  ///< by edge
+  std::vector<Time> fills;     ///< how long after its start a task keeps others out of its room
+};
+
+/// Tasks, and what orders them.
+struct Graph : GraphTimes {
   std::vector<Processor> processors;  ///< in the order of their tasks
   // Tasks.
-  std::vector<Time> duration;  ///< syncs: the least the call takes
-  std::vector<Time> gap;       ///< from the end of the task before it on its processor (may be < 0)
   std::vector<std::uint32_t> processor;  ///< index of each task's processor
   std::vector<std::uint32_t> name;       ///< string id
   std::vector<TaskKind> kind;            ///< of each task
@@ -109,12 +115,10 @@ struct Graph {
   // Fixed edges, grouped by source.
   std::vector<std::uint32_t> edge_begin;  ///< tasks + 1
   std::vector<TaskId> edge_target;        ///< task it holds back, by edge
-  std::vector<Time> edge_lag;             ///< by edge
   std::vector<std::uint8_t> edge_info;    ///< EdgeKind, bit 7: from_start
   // Rooms: a GPU's SMs. Tasks that need a place there are let in one after another, by when all
   // else would let them start; none before those let in earlier have left enough free.
   std::vector<std::uint32_t> room;  ///< of each task; kNoRoom: needs none. Empty: nobody needs any
-  std::vector<Time> fills;          ///< how long after its start a task keeps the others out
   // Runtime edges, ordered by task.
   std::vector<RuntimeWait> waits;           ///< by their task
   std::vector<std::uint32_t> wait_sources;  ///< processor index, or task | kFixedSource

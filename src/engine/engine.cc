@@ -51,7 +51,8 @@ class RoomState {
 
 class Simulator {
  public:
-  Simulator(const Graph& graph, const std::vector<Time>& release) : g_(graph) {
+  Simulator(const Graph& graph, const GraphTimes& times, const std::vector<Time>& release)
+      : g_(graph), times_(times) {
     const std::size_t n = g_.task_count();
     run_.start = release;
     run_.start.resize(n, Time{});
@@ -91,23 +92,28 @@ class Simulator {
  private:
   static constexpr Time kUnsettled = Time::min();
 
-  void relax(TaskId target, Time at, TaskId source) {
+  /// @return whether nothing else holds the target back.
+  bool relax(TaskId target, Time at, TaskId source) {
     Time& start = run_.start[target];
     // Among equals the lowest task is the cause, so that the visiting order does not show.
     if (at > start || (at == start && source < run_.cause[target])) {
       start = at;
       run_.cause[target] = source;
     }
-    if (--pending_[target] == 0) ready(target);
+    return --pending_[target] == 0;
   }
 
-  void ready(TaskId t) {
+  /// @return whether it runs at once; else its turn comes.
+  bool begin(TaskId t) {
     if (needs_room(t) || (g_.kind[t] == TaskKind::kSync && wait_of(t) != kNoWait)) {
       reached_.push({run_.start[t], t});
-    } else {
-      run_.end[t] = run_.start[t] + g_.duration[t];
-      worklist_.push_back(t);
+      return false;
     }
+    run_.end[t] = run_.start[t] + times_.duration[t];
+    return true;
+  }
+  void ready(TaskId t) {
+    if (begin(t)) worklist_.push_back(t);
   }
 
   bool needs_room(TaskId t) const { return !g_.room.empty() && g_.room[t] != kNoRoom; }
@@ -121,32 +127,35 @@ class Simulator {
       run_.start[t] = filled->until;
       run_.cause[t] = filled->by.task;
     }
-    if (g_.fills[t] > Time{}) room.fill(comer, run_.start[t] + g_.fills[t]);
-    run_.end[t] = run_.start[t] + g_.duration[t];
+    if (times_.fills[t] > Time{}) room.fill(comer, run_.start[t] + times_.fills[t]);
+    run_.end[t] = run_.start[t] + times_.duration[t];
     worklist_.push_back(t);
   }
 
   void drain() {
     while (!worklist_.empty()) {
-      const TaskId t = worklist_.back();
+      TaskId t = worklist_.back();
       worklist_.pop_back();
-      settle(t);
+      while (t != kNoTask) t = settle(t);
     }
   }
 
-  /// Tells everything that depends on t. Ends are set in ready() or finish_wait().
-  void settle(TaskId t) {
+  /// Tells everything that depends on t, whose end is set. @return the task after it on its
+  /// processor, if that runs now.
+  TaskId settle(TaskId t) {
     ++settled_;
     const Time start = run_.start[t];
     const Time end = run_.end[t];
-    const std::uint32_t p = g_.processor[t];
-    if (t + 1 < g_.processors[p].last && g_.processors[p].kind != Processor::Kind::kHub) {
-      relax(t + 1, end + g_.gap[t + 1], t);
-    }
     for (std::uint32_t e = g_.edge_begin[t]; e < g_.edge_begin[t + 1]; ++e) {
-      relax(g_.edge_target[e], (g_.edge_from_start(e) ? start : end) + g_.edge_lag[e], t);
+      const TaskId target = g_.edge_target[e];
+      if (relax(target, (g_.edge_from_start(e) ? start : end) + times_.edge_lag[e], t))
+        ready(target);
     }
+    const std::uint32_t p = g_.processor[t];
     if (!waiting_[p].empty()) wake(p, t);
+    if (t + 1 >= g_.processors[p].last || g_.processors[p].kind == Processor::Kind::kHub)
+      return kNoTask;
+    return relax(t + 1, end + times_.gap[t + 1], t) && begin(t + 1) ? t + 1 : kNoTask;
   }
 
   static constexpr std::uint32_t kNoWait = 0xffffffffu;
@@ -174,7 +183,7 @@ class Simulator {
     const std::uint32_t w = wait_of(task);
     const RuntimeWait& wait = g_.waits[w];
     const Time now = run_.start[task];
-    run_.end[task] = now + g_.duration[task];
+    run_.end[task] = now + times_.duration[task];
     for (std::uint32_t s = wait.first_source; s < wait.last_source; ++s) {
       const std::uint32_t source = g_.wait_sources[s];
       const bool fixed = (source & kFixedSource) != 0;
@@ -232,6 +241,7 @@ class Simulator {
   }
 
   const Graph& g_;
+  const GraphTimes& times_;
   Run run_;
   std::vector<std::uint32_t> pending_;
   std::vector<TaskId> worklist_;
@@ -330,7 +340,12 @@ std::string describe(const Graph& g, const Simulator& sim, const Deadlock& deadl
 
 Result<Run> simulate(const Graph& graph, const std::vector<Time>& release, const StringTable* names,
                      Deadlock* deadlock) {
-  Simulator simulator(graph, release);
+  return simulate(graph, graph, release, names, deadlock);
+}
+
+Result<Run> simulate(const Graph& graph, const GraphTimes& times, const std::vector<Time>& release,
+                     const StringTable* names, Deadlock* deadlock) {
+  Simulator simulator(graph, times, release);
   simulator.run();
   if (simulator.settled_count() == graph.task_count()) return simulator.take();
   const Deadlock found = find_deadlock(graph, simulator);

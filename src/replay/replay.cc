@@ -196,7 +196,8 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   if (assembly.graph.task_count() == 0) return nothing_to_replay(set);
   if (!run) return run.error();
   tell_run(set, rec, bindings, lags, assembly, *run, out);
-  if (options.sensitivity) out.sensitivity = measure_sensitivity(set, rec, assembly, *run);
+  if (options.sensitivity)
+    out.sensitivity = measure_sensitivity(set, rec, assembly, *run, options.threads);
   return out;
 }
 

@@ -14,40 +14,31 @@ Time less(Time time) {
       static_cast<std::int64_t>(static_cast<double>(time.ps) * (1 - SensitivityTable::kLessTime))};
 }
 
-/// The graph with one part of the work faster, until it is put back.
+/// The times of a graph with one part of the work faster.
 class Faster {
  public:
   /// @param of_task the part of each task.
-  Faster(Graph& graph, const std::vector<std::uint32_t>& of_task, std::uint32_t part)
-      : g_(graph),
-        duration_(graph.duration),
-        gap_(graph.gap),
-        edge_lag_(graph.edge_lag),
-        fills_(graph.fills) {
+  Faster(const Graph& graph, const std::vector<std::uint32_t>& of_task, std::uint32_t part)
+      : times_(graph) {
     const bool host = part == Parts::kHostPart;
-    for (TaskId t = 0; t < g_.task_count(); ++t) {
+    for (TaskId t = 0; t < graph.task_count(); ++t) {
       // Between operators, and from one thread to the next, the host works at what is not recorded.
-      const bool on_thread = g_.processors[g_.processor[t]].kind == Processor::Kind::kThread;
-      if (host && on_thread) shorten(g_.gap[t]);
+      const bool on_thread =
+          host && graph.processors[graph.processor[t]].kind == Processor::Kind::kThread;
+      if (on_thread) shorten(times_.gap[t]);
       const bool of_part = of_task[t] == part;
-      if (of_part) shorten(g_.duration[t]);
-      if (of_part && !g_.fills.empty()) g_.fills[t] = less(g_.fills[t]);
-      for (std::uint32_t e = g_.edge_begin[t]; e < g_.edge_begin[t + 1]; ++e) {
-        if (host && g_.edge_kind(e) == EdgeKind::kThread) shorten(g_.edge_lag[e]);
+      if (!of_part && !host) continue;
+      if (of_part) shorten(times_.duration[t]);
+      if (of_part && !times_.fills.empty()) times_.fills[t] = less(times_.fills[t]);
+      for (std::uint32_t e = graph.edge_begin[t]; e < graph.edge_begin[t + 1]; ++e) {
+        if (host && graph.edge_kind(e) == EdgeKind::kThread) shorten(times_.edge_lag[e]);
         // What an occupant leaves to others, it leaves sooner; its time is counted already.
-        if (of_part && g_.edge_kind(e) == EdgeKind::kOccupancy)
-          g_.edge_lag[e] = less(g_.edge_lag[e]);
+        if (of_part && graph.edge_kind(e) == EdgeKind::kOccupancy)
+          times_.edge_lag[e] = less(times_.edge_lag[e]);
       }
     }
   }
-  ~Faster() {
-    g_.duration.swap(duration_);
-    g_.gap.swap(gap_);
-    g_.edge_lag.swap(edge_lag_);
-    g_.fills.swap(fills_);
-  }
-  Faster(const Faster&) = delete;
-  Faster& operator=(const Faster&) = delete;
+  const GraphTimes& times() const { return times_; }
   Time work() const { return work_; }
 
  private:
@@ -57,8 +48,7 @@ class Faster {
     time = less(time);
   }
 
-  Graph& g_;
-  std::vector<Time> duration_, gap_, edge_lag_, fills_;
+  GraphTimes times_;
   Time work_;
 };
 
@@ -94,7 +84,8 @@ std::optional<Time> mean_gpu_step(const std::vector<std::vector<StepTasks>>& ste
 }  // namespace
 
 std::optional<SensitivityTable> measure_sensitivity(const TraceSet& set, const Recording& recording,
-                                                    Assembly& assembly, const Run& run) {
+                                                    const Assembly& assembly, const Run& run,
+                                                    unsigned threads) {
   const std::vector<std::vector<StepTasks>> steps = steps_of(set, recording, assembly);
   const auto step = [&](const Run& of) { return mean_gpu_step(steps, assembly, of); };
   const std::optional<Time> now = step(run);
@@ -103,14 +94,18 @@ std::optional<SensitivityTable> measure_sensitivity(const TraceSet& set, const R
   table.gpu_step = *now;
   const Parts parts(set, recording);
   const std::vector<std::uint32_t> of_task = parts.of_tasks(assembly);
+  std::vector<std::uint32_t> present;
   for (std::uint32_t part = 0; part < parts.names().size(); ++part) {
-    // Of a recording without host rows, or a model that leaves the host out.
-    if (std::find(of_task.begin(), of_task.end(), part) == of_task.end()) continue;
-    const Faster faster(assembly.graph, of_task, part);
-    const Result<Run> changed = simulate(assembly.graph, assembly.release);
-    table.parts.push_back(
-        {parts.names()[part], faster.work(), changed ? step(*changed) : std::nullopt});
+    // Of a recording without host rows, or a model that leaves the host out, there is none.
+    if (std::find(of_task.begin(), of_task.end(), part) != of_task.end()) present.push_back(part);
   }
+  table.parts.resize(present.size());
+  parallel_for(present.size(), threads, [&](std::size_t i) {
+    const Faster faster(assembly.graph, of_task, present[i]);
+    const Result<Run> changed = simulate(assembly.graph, faster.times(), assembly.release);
+    table.parts[i] = {parts.names()[present[i]], faster.work(),
+                      changed ? step(*changed) : std::nullopt};
+  });
   std::sort(table.parts.begin(), table.parts.end(),
             [](const WorkSensitivity& a, const WorkSensitivity& b) {
               return std::tuple(a.gpu_step.value_or(Time::max()), a.part) <

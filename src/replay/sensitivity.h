@@ -7,9 +7,10 @@
 
 namespace flopcast::replaying {
 
-/// Runs the graph once more for each part of the work. @param run of `assembly`, as it is.
-/// Durations of the graph are changed in place and put back. Nothing where there is no GPU step.
+/// Runs the graph once more for each part of the work, on so many threads (0: all cores). @param run
+/// of `assembly`, as it is. Nothing where there is no GPU step.
 std::optional<SensitivityTable> measure_sensitivity(const TraceSet& set, const Recording& recording,
-                                                    Assembly& assembly, const Run& run);
+                                                    const Assembly& assembly, const Run& run,
+                                                    unsigned threads);
 
 }  // namespace flopcast::replaying
