@@ -146,12 +146,14 @@ const char* baseline_name(Baseline baseline) {
 
 void replaying::tell_run(const TraceSet& set, const Recording& rec,
                          const std::vector<std::vector<Binding>>& bindings, const Lags& lags,
-                         const Assembly& assembly, const Run& run, Replay& out) {
+                         const Assembly& assembly, const Run& run, unsigned threads, Replay& out) {
   out.lags = lags.mode;
-  out.recorded = recorded_timeline(set, rec);
-  out.replayed = replayed_timeline(rec, out.recorded, assembly, run);
-  for (const RankModel& rank : rec.ranks)
-    out.steps.push_back(step_results(set, rank, out.recorded, out.replayed));
+  out.recorded = recorded_timeline(set, rec, threads);
+  out.replayed = replayed_timeline(rec, out.recorded, assembly, run, threads);
+  out.steps.resize(rec.ranks.size());
+  parallel_for(rec.ranks.size(), threads, [&](std::size_t r) {
+    out.steps[r] = step_results(set, rec.ranks[r], out.recorded, out.replayed);
+  });
   out.critical_path = critical_path(assembly, run);
   out.pinned = assembly.pinned;
   out.task_count = assembly.graph.task_count();
@@ -195,7 +197,7 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   });
   if (assembly.graph.task_count() == 0) return nothing_to_replay(set);
   if (!run) return run.error();
-  tell_run(set, rec, bindings, lags, assembly, *run, out);
+  tell_run(set, rec, bindings, lags, assembly, *run, options.threads, out);
   if (options.sensitivity)
     out.sensitivity = measure_sensitivity(set, rec, assembly, *run, options.threads);
   return out;

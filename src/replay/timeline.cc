@@ -49,9 +49,11 @@ void place_gpu_annotations(const RankModel& rank, const std::vector<Time>& recor
 
 }  // namespace
 
-Timeline recorded_timeline(const TraceSet& set, const Recording& recording) {
+Timeline recorded_timeline(const TraceSet& set, const Recording& recording, unsigned threads) {
   Timeline out;
-  for (std::size_t i = 0; i < set.traces.size(); ++i) {
+  out.start.resize(set.traces.size());
+  out.end.resize(set.traces.size());
+  parallel_for(set.traces.size(), threads, [&](std::size_t i) {
     const Events& ev = set.traces[i].events;
     const RankModel& rank = recording.ranks[i];
     std::vector<Time> start(ev.size());
@@ -62,25 +64,30 @@ Timeline recorded_timeline(const TraceSet& set, const Recording& recording) {
       start[r] = ev.start[r] + offset;
       end[r] = start[r] + ev.duration[r];
     }
-    out.start.push_back(std::move(start));
-    out.end.push_back(std::move(end));
-  }
+    out.start[i] = std::move(start);
+    out.end[i] = std::move(end);
+  });
   return out;
 }
 
 Timeline replayed_timeline(const Recording& recording, const Timeline& recorded,
-                           const Assembly& assembly, const Run& run) {
-  Timeline out = recorded;
-  for (std::size_t i = 0; i < recording.ranks.size(); ++i) {
+                           const Assembly& assembly, const Run& run, unsigned threads) {
+  Timeline out;
+  out.start.resize(recorded.start.size());
+  out.end.resize(recorded.end.size());
+  parallel_for(recording.ranks.size(), threads, [&](std::size_t i) {
     const RankModel& rank = recording.ranks[i];
     const TaskMap::Rank& map = assembly.map.ranks[i];
+    std::vector<Time> start = recorded.start[i], end = recorded.end[i];
     for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
-      out.start[i][rank.gpu[t].row] = run.start[map.gpu_first[t]];
-      out.end[i][rank.gpu[t].row] = run.end[map.gpu_last[t]];
+      start[rank.gpu[t].row] = run.start[map.gpu_first[t]];
+      end[rank.gpu[t].row] = run.end[map.gpu_last[t]];
     }
-    if (!map.piece_first.empty()) place_host_rows(rank, map, run, out.start[i], out.end[i]);
-    place_gpu_annotations(rank, recorded.start[i], out.start[i], out.end[i]);
-  }
+    if (!map.piece_first.empty()) place_host_rows(rank, map, run, start, end);
+    place_gpu_annotations(rank, recorded.start[i], start, end);
+    out.start[i] = std::move(start);
+    out.end[i] = std::move(end);
+  });
   return out;
 }
 

@@ -39,7 +39,7 @@ Result<Prepared> prepare(std::shared_ptr<const TraceSet> set, unsigned threads) 
   // As replays tell it: by the lags that a replay has unless asked otherwise.
   Replay told;
   tell_run(*run.set, *run.recording, *run.bindings, *run.typical, typical->assembly, typical->run,
-           told);
+           threads, told);
   prepared.damage = std::move(told.damage);
   prepared.before = std::move(*before);
   prepared.parts = break_down(run, prepared.before, judge(*run.steps, prepared.before.steps, {}));

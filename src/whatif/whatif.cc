@@ -18,7 +18,7 @@ Replay told(const whatif::Prepared& prepared, const whatif::ChangedRun& run,
             const whatif::TimedRun& timed) {
   Replay out;
   replaying::tell_run(*run.set, *run.recording, *run.bindings, *run.lags, timed.assembly, timed.run,
-                      out);
+                      prepared.threads, out);
   if (run.emitted) return out;
   out.damage = prepared.damage;
   out.clocks = prepared.clocks;
