@@ -57,7 +57,7 @@ constexpr std::array kFields = {
     Field{"boundary_copies", &C::boundary_copies, 0, 2, "of a stage's input, per microbatch kept"},
     Field{"whole_inputs", &C::whole_inputs, 0, 1, "1: inputs are kept gathered and in 16 bits"},
     Field{"idle_outputs", &C::idle_outputs, 0, 1, "1: what recompute is told to keep is kept"},
-    Field{"allocator", &C::allocator, 0, 0.5, "of dynamic memory lost to holes"},
+    Field{"expandable", &C::expandable, 0, 1, "1: segments of the caching allocator grow"},
     Field{"band_low", &C::band_low, 0.3, 1, "10 % quantile of measured / forecast"},
     Field{"band_high", &C::band_high, 1, 3, "90 % quantile of measured / forecast"},
     Field{"band_experts_low", &C::band_experts_low, 0.2, 1, "the same with experts"},

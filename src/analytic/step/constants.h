@@ -53,7 +53,7 @@ struct Constants {
   double logit_bytes = 6;       ///< per logit while the loss is differentiated
   double gradient_copies = 0;   ///< bytes per weight beside its fp32 gradient
   double boundary_copies = 0;   ///< of what stages hand on, per microbatch in flight
-  double allocator = 0;         ///< share of dynamic memory lost to holes
+  double expandable = 0;        ///< 1: the allocator's segments grow (expandable_segments:True)
 
   // Quantiles of measured over forecast, for the band.
   double band_low = 0.9, band_high = 1.1;

@@ -145,26 +145,13 @@ void cover_backward(const Operator& op, std::size_t first_input, double input_s,
   }
 }
 
-double logits_of(const Operator& op) {
-  double logits = 0;
-  for (const OperatorStep& step : op.forward) {
-    const Kernel* kernel = std::get_if<Kernel>(&step.what);
-    const MemoryBound* loss = kernel == nullptr ? nullptr : std::get_if<MemoryBound>(kernel);
-    if (loss == nullptr || loss->op != MemoryOp::kCrossEntropy) continue;
-    logits += static_cast<double>(loss->rows) * static_cast<double>(loss->columns);
-  }
-  return logits;
-}
-
 }  // namespace
 
-ListCost keep(const OperatorList& list) {
+ListCost keep(const OperatorList& list, const Execution& run, const Constants& constants) {
   ListCost cost;
-  for (const Operator& op : list.operators) cost.logits += logits_of(op);
   cost.weights = chip_weights(list);
   cost.saved_bytes = list.saved.value;
-  cost.live_bytes = list.live.value;
-  cost.peak_bytes = list.peak.value;
+  cost.tensors = tensors_of(list, run, constants.logit_bytes);
   return cost;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "analytic/allocator/list_tensors.h"
 #include "analytic/step/constants.h"
 #include "analytic/step/kernel_times.h"
 #include "flopcast/parallel.h"
@@ -31,8 +32,8 @@ struct PassCost {
 struct ListCost {
   PassCost forward, recompute, backward_input, backward_weight;
   ChipWeights weights;
-  double saved_bytes = 0, live_bytes = 0, peak_bytes = 0;
-  double logits = 0;  ///< values that the loss is taken of
+  double saved_bytes = 0;  ///< of a microbatch, from forward to backward
+  ListTensors tensors;
 };
 
 /// Kernel times of one model on one chip under these constants.
@@ -42,7 +43,7 @@ struct Pricing {
   Precision precision;
 };
 /// What the list keeps; its passes are still to be priced.
-ListCost keep(const OperatorList& list);
+ListCost keep(const OperatorList& list, const Execution& run, const Constants& constants);
 /// Prices the passes of this list.
 void price(const OperatorList& list, const Pricing& pricing, ListCost& cost);
 

@@ -59,9 +59,10 @@ class Memory {
     }
     memory.in_flight = in_flight;
     memory.activations = Bytes{activation_bytes(held, in_flight)};
-    memory.working = Bytes{working_bytes(held)};
+    const DynamicPeak peak = costs_.dynamic.peak(cost_, held, plan_, in_flight, c);
+    memory.working = Bytes{peak.working};
     memory.buffers = Bytes{c.workspace_bytes};
-    memory.allocator = (memory.activations + memory.working) * c.allocator;
+    memory.allocator = Bytes{peak.holes};
     return memory;
   }
 
@@ -73,21 +74,6 @@ class Memory {
                in_flight +
            held.first_bytes * (one ? in_flight : schedule_->first_peak) +
            held.last_bytes * (one ? in_flight : schedule_->last_peak);
-  }
-
-  /// An end of the model or a layer runs. FSDP: with its weights and those of the layer after it whole, and its gradients; and
-  /// beside a layer with the gradients of the list before, in the type in which they are reduced.
-  double working_bytes(const ChipHeld& held) const {
-    if (plan_.zero != Zero::kWeights) return std::max(held.layer_bytes, held.end_bytes);
-    const double element = bytes_per_element(activation_type(plan_.precision));
-    // Without reshard weights stay gathered from forward to backward.
-    const auto all = static_cast<double>(held.weights.dense + held.weights.expert);
-    const auto gathered = [&](double list) {
-      return element * (plan_.reshard ? 2 * list + held.largest_layer : all + list);
-    };
-    const double reduced = (plan_.fp32_gradients ? 4 : element) * held.largest;
-    return std::max(held.layer_bytes + gathered(held.largest_layer) + reduced,
-                    held.end_bytes + gathered(held.largest));
   }
 
   PlanCosts& costs_;

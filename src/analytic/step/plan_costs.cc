@@ -26,30 +26,25 @@ void add_weights(ChipWeights& to, const ChipWeights& from, std::int64_t times = 
 
 void add_stage(ChipHeld& held, const ExecutionCost& cost, const PipelineShape::Stage& stage,
                const TrainingModel::State& state) {
-  // The loss keeps its logits in fp32 already.
-  const double per_logit = state.constants.logit_bytes - 4;
-  const auto add = [&](const ListCost& list, std::uint32_t times) {
-    add_weights(held.weights, list.weights, times);
-    const double loss = list.live_bytes + per_logit * list.logits;
-    const double working = std::max(list.peak_bytes, loss) - list.saved_bytes;
-    double& most =
-        &list == &cost.embedding || &list == &cost.head ? held.end_bytes : held.layer_bytes;
-    most = std::max(most, working);
-    held.largest =
-        std::max(held.largest, static_cast<double>(list.weights.dense + list.weights.expert));
-  };
   double saved = 0;  // of one microbatch
   for (std::size_t kind = 0; kind < cost.layers.size(); ++kind) {
-    if (stage.of_kind[kind] == 0) continue;
-    const ListCost& layer = cost.layers[kind];
-    add(layer, stage.of_kind[kind]);
-    saved += layer.saved_bytes * stage.of_kind[kind];
-    held.largest_layer = std::max(held.largest_layer,
-                                  static_cast<double>(layer.weights.dense + layer.weights.expert));
+    add_weights(held.weights, cost.layers[kind].weights, stage.of_kind[kind]);
+    saved += cost.layers[kind].saved_bytes * stage.of_kind[kind];
   }
-  held.saved_bytes = std::max(held.saved_bytes, saved);
-  if (stage.first) add(cost.embedding, 1), held.first_bytes = cost.embedding.saved_bytes;
-  if (stage.last) add(cost.head, 1), held.last_bytes = cost.head.saved_bytes;
+  if (held.layers.empty() || saved > held.saved_bytes) {
+    held.saved_bytes = saved;
+    held.layers.assign(stage.of_kind.begin(), stage.of_kind.end());
+  }
+  if (stage.first) {
+    add_weights(held.weights, cost.embedding.weights);
+    held.first = true;
+    held.first_bytes = cost.embedding.saved_bytes;
+  }
+  if (stage.last) {
+    add_weights(held.weights, cost.head.weights);
+    held.last = true;
+    held.last_bytes = cost.head.saved_bytes;
+  }
   // A tied head on another chip than the embedding is a copy of its own.
   if (stage.last && !stage.first && state.model.tied_embeddings) {
     add_weights(held.weights, cost.embedding.weights);
@@ -114,15 +109,18 @@ ExecutionCost& PlanCosts::execution(const Plan& plan) {
   if (last_cost_ != nullptr && run == last_run_) return *last_cost_;
   // Nobody holds on to an earlier plan's costs here.
   constexpr std::size_t kMost = 2000;
-  if (executions_.size() > kMost) executions_.clear(), placed_.clear(), held_.clear();
+  if (executions_.size() > kMost) {
+    executions_.clear(), placed_.clear(), held_.clear(), dynamic.clear();
+  }
   std::unique_ptr<ExecutionCost>& cost = executions_[run];
   last_graph_.reset();
   if (!cost) {
     last_graph_ = make_operators(state.model, run);
     cost = std::make_unique<ExecutionCost>();
-    cost->embedding = keep(last_graph_->embedding);
-    for (const OperatorList& layer : last_graph_->layers) cost->layers.push_back(keep(layer));
-    cost->head = keep(last_graph_->head);
+    cost->embedding = keep(last_graph_->embedding, run, state.constants);
+    for (const OperatorList& layer : last_graph_->layers)
+      cost->layers.push_back(keep(layer, run, state.constants));
+    cost->head = keep(last_graph_->head, run, state.constants);
     cost->boundary = last_graph_->boundary;
   }
   last_run_ = run;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analytic/step/dynamic_memory.h"
 #include "analytic/step/pass_time.h"
 #include "analytic/step/pipeline_shape.h"
 #include "analytic/step/training_state.h"
@@ -24,9 +25,9 @@ struct ExecutionCost {
 struct ChipHeld {
   ChipWeights weights;
   double saved_bytes = 0;  ///< of one microbatch, by the layers of the chunk that keeps most
-  double first_bytes = 0, last_bytes = 0;  ///< of one microbatch, by the embedding and the head
-  double layer_bytes = 0, end_bytes = 0;   ///< above that, while the layer or end with most runs
-  double largest = 0, largest_layer = 0;   ///< weights of the largest list, of the largest layer
+  std::vector<std::uint32_t> layers;       ///< of that chunk, by kind
+  bool first = false, last = false;        ///< holds the embedding, the head
+  double first_bytes = 0, last_bytes = 0;  ///< of one microbatch, by these
 };
 
 /// The same, timed where its groups lie.
@@ -51,6 +52,7 @@ class PlanCosts {
 
   const TrainingModel::State& state;
   GroupTimes times;
+  DynamicMemory dynamic;
 
   // Both valid until they are asked for another plan.
   const ExecutionCost& kept(const Plan& plan);  ///< enough for memory

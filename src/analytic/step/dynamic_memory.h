@@ -1,0 +1,44 @@
+// What comes and goes on a chip while a step runs, beside the activations that it keeps: working tensors, gathered weights, and
+// what the caching allocator reserves above all that. From the sequence of tensors of a step, played (analytic/allocator).
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "flopcast/parallel.h"
+
+namespace flopcast::analytic {
+
+struct ChipHeld;
+struct Constants;
+struct ExecutionCost;
+
+struct DynamicPeak {
+  double working = 0;  ///< B at the fullest moment, above activations
+  double holes = 0;    ///< B reserved above both
+};
+
+/// Remembers. Not thread-safe; its answers do not depend on what was asked before.
+class DynamicMemory {
+ public:
+  /// @param in_flight microbatches of the chip between forward and backward.
+  DynamicPeak peak(const ExecutionCost& cost, const ChipHeld& held, const Plan& plan,
+                   unsigned in_flight, const Constants& constants);
+  /// Costs are gone.
+  void clear() { known_.clear(); }
+
+ private:
+  struct Key {
+    const ExecutionCost* cost;
+    std::uint32_t flags;
+    std::vector<std::uint32_t> layers;  ///< by kind
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  std::unordered_map<Key, DynamicPeak, Hash> known_;
+};
+
+}  // namespace flopcast::analytic
