@@ -84,6 +84,12 @@ double logits_of(const Operator& op) {
 /// A block's sum with the stream around it.
 bool is_sum(const Operator& op) { return op.name.ends_with("_add"); }
 
+/// B of a mask that dropout writes beside its output, to keep it.
+std::int64_t mask_of(const Operator& op) {
+  const bool drops = is_sum(op) || op.name == "embedding_dropout";
+  return drops ? static_cast<std::int64_t>(op.live.value) : 0;
+}
+
 class Writer {
  public:
   Writer(const OperatorList& list, const Execution& run, double logit_bytes)
@@ -124,10 +130,10 @@ class Writer {
   }
 
   /// Each step's output takes the place of the one before. @return the last one's.
-  std::uint16_t run_steps(const std::vector<OperatorStep>& steps) {
+  std::uint16_t run_steps(const std::vector<OperatorStep>& steps, std::int64_t mask = 0) {
     std::uint16_t last = kNone;
     for (const OperatorStep& step : steps) {
-      const std::int64_t bytes = output_of(step, run_);
+      const std::int64_t bytes = output_of(step, run_) - mask;
       if (bytes < kLeast) continue;
       const std::uint16_t made = take(bytes);
       drop(last);
@@ -158,7 +164,8 @@ class Writer {
         before = kNone;
         continue;
       }
-      const std::uint16_t made = again && !op.recomputed ? kNone : run_steps(op.forward);
+      const std::uint16_t made =
+          again && !op.recomputed ? kNone : run_steps(op.forward, mask_of(op));
       keep_of(at, static_cast<std::int64_t>(kept.value), before);
       if (made == kNone) continue;
       if (before != stream) drop(before);

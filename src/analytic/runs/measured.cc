@@ -197,7 +197,9 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
                        text_of(part_of(run, "source"), "repo"),
                        out.set,
                        out.month,
-                       joined_missing(run)};
+                       joined_missing(run),
+                       text_of(run, "note"),
+                       text_of(part_of(run, "source"), "path")};
   out.incomplete = read_run_plan(part_of(run, "parallel"), part_of(run, "batch"),
                                  part_of(run, "model"), texts, out);
   return out;

@@ -77,6 +77,8 @@ std::string software_of(const RunTexts& t, bool compiled, const TrainingRun& run
   if (is_xla(t, run)) return "xla";
   if (has(t.framework, "FSDP") || has(t.repo, "torchtitan") || has(t.repo, "llm-foundry")) {
     if (!compiled) return "fsdp";
+    // Started by torchrun, as its report says, and not by torchtitan's script, which sets expandable segments.
+    if (has(t.path, "trainy-whitefiber")) return "fsdp-compiled-segments";
     // The loss is compiled since 2025.
     return t.month > 0 && t.month < 202501 ? "fsdp-compiled-2024" : "fsdp-compiled";
   }
@@ -261,7 +263,9 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   if (std::string why = set_degrees(parallel, texts, run); !why.empty()) return why;
   if (std::string why = set_batch(batch, run); !why.empty()) return why;
   if (run.software == "megatron-2025" && has_flex_dispatcher(texts, run)) {
-    run.software = "megatron-2025-flex";
+    // Primus's configuration before it fused the activation of experts with the rows' weights.
+    const bool apart = has(texts.framework, "Primus") && has(texts.note, "submitted config");
+    run.software = apart ? "megatron-2025-apart" : "megatron-2025-flex";
   }
   run.plan.sequence = count_of(model, "seq_len", 0);
   if (run.plan.sequence <= 0) return "no sequence length is told";

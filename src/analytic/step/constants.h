@@ -53,6 +53,7 @@ struct Constants {
   double logit_bytes = 6;       ///< per logit while the loss is differentiated
   double gradient_copies = 0;   ///< bytes per weight beside its fp32 gradient
   double boundary_copies = 0;   ///< of what stages hand on, per microbatch in flight
+  double apart_activations = 0;  ///< 1: experts' gated activations are operators apart
   double expandable = 0;        ///< 1: the allocator's segments grow (expandable_segments:True)
 
   // Quantiles of measured over forecast, for the band.

@@ -51,6 +51,23 @@ void add_stage(ChipHeld& held, const ExecutionCost& cost, const PipelineShape::S
   }
 }
 
+/// A gated activation of experts by operators of PyTorch: silu, the other half plus an offset, their product, that times the rows'
+/// weights. Each keeps its output for the next; fused, both halves of its input are all that is kept (Megatron-Core, experts.py).
+void keep_apart(OperatorGraph& graph) {
+  constexpr double kOutputs = 3, kHalves = 2;
+  for (OperatorList& layer : graph.layers) {
+    for (Operator& op : layer.operators) {
+      if (op.name != "expert_activation") continue;
+      const Bytes more = op.live * (kOutputs / kHalves);
+      op.live += more;
+      layer.live += more;
+      if (op.saved.value <= 0) continue;
+      op.saved += more;
+      layer.saved += more;
+    }
+  }
+}
+
 /// Groups that operators communicate in; the others do not change their times.
 constexpr std::array kOperatorGroups = {Group::kTensor, Group::kTensor2, Group::kContext,
                                         Group::kExpert, Group::kExpertTensor};
@@ -116,6 +133,7 @@ ExecutionCost& PlanCosts::execution(const Plan& plan) {
   last_graph_.reset();
   if (!cost) {
     last_graph_ = make_operators(state.model, run);
+    if (state.constants.apart_activations > 0) keep_apart(*last_graph_);
     cost = std::make_unique<ExecutionCost>();
     cost->embedding = keep(last_graph_->embedding, run, state.constants);
     for (const OperatorList& layer : last_graph_->layers)
