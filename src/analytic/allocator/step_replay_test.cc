@@ -94,8 +94,8 @@ TEST(ListTensors, OfALlamaLayerByHand) {
   for (const TensorCall& call : tensors.forward) {
     if (call.bytes > 0) made.push_back(static_cast<double>(call.bytes) / (1 << 20));
   }
-  // norm; q, k and v; rotated q and k; v and statistics kept; context; projection; sum; norm; gate and up; product; down; sum.
-  const std::vector<double> expected = {64, 96, 80, 17, 64, 64, 64, 64, 448, 224, 64, 64};
+  // norm; q, k and v; rotated q and k; context; v and statistics kept; projection; sum; norm; gate and up; product; down; sum.
+  const std::vector<double> expected = {64, 96, 80, 64, 17, 64, 64, 64, 448, 224, 64, 64};
   EXPECT_EQ(made, expected);
 }
 
@@ -138,7 +138,8 @@ Played played(const std::string& name, const Execution& run, double logit_bytes)
   return all;
 }
 
-// More layers keep more, but what is beside that, and what lies in holes, three tell.
+// More layers keep more, but what is beside that, and what lies in holes, three tell: of a model that a chip holds whole, and of
+// a stage of a pipeline.
 TEST(StepReplay, ThreeLayersAreLikeMany) {
   for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
     for (const bool sharded : {false, true}) {
@@ -154,8 +155,10 @@ TEST(StepReplay, ThreeLayersAreLikeMany) {
             return static_cast<double>(peak.reserved) -
                    static_cast<double>(layers) * in_flight * all.graph.layers[0].saved.value;
           };
-          const double all_reserved = static_cast<double>(replay_step(all.tape(32), play).reserved);
-          EXPECT_NEAR(beside(3), beside(32), 0.03 * all_reserved)
+          const std::size_t many = in_flight == 1 ? 32 : 8;
+          const double within = in_flight == 1 ? 0.03 : 0.08;
+          const double reserved = static_cast<double>(replay_step(all.tape(many), play).reserved);
+          EXPECT_NEAR(beside(3), beside(many), within * reserved)
               << static_cast<int>(recompute) << sharded << expandable << in_flight;
         }
       }
@@ -177,9 +180,12 @@ TEST(StepReplay, ShardingHoldsWholeWeights) {
   // At the end: both ends, their gradients, and those in fp32 on their way.
   EXPECT_GE(sharded, plain);
   EXPECT_NEAR(sharded, (1 + 1 + 2) * ends + 3 * layer, 4 * layer);
+  // Layers alone: the one that runs and the one after it, buffers, gradients; without reshard all of them.
+  ChipTape layers = all.tape(32);
+  layers.embedding = layers.head = nullptr;
+  EXPECT_LT(static_cast<double>(replay_step(layers, play).allocated), 12 * layer);
   play.reshard = false;
-  const double whole = static_cast<double>(replay_step(all.tape(8), play).allocated);
-  EXPECT_GT(whole, sharded);
+  EXPECT_GT(static_cast<double>(replay_step(layers, play).allocated), 32 * layer);
 }
 
 TEST(StepReplay, IsDeterministicAndReservesWhatItAllocates) {

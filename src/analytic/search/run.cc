@@ -181,6 +181,11 @@ class Run {
       if (plan.pp != placed_pp) placed = worker->placements_of(plan), placed_pp = plan.pp;
       ++out.plans;
       out.placed += placed.size();
+      const double at_least = scores.memory_at_least(plan).value;
+      if (at_least > task_.capacity.value && at_least > out.least) {
+        ++out.too_big;
+        return;
+      }
       const double memory = scores.memory(plan).value;
       if (memory > task_.capacity.value) {
         ++out.too_big;

@@ -20,6 +20,8 @@ class Scores {
   virtual ~Scores() = default;
 
   virtual Bytes memory(const Plan& plan) = 0;
+  /// Never more than `memory`, and quicker to tell.
+  virtual Bytes memory_at_least(const Plan&) { return Bytes{0}; }
   /// Never more than the time at any of these placements: all that the plan has.
   virtual Seconds time_at_least(const Plan& plan, std::span<const Placement> placements) = 0;
   /// Never more than `time`.

@@ -25,14 +25,15 @@ class Memory {
   }
 
   /// Of chips that hold the same, one keeps most that has most in flight.
-  Bytes most() const {
+  /// @param played with what comes and goes.
+  Bytes most(bool played) const {
     Bytes most;
     for (std::uint32_t kind = 0; kind < held_.size(); ++kind) {
       unsigned flying = 0;
       for (unsigned chip = 0; chip < plan_.pp; ++chip) {
         if (shape_.chip_kinds[chip] == kind) flying = std::max(flying, in_flight(chip));
       }
-      most = std::max(most, of_kind(kind, flying).total());
+      most = std::max(most, of_kind(kind, flying, played).total());
     }
     return most;
   }
@@ -45,7 +46,7 @@ class Memory {
     return schedule_->peaks[chip];
   }
 
-  StageMemory of_kind(std::uint32_t kind, unsigned in_flight) const {
+  StageMemory of_kind(std::uint32_t kind, unsigned in_flight, bool played = true) const {
     const Constants& c = costs_.state.constants;
     const ChipHeld& held = held_[kind];
     StageMemory memory;
@@ -59,9 +60,10 @@ class Memory {
     }
     memory.in_flight = in_flight;
     memory.activations = Bytes{activation_bytes(held, in_flight)};
+    memory.buffers = Bytes{c.workspace_bytes};
+    if (!played) return memory;
     const DynamicPeak peak = costs_.dynamic.peak(cost_, held, plan_, in_flight, c);
     memory.working = Bytes{peak.working};
-    memory.buffers = Bytes{c.workspace_bytes};
     memory.allocator = Bytes{peak.holes};
     return memory;
   }
@@ -90,6 +92,8 @@ std::vector<StageMemory> stage_memory(PlanCosts& costs, const Plan& plan) {
   return Memory(costs, plan).chips();
 }
 
-Bytes most_memory(PlanCosts& costs, const Plan& plan) { return Memory(costs, plan).most(); }
+Bytes most_memory(PlanCosts& costs, const Plan& plan) { return Memory(costs, plan).most(true); }
+
+Bytes least_memory(PlanCosts& costs, const Plan& plan) { return Memory(costs, plan).most(false); }
 
 }  // namespace flopcast::analytic

