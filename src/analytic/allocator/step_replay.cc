@@ -45,7 +45,7 @@ class Player {
     std::vector<std::vector<Table>> flying;
     const unsigned most = play_.in_flight;
     // A pipeline that is full hands one microbatch on for each that it takes.
-    const unsigned rounds = most > 1 ? 2 : 0;
+    const unsigned rounds = most > 1 ? 1 : 0;
     for (unsigned i = 0; i < most; ++i) flying.push_back(forward(i + 1 == most));
     for (unsigned i = 0; i < rounds; ++i) {
       backward(flying.front(), false);

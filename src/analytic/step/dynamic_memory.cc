@@ -9,8 +9,8 @@ namespace flopcast::analytic {
 namespace {
 
 /// Layers of a kind that are played, and microbatches in flight: more of them keep more, but work and leave holes as these do
-/// (DynamicMemory.IsThatOfAllLayers).
-constexpr std::uint32_t kLayersPlayed = 3;
+/// (StepReplay.TwoLayersAreLikeMany).
+constexpr std::uint32_t kLayersPlayed = 2;
 constexpr unsigned kFlyingPlayed = 2;
 
 ChipTape tape_of(const ExecutionCost& cost, const ChipHeld& held,
@@ -71,27 +71,28 @@ DynamicPeak DynamicMemory::peak(const ExecutionCost& cost, const ChipHeld& held,
   play.sharded = plan.zero == Zero::kWeights;
   play.reshard = plan.reshard;
   play.reduced_bytes = plan.fp32_gradients ? 4 : element;
+  const std::uint32_t sharding =
+      !play.sharded ? 0U : 8U | (play.reshard ? 16U : 0U) | (plan.fp32_gradients ? 32U : 0U);
   Key key{&cost,
-          play.in_flight | (play.ends_fly ? 4U : 0U) | (play.sharded ? 8U : 0U) |
-              (play.reshard ? 16U : 0U) | (plan.fp32_gradients ? 32U : 0U) |
-              (held.first ? 64U : 0U) | (held.last ? 128U : 0U),
+          play.in_flight | (play.ends_fly ? 4U : 0U) | sharding | (held.first ? 64U : 0U) |
+              (held.last ? 128U : 0U),
           held.layers};
   for (std::uint32_t& count : key.layers) count = std::min(count, kLayersPlayed);
-  const ChipTape tape = tape_of(cost, held, key.layers);
+  // Weights that stay gathered: all of the chip's, of which some are played.
+  const bool whole = play.sharded && !play.reshard;
   auto known = known_.find(key);
   if (known == known_.end()) {
+    const ChipTape tape = tape_of(cost, held, key.layers);
     const StepPeak peak = replay_step(tape, play);
     const double kept = kept_by(cost, held, key.layers, play);
     const double working = std::max(static_cast<double>(peak.allocated) - kept, 0.0);
-    const DynamicPeak found{working,
-                            std::max(static_cast<double>(peak.reserved) - kept - working, 0.0)};
+    DynamicPeak found{working, std::max(static_cast<double>(peak.reserved) - kept - working, 0.0)};
+    if (whole) found.working -= static_cast<double>(weights_of(tape));
     known = known_.emplace(std::move(key), found).first;
   }
   DynamicPeak peak = known->second;
-  if (play.sharded && !play.reshard) {
-    const auto all = static_cast<double>(held.weights.dense + held.weights.expert);
-    peak.working += element * all - static_cast<double>(weights_of(tape));
-  }
+  if (whole)
+    peak.working += element * static_cast<double>(held.weights.dense + held.weights.expert);
   return peak;
 }
 
