@@ -156,7 +156,7 @@ TEST(StepReplay, TwoLayersAreLikeMany) {
                    static_cast<double>(layers) * in_flight * all.graph.layers[0].saved.value;
           };
           const std::size_t many = in_flight == 1 ? 32 : 8;
-          const double within = in_flight == 1 ? 0.03 : 0.08;
+          const double within = in_flight == 1 ? 0.03 : 0.16;
           const double reserved = static_cast<double>(replay_step(all.tape(many), play).reserved);
           EXPECT_NEAR(beside(2), beside(many), within * reserved)
               << static_cast<int>(recompute) << sharded << expandable << in_flight;
@@ -183,7 +183,8 @@ TEST(StepReplay, ShardingHoldsWholeWeights) {
   // Layers alone: the one that runs and the one after it, buffers, gradients; without reshard all of them.
   ChipTape layers = all.tape(32);
   layers.embedding = layers.head = nullptr;
-  EXPECT_LT(static_cast<double>(replay_step(layers, play).allocated), 12 * layer);
+  EXPECT_LT(static_cast<double>(replay_step(layers, play).allocated),
+            14 * layer);  // activations: two
   play.reshard = false;
   EXPECT_GT(static_cast<double>(replay_step(layers, play).allocated), 32 * layer);
 }

@@ -70,7 +70,7 @@ TEST(PeakMemory, OfFsdpUnderAPipeline) {
       2 * (2 * u * h + 2 * t * h + (2 * t * h + 2 * t * gd) / 8 + 3 * t * f / 8) + 4 * t * 128 / 8;
   const double gradients = 2 * (u * h + t * h + t * f / 8);  // of the stream, of the last product
   EXPECT_NEAR(memory.working.value / (2 * (weights + layer) + 4 * layer + kept + gradients), 1,
-              0.01);
+              0.02);
 }
 
 // BigScience, chronicles-prequel.md: 176B on 384 A100s, tp 4, pp 12, bf16, full recompute: 59 GB on
@@ -93,7 +93,7 @@ TEST(PeakMemory, OfADeepspeedPipeline) {
   const double layer = tokens * h * (8 + (2 + 6 + 16) / 4.0) + 2 * tokens * 2048 * heads / 4;
   // The stream's, and of the last product, whose dropout is done.
   const double gradients = tokens * h * (2 + 2 + 2 - 1);
-  const double expected = state + 1.03 * (boundaries + layer + gradients) + 1.1e10;
+  const double expected = state + boundaries + layer + gradients + 1.1e10;
   EXPECT_NEAR(total / expected, 1, 0.005);
   EXPECT_NEAR(total / 59e9, 1, 0.1);
 }
