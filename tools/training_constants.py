@@ -146,7 +146,8 @@ ASSUMED = {
 }
 SOFTWARES = [
     "megatron", "megatron-2025", "megatron-2025-flex", "megatron-2025-apart", "megatron-2024", "megatron-2021", "fsdp",
-    "fsdp-compiled", "fsdp-compiled-2024", "fsdp-compiled-segments", "fsdp-te", "deepspeed-2022", "megatron-deepspeed", "deepspeed-2021", "xla",
+    "fsdp-compiled", "fsdp-compiled-2024", "fsdp-compiled-segments", "fsdp-te", "deepspeed-2022", "megatron-deepspeed",
+    "deepspeed-2021", "xla",
 ]  # fmt: skip
 # Variants have the constants of a software unless they have their own.
 VARIANTS = {

@@ -184,6 +184,26 @@ TEST(TrainingRuns, RecipesOfMegatronBridgeAreKnown) {
   EXPECT_EQ(run_of("bridge-26.06-x", "gpt-oss-120b", "16 x gb300").software, "megatron");
 }
 
+// How a run's allocator was started and which activations were fused is read off what its report says.
+TEST(TrainingRuns, LaunchesTellHowMemoryIsHeld) {
+  const auto with = [](const std::string& extra) {
+    std::string text(kRun);
+    text.replace(text.find("\"dtype\""), 7, extra + ", \"dtype\"");
+    const RunFile file(text);
+    return read_training_runs(file.path())->front().software;
+  };
+  const std::string primus = R"("framework": "Primus (Megatron-LM)", "year": 2026, "note": )";
+  EXPECT_EQ(with(primus + R"("submitted config")"), "megatron-2025-apart");
+  EXPECT_EQ(with(primus + R"("fused act with probs")"), "megatron-2025-flex");
+  const auto titan = [&](const std::string& path) {
+    return with(R"("framework": "FSDP", "source": {"repo": "pytorch/torchtitan", "path": ")" +
+                path + R"("})");
+  };
+  EXPECT_EQ(titan("benchmarks/llama3_h100_202412_torchtitan.md"), "fsdp-compiled-2024");
+  EXPECT_EQ(titan("benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md"),
+            "fsdp-compiled-segments");
+}
+
 TEST(TrainingRuns, DegreesThatAreNotToldAreOne) {
   const TrainingRun run = read_with("", "\"dp\": 8");
   EXPECT_EQ(run.incomplete, "");
