@@ -192,7 +192,7 @@ TEST(TrainingRuns, LaunchesTellHowMemoryIsHeld) {
     const RunFile file(text);
     return read_training_runs(file.path())->front().software;
   };
-  const std::string primus = R"("framework": "Primus (Megatron-LM)", "year": 2026, "note": )";
+  const std::string primus = R"("framework": "Primus", "year": 2026, "note": )";
   EXPECT_EQ(with(primus + R"("submitted config")"), "megatron-2025-apart");
   EXPECT_EQ(with(primus + R"("fused act with probs")"), "megatron-2025-flex");
   const auto titan = [&](const std::string& path) {
