@@ -1,5 +1,6 @@
 #include "analytic/allocator/step_replay.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
