@@ -277,6 +277,7 @@ void compare(benchmark::State& state, const Case& which) {
     state.counters["times_faster"] = exchange.seconds[0] / exchange.seconds[1];
     state.counters["simgrid_MB"] = exchange.mb[0];
     state.counters["ours_MB"] = exchange.mb[1];
+    state.counters["share_of_MB"] = exchange.mb[1] / exchange.mb[0];
   }
   munmap(shared, sizeof(Exchange));
 }

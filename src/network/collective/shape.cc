@@ -93,7 +93,7 @@ Result<std::vector<std::uint32_t>> first_chips_of_nodes(const Cluster& cluster, 
 Result<GroupShape> group_shape(const Cluster& cluster, std::span<const std::uint32_t> ranks) {
   std::vector<std::uint32_t> ids(ranks.begin(), ranks.end());
   if (ids.empty()) ids = all_chips(cluster);
-  std::ranges::sort(ids);
+  if (!std::ranges::is_sorted(ids)) std::ranges::sort(ids);
   const bool twice = std::ranges::adjacent_find(ids) != ids.end();
   if (twice || ids.back() >= cluster.chips()) {
     return Diagnostic{ErrorCode::kUsage, cluster.name,

@@ -8,6 +8,11 @@ namespace {
 
 constexpr std::uint32_t kLongestDenseRun = 126;  // solves
 
+/// Of a link's capacity; divisions would be most of what a macro-flow's thousands of links cost.
+Level alone_at(const Link& link, const Hop& hop) {
+  return hop.weight == 1 ? link.capacity : link.capacity / hop.weight;
+}
+
 }  // namespace
 
 Ps Engine::completion(std::uint32_t flow) const {
@@ -219,11 +224,11 @@ bool Engine::start_alone(std::uint32_t id, Ps time) {
   for (const Hop& hop : path(id)) {
     const Link& link = links_[hop.link];
     if (link.active != 1) return false;
-    level = std::min(level, link.capacity / hop.weight);
+    level = std::min(level, alone_at(link, hop));
   }
   for (const Hop& hop : path(id)) {
     Link& link = links_[hop.link];
-    if (link.capacity / hop.weight == level) link.level = level;
+    if (alone_at(link, hop) == level) link.level = level;
   }
   ++work_.flows_solved;
   commit(id, level, time);

@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace flopcast::network::flow {
+namespace {
+
+constexpr std::uint32_t kAhead = 16;  // hops
+
+}  // namespace
 
 std::uint32_t Links::add(std::int64_t capacity) {
   std::uint32_t number = static_cast<std::uint32_t>(links_.size());
@@ -42,6 +47,8 @@ void Links::exchange(Link& link, std::uint32_t a, std::uint32_t b) {
 
 void Links::enter(std::uint32_t flow, std::uint32_t first, std::uint32_t size) {
   for (std::uint32_t i = first; i < first + size; ++i) {
+    // A macro-flow is the first to see thousands of links.
+    if (i + kAhead < first + size) __builtin_prefetch(&links_[hops_[i + kAhead].link], 1);
     Hop& hop = hops_[i];
     Link& link = links_[hop.link];
     hop.slot = link.members.size();

@@ -20,7 +20,8 @@ struct Hop {
   std::uint32_t slot;    ///< among the link's members
 };
 
-struct Link {
+/// One cache line.
+struct alignas(64) Link {
   std::int64_t capacity = 0;
   std::int64_t used = 0;         ///< sum of weight x rate of the active members
   Level level = kUnbounded;      ///< at which it holds flows back
@@ -31,6 +32,8 @@ struct Link {
 
   std::span<const Member> active_members() const { return members.first(active); }
 };
+
+static_assert(sizeof(Link) == 64);
 
 class Links {
  public:

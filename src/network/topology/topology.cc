@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "flopcast/network.h"
@@ -59,6 +60,9 @@ struct Topology::State {
   std::uint32_t chips = 0, vertices = 0, chips_per_node = 1;
   RoutingOptions options;
   std::vector<LinkInfo> links;
+  // Paths are priced from these: far smaller than the links. Empty where there are too many latencies.
+  std::vector<std::uint8_t> latency_class;  // by link
+  std::vector<Time> latencies;              // by class
   std::vector<LevelNet> levels;
   std::unique_ptr<GraphRouting> graph;
   std::vector<std::string> graph_names;
@@ -66,6 +70,7 @@ struct Topology::State {
   std::optional<Diagnostic> add_level(const Level& level, std::uint16_t index);
   void add_links(const LevelNet& net, const Level& level, std::uint16_t index);
   void add_graph(const Cluster& cluster);
+  void classify_latencies();
   void route(std::uint32_t src, std::uint32_t dst, const WayChoice& choice, std::size_t below,
              std::vector<LinkId>& path) const;
   std::string level_vertex_name(std::uint32_t vertex) const;
@@ -171,6 +176,19 @@ void Topology::State::add_graph(const Cluster& cluster) {
   }
 }
 
+void Topology::State::classify_latencies() {
+  latency_class.reserve(links.size());
+  std::size_t at = 0;
+  for (const LinkInfo& link : links) {
+    if (at == latencies.size() || latencies[at] != link.latency) {
+      at = static_cast<std::size_t>(std::ranges::find(latencies, link.latency) - latencies.begin());
+    }
+    if (at == latencies.size()) latencies.push_back(link.latency);
+    if (at > std::numeric_limits<std::uint8_t>::max()) return latency_class.clear();
+    latency_class.push_back(static_cast<std::uint8_t>(at));
+  }
+}
+
 /// Over the levels before `below`: the ends are in one group of the last of them.
 void Topology::State::route(std::uint32_t src, std::uint32_t dst, const WayChoice& choice,
                             std::size_t below, std::vector<LinkId>& path) const {
@@ -231,6 +249,7 @@ Result<Topology> Topology::build(const Cluster& cluster, const RoutingOptions& o
   state->chips_per_node = complete->chips_per_node();
   if (cluster.graph) {
     state->add_graph(*complete);
+    state->classify_latencies();
     return Topology(std::move(state));
   }
   for (std::size_t i = 0; i < complete->levels.size(); ++i) {
@@ -239,6 +258,7 @@ Result<Topology> Topology::build(const Cluster& cluster, const RoutingOptions& o
       return *failure;
     }
   }
+  state->classify_latencies();
   return Topology(std::move(state));
 }
 
@@ -271,7 +291,11 @@ void Topology::route(std::uint32_t src, std::uint32_t dst, std::uint64_t flow,
 
 Time Topology::latency(std::span<const LinkId> path) const {
   Time sum;
-  for (const LinkId link : path) sum += state_->links[link].latency;
+  if (state_->latency_class.empty()) {
+    for (const LinkId link : path) sum += state_->links[link].latency;
+  } else {
+    for (const LinkId link : path) sum += state_->latencies[state_->latency_class[link]];
+  }
   return sum;
 }
 
