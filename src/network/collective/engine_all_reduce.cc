@@ -17,12 +17,14 @@ bool one_shot(unsigned ranks, Bytes size) {
 
 }  // namespace
 
-std::optional<Seconds> engine_all_reduce(const GroupShape& shape, Bytes size) {
+std::optional<Seconds> engine_all_reduce(std::string_view library, const GroupShape& shape,
+                                         Bytes size) {
   if (shape.nodes > 1 || shape.ranks > kMostRanks || size.value > kLargest) return std::nullopt;
   if (shape.levels.empty()) return std::nullopt;
+  const unsigned most_over_pcie = library == "TRTLLM" ? 1 : 2;
   BytesPerSecond port = shape.levels[0].chip_share();
   for (const LevelUse& use : shape.levels) {
-    if (is_pcie(*use.level) && shape.ranks > 2) return std::nullopt;
+    if (is_pcie(*use.level) && shape.ranks > most_over_pcie) return std::nullopt;
     port = std::min(port, use.chip_share());
   }
   const closed_form::Hop hop{kShot, port};

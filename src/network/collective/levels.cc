@@ -26,10 +26,11 @@ std::vector<unsigned> dimensions(const LevelUse& use) {
 }
 
 /// A ring step's bandwidth: one plane to one neighbour; all planes when `wide`, as rings of NCCL
-/// leave a node through all its ports; both directions where the fabric is a ring.
+/// leave a node through all its ports; both directions where the fabric is a ring. Cards that a bridge
+/// pairs are one stop of a ring over PCIe: it enters by the slot of one and leaves by the other's.
 BytesPerSecond ring_bandwidth(const LevelUse& use, bool wide) {
   const bool both_ways = is_torus(use) && use.members > 2;
-  return use.neighbour * (wide ? use.planes : 1) * (both_ways ? 2 : 1);
+  return use.neighbour * (wide && !is_pcie(*use.level) ? use.planes : 1) * (both_ways ? 2 : 1);
 }
 
 LevelTime part(std::size_t level, Seconds latency, Seconds transfer) {
@@ -345,6 +346,28 @@ std::vector<Algorithm> usual_algorithms(const GroupShape& shape, Op op) {
 
 bool is_pcie(const Level& level) { return level.link.find("pcie") != level.link.npos; }
 
+namespace {
+
+/// Ports that hang at the processor, not at the chips' own PCIe switch: Slingshot's do in the machines
+/// there are, and TCP copies through it whatever hangs where.
+bool ports_at_host(const Level& level) {
+  return level.link.starts_with("slingshot") || is_tcp(level);
+}
+
+/// A message between chips joined by links of their own fills them but for the packets' headers: one
+/// flit of 17 (NVLink 2 to 4, 256 B a packet). Rings and switches get the link's efficiency.
+double direct_share(const GroupShape& shape) {
+  constexpr double kPayload = 16.0 / 17;
+  const bool direct = shape.nodes == 1 && shape.levels.size() == 1 &&
+                      shape.levels[0].level->fabric == FabricKind::kFullyConnected &&
+                      !is_pcie(*shape.levels[0].level);
+  return direct ? std::max(1.0, kPayload / shape.levels[0].level->efficiency) : 1;
+}
+
+}  // namespace
+
+bool is_tcp(const Level& level) { return level.link.starts_with("tcp"); }
+
 NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape) {
   constexpr double kGb = 1e9;
   NcclGraph graph;
@@ -362,15 +385,18 @@ NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape) {
     slowest = slowest > 0 ? std::min(slowest, gbs) : gbs;
   }
   if (!(intra > 0)) intra = inter;
-  const double alone = shape.nodes > 1 && shape.per_node() == 1 ? kAloneOnNode : 1;
-  graph.rank_inside_gbs = intra;
+  const bool across = shape.nodes > 1;
+  const bool streams = across && is_tcp(*shape.levels.back().level);  // no card can fill
+  const double alone = across && shape.per_node() == 1 && !streams ? kAloneOnNode : 1;
+  graph.rank_inside_gbs = intra * direct_share(shape);
   graph.rank_outside_gbs = inter * alone / shape.per_node();
   // A ring enters and leaves every chip.
-  if (shape.nodes > 1) inter = std::min(intra, inter) * alone;
+  if (across) inter = std::min(intra, inter) * alone;
   // Up to two nodes NCCL looks at the channels inside a node; across nodes they are no faster than
   // the ports.
   graph.inter_gbs = inter / graph.channels;
-  graph.intra_gbs = (shape.nodes > 1 ? inter : intra) / graph.channels;
+  graph.intra_gbs = (across ? inter : intra) / graph.channels;
+  graph.ports_at_host = across && ports_at_host(*shape.levels.back().level);
   graph.nvlink = !is_pcie(cluster.levels[0]);
   graph.multicast = !shape.levels.empty() && shape.levels[0].level->in_network_reduction;
   return graph;

@@ -29,6 +29,8 @@ std::vector<CollectiveAlgorithm> usual_algorithms(const GroupShape& shape, Colle
 
 /// Chips joined through the host.
 bool is_pcie(const Level& level);
+/// Nodes joined by streams that processors copy.
+bool is_tcp(const Level& level);
 
 /// What NCCL's topology search finds for the group.
 NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape);

@@ -66,6 +66,8 @@ double ring_steps(CollectiveOp op, unsigned p) {
 }
 
 bool offered(const NcclGraph& graph, CollectiveOp op, Algorithm algorithm, Protocol protocol) {
+  // Lines of 128 bytes must arrive whole, which the way past the processor does not promise.
+  if (protocol == Protocol::kLl128 && graph.nodes > 1 && graph.ports_at_host) return false;
   const bool simple = protocol == Protocol::kSimple;
   const bool reduces = op == CollectiveOp::kAllReduce;
   switch (algorithm) {
@@ -173,10 +175,12 @@ NcclCost point_to_point(const NcclGraph& graph, CollectiveOp op, double bytes) {
   const double p = graph.ranks, per_node = p / graph.nodes;
   const bool crosses = graph.nodes > 1;
   const int ring = index(Algorithm::kRing);
-  const double hop = (crosses ? kNet : graph.nvlink ? kNvlink : kPci)[ring][2];
-  const double latency = kBase[ring][0] + hop + (crosses ? 2 * graph.net_latency_us : 0);
+  const Latencies& link = crosses ? kNet : graph.nvlink ? kNvlink : kPci;
+  const double latency = kBase[ring][0] + link[ring][2] + (crosses ? 2 * graph.net_latency_us : 0);
   if (op == CollectiveOp::kSendRecv) {
-    return in_seconds(latency, bytes, crosses ? graph.rank_outside_gbs : graph.rank_inside_gbs);
+    // Inside a node it is written into the receiver's buffers without a word from there.
+    if (!crosses) return in_seconds(kBase[ring][0] + link[ring][0], bytes, graph.rank_inside_gbs);
+    return in_seconds(latency, bytes, graph.rank_outside_gbs);
   }
   const double outside = bytes * (p - per_node) / p, inside = bytes * (per_node - 1) / p;
   const double seconds =

@@ -32,6 +32,7 @@ struct NcclGraph {
   double rank_inside_gbs = 0, rank_outside_gbs = 0;
   bool nvlink = true;          ///< false: PCIe inside the node
   bool multicast = false;      ///< NVLink SHARP
+  bool ports_at_host = false;  ///< no PCIe switch between chips and ports: LL128 stays inside nodes
   double net_latency_us = 0;   ///< of the switches, on top of NCCL's NIC constants
   double net_overhead_us = 1;  ///< CPU proxy: 1 Intel, 2 AMD
 };

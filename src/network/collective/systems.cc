@@ -20,6 +20,8 @@ const CollectiveSystems& CollectiveSystems::builtin() {
       if (table == nullptr) continue;
       const std::string system(name.str());
       if ((*table)["other_fabric"].value_or(false)) made.other_fabric_.insert(system);
+      if (auto network = (*table)["network"].value<std::string>())
+        made.networks_[system] = *network;
       made.nodes_[system] = (*table)["node"].value_or(std::string());
       const toml::array* names = (*table)["names"].as_array();
       for (std::size_t i = 0; names != nullptr && i < names->size(); ++i) {
@@ -50,6 +52,11 @@ std::string CollectiveSystems::name_of(std::string_view gpu, std::string_view sy
 std::string CollectiveSystems::node_of(std::string_view system) const {
   const auto known = nodes_.find(system);
   return known == nodes_.end() ? std::string() : known->second;
+}
+
+std::string CollectiveSystems::network_of(std::string_view system) const {
+  if (const auto named = networks_.find(system); named != networks_.end()) return named->second;
+  return usual_fabric(system) ? std::string() : std::string(system);
 }
 
 }  // namespace flopcast::network

@@ -19,10 +19,13 @@ class CollectiveSystems {
   std::string node_of(std::string_view system) const;
   /// What was measured between its nodes went over the network the catalogue's node has.
   bool usual_fabric(std::string_view system) const { return !other_fabric_.contains(system); }
+  /// Between its nodes: of one name, one network; "" where it is of the catalogue's common kinds.
+  std::string network_of(std::string_view system) const;
 
  private:
-  std::map<std::string, std::string, std::less<>> nodes_;  // by system
-  std::map<std::string, std::string, std::less<>> names_;  // by "gpu / system"
+  std::map<std::string, std::string, std::less<>> nodes_;     // by system
+  std::map<std::string, std::string, std::less<>> names_;     // by "gpu / system"
+  std::map<std::string, std::string, std::less<>> networks_;  // by system
   std::set<std::string, std::less<>> other_fabric_;
 };
 

@@ -51,7 +51,7 @@ Bands bands_of(Scores scores, const Band& otherwise, double widen) {
 Bands bands_of(const std::vector<Kriging::Miss>& misses) {
   Scores scores;
   for (const Kriging::Miss& miss : misses) {
-    scores[size_class(std::exp2(miss.power))].push_back(miss.error / miss.sd);
+    scores[size_class(std::exp2(miss.log2_size))].push_back(miss.error / miss.sd);
     scores.back().push_back(miss.error / miss.sd);
   }
   constexpr Band kUsual{-1, 1};

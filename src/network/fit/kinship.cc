@@ -33,18 +33,21 @@ constexpr double kOtherLinks = 0.05;  // inside a node with across nodes, NVLink
 // each other directly or through the host's memory.
 constexpr double kBridge = 2;
 
-unsigned ranks_per_node(const CollectiveCase& what) {
-  return std::max(what.ranks / what.nodes, 1U);
-}
-
 double between_operations(CollectiveOp a, CollectiveOp b) {
   if (a == b) return 1;
   if (a == CollectiveOp::kSendRecv || b == CollectiveOp::kSendRecv) return kPointToPoint;
   return mirrored(a, b) ? kMirroredOp : kOtherOp;
 }
 
+/// One system, or across nodes one network.
+bool at_home(const Kin& a, const Kin& b) {
+  if (a.platform->system == b.platform->system) return true;
+  const bool across = a.what.nodes > 1 && b.what.nodes > 1;
+  return across && !a.platform->network.empty() && a.platform->network == b.platform->network;
+}
+
 double between_systems(const Kin& a, const Kin& b) {
-  if (a.platform->system == b.platform->system) return 1;
+  if (at_home(a, b)) return 1;
   if (!a.platform->known() || !b.platform->known()) return 0;
   if (a.joint->fabric != b.joint->fabric) return kAnySystem;
   return kAnySystem + kSameFabric +
@@ -54,7 +57,7 @@ double between_systems(const Kin& a, const Kin& b) {
 /// Bridges between PCIe cards that a group's data cross: one where there are three or four cards, and
 /// one more with every doubling.
 double bridges(const Kin& kin) {
-  return kin.joint->over_pcie() ? std::max(std::log2(ranks_per_node(kin.what)) - 1, 0.0) : 0;
+  return kin.joint->over_pcie() ? std::max(std::log2(kin.per_node()) - 1, 0.0) : 0;
 }
 
 /// What a box's bridges leave over, which catalogues do not tell: those of few cards are among those of
@@ -107,15 +110,15 @@ const Joint& Platform::joint(unsigned ranks, unsigned nodes) const {
 
 Platform platform_of(const Cluster& cluster) {
   Platform platform;
-  Joint joint{1, "", ""};
+  Joint joint{1, 1, "", ""};
   for (std::size_t l = 0; l < cluster.node_levels; ++l) {
     const Level& level = cluster.levels[l];
     joint.chips *= level.size;
     if (joint.fabric.empty()) joint.fabric = name(level.fabric);
-    if (is_pcie(level)) joint.fabric = "pcie";
+    if (is_pcie(level)) joint.fabric = "pcie", joint.paired = joint.chips / level.size;
     joint.generation =
         fmt::format("{} {} {}", static_cast<int>(nccl_architecture(cluster.chip.architecture)),
-                    cluster.levels[0].link, joint.fabric);
+                    joint.over_pcie() ? level.link : cluster.levels[0].link, joint.fabric);
     platform.joints.push_back(joint);
   }
   return platform;
@@ -130,7 +133,7 @@ Platform platform_of(std::string_view system) {
     if (cluster) platform = platform_of(*cluster);
   }
   platform.system = system;
-  platform.usual_network = systems.usual_fabric(system);
+  platform.network = systems.network_of(system);
   return platform;
 }
 
@@ -144,6 +147,17 @@ Kin::Kin(const CollectiveCase& of, const Platform& on)
   if (kernel == "SGLang_CustomAllReduce") kernel = "vLLM_custom";
 }
 
+unsigned Kin::per_node() const {
+  const unsigned chips = std::max(what.ranks / what.nodes, 1U);
+  return joint->over_pcie() && what.nodes == 1 ? std::max(chips / joint->paired, 1U) : chips;
+}
+
+double Kin::octaves() const {
+  constexpr double kRanks = 3;  // log2
+  const bool pass = what.op == CollectiveOp::kAllGather || what.op == CollectiveOp::kReduceScatter;
+  return pass && what.nodes > 1 ? std::log2(what.ranks) - kRanks : 0;
+}
+
 Sizes sizes_of(int power) {
   constexpr int kMiddle = 13, kLarge = 24;
   return power < kMiddle ? Sizes::kSmall : power < kLarge ? Sizes::kMiddle : Sizes::kLarge;
@@ -154,14 +168,14 @@ double kinship(const Kin& a, const Kin& b, Sizes sizes) {
   const double systems = between_systems(a, b);
   if (!(systems > 0)) return 0;
   const double operations = between_operations(a.what.op, b.what.op);
-  const double ranks = doublings(ranks_per_node(a.what), ranks_per_node(b.what));
+  const double ranks = doublings(a.per_node(), b.per_node());
   const double nodes = doublings(a.what.nodes, b.what.nodes);
   const double near = operations * std::exp(-kPerRanks * ranks - kPerNodes * nodes);
   const bool launched_alike = same_mode(a, b, large);
   const bool one_build = launched_alike && a.build == b.build;
   double shared = kShape * systems * between_libraries(a, b, large) * near;
   if (one_build && !large) shared += kBuild * systems * near;
-  if (a.platform->system == b.platform->system) {
+  if (at_home(a, b)) {
     const bool alone = operations == kPointToPoint;
     shared += kSystem * (alone ? kPointToPoint : launched_alike ? 1 : kOtherMode);
     if (one_build) {

@@ -14,6 +14,7 @@ namespace flopcast::network {
 /// What the first chips of a node are joined by.
 struct Joint {
   unsigned chips = 0;
+  unsigned paired = 1;     ///< over PCIe: chips that a bridge makes one card of
   std::string fabric;      ///< "switch", "fully-connected"; "pcie" where any level of theirs is
   std::string generation;  ///< as NCCL tells chips apart, link and fabric: of one, nearly alike
   bool over_pcie() const { return fabric == "pcie"; }
@@ -23,7 +24,7 @@ struct Joint {
 struct Platform {
   std::string system;
   std::vector<Joint> joints;  ///< of few chips to all of a node; empty: not in the catalogue
-  bool usual_network = true;  ///< between nodes what the catalogue says
+  std::string network;        ///< between nodes, CollectiveSystems::network_of
   bool known() const { return !joints.empty(); }
   /// Of a group with so many ranks a node: across nodes of all chips, as their rings pass any of them.
   const Joint& joint(unsigned ranks, unsigned nodes) const;
@@ -41,6 +42,12 @@ struct Kin {
   std::string mode;          ///< launch_mode
   std::string kernel;        ///< whose kernels the library runs: SGLang's descend from vLLM's
   std::string build;         ///< library and version, however launched
+
+  /// Chips of a node that take part; cards, where they are joined over PCIe.
+  unsigned per_node() const;
+  /// Rings across nodes pass a p-th of the bytes at every step: what protocols cost goes by that. Log2 of
+  /// the bytes at which this case is like one of eight ranks with 2^0.
+  double octaves() const;
 };
 
 /// The same operation, or one that is the other backwards: all-gather and reduce-scatter.

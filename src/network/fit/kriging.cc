@@ -33,11 +33,13 @@ double mean_square(const std::vector<std::vector<double>>& by_power, std::size_t
 
 Residuals residuals_of(const MeasuredCurve& curve, const Platform& platform, const MeanTime& mean) {
   Residuals residuals{Kin(curve.what, platform), 0, {}};
+  const double octaves = residuals.kin.octaves();
   for (int power = kFirstPower; power <= kLastPower; ++power) {
-    if (!curve.curve.covers(power)) continue;
+    const double size = power + octaves;
+    if (!curve.curve.covers(size)) continue;
     if (residuals.log_ratio.empty()) residuals.first = power;
-    const double expected = mean.at(curve.what, std::exp2(power));
-    residuals.log_ratio.push_back(curve.curve.at(power) - std::log(expected));
+    const double expected = mean.at(curve.what, std::exp2(size));
+    residuals.log_ratio.push_back(curve.curve.at(size) - std::log(expected));
   }
   return residuals;
 }
@@ -118,10 +120,11 @@ Kriging::Estimate Kriging::estimate(const Kin& kin) const {
   }
   Estimate estimate;
   if (found.empty()) return estimate;
-  estimate.first = found.begin()->first;
+  const int first = found.begin()->first;
+  estimate.first = first + kin.octaves();
   // Curves cover intervals, and those of one system overlap: a power that none covers, between some
   // that do, is an odd file's.
-  for (int power = estimate.first; power <= found.rbegin()->first; ++power) {
+  for (int power = first; power <= found.rbegin()->first; ++power) {
     const auto at = std::prev(found.upper_bound(power));
     estimate.log_ratio.push_back(at->second.log_ratio);
     estimate.sd.push_back(at->second.sd);
@@ -162,7 +165,8 @@ void Kriging::block_misses(const Group& group, const Block& block, const Kin& li
       const Kin& kin = relatives_[group.members[block[a]]]->kin;
       if (!counted(kin, like)) continue;
       const double variance = factor.quadratic(unit(block.size(), a)) - group.doubt[block[a]];
-      out.push_back({group.powers[s], error[a], std::sqrt(std::max(variance, kLeastVariance))});
+      out.push_back({group.powers[s] + kin.octaves(), error[a],
+                     std::sqrt(std::max(variance, kLeastVariance))});
     }
   }
 }

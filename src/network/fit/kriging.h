@@ -13,7 +13,8 @@
 
 namespace flopcast::network {
 
-/// Sizes at which curves are compared: powers of two, 2^kFirstPower .. 2^kLastPower.
+/// Sizes at which curves are compared: powers of two, 2^kFirstPower .. 2^kLastPower, times 2^octaves
+/// of each (kinship.h).
 inline constexpr int kFirstPower = 6, kLastPower = 36;
 
 /// A measured curve as what it leaves over.
@@ -42,7 +43,7 @@ class Kriging {
   Kriging(std::vector<const Residuals*> relatives, std::size_t own);
 
   struct Estimate {
-    int first = 0;                      ///< power of two of the first size
+    double first = 0;                   ///< log2 of the first size; the next is twice that
     std::vector<double> log_ratio, sd;  ///< of time to mean
   };
   /// At the sizes that the system's own curves cover; at all where it has none.
@@ -51,7 +52,7 @@ class Kriging {
   /// Residuals of the system's own curves that are launched as `like` is and do the same operation from
   /// what the others say of them: each kept out with all that is no further than `distance`.
   struct Miss {
-    int power = 0;
+    double log2_size = 0;
     double error = 0, sd = 0;
   };
   std::vector<Miss> misses(Distance distance, const Kin& like) const;

@@ -150,7 +150,7 @@ TEST(EngineAllReduce, SwitchesShotsAndHandsOverAsTheEnginesDo) {
     EXPECT_TRUE(found);
     const Result<GroupShape> shape = group_shape(*found, ranks);
     EXPECT_TRUE(shape);
-    return engine_all_reduce(*shape, {bytes});
+    return engine_all_reduce("vLLM_custom_graph", *shape, {bytes});
   };
   // Below the switch seven whole buffers arrive at a rank, above it twice 7/8 of one.
   const auto below = time("dgx-h100", {}, 256 * 1024 - 1), above = time("dgx-h100", {}, 256 * 1024);

@@ -6,16 +6,23 @@
 namespace flopcast::network {
 namespace {
 
+/// What a box's bridges and a network do shows in everything that passes them.
+bool tells_of_all(const Kin& asked) {
+  return asked.platform->joints.back().over_pcie() || asked.what.nodes > 1;
+}
+
 bool tells_at_home(const Kin& asked, const Kin& other) {
   const CollectiveOp reduce = CollectiveOp::kAllReduce;
-  return other.mode == asked.mode || (asked.what.op == reduce && other.what.op == reduce);
+  return tells_of_all(asked) || other.mode == asked.mode ||
+         (asked.what.op == reduce && other.what.op == reduce);
 }
 
 bool tells_abroad(const Kin& asked, const Kin& other) {
   const bool across = other.what.nodes > 1;
   return other.platform->known() && other.mode == asked.mode &&
          mirrored(asked.what.op, other.what.op) && (asked.what.nodes > 1) == across &&
-         (!across || other.platform->usual_network);
+         (!across || other.platform->network.empty() ||
+          other.platform->network == asked.platform->network);
 }
 
 }  // namespace
