@@ -182,6 +182,25 @@ TEST(NcclTuning, LatencyOfOneRankPerNodeIsTheTreesNetworkLatency) {
                         CollectiveProtocol::kSimple, {1024}));
 }
 
+TEST(NcclTuning, LinesOf128BytesDoNotPassTheHost) {
+  const auto offered = [](NcclGraph graph, CollectiveProtocol protocol) {
+    graph.ports_at_host = true;
+    return nccl_cost(graph, CollectiveOp::kAllGather, CollectiveAlgorithm::kRing, protocol, {1e6})
+        .has_value();
+  };
+  EXPECT_FALSE(offered(nccl_graph(16, 2), CollectiveProtocol::kLl128));
+  EXPECT_TRUE(offered(nccl_graph(16, 2), CollectiveProtocol::kLl));
+  EXPECT_TRUE(offered(nccl_graph(16, 2), CollectiveProtocol::kSimple));
+  EXPECT_TRUE(offered(nccl_graph(8, 1), CollectiveProtocol::kLl128));
+}
+
+TEST(NcclTuning, AMessageInsideANodeWaitsForNoAnswer) {
+  // 6.6 us to begin and one hop of 0.6 us over NVLink.
+  const auto send = nccl_choices(nccl_graph(2, 1), CollectiveOp::kSendRecv, {1});
+  ASSERT_EQ(send.size(), 1U);
+  EXPECT_NEAR(send[0].cost.latency.value, 7.2e-6, 1e-12);
+}
+
 TEST(NcclTuning, ExchangesLeaveThroughEveryPortHoweverSlowTheRings) {
   NcclGraph graph = nccl_graph(144, 2);
   graph.rank_inside_gbs = 800;

@@ -1,6 +1,7 @@
 #include "network/fit/kriging.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <cmath>
 #include <string>
@@ -104,6 +105,67 @@ TEST(Kinship, GoesByTheLinksThatACaseUses) {
   EXPECT_GT(alike(l40s, 2, 4), alike(l40s, 2, 8));
 }
 
+TEST(Kinship, NetworksOfOneNameAreOneAcrossNodes) {
+  const Platform a100 = platform_of("a100_pairwise_nvlink"),
+                 h100 = platform_of("h100_pairwise_nvlink"), dgx = platform_of("a100_sxm");
+  const auto related = [](const Platform& a, const Platform& b, unsigned nodes) {
+    const Kin x({a.system, "NCCL", "1", "", Op::kSendRecv, 2, nodes}, a);
+    const Kin y({b.system, "NCCL", "1", "", Op::kSendRecv, 2, nodes}, b);
+    return kinship(x, y, Sizes::kMiddle) / kinship(x, x, Sizes::kMiddle);
+  };
+  EXPECT_GT(related(a100, h100, 2), 0.99);
+  EXPECT_LT(related(a100, h100, 1), 0.7);
+  EXPECT_EQ(platform_of("perlmutter").network, "");
+  EXPECT_EQ(dgx.network, "a100_sxm");  // nobody says which: it tells of itself alone
+}
+
+TEST(Kriging, WhatAStepOfARingCostsIsCarriedToOtherNumbersOfNodes) {
+  // Twice as slow where a step's message is of 16 to 64 KB, whatever the number of ranks.
+  const auto slow = [](unsigned ranks, double bytes) {
+    const double step = bytes / ranks;
+    return step > 15e3 && step < 70e3 ? 2.0 : 1.0;
+  };
+  const MeanTime mean("perlmutter", {});
+  std::vector<CollectiveSample> samples;
+  const auto gather = [](unsigned nodes) {
+    return CollectiveCase{"perlmutter",   "NCCL",    "nccl-tests", "float",
+                          Op::kAllGather, 4 * nodes, nodes};
+  };
+  for (const unsigned nodes : {8U, 16U, 64U, 128U}) {
+    for (int power = 15; power <= 32; ++power) {
+      CollectiveSample sample;
+      sample.what = gather(nodes);
+      sample.size = {std::exp2(power)};
+      sample.time = {slow(4 * nodes, sample.size.value) * mean.at(sample.what, sample.size.value)};
+      samples.push_back(sample);
+    }
+  }
+  const auto curve = CollectiveFit::make(samples).curve(gather(32));
+  ASSERT_TRUE(curve);
+  for (int power = 20; power <= 28; ++power) {
+    const double bytes = std::exp2(power);
+    const double expected = slow(128, bytes) * mean.at(gather(32), bytes);
+    EXPECT_NEAR(curve->time({bytes}).value / expected, 1, 0.12) << power;
+  }
+}
+
+RC_GTEST_PROP(MeanTimeProperty, NoCardMoreIsFaster, ()) {
+  // With multicast three chips may beat two; without, every one more is a step more.
+  const std::string system =
+      *rc::gen::element<std::string>("l40s", "rtx_pro_6000_server", "b60", "a100_sxm");
+  const Op op = *rc::gen::element(Op::kAllReduce, Op::kAllGather, Op::kReduceScatter);
+  const char* library = *rc::gen::element("NCCL", "TRTLLM");
+  const double bytes = std::exp2(*rc::gen::inRange(6 * 16, 32 * 16) / 16.0);
+  const MeanTime mean(system, {});
+  double before = 0;
+  for (unsigned ranks = 2; ranks <= 8; ++ranks) {
+    if (system == "a100_sxm" && library != std::string("NCCL")) break;
+    const double now = mean.at({system, library, "1", "", op, ranks, 1}, bytes);
+    RC_ASSERT(now >= before * (1 - 1e-12));
+    before = now;
+  }
+}
+
 TEST(Kriging, SlowBridgesSayLittleOfTwoCards) {
   std::vector<CollectiveSample> samples;
   for (const unsigned ranks : {4U, 8U}) {
@@ -145,12 +207,13 @@ TEST(Kinship, LaunchesAreToldFromNames) {
 }
 
 TEST(EngineAllReduce, SwitchesShotsAndHandsOverAsTheEnginesDo) {
-  const auto time = [](const char* cluster, std::vector<std::uint32_t> ranks, double bytes) {
+  const auto time = [](const char* cluster, std::vector<std::uint32_t> ranks, double bytes,
+                       const char* library = "vLLM_custom_graph") {
     const Result<Cluster> found = Catalog::builtin().cluster(cluster);
     EXPECT_TRUE(found);
     const Result<GroupShape> shape = group_shape(*found, ranks);
     EXPECT_TRUE(shape);
-    return engine_all_reduce("vLLM_custom_graph", *shape, {bytes});
+    return engine_all_reduce(library, *shape, {bytes});
   };
   // Below the switch seven whole buffers arrive at a rank, above it twice 7/8 of one.
   const auto below = time("dgx-h100", {}, 256 * 1024 - 1), above = time("dgx-h100", {}, 256 * 1024);
@@ -160,6 +223,9 @@ TEST(EngineAllReduce, SwitchesShotsAndHandsOverAsTheEnginesDo) {
   EXPECT_FALSE(time("2 x dgx-h100", {}, 1024));
   EXPECT_TRUE(time("l40s-8", {0, 1}, 1024));
   EXPECT_FALSE(time("l40s-8", {0, 1, 2, 3}, 1024));
+  // TensorRT-LLM's kernel needs NVLink.
+  EXPECT_FALSE(time("l40s-8", {0, 1}, 1024, "TRTLLM"));
+  EXPECT_TRUE(time("dgx-h100", {0, 1}, 1024, "TRTLLM"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -126,6 +127,52 @@ TEST(CollectiveModel, MembersDecideTheLevels) {
   EXPECT_GT(across.time / inside.time, 5);
   query.ranks = {};
   EXPECT_EQ(time_of(model, query).parts.size(), 2U);
+}
+
+double nccl_seconds(const std::string& cluster, Op op, double bytes,
+                    std::vector<std::uint32_t> ranks = {}) {
+  CollectiveQuery query = query_of(op, bytes, CollectiveSource::kNcclConstants);
+  query.ranks = std::move(ranks);
+  return time_of(model_of(cluster), query).time.value;
+}
+
+// Bottlenecks by hand: a PCIe 4 slot of x16 lanes carries 31.508 GB/s, of which NCCL reckons 76.2 %.
+TEST(CollectiveModel, ARingOverPciePassesOneSlotOfEveryCard) {
+  constexpr double kBytes = 8e9, kSlot = 31.508e9 * 0.762;
+  for (const unsigned cards : {2U, 4U, 8U}) {
+    std::vector<std::uint32_t> ranks(cards);
+    for (unsigned i = 0; i < cards; ++i) ranks[i] = i;
+    const double transfer = 2.0 * (cards - 1) / cards * kBytes / kSlot;
+    EXPECT_NEAR(nccl_seconds("l40s-8", Op::kAllReduce, kBytes, ranks), transfer, 0.01 * transfer);
+  }
+  // Two pairs of cards: a pair has two slots, the ring enters by one and leaves by the other.
+  const double paired = 2.0 * 3 / 4 * kBytes / kSlot;
+  EXPECT_NEAR(nccl_seconds("a100-pairwise", Op::kAllReduce, kBytes), paired, 0.01 * paired);
+  // Inside a pair NVLink, not PCIe.
+  EXPECT_LT(nccl_seconds("a100-pairwise", Op::kAllReduce, kBytes, {0, 1}), kBytes / (5 * kSlot));
+}
+
+TEST(CollectiveModel, AMessageFillsLinksOfItsOwnButForHeaders) {
+  // 12 links of 25 GB/s between two cards, 16 of 17 flits are data; behind a switch four fifths.
+  constexpr double kBytes = 8e9;
+  EXPECT_NEAR(nccl_seconds("a100-pairwise", Op::kSendRecv, kBytes, {0, 1}),
+              kBytes / (300e9 * 16 / 17), 0.01 * kBytes / 300e9);
+  EXPECT_NEAR(nccl_seconds("dgx-a100", Op::kSendRecv, kBytes, {0, 1}), kBytes / 240e9,
+              0.01 * kBytes / 240e9);
+}
+
+TEST(CollectiveModel, SlingshotsPortsSitAtTheHost) {
+  const auto protocols = [](const std::string& cluster) {
+    CollectiveQuery query = query_of(Op::kAllGather, 1e7, CollectiveSource::kNcclConstants);
+    std::set<CollectiveProtocol> all;
+    for (const auto& candidate : time_of(model_of(cluster), query).candidates) {
+      all.insert(candidate.protocol);
+    }
+    return all;
+  };
+  EXPECT_FALSE(protocols("2 x perlmutter-node").contains(CollectiveProtocol::kLl128));
+  EXPECT_TRUE(protocols("perlmutter-node").contains(CollectiveProtocol::kLl128));
+  EXPECT_TRUE(protocols("2 x dgx-a100").contains(CollectiveProtocol::kLl128));
 }
 
 // 72 chips of a rack have 72 ports; a ring passes each chip and is as fast as one chip's links.
