@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -233,42 +234,55 @@ TEST(Calibrate, CsvRowsThatCannotBeUsedAreCounted) {
   }
 }
 
+double missed_ranks(std::span<const CollectiveSample> samples) {
+  const CollectiveErrors all =
+      hold_out_collectives(samples, CollectiveHoldOut::kRanks, Catalog::builtin()).all;
+  EXPECT_GT(all.rows, 0U);
+  return all.mape;
+}
+
 /// The limits that docs/validation/network.md tells of.
-void expect_documented_errors(const std::filesystem::path& file) {
+void expect_documented_errors(const std::filesystem::path& file, double pcie_limit) {
   Anomalies anomalies;
   const auto samples = read_collective_samples(file, anomalies);
   ASSERT_TRUE(samples) << samples.error().text();
   const Catalog& catalog = Catalog::builtin();
   const auto sizes = hold_out_collectives(*samples, CollectiveHoldOut::kSizes, catalog);
   EXPECT_LT(sizes.all.mape, 0.06);
-  std::vector<CollectiveSample> nvlink, perlmutter;
+  std::vector<CollectiveSample> nvlink, pairs, pcie, perlmutter;
   for (const CollectiveSample& sample : *samples) {
     const CollectiveCase& what = sample.what;
     const bool box_of_eight = what.system == "h200_sxm" || what.system == "b200_sxm";
+    const bool cards = what.system == "l40s" || what.system == "rtx_pro_6000_server";
     if (box_of_eight && what.library == "NCCL") nvlink.push_back(sample);
+    if (cards && what.library == "NCCL") pcie.push_back(sample);
+    if (what.system.ends_with("_pairwise_nvlink")) pairs.push_back(sample);
     if (what.system == "perlmutter" && what.nodes > 1) perlmutter.push_back(sample);
   }
-  EXPECT_LT(hold_out_collectives(nvlink, CollectiveHoldOut::kRanks, catalog).all.mape, 0.15);
-  EXPECT_LT(hold_out_collectives(perlmutter, CollectiveHoldOut::kRanks, catalog).all.mape, 0.18);
+  EXPECT_LT(missed_ranks(nvlink), 0.15);
+  EXPECT_LT(missed_ranks(pcie), pcie_limit);
+  EXPECT_LT(missed_ranks(pairs), 0.18);
+  EXPECT_LT(missed_ranks(perlmutter), 0.08);
   std::erase_if(perlmutter, [](const CollectiveSample& s) { return s.size.value < 64 << 20; });
   for (const CollectiveSource source :
        {CollectiveSource::kNcclConstants, CollectiveSource::kAlphaBeta}) {
     const auto uncalibrated = validate_collectives(perlmutter, CollectiveFit::builtin(), catalog,
                                                    {source, CollectiveAlgorithm::kAuto});
+    EXPECT_GT(uncalibrated.all.rows, 0U);
     EXPECT_EQ(uncalibrated.unanswered, 0U);
     EXPECT_LT(uncalibrated.all.mape, 0.1) << name(source);
   }
 }
 
 // A curve of each system, operation and library, all of Perlmutter and of the newest NCCL in boxes
-// of eight. Measured 5.9 %, 10.9 %, 7.4 %, 8.1 % and 9.4 %: the limits of all rows hold.
+// of eight. Fewer relatives than in all rows: cards over PCIe are missed by more.
 TEST(Calibrate, PublicMeasurementsAreMetAsTheDocumentsSay) {
-  expect_documented_errors(test::data_path("collectives.csv"));
+  expect_documented_errors(test::data_path("collectives.csv"), 0.33);
 }
 
 TEST(Calibrate, AllPublicMeasurementsAreMetAsTheDocumentsSay) {
   FLOPCAST_SHARED_OR_SKIP(file, "measured/collectives.csv.gz");
-  expect_documented_errors(file);
+  expect_documented_errors(file, 0.21);
 }
 
 TEST(Calibrate, TheCataloguesFitsAreReadableAndItsSystemsKnown) {
