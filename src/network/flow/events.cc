@@ -201,20 +201,20 @@ void Engine::solve(Ps time) {
 
 void Engine::solve_flows(Ps time) {
   const bool full = options_.solver == FlowSimulator::Solver::kFull;
-  const bool pools = options_.solver == FlowSimulator::Solver::kPools && group_links_.empty();
-  if (!full && !pools && dense_left_ == 0 && !too_large(starting_.size())) {
+  const bool plain = group_links_.empty();
+  bool pools = plain && options_.solver == FlowSimulator::Solver::kPools;
+  if (dense_left_ > 0) {
+    --dense_left_;
+  } else if (!full && !pools && !too_large(starting_.size())) {
     if (solve_region(time)) {
       dense_run_ = 0;
       return;
     }
-    if (!group_links_.empty()) {
-      dense_left_ = dense_run_ = std::min(2 * dense_run_ + 2, kLongestDenseRun);
-    }
-  } else if (dense_left_ > 0) {
-    --dense_left_;
+    pools = plain;
+    if (!plain) dense_left_ = dense_run_ = std::min(2 * dense_run_ + 2, kLongestDenseRun);
   }
   solve_all(time);
-  if (!full && group_links_.empty()) open_pools(time);
+  if (pools) open_pools(time);
 }
 
 /// Nobody else is on its links: what they have is its own.
