@@ -1,8 +1,7 @@
 #include "report/replay/gpu_activity.h"
 
+#include <algorithm>
 #include <array>
-
-#include "base/numeric/radix_sort.h"
 
 namespace flopcast {
 
@@ -33,7 +32,8 @@ std::vector<Boundary> boundaries(const KernelNames& names, const Trace& trace,
     list.push_back({end[row], c, -1});
   }
   // Order among equal times does not matter: only the state after all of them is kept.
-  radix_sort(list, [](const Boundary& b) { return b.at.ps; });
+  std::sort(list.begin(), list.end(),
+            [](const Boundary& a, const Boundary& b) { return a.at < b.at; });
   return list;
 }
 

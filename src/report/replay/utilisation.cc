@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/numeric/radix_sort.h"
 #include "flopcast/report/replay.h"
 
 namespace flopcast {
@@ -54,7 +53,7 @@ std::vector<Change> changes(const Trace& trace, const std::vector<Time>& start,
     list.push_back({start[row], capped, 1});
     list.push_back({end[row], -capped, -1});
   }
-  radix_sort(list, [](const Change& change) { return change.at.ps; });
+  std::sort(list.begin(), list.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
   return list;
 }
 

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "base/numeric/median.h"
-#include "base/numeric/radix_sort.h"
 #include "base/text/numbers.h"
 #include "trace/raw/gather.h"
 
@@ -128,21 +127,14 @@ void sort_rows(const RawTrace& raw, Rows& rows) {
   }
   const Events& events = raw.trace.events;
   const auto place = [&raw](std::uint32_t row) { return raw.order.empty() ? row : raw.order[row]; };
-  radix_sort(keys, [](const Key& key) { return key.start_ns; });
-  const auto by_span_and_ids = [&](const Key& a, const Key& b) {
+  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
+    if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
     if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
     const auto ids = [&](std::uint32_t row) {
       return std::tuple(events.correlation[row], events.external_id[row], place(row), row);
     };
     return ids(a.row) < ids(b.row);
-  };
-  for (auto first = keys.begin(); first != keys.end();) {
-    const auto next = std::find_if(first, keys.end(), [start = first->start_ns](const Key& key) {
-      return key.start_ns != start;
-    });
-    std::sort(first, next, by_span_and_ids);
-    first = next;
-  }
+  });
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = keys[i].row;
 }
 
