@@ -59,6 +59,40 @@ TEST(Engine, WorkedExampleOfTheGraphHeader) {
   EXPECT_EQ(run.cause[launch_a], kNoTask);
 }
 
+TEST(Engine, RunsAGraphWithOtherTimesAsOneThatHasThem) {
+  GraphBuilder b;
+  b.add_processor(kThread, 0, 1);
+  const TaskId launch_a = b.add_task(TaskKind::kLaunch, 0, us(5), us(0));
+  const TaskId launch_b = b.add_task(TaskKind::kLaunch, 0, us(5), us(1));
+  std::vector<TaskId> kernels;
+  for (const TaskId launch : {launch_a, launch_b}) {
+    b.add_processor(kStream, 0, 7 + launch);
+    kernels.push_back(b.add_task(TaskKind::kCompute, 0, us(40), us(0)));
+    b.add_edge({launch, kernels.back(), us(2), EdgeKind::kLaunch, true});
+  }
+  Graph graph = std::move(b).build();
+  graph.room.assign(graph.task_count(), kNoRoom);
+  for (const TaskId kernel : kernels) graph.room[kernel] = 0;
+  graph.fills.assign(graph.task_count(), us(10));
+  GraphTimes times = graph;
+  times.duration[kernels[0]] = us(30);
+  times.gap[launch_b] = us(3);
+  times.edge_lag[0] = us(4);
+  times.fills[kernels[0]] = us(20);
+  const auto run = simulate(graph, times, {});
+  EXPECT_EQ(run_of(graph).start[kernels[1]], us(12));  // 2, and 10 that the first keeps it out
+
+  static_cast<GraphTimes&>(graph) = times;
+  const auto wanted = run_of(graph);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run->start[kernels[1]], us(24));
+  EXPECT_EQ(run->end[kernels[0]], us(34));
+  EXPECT_EQ(run->start[launch_b], us(8));
+  EXPECT_EQ(run->start, wanted.start);
+  EXPECT_EQ(run->end, wanted.end);
+  EXPECT_EQ(run->cause, wanted.cause);
+}
+
 // ---- rooms --------------------------------------------------------------------------------------
 
 /// Streams of one kernel each, which could start at `ready` and keep others out for `fills`.
