@@ -33,7 +33,7 @@ from scipy.stats import spearmanr
 from flopcast import _native
 from training_bands import bands
 from training_constants import ASSUMED, PARAMETERS, SIBLINGS, SOFTWARES, VARIANTS
-from training_groups import FAMILIES, SHARED
+from training_groups import FAMILIES, SHARED, generation
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "catalog/training/constants.toml"
@@ -72,6 +72,17 @@ FOLDS = 5
 UNTOLD = 1e-6  # slopes below which a run says nothing of a constant
 LEAST = 4  # runs of a group that is shown apart
 RANKING = "BLOOM, rank correlation"
+
+
+def depends(run: dict, name: str) -> bool:
+    """Whether a run's chip and software are those of a constant's table."""
+    head, _, key = name.split("/")[0].partition(".")
+    chip, _, software = key.partition("+") if head == "pair" else (key, "", key)
+    names = [run["software"]]
+    while names[-1] in VARIANTS:
+        names.append(VARIANTS[names[-1]])
+    on_chip = generation(run) == chip or chip in run["cluster"] or (chip.startswith("cdna") and "mi3" in run["cluster"])
+    return {"all": True, "chip": on_chip, "software": software in names}.get(head, on_chip and software in names)
 
 
 class Fit:
@@ -132,14 +143,25 @@ class Fit:
 
     def slopes(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
         """Of the residuals of some runs; zero in the rows of others."""
-        base = self.residuals(x, some)
         out = np.zeros((len(self.runs) + len(x), len(x)))
-        rows = np.concatenate([some, len(self.runs) + np.arange(len(x))])
-        for k in range(len(x)):
+        base = np.zeros(len(self.runs))
+        base[some] = self.residuals(x, some)[: len(some)]
+        for k, name in enumerate(self.names):
             moved = x.copy()
             moved[k] += STEP if x[k] + STEP <= self.high[k] else -STEP
-            out[rows, k] = (self.residuals(moved, some) - base) / (moved[k] - x[k])
+            told = some[self.told_by(name)[some]]
+            if len(told) > 0:
+                there = self.residuals(moved, told)[: len(told)]
+                out[told, k] = (there - base[told]) / (moved[k] - x[k])
+            out[len(self.runs) + k, k] = 1 / self.spread[k]
         return out
+
+    def told_by(self, name: str) -> np.ndarray:
+        """Runs that may depend on a constant: of its chip and software, and of those that take it from there."""
+        takers = [name]
+        for one in takers:
+            takers += [taker for taker, sibling in SIBLINGS.items() if sibling == one]
+        return np.array([any(depends(run, taker) for taker in takers) for run in self.runs])
 
     def descend(self, x: np.ndarray, slopes: np.ndarray, some: np.ndarray, rounds: int) -> np.ndarray:
         """Gauss-Newton steps within the limits under a soft-L1 loss, the slopes held."""

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 
 #include "analytic/runs/plan.h"
@@ -72,15 +73,28 @@ std::string joined_missing(const json& run) {
   return all;
 }
 
-/// Year and month of the software, 202606; 0 where nobody tells: told; MLPerf's round; NVIDIA's
-/// container ("bridge-25.09-..."); torchtitan's reports ("llama3_h100_202412_torchtitan.md").
+/// Year and month after a prefix: of "nemo:24.12", "bridge-25.09-..." 202412, 202509. 0: there are none.
+int month_after(std::string_view prefix, const std::string& text) {
+  static const std::regex release(R"((\d\d)\.(\d\d).*)");
+  std::smatch match;
+  if (!text.starts_with(prefix)) return 0;
+  const std::string rest = text.substr(prefix.size());
+  if (!std::regex_match(rest, match, release)) return 0;
+  return (2000 + std::atoi(match[1].str().c_str())) * 100 + std::atoi(match[2].str().c_str());
+}
+
+/// Year and month of the software, 202606; 0 where nobody tells: of its container; told; MLPerf's round, of the spring
+/// or the autumn; NVIDIA's container ("bridge-25.09-..."); torchtitan's reports ("llama3_h100_202412_torchtitan.md").
 int month_of(const json& run, const std::string& id) {
+  if (const int month = month_after("nemo:", text_of(run, "container")); month > 0) return month;
   if (const double told = number_of(run, "year"); told > 0) return static_cast<int>(told * 100) + 1;
-  const std::string round = text_of(run, "round");
-  if (round.starts_with("v3")) return 202301;
-  if (round.starts_with("v4")) return 202401;
-  if (round.starts_with("v5")) return 202501;
-  constexpr std::string_view kContainer = "bridge-";
+  static const std::regex round(R"(v(\d)\.(\d))");
+  const std::string told_round = text_of(run, "round");
+  if (std::smatch match; std::regex_match(told_round, match, round)) {
+    constexpr int kFirst = 2020, kSpring = 4, kAutumn = 9;  // rounds 3.0 and 3.1 are of 2023
+    const int year = kFirst + std::atoi(match[1].str().c_str());
+    return year * 100 + (match[2] == "0" ? kSpring : kAutumn);
+  }
   if (id.starts_with("nemo2407")) return 202407;
   if (text_of(part_of(run, "source"), "repo") == "pytorch/torchtitan") {
     const std::string path = text_of(part_of(run, "source"), "path");
@@ -89,11 +103,7 @@ int month_of(const json& run, const std::string& id) {
     constexpr int kYears = 10000;  // "2025-06"
     return month < kYears ? month * 100 + (month > 0 ? 1 : 0) : month;
   }
-  if (!id.starts_with(kContainer)) return 0;
-  const std::string container = id.substr(kContainer.size(), 5);
-  if (container.size() < 5) return 0;
-  return (2000 + std::atoi(container.substr(0, 2).c_str())) * 100 +
-         std::atoi(container.substr(3).c_str());
+  return month_after("bridge-", id);
 }
 
 /// Degrees, batches and sizes beyond these are a mistake, and would overflow what is computed of them.

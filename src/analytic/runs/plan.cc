@@ -69,6 +69,13 @@ bool overlaps_experts(const TrainingRun& run) {
   return has(run.cluster, "h100") || (boxes && run.plan.vpp > 1);
 }
 
+/// Megatron-Bridge's recipes of Llama overlap transfers of tensor parallelism (scripts/performance/configs/llama:
+/// tp_comm_overlap), but for products in 4 bits.
+bool overlaps_tensor(const RunTexts& t, const TrainingRun& run) {
+  return has(t.repo, "Megatron-Bridge") && has(run.model.name, "llama") &&
+         run.plan.precision != Precision::kNvfp4;
+}
+
 /// Which profile of catalog/training/constants.toml: told, or by who published the run.
 std::string software_of(const RunTexts& t, bool compiled, const TrainingRun& run) {
   // FSDP around the kernels of Transformer Engine, its dispatcher DeepEP (NeMo AutoModel).
@@ -153,11 +160,11 @@ void set_recompute(const RunTexts& t, TrainingRun& run) {
   }
 }
 
-void set_overlap(const json& parallel, TrainingRun& run) {
+void set_overlap(const json& parallel, const RunTexts& texts, TrainingRun& run) {
   Overlap& overlap = run.plan.overlap;
   overlap.gradients = flag_of(parallel, "dp_overlap", !is_early(run.software));
   overlap.weights = overlap.gradients;
-  overlap.tensor = flag_of(parallel, "tp_overlap", false);
+  overlap.tensor = flag_of(parallel, "tp_overlap", overlaps_tensor(texts, run));
   overlap.experts = overlaps_experts(run);
   overlap.pipeline = !has(run.software, "deepspeed");
 }
@@ -284,7 +291,7 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   // torchtitan's choice where it is not told.
   run.plan.reshard = run.plan.zero != Zero::kWeights || run.plan.pp == 1;
   set_recompute(texts, run);
-  set_overlap(parallel, run);
+  set_overlap(parallel, texts, run);
   set_lora(texts, run);
   set_documents(texts, run);
   return "";

@@ -56,15 +56,23 @@ class Stages {
     return seconds;
   }
 
-  double added_apart_s(const ChipWeights& weights) {
-    if (c_.adds_apart == 0) return 0;
-    const OptimizerTraffic traffic = accumulation_traffic(plan_, weights);
-    return c_.adds_apart * costs_.optimizer(traffic).seconds / c_.memory_share;
+  /// Of adding gradients to those of other microbatches: by a pass of its own, or by the products that make them,
+  /// which then read the sum besides and write it in its own type.
+  double added_s(const ChipWeights& weights) {
+    OptimizerTraffic traffic = accumulation_traffic(plan_, weights);
+    if (c_.adds_apart == 0) {
+      // Shards are added up as they arrive. What the products write anyway is what a pass of its own reads of them.
+      if (plan_.zero >= Zero::kGradients) return 0;
+      const Bytes sum = traffic.written, product = traffic.read - sum;
+      traffic.read = sum;
+      traffic.written = sum - product;
+    }
+    return costs_.optimizer(traffic).seconds / c_.memory_share;
   }
 
   Sharded sharded(const ListCost& cost, const ListTime& time) {
     Sharded s;
-    s.add_s = added_apart_s(cost.weights);
+    s.add_s = added_s(cost.weights);
     if (plan_.zero < Zero::kGradients || plan_.gathers_once()) return s;
     const WeightTransfers t = weight_transfers(plan_, cost.weights);
     const bool gathers = plan_.zero == Zero::kWeights;
@@ -270,9 +278,14 @@ class Stages {
       const double rounds = cover_rounds();
       const double ahead = plan_.overlap.weights ? c_.weight_overlap * forward_s * rounds : 0;
       const double behind = plan_.overlap.gradients ? c_.gradient_overlap * backward_s * rounds : 0;
-      // The first bucket gathered and the last one reduced have nothing to hide behind.
-      tail.gather_s = std::max(gather - ahead, gather / buckets);
-      tail.reduce_s = std::max(reduce - behind, reduce / buckets);
+      // The first bucket gathered and the last one reduced have nothing to hide behind; what is hidden slows the
+      // kernels beside it.
+      const auto exposed = [&](double all, double cover) {
+        const double seen = std::max(all - cover, all / buckets);
+        return seen + c_.contention * (all - seen);
+      };
+      tail.gather_s = exposed(gather, ahead);
+      tail.reduce_s = exposed(reduce, behind);
     }
     const OptimizerTraffic traffic = optimizer_traffic(plan_, weights);
     const KernelTimes::Answer optimizer = costs_.optimizer(traffic);

@@ -95,10 +95,17 @@ MemoryBound OperatorBuilder::memory_bound(MemoryOp op, std::int64_t rows, std::i
 void OperatorBuilder::quantize(std::vector<OperatorStep>& steps, std::int64_t rows,
                                std::int64_t columns, bool backward) const {
   if (!is_quantized(run.precision)) return;
-  // Low-precision GEMMs are measured with the copy along rows of their input made on the way. What
-  // is left is the copy along columns for the weight gradient, made of that.
-  const double copy = saved_bytes(run.precision) * product(rows, columns);
-  steps.push_back({Kernel{memory_bound(MemoryOp::kQuantize, rows, columns, copy, copy, backward)}});
+  // One copy along rows, and one along columns for the other gradient.
+  const double values = product(rows, columns), copy = saved_bytes(run.precision) * values;
+  steps.push_back({Kernel{memory_bound(MemoryOp::kQuantize, rows, columns, element * values,
+                                       2 * copy, backward)}});
+}
+
+bool OperatorBuilder::gathers_narrow(const Linear& l) const {
+  // Transformer Engine does (_all_gather_fp8, _all_gather_mxfp8, _all_gather_nvfp4); PyTorch's Float8ColwiseParallel
+  // where a tensor has one scale.
+  const bool can = !run.whole_inputs || run.precision == Precision::kFp8;
+  return l.quantized && is_quantized(run.precision) && shards_sequence && can;
 }
 
 void OperatorBuilder::save(Operator& op, double bytes, std::uint8_t modules) {
@@ -114,10 +121,12 @@ void OperatorBuilder::own(Operator& op, std::int64_t values) const {
 void OperatorBuilder::linear_forward(Operator& op, const Linear& l, std::int64_t rows) const {
   const std::int64_t in = l.cut == Cut::kRow ? share(l.in, n) : l.in;
   const std::int64_t out = l.cut == Cut::kColumn ? share(l.out, n) : l.out;
+  const bool narrow = gathers_narrow(l);
+  const double sent = narrow ? saved_bytes(run.precision) : element;
   if (l.cut == Cut::kColumn && shards_sequence && l.communicates) {
-    send(op.forward, CollectiveOp::kAllGather, Group::kTensor, element * product(t, l.in));
+    send(op.forward, CollectiveOp::kAllGather, Group::kTensor, sent * product(t, l.in));
   }
-  if (l.quantized) quantize(op.forward, l.cut == Cut::kColumn ? u : rows, in, false);
+  if (l.quantized) quantize(op.forward, l.cut == Cut::kColumn && narrow ? u : rows, in, false);
   multiply(op.forward, rows, out, in, l.quantized);
   if (l.cut == Cut::kRow && l.communicates) {
     send(op.forward, shards_sequence ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
@@ -128,10 +137,12 @@ void OperatorBuilder::linear_forward(Operator& op, const Linear& l, std::int64_t
 void OperatorBuilder::linear_backward(Operator& op, const Linear& l, std::int64_t rows) const {
   const std::int64_t in = l.cut == Cut::kRow ? share(l.in, n) : l.in;
   const std::int64_t out = l.cut == Cut::kColumn ? share(l.out, n) : l.out;
+  const bool narrow = gathers_narrow(l);
+  const double sent = narrow ? saved_bytes(run.precision) : element;
   if (l.cut == Cut::kRow && shards_sequence && l.communicates) {
-    send(op.backward_input, CollectiveOp::kAllGather, Group::kTensor, element * product(t, l.out));
+    send(op.backward_input, CollectiveOp::kAllGather, Group::kTensor, sent * product(t, l.out));
   }
-  if (l.quantized) quantize(op.backward_input, rows, out, true);
+  if (l.quantized) quantize(op.backward_input, l.cut == Cut::kRow && narrow ? u : rows, out, true);
   multiply(op.backward_input, rows, in, out, l.quantized);
   if (l.cut == Cut::kColumn && l.communicates) {
     send(op.backward_input,
@@ -140,9 +151,9 @@ void OperatorBuilder::linear_backward(Operator& op, const Linear& l, std::int64_
   }
   op.gradients = Bytes{element * (product(rows, in) + product(rows, out))};
   if (run.lora_rank > 0) return;
-  // Only the shard of the input was kept: it is gathered again for the weight gradient.
-  if (l.cut == Cut::kColumn && shards_sequence && l.communicates) {
-    send(op.backward_weight, CollectiveOp::kAllGather, Group::kTensor, element * product(t, l.in));
+  // Where only the shard of the input was kept it is gathered again for the weight gradient.
+  if (l.cut == Cut::kColumn && shards_sequence && l.communicates && !run.whole_inputs) {
+    send(op.backward_weight, CollectiveOp::kAllGather, Group::kTensor, sent * product(t, l.in));
   }
   multiply(op.backward_weight, out, in, rows, l.quantized);
 }
@@ -157,6 +168,14 @@ void OperatorBuilder::linear_adapters(Operator& op, const Linear& l, std::int64_
   multiply(op.backward_input, rows, in, rank, false);
   multiply(op.backward_weight, rank, in, rows, false);
   multiply(op.backward_weight, out, rank, rows, false);
+  // Their product is added to the layer's, and their gradient of the input to its.
+  const auto add = [&](std::vector<OperatorStep>& steps, bool cut, std::int64_t width, bool back) {
+    const std::int64_t summed = cut && shards_sequence ? u : rows;
+    const double bytes = element * product(summed, width);
+    steps.push_back({Kernel{memory_bound(MemoryOp::kAdd, summed, width, 2 * bytes, bytes, back)}});
+  };
+  add(op.forward, l.cut == Cut::kRow, out, false);
+  add(op.backward_input, l.cut == Cut::kColumn, in, true);
   op.weights += rank * (in + out);
   op.trainable += rank * (in + out);
 }

@@ -67,6 +67,8 @@ class OperatorBuilder {
   bool recomputes(std::uint8_t modules) const {
     return run.recompute == Recompute::kSelective && (run.recompute_modules & modules) != 0;
   }
+  /// Whether rows are sent to the other chips of their group after they are quantised.
+  bool gathers_narrow(const Linear& linear) const;
   /// Nothing where the group has one member.
   void send(std::vector<OperatorStep>& steps, CollectiveOp op, Group group, double bytes,
             bool overlappable = true) const;
