@@ -97,8 +97,12 @@ void ring_attention(const OperatorBuilder& b, const Core& core, Operator& op) {
   if (beyond <= 0) return;
   const bool whole = core.shape.window == 0 && core.shape.chunk == 0;
   if (core.shape.causal && whole) {
-    // Each later step is half of the queries against all of a chip's keys, or the other way round.
-    add_kernel(op, kernel(b, core, share(core.queries, 2), core.keys, false), steps);
+    // Each later step is half of the queries against all of a chip's keys, or the other way round. Two of them run
+    // at a time, on streams of their own (Transformer Engine, AttnFuncWithCPAndKVP2P), and fill the chip together.
+    Attention step = kernel(b, core, share(core.queries, 2), core.keys, false);
+    if (steps % 2 > 0) add_kernel(op, step);
+    step.batch *= 2;
+    if (steps > 1) add_kernel(op, step, steps / 2);
   } else {
     add_kernel(op, rectangle(b, core, share(beyond, steps)), steps);
   }
