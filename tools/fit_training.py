@@ -331,7 +331,12 @@ def toml_of(values: dict[str, float]) -> str:
 def write(fit: Fit, x: np.ndarray, step: np.ndarray) -> None:
     names = ", ".join(f'"{name}"' for name in SOFTWARES)
     variants = ", ".join(f'"{name}" = "{base}"' for name, base in VARIANTS.items())
-    values = {**fit.values(x), **bands(fit.runs, fit.measured / step)}
+    keys = {**SHARED, "software": lambda run: run["software"]}
+    without = {
+        what: fit.measured / fit.held_out(np.array([keys[what](run) for run in fit.runs]))
+        for what in ("source", "model family", "software")
+    }
+    values = {**fit.values(x), **bands(fit.runs, without)}
     dense = next(s for s in fit.scores(step) if s["title"] == "dense, quality A")
     OUT.write_text(
         "# What training adds to kernels and collectives measured alone. Written by\n"

@@ -12,34 +12,40 @@ OTHERS = 2  # groups that the runs of other software count for in its band
 
 def outer(ratio: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """10 and 90 % quantiles; the forecast itself is between them."""
+    told = np.isfinite(ratio) & (weight > 0)
+    ratio, weight = ratio[told], weight[told]
     order = np.argsort(ratio)
     mass = np.cumsum(weight[order]) / weight.sum()
     low, high = np.interp((0.1, 0.9), mass, ratio[order])
     return min(1.0, float(low)), max(1.0, float(high))
 
 
-def bands(runs: list[dict], ratio: np.ndarray) -> dict[str, float]:
-    """Quantiles of `ratio`, measured over held-out forecast, each group with the same weight: of all runs, and of a
-    software's dense ones with all others as so many groups more."""
-    out = {}
+def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
+    """Quantiles of measured over forecast, each group of near-duplicates with the same weight.
+
+    A software's dense runs are those of sources that no fit has seen, with those of other software as so many groups
+    more. Software without runs of its own has the band of software that was left out, each with the same weight; models
+    with experts that of model families that were.
+    """
     software = np.array([run["software"] for run in runs])
     groups = np.array([run["group"] for run in runs])
     experts = np.array([run["experts"] for run in runs])
     counts = collections.Counter(groups)
     weight = np.array([1 / counts[group] for group in groups])
+    out = {}
 
-    def tell(table: str, label: str, some: np.ndarray, weight: np.ndarray) -> None:
-        some = some & np.isfinite(ratio)
-        low, high = outer(ratio[some], weight[some])
-        out[f"{table}/band_{label}low"], out[f"{table}/band_{label}high"] = low, high
+    def tell(table: str, label: str, ratio: np.ndarray, weight: np.ndarray) -> None:
+        out[f"{table}/band_{label}low"], out[f"{table}/band_{label}high"] = outer(ratio, weight)
 
     dense = ~experts & np.array([run["set"] != "vtrain-single" for run in runs])
-    tell("all", "", dense, weight)
-    tell("all", "experts_", experts, weight)
-    for name in sorted(set(software[~experts])):
-        own = ~experts & (software == name)
+    each = {name: weight[dense & (software == name)].sum() for name in set(software[dense])}
+    alike = np.array([w / each[name] if d else 0 for w, name, d in zip(weight, software, dense)])
+    tell("all", "", without["software"], alike)
+    tell("all", "experts_", without["model family"], np.where(experts, weight, 0))
+    for name in sorted(each):
+        own = dense & (software == name)
         others = dense & ~own
         if len(set(groups[own])) >= LEAST:
-            share = np.where(own, 1.0, OTHERS / weight[others].sum())
-            tell(f"software.{name}", "", own | others, weight * share)
+            share = np.where(own, 1.0, np.where(others, OTHERS / weight[others].sum(), 0))
+            tell(f"software.{name}", "", without["source"], weight * share)
     return out

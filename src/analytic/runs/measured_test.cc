@@ -149,6 +149,11 @@ TEST(TrainingRuns, SoftwareIsOfItsYear) {
   };
   EXPECT_EQ(of_year("2024"), "megatron-2024");
   EXPECT_EQ(read_with("\"year\": 2024, ").month, 202401);
+  EXPECT_EQ(read_with("\"year\": 2024, \"container\": \"nemo:24.12-25.03\", ").month, 202412);
+  EXPECT_EQ(read_with("\"container\": \"nemo:latest\", ").month, 0);
+  EXPECT_EQ(read_with("\"round\": \"v5.0\", ").month, 202504);
+  EXPECT_EQ(read_with("\"round\": \"v3.1\", ").month, 202309);
+  EXPECT_EQ(read_with("\"round\": \"v5\", ").month, 0);
   EXPECT_EQ(of_year("2025"), "megatron-2025");
   EXPECT_EQ(of_year("2027"), "megatron");
   EXPECT_EQ(read_with("").software, "megatron");
@@ -182,6 +187,8 @@ TEST(TrainingRuns, RecipesOfMegatronBridgeAreKnown) {
   EXPECT_EQ(run_of("bridge-26.02-x", "gpt-oss-120b", "16 x gb300").plan.recompute,
             Recompute::kNone);
   EXPECT_EQ(run_of("bridge-26.06-x", "gpt-oss-120b", "16 x gb300").software, "megatron");
+  EXPECT_TRUE(run_of("bridge-26.02-x", "llama3-70b", "16 x gb200").plan.overlap.tensor);
+  EXPECT_FALSE(oss.plan.overlap.tensor);
 }
 
 // How a run's allocator was started and which activations were fused is read off what its report says.

@@ -183,6 +183,42 @@ TEST(TrainingModel, ChipsWaitForSendsThatDoNotOverlap) {
   EXPECT_EQ(waited.stages[0].input_s, hidden.stages[0].input_s);
 }
 
+// What hides behind kernels takes compute units and memory from them: a share of its own time.
+TEST(TrainingModel, HiddenGradientsSlowTheKernelsBesideThem) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "1 x dgx-h100");
+  Plan plan = plan_of(1, 1, 8, 128);
+  plan.micro_batch = 16;  // backward is long enough to hide all
+  PlanCosts costs(model.state());
+  const Layouts layouts = layouts_of(plan, placements(plan, model.tiers()).front());
+  const StepCosts hidden = step_costs(costs, plan, layouts);
+  plan.overlap.gradients = plan.overlap.weights = false;
+  const StepCosts seen = step_costs(costs, plan, layouts);
+  const double bucket = 1.0 / model.model().layers();
+  const double lost = model.state().constants.contention;
+  ASSERT_GT(lost, 0);
+  EXPECT_NEAR(hidden.tails[0].reduce_s / seen.tails[0].reduce_s, bucket + lost * (1 - bucket),
+              1e-9);
+  EXPECT_NEAR(hidden.tails[0].gather_s / seen.tails[0].gather_s, bucket + lost * (1 - bucket),
+              1e-9);
+}
+
+// Products that add gradients up in place read the sum: 2 bytes a weight in 16 bits, 4 and 2 written more in fp32.
+TEST(TrainingModel, ProductsThatAddUpReadTheSum) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "1 x dgx-h100");
+  PlanCosts costs(model.state());
+  const auto weight_s = [&](std::int64_t batch, bool wide) {
+    Plan plan = plan_of(1, 1, 8, batch);
+    plan.fp32_gradients = wide;
+    return step_costs(costs, plan, Layouts{}).stages[0].weight_s;
+  };
+  const double first = weight_s(8, false), sums = weight_s(16, false), wide = weight_s(16, true);
+  const auto weights = static_cast<double>(count_parameters(model.model()).total);
+  const double rate = model.cluster().chip.hbm_bandwidth.value;
+  EXPECT_GT(sums - first, 2 * weights / rate);
+  EXPECT_LT(sums - first, 2 * 2 * weights / rate);
+  EXPECT_NEAR((wide - first) / (sums - first), 3, 0.5);
+}
+
 // Heads of 108 elements in scores that are written out: their rows start off 16 bytes.
 TEST(TrainingModel, RowsOffSixteenBytesMultiplySlowly) {
   Model aligned = *load_model("gpt-3-1.3b");

@@ -97,8 +97,8 @@ void OperatorBuilder::quantize(std::vector<OperatorStep>& steps, std::int64_t ro
   if (!is_quantized(run.precision)) return;
   // One copy along rows, and one along columns for the other gradient.
   const double values = product(rows, columns), copy = saved_bytes(run.precision) * values;
-  steps.push_back({Kernel{memory_bound(MemoryOp::kQuantize, rows, columns, element * values,
-                                       2 * copy, backward)}});
+  steps.push_back({Kernel{
+      memory_bound(MemoryOp::kQuantize, rows, columns, element * values, 2 * copy, backward)}});
 }
 
 bool OperatorBuilder::gathers_narrow(const Linear& l) const {

@@ -193,6 +193,10 @@ TEST(Operators, LowPrecisionAddsQuantisation) {
   const OperatorGraph graph = make_operators(model_named("llama-3-8b"), run);
   const Operator& up = find(graph.layers[0], "gate_up_proj");
   EXPECT_EQ(kernel_of<MemoryBound>(up.forward[0]).op, MemoryOp::kQuantize);
+  // Values are read in 16 bits, a copy along rows and one along columns written.
+  const double values = 2048.0 * 4096, copy = 0.5 + 1.0 / 16;
+  EXPECT_DOUBLE_EQ(kernel_of<MemoryBound>(up.forward[0]).read.value, 2 * values);
+  EXPECT_DOUBLE_EQ(kernel_of<MemoryBound>(up.forward[0]).written.value, 2 * copy * values);
   EXPECT_EQ(kernel_of<Gemm>(up.forward[1]).type, GemmType::kNvfp4);
   EXPECT_EQ(kernel_of<Gemm>(find(graph.head, "output_proj").forward[0]).type, GemmType::kBf16);
 }

@@ -186,6 +186,30 @@ TEST(Transfers, TensorParallelSumsTwiceEachWay) {
   EXPECT_EQ(sharded.boundary.value, bsh / 8);
 }
 
+// Rows in 8 or 4 bits are quantised before they are gathered; what is summed stays in 16.
+TEST(Transfers, NarrowRowsAreGatheredNarrow) {
+  const Model model = model_named("gpt-3-175b");
+  const double bsh = 2.0 * 2048 * 12288;
+  const auto gathered = [&](Precision precision, bool whole, bool forward) {
+    Execution run;
+    run.tp = 8;
+    run.sequence_parallel = true;
+    run.precision = precision;
+    run.whole_inputs = whole;
+    const Sent all = sent(make_operators(model, run).layers[0], forward);
+    EXPECT_DOUBLE_EQ(all.at("reduce_scatter tensor"), 2 * bsh);
+    return all.at("all_gather tensor") / bsh;
+  };
+  EXPECT_DOUBLE_EQ(gathered(Precision::kBf16, false, true), 2);
+  EXPECT_DOUBLE_EQ(gathered(Precision::kFp8, false, true), 2 * 0.5);
+  EXPECT_DOUBLE_EQ(gathered(Precision::kFp8, false, false), 4 * 0.5);
+  EXPECT_DOUBLE_EQ(gathered(Precision::kMxfp8, false, true), 2 * (0.5 + 1.0 / 64));
+  EXPECT_DOUBLE_EQ(gathered(Precision::kNvfp4, false, true), 2 * (0.25 + 1.0 / 32));
+  // PyTorch keeps its inputs gathered, and gathers scales for each row in 16 bits.
+  EXPECT_DOUBLE_EQ(gathered(Precision::kFp8, true, false), 2 * 0.5);
+  EXPECT_DOUBLE_EQ(gathered(Precision::kFp8Block, true, false), 2);
+}
+
 TEST(Transfers, ParallelLayersSumOnce) {
   const Model model = model_named("palm-540b");
   Execution run;
@@ -212,6 +236,30 @@ TEST(Transfers, ContextParallelKinds) {
   run.context = ContextKind::kUlysses;
   EXPECT_EQ(sent(make_operators(model, run).layers[0], true),
             (Sent{{"all_to_all context", q + kv / 4 + q}}));
+}
+
+// One causal step, and of the later ones two at a time: as many pairs of query and key as ever.
+TEST(Transfers, RingStepsRunTwoAtATime) {
+  Execution run;
+  run.sequence = 8192;
+  run.context = ContextKind::kRing;
+  for (const unsigned chips : {2U, 3U, 8U}) {
+    run.cp = chips;
+    const OperatorGraph graph = make_operators(model_named("llama-3-70b"), run);
+    const Operator& core = find(graph.layers[0], "core_attention");
+    double pairs = 0;
+    unsigned launches = 0;
+    for (const OperatorStep& step : core.forward) {
+      if (!std::holds_alternative<Kernel>(step.what)) continue;
+      const auto& k = kernel_of<Attention>(step);
+      const double all = static_cast<double>(k.batch * k.query_length * k.kv_length);
+      pairs += step.count * (k.causal ? all / 2 : all);
+      launches += step.count;
+    }
+    const double own = 8192.0 / chips;
+    EXPECT_NEAR(pairs, own * own / 2 * chips, own * chips) << chips;
+    EXPECT_EQ(launches, 1 + chips / 2) << chips;
+  }
 }
 
 // Rows leave for their experts and come back, k per token, forward and backward.
@@ -298,6 +346,22 @@ TEST(Adapters, FreezeAllElse) {
   const double h = 8192, gd = 8 * 128, f = 28672, heads = 64;
   EXPECT_DOUBLE_EQ(graph.layers[0].saved.value,
                    8192 * (2 * (2 * h + h + h + 2 * gd + h + 2 * f) + 4 * heads));
+}
+
+// Output and gradient of the input of adapted products are each a sum of two, read and written once more.
+TEST(Adapters, AddToTheLayersProducts) {
+  Execution run;
+  run.sequence = 8192;
+  run.lora_rank = 16;
+  const OperatorGraph graph = make_operators(model_named("llama-2-70b"), run);
+  const auto added = [&](std::string_view op, bool backward) {
+    const Operator& found = find(graph.layers[0], op);
+    return total_work(backward ? found.backward_input : found.forward).traffic.value;
+  };
+  const double t = 8192, h = 8192, qkv = (64 + 16) * 128;
+  EXPECT_DOUBLE_EQ(added("qkv_proj", false), 3 * 2 * t * qkv);
+  EXPECT_DOUBLE_EQ(added("qkv_proj", true), 3 * 2 * t * h);
+  EXPECT_DOUBLE_EQ(added("gate_up_proj", false), 0);
 }
 
 }  // namespace
