@@ -32,7 +32,10 @@ Hiding hiding(const Sent& sent, const PassTiming& t) {
       // What hides it belongs to another microbatch: there is enough of it.
       return {t.overlap.experts ? t.constants.expert_overlap : 0, 1e300};
     default:
-      if (sent.async_s > 0) return {t.constants.async_overlap, sent.async_s};
+      // Megatron's asynchronous linear layer; PyTorch's DTensor waits for what it sends.
+      if (sent.async_s > 0 && t.constants.whole_inputs == 0) {
+        return {t.constants.async_overlap, sent.async_s};
+      }
       return {t.overlap.tensor ? t.constants.tensor_overlap : 0, sent.cover_s};
   }
 }

@@ -193,7 +193,7 @@ TEST(TrainingModel, HiddenGradientsSlowTheKernelsBesideThem) {
   const StepCosts hidden = step_costs(costs, plan, layouts);
   plan.overlap.gradients = plan.overlap.weights = false;
   const StepCosts seen = step_costs(costs, plan, layouts);
-  const double bucket = 1.0 / model.model().layers();
+  const double bucket = 1 / static_cast<double>(model.model().layers());
   const double lost = model.state().constants.contention;
   ASSERT_GT(lost, 0);
   EXPECT_NEAR(hidden.tails[0].reduce_s / seen.tails[0].reduce_s, bucket + lost * (1 - bucket),
