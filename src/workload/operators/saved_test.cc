@@ -356,7 +356,14 @@ TEST(Adapters, AddToTheLayersProducts) {
   const OperatorGraph graph = make_operators(model_named("llama-2-70b"), run);
   const auto added = [&](std::string_view op, bool backward) {
     const Operator& found = find(graph.layers[0], op);
-    return total_work(backward ? found.backward_input : found.forward).traffic.value;
+    double bytes = 0;
+    for (const OperatorStep& step : backward ? found.backward_input : found.forward) {
+      const Kernel& kernel = std::get<Kernel>(step.what);
+      if (const auto* moved = std::get_if<MemoryBound>(&kernel)) {
+        bytes += (moved->read + moved->written).value;
+      }
+    }
+    return bytes;
   };
   const double t = 8192, h = 8192, qkv = (64 + 16) * 128;
   EXPECT_DOUBLE_EQ(added("qkv_proj", false), 3 * 2 * t * qkv);
