@@ -61,7 +61,7 @@ class Probe {
     for (std::uint32_t r = 0; r < rec_.ranks.size(); ++r)
       bindings_.push_back(find_bindings(rec_, r));
     lags_ = measure_lags(rec_, bindings_, LagMode::kRecorded);
-    recorded_ = recorded_timeline(set, rec_);
+    recorded_ = recorded_timeline(set, rec_, 1);
   }
 
   using Edit = std::function<void(Durations&)>;
@@ -85,7 +85,7 @@ class Probe {
     return out;
   }
   Timeline timeline(const Outcome& outcome) const {
-    return replayed_timeline(rec_, recorded_, outcome.assembly, outcome.run);
+    return replayed_timeline(rec_, recorded_, outcome.assembly, outcome.run, 1);
   }
   /// Of all ranks, in order: GPU steps, host steps.
   std::vector<Time> steps(const Outcome& outcome) const {
