@@ -22,7 +22,9 @@ Diagnostic no_step(ErrorCode code, std::string what, std::string hint) {
 /// Of passes, what transfers can hide behind where the recording shows no limit: as fitted to measured
 /// runs (catalog/training/constants.toml: weight_overlap, gradient_overlap).
 constexpr double kWeightsHidden = 0.9;
-constexpr double kGradientsHidden = 0.94;
+constexpr double kGradientsHidden = 0.86;
+/// Of what they hide, what the kernels beside it take longer (contention).
+constexpr double kSlowed = 0.25;
 
 /// Passes over a chip's layers that what is sent once a step may hide behind: gradients are complete
 /// after the last microbatch. Chunks take turns of up to as many microbatches as there are chips;
@@ -289,7 +291,7 @@ class StepChanger {
         whole.push_back(forward ? chip.gathers : chip.reduces);
       }
       return Tail(left, whole, loads(was_, true, forward),
-                  forward ? kWeightsHidden : kGradientsHidden);
+                  forward ? kWeightsHidden : kGradientsHidden, kSlowed);
     };
     const Tail gather = tail(true), reduce = tail(false);
     const auto ahead = loads(out_.step, false, true), behind = loads(out_.step, false, false);

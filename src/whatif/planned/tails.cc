@@ -28,8 +28,8 @@ double ring_ratio(const WholeTransfer& recorded, double bytes, std::uint32_t ran
 }
 
 Tail::Tail(const std::vector<double>& left, const std::vector<std::vector<WholeTransfer>>& whole,
-           const std::vector<ChipLoad>& loads, double unseen)
-    : loads_(loads), hidden_(unseen) {
+           const std::vector<ChipLoad>& loads, double unseen, double slowed)
+    : loads_(loads), hidden_(unseen), slowed_(slowed) {
   any_ = std::any_of(left.begin(), left.end(), [](double time) { return time > 0; });
   if (!any_) return;
   double most = 0;
@@ -56,9 +56,10 @@ void Tail::solve_told(const std::vector<double>& left,
     const ChipLoad& load = loads_[chip];
     const double whole = time_of(all[chip]);
     const double bucket = whole / std::max(1.0, load.layers);
-    const bool is_bucket = std::abs(left[chip] - bucket) <= kOneBucket * bucket;
+    const double bare = (left[chip] - slowed_ * whole) / (1 - slowed_);
+    const bool is_bucket = std::abs(bare - bucket) <= kOneBucket * bucket;
     if (is_bucket || load.cover <= 0) continue;
-    seen = std::max(seen, std::max(0.0, whole - left[chip]) / load.cover);
+    seen = std::max(seen, std::max(0.0, whole - bare) / load.cover);
   }
   if (seen >= 0) hidden_ = seen;
 }
@@ -81,7 +82,7 @@ void Tail::solve_compared(const std::vector<double>& left) {
   const double hidden = (a.parameters * left[other] - b.parameters * left[0]) / det;
   if (rate < rate_ || hidden < 0 || hidden > kMostHidden) return;
   rate_ = rate;
-  hidden_ = hidden;
+  hidden_ = hidden / (1 - slowed_);
 }
 
 double Tail::whole_time(const ChipLoad& load, double replicas, const TransferRatio& ratio) const {
@@ -99,7 +100,8 @@ double Tail::left(const ChipLoad& load, double replicas, const TransferRatio& ra
   if (!any_) return 0;
   const double whole = whole_time(load, replicas, ratio);
   const double bucket = load.layers > 0 ? whole / load.layers : 0;
-  return std::max({whole - hidden_ * load.cover, bucket, 0.0});
+  const double bare = std::max({whole - hidden_ * load.cover, bucket, 0.0});
+  return bare + slowed_ * (whole - bare);
 }
 
 }  // namespace flopcast::whatif::planned

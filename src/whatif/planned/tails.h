@@ -1,7 +1,8 @@
 // What is sent once a step: how long it takes in another run, and how much of it passes hide.
 //
 // Of a transfer R that runs beside passes of B seconds, R - h B is left over, and never less than
-// the last of its buckets (one a layer): R / layers. The share h is what the recording shows.
+// the last of its buckets (one a layer): R / layers. The share h is what the recording shows. A second
+// that is hidden slows the kernels beside it, by so much that a part of it is left over all the same.
 #pragma once
 
 #include <functional>
@@ -29,8 +30,9 @@ class Tail {
  public:
   /// @param left of each chip, what nothing hides; whole[chip] are empty where they are not told
   /// @param unseen h where whole transfers are told but all that was left over are buckets
+  /// @param slowed part of what is hidden that kernels beside it take longer, below 1
   Tail(const std::vector<double>& left, const std::vector<std::vector<WholeTransfer>>& whole,
-       const std::vector<ChipLoad>& loads, double unseen);
+       const std::vector<ChipLoad>& loads, double unseen, double slowed = 0);
 
   bool any() const { return any_; }  ///< something was sent
   /// What is left over of that of a chip of the new run. @param replicas new over recorded
@@ -47,6 +49,7 @@ class Tail {
   double told_parameters_ = 0;       // of that chip
   double rate_ = 0;                  // seconds of a transfer for one of the optimizer
   double hidden_ = 0;                // h
+  double slowed_ = 0;
   bool any_ = false;
 };
 

@@ -17,6 +17,13 @@ TEST(Tails, PassesHideWhatTheRecordingShows) {
   EXPECT_DOUBLE_EQ(tail.left({2, 20, 2}, 1, ring_ratio), 10);
 }
 
+// 10 s, of which 8 s of passes hide 6 and take 0.25 of that longer: 5.5 s are left.
+TEST(Tails, WhatIsHiddenSlowsThePasses) {
+  const Tail tail({5.5}, {{reduced(100, 4, 10)}}, {{1, 8, 100}}, 0, 0.25);
+  EXPECT_DOUBLE_EQ(tail.left({1, 8, 100}, 1, ring_ratio), 5.5);
+  EXPECT_DOUBLE_EQ(tail.left({2, 20, 100}, 1, ring_ratio), 5 + 0.25 * 15);
+}
+
 TEST(Tails, OfBucketsAloneTheLimitIsNotSeen) {
   const Tail tail({2.5}, {{reduced(100, 4, 10)}}, {{1, 100, 4}}, 0.5);
   EXPECT_DOUBLE_EQ(tail.left({1, 100, 4}, 1, ring_ratio), 2.5);
