@@ -10,8 +10,8 @@ namespace flopcast::analytic {
 
 struct RunTexts {
   std::string dtype, recompute, task, software, framework, repo, set;
-  int month = 0;        ///< and year of the software, 202606; 0: not told
-  std::string remarks;  ///< on what the configuration leaves open
+  int month = 0;           ///< and year of the software, 202606; 0: not told
+  std::string remarks;     ///< on what the configuration leaves open
   std::string note, path;  ///< on the run; of its source
 };
 /// Fills plan, software and assumptions of the run. @return why it cannot be forecast; "": it can.

@@ -45,16 +45,16 @@ struct Constants {
   double expert_once = 0;     ///< 1: a row is sent once to each node (chip) that needs it
   double expert_overlap = 0;  ///< share of an expert-parallel transfer that other work hides
   double async_overlap = 0;   ///< share hidden behind the other gradient's GEMM
-  double gradient_overlap = 1;  ///< share of the last backward that gradients are reduced behind
-  double weight_overlap = 1;    ///< share of compute that gathers of weights may hide behind
-  double contention = 0;        ///< compute lost per second of a transfer beside it
-  double straggler = 0;         ///< of the step, per doubling of nodes
-  double workspace_bytes = 0;   ///< device context, libraries' workspaces and flat buffers
-  double logit_bytes = 6;       ///< per logit while the loss is differentiated
-  double gradient_copies = 0;   ///< bytes per weight beside its fp32 gradient
-  double boundary_copies = 0;   ///< of what stages hand on, per microbatch in flight
+  double gradient_overlap = 1;   ///< share of the last backward that gradients are reduced behind
+  double weight_overlap = 1;     ///< share of compute that gathers of weights may hide behind
+  double contention = 0;         ///< compute lost per second of a transfer beside it
+  double straggler = 0;          ///< of the step, per doubling of nodes
+  double workspace_bytes = 0;    ///< device context, libraries' workspaces and flat buffers
+  double logit_bytes = 6;        ///< per logit while the loss is differentiated
+  double gradient_copies = 0;    ///< bytes per weight beside its fp32 gradient
+  double boundary_copies = 0;    ///< of what stages hand on, per microbatch in flight
   double apart_activations = 0;  ///< 1: experts' gated activations are operators apart
-  double expandable = 0;        ///< 1: the allocator's segments grow (expandable_segments:True)
+  double expandable = 0;         ///< 1: the allocator's segments grow (expandable_segments:True)
 
   // Quantiles of measured over forecast, for the band.
   double band_low = 0.9, band_high = 1.1;
