@@ -85,13 +85,15 @@ struct PlanFound {
 };
 /// What a search found, and how it found it.
 struct PlanSearch {
-  std::uint64_t plans = 0;    ///< possible ones of this shard, without placements
-  std::uint64_t placed = 0;   ///< plans x placements
-  std::uint64_t too_big = 0;  ///< plans that do not fit
-  /// Placed plans that fit and were not timed, because a bound showed that they cannot win. The
+  std::uint64_t plans = 0;   ///< possible ones of this shard, without placements
+  std::uint64_t placed = 0;  ///< plans x placements
+  /// Plans that cannot fit: weights, gradients, optimiser and kept activations alone need more. Of the others those that
+  /// could win are looked at more closely.
+  std::uint64_t too_big = 0;
+  /// Placed plans that were not timed, because a bound showed that they cannot win. The
   /// same for any number of threads, but not for another cut into shards: a part knows less.
   std::uint64_t bounded = 0;
-  std::uint64_t timed = 0;      ///< placed plans whose schedule was run; the rest do not fit
+  std::uint64_t timed = 0;      ///< placed plans whose schedule was run; the rest are too big
   std::vector<PlanFound> best;  ///< different plans, fastest first; equal times by number
   /// Of plans that fit, time against memory, fastest first: no plan is as fast and as lean as one of
   /// these and better in one of both.

@@ -29,7 +29,8 @@ struct Candidate {
 
 /// What one part of the space holds.
 struct PartScan {
-  std::uint64_t plans = 0, placed = 0, too_big = 0, placed_fitting = 0;
+  std::uint64_t plans = 0, placed = 0, too_big = 0;
+  std::uint64_t placed_open = 0;  ///< not found too big
   std::vector<Candidate> candidates;
   double least = kInfinity;            ///< memory of plans that do not fit
   std::vector<std::uint64_t> leanest;  ///< plans with just this memory
@@ -161,7 +162,7 @@ class Run {
     result_.plans += one.plans;
     result_.placed += one.placed;
     result_.too_big += one.too_big;
-    result_.bounded += one.placed_fitting;  // less what is timed
+    result_.bounded += one.placed_open;  // less what is timed
     if (one.least < least_) leanest_.clear();
     least_ = std::min(least_, one.least);
     if (one.least == least_) {
@@ -182,18 +183,23 @@ class Run {
       ++out.plans;
       out.placed += placed.size();
       const double at_least = scores.memory_at_least(plan).value;
-      if (at_least > task_.capacity.value && at_least > out.least) {
+      const bool possible = at_least <= task_.capacity.value;
+      double bound = 0;
+      if (possible) {
+        out.placed_open += placed.size();
+        bound = scores.time_at_least(plan, placed).value;
+        if (bound > incumbents_.limit(at_least)) return;
+      } else {
         ++out.too_big;
-        return;
+        // The leanest is looked for where nothing fits.
+        if (!incumbents_.front().empty() || at_least > out.least) return;
       }
       const double memory = scores.memory(plan).value;
       if (memory > task_.capacity.value) {
-        ++out.too_big;
+        if (possible) out.placed_open -= placed.size();
         keep_leanest(out, memory, number);
         return;
       }
-      out.placed_fitting += placed.size();
-      const double bound = scores.time_at_least(plan, placed).value;
       if (bound <= incumbents_.limit(memory)) out.candidates.push_back({bound, memory, number});
     });
     return out;

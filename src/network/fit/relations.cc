@@ -58,10 +58,18 @@ void Relations::add_abroad(const Kin& kin, const System* home,
   }
 }
 
-Kriging Relations::abroad(const Kin& kin) const {
-  std::vector<const Residuals*> relatives;
-  add_abroad(kin, nullptr, relatives);
-  return {std::move(relatives), 0};
+const Kriging& Relations::abroad(const Kin& kin) const {
+  const bool across = kin.what.nodes > 1;
+  // All that `tells_abroad` asks of the case.
+  const Key key{across ? kin.platform->network : "", kin.mode, kin.what.op, across};
+  const std::scoped_lock lock(mutex_);
+  std::unique_ptr<Kriging>& known = abroad_[key];
+  if (!known) {
+    std::vector<const Residuals*> relatives;
+    add_abroad(kin, nullptr, relatives);
+    known = std::make_unique<Kriging>(std::move(relatives), 0);
+  }
+  return *known;
 }
 
 std::unique_ptr<Kriging> Relations::make_kriging(const Kin& kin) const {

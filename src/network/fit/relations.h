@@ -32,7 +32,7 @@ class Relations {
   /// launched alike, all-reduces however they are launched, and the same operation on other systems.
   const Kriging& kriging(const Kin& kin) const;
   /// Of a case on nodes that nobody measured: what the same operation leaves over on any system.
-  Kriging abroad(const Kin& kin) const;
+  const Kriging& abroad(const Kin& kin) const;
   SystemBands find_bands(std::string_view system) const;
 
  private:
@@ -54,10 +54,10 @@ class Relations {
                   std::vector<const Residuals*>& relatives) const;
 
   std::map<std::string, std::unique_ptr<System>, std::less<>> systems_;
-  using Key =
-      std::tuple<std::string, std::string, CollectiveOp, bool>;  // system, mode, across nodes
+  // System or, abroad, network; mode; operation; across nodes.
+  using Key = std::tuple<std::string, std::string, CollectiveOp, bool>;
   mutable std::mutex mutex_;
-  mutable std::map<Key, std::unique_ptr<Kriging>> krigings_;
+  mutable std::map<Key, std::unique_ptr<Kriging>> krigings_, abroad_;
 };
 
 }  // namespace flopcast::network

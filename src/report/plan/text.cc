@@ -190,7 +190,7 @@ std::string why_text(const PlanReport& r) {
 
 std::string counts_text(const PlanReport& r) {
   const PlanSearch& s = r.search;
-  return fmt::format("\n{}, {} with every placement; {} do not fit into {} GB\n",
+  return fmt::format("\n{}, {} with every placement; {} cannot fit into {} GB\n",
                      counted(s.plans, "possible plan"), grouped(s.placed), grouped(s.too_big),
                      gigabytes(r.capacity * r.memory_share));
 }
