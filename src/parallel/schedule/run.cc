@@ -21,7 +21,16 @@ class Run {
         stages_(stages),
         forward_(schedule.stages() * static_cast<std::size_t>(schedule.microbatches), kNever),
         backward_(forward_.size(), kNever),
-        next_(schedule.chips, 0) {
+        next_(schedule.chips, 0),
+        is_ready_(schedule.chips, 0) {
+    for (unsigned stage = 0; stage < schedule.stages(); ++stage) {
+      chip_of_.push_back(schedule.chip_of(stage));
+    }
+    for (unsigned chip = 0; chip < schedule.chips; ++chip) {
+      for (unsigned chunk = 0; chunk < schedule.chunks; ++chunk) {
+        stage_of_.push_back(schedule.stage_of(chip, chunk));
+      }
+    }
     time_.start.resize(schedule.chips);
     time_.end.resize(schedule.chips);
     time_.busy.resize(schedule.chips);
@@ -29,10 +38,11 @@ class Run {
 
   /// The chips that could not run their whole list; empty when all ended.
   std::vector<unsigned> run() {
-    for (unsigned chip = 0; chip < schedule_.chips; ++chip) ready_.push_back(chip);
+    for (unsigned chip = 0; chip < schedule_.chips; ++chip) make_ready(chip);
     while (!ready_.empty()) {
       const unsigned chip = ready_.back();
       ready_.pop_back();
+      is_ready_[chip] = 0;
       while (advance(chip)) {
       }
     }
@@ -53,10 +63,20 @@ class Run {
     return stage * static_cast<std::size_t>(schedule_.microbatches) + microbatch;
   }
 
+  unsigned stage_of(unsigned chip, const PipelineAction& action) const {
+    return stage_of_[chip * std::size_t{schedule_.chunks} + action.chunk];
+  }
+
+  void make_ready(unsigned chip) {
+    if (is_ready_[chip] != 0) return;
+    is_ready_[chip] = 1;
+    ready_.push_back(chip);
+  }
+
   double arrival(const std::vector<double>& made, unsigned from, unsigned to,
                  std::uint32_t microbatch) const {
     const double end = made[slot(from, microbatch)];
-    if (end == kNever || schedule_.chip_of(from) == schedule_.chip_of(to)) return end;
+    if (end == kNever || chip_of_[from] == chip_of_[to]) return end;
     return end + stages_[std::min(from, to)].send.value;
   }
 
@@ -81,10 +101,10 @@ class Run {
   void finish(unsigned stage, const PipelineAction& action, double end) {
     if (action.op == PipelineOp::kForward) {
       forward_[slot(stage, action.microbatch)] = end;
-      if (stage + 1 < schedule_.stages()) ready_.push_back(schedule_.chip_of(stage + 1));
+      if (stage + 1 < schedule_.stages()) make_ready(chip_of_[stage + 1]);
     } else if (action.op != PipelineOp::kBackwardWeight) {
       backward_[slot(stage, action.microbatch)] = end;
-      if (stage > 0) ready_.push_back(schedule_.chip_of(stage - 1));
+      if (stage > 0) make_ready(chip_of_[stage - 1]);
     }
   }
 
@@ -96,19 +116,21 @@ class Run {
     const bool both = actions[at].with_next && at + 1 < actions.size();
     double start = time_.end[chip].value;
     for (std::size_t i = at; i <= at + both; ++i) {
-      const unsigned stage = schedule_.stage_of(chip, actions[i].chunk);
+      const unsigned stage = stage_of(chip, actions[i]);
       const double ready = ready_at(stage, actions[i]);
       if (ready == kNever) return false;
       start = std::max(start, ready);
     }
-    const std::span<const PipelineAction> pass = std::span(actions).subspan(at, both ? 2 : 1);
-    const double spent = pass_time(schedule_, stages_, chip, pass).value;
+    const double spent =
+        (both ? pass_time(schedule_, stages_, chip, std::span(actions).subspan(at, 2))
+              : stages_[stage_of(chip, actions[at])].of(actions[at].op))
+            .value;
     if (at == 0) time_.start[chip] = Seconds{start};
     time_.end[chip] = Seconds{start + spent};
     time_.busy[chip] += Seconds{spent};
     next_[chip] += both ? 2 : 1;
     for (std::size_t i = at; i <= at + both; ++i) {
-      finish(schedule_.stage_of(chip, actions[i].chunk), actions[i], start + spent);
+      finish(stage_of(chip, actions[i]), actions[i], start + spent);
     }
     return true;
   }
@@ -117,7 +139,10 @@ class Run {
   std::span<const StageTime> stages_;
   std::vector<double> forward_, backward_;  ///< ends, by stage and microbatch
   std::vector<std::size_t> next_;           ///< of each chip's list
+  std::vector<unsigned> chip_of_;           ///< of stages
+  std::vector<unsigned> stage_of_;          ///< of chips and their chunks
   std::vector<unsigned> ready_;             ///< chips that may go on
+  std::vector<std::uint8_t> is_ready_;      ///< in ready_
   PipelineTime time_;
 };
 
