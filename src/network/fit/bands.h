@@ -19,7 +19,8 @@ struct Band {
   double low = -1.28, high = 1.28;
 };
 using Bands = std::array<Band, kSizeClasses>;
-using SystemBands = std::array<Bands, kDistances>;
+/// Inside a node, where all is alike, and between nodes.
+using SystemBands = std::array<std::array<Bands, kDistances>, 2>;
 
 /// Classes with too few misses take the quantiles of all; normal ones where those are too few.
 Bands bands_of(const std::vector<Kriging::Miss>& misses);

@@ -166,14 +166,6 @@ TEST(Calibrate, FaultyFitsAreRefusedWithTheLine) {
             std::string::npos);
 }
 
-TEST(Calibrate, NewerVersionsAreNewer) {
-  EXPECT_TRUE(older_version("2.9", "2.27.3"));
-  EXPECT_TRUE(older_version("2.27.3", "2.27.5"));
-  EXPECT_TRUE(older_version("nccl-tests", "2.9"));
-  EXPECT_FALSE(older_version("2.27.3", "2.27.3"));
-  EXPECT_TRUE(older_version("1.2.0rc5", "1.2.0rc20"));
-}
-
 TEST(Calibrate, BandsHoldAboutFourFifthsOfWhatIsKeptOut) {
   // Every curve is off by a factor of its own, as runs and libraries are.
   std::vector<unsigned> ranks(23);

@@ -3,43 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "base/files/read_file.h"
+#include "base/text/versions.h"
 #include "catalog_files.h"
 
 namespace flopcast {
 
 using namespace network;  // the room's own names
-
-bool network::older_version(std::string_view a, std::string_view b) {
-  const auto number = [](std::string_view text, std::size_t& at) {
-    std::uint64_t value = 0;
-    while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]))) {
-      value = value * 10 + static_cast<std::uint64_t>(text[at++] - '0');
-    }
-    return value;
-  };
-  // A name ("nccl-tests") is older than any number.
-  const auto named = [](std::string_view text) {
-    return text.empty() || !std::isdigit(static_cast<unsigned char>(text[0]));
-  };
-  if (named(a) != named(b)) return named(a);
-  std::size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    const bool digits = std::isdigit(static_cast<unsigned char>(a[i])) &&
-                        std::isdigit(static_cast<unsigned char>(b[j]));
-    if (digits) {
-      const std::uint64_t x = number(a, i), y = number(b, j);
-      if (x != y) return x < y;
-    } else {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i, ++j;
-    }
-  }
-  return a.size() - i < b.size() - j;
-}
 
 const Relations& CollectiveFit::State::relations() const {
   std::call_once(once_, [this] { relations_ = std::make_unique<Relations>(systems); });
@@ -171,7 +143,8 @@ void take_kriging(CurveState& state, const CollectiveFit::State& fit) {
   const Kin kin(what, relations.platform(what.system));
   take_estimate(state, relations.kriging(kin).estimate(kin));
   const Distance distance = distance_of(fit.systems.find(what.system)->second, what);
-  state.bands = fit.bands_of(what.system)[static_cast<std::size_t>(distance)];
+  const SystemBands bands = fit.bands_of(what.system);
+  state.bands = bands[what.nodes > 1 ? 1 : 0][static_cast<std::size_t>(distance)];
   const bool measured = distance == Distance::kVersion;
   state.basis = measured ? Basis::kTable : Basis::kFitted;
   state.source = in_words(measured ? "other versions of" : "fit to relatives of", what);

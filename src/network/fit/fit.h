@@ -45,9 +45,6 @@ struct CollectiveFit::Curve::State {
 
 namespace network {
 
-/// "2.9" < "2.27.3" < "2.27.3rc1" < ...: numbers as numbers.
-bool older_version(std::string_view a, std::string_view b);
-
 /// A fit of curves, sorted by case.
 std::unique_ptr<CollectiveFit::State> fit_of_curves(std::vector<MeasuredCurve> curves);
 

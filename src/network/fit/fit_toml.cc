@@ -68,9 +68,11 @@ constexpr std::string_view kPreamble =
     "four\n"
     "#           size classes: cases measured with other versions, ranks that were measured with "
     "other\n"
-    "#           operations or libraries, and ranks that were not measured\n\n";
+    "#           operations or libraries, and ranks that were not measured; bands_across: between "
+    "nodes\n\n";
 
 constexpr std::array<std::string_view, kDistances> kBandKeys = {"version", "operation", "ranks"};
+constexpr std::array<std::string_view, 2> kBandTables = {"bands", "bands_across"};
 
 }  // namespace
 
@@ -89,8 +91,11 @@ std::string write_fit(const CollectiveFit::State& state) {
   for (const auto& [name, system] : state.systems) {
     out += fmt::format("\n[system.{}]\n", toml_string(name));
     const SystemBands bands = state.bands_of(name);
-    for (std::size_t d = 0; d < kDistances; ++d) {
-      out += fmt::format("bands.{} = {}\n", kBandKeys[d], list(bands[d]));
+    for (std::size_t across = 0; across <= (is_across(system) ? 1U : 0U); ++across) {
+      for (std::size_t d = 0; d < kDistances; ++d) {
+        out +=
+            fmt::format("{}.{} = {}\n", kBandTables[across], kBandKeys[d], list(bands[across][d]));
+      }
     }
     out += "form = [\n";
     for (const auto& [of, form] : system.forms) {
@@ -164,17 +169,22 @@ class FitReader {
     }
     std::ranges::sort(system.curves, {}, &MeasuredCurve::what);
     SystemBands& bands = state_.bands[name];
-    for (std::size_t d = 0; d < kDistances; ++d) {
-      if (auto error = read_bands(table, kBandKeys[d], bands[d])) return error;
+    for (const std::size_t across : {0, 1}) {
+      // Files of before know no difference.
+      const bool apart = table.contains(kBandTables[across]);
+      const std::string_view of = kBandTables[apart ? across : 0];
+      for (std::size_t d = 0; d < kDistances; ++d) {
+        if (auto error = read_bands(table, of, kBandKeys[d], bands[across][d])) return error;
+      }
     }
     return std::nullopt;
   }
 
-  std::optional<Diagnostic> read_bands(const toml::table& table, std::string_view key,
-                                       Bands& bands) const {
-    const toml::array* array = table["bands"][key].as_array();
+  std::optional<Diagnostic> read_bands(const toml::table& table, std::string_view of,
+                                       std::string_view key, Bands& bands) const {
+    const toml::array* array = table[of][key].as_array();
     if (array == nullptr || array->size() != kSizeClasses) {
-      return fault(table, fmt::format("bands.{} must be {} pairs", key, kSizeClasses));
+      return fault(table, fmt::format("{}.{} must be {} pairs", of, key, kSizeClasses));
     }
     for (std::size_t i = 0; i < kSizeClasses; ++i) {
       std::vector<double> pair;

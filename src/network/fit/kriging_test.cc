@@ -208,18 +208,31 @@ TEST(Kinship, LaunchesAreToldFromNames) {
 
 TEST(EngineAllReduce, SwitchesShotsAndHandsOverAsTheEnginesDo) {
   const auto time = [](const char* cluster, std::vector<std::uint32_t> ranks, double bytes,
-                       const char* library = "vLLM_custom_graph") {
+                       const char* library = "vLLM_custom_graph", const char* version = "") {
     const Result<Cluster> found = Catalog::builtin().cluster(cluster);
     EXPECT_TRUE(found);
     const Result<GroupShape> shape = group_shape(*found, ranks);
     EXPECT_TRUE(shape);
-    return engine_all_reduce(library, *shape, {bytes});
+    return engine_all_reduce({library, version}, *shape, {bytes});
   };
+  const char* const sglang = "SGLang_CustomAllReduce_graph";
   // Below the switch seven whole buffers arrive at a rank, above it twice 7/8 of one.
-  const auto below = time("dgx-h100", {}, 256 * 1024 - 1), above = time("dgx-h100", {}, 256 * 1024);
+  const auto below = time("dgx-h100", {}, 256 * 1024 - 1, sglang);
+  const auto above = time("dgx-h100", {}, 256 * 1024, sglang);
   ASSERT_TRUE(below && above);
   EXPECT_NEAR((*below - Seconds{4e-6}) / (*above - Seconds{8e-6}), 4, 0.01);
-  EXPECT_FALSE(time("dgx-h100", {}, (8 << 20) + 1));
+  EXPECT_TRUE(time("dgx-h100", {}, (8 << 20) - 1));
+  EXPECT_FALSE(time("dgx-h100", {}, 8 << 20));
+  EXPECT_FALSE(time("dgx-h100", {0, 1, 2}, 1024));  // no kernel for three
+  // SGLang keeps 8 MB to itself, its later kernel 16 MB.
+  EXPECT_TRUE(time("dgx-h100", {}, 8 << 20, sglang, "0.5.10"));
+  EXPECT_FALSE(time("dgx-h100", {}, (8 << 20) + 1, sglang, "0.5.10"));
+  EXPECT_TRUE(time("dgx-h100", {}, 16 << 20, sglang, "0.5.14"));
+  EXPECT_FALSE(time("dgx-h100", {}, (16 << 20) + 1, sglang, "0.5.14"));
+  EXPECT_TRUE(time("dgx-h100", {}, 8e6, "TRTLLM"));
+  EXPECT_FALSE(time("dgx-h100", {}, 8 << 20, "TRTLLM"));
+  EXPECT_TRUE(time("dgx-h100", {0, 1}, 8 << 20, "TRTLLM"));
+  EXPECT_FALSE(time("dgx-h100", {0, 1}, 16 << 20, "TRTLLM"));
   EXPECT_FALSE(time("2 x dgx-h100", {}, 1024));
   EXPECT_TRUE(time("l40s-8", {0, 1}, 1024));
   EXPECT_FALSE(time("l40s-8", {0, 1, 2, 3}, 1024));

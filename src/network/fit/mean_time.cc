@@ -38,8 +38,9 @@ class MeanTime::Node {
   double at(const CollectiveCase& what, double bytes) {
     const Group& group = of(what.ranks, what.nodes);
     const bool engine = what.library != "NCCL" && what.op == CollectiveOp::kAllReduce;
-    const auto own = engine && group.shape ? engine_all_reduce(what.library, *group.shape, {bytes})
-                                           : std::nullopt;
+    const auto own = engine && group.shape
+                         ? engine_all_reduce({what.library, what.version}, *group.shape, {bytes})
+                         : std::nullopt;
     const double time = (own ? *own : nccl_seconds(group.graph, what.op, {bytes})).value;
     return launch_mode(what) == "eager" ? std::max(kEagerFloor, kEagerFactor * time) : time;
   }

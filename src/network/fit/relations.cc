@@ -1,5 +1,6 @@
 #include "network/fit/relations.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -26,6 +27,11 @@ bool tells_abroad(const Kin& asked, const Kin& other) {
 }
 
 }  // namespace
+
+bool is_across(const MeasuredSystem& system) {
+  return std::ranges::any_of(system.curves,
+                             [](const MeasuredCurve& curve) { return curve.what.nodes > 1; });
+}
 
 Relations::System::System(std::string_view name, const MeasuredSystem& of)
     : measured(of), platform(platform_of(name)), mean(name, of.forms) {}
@@ -95,7 +101,7 @@ const Kriging& Relations::kriging(const Kin& kin) const {
 }
 
 SystemBands Relations::find_bands(std::string_view name) const {
-  std::array<std::vector<Kriging::Miss>, kDistances> misses;
+  std::array<std::array<std::vector<Kriging::Miss>, kDistances>, 2> misses;
   std::set<Key> seen;
   for (const Residuals& of : system(name).residuals()) {
     const Kin& kin = of.kin;
@@ -104,12 +110,16 @@ SystemBands Relations::find_bands(std::string_view name) const {
     }
     const Kriging& kriging = this->kriging(kin);
     for (std::size_t d = 0; d < kDistances; ++d) {
+      std::vector<Kriging::Miss>& all = misses[kin.what.nodes > 1 ? 1 : 0][d];
       const auto more = kriging.misses(static_cast<Distance>(d), kin);
-      misses[d].insert(misses[d].end(), more.begin(), more.end());
+      all.insert(all.end(), more.begin(), more.end());
     }
   }
   SystemBands bands;
-  for (std::size_t d = 0; d < kDistances; ++d) bands[d] = bands_of(misses[d]);
+  for (const std::size_t across : {0, 1}) {
+    for (std::size_t d = 0; d < kDistances; ++d) bands[across][d] = bands_of(misses[across][d]);
+  }
+  if (!is_across(system(name).measured)) bands[1] = bands[0];
   return bands;
 }
 

@@ -19,6 +19,7 @@ struct MeasuredSystem {
   std::vector<MeasuredCurve> curves;  ///< sorted by case
   PooledForms forms;
 };
+bool is_across(const MeasuredSystem& system);  ///< some of it between nodes
 using MeasuredSystems = std::map<std::string, MeasuredSystem, std::less<>>;
 
 /// Thread-safe; @pre the systems live as long and do not change.
