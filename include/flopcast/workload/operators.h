@@ -115,6 +115,8 @@ enum class Group : std::uint8_t {
 };
 inline constexpr std::size_t kGroups = 10;  ///< how many Group there are
 std::string_view name(Group group);         ///< "tensor"
+/// Chips of a group that cuts operators; 1 for those that replicate them.
+unsigned members(const Execution& execution, Group group);
 
 /// A collective of `group`; `size` as in CollectiveQuery.
 struct Transfer {

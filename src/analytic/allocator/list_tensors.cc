@@ -10,23 +10,6 @@ constexpr std::uint16_t kNone = ListTensors::kNone;
 /// Smaller ones change nothing.
 constexpr std::int64_t kLeast = 512;
 
-unsigned members(const Execution& run, Group group) {
-  switch (group) {
-    case Group::kTensor:
-      return run.tp;
-    case Group::kTensor2:
-      return run.tp2;
-    case Group::kContext:
-      return run.cp;
-    case Group::kExpert:
-      return run.ep;
-    case Group::kExpertTensor:
-      return run.etp;
-    default:
-      return 1;
-  }
-}
-
 double element_of(const Execution& run) {
   return activation_type(run.precision) == DataType::kFp32 ? 4 : 2;
 }

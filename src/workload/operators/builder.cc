@@ -46,26 +46,9 @@ OperatorList OperatorBuilder::take() {
   return std::move(list_);
 }
 
-unsigned OperatorBuilder::members(Group group) const {
-  switch (group) {
-    case Group::kTensor:
-      return run.tp;
-    case Group::kTensor2:
-      return run.tp2;
-    case Group::kContext:
-      return run.cp;
-    case Group::kExpert:
-      return run.ep;
-    case Group::kExpertTensor:
-      return run.etp;
-    default:
-      return 1;
-  }
-}
-
 void OperatorBuilder::send(std::vector<OperatorStep>& steps, CollectiveOp op, Group group,
                            double bytes, bool overlappable) const {
-  if (members(group) <= 1) return;
+  if (members(run, group) <= 1) return;
   steps.push_back({Transfer{op, group, Bytes{bytes}, type}, 1, overlappable});
 }
 

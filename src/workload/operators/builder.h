@@ -85,7 +85,6 @@ class OperatorBuilder {
   void own(Operator& op, std::int64_t values) const;
 
  private:
-  unsigned members(Group group) const;
   void linear_forward(Operator& op, const Linear& linear, std::int64_t rows) const;
   void linear_backward(Operator& op, const Linear& linear, std::int64_t rows) const;
   void linear_adapters(Operator& op, const Linear& linear, std::int64_t rows) const;

@@ -80,6 +80,23 @@ void add_model_flops(const OperatorList& list, double times, TrainingFlops& flop
 std::string_view name(Precision precision) { return kPrecisions[static_cast<int>(precision)]; }
 std::string_view name(Group group) { return kGroupNames[static_cast<int>(group)]; }
 
+unsigned members(const Execution& run, Group group) {
+  switch (group) {
+    case Group::kTensor:
+      return run.tp;
+    case Group::kTensor2:
+      return run.tp2;
+    case Group::kContext:
+      return run.cp;
+    case Group::kExpert:
+      return run.ep;
+    case Group::kExpertTensor:
+      return run.etp;
+    default:
+      return 1;
+  }
+}
+
 std::optional<Precision> parse_precision(std::string_view text) {
   constexpr std::pair<std::string_view, Precision> kOthers[] = {
       {"float32", Precision::kFp32},
