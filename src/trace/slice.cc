@@ -113,9 +113,9 @@ class Copier final : public DocumentHandler {
       cursor.read_value(ignored);
       return cursor.status();
     }
-    const Scan scan = read_row(cursor, PassOver::kNothing, row_);
+    const Scan scan = shapes_.read(cursor);
     if (scan != Scan::kOk) return scan;
-    if (!wanted(row_)) return Scan::kOk;
+    if (!wanted(shapes_.row())) return Scan::kOk;
     begin_rows();
     out_.write(any_row_ ? ",\n" : "\n");
     out_.write({begin, static_cast<std::size_t>(cursor.at() - begin)});
@@ -191,11 +191,10 @@ class Copier final : public DocumentHandler {
   // The id by which a row hangs together with others, as the columns call it. Merged files number
   // them anew and keep the old number beside it, but not on arrows.
   static std::int64_t correlation_of(const RawRow& row) {
-    const Category category = category_of(row.category.text());
     const JsonSlice* id = nullptr;
     if (is_launch_flow(row)) {
       id = &row.id;
-    } else if (is_host_call(category) || is_gpu_work(category)) {
+    } else if (is_host_call(row.kind) || is_gpu_work(row.kind)) {
       if (row.has(Arg::kCorrelation)) id = &row[Arg::kCorrelation];
       if (row.has(Arg::kCorrelationRaw)) id = &row[Arg::kCorrelationRaw];
     }
@@ -219,7 +218,7 @@ class Copier final : public DocumentHandler {
   const KeepByRank& keep_;
   std::int64_t base_ns_;
   OutputFile& out_;
-  RawRow row_;
+  RowShapes shapes_{PassOver::kNothing};
   bool bare_array_ = false;
   bool any_member_ = false, any_row_ = false, rows_begun_ = false, rows_open_ = false;
 };

@@ -146,17 +146,30 @@ class Cursor {
     p_ = end_;
     return more();
   }
-  /// Passes one byte, which the caller has looked at.
-  void pass() { ++p_; }
+  /// Passes bytes, which the caller has looked at.
+  void pass(std::size_t size = 1) { p_ += size; }
   bool fail(const char* complaint) { return p_ < end_ ? bad(complaint) : more(); }
   FLOPCAST_INLINE bool expect(char wanted, const char* otherwise) {
     if (*p_ != wanted) return fail(otherwise);
     ++p_;
     return true;
   }
+  /// Whether this text stands here. Whole blocks of it are read.
+  FLOPCAST_INLINE bool starts_with(const char* text, std::size_t size) const {
+    return size <= static_cast<std::size_t>(end_ - p_) && equal_blocks(text, p_, size);
+  }
+  /// Whether a scalar begins so many bytes on, which are within the text.
+  FLOPCAST_INLINE bool is_scalar_at(std::size_t offset) const { return !ends_scalar(p_[offset]); }
   /// At a quote: past the string.
   FLOPCAST_INLINE bool read_string(JsonSlice& out) {
-    const char* q = p_ + 1;
+    ++p_;
+    if (read_rest_of_string(out)) return true;
+    --p_;
+    return false;
+  }
+  /// Behind the opening quote: past the string.
+  FLOPCAST_INLINE bool read_rest_of_string(JsonSlice& out) {
+    const char* q = p_;
     std::uint16_t escaped = 0;
     for (;;) {
       const unsigned hits = Block(q).string_stops();
@@ -174,7 +187,7 @@ class Cursor {
       ++q;  // what follows a backslash, or a zero byte within the string
       if (q > end_) return more();
     }
-    out = {p_ + 1, static_cast<std::uint32_t>(q - p_ - 1), JsonSlice::Kind::kString, escaped};
+    out = {p_, static_cast<std::uint32_t>(q - p_), JsonSlice::Kind::kString, escaped};
     p_ = q + 1;
     return true;
   }
@@ -183,6 +196,24 @@ class Cursor {
     if (*p_ == '"') return read_string(out);
     if (*p_ == '{' || *p_ == '[') return read_nested(out);
     return read_scalar(out);
+  }
+  /// Behind the opening bracket of an object or array: past the closing one.
+  bool read_rest_of_nested(JsonSlice& out) {
+    const char* begin = p_ - 1;
+    if (!skip_rest()) return false;
+    out = {begin, static_cast<std::uint32_t>(p_ - begin), JsonSlice::Kind::kNested, 0};
+    return true;
+  }
+  /// Any run of other characters: numbers, true, and also NaN or words, which the reader of the
+  /// value judges. The end of the window is no end of a number.
+  FLOPCAST_INLINE bool read_scalar(JsonSlice& out) {
+    const char* q = p_;
+    while (!ends_scalar(*q)) ++q;
+    if (q >= end_) return more();
+    if (q == p_) return bad("expected a value");
+    out = {p_, static_cast<std::uint32_t>(q - p_), JsonSlice::Kind::kScalar, 0};
+    p_ = q;
+    return true;
   }
   /// Inside an object or array: past its closing bracket.
   bool skip_rest(int depth = 1) {
@@ -221,10 +252,8 @@ class Cursor {
   bool inside() { return p_ < end_ || more(); }
 
   bool read_nested(JsonSlice& out) {
-    const char* begin = p_++;
-    if (!skip_rest()) return false;
-    out = {begin, static_cast<std::uint32_t>(p_ - begin), JsonSlice::Kind::kNested, 0};
-    return true;
+    ++p_;
+    return read_rest_of_nested(out);
   }
   static constexpr std::array<bool, 256> kEndsScalar = [] {
     std::array<bool, 256> ends{};
@@ -235,18 +264,6 @@ class Cursor {
   FLOPCAST_INLINE static bool ends_scalar(char c) {
     return kEndsScalar[static_cast<unsigned char>(c)];
   }
-  // Any run of other characters: numbers, true, and also NaN or words, which the reader of the
-  // value judges. The end of the window is no end of a number.
-  FLOPCAST_INLINE bool read_scalar(JsonSlice& out) {
-    const char* q = p_;
-    while (!ends_scalar(*q)) ++q;
-    if (q >= end_) return more();
-    if (q == p_) return bad("expected a value");
-    out = {p_, static_cast<std::uint32_t>(q - p_), JsonSlice::Kind::kScalar, 0};
-    p_ = q;
-    return true;
-  }
-
   const char* p_;
   const char* end_;
   Scan status_ = Scan::kOk;

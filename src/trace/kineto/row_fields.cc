@@ -121,10 +121,11 @@ FLOPCAST_INLINE bool enter_object(Cursor& cursor, bool& closed) {
   return true;
 }
 
-FLOPCAST_INLINE bool read_args(Cursor& cursor, RawRow& row) {
+FLOPCAST_INLINE bool read_args(Cursor& cursor, RawRow& row, Trail& trail) {
   JsonSlice value;
   if (*cursor.at() != '{') {
     if (!cursor.read_value(value)) return false;
+    trail.is_whole = false;
     row.bad_args = value.text() != "null" || value.is_string();
     return true;
   }
@@ -133,11 +134,13 @@ FLOPCAST_INLINE bool read_args(Cursor& cursor, RawRow& row) {
   while (!closed) {
     JsonSlice key;
     if (!read_key(cursor, key) || !cursor.read_value(value)) return false;
-    const Arg arg = arg_of(key.text());
-    if (arg != Arg::kNone) {
-      row.args[static_cast<std::size_t>(arg)] = value;
+    JsonSlice* to = nullptr;
+    if (const Arg arg = arg_of(key.text()); arg != Arg::kNone) {
+      to = &row.args[static_cast<std::size_t>(arg)];
+      *to = value;
       row.args_present |= std::uint64_t{1} << static_cast<unsigned>(arg);
     }
+    trail.values.push_back({value, to});
     if (!read_separator(cursor, closed)) return false;
   }
   return true;
@@ -149,8 +152,8 @@ bool is_needless(const RawRow& row, PassOver pass_over) {
     case '\0':
       return false;
     case 'X':
-      return pass_over == PassOver::kUnusedAndPython && row.category.text() == "python_function" &&
-             row.name.size > 0 && !is_module_row(row.name.text());
+      return pass_over == PassOver::kUnusedAndPython && is_python(row) &&
+             is_needless_python(row.name);
     case 's':
     case 'f':
       return row.category.size > 0 && row.category.text() != "fwdbwd";
@@ -165,21 +168,23 @@ bool is_needless(const RawRow& row, PassOver pass_over) {
   }
 }
 
-Scan read_fields(Cursor& cursor, PassOver pass_over, RawRow& row) {
-  row.phase = row.category = row.name = row.pid = row.tid = row.ts = row.duration = row.id = {};
-  row.args_present = 0;
-  row.bad_args = row.passed_over = false;
+Scan read_fields(Cursor& cursor, PassOver pass_over, RawRow& row, Trail& trail) {
+  row.clear();
+  trail.values.clear();
+  trail.is_whole = true;
   bool closed = false;
   if (!enter_object(cursor, closed)) return cursor.status();
   while (!closed) {
     JsonSlice key;
     if (!read_key(cursor, key)) return cursor.status();
     if (key.size == 4 && std::memcmp(key.data, "args", 4) == 0) {
-      if (!read_args(cursor, row)) return cursor.status();
+      if (!read_args(cursor, row, trail)) return cursor.status();
     } else {
       JsonSlice value;
       if (!cursor.read_value(value)) return cursor.status();
-      if (JsonSlice* field = field_of(key.text(), row)) {
+      JsonSlice* field = field_of(key.text(), row);
+      trail.values.push_back({value, field});
+      if (field != nullptr) {
         *field = value;
         const bool tells = field == &row.phase || field == &row.category || field == &row.name;
         if (tells && is_needless(row, pass_over)) {
@@ -191,6 +196,7 @@ Scan read_fields(Cursor& cursor, PassOver pass_over, RawRow& row) {
     }
     if (!read_separator(cursor, closed)) return cursor.status();
   }
+  row.kind = category_of(row.category.text());
   return Scan::kOk;
 }
 
@@ -234,9 +240,9 @@ const char* category_name(Category category) {
   return kNames[static_cast<std::size_t>(category)];
 }
 
-Scan trace::read_row(Cursor& outer, PassOver pass_over, RawRow& row) {
+Scan trace::read_row(Cursor& outer, PassOver pass_over, RawRow& row, Trail& trail) {
   Cursor cursor = outer;  // a copy can live in registers
-  const Scan scan = read_fields(cursor, pass_over, row);
+  const Scan scan = read_fields(cursor, pass_over, row, trail);
   outer = cursor;
   return scan;
 }

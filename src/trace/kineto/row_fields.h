@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "flopcast/trace.h"
 #include "trace/json/cursor.h"
@@ -54,8 +55,16 @@ struct RawRow {
   JsonSlice phase, category, name, pid, tid, ts, duration, id;
   std::array<JsonSlice, static_cast<std::size_t>(Arg::kCount)> args;
   std::uint64_t args_present = 0;
-  bool bad_args = false;  ///< `args` is neither an object nor null
+  Category kind = Category::kOther;  ///< what the category's text says; unset if passed over
+  bool bad_args = false;             ///< `args` is neither an object nor null
   bool passed_over = false;
+
+  void clear() {
+    phase = category = name = pid = tid = ts = duration = id = {};
+    args_present = 0;
+    kind = Category::kOther;
+    bad_args = passed_over = false;
+  }
 
   bool has(Arg key) const { return args_present >> static_cast<unsigned>(key) & 1; }
   const JsonSlice& operator[](Arg key) const { return args[static_cast<std::size_t>(key)]; }
@@ -73,7 +82,26 @@ enum class PassOver : std::uint8_t {
   kUnused,           ///< flows but fwdbwd, counters, asynchronous spans
   kUnusedAndPython,  ///< and python_function rows
 };
-/// Reads the row object at the cursor.
-Scan read_row(Cursor& cursor, PassOver pass_over, RawRow& row);
+/// What has been read of it says that the row is one of a Python function.
+inline bool is_python(const RawRow& row) {
+  return row.phase_letter() == 'X' && row.category.text() == "python_function";
+}
+/// Whether a row of a Python function of this name is needless where python rows are.
+inline bool is_needless_python(const JsonSlice& name) {
+  return name.size > 0 && !is_module_row(name.text());
+}
+
+/// The values of a row in the order of the text, those of `args` in place of it.
+struct Trail {
+  struct Value {
+    JsonSlice slice;
+    JsonSlice* to;  ///< the field of the row it went to; null if to none
+  };
+  std::vector<Value> values;
+  bool is_whole = true;  ///< `args` is an object if it is there at all
+};
+
+/// Reads the row object at the cursor, token by token.
+Scan read_row(Cursor& cursor, PassOver pass_over, RawRow& row, Trail& trail);
 
 }  // namespace flopcast::trace

@@ -36,9 +36,8 @@ bool is_annotation(std::string_view name) {
 }
 
 Category category_of_row(const RawRow& row) {
-  const Category category = category_of(row.category.text());
-  return category == Category::kCpuOp && is_annotation(row.name.text()) ? Category::kUserAnnotation
-                                                                        : category;
+  const bool annotation = row.kind == Category::kCpuOp && is_annotation(row.name.text());
+  return annotation ? Category::kUserAnnotation : row.kind;
 }
 
 // A collective as opposed to other kernels and operators.
@@ -60,10 +59,10 @@ Scan KinetoRows::read(Cursor& cursor) {
     ++order_;
     return Scan::kOk;
   }
-  const Scan scan = read_row(cursor, pass_over_, row_);
+  const Scan scan = shapes_.read(cursor);
   if (scan != Scan::kOk) return scan;
   ++order_;
-  commit(row_);
+  commit(shapes_.row());
   return Scan::kOk;
 }
 

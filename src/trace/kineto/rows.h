@@ -9,7 +9,7 @@
 
 #include "flopcast/trace.h"
 #include "trace/json/cursor.h"
-#include "trace/kineto/row_fields.h"
+#include "trace/kineto/row_shapes.h"
 #include "trace/raw/raw_trace.h"
 
 namespace flopcast::trace {
@@ -19,12 +19,14 @@ class KinetoRows {
   KinetoRows(RawTrace& out, const ReadOptions& options)
       : out_(out),
         options_(options),
-        pass_over_(options.keep_python ? PassOver::kUnused : PassOver::kUnusedAndPython) {}
+        shapes_(options.keep_python ? PassOver::kUnused : PassOver::kUnusedAndPython) {}
 
   /// Reads the element of the event array at the cursor; nothing is kept unless it is whole.
   Scan read(Cursor& cursor);
   /// Whether the last row was of a Python function, and passed over for that.
-  bool passed_python() const { return row_.passed_over && row_.phase_letter() == 'X'; }
+  bool passed_python() const {
+    return shapes_.row().passed_over && shapes_.row().phase_letter() == 'X';
+  }
   /// Begins anew with texts, tracks and rows, which somebody took: counts and what tells the order go on.
   void begin_anew();
 
@@ -55,9 +57,8 @@ class KinetoRows {
 
   RawTrace& out_;
   const ReadOptions& options_;
-  PassOver pass_over_;
+  RowShapes shapes_;
   std::uint64_t order_ = 0;  // rows so far, to keep B and E in file order
-  RawRow row_;
 
   // Texts with escapes, and those that are no clean UTF-8: raw text → id of the plain text.
   StringTable cleaned_;
