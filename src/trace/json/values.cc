@@ -101,34 +101,22 @@ Number scale(const Decimal& decimal, std::int64_t& out) {
 
 // At most 16 digits and three decimals: what nearly every row holds.
 bool plain_us(std::string_view text, std::int64_t& ns) {
-  std::size_t i = 0;
-  std::int64_t value = 0;
-  for (; i < text.size() && is_digit(text[i]); ++i) {
-    if (i == 16) return false;
-    value = value * 10 + (text[i] - '0');
-  }
-  if (i == 0 || value > kMostInt64 / 1000 - 1) return false;
-  if (i == text.size()) return ns = value * 1000, true;
-  if (text[i++] != '.') return false;
-  const std::size_t decimals = text.size() - i;
+  constexpr std::size_t kMostDigits = 16;
+  const char *begin = text.data(), *end = begin + text.size();
+  std::uint64_t whole = 0;
+  const char* p = pass_digits(begin, end, whole);
+  const auto digits = static_cast<std::size_t>(p - begin);
+  if (digits == 0 || digits > kMostDigits || whole > kMostInt64 / 1000 - 1) return false;
+  auto value = static_cast<std::int64_t>(whole);
+  if (p == end) return ns = value * 1000, true;
+  if (*p++ != '.') return false;
+  const auto decimals = end - p;
   if (decimals == 0 || decimals > 3) return false;
-  for (std::size_t k = 0; k < 3; ++k) {
-    if (k < decimals && !is_digit(text[i + k])) return false;
-    value = value * 10 + (k < decimals ? text[i + k] - '0' : 0);
+  for (std::ptrdiff_t k = 0; k < 3; ++k) {
+    if (k < decimals && !is_digit(p[k])) return false;
+    value = value * 10 + (k < decimals ? p[k] - '0' : 0);
   }
   ns = value;
-  return true;
-}
-
-// At most 18 digits.
-bool plain_integer(std::string_view text, std::int64_t& out) {
-  if (text.size() > 18) return false;
-  std::int64_t value = 0;
-  for (const char c : text) {
-    if (!is_digit(c)) return false;
-    value = value * 10 + (c - '0');
-  }
-  out = value;
   return true;
 }
 
@@ -213,7 +201,7 @@ Number parse_us_as_ns(const JsonSlice& value, std::int64_t& ns) {
   return scale(decimal, ns);
 }
 
-Number parse_integer(const JsonSlice& value, std::int64_t& out) {
+Number parse_any_integer(const JsonSlice& value, std::int64_t& out) {
   std::string_view text = number_text(value);
   const bool negative = !text.empty() && text[0] == '-';
   if (negative) text.remove_prefix(1);

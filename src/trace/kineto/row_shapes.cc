@@ -34,35 +34,38 @@ Scan RowShapes::read(Cursor& cursor) {
   }
   const char* begin = cursor.at();
   const Scan scan = read_row(cursor, pass_over_, row_, trail_);
-  if (scan == Scan::kOk && is_regular()) learn(begin, cursor.at());
+  const std::string_view row(begin, static_cast<std::size_t>(cursor.at() - begin));
+  if (scan == Scan::kOk && is_regular(row)) learn(row);
   return scan;
 }
 
 // --- Recognising -----------------------------------------------------------------------------
 
-FLOPCAST_INLINE RowShapes::Node* RowShapes::child_at(Cursor& cursor, Node& parent) {
-  NodeId before = 0;
-  for (NodeId id = parent.first_child; id != 0; id = nodes_[id].next_sibling) {
-    Node& node = nodes_[id];
-    if (cursor.starts_with(node.text, node.size) &&
-        (node.then != Then::kScalar || cursor.is_scalar_at(node.size))) {
-      cursor.pass(node.size);
-      if (before != 0) {  // what came last is tried first
-        nodes_[before].next_sibling = node.next_sibling;
-        node.next_sibling = parent.first_child;
-        parent.first_child = id;
-      }
-      return &node;
-    }
-    before = id;
-  }
-  return nullptr;
+FLOPCAST_INLINE bool RowShapes::take(const Node& node, Cursor& cursor) {
+  // No text of a node holds a zero byte: none is found across the end of what the cursor is in.
+  if (!cursor.starts_with(node.text, node.size)) return false;
+  cursor.pass(node.size);
+  if (node.then == Then::kScalar) return cursor.read_scalar(*node.to);
+  if (node.then == Then::kString) return cursor.read_rest_of_string(*node.to);
+  return node.then != Then::kNested || cursor.read_rest_of_nested(*node.to);
 }
 
-FLOPCAST_INLINE bool RowShapes::take_value(const Node& node, Cursor& cursor) {
-  if (node.then == Then::kString) return cursor.read_rest_of_string(*node.to);
-  if (node.then == Then::kNested) return cursor.read_rest_of_nested(*node.to);
-  return cursor.read_scalar(*node.to);
+// The child whose text and value stand at the cursor, which is then behind them.
+FLOPCAST_INLINE RowShapes::Node* RowShapes::take_child(Node& parent, Cursor& cursor) {
+  Node* before = nullptr;
+  for (Node* node = parent.first_child; node != nullptr; node = node->next_sibling) {
+    if (Cursor behind = cursor; take(*node, behind)) {
+      cursor = behind;
+      if (before != nullptr) {  // what came last is tried first
+        before->next_sibling = node->next_sibling;
+        node->next_sibling = parent.first_child;
+        parent.first_child = node;
+      }
+      return node;
+    }
+    before = node;
+  }
+  return nullptr;
 }
 
 FLOPCAST_INLINE void RowShapes::finish(const Told& told, bool passed_over) {
@@ -76,28 +79,25 @@ FLOPCAST_INLINE void RowShapes::finish(const Told& told, bool passed_over) {
 bool RowShapes::recognise(Cursor& outer) {
   Cursor cursor = outer;  // a copy can live in registers
   row_.clear();
-  for (Node* node = nodes_.data();;) {
-    node = child_at(cursor, *node);
+  Node* node = nodes_.data();
+  bool over = false;
+  do {
+    node = take_child(*node, cursor);
     if (node == nullptr) return false;
-    bool over = node->then == Then::kPassOver;
-    if (node->then < Then::kEnd) {
-      if (!take_value(*node, cursor)) return false;
-      over = node->is_python_name && is_needless_python(row_.name);
-      if (!over) continue;
-    }
-    if (over && !cursor.skip_rest()) return false;
-    finish(node->told, over);
-    outer = cursor;
-    return true;
-  }
+    over = node->then == Then::kPassOver || (node->is_python_name && is_needless_python(row_.name));
+  } while (!over && node->then != Then::kEnd);
+  if (over && !cursor.skip_rest()) return false;
+  finish(node->told, over);
+  outer = cursor;
+  return true;
 }
 
 // --- Learning --------------------------------------------------------------------------------
 
 // Whether the text between the values decides alone how the row is read, but for the name of a
 // Python function, which must follow what makes it one.
-bool RowShapes::is_regular() const {
-  if (!trail_.is_whole) return false;
+bool RowShapes::is_regular(std::string_view row) const {
+  if (!trail_.is_whole || row.find('\0') != std::string_view::npos) return false;
   bool phase = false, category = false;
   for (const Trail::Value& value : trail_.values) {
     if (value.to == &row_.phase || value.to == &row_.category) {
@@ -116,57 +116,55 @@ bool RowShapes::has_room(std::size_t row_bytes) const {
          texts_.size() + row_bytes + texts * kBlockBytes <= kMostTextBytes;
 }
 
-void RowShapes::learn(const char* begin, const char* end) {
-  const auto row_bytes = static_cast<std::size_t>(end - begin);
-  if (!has_room(row_bytes)) forget();
-  if (!has_room(row_bytes)) return;
+void RowShapes::learn(std::string_view row) {
+  if (!has_room(row.size())) forget();
+  if (!has_room(row.size())) return;
   Told told{row_.phase, row_.category, row_.kind, row_.args_present};
   told.phase.data = keep(row_.phase.text());
   told.category.data = keep(row_.category.text());
-  NodeId at = 0;
+  Node* at = nodes_.data();
+  const char* begin = row.data();
   for (const Trail::Value& value : trail_.values) {
     if (value.to == &row_.phase || value.to == &row_.category) continue;
     const JsonSlice& slice = value.slice;
     const bool nested = slice.kind == JsonSlice::Kind::kNested;
     const Then then = nested ? Then::kNested : slice.is_string() ? Then::kString : Then::kScalar;
-    at = grow(at, begin, slice.data + (nested ? 1 : 0), then,
-              value.to == nullptr ? &unused_ : value.to);
+    at = &grow(*at, begin, slice.data + (nested ? 1 : 0), then,
+               value.to == nullptr ? &unused_ : value.to);
     begin = end_of(slice);
     if (value.to != &row_.name || !is_python(row_) || pass_over_ != PassOver::kUnusedAndPython) {
       continue;
     }
-    nodes_[at].is_python_name = true;
-    nodes_[at].told = told;
+    at->is_python_name = true;
+    at->told = told;
     if (row_.passed_over && &value == &trail_.values.back()) return;
   }
-  if (row_.passed_over) end = end_of(trail_.values.back().slice);
-  at = grow(at, begin, end, row_.passed_over ? Then::kPassOver : Then::kEnd, nullptr);
-  nodes_[at].told = told;
+  const bool over = row_.passed_over;
+  const char* end = over ? end_of(trail_.values.back().slice) : row.data() + row.size();
+  grow(*at, begin, end, over ? Then::kPassOver : Then::kEnd, nullptr).told = told;
 }
 
-RowShapes::NodeId RowShapes::grow(NodeId parent, const char* begin, const char* end, Then then,
-                                  JsonSlice* to) {
+RowShapes::Node& RowShapes::grow(Node& parent, const char* begin, const char* end, Then then,
+                                 JsonSlice* to) {
   const std::string_view text(begin, static_cast<std::size_t>(end - begin));
   std::size_t siblings = 0;
-  NodeId before = 0, last = 0;
-  for (NodeId id = nodes_[parent].first_child; id != 0; id = nodes_[id].next_sibling) {
-    if (std::string_view(nodes_[id].text, nodes_[id].size) == text) return id;
+  Node *before = nullptr, *last = nullptr;
+  for (Node* node = parent.first_child; node != nullptr; node = node->next_sibling) {
+    if (std::string_view(node->text, node->size) == text) return *node;
     before = last;
-    last = id;
+    last = node;
     ++siblings;
   }
   // The search for a child must not take long: one that was not met for long gives way.
-  if (siblings == kMostSiblings) nodes_[before].next_sibling = 0;
-  Node node;
+  if (siblings == kMostSiblings) before->next_sibling = nullptr;
+  Node& node = nodes_.emplace_back();
   node.text = keep(text);
   node.size = static_cast<std::uint32_t>(text.size());
   node.then = then;
   node.to = to;
-  node.next_sibling = nodes_[parent].first_child;
-  const auto id = static_cast<NodeId>(nodes_.size());
-  nodes_[parent].first_child = id;
-  nodes_.push_back(node);
-  return id;
+  node.next_sibling = parent.first_child;
+  parent.first_child = &node;
+  return node;
 }
 
 const char* RowShapes::keep(std::string_view text) {

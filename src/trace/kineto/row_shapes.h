@@ -45,26 +45,25 @@ class RowShapes {
     Category kind = Category::kOther;
     std::uint64_t args_present = 0;
   };
-  using NodeId = std::uint32_t;
   struct Node {
     const char* text = nullptr;  // in whole blocks
     std::uint32_t size = 0;
     Then then = Then::kEnd;
     bool is_python_name = false;  // the value tells whether the row is needless
     JsonSlice* to = nullptr;      // where the value goes
-    NodeId first_child = 0, next_sibling = 0;
+    Node *first_child = nullptr, *next_sibling = nullptr;
     Told told;  // where a row may end
   };
 
   bool recognise(Cursor& cursor);
-  Node* child_at(Cursor& cursor, Node& parent);
-  bool take_value(const Node& node, Cursor& cursor);
+  static bool take(const Node& node, Cursor& cursor);
+  static Node* take_child(Node& parent, Cursor& cursor);
   void finish(const Told& told, bool passed_over);
 
-  bool is_regular() const;
+  bool is_regular(std::string_view row) const;
   bool has_room(std::size_t row_bytes) const;
-  void learn(const char* begin, const char* end);
-  NodeId grow(NodeId parent, const char* begin, const char* end, Then then, JsonSlice* to);
+  void learn(std::string_view row);
+  Node& grow(Node& parent, const char* begin, const char* end, Then then, JsonSlice* to);
   const char* keep(std::string_view text);
   void forget();
 
@@ -72,8 +71,9 @@ class RowShapes {
   RawRow row_;
   JsonSlice unused_;  // where values go that nobody reads
   Trail trail_;
+  // Both of constant capacity, for nodes point into them.
   std::vector<Node> nodes_;  // the first is the root
-  std::vector<char> texts_;  // of constant capacity, for nodes point into it
+  std::vector<char> texts_;
   std::uint64_t recognised_ = 0;
 };
 

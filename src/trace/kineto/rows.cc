@@ -31,6 +31,7 @@ std::optional<std::int32_t> stream_from_tid(std::string_view tid) {
 // Files of 2021 call everything an operator that record_function() named: these names are
 // PyTorch's own, and no operator has one of them.
 bool is_annotation(std::string_view name) {
+  if (name.starts_with('a')) return false;  // "aten::", mostly
   return name.starts_with("ProfilerStep#") || name.starts_with("Optimizer.") ||
          name.starts_with("enumerate(DataLoader)") || name == "DistributedDataParallel.forward";
 }
@@ -44,6 +45,29 @@ Category category_of_row(const RawRow& row) {
 bool is_collective(const RawRow& row, Category category) {
   if (row.has(Arg::kCollective)) return true;
   return category == Category::kCpuOp && row.name.text() == "record_param_comms";
+}
+
+bool is_list(const JsonSlice& value) {
+  return value.kind == JsonSlice::Kind::kNested && value.data[0] == '[';
+}
+
+// "[12288, 1, 1]" → 12288, of short whole numbers as nearly always; 0 if it is something else.
+std::uint64_t plain_product(const JsonSlice& list) {
+  const char* end = list.data + list.size;
+  std::uint64_t out = is_list(list) ? 1 : 0;
+  for (const char* p = list.data; out != 0;) {
+    ++p;  // the bracket or a comma
+    while (p < end && *p == ' ') ++p;
+    std::uint64_t value = 0;
+    const char* digits = p;
+    p = pass_digits(p, end, value);
+    const bool good =
+        p != digits && p - digits <= 9 && p < end && !__builtin_mul_overflow(out, value, &out);
+    if (!good) return 0;
+    if (*p == ']') return out;
+    if (*p != ',') return 0;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -72,7 +96,7 @@ void KinetoRows::begin_anew() {
   cleaned_ = StringTable();
   cleaned_ids_.assign(1, 0);
   tracks_.clear();
-  last_track_.reset();
+  recent_tracks_ = {};
 }
 
 void KinetoRows::commit(const RawRow& row) {
@@ -280,7 +304,7 @@ std::uint32_t KinetoRows::collective_of(const RawRow& row, Category category) {
 void KinetoRows::sequence_from_inputs(const RawRow& row, CollectiveDetail& detail) const {
   if (!row.has(Arg::kConcreteInputs)) return;
   const JsonSlice& inputs = row[Arg::kConcreteInputs];
-  if (inputs.kind != JsonSlice::Kind::kNested || inputs.data[0] != '[') return;
+  if (!is_list(inputs)) return;
   Cursor cursor(inputs.data + 1, inputs.data + inputs.size);
   JsonSlice first, second;
   if (!cursor.skip_space() || !cursor.read_value(first)) return;
@@ -294,7 +318,7 @@ void KinetoRows::sequence_from_inputs(const RawRow& row, CollectiveDetail& detai
   if (detail.sequence == kNoId) detail.sequence = sequence;
 }
 
-std::int64_t KinetoRows::integer(const RawRow& row, Arg key, std::int64_t otherwise) {
+inline std::int64_t KinetoRows::integer(const RawRow& row, Arg key, std::int64_t otherwise) {
   if (!row.has(key)) return otherwise;
   std::int64_t value = 0;
   if (parse_integer(row[key], value) == Number::kGood) return value;
@@ -311,12 +335,13 @@ std::int32_t KinetoRows::integer32(const RawRow& row, Arg key, std::int32_t othe
   return otherwise;
 }
 
-// "[12288, 1, 1]" → 12288; 0 if it is no such list.
+// What the list's numbers make, multiplied; 0 if it is no list of whole numbers.
 std::uint64_t KinetoRows::product(const RawRow& row, Arg key) {
   if (!row.has(key)) return 0;
   const JsonSlice& list = row[key];
+  if (const std::uint64_t plain = plain_product(list)) return plain;
   std::uint64_t out = 1;
-  bool good = list.kind == JsonSlice::Kind::kNested && list.data[0] == '[';
+  bool good = is_list(list);
   Cursor cursor(list.data + 1, list.data + list.size);
   while (good) {
     JsonSlice item;
@@ -352,16 +377,12 @@ std::uint32_t KinetoRows::intern(const JsonSlice& value) {
 }
 
 std::uint32_t KinetoRows::track_of(const RawRow& row) {
-  if (last_track_ && row.tid.text() == last_tid_ && row.pid.text() == last_pid_) {
-    return *last_track_;
-  }
+  if (const auto recent = recent_tracks_.find(row.pid, row.tid)) return *recent;
   const std::uint32_t pid = intern(row.pid), tid = intern(row.tid);
   const auto [known, added] = tracks_.try_emplace(
       std::uint64_t{pid} << 32 | tid, static_cast<std::uint32_t>(out_.trace.tracks.size()));
   if (added) out_.trace.tracks.push_back({pid, tid, 0, 0});
-  last_pid_ = row.pid.text();
-  last_tid_ = row.tid.text();
-  last_track_ = known->second;
+  recent_tracks_.add(row.pid, row.tid, known->second);
   return known->second;
 }
 

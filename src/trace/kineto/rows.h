@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "flopcast/trace.h"
 #include "trace/json/cursor.h"
+#include "trace/kineto/recent_tracks.h"
 #include "trace/kineto/row_shapes.h"
 #include "trace/raw/raw_trace.h"
 
@@ -64,8 +64,7 @@ class KinetoRows {
   StringTable cleaned_;
   std::vector<std::uint32_t> cleaned_ids_{0};
   std::unordered_map<std::uint64_t, std::uint32_t> tracks_;
-  std::string last_pid_, last_tid_;
-  std::optional<std::uint32_t> last_track_;
+  RecentTracks recent_tracks_;
 };
 
 }  // namespace flopcast::trace
