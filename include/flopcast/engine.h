@@ -46,8 +46,22 @@ struct Deadlock {
 Result<Run> simulate(const Graph& graph, const std::vector<Time>& release = {},
                      const StringTable* names = nullptr, Deadlock* deadlock = nullptr);
 
-/// The same with other times than the graph's own: several runs may share a graph.
-Result<Run> simulate(const Graph& graph, const GraphTimes& times, const std::vector<Time>& release,
+/// Where a run takes its times from: columns as GraphTimes has them, which outlive it.
+struct TimesInUse {
+  const std::vector<Time>* duration;  ///< of each task
+  const std::vector<Time>* gap;       ///< before each task
+  const std::vector<Time>* edge_lag;  ///< by edge
+  const std::vector<Time>* fills;     ///< of each task
+  /// All of these.
+  TimesInUse(const GraphTimes& times)  // NOLINT(google-explicit-constructor): it is all of them
+      : duration(&times.duration),
+        gap(&times.gap),
+        edge_lag(&times.edge_lag),
+        fills(&times.fills) {}
+};
+
+/// The same with other times than the graph's own: several runs may share a graph, and columns.
+Result<Run> simulate(const Graph& graph, const TimesInUse& times, const std::vector<Time>& release,
                      const StringTable* names = nullptr, Deadlock* deadlock = nullptr);
 
 }  // namespace flopcast

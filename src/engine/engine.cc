@@ -51,8 +51,12 @@ class RoomState {
 
 class Simulator {
  public:
-  Simulator(const Graph& graph, const GraphTimes& times, const std::vector<Time>& release)
-      : g_(graph), times_(times) {
+  Simulator(const Graph& graph, const TimesInUse& times, const std::vector<Time>& release)
+      : g_(graph),
+        duration_(*times.duration),
+        gap_(*times.gap),
+        edge_lag_(*times.edge_lag),
+        fills_(*times.fills) {
     const std::size_t n = g_.task_count();
     run_.start = release;
     run_.start.resize(n, Time{});
@@ -70,7 +74,8 @@ class Simulator {
 
   void run() {
     for (TaskId t = 0; t < g_.task_count(); ++t) {
-      if (g_.pending[t] == 0) ready(t);
+      if (g_.pending[t] != 0) continue;
+      ready(t);
       drain();
     }
     while (!reached_.empty()) {
@@ -109,7 +114,7 @@ class Simulator {
       reached_.push({run_.start[t], t});
       return false;
     }
-    run_.end[t] = run_.start[t] + times_.duration[t];
+    run_.end[t] = run_.start[t] + duration_[t];
     return true;
   }
   void ready(TaskId t) {
@@ -127,8 +132,8 @@ class Simulator {
       run_.start[t] = filled->until;
       run_.cause[t] = filled->by.task;
     }
-    if (times_.fills[t] > Time{}) room.fill(comer, run_.start[t] + times_.fills[t]);
-    run_.end[t] = run_.start[t] + times_.duration[t];
+    if (fills_[t] > Time{}) room.fill(comer, run_.start[t] + fills_[t]);
+    run_.end[t] = run_.start[t] + duration_[t];
     worklist_.push_back(t);
   }
 
@@ -148,14 +153,13 @@ class Simulator {
     const Time end = run_.end[t];
     for (std::uint32_t e = g_.edge_begin[t]; e < g_.edge_begin[t + 1]; ++e) {
       const TaskId target = g_.edge_target[e];
-      if (relax(target, (g_.edge_from_start(e) ? start : end) + times_.edge_lag[e], t))
-        ready(target);
+      if (relax(target, (g_.edge_from_start(e) ? start : end) + edge_lag_[e], t)) ready(target);
     }
     const std::uint32_t p = g_.processor[t];
     if (!waiting_[p].empty()) wake(p, t);
     if (t + 1 >= g_.processors[p].last || g_.processors[p].kind == Processor::Kind::kHub)
       return kNoTask;
-    return relax(t + 1, end + times_.gap[t + 1], t) && begin(t + 1) ? t + 1 : kNoTask;
+    return relax(t + 1, end + gap_[t + 1], t) && begin(t + 1) ? t + 1 : kNoTask;
   }
 
   static constexpr std::uint32_t kNoWait = 0xffffffffu;
@@ -183,7 +187,7 @@ class Simulator {
     const std::uint32_t w = wait_of(task);
     const RuntimeWait& wait = g_.waits[w];
     const Time now = run_.start[task];
-    run_.end[task] = now + times_.duration[task];
+    run_.end[task] = now + duration_[task];
     for (std::uint32_t s = wait.first_source; s < wait.last_source; ++s) {
       const std::uint32_t source = g_.wait_sources[s];
       const bool fixed = (source & kFixedSource) != 0;
@@ -241,7 +245,7 @@ class Simulator {
   }
 
   const Graph& g_;
-  const GraphTimes& times_;
+  const std::vector<Time>&duration_, &gap_, &edge_lag_, &fills_;
   Run run_;
   std::vector<std::uint32_t> pending_;
   std::vector<TaskId> worklist_;
@@ -343,7 +347,7 @@ Result<Run> simulate(const Graph& graph, const std::vector<Time>& release, const
   return simulate(graph, graph, release, names, deadlock);
 }
 
-Result<Run> simulate(const Graph& graph, const GraphTimes& times, const std::vector<Time>& release,
+Result<Run> simulate(const Graph& graph, const TimesInUse& times, const std::vector<Time>& release,
                      const StringTable* names, Deadlock* deadlock) {
   Simulator simulator(graph, times, release);
   simulator.run();

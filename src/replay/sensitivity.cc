@@ -14,41 +14,70 @@ Time less(Time time) {
       static_cast<std::int64_t>(static_cast<double>(time.ps) * (1 - SensitivityTable::kLessTime))};
 }
 
+/// A column of times some of which change: a copy from the first change on.
+class Column {
+ public:
+  explicit Column(const std::vector<Time>& times) : now_(&times) {}
+  Column(const Column&) = delete;
+  Column& operator=(const Column&) = delete;
+
+  Time operator[](std::size_t i) const { return (*now_)[i]; }
+  void set(std::size_t i, Time time) {
+    if (now_ != &own_) own_ = *now_;
+    now_ = &own_;
+    own_[i] = time;
+  }
+  const std::vector<Time>* now() const { return now_; }
+
+ private:
+  const std::vector<Time>* now_;
+  std::vector<Time> own_;
+};
+
 /// The times of a graph with one part of the work faster.
 class Faster {
  public:
   /// @param of_task the part of each task.
   Faster(const Graph& graph, const std::vector<std::uint32_t>& of_task, std::uint32_t part)
-      : times_(graph) {
+      : duration_(graph.duration), gap_(graph.gap), edge_lag_(graph.edge_lag), fills_(graph.fills) {
     const bool host = part == Parts::kHostPart;
     for (TaskId t = 0; t < graph.task_count(); ++t) {
       // Between operators, and from one thread to the next, the host works at what is not recorded.
       const bool on_thread =
           host && graph.processors[graph.processor[t]].kind == Processor::Kind::kThread;
-      if (on_thread) shorten(times_.gap[t]);
+      if (on_thread) shorten(gap_, t);
       const bool of_part = of_task[t] == part;
       if (!of_part && !host) continue;
-      if (of_part) shorten(times_.duration[t]);
-      if (of_part && !times_.fills.empty()) times_.fills[t] = less(times_.fills[t]);
+      if (of_part) shorten(duration_, t);
+      if (of_part && !graph.fills.empty()) fills_.set(t, less(fills_[t]));
       for (std::uint32_t e = graph.edge_begin[t]; e < graph.edge_begin[t + 1]; ++e) {
-        if (host && graph.edge_kind(e) == EdgeKind::kThread) shorten(times_.edge_lag[e]);
+        if (host && graph.edge_kind(e) == EdgeKind::kThread) shorten(edge_lag_, e);
         // What an occupant leaves to others, it leaves sooner; its time is counted already.
         if (of_part && graph.edge_kind(e) == EdgeKind::kOccupancy)
-          times_.edge_lag[e] = less(times_.edge_lag[e]);
+          edge_lag_.set(e, less(edge_lag_[e]));
       }
     }
   }
-  const GraphTimes& times() const { return times_; }
+  /// @param graph of the tasks
+  TimesInUse times(const Graph& graph) const {
+    TimesInUse times(graph);
+    times.duration = duration_.now();
+    times.gap = gap_.now();
+    times.edge_lag = edge_lag_.now();
+    times.fills = fills_.now();
+    return times;
+  }
   Time work() const { return work_; }
 
  private:
-  void shorten(Time& time) {
+  void shorten(Column& column, std::size_t i) {
+    const Time time = column[i];
     if (time <= Time{}) return;
     work_ += time;
-    time = less(time);
+    column.set(i, less(time));
   }
 
-  GraphTimes times_;
+  Column duration_, gap_, edge_lag_, fills_;
   Time work_;
 };
 
@@ -102,7 +131,8 @@ std::optional<SensitivityTable> measure_sensitivity(const TraceSet& set, const R
   table.parts.resize(present.size());
   parallel_for(present.size(), threads, [&](std::size_t i) {
     const Faster faster(assembly.graph, of_task, present[i]);
-    const Result<Run> changed = simulate(assembly.graph, faster.times(), assembly.release);
+    const Result<Run> changed =
+        simulate(assembly.graph, faster.times(assembly.graph), assembly.release);
     table.parts[i] = {parts.names()[present[i]], faster.work(),
                       changed ? step(*changed) : std::nullopt};
   });

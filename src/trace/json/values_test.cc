@@ -111,6 +111,17 @@ TEST(ParseInteger, AllSpellings) {
   }
 }
 
+RC_GTEST_PROP(ParseInteger, EveryIntegerComesBack, (std::int64_t number)) {
+  number = std::max(number, -std::numeric_limits<std::int64_t>::max());
+  number >>= *rc::gen::inRange(0, 63);  // of any count of digits
+  const std::string text = std::to_string(number);
+  RC_ASSERT(integer_of(scalar(text)) == text);
+  RC_ASSERT(integer_of(string(text)) == text);
+  std::string spoilt = text;
+  spoilt[*rc::gen::inRange<std::size_t>(0, text.size())] = *rc::gen::element('/', ':', 'a', '\xb5');
+  RC_ASSERT(integer_of(scalar(spoilt)) == "bad");
+}
+
 std::string cleaned(std::string_view text, bool* replaced = nullptr) {
   std::string out;
   const bool any = clean_text(string(text), out);

@@ -163,6 +163,47 @@ TEST(Kineto, TidsAsTextAndAsNumberAreOneTrack) {
   EXPECT_EQ(set.strings[set.traces[0].tracks[0].process_name], "python");
 }
 
+TEST(Kineto, ManyTracksInTurn) {
+  const std::vector<std::string> tids = {"1",       "2",      "stream 7", "a thread of a long name",
+                                         "\\u0031", "-12345", "4",        "5",
+                                         "6",       "7",      "8",        "9"};
+  std::string rows;
+  for (int i = 0; i < 60; ++i) {
+    rows += std::string(i > 0 ? "," : "") + R"({"ph":"X","cat":"cpu_op","name":"a","pid":)" +
+            std::to_string(i % 5) + R"(,"tid":")" + tids[static_cast<std::size_t>(i) % 12] +
+            R"(","ts":)" + std::to_string(i) + R"(,"dur":1})";
+  }
+  const TraceSet set = read_rows(rows);
+  const Trace& trace = set.traces[0];
+  ASSERT_EQ(trace.events.size(), 60U);
+  EXPECT_EQ(trace.tracks.size(), 55U);  // "\u0031" is "1"
+  for (std::size_t row = 0; row < 60; ++row) {
+    const Track& track = trace.tracks[trace.events.track[row]];
+    EXPECT_EQ(set.strings[track.pid], std::to_string(row % 5));
+    EXPECT_EQ(set.strings[track.tid], row % 12 == 4 ? "1" : tids[row % 12]);
+  }
+}
+
+TEST(Kineto, GridsThatAreListsOfWholeNumbers) {
+  const auto blocks_of = [](const std::string& grid) {
+    const TraceSet set = read_rows(R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,)"
+                                   R"("dur":1,"args":{"stream":7,"grid":)" +
+                                   grid + "}}");
+    const Trace& trace = set.traces[0];
+    const bool bad = trace.anomalies.count("bad_argument") > 0;
+    return std::to_string(trace.kernels.at(0).blocks) + (bad ? " bad" : "");
+  };
+  EXPECT_EQ(blocks_of("[12288, 2, 1]"), "24576");
+  EXPECT_EQ(blocks_of("[ 3,\n4 , 5]"), "60");
+  EXPECT_EQ(blocks_of("[7.0, \"2\"]"), "14");
+  EXPECT_EQ(blocks_of("[4294967295, 2]"), "8589934590");
+  EXPECT_EQ(blocks_of("[3, 0]"), "0");
+  for (const std::string grid : {"[]", "[3,]", "[3 4]", "[-3]", "{3}", "\"[3, 4]\"", "[[3]]", "3",
+                                 "[99999999999, 99999999999]", "[1, x]"}) {
+    EXPECT_EQ(blocks_of(grid), "0 bad") << grid;
+  }
+}
+
 TEST(Kineto, AStreamOnATritonOperatorMakesNoKernelOfIt) {
   const TraceSet set = read_rows(
       R"({"ph":"X","cat":"cpu_op","name":"triton_poi","pid":1,"tid":1,"ts":1,"dur":1,
