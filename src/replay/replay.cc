@@ -205,7 +205,7 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
 
 StepComparison compare_steps(const TraceSet& set, unsigned threads) {
   Replay scratch;
-  return group_steps(set, make_recording(set, threads, scratch));
+  return group_steps(set, find_dependencies(set, threads, scratch));
 }
 
 }  // namespace flopcast

@@ -104,8 +104,8 @@ struct Summary {
   Quality quality;  ///< how near the replay is
 };
 
-/// Sums up what `replay` made of `set`.
-Summary summarise(const TraceSet& set, const Replay& replay);
+/// Sums up what `replay` made of `set`, the ranks on up to `threads` threads (0: all cores).
+Summary summarise(const TraceSet& set, const Replay& replay, unsigned threads = 0);
 
 /// An oddity of a recording, and where it was met.
 struct RankedAnomaly {

@@ -21,7 +21,7 @@ int run_model(Io& io, const ModelCommand& command) {
   const int code = for_each_run(io, command.input, [&](const TraceSet& set) {
     Replay notes;
     const replaying::Recording recording =
-        replaying::make_recording(set, command.input.threads, notes);
+        replaying::find_dependencies(set, command.input.threads, notes);
     const TraceModel model = make_trace_model(set, recording);
     texts.push_back(command.format.json ? trace_model_json(set, recording, model)
                                         : trace_model_text(set, recording, model));

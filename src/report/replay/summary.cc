@@ -126,10 +126,11 @@ std::int32_t report::rank_of(const TraceSet& set, std::size_t trace) {
   return set.traces[trace].rank.value_or(static_cast<std::int32_t>(trace));
 }
 
-std::vector<RankSummary> report::summarise_ranks(const TraceSet& set, const Replay& replay) {
+std::vector<RankSummary> report::summarise_ranks(const TraceSet& set, const Replay& replay,
+                                                 unsigned threads) {
   const KernelNames names(set.strings);
   std::vector<RankSummary> ranks(set.traces.size());
-  parallel_for(ranks.size(), 0,
+  parallel_for(ranks.size(), threads,
                [&](std::size_t t) { ranks[t] = summarise_rank(set, replay, names, t); });
   return ranks;
 }
@@ -152,9 +153,9 @@ Quality report::summarise_quality(const TraceSet& set, const Replay& replay,
   return q;
 }
 
-Summary summarise(const TraceSet& set, const Replay& replay) {
+Summary summarise(const TraceSet& set, const Replay& replay, unsigned threads) {
   Summary s;
-  s.ranks = summarise_ranks(set, replay);
+  s.ranks = summarise_ranks(set, replay, threads);
   s.collectives = summarise_collectives(set, replay);
   s.path = summarise_path(set, replay);
   s.straggler = find_straggler(set, replay, s.ranks);

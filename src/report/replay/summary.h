@@ -10,7 +10,8 @@
 
 namespace flopcast::report {
 
-std::vector<RankSummary> summarise_ranks(const TraceSet& set, const Replay& replay);
+std::vector<RankSummary> summarise_ranks(const TraceSet& set, const Replay& replay,
+                                         unsigned threads);
 std::vector<CollectiveSummary> summarise_collectives(const TraceSet& set, const Replay& replay);
 PathSummary summarise_path(const TraceSet& set, const Replay& replay);
 std::optional<Straggler> find_straggler(const TraceSet& set, const Replay& replay,

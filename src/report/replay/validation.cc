@@ -43,7 +43,7 @@ SetResult make_set_result(const TraceSet& set, const Replay& replay, const Repla
   result.structure_from = options.structure_from.value_or("");
   result.durations_from = options.durations_from.value_or("");
   result.network = replay.network;
-  result.summary = summarise(set, replay);
+  result.summary = summarise(set, replay, options.threads);
   if (options.durations_from) judge_one_step(result.summary, set, replay, *options.durations_from);
   result.sensitivity = replay.sensitivity;
   result.edges = replay.edges;

@@ -353,7 +353,7 @@ std::optional<Diagnostic> take_kernels_from(ChangedRun& run, const ChangedRun&,
   const Result<TraceSet> other = read_traces({change.value});
   if (!other) return other.error();
   Replay notes;
-  const Recording others = make_recording(*other, 0, notes);
+  const Recording others = find_dependencies(*other, 0, notes);
   take_kernels_from(run, change, *other, others);
   return std::nullopt;
 }
