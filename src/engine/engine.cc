@@ -139,27 +139,30 @@ class Simulator {
 
   void drain() {
     while (!worklist_.empty()) {
-      TaskId t = worklist_.back();
+      const TaskId t = worklist_.back();
       worklist_.pop_back();
-      while (t != kNoTask) t = settle(t);
+      settle(t);
     }
   }
 
-  /// Tells everything that depends on t, whose end is set. @return the task after it on its
-  /// processor, if that runs now.
-  TaskId settle(TaskId t) {
-    ++settled_;
-    const Time start = run_.start[t];
-    const Time end = run_.end[t];
-    for (std::uint32_t e = g_.edge_begin[t]; e < g_.edge_begin[t + 1]; ++e) {
-      const TaskId target = g_.edge_target[e];
-      if (relax(target, (g_.edge_from_start(e) ? start : end) + edge_lag_[e], t)) ready(target);
-    }
+  /// Tells everything that depends on t, whose end is set; then the same of those after it on its
+  /// processor, as long as nothing else holds them back.
+  void settle(TaskId t) {
     const std::uint32_t p = g_.processor[t];
-    if (!waiting_[p].empty()) wake(p, t);
-    if (t + 1 >= g_.processors[p].last || g_.processors[p].kind == Processor::Kind::kHub)
-      return kNoTask;
-    return relax(t + 1, end + gap_[t + 1], t) && begin(t + 1) ? t + 1 : kNoTask;
+    const Processor& processor = g_.processors[p];
+    const TaskId last = processor.kind == Processor::Kind::kHub ? t + 1 : processor.last;
+    for (;; ++t) {
+      ++settled_;
+      const Time start = run_.start[t];
+      const Time end = run_.end[t];
+      const std::uint32_t past = g_.edge_begin[t + 1];
+      for (std::uint32_t e = g_.edge_begin[t]; e < past; ++e) {
+        const TaskId target = g_.edge_target[e];
+        if (relax(target, (g_.edge_from_start(e) ? start : end) + edge_lag_[e], t)) ready(target);
+      }
+      if (!waiting_[p].empty()) wake(p, t);
+      if (t + 1 >= last || !relax(t + 1, end + gap_[t + 1], t) || !begin(t + 1)) return;
+    }
   }
 
   static constexpr std::uint32_t kNoWait = 0xffffffffu;

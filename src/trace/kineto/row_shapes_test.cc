@@ -146,8 +146,12 @@ RandomShape random_shape() {
   RandomShape shape;
   shape.heads =
       random_heads({"ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args", "bp"}, 9);
+  if (*rc::gen::inRange(0, 3) == 0) {  // as profilers write them
+    const std::vector<std::string> first = {"\"ph\":", "\"cat\": ", " \"name\": "};
+    shape.heads.insert(shape.heads.begin(), first.begin(), first.end());
+  }
   shape.arg_heads = random_heads({"stream", "grid", "correlation", "name", "unknown", "cbid"}, 6);
-  shape.phase = one_of<std::string>({"\"X\"", "\"X\"", "\"f\"", "\"C\"", "\"M\"", "3"});
+  shape.phase = one_of<std::string>({"\"X\"", "\"X\"", "\"X\"", "\"f\"", "\"C\"", "3"});
   shape.category = one_of<std::string>({"\"kernel\"", "\"python_function\"", "\"ac2g\"", "\"\""});
   shape.end = blank() + "}" + blank();
   return shape;
