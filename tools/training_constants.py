@@ -18,10 +18,15 @@ PARAMETERS = {
     "chip.blackwell/fp4_share": (1.0, SHARE),
     "chip.blackwell/attention_share": (1.0, KERNEL),
     "chip.blackwell/memory_share": (0.95, SHARE),
+    # Kernels of Blackwell's first containers, against those of half a year later.
+    "pair.blackwell+megatron-2025-spring/matrix_share": (0.92, 0.05),
+    "pair.blackwell+megatron-2025-spring/narrow_share": (1.0, SHARE),
     "chip.blackwell-ultra/narrow_share": (1.0, SHARE),
     "chip.blackwell-ultra/block_share": (1.0, SHARE),
     "chip.blackwell-ultra/fp4_share": (1.0, KERNEL),
-    "chip.blackwell-ultra/attention_share": (1.0, KERNEL),
+    # Twice the exponentials a cycle. A tile of 128 x 128 takes a Blackwell 1,024 cycles of products and as many of
+    # exponentials; one after the other, 2,048 become 1,536.
+    "chip.blackwell-ultra/attention_share": (1.33, KERNEL),
     # The table's rates are other chips' scaled by peaks, which these reach less of.
     "chip.mi300x/narrow_share": (0.65, KERNEL),
     "chip.mi325x/narrow_share": (0.65, KERNEL),
@@ -41,6 +46,7 @@ PARAMETERS = {
     "software.deepspeed-2022/launch_transfer_s": (2e-4, 0.7),
     "software.deepspeed-2022/microbatch_s": (1e-3, 1.0),
     "software.megatron-2021/microbatch_s": (5e-4, 1.0),
+    "software.megatron-2024/microbatch_s": (3e-4, 0.5),
     "software.megatron/microbatch_s": (1e-4, 1.0),
     "all/unaligned": (2.0, 0.5),
     "all/step_s": (5e-3, 1.0),
@@ -74,6 +80,8 @@ PARAMETERS = {
 # Constants that are expected to be those of a sibling times a factor: a chip or a software with few
 # runs, or none, takes what its sibling's runs say. (Then PARAMETERS holds the factor.)
 SIBLINGS = {
+    "pair.blackwell+megatron-2025-spring/matrix_share": "chip.blackwell/matrix_share",
+    "pair.blackwell+megatron-2025-spring/narrow_share": "chip.blackwell/narrow_share",
     "chip.blackwell-ultra/narrow_share": "chip.blackwell/narrow_share",
     "chip.blackwell-ultra/block_share": "chip.blackwell/block_share",
     "chip.blackwell-ultra/fp4_share": "chip.blackwell/fp4_share",
@@ -133,6 +141,9 @@ ASSUMED = {
     # Without products that add weights' gradients up in place (Megatron-LM's gradient_accumulation_fusion).
     "software.megatron-deepspeed/adds_apart": 1,
     "software.deepspeed-2022/adds_apart": 1,
+    # Sends of pipelines: Megatron hides them behind passes the other way.
+    "software.megatron/sends_wait": 1,
+    "software.megatron-2024/sends_wait": 1,
     "software.megatron-2021/launch_s": 4.5e-5,
     "software.megatron-deepspeed/launch_s": 4.5e-5,
     # A whole step compiled by XLA: no launches, norms fused as well as torch.compile does; transfers are made
@@ -147,13 +158,14 @@ ASSUMED = {
     "chip.tpu/matrix_share": 1.1,
 }
 SOFTWARES = [
-    "megatron", "megatron-2025", "megatron-2025-flex", "megatron-2025-apart", "megatron-2024", "megatron-2021", "fsdp",
+    "megatron", "megatron-2025", "megatron-2025-flex", "megatron-2025-apart", "megatron-2025-spring",
+    "megatron-2024", "megatron-2021", "fsdp",
     "fsdp-compiled", "fsdp-compiled-2024", "fsdp-compiled-segments", "fsdp-te", "deepspeed-2022", "megatron-deepspeed",
     "deepspeed-2021", "xla",
 ]  # fmt: skip
 # Variants have the constants of a software unless they have their own.
 VARIANTS = {
-    "megatron-2025": "megatron", "megatron-2025-flex": "megatron-2025",
+    "megatron-2025": "megatron", "megatron-2025-spring": "megatron-2025", "megatron-2025-flex": "megatron-2025",
     "megatron-2025-apart": "megatron-2025-flex", "fsdp-compiled-2024": "fsdp-compiled",
     "fsdp-compiled-segments": "fsdp-compiled",
 }  # fmt: skip

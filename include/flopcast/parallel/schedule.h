@@ -86,6 +86,9 @@ struct StageTime {
   /// of forward and of backward_input: transfers that wait for nothing else and that kernels of another pass can hide
   Seconds forward_sent{}, backward_sent{};
   double contention = 0;  ///< seconds that kernels lose for each second of transfers beside them
+  /// The chip waits for its send unless its next pass goes the other way. Megatron-Core hides sends so: the first and the
+  /// last passes of its interleaved schedule have nothing to hide them (schedules.py, overlap_p2p_comm_warmup_flush).
+  bool send_alone = false;
 
   Seconds of(PipelineOp op) const;    ///< time of this pass; a whole backward is the sum of its two
   Seconds sent(PipelineOp op) const;  ///< of it, such transfers
@@ -102,8 +105,11 @@ struct PipelineTime {
   std::vector<Seconds> start, end, busy;  ///< of each chip
   Seconds bubble() const;                 ///< total less the busiest chip
 };
+/// Whether a chip that has run the action `at` of its list waits until what it made has been sent (`send_alone`).
+bool waits_for_send(const Schedule& schedule, std::span<const StageTime> stages, unsigned chip,
+                    std::size_t at);
 /// Runs the schedule: an action starts when its chip is free and its inputs have arrived. Sends
-/// between chips take `send` and occupy neither chip; within a chip they are free.
+/// between chips take `send` and occupy neither chip, but for those a chip waits for; within a chip they are free.
 /// @param stages one per virtual stage.
 PipelineTime pipeline_time(const Schedule& schedule, std::span<const StageTime> stages);
 

@@ -168,6 +168,7 @@ class Expander {
     depend(own.gather, own.first_pass);
     depend(own.last_pass, own.reduce);
     depend(own.reduce, own.optimizer);
+    wait_for_sends(chip);
     for (const PipelineAction& action : schedule_.actions[chip]) {
       const unsigned stage = schedule_.stage_of(chip, action.chunk);
       if (action.op == PipelineOp::kForward) {
@@ -175,6 +176,19 @@ class Expander {
       } else if (action.op != PipelineOp::kBackwardWeight && stage + 1 < schedule_.stages()) {
         receive(backward_, stage + 1, stage, action.microbatch);
       }
+    }
+  }
+
+  /// Passes behind those whose send nothing hides.
+  void wait_for_sends(unsigned chip) {
+    const std::vector<PipelineAction>& actions = schedule_.actions[chip];
+    for (std::size_t at = 0; at + 1 < actions.size(); ++at) {
+      if (!waits_for_send(schedule_, work_.stages, chip, at)) continue;
+      const Side& side = actions[at].op == PipelineOp::kForward ? forward_ : backward_;
+      const auto slot_of = [&](const PipelineAction& action) {
+        return slot(schedule_.stage_of(chip, action.chunk), action.microbatch);
+      };
+      depend(side.arrival[slot_of(actions[at])], side.made[slot_of(actions[at + 1])]);
     }
   }
 

@@ -124,11 +124,13 @@ StepWork random_work() {
   const auto rounds = *rc::gen::inRange<std::int64_t>(2, 5);
   StepWork work = work_of(kind, chips, rounds * chips, {});
   const auto time = [] { return Seconds{*rc::gen::inRange(1, 1000) * 1e-5}; };
+  const bool alone = *rc::gen::arbitrary<bool>();
   for (StageTime& stage : work.stages) {
     stage = {time(), time(), time(), time()};
     stage.forward_sent = stage.forward * (*rc::gen::inRange(0, 11) * 0.1);
     stage.backward_sent = stage.backward_input * (*rc::gen::inRange(0, 11) * 0.1);
     stage.contention = 0.2;
+    stage.send_alone = alone;
   }
   return work;
 }

@@ -83,10 +83,12 @@ int month_after(std::string_view prefix, const std::string& text) {
   return (2000 + std::atoi(match[1].str().c_str())) * 100 + std::atoi(match[2].str().c_str());
 }
 
-/// Year and month of the software, 202606; 0 where nobody tells: of its container; told; MLPerf's round, of the spring
-/// or the autumn; NVIDIA's container ("bridge-25.09-..."); torchtitan's reports ("llama3_h100_202412_torchtitan.md").
+/// Year and month of the software, 202606; 0 where nobody tells: of its container; NVIDIA's release ("dgxc-25.10-...",
+/// "bridge-25.09-..."); told; MLPerf's round, of the spring or the autumn; torchtitan's reports
+/// ("llama3_h100_202412_torchtitan.md").
 int month_of(const json& run, const std::string& id) {
   if (const int month = month_after("nemo:", text_of(run, "container")); month > 0) return month;
+  if (const int month = month_after("dgxc-", id); month > 0) return month;
   if (const double told = number_of(run, "year"); told > 0) return static_cast<int>(told * 100) + 1;
   static const std::regex round(R"(v(\d)\.(\d))");
   const std::string told_round = text_of(run, "round");

@@ -155,6 +155,8 @@ TEST(TrainingRuns, SoftwareIsOfItsYear) {
   EXPECT_EQ(read_with("\"round\": \"v3.1\", ").month, 202309);
   EXPECT_EQ(read_with("\"round\": \"v5\", ").month, 0);
   EXPECT_EQ(of_year("2025"), "megatron-2025");
+  EXPECT_EQ(read_with("\"round\": \"v5.0\", ").software, "megatron-2025-spring");
+  EXPECT_EQ(read_with("\"round\": \"v5.1\", ").software, "megatron-2025");
   EXPECT_EQ(of_year("2027"), "megatron");
   EXPECT_EQ(read_with("").software, "megatron");
 }

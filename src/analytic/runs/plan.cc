@@ -94,6 +94,9 @@ std::string software_of(const RunTexts& t, bool compiled, const TrainingRun& run
   if (early) return "megatron-2021";
   constexpr int kFasterExperts = 202606;  // Megatron-Bridge's container of June 2026
   if (t.month == 0 || t.month >= kFasterExperts) return "megatron";
+  // The first containers for Blackwell: NeMo 25.02 to 25.07, MLPerf's round of spring 2025.
+  constexpr int kFirst = 202502, kTuned = 202508;
+  if (t.month >= kFirst && t.month < kTuned) return "megatron-2025-spring";
   return t.month < 202501 ? "megatron-2024" : "megatron-2025";
 }
 
@@ -205,7 +208,7 @@ std::string set_batch(const json& batch, TrainingRun& run) {
     run.open.accumulation = accumulation;
     return "";
   }
-  if (run.quality == 'C' && plan.micro_batch == 0 && accumulation == 0) {
+  if (plan.micro_batch == 0 && accumulation == 0) {
     run.open.micro_batch = true;
     run.assumed.push_back("microbatch: that of the fastest step that fits");
     plan.micro_batch = 1;
@@ -213,10 +216,6 @@ std::string set_batch(const json& batch, TrainingRun& run) {
   if (plan.micro_batch == 0 && accumulation > 0) {
     plan.micro_batch = plan.global_batch / (plan.dp * accumulation);
     run.assumed.push_back(fmt::format("microbatch {}", plan.micro_batch));
-  }
-  if (plan.micro_batch == 0) {
-    plan.micro_batch = 1;
-    run.assumed.push_back("microbatch 1");
   }
   return "";
 }

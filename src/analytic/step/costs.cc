@@ -145,7 +145,7 @@ class Stages {
       }
     }
     if (of.last) add_list(stage, time_.head, head_, 1);
-    const double host = c_.microbatch_s / plan_.vpp;
+    const double host = c_.microbatch_s;
     at(stage.parts, TimePart::kHost) += host;
     stage.forward_s += host / 2;
     stage.input_s += host / 2;
@@ -190,7 +190,11 @@ class Stages {
       const unsigned from = static_cast<unsigned>(i % plan_.pp), to = (from + 1) % plan_.pp;
       out_.stages[i].send_s = from / near != to / near ? between_s : inside_s;
     }
-    if (!plan_.overlap.pipeline) wait_for_sends();
+    // Megatron-Core overlaps sends in its interleaved schedule alone (arguments.py, overlap_p2p_comm).
+    const bool alternates =
+        plan_.schedule == ScheduleKind::kOneFOneB || plan_.schedule == ScheduleKind::kGpipe;
+    if (!plan_.overlap.pipeline || (c_.sends_wait > 0 && alternates)) return wait_for_sends();
+    out_.sends_wait = c_.sends_wait > 0 && plan_.schedule == ScheduleKind::kInterleaved;
   }
 
   /// Where sends do not overlap, a chip waits for each: for its activations to go on (while gradients

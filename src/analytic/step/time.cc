@@ -93,7 +93,8 @@ std::vector<StageTime> stage_times(const PlanCosts& costs, const StepCosts& step
                      {s.send_s},
                      {s.forward_sent_s},
                      {s.input_sent_s},
-                     contention});
+                     contention,
+                     step.sends_wait});
   }
   return times;
 }

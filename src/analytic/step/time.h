@@ -27,6 +27,7 @@ struct ChipTail {
 struct StepCosts {
   std::vector<StageCost> stages;  ///< virtual
   std::vector<ChipTail> tails;    ///< of each pipeline chip
+  bool sends_wait = false;        ///< StageTime::send_alone
   std::array<double, 5> rests_on_s{};
 };
 /// @param layouts of the plan's groups; empty ones send nothing: a bound for every placement.

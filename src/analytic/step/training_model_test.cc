@@ -13,9 +13,12 @@ namespace {
 
 using namespace analytic;
 
-TrainingModel model_on(const std::string& model, const std::string& cluster) {
+TrainingModel model_on(const std::string& model, const std::string& cluster,
+                       const std::string& software = "") {
+  TrainingOptions options;
+  options.software = software;
   auto made = TrainingModel::make(*load_model(model), *Catalog::builtin().cluster(cluster),
-                                  Catalog::builtin());
+                                  Catalog::builtin(), options);
   EXPECT_TRUE(made) << made.error().text();
   return std::move(*made);
 }
@@ -167,7 +170,7 @@ TEST(TrainingModel, RefusesWhatCannotRun) {
 }
 
 TEST(TrainingModel, ChipsWaitForSendsThatDoNotOverlap) {
-  const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100");
+  const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100", "fsdp");
   Plan plan = plan_of(1, 2, 8, 64);
   PlanCosts costs(model.state());
   const Layouts layouts = layouts_of(plan, placements(plan, model.tiers()).front());
@@ -181,6 +184,43 @@ TEST(TrainingModel, ChipsWaitForSendsThatDoNotOverlap) {
   EXPECT_EQ(waited.stages[1].input_s, hidden.stages[1].input_s + send_s);
   EXPECT_EQ(waited.stages[1].forward_s, hidden.stages[1].forward_s);
   EXPECT_EQ(waited.stages[0].input_s, hidden.stages[0].input_s);
+}
+
+// Megatron-Core: each send of its plain schedule; of the interleaved one those beside no pass the other way.
+TEST(TrainingModel, MegatronWaitsForSendsThatNothingHides) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100", "megatron");
+  Plan plan = plan_of(1, 2, 8, 64);
+  PlanCosts costs(model.state());
+  const Layouts layouts = layouts_of(plan, placements(plan, model.tiers()).front());
+  const StepCosts plain = step_costs(costs, plan, layouts);
+  EXPECT_EQ(plain.stages[0].send_s, 0);
+  EXPECT_FALSE(plain.sends_wait);
+  plan.vpp = 2, plan.schedule = ScheduleKind::kInterleaved;
+  const StepCosts interleaved = step_costs(costs, plan, layouts);
+  EXPECT_GT(interleaved.stages[0].send_s, 0);
+  EXPECT_TRUE(stage_times(costs, interleaved)[0].send_alone);
+  plan.schedule = ScheduleKind::kZeroBubbleV;
+  EXPECT_FALSE(step_costs(costs, plan, layouts).sends_wait);
+}
+
+// Each virtual stage passes its microbatch on by itself.
+TEST(TrainingModel, VirtualStagesCostTheHostApart) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100", "megatron");
+  PlanCosts costs(model.state());
+  const auto host_s = [&](unsigned vpp) {
+    Plan plan = plan_of(1, 2, 8, 64);
+    plan.vpp = vpp;
+    if (vpp > 1) plan.schedule = ScheduleKind::kInterleaved;
+    const Layouts layouts = layouts_of(plan, placements(plan, model.tiers()).front());
+    double seconds = 0;
+    for (StageCost& stage : step_costs(costs, plan, layouts).stages) {
+      seconds += at(stage.parts, TimePart::kHost);
+    }
+    return seconds;
+  };
+  const double each = model.state().constants.microbatch_s;
+  ASSERT_GT(each, 0);
+  EXPECT_NEAR(host_s(3) - host_s(1), 4 * each, 1e-12);
 }
 
 // What hides behind kernels takes compute units and memory from them: a share of its own time.

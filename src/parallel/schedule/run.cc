@@ -22,7 +22,8 @@ class Run {
         forward_(schedule.stages() * static_cast<std::size_t>(schedule.microbatches), kNever),
         backward_(forward_.size(), kNever),
         next_(schedule.chips, 0),
-        is_ready_(schedule.chips, 0) {
+        is_ready_(schedule.chips, 0),
+        sent_(schedule.chips, 0) {
     for (unsigned stage = 0; stage < schedule.stages(); ++stage) {
       chip_of_.push_back(schedule.chip_of(stage));
     }
@@ -108,27 +109,36 @@ class Run {
     }
   }
 
+  double send_of(unsigned chip, const PipelineAction& action) const {
+    const unsigned stage = stage_of(chip, action);
+    return stages_[action.op == PipelineOp::kForward ? stage : stage - 1].send.value;
+  }
+
   /// Runs the chip's next action, or two that go together. False where it has none or must wait.
   bool advance(unsigned chip) {
     const std::vector<PipelineAction>& actions = schedule_.actions[chip];
     const std::size_t at = next_[chip];
     if (at >= actions.size()) return false;
     const bool both = actions[at].with_next && at + 1 < actions.size();
-    double start = time_.end[chip].value;
+    double start = std::max(time_.end[chip].value, sent_[chip]);
     for (std::size_t i = at; i <= at + both; ++i) {
       const unsigned stage = stage_of(chip, actions[i]);
       const double ready = ready_at(stage, actions[i]);
       if (ready == kNever) return false;
       start = std::max(start, ready);
     }
+    const StageTime& first = stages_[stage_of(chip, actions[at])];
     const double spent =
         (both ? pass_time(schedule_, stages_, chip, std::span(actions).subspan(at, 2))
-              : stages_[stage_of(chip, actions[at])].of(actions[at].op))
+              : first.of(actions[at].op))
             .value;
     if (at == 0) time_.start[chip] = Seconds{start};
     time_.end[chip] = Seconds{start + spent};
     time_.busy[chip] += Seconds{spent};
     next_[chip] += both ? 2 : 1;
+    if (!both && first.send_alone && waits_for_send(schedule_, stages_, chip, at)) {
+      sent_[chip] = start + spent + send_of(chip, actions[at]);
+    }
     for (std::size_t i = at; i <= at + both; ++i) {
       finish(stage_of(chip, actions[i]), actions[i], start + spent);
     }
@@ -143,6 +153,7 @@ class Run {
   std::vector<unsigned> stage_of_;          ///< of chips and their chunks
   std::vector<unsigned> ready_;             ///< chips that may go on
   std::vector<std::uint8_t> is_ready_;      ///< in ready_
+  std::vector<double> sent_;                ///< when each chip's last send ends that it waits for
   PipelineTime time_;
 };
 
@@ -224,6 +235,21 @@ Seconds pass_time(const Schedule& schedule, std::span<const StageTime> stages, u
   const Seconds sent = first.sent(pass[0].op) + second.sent(pass[1].op);
   const Seconds best = std::max({a, b, sent, a + b - sent});
   return best + std::max(first.contention, second.contention) * (a + b - best);
+}
+
+bool waits_for_send(const Schedule& schedule, std::span<const StageTime> stages, unsigned chip,
+                    std::size_t at) {
+  const std::vector<PipelineAction>& actions = schedule.actions[chip];
+  const PipelineAction& action = actions[at];
+  if (at + 1 >= actions.size() || action.with_next || action.op == PipelineOp::kBackwardWeight) {
+    return false;
+  }
+  const bool forward = action.op == PipelineOp::kForward;
+  if (forward != (actions[at + 1].op == PipelineOp::kForward)) return false;
+  const unsigned stage = schedule.stage_of(chip, action.chunk);
+  if (forward ? stage + 1 == schedule.stages() : stage == 0) return false;
+  return stages[stage].send_alone &&
+         schedule.chip_of(stage) != schedule.chip_of(forward ? stage + 1 : stage - 1);
 }
 
 std::optional<Diagnostic> schedule_problem(const Schedule& schedule) {

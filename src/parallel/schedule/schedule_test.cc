@@ -192,6 +192,22 @@ TEST(Schedule, SendsDelayOnlyBetweenChips) {
                    4 * 2 + 4 * 0.5);
 }
 
+// By hand. Chip 0: F 0-1, 1.5-2.5, 3-4. Chip 1: F 1.5-2.5, 3-4, 4.5-5.5, B 5.5-6.5, 7-8, 8.5-9.5. Chip 0: B 7-8, 8.5-9.5,
+// 10-11. Where sends are hidden chip 1 ends its forwards at 4.5 and all is over at 9.
+TEST(Schedule, SendsThatNothingHidesAreWaitedFor) {
+  const Schedule schedule = made(ScheduleKind::kGpipe, 2, 3);
+  std::vector<StageTime> stages(2, {Seconds{1}, Seconds{1}, Seconds{0}, Seconds{0.5}});
+  EXPECT_DOUBLE_EQ(pipeline_time(schedule, stages).total.value, 9);
+  for (StageTime& stage : stages) stage.send_alone = true;
+  const PipelineTime time = pipeline_time(schedule, stages);
+  EXPECT_DOUBLE_EQ(time.total.value, 11);
+  EXPECT_DOUBLE_EQ(time.busy[0].value, 6);
+  EXPECT_TRUE(waits_for_send(schedule, stages, 0, 0));
+  EXPECT_FALSE(waits_for_send(schedule, stages, 0, 2));  // a backward comes next
+  EXPECT_FALSE(waits_for_send(schedule, stages, 1, 0));  // nothing to send on
+  EXPECT_FALSE(waits_for_send(schedule, stages, 1, 5));  // nothing comes next
+}
+
 TEST(Schedule, SlowestStagePaces) {
   const Schedule schedule = made(ScheduleKind::kOneFOneB, 4, 64);
   std::vector<StageTime> stages(4, {Seconds{1}, Seconds{1}, Seconds{1}, Seconds{0}});

@@ -78,10 +78,11 @@ MemoryBound OperatorBuilder::memory_bound(MemoryOp op, std::int64_t rows, std::i
 void OperatorBuilder::quantize(std::vector<OperatorStep>& steps, std::int64_t rows,
                                std::int64_t columns, bool backward) const {
   if (!is_quantized(run.precision)) return;
-  // One copy along rows, and one along columns for the other gradient.
+  // One copy along rows, and one along columns for the gradient of weights that are trained.
   const double values = product(rows, columns), copy = saved_bytes(run.precision) * values;
-  steps.push_back({Kernel{
-      memory_bound(MemoryOp::kQuantize, rows, columns, element * values, 2 * copy, backward)}});
+  const int copies = run.lora_rank > 0 ? 1 : 2;
+  steps.push_back({Kernel{memory_bound(MemoryOp::kQuantize, rows, columns, element * values,
+                                       copies * copy, backward)}});
 }
 
 bool OperatorBuilder::gathers_narrow(const Linear& l) const {

@@ -371,5 +371,20 @@ TEST(Adapters, AddToTheLayersProducts) {
   EXPECT_DOUBLE_EQ(added("gate_up_proj", false), 0);
 }
 
+// Copies along columns are for gradients of weights (Transformer Engine, backward_needs_input).
+TEST(Adapters, QuantiseAlongRowsAlone) {
+  const auto copied = [](std::int64_t rank) {
+    Execution run;
+    run.precision = Precision::kFp8;
+    run.lora_rank = rank;
+    const OperatorGraph graph = make_operators(model_named("llama-3-8b"), run);
+    const Kernel& first =
+        std::get<Kernel>(find(graph.layers[0], "gate_up_proj").forward.front().what);
+    return std::get<MemoryBound>(first).written.value;
+  };
+  EXPECT_DOUBLE_EQ(copied(16), 2048.0 * 4096);
+  EXPECT_DOUBLE_EQ(copied(0), 2 * copied(16));
+}
+
 }  // namespace
 }  // namespace flopcast::workload
