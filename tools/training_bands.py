@@ -7,7 +7,8 @@ import collections
 import numpy as np
 
 LEAST = 4  # groups of a software that has a band of its own
-OTHERS = 2  # groups that the runs of other software count for in its band
+OTHERS = 6  # groups that the runs of other software count for in its band
+MOST = 50  # groups that a set counts for
 
 
 def outer(ratio: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
@@ -30,14 +31,17 @@ def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
     software = np.array([run["software"] for run in runs])
     groups = np.array([run["group"] for run in runs])
     experts = np.array([run["experts"] for run in runs])
+    sets = np.array([run["set"] for run in runs])
     counts = collections.Counter(groups)
     weight = np.array([1 / counts[group] for group in groups])
+    for name in set(sets):
+        weight[sets == name] *= min(1.0, MOST / weight[sets == name].sum())
     out = {}
 
     def tell(table: str, label: str, ratio: np.ndarray, weight: np.ndarray) -> None:
         out[f"{table}/band_{label}low"], out[f"{table}/band_{label}high"] = outer(ratio, weight)
 
-    dense = ~experts & np.array([run["set"] != "vtrain-single" for run in runs])
+    dense = ~experts
     each = {name: weight[dense & (software == name)].sum() for name in set(software[dense])}
     alike = np.array([w / each[name] if d else 0 for w, name, d in zip(weight, software, dense)])
     tell("all", "", without["software"], alike)

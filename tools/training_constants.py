@@ -50,8 +50,6 @@ PARAMETERS = {
     "software.megatron/microbatch_s": (1e-4, 1.0),
     "all/unaligned": (2.0, 0.5),
     "all/step_s": (5e-3, 1.0),
-    "software.fsdp/step_s": (2e-2, 1.0),
-    "software.megatron-2024/step_s": (1e-2, 0.5),
     "software.deepspeed-2022/step_s": (1e-2, 1.0),
     "all/straggler": (4e-3, 0.7),
     "all/contention": (0.1, 0.5),
@@ -59,7 +57,6 @@ PARAMETERS = {
     "all/gradient_overlap": (0.8, 0.2),
     "all/collective_share": (0.9, 0.1),
     "software.fsdp/collective_share": (0.8, KERNEL),
-    "software.fsdp-compiled/collective_share": (0.8, KERNEL),
     "software.megatron-deepspeed/collective_share": (0.8, KERNEL),
     "software.deepspeed-2021/collective_share": (0.2, 0.5),
     # Products of experts against those of dense layers; what one expert's costs beside; passes over all

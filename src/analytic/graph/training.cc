@@ -76,7 +76,7 @@ Result<StepWork> step_work(const TrainingModel& model, const Plan& plan,
   for (const analytic::ChipTail& tail : step.tails) {
     work.chips.push_back({{tail.gather_s}, {tail.reduce_s}, {tail.optimizer_s}});
   }
-  work.fixed = {model.state().constants.step_s};
+  work.fixed = {analytic::fixed_s(costs, plan)};
   work.stretch = analytic::stretch(costs, plan);
   work.facts = facts_of(costs, plan, placed, work.schedule);
   return work;

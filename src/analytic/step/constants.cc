@@ -40,7 +40,7 @@ constexpr std::array kFields = {
     Field{"microbatch_s", &C::microbatch_s, 0, 0.06, "s per microbatch and virtual stage"},
     Field{"sends_wait", &C::sends_wait, 0, 1,
           "1: a pipeline's sends hide behind passes the other way only"},
-    Field{"step_s", &C::step_s, 0, 0.5, "s per step"},
+    Field{"step_s", &C::step_s, 0, 0.5, "s per step, a node's mean"},
     Field{"tensor_overlap", &C::tensor_overlap, 0, 1, "of a TP transfer hidden by its GEMM"},
     Field{"expert_eager", &C::expert_eager, 0, 1,
           "of passes over experts' rows by kernels apart, under scales per block"},

@@ -18,10 +18,14 @@ double busy_s(const Plan& plan, const StepCosts& step, unsigned chip) {
   return busy;
 }
 
+double nodes_of(const PlanCosts& costs, const Plan& plan) {
+  return std::max(1.0,
+                  std::ceil(static_cast<double>(plan.chips()) / costs.state.system->tiers.front()));
+}
+
 /// Everything outside the pipeline and the stragglers' share.
 double finish(const PlanCosts& costs, const Plan& plan, double inside_s) {
-  const Constants& c = costs.state.constants;
-  return (inside_s + c.step_s) * stretch(costs, plan);
+  return (inside_s + fixed_s(costs, plan)) * stretch(costs, plan);
 }
 
 double tail_s(const ChipTail& tail) { return tail.reduce_s + tail.optimizer_s; }
@@ -100,9 +104,11 @@ std::vector<StageTime> stage_times(const PlanCosts& costs, const StepCosts& step
 }
 
 double stretch(const PlanCosts& costs, const Plan& plan) {
-  const double nodes = std::max(
-      1.0, std::ceil(static_cast<double>(plan.chips()) / costs.state.system->tiers.front()));
-  return 1 + costs.state.constants.straggler * std::log2(nodes);
+  return 1 + costs.state.constants.straggler * std::log2(nodes_of(costs, plan));
+}
+
+double fixed_s(const PlanCosts& costs, const Plan& plan) {
+  return costs.state.constants.step_s * (1 + std::log(nodes_of(costs, plan)));
 }
 
 StepTime step_time(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
@@ -154,11 +160,11 @@ Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step
   at(parts, TimePart::kWeights) += step.tails[0].gather_s;
   at(parts, TimePart::kGradients) += tail.reduce_s;
   at(parts, TimePart::kOptimizer) += tail.optimizer_s;
-  at(parts, TimePart::kHost) += costs.state.constants.step_s;
+  at(parts, TimePart::kHost) += fixed_s(costs, plan);
   // Where DualPipe hides kernels, the parts are those of the work, and the bubble is negative.
   const double inside = sum(parts);
   const double last = step.tails[0].gather_s + time.pipeline.end[time.pacing].value +
-                      tail_s(step.tails[time.pacing]) + costs.state.constants.step_s;
+                      tail_s(step.tails[time.pacing]) + fixed_s(costs, plan);
   constexpr double kRounding = 1e-12;
   if (std::abs(last - inside) > kRounding * last) at(parts, TimePart::kBubble) += last - inside;
   at(parts, TimePart::kContention) += time.step_s - last;

@@ -59,6 +59,9 @@ StepPartsList step_lists(PlanCosts& costs, const Plan& plan, const Placement& pl
 
 /// Of every virtual stage, as pipeline_time takes them.
 std::vector<StageTime> stage_times(const PlanCosts& costs, const StepCosts& step);
+/// What hosts lose once a step: each node's an exponential time with the mean `step_s`, of which all wait for the
+/// longest. Of n such times that is the n-th harmonic number times the mean, ln n + 1 at most.
+double fixed_s(const PlanCosts& costs, const Plan& plan);
 /// What stragglers multiply every duration by.
 double stretch(const PlanCosts& costs, const Plan& plan);
 

@@ -125,6 +125,22 @@ TEST(StepTime, OfOneChipIsItsKernels) {
               4 * (flops.linear + flops.attention).value / estimate->step.value / 989.4e12, 1e-3);
 }
 
+// The mean of the largest of n exponential times: the n-th harmonic number, here against one that is at most 1 + ln n.
+TEST(StepTime, StepsWaitForTheSlowestHost) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "64 x dgx-h100");
+  const PlanCosts costs(model.state());
+  const double mean = model.state().constants.step_s;
+  ASSERT_GT(mean, 0);
+  EXPECT_DOUBLE_EQ(fixed_s(costs, plan_of(1, 1, 8, 64)), mean);
+  double harmonic = 0;
+  for (unsigned nodes = 1; nodes <= 64; ++nodes) {
+    harmonic += 1.0 / nodes;
+    const double waited = fixed_s(costs, plan_of(1, 1, 8 * nodes, 512)) / mean;
+    EXPECT_GE(waited, harmonic - 1e-12);
+    EXPECT_LE(waited, harmonic + 0.4228 + 1e-12);  // 1 - Euler's constant
+  }
+}
+
 // Weights, gradients and optimiser of mixed-precision Adam: 2 + 4 + 12 bytes (Korthikanti et al.,
 // section 4, and ZeRO, section 3.1).
 TEST(TrainingMemory, KeepsEighteenBytesAWeight) {

@@ -241,7 +241,8 @@ bool waits_for_send(const Schedule& schedule, std::span<const StageTime> stages,
                     std::size_t at) {
   const std::vector<PipelineAction>& actions = schedule.actions[chip];
   const PipelineAction& action = actions[at];
-  if (at + 1 >= actions.size() || action.with_next || action.op == PipelineOp::kBackwardWeight) {
+  if (at + 1 >= actions.size() || action.with_next || action.op == PipelineOp::kBackwardWeight ||
+      actions[at + 1].op == PipelineOp::kBackwardWeight) {
     return false;
   }
   const bool forward = action.op == PipelineOp::kForward;
