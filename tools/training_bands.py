@@ -22,11 +22,13 @@ def outer(ratio: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
 
 
 def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
-    """Quantiles of measured over forecast, each group of near-duplicates with the same weight.
+    """Quantiles of measured over forecast, each group of near-duplicates with the same weight, a set with that of 50
+    groups at most.
 
     A software's dense runs are those of sources that no fit has seen, with those of other software as so many groups
     more. Software without runs of its own has the band of software that was left out, each with the same weight; models
-    with experts that of model families that were.
+    with experts that of model families that were, both sides as wide as the wider: they are few groups (eight in 2026),
+    which say little of the side that they miss less.
     """
     software = np.array([run["software"] for run in runs])
     groups = np.array([run["group"] for run in runs])
@@ -45,7 +47,8 @@ def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
     each = {name: weight[dense & (software == name)].sum() for name in set(software[dense])}
     alike = np.array([w / each[name] if d else 0 for w, name, d in zip(weight, software, dense)])
     tell("all", "", without["software"], alike)
-    tell("all", "experts_", without["model family"], np.where(experts, weight, 0))
+    low, high = outer(without["model family"], np.where(experts, weight, 0))
+    out["all/band_experts_low"], out["all/band_experts_high"] = min(low, 1 / high), max(high, 1 / low)
     for name in sorted(each):
         own = dense & (software == name)
         others = dense & ~own

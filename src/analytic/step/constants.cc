@@ -39,7 +39,7 @@ constexpr std::array kFields = {
     Field{"adds_apart", &C::adds_apart, 0, 1, "1: gradients added up by a pass of their own"},
     Field{"microbatch_s", &C::microbatch_s, 0, 0.06, "s per microbatch and virtual stage"},
     Field{"sends_wait", &C::sends_wait, 0, 1,
-          "1: a pipeline's sends hide behind passes the other way only"},
+          "1: interleaved sends hide behind passes the other way only"},
     Field{"step_s", &C::step_s, 0, 0.5, "s per step, a node's mean"},
     Field{"tensor_overlap", &C::tensor_overlap, 0, 1, "of a TP transfer hidden by its GEMM"},
     Field{"expert_eager", &C::expert_eager, 0, 1,

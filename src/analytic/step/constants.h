@@ -38,7 +38,7 @@ struct Constants {
   double launch_transfer_s = 0;  ///< host time of one transfer
   double adds_apart = 0;         ///< 1: gradients are added up by a pass of their own
   double microbatch_s = 0;       ///< per microbatch and virtual stage, nothing overlaps it
-  double sends_wait = 0;         ///< 1: sends of a pipeline hide behind passes the other way only
+  double sends_wait = 0;         ///< 1: interleaved sends hide behind passes the other way only
   double step_s = 0;             ///< per step, on average over nodes
   double tensor_overlap = 0;     ///< share of a tensor-parallel transfer that its GEMM hides
   double expert_kernel_s = 0;    ///< of one expert's product: what it is too small for

@@ -190,10 +190,7 @@ class Stages {
       const unsigned from = static_cast<unsigned>(i % plan_.pp), to = (from + 1) % plan_.pp;
       out_.stages[i].send_s = from / near != to / near ? between_s : inside_s;
     }
-    // Megatron-Core overlaps sends in its interleaved schedule alone (arguments.py, overlap_p2p_comm).
-    const bool alternates =
-        plan_.schedule == ScheduleKind::kOneFOneB || plan_.schedule == ScheduleKind::kGpipe;
-    if (!plan_.overlap.pipeline || (c_.sends_wait > 0 && alternates)) return wait_for_sends();
+    if (!plan_.overlap.pipeline) return wait_for_sends();
     out_.sends_wait = c_.sends_wait > 0 && plan_.schedule == ScheduleKind::kInterleaved;
   }
 

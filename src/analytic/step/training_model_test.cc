@@ -202,15 +202,13 @@ TEST(TrainingModel, ChipsWaitForSendsThatDoNotOverlap) {
   EXPECT_EQ(waited.stages[0].input_s, hidden.stages[0].input_s);
 }
 
-// Megatron-Core: each send of its plain schedule; of the interleaved one those beside no pass the other way.
+// Megatron-Core's interleaved schedule: those beside no pass the other way.
 TEST(TrainingModel, MegatronWaitsForSendsThatNothingHides) {
   const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100", "megatron");
   Plan plan = plan_of(1, 2, 8, 64);
   PlanCosts costs(model.state());
   const Layouts layouts = layouts_of(plan, placements(plan, model.tiers()).front());
-  const StepCosts plain = step_costs(costs, plan, layouts);
-  EXPECT_EQ(plain.stages[0].send_s, 0);
-  EXPECT_FALSE(plain.sends_wait);
+  EXPECT_FALSE(step_costs(costs, plan, layouts).sends_wait);
   plan.vpp = 2, plan.schedule = ScheduleKind::kInterleaved;
   const StepCosts interleaved = step_costs(costs, plan, layouts);
   EXPECT_GT(interleaved.stages[0].send_s, 0);

@@ -136,8 +136,8 @@ class Run {
     time_.end[chip] = Seconds{start + spent};
     time_.busy[chip] += Seconds{spent};
     next_[chip] += both ? 2 : 1;
-    if (!both && first.send_alone && waits_for_send(schedule_, stages_, chip, at)) {
-      sent_[chip] = start + spent + send_of(chip, actions[at]);
+    if (first.send_alone && waits_for_send(schedule_, stages_, chip, at + both)) {
+      sent_[chip] = start + spent + send_of(chip, actions[at + both]);
     }
     for (std::size_t i = at; i <= at + both; ++i) {
       finish(stage_of(chip, actions[i]), actions[i], start + spent);
