@@ -47,7 +47,7 @@ EXPERT_WEIGHT = 0.6  # few groups, release noise of tens of per cent
 
 # What the ablation switches off: constants at the value where the term vanishes.
 TERMS = {
-    "rates under load": {n: 1.0 for n in PARAMETERS if n.startswith("chip.") and "attention" not in n},
+    "rates under load": {n: 1.0 for n in PARAMETERS if n.startswith(("chip.", "pair.")) and "attention" not in n},
     "attention of the software": {n: 1.0 for n in PARAMETERS if "attention_share" in n},
     "unfused traffic": {n: 1.0 for n in PARAMETERS if "unfused" in n},
     "host and fixed costs": {
