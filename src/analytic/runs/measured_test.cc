@@ -300,6 +300,19 @@ TEST(TrainingRuns, WordsOfXlaAreRead) {
   EXPECT_TRUE(of_tpu("\"dtype\": \"bf16\", \"recompute\": \"custom\"").open.recompute);
 }
 
+// Of any quality: who publishes a speed has tried.
+TEST(TrainingRuns, UntoldMicrobatchesAreOpen) {
+  const auto with = [](const std::string& batch) {
+    std::string text(kRun);
+    text.replace(text.find(R"("mbs": 1)"), std::string_view(R"("mbs": 1)").size(), batch);
+    const RunFile file(text);
+    return read_training_runs(file.path())->front();
+  };
+  EXPECT_FALSE(with(R"("mbs": 1)").open.micro_batch);
+  EXPECT_TRUE(with(R"("mbs": null)").open.micro_batch);
+  EXPECT_FALSE(with(R"("mbs": null, "ga": 4)").open.micro_batch);
+}
+
 TEST(TrainingRuns, UntoldVirtualStagesAreAssumed) {
   const std::string parallel = "\"pp\": 4, \"vp\": null, \"dp\": 2";
   EXPECT_EQ(read_with("\"year\": 2024, ", parallel).plan.vpp, 8U);  // NeMo's recipes
