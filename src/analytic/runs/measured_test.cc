@@ -413,7 +413,7 @@ TEST_F(PublicRuns, OfExpertsAreForecast) {
   const RunErrors errors = errors_of([](const TrainingRun& run) { return run.experts; });
   EXPECT_GT(errors.n, 40U);
   EXPECT_LT(errors.mape, 0.12);
-  EXPECT_LT(std::abs(errors.bias), 0.06);
+  EXPECT_LT(std::abs(errors.bias), 0.07);
 }
 
 // Peers forecast the whole of each set, of which the file has the public part.
