@@ -56,6 +56,12 @@ struct TransferFacts {
   unsigned ranks = 1;                              ///< of the group
   Seconds time;                                    ///< all of it
 };
+/// Of passes, what transfers once a step may hide behind; of what they hide, what the kernels beside it take longer.
+struct Hiding {
+  double weights = 0, gradients = 0, contention = 0;
+};
+/// As fitted to measured runs (catalog/training/constants.toml), for steps that do not tell their software.
+Hiding usual_hiding();
 /// What a chip does once a step, in parts.
 struct ChipFacts {
   Seconds embedding, layers, head;              ///< of the optimizer

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/numeric/median.h"
+#include "flopcast/analytic/graph.h"
 #include "flopcast/parallel.h"
 #include "whatif/planned/new_degrees.h"
 #include "whatif/planned/stage_parts.h"
@@ -18,13 +19,6 @@ namespace {
 Diagnostic no_step(ErrorCode code, std::string what, std::string hint) {
   return {code, "structure", std::move(what), std::move(hint)};
 }
-
-/// Of passes, what transfers can hide behind where the recording shows no limit: as fitted to measured
-/// runs (catalog/training/constants.toml: weight_overlap, gradient_overlap).
-constexpr double kWeightsHidden = 0.9;
-constexpr double kGradientsHidden = 0.86;
-/// Of what they hide, what the kernels beside it take longer (contention).
-constexpr double kSlowed = 0.25;
 
 /// Passes over a chip's layers that what is sent once a step may hide behind: gradients are complete
 /// after the last microbatch. Chunks take turns of up to as many microbatches as there are chips;
@@ -283,6 +277,8 @@ class StepChanger {
   }
 
   void model_tails() {
+    // Where the recording shows no limit.
+    const Hiding hiding = usual_hiding();
     const auto tail = [&](bool forward) {
       std::vector<double> left;
       std::vector<std::vector<WholeTransfer>> whole;
@@ -291,7 +287,7 @@ class StepChanger {
         whole.push_back(forward ? chip.gathers : chip.reduces);
       }
       return Tail(left, whole, loads(was_, true, forward),
-                  forward ? kWeightsHidden : kGradientsHidden, kSlowed);
+                  forward ? hiding.weights : hiding.gradients, hiding.contention);
     };
     const Tail gather = tail(true), reduce = tail(false);
     const auto ahead = loads(out_.step, false, true), behind = loads(out_.step, false, false);
