@@ -117,6 +117,13 @@ TEST(PlanSearch, OfRealModelsEqualsBruteForce) {
     std::vector<PlanFound> all = all_timed(scored, options);
     ASSERT_GT(all.size(), 2 * options.best);
     EXPECT_LT(all.size(), found->plans);
+    const double capacity = scored.model.cluster().chip.hbm_capacity.value * options.memory_share;
+    const std::unique_ptr<Scores> scores = make_scores(scored.model);
+    const auto cannot_fit = [&](const NumberedPlan& one) {
+      return scores->memory_at_least(one.plan).value > capacity;
+    };
+    const auto too_big = std::ranges::count_if(all_plans(scored.search.space()), cannot_fit);
+    EXPECT_EQ(found->too_big, static_cast<std::uint64_t>(too_big));
     EXPECT_LE(all.size(), found->plans - found->too_big);
     std::ranges::sort(all, {}, [](const PlanFound& f) {
       return std::tuple(f.time.value, f.memory.value, f.number);
