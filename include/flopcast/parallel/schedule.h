@@ -7,6 +7,7 @@
 // robin (chip i: stages i, i + p, ...), V-shaped ones there and back (chip i: stages i, 2p - 1 - i).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -77,6 +78,11 @@ std::optional<Diagnostic> schedule_problem(const Schedule& schedule);
 std::vector<unsigned> peak_in_flight(const Schedule& schedule);
 /// The same of one virtual stage.
 unsigned peak_in_flight(const Schedule& schedule, unsigned stage);
+
+/// How often a chip of DualPipeV runs two passes together: the forward of its first chunk beside a backward of the
+/// second, and that of the second beside a backward of the first. @pre microbatches >= 2 chips
+std::array<std::int64_t, 2> dualpipe_pairs(unsigned chips, unsigned chip,
+                                           std::int64_t microbatches);
 
 /// What one virtual stage takes for one microbatch.
 struct StageTime {

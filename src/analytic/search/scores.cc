@@ -17,11 +17,23 @@ using namespace analytic;
 /// A list of operators, one microbatch.
 struct ListSeconds {
   double forward = std::numeric_limits<double>::infinity(), input = forward, weight = forward;
+  double forward_sent = forward, input_sent = forward;  ///< transfers of operators
+  double forward_rest = forward, input_rest = forward;  ///< without them
 
   void lower(const ListTime& time) {
+    const double forward_sends = sent_s(time.forward), input_sends = sent_s(time.backward_input);
     forward = std::min(forward, time.forward_s);
     input = std::min(input, time.input_s);
     weight = std::min(weight, time.weight_s);
+    forward_sent = std::min(forward_sent, forward_sends);
+    input_sent = std::min(input_sent, input_sends);
+    forward_rest = std::min(forward_rest, time.forward_s - forward_sends);
+    input_rest = std::min(input_rest, time.input_s - input_sends);
+  }
+  /// Each is the least of another placement.
+  double unsure() const {
+    return std::max(0.0, forward - forward_sent - forward_rest) +
+           std::max(0.0, input - input_sent - input_rest);
   }
 };
 
@@ -33,10 +45,6 @@ class ModelScores final : public Scores {
   Bytes memory_at_least(const Plan& plan) override { return least_memory(costs_, plan); }
 
   Seconds time_at_least(const Plan& plan, std::span<const Placement> placements) override {
-    // DualPipe hides transfers: with less of them it need not be quicker.
-    if (plan.schedule == ScheduleKind::kDualPipeV) {
-      return rounded(step_at_least(costs_, plan, step_costs(costs_, plan, Layouts{})));
-    }
     const Execution execution = execution_of(plan, state_.model);
     if (!(least_of_ == execution) || plan.pp != least_pp_) {
       least_of_ = execution;
@@ -102,6 +110,9 @@ class ModelScores final : public Scores {
       stage.forward_s += list.forward * times;
       stage.input_s += list.input * times;
       stage.weight_s += list.weight * times;
+      stage.forward_sent_s += list.forward_sent * times;
+      stage.input_sent_s += list.input_sent * times;
+      stage.unsure_s += list.unsure() * times;
     };
     if (first) add(embedding_, 1);
     for (std::size_t kind = 0; kind < layers_.size(); ++kind) {

@@ -100,15 +100,6 @@ class Stages {
     head_ = sharded(cost_.head, time_.head);
   }
 
-  /// What of a pass is transfers of its operators.
-  static double sent_s(const Parts& pass) {
-    double seconds = 0;
-    for (const TimePart part : {TimePart::kTensor, TimePart::kContext, TimePart::kExpert}) {
-      seconds += pass[static_cast<std::size_t>(part)];
-    }
-    return seconds;
-  }
-
   void add_list(StageCost& stage, const ListTime& time, const Sharded& s, double times) const {
     add(stage.parts, time.forward, times);
     add(stage.parts, time.backward_input, times);

@@ -80,6 +80,14 @@ double sum(const Parts& parts) {
   return all;
 }
 
+double sent_s(const Parts& pass) {
+  double seconds = 0;
+  for (const TimePart part : {TimePart::kTensor, TimePart::kContext, TimePart::kExpert}) {
+    seconds += pass[static_cast<std::size_t>(part)];
+  }
+  return seconds;
+}
+
 void add(Parts& to, const Parts& from, double times) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i] * times;
 }

@@ -14,6 +14,8 @@ namespace flopcast::analytic {
 using Parts = std::array<double, kTimeParts>;
 inline double& at(Parts& parts, TimePart part) { return parts[static_cast<std::size_t>(part)]; }
 double sum(const Parts& parts);
+/// What of a pass is transfers of its operators that nothing hides.
+double sent_s(const Parts& pass);
 void add(Parts& to, const Parts& from, double times = 1);
 
 /// Where the groups that operators communicate in lie.

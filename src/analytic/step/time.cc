@@ -30,23 +30,38 @@ double finish(const PlanCosts& costs, const Plan& plan, double inside_s) {
 
 double tail_s(const ChipTail& tail) { return tail.reduce_s + tail.optimizer_s; }
 
+/// What running a forward of stage `a` beside a backward of stage `b` saves at most, by pass_time's rule.
+double saved_s(const StageCost& a, const StageCost& b, double contention) {
+  const double forward = a.forward_s, backward = backward_s(b), both = forward + backward;
+  const double sent = a.forward_sent_s + b.input_sent_s;
+  const double kernels = both - sent - a.unsure_s - b.unsure_s;
+  return (1 - contention) * (both - std::max({forward, backward, sent, kernels}));
+}
+
+/// Seconds that a chip works at least.
+double work_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& step,
+                     unsigned chip) {
+  const double work = busy_s(plan, step, chip) * static_cast<double>(plan.microbatches());
+  if (plan.schedule != ScheduleKind::kDualPipeV) return work;
+  const StageCost& there = step.stages[stage_of(plan, chip, 0)];
+  const StageCost& back = step.stages[stage_of(plan, chip, 1)];
+  const double contention = costs.state.constants.contention;
+  const auto [first, second] = dualpipe_pairs(plan.pp, chip, plan.microbatches());
+  const double pairs = static_cast<double>(first) * saved_s(there, back, contention) +
+                       static_cast<double>(second) * saved_s(back, there, contention);
+  // A run adds up pairs, not what they save: this must not be above it by a rounding.
+  constexpr double kRounding = 1e-9;
+  return (work - pairs) * (1 - kRounding);
+}
+
 /// No chip ends its microbatches earlier, whatever the order of its actions: the chips before it pass
 /// it the first microbatch, it is busy for all of them, and where its last action is a backward of
 /// its first stage, the chips before it follow in turn.
-std::vector<double> ends_at_least(const Plan& plan, const StepCosts& step) {
-  const auto rounds = static_cast<double>(plan.microbatches());
-  // Of two passes together at least the kernels come after each other, and the transfers.
-  const bool pairs = plan.schedule == ScheduleKind::kDualPipeV;
+std::vector<double> ends_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& step) {
   std::vector<double> ends;
   double fill = 0;
   for (unsigned chip = 0; chip < plan.pp; ++chip) {
-    double busy = 0, sent = 0;
-    for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
-      const StageCost& stage = step.stages[stage_of(plan, chip, chunk)];
-      busy += stage.forward_s + backward_s(stage);
-      sent += stage.forward_sent_s + stage.input_sent_s;
-    }
-    ends.push_back(fill + (pairs ? std::max(busy - sent, sent) : busy) * rounds);
+    ends.push_back(fill + work_at_least(costs, plan, step, chip));
     fill += step.stages[chip].forward_s + step.stages[chip].send_s;
   }
   const bool drains = plan.schedule == ScheduleKind::kGpipe ||
@@ -63,7 +78,7 @@ std::vector<double> ends_at_least(const Plan& plan, const StepCosts& step) {
 PipelineTime run_pipeline(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
   const std::vector<StageTime> times = stage_times(costs, step);
   const ScheduleEntry& entry = costs.schedule(plan);
-  const std::vector<double> least = ends_at_least(plan, step);
+  const std::vector<double> least = ends_at_least(costs, plan, step);
   PipelineTime time = pipeline_time(entry.schedule, times);
   const std::int64_t left = plan.microbatches() - entry.schedule.microbatches;
   const PipelineTime longer = left > 0 ? pipeline_time(entry.longer, times) : time;
@@ -125,7 +140,7 @@ StepTime step_time(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
 }
 
 double step_at_least(const PlanCosts& costs, const Plan& plan, const StepCosts& step) {
-  const std::vector<double> ends = ends_at_least(plan, step);
+  const std::vector<double> ends = ends_at_least(costs, plan, step);
   double last = 0;
   for (unsigned chip = 0; chip < plan.pp; ++chip) {
     last = std::max(last, ends[chip] + tail_s(step.tails[chip]));

@@ -14,6 +14,8 @@ struct StageCost {
   double send_s = 0;  ///< to the next stage
   double forward_sent_s = 0,
          input_sent_s = 0;  ///< of forward_s and input_s: transfers of operators
+  /// Of the least of many placements: what kernels may take less than passes without their transfers do.
+  double unsure_s = 0;
   unsigned layers = 0;
 };
 

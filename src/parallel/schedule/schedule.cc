@@ -140,6 +140,11 @@ void write_zero_bubble_v(Actions& actions, unsigned p, unsigned chip, std::int64
   while (writer.waiting() > 0) writer.weight();
 }
 
+/// Of each chunk, in the steady state of a chip of DualPipeV.
+std::int64_t steady_pairs(unsigned p, unsigned chip, std::int64_t m) {
+  return m - 2 * static_cast<std::int64_t>(p) + chip + 1;
+}
+
 void write_dualpipe_v(Actions& actions, unsigned p, unsigned chip, std::int64_t m) {
   Writer writer(actions, m);
   const unsigned after = p - chip - 1;  // chips behind this one
@@ -157,7 +162,7 @@ void write_dualpipe_v(Actions& actions, unsigned p, unsigned chip, std::int64_t 
     writer.weight();
     writer.forward(1);
   }
-  for (std::int64_t i = 0; i < m - 2 * static_cast<std::int64_t>(p) + chip + 1; ++i) {
+  for (std::int64_t i = 0; i < steady_pairs(p, chip, m); ++i) {
     if (i == 0 && after == 0) {
       // The last chip's forward feeds this very backward's chunk: they cannot run together.
       writer.forward(0);
@@ -247,6 +252,13 @@ unsigned Schedule::chunk_of(unsigned stage) const { return stage / chips; }
 unsigned Schedule::chip_of(unsigned stage) const {
   const unsigned within = stage % chips;
   return v_shaped() && chunk_of(stage) % 2 == 1 ? chips - 1 - within : within;
+}
+
+std::array<std::int64_t, 2> dualpipe_pairs(unsigned chips, unsigned chip,
+                                           std::int64_t microbatches) {
+  const unsigned after = chips - chip - 1;
+  const std::int64_t steady = steady_pairs(chips, chip, microbatches);
+  return {after == 0 ? steady - 1 : steady, steady + after};
 }
 
 Result<Schedule> make_schedule(ScheduleKind kind, unsigned chips, std::int64_t microbatches,

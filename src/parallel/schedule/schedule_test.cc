@@ -57,6 +57,21 @@ TEST(Schedule, AllAreCompleteAndEnd) {
   }
 }
 
+TEST(Schedule, PairsOfDualPipeAreCounted) {
+  for (const unsigned p : {1u, 2u, 3u, 5u, 8u}) {
+    for (const std::int64_t m : {2 * p, 2 * p + 1, 7 * p}) {
+      const Schedule schedule = made(ScheduleKind::kDualPipeV, p, m);
+      for (unsigned chip = 0; chip < p; ++chip) {
+        std::array<std::int64_t, 2> pairs{};
+        for (const PipelineAction& action : schedule.actions[chip]) {
+          if (action.with_next) ++pairs[action.chunk];
+        }
+        EXPECT_EQ(pairs, dualpipe_pairs(p, chip, m)) << p << " chips, chip " << chip;
+      }
+    }
+  }
+}
+
 TEST(Schedule, FewMicrobatches) {
   for (const ScheduleKind kind : {ScheduleKind::kGpipe, ScheduleKind::kOneFOneB,
                                   ScheduleKind::kZeroBubbleH1, ScheduleKind::kZeroBubbleV}) {
