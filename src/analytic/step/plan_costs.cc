@@ -215,7 +215,7 @@ const ExecutionTime& PlanCosts::timed(const ExecutionCost& cost, const Plan& pla
   return *known.back().time;
 }
 
-const ScheduleEntry& PlanCosts::schedule(const Plan& plan) {
+ScheduleEntry& PlanCosts::entry_of(const Plan& plan) {
   // After a few rounds the schedule repeats itself every pp microbatches: the more ways a chip has to
   // fill a gap, the later.
   const bool plain =
@@ -227,19 +227,30 @@ const ScheduleEntry& PlanCosts::schedule(const Plan& plan) {
   std::unique_ptr<ScheduleEntry>& entry = schedules_[key];
   if (entry) return *entry;
   entry = std::make_unique<ScheduleEntry>();
+  entry->microbatches = key.microbatches;
+  entry->step = key.microbatches < few ? 0 : plan.pp;
   // Possible plans have possible schedules.
-  if (auto made = make_schedule(key.kind, key.pp, key.microbatches, key.vpp)) {
-    entry->schedule = std::move(*made);
-    entry->peaks = peak_in_flight(entry->schedule);
-    entry->first_peak = peak_in_flight(entry->schedule, 0);
-    entry->last_peak = peak_in_flight(entry->schedule, entry->schedule.stages() - 1);
-  }
-  if (key.microbatches < few) return *entry;
-  if (auto made = make_schedule(key.kind, key.pp, few + plan.pp, key.vpp)) {
-    entry->longer = std::move(*made);
-    entry->step = plan.pp;
+  if (const auto made = make_schedule(key.kind, key.pp, key.microbatches, key.vpp)) {
+    entry->peaks = peak_in_flight(*made);
+    entry->first_peak = peak_in_flight(*made, 0);
+    entry->last_peak = peak_in_flight(*made, made->stages() - 1);
   }
   return *entry;
+}
+
+const ScheduleEntry& PlanCosts::schedule(const Plan& plan) { return entry_of(plan); }
+
+ScheduleEntry& PlanCosts::run_schedule(const Plan& plan) {
+  ScheduleEntry& entry = entry_of(plan);
+  if (entry.program) return entry;
+  const auto few = make_schedule(plan.schedule, plan.pp, entry.microbatches, plan.vpp);
+  if (entry.step == 0) {
+    entry.program.emplace(*few);
+  } else {
+    const std::int64_t more = entry.microbatches + entry.step;
+    entry.program.emplace(*few, *make_schedule(plan.schedule, plan.pp, more, plan.vpp));
+  }
+  return entry;
 }
 
 Layouts layouts_of(const Plan& plan, const Placement& placement) {

@@ -10,6 +10,7 @@
 #include "analytic/step/pass_time.h"
 #include "analytic/step/pipeline_shape.h"
 #include "analytic/step/training_state.h"
+#include "flopcast/parallel/schedule_program.h"
 
 namespace flopcast::analytic {
 
@@ -36,11 +37,12 @@ struct ExecutionTime {
   std::vector<ListTime> layers;
 };
 
-/// A schedule that reaches its steady state, and what memory needs of it.
+/// A schedule of few enough microbatches that reaches its steady state: what memory needs of it, and its run.
 struct ScheduleEntry {
-  Schedule schedule;  ///< of few enough microbatches
-  Schedule longer;    ///< `step` microbatches more; empty where `schedule` is the whole
-  std::int64_t step = 0;
+  std::int64_t microbatches = 0;
+  std::int64_t step =
+      0;  ///< microbatches more of the longer one that the program runs; 0: the schedule is the whole
+  std::optional<ScheduleProgram> program;  ///< made when it is first asked for
   std::vector<unsigned> peaks;
   unsigned first_peak = 1, last_peak = 1;  ///< of the first and the last virtual stage alone
 };
@@ -59,6 +61,8 @@ class PlanCosts {
   const ExecutionCost& priced(const Plan& plan);
   const ExecutionTime& timed(const ExecutionCost& cost, const Plan& plan, const Layouts& layouts);
   const ScheduleEntry& schedule(const Plan& plan);
+  /// With its program.
+  ScheduleEntry& run_schedule(const Plan& plan);
   const PipelineShape& shape(const Plan& plan);
   /// By kind of chip.
   const std::vector<ChipHeld>& held(const ExecutionCost& cost, const Plan& plan);
@@ -69,6 +73,7 @@ class PlanCosts {
 
  private:
   ExecutionCost& execution(const Plan& plan);
+  ScheduleEntry& entry_of(const Plan& plan);
 
   struct ExecutionHash {
     std::size_t operator()(const Execution& run) const;

@@ -77,11 +77,10 @@ std::vector<double> ends_at_least(const PlanCosts& costs, const Plan& plan, cons
 /// The schedule's own run, continued by its period where it repeats itself.
 PipelineTime run_pipeline(PlanCosts& costs, const Plan& plan, const StepCosts& step) {
   const std::vector<StageTime> times = stage_times(costs, step);
-  const ScheduleEntry& entry = costs.schedule(plan);
+  ScheduleEntry& entry = costs.run_schedule(plan);
   const std::vector<double> least = ends_at_least(costs, plan, step);
-  PipelineTime time = pipeline_time(entry.schedule, times);
-  const std::int64_t left = plan.microbatches() - entry.schedule.microbatches;
-  const PipelineTime longer = left > 0 ? pipeline_time(entry.longer, times) : time;
+  auto [time, longer] = entry.program->run(times);
+  const std::int64_t left = plan.microbatches() - entry.microbatches;
   const double rounds = left > 0 ? static_cast<double>(left) / static_cast<double>(entry.step) : 0;
   time.total = Seconds{0};
   for (std::size_t chip = 0; chip < time.end.size(); ++chip) {

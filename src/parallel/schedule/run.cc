@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "flopcast/parallel/schedule.h"
+#include "parallel/schedule/sends.h"
 
 namespace flopcast {
 namespace {
@@ -109,11 +110,6 @@ class Run {
     }
   }
 
-  double send_of(unsigned chip, const PipelineAction& action) const {
-    const unsigned stage = stage_of(chip, action);
-    return stages_[action.op == PipelineOp::kForward ? stage : stage - 1].send.value;
-  }
-
   /// Runs the chip's next action, or two that go together. False where it has none or must wait.
   bool advance(unsigned chip) {
     const std::vector<PipelineAction>& actions = schedule_.actions[chip];
@@ -137,7 +133,8 @@ class Run {
     time_.busy[chip] += Seconds{spent};
     next_[chip] += both ? 2 : 1;
     if (first.send_alone && waits_for_send(schedule_, stages_, chip, at + both)) {
-      sent_[chip] = start + spent + send_of(chip, actions[at + both]);
+      const unsigned by = parallel::sends_by(schedule_, chip, actions[at + both]);
+      sent_[chip] = start + spent + stages_[by].send.value;
     }
     for (std::size_t i = at; i <= at + both; ++i) {
       finish(stage_of(chip, actions[i]), actions[i], start + spent);
@@ -237,8 +234,7 @@ Seconds pass_time(const Schedule& schedule, std::span<const StageTime> stages, u
   return best + std::max(first.contention, second.contention) * (a + b - best);
 }
 
-bool waits_for_send(const Schedule& schedule, std::span<const StageTime> stages, unsigned chip,
-                    std::size_t at) {
+bool parallel::sent_before_next(const Schedule& schedule, unsigned chip, std::size_t at) {
   const std::vector<PipelineAction>& actions = schedule.actions[chip];
   const PipelineAction& action = actions[at];
   if (at + 1 >= actions.size() || action.with_next || action.op == PipelineOp::kBackwardWeight ||
@@ -249,8 +245,18 @@ bool waits_for_send(const Schedule& schedule, std::span<const StageTime> stages,
   if (forward != (actions[at + 1].op == PipelineOp::kForward)) return false;
   const unsigned stage = schedule.stage_of(chip, action.chunk);
   if (forward ? stage + 1 == schedule.stages() : stage == 0) return false;
-  return stages[stage].send_alone &&
-         schedule.chip_of(stage) != schedule.chip_of(forward ? stage + 1 : stage - 1);
+  return schedule.chip_of(stage) != schedule.chip_of(forward ? stage + 1 : stage - 1);
+}
+
+unsigned parallel::sends_by(const Schedule& schedule, unsigned chip, const PipelineAction& action) {
+  const unsigned stage = schedule.stage_of(chip, action.chunk);
+  return action.op == PipelineOp::kForward ? stage : stage - 1;
+}
+
+bool waits_for_send(const Schedule& schedule, std::span<const StageTime> stages, unsigned chip,
+                    std::size_t at) {
+  const unsigned stage = schedule.stage_of(chip, schedule.actions[chip][at].chunk);
+  return stages[stage].send_alone && parallel::sent_before_next(schedule, chip, at);
 }
 
 std::optional<Diagnostic> schedule_problem(const Schedule& schedule) {
