@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "cost/model/scaled_fits.h"
+
 namespace flopcast {
 namespace {
 
@@ -77,6 +79,18 @@ Provenance provenance(const Candidate& from, const FitOrigin& origin, std::strin
   return out;
 }
 
+/// scaled(), remembered.
+std::shared_ptr<const GemmFit> scaled_gemm(const Choice<GemmFit>& choice, GemmType type,
+                                           const Rates& rates) {
+  static ScaledFits<GemmFit, GemmType> known;
+  return known.of(choice.keep, *choice.fit, type, rates);
+}
+std::shared_ptr<const AttentionFit> scaled_attention(const Choice<AttentionFit>& choice,
+                                                     const AttentionFit& fit, const Rates& rates) {
+  static ScaledFits<AttentionFit, AttentionKind> known;
+  return known.of(choice.keep, fit, fit.kind, rates);
+}
+
 constexpr double kAssumedBand = 1.6;
 std::string assumed_source(std::string_view what) {
   return fmt::format("assumed {}: nothing like it was measured", what);
@@ -132,7 +146,7 @@ void KernelModel::State::fill(GemmSlot& slot, GemmType type) const {
   const bool as_it_is = choice.from->own() &&
                         operand_bytes(choice.fit->type).b == operand_bytes(type).b &&
                         choice.distance < 1;
-  GemmFit fit = as_it_is ? *choice.fit : scaled(*choice.fit, type, slot.rates);
+  GemmFit fit = as_it_is ? *choice.fit : *scaled_gemm(choice, type, slot.rates);
   fit.origin.band = fit.origin.band.widened(p.uncertainty);
   slot.model.emplace(fit, as_it_is ? fit.origin.rates : slot.rates);
   slot.basis = p.basis;
@@ -210,9 +224,8 @@ void KernelModel::State::fill_attention(bool decode) const {
                     name(fitted.kind.kv_cache), fitted.kind.head_dim, fitted.kind.window);
     const Provenance p =
         provenance(*choice.from, fitted.origin, what, what, choice.distance, chip.name);
-    AttentionFit fit = choice.from->own() ? fitted
-                                          : scaled(fitted, fitted.kind,
-                                                   matrix_rates(chip, fitted.kind.type).rates);
+    const Rates rates = matrix_rates(chip, fitted.kind.type).rates;
+    AttentionFit fit = choice.from->own() ? fitted : *scaled_attention(choice, fitted, rates);
     fit.origin.band = fit.origin.band.widened(p.uncertainty);
     const Band& band = fit.origin.band;
     entries.push_back(
