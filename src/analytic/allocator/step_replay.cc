@@ -9,22 +9,41 @@
 namespace flopcast::analytic {
 namespace {
 
-using Block = CachingAllocator::Block;
 constexpr CachingAllocator::Stream kCompute = 0, kGather = 1;
 
-/// A list's tensors of one microbatch.
-using Table = std::vector<std::optional<Block>>;
+/// Counts what is allocated; a block is its size. CachingAllocator allots no less.
+class CountingAllocator {
+ public:
+  using Block = std::int64_t;
 
-/// Weights of a list while they are whole.
-struct Gathered {
-  std::vector<Block> weights;
-  bool held = false;
+  std::optional<Block> allocate(std::int64_t bytes, CachingAllocator::Stream) {
+    constexpr std::int64_t kUnit = 512;
+    const Block block = (bytes + kUnit - 1) / kUnit * kUnit;
+    allocated_ += block;
+    most_ = std::max(most_, allocated_);
+    return block;
+  }
+  void free(Block block) { allocated_ -= block; }
+  std::int64_t most_allocated() const { return most_; }
+
+ private:
+  std::int64_t allocated_ = 0, most_ = 0;
 };
 
+template <typename Allocator>
 class Player {
+  using Block = typename Allocator::Block;
+  /// A list's tensors of one microbatch.
+  using Table = std::vector<std::optional<Block>>;
+  /// Weights of a list while they are whole.
+  struct Gathered {
+    std::vector<Block> weights;
+    bool held = false;
+  };
+
  public:
-  Player(const ChipTape& chip, const StepPlay& play)
-      : play_(play), boundary_(chip.boundary), allocator_({.expandable = play.expandable}) {
+  Player(const ChipTape& chip, const StepPlay& play, Allocator allocator)
+      : play_(play), boundary_(chip.boundary), allocator_(std::move(allocator)) {
     if (chip.embedding != nullptr) lists_.push_back(chip.embedding);
     first_layer_ = lists_.size();
     lists_.insert(lists_.end(), chip.layers.begin(), chip.layers.end());
@@ -33,13 +52,7 @@ class Player {
     gathered_.resize(lists_.size());
   }
 
-  StepPeak play() {
-    for (int step = 0; step < 2; ++step) run_step();
-    return {allocator_.most_allocated(), allocator_.most_reserved()};
-  }
-
- private:
-  bool is_end(std::size_t list) const { return list < first_layer_ || list >= last_layer_; }
+  const Allocator& allocator() const { return allocator_; }
 
   void run_step() {
     if (play_.sharded) gather_ends();
@@ -59,6 +72,9 @@ class Player {
     }
     if (play_.sharded) end_sharded();
   }
+
+ private:
+  bool is_end(std::size_t list) const { return list < first_layer_ || list >= last_layer_; }
 
   Block take(std::int64_t bytes, CachingAllocator::Stream stream = kCompute) {
     return *allocator_.allocate(std::max<std::int64_t>(bytes, 1), stream);
@@ -199,7 +215,7 @@ class Player {
 
   const StepPlay& play_;
   std::int64_t boundary_;
-  CachingAllocator allocator_;
+  Allocator allocator_;
   std::vector<const ListTensors*> lists_;
   std::size_t first_layer_ = 0, last_layer_ = 0;
   std::vector<Gathered> gathered_;  ///< by list
@@ -210,7 +226,15 @@ class Player {
 }  // namespace
 
 StepPeak replay_step(const ChipTape& chip, const StepPlay& play) {
-  return Player(chip, play).play();
+  Player player(chip, play, CachingAllocator({.expandable = play.expandable}));
+  for (int step = 0; step < 2; ++step) player.run_step();
+  return {player.allocator().most_allocated(), player.allocator().most_reserved()};
+}
+
+std::int64_t count_step(const ChipTape& chip, const StepPlay& play) {
+  Player player(chip, play, CountingAllocator());
+  player.run_step();
+  return player.allocator().most_allocated();
 }
 
 }  // namespace flopcast::analytic

@@ -166,6 +166,26 @@ TEST(StepReplay, TwoLayersAreLikeMany) {
   }
 }
 
+TEST(StepReplay, CountsNoMoreThanItAllocates) {
+  for (const char* model : {"llama-3-8b", "mixtral-8x7b", "gpt-3-13b"}) {
+    for (const bool sharded : {false, true}) {
+      for (const unsigned in_flight : {1U, 2U}) {
+        Execution run;
+        run.sequence = 4096;
+        const Played all = played(model, run, 12);
+        StepPlay play;
+        play.sharded = sharded, play.in_flight = in_flight;
+        const std::int64_t counted = count_step(all.tape(2), play);
+        const std::int64_t allocated = replay_step(all.tape(2), play).allocated;
+        EXPECT_LE(counted, allocated) << model << sharded << in_flight;
+        // Blocks are larger than asked for by no more than 1 MiB each.
+        EXPECT_GE(static_cast<double>(counted), 0.9 * static_cast<double>(allocated))
+            << model << sharded << in_flight;
+      }
+    }
+  }
+}
+
 // Full sharding adds the gathered weights, its buffers and whole gradients, whatever the order.
 TEST(StepReplay, ShardingHoldsWholeWeights) {
   Execution run;

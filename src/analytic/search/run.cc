@@ -23,8 +23,25 @@ struct Found {
 
 /// A plan that may win.
 struct Candidate {
-  double bound = 0, memory = 0;
+  double bound = 0;
+  double memory = 0;  ///< as it is counted: at least
   std::uint64_t number = 0;
+};
+
+/// Of plans that do not fit, those with the least memory.
+struct Leanest {
+  double memory = kInfinity;
+  std::vector<std::uint64_t> plans;
+
+  void offer(double of_plan, std::uint64_t number) {
+    if (of_plan > memory) return;
+    if (of_plan < memory) plans.clear();
+    memory = of_plan;
+    plans.push_back(number);
+  }
+  void offer(const Leanest& other) {
+    for (const std::uint64_t number : other.plans) offer(other.memory, number);
+  }
 };
 
 /// What one part of the space holds.
@@ -32,13 +49,13 @@ struct PartScan {
   std::uint64_t plans = 0, placed = 0, too_big = 0;
   std::uint64_t placed_open = 0;  ///< not found too big
   std::vector<Candidate> candidates;
-  double least = kInfinity;            ///< memory of plans that do not fit
-  std::vector<std::uint64_t> leanest;  ///< plans with just this memory
+  Leanest leanest;
 };
 
 struct Timed {
-  double time = kInfinity;
+  double time = kInfinity, memory = 0;
   std::size_t placement = 0, placements_timed = 0;
+  std::size_t too_big = 0;  ///< its placements, where it does not fit after all
 };
 
 /// What one thread works with.
@@ -153,7 +170,7 @@ class Run {
       candidates.insert(candidates.end(), one.candidates.begin(), one.candidates.end());
       count(one);
     }
-    time_best(std::move(candidates), incumbents_, [&](double share) {
+    time_best(std::move(candidates), task_.capacity.value, incumbents_, [&](double share) {
       report(begin + end + static_cast<std::size_t>(share * static_cast<double>(end - begin)));
     });
   }
@@ -163,11 +180,7 @@ class Run {
     result_.placed += one.placed;
     result_.too_big += one.too_big;
     result_.bounded += one.placed_open;  // less what is timed
-    if (one.least < least_) leanest_.clear();
-    least_ = std::min(least_, one.least);
-    if (one.least == least_) {
-      leanest_.insert(leanest_.end(), one.leanest.begin(), one.leanest.end());
-    }
+    leanest_.offer(one.leanest);
   }
 
   /// Bounds every plan of a part. Reads what earlier rounds found.
@@ -183,38 +196,33 @@ class Run {
       ++out.plans;
       out.placed += placed.size();
       const double at_least = scores.memory_at_least(plan).value;
-      const bool possible = at_least <= task_.capacity.value;
-      double bound = 0;
-      if (possible) {
-        out.placed_open += placed.size();
-        bound = scores.time_at_least(plan, placed).value;
-        if (bound > incumbents_.limit(at_least)) return;
-      } else {
+      if (at_least > task_.capacity.value) {
         ++out.too_big;
         // The leanest is looked for where nothing fits.
-        if (!incumbents_.front().empty() || at_least > out.least) return;
-      }
-      const double memory = scores.memory(plan).value;
-      if (memory > task_.capacity.value) {
-        if (possible) out.placed_open -= placed.size();
-        keep_leanest(out, memory, number);
+        if (incumbents_.front().empty()) offer_leanest(scores, plan, number, out.leanest);
         return;
       }
-      if (bound <= incumbents_.limit(memory)) out.candidates.push_back({bound, memory, number});
+      out.placed_open += placed.size();
+      const double bound = scores.time_at_least(plan, placed).value;
+      if (bound > incumbents_.limit(at_least)) return;
+      // Memory is played when the plan's turn to be timed comes: few are left then.
+      const double counted = scores.memory_counted(plan).value;
+      if (bound <= incumbents_.limit(counted)) out.candidates.push_back({bound, counted, number});
     });
     return out;
   }
 
-  static void keep_leanest(PartScan& out, double memory, std::uint64_t number) {
-    if (memory > out.least) return;
-    if (memory < out.least) out.leanest.clear();
-    out.least = memory;
-    out.leanest.push_back(number);
+  void offer_leanest(Scores& scores, const Plan& plan, std::uint64_t number, Leanest& leanest) {
+    const double least = std::min(leanest.memory, leanest_.memory);
+    if (scores.memory_at_least(plan).value > least || scores.memory_counted(plan).value > least) {
+      return;
+    }
+    leanest.offer(scores.memory(plan).value, number);
   }
 
   /// Times candidates from the lowest bound up, in batches that prune by what earlier ones found.
   template <typename Report>
-  void time_best(std::vector<Candidate> candidates, Incumbents<Found>& incumbents,
+  void time_best(std::vector<Candidate> candidates, double capacity, Incumbents<Found>& incumbents,
                  const Report& report_share) {
     std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
       return std::pair(a.bound, a.number) < std::pair(b.bound, b.number);
@@ -228,37 +236,54 @@ class Run {
         const Candidate& one = candidates[next++];
         if (one.bound <= incumbents.limit(one.memory)) batch.push_back(one);
       }
-      time_batch(batch, incumbents);
+      time_batch(batch, capacity, incumbents);
       size = std::min(2 * size, kMost);
       report_share(static_cast<double>(next) / static_cast<double>(candidates.size()));
     }
   }
 
-  void time_batch(const std::vector<Candidate>& batch, Incumbents<Found>& incumbents) {
+  void time_batch(const std::vector<Candidate>& batch, double capacity,
+                  Incumbents<Found>& incumbents) {
     std::vector<Timed> timed(batch.size());
-    parallel_for(batch.size(), task_.options.threads, [&](std::size_t i) {
-      timed[i] = time(batch[i].number, incumbents.limit(batch[i].memory));
-    });
+    parallel_for(batch.size(), task_.options.threads,
+                 [&](std::size_t i) { timed[i] = time(batch[i], capacity, incumbents); });
     for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (timed[i].too_big > 0) {
+        result_.bounded -= timed[i].too_big;
+        if (incumbents.front().empty()) leanest_.offer(timed[i].memory, batch[i].number);
+      }
       if (timed[i].placements_timed == 0) continue;
       timed_ += timed[i].placements_timed;
       incumbents.offer(
-          {Seconds{timed[i].time}, Bytes{batch[i].memory}, batch[i].number, timed[i].placement});
+          {Seconds{timed[i].time}, Bytes{timed[i].memory}, batch[i].number, timed[i].placement});
     }
   }
 
-  /// The plan's fastest placement. Where that takes longer than `limit`, some time above it or none.
-  Timed time(std::uint64_t number, double limit) {
+  /// The plan's fastest placement. Where that is neither among the best nor on the front, some time above
+  /// it or none.
+  Timed time(const Candidate& one, double capacity, const Incumbents<Found>& incumbents) {
     Pool::Lease worker(pool_);
     Scores& scores = worker->scores();
-    const Plan plan = task_.space.plan(number);
+    const Plan plan = task_.space.plan(one.number);
     const std::vector<Placement>& placed = worker->placements_of(plan);
+    Timed best;
+    best.memory = one.memory;
+    const auto is_too_big = [&] {
+      if (best.memory > capacity) best.too_big = placed.size();
+      return best.too_big > 0;
+    };
+    const bool fits_any = !incumbents.front().empty();
+    if (!fits_any) best.memory = scores.memory(plan).value;
+    if (is_too_big()) return best;
     std::vector<std::pair<double, std::size_t>> bounds;
     for (std::size_t i = 0; i < placed.size(); ++i) {
       bounds.emplace_back(scores.time_at_least(plan, placed[i]).value, i);
     }
     std::sort(bounds.begin(), bounds.end());
-    Timed best;
+    if (bounds.front().first > incumbents.limit(best.memory)) return best;
+    if (fits_any) best.memory = scores.memory(plan).value;
+    if (is_too_big()) return best;
+    const double limit = incumbents.limit(best.memory);
     for (const auto& [bound, i] : bounds) {
       if (bound > std::min(limit, best.time)) break;
       const double time = scores.time(plan, placed[i]).value;
@@ -278,7 +303,7 @@ class Run {
     for (const Found& found : incumbents_.front()) result_.pareto.push_back(found_plan(found));
     if (!result_.pareto.empty()) {
       result_.leanest = result_.pareto.back();
-    } else if (!leanest_.empty() && !stopped_) {
+    } else if (!leanest_.plans.empty() && !stopped_) {
       result_.leanest = fastest_of_leanest();
     }
     if (result_.plans == 0) refuse();
@@ -293,8 +318,10 @@ class Run {
   PlanFound fastest_of_leanest() {
     Incumbents<Found> fastest(1);
     std::vector<Candidate> candidates;
-    for (const std::uint64_t number : leanest_) candidates.push_back({0, least_, number});
-    time_best(std::move(candidates), fastest, [](double) {});
+    for (const std::uint64_t number : leanest_.plans) {
+      candidates.push_back({0, leanest_.memory, number});
+    }
+    time_best(std::move(candidates), kInfinity, fastest, [](double) {});
     return found_plan(fastest.best().front());
   }
 
@@ -319,8 +346,7 @@ class Run {
   std::vector<std::size_t> parts_;  ///< of this shard, shuffled
   Incumbents<Found> incumbents_;
   std::uint64_t timed_ = 0;
-  double least_ = kInfinity;
-  std::vector<std::uint64_t> leanest_;
+  Leanest leanest_;
   std::mutex progress_;
   std::atomic<bool> stopped_ = false;
   PlanSearch result_;

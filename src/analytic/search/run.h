@@ -22,6 +22,8 @@ class Scores {
   virtual Bytes memory(const Plan& plan) = 0;
   /// Never more than `memory`, and quicker to tell.
   virtual Bytes memory_at_least(const Plan&) { return Bytes{0}; }
+  /// Between the two.
+  virtual Bytes memory_counted(const Plan& plan) { return memory_at_least(plan); }
   /// Never more than the time at any of these placements: all that the plan has.
   virtual Seconds time_at_least(const Plan& plan, std::span<const Placement> placements) = 0;
   /// Never more than `time`.

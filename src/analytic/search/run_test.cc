@@ -23,6 +23,10 @@ struct Fake {
     const std::uint64_t less = hash(plan, 4) % (memory_slack + 1);
     return std::max(0.0, memory(plan) - static_cast<double>(less));
   }
+  double memory_counted(const Plan& plan) const {
+    const double least = memory_at_least(plan);
+    return least + static_cast<double>(hash(plan, 5) % 3) / 2 * (memory(plan) - least);
+  }
   double time(const Plan& plan, const Placement& placement) const {
     return 1 + static_cast<double>(hash(plan, 1 + mixed(placement)) % times);
   }
@@ -79,6 +83,7 @@ class FakeScores final : public Scores {
   FakeScores(const Fake& fake, std::atomic<std::uint64_t>& timed) : fake_(fake), timed_(timed) {}
   Bytes memory(const Plan& plan) override { return Bytes{fake_.memory(plan)}; }
   Bytes memory_at_least(const Plan& plan) override { return Bytes{fake_.memory_at_least(plan)}; }
+  Bytes memory_counted(const Plan& plan) override { return Bytes{fake_.memory_counted(plan)}; }
   Seconds time_at_least(const Plan& plan, std::span<const Placement> placements) override {
     return Seconds{fake_.at_least(plan, placements)};
   }

@@ -42,6 +42,7 @@ class ModelScores final : public Scores {
   explicit ModelScores(const TrainingModel& model) : state_(model.state()), costs_(model.state()) {}
 
   Bytes memory(const Plan& plan) override { return most_memory(costs_, plan); }
+  Bytes memory_counted(const Plan& plan) override { return counted_memory(costs_, plan); }
   Bytes memory_at_least(const Plan& plan) override { return least_memory(costs_, plan); }
 
   Seconds time_at_least(const Plan& plan, std::span<const Placement> placements) override {

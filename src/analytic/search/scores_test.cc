@@ -44,6 +44,23 @@ std::vector<Scored> scored_models() {
   return all;
 }
 
+TEST(PlanScores, MemoryIsBoundedAsItIsCounted) {
+  for (const Scored& scored : scored_models()) {
+    const std::unique_ptr<Scores> scores = make_scores(scored.model);
+    std::uint64_t above = 0, below = 0, tighter = 0;
+    for (const NumberedPlan& one : all_plans(scored.search.space())) {
+      const Bytes least = scores->memory_at_least(one.plan);
+      const Bytes counted = scores->memory_counted(one.plan);
+      above += counted > scores->memory(one.plan);
+      below += counted < least;
+      tighter += counted > least;
+    }
+    EXPECT_EQ(above, 0U) << scored.search.model.name;
+    EXPECT_EQ(below, 0U) << scored.search.model.name;
+    EXPECT_GT(tighter, 1000U) << scored.search.model.name;
+  }
+}
+
 TEST(PlanScores, BoundsAreBelowTimes) {
   for (const Scored& scored : scored_models()) {
     const std::unique_ptr<Scores> scores = make_scores(scored.model);

@@ -63,6 +63,18 @@ std::size_t DynamicMemory::Hash::operator()(const Key& key) const {
 
 DynamicPeak DynamicMemory::peak(const ExecutionCost& cost, const ChipHeld& held, const Plan& plan,
                                 unsigned in_flight, const Constants& constants) {
+  return answer(played_, true, cost, held, plan, in_flight, constants);
+}
+
+DynamicPeak DynamicMemory::counted(const ExecutionCost& cost, const ChipHeld& held,
+                                   const Plan& plan, unsigned in_flight,
+                                   const Constants& constants) {
+  return answer(counted_, false, cost, held, plan, in_flight, constants);
+}
+
+DynamicPeak DynamicMemory::answer(Known& all, bool played, const ExecutionCost& cost,
+                                  const ChipHeld& held, const Plan& plan, unsigned in_flight,
+                                  const Constants& constants) {
   const double element = bytes_per_element(activation_type(plan.precision));
   StepPlay play;
   play.in_flight = std::min(in_flight, kFlyingPlayed);
@@ -80,15 +92,15 @@ DynamicPeak DynamicMemory::peak(const ExecutionCost& cost, const ChipHeld& held,
   for (std::uint32_t& count : key.layers) count = std::min(count, kLayersPlayed);
   // Weights that stay gathered: all of the chip's, of which some are played.
   const bool whole = play.sharded && !play.reshard;
-  auto known = known_.find(key);
-  if (known == known_.end()) {
+  auto known = all.find(key);
+  if (known == all.end()) {
     const ChipTape tape = tape_of(cost, held, key.layers);
-    const StepPeak peak = replay_step(tape, play);
+    const StepPeak peak = played ? replay_step(tape, play) : StepPeak{count_step(tape, play), 0};
     const double kept = kept_by(cost, held, key.layers, play);
     const double working = std::max(static_cast<double>(peak.allocated) - kept, 0.0);
     DynamicPeak found{working, std::max(static_cast<double>(peak.reserved) - kept - working, 0.0)};
     if (whole) found.working -= static_cast<double>(weights_of(tape));
-    known = known_.emplace(std::move(key), found).first;
+    known = all.emplace(std::move(key), found).first;
   }
   DynamicPeak peak = known->second;
   if (whole)

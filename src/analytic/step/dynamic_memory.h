@@ -25,8 +25,11 @@ class DynamicMemory {
   /// @param in_flight microbatches of the chip between forward and backward.
   DynamicPeak peak(const ExecutionCost& cost, const ChipHeld& held, const Plan& plan,
                    unsigned in_flight, const Constants& constants);
+  /// The same as tensors are counted, without the allocator: `working` is never more, and there are no holes.
+  DynamicPeak counted(const ExecutionCost& cost, const ChipHeld& held, const Plan& plan,
+                      unsigned in_flight, const Constants& constants);
   /// Costs are gone.
-  void clear() { known_.clear(); }
+  void clear() { played_.clear(), counted_.clear(); }
 
  private:
   struct Key {
@@ -38,7 +41,11 @@ class DynamicMemory {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
-  std::unordered_map<Key, DynamicPeak, Hash> known_;
+  using Known = std::unordered_map<Key, DynamicPeak, Hash>;
+  DynamicPeak answer(Known& known, bool played, const ExecutionCost& cost, const ChipHeld& held,
+                     const Plan& plan, unsigned in_flight, const Constants& constants);
+
+  Known played_, counted_;
 };
 
 }  // namespace flopcast::analytic

@@ -1,9 +1,13 @@
 #include "analytic/step/memory.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace flopcast::analytic {
 namespace {
+
+/// What comes and goes while a step runs: left out, as tensors are counted, or as the allocator has it.
+enum class Dynamic : std::uint8_t { kNone, kCounted, kPlayed };
 
 class Memory {
  public:
@@ -25,15 +29,14 @@ class Memory {
   }
 
   /// Of chips that hold the same, one keeps most that has most in flight.
-  /// @param played with what comes and goes.
-  Bytes most(bool played) const {
+  Bytes most(Dynamic dynamic) const {
     Bytes most;
     for (std::uint32_t kind = 0; kind < held_.size(); ++kind) {
       unsigned flying = 0;
       for (unsigned chip = 0; chip < plan_.pp; ++chip) {
         if (shape_.chip_kinds[chip] == kind) flying = std::max(flying, in_flight(chip));
       }
-      most = std::max(most, of_kind(kind, flying, played).total());
+      most = std::max(most, of_kind(kind, flying, dynamic).total());
     }
     return most;
   }
@@ -46,7 +49,8 @@ class Memory {
     return schedule_->peaks[chip];
   }
 
-  StageMemory of_kind(std::uint32_t kind, unsigned in_flight, bool played = true) const {
+  StageMemory of_kind(std::uint32_t kind, unsigned in_flight,
+                      Dynamic dynamic = Dynamic::kPlayed) const {
     const Constants& c = costs_.state.constants;
     const ChipHeld& held = held_[kind];
     StageMemory memory;
@@ -61,8 +65,10 @@ class Memory {
     memory.in_flight = in_flight;
     memory.activations = Bytes{activation_bytes(held, in_flight)};
     memory.buffers = Bytes{c.workspace_bytes};
-    if (!played) return memory;
-    const DynamicPeak peak = costs_.dynamic.peak(cost_, held, plan_, in_flight, c);
+    if (dynamic == Dynamic::kNone) return memory;
+    const DynamicPeak peak = dynamic == Dynamic::kPlayed
+                                 ? costs_.dynamic.peak(cost_, held, plan_, in_flight, c)
+                                 : costs_.dynamic.counted(cost_, held, plan_, in_flight, c);
     memory.working = Bytes{peak.working};
     memory.allocator = Bytes{peak.holes};
     return memory;
@@ -92,8 +98,16 @@ std::vector<StageMemory> stage_memory(PlanCosts& costs, const Plan& plan) {
   return Memory(costs, plan).chips();
 }
 
-Bytes most_memory(PlanCosts& costs, const Plan& plan) { return Memory(costs, plan).most(true); }
+Bytes most_memory(PlanCosts& costs, const Plan& plan) {
+  return Memory(costs, plan).most(Dynamic::kPlayed);
+}
 
-Bytes least_memory(PlanCosts& costs, const Plan& plan) { return Memory(costs, plan).most(false); }
+Bytes counted_memory(PlanCosts& costs, const Plan& plan) {
+  return Memory(costs, plan).most(Dynamic::kCounted);
+}
+
+Bytes least_memory(PlanCosts& costs, const Plan& plan) {
+  return Memory(costs, plan).most(Dynamic::kNone);
+}
 
 }  // namespace flopcast::analytic

@@ -10,7 +10,9 @@ namespace flopcast::analytic {
 std::vector<StageMemory> stage_memory(PlanCosts& costs, const Plan& plan);
 /// Of the chip that keeps most.
 Bytes most_memory(PlanCosts& costs, const Plan& plan);
-/// The same without what has to be played: never more.
+/// The same with working tensors counted instead of played: never more.
+Bytes counted_memory(PlanCosts& costs, const Plan& plan);
+/// The same without working tensors: never more than that.
 Bytes least_memory(PlanCosts& costs, const Plan& plan);
 
 }  // namespace flopcast::analytic
