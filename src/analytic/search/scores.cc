@@ -1,6 +1,7 @@
 #include "analytic/search/scores.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -38,6 +39,13 @@ struct ListSeconds {
 };
 
 class ModelScores final : public Scores {
+  /// Stages of the least times, and the bounds they make.
+  struct Staged {
+    unsigned vpp = 0;
+    StepCosts step;
+    std::array<double, 6> bounds;  ///< by schedule; below 0: not asked for
+  };
+
  public:
   explicit ModelScores(const TrainingModel& model) : state_(model.state()), costs_(model.state()) {}
 
@@ -47,12 +55,16 @@ class ModelScores final : public Scores {
 
   Seconds time_at_least(const Plan& plan, std::span<const Placement> placements) override {
     const Execution execution = execution_of(plan, state_.model);
-    if (!(least_of_ == execution) || plan.pp != least_pp_) {
+    const std::array<std::int64_t, 3> cut = {plan.pp, plan.dp, plan.global_batch};
+    if (!(least_of_ == execution) || cut != least_cut_) {
       least_of_ = execution;
-      least_pp_ = plan.pp;
+      least_cut_ = cut;
       set_least(plan, placements);
     }
-    return rounded(step_at_least(costs_, plan, staged(plan)));
+    Staged& staged = staged_as(plan);
+    double& bound = staged.bounds[static_cast<std::size_t>(plan.schedule)];
+    if (bound < 0) bound = step_at_least(costs_, plan, staged.step);
+    return rounded(bound);
   }
 
   Seconds time_at_least(const Plan& plan, const Placement& placement) override {
@@ -89,11 +101,14 @@ class ModelScores final : public Scores {
     }
   }
 
-  const StepCosts& staged(const Plan& plan) {
-    for (const auto& [vpp, step] : staged_) {
-      if (vpp == plan.vpp) return step;
+  Staged& staged_as(const Plan& plan) {
+    for (Staged& known : staged_) {
+      if (known.vpp == plan.vpp) return known;
     }
-    StepCosts step;
+    Staged& staged = staged_.emplace_back();
+    staged.vpp = plan.vpp;
+    staged.bounds.fill(-1);
+    StepCosts& step = staged.step;
     step.tails.resize(plan.pp);
     const std::vector<unsigned> split = layers_per_stage(plan, state_.model.layers());
     unsigned from = 0;
@@ -102,7 +117,7 @@ class ModelScores final : public Scores {
       step.stages.push_back(stage(plan, from, to, i == 0, i + 1 == split.size()));
       from = to;
     }
-    return staged_.emplace_back(plan.vpp, std::move(step)).second;
+    return staged;
   }
 
   StageCost stage(const Plan& plan, unsigned from, unsigned to, bool first, bool last) const {
@@ -129,11 +144,12 @@ class ModelScores final : public Scores {
 
   const TrainingModel::State& state_;
   PlanCosts costs_;
-  std::optional<Execution> least_of_;  ///< what follows is of this Execution and pp
-  unsigned least_pp_ = 0;
+  // What follows is of this Execution, pp, dp and global batch.
+  std::optional<Execution> least_of_;
+  std::array<std::int64_t, 3> least_cut_{};
   ListSeconds embedding_, head_;
   std::vector<ListSeconds> layers_;
-  std::vector<std::pair<unsigned, StepCosts>> staged_;  ///< by vpp
+  std::vector<Staged> staged_;
 };
 
 }  // namespace

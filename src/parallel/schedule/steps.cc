@@ -53,15 +53,13 @@ StepWriter::Input StepWriter::input_of(unsigned chip, const PipelineAction& acti
 
 std::uint32_t StepWriter::pass_of(unsigned chip, std::span<const PipelineAction> actions,
                                   unsigned input, unsigned waits) {
-  Pass pass{chip, {actions.begin(), actions.end()}, input, waits};
   std::uint64_t kind = actions.size();
-  for (PipelineAction& action : pass.actions) {
-    action.microbatch = 0;
+  for (const PipelineAction& action : actions) {
     kind = kind << 24 | std::uint64_t{action.chunk} << 8 | static_cast<std::uint64_t>(action.op);
   }
   const auto [known, is_new] = numbers_.emplace(std::tuple(chip, kind, input, waits),
                                                 static_cast<std::uint32_t>(passes_.size()));
-  if (is_new) passes_.push_back(std::move(pass));
+  if (is_new) passes_.push_back({chip, {actions.begin(), actions.end()}, input, waits});
   return known->second;
 }
 
