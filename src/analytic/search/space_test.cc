@@ -35,36 +35,42 @@ std::string value_of(const Plan& plan, const std::string& name) {
 /// The rules of docs/theory/search.md, read off one plan at a time.
 class Rulebook {
  public:
-  explicit Rulebook(const SmallSearch& search) : search_(search) {}
+  explicit Rulebook(const SmallSearch& search)
+      : search_(search),
+        names_shard_(named("shard")),
+        names_precision_(named("precision")),
+        names_etp_(named("etp")) {}
 
+  bool allows(const Plan& plan, const std::string& name) const {
+    return std::ranges::all_of(search_.options.constraints, [&](const PlanConstraint& c) {
+      return c.name != name || meets(plan, c);
+    });
+  }
+  bool allows(const Plan& plan) const {
+    return usual(plan) && plan_possible(plan, search_.model, search_.chips) &&
+           std::ranges::all_of(search_.options.constraints,
+                               [&](const PlanConstraint& c) {
+                                 if (c.name == "etp" && plan.etp == 0) return true;
+                                 if (c.name == "schedule" && plan.pp == 1) return true;
+                                 return meets(plan, c);
+                               }) &&
+           stands_for_its_equals(plan);
+  }
+
+ private:
   bool named(const std::string& name) const {
     return std::ranges::any_of(search_.options.constraints,
                                [&](const PlanConstraint& c) { return c.name == name; });
   }
-  bool allows(const Plan& plan, const std::string& name) const {
-    return std::ranges::all_of(search_.options.constraints, [&](const PlanConstraint& c) {
-      if (c.name != name) return true;
-      const std::string value = value_of(plan, name);
-      if (!c.values.empty()) return std::ranges::find(c.values, value) != c.values.end();
-      return std::stoll(value) >= c.low && std::stoll(value) <= c.high;
-    });
+  static bool meets(const Plan& plan, const PlanConstraint& c) {
+    const std::string value = value_of(plan, c.name);
+    if (!c.values.empty()) return std::ranges::find(c.values, value) != c.values.end();
+    return std::stoll(value) >= c.low && std::stoll(value) <= c.high;
   }
-  bool allows(const Plan& plan) const {
-    if (!plan_possible(plan, search_.model, search_.chips)) return false;
-    const bool sparse = plan.etp != 0;
-    for (const std::string_view name : plan_constraint_names()) {
-      if (name == "etp" && !sparse) continue;
-      if (name == "schedule" && plan.pp == 1) continue;
-      if (!allows(plan, std::string(name))) return false;
-    }
-    return usual(plan) && stands_for_its_equals(plan);
-  }
-
- private:
   bool usual(const Plan& plan) const {
-    if (plan.shard != 0 && !named("shard")) return false;
-    if (plan.precision != search_.options.base.precision && !named("precision")) return false;
-    if (plan.etp > 0 && plan.tp % plan.etp != 0 && !named("etp")) return false;
+    if (plan.shard != 0 && !names_shard_) return false;
+    if (plan.precision != search_.options.base.precision && !names_precision_) return false;
+    if (plan.etp > 0 && plan.tp % plan.etp != 0 && !names_etp_) return false;
     return plan.schedule != ScheduleKind::kInterleaved || (plan.vpp > 1 && equal_stages(plan));
   }
   bool equal_stages(const Plan& plan) const {
@@ -105,6 +111,7 @@ class Rulebook {
   }
 
   const SmallSearch& search_;
+  bool names_shard_, names_precision_, names_etp_;
 };
 
 /// Calls visit for all values of one choice.
