@@ -113,19 +113,20 @@ class Engine {
   void solve(Ps time);
   void solve_flows(Ps time);
   void regroup(Ps time);
-  bool start_alone(std::uint32_t flow, Ps time);
+  void start_alone(std::uint32_t flow, Level level, Ps time);
   bool solve_region(Ps time);
   void solve_all(Ps time);
   void commit(std::uint32_t flow, Level level, Ps time);
   void record(std::uint32_t flow, Ps time, ChangeKind kind);
   /// Keeps the work left at `time`, and what the links carry.
   void set_rate(Flow& flow, std::int64_t rate, Ps time);
+  static void set_offset(Flow& flow, std::int64_t rate, Ps time);  ///< the first half of that
   void note(std::uint32_t flow);
   Ps completion(std::uint32_t flow) const;  ///< kNever: not complete
   Ps completion_of(FlowId id) const;
-  void activate(std::uint32_t flow);
-  void reactivate(std::uint32_t flow);  ///< one that has left its links
-  void deactivate(std::uint32_t flow);
+  Level activate(std::uint32_t flow);                      ///< @return see Links::enter
+  void reactivate(std::uint32_t flow);                     ///< one that has left its links
+  void deactivate(std::uint32_t flow, std::int64_t rate);  ///< @param rate until now, if on links
   Ps latest_completion() const;
 
   // network/flow/pool_history.cc
@@ -166,12 +167,17 @@ class Engine {
   std::vector<std::uint32_t> active_flows_;
   std::unordered_map<std::uint32_t, std::uint32_t> group_links_;
   std::vector<std::uint32_t> changed_groups_;  // links
-  std::vector<std::uint32_t> starting_;        // at the time being processed
-  std::vector<Noted> noted_;                   // completions that may have changed
-  std::vector<std::uint32_t> edited_;          // flows whose plan changed in the past ...
-  Ps edited_from_ = kNever;                    // ... first here
-  std::vector<std::uint32_t> undone_;          // flows
-  std::vector<std::uint32_t> seen_links_;      // of a path being checked
+  struct Starting {
+    std::uint32_t flow;
+    Level alone;  // see Links::enter
+  };
+  std::vector<Starting> starting_;         // at the time being processed
+  bool crowded_ = false;                   // one of them met others on its links
+  std::vector<Noted> noted_;               // completions that may have changed
+  std::vector<std::uint32_t> edited_;      // flows whose plan changed in the past ...
+  Ps edited_from_ = kNever;                // ... first here
+  std::vector<std::uint32_t> undone_;      // flows
+  std::vector<std::uint32_t> seen_links_;  // of a path being checked
   FlowHeap heap_;
   UndoLog log_;
   Region<Engine> region_{*this};

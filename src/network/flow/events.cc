@@ -8,11 +8,6 @@ namespace {
 
 constexpr std::uint32_t kLongestDenseRun = 126;  // solves
 
-/// Of a link's capacity; divisions would be most of what a macro-flow's thousands of links cost.
-Level alone_at(const Link& link, const Hop& hop) {
-  return hop.weight == 1 ? link.capacity : link.capacity / hop.weight;
-}
-
 }  // namespace
 
 Ps Engine::completion(std::uint32_t flow) const {
@@ -123,17 +118,18 @@ void Engine::start(std::uint32_t id, Ps time) {
     return;
   }
   flow.phase = FlowPhase::kActive;
-  activate(id);
-  starting_.push_back(id);
+  const Level alone = activate(id);
+  crowded_ = crowded_ || alone == kInactive;
+  starting_.push_back({id, alone});
 }
 
 void Engine::stop(std::uint32_t id, Ps time, ChangeKind kind) {
   Flow& flow = flows_[id];
   record(id, time, kind);
-  set_rate(flow, 0, time);
+  deactivate(id, flow.rate);
+  set_offset(flow, 0, time);
   flow.level = kInactive;
   plans_[id].ended = time;
-  deactivate(id);
   if (pools_.is_open()) pools_.stop(id);
   if (kind == ChangeKind::kFinish) {
     flow.phase = FlowPhase::kDone;
@@ -153,14 +149,12 @@ void Engine::release_dependents(std::uint32_t id) {
   });
 }
 
-void Engine::activate(std::uint32_t id) {
+Level Engine::activate(std::uint32_t id) {
   const Flow& flow = flows_[id];
-  links_.enter(id, flow.path, flow.path_size);
   plans_[id].active_slot = static_cast<std::uint32_t>(active_flows_.size());
   active_flows_.push_back(id);
-  for (const Hop& hop : path(id)) {
-    if (hop.weight == 0) changed_groups_.push_back(hop.link);
-  }
+  if (flow.grouped) changed_groups_.push_back(path(id).back().link);
+  return links_.enter(id, flow.path, flow.path_size);
 }
 
 void Engine::reactivate(std::uint32_t id) {
@@ -169,21 +163,14 @@ void Engine::reactivate(std::uint32_t id) {
   active_flows_.push_back(id);
 }
 
-void Engine::deactivate(std::uint32_t id) {
+void Engine::deactivate(std::uint32_t id, std::int64_t rate) {
   const Flow& flow = flows_[id];
-  links_.leave(flow.path, flow.path_size);
+  links_.leave(flow.path, flow.path_size, rate, [&](std::uint32_t link) { region_.touch(link); });
   const std::uint32_t slot = plans_[id].active_slot;
   active_flows_[slot] = active_flows_.back();
   plans_[active_flows_[slot]].active_slot = slot;
   active_flows_.pop_back();
-  for (const Hop& hop : path(id)) {
-    if (links_[hop.link].active == 0) {
-      links_[hop.link].level = kUnbounded;
-    } else {
-      region_.touch(hop.link);
-    }
-    if (hop.weight == 0) changed_groups_.push_back(hop.link);
-  }
+  if (flow.grouped) changed_groups_.push_back(path(id).back().link);
 }
 
 void Engine::solve(Ps time) {
@@ -196,6 +183,7 @@ void Engine::solve(Ps time) {
     solve_flows(time);
   }
   starting_.clear();
+  crowded_ = false;
   region_.clear();
 }
 
@@ -218,26 +206,28 @@ void Engine::solve_flows(Ps time) {
 }
 
 /// Nobody else is on its links: what they have is its own.
-bool Engine::start_alone(std::uint32_t id, Ps time) {
-  if (flows_[id].region != kNone) return false;  // of a group
-  Level level = kUnbounded;
-  for (const Hop& hop : path(id)) {
-    const Link& link = links_[hop.link];
-    if (link.active != 1) return false;
-    level = std::min(level, alone_at(link, hop));
-  }
-  for (const Hop& hop : path(id)) {
-    Link& link = links_[hop.link];
-    if (alone_at(link, hop) == level) link.level = level;
-  }
+/// @param level of the flow there.
+void Engine::start_alone(std::uint32_t id, Level level, Ps time) {
+  Flow& flow = flows_[id];
+  record(id, time, ChangeKind::kStart);
+  flow.level = level;
+  set_offset(flow, level, time);
+  links_.carry_alone(flow.path, flow.path_size, level);
   ++work_.flows_solved;
-  commit(id, level, time);
-  return true;
+  ++work_.rate_changes;
+  schedule(id);
 }
 
 bool Engine::solve_region(Ps time) {
-  for (const std::uint32_t flow : starting_) {
-    if (start_alone(flow, time)) continue;
+  for (const auto& [flow, met] : starting_) {
+    // Where some met others on their links, others may have come to theirs since, or gone.
+    const bool plain = !flows_[flow].grouped;
+    const Level alone =
+        crowded_ && plain ? links_.level_alone(flows_[flow].path, flows_[flow].path_size) : met;
+    if (alone != kInactive) {
+      start_alone(flow, alone, time);
+      continue;
+    }
     for (const Hop& hop : path(flow)) region_.touch(hop.link);
     region_.add(flow);
   }
@@ -303,13 +293,14 @@ void Engine::record(std::uint32_t id, Ps time, ChangeKind kind) {
   flow.latest = log_.changes.last() - 1;
 }
 
-void Engine::set_rate(Flow& flow, std::int64_t rate, Ps time) {
-  const std::int64_t more = rate - flow.rate;
-  flow.offset += static_cast<Work>(more) * time;
+void Engine::set_offset(Flow& flow, std::int64_t rate, Ps time) {
+  flow.offset += static_cast<Work>(rate - flow.rate) * time;
   flow.rate = rate;
-  for (const Hop& hop : links_.path(flow.path, flow.path_size)) {
-    links_[hop.link].used += more * hop.weight;
-  }
+}
+
+void Engine::set_rate(Flow& flow, std::int64_t rate, Ps time) {
+  links_.carry(flow.path, flow.path_size, rate - flow.rate);
+  set_offset(flow, rate, time);
 }
 
 void Engine::note(std::uint32_t id) {

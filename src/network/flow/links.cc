@@ -1,11 +1,18 @@
 #include "network/flow/links.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace flopcast::network::flow {
 namespace {
 
-constexpr std::uint32_t kAhead = 16;  // hops
+/// The lower of `least` and what the link gives a flow that is alone there: divisions would be most of
+/// what a macro-flow's links cost.
+Level lower_alone(const Link& link, const Hop& hop, Level least) {
+  if (link.active != 1 || hop.weight == 0) return kInactive;
+  if (hop.weight == 1) return std::min(least, link.capacity);
+  if (static_cast<Work>(least) * hop.weight <= link.capacity) return least;
+  return link.capacity / hop.weight;
+}
 
 }  // namespace
 
@@ -38,17 +45,10 @@ void Links::free_path(std::uint32_t first, std::uint32_t size) {
   free_paths_[size] = first;
 }
 
-void Links::exchange(Link& link, std::uint32_t a, std::uint32_t b) {
-  if (a == b) return;
-  std::swap(link.members[a], link.members[b]);
-  hops_[link.members[a].hop].slot = a;
-  hops_[link.members[b].hop].slot = b;
-}
-
-void Links::enter(std::uint32_t flow, std::uint32_t first, std::uint32_t size) {
+Level Links::enter(std::uint32_t flow, std::uint32_t first, std::uint32_t size) {
+  Level alone = kUnbounded;
   for (std::uint32_t i = first; i < first + size; ++i) {
-    // A macro-flow is the first to see thousands of links.
-    if (i + kAhead < first + size) __builtin_prefetch(&links_[hops_[i + kAhead].link], 1);
+    prefetch(i, first + size);
     Hop& hop = hops_[i];
     Link& link = links_[hop.link];
     hop.slot = link.members.size();
@@ -56,15 +56,30 @@ void Links::enter(std::uint32_t flow, std::uint32_t first, std::uint32_t size) {
     exchange(link, hop.slot, link.active);
     ++link.active;
     link.weight += hop.weight;
+    alone = lower_alone(link, hop, alone);
+  }
+  return alone;
+}
+
+Level Links::level_alone(std::uint32_t first, std::uint32_t size) const {
+  Level alone = kUnbounded;
+  for (const Hop& hop : path(first, size)) alone = lower_alone(links_[hop.link], hop, alone);
+  return alone;
+}
+
+void Links::carry_alone(std::uint32_t first, std::uint32_t size, Level level) {
+  for (std::uint32_t i = first; i < first + size; ++i) {
+    prefetch(i, first + size);
+    Link& link = links_[hops_[i].link];
+    link.used = level * hops_[i].weight;
+    if (link.capacity - link.used < hops_[i].weight) link.level = level;
   }
 }
 
-void Links::leave(std::uint32_t first, std::uint32_t size) {
+void Links::carry(std::uint32_t first, std::uint32_t size, std::int64_t more) {
   for (std::uint32_t i = first; i < first + size; ++i) {
-    Link& link = links_[hops_[i].link];
-    --link.active;
-    link.weight -= hops_[i].weight;
-    exchange(link, hops_[i].slot, link.active);
+    prefetch(i, first + size);
+    links_[hops_[i].link].used += more * hops_[i].weight;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "network/flow/members.h"
@@ -55,16 +56,50 @@ class Links {
     return std::span(hops_).subspan(first, size);
   }
 
-  // All four take a path. The flow's rate is not theirs to account for.
-  void enter(std::uint32_t flow, std::uint32_t first, std::uint32_t size);  ///< becomes active
-  void leave(std::uint32_t first, std::uint32_t size);                      ///< active to left
-  void reenter(std::uint32_t first, std::uint32_t size);                    ///< left to active
-  void forget(std::uint32_t first, std::uint32_t size);                     ///< member no longer
+  // All take a path. A macro-flow's thousands of links lie far apart: as few rounds as can be.
+  /// It becomes active, with nothing sent yet.
+  /// @return the level it has while nobody else is on its links; kInactive: somebody is.
+  Level enter(std::uint32_t flow, std::uint32_t first, std::uint32_t size);
+  Level level_alone(std::uint32_t first, std::uint32_t size) const;  ///< the same of an active one
+  /// Nobody else is on them: they get the rate and, where they hold the flow back, the level.
+  void carry_alone(std::uint32_t first, std::uint32_t size, Level level);
+  void carry(std::uint32_t first, std::uint32_t size,
+             std::int64_t more);  ///< more rate than before
+  /// Active to left. @param rate of it until now. @param shared is told the links that others are on.
+  template <typename Shared>
+  void leave(std::uint32_t first, std::uint32_t size, std::int64_t rate, Shared shared) {
+    for (std::uint32_t i = first; i < first + size; ++i) {
+      prefetch(i, first + size);
+      const Hop& hop = hops_[i];
+      Link& link = links_[hop.link];
+      --link.active;
+      link.weight -= hop.weight;
+      link.used -= rate * hop.weight;
+      exchange(link, hop.slot, link.active);
+      if (link.active == 0) {
+        link.level = kUnbounded;
+      } else {
+        shared(hop.link);
+      }
+    }
+  }
+  void reenter(std::uint32_t first, std::uint32_t size);  ///< left to active
+  void forget(std::uint32_t first, std::uint32_t size);   ///< member no longer
 
   std::size_t bytes() const;
 
  private:
-  void exchange(Link& link, std::uint32_t a, std::uint32_t b);
+  static constexpr std::uint32_t kAhead = 16;  // hops
+
+  void exchange(Link& link, std::uint32_t a, std::uint32_t b) {
+    if (a == b) return;
+    std::swap(link.members[a], link.members[b]);
+    hops_[link.members[a].hop].slot = a;
+    hops_[link.members[b].hop].slot = b;
+  }
+  void prefetch(std::uint32_t hop, std::uint32_t end) const {
+    if (hop + kAhead < end) __builtin_prefetch(&links_[hops_[hop + kAhead].link], 1);
+  }
 
   std::vector<Link> links_;
   std::vector<Hop> hops_;

@@ -132,7 +132,7 @@ void Engine::tell_flow_by_flow() {
 }
 
 void Engine::solve_pools(Ps time) {
-  for (const std::uint32_t flow : starting_) {
+  for (const auto& [flow, alone] : starting_) {
     record(flow, time, ChangeKind::kStart);
     pools_.start(flow);
   }
@@ -144,7 +144,7 @@ void Engine::solve_pools(Ps time) {
   pools_.finish(time, pool_log_);
   work_.rate_changes += pools_.rates_changed();
   work_.flows_solved += pools_.rates_changed();
-  for (const std::uint32_t flow : starting_) schedule(flow);
+  for (const auto& start : starting_) schedule(start.flow);
   const bool few = 2 * active_flows_.size() < kWorthSplitting;
   if (few && options_.solver != FlowSimulator::Solver::kPools) close_pools();
 }

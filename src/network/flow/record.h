@@ -22,6 +22,8 @@ struct alignas(64) Flow {
   bool background = false;
   bool cancels = false;  ///< its plan has a time for it
   bool noted = false;    ///< among the completions that may have changed
+  bool grouped = false;  ///< its last link stands for a fairness group
+  bool limited = false;  ///< it has a link of its own
 
   Work left(Ps time) const { return offset - static_cast<Work>(rate) * time; }
 };

@@ -87,7 +87,7 @@ void Repair::replace_membership(const Flow& made) {
   if (before == Place::kNowhere) engine_.activate(made.flow);
   if (before == Place::kLeft && now == Place::kOnLinks) engine_.reactivate(made.flow);
   if (before == Place::kOnLinks || (before == Place::kNowhere && now == Place::kLeft)) {
-    engine_.deactivate(made.flow);
+    engine_.deactivate(made.flow, 0);
   }
   if (now == Place::kNowhere) engine_.links_.forget(flow.path, flow.path_size);
 }

@@ -98,6 +98,8 @@ void Engine::add_path(Flow& flow, const FlowSpec& spec) {
   const bool limited = spec.limit.value != 0;
   const bool grouped = spec.group != 0 && (limited || !spec.path.empty());
   flow.path_size = static_cast<std::uint32_t>(spec.path.size()) + limited + grouped;
+  flow.limited = limited;
+  flow.grouped = grouped;
   flow.path = links_.take_path(flow.path_size);
   std::uint32_t hop = flow.path;
   for (const LinkUse& use : spec.path) links_.set_hop(hop++, use.link, use.weight);

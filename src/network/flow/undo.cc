@@ -83,7 +83,7 @@ void Engine::revert(const Change& change) {
   set_rate(flow, change.level == kInactive ? 0 : rate_at(change.level, change.fraction()),
            change.time);
   if (kind == ChangeKind::kStart) {
-    deactivate(change.flow);
+    deactivate(change.flow, 0);
     links_.forget(flow.path, flow.path_size);
   }
   if (kind != ChangeKind::kRate) {
@@ -154,8 +154,10 @@ void Engine::retire(std::uint32_t number) {
     });
   }
   outcomes_[plan.id] = {kNone, flow.phase, plan.started, end, sent(number, plan.ended)};
-  for (const Hop& hop : path(number)) {
-    if (hop.link >= real_links_ && hop.weight != 0) links_.free(hop.link);
+  if (flow.limited) {
+    for (const Hop& hop : path(number)) {
+      if (hop.link >= real_links_ && hop.weight != 0) links_.free(hop.link);
+    }
   }
   links_.free_path(flow.path, flow.path_size);
   lists_.clear(plan.after);
