@@ -15,6 +15,14 @@ namespace flopcast {
 
 using LinkId = std::uint32_t;  ///< index into Topology::links()
 
+/// A flow uses `weight` times its rate on a link: 1 for a plain flow, the number of its sub-flows
+/// crossing the link for a macro-flow (a whole collective step as one variable). 1 to 2^20; the
+/// weights of all flows on a link at one time must sum to less than 2^35.
+struct LinkUse {
+  LinkId link = 0;           ///< which link
+  std::uint32_t weight = 1;  ///< times its rate
+};
+
 /// Rates of the flow simulator are integers in 2^-10 byte/s, so that sums are exact.
 struct Rate {
   std::int64_t value = 0;                 ///< in 2^-10 byte/s
@@ -76,6 +84,23 @@ class Topology {
              std::vector<LinkId>& path) const;
   /// Sum of the latencies along a path.
   Time latency(std::span<const LinkId> path) const;
+
+  /// From chip to chip.
+  struct Message {
+    std::uint32_t src = 0, dst = 0;  ///< chips
+    bool operator==(const Message&) const = default;
+  };
+  /// What messages that go at the same time meet on their ways.
+  struct Crossings {
+    std::vector<LinkUse> links;  ///< each once, as first met; weight: how many of them cross it
+    Time slowest;                ///< latency of the slowest
+    Time around;                 ///< latencies of the first so many, summed up
+  };
+  /// The same as route() and latency() message by message.
+  /// @param around how many count for Crossings::around.
+  /// @param first_flow of the first message; counts up.
+  Crossings crossings(std::span<const Message> messages, std::size_t around,
+                      std::uint64_t first_flow) const;
 
  private:
   struct State;

@@ -17,14 +17,6 @@ namespace flopcast {
 
 using FlowId = std::uint32_t;  ///< number of a flow, counted from 0 in the order of submit()
 
-/// A flow uses `weight` times its rate on a link: 1 for a plain flow, the number of its sub-flows
-/// crossing the link for a macro-flow (a whole collective step as one variable). 1 to 2^20; the
-/// weights of all flows on a link at one time must sum to less than 2^35.
-struct LinkUse {
-  LinkId link = 0;           ///< which link
-  std::uint32_t weight = 1;  ///< times its rate
-};
-
 /// What is asked of the simulator.
 struct FlowSpec {
   std::span<const LinkUse> path;  ///< copied; each link at most once; empty: only latency counts

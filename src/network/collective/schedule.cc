@@ -28,33 +28,44 @@ bool ends_gathered(CollectiveOp op) {
 
 }  // namespace
 
+namespace {
+
+/// The passes around a ring that an operation takes. Without parts a second one is the first again.
+/// @param pass adds a round: whether it reduces, by how many places the part that a rank sends first lies
+/// behind its own, how often it goes around.
+template <typename Pass>
+void ring_passes(CollectiveOp op, Detail detail, Pass pass) {
+  const bool reduced = starts_reduced(op), gathered = ends_gathered(op);
+  if (reduced && gathered && detail == Detail::kTraffic) return pass(false, 0U, 2U);
+  // Part c starts next to rank c and, summed up on the way, comes home after p-1 hops.
+  if (reduced) pass(true, 1U, 1U);
+  if (gathered) pass(false, 0U, 1U);
+}
+
+}  // namespace
+
 Schedule ring(CollectiveOp op, unsigned p, Detail detail) {
   ScheduleBuilder builder(p, p, detail);
-  // Part c starts next to rank c and, summed up on the way, comes home after p-1 hops.
-  const auto pass = [&](bool reduces, unsigned behind) {
-    builder.turning_round(reduces, p - 1, 1, p);
+  ring_passes(op, detail, [&](bool reduces, unsigned behind, unsigned times) {
+    builder.turning_round(reduces, times * (p - 1), 1, p);
     for (unsigned r = 0; r < p; ++r) {
-      builder.send(r, (r + 1) % p, 1, [&](unsigned) { return (r + p - behind) % p; });
+      builder.send(r, r + 1 == p ? 0 : r + 1, 1, [&](unsigned) { return (r + p - behind) % p; });
     }
-  };
-  if (starts_reduced(op)) pass(true, 1);
-  if (ends_gathered(op)) pass(false, 0);
+  });
   return std::move(builder).take();
 }
 
 Schedule bidirectional_ring(CollectiveOp op, unsigned p, Detail detail) {
   ScheduleBuilder builder(p, 2 * p, detail);
-  const auto pass = [&](bool reduces, unsigned behind) {
-    builder.turning_round(reduces, p - 1, 2, p);
+  ring_passes(op, detail, [&](bool reduces, unsigned behind, unsigned times) {
+    builder.turning_round(reduces, times * (p - 1), 2, p);
     for (unsigned r = 0; r < p; ++r) {
       builder.send(
           r, (r + 1) % p, 1, [&](unsigned) { return 2 * ((r + p - behind) % p); }, -1);
       builder.send(
           r, (r + p - 1) % p, 1, [&](unsigned) { return 2 * ((r + behind) % p) + 1; }, 1);
     }
-  };
-  if (starts_reduced(op)) pass(true, 1);
-  if (ends_gathered(op)) pass(false, 0);
+  });
   return std::move(builder).take();
 }
 

@@ -26,10 +26,12 @@ Counts count_levels(const Cluster& cluster, std::vector<std::uint32_t> ids) {
     counts.distinct.push_back(static_cast<unsigned>(ids.size()));
     std::vector<std::uint32_t> parents;
     std::vector<unsigned> sizes;
+    std::uint64_t end = 0;  // of the last parent's children
     for (const std::uint32_t id : ids) {
-      const std::uint32_t parent = id / level.size;
-      if (parents.empty() || parents.back() != parent)
-        parents.push_back(parent), sizes.push_back(0);
+      if (id >= end) {
+        parents.push_back(id / level.size), sizes.push_back(0);
+        end = (std::uint64_t{parents.back()} + 1) * level.size;
+      }
       ++sizes.back();
     }
     if (std::ranges::adjacent_find(sizes, std::ranges::not_equal_to{}) != sizes.end()) {

@@ -9,6 +9,7 @@
 // leaf never meet on the way down) or by a hash. Sprayed packets take all: then S links are one.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "network/topology/fabric.h"
 
@@ -29,17 +30,19 @@ class Clos final : public LevelFabric {
     } else {
       leaves_per_rail_ = leaves_per_pod_ = extent(1);
       pods_ = extent(2);
-      if (leaves_per_pod_ == 1) std::swap(leaves_per_pod_, pods_);  // one leaf a pod: two tiers do
+      if (leaves_per_pod_ == 1) leaves_per_pod_ = std::exchange(pods_, 1U);  // two tiers do
     }
     leaves_ = leaves_per_pod_ * pods_;
     const std::uint32_t down = per_leaf_ * (planes() / rails_);
     const double up = down / level.oversubscription;
-    spines_ = balancing == Balancing::kSpray
-                  ? 1
-                  : std::max(1U, static_cast<std::uint32_t>(std::lround(up)));
-    cores_ = balancing == Balancing::kSpray ? 1 : leaves_per_pod_;
-    up_bandwidth_ = endpoint_bandwidth() * (up / spines_);
-    core_bandwidth_ = up_bandwidth_ * (static_cast<double>(leaves_per_pod_) / cores_);
+    const bool sprayed = balancing == Balancing::kSpray;
+    const std::uint32_t spines =
+        sprayed ? 1 : std::max(1U, static_cast<std::uint32_t>(std::lround(up)));
+    const std::uint32_t leaves = leaves_per_pod_, cores = sprayed ? 1 : leaves;
+    spines_ = spines;
+    cores_ = cores;
+    up_bandwidth_ = endpoint_bandwidth() * (up / spines);
+    core_bandwidth_ = up_bandwidth_ * (static_cast<double>(leaves) / cores);
   }
 
   bool joins_planes() const override { return true; }
@@ -142,9 +145,10 @@ class Clos final : public LevelFabric {
 
   Seconds latency_;
   std::uint32_t rails_;
-  std::uint32_t per_leaf_ = 1, leaves_per_rail_ = 1, leaves_per_pod_ = 1, pods_ = 1, leaves_ = 1;
-  std::uint32_t spines_ = 1;  ///< of a pod
-  std::uint32_t cores_ = 1;   ///< that one spine of every pod goes to
+  Divisor per_leaf_, leaves_per_pod_;
+  std::uint32_t leaves_per_rail_ = 1, pods_ = 1, leaves_ = 1;
+  Divisor spines_;  ///< of a pod
+  Divisor cores_;   ///< that one spine of every pod goes to
   BytesPerSecond up_bandwidth_, core_bandwidth_;
 };
 

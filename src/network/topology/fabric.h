@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "flopcast/network.h"
+#include "network/topology/divisor.h"
 
 namespace flopcast::network {
 
@@ -63,7 +64,8 @@ class LevelFabric {
   std::uint32_t plane_of(std::uint32_t endpoint) const { return endpoint % planes_; }
 
  private:
-  std::uint32_t children_, planes_;
+  std::uint32_t children_;
+  Divisor planes_;
   BytesPerSecond endpoint_bandwidth_;
 };
 

@@ -5,9 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "flopcast/network.h"
-#include "network/topology/fabric.h"
-#include "network/topology/routing_graph.h"
+#include "network/topology/state.h"
 
 namespace flopcast {
 namespace {
@@ -26,62 +24,14 @@ std::uint64_t mixed(std::uint64_t x) {  // the finaliser of MurmurHash3
 
 }  // namespace
 
-namespace network {
-
-/// One level of all groups. Where chips share a plane, a port stands between them and the fabric.
-struct LevelNet {
-  std::unique_ptr<LevelFabric> fabric;  ///< none where there is one child only
-  std::string name;
-  std::uint32_t child_chips = 1;  ///< chips of one child
-  std::uint32_t group_chips = 1;  ///< of one group
-  bool shared_ports = false;      ///< fewer planes than chips in a child
-  LinkId first_link = 0;          ///< of group 0
-  std::uint32_t group_links = 0;
-  std::uint32_t first_vertex = 0;  ///< ports of group 0, if shared, then its switches
-  std::uint32_t group_vertices = 0;
-
-  std::uint32_t plane_of(std::uint32_t chip_of_child) const {
-    return static_cast<std::uint32_t>(std::uint64_t{chip_of_child} * fabric->planes() /
-                                      child_chips);
-  }
-  std::uint32_t endpoint_of(std::uint32_t chip_of_group) const {
-    const std::uint32_t child = chip_of_group / child_chips;
-    return child * fabric->planes() + plane_of(chip_of_group - child * child_chips);
-  }
-  /// Links between chips and shared ports, of one group.
-  std::uint32_t port_links() const { return shared_ports ? 2 * group_chips : 0; }
-};
-
-}  // namespace network
-
 using namespace network;  // the room's own names
-
-struct Topology::State {
-  std::uint32_t chips = 0, vertices = 0, chips_per_node = 1;
-  RoutingOptions options;
-  std::vector<LinkInfo> links;
-  // Paths are priced from these: far smaller than the links. Empty where there are too many latencies.
-  std::vector<std::uint8_t> latency_class;  // by link
-  std::vector<Time> latencies;              // by class
-  std::vector<LevelNet> levels;
-  std::unique_ptr<GraphRouting> graph;
-  std::vector<std::string> graph_names;
-
-  std::optional<Diagnostic> add_level(const Level& level, std::uint16_t index);
-  void add_links(const LevelNet& net, const Level& level, std::uint16_t index);
-  void add_graph(const Cluster& cluster);
-  void classify_latencies();
-  void route(std::uint32_t src, std::uint32_t dst, const WayChoice& choice, std::size_t below,
-             std::vector<LinkId>& path) const;
-  std::string level_vertex_name(std::uint32_t vertex) const;
-};
 
 Rate Rate::from(BytesPerSecond rate) { return {std::llround(rate.value * 1024)}; }
 
 std::optional<Diagnostic> Topology::State::add_level(const Level& level, std::uint16_t index) {
   LevelNet net;
   net.name = level.name;
-  net.child_chips = levels.empty() ? 1 : levels.back().group_chips;
+  net.child_chips = levels.empty() ? Divisor(1) : levels.back().group_chips;
   net.group_chips = net.child_chips * level.size;
   net.first_link = static_cast<LinkId>(links.size());
   net.first_vertex = vertices;
@@ -190,8 +140,8 @@ void Topology::State::classify_latencies() {
 }
 
 /// Over the levels before `below`: the ends are in one group of the last of them.
-void Topology::State::route(std::uint32_t src, std::uint32_t dst, const WayChoice& choice,
-                            std::size_t below, std::vector<LinkId>& path) const {
+void Topology::State::route_over(std::uint32_t src, std::uint32_t dst, const WayChoice& choice,
+                                 std::size_t below, std::vector<LinkId>& path) const {
   while (below > 0 && src / levels[below - 1].child_chips == dst / levels[below - 1].child_chips) {
     --below;
   }
@@ -205,7 +155,7 @@ void Topology::State::route(std::uint32_t src, std::uint32_t dst, const WayChoic
     const std::uint32_t own = from % net.child_chips;
     if (net.plane_of(own) != net.plane_of(in_child)) {
       const std::uint32_t proxy = src - own + in_child;
-      route(src, proxy, choice, below - 1, path);
+      route_over(src, proxy, choice, below - 1, path);
       from = from - own + in_child;
     }
   }
@@ -275,28 +225,35 @@ std::string Topology::link_name(LinkId link) const {
   return vertex_name(info.from) + " > " + vertex_name(info.to);
 }
 
-void Topology::route(std::uint32_t src, std::uint32_t dst, std::uint64_t flow,
-                     std::vector<LinkId>& path) const {
+void Topology::State::route(std::uint32_t src, std::uint32_t dst, std::uint64_t flow,
+                            std::vector<LinkId>& path) const {
   if (src == dst) return;
   WayChoice choice;
-  if (state_->options.balancing == Balancing::kEcmp) {
-    choice = {true, mixed(mixed(mixed(state_->options.seed + src) + dst) + flow)};
+  if (options.balancing == Balancing::kEcmp) {
+    choice = {true, mixed(mixed(mixed(options.seed + src) + dst) + flow)};
   }
-  if (state_->graph) {
-    state_->graph->route(src, dst, choice, path);
+  if (graph) {
+    graph->route(src, dst, choice, path);
   } else {
-    state_->route(src, dst, choice, state_->levels.size(), path);
+    route_over(src, dst, choice, levels.size(), path);
   }
 }
 
-Time Topology::latency(std::span<const LinkId> path) const {
+Time Topology::State::latency(std::span<const LinkId> path) const {
   Time sum;
-  if (state_->latency_class.empty()) {
-    for (const LinkId link : path) sum += state_->links[link].latency;
+  if (latency_class.empty()) {
+    for (const LinkId link : path) sum += links[link].latency;
   } else {
-    for (const LinkId link : path) sum += state_->latencies[state_->latency_class[link]];
+    for (const LinkId link : path) sum += latencies[latency_class[link]];
   }
   return sum;
 }
+
+void Topology::route(std::uint32_t src, std::uint32_t dst, std::uint64_t flow,
+                     std::vector<LinkId>& path) const {
+  state_->route(src, dst, flow, path);
+}
+
+Time Topology::latency(std::span<const LinkId> path) const { return state_->latency(path); }
 
 }  // namespace flopcast

@@ -11,20 +11,16 @@
 
 namespace flopcast::network {
 
-/// A schedule that chips run on their share of the buffer. Several run side by side.
+/// A schedule that chips run, each time on a share of the buffer: several times side by side.
 struct MessagePlan {
   Schedule schedule;
-  std::vector<std::uint32_t> members;  ///< chip of each rank of the schedule
-  double share = 1;                    ///< of the buffer
+  std::vector<std::vector<std::uint32_t>> runs;  ///< of each: chip of each rank of the schedule
+  double share() const { return 1.0 / static_cast<double>(runs.size()); }  ///< of the buffer
 };
 
 /// Messages of equal size that go at the same time: one variable of the flow simulator.
 struct TrafficPhase {
-  struct Message {
-    std::uint32_t src = 0, dst = 0;  ///< chips
-    bool operator==(const Message&) const = default;
-  };
-  std::vector<Message> messages;
+  std::vector<Topology::Message> messages;
   double bytes = 0;             ///< what each sends until the phase ends
   std::uint32_t latencies = 1;  ///< message latencies in a row
   /// Not 0: the first so many messages are a ring whose edges differ in latency; once around costs
@@ -36,10 +32,9 @@ struct TrafficPhase {
 CollectiveAlgorithm traffic_algorithm(const GroupShape& shape, const CollectiveQuery& query);
 
 /// @param members chips in order of rank; the first is the root.
-Result<std::vector<MessagePlan>> plan_messages(const GroupShape& shape,
-                                               std::span<const std::uint32_t> members,
-                                               const CollectiveQuery& query,
-                                               CollectiveAlgorithm algorithm, Detail detail);
+Result<MessagePlan> plan_messages(const GroupShape& shape, std::span<const std::uint32_t> members,
+                                  const CollectiveQuery& query, CollectiveAlgorithm algorithm,
+                                  Detail detail);
 /// Phases one after the other; equal neighbours are one.
 Result<std::vector<TrafficPhase>> plan_traffic(const GroupShape& shape,
                                                std::span<const std::uint32_t> members,

@@ -24,26 +24,28 @@ bool is_torus(const Level& level) {
 
 /// Rings leave every child of the outermost level through all its planes: as many rings as there
 /// are, each ending its way through a child at a chip of another plane.
-std::vector<MessagePlan> rings(const GroupShape& shape, std::span<const std::uint32_t> members,
-                               Op op, Detail detail) {
+MessagePlan rings(const GroupShape& shape, std::span<const std::uint32_t> members, Op op,
+                  Detail detail) {
   const LevelUse& outer = shape.levels.back();
-  const unsigned count = shape.levels.size() > 1 && shape.regular ? outer.planes : 1;
-  const unsigned child = shape.levels.size() > 1 ? outer.chips_per_child : shape.ranks;
+  const bool alike = shape.levels.size() > 1 && shape.regular;
+  const std::size_t count = alike ? outer.planes : 1;
+  const std::size_t child = alike ? outer.chips_per_child : shape.ranks;
   const bool both_ways = shape.levels.size() == 1 && is_torus(*outer.level) && outer.members > 2;
-  std::vector<MessagePlan> plans;
-  for (unsigned ring = 0; ring < count; ++ring) {
-    MessagePlan& plan = plans.emplace_back();
-    plan.schedule = both_ways ? schedules::bidirectional_ring(op, shape.ranks, detail)
-                              : schedules::ring(op, shape.ranks, detail);
-    plan.share = 1.0 / count;
-    plan.members.reserve(shape.ranks);
-    const unsigned shift = 1 + ring * (child / count);
-    for (unsigned r = 0; r < shape.ranks; ++r) {
-      const unsigned base = r / child * child;
-      plan.members.push_back(members[base + (r - base + shift) % child]);
+  MessagePlan plan;
+  plan.schedule = both_ways ? schedules::bidirectional_ring(op, shape.ranks, detail)
+                            : schedules::ring(op, shape.ranks, detail);
+  plan.runs.resize(count);
+  for (std::size_t ring = 0; ring < count; ++ring) {
+    std::vector<std::uint32_t>& chips = plan.runs[ring];
+    chips.resize(shape.ranks);
+    const std::size_t shift = (1 + ring * (child / count)) % child;
+    for (std::size_t base = 0; base < chips.size(); base += child) {
+      std::ranges::rotate_copy(members.subspan(base, child),
+                               members.begin() + static_cast<std::ptrdiff_t>(base + shift),
+                               chips.begin() + static_cast<std::ptrdiff_t>(base));
     }
   }
-  return plans;
+  return plan;
 }
 
 std::vector<ScheduleDimension> hierarchy(const GroupShape& shape) {
@@ -92,10 +94,9 @@ Algorithm traffic_algorithm(const GroupShape& shape, const CollectiveQuery& quer
   return best == Algorithm::kDualNetwork || best == Algorithm::kAuto ? Algorithm::kRing : best;
 }
 
-Result<std::vector<MessagePlan>> plan_messages(const GroupShape& shape,
-                                               std::span<const std::uint32_t> members,
-                                               const CollectiveQuery& query, Algorithm algorithm,
-                                               Detail detail) {
+Result<MessagePlan> plan_messages(const GroupShape& shape, std::span<const std::uint32_t> members,
+                                  const CollectiveQuery& query, Algorithm algorithm,
+                                  Detail detail) {
   const unsigned p = shape.ranks;
   const Op op = query.op == Op::kBarrier ? Op::kAllReduce : query.op;
   std::optional<Schedule> made;
@@ -132,10 +133,9 @@ Result<std::vector<MessagePlan>> plan_messages(const GroupShape& shape,
                       fmt::format("{} has no single messages", name(algorithm)),
                       "expand it as macro-flows"};
   }
-  std::vector<MessagePlan> plans(1);
-  plans[0].schedule = std::move(*made);
-  plans[0].members.assign(members.begin(), members.end());
-  return plans;
+  MessagePlan plan{std::move(*made), {}};
+  plan.runs.emplace_back(members.begin(), members.end());
+  return plan;
 }
 
 }  // namespace flopcast::network

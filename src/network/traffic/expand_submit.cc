@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "network/traffic/expand.h"
 
@@ -18,51 +19,40 @@ using FlowIds = std::vector<FlowId>;
 class FlowWriter {
  public:
   FlowWriter(FlowSimulator& flows, const Topology& topology, Time start)
-      : flows_(flows), topology_(topology), start_(start), weights_(topology.links().size()) {}
+      : flows_(flows), topology_(topology), start_(start) {}
 
   /// A message of its own.
   Result<FlowId> message(std::uint32_t src, std::uint32_t dst, double bytes, const FlowIds& after) {
-    clear();
     path_.clear();
     topology_.route(src, dst, serial_++, path_);
-    for (const LinkId link : path_) add(link);
-    return submit(bytes, topology_.latency(path_), after);
+    uses_.clear();
+    for (const LinkId link : path_) {
+      const auto met = std::ranges::find(uses_, link, &LinkUse::link);
+      if (met == uses_.end()) {
+        uses_.push_back({link, 1});
+      } else {
+        ++met->weight;
+      }
+    }
+    return submit(uses_, bytes, topology_.latency(path_), after);
   }
 
   /// All messages of a phase as one variable: links count how many of them cross.
   Result<FlowId> macro(const TrafficPhase& phase, const FlowIds& after) {
-    clear();
-    Time slowest, ring;
-    for (std::size_t i = 0; i < phase.messages.size(); ++i) {
-      path_.clear();
-      topology_.route(phase.messages[i].src, phase.messages[i].dst, serial_++, path_);
-      for (const LinkId link : path_) add(link);
-      const Time latency = topology_.latency(path_);
-      slowest = std::max(slowest, latency);
-      if (i < phase.ring) ring += latency;
-    }
-    const Time once = phase.ring > 0 ? ring - slowest : slowest;
-    return submit(phase.bytes, {once.ps * phase.latencies}, after);
+    const Topology::Crossings ways = topology_.crossings(phase.messages, phase.ring, serial_);
+    serial_ += phase.messages.size();
+    const Time once = phase.ring > 0 ? ways.around - ways.slowest : ways.slowest;
+    return submit(ways.links, phase.bytes, {once.ps * phase.latencies}, after);
   }
 
   /// Nothing to send: complete when its predecessors are.
-  Result<FlowId> nothing(const FlowIds& after) {
-    clear();
-    return submit(0, {}, after);
-  }
+  Result<FlowId> nothing(const FlowIds& after) { return submit({}, 0, {}, after); }
 
  private:
-  void clear() {
-    for (const LinkUse& use : uses_) weights_[use.link] = 0;
-    uses_.clear();
-  }
-  void add(LinkId link) {
-    if (weights_[link]++ == 0) uses_.push_back({link, 0});
-  }
-  Result<FlowId> submit(double bytes, Time latency, const FlowIds& after) {
-    for (LinkUse& use : uses_) use.weight = weights_[use.link];
+  Result<FlowId> submit(std::span<const LinkUse> path, double bytes, Time latency,
+                        const FlowIds& after) {
     FlowSpec spec;
-    spec.path = uses_;
+    spec.path = path;
     spec.bytes = static_cast<std::int64_t>(std::ceil(bytes));
     spec.latency = latency;
     spec.after = after;
@@ -72,7 +62,6 @@ class FlowWriter {
   FlowSimulator& flows_;
   const Topology& topology_;
   Time start_;
-  std::vector<std::uint32_t> weights_;  // by link, of the flow being written
   std::vector<LinkUse> uses_;
   std::vector<LinkId> path_;
   std::uint64_t serial_ = 0;
@@ -93,13 +82,12 @@ Result<CollectiveFlows> submit_phases(FlowWriter& writer, const std::vector<Traf
 
 constexpr double kMostMessages = 2e7;
 
-std::optional<Diagnostic> check_count(const std::vector<MessagePlan>& plans) {
+std::optional<Diagnostic> check_count(const MessagePlan& plan) {
   double count = 0;
-  for (const MessagePlan& plan : plans) {
-    for (const Schedule::Round& round : plan.schedule.rounds) {
-      count += static_cast<double>(round.messages.size()) * round.repeat;
-    }
+  for (const Schedule::Round& round : plan.schedule.rounds) {
+    count += static_cast<double>(round.messages.size()) * round.repeat;
   }
+  count *= static_cast<double>(plan.runs.size());
   if (count <= kMostMessages) return std::nullopt;
   return Diagnostic{ErrorCode::kTooLarge, "expanded flows",
                     fmt::format("the collective has {:.0f} messages", count),
@@ -109,14 +97,17 @@ std::optional<Diagnostic> check_count(const std::vector<MessagePlan>& plans) {
 /// A rank's next messages wait for those it sent and got in the last round it took part in.
 class ScheduleWriter {
  public:
-  ScheduleWriter(FlowWriter& writer, const MessagePlan& plan, Bytes size, const FlowIds& after)
+  /// @param chips of its ranks.
+  ScheduleWriter(FlowWriter& writer, const Schedule& schedule,
+                 const std::vector<std::uint32_t>& chips, Bytes share, const FlowIds& after)
       : writer_(writer),
-        plan_(plan),
-        part_(size.value * plan.share / plan.schedule.parts),
-        last_(plan.schedule.ranks, after) {}
+        schedule_(schedule),
+        chips_(chips),
+        part_(share.value / schedule.parts),
+        last_(schedule.ranks, after) {}
 
   std::optional<Diagnostic> write(CollectiveFlows& out) {
-    for (const Schedule::Round& round : plan_.schedule.rounds) {
+    for (const Schedule::Round& round : schedule_.rounds) {
       for (std::uint32_t k = 0; k < round.repeat; ++k) {
         if (auto error = write(round, out)) return error;
       }
@@ -129,9 +120,8 @@ class ScheduleWriter {
   std::optional<Diagnostic> write(const Schedule::Round& round, CollectiveFlows& out) {
     std::vector<FlowIds> next(last_.size());
     for (const Schedule::Message& message : round.messages) {
-      const Result<FlowId> flow =
-          writer_.message(plan_.members[message.src], plan_.members[message.dst],
-                          part_ * message.count, last_[message.src]);
+      const Result<FlowId> flow = writer_.message(chips_[message.src], chips_[message.dst],
+                                                  part_ * message.count, last_[message.src]);
       if (!flow) return flow.error();
       out.flows.push_back(*flow);
       next[message.src].push_back(*flow);
@@ -144,17 +134,18 @@ class ScheduleWriter {
   }
 
   FlowWriter& writer_;
-  const MessagePlan& plan_;
+  const Schedule& schedule_;
+  const std::vector<std::uint32_t>& chips_;
   double part_;
   std::vector<FlowIds> last_;  // by rank
 };
 
-Result<CollectiveFlows> submit_messages(FlowWriter& writer, const std::vector<MessagePlan>& plans,
-                                        Bytes size, const FlowIds& after) {
-  if (auto error = check_count(plans)) return *error;
+Result<CollectiveFlows> submit_messages(FlowWriter& writer, const MessagePlan& plan, Bytes size,
+                                        const FlowIds& after) {
+  if (auto error = check_count(plan)) return *error;
   CollectiveFlows out;
-  for (const MessagePlan& plan : plans) {
-    ScheduleWriter schedule(writer, plan, size, after);
+  for (const std::vector<std::uint32_t>& chips : plan.runs) {
+    ScheduleWriter schedule(writer, plan.schedule, chips, size * plan.share(), after);
     if (auto error = schedule.write(out)) return *error;
   }
   std::ranges::sort(out.last);
@@ -165,12 +156,14 @@ Result<CollectiveFlows> submit_messages(FlowWriter& writer, const std::vector<Me
 std::vector<std::uint32_t> members_of(const Cluster& cluster, const CollectiveQuery& query) {
   std::vector<std::uint32_t> members = query.ranks;
   if (members.empty()) {
-    for (std::uint32_t chip = 0; chip < cluster.chips(); ++chip) members.push_back(chip);
+    members.resize(cluster.chips());
+    std::iota(members.begin(), members.end(), 0U);
   }
   // Neighbours in a ring or tree are neighbours in the machine; a root and a sender stay first.
   const bool rooted = query.op == CollectiveOp::kBroadcast || query.op == CollectiveOp::kReduce ||
                       query.op == CollectiveOp::kSendRecv;
-  std::ranges::sort(members.begin() + (rooted ? 1 : 0), members.end());
+  const std::span sorted = std::span(members).subspan(rooted ? 1 : 0);
+  if (!std::ranges::is_sorted(sorted)) std::ranges::sort(sorted);
   return members;
 }
 
@@ -202,9 +195,9 @@ Result<CollectiveFlows> submit_collective(FlowSimulator& flows, const Topology& 
     if (!phases) return phases.error();
     return submit_phases(writer, *phases, before);
   }
-  const auto plans = plan_messages(*shape, members, known, algorithm, Detail::kTraffic);
-  if (!plans) return plans.error();
-  return submit_messages(writer, *plans, known.size, before);
+  const auto plan = plan_messages(*shape, members, known, algorithm, Detail::kTraffic);
+  if (!plan) return plan.error();
+  return submit_messages(writer, *plan, known.size, before);
 }
 
 }  // namespace flopcast

@@ -181,6 +181,29 @@ TEST(Expand, MacroFlowsOfFlatRingsAndTreesAcrossNodesAreTheClosedForms) {
       rails, {{Op::kAllReduce, Algorithm::kRing}, {Op::kAllGather, Algorithm::kRing}}, false);
 }
 
+/// Nodes with unequal shares of the members: the ring goes through each once, whatever their numbers.
+TEST(Expand, RingsOfUnequalNodesPassEachNodeOnce) {
+  const Cluster cluster = cluster_of(
+      {level(FabricKind::kSwitch, 8, 1, 50, 2), level(FabricKind::kSwitch, 4, 8, 10, 5)}, 1);
+  CollectiveQuery query = query_of(Op::kAllReduce, Algorithm::kRing, 8e6);
+  for (const unsigned last : {1U, 2U, 5U}) {
+    query.ranks = {0, 1, 2, 3, 4, 5, 8, 9, 10, 11};
+    for (unsigned i = 0; i < last; ++i) query.ranks.push_back(24 + i);
+    const auto plan = plan_messages(*group_shape(cluster, query.ranks), query.ranks, query,
+                                    Algorithm::kRing, Detail::kTraffic);
+    ASSERT_TRUE(plan);
+    ASSERT_EQ(plan->runs.size(), 1U);
+    std::vector<std::uint32_t> chips = plan->runs[0];
+    unsigned crossings = 0;
+    for (std::size_t i = 0; i < chips.size(); ++i) {
+      crossings += chips[i] / 8 != chips[(i + 1) % chips.size()] / 8;
+    }
+    EXPECT_EQ(crossings, 3U);
+    std::ranges::sort(chips);
+    EXPECT_EQ(chips, query.ranks);
+  }
+}
+
 TEST(Expand, OneNodesMulticastIsTheClosedForm) {
   Cluster node = node_of(8);
   node.levels[0].in_network_reduction = true;

@@ -9,7 +9,7 @@ namespace {
 
 using Algorithm = CollectiveAlgorithm;
 using Op = CollectiveOp;
-using Message = TrafficPhase::Message;
+using Message = Topology::Message;
 
 void append(std::vector<TrafficPhase>& phases, TrafficPhase phase) {
   if (!phases.empty()) {
@@ -23,21 +23,23 @@ void append(std::vector<TrafficPhase>& phases, TrafficPhase phase) {
   phases.push_back(std::move(phase));
 }
 
-/// Round i of all plans together.
-TrafficPhase phase_of(const std::vector<MessagePlan>& plans, std::size_t i, Bytes size,
-                      bool heterogeneous_ring) {
+/// Round i of all runs together.
+TrafficPhase phase_of(const MessagePlan& plan, std::size_t i, Bytes size, bool heterogeneous_ring) {
+  const Schedule::Round& round = plan.schedule.rounds[i];
   TrafficPhase phase;
-  phase.messages.reserve(plans.size() * plans[0].schedule.rounds[i].messages.size());
-  for (const MessagePlan& plan : plans) {
-    const Schedule::Round& round = plan.schedule.rounds[i];
-    const double part = size.value * plan.share / plan.schedule.parts;
-    phase.bytes = part * round.messages.front().count * round.repeat;
-    phase.latencies = heterogeneous_ring ? 1 : round.latencies * round.repeat;
+  const double part = size.value * plan.share() / plan.schedule.parts;
+  phase.bytes = part * round.messages.front().count * round.repeat;
+  phase.latencies = round.latencies * round.repeat;
+  if (heterogeneous_ring) {
+    phase.ring = plan.schedule.ranks;
+    phase.latencies /= phase.ring - 1;  // counted once around
+  }
+  phase.messages.reserve(plan.runs.size() * round.messages.size());
+  for (const std::vector<std::uint32_t>& chips : plan.runs) {
     for (const Schedule::Message& message : round.messages) {
-      phase.messages.push_back({plan.members[message.src], plan.members[message.dst]});
+      phase.messages.push_back({chips[message.src], chips[message.dst]});
     }
   }
-  if (heterogeneous_ring) phase.ring = plans[0].schedule.ranks;
   return phase;
 }
 
@@ -137,13 +139,13 @@ Result<std::vector<TrafficPhase>> plan_traffic(const GroupShape& shape,
   if ((algorithm == Algorithm::kNvls || algorithm == Algorithm::kNvlsTree) && reduces) {
     return multicast(shape, members, query.size);
   }
-  const Result<std::vector<MessagePlan>> plans =
+  const Result<MessagePlan> plan =
       plan_messages(shape, members, query, algorithm, Detail::kTraffic);
-  if (!plans) return plans.error();
+  if (!plan) return plan.error();
   std::vector<TrafficPhase> phases;
   const bool ring = algorithm == Algorithm::kRing && across && query.op != Op::kAllToAll;
-  for (std::size_t i = 0; i < (*plans)[0].schedule.rounds.size(); ++i) {
-    append(phases, phase_of(*plans, i, query.size, ring));
+  for (std::size_t i = 0; i < plan->schedule.rounds.size(); ++i) {
+    append(phases, phase_of(*plan, i, query.size, ring));
   }
   return phases;
 }
