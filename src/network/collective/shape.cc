@@ -26,10 +26,13 @@ Counts count_levels(const Cluster& cluster, std::vector<std::uint32_t> ids) {
     counts.distinct.push_back(static_cast<unsigned>(ids.size()));
     std::vector<std::uint32_t> parents;
     std::vector<unsigned> sizes;
+    parents.reserve(ids.size()), sizes.reserve(ids.size());
     std::uint64_t end = 0;  // of the last parent's children
     for (const std::uint32_t id : ids) {
       if (id >= end) {
-        parents.push_back(id / level.size), sizes.push_back(0);
+        // Most often it is the next parent's.
+        const bool next = !parents.empty() && id < end + level.size;
+        parents.push_back(next ? parents.back() + 1 : id / level.size), sizes.push_back(0);
         end = (std::uint64_t{parents.back()} + 1) * level.size;
       }
       ++sizes.back();

@@ -91,9 +91,10 @@ class Engine {
 
   // network/flow/submit.cc
   std::optional<Diagnostic> check(const FlowSpec& spec, Time start);
-  std::optional<Diagnostic> check_path(const FlowSpec& spec);
+  bool lay_path(std::span<const LinkUse> path, std::uint32_t first);
+  Diagnostic path_fault(const FlowSpec& spec);
   std::uint32_t new_flow();
-  void add_path(Flow& flow, const FlowSpec& spec);
+  void add_path(Flow& flow, const FlowSpec& spec, std::uint32_t first, std::uint32_t size);
   void add_dependencies(std::uint32_t flow, std::span<const FlowId> after);
   std::uint32_t group_link(std::uint32_t group);
   /// Replays what the change of a flow's plan at or after `time` invalidates.

@@ -1,6 +1,7 @@
 // What a caller asks of a flow: checked, then turned into a plan and events.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "network/flow/engine.h"
 #include "network/flow/repair.h"
@@ -12,9 +13,16 @@ constexpr std::uint32_t kMaxWeight = 1U << 20;
 constexpr std::int64_t kMaxRate = std::int64_t{1} << 53;  // 8.8 TB/s: levels of groups have room
 // No flow holds a link of a group back.
 constexpr std::int64_t kGroupCapacity = 1;
+constexpr std::size_t kFewLinks = 6;  // of a path, which are compared with each other
+
+bool is_weight(std::uint32_t weight) { return weight - 1 < kMaxWeight; }
 
 Diagnostic refuse(std::string where, std::string what, std::string hint) {
   return {ErrorCode::kBadInput, std::move(where), std::move(what), std::move(hint)};
+}
+bool is_limited(const FlowSpec& spec) { return spec.limit.value != 0; }
+bool is_grouped(const FlowSpec& spec) {
+  return spec.group != 0 && (is_limited(spec) || !spec.path.empty());
 }
 std::string text(Ps time) { return std::to_string(time) + " ps"; }
 std::string named(std::size_t flow) { return "flow " + std::to_string(flow); }
@@ -31,27 +39,48 @@ Engine::Engine(std::span<const Rate> capacities, const FlowSimulator::Options& o
 
 Engine::~Engine() = default;
 
-std::optional<Diagnostic> Engine::check_path(const FlowSpec& spec) {
+/// What is wrong with a path that lay_path() refused.
+Diagnostic Engine::path_fault(const FlowSpec& spec) {
   const auto id = static_cast<FlowId>(outcomes_.size());
-  std::optional<Diagnostic> wrong;
-  for (const LinkUse& use : spec.path) {
-    if (use.link >= real_links_) {
-      wrong = refuse(named(id), "link " + std::to_string(use.link) + " of its path does not exist",
-                     "links are 0 to " + std::to_string(real_links_) + " - 1");
-    } else if (use.weight == 0 || use.weight > kMaxWeight) {
-      wrong =
-          refuse(named(id),
-                 "weight " + std::to_string(use.weight) + " on link " + std::to_string(use.link),
-                 "a weight lies between 1 and " + std::to_string(kMaxWeight));
-    } else if (seen_links_[use.link] == id) {
-      wrong = refuse(named(id), "link " + std::to_string(use.link) + " twice in its path",
-                     "name each link once, with the sum of the weights");
-    }
-    if (wrong) break;
+  std::fill(seen_links_.begin(), seen_links_.end(), kNone);  // the id is not used up
+  std::size_t at = 0;
+  for (; at + 1 < spec.path.size(); ++at) {
+    const LinkUse& use = spec.path[at];
+    if (use.link >= real_links_ || !is_weight(use.weight) || seen_links_[use.link] == id) break;
     seen_links_[use.link] = id;
   }
-  if (wrong) std::fill(seen_links_.begin(), seen_links_.end(), kNone);  // the id is not used up
-  return wrong;
+  const LinkUse& use = spec.path[at];
+  std::fill(seen_links_.begin(), seen_links_.end(), kNone);
+  if (use.link >= real_links_) {
+    return refuse(named(id), "link " + std::to_string(use.link) + " of its path does not exist",
+                  "links are 0 to " + std::to_string(real_links_) + " - 1");
+  }
+  if (!is_weight(use.weight)) {
+    return refuse(named(id),
+                  "weight " + std::to_string(use.weight) + " on link " + std::to_string(use.link),
+                  "a weight lies between 1 and " + std::to_string(kMaxWeight));
+  }
+  return refuse(named(id), "link " + std::to_string(use.link) + " twice in its path",
+                "name each link once, with the sum of the weights");
+}
+
+/// @return false: a link or weight that cannot be, or a link twice.
+bool Engine::lay_path(std::span<const LinkUse> path, std::uint32_t first) {
+  const auto id = static_cast<FlowId>(outcomes_.size());
+  const bool few = path.size() <= kFewLinks;
+  std::uint32_t hop = first;
+  for (const LinkUse& use : path) {
+    if (use.link >= real_links_ || !is_weight(use.weight)) return false;
+    if (few) {
+      for (const Hop& before : links_.path(first, hop - first)) {
+        if (before.link == use.link) return false;
+      }
+    } else if (std::exchange(seen_links_[use.link], id) == id) {
+      return false;
+    }
+    links_.set_hop(hop++, use.link, use.weight);
+  }
+  return true;
 }
 
 std::optional<Diagnostic> Engine::check(const FlowSpec& spec, Time start) {
@@ -71,7 +100,7 @@ std::optional<Diagnostic> Engine::check(const FlowSpec& spec, Time start) {
                     "submit flows in the order of their dependencies");
     }
   }
-  return check_path(spec);
+  return std::nullopt;
 }
 
 std::uint32_t Engine::group_link(std::uint32_t group) {
@@ -94,17 +123,15 @@ std::uint32_t Engine::new_flow() {
   return flow;
 }
 
-void Engine::add_path(Flow& flow, const FlowSpec& spec) {
-  const bool limited = spec.limit.value != 0;
-  const bool grouped = spec.group != 0 && (limited || !spec.path.empty());
-  flow.path_size = static_cast<std::uint32_t>(spec.path.size()) + limited + grouped;
-  flow.limited = limited;
-  flow.grouped = grouped;
-  flow.path = links_.take_path(flow.path_size);
-  std::uint32_t hop = flow.path;
-  for (const LinkUse& use : spec.path) links_.set_hop(hop++, use.link, use.weight);
-  if (limited) links_.set_hop(hop++, links_.add(std::min(spec.limit.value, kMaxRate)), 1);
-  if (grouped) links_.set_hop(hop, group_link(spec.group), 0);
+/// @param first hop of the path that was laid, with room for the flow's own links.
+void Engine::add_path(Flow& flow, const FlowSpec& spec, std::uint32_t first, std::uint32_t size) {
+  flow.path = first;
+  flow.path_size = size;
+  flow.limited = is_limited(spec);
+  flow.grouped = is_grouped(spec);
+  std::uint32_t hop = first + static_cast<std::uint32_t>(spec.path.size());
+  if (flow.limited) links_.set_hop(hop++, links_.add(std::min(spec.limit.value, kMaxRate)), 1);
+  if (flow.grouped) links_.set_hop(hop, group_link(spec.group), 0);
 }
 
 void Engine::add_dependencies(std::uint32_t flow, std::span<const FlowId> after) {
@@ -124,12 +151,19 @@ void Engine::add_dependencies(std::uint32_t flow, std::span<const FlowId> after)
 
 Result<FlowId> Engine::submit(const FlowSpec& spec, Time start) {
   if (auto wrong = check(spec, start)) return *wrong;
+  const std::uint32_t size =
+      static_cast<std::uint32_t>(spec.path.size()) + is_limited(spec) + is_grouped(spec);
+  const std::uint32_t first = links_.take_path(size);
+  if (!lay_path(spec.path, first)) {
+    links_.free_path(first, size);
+    return path_fault(spec);
+  }
   const std::uint32_t number = new_flow();
   Flow& flow = flows_[number];
   Plan& plan = plans_[number];
   plan.id = static_cast<FlowId>(outcomes_.size());
   outcomes_.emplace_back().flow = number;
-  add_path(flow, spec);
+  add_path(flow, spec, first, size);
   flow.background = spec.background;
   flow.offset = spec.background ? 0 : kWorkPerByte * spec.bytes;
   plan.start = start.ps;

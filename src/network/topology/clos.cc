@@ -11,6 +11,7 @@
 #include <cmath>
 #include <utility>
 
+#include "network/topology/divisor.h"
 #include "network/topology/fabric.h"
 
 namespace flopcast::network {
@@ -67,7 +68,7 @@ class Clos final : public LevelFabric {
       }
     };
     both_ways(endpoints(), [&](std::uint32_t e) {
-      return Wire{e, endpoints() + leaf_of(e), endpoint_bandwidth(), half};
+      return Wire{e, endpoints() + leaf_of(endpoint(e)), endpoint_bandwidth(), half};
     });
     both_ways(static_cast<std::uint32_t>(leaf_wires()), [&](std::uint32_t i) {
       const std::uint32_t leaf = i / spines_, pod = leaf / leaves_per_pod_;
@@ -96,12 +97,12 @@ class Clos final : public LevelFabric {
     return "core" + std::to_string(index - pods_ * spines_);
   }
 
-  void route(std::uint32_t from, std::uint32_t to, const WayChoice& choice, LinkId base,
+  void route(const Endpoint& from, const Endpoint& to, const WayChoice& choice, LinkId base,
              std::vector<LinkId>& path) const override {
     const std::uint32_t a = leaf_of(from), b = leaf_of(to);
-    path.push_back(base + from);
+    path.push_back(base + number(from));
     if (a != b) climb(a, b, choice.hashed ? choice.hash : key_of(to), base, path);
-    path.push_back(base + endpoints() + to);
+    path.push_back(base + endpoints() + number(to));
   }
 
  private:
@@ -110,14 +111,12 @@ class Clos final : public LevelFabric {
     return pods_ > 1 ? std::uint64_t{pods_} * spines_ * cores_ : 0;
   }
 
-  std::uint32_t leaf_of(std::uint32_t endpoint) const {
-    const std::uint32_t in_rail = child_of(endpoint) / per_leaf_;
-    return rails_ == 1 ? in_rail : plane_of(endpoint) * leaves_per_rail_ + in_rail;
+  std::uint32_t leaf_of(const Endpoint& e) const {
+    const std::uint32_t in_rail = e.child / per_leaf_;
+    return rails_ == 1 ? in_rail : e.plane * leaves_per_rail_ + in_rail;
   }
   /// What D-mod-k counts: the ports of one leaf must differ.
-  std::uint64_t key_of(std::uint32_t endpoint) const {
-    return rails_ == 1 ? endpoint : child_of(endpoint);
-  }
+  std::uint64_t key_of(const Endpoint& e) const { return rails_ == 1 ? number(e) : e.child; }
   std::uint32_t spine_vertex(std::uint32_t pod, std::uint32_t spine) const {
     return endpoints() + leaves_ + pod * spines_ + spine;
   }

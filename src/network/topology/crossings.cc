@@ -25,23 +25,23 @@ class Topology::State::CrossingCounter {
   }
 
   Crossings count(std::span<const Message> messages) && {
+    out_.links.reserve(std::min(state_.links.size(), messages.size()));
     for (std::size_t i = 0; i < messages.size();) {
-      if (const auto run = run_inside(messages, i); !run.empty()) {
-        add_run(run, i < around_);
-        i += run.size();
+      if (const std::size_t run = meet_run(messages, i); run > 0) {
+        i += run;
       } else {
         add_message(messages[i], i);
         ++i;
       }
     }
-    for (LinkUse& use : out_.links) use.weight = std::exchange((*counts_)[use.link], 0);
+    for (LinkUse& use : out_.links) use.weight = std::exchange(count_[use.link], 0);
     state_.spare_counts.give_back(std::move(counts_));
     return std::move(out_);
   }
 
  private:
   void add(LinkId link) {
-    if ((*counts_)[link]++ == 0) out_.links.push_back({link, 0});
+    if (count_[link]++ == 0) out_.links.push_back({link, 0});
   }
   void add_message(const Message& message, std::size_t i) {
     path_.clear();
@@ -52,24 +52,30 @@ class Topology::State::CrossingCounter {
     if (i < around_) out_.around += latency;
   }
 
-  /// The messages from the i-th on that stay inside one group, all on one side of `around`.
-  std::span<const Message> run_inside(std::span<const Message> messages, std::size_t i) {
-    if (inner_ == nullptr) return {};
+  /// Adds the messages from the i-th on that stay inside one group, all on one side of `around`.
+  /// @return how many.
+  std::size_t meet_run(std::span<const Message> messages, std::size_t i) {
+    if (inner_ == nullptr) return 0;
     const std::uint32_t chips = inner_->group_chips;
-    group_ = messages[i].src / inner_->group_chips;
-    const std::uint32_t first = group_ * chips;
-    const auto rest = messages.subspan(
-        i, i < around_ ? std::min(around_, messages.size()) - i : messages.size() - i);
+    const std::uint32_t group = messages[i].src / inner_->group_chips, first = group * chips;
+    const std::size_t end = i < around_ ? std::min(around_, messages.size()) : messages.size();
+    const auto rest = messages.subspan(i, end - i);
     // Nearly always these are the known ones.
-    std::size_t length = is_known(rest, first) ? known_.size() : 0;
+    const bool known = are_known(rest, first);
+    std::size_t length = known ? known_.size() : 0;
     while (length < rest.size() && rest[length].src - first < chips &&
            rest[length].dst - first < chips) {
       ++length;
     }
-    return rest.first(length);
+    if (length == 0) return 0;
+    if (!known || length != known_.size()) learn(rest.first(length), first);
+    for (const LinkId link : known_links_) add(link + group * inner_->group_links);
+    out_.slowest = std::max(out_.slowest, known_slowest_);
+    if (i < around_) out_.around += known_sum_;
+    return length;
   }
   /// Whether messages begin with those last learnt, as they are in the group of chip `first`.
-  bool is_known(std::span<const Message> messages, std::uint32_t first) const {
+  bool are_known(std::span<const Message> messages, std::uint32_t first) const {
     if (messages.size() < known_.size()) return false;
     std::uint32_t differ = 0;
     for (std::size_t k = 0; k < known_.size(); ++k) {
@@ -77,15 +83,6 @@ class Topology::State::CrossingCounter {
       differ |= (messages[k].dst - first) ^ known_[k].dst;
     }
     return differ == 0;
-  }
-
-  void add_run(std::span<const Message> run, bool counts_around) {
-    const std::uint32_t first = group_ * inner_->group_chips;
-    if (run.size() != known_.size() || !is_known(run, first)) learn(run, first);
-    const LinkId shift = group_ * inner_->group_links;
-    for (const LinkId link : known_links_) add(link + shift);
-    out_.slowest = std::max(out_.slowest, known_slowest_);
-    if (counts_around) out_.around += known_sum_;
   }
 
   void learn(std::span<const Message> run, std::uint32_t first) {
@@ -105,11 +102,11 @@ class Topology::State::CrossingCounter {
   const State& state_;
   std::size_t around_;
   std::uint64_t first_flow_;
-  std::unique_ptr<SpareCounts::Counts> counts_;  // by link
+  std::unique_ptr<SpareCounts::Counts> counts_;
+  std::uint32_t* count_ = counts_->data();  // by link
   Crossings out_;
   std::vector<LinkId> path_;
   const LevelNet* inner_ = nullptr;  // innermost level; none where groups are not alike
-  std::uint32_t group_ = 0;          // of it, that the run is in
   std::vector<Message> known_;       // the last run, as in group 0
   std::vector<LinkId> known_links_;  // one message's after the other's
   Time known_slowest_, known_sum_;

@@ -38,10 +38,10 @@ class FullyConnected final : public LevelFabric {
     return wires;
   }
 
-  void route(std::uint32_t from, std::uint32_t to, const WayChoice&, LinkId base,
+  void route(const Endpoint& from, const Endpoint& to, const WayChoice&, LinkId base,
              std::vector<LinkId>& path) const override {
-    const std::uint32_t a = child_of(from), b = child_of(to);
-    const std::uint32_t row = plane_of(from) * children() + a;
+    const std::uint32_t a = from.child, b = to.child;
+    const std::uint32_t row = from.plane * children() + a;
     path.push_back(base + row * (children() - 1) + b - (b > a ? 1 : 0));
   }
 
@@ -91,11 +91,11 @@ class Torus final : public LevelFabric {
 
   /// Dimension by dimension, the shorter way round. Halfway round both are as short: even places go
   /// up and odd ones down, which spreads a uniform load evenly.
-  void route(std::uint32_t from, std::uint32_t to, const WayChoice&, LinkId base,
+  void route(const Endpoint& from, const Endpoint& to, const WayChoice&, LinkId base,
              std::vector<LinkId>& path) const override {
-    std::uint32_t child = child_of(from);
-    const std::uint32_t goal = child_of(to);
-    const std::uint32_t row = plane_of(from) * children();
+    std::uint32_t child = from.child;
+    const std::uint32_t goal = to.child;
+    const std::uint32_t row = from.plane * children();
     for (const Dimension& d : dimensions_) {
       std::uint32_t at = child / d.stride % d.extent;
       const std::uint32_t target = goal / d.stride % d.extent;

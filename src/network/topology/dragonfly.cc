@@ -42,10 +42,10 @@ class Dragonfly final : public LevelFabric {
     wires.reserve(wire_count());
     const Seconds half = latency_ / 2;
     for (std::uint32_t e = 0; e < endpoints(); ++e) {
-      wires.push_back({e, vertex(router_of(e)), endpoint_bandwidth(), half});
+      wires.push_back({e, vertex(router_of(endpoint(e))), endpoint_bandwidth(), half});
     }
     for (std::uint32_t e = 0; e < endpoints(); ++e) {
-      wires.push_back({vertex(router_of(e)), e, endpoint_bandwidth(), half});
+      wires.push_back({vertex(router_of(endpoint(e))), e, endpoint_bandwidth(), half});
     }
     for (std::uint32_t router = 0; router < groups_ * routers_; ++router) {
       const std::uint32_t first = router - router % routers_;
@@ -62,11 +62,11 @@ class Dragonfly final : public LevelFabric {
     return wires;
   }
 
-  void route(std::uint32_t from, std::uint32_t to, const WayChoice&, LinkId base,
+  void route(const Endpoint& from, const Endpoint& to, const WayChoice&, LinkId base,
              std::vector<LinkId>& path) const override {
     const std::uint32_t a = router_of(from), b = router_of(to);
     const std::uint32_t group_a = a / routers_, group_b = b / routers_;
-    path.push_back(base + from);
+    path.push_back(base + number(from));
     if (group_a == group_b) {
       add_local(a, b, base, path);
     } else {
@@ -75,12 +75,12 @@ class Dragonfly final : public LevelFabric {
                      group_a * (groups_ - 1) + group_b - (group_b > group_a ? 1 : 0));
       add_local(gateway(group_b, group_a), b, base, path);
     }
-    path.push_back(base + endpoints() + to);
+    path.push_back(base + endpoints() + number(to));
   }
 
  private:
   std::uint32_t vertex(std::uint32_t router) const { return endpoints() + router; }
-  std::uint32_t router_of(std::uint32_t endpoint) const { return child_of(endpoint) / per_router_; }
+  std::uint32_t router_of(const Endpoint& e) const { return e.child / per_router_; }
   /// The router of group `from` whose global link goes to group `to`.
   std::uint32_t gateway(std::uint32_t from, std::uint32_t to) const {
     const std::uint32_t offset = (to > from ? to - from : to + groups_ - from) - 1;

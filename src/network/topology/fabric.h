@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "flopcast/network.h"
-#include "network/topology/divisor.h"
 
 namespace flopcast::network {
 
@@ -27,6 +26,9 @@ struct WayChoice {
 
 class LevelFabric {
  public:
+  struct Endpoint {
+    std::uint32_t child = 0, plane = 0;
+  };
   /// One direction of a cable. Vertices: endpoints first, then switches.
   struct Wire {
     std::uint32_t from = 0, to = 0;
@@ -51,7 +53,7 @@ class LevelFabric {
   virtual std::string switch_name(std::uint32_t index) const = 0;
   /// Appends the wires from one endpoint to another (of the same plane, unless planes are joined),
   /// each plus `base`. The children differ.
-  virtual void route(std::uint32_t from, std::uint32_t to, const WayChoice& choice, LinkId base,
+  virtual void route(const Endpoint& from, const Endpoint& to, const WayChoice& choice, LinkId base,
                      std::vector<LinkId>& path) const = 0;
 
  protected:
@@ -60,12 +62,11 @@ class LevelFabric {
         planes_(planes),
         endpoint_bandwidth_(level.child_bandwidth() * level.efficiency / planes) {}
 
-  std::uint32_t child_of(std::uint32_t endpoint) const { return endpoint / planes_; }
-  std::uint32_t plane_of(std::uint32_t endpoint) const { return endpoint % planes_; }
+  std::uint32_t number(const Endpoint& e) const { return e.child * planes_ + e.plane; }
+  Endpoint endpoint(std::uint32_t number) const { return {number / planes_, number % planes_}; }
 
  private:
-  std::uint32_t children_;
-  Divisor planes_;
+  std::uint32_t children_, planes_;
   BytesPerSecond endpoint_bandwidth_;
 };
 

@@ -22,19 +22,22 @@ struct LevelNet {
   std::string name;
   Divisor child_chips;        ///< chips of one child
   Divisor group_chips;        ///< of one group
+  Divisor children;           ///< of one group
+  std::uint32_t planes = 1;   ///< of a child
   bool shared_ports = false;  ///< fewer planes than chips in a child
+  bool joins_planes = false;  ///< a way leads from every plane to every other
   LinkId first_link = 0;      ///< of group 0
   std::uint32_t group_links = 0;
   std::uint32_t first_vertex = 0;  ///< ports of group 0, if shared, then its switches
   std::uint32_t group_vertices = 0;
 
   std::uint32_t plane_of(std::uint32_t chip_of_child) const {
-    return static_cast<std::uint32_t>(std::uint64_t{chip_of_child} * fabric->planes() /
-                                      child_chips);
+    if (!shared_ports) return chip_of_child;
+    return static_cast<std::uint32_t>(std::uint64_t{chip_of_child} * planes / child_chips);
   }
   std::uint32_t endpoint_of(std::uint32_t chip_of_group) const {
     const std::uint32_t child = chip_of_group / child_chips;
-    return child * fabric->planes() + plane_of(chip_of_group - child * child_chips);
+    return child * planes + plane_of(chip_of_group - child * child_chips);
   }
   /// Links between chips and shared ports, of one group.
   std::uint32_t port_links() const { return shared_ports ? 2 * group_chips : 0; }

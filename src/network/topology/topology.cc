@@ -33,11 +33,14 @@ std::optional<Diagnostic> Topology::State::add_level(const Level& level, std::ui
   net.name = level.name;
   net.child_chips = levels.empty() ? Divisor(1) : levels.back().group_chips;
   net.group_chips = net.child_chips * level.size;
+  net.children = level.size;
   net.first_link = static_cast<LinkId>(links.size());
   net.first_vertex = vertices;
   if (level.size > 1) {
     net.fabric = make_fabric(level, net.child_chips, options.balancing);
-    net.shared_ports = net.fabric->planes() < net.child_chips;
+    net.planes = net.fabric->planes();
+    net.shared_ports = net.planes < net.child_chips;
+    net.joins_planes = net.fabric->joins_planes();
     const std::uint64_t groups = chips / net.group_chips;
     const std::uint64_t in_group = net.fabric->wire_count() + net.port_links();
     if (in_group > kMostLinks || links.size() + groups * in_group > kMostLinks) {
@@ -142,28 +145,32 @@ void Topology::State::classify_latencies() {
 /// Over the levels before `below`: the ends are in one group of the last of them.
 void Topology::State::route_over(std::uint32_t src, std::uint32_t dst, const WayChoice& choice,
                                  std::size_t below, std::vector<LinkId>& path) const {
-  while (below > 0 && src / levels[below - 1].child_chips == dst / levels[below - 1].child_chips) {
+  std::uint32_t from = 0, to = 0;  // children of the level on which they part
+  do {
+    if (below == 0) return;
     --below;
+    from = src / levels[below].child_chips;
+    to = dst / levels[below].child_chips;
+  } while (from == to);
+  const LevelNet& net = levels[below];
+  std::uint32_t own = src - from * net.child_chips;
+  const std::uint32_t in_child = dst - to * net.child_chips;
+  std::uint32_t plane = net.plane_of(own);
+  const std::uint32_t goal = net.plane_of(in_child);
+  if (plane != goal && (!net.joins_planes || options.pxn)) {
+    route_over(src, src - own + in_child, choice, below, path);
+    own = in_child;
+    plane = goal;
   }
-  if (below == 0) return;
-  const LevelNet& net = levels[below - 1];
-  const std::uint32_t group = src / net.group_chips;
-  std::uint32_t from = src - group * net.group_chips;
-  const std::uint32_t to = dst - group * net.group_chips;
-  const std::uint32_t in_child = to % net.child_chips;
-  if (!net.fabric->joins_planes() || options.pxn) {
-    const std::uint32_t own = from % net.child_chips;
-    if (net.plane_of(own) != net.plane_of(in_child)) {
-      const std::uint32_t proxy = src - own + in_child;
-      route_over(src, proxy, choice, below - 1, path);
-      from = from - own + in_child;
-    }
-  }
+  const std::uint32_t group = from / net.children;
+  from -= group * net.children;
+  to -= group * net.children;
   const LinkId base = net.first_link + group * net.group_links;
-  if (net.shared_ports) path.push_back(base + from);
-  net.fabric->route(net.endpoint_of(from), net.endpoint_of(to), choice, base + net.port_links(),
-                    path);
-  if (net.shared_ports) path.push_back(base + net.group_chips + to);
+  if (net.shared_ports) path.push_back(base + from * net.child_chips + own);
+  net.fabric->route({from, plane}, {to, goal}, choice, base + net.port_links(), path);
+  if (net.shared_ports) {
+    path.push_back(base + net.group_chips + to * net.child_chips + in_child);
+  }
 }
 
 std::string Topology::State::level_vertex_name(std::uint32_t vertex) const {

@@ -34,10 +34,11 @@ TrafficPhase phase_of(const MessagePlan& plan, std::size_t i, Bytes size, bool h
     phase.ring = plan.schedule.ranks;
     phase.latencies /= phase.ring - 1;  // counted once around
   }
-  phase.messages.reserve(plan.runs.size() * round.messages.size());
+  phase.messages.resize(plan.runs.size() * round.messages.size());
+  Message* next = phase.messages.data();
   for (const std::vector<std::uint32_t>& chips : plan.runs) {
     for (const Schedule::Message& message : round.messages) {
-      phase.messages.push_back({chips[message.src], chips[message.dst]});
+      *next++ = {chips[message.src], chips[message.dst]};
     }
   }
   return phase;
