@@ -110,7 +110,10 @@ class Engine {
   void fire(std::uint32_t flow, Ps time);
   void start(std::uint32_t flow, Ps time);
   void stop(std::uint32_t flow, Ps time, ChangeKind kind);
-  void release_dependents(std::uint32_t flow);
+  static constexpr Ps kNotNow = -1;
+  /// @param now what can start at this time is due; kNotNow: all is scheduled.
+  void release_dependents(std::uint32_t flow, Ps now);
+  void prefetch(std::span<const std::uint32_t> flows) const;
   void solve(Ps time);
   void solve_flows(Ps time);
   void regroup(Ps time);
@@ -155,6 +158,7 @@ class Engine {
   void hold_dependents(std::uint32_t flow);
   void settle_undone();
   void collect_garbage();
+  void prefetch_garbage(std::uint64_t first) const;
   void retire(std::uint32_t flow);
 
   FlowSimulator::Options options_;
@@ -168,6 +172,7 @@ class Engine {
   std::vector<std::uint32_t> active_flows_;
   std::unordered_map<std::uint32_t, std::uint32_t> group_links_;
   std::vector<std::uint32_t> changed_groups_;  // links
+  std::vector<std::uint32_t> due_;             // at the time being processed
   struct Starting {
     std::uint32_t flow;
     Level alone;  // see Links::enter

@@ -7,6 +7,7 @@ namespace flopcast::network::flow {
 namespace {
 
 constexpr std::uint32_t kLongestDenseRun = 126;  // solves
+constexpr int kFewDependents = 4;                // to be looked up ahead
 
 }  // namespace
 
@@ -76,18 +77,39 @@ void Engine::run_until(Ps limit) {
 }
 
 void Engine::fire_all(Ps time) {
-  for (;;) {
-    if (pools_.is_open() && pools_.next_time() == time) {
-      const std::uint32_t flow = pools_.next_flow();
-      heap_.set(flow, kNever);  // it may be there to be cancelled later
-      fire(flow, time);
-    } else if (!heap_.empty() && heap_.top_time() == time) {
-      const std::uint32_t flow = heap_.top();
-      heap_.pop();
-      fire(flow, time);
-    } else {
-      return;
+  while (pools_.is_open() && pools_.next_time() == time) {
+    const std::uint32_t flow = pools_.next_flow();
+    heap_.set(flow, kNever);  // it may be there to be cancelled later
+    fire(flow, time);
+  }
+  for (; !heap_.empty() && heap_.top_time() == time; heap_.pop()) due_.push_back(heap_.top());
+  // What these release is due at once goes to the end.
+  for (std::size_t i = 0, end = 0; i < due_.size(); ++i) {
+    if (i == end) {
+      end = due_.size();
+      prefetch(std::span(due_).subspan(i));
     }
+    fire(due_[i], time);
+  }
+  due_.clear();
+}
+
+/// What happens to flows at one time reaches them all over the memory.
+void Engine::prefetch(std::span<const std::uint32_t> flows) const {
+  for (const std::uint32_t flow : flows) {
+    __builtin_prefetch(&flows_[flow], 1);
+    __builtin_prefetch(&plans_[flow], 1);
+  }
+  for (const std::uint32_t flow : flows) {
+    links_.prefetch_hops(flows_[flow].path);
+    lists_.prefetch(plans_[flow].dependents);
+  }
+  for (const std::uint32_t flow : flows) {
+    links_.prefetch_path(flows_[flow].path, flows_[flow].path_size);
+    lists_.for_first(plans_[flow].dependents, kFewDependents, [&](std::uint32_t dependent) {
+      __builtin_prefetch(&flows_[dependent], 1);
+      __builtin_prefetch(&plans_[dependent], 1);
+    });
   }
 }
 
@@ -97,6 +119,8 @@ void Engine::fire(std::uint32_t id, Ps time) {
     if (pools_.is_open()) pools_.settle(id);
     const bool done = !flow.background && flow.left(time) <= 0;
     stop(id, time, done ? ChangeKind::kFinish : ChangeKind::kAbort);
+  } else if (flow.phase != FlowPhase::kWaiting) {
+    return;  // it was due twice: to be cancelled, and released
   } else if (plans_[id].cancel <= time) {
     record(id, time, ChangeKind::kDrop);
     flow.phase = FlowPhase::kCancelled;
@@ -114,7 +138,7 @@ void Engine::start(std::uint32_t id, Ps time) {
     flow.phase = FlowPhase::kDone;
     plans_[id].ended = time;
     note(id);
-    release_dependents(id);
+    release_dependents(id, time);
     return;
   }
   flow.phase = FlowPhase::kActive;
@@ -134,18 +158,22 @@ void Engine::stop(std::uint32_t id, Ps time, ChangeKind kind) {
   if (kind == ChangeKind::kFinish) {
     flow.phase = FlowPhase::kDone;
     note(id);
-    release_dependents(id);
+    release_dependents(id, time);
   } else {
     flow.phase = FlowPhase::kCancelled;
   }
 }
 
-void Engine::release_dependents(std::uint32_t id) {
+void Engine::release_dependents(std::uint32_t id, Ps now) {
   const Ps complete = completion(id);
   lists_.for_each(plans_[id].dependents, [&](std::uint32_t dependent) {
     Plan& plan = plans_[dependent];
     plan.latest = std::max(plan.latest, complete);
-    if (--plan.pending == 0) schedule(dependent);
+    if (--plan.pending != 0) return;
+    const Ps next = next_event(dependent);
+    const bool due = next == now;
+    if (due) due_.push_back(dependent);
+    heap_.set(dependent, due ? kNever : next);
   });
 }
 

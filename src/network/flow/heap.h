@@ -73,15 +73,26 @@ class FlowHeap {
     for (;;) {
       const std::uint32_t first = 4 * at + 1;
       if (first >= size) break;
-      std::uint32_t child = first;
-      for (std::uint32_t i = first + 1; i < first + 4 && i < size; ++i) {
-        if (entries_[i].time < entries_[child].time) child = i;
-      }
+      const std::uint32_t child = first + 3 < size ? first_of_four(first) : first_of(first, size);
       if (entries_[child].time >= entry.time) break;
       put(at, entries_[child]);
       at = child;
     }
     put(at, entry);
+  }
+
+  std::uint32_t first_of(std::uint32_t child, std::uint32_t end) const {
+    for (std::uint32_t i = child + 1; i < end; ++i) {
+      if (entries_[i].time < entries_[child].time) child = i;
+    }
+    return child;
+  }
+  /// Without branches: nobody could foretell them.
+  std::uint32_t first_of_four(std::uint32_t at) const {
+    const Entry* const four = &entries_[at];
+    const std::uint32_t a = four[1].time < four[0].time ? 1 : 0;
+    const std::uint32_t b = four[3].time < four[2].time ? 3 : 2;
+    return at + a + (b - a) * static_cast<std::uint32_t>(four[b].time < four[a].time);
   }
 
   std::vector<Entry> entries_;

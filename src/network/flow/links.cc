@@ -55,7 +55,6 @@ Level Links::enter(std::uint32_t flow, std::uint32_t first, std::uint32_t size) 
     link.members.push_back({flow, hop.weight, i});
     exchange(link, hop.slot, link.active);
     ++link.active;
-    link.weight += hop.weight;
     alone = lower_alone(link, hop, alone);
   }
   return alone;
@@ -88,7 +87,6 @@ void Links::reenter(std::uint32_t first, std::uint32_t size) {
     Link& link = links_[hops_[i].link];
     exchange(link, hops_[i].slot, link.active);
     ++link.active;
-    link.weight += hops_[i].weight;
   }
 }
 

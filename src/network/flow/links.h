@@ -4,6 +4,7 @@
 // horizon: repair needs to know who was there.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -26,7 +27,6 @@ struct alignas(64) Link {
   std::int64_t capacity = 0;
   std::int64_t used = 0;         ///< sum of weight x rate of the active members
   Level level = kUnbounded;      ///< at which it holds flows back
-  std::uint64_t weight = 0;      ///< sum of the weights of the active members
   std::uint32_t active = 0;      ///< how many of the members are
   std::uint32_t region = kNone;  ///< its number in the region being solved
   Members members;
@@ -73,7 +73,6 @@ class Links {
       const Hop& hop = hops_[i];
       Link& link = links_[hop.link];
       --link.active;
-      link.weight -= hop.weight;
       link.used -= rate * hop.weight;
       exchange(link, hop.slot, link.active);
       if (link.active == 0) {
@@ -85,6 +84,14 @@ class Links {
   }
   void reenter(std::uint32_t first, std::uint32_t size);  ///< left to active
   void forget(std::uint32_t first, std::uint32_t size);   ///< member no longer
+
+  void prefetch_hops(std::uint32_t first) const { __builtin_prefetch(hops_.data() + first, 1); }
+  /// Of the first links.
+  void prefetch_path(std::uint32_t first, std::uint32_t size) const {
+    for (std::uint32_t i = first; i < first + std::min(size, kAhead); ++i) {
+      __builtin_prefetch(&links_[hops_[i].link], 1);
+    }
+  }
 
   std::size_t bytes() const;
 

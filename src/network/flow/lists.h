@@ -40,6 +40,13 @@ class Lists {
       list = next;
     }
   }
+  void prefetch(std::uint32_t list) const {
+    if (list != kNone) __builtin_prefetch(&nodes_[list]);
+  }
+  template <typename Visit>
+  void for_first(std::uint32_t list, int count, Visit visit) const {
+    for (; list != kNone && count > 0; list = nodes_[list].next, --count) visit(nodes_[list].value);
+  }
   template <typename Visit>
   void for_each(std::uint32_t list, Visit visit) const {
     for (; list != kNone; list = nodes_[list].next) visit(nodes_[list].value);

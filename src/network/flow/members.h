@@ -1,4 +1,5 @@
-// The flows on one link: most links have one at a time, which needs no memory of its own.
+// The flows on one link: most have one at a time and one that has left, which need no memory of their
+// own.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +18,16 @@ struct Member {
 
 class Members {
  public:
-  Members() : one_{} {}
+  Members() : few_{} {}
   Members(Members&& other) noexcept : Members() { *this = std::move(other); }
   Members& operator=(Members&& other) noexcept {
     if (is_list()) delete[] list_;
     size_ = std::exchange(other.size_, 0);
-    room_ = std::exchange(other.room_, 1);
+    room_ = std::exchange(other.room_, kFew);
     if (is_list()) {
       list_ = other.list_;
     } else {
-      one_ = other.one_;
+      std::copy_n(other.few_, kFew, few_);
     }
     return *this;
   }
@@ -42,13 +43,17 @@ class Members {
     if (size_ == room_) grow();
     data()[size_++] = member;
   }
-  void pop_back() { --size_; }
+  void pop_back() {
+    if (--size_ == 1 && is_list()) shrink();
+  }
   std::size_t bytes() const { return is_list() ? room_ * sizeof(Member) : 0; }
 
  private:
-  bool is_list() const { return room_ > 1; }
-  Member* data() { return is_list() ? list_ : &one_; }
-  const Member* data() const { return is_list() ? list_ : &one_; }
+  static constexpr std::uint32_t kFew = 2;
+
+  bool is_list() const { return room_ > kFew; }
+  Member* data() { return is_list() ? list_ : few_; }
+  const Member* data() const { return is_list() ? list_ : few_; }
   void grow() {
     const std::uint32_t room = std::max(room_ + room_ / 2, 4U);
     auto* const list = new Member[room];
@@ -57,12 +62,18 @@ class Members {
     list_ = list;
     room_ = room;
   }
+  void shrink() {
+    Member* const list = list_;
+    few_[0] = list[0];
+    room_ = kFew;
+    delete[] list;
+  }
 
   union {
-    Member one_;
+    Member few_[kFew];
     Member* list_;
   };
-  std::uint32_t size_ = 0, room_ = 1;
+  std::uint32_t size_ = 0, room_ = kFew;
 };
 
 }  // namespace flopcast::network::flow

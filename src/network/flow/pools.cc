@@ -29,13 +29,14 @@ std::uint32_t Pools::holding_link(std::uint32_t flow, const DenseFill& fill) con
 void Pools::measure_rooms(std::span<const std::uint32_t> active) {
   for (std::uint32_t link = 0; link < rooms_.size(); ++link) {
     rooms_[link].avail = links_[link].capacity;
-    rooms_[link].weight = 0;
+    rooms_[link].weight = rooms_[link].all = 0;
     rooms_[link].bound = kInactive;
   }
   for (const std::uint32_t flow : active) {
     const Level held = level(flow);
     for (const Hop& hop : path(flow)) {
       Room& room = rooms_[hop.link];
+      room.all += hop.weight;
       if (hop.link == seats_[flow].pool) {
         room.weight += hop.weight;
       } else {
@@ -163,6 +164,7 @@ void Pools::stop(std::uint32_t flow) {
   const Level level = rooms_[pool].level;
   for (const Hop& hop : path(flow)) {
     wait(hop.link);
+    rooms_[hop.link].all -= hop.weight;
     if (hop.link == pool) {
       rooms_[pool].weight -= hop.weight;
     } else {
@@ -184,7 +186,9 @@ void Pools::start(std::uint32_t flow) {
     if (links_[hop.link].active == 1) {  // it may be a new one
       room.avail = links_[hop.link].capacity;
       room.bound = kInactive;
+      room.all = 0;
     }
+    room.all += hop.weight;
     wait(hop.link);
     const auto avail = static_cast<Level>(std::max<Work>(room.avail, 0));
     const Level share = avail / static_cast<Level>(room.weight + hop.weight);

@@ -78,6 +78,7 @@ class Pools {
   struct Room {                // what a change of a pool touches of other links
     Work avail = 0;            // capacity, less what flows of other pools take
     std::uint64_t weight = 0;  // of its pool
+    std::uint64_t all = 0;     // the same of all pools
     Level level = kUnbounded;  // of the link, and of its pool if there is one
     Level bound = kInactive;   // no flow of another pool is above
     bool waiting = false;      // in the queue

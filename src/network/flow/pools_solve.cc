@@ -44,7 +44,7 @@ bool Pools::solve() {
 /// Where no flow of another pool comes near the level, it is what they leave over.
 void Pools::examine(std::uint32_t link) {
   Room& room = rooms_[link];
-  const auto weight = static_cast<Level>(links_[link].weight);
+  const auto weight = static_cast<Level>(rooms_[link].all);
   Level level = kUnbounded;
   if (room.weight == 0) {
     if (room.avail >= weight) return change_level(link, kUnbounded);
@@ -75,7 +75,7 @@ void Pools::examine_foreign(std::uint32_t link) {
   std::sort(foreign_.begin(), foreign_.end(),
             [](const Foreign& a, const Foreign& b) { return a.level < b.level; });
   Work avail = links_[link].capacity;
-  auto weight = static_cast<Level>(links_[link].weight);
+  auto weight = static_cast<Level>(rooms_[link].all);
   const auto share = [&] {
     return weight == 0 ? kUnbounded : static_cast<Level>(std::max<Work>(avail, 0)) / weight;
   };

@@ -29,20 +29,22 @@ struct alignas(64) Flow {
 };
 static_assert(sizeof(Flow) == 64);
 
-/// What is asked of a flow, and how it goes.
-struct Plan {
+/// What is asked of a flow, and how it goes: two cache lines, the first for what events read.
+struct alignas(64) Plan {
   FlowId id = 0;
   std::uint32_t after = kNone;        ///< list of the ids it waits for
   std::uint32_t pending = 0;          ///< how many of them are not done
   std::uint32_t dependents = kNone;   ///< list of the flows that wait for it
-  bool latest_known = true;           ///< going back in time forgets it
   Ps latest = 0;                      ///< completion of those of `after` that are done
   std::uint32_t active_slot = kNone;  ///< among the active flows
+  bool latest_known = true;           ///< going back in time forgets it
   Ps start = 0, delay = 0, latency = 0;
+  Ps ended = kNever;  ///< without latency
+
+  Ps started = kNever;
   Ps cancel = kNever;
+  Ps reported = kNever;  ///< completion as of the last take_changes()
   std::int64_t bytes = 0;
-  Ps started = kNever, ended = kNever;  ///< ended: without latency
-  Ps reported = kNever;                 ///< completion as of the last take_changes()
 };
 
 /// Where a flow is to be found: among the flows, or, once nothing can change it any more, here.

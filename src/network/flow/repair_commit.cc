@@ -68,7 +68,7 @@ void Repair::replace_state(const Flow& made) {
   plan.ended = made.ended;
   // Done at another time is undone and done again.
   if (was_done && (!done || moved)) engine_.hold_dependents(made.flow);
-  if (done && (!was_done || moved)) engine_.release_dependents(made.flow);
+  if (done && (!was_done || moved)) engine_.release_dependents(made.flow, Engine::kNotNow);
   engine_.note(made.flow);
 }
 

@@ -124,18 +124,37 @@ void Engine::collect_garbage() {
     log_.marks.pop_first();
   }
   while (!pool_log_.empty() && pool_log_[pool_log_.first()].time < until) pool_log_.pop_first();
-  while (!log_.changes.empty()) {
-    const Change& change = log_.changes[log_.changes.first()];
+  for (; !log_.changes.empty(); log_.changes.pop_first()) {
+    const std::uint64_t first = log_.changes.first();
+    prefetch_garbage(first);
+    const Change& change = log_.changes[first];
     const ChangeKind kind = change.kind();
-    if (kind != ChangeKind::kDead) {
-      if (change.time >= until) break;
-      if (leaves_links(kind)) {
-        const Flow& flow = flows_[change.flow];
-        links_.forget(flow.path, flow.path_size);
-      }
-      if (kind != ChangeKind::kRate && kind != ChangeKind::kStart) retire(change.flow);
+    if (kind == ChangeKind::kDead) continue;
+    if (change.time >= until) break;
+    if (leaves_links(kind)) {
+      const Flow& flow = flows_[change.flow];
+      links_.forget(flow.path, flow.path_size);
     }
-    log_.changes.pop_first();
+    if (kind != ChangeKind::kRate && kind != ChangeKind::kStart) retire(change.flow);
+  }
+}
+
+/// What the next changes to be dropped are of lies all over the memory.
+void Engine::prefetch_garbage(std::uint64_t first) const {
+  constexpr std::uint64_t kFlow = 12, kPath = 8, kLinks = 4;  // changes ahead
+  if (first + kFlow >= log_.changes.last()) return;
+  const auto change = [&](std::uint64_t ahead) -> const Change& {
+    return log_.changes[first + ahead];
+  };
+  __builtin_prefetch(&flows_[change(kFlow).flow], 1);
+  if (leaves_links(change(kPath).kind())) {
+    __builtin_prefetch(&plans_[change(kPath).flow], 1);
+    __builtin_prefetch(&plans_[change(kPath).flow].started, 1);
+    links_.prefetch_hops(flows_[change(kPath).flow].path);
+  }
+  if (leaves_links(change(kLinks).kind())) {
+    const Flow& flow = flows_[change(kLinks).flow];
+    links_.prefetch_path(flow.path, flow.path_size);
   }
 }
 

@@ -1,22 +1,17 @@
 #include "network/flow/water_fill_dense.h"
 
 namespace flopcast::network::flow {
-namespace {}  // namespace
-
 void DenseFill::open(const Links& links, std::span<const Flow> flows,
-                     std::span<const std::uint32_t> active, bool fractions) {
+                     std::span<const std::uint32_t> active) {
   rooms_.resize(links.size());
   for (std::uint32_t i = 0; i < rooms_.size(); ++i) {
-    const std::uint64_t weight = fractions ? 0 : links[i].weight << kFractionBits;
-    rooms_[i] = {links[i].capacity, weight, kUnbounded, false};
+    rooms_[i] = {links[i].capacity, 0, kUnbounded, false};
   }
   levels_.resize(flows.size());
-  for (const std::uint32_t flow : active) levels_[flow] = kOpen;
-  if (fractions) {
-    for (const std::uint32_t flow : active) {
-      for (const Hop& hop : links.path(flows[flow].path, flows[flow].path_size)) {
-        rooms_[hop.link].weight += std::uint64_t{hop.weight} * flows[flow].fraction;
-      }
+  for (const std::uint32_t flow : active) {
+    levels_[flow] = kOpen;
+    for (const Hop& hop : links.path(flows[flow].path, flows[flow].path_size)) {
+      rooms_[hop.link].weight += std::uint64_t{hop.weight} * flows[flow].fraction;
     }
   }
   shares_.reset(rooms_.size());
@@ -39,7 +34,7 @@ void DenseFill::freeze(const Links& links, const Flow& flow, Level level) {
 
 void DenseFill::solve(const Links& links, std::span<const Flow> flows,
                       std::span<const std::uint32_t> active, bool fractions) {
-  open(links, flows, active, fractions);
+  open(links, flows, active);
   changed_.clear();
   for (std::size_t left = active.size(); left != 0;) {
     const Level lowest = shares_.lowest();

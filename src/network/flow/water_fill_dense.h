@@ -34,8 +34,7 @@ class DenseFill {
     bool stale;
   };
 
-  void open(const Links& links, std::span<const Flow> flows, std::span<const std::uint32_t> active,
-            bool fractions);
+  void open(const Links& links, std::span<const Flow> flows, std::span<const std::uint32_t> active);
   void freeze(const Links& links, const Flow& flow, Level level);
 
   std::vector<Room> rooms_;
