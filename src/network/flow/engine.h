@@ -116,6 +116,8 @@ class Engine {
   void prefetch(std::span<const std::uint32_t> flows) const;
   void solve(Ps time);
   void solve_flows(Ps time);
+  /// All that happened is that flows start where nobody else is.
+  bool all_start_alone() const { return !crowded_ && region_.empty(); }
   void regroup(Ps time);
   void start_alone(std::uint32_t flow, Level level, Ps time);
   bool solve_region(Ps time);

@@ -221,7 +221,7 @@ void Engine::solve_flows(Ps time) {
   bool pools = plain && options_.solver == FlowSimulator::Solver::kPools;
   if (dense_left_ > 0) {
     --dense_left_;
-  } else if (!full && !pools && !too_large(starting_.size())) {
+  } else if (!full && !pools && (all_start_alone() || !too_large(starting_.size()))) {
     if (solve_region(time)) {
       dense_run_ = 0;
       return;
