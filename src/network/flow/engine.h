@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "flopcast/network/flows.h"
+#include "network/flow/dependencies.h"
 #include "network/flow/heap.h"
 #include "network/flow/links.h"
-#include "network/flow/lists.h"
 #include "network/flow/numbers.h"
 #include "network/flow/pools.h"
 #include "network/flow/record.h"
@@ -101,6 +101,12 @@ class Engine {
   void edited(std::uint32_t flow, Ps time);
 
   // network/flow/events.cc
+  /// Of what it waits for: the id.
+  template <typename Visit>
+  void for_each_before(std::uint32_t flow, Visit visit) const {
+    const Plan& plan = plans_[flow];
+    for (std::uint32_t i = 0; i < plan.after_size; ++i) visit(dependencies_[plan.after + i].before);
+  }
   Ps ready_time(std::uint32_t flow) const;  ///< kNever while it waits for others
   Ps next_event(std::uint32_t flow) const;
   void schedule(std::uint32_t flow) { heap_.set(flow, next_event(flow)); }
@@ -129,7 +135,8 @@ class Engine {
   static void set_offset(Flow& flow, std::int64_t rate, Ps time);  ///< the first half of that
   void note(std::uint32_t flow);
   Ps completion(std::uint32_t flow) const;  ///< kNever: not complete
-  Ps completion_of(FlowId id) const;
+  Ps completion_of(const Outcome& outcome) const;
+  Ps completion_of(FlowId id) const { return completion_of(outcomes_[id]); }
   Level activate(std::uint32_t flow);                      ///< @return see Links::enter
   void reactivate(std::uint32_t flow);                     ///< one that has left its links
   void deactivate(std::uint32_t flow, std::int64_t rate);  ///< @param rate until now, if on links
@@ -170,7 +177,7 @@ class Engine {
   std::vector<Plan> plans_;
   std::vector<std::uint32_t> free_flows_;
   std::deque<Outcome> outcomes_;  // by id
-  Lists lists_;
+  Dependencies dependencies_;
   std::vector<std::uint32_t> active_flows_;
   std::unordered_map<std::uint32_t, std::uint32_t> group_links_;
   std::vector<std::uint32_t> changed_groups_;  // links

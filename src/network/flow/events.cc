@@ -16,8 +16,7 @@ Ps Engine::completion(std::uint32_t flow) const {
   return plans_[flow].ended + plans_[flow].latency;
 }
 
-Ps Engine::completion_of(FlowId id) const {
-  const Outcome& outcome = outcomes_[id];
+Ps Engine::completion_of(const Outcome& outcome) const {
   if (outcome.flow != kNone) return completion(outcome.flow);
   return outcome.phase == FlowPhase::kDone ? outcome.end : kNever;
 }
@@ -29,7 +28,7 @@ Ps Engine::ready_time(std::uint32_t flow) const {
   Ps latest = plan.latest;
   if (!plan.latest_known) {
     latest = 0;
-    lists_.for_each(plan.after, [&](FlowId id) { latest = std::max(latest, completion_of(id)); });
+    for_each_before(flow, [&](FlowId id) { latest = std::max(latest, completion_of(id)); });
   }
   return std::max(plan.start, latest + plan.delay);
 }
@@ -102,11 +101,11 @@ void Engine::prefetch(std::span<const std::uint32_t> flows) const {
   }
   for (const std::uint32_t flow : flows) {
     links_.prefetch_hops(flows_[flow].path);
-    lists_.prefetch(plans_[flow].dependents);
+    dependencies_.prefetch(plans_[flow].dependents);
   }
   for (const std::uint32_t flow : flows) {
     links_.prefetch_path(flows_[flow].path, flows_[flow].path_size);
-    lists_.for_first(plans_[flow].dependents, kFewDependents, [&](std::uint32_t dependent) {
+    dependencies_.for_first(plans_[flow].dependents, kFewDependents, [&](std::uint32_t dependent) {
       __builtin_prefetch(&flows_[dependent], 1);
       __builtin_prefetch(&plans_[dependent], 1);
     });
@@ -166,7 +165,7 @@ void Engine::stop(std::uint32_t id, Ps time, ChangeKind kind) {
 
 void Engine::release_dependents(std::uint32_t id, Ps now) {
   const Ps complete = completion(id);
-  lists_.for_each(plans_[id].dependents, [&](std::uint32_t dependent) {
+  dependencies_.for_each(plans_[id].dependents, [&](std::uint32_t dependent) {
     Plan& plan = plans_[dependent];
     plan.latest = std::max(plan.latest, complete);
     if (--plan.pending != 0) return;

@@ -119,7 +119,7 @@ FlowSimulator::Work Engine::work() const {
   const auto bytes_of = [](const auto& list) {
     return list.capacity() * sizeof(typename std::decay_t<decltype(list)>::value_type);
   };
-  work.bytes_held = links_.bytes() + bytes_of(flows_) + bytes_of(plans_) + lists_.bytes() +
+  work.bytes_held = links_.bytes() + bytes_of(flows_) + bytes_of(plans_) + dependencies_.bytes() +
                     outcomes_.size() * sizeof(Outcome) + bytes_of(active_flows_) +
                     bytes_of(noted_) + heap_.bytes() + log_.changes.bytes() + log_.marks.bytes() +
                     region_.bytes() + pools_.bytes() + pool_log_.bytes() + dense_fill_.bytes();

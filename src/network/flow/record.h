@@ -32,7 +32,7 @@ static_assert(sizeof(Flow) == 64);
 /// What is asked of a flow, and how it goes: two cache lines, the first for what events read.
 struct alignas(64) Plan {
   FlowId id = 0;
-  std::uint32_t after = kNone;        ///< list of the ids it waits for
+  std::uint32_t after = kNone;        ///< first edge to what it waits for; kNone: to nothing
   std::uint32_t pending = 0;          ///< how many of them are not done
   std::uint32_t dependents = kNone;   ///< list of the flows that wait for it
   Ps latest = 0;                      ///< completion of those of `after` that are done
@@ -41,6 +41,7 @@ struct alignas(64) Plan {
   Ps start = 0, delay = 0, latency = 0;
   Ps ended = kNever;  ///< without latency
 
+  std::uint32_t after_size = 0;  ///< edges
   Ps started = kNever;
   Ps cancel = kNever;
   Ps reported = kNever;  ///< completion as of the last take_changes()

@@ -137,7 +137,7 @@ Ps Repair::ready_time(std::uint32_t engine_flow) const {
   const Plan& plan = engine_.plans_[engine_flow];
   Ps ready = plan.start;
   bool all_done = true;
-  engine_.lists_.for_each(plan.after, [&](FlowId id) {
+  engine_.for_each_before(engine_flow, [&](FlowId id) {
     Ps complete = engine_.completion_of(id);
     const std::uint32_t before = engine_.outcomes_[id].flow;
     const std::uint32_t number = before == kNone ? kNone : met_[before];
@@ -173,7 +173,7 @@ void Repair::recorded_end(std::uint32_t number) {
 
 void Repair::reconsider_dependents(std::uint32_t number, bool all) {
   const std::uint32_t flow = flows_[number].flow;
-  engine_.lists_.for_each(engine_.plans_[flow].dependents, [&](std::uint32_t dependent) {
+  engine_.dependencies_.for_each(engine_.plans_[flow].dependents, [&](std::uint32_t dependent) {
     if (!all && (met_[dependent] == kNone || !flows_[met_[dependent]].deviates)) return;
     const std::uint32_t met = meet(dependent);
     const bool knew = flows_[met].deviates;

@@ -135,17 +135,22 @@ void Engine::add_path(Flow& flow, const FlowSpec& spec, std::uint32_t first, std
 }
 
 void Engine::add_dependencies(std::uint32_t flow, std::span<const FlowId> after) {
+  if (after.empty()) return;
   Plan& plan = plans_[flow];
+  plan.after_size = static_cast<std::uint32_t>(after.size());
+  plan.after = dependencies_.take(plan.after_size);
+  std::uint32_t edge = plan.after;
   for (const FlowId id : after) {
-    lists_.add(plan.after, id);
-    const Ps complete = completion_of(id);
+    const Outcome& outcome = outcomes_[id];
+    dependencies_[edge] = {id, flow, kNone};
+    if (outcome.flow != kNone) dependencies_.enlist(plans_[outcome.flow].dependents, edge);
+    ++edge;
+    const Ps complete = completion_of(outcome);
     if (complete == kNever) {
       ++plan.pending;
     } else {
       plan.latest = std::max(plan.latest, complete);
     }
-    const std::uint32_t before = outcomes_[id].flow;
-    if (before != kNone) lists_.add(plans_[before].dependents, flow);
   }
 }
 

@@ -100,7 +100,7 @@ void Engine::revert(const Change& change) {
 }
 
 void Engine::hold_dependents(std::uint32_t id) {
-  lists_.for_each(plans_[id].dependents, [&](std::uint32_t dependent) {
+  dependencies_.for_each(plans_[id].dependents, [&](std::uint32_t dependent) {
     plans_[dependent].latest_known = false;
     if (plans_[dependent].pending++ == 0) undone_.push_back(dependent);
   });
@@ -165,12 +165,13 @@ void Engine::retire(std::uint32_t number) {
   const bool done = flow.phase == FlowPhase::kDone;
   const Ps end = plan.ended + (done ? plan.latency : 0);
   if (done) forgotten_completion_ = std::max(forgotten_completion_, end);
-  if (plan.started == kNever) {
-    // Dropped: what it was to wait for may end later, or not yet for good.
-    lists_.for_each(plan.after, [&](FlowId id) {
-      const std::uint32_t before = outcomes_[id].flow;
-      if (before != kNone) lists_.remove(plans_[before].dependents, number);
-    });
+  if (plan.started == kNever || repair_) {
+    // Dropped: what it was to wait for may end later, or not yet for good. And with repairs, changes
+    // may lie in the log behind those of a later time.
+    for (std::uint32_t i = 0; i < plan.after_size; ++i) {
+      const std::uint32_t before = outcomes_[dependencies_[plan.after + i].before].flow;
+      if (before != kNone) dependencies_.strike(plans_[before].dependents, plan.after + i);
+    }
   }
   outcomes_[plan.id] = {kNone, flow.phase, plan.started, end, sent(number, plan.ended)};
   if (flow.limited) {
@@ -179,8 +180,7 @@ void Engine::retire(std::uint32_t number) {
     }
   }
   links_.free_path(flow.path, flow.path_size);
-  lists_.clear(plan.after);
-  lists_.clear(plan.dependents);
+  if (plan.after_size != 0) dependencies_.give_back(plan.after, plan.after_size);
   free_flows_.push_back(number);
 }
 
