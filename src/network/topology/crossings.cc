@@ -56,15 +56,15 @@ class Topology::State::CrossingCounter {
   /// @return how many.
   std::size_t meet_run(std::span<const Message> messages, std::size_t i) {
     if (inner_ == nullptr) return 0;
-    const std::uint32_t chips = inner_->group_chips;
-    const std::uint32_t group = messages[i].src / inner_->group_chips, first = group * chips;
+    const std::uint32_t size = inner_->group_chips;
+    const std::uint32_t group = messages[i].src / inner_->group_chips, first = group * size;
     const std::size_t end = i < around_ ? std::min(around_, messages.size()) : messages.size();
     const auto rest = messages.subspan(i, end - i);
     // Nearly always these are the known ones.
     const bool known = are_known(rest, first);
     std::size_t length = known ? known_.size() : 0;
-    while (length < rest.size() && rest[length].src - first < chips &&
-           rest[length].dst - first < chips) {
+    while (length < rest.size() && rest[length].src - first < size &&
+           rest[length].dst - first < size) {
       ++length;
     }
     if (length == 0) return 0;
