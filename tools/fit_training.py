@@ -31,9 +31,9 @@ from scipy.optimize import lsq_linear
 from scipy.stats import spearmanr
 
 from flopcast import _native
-from training_bands import bands
+from training_bands import bands, coverage
 from training_constants import ASSUMED, PARAMETERS, SIBLINGS, SOFTWARES, VARIANTS
-from training_groups import FAMILIES, SHARED, generation
+from training_groups import FAMILIES, LATER, SHARED, generation
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "catalog/training/constants.toml"
@@ -108,6 +108,7 @@ class Fit:
         self.high = np.log([high for _, high in bounds])
         self.fixed: dict[str, float] = {}  # constants at other values than the fit's, while a term is off
         self.full: tuple[np.ndarray, np.ndarray] | None = None  # fit of all runs, and slopes there
+        self.left_out: dict[str, np.ndarray] = {}  # forecasts without what runs share, by its name
 
     def _weights(self) -> np.ndarray:
         groups = collections.Counter(run["group"] for run in self.runs)
@@ -202,14 +203,19 @@ class Fit:
                 x[i] = math.log(held[name] / held.get(SIBLINGS.get(name, ""), 1.0))
         return np.clip(x, self.low, self.high)
 
-    def fit_all(self, rounds: int = 2) -> np.ndarray:
+    def fit_all(self) -> np.ndarray:
         """The fit of all runs. Its slopes serve every fit that leaves some out."""
-        x, some = self.start(), np.flatnonzero(self.fitted)
+        self.full = self.fit_anew(self.start(), self.fitted)
+        return self.full[0]
+
+    def fit_anew(self, x: np.ndarray, use: np.ndarray, rounds: int = 2) -> tuple[np.ndarray, np.ndarray]:
+        """A fit of some runs by slopes of its own, and those."""
+        some = np.flatnonzero(use & self.fitted)
+        slopes = np.zeros(0)
         for _ in range(rounds):
             slopes = self.slopes(x, some)
             x = self.descend(x, slopes, some, 4)
-            self.full = (x, slopes)
-        return x
+        return x, slopes
 
     def fit(self, use: np.ndarray) -> np.ndarray:
         """A fit of some runs, from that of all."""
@@ -250,6 +256,14 @@ class Fit:
         for key in sorted(set(keys)):
             step[keys == key] = self.forecast_without(keys == key)
         return step
+
+    def without(self, what: str) -> np.ndarray:
+        """Forecasts of every run by a fit without those of its fold, its software, or what SHARED calls so."""
+        keys = {**SHARED, "software": lambda run: run["software"]}
+        if what not in self.left_out:
+            of_runs = self.folds(FOLDS) if what == "fold" else np.array([keys[what](run) for run in self.runs])
+            self.left_out[what] = self.held_out(of_runs)
+        return self.left_out[what]
 
     def score(self, title: str, step: np.ndarray, some: np.ndarray) -> dict:
         some = some & np.isfinite(step)
@@ -294,7 +308,9 @@ def show(title: str, scores: list[dict]) -> list[dict]:
     print(f"\n{title}")
     for s in scores:
         numbers = "no run"
-        if "rank" in s:
+        if "known" in s:
+            numbers = f"n {s['n']:4d}  source known {100 * s['known']:5.1f} %  unseen {100 * s['unseen']:5.1f} %"
+        elif "rank" in s:
             numbers = f"n {s['n']:4d}  median {s['rank']:.2f}"
         elif s["n"] > 0:
             numbers = (
@@ -328,15 +344,16 @@ def toml_of(values: dict[str, float]) -> str:
     return text
 
 
-def write(fit: Fit, x: np.ndarray, step: np.ndarray) -> None:
+def missed(fit: Fit) -> dict[str, np.ndarray]:
+    """Measured over forecast by fits that leave out what bands ask for."""
+    return {what: fit.measured / fit.without(what) for what in ("fold", "source", "model family", "software")}
+
+
+def write(fit: Fit, x: np.ndarray) -> None:
     names = ", ".join(f'"{name}"' for name in SOFTWARES)
     variants = ", ".join(f'"{name}" = "{base}"' for name, base in VARIANTS.items())
-    keys = {**SHARED, "software": lambda run: run["software"]}
-    without = {
-        what: fit.measured / fit.held_out(np.array([keys[what](run) for run in fit.runs]))
-        for what in ("source", "model family", "software")
-    }
-    values = {**fit.values(x), **bands(fit.runs, without)}
+    values = {**fit.values(x), **bands(fit.runs, missed(fit))}
+    step = fit.without("fold")
     dense = next(s for s in fit.scores(step) if s["title"] == "dense, quality A")
     OUT.write_text(
         "# What training adds to kernels and collectives measured alone. Written by\n"
@@ -361,13 +378,25 @@ def families(fit: Fit) -> list[dict]:
     return found
 
 
+def later(fit: Fit) -> list[dict]:
+    """The sets that were collected last, left out as a whole of a fit with slopes of its own."""
+    some = np.isin(fit.sets, LATER)
+    if not some.any():
+        return []
+    x, _ = fit.fit_anew(fit.expected.copy(), ~some, 3)
+    step = np.full(len(fit.runs), np.nan)
+    step[some] = fit.forecast(fit.values(x), np.flatnonzero(some))
+    found = [fit.score(title, step, some & kind) for title, kind in (("dense", ~fit.experts), ("experts", fit.experts))]
+    return found + [row for row in fit.scores(step) if row["n"] > 0 and row["title"].split()[0] in LATER]
+
+
 def leave_out(fit: Fit) -> list[dict]:
     """Runs forecast by fits without those they share something with, dense ones and those with experts."""
     found = []
     dense = ~fit.experts & (fit.sets != "vtrain-single")
     for what, key_of in SHARED.items():
         keys = np.array([key_of(run) for run in fit.runs])
-        step = fit.held_out(keys)
+        step = fit.without(what)
         for title, some in ((what, dense), (f"{what}, experts", fit.experts)):
             found.append(fit.score(f"{title}: all", step, some))
             groups = [fit.score(f"{title}: {key}", step, some & (keys == key)) for key in sorted(set(keys))]
@@ -401,13 +430,15 @@ def main() -> int:
     x = fit.fit_all()
     found = {"all": show("all runs in the fit", fit.scores(fit.forecast(fit.values(x))))}
     if options.hold_out or options.write:
-        step = fit.held_out(fit.folds(FOLDS))
+        step = fit.without("fold")
         title = f"each group forecast by a fit without it ({FOLDS} folds)"
         found["held_out"] = show(title, fit.scores(step))
         if options.write:
-            write(fit, x, step)
+            write(fit, x)
     if options.leave_out:
         found["leave_out"] = show("forecast by a fit without all that share this", leave_out(fit))
+        found["later"] = show("the sets collected last, forecast by a fit without them", later(fit))
+        found["coverage"] = show("inside the band", coverage(fit.runs, missed(fit)))
     if options.families:
         found["families"] = show("each family forecast by a fit without it", families(fit))
     if options.ablation:

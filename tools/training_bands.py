@@ -5,10 +5,12 @@ from __future__ import annotations
 import collections
 
 import numpy as np
+from training_constants import VARIANTS
 
 LEAST = 4  # groups of a software that has a band of its own
 OTHERS = 6  # groups that the runs of other software count for in its band
 MOST = 50  # groups that a set counts for
+KNOWN = 0.5  # share of runs that are foretold whose source the fit knows
 
 
 def outer(ratio: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
@@ -16,19 +18,34 @@ def outer(ratio: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     told = np.isfinite(ratio) & (weight > 0)
     ratio, weight = ratio[told], weight[told]
     order = np.argsort(ratio)
-    mass = np.cumsum(weight[order]) / weight.sum()
+    mass = (np.cumsum(weight[order]) - weight[order] / 2) / weight.sum()
     low, high = np.interp((0.1, 0.9), mass, ratio[order])
     return min(1.0, float(low)), max(1.0, float(high))
 
 
-def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
-    """Quantiles of measured over forecast, each group of near-duplicates with the same weight, a set with that of 50
-    groups at most.
+def mixed(known: np.ndarray, weight: np.ndarray, unseen: list[np.ndarray], each: np.ndarray) -> tuple[float, float]:
+    """Quantiles where half of the runs are of sources that the fit knows and half are not. How far a fit without a
+    source misses it tells how far the next one may be off, but not which way: its errors count on both sides."""
+    ratios, weights = [known], [weight / weight.sum() * KNOWN]
+    share = each / each.sum() * (1 - KNOWN) / (2 * len(unseen))
+    for ratio in unseen:
+        ratios += [ratio, 1 / ratio]
+        weights += [share, share]
+    return outer(np.concatenate(ratios), np.concatenate(weights))
 
-    A software's dense runs are those of sources that no fit has seen, with those of other software as so many groups
-    more. Software without runs of its own has the band of software that was left out, each with the same weight; models
-    with experts that of model families that were, both sides as wide as the wider: they are few groups (eight in 2026),
-    which say little of the side that they miss less.
+
+def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
+    """Quantiles of measured over forecast.
+
+    @param without measured over forecast by fits that have not seen what runs share: their group of near-duplicates
+                   ("fold"), their "source", their "model family", their "software".
+
+    A run whose source the fit knows is off by what runs are whose group alone was left out, each group with the same
+    weight, a set with that of 50 groups at most. One of a source that it does not know is off by what runs are whose
+    source was left out, each source with the same weight: that is how much sources differ. A software's dense runs
+    have a band of their own, in which those of other software count for so many groups, and for a source, more.
+    Software without runs of its own has that of software that was left out; models with experts that of sources and
+    model families that were.
     """
     software = np.array([run["software"] for run in runs])
     groups = np.array([run["group"] for run in runs])
@@ -38,21 +55,71 @@ def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
     weight = np.array([1 / counts[group] for group in groups])
     for name in set(sets):
         weight[sets == name] *= min(1.0, MOST / weight[sets == name].sum())
+    source = weight.copy()  # the same for each
+    for name in set(sets):
+        for kind in (experts, ~experts):
+            if (members := (sets == name) & kind).any():
+                source[members] /= source[members].sum()
     out = {}
 
-    def tell(table: str, label: str, ratio: np.ndarray, weight: np.ndarray) -> None:
-        out[f"{table}/band_{label}low"], out[f"{table}/band_{label}high"] = outer(ratio, weight)
+    def tell(table: str, label: str, found: tuple[float, float]) -> None:
+        out[f"{table}/band_{label}low"], out[f"{table}/band_{label}high"] = found
 
     dense = ~experts
     each = {name: weight[dense & (software == name)].sum() for name in set(software[dense])}
     alike = np.array([w / each[name] if d else 0 for w, name, d in zip(weight, software, dense)])
-    tell("all", "", without["software"], alike)
-    low, high = outer(without["model family"], np.where(experts, weight, 0))
-    out["all/band_experts_low"], out["all/band_experts_high"] = min(low, 1 / high), max(high, 1 / low)
+    ratio = without["software"]
+    tell("all", "", outer(np.concatenate([ratio, 1 / ratio]), np.concatenate([alike, alike])))
+    if experts.any():
+        unseen = [without["source"], without["model family"]]
+        found = mixed(without["fold"], np.where(experts, weight, 0), unseen, np.where(experts, source, 0))
+        tell("all", "experts_", found)
     for name in sorted(each):
         own = dense & (software == name)
         others = dense & ~own
-        if len(set(groups[own])) >= LEAST:
-            share = np.where(own, 1.0, np.where(others, OTHERS / weight[others].sum(), 0))
-            tell(f"software.{name}", "", without["source"], weight * share)
+        if len(set(groups[own])) < LEAST:
+            continue
+        runs_of = np.where(own, weight, np.where(others, weight * OTHERS / weight[others].sum(), 0))
+        sources = np.where(own, source, np.where(others, source / source[others].sum(), 0))
+        tell(f"software.{name}", "", mixed(without["fold"], runs_of, [without["source"]], sources))
     return out
+
+
+def band_of(found: dict[str, float], run: dict) -> tuple[float, float]:
+    """The band of a run's forecast, as the catalogue gives it."""
+    if run["experts"]:
+        return found["all/band_experts_low"], found["all/band_experts_high"]
+    names = [run["software"]]
+    while names[-1] in VARIANTS:
+        names.append(VARIANTS[names[-1]])
+    table = next((f"software.{name}" for name in names if f"software.{name}/band_low" in found), "all")
+    return found[f"{table}/band_low"], found[f"{table}/band_high"]
+
+
+def coverage(runs: list[dict], without: dict[str, np.ndarray]) -> list[dict]:
+    """Share of the runs of each set that lie in their bands: forecast by a fit without their group, under the bands of
+    all runs; and by one without their source, under the bands of the others, which never saw it either."""
+    sets = np.array([run["set"] for run in runs])
+    all_bands = bands(runs, without)
+
+    def within(ratio: np.ndarray, found: dict[str, float], at: int) -> bool:
+        low, high = band_of(found, runs[at])
+        return bool(low <= ratio[at] <= high)
+
+    rows = []
+    for name in sorted(set(sets)):
+        others = np.flatnonzero(sets != name)
+        unseen = bands([runs[i] for i in others], {key: ratio[others] for key, ratio in without.items()})
+        for experts in (False, True):
+            some = [i for i in np.flatnonzero(sets == name) if runs[i]["experts"] == experts]
+            if some:
+                known = float(np.mean([within(without["fold"], all_bands, i) for i in some]))
+                left = float(np.mean([within(without["source"], unseen, i) for i in some]))
+                title = name + (" (experts)" if experts else "")
+                rows.append({"title": title, "n": len(some), "experts": experts, "known": known, "unseen": left})
+    for title, experts in (("dense, mean of sets", False), ("experts, mean of sets", True)):
+        some = [row for row in rows if row["experts"] == experts and row["n"] >= LEAST]
+        if some:
+            means = {key: float(np.mean([row[key] for row in some])) for key in ("known", "unseen")}
+            rows.append({"title": title, "n": sum(row["n"] for row in some), "experts": experts, **means})
+    return rows

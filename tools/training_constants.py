@@ -27,10 +27,13 @@ PARAMETERS = {
     # Twice the exponentials a cycle. A tile of 128 x 128 takes a Blackwell 1,024 cycles of products and as many of
     # exponentials; one after the other, 2,048 become 1,536.
     "chip.blackwell-ultra/attention_share": (1.33, KERNEL),
-    # The table's rates are other chips' scaled by peaks, which these reach less of.
-    "chip.mi300x/narrow_share": (0.65, KERNEL),
-    "chip.mi325x/narrow_share": (0.65, KERNEL),
+    # The table's rates are other chips' scaled by peaks, which these reach less of: power holds them. MI300X and
+    # MI325X are the same dies at 750 and 1000 W; MI350X has 0.92 of MI355X's peak at 1000 of 1400 W. Of each, memory
+    # and what links the dies take about 250 W, whatever is computed.
+    "chip.cdna3/narrow_share": (0.65, KERNEL),
+    "chip.mi300x/narrow_share": (0.67, SHARE),
     "chip.cdna4/narrow_share": (1.0, KERNEL),
+    "chip.mi350x/narrow_share": (0.71, SHARE),
     "pair.hopper+fsdp/attention_share": (0.6, KERNEL),
     "pair.hopper+fsdp-compiled/attention_share": (0.6, KERNEL),
     "software.fsdp-compiled/block_share": (0.75, KERNEL),
@@ -83,6 +86,8 @@ SIBLINGS = {
     "chip.blackwell-ultra/block_share": "chip.blackwell/block_share",
     "chip.blackwell-ultra/fp4_share": "chip.blackwell/fp4_share",
     "chip.blackwell-ultra/attention_share": "chip.blackwell/attention_share",
+    "chip.mi300x/narrow_share": "chip.cdna3/narrow_share",
+    "chip.mi350x/narrow_share": "chip.cdna4/narrow_share",
     "software.megatron-deepspeed/unfused": "software.megatron-2021/unfused",
     # The kernels are Transformer Engine's.
     "software.megatron-2024/unfused": "software.megatron/unfused",

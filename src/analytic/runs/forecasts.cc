@@ -14,9 +14,27 @@
 namespace flopcast {
 namespace {
 
+using analytic::Constants, analytic::load_constants, analytic::software_name;
 using SystemOf = Result<std::shared_ptr<const analytic::System>>;
 
-RunForecast forecast(const TrainingRun& run, const SystemOf& system, const std::string& constants) {
+/// By cluster line and software: runs share them, and reading them takes longer than a forecast.
+using ConstantsOf = std::map<std::pair<std::string_view, std::string_view>, Result<Constants>>;
+
+ConstantsOf load_all(const std::vector<const TrainingRun*>& runs,
+                     const std::map<std::string, SystemOf>& systems, const std::string& file) {
+  ConstantsOf all;
+  for (const TrainingRun* run : runs) {
+    const SystemOf& system = systems.at(run->cluster);
+    const auto key = std::pair<std::string_view, std::string_view>(run->cluster, run->software);
+    if (!system || all.contains(key)) continue;
+    const Chip& chip = (*system)->cluster.chip;
+    all.emplace(key, load_constants(chip, software_name(run->software, chip), file));
+  }
+  return all;
+}
+
+RunForecast forecast(const TrainingRun& run, const SystemOf& system, const ConstantsOf& constants,
+                     const std::string& file) {
   RunForecast out;
   out.run = &run;
   out.plan = run.plan;
@@ -24,15 +42,17 @@ RunForecast forecast(const TrainingRun& run, const SystemOf& system, const std::
     out.failure = system.error();
     return out;
   }
-  TrainingOptions options;
-  options.software = run.software;
-  options.constants = constants;
-  const Result<TrainingModel> model = TrainingModel::State::make(run.model, *system, options);
-  if (!model) {
-    out.failure = model.error();
+  const Result<Constants>& loaded = constants.at({run.cluster, run.software});
+  if (!loaded) {
+    out.failure = loaded.error();
     return out;
   }
-  Result<TrainingEstimate> estimate = analytic::estimate_open(*model, run, out.plan);
+  TrainingOptions options;
+  options.software = run.software;
+  options.constants = file;
+  const TrainingModel model = TrainingModel::State::with(
+      run.model, *system, options, software_name(run.software, (*system)->cluster.chip), *loaded);
+  Result<TrainingEstimate> estimate = analytic::estimate_open(model, run, out.plan);
   if (estimate) out.estimate = std::move(*estimate);
   if (!estimate) out.failure = estimate.error();
   return out;
@@ -75,10 +95,11 @@ std::vector<RunForecast> RunForecaster::forecast(const std::string& constants, u
     for (const std::size_t i : some) taken.push_back(complete.at(i));
     complete = std::move(taken);
   }
+  const ConstantsOf loaded = load_all(complete, state_->systems, constants);
   std::vector<RunForecast> forecasts(complete.size());
   parallel_for(complete.size(), threads, [&](std::size_t i) {
     const TrainingRun& run = *complete[i];
-    forecasts[i] = ::flopcast::forecast(run, state_->systems.at(run.cluster), constants);
+    forecasts[i] = ::flopcast::forecast(run, state_->systems.at(run.cluster), loaded, constants);
   });
   return forecasts;
 }

@@ -137,11 +137,15 @@ void widen_unseen(const TomlFile& file, const Chip& chip, Constants& out) {
   for (double* high : {&out.band_high, &out.band_experts_high}) *high *= kUnseen;
 }
 
-Result<TomlFile> builtin_file() {
-  for (const CatalogFile& file : catalog_files()) {
-    if (file.path == kFile) return parse_toml(file.text, "catalog/" + std::string(kFile), false);
-  }
-  return Diagnostic{ErrorCode::kBadInput, std::string(kFile), "is not built in", "rebuild"};
+/// Parsed once: fits and searches load constants thousands of times.
+const Result<TomlFile>& builtin_file() {
+  static const Result<TomlFile> file = []() -> Result<TomlFile> {
+    for (const CatalogFile& one : catalog_files()) {
+      if (one.path == kFile) return parse_toml(one.text, "catalog/" + std::string(kFile), false);
+    }
+    return Diagnostic{ErrorCode::kBadInput, std::string(kFile), "is not built in", "rebuild"};
+  }();
+  return file;
 }
 
 std::vector<std::string> softwares(const TomlFile& file) {
@@ -157,7 +161,7 @@ std::vector<std::string> softwares(const TomlFile& file) {
 std::span<const Field> fields() { return kFields; }
 
 std::string software_name(std::string_view software, const Chip& chip) {
-  const Result<TomlFile> file = builtin_file();
+  const Result<TomlFile>& file = builtin_file();
   const std::vector<std::string> names = file ? softwares(*file) : std::vector<std::string>{};
   const bool only_xla = chip.architecture == "tpu" || chip.architecture == "trainium";
   if (software.empty() && only_xla) return "xla";
@@ -170,7 +174,7 @@ std::string software_name(std::string_view software, const Chip& chip) {
 
 Result<Constants> load_constants(const Chip& chip, std::string_view software,
                                  const std::string& path) {
-  const Result<TomlFile> builtin = builtin_file();
+  const Result<TomlFile>& builtin = builtin_file();
   if (!builtin) return builtin.error();
   const std::vector<std::string> known = softwares(*builtin);
   if (std::find(known.begin(), known.end(), software) == known.end()) {
@@ -196,7 +200,7 @@ namespace flopcast {
 
 std::vector<std::string> training_software() {
   std::vector<std::string> names;
-  const Result<TomlFile> file = analytic::builtin_file();
+  const Result<TomlFile>& file = analytic::builtin_file();
   return file ? analytic::softwares(*file) : names;
 }
 

@@ -123,10 +123,17 @@ Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<co
   const std::string software = software_name(options.software, system->cluster.chip);
   Result<Constants> constants = load_constants(system->cluster.chip, software, options.constants);
   if (!constants) return constants.error();
-  apply_power(*system, *constants);
+  return with(std::move(model), std::move(system), options, software, *constants);
+}
+
+TrainingModel TrainingModel::State::with(Model model, std::shared_ptr<const System> system,
+                                         const TrainingOptions& options, std::string software,
+                                         Constants loaded) {
+  apply_power(*system, loaded);
   auto before = layers_before_each(model);
-  return TrainingModel(std::make_unique<State>(State{std::move(model), std::move(system), options,
-                                                     software, *constants, std::move(before)}));
+  return TrainingModel(
+      std::make_unique<State>(State{std::move(model), std::move(system), options,
+                                    std::move(software), loaded, std::move(before)}));
 }
 
 Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Catalog& catalog,

@@ -36,6 +36,10 @@ struct TrainingModel::State {
 
   static Result<TrainingModel> make(Model model, std::shared_ptr<const analytic::System> system,
                                     const TrainingOptions& options);
+  /// @param loaded the software's constants on the system's chip, as load_constants() gives them.
+  static TrainingModel with(Model model, std::shared_ptr<const analytic::System> system,
+                            const TrainingOptions& options, std::string software,
+                            analytic::Constants loaded);
 };
 
 }  // namespace flopcast
