@@ -217,6 +217,13 @@ def fit_table(fit: dict | None, key: str) -> str:
     return table(titles, rows)
 
 
+def coverage_table(fit: dict | None) -> str:
+    if fit is None or not fit.get("coverage"):
+        return f"Not in this copy of the page: made by `{FIT_COMMAND}`.\n"
+    rows = [[e["title"], f"{e['n']:,}", share_text(e["known"]), share_text(e["unseen"])] for e in fit["coverage"]]
+    return table(["set", "runs", "source known, in band %", "source unseen, in band %"], rows)
+
+
 # --- Reading ---------------------------------------------------------------------------------------
 
 
@@ -330,8 +337,9 @@ llm-foundry, NVIDIA's DGX Cloud benchmarks, NeMo AutoModel, AMD's Primus, Google
 
 Quality A: the whole configuration is published; B: one thing is missing and was assumed. Constants are fitted
 to these runs, so the first tables say how well the model can follow them; what a run that no fit has seen
-meets is under [held out](#held-out). No constant has been fitted to the sets dgxc, automodel and primus; terms of the
-model were found by looking at them. Of maxtext, one was read off (how fast TPUs multiply under load).
+meets is under [held out](#held-out). The sets dgxc, automodel and primus entered the fit last; what one without
+all three says of them is [there](#the-sets-collected-last), too. Of maxtext, one constant was read off (how fast TPUs
+multiply under load), and none fitted.
 
 ## Errors
 
@@ -356,6 +364,18 @@ that of all runs by the slopes found there; what its runs say nothing of goes ba
 Each family forecast by a fit that has seen none of it:
 
 {fit_table(fit, "families")}
+### The sets collected last
+
+Forecast by a fit of all the others, which started from what was expected of every constant. So no constant was fitted to
+these runs; terms of the model were found by looking at them, and what is expected of MI350X rests on its watts:
+
+{fit_table(fit, "later")}
+### Inside the band
+
+Runs between the 10 % and 90 % quantiles of a forecast: by a fit without their group, which knows their source, under the
+catalogue's bands; and by a fit without their source, under bands that rest on the other sources alone:
+
+{coverage_table(fit)}
 ## What each term buys
 
 Without one term, each group of near-duplicate runs forecast by a fit of all other constants (one Gauss-Newton step)

@@ -79,8 +79,10 @@ def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
         others = dense & ~own
         if len(set(groups[own])) < LEAST:
             continue
-        runs_of = np.where(own, weight, np.where(others, weight * OTHERS / weight[others].sum(), 0))
-        sources = np.where(own, source, np.where(others, source / source[others].sum(), 0))
+        runs_of, sources = np.where(own, weight, 0), np.where(own, source, 0)
+        if others.any():
+            runs_of[others] = weight[others] * OTHERS / weight[others].sum()
+            sources[others] = source[others] / source[others].sum()
         tell(f"software.{name}", "", mixed(without["fold"], runs_of, [without["source"]], sources))
     return out
 

@@ -404,16 +404,16 @@ TEST_F(PublicRuns, AreForecastWell) {
   const RunErrors errors =
       errors_of([](const TrainingRun& run) { return !run.experts && run.quality == 'A'; });
   EXPECT_GT(errors.n, 300U);
-  EXPECT_LT(errors.mape, 0.06);
+  EXPECT_LT(errors.mape, 0.05);
   EXPECT_LT(std::abs(errors.bias), 0.02);
-  EXPECT_LT(errors.p90, 0.13);
+  EXPECT_LT(errors.p90, 0.11);
 }
 
 TEST_F(PublicRuns, OfExpertsAreForecast) {
   const RunErrors errors = errors_of([](const TrainingRun& run) { return run.experts; });
   EXPECT_GT(errors.n, 40U);
   EXPECT_LT(errors.mape, 0.12);
-  EXPECT_LT(std::abs(errors.bias), 0.07);
+  EXPECT_LT(std::abs(errors.bias), 0.06);
 }
 
 // Peers forecast the whole of each set, of which the file has the public part.

@@ -1,0 +1,78 @@
+"""tools/training_bands.py: bands cover what they say, of sources that a fit knows and of others."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+numpy = pytest.importorskip("numpy")
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+from training_bands import band_of, bands, coverage, outer  # noqa: E402
+
+SPREAD, BETWEEN = 0.05, 0.09  # of the logarithms of runs in a source, and of sources
+
+
+def draw(sources, groups, seed, software=("megatron",)):
+    """Runs, and measured over forecast by fits without their group and without their source: a fit that knows a source
+    follows what it is off by."""
+    random = numpy.random.default_rng(seed)
+    runs, known, unseen = [], [], []
+    for source in range(sources):
+        bias = random.normal(0, BETWEEN)
+        for group in range(groups):
+            off = random.normal(0, SPREAD)
+            for _ in range(1 + int(random.integers(4))):
+                runs.append({"set": f"s{source}", "group": f"s{source}|{group}", "experts": source % 3 == 0,
+                             "software": software[source % len(software)]})  # fmt: skip
+                known.append(off)
+                unseen.append(bias + off)
+    known, unseen = numpy.exp(known), numpy.exp(unseen)
+    return runs, {"fold": known, "source": unseen, "model family": unseen, "software": unseen}
+
+
+@pytest.mark.parametrize("experts", [False, True])
+def test_bands_cover_four_of_five_runs_half_of_them_of_unseen_sources(experts):
+    found = bands(*draw(900, 6, seed=1))
+    low, high = band_of(found, {"software": "megatron", "experts": experts})
+    _, fresh = draw(900, 6, seed=2)
+    inside = [numpy.mean((ratio >= low) & (ratio <= high)) for ratio in (fresh["fold"], fresh["source"])]
+    assert numpy.mean(inside) == pytest.approx(0.8, abs=0.03)
+    assert inside[0] > 0.85 and inside[1] < 0.75
+
+
+def test_a_source_that_was_missed_on_one_side_widens_both():
+    runs, without = draw(6, 10, seed=3)
+    without["source"] = numpy.full(len(runs), 1.3)
+    low, high = band_of(bands(runs, without), runs[-1])
+    assert low < 1 / 1.29 and high > 1.29
+
+
+def test_near_duplicates_and_large_sources_count_once():
+    runs, without = draw(8, 6, seed=4)
+    twice = numpy.tile(numpy.arange(len(runs)), 2)
+    again = bands([runs[i] for i in twice], {key: ratio[twice] for key, ratio in without.items()})
+    # Steps of the quantiles halve: what lies between two runs moves a little.
+    assert again == pytest.approx(bands(runs, without), rel=0.01)
+
+
+def test_software_without_runs_has_the_band_of_all():
+    runs, without = draw(12, 6, seed=5, software=("fsdp", "megatron"))
+    found = bands(runs, without)
+    assert band_of(found, {"software": "xla", "experts": False}) == (found["all/band_low"], found["all/band_high"])
+    own = {key for key in found if key.startswith("software.")}
+    assert own == {f"software.{name}/band_{side}" for name in ("fsdp", "megatron") for side in ("low", "high")}
+    assert band_of(found, {"software": "megatron-2025-flex", "experts": False})[0] == found["software.megatron/band_low"]
+
+
+def test_coverage_is_that_of_the_bands():
+    runs, without = draw(60, 8, seed=6)
+    rows = {row["title"]: row for row in coverage(runs, without)}
+    assert rows["dense, mean of sets"]["known"] > 0.85
+    assert 0.55 < rows["dense, mean of sets"]["unseen"] < 0.8
+    assert sum(row["n"] for title, row in rows.items() if title.startswith("s")) == len(runs)
+
+
+def test_quantiles_hold_the_forecast_itself():
+    assert outer(numpy.array([1.2, 1.3]), numpy.array([1.0, 1.0])) == (1.0, pytest.approx(1.3))
+    assert outer(numpy.array([0.9, numpy.nan]), numpy.array([1.0, 5.0])) == (0.9, 1.0)
