@@ -367,7 +367,7 @@ Each family forecast by a fit that has seen none of it:
 ### The sets collected last
 
 Forecast by a fit of all the others, which started from what was expected of every constant. So no constant was fitted to
-these runs; terms of the model were found by looking at them, and what is expected of MI350X rests on its watts:
+these runs; terms of the model were found by looking at them:
 
 {fit_table(fit, "later")}
 ### Inside the band

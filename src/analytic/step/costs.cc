@@ -168,14 +168,25 @@ class Stages {
     if (stage.last) add(time_.head, 1);
   }
 
+  /// What a stage hands on, to the next one's chips. The chips of a tensor group all hold it where no sequence
+  /// parallelism shares it out: each sends its part, and the next stage's gather the parts (Narayanan et al. 2021,
+  /// section 4.1; DeepSpeed's pipeline does the same).
+  double send_s(bool between_nodes) {
+    const DataType type = activation_type(plan_.precision);
+    const bool parts = plan_.tp > 1 && !plan_.sequence_parallel;
+    const Bytes sent = parts ? cost_.boundary / plan_.tp : cost_.boundary;
+    double seconds = costs_.times.send(sent, type, between_nodes).seconds;
+    if (parts) {
+      const GroupLayout& group = layouts_[Group::kTensor];
+      seconds += costs_.times.time(CollectiveOp::kAllGather, cost_.boundary, type, group).seconds;
+    }
+    return seconds / c_.collective_share;
+  }
+
   void send_times() {
     const GroupLayout& chain = layouts_[Group::kPipeline];
     if (chain.members() < 2) return;
     const unsigned near = std::max(1U, chain.inside[0]);
-    const DataType type = activation_type(plan_.precision);
-    const auto send_s = [&](bool between_nodes) {
-      return costs_.times.send(cost_.boundary, type, between_nodes).seconds / c_.collective_share;
-    };
     const double inside_s = near > 1 ? send_s(false) : 0, between_s = send_s(true);
     for (std::size_t i = 0; i + 1 < out_.stages.size(); ++i) {
       const unsigned from = static_cast<unsigned>(i % plan_.pp), to = (from + 1) % plan_.pp;

@@ -217,6 +217,28 @@ TEST(TrainingModel, MegatronWaitsForSendsThatNothingHides) {
   EXPECT_FALSE(step_costs(costs, plan, layouts).sends_wait);
 }
 
+// Chips of a tensor group that all hold what their stage hands on send a part each, and gather the parts
+// (Narayanan et al. 2021, section 4.1): over NVLink, where a node's ports would carry it eight times.
+TEST(TrainingModel, TensorGroupsSendPartsAndGatherThem) {
+  const TrainingModel model = model_on("gpt-3-175b", "2 x dgx-h100", "megatron");
+  PlanCosts costs(model.state());
+  const auto send_s = [&](bool sequence_parallel) {
+    Plan plan = plan_of(8, 2, 1, 16);
+    plan.sequence_parallel = sequence_parallel;
+    const Layouts layouts = layouts_of(plan, placements(plan, model.tiers()).front());
+    return step_costs(costs, plan, layouts).stages[0].send_s;
+  };
+  const Bytes whole{2.0 * 2048 * 12288};
+  GroupLayout node;
+  node.tiers = 2, node.inside[0] = node.inside[1] = 8;
+  const double gather =
+      costs.times.time(CollectiveOp::kAllGather, whole, DataType::kBf16, node).seconds;
+  const double share = model.state().constants.collective_share;
+  ASSERT_GT(gather, 0);
+  EXPECT_NEAR(send_s(false) - send_s(true), gather / share, 1e-9);
+  EXPECT_LT(send_s(false), costs.times.send(whole, DataType::kBf16, true).seconds / share / 2);
+}
+
 // Each virtual stage passes its microbatch on by itself.
 TEST(TrainingModel, VirtualStagesCostTheHostApart) {
   const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100", "megatron");
