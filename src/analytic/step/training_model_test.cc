@@ -225,7 +225,7 @@ TEST(TrainingModel, TensorGroupsSendPartsAndGatherThem) {
   const auto send_s = [&](bool sequence_parallel) {
     Plan plan = plan_of(8, 2, 1, 16);
     plan.sequence_parallel = sequence_parallel;
-    const Layouts layouts = layouts_of(plan, placements(plan, model.tiers()).front());
+    const Layouts layouts = layouts_of(plan, default_placement(plan, model.tiers()));
     return step_costs(costs, plan, layouts).stages[0].send_s;
   };
   const Bytes whole{2.0 * 2048 * 12288};
