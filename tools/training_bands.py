@@ -42,8 +42,9 @@ def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
 
     A run whose source the fit knows is off by what runs are whose group alone was left out, each group with the same
     weight, a set with that of 50 groups at most. One of a source that it does not know is off by what runs are whose
-    source was left out, each source with the same weight: that is how much sources differ. A software's dense runs
-    have a band of their own, in which those of other software count for so many groups, and for a source, more.
+    source was left out, each source with the same weight (of n groups, n / (n + 1): one group scatters about as much as
+    sources differ, and a source of one says little of either). A software's dense runs have a band of their own, in
+    which those of other software count for so many groups, and for a source, more.
     Software without runs of its own has that of software that was left out; models with experts that of sources and
     model families that were.
     """
@@ -55,11 +56,11 @@ def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
     weight = np.array([1 / counts[group] for group in groups])
     for name in set(sets):
         weight[sets == name] *= min(1.0, MOST / weight[sets == name].sum())
-    source = weight.copy()  # the same for each
+    source = weight.copy()
     for name in set(sets):
         for kind in (experts, ~experts):
             if (members := (sets == name) & kind).any():
-                source[members] /= source[members].sum()
+                source[members] /= 1 + source[members].sum()
     out = {}
 
     def tell(table: str, label: str, found: tuple[float, float]) -> None:
