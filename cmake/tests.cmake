@@ -39,34 +39,16 @@ if(test_sources MATCHES "/live/values/")
   list(APPEND test_sources ${PROJECT_SOURCE_DIR}/src/live/values/validity.cc)
 endif()
 if(test_sources)
-  add_executable(flopcast_tests ${support_sources})
-  set(test_targets flopcast_tests)
-  if(FLOPCAST_SANITIZE)  # tests are as quick as the rooms they test
-    set(outer_tests ${test_sources})
-    list(FILTER outer_tests INCLUDE REGEX "/src/(${outer_rooms})/")
-    list(FILTER test_sources EXCLUDE REGEX "/src/(${outer_rooms})/")
-    if(outer_tests)
-      add_library(flopcast_outer_tests OBJECT ${outer_tests})
-      target_compile_options(flopcast_outer_tests PRIVATE -O0)
-      target_link_libraries(flopcast_tests PRIVATE flopcast_outer_tests)
-      list(APPEND test_targets flopcast_outer_tests)
-    endif()
-    # Of a template that both have compiled the linker takes the first: the library's, which is optimised.
-    target_link_options(flopcast_tests PRIVATE
-      LINKER:--whole-archive $<TARGET_FILE:flopcast> LINKER:--no-whole-archive)
-  endif()
-  target_sources(flopcast_tests PRIVATE ${test_sources})
-  # Quick to compile: what they test is optimised.
-  target_compile_options(flopcast_tests PRIVATE -O1)
-  foreach(target IN LISTS test_targets)
-    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    flopcast_speed_up(${target} <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
-    # Behaviour that the language leaves undefined is looked for in the library and in fuzz targets.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=undefined>)
-    target_link_libraries(${target} PRIVATE
-      flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib> rapidcheck GTest::gmock)
-  endforeach()
-  target_link_libraries(flopcast_tests PRIVATE GTest::gtest_main)
+  add_executable(flopcast_tests ${test_sources} ${support_sources})
+  target_include_directories(flopcast_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  flopcast_speed_up(flopcast_tests <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
+  # Quick to compile: what they test is optimised. Behaviour that the language leaves undefined is looked for in the
+  # library and in fuzz targets.
+  target_compile_options(flopcast_tests PRIVATE -O1
+    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=undefined>)
+  target_link_libraries(flopcast_tests PRIVATE
+    flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib> rapidcheck GTest::gmock
+    GTest::gtest_main)
   if(TARGET flopcast_cli)
     add_dependencies(flopcast_tests flopcast_cli)
   endif()
