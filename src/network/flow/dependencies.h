@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flopcast/network/flows.h"
+#include "network/flow/free_runs.h"
 #include "network/flow/numbers.h"
 
 namespace flopcast::network::flow {
@@ -20,19 +21,9 @@ class Dependencies {
   };
 
   /// Room for edges. @return the first.
-  std::uint32_t take(std::uint32_t count) {
-    if (count < free_.size() && free_[count] != kNone) {
-      const std::uint32_t first = free_[count];
-      free_[count] = edges_[first].next;
-      return first;
-    }
-    edges_.resize(edges_.size() + count);
-    return static_cast<std::uint32_t>(edges_.size() - count);
-  }
+  std::uint32_t take(std::uint32_t count) { return free_.take(edges_, count); }
   void give_back(std::uint32_t first, std::uint32_t count) {
-    if (count >= free_.size()) free_.resize(count + std::size_t{1}, kNone);
-    edges_[first].next = free_[count];
-    free_[count] = first;
+    free_.give_back(edges_, first, count);
   }
   Edge& operator[](std::uint32_t edge) { return edges_[edge]; }
   const Edge& operator[](std::uint32_t edge) const { return edges_[edge]; }
@@ -62,7 +53,7 @@ class Dependencies {
 
  private:
   std::vector<Edge> edges_;
-  std::vector<std::uint32_t> free_;  // by count: the first edge; each names the next in its `next`
+  FreeRuns<Edge, &Edge::next> free_;
 };
 
 }  // namespace flopcast::network::flow

@@ -28,23 +28,6 @@ std::uint32_t Links::add(std::int64_t capacity) {
   return number;
 }
 
-std::uint32_t Links::take_path(std::uint32_t size) {
-  if (size < free_paths_.size() && free_paths_[size] != kNone) {
-    const std::uint32_t first = free_paths_[size];
-    free_paths_[size] = hops_[first].slot;
-    return first;
-  }
-  hops_.resize(hops_.size() + size);
-  return static_cast<std::uint32_t>(hops_.size() - size);
-}
-
-void Links::free_path(std::uint32_t first, std::uint32_t size) {
-  if (size == 0) return;
-  if (size >= free_paths_.size()) free_paths_.resize(size + std::size_t{1}, kNone);
-  hops_[first].slot = free_paths_[size];
-  free_paths_[size] = first;
-}
-
 Level Links::enter(std::uint32_t flow, std::uint32_t first, std::uint32_t size) {
   Level alone = kUnbounded;
   for (std::uint32_t i = first; i < first + size; ++i) {

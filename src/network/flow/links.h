@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "network/flow/free_runs.h"
 #include "network/flow/members.h"
 #include "network/flow/numbers.h"
 
@@ -47,8 +48,10 @@ class Links {
   const Link& operator[](std::uint32_t link) const { return links_[link]; }
 
   /// Room for a path. @return its first hop.
-  std::uint32_t take_path(std::uint32_t size);
-  void free_path(std::uint32_t first, std::uint32_t size);
+  std::uint32_t take_path(std::uint32_t size) { return free_paths_.take(hops_, size); }
+  void free_path(std::uint32_t first, std::uint32_t size) {
+    free_paths_.give_back(hops_, first, size);
+  }
   void set_hop(std::uint32_t hop, std::uint32_t link, std::uint32_t weight) {
     hops_[hop] = {link, weight, kNone};
   }
@@ -111,7 +114,7 @@ class Links {
   std::vector<Link> links_;
   std::vector<Hop> hops_;
   std::vector<std::uint32_t> free_links_;
-  std::vector<std::uint32_t> free_paths_;  // by size: the first; each names the next in its slot
+  FreeRuns<Hop, &Hop::slot> free_paths_;
 };
 
 }  // namespace flopcast::network::flow
