@@ -60,9 +60,11 @@ class NormalEquations {
   }
   void add_row(std::size_t row, double value, std::span<double> out) const {
     const std::size_t n = design_.corners;
-    for (std::size_t i = row * n; i < (row + 1) * n; ++i) {
-      out[design_.index[i]] += static_cast<double>(design_.weight[i]) * value;
-    }
+    // Plain pointers, here and in GridDesign::at: builds that do not inline spend most of a fit in operator[].
+    const auto* index = design_.index.data() + row * n;
+    const auto* weight = design_.weight.data() + row * n;
+    double* const sums = out.data();
+    for (std::size_t i = 0; i < n; ++i) sums[index[i]] += static_cast<double>(weight[i]) * value;
   }
   std::vector<double> diagonal(std::span<const double> weight) const {
     std::vector<double> d(knots_, 1e-9);

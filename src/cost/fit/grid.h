@@ -25,9 +25,10 @@ struct GridDesign {
   std::size_t rows() const { return corners == 0 ? 0 : index.size() / corners; }
   double at(std::size_t row, std::span<const double> values) const {
     double sum = 0;
-    for (std::size_t i = row * corners; i < (row + 1) * corners; ++i) {
-      sum += static_cast<double>(weight[i]) * values[index[i]];
-    }
+    const std::uint32_t* const knot = index.data() + row * corners;
+    const float* const share = weight.data() + row * corners;
+    const double* const value = values.data();
+    for (std::size_t i = 0; i < corners; ++i) sum += static_cast<double>(share[i]) * value[knot[i]];
     return sum;
   }
 };

@@ -201,10 +201,10 @@ class Instance {
   std::map<FlowId, std::int64_t> reported_;
 };
 
-/// FLOPCAST_FLOW_INSTANCES: another number of them.
+/// FLOPCAST_FLOW_INSTANCES: how many of them, in percent; fewer where a sanitizer makes each slow.
 FlowSimulator::Work run_instances(std::uint64_t count, const Features& features) {
-  const char* named = std::getenv("FLOPCAST_FLOW_INSTANCES");
-  if (named != nullptr) count = static_cast<std::uint64_t>(std::atoll(named));
+  const char* percent = std::getenv("FLOPCAST_FLOW_INSTANCES");
+  if (percent != nullptr) count = (count * static_cast<std::uint64_t>(std::atoll(percent)) + 99) / 100;
   FlowSimulator::Work total;
   for (std::uint64_t seed = 0; seed < count && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("instance " + std::to_string(seed));
@@ -294,7 +294,7 @@ TEST(FlowRandom, ManyFlowsAndLinks) {
   features.max_flows = 200;
   features.max_links = 40;
   const FlowSimulator::Work work = run_instances(20, features);
-  EXPECT_GT(work.repairs, 20U);
+  EXPECT_GT(work.repairs, work.solves / 100);
 }
 
 TEST(FlowRandom, ManyFlowsOnFewLinks) {
