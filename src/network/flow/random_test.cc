@@ -204,7 +204,8 @@ class Instance {
 /// FLOPCAST_FLOW_INSTANCES: how many of them, in percent; fewer where a sanitizer makes each slow.
 FlowSimulator::Work run_instances(std::uint64_t count, const Features& features) {
   const char* percent = std::getenv("FLOPCAST_FLOW_INSTANCES");
-  if (percent != nullptr) count = (count * static_cast<std::uint64_t>(std::atoll(percent)) + 99) / 100;
+  if (percent != nullptr)
+    count = (count * static_cast<std::uint64_t>(std::atoll(percent)) + 99) / 100;
   FlowSimulator::Work total;
   for (std::uint64_t seed = 0; seed < count && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("instance " + std::to_string(seed));
