@@ -63,9 +63,9 @@ function(flopcast_add_live_shims major)
   add_library(${live} SHARED ${generated}/stubs.cc $<TARGET_OBJECTS:${core}>)
   target_include_directories(${live} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   flopcast_live_library(${live} libflopcast_live.so ${folder} ${generated}/core.map)
-  # The program may bring an older libstdc++ of its own.
+  # The program may bring an older libstdc++ of its own. What the core takes over of that goes before the core's own.
   target_link_options(${live} PRIVATE -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL
-                      -Wl,-z,defs)
+                      -Wl,--allow-multiple-definition -Wl,-z,defs)
   target_link_libraries(${live} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 
   set(thin_libraries)

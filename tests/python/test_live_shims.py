@@ -98,11 +98,12 @@ def test_all_that_the_installed_torch_wants_is_defined_at_its_node(shims, torch_
 def test_the_core_exports_no_name_but_those_of_the_table(shims, generator, major):
     table = generator.read_table(API / f"cuda{major}.tsv")
     expected = {(f.name, f.library.node or "-") for f in table.functions}
-    nodes = {(library.node, "-") for library in table.libraries.values()}
+    taken_over = [line.partition("@") for line in INTERPOSED.read_text().split()]
+    nodes = {(library.node, "-") for library in table.libraries.values()} | {(node, "-") for _, _, node in taken_over}
     found = exported(shims / f"cuda{major}/libflopcast_live.so") - nodes
-    # Those of the C library, and those of PyTorch, which are C++ and must be named at some node.
+    # Those of the C and C++ libraries, and those of PyTorch, which are C++ and must be named at some node.
     first = next(library.node for library in table.libraries.values() if library.node)
-    expected |= {(name, first if name.startswith("_Z") else "-") for name in INTERPOSED.read_text().split()}
+    expected |= {(name, node or (first if name.startswith("_Z") else "-")) for name, _, node in taken_over}
     assert {(name, node) for name, node in found if not name.startswith("flopcast_")} == expected
 
 

@@ -62,6 +62,7 @@ struct Speaker {
   int own_work = 0;           ///< works for the stand-ins, so many deep: that is not measured
   std::uint64_t name = 0;     ///< who made it and in which order
   std::uint32_t made = 0;     ///< threads that it made
+  std::uint32_t draws = 0;    ///< of the system's random numbers
   std::uint32_t looks = 0;    ///< at clocks, and nothing else
   bool helper = false;        ///< lives in real time
   bool timed = false;         ///< stands still until a time, and was not woken

@@ -296,18 +296,19 @@ def stubs(table: Table, defined: set[str], same: dict[str, str], models: list[Mo
 # --- Version scripts ------------------------------------------------------------------------------
 
 
-def core_map(table: Table, hidden: list[str], shown: list[str]) -> str:
+def core_map(table: Table, hidden: list[str], shown: list[tuple[str, str]]) -> str:
     """Names without a node are exported as they are: a script cannot name both sorts. `shown` are C++ names that are
-    exported all the same."""
+    exported all the same, and their nodes: "" is any."""
     # The core's C++ must not stand in the way of that of the program.
     local = "".join(f"    {name};\n" for name in ["_Z*", *hidden])
     text = ""
     for library in table.libraries.values():
         if library.node:
-            own = [f.name for f in table.functions if f.library is library] + ([] if text else shown)
+            own = [f.name for f in table.functions if f.library is library]
+            own += [] if text else [name for name, node in shown if not node]
             names = "".join(f"    {name};\n" for name in own)
             text += f"{library.node} {{\n  global:\n{names}" + ("" if text else f"  local:\n{local}") + "};\n"
-    return text
+    return text + "".join(f"{node} {{ global: {name}; }};\n" for name, node in shown if node)
 
 
 def thin_map(library: Library) -> str:
@@ -337,14 +338,15 @@ def generate(
     out: Path,
     same: dict[str, str] | None = None,
     models: list[Model] | None = None,
-    interposed: set[str] | None = None,
+    interposed: dict[str, str] | None = None,
 ) -> None:
     """`others` are the functions of other majors' tables: a core that serves all may define them, unseen.
-    `interposed` are those of the C library and of PyTorch, which it does define, and exports."""
-    interposed = interposed or set()
-    if missing := sorted(interposed - defined):
+    `interposed` are those of the C and C++ libraries and of PyTorch, which it does define, and exports; and the nodes
+    of symbol versions by which C++ names are looked for."""
+    interposed = interposed or {}
+    if missing := sorted(interposed.keys() - defined):
         raise BadTable(f"the core does not define {', '.join(missing)}, which it is said to take over")
-    defined = defined - interposed
+    defined = defined - interposed.keys()
     own = ("_Z", "flopcast_", "DW.ref.")
     strange = [name for name in sorted(defined - names_of(table)) if not name.startswith(own)]
     unknown = [name for name in strange if name not in others]
@@ -352,7 +354,7 @@ def generate(
         raise BadTable(f"the core defines {', '.join(unknown)}, which no library of the API tables has")
     out.mkdir(parents=True, exist_ok=True)
     write(out / "stubs.cc", stubs(table, defined, forwards(table, same or {}, defined), models or []))
-    write(out / "core.map", core_map(table, strange, [n for n in sorted(interposed) if n.startswith("_Z")]))
+    write(out / "core.map", core_map(table, strange, [n for n in sorted(interposed.items()) if n[0].startswith("_Z")]))
     write(out / "preload.cc", BANNER)
     for library in table.libraries.values():
         write(out / f"{library.soname}.cc", thin_source(library))
@@ -372,7 +374,8 @@ def main() -> None:
         tables = {path: read_table(path) for path in sorted(folder.glob("cuda*.tsv"))}
         same = read_same(folder / "same.tsv")
         others = set().union(*(names_of(each) for each in tables.values()))
-        interposed = set(options.interposed.read_text().split()) if options.interposed else set()
+        lines = options.interposed.read_text().split() if options.interposed else []
+        interposed = {name: node for name, _, node in (line.partition("@") for line in lines)}
         models = read_models(folder / "modelled.tsv")
         defined = defined_names(options.nm, options.objects)
         generate(tables[options.table], others, defined, options.out, same, models, interposed)

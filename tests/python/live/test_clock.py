@@ -51,3 +51,21 @@ def test_a_thread_at_work_when_the_script_ends_ends_with_it(live, tmp_path):
     done = live.run(script)
     assert done.stdout == "done\n"
     assert "terminate" not in done.stderr
+
+
+def test_a_seed_that_nobody_gave_is_the_ranks_own_in_every_run(live, tmp_path):
+    """PyTorch seeds a GPU's generator by std::random_device, and DTensor compares the ranks' states."""
+    script = tmp_path / "seeds.py"
+    script.write_text(
+        "import sys\nimport torch\nimport torch.distributed as dist\ndist.init_process_group('nccl')\n"
+        "torch.cuda.set_device(dist.get_rank())\n"
+        "open(f'{sys.argv[1]}/{dist.get_rank()}', 'w').write(str(torch.cuda.initial_seed()))\n"
+        "dist.destroy_process_group()\n"
+    )
+    seen = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        live.run(script, tmp_path / name, ranks=2)
+        seen.append([(tmp_path / name / str(rank)).read_text() for rank in range(2)])
+    assert seen[0] == seen[1]
+    assert seen[0][0] != seen[0][1]
