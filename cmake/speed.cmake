@@ -4,7 +4,7 @@
 set(FLOPCAST_COMMON_HEADERS
     <algorithm> <array> <charconv> <cmath> <cstdint> <deque> <filesystem> <functional> <limits> <map>
     <memory> <numeric> <optional> <set> <span> <string> <string_view> <tuple> <unordered_map>
-    <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>)
+    <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
 
 function(flopcast_speed_up target)
   target_precompile_headers(${target} PRIVATE ${FLOPCAST_COMMON_HEADERS} ${ARGN})
