@@ -193,6 +193,40 @@ TEST(TrainingRuns, RecipesOfMegatronBridgeAreKnown) {
   EXPECT_FALSE(oss.plan.overlap.tensor);
 }
 
+/// kRun with experts, on a container and a cluster; `attention`: of its model.
+TrainingRun experts_on(const std::string& container, const std::string& cluster,
+                       const std::string& attention = "") {
+  std::string text(kRun);
+  const auto put = [&](std::string_view old, const std::string& now) {
+    text.replace(text.find(old), old.size(), now);
+  };
+  put("2 x dgx-h100", cluster);
+  put("\"arch\": \"llama\"",
+      attention + R"("arch": "moe", "experts": 8, "topk": 2, "expert_ffn": 14336)");
+  put("\"sp\"", R"("ep": 4, "etp": 1, "sp")");
+  put("\"dtype\"", "\"container\": \"" + container + "\", \"dtype\"");
+  const RunFile file(text);
+  TrainingRun run = read_training_runs(file.path())->front();
+  EXPECT_EQ(run.incomplete, "");
+  return run;
+}
+
+// DGX Cloud's recipes compute core attention of DeepSeek-V3 again on Blackwell until NeMo's container of July 2025.
+TEST(TrainingRuns, LatentScoresGoThroughMemoryOnTheFirstBlackwells) {
+  const std::string latent = R"("attn": "MLA", "q_lora": 1536, "kv_lora": 512, "rope_dim": 64, )";
+  const TrainingRun spring = experts_on("nemo:25.04.01", "16 x gb200", latent);
+  EXPECT_FALSE(spring.plan.flash_attention);
+  EXPECT_EQ(spring.plan.recompute, Recompute::kSelective);
+  EXPECT_TRUE(experts_on("nemo:25.07.01", "16 x gb200", latent).plan.flash_attention);
+  EXPECT_TRUE(experts_on("nemo:25.04.01", "2 x dgx-h100", latent).plan.flash_attention);
+  EXPECT_TRUE(experts_on("nemo:25.04.01", "16 x gb200").plan.flash_attention);
+}
+
+TEST(TrainingRuns, ExpertsOf2024AreCutAsTheirLayers) {
+  EXPECT_EQ(experts_on("nemo:24.12", "2 x dgx-h100").plan.expert_tp(), 2U);
+  EXPECT_EQ(experts_on("nemo:25.04.01", "2 x dgx-h100").plan.expert_tp(), 1U);
+}
+
 // How a run's allocator was started and which activations were fused is read off what its report says.
 TEST(TrainingRuns, LaunchesTellHowMemoryIsHeld) {
   const auto with = [](const std::string& extra) {

@@ -104,6 +104,17 @@ bool is_early(const std::string& software) {
   return software == "megatron-2021" || has(software, "deepspeed");
 }
 
+/// Transformer Engine trains heads of 192 and 128 (latent attention) on Blackwell in a fused kernel since cuDNN 9.11
+/// (its nvte_get_fused_attn_backend). Before, scores went through memory, and recipes computed them again
+/// (NVIDIA/dgxc-benchmarking: core_attn for these alone, until NeMo's container of July 2025).
+bool has_latent_scores(const TrainingRun& run) {
+  constexpr int kFused = 202507;
+  const bool blackwell = has(run.cluster, "b200") || has(run.cluster, "b300");
+  const bool latent = std::ranges::any_of(
+      run.model.kinds, [](const Layer& layer) { return layer.attention.latent(); });
+  return run.software == "megatron-2025-spring" && run.month < kFused && blackwell && latent;
+}
+
 std::string set_precision(const RunTexts& t, TrainingRun& run) {
   std::string text = t.dtype.substr(0, t.dtype.find(' '));
   const bool guessed = !text.empty() && text.back() == '?';
@@ -144,6 +155,8 @@ void set_recompute(const RunTexts& t, TrainingRun& run) {
   Plan& plan = run.plan;
   if (has(t.recompute, "full")) {
     plan.recompute = Recompute::kFull;
+  } else if (has_latent_scores(run)) {
+    plan.recompute = Recompute::kSelective;
   } else if (has(t.recompute, "(op)") ||
              (has(t.repo, "torchtitan") && has(t.recompute, "selective"))) {
     // torchtitan's own choice where selective recompute has no option.
@@ -242,8 +255,9 @@ std::string set_degrees(const json& parallel, const RunTexts& texts, TrainingRun
     return static_cast<unsigned>(std::max<std::int64_t>(1, count_of(parallel, key, 1)));
   };
   plan.tp = degree("tp"), plan.pp = degree("pp"), plan.cp = degree("cp"), plan.ep = degree("ep");
-  // Recipes of experts that are shared out leave each of them whole, but where they say otherwise.
-  plan.etp = plan.ep > 1 ? degree("etp") : 0;
+  // Recipes of experts that are shared out leave each of them whole, but where they say otherwise; in 2024 experts
+  // were cut as their layers were, and NeMo's configurations had no word for it.
+  plan.etp = plan.ep > 1 && run.software != "megatron-2024" ? degree("etp") : 0;
   plan.vpp = degree("vp");
   if (parallel.contains("vp") && parallel["vp"].is_null() && plan.pp > 1) {
     plan.vpp = virtual_stages(run);
@@ -276,7 +290,7 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   run.plan.sequence = count_of(model, "seq_len", 0);
   if (run.plan.sequence <= 0) return "no sequence length is told";
   if (std::string why = set_precision(texts, run); !why.empty()) return why;
-  run.plan.flash_attention = !is_early(run.software);
+  run.plan.flash_attention = !is_early(run.software) && !has_latent_scores(run);
   set_zero(parallel, run);
   if (run.software == "megatron-2021" && run.plan.zero == Zero::kWeights) {
     run.software = "deepspeed-2021";

@@ -86,7 +86,7 @@ Priced price_kernel(const Kernel& kernel, bool expert, const Pricing& p) {
     priced.seconds /= matrix_rate(gemm->type, p);
     if (!is_aligned(*gemm)) priced.seconds *= c.unaligned;
     if (expert) {
-      priced.seconds /= c.expert_share;
+      if (gemm->batch > 1) priced.seconds /= c.expert_share;  // one alone is a product like others
       priced.seconds += c.expert_kernel_s * static_cast<double>(gemm->batch);
       priced.host_s +=
           c.expert_host_s * launches_of_expert(p.precision) * static_cast<double>(gemm->batch);

@@ -7,6 +7,7 @@
 #include "analytic/step/time.h"
 #include "analytic/step/training_state.h"
 #include "flopcast/analytic.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::analytic {
 namespace {
@@ -351,6 +352,26 @@ TEST(TrainingModel, FewerExpertsOnAChipCostNoMore) {
     matrix.push_back(estimate->part(TimePart::kMatrix).value);
   }
   EXPECT_LT(matrix[1], 1.1 * matrix[0]);
+}
+
+// Shares of grouped products concern groups: eight experts on eight chips are a product each, like those of
+// dense layers; on four chips they are grouped.
+TEST(TrainingModel, AnExpertAloneIsAProductLikeOthers) {
+  const test::TemporaryFolder folder;
+  const auto matrix_s = [&](unsigned ep, const std::string& share) {
+    TrainingOptions options;
+    options.constants =
+        folder.write(share + ".toml", "[all]\nexpert_share = " + share + "\n").string();
+    const auto model =
+        TrainingModel::make(*load_model("mixtral-8x7b"), *Catalog::builtin().cluster("dgx-h100"),
+                            Catalog::builtin(), options);
+    EXPECT_TRUE(model) << model.error().text();
+    Plan plan = plan_of(1, 1, 8, 64);
+    plan.ep = ep, plan.etp = 1;
+    return model->estimate(plan)->part(TimePart::kMatrix).value;
+  };
+  EXPECT_EQ(matrix_s(8, "0.5"), matrix_s(8, "1.0"));
+  EXPECT_GT(matrix_s(4, "0.5"), 1.3 * matrix_s(4, "1.0"));
 }
 
 // What recipes with scales per block do in the kernels of experts' products costs nothing beside them.
