@@ -55,7 +55,34 @@ void BM_ForecastFromTheTable(benchmark::State& state) {
 }
 BENCHMARK(BM_ForecastFromTheTable);
 
-/// The number alone, as searches ask for it.
+/// The same without what the time is made of, as searches and simulations ask for it.
+void BM_EstimateFromTheTable(benchmark::State& state) {
+  const Catalog& catalog = Catalog::builtin();
+  const Result<CollectiveModel> model =
+      CollectiveModel::make(*catalog.cluster("dgx-h100"), catalog);
+  CollectiveQuery query;
+  double bytes = 1024;
+  for (auto _ : state) {
+    query.size = {bytes};
+    bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
+    benchmark::DoNotOptimize(model->estimate(query));
+  }
+}
+BENCHMARK(BM_EstimateFromTheTable);
+
+/// Of a case that the caller keeps: time, band, basis and source.
+void BM_AnswerOfACurve(benchmark::State& state) {
+  const CollectiveCase what{"h100_sxm", "NCCL", "", "", CollectiveOp::kAllReduce, 8, 1};
+  const auto curve = CollectiveFit::builtin().curve(what);
+  double bytes = 1024;
+  for (auto _ : state) {
+    bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
+    benchmark::DoNotOptimize(curve->at({bytes}));
+  }
+}
+BENCHMARK(BM_AnswerOfACurve);
+
+/// The number alone.
 void BM_TimeFromTheTable(benchmark::State& state) {
   const CollectiveCase what{"h100_sxm", "NCCL", "", "", CollectiveOp::kAllReduce, 8, 1};
   const auto curve = CollectiveFit::builtin().curve(what);

@@ -105,7 +105,7 @@ class Substitution {
     query.op = op;
     query.size = Bytes{static_cast<double>(c.bytes)};
     query.ranks = std::get<2>(key);
-    const Result<CollectiveTime> time = network_.time(query);
+    const Result<CollectiveEstimate> time = network_.estimate(query);
     if (!time) return time.error();
     const auto picoseconds = [](Seconds s) { return Time{std::llround(s.value * 1e12)}; };
     const Answer answer{picoseconds(time->time), picoseconds(time->low), picoseconds(time->high),

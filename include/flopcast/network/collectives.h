@@ -105,6 +105,14 @@ struct CollectiveTime {
   std::vector<Candidate> candidates;  ///< fastest first
 };
 
+/// The first half of a CollectiveTime: for callers that ask again and again.
+struct CollectiveEstimate {
+  Seconds time;                   ///< until the last rank is done
+  Seconds low, high;              ///< 10-90 % band
+  Basis basis = Basis::kAssumed;  ///< of `time`
+  std::string_view source;        ///< in words; the model's, valid as long as it
+};
+
 class CollectiveFit;  // flopcast/network/fit.h
 
 /// Collective times on one cluster. Thread-safe once made.
@@ -117,6 +125,9 @@ class CollectiveModel {
                                       const CollectiveFit* fit = nullptr);
   /// Level 0, closed form: the collective is alone on its links.
   Result<CollectiveTime> time(const CollectiveQuery& query) const;
+  /// The same numbers and words as time(), without what the time is made of and what else was considered.
+  /// Once a case has been asked for that measurements answer, other sizes of it take no memory.
+  Result<CollectiveEstimate> estimate(const CollectiveQuery& query) const;
   const Cluster& cluster() const;  ///< as given
 
   CollectiveModel(CollectiveModel&&) noexcept;

@@ -67,17 +67,16 @@ class CollectiveFit {
   struct Answer {
     Seconds time, low, high;       ///< low, high: 10-90 % band
     Basis basis = Basis::kFitted;  ///< of `time`
-    std::string source;            ///< in words
+    std::string_view source;       ///< in words; the curve's, valid as long as one of its copies
   };
-  /// All sizes of one case.
+  /// All sizes of one case. Answers take no memory: made for callers that ask a million times.
   class Curve {
    public:
     struct State;  ///< the library's own
     /// the library's own
     explicit Curve(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-    Answer at(Bytes size) const;  ///< for one size
-    /// The same without words: for callers that ask a million times.
-    Seconds time(Bytes size) const;
+    Answer at(Bytes size) const;        ///< for one size
+    Seconds time(Bytes size) const;     ///< that answer's time alone
     Basis basis() const;                ///< of its answers
     const std::string& source() const;  ///< in words, as of its answers
 

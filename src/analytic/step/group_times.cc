@@ -95,7 +95,7 @@ GroupTimes::Answer GroupTimes::ask(const Key& key) const {
   query.type = key.type;
   query.ranks = chips_of(key.layout, tiers_);
   query.source = source_;
-  const Result<CollectiveTime> time = network_.time(query);
+  const Result<CollectiveEstimate> time = network_.estimate(query);
   // Every group here lies on the cluster, and ring algorithms exist for every size.
   if (!time) return {0, Basis::kAssumed};
   return {time->time.value, time->basis};

@@ -84,7 +84,7 @@ Result<Time> Transfers::flows_alone(const CollectiveQuery& query) const {
 /// So many bytes that its flows, alone, take what the model of collectives says: that knows measured
 /// curves, the flows know who else is there. Where latencies are all, links do not matter.
 Result<Transfers::Scaled> Transfers::scaled(const CollectiveQuery& query) {
-  const Result<CollectiveTime> model = model_.time(query);
+  const Result<CollectiveEstimate> model = model_.estimate(query);
   if (!model) return model.error();
   CollectiveQuery twice = query;
   twice.size = Bytes{2 * query.size.value};

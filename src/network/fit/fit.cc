@@ -278,6 +278,7 @@ std::optional<CollectiveFit::Curve> CollectiveFit::curve(const CollectiveCase& a
     default:
       return std::nullopt;
   }
+  state->find_spreads();
   return Curve(std::move(state));
 }
 
@@ -297,36 +298,55 @@ std::optional<CollectiveFit::Curve> CollectiveFit::curve_on(const Cluster& clust
   state->basis = Basis::kFitted;
   state->source = fmt::format("fit to {} on other systems, over NCCL's constants for {}",
                               name(asked.op), cluster.name);
+  state->find_spreads();
   return Curve(std::move(state));
 }
 
-Seconds CollectiveFit::Curve::time(Bytes size) const {
-  const LogCurve& knots = state_->knots;
-  if (knots.empty()) return {state_->form_seconds(size.value)};
-  const double log2 = std::log2(std::max(size.value, 1.0));
+void CurveState::find_spreads() {
+  spreads.resize(sd.size());
+  for (std::size_t i = 0; i < sd.size(); ++i) {
+    for (std::size_t c = 0; c < kSizeClasses; ++c) {
+      // Noise of the measurement and error of the interpolation are independent.
+      spreads[i][c] = {std::exp(-std::hypot(bands[c].low * sd[i], between[c].low)),
+                       std::exp(std::hypot(bands[c].high * sd[i], between[c].high))};
+    }
+  }
+}
+
+const CurveState::Spread& CurveState::spread(double bytes, double log2) const {
+  std::size_t i = spreads.size() - 1;
+  if (i > 0) {
+    const double at = std::clamp(log2 - knots.log2_size.front(), 0.0, static_cast<double>(i));
+    i = static_cast<std::size_t>(at);
+  }
+  return spreads[i][size_class(bytes)];
+}
+
+Seconds CurveState::time(double bytes, double log2) const {
+  if (knots.empty()) return {form_seconds(bytes)};
   const double inside = std::exp(knots.at(log2));
   if (log2 <= knots.log2_size.back()) return {inside};
   // Beyond the last knot the form's growth, which tends to a constant bandwidth.
   const double last = std::exp2(knots.log2_size.back());
-  return {inside * state_->form_seconds(size.value) / state_->form_seconds(last)};
+  return {inside * form_seconds(bytes) / form_seconds(last)};
+}
+
+namespace {
+double log2_of(Bytes size) { return std::log2(std::max(size.value, 1.0)); }
+}  // namespace
+
+Seconds CollectiveFit::Curve::time(Bytes size) const {
+  return state_->time(size.value, log2_of(size));
 }
 
 Basis CollectiveFit::Curve::basis() const { return state_->basis; }
 const std::string& CollectiveFit::Curve::source() const { return state_->source; }
 
 CollectiveFit::Answer CollectiveFit::Curve::at(Bytes size) const {
-  const Seconds time = this->time(size);
-  const Band& band = state_->bands[size_class(size.value)];
-  double sd = state_->sd.back();
-  if (state_->sd.size() > 1) {
-    const double at = std::log2(std::max(size.value, 1.0)) - state_->knots.log2_size.front();
-    const double last = static_cast<double>(state_->sd.size() - 1);
-    sd = state_->sd[static_cast<std::size_t>(std::clamp(at, 0.0, last))];
-  }
-  // Noise of the measurement and error of the interpolation are independent.
-  const Band& between = state_->between[size_class(size.value)];
-  return {time, time * std::exp(-std::hypot(band.low * sd, between.low)),
-          time * std::exp(std::hypot(band.high * sd, between.high)), state_->basis, state_->source};
+  const double log2 = log2_of(size);
+  const Seconds time = state_->time(size.value, log2);
+  const CurveState::Spread& spread = state_->spread(size.value, log2);
+  return {time, time * spread.low, time * spread.high, state_->basis, state_->source};
 }
 
 }  // namespace flopcast

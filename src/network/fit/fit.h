@@ -1,6 +1,7 @@
 // Floor 2, private to the fit of collectives: what a CollectiveFit holds.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,15 @@ struct CollectiveFit::Curve::State {
                             network::Band{0, 0}};
   Basis basis = Basis::kFitted;
   std::string source;
+
+  /// Bounds of the 10-90 % band over the time.
+  struct Spread {
+    double low = 1, high = 1;
+  };
+  std::vector<std::array<Spread, network::kSizeClasses>> spreads;  ///< by `sd` and size class
+  void find_spreads();  ///< once all of the above is known
+  const Spread& spread(double bytes, double log2) const;
+  Seconds time(double bytes, double log2) const;
 
   double form_seconds(double bytes) const {
     return terms ? terms->at(bytes) : mean->at(what, bytes);

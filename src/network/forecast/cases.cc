@@ -11,9 +11,9 @@ Result<CollectiveFit::Answer> CollectiveForecast::Case::at(Bytes size) const {
   if (curve_) return curve_->at(size);
   CollectiveQuery query = query_;
   query.size = size;
-  Result<CollectiveTime> time = model_->time(query);
-  if (!time) return time.error();
-  return CollectiveFit::Answer{time->time, time->low, time->high, time->basis, time->source};
+  const Result<CollectiveEstimate> found = model_->estimate(query);
+  if (!found) return found.error();
+  return CollectiveFit::Answer{found->time, found->low, found->high, found->basis, found->source};
 }
 
 Result<const CollectiveModel*> CollectiveForecast::model(const std::string& node, unsigned nodes) {

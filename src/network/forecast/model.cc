@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -24,6 +25,21 @@ struct Spread {
   double low = 1, high = 1;
 };
 constexpr Spread kNcclSpread{0.91, 1.95}, kAlphaBetaSpread{1, 4.5};
+constexpr std::string_view kNcclSource = "NCCL 2.30.7 constants";
+
+/// Made once, so that answers can refer to it.
+std::string_view alpha_beta_source(CollectiveAlgorithm algorithm) {
+  constexpr auto kLast = static_cast<std::size_t>(CollectiveAlgorithm::kDualNetwork);
+  static const auto kSources = [] {
+    std::array<std::string, kLast + 1> sources;
+    for (std::size_t i = 0; i <= kLast; ++i) {
+      sources[i] = fmt::format("{} over nominal latencies and bandwidths",
+                               name(static_cast<CollectiveAlgorithm>(i)));
+    }
+    return sources;
+  }();
+  return kSources[static_cast<std::size_t>(algorithm)];
+}
 
 /// Levels that a measured system and a cluster must have in common.
 bool same_level(const Level& a, const Level& b) { return a.fabric == b.fabric && a.link == b.link; }
@@ -51,21 +67,36 @@ struct CollectiveModel::State {
     bool same_fabric = false;  ///< between nodes, too
   };
   using CaseKey = std::tuple<CollectiveOp, unsigned, unsigned, CollectiveSource>;
+  /// What measurements say of a case, ready to be asked for any size.
+  struct Case {
+    explicit Case(CollectiveFit::Curve of)
+        : curve(std::move(of)),
+          latency(curve.time({1})),
+          held_source(std::string(kNcclSource) + ", held to " + curve.source()) {}
+    CollectiveFit::Curve curve;
+    Seconds latency;          ///< of the smallest message
+    std::string held_source;  ///< where it holds NCCL's constants
+  };
 
   Cluster cluster;
   const CollectiveFit* fit = nullptr;
   std::vector<System> systems;
   GroupShape everybody;
   mutable std::shared_mutex mutex;
-  mutable std::map<CaseKey, std::optional<CollectiveFit::Curve>> curves;
+  mutable std::map<CaseKey, std::optional<Case>> cases;  // never taken out: estimates refer to them
 
   std::optional<CollectiveFit::Curve> make_curve(CollectiveOp op, unsigned ranks, unsigned nodes,
                                                  CollectiveSource source) const;
-  std::optional<CollectiveFit::Curve> curve(CollectiveOp op, unsigned ranks, unsigned nodes,
-                                            CollectiveSource source) const;
+  const Case* find(CollectiveOp op, unsigned ranks, unsigned nodes, CollectiveSource source) const;
 };
 
 namespace {
+
+/// A whole answer but for its words, which stay where they are.
+struct Told {
+  CollectiveTime time;
+  std::string_view source;
+};
 
 void set_parts(CollectiveTime& time, const GroupShape& shape, const LevelTimes& parts) {
   for (const LevelTime& part : parts.parts) {
@@ -88,29 +119,30 @@ void set_measured_parts(CollectiveTime& time, const GroupShape& shape, Seconds l
   time.parts.push_back({shape.levels.back().level->name, part, time.time - part});
 }
 
-std::optional<CollectiveTime> nccl_time(const Cluster& cluster, const GroupShape& shape,
-                                        const CollectiveQuery& query) {
+std::optional<Told> nccl_time(const Cluster& cluster, const GroupShape& shape,
+                              const CollectiveQuery& query) {
   const std::vector<NcclChoice> choices = nccl_choices(nccl_graph(cluster, shape), query.op,
                                                        query.size, query.algorithm, query.protocol);
   if (choices.empty()) return std::nullopt;
-  CollectiveTime time;
+  std::optional<Told> told(Told{{}, kNcclSource});
+  CollectiveTime& time = told->time;
   const NcclChoice& best = choices.front();
   time.time = best.cost.time();
   time.algorithm = best.algorithm;
   time.protocol = best.protocol;
   time.basis = Basis::kAssumed;
-  time.source = "NCCL 2.30.7 constants";
   set_spread(time, kNcclSpread);
   time.parts.push_back({shape.levels.back().level->name, best.cost.latency, best.cost.transfer});
+  time.candidates.reserve(choices.size());
   for (const NcclChoice& choice : choices) {
     time.candidates.push_back({choice.algorithm, choice.protocol, choice.cost.time()});
   }
-  return time;
+  return told;
 }
 
-std::optional<CollectiveTime> alpha_beta_time(const GroupShape& shape,
-                                              const CollectiveQuery& query) {
-  CollectiveTime time;
+std::optional<Told> alpha_beta_time(const GroupShape& shape, const CollectiveQuery& query) {
+  std::optional<Told> told(std::in_place);
+  CollectiveTime& time = told->time;
   const std::vector<CollectiveAlgorithm> algorithms = query.algorithm == CollectiveAlgorithm::kAuto
                                                           ? usual_algorithms(shape, query.op)
                                                           : std::vector{query.algorithm};
@@ -124,11 +156,11 @@ std::optional<CollectiveTime> alpha_beta_time(const GroupShape& shape,
   if (!best) return std::nullopt;
   time.time = best->total();
   time.basis = Basis::kRoofline;
-  time.source = fmt::format("{} over nominal latencies and bandwidths", name(time.algorithm));
+  told->source = alpha_beta_source(time.algorithm);
   set_spread(time, kAlphaBetaSpread);
   set_parts(time, shape, *best);
   sort_candidates(time);
-  return time;
+  return told;
 }
 
 Diagnostic no_answer(const CollectiveQuery& query, const GroupShape& shape, const Cluster& on) {
@@ -152,17 +184,19 @@ std::optional<CollectiveFit::Curve> CollectiveModel::State::make_curve(
   return fit->curve_on(cluster, {"", "NCCL", "", "", op, ranks, nodes});
 }
 
-std::optional<CollectiveFit::Curve> CollectiveModel::State::curve(CollectiveOp op, unsigned ranks,
-                                                                  unsigned nodes,
-                                                                  CollectiveSource source) const {
+const CollectiveModel::State::Case* CollectiveModel::State::find(CollectiveOp op, unsigned ranks,
+                                                                 unsigned nodes,
+                                                                 CollectiveSource source) const {
   const CaseKey key{op, ranks, nodes, source};
+  const auto case_of = [](const auto& entry) { return entry.second ? &*entry.second : nullptr; };
   {
     const std::shared_lock lock(mutex);
-    if (const auto known = curves.find(key); known != curves.end()) return known->second;
+    if (const auto known = cases.find(key); known != cases.end()) return case_of(*known);
   }
-  std::optional<CollectiveFit::Curve> made = make_curve(op, ranks, nodes, source);
+  std::optional<Case> made;
+  if (auto curve = make_curve(op, ranks, nodes, source)) made.emplace(std::move(*curve));
   const std::unique_lock lock(mutex);
-  return curves.emplace(key, std::move(made)).first->second;
+  return case_of(*cases.emplace(key, std::move(made)).first);
 }
 
 CollectiveModel::CollectiveModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -193,86 +227,143 @@ Result<CollectiveModel> CollectiveModel::make(const Cluster& cluster, const Cata
 
 namespace {
 
-/// Times from measurements, where the group is even and the algorithm left open.
-std::optional<CollectiveTime> fitted_time(const CollectiveModel::State& state,
-                                          const GroupShape& shape, const CollectiveQuery& query) {
+using Case = CollectiveModel::State::Case;
+
+/// Measurements of the case, where the group is even and the algorithm left open.
+const Case* measured_case(const CollectiveModel::State& state, const GroupShape& shape,
+                          const CollectiveQuery& query) {
   const bool open =
       query.algorithm == CollectiveAlgorithm::kAuto && query.protocol == CollectiveProtocol::kAuto;
-  if (!open || !shape.regular) return std::nullopt;
-  const auto curve = state.curve(query.op, shape.ranks, shape.nodes, query.source);
-  if (!curve) return std::nullopt;
-  const CollectiveFit::Answer answer = curve->at(query.size);
-  CollectiveTime time;
+  if (!open || !shape.regular) return nullptr;
+  return state.find(query.op, shape.ranks, shape.nodes, query.source);
+}
+
+/// The whole answer to what measurements tell the time of.
+Told explain(const CollectiveModel::State& state, const GroupShape& shape,
+             const CollectiveQuery& query, const Case& measured) {
+  const CollectiveFit::Answer answer = measured.curve.at(query.size);
+  Told told{{}, answer.source};
+  CollectiveTime& time = told.time;
   time.time = answer.time;
   time.low = answer.low;
   time.high = answer.high;
   time.basis = answer.basis;
-  time.source = answer.source;
-  set_measured_parts(time, shape, curve->time({1}));
+  set_measured_parts(time, shape, measured.latency);
   if (auto nccl = nccl_time(state.cluster, shape, query)) {
-    time.algorithm = nccl->algorithm;
-    time.protocol = nccl->protocol;
-    time.candidates = std::move(nccl->candidates);
+    time.algorithm = nccl->time.algorithm;
+    time.protocol = nccl->time.protocol;
+    time.candidates = std::move(nccl->time.candidates);
   }
-  return time;
+  return told;
 }
 
 /// NCCL's constants across nodes that nobody measured, held to what was measured inside one: rings
 /// pass through all GPUs of a node, and cannot be faster than there.
 void hold_to_node(const CollectiveModel::State& state, const GroupShape& shape,
-                  const CollectiveQuery& query, CollectiveTime& time) {
+                  const CollectiveQuery& query, Told& told) {
   if (shape.nodes < 2 || shape.per_node() < 2 || !shape.regular) return;
-  const auto node = state.curve(query.op, shape.per_node(), 1, CollectiveSource::kBest);
-  if (!node) return;
-  const Seconds inside = node->time(query.size);
+  const Case* node = state.find(query.op, shape.per_node(), 1, CollectiveSource::kBest);
+  if (node == nullptr) return;
+  CollectiveTime& time = told.time;
+  const Seconds inside = node->curve.time(query.size);
   if (inside <= time.time) return;
-  time.source += ", held to " + node->source();
+  told.source = node->held_source;
   time.parts.insert(time.parts.begin(), {shape.levels[0].level->name, {}, inside - time.time});
   time.time = inside;
   set_spread(time, kNcclSpread);
 }
 
-}  // namespace
+bool asks_measurements(CollectiveSource source) {
+  return source == CollectiveSource::kBest || source == CollectiveSource::kTable ||
+         source == CollectiveSource::kFitted;
+}
 
-Result<CollectiveTime> CollectiveModel::time(const CollectiveQuery& query) const {
-  GroupShape own;
-  if (!query.ranks.empty()) {
-    Result<GroupShape> shape = group_shape(state_->cluster, query.ranks);
-    if (!shape) return shape.error();
-    own = std::move(*shape);
+/// What no measurement answers.
+Result<Told> closed_form_time(const CollectiveModel::State& state, const GroupShape& shape,
+                              const CollectiveQuery& query) {
+  const bool fits = asks_measurements(query.source);
+  if (fits && query.source != CollectiveSource::kBest) {
+    return no_answer(query, shape, state.cluster);
   }
-  const GroupShape& shape = query.ranks.empty() ? state_->everybody : own;
+  const bool nccl_chip = state.cluster.chip.vendor == "NVIDIA";
+  if (query.source == CollectiveSource::kNcclConstants || (fits && nccl_chip)) {
+    if (auto told = nccl_time(state.cluster, shape, query)) {
+      if (fits) hold_to_node(state, shape, query, *told);
+      return std::move(*told);
+    }
+    if (!fits) return no_answer(query, shape, state.cluster);
+  }
+  if (auto told = alpha_beta_time(shape, query)) return std::move(*told);
+  return no_answer(query, shape, state.cluster);
+}
+
+std::optional<Diagnostic> check(const CollectiveQuery& query, const GroupShape& shape,
+                                const Cluster& on) {
   if (query.op == CollectiveOp::kSendRecv && shape.ranks != 2) {
-    return Diagnostic{ErrorCode::kUsage, state_->cluster.name,
+    return Diagnostic{ErrorCode::kUsage, on.name,
                       fmt::format("send_recv between {} ranks", shape.ranks), "name two ranks"};
   }
   if (!(query.size.value >= 0) || !std::isfinite(query.size.value)) {
     return Diagnostic{ErrorCode::kUsage, std::string(name(query.op)),
                       "the size is not a number of bytes", "give bytes, for example 1GB"};
   }
-  if (shape.ranks < 2) {
-    CollectiveTime nothing;
-    nothing.basis = Basis::kMeasured;
-    nothing.source = "one rank";
-    return nothing;
-  }
-  const CollectiveSource source = query.source;
-  const bool fits = source == CollectiveSource::kBest || source == CollectiveSource::kTable ||
-                    source == CollectiveSource::kFitted;
-  if (fits) {
-    if (auto time = fitted_time(*state_, shape, query)) return *time;
-    if (source != CollectiveSource::kBest) return no_answer(query, shape, state_->cluster);
-  }
-  const bool nccl_chip = state_->cluster.chip.vendor == "NVIDIA";
-  if (source == CollectiveSource::kNcclConstants || (fits && nccl_chip)) {
-    if (auto time = nccl_time(state_->cluster, shape, query)) {
-      if (fits) hold_to_node(*state_, shape, query, *time);
-      return *time;
+  return std::nullopt;
+}
+
+constexpr std::string_view kOneRank = "one rank";
+
+/// Calls `answer` with the shape of the group that the query names, if it can be asked for.
+template <typename Answer>
+auto with_shape(const CollectiveModel::State& state, const CollectiveQuery& query, Answer answer)
+    -> decltype(answer(state.everybody)) {
+  const auto checked = [&](const GroupShape& shape) -> decltype(answer(shape)) {
+    if (auto wrong = check(query, shape, state.cluster)) return std::move(*wrong);
+    return answer(shape);
+  };
+  if (query.ranks.empty()) return checked(state.everybody);
+  const Result<GroupShape> shape = group_shape(state.cluster, query.ranks);
+  if (!shape) return shape.error();
+  return checked(*shape);
+}
+
+}  // namespace
+
+Result<CollectiveTime> CollectiveModel::time(const CollectiveQuery& query) const {
+  const auto whole = [](Told told) {
+    told.time.source = told.source;
+    return std::move(told.time);
+  };
+  return with_shape(*state_, query, [&](const GroupShape& shape) -> Result<CollectiveTime> {
+    if (shape.ranks < 2) {
+      Told nothing{{}, kOneRank};
+      nothing.time.basis = Basis::kMeasured;
+      return whole(std::move(nothing));
     }
-    if (!fits) return no_answer(query, shape, state_->cluster);
-  }
-  if (auto time = alpha_beta_time(shape, query)) return *time;
-  return no_answer(query, shape, state_->cluster);
+    if (asks_measurements(query.source)) {
+      const Case* measured = measured_case(*state_, shape, query);
+      if (measured != nullptr) return whole(explain(*state_, shape, query, *measured));
+    }
+    Result<Told> told = closed_form_time(*state_, shape, query);
+    if (!told) return told.error();
+    return whole(std::move(*told));
+  });
+}
+
+Result<CollectiveEstimate> CollectiveModel::estimate(const CollectiveQuery& query) const {
+  return with_shape(*state_, query, [&](const GroupShape& shape) -> Result<CollectiveEstimate> {
+    if (shape.ranks < 2) return CollectiveEstimate{{}, {}, {}, Basis::kMeasured, kOneRank};
+    if (asks_measurements(query.source)) {
+      if (const Case* measured = measured_case(*state_, shape, query)) {
+        const CollectiveFit::Answer answer = measured->curve.at(query.size);
+        return CollectiveEstimate{answer.time, answer.low, answer.high, answer.basis,
+                                  answer.source};
+      }
+    }
+    const Result<Told> told = closed_form_time(*state_, shape, query);
+    if (!told) return told.error();
+    const CollectiveTime& time = told->time;
+    return CollectiveEstimate{time.time, time.low, time.high, time.basis, told->source};
+  });
 }
 
 }  // namespace flopcast

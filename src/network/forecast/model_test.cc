@@ -112,6 +112,45 @@ TEST(CollectiveModel, EverySourceAndAlgorithmAnswersOrSaysWhyNot) {
   }
 }
 
+/// A query of every kind of answer that there is.
+std::vector<CollectiveQuery> queries_of_every_source() {
+  std::vector<CollectiveQuery> queries;
+  for (int source = 0; source <= static_cast<int>(CollectiveSource::kAlphaBeta); ++source) {
+    for (const Op op : {Op::kAllReduce, Op::kAllToAll, Op::kBarrier, Op::kSendRecv}) {
+      for (const double bytes : {0.0, 1e3, 1e7, 1e11}) {
+        CollectiveQuery query = query_of(op, bytes, static_cast<CollectiveSource>(source));
+        queries.push_back(query);
+        query.ranks = {0, 1};
+        queries.push_back(query);
+        query.ranks = {0};
+        queries.push_back(query);
+      }
+    }
+  }
+  queries.push_back(query_of(Op::kAllReduce, -1));
+  return queries;
+}
+
+TEST(CollectiveModel, AnEstimateSaysWhatTheWholeAnswerSays) {
+  for (const char* cluster : {"dgx-h100", "4 x dgx-h100", "24 x perlmutter-node", "8 x tpu-v5e"}) {
+    const CollectiveModel model = model_of(cluster);
+    for (const CollectiveQuery& query : queries_of_every_source()) {
+      const Result<CollectiveTime> whole = model.time(query);
+      const Result<CollectiveEstimate> brief = model.estimate(query);
+      ASSERT_EQ(whole.ok(), brief.ok());
+      if (!whole) {
+        EXPECT_EQ(whole.error().text(), brief.error().text());
+        continue;
+      }
+      EXPECT_EQ(whole->time, brief->time);
+      EXPECT_EQ(whole->low, brief->low);
+      EXPECT_EQ(whole->high, brief->high);
+      EXPECT_EQ(whole->basis, brief->basis);
+      EXPECT_EQ(whole->source, brief->source);
+    }
+  }
+}
+
 TEST(CollectiveModel, MembersDecideTheLevels) {
   const CollectiveModel model = model_of("8 x dgx-h100");
   CollectiveQuery query = query_of(Op::kAllReduce, 1e9, CollectiveSource::kAlphaBeta);

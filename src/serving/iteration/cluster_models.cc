@@ -102,7 +102,7 @@ const TransferCurve& ClusterModels::curve(CollectiveOp op, unsigned count, unsig
   for (unsigned i = 0; i < count; ++i) query.ranks.push_back(i * stride);
   for (int exponent = TransferCurve::kLeast; exponent <= TransferCurve::kMost; ++exponent) {
     query.size = Bytes{std::exp2(exponent)};
-    const Result<CollectiveTime> time = network_.time(query);
+    const Result<CollectiveEstimate> time = network_.estimate(query);
     // Every group lies on the cluster, and rings exist for every size.
     const double before = curve.seconds.empty() ? 0 : curve.seconds.back();
     curve.seconds.push_back(time ? std::max(before, time->time.value) : before);

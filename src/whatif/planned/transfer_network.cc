@@ -21,7 +21,7 @@ double TransferNetwork::seconds(CollectiveOp op, double bytes, std::uint32_t ran
   query.op = op;
   query.size = Bytes{bytes};
   for (std::uint32_t i = 0; i < ranks; ++i) query.ranks.push_back(i * stride);
-  const Result<CollectiveTime> time = model_.time(query);
+  const Result<CollectiveEstimate> time = model_.estimate(query);
   return time ? time->time.value : 0;
 }
 
