@@ -217,13 +217,16 @@ TEST(TrainingRuns, LatentScoresGoThroughMemoryOnTheFirstBlackwells) {
   const TrainingRun spring = experts_on("nemo:25.04.01", "16 x gb200", latent);
   EXPECT_FALSE(spring.plan.flash_attention);
   EXPECT_EQ(spring.plan.recompute, Recompute::kSelective);
+  EXPECT_EQ(spring.assumed.back(), "unfused attention, computed again");
   EXPECT_TRUE(experts_on("nemo:25.07.01", "16 x gb200", latent).plan.flash_attention);
   EXPECT_TRUE(experts_on("nemo:25.04.01", "2 x dgx-h100", latent).plan.flash_attention);
   EXPECT_TRUE(experts_on("nemo:25.04.01", "16 x gb200").plan.flash_attention);
 }
 
 TEST(TrainingRuns, ExpertsOf2024AreCutAsTheirLayers) {
-  EXPECT_EQ(experts_on("nemo:24.12", "2 x dgx-h100").plan.expert_tp(), 2U);
+  const TrainingRun early = experts_on("nemo:24.12", "2 x dgx-h100");
+  EXPECT_EQ(early.plan.expert_tp(), 2U);
+  EXPECT_EQ(early.assumed.back(), "experts cut as their layers");
   EXPECT_EQ(experts_on("nemo:25.04.01", "2 x dgx-h100").plan.expert_tp(), 1U);
 }
 

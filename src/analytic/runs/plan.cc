@@ -257,7 +257,11 @@ std::string set_degrees(const json& parallel, const RunTexts& texts, TrainingRun
   plan.tp = degree("tp"), plan.pp = degree("pp"), plan.cp = degree("cp"), plan.ep = degree("ep");
   // Recipes of experts that are shared out leave each of them whole, but where they say otherwise; in 2024 experts
   // were cut as their layers were, and NeMo's configurations had no word for it.
-  plan.etp = plan.ep > 1 && run.software != "megatron-2024" ? degree("etp") : 0;
+  plan.etp = plan.ep > 1 ? degree("etp") : 0;
+  if (run.software == "megatron-2024" && plan.etp > 0 && plan.etp != plan.tp) {
+    plan.etp = plan.tp;
+    run.assumed.push_back("experts cut as their layers");
+  }
   plan.vpp = degree("vp");
   if (parallel.contains("vp") && parallel["vp"].is_null() && plan.pp > 1) {
     plan.vpp = virtual_stages(run);
@@ -291,6 +295,7 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   if (run.plan.sequence <= 0) return "no sequence length is told";
   if (std::string why = set_precision(texts, run); !why.empty()) return why;
   run.plan.flash_attention = !is_early(run.software) && !has_latent_scores(run);
+  if (has_latent_scores(run)) run.assumed.push_back("unfused attention, computed again");
   set_zero(parallel, run);
   if (run.software == "megatron-2021" && run.plan.zero == Zero::kWeights) {
     run.software = "deepspeed-2021";
