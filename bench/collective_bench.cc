@@ -41,56 +41,54 @@ void BM_RingAsMacroFlow(benchmark::State& state) {
 }
 BENCHMARK(BM_RingAsMacroFlow)->Args({8192, 1})->Args({1024, 8})->Unit(benchmark::kMicrosecond);
 
-void BM_ForecastFromTheTable(benchmark::State& state) {
+/// Asks for one size after the other, from 1 KB to 1 GB.
+template <typename Ask>
+void ask_for_sizes(benchmark::State& state, const Ask& ask) {
+  double bytes = 1024;
+  for (auto _ : state) {
+    bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
+    benchmark::DoNotOptimize(ask(Bytes{bytes}));
+  }
+}
+
+template <typename Ask>
+void ask_the_table(benchmark::State& state, const Ask& ask) {
   const Catalog& catalog = Catalog::builtin();
   const Result<CollectiveModel> model =
       CollectiveModel::make(*catalog.cluster("dgx-h100"), catalog);
   CollectiveQuery query;
-  double bytes = 1024;
-  for (auto _ : state) {
-    query.size = {bytes};
-    bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
-    benchmark::DoNotOptimize(model->time(query));
-  }
+  ask_for_sizes(state, [&](Bytes size) {
+    query.size = size;
+    return ask(*model, query);
+  });
+}
+
+void BM_ForecastFromTheTable(benchmark::State& state) {
+  ask_the_table(state, [](const auto& model, const auto& query) { return model.time(query); });
 }
 BENCHMARK(BM_ForecastFromTheTable);
 
 /// The same without what the time is made of, as searches and simulations ask for it.
 void BM_EstimateFromTheTable(benchmark::State& state) {
-  const Catalog& catalog = Catalog::builtin();
-  const Result<CollectiveModel> model =
-      CollectiveModel::make(*catalog.cluster("dgx-h100"), catalog);
-  CollectiveQuery query;
-  double bytes = 1024;
-  for (auto _ : state) {
-    query.size = {bytes};
-    bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
-    benchmark::DoNotOptimize(model->estimate(query));
-  }
+  ask_the_table(state, [](const auto& model, const auto& query) { return model.estimate(query); });
 }
 BENCHMARK(BM_EstimateFromTheTable);
 
-/// Of a case that the caller keeps: time, band, basis and source.
+/// Of a case that the caller keeps.
+std::optional<CollectiveFit::Curve> kept_case() {
+  return CollectiveFit::builtin().curve(
+      {"h100_sxm", "NCCL", "", "", CollectiveOp::kAllReduce, 8, 1});
+}
+
+/// Time, band, basis and source.
 void BM_AnswerOfACurve(benchmark::State& state) {
-  const CollectiveCase what{"h100_sxm", "NCCL", "", "", CollectiveOp::kAllReduce, 8, 1};
-  const auto curve = CollectiveFit::builtin().curve(what);
-  double bytes = 1024;
-  for (auto _ : state) {
-    bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
-    benchmark::DoNotOptimize(curve->at({bytes}));
-  }
+  ask_for_sizes(state, [curve = kept_case()](Bytes size) { return curve->at(size); });
 }
 BENCHMARK(BM_AnswerOfACurve);
 
 /// The number alone.
 void BM_TimeFromTheTable(benchmark::State& state) {
-  const CollectiveCase what{"h100_sxm", "NCCL", "", "", CollectiveOp::kAllReduce, 8, 1};
-  const auto curve = CollectiveFit::builtin().curve(what);
-  double bytes = 1024;
-  for (auto _ : state) {
-    bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
-    benchmark::DoNotOptimize(curve->time({bytes}));
-  }
+  ask_for_sizes(state, [curve = kept_case()](Bytes size) { return curve->time(size); });
 }
 BENCHMARK(BM_TimeFromTheTable);
 

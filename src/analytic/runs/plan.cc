@@ -294,8 +294,11 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   run.plan.sequence = count_of(model, "seq_len", 0);
   if (run.plan.sequence <= 0) return "no sequence length is told";
   if (std::string why = set_precision(texts, run); !why.empty()) return why;
-  run.plan.flash_attention = !is_early(run.software) && !has_latent_scores(run);
-  if (has_latent_scores(run)) run.assumed.push_back("unfused attention, computed again");
+  run.plan.flash_attention = !is_early(run.software);
+  if (has_latent_scores(run)) {
+    run.plan.flash_attention = false;
+    run.assumed.push_back("unfused attention, computed again");
+  }
   set_zero(parallel, run);
   if (run.software == "megatron-2021" && run.plan.zero == Zero::kWeights) {
     run.software = "deepspeed-2021";
