@@ -14,6 +14,26 @@ set(live_generator ${PROJECT_SOURCE_DIR}/src/live/shim/generate.py)
 set(live_interposed ${PROJECT_SOURCE_DIR}/src/live/clock/interposed.txt)
 add_custom_target(flopcast_live_shims ALL)
 
+# What answers otherwise to another CUDA is compiled for each, the rest once. (A file that asks for the version and was
+# taken for the rest does not compile.)
+function(flopcast_live_core target)
+  add_library(${target} OBJECT ${ARGN})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PRIVATE flopcast_options)
+  set_target_properties(${target} PROPERTIES
+    CXX_VISIBILITY_PRESET hidden UNITY_BUILD ${FLOPCAST_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+endfunction()
+set(live_versioned_sources)
+foreach(source IN LISTS live_core_sources)
+  file(STRINGS ${source} versioned REGEX FLOPCAST_CUDA_MAJOR LIMIT_COUNT 1)
+  if(versioned)
+    list(APPEND live_versioned_sources ${source})
+  endif()
+endforeach()
+list(REMOVE_ITEM live_core_sources ${live_versioned_sources})
+flopcast_live_core(flopcast_live_core ${live_core_sources})
+target_compile_options(flopcast_live_core PRIVATE -Werror=undef)
+
 # A library named exactly NAME in FOLDER, that needs no library but those it is told to link.
 function(flopcast_live_library target name folder version_script)
   set_target_properties(${target} PROPERTIES
@@ -43,24 +63,22 @@ function(flopcast_add_live_shims major)
   endforeach()
 
   set(core flopcast_live_core${major})
-  add_library(${core} OBJECT ${live_core_sources})
+  flopcast_live_core(${core} ${live_versioned_sources})
   target_compile_definitions(${core} PRIVATE FLOPCAST_CUDA_MAJOR=${major})
-  target_include_directories(${core} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(${core} PRIVATE flopcast_options)
-  set_target_properties(${core} PROPERTIES
-    CXX_VISIBILITY_PRESET hidden UNITY_BUILD ${FLOPCAST_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  set(objects $<TARGET_OBJECTS:flopcast_live_core> $<TARGET_OBJECTS:${core}>)
 
   add_custom_command(
     OUTPUT ${products}
     COMMAND ${Python3_EXECUTABLE} ${live_generator} --nm ${CMAKE_NM} --interposed ${live_interposed}
             ${table} ${generated}
-            $<TARGET_OBJECTS:${core}>
-    DEPENDS ${live_generator} ${live_tables} ${live_interposed} $<TARGET_OBJECTS:${core}>
+            ${objects}
+    DEPENDS ${live_generator} ${live_tables} ${live_interposed} ${objects}
     COMMENT "Generating stand-ins for the libraries of CUDA ${major}"
     VERBATIM COMMAND_EXPAND_LISTS)
 
   set(live flopcast_live${major})
-  add_library(${live} SHARED ${generated}/stubs.cc $<TARGET_OBJECTS:${core}>)
+  add_library(${live} SHARED ${generated}/stubs.cc ${objects})
+  set_source_files_properties(${generated}/stubs.cc PROPERTIES COMPILE_OPTIONS -O0)  # thousands, and none does anything
   target_include_directories(${live} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   flopcast_live_library(${live} libflopcast_live.so ${folder} ${generated}/core.map)
   # The program may bring an older libstdc++ of its own. What the core takes over of that goes before the core's own.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "live/link/link.h"
 #include "live/observe/profiler.h"

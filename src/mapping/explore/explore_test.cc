@@ -119,7 +119,7 @@ TEST(Explore, MoreOfAnythingIsNeverSlower) {
   }
 }
 
-TEST(Explore, ThreadsDoNotChangeWhatIsFound) {
+TEST(ExploreThreads, DoNotChangeWhatIsFound) {
   ExploreRequest request =
       small_request({"sram=150MB..400MB:50MB", "memory-bandwidth=50GB/s..400GB/s"});
   request.explain = true;

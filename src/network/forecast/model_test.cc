@@ -260,7 +260,7 @@ TEST(CollectiveModel, AUsersFitComesBeforeTheCatalogues) {
   EXPECT_NEAR(time_of(*model, query_of(Op::kAllReduce, 1 << 20)).time.value, 2.05e-3, 0.1e-3);
 }
 
-TEST(CollectiveModel, ThreadsMayAskAtOnce) {
+TEST(CollectiveModelThreads, MayAskAtOnce) {
   const CollectiveModel model = model_of("dgx-h100");
   std::vector<double> times(64);
   parallel_for(times.size(), 4, [&](std::size_t i) {

@@ -394,7 +394,7 @@ TEST(TopologyGraph, DisconnectedRanksAreRefused) {
   EXPECT_NE(built.error().what.find("rank 2 (c2) is disconnected"), std::string::npos);
 }
 
-TEST(TopologyGraph, ThreadsFindTheSameRoutes) {
+TEST(TopologyGraphThreads, FindTheSameRoutes) {
   const auto links = two_tiers(4, 8, 4);
   const auto shared = Topology::build(graph_cluster(32, 8, links));
   const auto alone = Topology::build(graph_cluster(32, 8, links));
