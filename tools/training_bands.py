@@ -46,7 +46,7 @@ def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
     sources differ, and a source of one says little of either). A software's dense runs have a band of their own, in
     which those of other software count for so many groups, and for a source, more.
     Software without runs of its own has that of software that was left out; models with experts that of sources and
-    model families that were.
+    model families that were, and each source has the same weight throughout: they differ more than runs of one do.
     """
     software = np.array([run["software"] for run in runs])
     groups = np.array([run["group"] for run in runs])
@@ -73,7 +73,8 @@ def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
     tell("all", "", outer(np.concatenate([ratio, 1 / ratio]), np.concatenate([alike, alike])))
     if experts.any():
         unseen = [without["source"], without["model family"]]
-        found = mixed(without["fold"], np.where(experts, weight, 0), unseen, np.where(experts, source, 0))
+        each_source = np.where(experts, source, 0)
+        found = mixed(without["fold"], each_source, unseen, each_source)
         tell("all", "experts_", found)
     for name in sorted(each):
         own = dense & (software == name)
