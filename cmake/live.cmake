@@ -78,7 +78,7 @@ function(flopcast_add_live_shims major)
 
   set(live flopcast_live${major})
   add_library(${live} SHARED ${generated}/stubs.cc ${objects})
-  set_source_files_properties(${generated}/stubs.cc PROPERTIES COMPILE_OPTIONS -O0)  # thousands, and none does anything
+  set_source_files_properties(${generated}/stubs.cc PROPERTIES COMPILE_OPTIONS -O0)  # thousands; none but tells its name or sizes
   target_include_directories(${live} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   flopcast_live_library(${live} libflopcast_live.so ${folder} ${generated}/core.map)
   # The program may bring an older libstdc++ of its own. What the core takes over of that goes before the core's own.

@@ -9,10 +9,10 @@
 namespace flopcast::whatif {
 namespace {
 
-Prepared prepared_sample() {
+Prepared prepared_sample(unsigned threads = 2) {
   Result<TraceSet> set = read_traces({test::sample_run()});
   EXPECT_TRUE(set.ok());
-  Result<Prepared> prepared = prepare(std::make_shared<const TraceSet>(std::move(*set)), 2);
+  Result<Prepared> prepared = prepare(std::make_shared<const TraceSet>(std::move(*set)), threads);
   EXPECT_TRUE(prepared.ok());
   return std::move(*prepared);
 }
@@ -39,6 +39,24 @@ TEST(WhatIfCauses, QuestionsAreTheFirstAndAllButOne) {
                                       "layers microbatches kernel ", "microbatches kernel host ",
                                       "layers kernel host ", "layers microbatches host "}));
   EXPECT_TRUE(cause_questions({changes->front()}).empty());
+}
+
+TEST(WhatIfThreads, MakeNoDifference) {
+  WhatIfChanges some;
+  some.set = {{"layers", "8"}};
+  some.scale = {{"kernel:gemm", 0.8}};
+  const auto changes = read_changes(some);
+  ASSERT_TRUE(changes.ok());
+  const auto one = forecast(prepared_sample(1), some, *changes);
+  const auto four = forecast(prepared_sample(4), some, *changes);
+  ASSERT_TRUE(one.ok() && four.ok());
+  EXPECT_EQ(one->after, four->after);
+  ASSERT_EQ(one->causes.size(), 2U);
+  ASSERT_EQ(four->causes.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(one->causes[i].forwards, four->causes[i].forwards);
+    EXPECT_EQ(one->causes[i].backwards, four->causes[i].backwards);
+  }
 }
 
 TEST(WhatIfCauses, AreThoseOfQuestionsAskedAlone) {

@@ -56,6 +56,17 @@ def test_near_duplicates_and_large_sources_count_once():
     assert again == pytest.approx(bands(runs, without), rel=0.01)
 
 
+def test_sources_of_experts_count_the_same_whatever_they_hold():
+    runs = [{"set": name, "group": f"{name}|{i}", "experts": experts, "software": "megatron"}
+            for name, many, experts in (("large", 45, True), ("small", 5, True), ("dense", 5, False))
+            for i in range(many)]  # fmt: skip
+    right = numpy.ones(len(runs))
+    known = numpy.where([run["set"] == "small" for run in runs], 0.7, 1.0)
+    found = bands(runs, {"fold": known, "source": right, "model family": right, "software": right})
+    # Half of the sources that are known are off, though a tenth of their runs.
+    assert band_of(found, runs[0])[0] == pytest.approx(0.7, abs=0.01)
+
+
 def test_software_without_runs_has_the_band_of_all():
     runs, without = draw(12, 6, seed=5, software=("fsdp", "megatron"))
     found = bands(runs, without)
