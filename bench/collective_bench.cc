@@ -2,6 +2,7 @@
 // macro-flow is to take a millisecond once the topology is built and a simulator of its links is there.
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -16,30 +17,70 @@ std::vector<Rate> capacities_of(const Topology& topology) {
   return capacities;
 }
 
-void BM_RingAsMacroFlow(benchmark::State& state) {
-  const auto nodes = static_cast<unsigned>(state.range(0));
-  const Result<Cluster> cluster = Catalog::builtin().cluster(std::to_string(nodes) + " x dgx-h100");
-  const Result<Topology> topology = Topology::build(*cluster);
-  const std::vector<Rate> capacities = capacities_of(*topology);
-  CollectiveQuery query;
-  query.size = {1e9};
-  query.algorithm = CollectiveAlgorithm::kRing;
-  // One GPU of each node on one ring, or all of them.
-  if (state.range(1) == 1) {
-    for (unsigned n = 0; n < nodes; ++n) query.ranks.push_back(n * 8);
+/// A ring all-reduce of one GPU of each node, or of all of them, on links that carry nothing else.
+class Ring {
+ public:
+  Ring(unsigned nodes, unsigned gpus_of_a_node)
+      : cluster_(*Catalog::builtin().cluster(std::to_string(nodes) + " x dgx-h100")),
+        topology_(Topology::build(cluster_)),
+        capacities_(capacities_of(*topology_)) {
+    query_.size = {1e9};
+    query_.algorithm = CollectiveAlgorithm::kRing;
+    if (gpus_of_a_node == 1) {
+      for (unsigned n = 0; n < nodes; ++n) query_.ranks.push_back(n * 8);
+    }
   }
-  std::optional<FlowSimulator> flows;
+
+  void clear() { flows_.emplace(capacities_); }
+  /// @return when it ends; none if it cannot be submitted.
+  std::optional<Time> run(Expansion expansion) {
+    const auto submitted =
+        submit_collective(*flows_, *topology_, cluster_, query_, expansion, Time{});
+    if (!submitted) return std::nullopt;
+    flows_->advance();
+    return flows_->now();
+  }
+
+ private:
+  Cluster cluster_;
+  Result<Topology> topology_;
+  std::vector<Rate> capacities_;
+  CollectiveQuery query_;
+  std::optional<FlowSimulator> flows_;
+};
+
+void BM_RingAsMacroFlow(benchmark::State& state) {
+  Ring ring(static_cast<unsigned>(state.range(0)), static_cast<unsigned>(state.range(1)));
   for (auto _ : state) {
     state.PauseTiming();
-    flows.emplace(capacities);
+    ring.clear();
     state.ResumeTiming();
-    const auto submitted =
-        submit_collective(*flows, *topology, *cluster, query, Expansion::kMacroFlow, Time{});
-    benchmark::DoNotOptimize(flows->advance());
-    if (!submitted) state.SkipWithError(submitted.error().text().c_str());
+    if (!ring.run(Expansion::kMacroFlow)) state.SkipWithError("not submitted");
   }
 }
 BENCHMARK(BM_RingAsMacroFlow)->Args({8192, 1})->Args({1024, 8})->Unit(benchmark::kMicrosecond);
+
+double seconds_of(const auto& run) {
+  const auto begin = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// How many times longer all messages of a ring take to simulate, one by one.
+void ratio_of_messages_to_macro_flow(benchmark::State& state) {
+  Ring ring(static_cast<unsigned>(state.range(0)), 1);
+  double macro_flow = 0, messages = 0;
+  std::optional<Time> macro_end, end;
+  for (auto _ : state) {
+    ring.clear();
+    macro_flow += seconds_of([&] { macro_end = ring.run(Expansion::kMacroFlow); });
+    ring.clear();
+    messages += seconds_of([&] { end = ring.run(Expansion::kExpanded); });
+  }
+  if (!end || end != macro_end) state.SkipWithError("the two disagree");
+  state.counters["messages_time_over_macro_flow"] = messages / macro_flow;
+}
+BENCHMARK(ratio_of_messages_to_macro_flow)->Arg(512)->Unit(benchmark::kMillisecond)->Iterations(3);
 
 /// Asks for one size after the other, from 1 KB to 1 GB.
 template <typename Ask>
@@ -73,6 +114,29 @@ void BM_EstimateFromTheTable(benchmark::State& state) {
   ask_the_table(state, [](const auto& model, const auto& query) { return model.estimate(query); });
 }
 BENCHMARK(BM_EstimateFromTheTable);
+
+/// How many times longer the same collective takes to simulate than to look up.
+void ratio_of_macro_flow_to_table(benchmark::State& state) {
+  const Catalog& catalog = Catalog::builtin();
+  const Result<CollectiveModel> model =
+      CollectiveModel::make(*catalog.cluster("dgx-h100"), catalog);
+  Ring ring(1, 8);
+  constexpr int kAsked = 1000;
+  CollectiveQuery query;
+  query.size = {1e9};
+  double table = 0, macro_flow = 0;
+  for (auto _ : state) {
+    table += seconds_of([&] {
+      for (int i = 0; i < kAsked; ++i) benchmark::DoNotOptimize(model->estimate(query));
+    });
+    for (int i = 0; i < kAsked; ++i) {
+      ring.clear();
+      macro_flow += seconds_of([&] { ring.run(Expansion::kMacroFlow); });
+    }
+  }
+  state.counters["macro_flow_time_over_table"] = macro_flow / table;
+}
+BENCHMARK(ratio_of_macro_flow_to_table)->Unit(benchmark::kMillisecond)->Iterations(20);
 
 /// Of a case that the caller keeps.
 std::optional<CollectiveFit::Curve> kept_case() {

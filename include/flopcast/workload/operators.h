@@ -96,6 +96,8 @@ struct Execution {
   /// Selective recompute keeps what it is told to, needed or not (eager PyTorch's caches it; a compiler sees that
   /// backward never asks for the last product of a layer).
   bool idle_outputs = false;
+  /// Gated activations of experts are operators of PyTorch, each of which reads, writes and keeps its output; else one kernel.
+  bool apart_activations = false;
 
   bool operator==(const Execution&) const = default;
 };

@@ -193,18 +193,18 @@ TEST(TrainingRuns, RecipesOfMegatronBridgeAreKnown) {
   EXPECT_FALSE(oss.plan.overlap.tensor);
 }
 
-/// kRun with experts, on a container and a cluster; `attention`: of its model.
+/// kRun with experts, on a container and a cluster; `model`, `more`: of its model, of the run.
 TrainingRun experts_on(const std::string& container, const std::string& cluster,
-                       const std::string& attention = "") {
+                       const std::string& model = "", const std::string& more = "") {
   std::string text(kRun);
   const auto put = [&](std::string_view old, const std::string& now) {
     text.replace(text.find(old), old.size(), now);
   };
   put("2 x dgx-h100", cluster);
   put("\"arch\": \"llama\"",
-      attention + R"("arch": "moe", "experts": 8, "topk": 2, "expert_ffn": 14336)");
+      model + R"("arch": "moe", "experts": 8, "topk": 2, "expert_ffn": 14336)");
   put("\"sp\"", R"("ep": 4, "etp": 1, "sp")");
-  put("\"dtype\"", "\"container\": \"" + container + "\", \"dtype\"");
+  put("\"dtype\"", more + "\"container\": \"" + container + "\", \"dtype\"");
   const RunFile file(text);
   TrainingRun run = read_training_runs(file.path())->front();
   EXPECT_EQ(run.incomplete, "");
@@ -248,6 +248,29 @@ TEST(TrainingRuns, LaunchesTellHowMemoryIsHeld) {
   EXPECT_EQ(titan("benchmarks/llama3_h100_202412_torchtitan.md"), "fsdp-compiled-2024");
   EXPECT_EQ(titan("benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md"),
             "fsdp-compiled-segments");
+}
+
+TEST(TrainingRuns, ForcedRoutingGoesToNeighbours) {
+  const auto routed = [](const std::string& note) {
+    const TrainingRun run = experts_on("nemo:25.07.01", "2 x dgx-h100", "", note);
+    return run.model.kinds.back().experts;
+  };
+  const Experts forced = routed(R"("note": "base; even routing forced", )");
+  EXPECT_EQ(forced.groups, 4);
+  EXPECT_EQ(forced.top_groups, 1);
+  EXPECT_EQ(routed("").groups, 1);
+}
+
+// What DGX Cloud's recipes of DeepSeek-V3 compute again, where attention is fused.
+TEST(TrainingRuns, DgxCloudsRecipesOfDeepSeekAreKnown) {
+  const auto again = [](const std::string& name) {
+    return experts_on("nemo:25.04.01", "2 x dgx-h100", "\"name\": \"" + name + "\", ",
+                      R"("source": {"repo": "NVIDIA/dgxc-benchmarking"}, )"
+                      R"("missing": ["recompute of the recipe"], )")
+        .plan;
+  };
+  EXPECT_EQ(again("deepseek-v3").recompute_modules, kRecomputeLatentUp);
+  EXPECT_EQ(again("grok-1").recompute, Recompute::kNone);
 }
 
 TEST(TrainingRuns, DegreesThatAreNotToldAreOne) {

@@ -142,6 +142,10 @@ std::uint8_t remat_modules(const std::string& policy) {
 /// What those recipes compute again, where a run says that its recipe tells: GPT-OSS in 16 bits on chips with less
 /// than 200 GB, DeepSeek's up-projections. 0: nothing is known.
 std::uint8_t recipe_modules(const RunTexts& t, const TrainingRun& run) {
+  // DGX Cloud's recipes of DeepSeek since 25.05, but where attention is not fused (deepseek_v3/pretraining/launch.sh).
+  if (has(t.repo, "dgxc-benchmarking") && has(t.remarks, "recompute of the recipe")) {
+    return has(run.model.name, "deepseek") ? kRecomputeLatentUp : 0;
+  }
   if (!has(t.repo, "Megatron-Bridge") || !has(t.recompute, "recipe")) return 0;
   const bool large = has(run.cluster, "b300") || has(run.cluster, "mi3");
   const bool wide = run.plan.precision == Precision::kBf16;
@@ -173,6 +177,18 @@ void set_recompute(const RunTexts& t, TrainingRun& run) {
   } else if (!has(t.recompute, "none")) {
     run.open.recompute = true;
     run.assumed.push_back("recompute: the least that fits");
+  }
+}
+
+/// AMD's benchmarks force the routing: a token goes to so many experts in a row (Primus-Turbo, bench_permute_qwen3.py),
+/// which are groups of which it uses one.
+void set_routing(const RunTexts& t, TrainingRun& run) {
+  if (!has(t.note, "even routing forced")) return;
+  for (Layer& kind : run.model.kinds) {
+    Experts& experts = kind.experts;
+    if (experts.count % std::max<std::int64_t>(experts.top_k, 1) != 0) continue;
+    experts.groups = experts.count / experts.top_k;
+    experts.top_groups = 1;
   }
 }
 
@@ -311,6 +327,7 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
     run.plan.fp32_gradients = false;
   // torchtitan's choice where it is not told.
   run.plan.reshard = run.plan.zero != Zero::kWeights || run.plan.pp == 1;
+  set_routing(texts, run);
   set_recompute(texts, run);
   set_overlap(parallel, texts, run);
   set_lora(texts, run);

@@ -51,23 +51,6 @@ void add_stage(ChipHeld& held, const ExecutionCost& cost, const PipelineShape::S
   }
 }
 
-/// A gated activation of experts by operators of PyTorch: silu, the other half plus an offset, their product, that times the rows'
-/// weights. Each keeps its output for the next; fused, both halves of its input are all that is kept (Megatron-Core, experts.py).
-void keep_apart(OperatorGraph& graph) {
-  constexpr double kOutputs = 3, kHalves = 2;
-  for (OperatorList& layer : graph.layers) {
-    for (Operator& op : layer.operators) {
-      if (op.name != "expert_activation") continue;
-      const Bytes more = op.live * (kOutputs / kHalves);
-      op.live += more;
-      layer.live += more;
-      if (op.saved.value <= 0) continue;
-      op.saved += more;
-      layer.saved += more;
-    }
-  }
-}
-
 /// Groups that operators communicate in; the others do not change their times.
 constexpr std::array kOperatorGroups = {Group::kTensor, Group::kTensor2, Group::kContext,
                                         Group::kExpert, Group::kExpertTensor};
@@ -123,6 +106,7 @@ ExecutionCost& PlanCosts::execution(const Plan& plan) {
   Execution run = execution_of(plan, state.model);
   run.whole_inputs = state.constants.whole_inputs > 0;
   run.idle_outputs = state.constants.idle_outputs > 0;
+  run.apart_activations = state.constants.apart_activations > 0;
   if (last_cost_ != nullptr && run == last_run_) return *last_cost_;
   // Nobody holds on to an earlier plan's costs here.
   constexpr std::size_t kMost = 2000;
@@ -133,7 +117,6 @@ ExecutionCost& PlanCosts::execution(const Plan& plan) {
   last_graph_.reset();
   if (!cost) {
     last_graph_ = make_operators(state.model, run);
-    if (state.constants.apart_activations > 0) keep_apart(*last_graph_);
     cost = std::make_unique<ExecutionCost>();
     cost->embedding = keep(last_graph_->embedding, run, state.constants);
     for (const OperatorList& layer : last_graph_->layers)

@@ -180,6 +180,16 @@ TEST(KernelModel, SaysWhatItRestsOn) {
 }
 
 // 32 tokens of DeepSeek-R1 in 4 bits: 256 (1 - exp(-1)) = 162 experts of 3 x 7168 x 2048 values on two chips.
+TEST(KernelModel, ADozenMeasurementsSpeakForTheirChipAlone) {
+  const auto source = [](const std::string& chip) {
+    return model_of(chip).time(MemoryBound{MemoryOp::kActivation, 262144, 768}).source;
+  };
+  EXPECT_NE(source("mi210").find("mi210, 8 rows"), std::string::npos);
+  for (const std::string chip : {"mi300x", "mi355x"}) {
+    EXPECT_EQ(source(chip).find("mi210"), std::string::npos) << source(chip);
+  }
+}
+
 TEST(KernelModel, SmallBatchesReadTheExpertsTheyReach) {
   GroupedGemm layer;
   layer.tokens = 32, layer.hidden = 7168, layer.intermediate = 2048, layer.top_k = 8;

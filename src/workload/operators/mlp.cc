@@ -165,6 +165,20 @@ void add_weighted_bias(const OperatorBuilder& b, std::int64_t rows, Operator& ex
   add_eager(b, experts.backward_input, rows, b.h, {e + 20, e + 12}, true);
 }
 
+/// The gated activation of experts by operators of PyTorch: silu, an offset added to the other half, their product,
+/// that times the rows' weights in 32 bits, rounded (Megatron-Core, experts.py: activation_func_with_probs). What backward
+/// reads of it, each keeps: three outputs beside both halves of the input.
+void take_activation_apart(OperatorBuilder& b, std::int64_t rows, std::int64_t width,
+                           Operator& activation) {
+  constexpr double kKept = 3;
+  const double e = b.element;
+  activation.forward.clear(), activation.backward_input.clear();
+  add_eager(b, activation.forward, rows, width, {5 * e + 4, 4 * e + 4}, false);
+  add_eager(b, activation.backward_input, rows, width, {10 * e + 16, 6 * e + 12}, true);
+  b.save(activation, kKept * e * static_cast<double>(rows) * static_cast<double>(width),
+         kRecomputeMlp);
+}
+
 std::int64_t expert_weights(const OperatorBuilder& b, const Experts& e) {
   const std::int64_t width = share(e.expert.intermediate, b.run.etp);
   const std::int64_t up = e.expert.gated ? 2 : 1;
@@ -211,6 +225,7 @@ void add_experts(OperatorBuilder& b, const Experts& e) {
   experts.recomputed = b.recomputes(kRecomputeMlp);
   b.activation("expert_activation", e.expert.gated, r.rows, width);
   b.last().expert = true;
+  if (b.run.apart_activations && e.expert.gated) take_activation_apart(b, r.rows, width, b.last());
 
   Operator& back = b.begin("combine");
   back.gradients = Bytes{r.sent_bytes + r.row_bytes};

@@ -321,6 +321,30 @@ TEST(Experts, AddTheirVectors) {
   EXPECT_DOUBLE_EQ(beside(experts.backward_input), (back + weighted_back) * values);
 }
 
+TEST(Experts, ActivationsApartReadWriteAndKeepMore) {
+  const Model model = model_named("qwen3-30b-a3b");
+  Execution run;
+  run.sequence = 4096;
+  run.ep = 8;
+  const OperatorGraph fused = make_operators(model, run);
+  run.apart_activations = true;
+  const OperatorGraph apart = make_operators(model, run);
+  const auto activation = [](const OperatorGraph& graph) -> const Operator& {
+    return find(graph.layers[0], "expert_activation");
+  };
+  const double values = 4096 * 8 * 768;
+  const auto moved = [&](const OperatorGraph& graph) {
+    const Operator& op = activation(graph);
+    return (total_work(op.forward).traffic + total_work(op.backward_input).traffic).value / values;
+  };
+  // Forward silu, offset, product, weights, rounding; backward rounding, weights and their gradient, product, silu, halves.
+  const double forward = (2 + 2) + (2 + 2) + (4 + 2) + (2 + 4) + (4 + 2);
+  const double backward = (2 + 4) + (4 + 4) + (4 + 2) + (6 + 4) + 4 + (8 + 4) + (4 + 2) + (4 + 4);
+  EXPECT_DOUBLE_EQ(moved(fused), 16);
+  EXPECT_DOUBLE_EQ(moved(apart), forward + backward);
+  EXPECT_DOUBLE_EQ(activation(apart).saved.value - activation(fused).saved.value, 3 * 2 * values);
+}
+
 TEST(Ends, Counts) {
   Execution run;
   run.tp = 4;
