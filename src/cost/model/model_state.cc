@@ -127,9 +127,10 @@ const std::vector<AttentionEntry>& KernelModel::State::attention_entries(bool de
 void KernelModel::State::fill(GemmSlot& slot, GemmType type) const {
   const MatrixRate rate = matrix_rates(chip, arithmetic(type));
   slot.rates = rate.rates;
-  const auto choice = choose<GemmFit>(candidates, &Fits::gemm, [&](const GemmFit& fit, const Candidate&) {
-    return type_distance(type, fit.type, rate.emulated);
-  });
+  const auto choice =
+      choose<GemmFit>(candidates, &Fits::gemm, [&](const GemmFit& fit, const Candidate&) {
+        return type_distance(type, fit.type, rate.emulated);
+      });
   if (choice.fit == nullptr) {
     GemmFit fit;
     fit.type = type;
@@ -156,9 +157,10 @@ void KernelModel::State::fill(GemmSlot& slot, GemmType type) const {
 void KernelModel::State::fill(MoeSlot& slot, GemmType type) const {
   const MatrixRate rate = matrix_rates(chip, arithmetic(type));
   slot.rates = rate.rates;
-  const auto choice = choose<MoeFit>(candidates, &Fits::moe, [&](const MoeFit& fit, const Candidate&) {
-    return type_distance(type, fit.type, rate.emulated);
-  });
+  const auto choice =
+      choose<MoeFit>(candidates, &Fits::moe, [&](const MoeFit& fit, const Candidate&) {
+        return type_distance(type, fit.type, rate.emulated);
+      });
   if (choice.fit == nullptr) {
     MoeFit fit;
     fit.type = type;
@@ -210,9 +212,10 @@ void KernelModel::State::fill(MemorySlot& slot, MemoryOp op) const {
 
 void KernelModel::State::fill_attention(bool decode) const {
   const std::string_view phase = decode ? "decode" : "prefill";
-  const auto choice = choose<AttentionFit>(
-      candidates, &Fits::attention,
-      [&](const AttentionFit& fit, const Candidate&) { return fit.kind.decode == decode ? 0 : HUGE_VAL; });
+  const auto choice = choose<AttentionFit>(candidates, &Fits::attention,
+                                           [&](const AttentionFit& fit, const Candidate&) {
+                                             return fit.kind.decode == decode ? 0 : HUGE_VAL;
+                                           });
   std::vector<AttentionEntry>& entries = attention[decode ? 1 : 0];
   if (choice.fit == nullptr) {
     AttentionFit fit;
