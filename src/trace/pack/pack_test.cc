@@ -210,6 +210,8 @@ TEST(Pack, GivesStepsWithoutReadingOthers) {
   EXPECT_FALSE(read_traces({pack}).ok());
   options.steps = {"2", "2"};
   EXPECT_TRUE(read_traces({pack}, options).ok());
+  options.steps = {"2", "7"};
+  EXPECT_EQ(read_traces({pack}, options).error().code, ErrorCode::kUsage);
 }
 
 TEST(Pack, IsCutToTraces) {

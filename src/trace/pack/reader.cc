@@ -6,9 +6,11 @@
 #include <limits>
 #include <numeric>
 #include <thread>
+#include <unordered_set>
 
 #include "trace/pack/block.h"
 #include "trace/raw/append.h"
+#include "trace/raw/crop.h"
 
 namespace flopcast::trace {
 namespace {
@@ -68,8 +70,27 @@ struct Span {
   }
 };
 
-// When the steps ran, on the file's clock and on any of its ranks; all time where the file has no such
-// step, so that it is said with the names of those it has.
+bool is_named(const StepPlace& place, const std::string& name) {
+  return place.name == name || place.name == "ProfilerStep#" + name;
+}
+
+// Says what steps there are, without reading a row; none where the index has both, or names none at all.
+std::optional<Diagnostic> missing_step(const std::vector<StepPlace>& places, const StepRange& steps,
+                                       const std::string& path) {
+  for (const std::string& wanted : {steps.first, steps.last}) {
+    const auto is = [&](const StepPlace& place) { return is_named(place, wanted); };
+    if (places.empty() || std::ranges::any_of(places, is)) continue;
+    std::string known;
+    std::unordered_set<std::string_view> seen;
+    for (const StepPlace& place : places) {
+      if (seen.insert(place.name).second) known += (known.empty() ? "" : ", ") + place.name;
+    }
+    return no_such_step(path, wanted, known);
+  }
+  return std::nullopt;
+}
+
+// When the steps ran, on the file's clock and on any of its ranks; all time where the file names none.
 Span span_of_steps(const std::vector<StepPlace>& places, const StepRange& steps) {
   Span span;
   std::swap(span.first, span.last);
@@ -77,11 +98,8 @@ Span span_of_steps(const std::vector<StepPlace>& places, const StepRange& steps)
   for (const StepPlace& place : places) {
     std::int64_t end = 0;
     if (__builtin_add_overflow(place.start_ns, place.duration_ns, &end)) return span;
-    const auto is = [&](const std::string& name) {
-      return place.name == name || place.name == "ProfilerStep#" + name;
-    };
-    if (is(steps.first)) found[0].add(place.start_ns, end);
-    if (is(steps.last)) found[1].add(place.start_ns, end);
+    if (is_named(place, steps.first)) found[0].add(place.start_ns, end);
+    if (is_named(place, steps.last)) found[1].add(place.start_ns, end);
   }
   if (found[0].first > found[0].last || found[1].first > found[1].last) return span;
   return {found[0].first, std::max(found[0].last, found[1].last)};
@@ -209,6 +227,9 @@ std::optional<Diagnostic> PackFile::for_each_block(std::size_t number, const Blo
 
 Result<RawTrace> PackFile::read(std::size_t number, const BlockChoice& choice) const {
   const PackMember& member = index_.members[number];
+  if (choice.steps) {
+    if (auto error = missing_step(member.steps, *choice.steps, path_of(number))) return *error;
+  }
   RawTrace raw = facts(number, choice);
   std::uint64_t rows = 0;
   bool any_python = false;

@@ -54,8 +54,13 @@ Result<Step> find_step(const TraceSet& set, const Trace& trace, const std::strin
     if (step.name == wanted || step.name == "ProfilerStep#" + wanted) return std::move(step);
     known += (known.empty() ? "" : ", ") + step.name;
   }
-  return Diagnostic{ErrorCode::kUsage, "", trace.path + " has no step \"" + wanted + "\"",
-                    "its steps are " + known};
+  return no_such_step(trace.path, wanted, known);
+}
+
+Diagnostic no_such_step(const std::string& path, const std::string& wanted,
+                        const std::string& known) {
+  return {ErrorCode::kUsage, "", path + " has no step \"" + wanted + "\"",
+          "its steps are " + known};
 }
 
 Trace crop(const Trace& trace, const Keep& keep) {

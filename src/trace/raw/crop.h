@@ -26,6 +26,9 @@ void collect_correlations(const Trace& trace, Keep& keep);
 
 /// A step of a trace: "ProfilerStep#12" or "12".
 Result<Step> find_step(const TraceSet& set, const Trace& trace, const std::string& wanted);
+/// @param known the steps there are, separated by commas.
+Diagnostic no_such_step(const std::string& path, const std::string& wanted,
+                        const std::string& known);
 
 /// The rows to keep as a trace whose time begins with the first of them.
 Trace crop(const Trace& trace, const Keep& keep);
