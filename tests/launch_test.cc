@@ -67,7 +67,7 @@ const LaunchCase kCases[] = {
     {"model_config.yaml",
      "tp 2, pp 2, micro_batch 4, global_batch 32, zero 1, recompute selective, "
      "recompute_modules 6, sequence_parallel true"},
-    {"mtp.sh", "global_batch 64, precision fp8_block"},
+    {"mtp.sh", "global_batch 64, precision fp8_block, mtp_layers 1"},
     {"nothing_set.sh", "tp 2, global_batch 64"},
     {"offload.sh", "global_batch 64, zero 1, recompute selective, offload 75"},
     {"one_line.sh", "tp 4, pp 2, micro_batch 2, global_batch 128", 16},

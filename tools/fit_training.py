@@ -66,6 +66,8 @@ EXPERT_TERMS = {
     "rows sent once": {n: 0.0 for n in ASSUMED if n.endswith("expert_once")},
     "passes by kernels apart": {n: 0.0 for n in ASSUMED if n.endswith("expert_eager")},
     "overlap of experts' transfers": {"all/expert_overlap": 0.0},
+    "activations apart": {n: 0.0 for n in ASSUMED if n.endswith("apart_activations")},
+    "windows in 8 bits": {n: 0.0 for n in ASSUMED if n.endswith("whole_windows")},
 }
 FOLDS = 5
 

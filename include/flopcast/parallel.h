@@ -87,6 +87,7 @@ struct Plan {
   bool flash_attention = true;    ///< false: scores are written to memory
   std::int64_t lora_rank = 0;     ///< of low-rank adapters; > 0: all else is frozen
   bool lora_mlp = false;          ///< adapters in feed-forwards as well as in attention
+  unsigned mtp_layers = 0;        ///< behind the last layer, to predict further tokens
   Overlap overlap;                ///< what communication runs beside compute
 
   bool operator==(const Plan&) const = default;

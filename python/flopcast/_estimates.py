@@ -205,6 +205,7 @@ class PlanSettings(TypedDict, total=False):
     overlap: str | Iterable[str] | None
     lora_rank: int | str | None
     lora_mlp: bool | str | None
+    mtp_layers: int | str | None
     flash_attention: bool | str | None
     reshard: bool | str | None
 

@@ -49,6 +49,7 @@ void visit_plan(PlanType& plan, Visit&& visit) {
   visit("flash_attention", plan.flash_attention);
   visit("lora_rank", plan.lora_rank);
   visit("lora_mlp", plan.lora_mlp);
+  visit("mtp_layers", plan.mtp_layers);
   visit("overlap_gradients", plan.overlap.gradients);
   visit("overlap_weights", plan.overlap.weights);
   visit("overlap_tensor", plan.overlap.tensor);

@@ -90,6 +90,9 @@ struct Execution {
   /// Low-rank adapters; > 0: all other weights are frozen (Hu et al., arXiv:2106.09685).
   std::int64_t lora_rank = 0;
   bool lora_mlp = false;  ///< adapters in feed-forwards as well as in attention
+  /// Modules that predict one more token each while training, behind the last layer (DeepSeek-V3, arXiv:2412.19437,
+  /// section 2.2): a layer of the last kind and what is around it; they share embedding and output matrix.
+  unsigned mtp_layers = 0;
   /// Linear layers keep their inputs as they get them: gathered over tp, in the type of activations (PyTorch's DTensor and
   /// torchao); else the chip's part of the sequence, in the precision's type (Megatron, Transformer Engine).
   bool whole_inputs = false;
@@ -170,7 +173,7 @@ struct OperatorList {
 struct OperatorGraph {
   OperatorList embedding;            ///< tables, and what follows them
   std::vector<OperatorList> layers;  ///< one per Model::kinds
-  OperatorList head;                 ///< final norm, output matrix, loss
+  OperatorList head;                 ///< final norm, output matrix, loss; modules of further tokens
   Bytes boundary;                    ///< what a pipeline stage hands to the next
 };
 /// Sizes that do not divide are rounded up; `plan_problems` (parallel.h) refuses such plans.

@@ -61,6 +61,8 @@ constexpr std::array kFields = {
     Field{"idle_outputs", &C::idle_outputs, 0, 1, "1: what recompute is told to keep is kept"},
     Field{"apart_activations", &C::apart_activations, 0, 1,
           "1: experts' gated activations are operators apart, which keep their outputs"},
+    Field{"whole_windows", &C::whole_windows, 0, 1,
+          "1: backward of attention in 8 bits skips nothing outside of its window"},
     Field{"expandable", &C::expandable, 0, 1, "1: segments of the caching allocator grow"},
     Field{"band_low", &C::band_low, 0.3, 1, "10 % quantile of measured / forecast"},
     Field{"band_high", &C::band_high, 1, 3, "90 % quantile of measured / forecast"},

@@ -55,6 +55,7 @@ struct Constants {
   double gradient_copies = 0;    ///< bytes per weight beside its fp32 gradient
   double boundary_copies = 0;    ///< of what stages hand on, per microbatch in flight
   double apart_activations = 0;  ///< 1: experts' gated activations are operators apart
+  double whole_windows = 0;      ///< 1: in 8 bits, backward skips nothing outside of a window
   double expandable = 0;         ///< 1: the allocator's segments grow (expandable_segments:True)
 
   // Quantiles of measured over forecast, for the band.

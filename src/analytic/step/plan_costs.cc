@@ -45,8 +45,9 @@ void add_stage(ChipHeld& held, const ExecutionCost& cost, const PipelineShape::S
     held.last = true;
     held.last_bytes = cost.head.saved_bytes;
   }
-  // A tied head on another chip than the embedding is a copy of its own.
-  if (stage.last && !stage.first && state.model.tied_embeddings) {
+  // A tied head on another chip than the embedding is a copy of its own, and so is the table of further tokens.
+  const bool copies = state.model.tied_embeddings || cost.predicts;
+  if (stage.last && !stage.first && copies) {
     add_weights(held.weights, cost.embedding.weights);
   }
 }
@@ -76,7 +77,8 @@ std::size_t PlanCosts::ExecutionHash::operator()(const Execution& r) const {
           static_cast<std::uint64_t>(r.context) << 2 | static_cast<std::uint64_t>(r.tensor));
   mix.add(static_cast<std::uint64_t>(r.precision) << 8 | (r.sequence_parallel ? 2U : 0U) |
           (r.flash_attention ? 1U : 0U));
-  mix.add(static_cast<std::uint64_t>(r.lora_rank) << 1 | (r.lora_mlp ? 1U : 0U));
+  mix.add(static_cast<std::uint64_t>(r.lora_rank) << 9 | std::uint64_t{r.mtp_layers} << 1 |
+          (r.lora_mlp ? 1U : 0U));
   return mix.value();
 }
 
@@ -123,6 +125,7 @@ ExecutionCost& PlanCosts::execution(const Plan& plan) {
       cost->layers.push_back(keep(layer, run, state.constants));
     cost->head = keep(last_graph_->head, run, state.constants);
     cost->boundary = last_graph_->boundary;
+    cost->predicts = run.mtp_layers > 0;
   }
   last_run_ = run;
   last_cost_ = cost.get();

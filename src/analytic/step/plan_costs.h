@@ -19,7 +19,8 @@ struct ExecutionCost {
   ListCost embedding, head;
   std::vector<ListCost> layers;  ///< by Model::kinds
   Bytes boundary;
-  bool priced = false;  ///< passes too; else only what is kept
+  bool predicts = false;  ///< further tokens: the last stage embeds them as well
+  bool priced = false;    ///< passes too; else only what is kept
 };
 
 /// What a chip of a pipeline holds, whatever of it is sharded.

@@ -412,6 +412,43 @@ TEST(TrainingModel, SmallMicrobatchesWaitForLaunchesOfExperts) {
   EXPECT_LT(host_share("megatron", 1), 0.05);  // one kernel for all
 }
 
+// Kernels of cuDNN (tests/data/kernels/attention_training.csv has those of 16 bits): in 8 bits backward does not skip.
+TEST(TrainingModel, BackwardInEightBitsSkipsNothingOutsideOfWindows) {
+  const auto attention_s = [](const std::string& software, Precision precision) {
+    TrainingOptions options;
+    options.software = software;
+    auto made =
+        TrainingModel::make(*load_model("gpt-oss-120b"), *Catalog::builtin().cluster("64 x gb300"),
+                            Catalog::builtin(), options);
+    Plan plan = plan_of(1, 1, 64, 1280);
+    plan.ep = 16, plan.etp = 1, plan.micro_batch = 4, plan.sequence = 4096;
+    plan.precision = precision;
+    return made->estimate(plan)->parts[static_cast<std::size_t>(TimePart::kAttention)].value;
+  };
+  const double wide = attention_s("megatron", Precision::kBf16);
+  EXPECT_EQ(attention_s("megatron-2025", Precision::kMxfp8), wide);
+  EXPECT_GT(attention_s("megatron", Precision::kMxfp8), 1.2 * wide);
+}
+
+TEST(TrainingModel, FurtherTokensCostTheLastStage) {
+  const TrainingModel model = model_on("deepseek-v3", "4 x gb200-nvl72, node.size 64");
+  Plan plan = plan_of(1, 4, 64, 2048);
+  plan.ep = 64, plan.etp = 1, plan.sequence = 4096;
+  plan.stage_layers = {15, 16, 16, 14};
+  const auto weights = [&](const TrainingEstimate& estimate, std::size_t chip) {
+    return estimate.stages[chip].memory.weights.value;
+  };
+  const TrainingEstimate without = *model.estimate(plan);
+  plan.mtp_layers = 1;
+  const TrainingEstimate with = *model.estimate(plan);
+  EXPECT_EQ(weights(with, 0), weights(without, 0));
+  // A layer, a product and the table of tokens more.
+  EXPECT_GT(weights(with, 3), weights(without, 3) + 2.0 * (129280 + 2 * 7168) * 7168);
+  // Three of the four stages have a layer more than the last, which now has its module and another output matrix.
+  EXPECT_GT(with.step.value, without.step.value);
+  EXPECT_LT(with.step.value, 1.08 * without.step.value);
+}
+
 // Products alone, as they come to 8 bits: at most twice as fast as in 16, and never slower than the table.
 TEST(TrainingModel, CopiesOfNarrowProductsAreTakenOut) {
   const auto matrix_s = [](Precision precision) {

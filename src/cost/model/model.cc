@@ -44,6 +44,32 @@ Nearest nearest(const std::vector<AttentionEntry>& entries, const AttentionKind&
   return {&*best, kind_distance(kind, best->model.kind()) < 0.05};
 }
 
+struct Forward {
+  Nearest found;
+  double seconds = 0;
+};
+/// A window that nobody measured takes, of the way from the nearest narrower one to none at all, the share that its pairs of
+/// queries and keys are of the way; no window takes longer than none.
+Forward forward_of(const std::vector<AttentionEntry>& entries, const Attention& attention) {
+  const AttentionKind kind = kind_of(attention);
+  Forward out{nearest(entries, kind)};
+  const AttentionModel& fitted = out.found.entry->model;
+  out.seconds = fitted.seconds(attention);
+  if (out.found.exact || kind.window == 0 || kind.decode) return out;
+  Attention whole = attention, narrow = attention;
+  whole.window = 0;
+  narrow.window = fitted.kind().window;
+  const double all = nearest(entries, kind_of(whole)).entry->model.seconds(whole);
+  if (narrow.window > 0 && narrow.window < kind.window) {
+    const auto pairs = [](const Attention& a) { return attention_pairs(shape_of(a)); };
+    const double least = fitted.seconds(narrow), way = pairs(whole) - pairs(narrow);
+    const double share = way > 0 ? (pairs(attention) - pairs(narrow)) / way : 1;
+    out.seconds = least + share * (all - least);
+  }
+  out.seconds = std::min(out.seconds, all);
+  return out;
+}
+
 }  // namespace
 
 KernelTime KernelModel::time(const Gemm& gemm) const {
@@ -53,11 +79,10 @@ KernelTime KernelModel::time(const Gemm& gemm) const {
 }
 
 KernelTime KernelModel::time(const Attention& attention) const {
-  const AttentionKind kind = kind_of(attention);
-  const Nearest found = nearest(state_->attention_entries(kind.decode), kind);
+  const auto [found, forward] =
+      forward_of(state_->attention_entries(is_decode(attention)), attention);
   const AttentionEntry& entry = *found.entry;
   const double roofline = roofline_of(attention, matrix_rates(state_->chip, attention.type).rates);
-  const double forward = entry.model.seconds(attention);
   if (attention.backward) {
     return answer(forward * kBackwardFlops / kBackwardRate, roofline, entry.backward_band,
                   Basis::kAssumed, entry.backward_source);

@@ -258,6 +258,7 @@ void lost_in_deepspeed(const Plan& plan, Lose note, void* to) {
        "bf16 with whole optimizer states on every replica");
   lose(plan.recompute == Recompute::kSelective, "selective recompute");
   lose(plan.lora_rank > 0, "adapters");
+  lose(plan.mtp_layers > 0, "multi-token prediction");
   lose(!plan.flash_attention, "unfused attention");
   lose(!plan.fp32_master, "an optimiser without fp32 weights");
   lose(plan.split_master || plan.moment_bytes > 0, "a precision-aware optimizer");

@@ -44,7 +44,6 @@ struct Effect {
 
 // clang-format off
 constexpr std::array kUnmodelled = {
-    Effect{"mtp-num-layers", "", "the model's own layers and head only"},
     Effect{"cpu-offloading", "", "activations stay on the chip"},
     Effect{"fine-grained-activation-offloading", "", "activations stay on the chip"},
     Effect{"checkpoint-in-cpu", "", "activations stay on the chip"},

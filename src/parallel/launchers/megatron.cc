@@ -213,6 +213,7 @@ class MegatronReader {
       if (backend) file_.plan.flash_attention = *backend != kUnfused;
     };
     all["lora-rank"] = set(plan.lora_rank, "lora_rank");
+    all["mtp-num-layers"] = set(plan.mtp_layers, "mtp_layers");
   }
 
   void optimizer(Meanings& all) {

@@ -38,6 +38,7 @@ void write_degrees(const Plan& plan, PlanText& out) {
   if (plan.sequence_parallel) out.text += "--sequence-parallel\n";
   if (plan.context == ContextKind::kAllGather) out.text += "--cp-comm-type all_gather\n";
   if (plan.context == ContextKind::kUlysses) out.text += "--cp-comm-type a2a\n";
+  add("mtp-num-layers", plan.mtp_layers, 0);
   add("micro-batch-size", plan.micro_batch, 0);
   add("global-batch-size", plan.global_batch, 0);
   add("seq-length", plan.sequence, 0);

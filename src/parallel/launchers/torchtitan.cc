@@ -292,6 +292,7 @@ void lost_in_torchtitan(const Plan& plan, Lose note, void* to) {
   lose(!plan.fp32_gradients || !plan.fp32_master, "16-bit gradients or optimiser");
   lose(plan.optimizer != OptimizerKind::kAdam, "the optimiser");
   lose(plan.lora_rank > 0, "adapters");
+  lose(plan.mtp_layers > 0, "multi-token prediction");
   lose(plan.split_master || plan.moment_bytes > 0, "a precision-aware optimizer");
   lose(plan.offload > 0, "an optimizer on the host");
   lose(plan.overlap != torchtitan_overlap(plan), "what overlaps");

@@ -302,6 +302,14 @@ class PlanCheck {
           "offload", [] { return "more than all of the optimizer, or moments of over 16 bytes"; },
           [] { return "use 0 to 100 percent, and at most 16 bytes"; });
     }
+    constexpr unsigned kFurthest = 16;
+    const bool predicts = model_.output == Output::kTokens && model_.layers() > 0;
+    if (plan_.mtp_layers > (predicts ? kFurthest : 0)) {
+      refuse(
+          "mtp-num-layers",
+          [&] { return fmt::format("{} modules behind {}", plan_.mtp_layers, model_.name); },
+          [&] { return predicts ? "use 0 to 16" : "use 0: the model predicts no tokens"; });
+    }
     if (plan_.lora_rank < 0 || plan_.lora_rank > model_.hidden) {
       refuse(
           "lora-rank", [&] { return fmt::format("rank {}", plan_.lora_rank); },

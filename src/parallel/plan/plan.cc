@@ -43,6 +43,7 @@ Execution execution_of(const Plan& plan, const Model& model) {
   run.recompute_modules = plan.recompute_modules;
   run.lora_rank = plan.lora_rank;
   run.lora_mlp = plan.lora_mlp;
+  run.mtp_layers = plan.mtp_layers;
   return run;
 }
 

@@ -119,6 +119,15 @@ TEST(Plan, ExpertLimits) {
   EXPECT_NE(reason(plan, model).find("ep 8 x etp 4 does not divide"), std::string::npos);
 }
 
+TEST(Plan, OnlyModelsOfTokensPredictMore) {
+  Plan plan;
+  plan.mtp_layers = 1;
+  EXPECT_EQ(reason(plan, model_named("llama-3-8b")), "");
+  EXPECT_NE(reason(plan, model_named("vit-base")).find("predicts no tokens"), std::string::npos);
+  plan.mtp_layers = 17;
+  EXPECT_NE(reason(plan, model_named("llama-3-8b")).find("0 to 16"), std::string::npos);
+}
+
 TEST(Plan, LearnedPositionsEnd) {
   Plan plan;
   plan.sequence = 4096;

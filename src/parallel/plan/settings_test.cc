@@ -54,6 +54,7 @@ TEST(PlanSettings, EveryOneChangesThePlan) {
                                {"overlap", "none"},
                                {"lora_rank", "16"},
                                {"lora_mlp", "true"},
+                               {"mtp_layers", "1"},
                                {"flash_attention", "false"},
                                {"reshard", "false"}};
   const Plan empty = base_plan({})->plan;

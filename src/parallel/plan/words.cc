@@ -44,6 +44,7 @@ std::string plan_words(const Plan& plan) {
   text += recompute_words(plan);
   if (plan.sequence_parallel) text += ", sequence parallel";
   if (plan.precision != usual.precision) text += fmt::format(", {}", name(plan.precision));
+  if (plan.mtp_layers > 0) text += fmt::format(", MTP {}", plan.mtp_layers);
   if (plan.lora_rank > 0) {
     text += fmt::format(", LoRA {}{}", plan.lora_rank, plan.lora_mlp ? " everywhere" : "");
   }

@@ -104,5 +104,7 @@ void add_recurrence(OperatorBuilder& builder, const Layer& layer);
 void add_feed_forward(OperatorBuilder& builder, const Layer& layer);
 void add_embedding(OperatorBuilder& builder);
 void add_head(OperatorBuilder& builder);
+/// Up to the layer of a module that predicts a further token.
+void add_predictor_input(OperatorBuilder& builder);
 
 }  // namespace flopcast::workload

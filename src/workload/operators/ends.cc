@@ -112,6 +112,14 @@ void add_embedding(OperatorBuilder& b) {
   }
 }
 
+void add_predictor_input(OperatorBuilder& b) {
+  add_table_lookup(b);
+  b.last().weights = b.last().trainable = 0;  // the model's own table
+  b.norm("token_norm", norm_of(b.model), b.u, b.h);
+  b.norm("hidden_norm", norm_of(b.model), b.u, b.h);
+  b.linear({.name = "predictor_proj", .in = 2 * b.h, .out = b.h, .cut = Cut::kWhole});
+}
+
 void add_head(OperatorBuilder& b) {
   const Model& model = b.model;
   if (model.final_norm) b.norm("final_norm", norm_of(model), b.u, b.h);

@@ -1,6 +1,7 @@
 // The operator graph of a model, its names and sums.
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/text/names.h"
 #include "flopcast/workload/operators.h"
@@ -49,6 +50,14 @@ OperatorList end_operators(const Model& model, Execution run,
   return builder.take();
 }
 
+/// What runs after `list`, on the same chip.
+void append(OperatorList more, OperatorList& list) {
+  list.peak = std::max(list.peak, list.live + more.peak);
+  list.saved += more.saved;
+  list.live += more.live;
+  std::ranges::move(more.operators, std::back_inserter(list.operators));
+}
+
 Flops matrix_flops(const std::vector<OperatorStep>& steps, bool attention) {
   Flops flops;
   for (const OperatorStep& step : steps) {
@@ -73,6 +82,18 @@ void add_model_flops(const OperatorList& list, double times, TrainingFlops& flop
                     times;
     flops.attention += matrix_flops(op.forward, true) * (3 * times);
   }
+}
+
+/// One more token predicted: its embedding and the hidden states before it are scaled and put together, become one by a product, pass a
+/// layer and meet the output matrix (DeepSeek-V3, arXiv:2412.19437, section 2.2).
+void add_predictor(const Model& model, const Execution& run, OperatorList& head) {
+  append(end_operators(model, run, add_predictor_input), head);
+  append(layer_operators(model, model.kinds[model.order.back()], run), head);
+  OperatorList ends = end_operators(model, run, add_head);
+  for (Operator& op : ends.operators) {
+    if (op.name == "output_proj") op.weights = op.trainable = 0;  // the model's own
+  }
+  append(std::move(ends), head);
 }
 
 }  // namespace
@@ -169,6 +190,7 @@ OperatorGraph make_operators(const Model& model, const Execution& execution) {
     graph.layers.push_back(layer_operators(model, layer, execution));
   }
   graph.head = end_operators(model, execution, add_head);
+  for (unsigned i = 0; i < execution.mtp_layers; ++i) add_predictor(model, execution, graph.head);
   const OperatorBuilder sizes(model, execution);
   graph.boundary =
       Bytes{sizes.element * static_cast<double>(sizes.u) * static_cast<double>(sizes.h)};

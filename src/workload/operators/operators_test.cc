@@ -345,6 +345,32 @@ TEST(Experts, ActivationsApartReadWriteAndKeepMore) {
   EXPECT_DOUBLE_EQ(activation(apart).saved.value - activation(fused).saved.value, 3 * 2 * values);
 }
 
+// DeepSeek-V3's module for one more token has 11.5 B weights of its own (its README_WEIGHTS.md); table and output matrix are shared.
+TEST(Ends, PredictFurtherTokens) {
+  const Model model = model_named("deepseek-v3");
+  Execution run;
+  const OperatorList without = make_operators(model, run).head;
+  run.mtp_layers = 1;
+  const OperatorGraph graph = make_operators(model, run);
+  const std::int64_t own = graph.head.weights() - without.weights();
+  const std::int64_t layer = layer_parameters(model.kinds[model.order.back()], model.hidden);
+  EXPECT_EQ(own, layer + 2 * model.hidden * model.hidden + 3 * model.hidden);
+  EXPECT_NEAR(static_cast<double>(own) / 1e9, 11.5, 0.15);
+  // Its layer, two products more, and the output matrix once more.
+  const auto work = [](const OperatorList& list) {
+    double flops = 0;
+    for (const Operator& op : list.operators) flops += total_work(op.forward).matrix.value;
+    return flops;
+  };
+  const double t = 2048, h = 7168;
+  EXPECT_DOUBLE_EQ(work(graph.head),
+                   2 * work(without) + work(graph.layers[model.order.back()]) + 4 * t * h * h);
+  EXPECT_GT(graph.head.saved.value,
+            2 * without.saved.value + graph.layers[model.order.back()].saved.value);
+  run.mtp_layers = 2;
+  EXPECT_EQ(make_operators(model, run).head.weights(), without.weights() + 2 * own);
+}
+
 TEST(Ends, Counts) {
   Execution run;
   run.tp = 4;
