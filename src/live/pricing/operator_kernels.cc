@@ -400,8 +400,9 @@ Kernel moving(MemoryOp op, Moved bytes, double share) {
   one.rows = one.columns = 1;
   const double of_element = kernel_bytes(one).value;
   kernel.rows = 1;
-  kernel.columns =
-      static_cast<std::int64_t>(std::max(1.0, (bytes.read + bytes.written) * share / of_element));
+  constexpr double kMost = 1e18;  // more than any tensor has, and an integer still
+  const double elements = (bytes.read + bytes.written) * share / of_element;
+  kernel.columns = static_cast<std::int64_t>(std::clamp(elements, 1.0, kMost));
   return kernel;
 }
 
