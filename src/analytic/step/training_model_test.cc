@@ -396,16 +396,12 @@ TEST(TrainingModel, FusedExpertsPassOverNoRows) {
 // microbatch needs that long, however few rows there are.
 TEST(TrainingModel, SmallMicrobatchesWaitForLaunchesOfExperts) {
   const auto host_share = [](const std::string& software, std::int64_t microbatch) {
-    TrainingOptions options;
-    options.software = software;
-    auto made =
-        TrainingModel::make(*load_model("qwen3-30b-a3b"), *Catalog::builtin().cluster("8 x b200"),
-                            Catalog::builtin(), options);
     Plan plan = plan_of(1, 1, 8, 512);
     plan.ep = 8, plan.etp = 1, plan.micro_batch = microbatch;
     plan.precision = Precision::kMxfp8;
-    const TrainingEstimate estimate = *made->estimate(plan);
-    return estimate.parts[static_cast<std::size_t>(TimePart::kHost)] / estimate.step;
+    const TrainingEstimate estimate =
+        *model_on("qwen3-30b-a3b", "8 x b200", software).estimate(plan);
+    return estimate.part(TimePart::kHost) / estimate.step;
   };
   EXPECT_GT(host_share("megatron-2025", 1), 0.3);
   EXPECT_LT(host_share("megatron-2025", 16), 0.1);
@@ -415,15 +411,12 @@ TEST(TrainingModel, SmallMicrobatchesWaitForLaunchesOfExperts) {
 // Kernels of cuDNN (tests/data/kernels/attention_training.csv has those of 16 bits): in 8 bits backward does not skip.
 TEST(TrainingModel, BackwardInEightBitsSkipsNothingOutsideOfWindows) {
   const auto attention_s = [](const std::string& software, Precision precision) {
-    TrainingOptions options;
-    options.software = software;
-    auto made =
-        TrainingModel::make(*load_model("gpt-oss-120b"), *Catalog::builtin().cluster("64 x gb300"),
-                            Catalog::builtin(), options);
     Plan plan = plan_of(1, 1, 64, 1280);
     plan.ep = 16, plan.etp = 1, plan.micro_batch = 4, plan.sequence = 4096;
     plan.precision = precision;
-    return made->estimate(plan)->parts[static_cast<std::size_t>(TimePart::kAttention)].value;
+    const TrainingEstimate estimate =
+        *model_on("gpt-oss-120b", "64 x gb300", software).estimate(plan);
+    return estimate.part(TimePart::kAttention).value;
   };
   const double wide = attention_s("megatron", Precision::kBf16);
   EXPECT_EQ(attention_s("megatron-2025", Precision::kMxfp8), wide);
