@@ -95,7 +95,7 @@ KernelAnswer memory_bound(const Machine& machine, const std::string& op, std::in
 void define_cost(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Machine>(module, "KernelModel",
-                          "Answers: (time_s, low_s, high_s, roofline_s, basis, source).")
+                      "Answers: (time_s, low_s, high_s, roofline_s, basis, source).")
       .def(nb::new_(&open_chip), "chip"_a)
       .def("gemm", &gemm, nb::kw_only(), "m"_a, "n"_a, "k"_a, "batch"_a, "type"_a)
       .def("attention", &attention, nb::kw_only(), "batch"_a, "query_length"_a, "kv_length"_a,

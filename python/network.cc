@@ -42,10 +42,8 @@ nb::str collective_time(const SharedCluster& self, const std::string& op, double
   query.protocol = known(parse_collective_protocol(protocol), "protocol", protocol, kNetHelp);
   query.source = known(parse_collective_source(source), "source", source, kNetHelp);
   report.ranks = ranks.empty() ? self.cluster->chips() : static_cast<unsigned>(ranks.size());
-  report.answer = value_or_raise(
-      interruptible([machine = self.machine, query](const Stop&) {
-        return machine->transfers().time(query);
-      }));
+  report.answer = value_or_raise(interruptible(
+      [machine = self.machine, query](const Stop&) { return machine->transfers().time(query); }));
   return text(collective_json(report));
 }
 

@@ -44,11 +44,11 @@ double bytes_per_element(DataType type);                    ///< 0.5 for 4 bits
 
 // What hardware there is or may be within decades. Beyond it a unit was forgotten or mistaken, and clocks
 // and simulated rates would not hold what comes of it.
-inline constexpr Limits kBandwidthLimits{1e6, 1e15};   ///< B/s, of memories and links
-inline constexpr Limits kRateLimits{1e9, 1e21};        ///< FLOP/s
-inline constexpr Limits kCapacityLimits{1e6, 1e18};    ///< B, of a chip's DRAM
-inline constexpr Limits kLatencyLimits{0, 10};         ///< s
-inline constexpr Limits kPowerLimits{1, 1e6};          ///< W, of a chip
+inline constexpr Limits kBandwidthLimits{1e6, 1e15};  ///< B/s, of memories and links
+inline constexpr Limits kRateLimits{1e9, 1e21};       ///< FLOP/s
+inline constexpr Limits kCapacityLimits{1e6, 1e18};   ///< B, of a chip's DRAM
+inline constexpr Limits kLatencyLimits{0, 10};        ///< s
+inline constexpr Limits kPowerLimits{1, 1e6};         ///< W, of a chip
 
 /// One number of the catalogue as `flopcast hw show` prints it.
 struct Fact {
@@ -79,14 +79,14 @@ struct Chip {
   std::array<FlopsPerSecond, kDataTypes> matrix{}, vector{};
   Bytes hbm_capacity;            ///< bytes of its DRAM
   BytesPerSecond hbm_bandwidth;  ///< peak, of its DRAM
-  Bytes on_chip_memory;  ///< SRAM a program can count on: L2 of a GPU, all SRAM of a dataflow chip
-  unsigned cores = 0;    ///< SMs, CUs, cores
-  std::string host_link;          ///< catalogue name of what joins it to its host; empty: not known
+  Bytes on_chip_memory;   ///< SRAM a program can count on: L2 of a GPU, all SRAM of a dataflow chip
+  unsigned cores = 0;     ///< SMs, CUs, cores
+  std::string host_link;  ///< catalogue name of what joins it to its host; empty: not known
   BytesPerSecond host_bandwidth;  ///< of that, one direction; 0: not known
-  TileArray tiles;       ///< arrays of its matrix units, where known
-  double power_w = 0;    ///< 0: unknown
-  double price_usd = 0;  ///< 0: not public
-  std::vector<Fact> facts;  ///< every number of the above, with its source
+  TileArray tiles;                ///< arrays of its matrix units, where known
+  double power_w = 0;             ///< 0: unknown
+  double price_usd = 0;           ///< 0: not public
+  std::vector<Fact> facts;        ///< every number of the above, with its source
 
   /// dense peak
   FlopsPerSecond matrix_rate(DataType type) const { return matrix[static_cast<int>(type)]; }
@@ -106,19 +106,21 @@ enum class Transport : std::uint8_t {
   kRdma,     ///< cards that write to memory: InfiniBand, RoCE, Slingshot, EFA
   kSockets,  ///< streams that processors copy
 };
-std::string_view name(Transport transport);                      ///< "nvlink"
-std::optional<Transport> parse_transport(std::string_view text);  ///< by the names that `name` gives
+std::string_view name(Transport transport);  ///< "nvlink"
+std::optional<Transport> parse_transport(
+    std::string_view text);  ///< by the names that `name` gives
 /// Where a link's ports hang: at the chips' own switch, or at the processor, past which everything goes.
 enum class Attachment : std::uint8_t { kChip, kHost };
-std::string_view name(Attachment attachment);                       ///< "chip", "host"
-std::optional<Attachment> parse_attachment(std::string_view text);  ///< by the names that `name` gives
+std::string_view name(Attachment attachment);  ///< "chip", "host"
+std::optional<Attachment> parse_attachment(
+    std::string_view text);  ///< by the names that `name` gives
 /// One kind of link.
 struct Link {
-  std::string name;                     ///< "nvlink4", "ndr"
-  std::vector<std::string> aliases;     ///< other names it is found by
-  LinkKind kind = LinkKind::kScaleOut;  ///< what it joins
-  Transport transport = Transport::kRdma;      ///< what carries messages
-  Attachment attachment = Attachment::kChip;   ///< where its ports hang
+  std::string name;                           ///< "nvlink4", "ndr"
+  std::vector<std::string> aliases;           ///< other names it is found by
+  LinkKind kind = LinkKind::kScaleOut;        ///< what it joins
+  Transport transport = Transport::kRdma;     ///< what carries messages
+  Attachment attachment = Attachment::kChip;  ///< where its ports hang
   BytesPerSecond bandwidth;  ///< one link (or port), one direction, before protocol overhead
   Seconds latency;           ///< end to end over one hop
   double efficiency = 1;     ///< achievable share of `bandwidth`
@@ -170,9 +172,9 @@ struct Level {
   unsigned ports = 1;
   BytesPerSecond port_bandwidth;  ///< per port, per direction, nominal
   Seconds latency;  ///< one message from child to child over this level; on rings and tori one hop
-  double efficiency = 1;              ///< achievable share of the bandwidth
-  double oversubscription = 1;        ///< of the upper tiers: 2 means half the bisection
-  bool in_network_reduction = false;  ///< NVLink SHARP, SHARP
+  double efficiency = 1;                      ///< achievable share of the bandwidth
+  double oversubscription = 1;                ///< of the upper tiers: 2 means half the bisection
+  bool in_network_reduction = false;          ///< NVLink SHARP, SHARP
   Transport transport = Transport::kDirect;   ///< what carries messages
   Attachment attachment = Attachment::kChip;  ///< where the ports hang
   std::string link;  ///< catalogue name of the link, for people: no forecast asks for it

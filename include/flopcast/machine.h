@@ -22,8 +22,8 @@ namespace flopcast {
 
 /// What a knob changes.
 enum class MachineNumber : std::uint8_t {
-  kMatrixRate,     ///< dense FLOP/s of matrix units, of every type by the same factor; as a value: bf16's
-  kRates,          ///< likewise of matrix and vector units
+  kMatrixRate,  ///< dense FLOP/s of matrix units, of every type by the same factor; as a value: bf16's
+  kRates,       ///< likewise of matrix and vector units
   kHbmBandwidth,   ///< B/s
   kHbmCapacity,    ///< B
   kPower,          ///< W that a chip is held to
@@ -42,7 +42,8 @@ UnitKind unit_of(MachineNumber number);
 
 /// The cluster with one number changed; Cluster::nominal is the one that it was before any change. Errors
 /// (kUsage): a number that no hardware has, levels that the cluster has not or that are a graph.
-Result<Cluster> with_changed(const Cluster& cluster, const Knob& knob, const QuantityChange& amount);
+Result<Cluster> with_changed(const Cluster& cluster, const Knob& knob,
+                             const QuantityChange& amount);
 
 /// What a machine's models are made with.
 struct MachineOptions {

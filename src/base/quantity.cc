@@ -153,14 +153,14 @@ std::optional<Diagnostic> outside(const Limits& limits, double value, UnitKind k
                     body.find_first_not_of("0123456789.+-eE") == std::string_view::npos;
   return Diagnostic{
       ErrorCode::kBadInput, "",
-      fmt::format("expected {} of {} {}, found '{}'", article_name(kind), low ? "at least" : "at most",
+      fmt::format("expected {} of {} {}, found '{}'", article_name(kind),
+                  low ? "at least" : "at most",
                   quantity_text(low ? limits.least : limits.most, kind), body),
       bare ? fmt::format("a number without a unit is in {}: write it like {}", unit_name(kind),
                          example(kind))
-           : fmt::format("check {}{}", unit_name(kind).empty() ? "the number" : "the unit",
-                         unit_name(kind).empty()
-                             ? ""
-                             : fmt::format("; write it like {}", example(kind)))};
+           : fmt::format(
+                 "check {}{}", unit_name(kind).empty() ? "the number" : "the unit",
+                 unit_name(kind).empty() ? "" : fmt::format("; write it like {}", example(kind)))};
 }
 
 Result<QuantityChange> parse_change(std::string_view text, UnitKind kind) {

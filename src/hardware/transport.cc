@@ -22,7 +22,9 @@ std::optional<Enum> find(const std::array<std::string_view, N>& names, std::stri
 
 }  // namespace
 
-std::string_view name(Transport transport) { return kTransports[static_cast<std::size_t>(transport)]; }
+std::string_view name(Transport transport) {
+  return kTransports[static_cast<std::size_t>(transport)];
+}
 std::string_view name(Attachment attachment) {
   return kAttachments[static_cast<std::size_t>(attachment)];
 }

@@ -33,6 +33,7 @@ class Change {
   Change(MachineNumber number, const QuantityChange& amount) : number_(number), amount_(amount) {}
 
   void apply(double& value) {
+    if (value == 0 && amount_.factor && unit_of(number_) != UnitKind::kSeconds) missing_ = true;
     value = amount_.of(value);
     if (!wrong_) wrong_ = outside(limits_of(number_), value, unit_of(number_), text(value));
   }
@@ -47,6 +48,8 @@ class Change {
     }
   }
   const std::optional<Diagnostic>& wrong() const { return wrong_; }
+  /// A factor of what is not known.
+  bool missing() const { return missing_; }
 
  private:
   std::string text(double value) const { return quantity_text(value, unit_of(number_)); }
@@ -54,6 +57,7 @@ class Change {
   MachineNumber number_;
   const QuantityChange& amount_;
   std::optional<Diagnostic> wrong_;
+  bool missing_ = false;
 };
 
 void change_chip(Chip& chip, MachineNumber number, Change& change) {
@@ -88,9 +92,8 @@ std::optional<Diagnostic> change_links(Cluster& cluster, const Knob& knob, Chang
   if (first >= levels || knob.levels == 0 || cluster.graph) {
     return Diagnostic{ErrorCode::kUsage, cluster.name,
                       cluster.graph ? "has a graph for a network" : "has no such level",
-                      cluster.graph
-                          ? "change the graph in its file"
-                          : "name a cluster of several nodes, such as \"8 x dgx-h100\""};
+                      cluster.graph ? "change the graph in its file"
+                                    : "name a cluster of several nodes, such as \"8 x dgx-h100\""};
   }
   const std::size_t last = std::min(levels, first + knob.levels);
   for (std::size_t l = first; l < last; ++l) {
@@ -132,6 +135,10 @@ Result<Cluster> with_changed(const Cluster& cluster, const Knob& knob,
     if (auto problem = change_links(changed, knob, change)) return *problem;
   } else {
     change_chip(changed.chip, knob.number, change);
+  }
+  if (change.missing()) {
+    return Diagnostic{ErrorCode::kUsage, cluster.name, "has no such number to change by a factor",
+                      "give a value"};
   }
   if (change.wrong()) {
     return Diagnostic{ErrorCode::kUsage, cluster.name, change.wrong()->what, change.wrong()->hint};

@@ -21,8 +21,8 @@ Result<Machine> Machine::make(Cluster cluster, const Catalog& catalog,
   if (!kernels) return kernels.error();
   Result<CollectiveModel> transfers = CollectiveModel::make(cluster, options.collectives);
   if (!transfers) return transfers.error();
-  return Machine(std::make_shared<const State>(State{std::move(cluster), &catalog, options,
-                                                     std::move(*kernels), std::move(*transfers)}));
+  return Machine(std::make_shared<const State>(
+      State{std::move(cluster), &catalog, options, std::move(*kernels), std::move(*transfers)}));
 }
 
 Result<Machine> Machine::of(const Chip& chip, const Catalog& catalog,

@@ -71,7 +71,8 @@ constexpr std::array kFields = {
     Field{"band_experts_high", &C::band_experts_high, 1, 4, "the same with experts"},
 };
 
-std::optional<Diagnostic> apply(const TomlFile& file, const toml::table& table, TrainingConstants& out) {
+std::optional<Diagnostic> apply(const TomlFile& file, const toml::table& table,
+                                TrainingConstants& out) {
   for (const auto& [key, value] : table) {
     if (key.str() == "source" || key.str() == "basis") continue;
     const auto field = std::find_if(kFields.begin(), kFields.end(),
@@ -109,7 +110,8 @@ std::vector<std::string> with_base(const TomlFile& builtin, std::string_view sof
 /// Tables in the order in which they override: all, the architecture's, the chip's, the software's,
 /// the architecture's under that software.
 std::optional<Diagnostic> apply_file(const TomlFile& file, const Chip& chip,
-                                     const std::vector<std::string>& software, TrainingConstants& out) {
+                                     const std::vector<std::string>& software,
+                                     TrainingConstants& out) {
   const auto part =
       [&](const toml::node_view<const toml::node>& node) -> std::optional<Diagnostic> {
     const toml::table* table = node.as_table();

@@ -182,7 +182,9 @@ KernelTimes::Answer PlanCosts::optimizer(const OptimizerTraffic& traffic) {
   return kernels_.time(kernel);
 }
 
-unsigned PlanCosts::chips_of_node() const { return state.system->machine.cluster().chips_per_node(); }
+unsigned PlanCosts::chips_of_node() const {
+  return state.system->machine.cluster().chips_per_node();
+}
 
 const ExecutionTime& PlanCosts::timed(const ExecutionCost& cost, const Plan& plan,
                                       const Layouts& layouts) {

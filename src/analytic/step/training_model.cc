@@ -70,7 +70,8 @@ Rates rates_of(const TrainingModel::State& state, const Plan& plan, double step_
       recomputed_flops(make_operators(state.model, execution_of(plan, state.model)), state.model);
   const double all_again =
       again / static_cast<double>(plan.micro_batch) * sequences * plan.tp * plan.tp2 * plan.cp;
-  const double peak = peak_rate(state.system->machine.cluster().chip, plan.precision).value * plan.chips();
+  const double peak =
+      peak_rate(state.system->machine.cluster().chip, plan.precision).value * plan.chips();
   rates.tokens_per_second = sequences * static_cast<double>(sequence) / step_s;
   if (peak > 0) {
     rates.mfu = model_flops / step_s / peak;

@@ -23,8 +23,8 @@ int run_validate(Io& io, const ValidateKernels& command) {
   const Result<Machine> machine =
       Machine::of(measured->chip, Catalog::builtin(), {command.model, nullptr});
   if (!machine) return fail(io, machine.error());
-  const auto errors = kernel_errors(
-      measured->chip.name, forecast_all(machine->kernels(), measured->samples.rows));
+  const auto errors =
+      kernel_errors(measured->chip.name, forecast_all(machine->kernels(), measured->samples.rows));
   const std::string what = command.model.relative.empty()
                                ? "every row"
                                : fmt::format("every row, scaled from {}", command.model.relative);

@@ -81,7 +81,7 @@ TEST_P(KernelAccuracy, BlackwellFromHopper) {
     if (operation_name(row.kernel) == "gemm bf16") rows.push_back(row);
   }
   const auto model =
-      KernelModel::make(*Catalog::builtin().chip("b200"), Catalog::builtin(), {{}, "h100"});
+      KernelModel::make(*Catalog::builtin().chip("b200"), Catalog::builtin(), {{}, "h100", {}});
   ASSERT_TRUE(model);
   const KernelErrors e = kernel_errors("b200", forecast_all(*model, rows)).at(0);
   EXPECT_LT(e.mape, 0.13);

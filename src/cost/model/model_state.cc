@@ -236,8 +236,9 @@ void KernelModel::State::fill(MemorySlot& slot, MemoryOp op) const {
   const Provenance p = provenance(*choice.from, choice.fit->origin, name(op), name(choice.fit->op),
                                   choice.distance, nominal.name);
   // The formula takes the chip's own bandwidth: there is nothing to move but what is said of it.
-  const Move move = move_of(choice, *choice.fit, false, matrix_rates(nominal, DataType::kBf16).rates,
-                            matrix_rates(chip, DataType::kBf16).rates);
+  const Move move =
+      move_of(choice, *choice.fit, false, matrix_rates(nominal, DataType::kBf16).rates,
+              matrix_rates(chip, DataType::kBf16).rates);
   slot.fit = *choice.fit;
   slot.band = choice.fit->origin.band.widened(p.uncertainty * move.uncertainty);
   slot.basis = choice.fit->op == op ? p.basis : Basis::kAssumed;
@@ -273,7 +274,8 @@ void KernelModel::State::fill_attention(bool decode) const {
     const Rates rates = matrix_rates(nominal, fitted.kind.type).rates;
     const bool as_it_is = choice.from->own();
     AttentionFit fit = as_it_is ? fitted : *scaled_attention(choice, fitted, rates);
-    const Move move = move_of(choice, fit, as_it_is, rates, matrix_rates(chip, fitted.kind.type).rates);
+    const Move move =
+        move_of(choice, fit, as_it_is, rates, matrix_rates(chip, fitted.kind.type).rates);
     fit.origin.band = fit.origin.band.widened(p.uncertainty * move.uncertainty);
     const Band& band = fit.origin.band;
     Basis basis = p.basis;

@@ -161,7 +161,8 @@ std::optional<Diagnostic> hardware::check_levels(const Cluster& cluster, const s
                                      level.name));
     }
     if (level.size == 1) continue;
-    if (auto wrong = outside_of_limits(level.name + ": a port", level.port_bandwidth, level.latency)) {
+    if (auto wrong =
+            outside_of_limits(level.name + ": a port", level.port_bandwidth, level.latency)) {
       wrong->where = where;
       return wrong;
     }

@@ -314,7 +314,7 @@ void describe(const NodeGraph& node, unsigned nodes, const std::string& name, Cl
   inside.size = node.chips;
   const bool joined = node.scale_up.value > 0;
   inside.port_bandwidth = joined ? node.scale_up : node.pcie;
-  inside.transport = !joined ? Transport::kPcie
+  inside.transport = !joined                        ? Transport::kPcie
                      : cluster.chip.vendor == "AMD" ? Transport::kXgmi
                                                     : Transport::kNvlink;
   for (const FabricGraph::Edge& edge : node.graph.edges) {

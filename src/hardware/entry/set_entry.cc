@@ -19,17 +19,19 @@ struct ChipKey {
   void (*set)(Chip&, double);
 };
 constexpr ChipKey kChipKeys[] = {
-    {"hbm_capacity", UnitKind::kBytes, kCapacityLimits, [](Chip& c, double v) { c.hbm_capacity = {v}; }},
+    {"hbm_capacity", UnitKind::kBytes, kCapacityLimits,
+     [](Chip& c, double v) { c.hbm_capacity = {v}; }},
     {"hbm_bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits,
      [](Chip& c, double v) { c.hbm_bandwidth = {v}; }},
-    {"on_chip_memory", UnitKind::kBytes, {1, 1e18},
+    {"on_chip_memory",
+     UnitKind::kBytes,
+     {1, 1e18},
      [](Chip& c, double v) { c.on_chip_memory = {v}; }},
     {"host_bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits,
      [](Chip& c, double v) { c.host_bandwidth = {v}; }},
     {"power_w", UnitKind::kWatts, kPowerLimits, [](Chip& c, double v) { c.power_w = v; }},
     {"price_usd", UnitKind::kDollars, kPrice, [](Chip& c, double v) { c.price_usd = v; }},
-    {"tile_frequency", UnitKind::kHertz, kFrequency,
-     [](Chip& c, double v) { c.tiles.hertz = v; }},
+    {"tile_frequency", UnitKind::kHertz, kFrequency, [](Chip& c, double v) { c.tiles.hertz = v; }},
 };
 
 struct ChipCount {
@@ -238,7 +240,8 @@ std::vector<std::string> chip_keys() {
     }
   }
   for (const ChipCount& entry : kChipCounts) keys.emplace_back(entry.key);
-  for (const char* text : {"aliases", "vendor", "architecture", "host_link"}) keys.emplace_back(text);
+  for (const char* text : {"aliases", "vendor", "architecture", "host_link"})
+    keys.emplace_back(text);
   return keys;
 }
 
@@ -302,27 +305,30 @@ std::optional<Diagnostic> set_link(Link& link, const Setting& setting) {
   }
   if (setting.key == "transport") return set_transport(link.transport, setting);
   if (setting.key == "attachment") return set_attachment(link.attachment, setting);
-  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits, &link.bandwidth.value},
-                     {"latency", UnitKind::kSeconds, kLatencyLimits, &link.latency.value},
-                     {"efficiency", UnitKind::kNone, kShare, &link.efficiency}},
-                    setting, "a link", {"aliases", "kind", "transport", "attachment"}, link.facts);
+  return set_number(
+      {{"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits, &link.bandwidth.value},
+       {"latency", UnitKind::kSeconds, kLatencyLimits, &link.latency.value},
+       {"efficiency", UnitKind::kNone, kShare, &link.efficiency}},
+      setting, "a link", {"aliases", "kind", "transport", "attachment"}, link.facts);
 }
 
 std::optional<Diagnostic> set_memory(MemoryTechnology& memory, const Setting& setting) {
   if (setting.key == "aliases") return memory.aliases = setting.values, std::nullopt;
-  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits, &memory.bandwidth.value},
-                     {"capacity", UnitKind::kBytes, {0, 1e18}, &memory.capacity.value},
-                     {"usd_per_gbps", UnitKind::kDollars, kPrice, &memory.usd_per_gbps},
-                     {"w_per_gbps", UnitKind::kWatts, {0, 1e6}, &memory.w_per_gbps}},
-                    setting, "a memory technology", {"aliases"}, memory.facts);
+  return set_number(
+      {{"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits, &memory.bandwidth.value},
+       {"capacity", UnitKind::kBytes, {0, 1e18}, &memory.capacity.value},
+       {"usd_per_gbps", UnitKind::kDollars, kPrice, &memory.usd_per_gbps},
+       {"w_per_gbps", UnitKind::kWatts, {0, 1e6}, &memory.w_per_gbps}},
+      setting, "a memory technology", {"aliases"}, memory.facts);
 }
 
 std::optional<Diagnostic> set_interconnect(InterconnectTechnology& made, const Setting& setting) {
   if (setting.key == "aliases") return made.aliases = setting.values, std::nullopt;
-  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits, &made.bandwidth.value},
-                     {"usd_per_gbps", UnitKind::kDollars, kPrice, &made.usd_per_gbps},
-                     {"w_per_gbps", UnitKind::kWatts, {0, 1e6}, &made.w_per_gbps}},
-                    setting, "an interconnect technology", {"aliases"}, made.facts);
+  return set_number(
+      {{"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits, &made.bandwidth.value},
+       {"usd_per_gbps", UnitKind::kDollars, kPrice, &made.usd_per_gbps},
+       {"w_per_gbps", UnitKind::kWatts, {0, 1e6}, &made.w_per_gbps}},
+      setting, "an interconnect technology", {"aliases"}, made.facts);
 }
 
 std::optional<Diagnostic> set_level(Level& level, const Setting& setting, const Catalog& catalog,

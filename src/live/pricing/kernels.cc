@@ -161,7 +161,8 @@ KernelTime KernelPrices::streaming(const MemoryBound& kernel, const Signature& r
 KernelTime KernelPrices::time_of(const Signature& read, std::string_view signature) const {
   if (const auto* memory = std::get_if<MemoryBound>(&read.kernel)) return streaming(*memory, read);
   const auto* attends = std::get_if<Attention>(&read.kernel);
-  KernelTime time = attends != nullptr ? attention(*attends, signature) : machine_.kernels().time(read.kernel);
+  KernelTime time =
+      attends != nullptr ? attention(*attends, signature) : machine_.kernels().time(read.kernel);
   time.time.value /= conditions_.power_share;
   return time;
 }

@@ -26,12 +26,11 @@ struct Vector {
 };
 
 NcclGraph nccl_graph(unsigned ranks, unsigned nodes) {
-  return {.architecture = NcclArchitecture::kHopper,
-          .ranks = ranks,
-          .nodes = nodes,
-          .channels = 16,
-          .intra_gbs = 20,
-          .inter_gbs = 20};
+  NcclGraph graph;
+  graph.architecture = NcclArchitecture::kHopper;
+  graph.ranks = ranks, graph.nodes = nodes, graph.channels = 16;
+  graph.intra_gbs = graph.inter_gbs = 20;
+  return graph;
 }
 
 Seconds nccl_ring(unsigned ranks, unsigned nodes, CollectiveProtocol protocol, double bytes) {
@@ -180,6 +179,26 @@ TEST(NcclTuning, LatencyOfOneRankPerNodeIsTheTreesNetworkLatency) {
   EXPECT_NEAR(cost->latency.value, (6.6 + 3 * 5.0) * 1e-6, 1e-12);
   EXPECT_TRUE(nccl_cost(nccl_graph(4, 4), CollectiveOp::kAllGather, CollectiveAlgorithm::kPat,
                         CollectiveProtocol::kSimple, {1024}));
+}
+
+/// What NCCL's constants are added to is what the catalogue says that links of their kind take.
+TEST(NcclTuning, ConstantsGoWithTheCataloguesLatencies) {
+  std::size_t seen = 0;
+  for (const Link& link : Catalog::builtin().links()) {
+    if (link.transport == Transport::kDirect || link.kind == LinkKind::kHost) continue;
+    Level level;
+    level.transport = link.transport;
+    level.latency = link.latency;
+    const Level* levels[] = {&level};
+    const NcclHop hop = nccl_hop(levels);
+    EXPECT_EQ(hop.of(7), 7) << link.name;
+    level.latency = link.latency * 2;
+    EXPECT_DOUBLE_EQ(nccl_hop(levels).of(7), 7 + link.latency.value * 1e6) << link.name;
+    level.latency = link.latency / 2;
+    EXPECT_DOUBLE_EQ(nccl_hop(levels).of(7), 3.5) << link.name;
+    ++seen;
+  }
+  EXPECT_GT(seen, 15u);
 }
 
 TEST(NcclTuning, LinesOf128BytesDoNotPassTheHost) {

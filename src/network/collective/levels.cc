@@ -32,7 +32,8 @@ std::vector<unsigned> dimensions(const LevelUse& use) {
 /// pairs are one stop of a ring over PCIe: it enters by the slot of one and leaves by the other's.
 BytesPerSecond ring_bandwidth(const LevelUse& use, bool wide) {
   const bool both_ways = is_torus(use) && use.members > 2;
-  return use.neighbour * (wide && use.level->transport != Transport::kPcie ? use.planes : 1) * (both_ways ? 2 : 1);
+  return use.neighbour * (wide && use.level->transport != Transport::kPcie ? use.planes : 1) *
+         (both_ways ? 2 : 1);
 }
 
 LevelTime part(std::size_t level, Seconds latency, Seconds transfer) {
@@ -66,28 +67,33 @@ struct Stretch {
   Hop hop;
 };
 
-/// Sends along stretches, cut into the number of chunks that is best: the first chunk takes every send, the others follow
-/// at the pace of the slowest.
-LevelTimes pipelined(const std::vector<Stretch>& stretches, Bytes size) {
-  double sends = 0, transfer = 0;
-  const Stretch* slowest = &stretches.front();
-  for (const Stretch& stretch : stretches) {
-    sends += stretch.sends;
-    transfer += stretch.sends * (size / stretch.hop.bandwidth).value;
-    if (stretch.hop.message(size) > slowest->hop.message(size)) slowest = &stretch;
-  }
-  const double last = (size / slowest->hop.bandwidth).value;
-  constexpr double kMost = 1 << 20;  // latency 0 would ask for infinitely many
-  const double pace = std::max(slowest->hop.latency.value, 1e-18);
-  const double chunks =
-      sends > 1 ? std::clamp(std::round(std::sqrt((transfer - last) / pace)), 1.0, kMost) : 1;
+/// Sends along stretches in so many chunks: the first takes every send, the others follow at the pace of the slowest.
+LevelTimes in_chunks(const std::vector<Stretch>& stretches, Bytes size, double chunks) {
+  const auto message = [&](const Stretch& s) { return s.hop.message(size / chunks); };
+  const Stretch& slowest = *std::ranges::max_element(stretches, {}, message);
   LevelTimes times;
   for (const Stretch& stretch : stretches) {
-    const double more = &stretch == slowest ? chunks - 1 : 0;
-    times.parts.push_back(part(stretch.level, (stretch.sends + more) * stretch.hop.latency,
-                               (stretch.sends + more) * (size / chunks / stretch.hop.bandwidth)));
+    const double sends = stretch.sends + (&stretch == &slowest ? chunks - 1 : 0);
+    times.parts.push_back(part(stretch.level, sends * stretch.hop.latency,
+                               sends * (size / chunks / stretch.hop.bandwidth)));
   }
   return times;
+}
+
+/// In the number of chunks that is best. The time is convex in it: what goes down with 1 / chunks, and the largest of
+/// what grows with them.
+LevelTimes pipelined(const std::vector<Stretch>& stretches, Bytes size) {
+  std::uint32_t low = 1, high = 1U << 20;  // latency 0 would ask for infinitely many
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    const Seconds here = in_chunks(stretches, size, middle).total();
+    if (in_chunks(stretches, size, middle + 1.0).total() < here) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return in_chunks(stretches, size, low);
 }
 
 /// A broadcast or reduction down a chain of all ranks, which leaves a node through all its ports.
@@ -98,7 +104,8 @@ LevelTimes flat_chain(const GroupShape& shape, Bytes size) {
     const LevelUse& use = shape.levels[l];
     const unsigned crossing = edges - edges / use.members;
     edges /= use.members;
-    stretches.push_back({l, static_cast<double>(crossing), {use.latency(), ring_bandwidth(use, true)}});
+    stretches.push_back(
+        {l, static_cast<double>(crossing), {use.latency(), ring_bandwidth(use, true)}});
   }
   return pipelined(stretches, size);
 }
@@ -170,7 +177,7 @@ LevelTimes rooted_tree(const GroupShape& shape, Bytes size) {
   for (std::size_t l = 0; l < shape.levels.size(); ++l) {
     const LevelUse& use = shape.levels[l];
     const double depth = l < shape.node_levels ? use.members - 1.0 : cf::ceil_log2(use.members);
-    stretches.push_back({l, depth, {use.latency(), use.child()}});
+    stretches.push_back({l, depth, {use.latency(), ring_bandwidth(use, true)}});
   }
   return pipelined(stretches, size);
 }

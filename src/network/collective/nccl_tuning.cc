@@ -167,8 +167,8 @@ double latency_us(const NcclGraph& graph, CollectiveOp op, Algorithm algorithm, 
   const double per_node = static_cast<double>(graph.ranks) / graph.nodes;
   const double intra = graph.intra_hop.of((graph.nvlink ? kNvlink : kPci)[a][protocol]);
   const int net_row = graph.nodes == graph.ranks ? 0 : a;  // one rank a node: the tree's
-  const double inter = graph.inter_hop.of(kNet[net_row][protocol]) +
-                       graph.net_latency_us * (protocol == 2 ? 2 : 1);
+  const double inter =
+      graph.inter_hop.of(kNet[net_row][protocol]) + graph.net_latency_us * (protocol == 2 ? 2 : 1);
   const double base = kBase[a][protocol];
   const double depth = floor_log2(graph.nodes);
   switch (algorithm) {
@@ -201,7 +201,8 @@ NcclCost point_to_point(const NcclGraph& graph, CollectiveOp op, double bytes) {
       kBase[ring][0] + hop.of(link[ring][2]) + (crosses ? 2 * graph.net_latency_us : 0);
   if (op == CollectiveOp::kSendRecv) {
     // Inside a node it is written into the receiver's buffers without a word from there.
-    if (!crosses) return in_seconds(kBase[ring][0] + hop.of(link[ring][0]), bytes, graph.rank_inside_gbs);
+    if (!crosses)
+      return in_seconds(kBase[ring][0] + hop.of(link[ring][0]), bytes, graph.rank_inside_gbs);
     return in_seconds(latency, bytes, graph.rank_outside_gbs);
   }
   const double outside = bytes * (p - per_node) / p, inside = bytes * (per_node - 1) / p;

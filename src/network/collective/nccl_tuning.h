@@ -44,8 +44,8 @@ struct NcclGraph {
   bool multicast = false;      ///< NVLink SHARP
   bool ports_at_host = false;  ///< no PCIe switch between chips and ports: LL128 stays inside nodes
   NcclHop intra_hop, inter_hop;  ///< inside a node, between nodes
-  double net_latency_us = 0;   ///< of the switches, on top of NCCL's NIC constants
-  double net_overhead_us = 1;  ///< CPU proxy: 1 Intel, 2 AMD
+  double net_latency_us = 0;     ///< of the switches, on top of NCCL's NIC constants
+  double net_overhead_us = 1;    ///< CPU proxy: 1 Intel, 2 AMD
 };
 
 struct NcclCost {

@@ -119,10 +119,9 @@ Platform platform_of(const Cluster& cluster) {
       joint.fabric = "pcie", joint.paired = joint.chips / level.size;
     }
     const Level& tells = joint.over_pcie() ? level : cluster.levels[0];
-    joint.generation = fmt::format(
-        "{} {} {} {} {}", cluster.chip.vendor,
-        static_cast<int>(nccl_architecture(cluster.chip.architecture)), name(tells.transport),
-        name(tells.attachment), joint.fabric);
+    joint.generation = fmt::format("{} {} {} {} {}", cluster.chip.vendor,
+                                   static_cast<int>(nccl_architecture(cluster.chip.architecture)),
+                                   name(tells.transport), name(tells.attachment), joint.fabric);
     platform.joints.push_back(joint);
   }
   return platform;

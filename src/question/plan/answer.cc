@@ -124,8 +124,7 @@ std::optional<Diagnostic> estimate_best(const TrainingModel& training, PlanRepor
   }
   if (report.best.empty()) return std::nullopt;
   const PlanFound& winner = report.search.best.front();
-  Result<std::vector<Sensitivity>> list =
-      sensitivities(training, winner.plan, winner.placement);
+  Result<std::vector<Sensitivity>> list = sensitivities(training, winner.plan, winner.placement);
   if (!list) return list.error();
   report.sensitivities = std::move(*list);
   return std::nullopt;
