@@ -242,7 +242,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"8 x dgx-h100, chip.hbm_capacity 0GB", 15, "at least 1 MB", "check the unit"},
         Mistake{"8 x dgx-h100, chip.hbm_capacity 80", 15, "at least 1 MB", "in B"},
         Mistake{"8 x dgx-h100, chip.matrix.bf16 989", 15, "at least 1 GFLOP/s", "in FLOP/s"},
-        Mistake{"8 x dgx-h100, chip.power_w 1e30", 15, "at most 1000000 W", "check the unit"},
+        Mistake{"8 x dgx-h100, chip.power_w 1e30", 15, "at most 1000000 W", "is in W"},
         Mistake{"8 x dgx-h100, transport wire", 15, "no transport is called 'wire'", "rdma"},
         Mistake{"8 x dgx-h100, attachment wall", 15, "hang at no 'wall'", "chip or host"},
         Mistake{"8 x dgx-h100, chip.host_link pcie9", 0, "no link is called 'pcie9'", "'pcie"},

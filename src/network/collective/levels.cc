@@ -27,13 +27,17 @@ std::vector<unsigned> dimensions(const LevelUse& use) {
                                                     : std::vector<unsigned>{use.level->size};
 }
 
+/// Of a step one way, through one plane or all of them.
+BytesPerSecond chain_bandwidth(const LevelUse& use, bool wide) {
+  return use.neighbour * (wide && use.level->transport != Transport::kPcie ? use.planes : 1);
+}
+
 /// A ring step's bandwidth: one plane to one neighbour; all planes when `wide`, as rings of NCCL
 /// leave a node through all its ports; both directions where the fabric is a ring. Cards that a bridge
 /// pairs are one stop of a ring over PCIe: it enters by the slot of one and leaves by the other's.
 BytesPerSecond ring_bandwidth(const LevelUse& use, bool wide) {
   const bool both_ways = is_torus(use) && use.members > 2;
-  return use.neighbour * (wide && use.level->transport != Transport::kPcie ? use.planes : 1) *
-         (both_ways ? 2 : 1);
+  return chain_bandwidth(use, wide) * (both_ways ? 2 : 1);
 }
 
 LevelTime part(std::size_t level, Seconds latency, Seconds transfer) {
@@ -105,7 +109,7 @@ LevelTimes flat_chain(const GroupShape& shape, Bytes size) {
     const unsigned crossing = edges - edges / use.members;
     edges /= use.members;
     stretches.push_back(
-        {l, static_cast<double>(crossing), {use.latency(), ring_bandwidth(use, true)}});
+        {l, static_cast<double>(crossing), {use.latency(), chain_bandwidth(use, true)}});
   }
   return pipelined(stretches, size);
 }
@@ -177,7 +181,7 @@ LevelTimes rooted_tree(const GroupShape& shape, Bytes size) {
   for (std::size_t l = 0; l < shape.levels.size(); ++l) {
     const LevelUse& use = shape.levels[l];
     const double depth = l < shape.node_levels ? use.members - 1.0 : cf::ceil_log2(use.members);
-    stretches.push_back({l, depth, {use.latency(), ring_bandwidth(use, true)}});
+    stretches.push_back({l, depth, {use.latency(), chain_bandwidth(use, true)}});
   }
   return pipelined(stretches, size);
 }
