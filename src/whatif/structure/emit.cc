@@ -7,9 +7,9 @@
 
 #include "flopcast/replay/steps.h"
 #include "whatif/structure/evidence.h"
-#include "whatif/structure/finish.h"
-#include "whatif/structure/layout.h"
-#include "whatif/structure/reshape.h"
+#include "whatif/structure/plan/reshape.h"
+#include "whatif/structure/written/finish.h"
+#include "whatif/structure/written/layout.h"
 
 namespace flopcast::whatif::structure {
 namespace {

@@ -6,9 +6,9 @@
 #include "support/sample_run.h"
 #include "whatif/change/made_run.h"
 #include "whatif/structure/more_replicas.h"
-#include "whatif/structure/ranks.h"
-#include "whatif/structure/samples.h"
-#include "whatif/structure/transfers.h"
+#include "whatif/structure/plan/transfers.h"
+#include "whatif/structure/recorded/ranks.h"
+#include "whatif/structure/recorded/samples.h"
 
 namespace flopcast::whatif::structure {
 namespace {
