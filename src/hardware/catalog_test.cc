@@ -274,6 +274,8 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"[link.x]\nefficiency = 0\n", "expected at least"},
         Broken{"[chip.x]\ntile_frequency = \"3us\"\n", "expected a frequency, found a time"},
         Broken{"[chip.x]\ntiles = 0\n", "expected a whole number"},
+        Broken{"[chip.x]\nvisible_share = 1.5\n", "expected a number, found '1.5'"},
+        Broken{"[interconnect.x]\nreach = 0\n", "expected at least"},
         Broken{"[memory.x]\nbandwidth = 0\n", "expected at least"},
         Broken{"[memory.x]\nlatency = 3\n", "a memory technology has no 'latency'"},
         Broken{"[interconnect.x]\ncapacity = 3\n", "an interconnect technology has no 'capacity'"},

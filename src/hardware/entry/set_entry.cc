@@ -35,6 +35,16 @@ constexpr ChipCount kChipCounts[] = {
     {"tile_height", [](Chip& c, unsigned v) { c.tiles.height = v; }},
 };
 
+/// Numbers that are facts of a chip and nothing else: programs of live runs ask a device for them.
+struct ChipFact {
+  std::string_view key;
+  double least, most;
+};
+constexpr ChipFact kChipFacts[] = {
+    {"visible_share", 1e-3, 1},
+    {"compute_capability", 1, 99},
+};
+
 struct LevelKey {
   std::string_view key;
   UnitKind kind;
@@ -187,6 +197,7 @@ std::vector<std::string> chip_keys() {
     }
   }
   for (const ChipCount& entry : kChipCounts) keys.emplace_back(entry.key);
+  for (const ChipFact& entry : kChipFacts) keys.emplace_back(entry.key);
   for (const char* text : {"aliases", "vendor", "architecture"}) keys.emplace_back(text);
   return keys;
 }
@@ -220,6 +231,17 @@ std::optional<Diagnostic> set_chip(Chip& chip, const Setting& setting) {
     put_fact(chip.facts, fact_of(setting, setting.key, *value, known.kind));
     return std::nullopt;
   }
+  for (const ChipFact& known : kChipFacts) {
+    if (known.key != key) continue;
+    const Result<double> value = setting_number(setting, UnitKind::kNone, known.least);
+    if (!value) return value.error();
+    if (*value > known.most) {
+      return setting_error(setting, fmt::format("expected a number, found '{}'", setting.value),
+                           fmt::format("give one from {} to {}", known.least, known.most));
+    }
+    put_fact(chip.facts, fact_of(setting, setting.key, *value, UnitKind::kNone));
+    return std::nullopt;
+  }
   return unknown_key(setting, "a chip", chip_keys());
 }
 
@@ -250,9 +272,11 @@ std::optional<Diagnostic> set_memory(MemoryTechnology& memory, const Setting& se
 
 std::optional<Diagnostic> set_interconnect(InterconnectTechnology& made, const Setting& setting) {
   if (setting.key == "aliases") return made.aliases = setting.values, std::nullopt;
+  double reach = 0;  // a fact alone
   return set_number({{"bandwidth", UnitKind::kBytesPerSecond, 1, &made.bandwidth.value},
                      {"usd_per_gbps", UnitKind::kDollars, 0, &made.usd_per_gbps},
-                     {"w_per_gbps", UnitKind::kWatts, 0, &made.w_per_gbps}},
+                     {"w_per_gbps", UnitKind::kWatts, 0, &made.w_per_gbps},
+                     {"reach", UnitKind::kNone, 1, &reach}},
                     setting, "an interconnect technology", {"aliases"}, made.facts);
 }
 

@@ -2,41 +2,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 namespace flopcast::live {
 namespace {
 
-constexpr double kMebibyte = 1 << 20;
-
-/// Memory as programs see it ("total capacity" of PyTorch's messages on these chips), in MiB: the rest is the
-/// firmware's.
-struct Visible {
-  std::string_view chip;
-  double mebibytes;
-};
-constexpr Visible kVisible[] = {{"rtx-3090", 24268},
-                                {"rtx-4090", 24217},
-                                {"a100-sxm-40g", 40339},
-                                {"a100-sxm-80g", 81050},
-                                {"h100-sxm", 80995}};
-/// Where nobody published it.
+/// What programs see of memory where the catalogue does not say: the rest is the firmware's.
 constexpr double kVisibleShare = 0.988;
 
+/// Of a generation; a chip that differs from it has a fact of its own.
 struct Capability {
-  std::string_view of;  ///< a generation, or a chip that differs from it
-  unsigned major, minor;
+  std::string_view architecture;
+  double number;
 };
-constexpr Capability kCapabilities[] = {{"volta", 7, 0},  {"turing", 7, 5},   {"ampere", 8, 0},
-                                        {"ada", 8, 9},    {"hopper", 9, 0},   {"blackwell", 10, 0},
-                                        {"a40", 8, 6},    {"rtx-3090", 8, 6}, {"b300", 10, 3},
-                                        {"gb300", 10, 3}, {"rtx-pro", 12, 0}};
+constexpr Capability kCapabilities[] = {
+    {"volta", 7.0},  {"turing", 7.5},     {"ampere", 8.0},          {"ada", 8.9},
+    {"hopper", 9.0}, {"blackwell", 10.0}, {"blackwell-ultra", 10.3}};
+/// Of what is none of these.
+constexpr double kOtherCapability = 8.0;
 
-double visible_bytes(const Chip& chip) {
-  const auto known = std::find_if(std::begin(kVisible), std::end(kVisible),
-                                  [&](const Visible& one) { return one.chip == chip.name; });
-  return known != std::end(kVisible) ? known->mebibytes * kMebibyte
-                                     : chip.hbm_capacity.value * kVisibleShare;
+std::optional<double> fact_of(const Chip& chip, std::string_view key) {
+  for (const Fact& fact : chip.facts) {
+    if (fact.key == key) return fact.value;
+  }
+  return std::nullopt;
+}
+
+double compute_capability(const Chip& chip) {
+  if (const auto own = fact_of(chip, "compute_capability")) return *own;
+  for (const Capability& generation : kCapabilities) {
+    if (generation.architecture == chip.architecture) return generation.number;
+  }
+  return kOtherCapability;
 }
 
 /// A device of so much memory counts it in whole pages.
@@ -55,17 +53,14 @@ DeviceFacts device_facts(const Chip& chip) {
   });
   const std::string& name = own != chip.aliases.end() ? *own : chip.name;
   name.copy(facts.name, sizeof facts.name - 1);
-  facts.memory_bytes = in_pages(visible_bytes(chip));
+  facts.memory_bytes =
+      in_pages(chip.hbm_capacity.value * fact_of(chip, "visible_share").value_or(kVisibleShare));
   facts.l2_bytes = static_cast<std::uint64_t>(chip.on_chip_memory.value);
   facts.cores = chip.cores;
   facts.clock_khz = static_cast<std::uint32_t>(std::lround(chip.tiles.hertz / 1000));
-  facts.major = 8;
-  for (const Capability& capability : kCapabilities) {
-    if (chip.architecture.starts_with(capability.of) || chip.name.starts_with(capability.of)) {
-      facts.major = capability.major;
-      facts.minor = capability.minor;
-    }
-  }
+  const long tenths = std::lround(compute_capability(chip) * 10);
+  facts.major = static_cast<std::uint32_t>(tenths / 10);
+  facts.minor = static_cast<std::uint32_t>(tenths % 10);
   return facts;
 }
 

@@ -20,6 +20,20 @@ TEST(LiveDeviceFacts, AreThoseThatProgramsSee) {
   EXPECT_EQ(facts_of("b300-sxm").minor, 3u);
 }
 
+// What programs see of the memory is a share of what the machine's chip is told to have.
+TEST(LiveDeviceFacts, AreThoseOfTheMachineThatIsDescribed) {
+  const auto memory_of = [](const char* cluster) {
+    return device_facts(Catalog::builtin().cluster(cluster)->chip).memory_bytes;
+  };
+  const std::uint64_t as_built = memory_of("dgx-h100");
+  EXPECT_NEAR(static_cast<double>(memory_of("dgx-h100, chip.hbm_capacity 40GiB")),
+              static_cast<double>(as_built) / 2, 4 << 20);
+  EXPECT_LT(memory_of("dgx-h100, chip.visible_share 0.5"), as_built / 3 * 2);
+  const DeviceFacts other =
+      device_facts(Catalog::builtin().cluster("dgx-h100, chip.compute_capability 12.1")->chip);
+  EXPECT_EQ(other.major * 10 + other.minor, 121u);
+}
+
 TEST(LiveDeviceFacts, EveryChipHasSomeMemory) {
   for (const Chip& chip : Catalog::builtin().chips())
     EXPECT_LE(static_cast<double>(device_facts(chip).memory_bytes), chip.hbm_capacity.value)
