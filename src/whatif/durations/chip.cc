@@ -269,15 +269,8 @@ std::optional<Chip> chip_of_device(std::string_view device, const Catalog& catal
   return best == nullptr ? std::nullopt : std::optional(*best);
 }
 
-std::optional<Diagnostic> move_to_chip(ChangedRun& run, const ChangedRun&, const Change& change) {
-  const Result<Chip> to = Catalog::builtin().chip(change.value);
-  if (!to) {
-    Diagnostic problem = to.error();
-    problem.code = ErrorCode::kUsage;
-    problem.where = "--chip";
-    return problem;
-  }
-  return Move(run, change, *to).make();
+std::optional<Diagnostic> move_to_chip(ChangedRun& run, const Change& change, const OnChip& on) {
+  return Move(run, change, on.chip).make();
 }
 
 }  // namespace flopcast::whatif

@@ -194,7 +194,8 @@ Grown grow(ChangedRun& run, std::uint32_t r, const RankWork& work_of_rank, const
 
 }  // namespace
 
-std::optional<Diagnostic> set_tokens(ChangedRun& run, const ChangedRun&, const Change& change) {
+std::optional<Diagnostic> set_tokens(ChangedRun& run, const Change& change,
+                                     const SetTokens& asked) {
   const std::vector<RankWork> work = find_work(*run.set, *run.recording);
   if (!tells_passes(*run.recording, work)) {
     run.refused.push_back(
@@ -203,7 +204,7 @@ std::optional<Diagnostic> set_tokens(ChangedRun& run, const ChangedRun&, const C
                 "optimizer; record with the profiler's CPU activity, without CUDA graphs"));
     return std::nullopt;
   }
-  const double factor = change.number;
+  const double factor = asked.factor;
   if (factor == 1) return std::nullopt;
   const std::int64_t tokens = count_tokens(run, work);
   const std::optional<KernelModel> model = model_of(*run.recording);

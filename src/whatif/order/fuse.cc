@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <regex>
 #include <set>
 
 #include "whatif/change/stretch.h"
@@ -169,15 +168,14 @@ class Launches {
 };
 
 /// Names of kernels that match.
-std::set<std::uint32_t> matching(const ChangedRun& run, const std::string& pattern) {
-  const std::regex regex(pattern);
+std::set<std::uint32_t> matching(const ChangedRun& run, const Pattern& pattern) {
   std::map<std::uint32_t, bool> known;
   std::set<std::uint32_t> names;
   for (const RankModel& rank : run.recording->ranks) {
     for (const GpuTask& task : rank.gpu) {
       const std::uint32_t name = rank.trace->events.name[task.row];
       if (!known.try_emplace(name, true).second) continue;
-      if (std::regex_search(std::string(run.set->strings[name]), regex)) names.insert(name);
+      if (pattern.matches(run.set->strings[name])) names.insert(name);
     }
   }
   return names;
@@ -185,8 +183,8 @@ std::set<std::uint32_t> matching(const ChangedRun& run, const std::string& patte
 
 }  // namespace
 
-std::optional<Diagnostic> add_fusion(ChangedRun& run, const ChangedRun&, const Change& change) {
-  const std::set<std::uint32_t> names = matching(run, change.argument);
+std::optional<Diagnostic> add_fusion(ChangedRun& run, const Change& change, const Fuse& asked) {
+  const std::set<std::uint32_t> names = matching(run, asked.names);
   std::uint64_t kernels = 0, fused = 0, by_bytes = 0;
   for (std::uint32_t r = 0; r < run.recording->ranks.size(); ++r) {
     const RankModel& rank = run.recording->ranks[r];
@@ -215,7 +213,7 @@ std::optional<Diagnostic> add_fusion(ChangedRun& run, const ChangedRun&, const C
   if (fused == 0) {
     run.refused.push_back(
         refusal(change, fmt::format("no two neighbours on a stream, launched one by one, match {}",
-                                    change.argument)));
+                                    asked.names.written())));
     return std::nullopt;
   }
   WhatIfNote note;

@@ -53,15 +53,12 @@ void split_backwards(std::vector<PipelineAction>& actions) {
 
 class Planner {
  public:
-  Planner(const TraceModel& model, const replaying::Recording& recording,
-          const StructureChange& change)
-      : model_(model), rec_(recording), change_(change) {}
+  Planner(const TraceModel& model, const RankGrid& grid, const StructureChange& change)
+      : model_(model), change_(change) {
+    plan_.before = plan_.grid = grid;
+  }
 
   Result<NewPlan> run() {
-    if (auto problem = check_model()) return *problem;
-    Result<RankGrid> grid = RankGrid::of(model_, rec_);
-    if (!grid) return grid.error();
-    plan_.before = plan_.grid = *grid;
     const auto set = [&](Dimension d, const std::optional<std::uint32_t>& degree) {
       if (degree) plan_.grid = plan_.grid.with(d, *degree);
     };
@@ -81,25 +78,6 @@ class Planner {
  private:
   bool same(const std::optional<std::uint32_t>& asked, std::uint32_t now) const {
     return !asked || *asked == now;
-  }
-
-  std::optional<Diagnostic> check_model() const {
-    for (const ModelStage& stage : model_.stages) {
-      if (stage.segments.empty() || stage.steps == 0) {
-        return missing(
-            fmt::format("rank {}: no whole step with its passes was found in the recording",
-                        rec_.ranks[stage.rank].rank),
-            "see `flopcast trace model`");
-      }
-    }
-    if (model_.stages.empty()) return missing("nothing is known of the program", "");
-    if (!model_.has_host) {
-      return missing(
-          "the host that launches the work was not recorded: its part in another "
-          "structure cannot be told",
-          "record CPU activities as well");
-    }
-    return std::nullopt;
   }
 
   std::optional<Diagnostic> add_schedule() {
@@ -223,7 +201,6 @@ class Planner {
   }
 
   const TraceModel& model_;
-  const replaying::Recording& rec_;
   const StructureChange& change_;
   NewPlan plan_;
 };
@@ -236,9 +213,9 @@ std::uint32_t NewPlan::first_layer(std::uint32_t part) const {
   return first;
 }
 
-Result<NewPlan> make_new_plan(const TraceModel& model, const replaying::Recording& recording,
+Result<NewPlan> make_new_plan(const TraceModel& model, const RankGrid& grid,
                               const StructureChange& change) {
-  return Planner(model, recording, change).run();
+  return Planner(model, grid, change).run();
 }
 
 }  // namespace flopcast::whatif::structure

@@ -33,7 +33,8 @@ struct NewPlan {
   std::uint32_t first_layer(std::uint32_t part) const;
 };
 
-Result<NewPlan> make_new_plan(const TraceModel& model, const replaying::Recording& recording,
+/// @param grid of the recorded ranks
+Result<NewPlan> make_new_plan(const TraceModel& model, const RankGrid& grid,
                               const StructureChange& change);
 
 }  // namespace flopcast::whatif::structure
