@@ -37,7 +37,6 @@ class WaterFill {
   }
   /// Capacity handed back by a flow that joins the problem.
   void add_avail(std::uint32_t link, std::int64_t more) { links_[link].whole_avail += more; }
-  void set_avail(std::uint32_t link, std::int64_t avail) { links_[link].whole_avail = avail; }
 
   /// May be called again after more flows and links were added.
   void solve();
@@ -70,7 +69,6 @@ class WaterFill {
   void freeze(std::uint32_t flow, Level level);
   std::size_t scan_levels();
   void index_by_link();
-  void freeze_crossings(std::uint32_t link, Level level);
   void block_levels(std::size_t left);
 
   std::vector<Link> links_;

@@ -193,10 +193,4 @@ std::size_t Memory::used(int device) const {
   return found == levels_.end() ? 0 : found->second.used;
 }
 
-std::size_t Memory::most_used(int device) const {
-  const std::lock_guard guard(lock_);
-  const auto found = levels_.find(device);
-  return found == levels_.end() ? 0 : found->second.most;
-}
-
 }  // namespace flopcast::live

@@ -58,7 +58,6 @@ class Memory {
   std::optional<Block> find(const void* address) const;
 
   std::size_t used(int device) const;
-  std::size_t most_used(int device) const;
   /// What a device has for programs.
   static std::size_t capacity();
   /// A process begins to use a device: its context lies there from now on.
