@@ -331,7 +331,7 @@ LOOKS_INTO = r"(?:\.|->)(?:r?find\w*|starts_with|ends_with|contains|compare|subs
 NAME_TEST = re.compile(
     rf"{CALLED}\)?\s*(?:[!=]=\s*{TEXT}|{LOOKS_INTO})"
     rf"|{TEXT}\s*[!=]=\s*[\w.\->\[\]()]*?{CALLED}(?!\.)"
-    rf"|\b{THING}_?(?:\s*[!=]=\s*{TEXT}|{LOOKS_INTO}{TEXT})"
+    rf"|\b{THING}_?(?:\s*[!=]=\s*|{LOOKS_INTO})\"[^\"]*[A-Za-z]"
 )
 
 

@@ -241,6 +241,7 @@ def test_what_a_machine_is_called_decides_nothing(check, line):
         "const auto found = systems.find(chip);",
         'if (task.name == "gemm") ++n;  // chip.name == "x"',
         "edge.link = other.link;",
+        "const std::size_t comma = chip.find(',');",
         'if (chip.architecture == "hopper") return 9;',
     ],
 )
