@@ -14,8 +14,8 @@ using test::us;
 using testing::HasSubstr;
 
 std::optional<Diagnostic> fuse(ChangedRun& run, const std::string& pattern) {
-  const Fuse fuse{*Pattern::expression(pattern)};
-  return add_fusion(run, {fuse, "add fuse:" + pattern}, fuse);
+  const Fuse asked{*Pattern::expression(pattern)};
+  return add_fusion(run, {asked, "add fuse:" + pattern}, asked);
 }
 
 /// A product, three kernels of 22 us that each work on what the one before wrote, and one of 2 us.
