@@ -36,7 +36,7 @@ FLOORS = (
     ("base",),
     ("hardware", "trace"),
     ("cost", "network", "workload", "parallel"),
-    ("graph",),
+    ("graph", "machine"),
     ("engine",),
     ("replay", "analytic", "mapping", "live", "serving"),
     ("published", "whatif"),

@@ -154,9 +154,6 @@ class TrainingModel {
   explicit TrainingModel(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-/// Profiles of catalog/training/constants.toml, the default first.
-std::vector<std::string> training_software();
-
 /// Time and memory of one plan, remembering layers, transfers and schedules between calls. The same
 /// numbers as TrainingModel::estimate, bit for bit, in whatever order plans are asked. Plans must be
 /// possible (plan_possible). Not thread-safe; the model must outlive it.

@@ -151,7 +151,7 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
 }
 
 std::optional<Diagnostic> LiveRun::start(const Cluster& cluster) {
-  Machine machine{.device = device_facts(cluster.chip),
+  MachineFacts machine{.device = device_facts(cluster.chip),
                   .devices = std::max(layout_.of_node(), 1U),
                   .chips = layout_.ranks,
                   .start_ns = request_.start_ns,

@@ -14,7 +14,7 @@
 namespace flopcast {
 namespace {
 
-using analytic::Constants, analytic::load_constants, analytic::software_name;
+using analytic::Constants;
 using SystemOf = Result<std::shared_ptr<const analytic::System>>;
 
 /// By cluster line and software: runs share them, and reading them takes longer than a forecast.
@@ -27,8 +27,8 @@ ConstantsOf load_all(const std::vector<const TrainingRun*>& runs,
     const SystemOf& system = systems.at(run->cluster);
     const auto key = std::pair<std::string_view, std::string_view>(run->cluster, run->software);
     if (!system || all.contains(key)) continue;
-    const Chip& chip = (*system)->cluster.chip;
-    all.emplace(key, load_constants(chip, software_name(run->software, chip), file));
+    const Chip& chip = (*system)->machine.cluster().as_measured().chip;
+    all.emplace(key, training_constants(chip, software_name(run->software, chip), file));
   }
   return all;
 }
@@ -51,7 +51,7 @@ RunForecast forecast(const TrainingRun& run, const SystemOf& system, const Const
   options.software = run.software;
   options.constants = file;
   const TrainingModel model = TrainingModel::State::with(
-      run.model, *system, options, software_name(run.software, (*system)->cluster.chip), *loaded);
+      run.model, *system, options, software_name(run.software, (*system)->machine.cluster().chip), *loaded);
   Result<TrainingEstimate> estimate = analytic::estimate_open(model, run, out.plan);
   if (estimate) out.estimate = std::move(*estimate);
   if (!estimate) out.failure = estimate.error();

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <regex>
 
-#include "analytic/step/constants.h"
+#include "flopcast/machine/training.h"
 
 namespace flopcast::analytic {
 namespace {

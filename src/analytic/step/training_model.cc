@@ -70,7 +70,7 @@ Rates rates_of(const TrainingModel::State& state, const Plan& plan, double step_
       recomputed_flops(make_operators(state.model, execution_of(plan, state.model)), state.model);
   const double all_again =
       again / static_cast<double>(plan.micro_batch) * sequences * plan.tp * plan.tp2 * plan.cp;
-  const double peak = peak_rate(state.system->cluster.chip, plan.precision).value * plan.chips();
+  const double peak = peak_rate(state.system->machine.cluster().chip, plan.precision).value * plan.chips();
   rates.tokens_per_second = sequences * static_cast<double>(sequence) / step_s;
   if (peak > 0) {
     rates.mfu = model_flops / step_s / peak;
@@ -81,10 +81,7 @@ Rates rates_of(const TrainingModel::State& state, const Plan& plan, double step_
 
 /// A chip held below its rated power runs at lower clocks.
 void apply_power(const System& system, Constants& constants) {
-  const double power = system.cluster.chip.power_w;
-  if (system.rated_power_w <= 0 || power <= 0) return;
-  const double share =
-      std::min(1.0, std::pow(power / system.rated_power_w, constants.power_exponent));
+  const double share = system.machine.power_share(constants.power_exponent);
   constants.matrix_share *= share;
   constants.narrow_share *= share;
   constants.fp4_share *= share;
@@ -107,21 +104,18 @@ std::string_view name(TimePart part) {
 
 Result<std::shared_ptr<const System>> analytic::make_system(Cluster cluster, const Catalog& catalog,
                                                             const KernelModelOptions& options) {
-  Result<KernelModel> kernels = KernelModel::make(cluster.chip, catalog, options);
-  if (!kernels) return kernels.error();
-  Result<CollectiveModel> network = CollectiveModel::make(cluster, catalog);
-  if (!network) return network.error();
-  const Result<Chip> rated = catalog.chip(cluster.chip.name);
   std::vector<unsigned> tiers = tiers_of(cluster);
-  return std::make_shared<const System>(System{std::move(cluster), std::move(*kernels),
-                                               std::move(*network), std::move(tiers),
-                                               rated ? rated->power_w : 0});
+  Result<Machine> machine = Machine::make(std::move(cluster), catalog, {options, nullptr});
+  if (!machine) return machine.error();
+  return std::make_shared<const System>(System{std::move(*machine), std::move(tiers)});
 }
 
 Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<const System> system,
                                                  const TrainingOptions& options) {
-  const std::string software = software_name(options.software, system->cluster.chip);
-  Result<Constants> constants = load_constants(system->cluster.chip, software, options.constants);
+  // What a chip loses in training was found on it as it is.
+  const Chip& chip = system->machine.cluster().as_measured().chip;
+  const std::string software = software_name(options.software, chip);
+  Result<Constants> constants = training_constants(chip, software, options.constants);
   if (!constants) return constants.error();
   return with(std::move(model), std::move(system), options, software, *constants);
 }
@@ -149,14 +143,14 @@ TrainingModel& TrainingModel::operator=(TrainingModel&&) noexcept = default;
 TrainingModel::~TrainingModel() = default;
 
 const Model& TrainingModel::model() const { return state_->model; }
-const Cluster& TrainingModel::cluster() const { return state_->system->cluster; }
+const Cluster& TrainingModel::cluster() const { return state_->system->machine.cluster(); }
 std::string TrainingModel::software() const { return state_->software; }
 const TrainingOptions& TrainingModel::options() const { return state_->options; }
 std::vector<unsigned> TrainingModel::tiers() const { return state_->system->tiers; }
 
 std::vector<TrainingConstant> TrainingModel::constants() const {
   std::vector<TrainingConstant> all;
-  for (const Field& f : fields()) {
+  for (const TrainingConstantField& f : training_constant_fields()) {
     all.push_back({f.name, state_->constants.*(f.member), f.low, f.high, f.meaning});
   }
   return all;
@@ -166,10 +160,10 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
                                                  const Placement* placement) const {
   const std::vector<Diagnostic> problems = plan_problems(plan, state_->model);
   if (!problems.empty()) return problems.front();
-  if (plan.chips() > state_->system->cluster.chips()) {
-    return Diagnostic{ErrorCode::kUsage, state_->system->cluster.name,
+  if (plan.chips() > state_->system->machine.cluster().chips()) {
+    return Diagnostic{ErrorCode::kUsage, state_->system->machine.cluster().name,
                       fmt::format("the plan needs {} chips, the cluster has {}", plan.chips(),
-                                  state_->system->cluster.chips()),
+                                  state_->system->machine.cluster().chips()),
                       "name a larger cluster or smaller degrees of parallelism"};
   }
   TrainingEstimate out;
@@ -202,14 +196,14 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
     if (stage.memory.total() > memory[out.fullest].total()) out.fullest = chip;
     out.stages.push_back(stage);
   }
-  out.capacity = state_->system->cluster.chip.hbm_capacity * state_->options.memory_share;
+  out.capacity = state_->system->machine.cluster().chip.hbm_capacity * state_->options.memory_share;
   out.fits = out.memory().total() <= out.capacity;
 
   const Rates rates = rates_of(*state_, plan, time.step_s);
   out.tokens_per_second = rates.tokens_per_second;
   out.mfu = rates.mfu;
   out.hfu = rates.hfu;
-  out.energy_j = state_->system->cluster.chip.power_w * plan.chips() * time.step_s;
+  out.energy_j = state_->system->machine.cluster().chip.power_w * plan.chips() * time.step_s;
   out.cost_usd = state_->options.usd_per_chip_hour * plan.chips() * time.step_s / 3600;
   double all = 0;
   for (const double share : step.rests_on_s) all += share;

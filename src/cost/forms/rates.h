@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "flopcast/cost.h"
 
@@ -15,6 +16,19 @@ struct Rates {
 
   bool operator==(const Rates&) const = default;
 };
+/// Each rate by its own factor.
+inline Rates times(const Rates& rates, const Rates& factors) {
+  return {rates.flops * factors.flops, rates.bandwidth * factors.bandwidth,
+          rates.cores * factors.cores};
+}
+/// The factors from one chip's rates to another's; nothing where they are the same.
+inline std::optional<Rates> move_between(const Rates& from, const Rates& to) {
+  const Rates factors{to.flops / from.flops, to.bandwidth / from.bandwidth, to.cores / from.cores};
+  constexpr double kWritten = 1e-9;  // numbers that went through a file
+  const auto same = [](double factor) { return factor > 1 - kWritten && factor < 1 + kWritten; };
+  if (same(factors.flops) && same(factors.bandwidth) && same(factors.cores)) return std::nullopt;
+  return factors;
+}
 
 /// Bytes per element of the operands of C = A B.
 struct OperandBytes {

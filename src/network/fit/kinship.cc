@@ -115,14 +115,16 @@ Platform platform_of(const Cluster& cluster) {
     const Level& level = cluster.levels[l];
     joint.chips *= level.size;
     if (joint.fabric.empty()) joint.fabric = name(level.fabric);
-    if (is_pcie(level)) {
+    if (level.transport == Transport::kPcie) {
       joint.over_pcie = true;
       joint.fabric = "pcie";
       joint.paired = joint.chips / level.size;
     }
-    joint.generation =
-        fmt::format("{} {} {}", static_cast<int>(nccl_architecture(cluster.chip.architecture)),
-                    joint.over_pcie ? level.link : cluster.levels[0].link, joint.fabric);
+    const Level& tells = joint.over_pcie ? level : cluster.levels[0];
+    joint.generation = fmt::format(
+        "{} {} {} {} {}", cluster.chip.vendor,
+        static_cast<int>(nccl_architecture(cluster.chip.architecture)), name(tells.transport),
+        name(tells.attachment), joint.fabric);
     platform.joints.push_back(joint);
   }
   return platform;

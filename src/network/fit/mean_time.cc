@@ -23,7 +23,8 @@ Seconds nccl_seconds(const NcclGraph& graph, CollectiveOp op, Bytes size) {
   const bool low_latency = best.protocol == CollectiveProtocol::kLl && graph.nodes == 1;
   if (!low_latency || graph.nvlink) return best.cost.time();
   const double passes = op == CollectiveOp::kAllReduce ? 2 : 1;
-  return kPcieStart + passes * (graph.ranks - 1.0) * kPcieStep + best.cost.transfer;
+  const Seconds step{graph.intra_hop.of(kPcieStep.value * 1e6) * 1e-6};
+  return kPcieStart + passes * (graph.ranks - 1.0) * step + best.cost.transfer;
 }
 
 }  // namespace
@@ -76,7 +77,8 @@ class MeanTime::Node {
     }
     // More ranks than the catalogue's node holds, or ports it has no bandwidth of: any machine's growth
     // with size will do.
-    group.graph = {.ranks = ranks, .nodes = nodes, .channels = 16, .intra_gbs = 10, .inter_gbs = 1};
+    group.graph.ranks = ranks, group.graph.nodes = nodes, group.graph.channels = 16;
+    group.graph.intra_gbs = 10, group.graph.inter_gbs = 1;
     group.graph.rank_inside_gbs = 160, group.graph.rank_outside_gbs = 16.0 * nodes / ranks;
   }
 

@@ -21,7 +21,7 @@ Result<const CollectiveModel*> CollectiveForecast::model(const std::string& node
   if (known != models_.end()) return &known->second;
   const Result<Cluster> cluster = catalog_.cluster(fmt::format("{} x {}", nodes, node));
   if (!cluster) return cluster.error();
-  Result<CollectiveModel> made = CollectiveModel::make(*cluster, catalog_, &fit_);
+  Result<CollectiveModel> made = CollectiveModel::make(*cluster, &fit_);
   if (!made) return made.error();
   return &models_.emplace(std::pair{node, nodes}, std::move(*made)).first->second;
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "flopcast/hardware.h"
+#include "flopcast/machine.h"
 #include "flopcast/replay/network_times.h"
 
 namespace flopcast::whatif {
@@ -21,12 +21,12 @@ Result<OtherNetwork> times_on(const ChangedRun& run, const std::string& name) {
   const Catalog& catalog = Catalog::builtin();
   const Result<Cluster> cluster = catalog.cluster(name);
   if (!cluster) return cluster.error();
-  const Result<CollectiveModel> model = CollectiveModel::make(*cluster, catalog);
-  if (!model) return model.error();
+  const Result<Machine> machine = Machine::make(*cluster, catalog);
+  if (!machine) return machine.error();
   OtherNetwork out;
   out.durations = run.durations;
   Result<NetworkUse> use =
-      apply_network(*run.set, *run.recording, *model, out.durations, &out.band);
+      apply_network(*run.set, *run.recording, machine->transfers(), out.durations, &out.band);
   if (!use) return use.error();
   out.use = std::move(*use);
   return out;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "flopcast/machine.h"
 #include "whatif/change/stretch.h"
 #include "whatif/durations/activations.h"
 #include "whatif/durations/chip.h"
@@ -146,14 +147,14 @@ class Growth {
 };
 
 /// The chip that the recording names, priced; nothing where it is not known.
-std::optional<KernelModel> model_of(const Recording& recording) {
+std::optional<Machine> machine_of(const Recording& recording) {
   for (const RankModel& rank : recording.ranks) {
     for (const Device& device : rank.trace->devices) {
       const Catalog& catalog = Catalog::builtin();
       const std::optional<Chip> chip = chip_of_device(device.name, catalog);
       if (!chip) continue;
-      Result<KernelModel> model = KernelModel::make(*chip, catalog);
-      return model ? std::optional(std::move(*model)) : std::nullopt;
+      Result<Machine> machine = Machine::of(*chip, catalog);
+      return machine ? std::optional(std::move(*machine)) : std::nullopt;
     }
   }
   return std::nullopt;
@@ -207,12 +208,12 @@ std::optional<Diagnostic> set_tokens(ChangedRun& run, const Change& change,
   const double factor = asked.factor;
   if (factor == 1) return std::nullopt;
   const std::int64_t tokens = count_tokens(run, work);
-  const std::optional<KernelModel> model = model_of(*run.recording);
+  const std::optional<Machine> machine = machine_of(*run.recording);
   Doubt doubt{"how kernels grow with tokens", run.durations, run.durations};
   std::vector<Grown> of_rank(work.size());
   parallel_for(work.size(), 0, [&](std::size_t i) {
     const auto r = static_cast<std::uint32_t>(i);
-    const Growth growth(run, r, work[i].operators, factor, tokens, model ? &*model : nullptr);
+    const Growth growth(run, r, work[i].operators, factor, tokens, machine ? &machine->kernels() : nullptr);
     of_rank[i] = grow(run, r, work[i], growth, factor, doubt);
   });
   run.doubts.push_back(std::move(doubt));

@@ -89,7 +89,7 @@ struct Daemon::Peer {
   }
 };
 
-Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const Machine& machine) {
+Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const MachineFacts& machine) {
   std::string name = fresh_name();
   sockaddr_un address;
   const socklen_t size = socket_address(name, address);

@@ -19,7 +19,7 @@
 namespace flopcast::live {
 
 /// What the processes of a run see of the cluster.
-struct Machine {
+struct MachineFacts {
   DeviceFacts device = {};
   std::uint32_t devices = 1;  ///< of a node
   std::uint32_t chips = 1;    ///< of the cluster: no more ranks than these
@@ -38,7 +38,7 @@ struct TaintSummary {
 class Daemon {
  public:
   /// Listens under a name that no other process of the machine has. Errors: no socket, no shared memory.
-  static Result<std::unique_ptr<Daemon>> listen(Session& session, const Machine& machine);
+  static Result<std::unique_ptr<Daemon>> listen(Session& session, const MachineFacts& machine);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;

@@ -129,7 +129,7 @@ Signature parse_signature(std::string_view signature, std::uint64_t threads) {
 }
 
 KernelTime KernelPrices::attention(const Attention& kernel, std::string_view signature) const {
-  KernelTime time = model_.time(kernel);
+  KernelTime time = machine_.kernels().time(kernel);
   if (const auto rate = rates_.attention(signature)) {
     time.time.value /= kernel.backward ? rate->backward : rate->forward;
     time.basis = kernel.backward ? rate->basis : std::max(rate->basis, time.basis);
@@ -144,7 +144,7 @@ KernelTime KernelPrices::attention(const Attention& kernel, std::string_view sig
 
 /// Small ones by the model, which knows launches and caches. No large one is faster than its class was seen.
 KernelTime KernelPrices::streaming(const MemoryBound& kernel, const Signature& read) const {
-  KernelTime time = model_.time(kernel);
+  KernelTime time = machine_.kernels().time(kernel);
   const auto known = rates_.streaming(read.kernel_name);
   if (!known || read.guessed) return time;
   const double seconds = known->seconds(kernel_bytes(kernel).value, read.elements);
@@ -161,7 +161,7 @@ KernelTime KernelPrices::streaming(const MemoryBound& kernel, const Signature& r
 KernelTime KernelPrices::time_of(const Signature& read, std::string_view signature) const {
   if (const auto* memory = std::get_if<MemoryBound>(&read.kernel)) return streaming(*memory, read);
   const auto* attends = std::get_if<Attention>(&read.kernel);
-  KernelTime time = attends != nullptr ? attention(*attends, signature) : model_.time(read.kernel);
+  KernelTime time = attends != nullptr ? attention(*attends, signature) : machine_.kernels().time(read.kernel);
   time.time.value /= conditions_.power_share;
   return time;
 }

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "flopcast/cost.h"
+#include "flopcast/machine.h"
 #include "live/engine/pricing/rates.h"
 
 namespace flopcast::live {
@@ -49,8 +49,8 @@ struct Conditions {
 /// "assumed" or, where only a name is known, "unknown".
 class KernelPrices {
  public:
-  explicit KernelPrices(KernelModel model, Rates rates = {}, Conditions conditions = {})
-      : model_(std::move(model)), rates_(std::move(rates)), conditions_(conditions) {}
+  explicit KernelPrices(Machine machine, Rates rates = {}, Conditions conditions = {})
+      : machine_(std::move(machine)), rates_(std::move(rates)), conditions_(conditions) {}
   /// @param threads of the whole grid
   Time price(std::string_view signature, std::uint64_t threads);
   /// Bytes moved from here to there within the chip.
@@ -75,7 +75,7 @@ class KernelPrices {
   KernelTime attention(const Attention& kernel, std::string_view signature) const;
   KernelTime streaming(const MemoryBound& kernel, const Signature& read) const;
 
-  KernelModel model_;
+  Machine machine_;
   Rates rates_;
   Conditions conditions_;
   std::map<std::pair<std::string, std::uint64_t>, Price> prices_;

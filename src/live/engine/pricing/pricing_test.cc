@@ -11,13 +11,14 @@ namespace {
 constexpr std::int64_t kMega = 1 << 20;
 
 Transfers on(const std::string& cluster) {
-  return std::move(*Transfers::make(*Catalog::builtin().cluster(cluster), Catalog::builtin()));
+  return std::move(*Transfers::make(
+      *Machine::make(*Catalog::builtin().cluster(cluster), Catalog::builtin())));
 }
 
 double model_seconds(const std::string& cluster, CollectiveOp op, std::int64_t bytes,
                      std::vector<std::uint32_t> ranks) {
   const auto model =
-      CollectiveModel::make(*Catalog::builtin().cluster(cluster), Catalog::builtin());
+      CollectiveModel::make(*Catalog::builtin().cluster(cluster));
   CollectiveQuery query;
   query.op = op;
   query.size = Bytes{static_cast<double>(bytes)};
@@ -68,7 +69,7 @@ TEST(LiveTransfers, ARankAloneHasNothingToSend) {
 
 KernelPrices prices_of(const std::string& chip) {
   return KernelPrices(
-      std::move(*KernelModel::make(*Catalog::builtin().chip(chip), Catalog::builtin())));
+      std::move(*Machine::of(*Catalog::builtin().chip(chip), Catalog::builtin())));
 }
 
 TEST(LiveKernels, KnownSignaturesAreWhatTheCostModelPrices) {
@@ -93,7 +94,7 @@ TEST(LiveKernels, KnownSignaturesAreWhatTheCostModelPrices) {
 TEST(LiveKernels, PyTorchsOwnAttentionHasItsOwnRate) {
   KernelPrices alone = prices_of("h100");
   KernelPrices slower(
-      std::move(*KernelModel::make(*Catalog::builtin().chip("h100"), Catalog::builtin())), {},
+      std::move(*Machine::of(*Catalog::builtin().chip("h100"), Catalog::builtin())), {},
       {0.5, 1});
   const auto call = [](const std::string& kernel) {
     return "operator aten::_flash_attention_forward bf16:1x4096x32x128*3 bf16:1x4096x32x128 1000 " +

@@ -108,10 +108,10 @@ Result<std::optional<Rates::Attends>> attention_of(const TomlFile& file, const t
   const Result<Chip> measured = catalog.chip(text_in(table, "chip"));
   if (!measured) return measured.error();
   if (measured->architecture != chip.architecture) return std::optional<Rates::Attends>();
-  const Result<KernelModel> model = KernelModel::make(*measured, catalog);
-  if (!model) return model.error();
-  made.rate.forward = forward / modelled_rate(*model, false);
-  made.rate.backward = backward / modelled_rate(*model, true);
+  const Result<Machine> machine = Machine::of(*measured, catalog);
+  if (!machine) return machine.error();
+  made.rate.forward = forward / modelled_rate(machine->kernels(), false);
+  made.rate.backward = backward / modelled_rate(machine->kernels(), true);
   if (measured->name == chip.name) made.rate.basis = Basis::kFitted;
   return std::optional(std::move(made));
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "flopcast/cost.h"
+#include "flopcast/machine.h"
 
 namespace flopcast::live {
 

@@ -15,7 +15,7 @@ Result<Rates> rates_of(const std::string& text, const std::string& chip = "h100-
 }
 
 KernelPrices recorded_prices(const std::string& chip, Conditions conditions = {}) {
-  return KernelPrices(std::move(*KernelModel::make(chip_of(chip), Catalog::builtin())),
+  return KernelPrices(std::move(*Machine::of(chip_of(chip), Catalog::builtin())),
                       std::move(*Rates::make(chip_of(chip), Catalog::builtin())), conditions);
 }
 

@@ -12,9 +12,9 @@
 
 namespace {
 
-flopcast::KernelModel h100() {
+flopcast::Machine h100() {
   const auto& catalog = flopcast::Catalog::builtin();
-  return std::move(*flopcast::KernelModel::make(*catalog.chip("h100-sxm"), catalog));
+  return std::move(*flopcast::Machine::of(*catalog.chip("h100-sxm"), catalog));
 }
 
 }  // namespace

@@ -52,16 +52,14 @@ bool is_local(const CollectiveQuery& query) {
 
 }  // namespace
 
-Result<Transfers> Transfers::make(const Cluster& cluster, const Catalog& catalog) {
-  Result<CollectiveModel> model = CollectiveModel::make(cluster, catalog);
-  if (!model) return model.error();
-  Result<Topology> topology = Topology::build(cluster);
+Result<Transfers> Transfers::make(const Machine& machine) {
+  Result<Topology> topology = Topology::build(machine.cluster());
   if (!topology) return topology.error();
-  return Transfers(std::move(*model), std::move(*topology));
+  return Transfers(machine, std::move(*topology));
 }
 
-Transfers::Transfers(CollectiveModel model, Topology topology)
-    : model_(std::move(model)),
+Transfers::Transfers(Machine machine, Topology topology)
+    : machine_(std::move(machine)),
       topology_(std::move(topology)),
       flows_(topology_, FlowSimulator::Options{}) {}
 
@@ -74,7 +72,7 @@ Time Transfers::end_of(const FlowSimulator& flows, const std::vector<FlowId>& la
 /// Its flows on links that nothing else uses.
 Result<Time> Transfers::flows_alone(const CollectiveQuery& query) const {
   FlowSimulator simulator(topology_, FlowSimulator::Options{});
-  const Result<CollectiveFlows> flows = submit_collective(simulator, topology_, model_.cluster(),
+  const Result<CollectiveFlows> flows = submit_collective(simulator, topology_, machine_.cluster(),
                                                           query, Expansion::kMacroFlow, Time{});
   if (!flows) return flows.error();
   simulator.advance();
@@ -84,7 +82,7 @@ Result<Time> Transfers::flows_alone(const CollectiveQuery& query) const {
 /// So many bytes that its flows, alone, take what the model of collectives says: that knows measured
 /// curves, the flows know who else is there. Where latencies are all, links do not matter.
 Result<Transfers::Scaled> Transfers::scaled(const CollectiveQuery& query) {
-  const Result<CollectiveEstimate> model = model_.estimate(query);
+  const Result<CollectiveEstimate> model = machine_.transfers().estimate(query);
   if (!model) return model.error();
   CollectiveQuery twice = query;
   twice.size = Bytes{2 * query.size.value};
@@ -133,7 +131,7 @@ std::optional<Diagnostic> Transfers::begin(std::uint64_t transfer, const Transfe
   }
   query.size = *scaled.size;
   Result<CollectiveFlows> flows =
-      submit_collective(flows_, topology_, model_.cluster(), query, Expansion::kMacroFlow, start);
+      submit_collective(flows_, topology_, machine_.cluster(), query, Expansion::kMacroFlow, start);
   if (!flows) return flows.error();
   under_way_[transfer] = std::move(flows->last);
   return std::nullopt;

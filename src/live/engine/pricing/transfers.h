@@ -9,15 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include "flopcast/network/collectives.h"
+#include "flopcast/machine.h"
 #include "live/engine/session/work.h"
 
 namespace flopcast::live {
 
 class Transfers {
  public:
-  /// Errors: those of the models.
-  static Result<Transfers> make(const Cluster& cluster, const Catalog& catalog);
+  /// Errors: those of Topology::build.
+  static Result<Transfers> make(const Machine& machine);
 
   /// How long it takes where nothing else uses its links; zero where it cannot be carried.
   Time alone(const Transfer& what);
@@ -29,7 +29,7 @@ class Transfers {
   std::vector<std::pair<std::uint64_t, Time>> advance(Time until);
 
  private:
-  Transfers(CollectiveModel model, Topology topology);
+  Transfers(Machine machine, Topology topology);
 
   struct Scaled {
     Time alone;                 ///< by the model of collectives
@@ -40,7 +40,7 @@ class Transfers {
   Result<Time> flows_alone(const CollectiveQuery& query) const;
   static Time end_of(const FlowSimulator& flows, const std::vector<FlowId>& last);
 
-  CollectiveModel model_;
+  Machine machine_;
   Topology topology_;
   FlowSimulator flows_;
   std::map<std::uint64_t, std::vector<FlowId>> under_way_;  ///< flows that end each transfer

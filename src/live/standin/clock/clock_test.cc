@@ -247,7 +247,7 @@ class LiveClockThreads : public testing::Test {
   static std::string run(const std::string& name) {
     PlainWork work;
     Session session(work);
-    Machine machine;
+    MachineFacts machine;
     machine.start_ns = kStart * 1'000'000'000;
     const auto daemon = std::move(*Daemon::listen(session, machine));
     daemon->expect(0);

@@ -184,7 +184,7 @@ TEST_F(LiveShimThreads, CollectivesTakeWhatTheModelSaysWhenTheLastRankHasCome) {
     said["ms"] = static_cast<double>(milliseconds);
   });
   const auto model =
-      CollectiveModel::make(*Catalog::builtin().cluster("dgx-h100"), Catalog::builtin());
+      CollectiveModel::make(*Catalog::builtin().cluster("dgx-h100"));
   CollectiveQuery query;
   query.size = Bytes{4.0 * kCount};
   query.ranks = {0, 1, 2, 3};

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "flopcast/machine.h"
 #include "whatif/durations/chip.h"
 #include "whatif/structure/recorded/task_shapes.h"
 
@@ -255,9 +256,9 @@ class SizeFinder {
     for (const Device& device : rec_.ranks.front().trace->devices) {
       const auto chip = chip_of_device(device.name, Catalog::builtin());
       if (!chip) continue;
-      Result<KernelModel> model = KernelModel::make(*chip, Catalog::builtin());
-      if (!model) continue;
-      kernels_.emplace(std::move(*model));
+      Result<Machine> machine = Machine::of(*chip, Catalog::builtin());
+      if (!machine) continue;
+      machine_ = std::move(*machine);
       out_.chip = chip->name;
       return;
     }
@@ -327,7 +328,7 @@ class SizeFinder {
   double product_ratio(const Gemm& gemm, const Product& product, Time recorded) const {
     double work = 1;
     for (const Role role : product.role) work *= of(role);
-    if (work == 1 || !kernels_) return with_floor(recorded, work);
+    if (work == 1 || !machine_) return with_floor(recorded, work);
     Gemm grown = gemm;
     std::array<bool, 3> used{};
     for (std::int64_t* size : {&grown.m, &grown.n, &grown.k}) {
@@ -339,8 +340,8 @@ class SizeFinder {
         break;
       }
     }
-    const double now = kernels_->time(gemm).time.value;
-    const double then = kernels_->time(grown).time.value;
+    const double now = machine_->kernels().time(gemm).time.value;
+    const double then = machine_->kernels().time(grown).time.value;
     return now > 0 ? then / now : work;
   }
 
@@ -389,7 +390,7 @@ class SizeFinder {
   double attended_ = 1;
   double element_bytes_ = 2;
   std::size_t layers_read_ = 0;  // kinds of layers
-  std::optional<KernelModel> kernels_;
+  std::optional<Machine> machine_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "analytic/step/constants.h"
+#include "flopcast/machine/training.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,11 +10,12 @@
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
 
-namespace flopcast::analytic {
+namespace flopcast {
 namespace {
 
 constexpr std::string_view kFile = "training/constants.toml";
-using C = Constants;
+using C = TrainingConstants;
+using Field = TrainingConstantField;
 
 // Limits are physical: no chip computes faster under load than alone by more than the spread of
 // its clocks, no share exceeds one.
@@ -70,7 +71,7 @@ constexpr std::array kFields = {
     Field{"band_experts_high", &C::band_experts_high, 1, 4, "the same with experts"},
 };
 
-std::optional<Diagnostic> apply(const TomlFile& file, const toml::table& table, Constants& out) {
+std::optional<Diagnostic> apply(const TomlFile& file, const toml::table& table, TrainingConstants& out) {
   for (const auto& [key, value] : table) {
     if (key.str() == "source" || key.str() == "basis") continue;
     const auto field = std::find_if(kFields.begin(), kFields.end(),
@@ -108,7 +109,7 @@ std::vector<std::string> with_base(const TomlFile& builtin, std::string_view sof
 /// Tables in the order in which they override: all, the architecture's, the chip's, the software's,
 /// the architecture's under that software.
 std::optional<Diagnostic> apply_file(const TomlFile& file, const Chip& chip,
-                                     const std::vector<std::string>& software, Constants& out) {
+                                     const std::vector<std::string>& software, TrainingConstants& out) {
   const auto part =
       [&](const toml::node_view<const toml::node>& node) -> std::optional<Diagnostic> {
     const toml::table* table = node.as_table();
@@ -131,7 +132,7 @@ std::optional<Diagnostic> apply_file(const TomlFile& file, const Chip& chip,
 
 /// Chips of an architecture that no run was measured on: what fits without one generation of chips miss
 /// that generation by (docs/validation/training.md), about a sixth either way.
-void widen_unseen(const TomlFile& file, const Chip& chip, Constants& out) {
+void widen_unseen(const TomlFile& file, const Chip& chip, TrainingConstants& out) {
   constexpr double kUnseen = 1.18;
   const auto chips = file.root["chip"];
   if (chips[chip.architecture] || chips[chip.name]) return;
@@ -160,7 +161,7 @@ std::vector<std::string> softwares(const TomlFile& file) {
 
 }  // namespace
 
-std::span<const Field> fields() { return kFields; }
+std::span<const TrainingConstantField> training_constant_fields() { return kFields; }
 
 std::string software_name(std::string_view software, const Chip& chip) {
   const Result<TomlFile>& file = builtin_file();
@@ -174,8 +175,16 @@ std::string software_name(std::string_view software, const Chip& chip) {
   return std::string(software);
 }
 
-Result<Constants> load_constants(const Chip& chip, std::string_view software,
-                                 const std::string& path) {
+Result<TrainingConstants> chip_constants(const Chip& chip) {
+  const Result<TomlFile>& builtin = builtin_file();
+  if (!builtin) return builtin.error();
+  TrainingConstants constants;
+  if (auto error = apply_file(*builtin, chip, {}, constants)) return *error;
+  return constants;
+}
+
+Result<TrainingConstants> training_constants(const Chip& chip, std::string_view software,
+                                             const std::string& path) {
   const Result<TomlFile>& builtin = builtin_file();
   if (!builtin) return builtin.error();
   const std::vector<std::string> known = softwares(*builtin);
@@ -183,7 +192,7 @@ Result<Constants> load_constants(const Chip& chip, std::string_view software,
     return Diagnostic{ErrorCode::kUsage, std::string(software), "is no known training software",
                       fmt::format("known: {}", fmt::join(known, ", "))};
   }
-  Constants constants;
+  TrainingConstants constants;
   const std::vector<std::string> names = with_base(*builtin, software);
   if (auto error = apply_file(*builtin, chip, names, constants)) return *error;
   widen_unseen(*builtin, chip, constants);
@@ -196,14 +205,9 @@ Result<Constants> load_constants(const Chip& chip, std::string_view software,
   return constants;
 }
 
-}  // namespace flopcast::analytic
-
-namespace flopcast {
-
 std::vector<std::string> training_software() {
-  std::vector<std::string> names;
-  const Result<TomlFile>& file = analytic::builtin_file();
-  return file ? analytic::softwares(*file) : names;
+  const Result<TomlFile>& file = builtin_file();
+  return file ? softwares(*file) : std::vector<std::string>{};
 }
 
 }  // namespace flopcast
