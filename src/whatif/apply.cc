@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "whatif/change/longest.h"
 #include "whatif/knobs.h"
 
 namespace flopcast::whatif {
@@ -32,9 +33,16 @@ std::string name_of(const std::vector<Change>& structure) {
   return name;
 }
 
+/// Whoever changes or sums durations after this one may do so without looking.
+void refuse_too_long(ChangedRun& run, const Change& change) {
+  if (!run.refused.empty()) return;
+  if (auto why = beyond_any_run(run)) run.refused.push_back(refusal(change, std::move(*why)));
+}
+
 Result<ChangedRun> emit_structure(const ChangedRun& recorded, const std::vector<Change>& changes) {
   ChangedRun run = recorded;
   if (auto problem = kEmit(run, recorded, changes)) return *problem;
+  refuse_too_long(run, changes.front());
   return run;
 }
 
@@ -73,6 +81,7 @@ Result<ChangedRun> apply(const ChangedRun& recorded, const std::vector<Change>& 
     if (is_structure(change)) continue;
     const Apply make = find_knob(change.verb, change.name)->apply;
     if (auto problem = make(*run, recorded, change)) return *problem;
+    refuse_too_long(*run, change);
   }
   return run;
 }

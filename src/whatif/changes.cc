@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 
 #include "base/text/names.h"
 #include "base/text/numbers.h"
+#include "whatif/change/pattern.h"
 
 namespace flopcast::whatif {
 namespace {
@@ -50,13 +50,9 @@ Diagnostic unknown(Verb verb, const std::string& name) {
 std::optional<Diagnostic> regex_problem(Verb verb, const std::string& text, bool slashes) {
   if (slashes && (text.size() < 2 || text.front() != '/' || text.back() != '/'))
     return std::nullopt;
-  try {
-    static_cast<void>(std::regex(slashes ? text.substr(1, text.size() - 2) : text));
-  } catch (const std::regex_error&) {
-    return usage_error(option(verb), fmt::format("'{}' is no regular expression", text),
-                       "ECMAScript's grammar, as in /gemm.*bf16/");
-  }
-  return std::nullopt;
+  const Result<Pattern> made =
+      Pattern::make(slashes ? text.substr(1, text.size() - 2) : text, option(verb));
+  return made ? std::nullopt : std::optional(made.error());
 }
 
 /// Knob and argument of a change; the rest is the caller's.

@@ -123,6 +123,27 @@ TEST(WhatIf, WhatTheRecordingLacksIsRefused) {
   }
 }
 
+TEST(WhatIf, ARunLongerThanTheClockIsRefusedAndNeverFaster) {
+  const WhatIf whatif = whatif_of(two_steps().read());
+  WhatIfChanges tokens;
+  tokens.set.emplace_back("tokens", "1e18");
+  std::vector<WhatIfChanges> asked = {tokens};
+  for (const char* what : {"gemm", "kernel:sgemm", "kernel:/.*/", "other_kernels", "host", "rank:0"}) {
+    for (const double factor : {1e12, 1e15, 1e18, 1e30, 1e300}) asked.push_back(scaled(what, factor));
+  }
+  for (const WhatIfChanges& changes : asked) {
+    const Result<WhatIfAnswer> answer = whatif.ask(changes);
+    ASSERT_TRUE(answer.ok()) << answer.error().text();
+    ASSERT_EQ(answer->refused.size(), 1U);
+    EXPECT_THAT(answer->refused[0].missing, HasSubstr("longer than the 53 days"));
+    EXPECT_FALSE(whatif.runs(changes).ok());
+  }
+  // What fits is longer, and not shorter.
+  const WhatIfAnswer slow = answer_of(whatif, scaled("gemm", 1e9));
+  EXPECT_TRUE(slow.refused.empty());
+  EXPECT_GT(slow.after, Time::from_ns(90'000LL * 1'000'000'000));
+}
+
 TEST(WhatIf, WhatIsWrittenWronglyIsAnError) {
   const WhatIf whatif = whatif_of(two_steps().read());
   const auto text_of = [&](const WhatIfChanges& changes) {

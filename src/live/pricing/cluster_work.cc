@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
 
@@ -82,7 +83,7 @@ Time ClusterWork::copy(const Record& record) {
   if (static_cast<CopyKind>(record.word[1]) == CopyKind::kDeviceToDevice)
     return kernels_.copy_on_chip(bytes);
   const double seconds = kCopyLatency + static_cast<double>(bytes) / host_link_.value;
-  return {std::llround(seconds * 1e12)};
+  return on_clock({seconds});
 }
 
 void ClusterWork::begin(std::uint64_t transfer, const Transfer& what, Time start) {

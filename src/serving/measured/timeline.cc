@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/files/read_file.h"
 #include "flopcast/serving/measured.h"
 
@@ -54,7 +55,7 @@ Result<TimelineRow> timeline_row(std::string_view text, const std::string& where
   return out;
 }
 
-Time time_of(double seconds) { return {std::llround(seconds * 1e12)}; }
+Time time_of(double seconds) { return on_clock({seconds}); }
 
 ServingTimeline timeline_of(std::vector<TimelineRow> rows) {
   std::ranges::stable_sort(rows, {}, &TimelineRow::queued);

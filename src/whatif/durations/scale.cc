@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 #include <set>
 
 #include "base/text/names.h"
 #include "flopcast/network/traffic.h"
 #include "flopcast/replay/network_times.h"
+#include "whatif/change/pattern.h"
 #include "whatif/change/stretch.h"
 
 namespace flopcast::whatif {
@@ -50,20 +50,22 @@ std::set<std::uint32_t> kernel_names(const ChangedRun& run) {
 }
 
 /// Stretches kernels by what their names hold.
-void scale_named(ChangedRun& run, const Change& change) {
+std::optional<Diagnostic> scale_named(ChangedRun& run, const Change& change) {
   const std::string& text = change.argument;
-  const bool pattern = text.size() >= 2 && text.front() == '/' && text.back() == '/';
-  const std::regex regex(pattern ? text.substr(1, text.size() - 2) : std::string());
+  const bool slashes = text.size() >= 2 && text.front() == '/' && text.back() == '/';
+  const Result<Pattern> pattern =
+      Pattern::make(slashes ? text.substr(1, text.size() - 2) : std::string(), "--scale");
+  if (!pattern) return pattern.error();
   std::set<std::uint32_t> chosen;
   for (const std::uint32_t name : kernel_names(run)) {
-    const std::string kernel(run.set->strings[name]);
-    if (pattern ? std::regex_search(kernel, regex) : kernel.find(text) != std::string::npos)
+    const std::string_view kernel = run.set->strings[name];
+    if (slashes ? pattern->found_in(kernel) : kernel.find(text) != std::string_view::npos)
       chosen.insert(name);
   }
   if (chosen.empty()) {
     run.refused.push_back(
         refusal(change, fmt::format("no kernel of the recording has a name with {} in it", text)));
-    return;
+    return std::nullopt;
   }
   const std::uint64_t tasks =
       stretch_gpu(run, change.number, [&](std::uint32_t r, std::uint32_t t) {
@@ -73,6 +75,7 @@ void scale_named(ChangedRun& run, const Change& change) {
                chosen.contains(events.name[rank.gpu[t].row]);
       });
   note(run, change, tasks);
+  return std::nullopt;
 }
 
 /// Stretches a part of the work, which must be there.
@@ -125,7 +128,7 @@ std::optional<Diagnostic> scale_kernels(ChangedRun& run, const ChangedRun&, cons
   } else if (key == "other" || key == "otherkernels") {
     scale_work(run, change, "other_kernels");
   } else {
-    scale_named(run, change);
+    return scale_named(run, change);
   }
   return std::nullopt;
 }

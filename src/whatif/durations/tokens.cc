@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/rounded.h"
 #include "whatif/change/stretch.h"
 #include "whatif/durations/activations.h"
 #include "whatif/durations/chip.h"
@@ -104,7 +105,7 @@ class Growth {
     if (model_ == nullptr || !gemm) return std::nullopt;
     const double before = model_->time(*gemm).time.value;
     for (std::int64_t* size : {&gemm->m, &gemm->n, &gemm->k, &gemm->batch}) {
-      if (counts(*size, tokens_)) *size = std::llround(static_cast<double>(*size) * factor_);
+      if (counts(*size, tokens_)) *size = rounded_whole(static_cast<double>(*size) * factor_);
     }
     const double after = model_->time(*gemm).time.value;
     return before > 0 ? std::optional(after / before) : std::nullopt;
@@ -224,7 +225,7 @@ std::optional<Diagnostic> set_tokens(ChangedRun& run, const ChangedRun&, const C
       fmt::format("forward and backward kernels times {}: no shapes tell more", factor);
   if (tokens != 0) {
     what = fmt::format("kernels on {} tokens, now on {}", tokens,
-                       std::llround(static_cast<double>(tokens) * factor));
+                       rounded_whole(static_cast<double>(tokens) * factor));
   }
   run.notes.push_back({std::move(what), "modelled", all.kernels, 0});
   if (all.collectives > 0)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/clock.h"
+
 namespace flopcast::whatif::structure {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr Time kFarMore = Time::from_us(50);
 }  // namespace
 
 Time times(Time time, double factor) {
-  return {static_cast<std::int64_t>(std::llround(static_cast<double>(time.ps) * factor))};
+  return rounded_ps(static_cast<double>(time.ps) * factor);
 }
 
 void Samples::settle() {

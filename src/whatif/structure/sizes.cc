@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/numeric/rounded.h"
 #include "whatif/durations/chip.h"
 #include "whatif/structure/task_shapes.h"
 
@@ -335,7 +336,7 @@ class SizeFinder {
         if (used[d] || product.size[d] != *size) continue;
         used[d] = true;
         *size = static_cast<std::int64_t>(
-            std::llround(static_cast<double>(*size) * of(product.role[d])));
+            rounded_whole(static_cast<double>(*size) * of(product.role[d])));
         break;
       }
     }
