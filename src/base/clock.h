@@ -15,9 +15,7 @@ namespace flopcast {
 inline constexpr Time kLongestTime{(std::int64_t{1} << 62) - 1};
 
 /// Picoseconds as a Time, the nearest; Time::max() or Time::min() where there is none, and max() for what is no number.
-inline Time rounded_ps(double ps) {
-  return std::isnan(ps) ? Time::max() : Time{rounded_whole(ps)};
-}
+inline Time rounded_ps(double ps) { return std::isnan(ps) ? Time::max() : Time{rounded_whole(ps)}; }
 
 /// The nearest Time, as rounded_ps() has it.
 inline Time on_clock(Seconds seconds) {

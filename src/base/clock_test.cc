@@ -41,7 +41,8 @@ TEST(Clock, ARefusalSaysWhatIsTooLong) {
   const Diagnostic error = beyond_clock("a.toml", "a step takes 3e+09 s", "name faster chips");
   EXPECT_EQ(error.code, ErrorCode::kNoAnswer);
   EXPECT_EQ(error.text(),
-            "a.toml: a step takes 3e+09 s: longer than the 53 days that a time may be (name faster chips)");
+            "a.toml: a step takes 3e+09 s: longer than the 53 days that a time may be (name faster "
+            "chips)");
 }
 
 }  // namespace

@@ -89,10 +89,10 @@ Result<CollectiveReport> forecast(const TimeCommand& command) {
   Result<CollectiveTime> answer = model->time(*query);
   if (!answer) return answer.error();
   if (!fits_clock(answer->time)) {
-    return beyond_clock("--size",
-                        fmt::format("{} of {} takes {}", command.op, command.size,
-                                    short_time(answer->time)),
-                        "name fewer bytes, or look at the bandwidths of --on");
+    return beyond_clock(
+        "--size",
+        fmt::format("{} of {} takes {}", command.op, command.size, short_time(answer->time)),
+        "name fewer bytes, or look at the bandwidths of --on");
   }
   report.answer = std::move(*answer);
   if (!command.html.empty()) {

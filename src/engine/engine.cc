@@ -165,7 +165,8 @@ class Simulator {
         if (relax(target, sum_on_clock(from, edge_lag_[e]), t)) ready(target);
       }
       if (!waiting_[p].empty()) wake(p, t);
-      if (t + 1 >= last || !relax(t + 1, sum_on_clock(end, gap_[t + 1]), t) || !begin(t + 1)) return;
+      if (t + 1 >= last || !relax(t + 1, sum_on_clock(end, gap_[t + 1]), t) || !begin(t + 1))
+        return;
     }
   }
 

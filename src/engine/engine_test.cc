@@ -37,7 +37,8 @@ TEST(Engine, ARunLongerThanTheClockIsAnErrorThatNamesTheLongestTask) {
     StringTable names;
     b.add_processor(kStream, 7, 1);
     for (int i = 0; i < tasks; ++i)
-      b.add_task(TaskKind::kCompute, names.intern(i == 0 ? "slow" : "fast"), i == 0 ? month : Time{month.ps - 1}, us(0));
+      b.add_task(TaskKind::kCompute, names.intern(i == 0 ? "slow" : "fast"),
+                 i == 0 ? month : Time{month.ps - 1}, us(0));
     const Graph graph = std::move(b).build();
     const Result<Run> run = simulate(graph, {}, &names);
     ASSERT_EQ(run.ok(), tasks == 1) << tasks;

@@ -83,7 +83,8 @@ Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<StepTime>>
   Judged judged;
   std::vector<Time> gpu, host;
   for (const Sum& sum : sums) {
-    JudgedStep step{sum.name, std::nullopt, Time{static_cast<std::int64_t>(sum.host / sum.ranks)}, true};
+    JudgedStep step{sum.name, std::nullopt, Time{static_cast<std::int64_t>(sum.host / sum.ranks)},
+                    true};
     step.counts = first_counts || &sum != &sums.front();
     if (has_gpu(sum)) step.gpu = Time{static_cast<std::int64_t>(sum.gpu / sum.with_gpu)};
     if (step.counts && step.gpu) gpu.push_back(*step.gpu);

@@ -128,8 +128,10 @@ TEST(WhatIf, ARunLongerThanTheClockIsRefusedAndNeverFaster) {
   WhatIfChanges tokens;
   tokens.set.emplace_back("tokens", "1e18");
   std::vector<WhatIfChanges> asked = {tokens};
-  for (const char* what : {"gemm", "kernel:sgemm", "kernel:/.*/", "other_kernels", "host", "rank:0"}) {
-    for (const double factor : {1e12, 1e15, 1e18, 1e30, 1e300}) asked.push_back(scaled(what, factor));
+  for (const char* what :
+       {"gemm", "kernel:sgemm", "kernel:/.*/", "other_kernels", "host", "rank:0"}) {
+    for (const double factor : {1e12, 1e15, 1e18, 1e30, 1e300})
+      asked.push_back(scaled(what, factor));
   }
   for (const WhatIfChanges& changes : asked) {
     const Result<WhatIfAnswer> answer = whatif.ask(changes);

@@ -70,8 +70,7 @@ class Expander {
         what == StepTask::kSend || what == StepTask::kGather || what == StepTask::kReduce;
     out_.tasks.push_back(what);
     return builder_.add_task(moves ? TaskKind::kTransfer : TaskKind::kCompute,
-                             out_.names.intern(name),
-                             on_clock({seconds * work_.stretch}), Time{});
+                             out_.names.intern(name), on_clock({seconds * work_.stretch}), Time{});
   }
   void depend(TaskId source, TaskId target) {
     builder_.add_edge({source, target, Time{}, EdgeKind::kEvent, false});

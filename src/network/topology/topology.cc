@@ -5,8 +5,8 @@
 #include <limits>
 #include <optional>
 
-#include "base/numeric/rounded.h"
 #include "base/clock.h"
+#include "base/numeric/rounded.h"
 #include "base/text/format.h"
 #include "network/topology/state.h"
 

@@ -97,7 +97,8 @@ class TrafficRun {
   Diagnostic too_long() const {
     std::size_t row = 0;
     while (fits_clock(result_.rows[row].end)) ++row;
-    return beyond_clock(traffic_[row].place, fmt::format("{} are moved", short_bytes(traffic_[row].bytes)),
+    return beyond_clock(traffic_[row].place,
+                        fmt::format("{} are moved", short_bytes(traffic_[row].bytes)),
                         "name fewer bytes, or look at the bandwidths of --on");
   }
 

@@ -31,17 +31,15 @@ std::string biggest_class(const StageMemory& memory) {
   const auto biggest = std::max_element(
       classes.begin(), classes.end(),
       [](const MemoryClass& a, const MemoryClass& b) { return a.bytes < b.bytes; });
-  return fmt::format("{} take {}", biggest->meaning,
-                     short_bytes(biggest->bytes));
+  return fmt::format("{} take {}", biggest->meaning, short_bytes(biggest->bytes));
 }
 
 std::string nearest_words(const EstimateReport& report) {
   if (report.fitting.empty()) return "no plan of this many chips fits";
   const FittingPlan& nearest = report.fitting.front();
-  return fmt::format("nearest plan that fits: {}; {} a step, {}",
-                     plan_change_words(report.plan, nearest.plan),
-                     short_time(nearest.estimate.step),
-                     short_bytes(nearest.estimate.memory().total()));
+  return fmt::format(
+      "nearest plan that fits: {}; {} a step, {}", plan_change_words(report.plan, nearest.plan),
+      short_time(nearest.estimate.step), short_bytes(nearest.estimate.memory().total()));
 }
 
 }  // namespace

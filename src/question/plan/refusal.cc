@@ -80,8 +80,7 @@ std::string memory_words(const PlanReport& report) {
       fmt::format("none of {} fits into {} of a chip's memory",
                   counted(report.search.plans, "possible plan"), short_bytes(Bytes{usable}));
   if (report.search.leanest) {
-    text += fmt::format("; the leanest needs {} ({})",
-                        short_bytes(report.search.leanest->memory),
+    text += fmt::format("; the leanest needs {} ({})", short_bytes(report.search.leanest->memory),
                         plan_words(report.search.leanest->plan));
   }
   return text;

@@ -56,8 +56,7 @@ std::string answer_text(const EstimateReport& r) {
   return fmt::format("{} a step (10-90 %: {} to {}), {} tokens/s, MFU {}, HFU {}; {}: {} of {}\n",
                      short_time(e.step), short_time(e.low), short_time(e.high),
                      rounded(e.tokens_per_second), percent(e.mfu), percent(e.hfu),
-                     e.fits ? "fits" : "DOES NOT FIT",
-                     short_bytes(e.memory().total()),
+                     e.fits ? "fits" : "DOES NOT FIT", short_bytes(e.memory().total()),
                      short_bytes(r.estimate.capacity));
 }
 

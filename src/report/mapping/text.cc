@@ -201,9 +201,7 @@ std::string roofline_text(const MappingRoofline& r) {
 
 std::string cost_text(const Mapping& m) {
   if (m.price_usd <= 0 && m.power_w <= 0) return {};
-  const std::string price =
-      m.price_usd > 0 ? grouped_whole(m.price_usd) + " USD"
-                      : "price unknown";
+  const std::string price = m.price_usd > 0 ? grouped_whole(m.price_usd) + " USD" : "price unknown";
   const std::string power =
       m.power_w > 0 ? quantity_text(std::round(m.power_w), UnitKind::kWatts) : "power unknown";
   return fmt::format("System: {}, {}\n", price, power);

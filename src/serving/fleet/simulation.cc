@@ -292,7 +292,8 @@ FleetSimulation::Failure FleetSimulation::give(std::uint32_t id, bool second, st
 }
 
 FleetSimulation::Failure FleetSimulation::too_long() const {
-  return beyond_clock("fleet", fmt::format("the run, with {} unanswered", counted(left_, "request")),
+  return beyond_clock("fleet",
+                      fmt::format("the run, with {} unanswered", counted(left_, "request")),
                       "ask for fewer requests, or a faster fleet");
 }
 

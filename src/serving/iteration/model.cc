@@ -148,11 +148,12 @@ std::optional<Diagnostic> IterationModel::State::too_slow() const {
         return beyond_price(name(static_cast<Part>(part)), TokenGrid::tokens(knot));
       }
     }
-    const std::int64_t token = std::max({tables->context.full, tables->context.capped, tables->state,
-                                         tables->decode_fixed, tables->prefill_fixed});
+    const std::int64_t token =
+        std::max({tables->context.full, tables->context.capped, tables->state, tables->decode_fixed,
+                  tables->prefill_fixed});
     if (token >= kMostPrice) return beyond_price(name(Part::kAttentionDecode), 1);
-    const std::int64_t fine = std::max(
-        {tables->pair.full, tables->pair.capped, tables->reread, tables->prefill_token});
+    const std::int64_t fine =
+        std::max({tables->pair.full, tables->pair.capped, tables->reread, tables->prefill_token});
     if (fine >= kMostPrice) return beyond_price(name(Part::kAttentionPrefill), 1);
   }
   return std::nullopt;

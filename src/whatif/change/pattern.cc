@@ -12,9 +12,9 @@ Result<Pattern> Pattern::make(const std::string& text, std::string_view option) 
   options.set_log_errors(false);
   auto regex = std::make_unique<re2::RE2>(text, options);
   if (regex->ok()) return Pattern(std::move(regex));
-  return usage_error(option,
-                     fmt::format("'{}' is no regular expression: {}", text, regex->error()),
-                     "RE2's grammar, as in /gemm.*bf16/: no look-ahead (?=...), no back-references");
+  return usage_error(
+      option, fmt::format("'{}' is no regular expression: {}", text, regex->error()),
+      "RE2's grammar, as in /gemm.*bf16/: no look-ahead (?=...), no back-references");
 }
 
 Pattern::Pattern(std::unique_ptr<re2::RE2> regex) : regex_(std::move(regex)) {}

@@ -25,14 +25,16 @@ TEST(Pattern, IsFoundAnywhereInAName) {
 
 TEST(Pattern, NamesOfAnyLengthAndBytesTakeLinearTime) {
   const std::string a(1 << 20, 'a');
-  for (const char* bomb : {"(a*)*b", "(.*)*x", "(a|aa)+$b", "(a|a?)+z", ".*.*.*.*=", "((((a+)+)+)+)c"})
+  for (const char* bomb :
+       {"(a*)*b", "(.*)*x", "(a|aa)+$b", "(a|a?)+z", ".*.*.*.*=", "((((a+)+)+)+)c"})
     EXPECT_FALSE(found(bomb, a)) << bomb;
   EXPECT_TRUE(found("(.*)*", a));
   EXPECT_FALSE(found("gemm", std::string("\0\xff\xfe", 3)));
 }
 
 TEST(Pattern, WhatIsNoneIsRefusedInWords) {
-  for (const char* wrong : {"(", "[a", "a{99999}", "(?=look)", "(a)\\1", "*", "\xff", "((a{100}){100}){100}"}) {
+  for (const char* wrong :
+       {"(", "[a", "a{99999}", "(?=look)", "(a)\\1", "*", "\xff", "((a{100}){100}){100}"}) {
     const Result<Pattern> made = Pattern::make(wrong, "--scale");
     ASSERT_FALSE(made.ok()) << wrong;
     EXPECT_EQ(made.error().code, ErrorCode::kUsage);

@@ -142,7 +142,6 @@ class Move {
     return known->second;
   }
 
-
   bool too_much_unknown() {
     Time unknown;
     std::pair<Time, std::string> most;

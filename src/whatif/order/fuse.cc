@@ -206,8 +206,7 @@ std::optional<Diagnostic> add_fusion(ChangedRun& run, const ChangedRun&, const C
         time -= std::max(Time{}, std::min(recorded, typical)).seconds();
       }
       for (const std::uint32_t t : one) set_gpu_time(durations, rank.gpu[t], t, Time{});
-      set_gpu_time(durations, rank.gpu[one.front()], one.front(),
-                   on_clock({std::max(0.0, time)}));
+      set_gpu_time(durations, rank.gpu[one.front()], one.front(), on_clock({std::max(0.0, time)}));
       kernels += one.size();
       ++fused;
       by_bytes += bytes;

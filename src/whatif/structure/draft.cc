@@ -5,9 +5,9 @@
 #include <set>
 #include <tuple>
 
-#include "base/numeric/rounded.h"
 #include "base/numeric/median.h"
 #include "base/numeric/mix.h"
+#include "base/numeric/rounded.h"
 
 namespace flopcast::whatif::structure {
 namespace {

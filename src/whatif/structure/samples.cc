@@ -14,9 +14,7 @@ constexpr Time kFarMore = Time::from_us(50);
 
 }  // namespace
 
-Time times(Time time, double factor) {
-  return rounded_ps(static_cast<double>(time.ps) * factor);
-}
+Time times(Time time, double factor) { return rounded_ps(static_cast<double>(time.ps) * factor); }
 
 void Samples::settle() {
   std::sort(sorted_.begin(), sorted_.end());
