@@ -4,7 +4,7 @@
 #include <memory>
 #include <sstream>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/text/format.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/options.h"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/text/format.h"
 
 namespace flopcast {

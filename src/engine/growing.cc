@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 
 namespace flopcast {
 namespace engine {

@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "flopcast/network/traffic.h"
 
 namespace flopcast::replaying {

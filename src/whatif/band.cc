@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/numeric/mix.h"
 #include "base/numeric/quantile.h"
 

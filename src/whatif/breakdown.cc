@@ -4,7 +4,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 
 namespace flopcast::whatif {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "whatif/apply.h"
 #include "whatif/band.h"
 #include "whatif/breakdown.h"

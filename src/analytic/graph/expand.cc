@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 
 namespace flopcast::analytic {
 namespace {

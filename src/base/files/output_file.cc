@@ -7,16 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include "base/text/numbers.h"
 
 namespace flopcast {
 
@@ -98,11 +98,13 @@ std::optional<::pid_t> writer_of(std::string_view part, std::string_view name) {
   part.remove_suffix(5);
   if (!part.starts_with('.')) return std::nullopt;
   part.remove_prefix(1);
-  const auto process = take_whole<std::uint32_t>(part);
-  if (!process || !part.starts_with('-')) return std::nullopt;
-  part.remove_prefix(1);
-  return parse_whole<std::uint32_t>(part) ? std::optional(static_cast<::pid_t>(*process))
-                                          : std::nullopt;
+  ::pid_t process = 0;
+  const char* const end = part.data() + part.size();
+  const auto [dash, error] = std::from_chars(part.data(), end, process);
+  if (error != std::errc() || process <= 0 || dash == end || *dash != '-') return std::nullopt;
+  return std::all_of(dash + 1, end, [](char c) { return c >= '0' && c <= '9'; })
+             ? std::optional(process)
+             : std::nullopt;
 }
 
 Diagnostic file_error(const fs::path& path, const char* doing, int error) {

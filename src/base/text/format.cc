@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/text/numbers.h"
 
 namespace flopcast {

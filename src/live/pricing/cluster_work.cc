@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
 

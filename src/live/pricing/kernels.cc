@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/text/numbers.h"
 #include "live/pricing/named_kernels.h"
 #include "live/pricing/operator_kernels.h"

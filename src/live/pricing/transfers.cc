@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 
 namespace flopcast::live {
 namespace {

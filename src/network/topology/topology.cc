@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/numeric/rounded.h"
 #include "base/text/format.h"
 #include "network/topology/state.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/text/csv_table.h"
 #include "base/text/numbers.h"
 #include "flopcast/network/traffic.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/text/format.h"
 #include "flopcast/network/traffic.h"
 

@@ -261,9 +261,24 @@ std::array<std::int64_t, 2> dualpipe_pairs(unsigned chips, unsigned chip,
   return {after == 0 ? steady - 1 : steady, steady + after};
 }
 
+namespace {
+
+/// Of all chips: some 500 MB of passes.
+std::optional<Diagnostic> too_long(unsigned chips, std::int64_t microbatches, unsigned chunks) {
+  constexpr double kMostPasses = 20e6;
+  const double passes = 3.0 * chips * chunks * static_cast<double>(microbatches);
+  if (passes <= kMostPasses) return std::nullopt;
+  return Diagnostic{ErrorCode::kTooLarge, "schedule",
+                    fmt::format("up to {:.0f} passes, too many for a graph", passes),
+                    "use the closed form, or a larger micro batch"};
+}
+
+}  // namespace
+
 Result<Schedule> make_schedule(ScheduleKind kind, unsigned chips, std::int64_t microbatches,
                                unsigned chunks) {
   if (auto problem = unsuitable(kind, chips, microbatches, chunks)) return *problem;
+  if (auto problem = too_long(chips, microbatches, chunks)) return *problem;
   Schedule schedule{kind, chips, chunks, microbatches, {}};
   schedule.actions.resize(chips);
   for (unsigned chip = 0; chip < chips; ++chip) {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/text/names.h"
 #include "base/text/numbers.h"
 #include "question/serve/values.h"

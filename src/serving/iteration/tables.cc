@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 
 namespace flopcast::serving {
 namespace {

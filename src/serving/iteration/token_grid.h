@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 
 namespace flopcast::serving {
 

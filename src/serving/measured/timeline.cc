@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/clock.h"
 #include "base/files/read_file.h"
+#include "base/numeric/clock.h"
 #include "flopcast/serving/measured.h"
 
 namespace flopcast {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "flopcast/base.h"
 #include "serving/schedule/progress.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 
 namespace flopcast::serving {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "flopcast/serving/requests.h"
 #include "serving/requests/clock.h"
 #include "serving/requests/random.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "serving/fleet/simulation.h"
 #include "serving/search/part.h"
 

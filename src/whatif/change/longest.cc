@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "base/text/format.h"
 
 namespace flopcast::whatif {

@@ -1,7 +1,7 @@
 // Durations of a run, made longer or shorter.
 #pragma once
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "flopcast/replay/assembly.h"
 
 namespace flopcast::whatif {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "flopcast/cost/operators.h"
 #include "whatif/change/stretch.h"
 #include "whatif/change/task_operators.h"

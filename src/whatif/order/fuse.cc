@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 #include "whatif/change/pattern.h"
 #include "whatif/change/stretch.h"
 #include "whatif/change/task_operators.h"

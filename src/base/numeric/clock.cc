@@ -1,4 +1,4 @@
-#include "base/clock.h"
+#include "base/numeric/clock.h"
 
 #include <fmt/format.h>
 
