@@ -184,7 +184,8 @@ std::string read_all(ByteSource& source, std::size_t most) {
   std::size_t size = 0;
   for (std::size_t n = 1; n > 0 && size <= most; size += n) {
     if (text.size() - size < (std::size_t{64} << 10)) {
-      text.resize(std::max(text.size() * 2, std::size_t{1} << 20));
+      const std::size_t enough = std::max(most, most + (std::size_t{1} << 20));
+      text.resize(std::min(std::max(text.size() * 2, std::size_t{1} << 20), enough));
     }
     n = source.read(text.data() + size, text.size() - size);
   }
