@@ -30,13 +30,10 @@ std::string signed_percent(std::optional<double> ratio);
 std::string percent(double ratio);
 /// "1,234,567".
 std::string grouped(std::uint64_t count);
-/// The same of a number that may be any: rounded, "1.2e+30" beyond what can be counted.
-std::string grouped_whole(double count);
 /// "1 step", "2 steps".
 std::string counted(std::uint64_t count, std::string_view noun);
 /// "1.5 MB"; SI.
 std::string short_bytes(std::int64_t bytes);
-std::string short_bytes(Bytes bytes);
 
 /// part / whole, 0 where there is no whole.
 double share(Time part, Time whole);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "flopcast/parallel/fields.h"
 #include "question/estimate/precision.h"

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "base/text/shown.h"
 #include "flopcast/parallel/fields.h"

@@ -1,6 +1,7 @@
 // Models and workloads for a terminal.
 #include <fmt/format.h>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "flopcast/report/model.h"
 #include "report/render/counts.h"

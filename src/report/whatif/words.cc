@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "report/replay/summary.h"
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "flopcast/replay/steps.h"
 #include "whatif/structure/evidence.h"
