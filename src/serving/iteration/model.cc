@@ -28,6 +28,9 @@ std::int64_t most_tokens(const Deployment& d, std::int64_t queries) {
   return std::min(TokenGrid::kMost, std::max(prompts, std::min<std::int64_t>(decodes, 1 << 16)));
 }
 
+/// One of more than kMostPrice is as long as no run may be: which ends there.
+Time whole_time(std::int64_t ps) { return ps < kMostPrice ? Time{ps} : Time{kLongestTime.ps + 1}; }
+
 Diagnostic beyond_price(std::string_view part, std::int64_t tokens) {
   return {ErrorCode::kNoAnswer, "iteration",
           fmt::format("{} of {} take longer than 20 hours", part,
@@ -179,7 +182,7 @@ Time IterationModel::time(std::span<const RankLoad> ranks) const {
   for (const RankLoad& rank : ranks) {
     longest = std::max(longest, s.rank_time(rank, shape.prefills));
   }
-  return {s.added(shape) + std::max(s.at_least(shape), s.chip_base(shape) + longest)};
+  return whole_time(s.added(shape) + std::max(s.at_least(shape), s.chip_base(shape) + longest));
 }
 
 LinearRun IterationModel::run(std::span<const RankLoad> ranks) const {
@@ -200,7 +203,7 @@ LinearRun IterationModel::run(std::span<const RankLoad> ranks) const {
       if (grows <= 0) continue;
       steps = std::min(steps, (least - base - s.rank_time(rank, false)) / grows + 1);
     }
-    return {Time{added + least}, Time{0}, steps};
+    return {whole_time(added + least), Time{0}, steps};
   }
   for (const RankLoad& rank : ranks) {
     const std::int64_t faster = s.rank_growth(rank) - growth;
@@ -208,7 +211,7 @@ LinearRun IterationModel::run(std::span<const RankLoad> ranks) const {
       steps = std::min(steps, (now - s.rank_time(rank, false)) / faster + 1);
     }
   }
-  return {Time{added + base + now}, Time{growth}, steps};
+  return {whole_time(added + base + now), Time{growth}, steps};
 }
 
 std::int64_t IterationModel::context_cap() const { return state_->cap; }
