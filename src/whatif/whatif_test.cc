@@ -249,6 +249,17 @@ TEST(WhatIf, TheSampleRunIsReplayedAndAnswered) {
   EXPECT_FALSE(faster.band.sources.empty());
 }
 
+TEST(WhatIf, MoreReplicasThanCanBeWrittenAreStoodForByTheRecordedOnes) {
+  const Result<WhatIf> whatif = WhatIf::open({test::sample_run()});
+  ASSERT_TRUE(whatif.ok());
+  WhatIfChanges changes;
+  changes.set.emplace_back("dp", "100000");
+  const WhatIfAnswer answer = answer_of(*whatif, changes);
+  EXPECT_TRUE(answer.refused.empty());
+  EXPECT_EQ(answer.ranks_after, 400'000u);
+  EXPECT_GT(answer.after, answer.before);
+}
+
 TEST(WhatIf, SensitivitiesAreSortedByWhatCouldBeGained) {
   Result<TraceSet> read = read_traces({test::sample_run()});
   ASSERT_TRUE(read.ok());
