@@ -1,4 +1,6 @@
 // The work of a step as the closed form of a TrainingModel has it.
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "analytic/step/constants.h"
@@ -8,8 +10,16 @@
 namespace flopcast {
 namespace {
 
+constexpr std::int64_t kMostPasses = 20'000'000;
+
 /// A pipeline of one chip has no schedule to choose: one microbatch after another.
 Result<Schedule> schedule_of(const Plan& plan) {
+  const std::int64_t passes = plan.microbatches() * plan.pp * plan.vpp * 3;
+  if (passes > kMostPasses) {
+    return Diagnostic{ErrorCode::kTooLarge, "schedule",
+                      fmt::format("up to {} passes, too many for a graph", passes),
+                      "use the closed form, or a larger micro batch"};
+  }
   if (plan.pp == 1) return make_schedule(ScheduleKind::kOneFOneB, 1, plan.microbatches());
   return make_schedule(plan.schedule, plan.pp, plan.microbatches(), plan.vpp);
 }
