@@ -237,7 +237,7 @@ QUESTIONS = (
     Question("whatif.set.tokens", ("whatif", GOOD_TRACE, "--set", "tokens={word}"), FACTORS),
     Question("whatif.set.dp", ("whatif", GOOD_TRACE, "--set", "dp={word}"), ("0", "100000", "4294967295", "010", "1e5")),
     Question("whatif.pattern", ("whatif", GOOD_TRACE, "--scale", "kernel:/{word}/=0.5"), PATTERNS),
-    Question("whatif.fuse", ("whatif", GOOD_TRACE, "--add", "fusion:{word}"), PATTERNS),
+    Question("whatif.fuse", ("whatif", GOOD_TRACE, "--add", "fuse:{word}"), PATTERNS),
     Question("net.time", ("net", "time", "all_reduce", "--on", "2 x dgx-h100", "--size", "{word}"), NUMBERS),
     Question("estimate.bandwidth", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100, fabric.bandwidth {word}", "--tp", "8"), NUMBERS),
     Question("estimate.latency", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100, fabric.latency {word}", "--tp", "8"), NUMBERS),
