@@ -50,7 +50,7 @@ includedir=${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 Name: flopcast
 Description: @PROJECT_DESCRIPTION@
 Version: @PROJECT_VERSION@
-Requires.private: fmt simdjson pugixml libisal libzstd
+Requires.private: fmt simdjson pugixml libisal libzstd re2
 Cflags: -I${includedir}
 Libs: -L${libdir} -lflopcast
 Libs.private: -pthread

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "whatif/change/longest.h"
 #include "whatif/durations/chip.h"
 #include "whatif/durations/cluster.h"
 #include "whatif/durations/host.h"
@@ -71,9 +72,16 @@ std::string name_of(const std::vector<Change>& structure) {
   return name;
 }
 
+/// Whoever changes or sums durations after this one may do so without looking.
+void refuse_too_long(ChangedRun& run, const Change& change) {
+  if (!run.refused.empty()) return;
+  if (auto why = beyond_any_run(run)) run.refused.push_back(refusal(change, std::move(*why)));
+}
+
 Result<ChangedRun> emit_structure(const ChangedRun& recorded, const std::vector<Change>& changes) {
   ChangedRun run = recorded;
   if (auto problem = change_structure(run, recorded, changes)) return *problem;
+  refuse_too_long(run, changes.front());
   return run;
 }
 
@@ -110,6 +118,7 @@ Result<ChangedRun> apply(const ChangedRun& recorded, const std::vector<Change>& 
   for (const Change& change : changes) {
     if (!run->refused.empty()) break;
     if (auto problem = std::visit(Maker{*run, change}, change.action)) return *problem;
+    if (!is_structure(change)) refuse_too_long(*run, change);
   }
   return run;
 }

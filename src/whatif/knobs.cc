@@ -55,15 +55,9 @@ Result<Action> read_overlap(const Knob&, const Said& said) {
                      "write overlap:all_reduce, all_gather, reduce_scatter, ...");
 }
 
-Diagnostic no_expression(const Knob& knob, const Said& said) {
-  return usage_error(fmt::format("--{}", verb_name(knob.verb)),
-                     fmt::format("'{}' is no regular expression", said.argument),
-                     "ECMAScript's grammar, as in /gemm.*bf16/");
-}
-
-Result<Action> read_fuse(const Knob& knob, const Said& said) {
-  std::optional<Pattern> names = Pattern::expression(said.argument);
-  if (!names) return no_expression(knob, said);
+Result<Action> read_fuse(const Knob&, const Said& said) {
+  Result<Pattern> names = Pattern::make(said.argument, "--add");
+  if (!names) return names.error();
   return Action{Fuse{std::move(*names)}};
 }
 
@@ -107,13 +101,18 @@ Result<Action> read_cluster(const Knob&, const Said& said) { return Action{OnClu
 
 Action scaled(Scaled what, const Said& said) { return Scale{std::move(what), said.factor}; }
 
-Result<Action> read_kernels(const Knob& knob, const Said& said) {
+Result<Action> read_kernels(const Knob&, const Said& said) {
   const std::string key = name_key(said.argument);
   if (key == "gemm" || key == "attention" || key == "copies") return scaled(ScaledPart{key}, said);
   if (key == "other" || key == "otherkernels") return scaled(ScaledPart{"other_kernels"}, said);
-  std::optional<Pattern> names = Pattern::read(said.argument);
-  if (!names) return no_expression(knob, said);
-  return scaled(ScaledKernels{std::move(*names)}, said);
+  ScaledKernels kernels{said.argument, std::nullopt};
+  const std::string_view text = said.argument;
+  if (text.size() >= 2 && text.front() == '/' && text.back() == '/') {
+    Result<Pattern> names = Pattern::make(std::string(text.substr(1, text.size() - 2)), "--scale");
+    if (!names) return names.error();
+    kernels.expression = std::move(*names);
+  }
+  return scaled(std::move(kernels), said);
 }
 
 Result<Action> read_collective(const Knob&, const Said& said) {

@@ -92,9 +92,14 @@ struct OnCluster {
 struct ScaledPart {
   std::string name;
 };
-/// Kernels whose names match.
+/// Kernels whose names have a text in them, or match an expression.
 struct ScaledKernels {
-  Pattern names;
+  std::string written;  ///< the text, or "/.../"
+  std::optional<Pattern> expression;
+
+  bool match(std::string_view name) const {
+    return expression ? expression->found_in(name) : name.find(written) != name.npos;
+  }
 };
 enum class NetworkTier : std::uint8_t { kNode, kFabric };
 /// Collectives, or those of one tier.

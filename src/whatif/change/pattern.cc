@@ -1,30 +1,28 @@
 #include "whatif/change/pattern.h"
 
+#include <fmt/format.h>
+#include <re2/re2.h>
+
 #include <utility>
 
 namespace flopcast::whatif {
 
-std::optional<Pattern> Pattern::read(const std::string& text) {
-  const bool slashes = text.size() >= 2 && text.front() == '/' && text.back() == '/';
-  if (!slashes) return Pattern(text);
-  std::optional<Pattern> pattern = expression(text.substr(1, text.size() - 2));
-  if (pattern) pattern->written_ = text;
-  return pattern;
+Result<Pattern> Pattern::make(const std::string& text, std::string_view option) {
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  auto regex = std::make_shared<const re2::RE2>(text, options);
+  if (regex->ok()) return Pattern(std::move(regex));
+  return usage_error(
+      option, fmt::format("'{}' is no regular expression: {}", text, regex->error()),
+      "RE2's grammar, as in /gemm.*bf16/: no look-ahead (?=...), no back-references");
 }
 
-std::optional<Pattern> Pattern::expression(const std::string& text) {
-  Pattern pattern(text);
-  try {
-    pattern.expression_.emplace(text);
-  } catch (const std::regex_error&) {
-    return std::nullopt;
-  }
-  return pattern;
+Pattern::Pattern(std::shared_ptr<const re2::RE2> regex) : regex_(std::move(regex)) {}
+
+bool Pattern::found_in(std::string_view text) const {
+  return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *regex_);
 }
 
-bool Pattern::matches(std::string_view name) const {
-  if (!expression_) return name.find(written_) != std::string_view::npos;
-  return std::regex_search(name.begin(), name.end(), *expression_);
-}
+const std::string& Pattern::written() const { return regex_->pattern(); }
 
 }  // namespace flopcast::whatif

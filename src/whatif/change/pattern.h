@@ -1,30 +1,32 @@
-// What names are looked for by.
+// A user's regular expression over names of kernels. Linear in the name whatever the expression: names are as long as a
+// recording has them.
 #pragma once
 
-#include <optional>
-#include <regex>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "flopcast/base.h"
+
+namespace re2 {
+class RE2;
+}
+
 namespace flopcast::whatif {
 
-/// A piece of text, or a regular expression in ECMAScript's grammar.
 class Pattern {
  public:
-  /// "/.../" is an expression, all else a text that names have in them. Nothing where it is no
-  /// regular expression.
-  static std::optional<Pattern> read(const std::string& text);
-  /// An expression, without slashes.
-  static std::optional<Pattern> expression(const std::string& text);
+  /// RE2's grammar, in UTF-8. Error (kUsage): it is none. @param option that has it
+  static Result<Pattern> make(const std::string& text, std::string_view option);
 
-  bool matches(std::string_view name) const;
-  const std::string& written() const { return written_; }  ///< as the user wrote it
+  /// Whether it is anywhere in the text.
+  bool found_in(std::string_view text) const;
+  /// As it was written.
+  const std::string& written() const;
 
  private:
-  explicit Pattern(std::string written) : written_(std::move(written)) {}
-
-  std::string written_;
-  std::optional<std::regex> expression_;
+  explicit Pattern(std::shared_ptr<const re2::RE2> regex);
+  std::shared_ptr<const re2::RE2> regex_;  // copies match alike
 };
 
 }  // namespace flopcast::whatif

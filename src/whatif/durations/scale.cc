@@ -89,11 +89,11 @@ class Scaler {
   void operator()(const ScaledKernels& kernels) {
     std::set<std::uint32_t> chosen;
     for (const std::uint32_t name : kernel_names(run_)) {
-      if (kernels.names.matches(run_.set->strings[name])) chosen.insert(name);
+      if (kernels.match(run_.set->strings[name])) chosen.insert(name);
     }
     if (chosen.empty()) {
-      return refuse(fmt::format("no kernel of the recording has a name with {} in it",
-                                kernels.names.written()));
+      return refuse(
+          fmt::format("no kernel of the recording has a name with {} in it", kernels.written));
     }
     stretch([&](std::uint32_t r, std::uint32_t t) {
       const RankModel& rank = run_.recording->ranks[r];

@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "base/numeric/clock.h"
+#include "whatif/change/pattern.h"
 #include "whatif/change/stretch.h"
 #include "whatif/change/task_operators.h"
 #include "whatif/durations/host_slots.h"
@@ -175,7 +177,7 @@ std::set<std::uint32_t> matching(const ChangedRun& run, const Pattern& pattern) 
     for (const GpuTask& task : rank.gpu) {
       const std::uint32_t name = rank.trace->events.name[task.row];
       if (!known.try_emplace(name, true).second) continue;
-      if (pattern.matches(run.set->strings[name])) names.insert(name);
+      if (pattern.found_in(run.set->strings[name])) names.insert(name);
     }
   }
   return names;
@@ -202,8 +204,7 @@ std::optional<Diagnostic> add_fusion(ChangedRun& run, const Change& change, cons
         time -= std::max(Time{}, std::min(recorded, typical)).seconds();
       }
       for (const std::uint32_t t : one) set_gpu_time(durations, rank.gpu[t], t, Time{});
-      set_gpu_time(durations, rank.gpu[one.front()], one.front(),
-                   Time{std::llround(std::max(0.0, time) * 1e12)});
+      set_gpu_time(durations, rank.gpu[one.front()], one.front(), on_clock({std::max(0.0, time)}));
       kernels += one.size();
       ++fused;
       by_bytes += bytes;

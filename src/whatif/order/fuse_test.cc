@@ -14,7 +14,7 @@ using test::us;
 using testing::HasSubstr;
 
 std::optional<Diagnostic> fuse(ChangedRun& run, const std::string& pattern) {
-  const Fuse asked{*Pattern::expression(pattern)};
+  const Fuse asked{*Pattern::make(pattern, "--add")};
   return add_fusion(run, {asked, "add fuse:" + pattern}, asked);
 }
 

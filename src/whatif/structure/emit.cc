@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text/amounts.h"
+#include "base/text/format.h"
 #include "flopcast/replay/steps.h"
 #include "whatif/structure/evidence.h"
 #include "whatif/structure/plan/reshape.h"
@@ -83,6 +85,34 @@ Result<Stretches> reshaped(const Recorded& recorded, const NewPlan& plan,
 
 Result<double> misunderstood(const Recorded& recorded);
 
+/// About 2 kB a row: a run that is small beside its recording is written, another within 2 GB.
+constexpr double kMostRows = 1e6, kMostOfRecorded = 8;
+constexpr double kBytesOfRow = 2e3;
+
+/// Work is bounded before it begins: rows of all ranks and steps.
+std::optional<Diagnostic> too_many_rows(const replaying::Recording& recording,
+                                        const Library& library, const NewPlan& plan,
+                                        const std::vector<std::vector<ProgramItem>>& programs,
+                                        std::uint32_t steps) {
+  double rows = 0, recorded = 0;
+  for (const std::vector<ProgramItem>& program : programs) {
+    for (const ProgramItem& item : program) {
+      const Stretch& stretch = library.stretches[item.stretch];
+      rows += static_cast<double>(stretch.rows.size() + stretch.tasks.size());
+    }
+  }
+  rows *= static_cast<double>(plan.grid.size()) / static_cast<double>(programs.size()) * steps;
+  for (const replaying::RankModel& rank : recording.ranks)
+    recorded += static_cast<double>(rank.trace->events.name.size());
+  if (rows <= std::max(kMostRows, kMostOfRecorded * recorded)) return std::nullopt;
+  return Diagnostic{
+      ErrorCode::kNoAnswer, "structure",
+      fmt::format("{} ranks of {:.3g} rows in all, some {}: more than the {} that are written out",
+                  grouped(plan.grid.size()), rows, short_bytes(Bytes{rows * kBytesOfRow}),
+                  short_bytes(Bytes{kMostRows * kBytesOfRow})),
+      "ask for fewer ranks, layers or microbatches"};
+}
+
 /// The run of a plan, written out; notes and doubts go into `told`.
 Result<FinishedRun> put_together(const Recorded& recorded, const StructureChange& change,
                                  EmittedRun* told) {
@@ -96,6 +126,7 @@ Result<FinishedRun> put_together(const Recorded& recorded, const StructureChange
   if (!programs) return programs.error();
   const Transfers transfers(set);
   const std::uint32_t steps = plan->grid.size() > kLargeRun ? kStepsOfLargeRuns : kSteps;
+  if (auto problem = too_many_rows(recording, library, *plan, *programs, steps)) return *problem;
   Draft draft = make_draft(recording, library, *plan, *programs, transfers, sizes, change, steps);
   if (auto problem = lay_out(recording, library, set, draft)) return *problem;
   FinishedRun run = finish(set, recording, library, std::move(draft));

@@ -116,6 +116,23 @@ TEST(EmittedRuns, MoreMicrobatchesAddTheirPasses) {
   EXPECT_GT(step_ms(*eight), 1.6 * step_ms(*four));
 }
 
+TEST(EmittedRuns, WorkIsBoundedBeforeItBegins) {
+  using Count = std::optional<std::uint32_t> StructureChange::*;
+  for (const Count knob :
+       {&StructureChange::dp, &StructureChange::tp, &StructureChange::pp, &StructureChange::cp,
+        &StructureChange::microbatches, &StructureChange::layers, &StructureChange::chunks}) {
+    for (const std::uint32_t many : {100'000u, 1u << 31, 4294967295u}) {
+      StructureChange change;
+      change.*knob = many;
+      EXPECT_FALSE(emitted(change)) << many;
+    }
+  }
+  StructureChange change;
+  change.dp = 100'000;
+  EXPECT_NE(emitted(change).error().what.find(" ranks, more than the "), std::string::npos)
+      << emitted(change).error().what;
+}
+
 TEST(EmittedRuns, TheEvidenceThatIsMissingIsNamed) {
   StructureChange experts;
   experts.ep = 2;

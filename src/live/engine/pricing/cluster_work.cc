@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/numeric/clock.h"
 #include "flopcast/machine/training.h"
 
 namespace flopcast::live {
@@ -45,7 +46,7 @@ Time ClusterWork::copy(const Record& record) {
   if (static_cast<CopyKind>(record.word[1]) == CopyKind::kDeviceToDevice)
     return kernels_.copy_on_chip(bytes);
   const double seconds = kCopyLatency + static_cast<double>(bytes) / host_link_.value;
-  return {std::llround(seconds * 1e12)};
+  return on_clock({seconds});
 }
 
 void ClusterWork::begin(std::uint64_t transfer, const Transfer& what, Time start) {

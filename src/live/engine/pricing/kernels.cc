@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/numeric/clock.h"
 #include "base/text/numbers.h"
 #include "live/engine/pricing/named_kernels.h"
 #include "live/engine/pricing/operator_kernels.h"
@@ -172,7 +173,7 @@ KernelPrices::Price KernelPrices::price_of(std::string_view signature,
   const KernelTime time = time_of(read, signature);
   Price price;
   const double seconds = time.time.value;  // no number of a hostile size passes the comparison
-  price.time = {std::llround((seconds < kLongestKernel ? seconds : kLongestKernel) * 1e12)};
+  price.time = on_clock({seconds < kLongestKernel ? seconds : kLongestKernel});
   price.basis = !read.known    ? "unknown"
                 : read.guessed ? std::string(name(Basis::kAssumed))
                                : std::string(word_of(time.basis));
@@ -187,7 +188,7 @@ Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
   if (first) price = price_of(signature, threads);
   const auto count = [&price](Coverage& coverage) {
     ++coverage.kernels;
-    coverage.time += price.time;
+    coverage.time = sum_on_clock(coverage.time, price.time);
   };
   count(by_basis_[price.basis]);
   count(by_name_[price.name]);
@@ -199,13 +200,13 @@ Time KernelPrices::copy_on_chip(std::uint64_t bytes) const {
   Signature copy;
   copy.kernel_name = "Memcpy DtoD";
   const auto moved = static_cast<double>(bytes);
-  return {std::llround(streaming(moves(moved, moved), copy).time.value * 1e12)};
+  return on_clock(streaming(moves(moved, moved), copy).time);
 }
 
 Time KernelPrices::fill_on_chip(std::uint64_t bytes) const {
   Signature fill;
   fill.kernel_name = "Memset";
-  return {std::llround(streaming(moves(0, static_cast<double>(bytes)), fill).time.value * 1e12)};
+  return on_clock(streaming(moves(0, static_cast<double>(bytes)), fill).time);
 }
 
 }  // namespace flopcast::live

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/clock.h"
+
 namespace flopcast::live {
 namespace {
-
-Time rounded(Seconds time) { return {std::llround(time.value * 1e12)}; }
 
 /// Gathering and scattering go through one root, as reducing and broadcasting do.
 CollectiveOp op_of(Collective op) {
@@ -89,7 +89,7 @@ Result<Transfers::Scaled> Transfers::scaled(const CollectiveQuery& query) {
   const Result<Time> once = flows_alone(query), double_time = flows_alone(twice);
   if (!once) return once.error();
   if (!double_time) return double_time.error();
-  Scaled scaled{rounded(model->time), std::nullopt};
+  Scaled scaled{on_clock(model->time), std::nullopt};
   const double sending = (*double_time - *once).seconds();
   const double latency = once->seconds() - sending;
   const bool small = sending < 0.01 * once->seconds();

@@ -223,6 +223,23 @@ std::string a_forked_child_goes_on_alone() {
   return std::string(text) + watch();
 }
 
+/// What closes all that it finds open goes on; the line to the engine is none of it.
+std::string descriptors_are_closed() {
+  const Watch watch;
+  const int opened = ::open("/dev/null", O_RDONLY);
+  ::closefrom(4);
+  std::this_thread::sleep_for(seconds(kLong));
+  return watch() + (::fcntl(opened, F_GETFD) < 0 ? "closed" : "open");
+}
+
+/// By the kernel's own call nobody can keep the line: the program ends, and says why.
+std::string the_line_is_cut() {
+  const Watch watch;
+  ::syscall(SYS_close_range, 4U, ~0U, 0U);
+  std::this_thread::sleep_for(seconds(kLong));
+  return watch();
+}
+
 const std::map<std::string, std::function<std::string()>> kPrograms = {
     {"clocks", clocks_agree},
     {"woken", a_woken_thread_is_in_its_wakers_time},
@@ -231,6 +248,8 @@ const std::map<std::string, std::function<std::string()>> kPrograms = {
     {"timed", waits_end_when_their_time_comes},
     {"flag", threads_share_a_flag_by_looking_at_it},
     {"fork", a_forked_child_goes_on_alone},
+    {"closed", descriptors_are_closed},
+    {"cut", the_line_is_cut},
 };
 
 /// The process that the tests below start.
@@ -304,6 +323,12 @@ TEST_F(LiveClockThreads, TimedWaitsEndInVirtualTime) {
 TEST_F(LiveClockThreads, LoopsThatSleepOrLookSeeTheirTimeCome) {
   EXPECT_EQ(run("flag"), "1300ms looked");
 }
+
+TEST_F(LiveClockThreads, AProgramThatClosesEverythingGoesOn) {
+  EXPECT_EQ(run("closed"), "10000000ms closed");
+}
+
+TEST_F(LiveClockThreads, AProgramThatCutsItsLineEnds) { EXPECT_EQ(run("cut"), ""); }
 
 TEST_F(LiveClockThreads, AForkedChildHasATimeOfItsOwn) {
   EXPECT_EQ(run("fork"), "10005000ms 5000ms ");

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -47,8 +48,14 @@ constinit thread_local Speaker* own_speaker = nullptr;
 constinit thread_local bool is_helper_thread = false;
 constinit thread_local Speaker* helper_speaker = nullptr;
 
-void Link::give_up(const char* what) {
-  std::fprintf(stderr, "flopcast: error: %s (start this program by `flopcast run`)\n", what);
+/// Whether the program has closed the line, by a call of the kernel itself.
+bool Link::is_cut() const {
+  struct ::stat facts {};
+  return ::fstat(socket_, &facts) != 0 || facts.st_ino != socket_file_;
+}
+
+void Link::give_up(const char* what, const char* hint) {
+  std::fprintf(stderr, "flopcast: error: %s (%s)\n", what, hint);
   std::_Exit(3);
 }
 
@@ -79,6 +86,8 @@ Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
   if (!common_) give_up("shared memory cannot be mapped");
   start_of_run_ns = common_->start_ns;
   shared_file_ = common.release();
+  struct ::stat facts {};
+  if (::fstat(socket.get(), &facts) == 0) socket_file_ = facts.st_ino;
   socket_ = socket.release();
 }
 
@@ -204,6 +213,9 @@ Told Link::answered(Speaker& me) {
        most_ns = kAnswerLookNs) {
     futex_wait(answer.count, me.answers, most_ns);
     tell_blocked(Tell::kLongSince);
+    if (most_ns == kAnswerLookNs && is_cut())
+      give_up("the program has closed its line to the simulated cluster",
+              "let it close only descriptors that it has opened");
   }
   ++me.answers;
   // Host times are whole nanoseconds: what a wait adds below that is the engine's to keep.

@@ -2,6 +2,7 @@
 // virtual time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -85,6 +86,11 @@ class Link {
   /// The file that all processes of the run share (mail.h).
   Common& shared() { return *common_; }
   int shared_file() const { return shared_file_; }
+  /// Descriptors of the line: a program that closes all it has does not mean them.
+  std::array<int, 2> descriptors() const { return {socket_, shared_file_}; }
+  bool is_own(int descriptor) const {
+    return descriptor >= 0 && (descriptor == socket_ || descriptor == shared_file_);
+  }
   /// When virtual time began, since 1970; also in a child process, which has no line yet.
   static std::int64_t start_ns();
   /// Whether the engine shares this memory.
@@ -139,7 +145,9 @@ class Link {
   void go_on_from_idle(Speaker& speaker);
   static Moment moment_of(const Speaker& speaker);
   void fall_silent();
-  [[noreturn]] static void give_up(const char* what);
+  bool is_cut() const;
+  [[noreturn]] static void give_up(const char* what,
+                                   const char* hint = "start this program by `flopcast run`");
 
   Common* common_ = nullptr;
   Region* region_ = nullptr;
@@ -147,6 +155,7 @@ class Link {
   static Link* only_;    ///< get()'s, for what runs after a fork
   bool silent_ = false;  ///< in a process that was forked
   int socket_ = -1;      ///< open as long as the process lives: the engine sees when it is gone
+  ino_t socket_file_ = 0;  ///< what it was: another under its number is no line
   std::atomic<std::uint32_t> numbers_{0};
   std::mutex texts_lock_;
   std::unordered_map<std::string, std::uint32_t> texts_;

@@ -14,6 +14,15 @@ Diagnostic missing(std::string what, std::string hint) {
   return {ErrorCode::kNoAnswer, "structure", std::move(what), std::move(hint)};
 }
 
+/// Beyond these no run fits in memory, whatever its ranks do (emit.cc has the bound on rows).
+constexpr std::uint32_t kMostRanks = 1u << 20;
+constexpr double kMostPasses = 4e6;
+
+Diagnostic too_large(std::string what) {
+  return {ErrorCode::kNoAnswer, "structure", std::move(what),
+          "ask for fewer ranks, layers or microbatches"};
+}
+
 /// "F3", "B0.1" as an action.
 std::optional<PipelineAction> parse_action(std::string_view text) {
   PipelineAction action;
@@ -66,6 +75,7 @@ class Planner {
     set(Dimension::kContext, change_.cp);
     set(Dimension::kData, change_.dp);
     set(Dimension::kPipeline, change_.pp);
+    if (auto problem = too_many_ranks()) return *problem;
     if (auto problem = add_schedule()) return *problem;
     if (auto problem = deal_layers()) return *problem;
     if (change_.recompute) {
@@ -78,6 +88,16 @@ class Planner {
  private:
   bool same(const std::optional<std::uint32_t>& asked, std::uint32_t now) const {
     return !asked || *asked == now;
+  }
+
+  std::optional<Diagnostic> too_many_ranks() const {
+    double ranks = 1;
+    for (const Dimension d :
+         {Dimension::kTensor, Dimension::kContext, Dimension::kData, Dimension::kPipeline})
+      ranks *= plan_.grid.degree(d);
+    if (ranks <= kMostRanks) return std::nullopt;
+    return too_large(
+        fmt::format("{:.0f} ranks, more than the {} that are written out", ranks, kMostRanks));
   }
 
   std::optional<Diagnostic> add_schedule() {
@@ -168,6 +188,11 @@ class Planner {
       plan_.layers_of.assign(parts, 0);
       return std::nullopt;
     }
+    const auto passes =
+        static_cast<double>(plan_.layers) * static_cast<double>(plan_.schedule.microbatches);
+    if (passes > kMostPasses)
+      return too_large(fmt::format("{} layers of {} microbatches, more passes than are written out",
+                                   plan_.layers, plan_.schedule.microbatches));
     if (plan_.layers < parts) {
       return Diagnostic{ErrorCode::kUsage, "structure",
                         fmt::format("{} layers cannot be dealt to {} stages", plan_.layers, parts),

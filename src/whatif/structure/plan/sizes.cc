@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/numeric/rounded.h"
 #include "flopcast/machine.h"
 #include "whatif/durations/chip.h"
 #include "whatif/structure/recorded/task_shapes.h"
@@ -336,7 +337,7 @@ class SizeFinder {
         if (used[d] || product.size[d] != *size) continue;
         used[d] = true;
         *size = static_cast<std::int64_t>(
-            std::llround(static_cast<double>(*size) * of(product.role[d])));
+            rounded_whole(static_cast<double>(*size) * of(product.role[d])));
         break;
       }
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/clock.h"
+
 namespace flopcast::whatif::structure {
 namespace {
 
@@ -12,9 +14,7 @@ constexpr Time kFarMore = Time::from_us(50);
 
 }  // namespace
 
-Time times(Time time, double factor) {
-  return {static_cast<std::int64_t>(std::llround(static_cast<double>(time.ps) * factor))};
-}
+Time times(Time time, double factor) { return rounded_ps(static_cast<double>(time.ps) * factor); }
 
 void Samples::settle() {
   std::sort(sorted_.begin(), sorted_.end());

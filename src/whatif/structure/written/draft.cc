@@ -7,6 +7,7 @@
 
 #include "base/numeric/median.h"
 #include "base/numeric/mix.h"
+#include "base/numeric/rounded.h"
 
 namespace flopcast::whatif::structure {
 namespace {
@@ -271,8 +272,7 @@ class RankWriter {
         c.group = d.group_desc != 0 ? d.group_desc : d.group_name;
       }
       c.recorded_bytes = task.bytes;
-      c.bytes = static_cast<std::int64_t>(
-          std::llround(static_cast<double>(task.bytes) * bytes_of(position)));
+      c.bytes = rounded_whole(static_cast<double>(task.bytes) * bytes_of(position));
       c.ranks = group;
       shared_seed_ = mix_in(mix_in(std::get<0>(key), std::get<1>(key)), std::get<2>(key));
     }
