@@ -2,7 +2,7 @@
 # its public headers, and what find_package and pkg-config need to find it. A Python wheel holds the
 # command and the Python module only; as a part of another project nothing is installed.
 
-# The command looks for them under its prefix, or in its package (src/live/setup/places.cc).
+# The command looks for them under its prefix, or in its package (src/live/start/setup/places.cc).
 function(flopcast_install_live folder)
   if(TARGET flopcast_live_shims)
     install(DIRECTORY ${PROJECT_BINARY_DIR}/live/ DESTINATION ${folder} USE_SOURCE_PERMISSIONS)
@@ -50,7 +50,7 @@ includedir=${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 Name: flopcast
 Description: @PROJECT_DESCRIPTION@
 Version: @PROJECT_VERSION@
-Requires.private: fmt simdjson pugixml libisal libzstd
+Requires.private: fmt simdjson pugixml libisal libzstd re2
 Cflags: -I${includedir}
 Libs: -L${libdir} -lflopcast
 Libs.private: -pthread

@@ -17,7 +17,7 @@ list(FILTER test_sources INCLUDE REGEX "_test\\.cc$")
 list(APPEND test_sources ${integration_tests})
 
 if(NOT TARGET flopcast_live13)
-  list(FILTER test_sources EXCLUDE REGEX "/src/live/(${live_core_folders})/")
+  list(FILTER test_sources EXCLUDE REGEX "/src/live/standin/")
 endif()
 if(FLOPCAST_TEST_FILES)
   list(FILTER test_sources INCLUDE REGEX "${FLOPCAST_TEST_FILES}")
@@ -34,21 +34,26 @@ if(FLOPCAST_ONLY_THREAD_TESTS)
   set(test_sources ${thread_tests})
 endif()
 
-# Tested without loading the core that it is a part of.
-if(test_sources MATCHES "/live/values/")
-  list(APPEND test_sources ${PROJECT_SOURCE_DIR}/src/live/values/validity.cc)
+# Tested without loading the core that they are a part of.
+set(standin_sources)
+if(test_sources MATCHES "/live/engine/daemon/")
+  list(APPEND standin_sources ${PROJECT_SOURCE_DIR}/src/live/standin/link/link.cc
+       ${PROJECT_SOURCE_DIR}/src/live/standin/link/threads.cc)
+endif()
+if(test_sources MATCHES "/live/standin/values/")
+  list(APPEND standin_sources ${PROJECT_SOURCE_DIR}/src/live/standin/values/validity.cc)
 endif()
 if(FLOPCAST_TESTS_FROM)
   # What they test is instrumented, they are not. Functions of headers that both hold come from the first, so the
   # library goes ahead of them.
   file(GLOB_RECURSE test_objects ${FLOPCAST_TESTS_FROM}/CMakeFiles/flopcast_tests.dir/*.o)
-  list(FILTER test_objects EXCLUDE REGEX "/unity_src_live_(${live_core_folders})_")
-  add_executable(flopcast_tests ${test_objects})
+  list(FILTER test_objects EXCLUDE REGEX "/unity_src_live_standin_")
+  add_executable(flopcast_tests ${test_objects} ${standin_sources})
   set_target_properties(flopcast_tests PROPERTIES LINKER_LANGUAGE CXX)
   target_link_options(flopcast_tests PRIVATE
     -Wl,--whole-archive $<TARGET_FILE:flopcast_cli_lib> $<TARGET_FILE:flopcast> -Wl,--no-whole-archive)
 elseif(test_sources)
-  add_executable(flopcast_tests ${test_sources} ${support_sources})
+  add_executable(flopcast_tests ${test_sources} ${standin_sources} ${support_sources})
   target_include_directories(flopcast_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   flopcast_speed_up(flopcast_tests <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
   # Quick to compile: what they test is optimised. Behaviour that the language leaves undefined is looked for in the

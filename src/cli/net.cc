@@ -4,6 +4,8 @@
 #include <memory>
 #include <sstream>
 
+#include "base/numeric/clock.h"
+#include "base/text/format.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/outputs.h"
@@ -88,6 +90,12 @@ Result<CollectiveReport> forecast(const TimeCommand& command) {
       query->ranks.empty() ? cluster->chips() : static_cast<unsigned>(query->ranks.size());
   Result<CollectiveTime> answer = model.time(*query);
   if (!answer) return answer.error();
+  if (!fits_clock(answer->time)) {
+    return beyond_clock(
+        "--size",
+        fmt::format("{} of {} takes {}", command.op, command.size, short_time(answer->time)),
+        "name fewer bytes, or look at the bandwidths of --on");
+  }
   report.answer = std::move(*answer);
   if (!command.html.empty()) {
     Result<std::vector<CollectiveCurve>> curves = collective_curves(model, *query);

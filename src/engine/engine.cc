@@ -7,6 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/numeric/clock.h"
+#include "base/text/format.h"
+
 namespace flopcast {
 namespace {
 
@@ -114,7 +117,7 @@ class Simulator {
       reached_.push({run_.start[t], t});
       return false;
     }
-    run_.end[t] = run_.start[t] + duration_[t];
+    run_.end[t] = sum_on_clock(run_.start[t], duration_[t]);
     return true;
   }
   void ready(TaskId t) {
@@ -132,8 +135,8 @@ class Simulator {
       run_.start[t] = filled->until;
       run_.cause[t] = filled->by.task;
     }
-    if (fills_[t] > Time{}) room.fill(comer, run_.start[t] + fills_[t]);
-    run_.end[t] = run_.start[t] + duration_[t];
+    if (fills_[t] > Time{}) room.fill(comer, sum_on_clock(run_.start[t], fills_[t]));
+    run_.end[t] = sum_on_clock(run_.start[t], duration_[t]);
     worklist_.push_back(t);
   }
 
@@ -158,10 +161,12 @@ class Simulator {
       const std::uint32_t past = g_.edge_begin[t + 1];
       for (std::uint32_t e = g_.edge_begin[t]; e < past; ++e) {
         const TaskId target = g_.edge_target[e];
-        if (relax(target, (g_.edge_from_start(e) ? start : end) + edge_lag_[e], t)) ready(target);
+        const Time from = g_.edge_from_start(e) ? start : end;
+        if (relax(target, sum_on_clock(from, edge_lag_[e]), t)) ready(target);
       }
       if (!waiting_[p].empty()) wake(p, t);
-      if (t + 1 >= last || !relax(t + 1, end + gap_[t + 1], t) || !begin(t + 1)) return;
+      if (t + 1 >= last || !relax(t + 1, sum_on_clock(end, gap_[t + 1]), t) || !begin(t + 1))
+        return;
     }
   }
 
@@ -190,7 +195,7 @@ class Simulator {
     const std::uint32_t w = wait_of(task);
     const RuntimeWait& wait = g_.waits[w];
     const Time now = run_.start[task];
-    run_.end[task] = now + duration_[task];
+    run_.end[task] = sum_on_clock(now, duration_[task]);
     for (std::uint32_t s = wait.first_source; s < wait.last_source; ++s) {
       const std::uint32_t source = g_.wait_sources[s];
       const bool fixed = (source & kFixedSource) != 0;
@@ -213,8 +218,9 @@ class Simulator {
 
   /// The call lasts at least until `lag` after its source's end.
   void hold(TaskId task, TaskId source, Time lag) {
-    if (run_.end[source] + lag > run_.end[task]) {
-      run_.end[task] = run_.end[source] + lag;
+    const Time least = sum_on_clock(run_.end[source], lag);
+    if (least > run_.end[task]) {
+      run_.end[task] = least;
       run_.cause[task] = source;
     }
   }
@@ -236,8 +242,9 @@ class Simulator {
     const RuntimeWait& wait = g_.waits[w];
     const auto held = std::find_if(held_end_.begin(), held_end_.end(),
                                    [&](const auto& h) { return h.first == w; });
-    if (run_.end[ended] + wait.lag > held->second) {
-      held->second = run_.end[ended] + wait.lag;
+    const Time least = sum_on_clock(run_.end[ended], wait.lag);
+    if (least > held->second) {
+      held->second = least;
       run_.cause[wait.task] = ended;
     }
     if (--open_sources_[w] > 0) return;
@@ -343,6 +350,19 @@ std::string describe(const Graph& g, const Simulator& sim, const Deadlock& deadl
   return text;
 }
 
+/// The run is longer than the clock: what takes longest is what made it so.
+Diagnostic too_long(const Graph& g, const std::vector<Time>& duration, const StringTable* names) {
+  const auto longest =
+      static_cast<TaskId>(std::max_element(duration.begin(), duration.end()) - duration.begin());
+  const std::string_view name = names ? (*names)[g.name[longest]] : std::string_view();
+  return beyond_clock(
+      "execution graph",
+      fmt::format("the run; of its tasks rank {} {} {} (task {}) takes longest, {}",
+                  g.processors[g.processor[longest]].rank, task_kind_name(g.kind[longest]), name,
+                  longest, short_time(duration[longest])),
+      "look at what was changed, and at the numbers of the machine");
+}
+
 }  // namespace
 
 Result<Run> simulate(const Graph& graph, const std::vector<Time>& release, const StringTable* names,
@@ -354,7 +374,11 @@ Result<Run> simulate(const Graph& graph, const TimesInUse& times, const std::vec
                      const StringTable* names, Deadlock* deadlock) {
   Simulator simulator(graph, times, release);
   simulator.run();
-  if (simulator.settled_count() == graph.task_count()) return simulator.take();
+  if (simulator.settled_count() == graph.task_count()) {
+    Run run = simulator.take();
+    if (fits_clock(run.makespan)) return run;
+    return too_long(graph, *times.duration, names);
+  }
   const Deadlock found = find_deadlock(graph, simulator);
   if (deadlock) *deadlock = found;
   return Diagnostic{ErrorCode::kNoAnswer, "execution graph",

@@ -279,6 +279,8 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"[chip.x]\ncores = [132]\n", "expected one value, found a list"},
         Broken{"[chip.x]\ntile_frequency = \"3us\"\n", "expected a frequency, found a time"},
         Broken{"[chip.x]\ntiles = 0\n", "expected a whole number"},
+        Broken{"[chip.x]\nvisible_share = 1.5\n", "of at most 1, found '1.5'"},
+        Broken{"[interconnect.x]\nreach = 0\n", "of at least 1, found '0'"},
         Broken{"[memory.x]\nbandwidth = 0\n", "at least 1 MB/s"},
         Broken{"[memory.x]\nlatency = 3\n", "a memory technology has no 'latency'"},
         Broken{"[interconnect.x]\ncapacity = 3\n", "an interconnect technology has no 'capacity'"},

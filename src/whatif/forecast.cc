@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/clock.h"
 #include "whatif/apply.h"
 #include "whatif/band.h"
 #include "whatif/breakdown.h"
@@ -234,7 +235,7 @@ class Forecast {
         judge(*prepared_.recorded.steps, prepared_.typical.steps, answer_.changes.steps);
     if (!was.gpu || *was.gpu <= Time{}) return std::nullopt;
     const double ratio = runs.typical()->judged.gpu->seconds() / was.gpu->seconds();
-    return Time{std::llround(static_cast<double>(answer_.before.ps) * ratio)};
+    return std::min(rounded_ps(static_cast<double>(answer_.before.ps) * ratio), kLongestTime);
   }
 
   const Prepared& prepared_;

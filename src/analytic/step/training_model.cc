@@ -8,6 +8,8 @@
 #include "analytic/step/memory.h"
 #include "analytic/step/time.h"
 #include "analytic/step/training_state.h"
+#include "base/numeric/clock.h"
+#include "base/text/format.h"
 
 namespace flopcast {
 namespace {
@@ -94,6 +96,17 @@ bool has_experts(const Model& model) {
   return std::ranges::any_of(model.kinds, [](const Layer& l) { return l.experts.count > 0; });
 }
 
+/// Of options that no file was read for.
+std::optional<Diagnostic> wrong_options(const TrainingOptions& options) {
+  if (!(options.usd_per_chip_hour >= 0 && std::isfinite(options.usd_per_chip_hour)))
+    return usage_error("price", fmt::format("{} is no price", options.usd_per_chip_hour),
+                       "give USD per chip and hour, 0 or more");
+  if (!(options.memory_share > 0 && options.memory_share <= 1))
+    return usage_error("memory", fmt::format("{} is no share", options.memory_share),
+                       "give a number above 0, to 1");
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view name(TimePart part) {
@@ -133,6 +146,7 @@ TrainingModel TrainingModel::State::with(Model model, std::shared_ptr<const Syst
 
 Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Catalog& catalog,
                                           const TrainingOptions& options) {
+  if (auto wrong = wrong_options(options)) return *wrong;
   auto system = analytic::make_system(std::move(cluster), catalog, options.kernels);
   if (!system) return system.error();
   return State::make(std::move(model), std::move(*system), options);
@@ -157,6 +171,20 @@ std::vector<TrainingConstant> TrainingModel::constants() const {
   return all;
 }
 
+namespace {
+
+Diagnostic step_beyond_clock(const TrainingEstimate& estimate) {
+  const auto longest = std::max_element(estimate.parts.begin(), estimate.parts.end());
+  const auto part = static_cast<TimePart>(longest - estimate.parts.begin());
+  return beyond_clock(
+      "step",
+      fmt::format("it takes {}, {} of it {}", short_time(estimate.step), short_time(*longest),
+                  name(part)),
+      "look at the numbers of the machine: a bandwidth without its unit is of bytes a second");
+}
+
+}  // namespace
+
 Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
                                                  const Placement* placement) const {
   const std::vector<Diagnostic> problems = plan_problems(plan, state_->model);
@@ -176,6 +204,7 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   const Parts parts = step_parts(costs, plan, step, time);
   out.step = Seconds{time.step_s};
   for (std::size_t i = 0; i < kTimeParts; ++i) out.parts[i] = Seconds{parts[i]};
+  if (!fits_clock(out.step)) return step_beyond_clock(out);
   const Constants& c = state_->constants;
   const bool experts = has_experts(state_->model);
   out.low = out.step * (experts ? c.band_experts_low : c.band_low);

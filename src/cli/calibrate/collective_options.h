@@ -1,11 +1,11 @@
 // What the commands about measured collectives share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "cli/terminal/cli11.h"
 #include "cli/terminal/io.h"
 #include "flopcast/network/fit.h"
 

@@ -8,7 +8,7 @@
 #include "base/numeric/mix.h"
 #include "base/numeric/quantile.h"
 #include "cost/fit/band.h"
-#include "cost/model/attention_form.h"
+#include "cost/forms/attention_form.h"
 #include "flopcast/cost/fit.h"
 
 namespace flopcast {

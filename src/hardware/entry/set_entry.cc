@@ -45,6 +45,16 @@ constexpr ChipCount kChipCounts[] = {
     {"tile_height", [](Chip& c, unsigned v) { c.tiles.height = v; }},
 };
 
+/// Numbers that are facts of a chip and nothing else: programs of live runs ask a device for them.
+struct ChipFact {
+  std::string_view key;
+  Limits limits;
+};
+constexpr ChipFact kChipFacts[] = {
+    {"visible_share", kShare},
+    {"compute_capability", {1, 99}},
+};
+
 struct LevelKey {
   std::string_view key;
   UnitKind kind;
@@ -240,6 +250,7 @@ std::vector<std::string> chip_keys() {
     }
   }
   for (const ChipCount& entry : kChipCounts) keys.emplace_back(entry.key);
+  for (const ChipFact& entry : kChipFacts) keys.emplace_back(entry.key);
   for (const char* text : {"aliases", "vendor", "architecture", "host_link"})
     keys.emplace_back(text);
   return keys;
@@ -273,6 +284,13 @@ std::optional<Diagnostic> set_chip(Chip& chip, const Setting& setting) {
     if (!value) return value.error();
     known.set(chip, *value);
     put_fact(chip.facts, fact_of(setting, setting.key, *value, known.kind));
+    return std::nullopt;
+  }
+  for (const ChipFact& known : kChipFacts) {
+    if (known.key != key) continue;
+    const Result<double> value = setting_number(setting, UnitKind::kNone, known.limits);
+    if (!value) return value.error();
+    put_fact(chip.facts, fact_of(setting, setting.key, *value, UnitKind::kNone));
     return std::nullopt;
   }
   return unknown_key(setting, "a chip", chip_keys());
@@ -324,10 +342,12 @@ std::optional<Diagnostic> set_memory(MemoryTechnology& memory, const Setting& se
 
 std::optional<Diagnostic> set_interconnect(InterconnectTechnology& made, const Setting& setting) {
   if (setting.key == "aliases") return made.aliases = setting.values, std::nullopt;
+  double reach = 0;  // a fact alone
   return set_number(
       {{"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits, &made.bandwidth.value},
        {"usd_per_gbps", UnitKind::kDollars, kPrice, &made.usd_per_gbps},
-       {"w_per_gbps", UnitKind::kWatts, {0, 1e6}, &made.w_per_gbps}},
+       {"w_per_gbps", UnitKind::kWatts, {0, 1e6}, &made.w_per_gbps},
+       {"reach", UnitKind::kNone, {1, 1e3}, &reach}},
       setting, "an interconnect technology", {"aliases"}, made.facts);
 }
 

@@ -294,7 +294,7 @@ std::optional<CollectiveFit::Curve> CollectiveFit::curve_on(const Cluster& clust
   if (estimate.log_ratio.empty()) return std::nullopt;
   state->mean = std::make_shared<MeanTime>(cluster);
   take_estimate(*state, estimate);
-  state->bands = kin.joint->over_pcie() ? kUnmeasuredPcie : kUnmeasuredNvlink;
+  state->bands = kin.joint->over_pcie ? kUnmeasuredPcie : kUnmeasuredNvlink;
   state->basis = Basis::kFitted;
   state->source = fmt::format("fit to {} on other systems, over NCCL's constants for {}",
                               name(asked.op), cluster.name);

@@ -57,7 +57,7 @@ double between_systems(const Kin& a, const Kin& b) {
 /// Bridges between PCIe cards that a group's data cross: one where there are three or four cards, and
 /// one more with every doubling.
 double bridges(const Kin& kin) {
-  return kin.joint->over_pcie() ? std::max(std::log2(kin.per_node()) - 1, 0.0) : 0;
+  return kin.joint->over_pcie ? std::max(std::log2(kin.per_node()) - 1, 0.0) : 0;
 }
 
 /// What a box's bridges leave over, which catalogues do not tell: those of few cards are among those of
@@ -116,9 +116,11 @@ Platform platform_of(const Cluster& cluster) {
     joint.chips *= level.size;
     if (joint.fabric.empty()) joint.fabric = name(level.fabric);
     if (level.transport == Transport::kPcie) {
-      joint.fabric = "pcie", joint.paired = joint.chips / level.size;
+      joint.over_pcie = true;
+      joint.fabric = "pcie";
+      joint.paired = joint.chips / level.size;
     }
-    const Level& tells = joint.over_pcie() ? level : cluster.levels[0];
+    const Level& tells = joint.over_pcie ? level : cluster.levels[0];
     joint.generation = fmt::format("{} {} {} {} {}", cluster.chip.vendor,
                                    static_cast<int>(nccl_architecture(cluster.chip.architecture)),
                                    name(tells.transport), name(tells.attachment), joint.fabric);
@@ -152,7 +154,7 @@ Kin::Kin(const CollectiveCase& of, const Platform& on)
 
 unsigned Kin::per_node() const {
   const unsigned chips = std::max(what.ranks / what.nodes, 1U);
-  return joint->over_pcie() && what.nodes == 1 ? std::max(chips / joint->paired, 1U) : chips;
+  return joint->over_pcie && what.nodes == 1 ? std::max(chips / joint->paired, 1U) : chips;
 }
 
 double Kin::octaves() const {
@@ -186,7 +188,7 @@ double kinship(const Kin& a, const Kin& b, Sizes sizes) {
     }
   }
   const bool other_links =
-      (a.what.nodes > 1) != (b.what.nodes > 1) || a.joint->over_pcie() != b.joint->over_pcie();
+      (a.what.nodes > 1) != (b.what.nodes > 1) || a.joint->over_pcie != b.joint->over_pcie;
   if (other_links) shared *= kOtherLinks;
   if (a.platform->system == b.platform->system) shared += between_bridges(a, b, sizes);
   return shared;

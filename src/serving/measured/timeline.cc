@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/read_file.h"
+#include "base/numeric/clock.h"
 #include "flopcast/serving/measured.h"
 
 namespace flopcast {
@@ -54,7 +55,7 @@ Result<TimelineRow> timeline_row(std::string_view text, const std::string& where
   return out;
 }
 
-Time time_of(double seconds) { return {std::llround(seconds * 1e12)}; }
+Time time_of(double seconds) { return on_clock({seconds}); }
 
 ServingTimeline timeline_of(std::vector<TimelineRow> rows) {
   std::ranges::stable_sort(rows, {}, &TimelineRow::queued);

@@ -34,9 +34,9 @@ Result<OtherNetwork> times_on(const ChangedRun& run, const std::string& name) {
 
 }  // namespace
 
-std::optional<Diagnostic> replace_network(ChangedRun& run, const ChangedRun&,
-                                          const Change& change) {
-  if (run.emitted && run.network == change.value) return std::nullopt;
+std::optional<Diagnostic> replace_network(ChangedRun& run, const Change& change,
+                                          const OnCluster& to) {
+  if (run.emitted && run.network == to.cluster) return std::nullopt;
   if (run.ranks > 0) {
     run.refused.push_back(
         refusal(change,
@@ -44,15 +44,15 @@ std::optional<Diagnostic> replace_network(ChangedRun& run, const ChangedRun&,
                 "stands for them"));
     return std::nullopt;
   }
-  Result<OtherNetwork> other = times_on(run, change.value);
+  Result<OtherNetwork> other = times_on(run, to.cluster);
   if (!other) return other.error();
   std::uint64_t replaced = 0;
   std::string kept;
   for (const NetworkUse::Operation& op : other->use.operations) {
     replaced += op.collectives - op.kept;
     if (op.kept < op.collectives) {
-      run.notes.push_back({fmt::format("{} on {} ({})", op.name, change.value, op.source),
-                           "modelled", op.collectives - op.kept, 0});
+      run.notes.push_back({fmt::format("{} on {} ({})", op.name, to.cluster, op.source), "modelled",
+                           op.collectives - op.kept, 0});
     }
     if (op.kept == 0) continue;
     kept += fmt::format("{}{} of {}", kept.empty() ? "" : ", ", op.kept_because, op.name);
@@ -66,7 +66,7 @@ std::optional<Diagnostic> replace_network(ChangedRun& run, const ChangedRun&,
     return std::nullopt;
   }
   run.durations = std::move(other->durations);
-  run.doubts.push_back({fmt::format("the model of the network of {}", change.value),
+  run.doubts.push_back({fmt::format("the model of the network of {}", to.cluster),
                         std::move(other->band.low), std::move(other->band.high)});
   return std::nullopt;
 }

@@ -25,9 +25,7 @@ constexpr double kMillion = 1e6;
 std::optional<Chip> chip_of(const ChangedRun& run, const std::vector<Change>& changes) {
   const Catalog& catalog = Catalog::builtin();
   for (const Change& change : changes) {
-    if (change.verb != Verb::kChip) continue;
-    Result<Chip> chip = catalog.chip(change.value);
-    return chip ? std::optional(std::move(*chip)) : std::nullopt;
+    if (const auto* on = std::get_if<OnChip>(&change.action)) return on->chip;
   }
   if (!run.device.empty()) return chip_of_device(run.device, catalog);
   for (const replaying::RankModel& rank : run.recording->ranks) {
@@ -179,7 +177,7 @@ WhatIfTotals totals_of_side(Side side, const WhatIfFacts& facts, const std::opti
 
 const TotalsFinder::Told& TotalsFinder::told(const ChangedRun& recorded) const {
   std::call_once(once_, [&] {
-    const TraceModel& model = recorded.model->of(*recorded.set, *recorded.recording);
+    const TraceModel& model = recorded.trace_model();
     Told told{find_forward_work(recorded), {}, {}};
     told.shape = recorded_shape(model, told.work, facts_, recorded.recording->ranks.size());
     told.training = find_training(recorded, told.work.type);

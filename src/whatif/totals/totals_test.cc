@@ -1,9 +1,11 @@
 #include "whatif/totals/totals.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "flopcast/whatif.h"
+#include "whatif/changes.h"
 #include "whatif/testing.h"
 
 namespace flopcast::whatif::totals {
@@ -122,10 +124,11 @@ TEST(WhatIfTotals, FactsThatMakeNoSenseAreRefused) {
 // ---- shapes of runs -----------------------------------------------------------------------------
 
 Change set_to(const char* name, double number) {
-  Change change;
-  change.name = name;
-  change.number = number;
-  return change;
+  WhatIfChanges asked;
+  asked.set = {{name, fmt::format("{}", number)}};
+  const auto changes = read_changes(asked);
+  EXPECT_TRUE(changes.ok());
+  return changes->front();
 }
 
 /// 2 x 2 x 2 ranks, 4 microbatches of 2 sequences of 1024 tokens.
