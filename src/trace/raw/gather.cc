@@ -21,6 +21,12 @@ void gather_times(std::vector<std::int64_t>& from_ns, const Rows& rows, std::int
 
 void gather_details(const Trace& from, Trace& to) {
   Events& events = to.events;
+  // Nearly always all of them.
+  to.kernels.reserve(from.kernels.size());
+  to.copies.reserve(from.copies.size());
+  to.syncs.reserve(from.syncs.size());
+  to.ops.reserve(from.ops.size());
+  to.collectives.reserve(from.collectives.size());
   for (std::size_t row = 0; row < events.size(); ++row) {
     std::uint32_t& detail = events.detail[row];
     switch (events.category[row]) {
