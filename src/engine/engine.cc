@@ -1,4 +1,5 @@
 #include "flopcast/engine.h"
+#include "flopcast/engine/times.h"
 
 #include <algorithm>
 #include <deque>
@@ -52,9 +53,11 @@ class RoomState {
   std::deque<Filled> filled_;  // by time until
 };
 
-class Simulator {
+/// @tparam kCauses whether Run::cause is wanted
+template <bool kCauses>
+class SimulatorOf {
  public:
-  Simulator(const Graph& graph, const TimesInUse& times, const std::vector<Time>& release)
+  SimulatorOf(const Graph& graph, const TimesInUse& times, const std::vector<Time>& release)
       : g_(graph),
         duration_(*times.duration),
         gap_(*times.gap),
@@ -64,7 +67,7 @@ class Simulator {
     run_.start = release;
     run_.start.resize(n, Time{});
     run_.end.assign(n, kUnsettled);
-    run_.cause.assign(n, kNoTask);
+    if constexpr (kCauses) run_.cause.assign(n, kNoTask);
     pending_ = g_.pending;
     cursor_.reserve(g_.processors.size());
     for (const Processor& p : g_.processors) cursor_.push_back(p.first);
@@ -103,12 +106,15 @@ class Simulator {
   /// @return whether nothing else holds the target back.
   bool relax(TaskId target, Time at, TaskId source) {
     Time& start = run_.start[target];
-    // Among equals the lowest task is the cause, so that the visiting order does not show.
-    if (at > start || (at == start && source < run_.cause[target])) {
-      start = at;
-      run_.cause[target] = source;
+    if constexpr (kCauses) {
+      // Among equals the lowest task is the cause, so that the visiting order does not show.
+      if (at > start || (at == start && source < run_.cause[target])) run_.cause[target] = source;
     }
+    start = std::max(start, at);
     return --pending_[target] == 0;
+  }
+  void set_cause(TaskId task, TaskId cause) {
+    if constexpr (kCauses) run_.cause[task] = cause;
   }
 
   /// @return whether it runs at once; else its turn comes.
@@ -133,7 +139,7 @@ class Simulator {
     const RoomState::Filled* filled = room.before(comer);
     if (filled != nullptr && filled->until > run_.start[t]) {
       run_.start[t] = filled->until;
-      run_.cause[t] = filled->by.task;
+      set_cause(t, filled->by.task);
     }
     if (fills_[t] > Time{}) room.fill(comer, sum_on_clock(run_.start[t], fills_[t]));
     run_.end[t] = sum_on_clock(run_.start[t], duration_[t]);
@@ -221,7 +227,7 @@ class Simulator {
     const Time least = sum_on_clock(run_.end[source], lag);
     if (least > run_.end[task]) {
       run_.end[task] = least;
-      run_.cause[task] = source;
+      set_cause(task, source);
     }
   }
 
@@ -245,7 +251,7 @@ class Simulator {
     const Time least = sum_on_clock(run_.end[ended], wait.lag);
     if (least > held->second) {
       held->second = least;
-      run_.cause[wait.task] = ended;
+      set_cause(wait.task, ended);
     }
     if (--open_sources_[w] > 0) return;
     run_.end[wait.task] = held->second;
@@ -267,6 +273,8 @@ class Simulator {
   std::vector<RoomState> rooms_;
   std::size_t settled_ = 0;
 };
+
+using Simulator = SimulatorOf<true>;
 
 /// For every unsettled task one unsettled predecessor, where it has one.
 std::vector<TaskId> blockers(const Graph& g, const Simulator& sim) {
@@ -384,6 +392,14 @@ Result<Run> simulate(const Graph& graph, const TimesInUse& times, const std::vec
   return Diagnostic{ErrorCode::kNoAnswer, "execution graph",
                     describe(graph, simulator, found, names),
                     "a collective that a rank never joins, or joins in another order, does this"};
+}
+
+std::optional<Run> run_times(const Graph& graph, const TimesInUse& times,
+                             const std::vector<Time>& release) {
+  SimulatorOf<false> simulator(graph, times, release);
+  simulator.run();
+  if (simulator.settled_count() < graph.task_count()) return std::nullopt;
+  return simulator.take();
 }
 
 }  // namespace flopcast
