@@ -8,6 +8,7 @@
 #include "flopcast/replay/damage.h"
 #include "flopcast/replay/network_times.h"
 #include "flopcast/replay/timeline.h"
+#include "replay/check_answer.h"
 #include "replay/critical_path.h"
 #include "replay/sensitivity.h"
 #include "replay/step_groups.h"
@@ -200,6 +201,7 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   tell_run(set, rec, bindings, lags, assembly, *run, options.threads, out);
   if (options.sensitivity)
     out.sensitivity = measure_sensitivity(set, rec, assembly, *run, options.threads);
+  if (auto problem = check_answer(out)) return *std::move(problem);
   return out;
 }
 

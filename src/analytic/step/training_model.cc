@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "analytic/step/check_answer.h"
 #include "analytic/step/memory.h"
 #include "analytic/step/time.h"
 #include "analytic/step/training_state.h"
@@ -210,6 +211,7 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   for (std::size_t i = 0; i < out.rests_on.size(); ++i) {
     out.rests_on[i] = all > 0 ? step.rests_on_s[i] / all : 0;
   }
+  if (auto problem = check_answer(out)) return *std::move(problem);
   return out;
 }
 
