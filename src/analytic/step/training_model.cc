@@ -7,6 +7,7 @@
 
 #include "analytic/step/check_answer.h"
 #include "analytic/step/memory.h"
+#include "analytic/step/memory_notes.h"
 #include "analytic/step/time.h"
 #include "analytic/step/training_state.h"
 
@@ -199,6 +200,7 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   }
   out.capacity = state_->system->machine.cluster().chip.hbm_capacity * state_->options.memory_share;
   out.fits = out.memory().total() <= out.capacity;
+  out.memory_notes = memory_notes(costs, plan, out.fullest, out.memory());
 
   const Rates rates = rates_of(*state_, plan, time.step_s);
   out.tokens_per_second = rates.tokens_per_second;

@@ -11,8 +11,8 @@ namespace flopcast::workload {
 
 namespace {
 
-constexpr Keys kChosenExperts = {"num_experts_per_tok", "experts_per_token", "moe_top_k",
-                                 "top_k_experts", "topk"};
+const Keys kChosenExperts = {"num_experts_per_tok", "experts_per_token", "moe_top_k",
+                             "top_k_experts", "topk"};
 
 }  // namespace
 

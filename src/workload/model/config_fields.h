@@ -18,10 +18,10 @@ namespace flopcast::workload {
 /// The spellings of one field: {"num_hidden_layers", "n_layer"}; errors name the first.
 using Keys = std::initializer_list<std::string_view>;
 
-inline constexpr Keys kHidden = {"hidden_size", "n_embd", "n_embed", "d_model", "hidden"};
-inline constexpr Keys kLayerCount = {"num_hidden_layers", "n_layer", "n_layers", "layers",
-                                     "num_layers"};
-inline constexpr Keys kHeads = {"num_attention_heads", "n_head", "n_heads", "heads"};
+inline const Keys kHidden = {"hidden_size", "n_embd", "n_embed", "d_model", "hidden"};
+inline const Keys kLayerCount = {"num_hidden_layers", "n_layer", "n_layers", "layers",
+                                 "num_layers"};
+inline const Keys kHeads = {"num_attention_heads", "n_head", "n_heads", "heads"};
 
 class Fields {
  public:
