@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "errors.h"
-#include "flopcast/cost.h"
+#include "flopcast/cost/checked_time.h"
 #include "flopcast/machine.h"
 #include "forecasts.h"
 
@@ -40,7 +40,7 @@ KernelAnswer gemm(const Machine& machine, std::int64_t m, std::int64_t n, std::i
   kernel.k = k;
   kernel.batch = batch;
   kernel.type = known(parse_gemm_type(type), "type", type, kCostHelp);
-  return kernel_answer(machine.kernels().time(kernel));
+  return kernel_answer(value_or_raise(checked_time(machine.kernels(), kernel)));
 }
 
 KernelAnswer attention(const Machine& machine, std::int64_t batch, std::int64_t query_length,
@@ -59,7 +59,7 @@ KernelAnswer attention(const Machine& machine, std::int64_t batch, std::int64_t 
   kernel.backward = backward;
   kernel.type = known(parse_data_type(type), "type", type, kCostHelp);
   kernel.kv_cache = known(parse_data_type(kv_cache), "kv_cache", kv_cache, kCostHelp);
-  return kernel_answer(machine.kernels().time(kernel));
+  return kernel_answer(value_or_raise(checked_time(machine.kernels(), kernel)));
 }
 
 KernelAnswer moe(const Machine& machine, std::int64_t tokens, std::int64_t hidden,
@@ -76,7 +76,7 @@ KernelAnswer moe(const Machine& machine, std::int64_t tokens, std::int64_t hidde
   kernel.expert_parallel = expert_parallel;
   kernel.type = known(parse_gemm_type(type), "type", type, kCostHelp);
   kernel.skew = skew;
-  return kernel_answer(machine.kernels().time(kernel));
+  return kernel_answer(value_or_raise(checked_time(machine.kernels(), kernel)));
 }
 
 KernelAnswer memory_bound(const Machine& machine, const std::string& op, std::int64_t rows,
@@ -87,7 +87,7 @@ KernelAnswer memory_bound(const Machine& machine, const std::string& op, std::in
   kernel.columns = columns;
   kernel.type = known(parse_data_type(type), "type", type, kCostHelp);
   kernel.backward = backward;
-  return kernel_answer(machine.kernels().time(kernel));
+  return kernel_answer(value_or_raise(checked_time(machine.kernels(), kernel)));
 }
 
 }  // namespace

@@ -88,6 +88,8 @@ struct TrainingEstimate {
   unsigned fullest = 0;                     ///< the stage that needs most memory
   Bytes capacity;     ///< of one chip that the plan may use (memory_share of it)
   bool fits = false;  ///< whether the fullest stage is within `capacity`
+  /// in words, of the fullest stage: what of its memory is holes, what is gathered, how much and why
+  std::vector<std::string> memory_notes;
 
   double tokens_per_second = 0;  ///< all chips
   double mfu = 0;       ///< model FLOPs (causal) over the dense peak of the plan's precision

@@ -97,6 +97,7 @@ class Estimate(Document):
         list[dict[str, Any]],
         "Where the plan does not fit: plans that do, fastest first (``change``, ``time_s``, ...).",
     )
+    memory_notes = Field(list[str], "In words: holes of the allocator, weights gathered whole; how much, and why.")
     assumed = Field(list[str], "In words, what nobody told and nothing measured.")
     unmodelled = Field(list[str], "Settings of ``plan_from`` that are not modelled, and what is taken instead.")
     ignored = Field(list[str], "Settings of ``plan_from`` without meaning for a step.")

@@ -6,6 +6,7 @@
 
 #include "base/text/numbers.h"
 #include "cli/terminal/command.h"
+#include "flopcast/cost/checked_time.h"
 #include "flopcast/machine.h"
 #include "flopcast/report/cost.h"
 
@@ -159,7 +160,9 @@ int run_cost(Io& io, const CostCommand& command, Result<Kernel> (*make)(const Co
   if (!kernel) return fail(io, kernel.error());
   const Result<Machine> machine = machine_of(command);
   if (!machine) return fail(io, machine.error());
-  const KernelReport report{*kernel, machine->cluster().name, machine->kernels().time(*kernel)};
+  const Result<KernelTime> time = checked_time(machine->kernels(), *kernel);
+  if (!time) return fail(io, time.error());
+  const KernelReport report{*kernel, machine->cluster().name, *time};
   return print(io, command.json ? kernel_json(report) : kernel_text(report), {command.json, false});
 }
 

@@ -8,6 +8,7 @@
 #include "flopcast/replay/damage.h"
 #include "flopcast/replay/network_times.h"
 #include "flopcast/replay/timeline.h"
+#include "replay/check_answer.h"
 #include "replay/critical_path.h"
 #include "replay/sensitivity.h"
 #include "replay/step_groups.h"
@@ -208,12 +209,15 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   std::optional<SensitivityQuestion> question;
   if (options.sensitivity) question = ask_sensitivity(set, rec, assembly, *run);
   tell_run(set, rec, bindings, lags, assembly, *run, options.threads, out);
-  if (!question) return out;
-  // All is told of the recording: the runs to come take its memory.
-  rec = {};
-  bindings = {};
-  run = Run{};
-  out.sensitivity = measure_sensitivity(std::move(*question), std::move(assembly), options.threads);
+  if (question) {
+    // All is told of the recording: the runs to come take its memory.
+    rec = {};
+    bindings = {};
+    run = Run{};
+    out.sensitivity =
+        measure_sensitivity(std::move(*question), std::move(assembly), options.threads);
+  }
+  if (auto problem = check_answer(out)) return *std::move(problem);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "whatif/band.h"
 #include "whatif/breakdown.h"
 #include "whatif/causes.h"
+#include "whatif/check_answer.h"
 
 namespace flopcast::whatif {
 
@@ -249,7 +250,10 @@ class Forecast {
 
 Result<WhatIfAnswer> forecast(const Prepared& prepared, const WhatIfChanges& asked,
                               const std::vector<Change>& changes) {
-  return Forecast(prepared, asked, changes).make();
+  Result<WhatIfAnswer> answer = Forecast(prepared, asked, changes).make();
+  if (!answer) return answer;
+  if (auto problem = check_answer(*answer)) return *std::move(problem);
+  return answer;
 }
 
 }  // namespace flopcast::whatif

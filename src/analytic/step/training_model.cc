@@ -5,7 +5,9 @@
 #include <array>
 #include <cmath>
 
+#include "analytic/step/check_answer.h"
 #include "analytic/step/memory.h"
+#include "analytic/step/memory_notes.h"
 #include "analytic/step/time.h"
 #include "analytic/step/training_state.h"
 #include "base/numeric/clock.h"
@@ -228,6 +230,7 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   }
   out.capacity = state_->system->machine.cluster().chip.hbm_capacity * state_->options.memory_share;
   out.fits = out.memory().total() <= out.capacity;
+  out.memory_notes = memory_notes(costs, plan, out.fullest, out.memory());
 
   const Rates rates = rates_of(*state_, plan, time.step_s);
   out.tokens_per_second = rates.tokens_per_second;
@@ -240,6 +243,7 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   for (std::size_t i = 0; i < out.rests_on.size(); ++i) {
     out.rests_on[i] = all > 0 ? step.rests_on_s[i] / all : 0;
   }
+  if (auto problem = check_answer(out)) return *std::move(problem);
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "flopcast/network/fit.h"
 #include "network/collective/levels.h"
 #include "network/collective/systems.h"
+#include "network/forecast/check_answer.h"
 
 namespace flopcast {
 
@@ -411,7 +412,10 @@ auto with_shape(const CollectiveModel::State& state, const CollectiveQuery& quer
     -> decltype(answer(state.everybody)) {
   const auto checked = [&](const GroupShape& shape) -> decltype(answer(shape)) {
     if (auto wrong = check(query, shape, state.cluster)) return std::move(*wrong);
-    return answer(shape);
+    auto told = answer(shape);
+    if (!told) return told;
+    if (auto problem = check_answer(*told, query, state.cluster, shape.ranks)) return *problem;
+    return told;
   };
   if (query.ranks.empty()) return checked(state.everybody);
   const Result<GroupShape> shape = group_shape(state.cluster, query.ranks);

@@ -140,7 +140,10 @@ std::string memory_text(const EstimateReport& r) {
     table.add(std::move(row));
     first = last + 1;
   }
-  return fmt::format("Memory of a chip, GB of {} (* fullest)\n", gigabytes(usable)) + table.text();
+  std::string text =
+      fmt::format("Memory of a chip, GB of {} (* fullest)\n", gigabytes(usable)) + table.text();
+  for (const std::string& note : r.estimate.memory_notes) text += "  " + note + '\n';
+  return text;
 }
 
 std::string basis_text(const EstimateReport& r) {

@@ -84,9 +84,9 @@ class Side {
     if (!estimate) return miss_both(estimate.error().text());
     // An estimate's FLOPs and peak, and this run's time.
     const double passes = work_.trains ? 1 : 1 / kPassesOfTraining;
-    out_.mfu = estimate->mfu * estimate->step.value / step_ * passes;
-    say(fmt::format("MFU: FLOPs of {}, causal, {}", model.name,
-                    work_.trains ? "forward and backward" : "forward alone"));
+    add_mfu(estimate->mfu * estimate->step.value / step_ * passes,
+            fmt::format("MFU: FLOPs of {}, causal, {}", model.name,
+                        work_.trains ? "forward and backward" : "forward alone"));
     if (!work_.trains)
       return miss("memory_bytes", "no backward pass was recorded, and memory is known of training");
     out_.memory_bytes = estimate->memory().total().value;
@@ -123,9 +123,19 @@ class Side {
     const std::optional<double> forward = forward_flops();
     if (!forward) return miss("mfu", "shapes of other sizes were not recorded: give --model");
     const double flops = *forward * (work_.trains ? kPassesOfTraining : 1);
-    out_.mfu = flops / step_ / peak;
-    say(fmt::format("MFU: {} the forward's recorded shapes, attention between all tokens, {} dense",
+    add_mfu(
+        flops / step_ / peak,
+        fmt::format("MFU: {} the forward's recorded shapes, attention between all tokens, {} dense",
                     work_.trains ? "three times" : "of", name(work_.type)));
+  }
+  /// Kernels may be asked to be faster than their chip, and a recording may be of another one than it names.
+  void add_mfu(double mfu, const std::string& of_what) {
+    if (mfu > 1) {
+      return miss("mfu", fmt::format("the step is shorter than its work takes at the peak of {}",
+                                     chip_->name));
+    }
+    out_.mfu = mfu;
+    say(of_what);
   }
   std::string gpus() const {
     return counted(static_cast<std::uint64_t>(std::llround(shape_.gpus)), "GPU");
