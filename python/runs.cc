@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "errors.h"
-#include "flopcast/analytic/runs.h"
+#include "flopcast/measured/training.h"
 #include "forecasts.h"
 #include "interrupt.h"
 

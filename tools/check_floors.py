@@ -35,7 +35,7 @@ FLOORS = (
     ("graph",),
     ("engine",),
     ("replay", "analytic", "mapping", "live", "serving"),
-    ("published", "whatif"),
+    ("published", "whatif", "measured"),
     ("question",),
     ("report",),
     ("cli", "python"),

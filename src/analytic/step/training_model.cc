@@ -8,6 +8,7 @@
 #include "analytic/step/memory.h"
 #include "analytic/step/time.h"
 #include "analytic/step/training_state.h"
+#include "flopcast/analytic/reuse.h"
 
 namespace flopcast {
 namespace {
@@ -123,17 +124,17 @@ Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<co
   const std::string software = software_name(options.software, system->cluster.chip);
   Result<Constants> constants = load_constants(system->cluster.chip, software, options.constants);
   if (!constants) return constants.error();
-  return with(std::move(model), std::move(system), options, software, *constants);
+  apply_power(*system, *constants);
+  auto before = layers_before_each(model);
+  return TrainingModel(std::make_unique<State>(State{std::move(model), std::move(system), options,
+                                                     software, *constants, std::move(before)}));
 }
 
-TrainingModel TrainingModel::State::with(Model model, std::shared_ptr<const System> system,
-                                         const TrainingOptions& options, std::string software,
-                                         Constants loaded) {
-  apply_power(*system, loaded);
+TrainingModel TrainingModel::State::again(const State& known, Model model) {
   auto before = layers_before_each(model);
   return TrainingModel(
-      std::make_unique<State>(State{std::move(model), std::move(system), options,
-                                    std::move(software), loaded, std::move(before)}));
+      std::make_unique<State>(State{std::move(model), known.system, known.options, known.software,
+                                    known.constants, std::move(before)}));
 }
 
 Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Catalog& catalog,
@@ -141,6 +142,15 @@ Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Ca
   auto system = analytic::make_system(std::move(cluster), catalog, options.kernels);
   if (!system) return system.error();
   return State::make(std::move(model), std::move(*system), options);
+}
+
+TrainingModel with_model(const TrainingModel& known, Model model) {
+  return TrainingModel::State::again(known.state(), std::move(model));
+}
+
+Result<TrainingModel> with_options(const TrainingModel& known, const TrainingOptions& options) {
+  const TrainingModel::State& state = known.state();
+  return TrainingModel::State::make(state.model, state.system, options);
 }
 
 TrainingModel::TrainingModel(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -8,7 +8,7 @@
 #include "flopcast/base.h"
 #include "flopcast/hardware.h"
 
-namespace flopcast::analytic {
+namespace flopcast::measured {
 
 struct RunSystem {
   std::string gpu;  ///< "NVIDIA H100-SXM5-80GB"
@@ -30,4 +30,4 @@ struct NodePorts {
 };
 NodePorts parse_ports(std::string_view words, unsigned per_node);
 
-}  // namespace flopcast::analytic
+}  // namespace flopcast::measured

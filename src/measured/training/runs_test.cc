@@ -4,16 +4,16 @@
 #include <filesystem>
 #include <optional>
 
-#include "analytic/runs/system.h"
 #include "base/text/csv_table.h"
-#include "flopcast/analytic/runs.h"
+#include "flopcast/measured/training.h"
+#include "measured/training/system.h"
 #include "support/shared_traces.h"
 #include "support/temporary_folder.h"
 
-namespace flopcast::analytic {
+namespace flopcast::measured {
 namespace {
 
-using namespace analytic;
+using namespace measured;
 
 TEST(RunSystem, ReadsPortsFromWords) {
   const auto gigabits = [](std::string_view words) {
@@ -491,4 +491,4 @@ TEST_F(PublicRuns, AreForecastNearerThanByPeers) {
 }
 
 }  // namespace
-}  // namespace flopcast::analytic
+}  // namespace flopcast::measured

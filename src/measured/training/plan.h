@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "flopcast/analytic/runs.h"
+#include "flopcast/measured/training.h"
 
-namespace flopcast::analytic {
+namespace flopcast::measured {
 
 struct RunTexts {
   std::string dtype, recompute, task, software, framework, repo, set;
@@ -18,4 +18,4 @@ struct RunTexts {
 std::string read_run_plan(const nlohmann::json& parallel, const nlohmann::json& batch,
                           const nlohmann::json& model, const RunTexts& texts, TrainingRun& run);
 
-}  // namespace flopcast::analytic
+}  // namespace flopcast::measured

@@ -1,10 +1,10 @@
-#include "analytic/runs/open.h"
+#include "measured/training/open.h"
 
 #include <fmt/format.h>
 
 #include "flopcast/analytic/search.h"
 
-namespace flopcast::analytic {
+namespace flopcast::measured {
 namespace {
 
 /// The least recompute of none, selective and full that fits, else full.
@@ -84,4 +84,4 @@ Result<TrainingEstimate> estimate_open(const TrainingModel& model, const Trainin
   return run.open.recompute ? with_recompute(model, plan) : model.estimate(plan);
 }
 
-}  // namespace flopcast::analytic
+}  // namespace flopcast::measured

@@ -1,4 +1,4 @@
-// Floor 5: measured training runs, forecast one by one: what `flopcast validate training` shows and
+// Floor 6: measured training runs, forecast one by one: what `flopcast validate training` shows and
 // tools/fit_training.py fits constants to.
 //
 // A run is JSON: {"id", "model": {config.json or short form}, "system": {"gpu", "gpus",

@@ -1,5 +1,5 @@
 // Reads measured runs.
-#include "analytic/runs/measured.h"
+#include "measured/training/runs.h"
 
 #include <fmt/format.h>
 
@@ -11,16 +11,16 @@
 #include <regex>
 #include <set>
 
-#include "analytic/runs/plan.h"
-#include "analytic/runs/system.h"
 #include "base/files/read_file.h"
 #include "base/text/csv_table.h"
+#include "measured/training/plan.h"
+#include "measured/training/system.h"
 
 namespace flopcast {
 namespace {
 
 using nlohmann::json;
-using namespace analytic;
+using namespace measured;
 
 /// "mlperf-v5.1-llama31_8b-..." is of the set mlperf-llama31_8b; others are named by their first word.
 std::string set_of(const json& run, const std::string& id) {

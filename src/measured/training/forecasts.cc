@@ -5,77 +5,73 @@
 #include <map>
 #include <numeric>
 
-#include "analytic/runs/open.h"
-#include "analytic/step/training_state.h"
 #include "base/numeric/quantile.h"
 #include "base/numeric/rank_correlation.h"
-#include "flopcast/analytic/runs.h"
+#include "flopcast/analytic/reuse.h"
+#include "flopcast/measured/training.h"
+#include "measured/training/open.h"
 
 namespace flopcast {
 namespace {
 
-using analytic::Constants, analytic::load_constants, analytic::software_name;
-using SystemOf = Result<std::shared_ptr<const analytic::System>>;
+/// A model made once, of which those of other runs are made.
+using ModelOf = Result<std::shared_ptr<const TrainingModel>>;
+ModelOf shared(Result<TrainingModel> made) {
+  if (!made) return made.error();
+  return std::make_shared<const TrainingModel>(std::move(*made));
+}
 
-/// By cluster line and software: runs share them, and reading them takes longer than a forecast.
-using ConstantsOf = std::map<std::pair<std::string_view, std::string_view>, Result<Constants>>;
+/// By cluster line and software: runs share them, and reading constants takes longer than a forecast.
+using ModelsOf = std::map<std::pair<std::string_view, std::string_view>, ModelOf>;
 
-ConstantsOf load_all(const std::vector<const TrainingRun*>& runs,
-                     const std::map<std::string, SystemOf>& systems, const std::string& file) {
-  ConstantsOf all;
+ModelsOf load_all(const std::vector<const TrainingRun*>& runs,
+                  const std::map<std::string, ModelOf>& machines, const std::string& constants) {
+  ModelsOf all;
   for (const TrainingRun* run : runs) {
-    const SystemOf& system = systems.at(run->cluster);
     const auto key = std::pair<std::string_view, std::string_view>(run->cluster, run->software);
-    if (!system || all.contains(key)) continue;
-    const Chip& chip = (*system)->cluster.chip;
-    all.emplace(key, load_constants(chip, software_name(run->software, chip), file));
+    if (all.contains(key)) continue;
+    const ModelOf& machine = machines.at(run->cluster);
+    TrainingOptions options;
+    options.software = run->software;
+    options.constants = constants;
+    all.emplace(key, machine ? shared(with_options(**machine, options)) : machine);
   }
   return all;
 }
 
-RunForecast forecast(const TrainingRun& run, const SystemOf& system, const ConstantsOf& constants,
-                     const std::string& file) {
+RunForecast forecast(const TrainingRun& run, const ModelOf& known) {
   RunForecast out;
   out.run = &run;
   out.plan = run.plan;
-  if (!system) {
-    out.failure = system.error();
+  if (!known) {
+    out.failure = known.error();
     return out;
   }
-  const Result<Constants>& loaded = constants.at({run.cluster, run.software});
-  if (!loaded) {
-    out.failure = loaded.error();
-    return out;
-  }
-  TrainingOptions options;
-  options.software = run.software;
-  options.constants = file;
-  const TrainingModel model = TrainingModel::State::with(
-      run.model, *system, options, software_name(run.software, (*system)->cluster.chip), *loaded);
-  Result<TrainingEstimate> estimate = analytic::estimate_open(model, run, out.plan);
+  const TrainingModel model = with_model(**known, run.model);
+  Result<TrainingEstimate> estimate = measured::estimate_open(model, run, out.plan);
   if (estimate) out.estimate = std::move(*estimate);
   if (!estimate) out.failure = estimate.error();
   return out;
 }
 
-SystemOf system_of(const std::string& line) {
-  Result<Cluster> cluster = Catalog::builtin().cluster(line);
+ModelOf machine_of(const TrainingRun& run) {
+  Result<Cluster> cluster = Catalog::builtin().cluster(run.cluster);
   if (!cluster) return cluster.error();
-  return analytic::make_system(std::move(*cluster), Catalog::builtin(), {});
+  return shared(TrainingModel::make(run.model, std::move(*cluster), Catalog::builtin()));
 }
 
 }  // namespace
 
 struct RunForecaster::State {
   std::vector<TrainingRun> runs;
-  std::map<std::string, SystemOf> systems;  ///< by cluster line
+  std::map<std::string, ModelOf> machines;  ///< by cluster line, of the first run there
 };
 
 RunForecaster::RunForecaster(std::vector<TrainingRun> runs)
     : state_(std::make_unique<State>(State{std::move(runs), {}})) {
   for (const TrainingRun& run : state_->runs) {
-    if (!run.incomplete.empty() || state_->systems.contains(run.cluster)) continue;
-    state_->systems.emplace(run.cluster, system_of(run.cluster));
+    if (!run.incomplete.empty() || state_->machines.contains(run.cluster)) continue;
+    state_->machines.emplace(run.cluster, machine_of(run));
   }
 }
 RunForecaster::RunForecaster(RunForecaster&&) noexcept = default;
@@ -95,11 +91,11 @@ std::vector<RunForecast> RunForecaster::forecast(const std::string& constants, u
     for (const std::size_t i : some) taken.push_back(complete.at(i));
     complete = std::move(taken);
   }
-  const ConstantsOf loaded = load_all(complete, state_->systems, constants);
+  const ModelsOf models = load_all(complete, state_->machines, constants);
   std::vector<RunForecast> forecasts(complete.size());
   parallel_for(complete.size(), threads, [&](std::size_t i) {
     const TrainingRun& run = *complete[i];
-    forecasts[i] = ::flopcast::forecast(run, state_->systems.at(run.cluster), loaded, constants);
+    forecasts[i] = ::flopcast::forecast(run, models.at({run.cluster, run.software}));
   });
   return forecasts;
 }

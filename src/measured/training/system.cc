@@ -1,4 +1,4 @@
-#include "analytic/runs/system.h"
+#include "measured/training/system.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <regex>
 
-namespace flopcast::analytic {
+namespace flopcast::measured {
 namespace {
 
 /// Words around a chip's name that say nothing the catalogue needs.
@@ -172,4 +172,4 @@ Result<std::string> cluster_line(const RunSystem& run, const Catalog& catalog,
   return line;
 }
 
-}  // namespace flopcast::analytic
+}  // namespace flopcast::measured

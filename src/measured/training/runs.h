@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "flopcast/analytic/runs.h"
+#include "flopcast/measured/training.h"
 
-namespace flopcast::analytic {
+namespace flopcast::measured {
 
 /// The JSON of read_training_runs. @param where names it in errors
 Result<std::vector<TrainingRun>> parse_runs(std::string_view text, const std::string& where);
 
-}  // namespace flopcast::analytic
+}  // namespace flopcast::measured

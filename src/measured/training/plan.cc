@@ -1,13 +1,11 @@
-#include "analytic/runs/plan.h"
+#include "measured/training/plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <regex>
 
-#include "analytic/step/constants.h"
-
-namespace flopcast::analytic {
+namespace flopcast::measured {
 namespace {
 
 using nlohmann::json;
@@ -41,7 +39,8 @@ bool is_xla(const RunTexts& t, const TrainingRun& run) {
                                      std::regex::icase);
   if (std::regex_search(t.framework + " " + t.repo, frameworks)) return true;
   const Result<Cluster> cluster = Catalog::builtin().cluster(run.cluster);
-  return cluster && software_name("", cluster->chip) == "xla";
+  const std::string architecture = cluster ? cluster->chip.architecture : std::string();
+  return architecture == "tpu" || architecture == "trainium";
 }
 
 /// Megatron-Bridge's recipes of 25.09 to 26.04 (scripts/performance/configs) that send experts' rows by HybridEP or
@@ -338,4 +337,4 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   return "";
 }
 
-}  // namespace flopcast::analytic
+}  // namespace flopcast::measured

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "analytic/runs/measured.h"
+#include "measured/training/runs.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace flopcast;
