@@ -5,14 +5,14 @@
 #include <array>
 
 #include "base/files/read_file.h"
-#include "serving/measured/launches.h"
-#include "serving/measured/points.h"
+#include "measured/serving/launches.h"
+#include "measured/serving/points.h"
 
 namespace flopcast {
 namespace {
 
 using nlohmann::json;
-using namespace serving;
+using namespace measured;
 
 /// Requests of a run by lengths: docs/source/performance/perf-overview.md of TensorRT-LLM v1.0, "Preparing a dataset".
 struct OfflineCount {

@@ -1,5 +1,5 @@
 // Reads the launches once, and finds those of a point.
-#include "serving/measured/launches.h"
+#include "measured/serving/launches.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
 
-namespace flopcast::serving {
+namespace flopcast::measured {
 namespace {
 
 constexpr std::string_view kLaunchFile = "serving/launches.toml";
@@ -271,4 +271,4 @@ std::optional<Diagnostic> apply_launches(const ServingPoint& point, Deployment& 
   return std::nullopt;
 }
 
-}  // namespace flopcast::serving
+}  // namespace flopcast::measured

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "flopcast/serving/measured.h"
+#include "flopcast/measured/serving.h"
 
-namespace flopcast::serving {
+namespace flopcast::measured {
 
 /// The model's name as launches and the catalogue have it: no organisation, no suffix of a checkpoint.
 std::string plain_model(std::string_view told);
@@ -31,4 +31,4 @@ LaunchedDrafts launched_drafts(const ServingPoint& point);
 /// has the engine's defaults. What is wrong with the catalogue's file, if anything is.
 std::optional<Diagnostic> apply_launches(const ServingPoint& point, Deployment& deployment);
 
-}  // namespace flopcast::serving
+}  // namespace flopcast::measured

@@ -6,14 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/read_file.h"
-#include "serving/measured/layouts.h"
-#include "serving/measured/points.h"
+#include "measured/serving/layouts.h"
+#include "measured/serving/points.h"
 
 namespace flopcast {
 namespace {
 
 using nlohmann::json;
-using namespace serving;
+using namespace measured;
 
 constexpr std::string_view kPointHint = "docs/reference/serving.md has the fields of a point";
 /// Counts and lengths beyond these are a mistake, and would overflow what is computed of them.
@@ -141,7 +141,7 @@ double ServingPoint::throughput(Seconds first, Seconds each) const {
   return static_cast<double>(users * output) / (answer * chips());
 }
 
-Result<json> serving::document_of(std::string_view text, const std::string& where) {
+Result<json> measured::document_of(std::string_view text, const std::string& where) {
   json document = json::parse(text, nullptr, false);
   if (document.is_object() || document.is_array()) return document;
   return Diagnostic{ErrorCode::kBadInput, where,

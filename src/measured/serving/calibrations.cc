@@ -12,13 +12,13 @@
 #include "base/text/names.h"
 #include "base/text/toml_file.h"
 #include "base/text/toml_string.h"
-#include "flopcast/serving/measured.h"
-#include "serving/measured/launches.h"
+#include "flopcast/measured/serving.h"
+#include "measured/serving/launches.h"
 
 namespace flopcast {
 namespace {
 
-using namespace serving;
+using namespace measured;
 
 /// A table's columns by name; a column that is absent gives what a row has without it.
 class PointColumns {

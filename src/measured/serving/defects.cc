@@ -9,13 +9,13 @@
 #include <map>
 #include <tuple>
 
-#include "flopcast/serving/measured.h"
-#include "serving/measured/launches.h"
+#include "flopcast/measured/serving.h"
+#include "measured/serving/launches.h"
 
 namespace flopcast {
 namespace {
 
-using namespace serving;
+using namespace measured;
 
 constexpr ServingRule kRules[] = {
     {"duplicate", "the same times stand in another table, for the same lengths and users"},

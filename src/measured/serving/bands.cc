@@ -1,12 +1,12 @@
 // Bands by engine, of aggregated and disaggregated serving.
-#include "serving/measured/bands.h"
+#include "measured/serving/bands.h"
 
 #include <fmt/format.h>
 
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
 
-namespace flopcast::serving {
+namespace flopcast::measured {
 namespace {
 
 constexpr std::string_view kBandFile = "serving/bands.toml";
@@ -32,15 +32,15 @@ ServingBands bands_of(const ServingPoint& point, Basis /*basis*/) {
   return serving_bands(point.engine, point.disaggregated);
 }
 
-}  // namespace flopcast::serving
+}  // namespace flopcast::measured
 
 namespace flopcast {
 
 ServingBands serving_bands(std::string_view engine, bool disaggregated) {
-  static const toml::table bands = serving::read_bands();
+  static const toml::table bands = measured::read_bands();
   const toml::table& root = bands;
   const auto group = root[disaggregated ? "disaggregated" : "aggregated"][engine];
-  return {serving::band_in(group, "ttft"), serving::band_in(group, "tpot")};
+  return {measured::band_in(group, "ttft"), measured::band_in(group, "tpot")};
 }
 
 }  // namespace flopcast

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/read_file.h"
-#include "flopcast/serving/measured.h"
+#include "flopcast/measured/serving.h"
 
 namespace flopcast {
 namespace {

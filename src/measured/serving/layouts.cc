@@ -11,15 +11,15 @@
 //                                                                  documentation: with DeepEP ep is tp)
 //
 // The third was found by runs that other tables hold with the plain label: their times agree to 1 %.
-#include "serving/measured/layouts.h"
+#include "measured/serving/layouts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "serving/measured/launches.h"
+#include "measured/serving/launches.h"
 
-namespace flopcast::serving {
+namespace flopcast::measured {
 namespace {
 
 ReadLayout repaired_layout(ServingLayout layout, std::string how) {
@@ -59,4 +59,4 @@ ReadLayout layout_of(const LayoutLabels& labels, const ServingPoint& point) {
   return as_told;
 }
 
-}  // namespace flopcast::serving
+}  // namespace flopcast::measured

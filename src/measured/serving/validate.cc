@@ -1,8 +1,8 @@
 // A file of measured points, labelled and forecast.
 #include <algorithm>
 
-#include "flopcast/serving/measured.h"
-#include "serving/iteration/constants.h"
+#include "flopcast/measured/serving.h"
+#include "flopcast/serving/iteration.h"
 
 namespace flopcast {
 namespace {
@@ -30,7 +30,7 @@ Result<ServingValidation> validate_serving(const std::filesystem::path& path,
                                            const Catalog& catalog,
                                            const ServingValidationOptions& options) {
   if (!options.constants.empty()) {
-    if (const auto error = serving::replace_constants(options.constants)) return *error;
+    if (const auto error = replace_serving_constants(options.constants)) return *error;
   }
   Result<std::vector<ServingPoint>> points = read_serving_points(path);
   if (!points) return points.error();

@@ -7,7 +7,7 @@
 
 #include "base/numeric/quantile.h"
 #include "base/numeric/rank_correlation.h"
-#include "flopcast/serving/measured.h"
+#include "flopcast/measured/serving.h"
 
 namespace flopcast {
 namespace {

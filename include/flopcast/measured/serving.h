@@ -1,4 +1,4 @@
-// Floor 5: measured deployments: what was run, what is wrong with the row, what we say of it; calibration by a point.
+// Floor 6: measured deployments: what was run, what is wrong with the row, what we say of it; calibration by a point.
 //
 //   auto points = read_serving_points("serving.json");   points of closed loops, layouts repaired
 //   label_defects(*points);                              what is wrong with which, by rules with names

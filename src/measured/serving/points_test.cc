@@ -5,12 +5,12 @@
 
 #include <map>
 
-#include "flopcast/serving/measured.h"
-#include "serving/measured/launches.h"
-#include "serving/measured/layouts.h"
+#include "flopcast/measured/serving.h"
+#include "measured/serving/launches.h"
+#include "measured/serving/layouts.h"
 #include "support/shared_traces.h"
 
-namespace flopcast::serving {
+namespace flopcast::measured {
 namespace {
 
 using testing::HasSubstr;
@@ -222,4 +222,4 @@ TEST(ServingDefects, CountsOfTheSharedTable) {
 }
 
 }  // namespace
-}  // namespace flopcast::serving
+}  // namespace flopcast::measured

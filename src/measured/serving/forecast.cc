@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "flopcast/serving/measured.h"
-#include "serving/measured/bands.h"
-#include "serving/measured/launches.h"
+#include "flopcast/measured/serving.h"
+#include "measured/serving/bands.h"
+#include "measured/serving/launches.h"
 
 namespace flopcast {
 namespace {
 
-using namespace serving;
+using namespace measured;
 
 Result<Deployment> deployment_of_point(const ServingPoint& point, const ServingLayout& layout,
                                        unsigned chips, const Catalog& catalog) {

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "flopcast/serving/measured.h"
+#include "flopcast/measured/serving.h"
 #include "support/temporary_folder.h"
 
-namespace flopcast::serving {
+namespace flopcast::measured {
 namespace {
 
 using testing::HasSubstr;
@@ -145,4 +145,4 @@ TEST(ServingPointTables, NeedTheirColumns) {
 }
 
 }  // namespace
-}  // namespace flopcast::serving
+}  // namespace flopcast::measured

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "flopcast/serving/measured.h"
+#include "flopcast/measured/serving.h"
 
-namespace flopcast::serving {
+namespace flopcast::measured {
 
 /// A JSON object or list, or the error that says it is none.
 Result<nlohmann::json> document_of(std::string_view text, const std::string& where);
 
-}  // namespace flopcast::serving
+}  // namespace flopcast::measured

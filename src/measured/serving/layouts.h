@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "flopcast/serving/measured.h"
+#include "flopcast/measured/serving.h"
 
-namespace flopcast::serving {
+namespace flopcast::measured {
 
 /// Degrees as told; 0: not told.
 struct LayoutLabels {
@@ -19,4 +19,4 @@ struct ReadLayout {
 /// The layout that was run at `point`, whose engine, model, date, lengths and users are known already.
 ReadLayout layout_of(const LayoutLabels& labels, const ServingPoint& point);
 
-}  // namespace flopcast::serving
+}  // namespace flopcast::measured
