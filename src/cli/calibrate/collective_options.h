@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/terminal/io.h"
-#include "flopcast/network/fit.h"
+#include "flopcast/measured/network.h"
 
 namespace flopcast::cli {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/files/read_file.h"
 #include "base/text/versions.h"
@@ -213,6 +214,15 @@ const CollectiveFit& CollectiveFit::builtin() {
     return CollectiveFit(std::move(state));
   }();
   return fit;
+}
+
+CollectiveFit CollectiveFit::without(const std::set<CollectiveCase>& cases) const {
+  std::vector<MeasuredCurve> rest;
+  for (const auto& [name, system] : state_->systems) {
+    std::ranges::copy_if(system.curves, std::back_inserter(rest),
+                         [&](const MeasuredCurve& curve) { return !cases.contains(curve.what); });
+  }
+  return CollectiveFit(fit_of_curves(std::move(rest)));
 }
 
 std::string CollectiveFit::toml() const { return write_fit(*state_); }

@@ -1,13 +1,13 @@
-// Floor 2, private to the validation: errors of many forecasts, by group.
+// Private to the validation: errors of many forecasts, by group.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "flopcast/network/fit.h"
+#include "flopcast/measured/network.h"
 
-namespace flopcast::network {
+namespace flopcast::measured {
 
 class ErrorTable {
  public:
@@ -30,4 +30,4 @@ class ErrorTable {
   Anomalies anomalies_;
 };
 
-}  // namespace flopcast::network
+}  // namespace flopcast::measured

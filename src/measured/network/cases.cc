@@ -1,11 +1,8 @@
-#include "network/forecast/cases.h"
+#include "measured/network/cases.h"
 
 #include <fmt/format.h>
 
-#include "network/collective/shape.h"
-#include "network/collective/systems.h"
-
-namespace flopcast::network {
+namespace flopcast::measured {
 
 Result<CollectiveFit::Answer> CollectiveForecast::Case::at(Bytes size) const {
   if (curve_) return curve_->at(size);
@@ -39,7 +36,7 @@ Result<CollectiveForecast::Case> CollectiveForecast::prepare(const CollectiveCas
                         "use --source best"};
     }
   }
-  const std::string node = CollectiveSystems::builtin().node_of(what.system);
+  const std::string node = node_of_system(what.system);
   if (node.empty()) {
     return Diagnostic{ErrorCode::kNoAnswer, what.system, "neither fitted nor in the catalogue",
                       "calibrate with rows of this system"};
@@ -55,10 +52,10 @@ Result<CollectiveForecast::Case> CollectiveForecast::prepare(const CollectiveCas
   prepared.query_.op = what.op;
   prepared.query_.source = options_.source;
   prepared.query_.algorithm = options_.algorithm;
-  auto chips = first_chips_of_nodes(prepared.model_->cluster(), what.ranks, what.nodes);
+  auto chips = chips_of_case(prepared.model_->cluster(), what);
   if (!chips) return chips.error();
   prepared.query_.ranks = std::move(*chips);
   return prepared;
 }
 
-}  // namespace flopcast::network
+}  // namespace flopcast::measured

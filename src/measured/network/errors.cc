@@ -1,13 +1,11 @@
-#include "network/forecast/errors.h"
+#include "measured/network/errors.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "network/fit/bands.h"
-
-namespace flopcast::network {
+namespace flopcast::measured {
 namespace {
 constexpr const char* kAll = "all";
 }
@@ -22,7 +20,7 @@ void ErrorTable::add(const CollectiveSample& sample, const CollectiveFit::Answer
   const double error = forecast.time / sample.time - 1;
   const bool covered = sample.time >= forecast.low && sample.time <= forecast.high;
   const CollectiveCase& what = sample.what;
-  const std::string size(size_class_name(size_class(sample.size.value)));
+  const std::string size(collective_size_class(sample.size));
   const std::string op(name(what.op));
   const std::string where = what.nodes == 1 ? "one node" : "more nodes";
   add(kAll, error, covered);
@@ -80,4 +78,4 @@ CollectiveValidation ErrorTable::take() && {
   return result;
 }
 
-}  // namespace flopcast::network
+}  // namespace flopcast::measured

@@ -1,4 +1,4 @@
-// Floor 2, private to the validation: forecasts of measured cases from any source.
+// Private to the validation: forecasts of measured cases from any source.
 #pragma once
 
 #include <map>
@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "flopcast/network/fit.h"
+#include "flopcast/measured/network.h"
 
-namespace flopcast::network {
+namespace flopcast::measured {
 
 class CollectiveForecast {
  public:
@@ -39,4 +39,4 @@ class CollectiveForecast {
   std::map<std::pair<std::string, unsigned>, CollectiveModel> models_;
 };
 
-}  // namespace flopcast::network
+}  // namespace flopcast::measured

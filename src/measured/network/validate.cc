@@ -4,14 +4,13 @@
 #include <map>
 #include <set>
 
-#include "flopcast/network/fit.h"
-#include "network/fit/fit.h"
-#include "network/forecast/cases.h"
-#include "network/forecast/errors.h"
+#include "flopcast/measured/network.h"
+#include "measured/network/cases.h"
+#include "measured/network/errors.h"
 
 namespace flopcast {
 
-using namespace network;  // the room's own names
+using namespace measured;  // the room's own names
 
 namespace {
 
@@ -117,21 +116,17 @@ class Rounds {
  public:
   Rounds(std::span<const CollectiveSample> samples, CollectiveHoldOut what)
       : samples_(samples), rounds_(rounds_of(samples, what)) {
-    if (keeps_out_cases(what)) curves_ = fit_curves(samples);
+    if (keeps_out_cases(what)) whole_ = CollectiveFit::make(samples);
   }
   int count() const { return rounds_.empty() ? 0 : *std::ranges::max_element(rounds_) + 1; }
   Samples kept_out(int round) const {
     return chosen([&](int of) { return of == round; });
   }
   CollectiveFit fit(int round) const {
-    if (curves_.empty()) return CollectiveFit::make(chosen([&](int of) { return of != round; }));
+    if (!whole_) return CollectiveFit::make(chosen([&](int of) { return of != round; }));
     std::set<CollectiveCase> out;
     for (const CollectiveSample& sample : kept_out(round)) out.insert(sample.what);
-    std::vector<MeasuredCurve> rest;
-    for (const MeasuredCurve& curve : curves_) {
-      if (!out.contains(curve.what)) rest.push_back(curve);
-    }
-    return CollectiveFit(fit_of_curves(std::move(rest)));
+    return whole_->without(out);
   }
 
  private:
@@ -146,7 +141,7 @@ class Rounds {
 
   std::span<const CollectiveSample> samples_;
   std::vector<int> rounds_;
-  std::vector<MeasuredCurve> curves_;
+  std::optional<CollectiveFit> whole_;  ///< of which whole cases are left out
 };
 
 }  // namespace
