@@ -2,10 +2,10 @@
 // and on all rows of the same tables where ../shared is at hand. The same limits hold on both.
 #include <gtest/gtest.h>
 
-#include "flopcast/cost/fit.h"
+#include "flopcast/measured/kernels.h"
 #include "support/shared_traces.h"
 
-namespace flopcast::cost {
+namespace flopcast::measured {
 namespace {
 
 KernelErrors held_out(const std::filesystem::path& file, const std::string& chip,
@@ -96,4 +96,4 @@ INSTANTIATE_TEST_SUITE_P(Tables, KernelAccuracy, testing::Values(Rows::kInTheTre
                          });
 
 }  // namespace
-}  // namespace flopcast::cost
+}  // namespace flopcast::measured

@@ -1,29 +1,15 @@
 // Forecasts of measured kernels, and how far off they are; what to keep out of a fit to prove it.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "base/numeric/mix.h"
 #include "base/numeric/quantile.h"
-#include "cost/fit/band.h"
-#include "cost/model/attention_form.h"
-#include "flopcast/cost/fit.h"
+#include "flopcast/measured/kernels.h"
 
 namespace flopcast {
 
-using namespace cost;  // the room's own names
-
 namespace {
-
-std::string name_of(const Gemm& g) { return fmt::format("gemm {}", name(g.type)); }
-std::string name_of(const Attention& a) {
-  return fmt::format("attention {} {}{}", cost::is_decode(a) ? "decode" : "prefill", name(a.type),
-                     a.backward ? " backward" : "");
-}
-std::string name_of(const GroupedGemm& g) { return fmt::format("moe {}", name(g.type)); }
-std::string name_of(const MemoryBound& k) { return std::string(name(k.op)); }
 
 /// Splits into fifths by a key and a seed.
 class Chance {
@@ -118,11 +104,28 @@ KernelErrors errors_of(std::string_view chip, const std::string& operation,
   return e;
 }
 
-}  // namespace
+struct SizeClass {
+  std::string_view name;
+  std::vector<const KernelForecast*> rows;  ///< in their own order
+  Seconds least;                            ///< of their times
+};
 
-std::string operation_name(const Kernel& kernel) {
-  return std::visit([](const auto& k) { return name_of(k); }, kernel);
+/// The size classes that there are rows of, smallest first.
+std::vector<SizeClass> by_size(std::span<const KernelForecast* const> rows) {
+  std::vector<SizeClass> classes;
+  for (const KernelForecast* row : rows) {
+    const Seconds time = row->sample->time;
+    const std::string_view name = kernel_size_class(time);
+    auto at = std::ranges::find(classes, name, &SizeClass::name);
+    if (at == classes.end()) at = classes.insert(at, SizeClass{name, {}, time});
+    at->rows.push_back(row);
+    at->least = std::min(at->least, time);
+  }
+  std::ranges::sort(classes, {}, &SizeClass::least);
+  return classes;
 }
+
+}  // namespace
 
 std::optional<KernelHoldOut> parse_kernel_hold_out(std::string_view text) {
   constexpr std::pair<std::string_view, KernelHoldOut> kNames[] = {
@@ -167,13 +170,8 @@ std::vector<KernelErrors> kernel_errors(std::string_view chip,
   std::vector<KernelErrors> out;
   for (const auto& [operation, rows] : groups) {
     out.push_back(errors_of(chip, operation, "all", rows));
-    std::array<std::vector<const KernelForecast*>, cost::Band::kClasses> by_class;
-    for (const KernelForecast* row : rows) {
-      by_class[cost::Band::size_class(row->sample->time.value)].push_back(row);
-    }
-    for (std::size_t c = 0; c < by_class.size(); ++c) {
-      if (by_class[c].empty()) continue;
-      out.push_back(errors_of(chip, operation, cost::size_class_name(c), by_class[c]));
+    for (const SizeClass& some : by_size(rows)) {
+      out.push_back(errors_of(chip, operation, some.name, some.rows));
     }
   }
   return out;
