@@ -47,9 +47,16 @@ struct TrainingRun {
   std::string incomplete;
 };
 
+/// How runs are read.
+struct RunReading {
+  /// Sets of runs that are taken as never seen: what was found out about launches in these alone
+  /// (catalog/training/launches.toml) is not used.
+  std::vector<std::string> unseen_sets;
+};
 /// JSON ({"cases": [...]}, an array, or one run) or CSV with a header (set,gpus,gbs,mbs,hidden,heads,
 /// layers,seq,tp,dp,pp,iter_ms). Errors name the file and the run.
-Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path& path);
+Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path& path,
+                                                    const RunReading& reading = {});
 
 /// A forecast beside the run.
 struct RunForecast {
@@ -69,16 +76,20 @@ struct RunForecast {
     return run->measured_s >= estimate.low.value && run->measured_s <= estimate.high.value;
   }
 };
+/// How runs are forecast.
+struct RunForecastOptions {
+  std::string constants;          ///< TOML file of constants; "": the catalogue's
+  unsigned threads = 0;           ///< 0: all cores
+  std::vector<std::size_t> some;  ///< places among the complete runs; none: all
+  bool software_told = true;      ///< false: as if nobody had said which software it was
+};
 /// Forecasts the same runs again and again (a fit does), building each cluster once.
 class RunForecaster {
  public:
   explicit RunForecaster(std::vector<TrainingRun> runs);  ///< incomplete runs may be among them
   const std::vector<TrainingRun>& runs() const;           ///< as given
   /// In the order of the runs, the same for any number of threads. Incomplete runs are left out.
-  /// @param constants TOML file of constants; "": the catalogue's.
-  /// @param some      places among the complete runs; none: all.
-  std::vector<RunForecast> forecast(const std::string& constants = "", unsigned threads = 0,
-                                    const std::vector<std::size_t>& some = {}) const;
+  std::vector<RunForecast> forecast(const RunForecastOptions& options = {}) const;
 
   RunForecaster(RunForecaster&&) noexcept;
   RunForecaster& operator=(RunForecaster&&) noexcept;

@@ -15,7 +15,7 @@ struct TrainingCommand {
   RunFilter filter;
   std::string constants;
   FormatOptions format;
-  bool cases = false;
+  bool cases = false, untold = false;
   unsigned threads = 0;
 };
 
@@ -44,7 +44,7 @@ int run_training(Io& io, const TrainingCommand& command) {
   if (const auto problem = filter_problem(command.filter, runs)) return fail(io, *problem);
   const RunForecaster forecaster(std::move(runs));
   const std::vector<RunForecast> forecasts =
-      forecaster.forecast(command.constants, command.threads);
+      forecaster.forecast({command.constants, command.threads, {}, !command.untold});
   if (const auto problem = constants_problem(command.constants, forecasts)) {
     return fail(io, *problem);
   }
@@ -77,6 +77,8 @@ void add_validate_training(CLI::App& validate, Action& action) {
   sub->add_option("--constants", command->constants,
                   "Constants of software and chips instead of the catalogue's")
       ->type_name("FILE.toml");
+  sub->add_flag("--no-software", command->untold,
+                "Forecast as if nobody had told which software ran: bands of not knowing");
   add_format(*sub, command->format, true);
   sub->add_option("--threads", command->threads, "Threads to compute with; 0 means every core")
       ->type_name("N")

@@ -21,20 +21,26 @@ ModelOf shared(Result<TrainingModel> made) {
   return std::make_shared<const TrainingModel>(std::move(*made));
 }
 
-/// By cluster line and software: runs share them, and reading constants takes longer than a forecast.
-using ModelsOf = std::map<std::pair<std::string_view, std::string_view>, ModelOf>;
+/// Cluster line and software: runs share them, and reading constants takes longer than a forecast.
+using ModelKey = std::pair<std::string_view, std::string_view>;
+using ModelsOf = std::map<ModelKey, ModelOf>;
+
+ModelKey key_of(const TrainingRun& run, const RunForecastOptions& options) {
+  return {run.cluster, options.software_told ? std::string_view(run.software) : std::string_view()};
+}
 
 ModelsOf load_all(const std::vector<const TrainingRun*>& runs,
-                  const std::map<std::string, ModelOf>& machines, const std::string& constants) {
+                  const std::map<std::string, ModelOf>& machines,
+                  const RunForecastOptions& options) {
   ModelsOf all;
   for (const TrainingRun* run : runs) {
-    const auto key = std::pair<std::string_view, std::string_view>(run->cluster, run->software);
+    const ModelKey key = key_of(*run, options);
     if (all.contains(key)) continue;
     const ModelOf& machine = machines.at(run->cluster);
-    TrainingOptions options;
-    options.software = run->software;
-    options.constants = constants;
-    all.emplace(key, machine ? shared(with_options(**machine, options)) : machine);
+    TrainingOptions training;
+    training.software = key.second;
+    training.constants = options.constants;
+    all.emplace(key, machine ? shared(with_options(**machine, training)) : machine);
   }
   return all;
 }
@@ -80,22 +86,21 @@ RunForecaster::~RunForecaster() = default;
 
 const std::vector<TrainingRun>& RunForecaster::runs() const { return state_->runs; }
 
-std::vector<RunForecast> RunForecaster::forecast(const std::string& constants, unsigned threads,
-                                                 const std::vector<std::size_t>& some) const {
+std::vector<RunForecast> RunForecaster::forecast(const RunForecastOptions& options) const {
   std::vector<const TrainingRun*> complete;
   for (const TrainingRun& run : state_->runs) {
     if (run.incomplete.empty()) complete.push_back(&run);
   }
-  if (!some.empty()) {
+  if (!options.some.empty()) {
     std::vector<const TrainingRun*> taken;
-    for (const std::size_t i : some) taken.push_back(complete.at(i));
+    for (const std::size_t i : options.some) taken.push_back(complete.at(i));
     complete = std::move(taken);
   }
-  const ModelsOf models = load_all(complete, state_->machines, constants);
+  const ModelsOf models = load_all(complete, state_->machines, options);
   std::vector<RunForecast> forecasts(complete.size());
-  parallel_for(complete.size(), threads, [&](std::size_t i) {
+  parallel_for(complete.size(), options.threads, [&](std::size_t i) {
     const TrainingRun& run = *complete[i];
-    forecasts[i] = ::flopcast::forecast(run, models.at({run.cluster, run.software}));
+    forecasts[i] = ::flopcast::forecast(run, models.at(key_of(run, options)));
   });
   return forecasts;
 }

@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
 
 #include "base/files/read_file.h"
 #include "base/text/csv_table.h"
@@ -21,20 +18,6 @@ namespace {
 
 using nlohmann::json;
 using namespace measured;
-
-/// "mlperf-v5.1-llama31_8b-..." is of the set mlperf-llama31_8b; others are named by their first word.
-std::string set_of(const json& run, const std::string& id) {
-  if (run.contains("set") && run["set"].is_string()) return run["set"];
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < id.size();) {
-    const std::size_t end = std::min(id.find('-', at), id.size());
-    words.push_back(id.substr(at, end - at));
-    at = end + 1;
-  }
-  if (words.empty()) return "";
-  if (words[0] == "mlperf" && words.size() > 2) return "mlperf-" + words[2];
-  return words[0] == "nemo2407" ? "nemo" : words[0];
-}
 
 std::string text_of(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -73,46 +56,19 @@ std::string joined_missing(const json& run) {
   return all;
 }
 
-/// Year and month after a prefix: of "nemo:24.12", "bridge-25.09-..." 202412, 202509. 0: there are none.
-int month_after(std::string_view prefix, const std::string& text) {
-  static const std::regex release(R"((\d\d)\.(\d\d).*)");
-  std::smatch match;
-  if (!text.starts_with(prefix)) return 0;
-  const std::string rest = text.substr(prefix.size());
-  if (!std::regex_match(rest, match, release)) return 0;
-  return (2000 + std::atoi(match[1].str().c_str())) * 100 + std::atoi(match[2].str().c_str());
-}
-
-/// Year and month of the software, 202606; 0 where nobody tells: of its container; NVIDIA's release ("dgxc-25.10-...",
-/// "bridge-25.09-..."); told; MLPerf's round, of the spring or the autumn; torchtitan's reports
-/// ("llama3_h100_202412_torchtitan.md").
-int month_of(const json& run, const std::string& id) {
-  if (const int month = month_after("nemo:", text_of(run, "container")); month > 0) return month;
-  if (const int month = month_after("dgxc-", id); month > 0) return month;
-  if (const double told = number_of(run, "year"); told > 0) return static_cast<int>(told * 100) + 1;
-  static const std::regex round(R"(v(\d)\.(\d))");
-  const std::string told_round = text_of(run, "round");
-  if (std::smatch match; std::regex_match(told_round, match, round)) {
-    constexpr int kFirst = 2020, kSpring = 4, kAutumn = 9;  // rounds 3.0 and 3.1 are of 2023
-    const int year = kFirst + std::atoi(match[1].str().c_str());
-    return year * 100 + (match[2] == "0" ? kSpring : kAutumn);
-  }
-  if (id.starts_with("nemo2407")) return 202407;
-  if (text_of(part_of(run, "source"), "repo") == "pytorch/torchtitan") {
-    const std::string path = text_of(part_of(run, "source"), "path");
-    const std::size_t at = path.find("_20");
-    const int month = at == std::string::npos ? 0 : std::atoi(path.substr(at + 1, 6).c_str());
-    constexpr int kYears = 10000;  // "2025-06"
-    return month < kYears ? month * 100 + (month > 0 ? 1 : 0) : month;
-  }
-  return month_after("bridge-", id);
+Datable datable_of(const json& run, const std::string& id) {
+  const json& source = part_of(run, "source");
+  return {text_of(run, "container"), id,
+          text_of(run, "round"),     text_of(source, "path"),
+          text_of(source, "repo"),   number_of(run, "year")};
 }
 
 /// Degrees, batches and sizes beyond these are a mistake, and would overflow what is computed of them.
 constexpr double kLargest = 1e9;
 constexpr std::size_t kLongest = 1000;
 
-void read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
+/// The chip that the run was on.
+Chip read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
   const json& system = part_of(run, "system");
   const std::string line = text_of(system, "on");
   if (!line.empty()) {
@@ -120,7 +76,7 @@ void read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
     const Result<Cluster> cluster = catalog.cluster(line);
     if (!cluster) out.incomplete = cluster.error().text();
     if (cluster) out.chips = cluster->chips();
-    return;
+    return cluster ? cluster->chip : Chip{};
   }
   RunSystem told;
   told.gpu = text_of(system, "gpu");
@@ -137,6 +93,7 @@ void read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
   const Result<Cluster> cluster = made ? catalog.cluster(*made) : made.error();
   if (cluster) out.cluster = *made, out.chips = cluster->chips();
   if (!cluster) out.incomplete = cluster.error().text();
+  return cluster ? cluster->chip : Chip{};
 }
 
 void read_measured(const json& run, TrainingRun& out) {
@@ -144,9 +101,6 @@ void read_measured(const json& run, TrainingRun& out) {
   const json& measured = part_of(run, "measured");
   out.measured_s = number_of(measured, "iter_time_s");
   out.memory = Bytes{number_of(measured, "memory_gib") * kGiB};
-  // torchtitan prints torch.cuda.max_memory_reserved.
-  out.memory_reserved =
-      text_of(part_of(run, "source"), "repo").find("torchtitan") != std::string::npos;
   if (out.measured_s <= 0) out.incomplete = "no iteration time was measured";
 }
 
@@ -174,12 +128,19 @@ char quality_of(const json& run, TrainingRun& out) {
   return 'C';
 }
 
-TrainingRun read_run(const json& run, std::size_t number, const std::string& where,
-                     const Catalog& catalog) {
+/// What all runs of a file are read by.
+struct RunReader {
+  std::string where;  ///< the file
+  const Catalog& catalog;
+  LaunchRules rules;
+};
+
+TrainingRun read_run(const json& run, std::size_t number, const RunReader& reader) {
   TrainingRun out;
   out.id = text_of(run, "id");
   if (out.id.empty()) out.id = fmt::format("run {}", number + 1);
-  out.set = set_of(run, out.id);
+  out.set = text_of(run, "set");
+  if (out.set.empty()) out.set = set_of_id(out.id);
   out.group = text_of(run, "group");
   if (out.group.empty()) out.group = out.id;
   out.incomplete = senseless(run);
@@ -190,9 +151,10 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
   }
   if (!out.incomplete.empty()) return out;
   read_measured(run, out);
-  if (out.incomplete.empty()) read_system(run, catalog, out);
+  Chip chip;
+  if (out.incomplete.empty()) chip = read_system(run, reader.catalog, out);
   if (!out.incomplete.empty()) return out;
-  Result<Model> model = parse_model(part_of(run, "model").dump(), where + ": " + out.id);
+  Result<Model> model = parse_model(part_of(run, "model").dump(), reader.where + ": " + out.id);
   if (!model) {
     out.incomplete = model.error().text();
     return out;
@@ -200,7 +162,7 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
   out.model = std::move(*model);
   out.experts = std::ranges::any_of(out.model.kinds,
                                     [](const Layer& layer) { return layer.experts.count > 0; });
-  out.month = month_of(run, out.id);
+  out.month = month_of(datable_of(run, out.id));
   const RunTexts texts{text_of(run, "dtype"),
                        text_of(run, "recompute"),
                        text_of(run, "task"),
@@ -213,7 +175,7 @@ TrainingRun read_run(const json& run, std::size_t number, const std::string& whe
                        text_of(run, "note"),
                        text_of(part_of(run, "source"), "path")};
   out.incomplete = read_run_plan(part_of(run, "parallel"), part_of(run, "batch"),
-                                 part_of(run, "model"), texts, out);
+                                 part_of(run, "model"), texts, chip, reader.rules, out);
   return out;
 }
 
@@ -235,7 +197,8 @@ Result<Columns> columns_of(const CsvTable& table) {
                  found[6], found[7], found[8], found[9], found[10], found[11]};
 }
 
-Result<json> row_as_run(const CsvTable& table, const Columns& c, std::size_t row) {
+Result<json> row_as_run(const CsvTable& table, const Columns& c, std::size_t row,
+                        const TableRuns& alike) {
   std::array<double, 11> v{};
   const std::array<std::size_t, 11> columns = {c.gpus, c.gbs, c.mbs, c.hidden, c.heads,  c.layers,
                                                c.seq,  c.tp,  c.dp,  c.pp,     c.iter_ms};
@@ -245,27 +208,26 @@ Result<json> row_as_run(const CsvTable& table, const Columns& c, std::size_t row
     v[i] = *number;
   }
   const auto whole = [&](std::size_t i) { return static_cast<std::int64_t>(v[i]); };
-  const std::string set = "vtrain-" + std::string(table.text(row, c.set));
-  constexpr std::int64_t kVocabulary = 51200;
+  const std::string set = alike.set + "-" + std::string(table.text(row, c.set));
   return json{{"id", table.place(row)},
               {"set", set},
               {"group", fmt::format("{}|{}|{}", set, whole(3), whole(0))},
               {"model",
-               {{"arch", "gpt"},
+               {{"arch", alike.arch},
                 {"layers", whole(5)},
                 {"hidden", whole(3)},
                 {"ffn", 4 * whole(3)},
                 {"heads", whole(4)},
                 {"kv_heads", whole(4)},
                 {"head_dim", whole(3) / std::max<std::int64_t>(1, whole(4))},
-                {"vocab", kVocabulary},
+                {"vocab", alike.vocab},
                 {"gated", false},
                 {"seq_len", whole(6)}}},
               {"system",
-               {{"gpu", "A100-SXM4-80GB"},
+               {{"gpu", alike.gpu},
                 {"gpus", whole(0)},
-                {"gpus_per_node", std::min<std::int64_t>(8, whole(0))},
-                {"inter", "4x HDR IB 200Gb/s per node"}}},
+                {"gpus_per_node", std::min(alike.gpus_per_node, whole(0))},
+                {"inter", alike.inter}}},
               {"parallel",
                {{"tp", whole(7)},
                 {"dp", whole(8)},
@@ -277,31 +239,38 @@ Result<json> row_as_run(const CsvTable& table, const Columns& c, std::size_t row
                 {"sp", false},
                 {"dp_overlap", false}}},
               {"batch", {{"gbs", whole(1)}, {"mbs", whole(2)}}},
-              {"dtype", "fp16"},
-              {"recompute", "full"},
-              {"software", "deepspeed-2022"},
+              {"dtype", alike.dtype},
+              {"recompute", alike.recompute},
+              {"software", alike.software},
               {"measured", {{"iter_time_s", v[10] / 1e3}}},
               {"quality", "A"}};
 }
 
-Result<std::vector<TrainingRun>> read_csv(const std::filesystem::path& path) {
+Result<std::vector<TrainingRun>> read_csv(const std::filesystem::path& path,
+                                          const RunReader& reader) {
   const Result<CsvTable> table = CsvTable::read(path);
   if (!table) return table.error();
   const Result<Columns> columns = columns_of(*table);
   if (!columns) return columns.error();
+  const Result<TableRuns> alike = table_runs();
+  if (!alike) return alike.error();
   std::vector<TrainingRun> runs;
   for (std::size_t row = 0; row < table->rows(); ++row) {
-    const Result<json> run = row_as_run(*table, *columns, row);
+    const Result<json> run = row_as_run(*table, *columns, row, *alike);
     if (!run) return run.error();
-    runs.push_back(read_run(*run, row, path.string(), Catalog::builtin()));
+    runs.push_back(read_run(*run, row, reader));
   }
   return runs;
 }
 
 }  // namespace
 
-Result<std::vector<TrainingRun>> analytic::parse_runs(std::string_view text,
-                                                      const std::string& where) {
+Result<std::vector<TrainingRun>> measured::parse_runs(std::string_view text,
+                                                      const std::string& where,
+                                                      const RunReading& reading) {
+  Result<LaunchRules> rules = LaunchRules::make(reading.unseen_sets);
+  if (!rules) return rules.error();
+  const RunReader reader{where, Catalog::builtin(), std::move(*rules)};
   const json document = json::parse(text, nullptr, false);
   const bool cases = document.is_object() && document.contains("cases");
   json one = json::array();
@@ -318,18 +287,23 @@ Result<std::vector<TrainingRun>> analytic::parse_runs(std::string_view text,
       return Diagnostic{ErrorCode::kBadInput, fmt::format("{}: case {}", where, i + 1),
                         "expected an object", "docs/reference/training-runs.md has its fields"};
     }
-    runs.push_back(read_run(list[i], i, where, Catalog::builtin()));
+    runs.push_back(read_run(list[i], i, reader));
   }
   return runs;
 }
 
-Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path& path) {
+Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path& path,
+                                                    const RunReading& reading) {
   const std::string name = path.filename().string();
   const bool csv = name.ends_with(".csv") || name.ends_with(".csv.gz");
-  if (csv) return read_csv(path);
+  if (csv) {
+    Result<LaunchRules> rules = LaunchRules::make(reading.unseen_sets);
+    if (!rules) return rules.error();
+    return read_csv(path, {path.string(), Catalog::builtin(), std::move(*rules)});
+  }
   const Result<std::string> text = read_file(path);
   if (!text) return text.error();
-  return analytic::parse_runs(*text, path.string());
+  return measured::parse_runs(*text, path.string(), reading);
 }
 
 }  // namespace flopcast

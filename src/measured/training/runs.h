@@ -10,6 +10,7 @@
 namespace flopcast::measured {
 
 /// The JSON of read_training_runs. @param where names it in errors
-Result<std::vector<TrainingRun>> parse_runs(std::string_view text, const std::string& where);
+Result<std::vector<TrainingRun>> parse_runs(std::string_view text, const std::string& where,
+                                            const RunReading& reading = {});
 
 }  // namespace flopcast::measured

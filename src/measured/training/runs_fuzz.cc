@@ -10,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace flopcast;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto runs = analytic::parse_runs(text, "input");
+  const auto runs = measured::parse_runs(text, "input");
   if (!runs) {
     if (runs.error().what.empty() || runs.error().hint.empty()) __builtin_trap();
     return 0;

@@ -117,7 +117,7 @@ TEST(TrainingRuns, ReadOneRunOfAUser) {
   EXPECT_EQ(run.chips, 16U);
   EXPECT_TRUE(run.plan.sequence_parallel);
   const RunForecaster forecaster(*runs);
-  const auto one = forecaster.forecast("", 1), two = forecaster.forecast("", 2);
+  const auto one = forecaster.forecast({.threads = 1}), two = forecaster.forecast({.threads = 2});
   ASSERT_EQ(one.size(), 1U);
   ASSERT_FALSE(one[0].failure) << one[0].failure->text();
   EXPECT_EQ(one[0].estimate.step.value, two[0].estimate.step.value);
@@ -295,7 +295,7 @@ TrainingRun open_run(const std::string& missing, const std::string& parallel,
 
 RunForecast forecast_of(const TrainingRun& run) {
   const RunForecaster forecaster({run});
-  RunForecast forecast = forecaster.forecast("", 1)[0];
+  RunForecast forecast = forecaster.forecast({.threads = 1})[0];
   forecast.run = nullptr;  // goes with the forecaster
   return forecast;
 }
