@@ -8,6 +8,7 @@
 #include "analytic/step/memory.h"
 #include "analytic/step/time.h"
 #include "analytic/step/training_state.h"
+#include "analytic/step/unstated.h"
 #include "flopcast/analytic/reuse.h"
 
 namespace flopcast {
@@ -95,6 +96,17 @@ void apply_power(const System& system, Constants& constants) {
 
 bool has_experts(const Model& model) {
   return std::ranges::any_of(model.kinds, [](const Layer& l) { return l.experts.count > 0; });
+}
+
+/// Where nobody told the software, and more than one may have run, the band is that of not knowing.
+StepBand band_of(const TrainingModel::State& state) {
+  const bool experts = has_experts(state.model);
+  const bool unstated =
+      state.options.software.empty() && state.software == training_software().front();
+  if (unstated) return unstated_band(state.system->cluster.chip, experts);
+  const Constants& c = state.constants;
+  return experts ? StepBand{c.band_experts_low, c.band_experts_high}
+                 : StepBand{c.band_low, c.band_high};
 }
 
 }  // namespace
@@ -191,10 +203,9 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   const Parts parts = step_parts(costs, plan, step, time);
   out.step = Seconds{time.step_s};
   for (std::size_t i = 0; i < kTimeParts; ++i) out.parts[i] = Seconds{parts[i]};
-  const Constants& c = state_->constants;
-  const bool experts = has_experts(state_->model);
-  out.low = out.step * (experts ? c.band_experts_low : c.band_low);
-  out.high = out.step * (experts ? c.band_experts_high : c.band_high);
+  const StepBand band = band_of(*state_);
+  out.low = out.step * band.low;
+  out.high = out.step * band.high;
 
   const std::vector<StageMemory> memory = stage_memory(costs, plan);
   for (unsigned chip = 0; chip < plan.pp; ++chip) {

@@ -6,8 +6,10 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "flopcast/measured/serving.h"
 #include "measured/serving/launches.h"
@@ -17,26 +19,14 @@ namespace {
 
 using namespace measured;
 
-constexpr ServingRule kRules[] = {
+/// What rows say of each other comes before and after what one tells by itself (catalog/serving/launches.toml).
+constexpr ServingRule kFirst[] = {
     {"duplicate", "the same times stand in another table, for the same lengths and users"},
     {"drafts",
      "the launch drafted tokens (MTP), or may have, and the row does not tell: launches at that "
-     "date and "
-     "version did always, or another row of the same deployment and users has a lower TPOT and a "
-     "higher TTFT"},
-    {"disaggregated-as-one",
-     "an aggregated engine on more than 16 chips: a disaggregated run without its workers"},
-    {"attention-dp-lost",
-     "DeepSeek on TensorRT-LLM before 2026-01-21: the launch script chose attention's data "
-     "parallelism, "
-     "and no column kept it"},
-    {"compiles-while-measured",
-     "SGLang before 2026-01-21: no warm-up, so that the mean TTFT holds seconds of just-in-time "
-     "compilation"},
-    {"eager",
-     "vLLM with Qwen3-235B in a table without dates: the same TPOT at every load and layout, which "
-     "is launch "
-     "time of kernels without graphs"},
+     "date and version did always, or another row of the same deployment and users has a lower "
+     "TPOT and a higher TTFT"}};
+constexpr ServingRule kLast[] = {
     {"users-of-several-replicas",
      "the table has rows above 60 % of the chips' peak FLOP/s: users were counted over several "
      "replicas"},
@@ -45,8 +35,7 @@ constexpr ServingRule kRules[] = {
     {"users-not-told", "how many users there were is not told"},
     {"server-limit",
      "TPOT falls with load while TTFT explodes: the server took fewer requests than there were "
-     "users, by a "
-     "setting that is not told"},
+     "users, by a setting that is not told"},
     {"twins-apart",
      "rows of the same deployment, version, lengths and users are more than 40 % apart"},
 };
@@ -127,16 +116,7 @@ void mark_drafts(const Points& points) {
 
 /// Rules on a row by itself.
 std::string_view defect_of(const ServingPoint& p) {
-  constexpr std::string_view kWarmUpSince = "2026-01-21";
-  constexpr unsigned kMostOfAnEngine = 16;
-  const bool early = !p.date.empty() && p.date < kWarmUpSince;
-  const std::string family = family_of(p);
-  if (!p.disaggregated) {
-    if (p.layout.chips() > kMostOfAnEngine) return "disaggregated-as-one";
-    if (early && p.engine == "trtllm" && family == "deepseek-v3") return "attention-dp-lost";
-    if (early && p.engine == "sglang") return "compiles-while-measured";
-    if (p.date.empty() && p.engine == "vllm" && family == "qwen3-235b-a22b") return "eager";
-  }
+  if (const std::string_view launched = launched_defect(p); !launched.empty()) return launched;
   if (p.disaggregated && (p.prefill_workers == 0 || p.decode_workers == 0)) {
     return "workers-not-told";
   }
@@ -225,7 +205,16 @@ void mark_twins(const Points& points) {
 
 }  // namespace
 
-std::span<const ServingRule> serving_rules() { return kRules; }
+std::span<const ServingRule> serving_rules() {
+  static const std::vector<ServingRule> rules = [] {
+    std::vector<ServingRule> all(std::begin(kFirst), std::end(kFirst));
+    const std::vector<ServingRule> by_row = defect_rules();
+    all.insert(all.end(), by_row.begin(), by_row.end());
+    all.insert(all.end(), std::begin(kLast), std::end(kLast));
+    return all;
+  }();
+  return rules;
+}
 
 void label_defects(std::vector<ServingPoint>& points) {
   Points all;

@@ -136,17 +136,15 @@ Result<Fleet> fleet_of(const ServingPoint& point, const Catalog& catalog,
 }
 
 ServingWorkload workload_of(const ServingPoint& point) {
-  // bench_serving of the public client: C users, all at once at the start; 10 C requests; lengths uniform in [0.8 L, L].
-  // 2 C warm-up requests only since that date.
-  constexpr std::string_view kWarmUpSince = "2026-01-21";
-  constexpr double kSpread = 0.2;
+  const PublicClient& client = public_client();
   ServingWorkload out;
   out.kind = ServingWorkload::Kind::kClosed;
   out.users = point.users;
-  out.count = 10 * point.users;
+  out.count = client.requests * point.users;
   out.input = point.input, out.output = point.output;
-  if (point.known_protocol) out.spread = kSpread;
-  if (point.known_protocol && point.date >= kWarmUpSince) out.warm_up = 2 * point.users;
+  if (point.known_protocol) out.spread = client.spread;
+  const bool warm = point.known_protocol && point.date >= client.warm_up_since;
+  if (warm) out.warm_up = client.warm_up * point.users;
   return out;
 }
 

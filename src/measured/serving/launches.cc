@@ -24,7 +24,8 @@ struct LaunchMatch {
   std::string engine, precision, version, from, to;
   std::vector<std::string> models, chips;
   std::int64_t input = 0, output = 0, users_from = 0;
-  unsigned tp = 0, tp_below = 0, ep = 0;
+  unsigned tp = 0, tp_below = 0, ep = 0, chips_from = 0;
+  std::optional<bool> dated;
 
   bool holds(const ServingPoint& point, const std::string& model, unsigned of_tp,
              unsigned of_ep) const {
@@ -39,7 +40,8 @@ struct LaunchMatch {
            (from.empty() || point.date >= from || point.date.empty()) &&
            (to.empty() || point.date <= to) && among(models, model) && among(chips, point.chip) &&
            is(input, point.input) && is(output, point.output) && point.users >= users_from &&
-           is(tp, of_tp) && (tp_below == 0 || of_tp < tp_below) && is(ep, of_ep);
+           is(tp, of_tp) && (tp_below == 0 || of_tp < tp_below) && is(ep, of_ep) &&
+           point.layout.chips() >= chips_from && (!dated || *dated == !point.date.empty());
   }
 };
 
@@ -51,6 +53,7 @@ struct LaunchEntry {
   LaunchPools pools = LaunchPools::kOne;
   toml::table set;
   LaunchedDrafts drafts = LaunchedDrafts::kNever;
+  std::string name, why;  ///< of a defect
 };
 
 std::vector<std::string> words_in(const toml::table& table, std::string_view key) {
@@ -71,7 +74,8 @@ LaunchMatch match_of(const toml::table& table) {
   match.output = table["output"].value_or(std::int64_t{0});
   match.users_from = table["users_from"].value_or(std::int64_t{0});
   match.tp = table["tp"].value_or(0U), match.tp_below = table["tp_below"].value_or(0U);
-  match.ep = table["ep"].value_or(0U);
+  match.ep = table["ep"].value_or(0U), match.chips_from = table["chips_from"].value_or(0U);
+  match.dated = table["dated"].value<bool>();
   return match;
 }
 
@@ -88,7 +92,9 @@ LaunchPools pools_in(const toml::table& table) {
 }
 
 struct LaunchBook {
-  std::vector<LaunchEntry> launches, data_parallel, drafts;
+  std::vector<LaunchEntry> launches, data_parallel, drafts, defects;
+  PublicClient client;
+  OfflineRuns offline;
   std::map<std::string, MeasuredSystem, std::less<>> systems;
   std::optional<Diagnostic> error;
 };
@@ -100,11 +106,40 @@ std::vector<LaunchEntry> entries_of(const TomlFile& file, std::string_view key) 
   for (const toml::node& node : *list) {
     const toml::table* table = node.as_table();
     if (table == nullptr) continue;
-    LaunchEntry entry{match_of(*table), pools_in(*table), {}, drafts_in(*table)};
+    LaunchEntry entry{match_of(*table),
+                      pools_in(*table),
+                      {},
+                      drafts_in(*table),
+                      (*table)["name"].value_or(std::string()),
+                      (*table)["why"].value_or(std::string())};
     if (const toml::table* set = (*table)["set"].as_table()) entry.set = *set;
     entries.push_back(std::move(entry));
   }
   return entries;
+}
+
+PublicClient client_in(const TomlFile& file) {
+  const auto table = file.root["client"];
+  return {table["requests"].value_or(std::int64_t{1}), table["warm_up"].value_or(std::int64_t{0}),
+          table["spread"].value_or(0.0), table["warm_up_since"].value_or(std::string())};
+}
+
+OfflineRuns offline_in(const TomlFile& file) {
+  const auto table = file.root["offline"];
+  OfflineRuns out;
+  out.memory_share = table["memory_share"].value_or(out.memory_share);
+  out.max_requests = table["max_requests"].value_or(std::int64_t{1});
+  out.batch_tokens = table["batch_tokens"].value_or(std::int64_t{1});
+  out.requests = table["requests"].value_or(std::int64_t{1});
+  if (table["kv_cache"].value_or(std::string()) == "fp8") out.kv_cache = DataType::kFp8;
+  const toml::array* counts = table["counts"].as_array();
+  for (std::size_t i = 0; counts != nullptr && i < counts->size(); ++i) {
+    const toml::table* one = (*counts)[i].as_table();
+    if (one == nullptr) continue;
+    const auto number = [&](const char* key) { return (*one)[key].value_or(std::int64_t{0}); };
+    out.counts[{number("input"), number("output")}] = number("requests");
+  }
+  return out;
 }
 
 LaunchBook read_book() {
@@ -120,6 +155,9 @@ LaunchBook read_book() {
     book.launches = entries_of(*file, "launch");
     book.data_parallel = entries_of(*file, "data_parallel");
     book.drafts = entries_of(*file, "drafts");
+    book.defects = entries_of(*file, "defect");
+    book.client = client_in(*file);
+    book.offline = offline_in(*file);
     const toml::table* systems = file->root["system"].as_table();
     for (const auto& [key, value] : systems != nullptr ? *systems : toml::table{}) {
       const toml::table* table = value.as_table();
@@ -227,6 +265,25 @@ std::string plain_model(std::string_view told) {
     }
   }
   return name;
+}
+
+const PublicClient& public_client() { return launch_book().client; }
+const OfflineRuns& offline_runs() { return launch_book().offline; }
+
+std::vector<ServingRule> defect_rules() {
+  std::vector<ServingRule> rules;
+  for (const LaunchEntry& entry : launch_book().defects) rules.push_back({entry.name, entry.why});
+  return rules;
+}
+
+std::string_view launched_defect(const ServingPoint& point) {
+  if (point.disaggregated) return "";
+  const std::string model = plain_model(point.model);
+  for (const LaunchEntry& entry : launch_book().defects) {
+    const ServingLayout& layout = point.layout;
+    if (entry.match.holds(point, model, layout.tp, layout.ep)) return entry.name;
+  }
+  return "";
 }
 
 MeasuredSystem system_of(std::string_view chip) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "flopcast/measured/serving.h"
 
@@ -19,6 +22,29 @@ struct MeasuredSystem {
   unsigned chips = 1;
 };
 MeasuredSystem system_of(std::string_view chip);
+
+/// What the public benchmark client sends.
+struct PublicClient {
+  std::int64_t requests = 1, warm_up = 0;  ///< a user's
+  double spread = 0;                       ///< lengths are uniform in [(1 - spread) L, L]
+  std::string warm_up_since;               ///< the date
+};
+const PublicClient& public_client();
+
+/// How published maxima of throughput were run.
+struct OfflineRuns {
+  double memory_share = 1;
+  std::int64_t max_requests = 1, batch_tokens = 1, requests = 1;
+  std::optional<DataType> kv_cache;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>
+      counts;  ///< requests, by tokens in, out
+};
+const OfflineRuns& offline_runs();
+
+/// What an aggregated row by itself tells to be wrong with it: the rule's name; "": nothing.
+std::string_view launched_defect(const ServingPoint& point);
+/// These rules, in the order in which they are tried.
+std::vector<ServingRule> defect_rules();
 
 /// Whether attention was data parallel where labels say tp = dp = `chips` alike.
 bool launched_data_parallel(const ServingPoint& point, unsigned tp, unsigned ep);

@@ -14,22 +14,10 @@ namespace {
 using nlohmann::json;
 using namespace measured;
 
-/// Requests of a run by lengths: docs/source/performance/perf-overview.md of TensorRT-LLM v1.0, "Preparing a dataset".
-struct OfflineCount {
-  std::int64_t input, output, requests;
-};
-constexpr std::array kOfflineCounts = {
-    OfflineCount{128, 128, 30000},  OfflineCount{128, 2048, 3000},  OfflineCount{128, 4096, 1500},
-    OfflineCount{500, 2000, 3000},  OfflineCount{1000, 1000, 3000}, OfflineCount{1000, 2000, 1500},
-    OfflineCount{2048, 128, 3000},  OfflineCount{2048, 2048, 1500}, OfflineCount{5000, 500, 1500},
-    OfflineCount{20000, 2000, 1000}};
-constexpr std::int64_t kUnlistedCount = 3000;
-
 std::int64_t offline_requests(const OfflinePoint& point) {
-  for (const OfflineCount& known : kOfflineCounts) {
-    if (known.input == point.input && known.output == point.output) return known.requests;
-  }
-  return kUnlistedCount;
+  const OfflineRuns& runs = offline_runs();
+  const auto known = runs.counts.find({point.input, point.output});
+  return known != runs.counts.end() ? known->second : runs.requests;
 }
 
 Result<OfflinePoint> read_offline(const json& row, const std::string& where) {
@@ -89,18 +77,17 @@ Result<Deployment> offline_deployment(const OfflinePoint& point, const Catalog& 
   const Result<ServingPrecision> precision = serving_precision(point.precision, out.model);
   if (!precision) return precision.error();
   out.precision = *precision;
-  out.precision.kv_cache = DataType::kFp8;  // of the quantised checkpoints that were measured
+  const OfflineRuns& runs = offline_runs();
+  if (runs.kv_cache) out.precision.kv_cache = *runs.kv_cache;
   out.layout = point.layout;
   // enable_attention_dp and --ep of its llm_options for models with experts
   if (has_experts(out.model)) out.layout = {1, point.layout.tp, point.layout.tp, 1};
   out.settings = engine_defaults(ServingEngine::kTensorRtLlm, out.model, out.layout);
   out.settings.prefix_cache = false;
-  // --kv_cache_free_gpu_mem_fraction of the runs, max_num_tokens of the API; a whole prompt fits beside all answers
-  constexpr double kFreeShare = 0.95;
-  constexpr std::int64_t kMostRequests = 4096, kMostTokens = 8192;
-  out.settings.memory_share = kFreeShare;
-  out.settings.max_requests = kMostRequests;
-  out.settings.batch_tokens = std::max(kMostTokens, point.input + kMostRequests);
+  out.settings.memory_share = runs.memory_share;
+  out.settings.max_requests = runs.max_requests;
+  // a whole prompt fits beside all answers
+  out.settings.batch_tokens = std::max(runs.batch_tokens, point.input + runs.max_requests);
   return out;
 }
 

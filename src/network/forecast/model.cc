@@ -72,7 +72,7 @@ struct CollectiveModel::State {
     explicit Case(CollectiveFit::Curve of)
         : curve(std::move(of)),
           latency(curve.time({1})),
-          held_source(std::string(kNcclSource) + ", held to " + curve.source()) {}
+          held_source(fmt::format("{}, held to {}", kNcclSource, curve.source())) {}
     CollectiveFit::Curve curve;
     Seconds latency;          ///< of the smallest message
     std::string held_source;  ///< where it holds NCCL's constants
