@@ -133,7 +133,7 @@ void ask_everything(std::uint64_t seed, std::uint64_t absurd, Tally& tally) {
   const std::string of = fmt::format("{} [{}]", text, seed);
   const Result<Cluster> cluster = Catalog::builtin().cluster(text);
   if (!tally.count(cluster, of)) return;
-  const auto network = CollectiveModel::make(*cluster, Catalog::builtin());
+  const auto network = CollectiveModel::make(*cluster);
   if (tally.count(network, of)) ask_network(*cluster, *network, chance, of, tally);
   const auto kernels = KernelModel::make(cluster->chip, Catalog::builtin());
   if (tally.count(kernels, of)) ask_kernel(*kernels, cluster->chip, chance, of, tally);

@@ -39,7 +39,7 @@ FLOORS = (
     ("graph", "machine"),
     ("engine",),
     ("replay", "analytic", "mapping", "live", "serving"),
-    ("published", "whatif"),
+    ("published", "whatif", "measured"),
     ("question",),
     ("report",),
     ("cli", "python"),

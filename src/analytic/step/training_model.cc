@@ -10,8 +10,10 @@
 #include "analytic/step/memory_notes.h"
 #include "analytic/step/time.h"
 #include "analytic/step/training_state.h"
+#include "analytic/step/unstated.h"
 #include "base/numeric/clock.h"
 #include "base/text/format.h"
+#include "flopcast/analytic/reuse.h"
 
 namespace flopcast {
 namespace {
@@ -109,6 +111,17 @@ std::optional<Diagnostic> wrong_options(const TrainingOptions& options) {
   return std::nullopt;
 }
 
+/// Where nobody told the software, and more than one may have run, the band is that of not knowing.
+StepBand band_of(const TrainingModel::State& state) {
+  const bool experts = has_experts(state.model);
+  const bool unstated =
+      state.options.software.empty() && state.software == training_software().front();
+  if (unstated) return unstated_band(state.system->machine.cluster().as_measured().chip, experts);
+  const Constants& c = state.constants;
+  return experts ? StepBand{c.band_experts_low, c.band_experts_high}
+                 : StepBand{c.band_low, c.band_high};
+}
+
 }  // namespace
 
 std::string_view name(TimePart part) {
@@ -133,17 +146,17 @@ Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<co
   const std::string software = software_name(options.software, chip);
   Result<Constants> constants = training_constants(chip, software, options.constants);
   if (!constants) return constants.error();
-  return with(std::move(model), std::move(system), options, software, *constants);
+  apply_power(*system, *constants);
+  auto before = layers_before_each(model);
+  return TrainingModel(std::make_unique<State>(State{std::move(model), std::move(system), options,
+                                                     software, *constants, std::move(before)}));
 }
 
-TrainingModel TrainingModel::State::with(Model model, std::shared_ptr<const System> system,
-                                         const TrainingOptions& options, std::string software,
-                                         Constants loaded) {
-  apply_power(*system, loaded);
+TrainingModel TrainingModel::State::again(const State& known, Model model) {
   auto before = layers_before_each(model);
   return TrainingModel(
-      std::make_unique<State>(State{std::move(model), std::move(system), options,
-                                    std::move(software), loaded, std::move(before)}));
+      std::make_unique<State>(State{std::move(model), known.system, known.options, known.software,
+                                    known.constants, std::move(before)}));
 }
 
 Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Catalog& catalog,
@@ -152,6 +165,15 @@ Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Ca
   auto system = analytic::make_system(std::move(cluster), catalog, options.kernels);
   if (!system) return system.error();
   return State::make(std::move(model), std::move(*system), options);
+}
+
+TrainingModel with_model(const TrainingModel& known, Model model) {
+  return TrainingModel::State::again(known.state(), std::move(model));
+}
+
+Result<TrainingModel> with_options(const TrainingModel& known, const TrainingOptions& options) {
+  const TrainingModel::State& state = known.state();
+  return TrainingModel::State::make(state.model, state.system, options);
 }
 
 TrainingModel::TrainingModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -207,10 +229,9 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   out.step = Seconds{time.step_s};
   for (std::size_t i = 0; i < kTimeParts; ++i) out.parts[i] = Seconds{parts[i]};
   if (!fits_clock(out.step)) return step_beyond_clock(out);
-  const Constants& c = state_->constants;
-  const bool experts = has_experts(state_->model);
-  out.low = out.step * (experts ? c.band_experts_low : c.band_low);
-  out.high = out.step * (experts ? c.band_experts_high : c.band_high);
+  const StepBand band = band_of(*state_);
+  out.low = out.step * band.low;
+  out.high = out.step * band.high;
 
   const std::vector<StageMemory> memory = stage_memory(costs, plan);
   for (unsigned chip = 0; chip < plan.pp; ++chip) {

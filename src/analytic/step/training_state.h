@@ -34,10 +34,8 @@ struct TrainingModel::State {
 
   static Result<TrainingModel> make(Model model, std::shared_ptr<const analytic::System> system,
                                     const TrainingOptions& options);
-  /// @param loaded the software's constants on the system's chip, as training_constants() gives them.
-  static TrainingModel with(Model model, std::shared_ptr<const analytic::System> system,
-                            const TrainingOptions& options, std::string software,
-                            analytic::Constants loaded);
+  /// Of another model, all else as it is known.
+  static TrainingModel again(const State& known, Model model);
 };
 
 }  // namespace flopcast

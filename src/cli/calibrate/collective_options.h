@@ -7,7 +7,7 @@
 
 #include "cli/terminal/cli11.h"
 #include "cli/terminal/io.h"
-#include "flopcast/network/fit.h"
+#include "flopcast/measured/network.h"
 
 namespace flopcast::cli {
 

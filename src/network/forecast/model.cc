@@ -109,7 +109,7 @@ struct CollectiveModel::State {
     explicit Case(CollectiveFit::Curve of)
         : curve(std::move(of)),
           latency(curve.time({1})),
-          held_source(std::string(kNcclSource) + ", held to " + curve.source()),
+          held_source(fmt::format("{}, held to {}", kNcclSource, curve.source())),
           moved_source(curve.source() + ", moved to other links by the closed form") {}
     CollectiveFit::Curve curve;
     Seconds latency;           ///< of the smallest message
