@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "flopcast/workload/operators.h"
+#include "support/fuzz_target.h"
 #include "workload/model/builtin.h"
 
 namespace {
@@ -22,7 +23,7 @@ bool is_sound(const flopcast::Model& model) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto model = flopcast::parse_model(text, "input"); model && !is_sound(*model)) {
     __builtin_trap();
