@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 TOLD = 10
-GTEST_CASE = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+?),?.* \((\d+) ms\)$", re.MULTILINE)
+GTEST_CASE = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^ ,]+)(?:,.*)? \((\d+) ms\)$", re.MULTILINE)
 
 
 class Took(NamedTuple):
