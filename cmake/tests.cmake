@@ -124,7 +124,9 @@ elseif(test_sources)
   endforeach()
   # But for those that spend their time in loops of their own.
   set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/src/analytic/search/space_test.cc
     ${PROJECT_SOURCE_DIR}/src/network/flow/random_test.cc
+    ${PROJECT_SOURCE_DIR}/tests/replay_probes_test.cc
     PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   add_executable(flopcast_tests ${test_objects})
   # For build trees that link them as well (FLOPCAST_TESTS_FROM).
@@ -150,15 +152,22 @@ if(NOT FLOPCAST_SANITIZE OR FLOPCAST_ONLY_THREAD_TESTS)
   set(fuzz_sources)  # they say most with address and undefined sanitizers
 endif()
 if(fuzz_sources)
-  add_executable(flopcast_fuzz ${fuzz_sources} ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.cc)
+  add_library(flopcast_fuzz_targets OBJECT ${fuzz_sources})
+  target_include_directories(flopcast_fuzz_targets PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(flopcast_fuzz_targets PRIVATE flopcast_internal)
+  add_executable(flopcast_fuzz
+    ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.cc $<TARGET_OBJECTS:flopcast_fuzz_targets>)
   target_include_directories(flopcast_fuzz PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(flopcast_fuzz PRIVATE flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib>)
-  target_precompile_headers(flopcast_fuzz PRIVATE ${FLOPCAST_COMMON_HEADERS})
+  target_link_libraries(flopcast_fuzz PRIVATE flopcast_internal flopcast_cli_lib)
   set(fuzz_options)
   if(FLOPCAST_LIBFUZZER)
+    target_precompile_headers(flopcast_fuzz_targets PRIVATE ${FLOPCAST_COMMON_HEADERS})
     target_compile_definitions(flopcast_fuzz PRIVATE FLOPCAST_LIBFUZZER)
     target_link_options(flopcast_fuzz PRIVATE -fsanitize=fuzzer)
     set(fuzz_options -runs=0)
+  else()
+    target_compile_options(flopcast_fuzz_targets PRIVATE -O0)  # as those whose precompiled headers it takes
+    target_precompile_headers(flopcast_fuzz_targets REUSE_FROM flopcast_cli_lib)
   endif()
 endif()
 foreach(source IN LISTS fuzz_sources)
@@ -198,8 +207,10 @@ if(FLOPCAST_CHECKS)
   foreach(shard RANGE 1 ${unit_shards})
     flopcast_add_check(unit.${shard}_of_${unit_shards} unit 950 unit ${shard} ${unit_shards})
   endforeach()
-  flopcast_add_check(asan.unit.1_of_2 asan 1000 asan 1 2)
-  flopcast_add_check(asan.unit.2_of_2 asan 1000 asan 2 2)
+  set(asan_shards 4)
+  foreach(shard RANGE 1 ${asan_shards})
+    flopcast_add_check(asan.unit.${shard}_of_${asan_shards} asan 1000 asan ${shard} ${asan_shards})
+  endforeach()
   flopcast_add_check(asan.fuzz_corpus asan 800 asan-fuzz)
   flopcast_add_check(tsan.threads tsan 900 tsan)
   flopcast_add_check(python python 700 python)

@@ -8,8 +8,9 @@
 //   unreachable; they are no blanks.
 #pragma once
 
+#include <cstdint>
+
 #define TOML_EXCEPTIONS 0
-#undef TOML_HEADER_ONLY
 #define TOML_HEADER_ONLY 0
 #include <toml++/impl/preprocessor.h>
 
