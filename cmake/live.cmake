@@ -21,7 +21,7 @@ function(flopcast_live_core target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE flopcast_options)
   set_target_properties(${target} PROPERTIES
-    CXX_VISIBILITY_PRESET hidden UNITY_BUILD ${FLOPCAST_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+    CXX_VISIBILITY_PRESET hidden UNITY_BUILD ${FLOPCAST_UNITY} UNITY_BUILD_BATCH_SIZE 16)
 endfunction()
 set(live_versioned_sources)
 foreach(source IN LISTS live_core_sources)

@@ -1,4 +1,4 @@
-# Unit tests (one GoogleTest executable), fuzz targets (one executable each) and, in the release
+# Unit tests (one GoogleTest executable), fuzz targets (one executable) and, in the release
 # tree, the checks that run outside it, so that one ctest call covers everything.
 
 find_package(GTest REQUIRED)
@@ -10,7 +10,7 @@ set(test_environment
     "FLOPCAST_CLI=$<$<TARGET_EXISTS:flopcast_cli>:$<TARGET_FILE:$<TARGET_NAME_IF_EXISTS:flopcast_cli>>>")
 
 file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cc)
-list(FILTER support_sources EXCLUDE REGEX "/fuzz_driver\\.cc$")
+list(FILTER support_sources EXCLUDE REGEX "/fuzz_main\\.cc$")
 file(GLOB integration_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
 set(test_sources ${all_sources})
 list(FILTER test_sources INCLUDE REGEX "_test\\.cc$")
@@ -43,61 +43,139 @@ endif()
 if(test_sources MATCHES "/live/standin/values/")
   list(APPEND standin_sources ${PROJECT_SOURCE_DIR}/src/live/standin/values/validity.cc)
 endif()
+
+# What any executable of tests links.
+add_library(flopcast_test_needs INTERFACE)
+target_link_libraries(flopcast_test_needs INTERFACE
+  flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib> rapidcheck GTest::gmock GTest::gtest_main)
+function(flopcast_test_executable name)
+  target_link_libraries(${name} PRIVATE flopcast_test_needs)
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  foreach(needed IN ITEMS flopcast_cli flopcast_live13)
+    if(TARGET ${needed})
+      add_dependencies(${name} ${needed})
+    endif()
+  endforeach()
+endfunction()
+
+# The objects of tests, a library for those of each room: tests_network. `network_tests` has these alone, for whoever
+# works there; flopcast_tests has all.
+function(flopcast_add_test_objects name)
+  add_library(${name} OBJECT ${ARGN})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE flopcast_test_needs)
+  if(TARGET flopcast_live13)
+    target_compile_definitions(${name} PRIVATE FLOPCAST_LIVE_CORE="$<TARGET_FILE:flopcast_live13>")
+  endif()
+  # Quick to compile: what they test is optimised. Behaviour that the language leaves undefined is looked for in the
+  # library and in fuzz targets.
+  target_compile_options(${name} PRIVATE -O0 $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=undefined>)
+endfunction()
+set(test_headers <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
+
 if(FLOPCAST_TESTS_FROM)
   # What they test is instrumented, they are not. Functions of headers that both hold come from the first, so the
   # library goes ahead of them.
-  file(GLOB_RECURSE test_objects ${FLOPCAST_TESTS_FROM}/CMakeFiles/flopcast_tests.dir/*.o)
+  file(STRINGS ${FLOPCAST_TESTS_FROM}/test_objects.txt test_objects)
   list(FILTER test_objects EXCLUDE REGEX "/unity_src_live_standin_")
+  set(instrumented $<TARGET_FILE:flopcast>)
+  set(rest)
+  if(FLOPCAST_ONLY_THREAD_TESTS)
+    set(thread_units)
+    foreach(source IN LISTS test_sources)
+      if(source MATCHES "/src/(${rooms_without_threads})/")
+        message(FATAL_ERROR "${source} has a suite ...Threads: take its room out of rooms_without_threads")
+      endif()
+      cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE unit)
+      cmake_path(GET unit PARENT_PATH unit)
+      string(REPLACE "/" "_" unit ${unit})
+      list(APPEND thread_units ${unit})
+    endforeach()
+    list(JOIN thread_units "|" thread_units)
+    list(FILTER test_objects INCLUDE REGEX "/unity_(${thread_units})(_[0-9]+)?_cxx[.]cxx[.]o$")
+    set(rest ${FLOPCAST_TESTS_FROM}/libflopcast_cli_lib.a ${FLOPCAST_TESTS_FROM}/libflopcast.a)
+  else()
+    list(PREPEND instrumented $<TARGET_FILE:flopcast_cli_lib>)
+  endif()
+  set_source_files_properties(${test_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   add_executable(flopcast_tests ${test_objects} ${standin_sources})
-  set_target_properties(flopcast_tests PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_options(flopcast_tests PRIVATE
-    -Wl,--whole-archive $<TARGET_FILE:flopcast_cli_lib> $<TARGET_FILE:flopcast> -Wl,--no-whole-archive)
+  target_link_options(flopcast_tests PRIVATE -Wl,--whole-archive ${instrumented} -Wl,--no-whole-archive)
+  target_link_libraries(flopcast_tests PRIVATE ${rest})
 elseif(test_sources)
-  add_executable(flopcast_tests ${test_sources} ${standin_sources} ${support_sources})
-  target_include_directories(flopcast_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  flopcast_speed_up(flopcast_tests <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
-  # Quick to compile: what they test is optimised. Behaviour that the language leaves undefined is looked for in the
-  # library and in fuzz targets.
-  target_compile_options(flopcast_tests PRIVATE -O0
-    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=undefined>)
-  # But for the definition of flows written out, which is slow as it is.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/network/flow/random_test.cc PROPERTIES
-    COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  set(test_rooms)
+  foreach(source IN LISTS test_sources)
+    string(REGEX REPLACE "^${PROJECT_SOURCE_DIR}/(src/)?([^/]+)/.*" "\\2" room ${source})
+    if(room STREQUAL tests)
+      set(room whole)  # tests/*_test.cc, which span rooms
+    endif()
+    list(APPEND test_rooms ${room})
+    list(APPEND test_sources_of_${room} ${source})
+  endforeach()
+  list(APPEND test_sources_of_live ${standin_sources})
+  list(REMOVE_DUPLICATES test_rooms)
+  set(test_objects)
+  set(headers_from)
+  foreach(room IN LISTS test_rooms)
+    flopcast_add_test_objects(tests_${room} ${test_sources_of_${room}})
+    if(headers_from)
+      flopcast_unite(tests_${room})
+      target_precompile_headers(tests_${room} REUSE_FROM ${headers_from})
+    else()
+      flopcast_speed_up(tests_${room} ${test_headers})
+      set(headers_from tests_${room})
+    endif()
+    list(APPEND test_objects $<TARGET_OBJECTS:tests_${room}>)
+    add_executable(${room}_tests EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tests_${room}>)
+    set_target_properties(${room}_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    flopcast_test_executable(${room}_tests)
+  endforeach()
+  # But for those that spend their time in loops of their own.
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/src/analytic/search/space_test.cc
+    ${PROJECT_SOURCE_DIR}/src/network/flow/random_test.cc
+    ${PROJECT_SOURCE_DIR}/tests/replay_probes_test.cc
+    PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  add_executable(flopcast_tests ${test_objects})
+  # For build trees that link them as well (FLOPCAST_TESTS_FROM).
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/test_objects.txt CONTENT "$<JOIN:$<FILTER:${test_objects},INCLUDE,[.]o$>,\n>\n")
 endif()
 if(TARGET flopcast_tests)
-  target_link_libraries(flopcast_tests PRIVATE
-    flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib> rapidcheck GTest::gmock
-    GTest::gtest_main)
-  if(TARGET flopcast_cli)
-    add_dependencies(flopcast_tests flopcast_cli)
+  flopcast_test_executable(flopcast_tests)
+  if(NOT FLOPCAST_CHECKS)  # there, ./dev runs them in a few processes
+    gtest_discover_tests(flopcast_tests
+      DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+      PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT "${test_environment}")
   endif()
-  if(TARGET flopcast_live13)
-    target_compile_definitions(flopcast_tests PRIVATE
-      FLOPCAST_LIVE_CORE="$<TARGET_FILE:flopcast_live13>")
-    add_dependencies(flopcast_tests flopcast_live13)
-  endif()
-  gtest_discover_tests(flopcast_tests
-    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-    PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT "${test_environment}")
 endif()
 
 # --- Fuzz targets ------------------------------------------------------------------------------
-# Seeds of src/trace/kineto/kineto_fuzz.cc: src/trace/kineto/corpus/kineto if there, else
-# src/trace/kineto/corpus.
+# One program of them all (tests/support/fuzz_main.cc), and a table of their names and seeds. The seeds of
+# src/trace/kineto/kineto_fuzz.cc: src/trace/kineto/corpus/kineto if there, else src/trace/kineto/corpus.
 set(fuzz_sources ${all_sources})
 list(FILTER fuzz_sources INCLUDE REGEX "_fuzz\\.cc$")
 set(fuzz_table)
 if(NOT FLOPCAST_SANITIZE OR FLOPCAST_ONLY_THREAD_TESTS)
   set(fuzz_sources)  # they say most with address and undefined sanitizers
 endif()
-if(fuzz_sources AND NOT FLOPCAST_LIBFUZZER)
-  add_library(flopcast_fuzz_driver OBJECT ${PROJECT_SOURCE_DIR}/tests/support/fuzz_driver.cc)
-  target_link_libraries(flopcast_fuzz_driver PRIVATE flopcast_options fmt::fmt nlohmann_json::nlohmann_json)
-  # As an executable is compiled, so that targets can take its headers.
-  set_target_properties(flopcast_fuzz_driver PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(flopcast_fuzz_driver PRIVATE -fPIE)
-  target_precompile_headers(flopcast_fuzz_driver PRIVATE ${FLOPCAST_COMMON_HEADERS})
+if(fuzz_sources)
+  add_library(flopcast_fuzz_targets OBJECT ${fuzz_sources})
+  target_include_directories(flopcast_fuzz_targets PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(flopcast_fuzz_targets PRIVATE flopcast_internal)
+  add_executable(flopcast_fuzz
+    ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.cc $<TARGET_OBJECTS:flopcast_fuzz_targets>)
+  target_include_directories(flopcast_fuzz PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(flopcast_fuzz PRIVATE flopcast_internal flopcast_cli_lib)
+  set(fuzz_options)
+  if(FLOPCAST_LIBFUZZER)
+    target_precompile_headers(flopcast_fuzz_targets PRIVATE ${FLOPCAST_COMMON_HEADERS})
+    target_compile_definitions(flopcast_fuzz PRIVATE FLOPCAST_LIBFUZZER)
+    target_link_options(flopcast_fuzz PRIVATE -fsanitize=fuzzer)
+    set(fuzz_options -runs=0)
+  else()
+    target_compile_options(flopcast_fuzz_targets PRIVATE -O0)  # as those whose precompiled headers it takes
+    target_precompile_headers(flopcast_fuzz_targets REUSE_FROM flopcast_cli_lib)
+  endif()
 endif()
 foreach(source IN LISTS fuzz_sources)
   cmake_path(GET source STEM LAST_ONLY subject)
@@ -115,17 +193,7 @@ foreach(source IN LISTS fuzz_sources)
     endif()
   endforeach()
   string(APPEND fuzz_table "${name}\t${corpus}\n")
-
-  add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE flopcast_internal $<TARGET_NAME_IF_EXISTS:flopcast_cli_lib>)
-  if(FLOPCAST_LIBFUZZER)
-    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-    add_test(NAME fuzz.${name} COMMAND ${name} -runs=0 ${corpus})
-  else()
-    target_link_libraries(${name} PRIVATE flopcast_fuzz_driver)
-    target_precompile_headers(${name} REUSE_FROM flopcast_fuzz_driver)
-    add_test(NAME fuzz.${name} COMMAND ${name} ${corpus})
-  endif()
+  add_test(NAME fuzz.${name} COMMAND flopcast_fuzz ${name} ${fuzz_options} ${corpus})
   set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endforeach()
@@ -139,16 +207,25 @@ if(FLOPCAST_CHECKS)
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     # ctest starts the costliest tests first.
     set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77 TIMEOUT 1800
-                         COST ${cost})
+                         COST ${cost} ENVIRONMENT FLOPCAST_CHECK=${name})
   endfunction()
-  flopcast_add_check(asan.unit.1_of_2 asan 1000 asan 0 2)
-  flopcast_add_check(asan.unit.2_of_2 asan 1000 asan 1 2)
+  # Few processes: starting 2,000 costs more than most of the cases that they would run.
+  set(unit_shards 8)
+  foreach(shard RANGE 1 ${unit_shards})
+    flopcast_add_check(unit.${shard}_of_${unit_shards} unit 950 unit ${shard} ${unit_shards})
+  endforeach()
+  set(asan_shards 4)
+  foreach(shard RANGE 1 ${asan_shards})
+    flopcast_add_check(asan.unit.${shard}_of_${asan_shards} asan 1000 asan ${shard} ${asan_shards})
+  endforeach()
   flopcast_add_check(asan.fuzz_corpus asan 800 asan-fuzz)
   flopcast_add_check(tsan.threads tsan 900 tsan)
   flopcast_add_check(python python 700 python)
   flopcast_add_check(pages pages 680 pages)
   flopcast_add_check(live live 690 live)
   flopcast_add_check(consumer consumer 650 consumer)
+  flopcast_add_check(wheel packages 640 wheel)
+  flopcast_add_check(deb packages 640 deb)
   flopcast_add_check(hostile hostile 500 hostile)
   flopcast_add_check(lint.format lint 600 format)
   flopcast_add_check(lint.floors lint 600 floors)

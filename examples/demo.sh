@@ -41,22 +41,55 @@ run "$flopcast" net time all_reduce --size 1GB --on "64 x dgx-h100" --html "$out
 run "$flopcast" net run examples/flows.csv --on "2 x dgx-h100" --html "$out/flows.html"
 run "$flopcast" cost gemm 8192x8192x8192 bf16 --on h200
 
-cat <<EOF
+# What there is now: a title, a file, words about it.
+results="
+Estimate|estimate.html|one training step of Llama 3 70B on 1,024 H100
+|step.perfetto-trace|the step, stage by stage: open it at https://ui.perfetto.dev
+Plan|plan.html|the best of all plans for Llama 3 8B on 32 H100
+Serve|serve.html|Llama 3 70B for 64 users on 16 H100: latency against throughput, batch over time
+|serve.perfetto-trace|replicas and requests
+Map|map.html|GPT-3's layer on 8 dataflow chips: partitions, roofline, timeline
+Explore|explore.html|the same over SRAM and DRAM bandwidth: heat maps
+Sample|sample/|8 ranks of a pipeline-, data- and tensor-parallel step, made up
+Replay|replay.html|that run again, and where its time went
+|replay.perfetto-trace|open it at https://ui.perfetto.dev
+|replay.json.gz|the same for tools that read PyTorch's traces
+What if|whatif.html|the same run without its straggler, on a network twice as fast
+|whatif.perfetto-trace|
+Network|all_reduce.html|an all-reduce over 512 H100, by size and algorithm
+|flows.html|flows that share two nodes, and their links over time
+"
 
-Program   $flopcast    with its folder on the PATH, the commands above run as they are printed
-Estimate  $out/estimate.html            one training step of Llama 3 70B on 1,024 H100
-          $out/step.perfetto-trace      the step, stage by stage: open it at https://ui.perfetto.dev
-Plan      $out/plan.html                the best of all plans for Llama 3 8B on 32 H100
-Serve     $out/serve.html               Llama 3 70B for 64 users on 16 H100: latency against throughput, batch over time
-          $out/serve.perfetto-trace     replicas and requests
-Map       $out/map.html                 GPT-3's layer on 8 dataflow chips: partitions, roofline, timeline
-Explore   $out/explore.html             the same over SRAM and DRAM bandwidth: heat maps
-Sample    $out/sample/                  8 ranks of a pipeline-, data- and tensor-parallel step, made up
-Report    $out/replay.html              open it in a browser
-Timeline  $out/replay.perfetto-trace    open it at https://ui.perfetto.dev
-          $out/replay.json.gz           the same for tools that read PyTorch's traces
-What if   $out/whatif.html              the same run without its straggler, on a network twice as fast
-          $out/whatif.perfetto-trace
-Network   $out/all_reduce.html          an all-reduce over 512 H100, by size and algorithm
-          $out/flows.html               flows that share two nodes, and their links over time
+# A page of links to all of these.
+{
+  cat <<'EOF'
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Flopcast: what the demo made</title>
+<style>
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
+dt { font-weight: 600; margin-top: 1rem; }
+dd { margin: 0; overflow-wrap: anywhere; }
+</style>
+</head>
+<body>
+<h1>What the demo made</h1>
+<dl>
 EOF
+  while IFS='|' read -r title file words; do
+    [[ -n $file ]] || continue
+    if [[ -n $title ]]; then printf '<dt>%s</dt>\n' "$title"; fi
+    printf '<dd><a href="%s">%s</a>%s</dd>\n' "$file" "$file" "${words:+: $words}"
+  done <<<"$results"
+  printf '</dl>\n</body>\n</html>\n'
+} >"$out/index.html"
+
+printf '\n%-9s %-29s %s\n' Program "$flopcast" "with its folder on the PATH, the commands above run as they are printed"
+while IFS='|' read -r title file words; do
+  if [[ -n $file ]]; then printf '%-9s %-29s %s\n' "$title" "$out/$file" "$words"; fi
+done <<<"$results"
+printf '%-9s %-29s %s\n' "All pages" "$out/index.html" "open it in a browser"

@@ -49,7 +49,8 @@ def pages_of_document(path: Path) -> list[str]:
 
 
 NAMES = (
-    [f"demo/{name}" for name in pages_of(DEMO.read_text())]
+    ["demo/index"]
+    + [f"demo/{name}" for name in pages_of(DEMO.read_text())]
     + [f"{path.stem}/{name}" for path in HOW_TOS for name in pages_of_document(path)]
     + [f"asked/{name}" for name in ASKED]
     + ["asked/odd"]
@@ -291,6 +292,15 @@ def test_demo_prints_every_command_before_it_runs_it(folder):
     assert asked == typed and len(asked) > 7
     estimate = next(part for words, part in zip(asked, parts) if "estimate" in words)
     assert "a step" in estimate and "The best" not in estimate
+
+
+def test_demo_has_a_page_of_its_pages(tab, folder):
+    """Its links are all that the demo made, and lead to what is there."""
+    show(tab, folder, "demo/index", 1400)
+    links = tab.evaluate("[...document.querySelectorAll('a')].map((link) => link.getAttribute('href'))")
+    made = {f"{path.name}/" if path.is_dir() else path.name for path in (folder / "demo").iterdir()}
+    assert set(links) == made - {"index.html"} and len(links) == len(set(links))
+    assert str(folder / "demo" / "index.html") in (folder / "demo.log").read_text().splitlines()[-1]
 
 
 def test_theme_can_be_chosen(tab, folder):

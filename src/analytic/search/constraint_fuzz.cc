@@ -5,8 +5,9 @@
 #include <string_view>
 
 #include "analytic/search/rules.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast;
   const auto check = [](bool condition) {
     if (!condition) std::abort();

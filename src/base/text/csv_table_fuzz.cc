@@ -3,8 +3,9 @@
 #include <cstdint>
 
 #include "base/text/csv_table.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const auto table =
       flopcast::CsvTable::parse(std::string(reinterpret_cast<const char*>(data), size), "input");
   if (!table) return 0;

@@ -1,5 +1,5 @@
-// toml++ without exceptions. Include this and not the library's header, everywhere: its functions are
-// inline, so all files must see the same ones.
+// toml++ without exceptions (its parser then returns errors as values). Include this and not the library's header,
+// everywhere: its functions are compiled once, in toml_library.cc, so all files must see the same ones.
 //
 // Two places of release 3.3 (found by cluster_toml_fuzz) promise the compiler what a file can break:
 //   a table header that does not begin with a key, "[%x]", is asserted to do so just before that is
@@ -8,6 +8,10 @@
 //   unreachable; they are no blanks.
 #pragma once
 
+#include <cstdint>
+
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 0
 #include <toml++/impl/preprocessor.h>
 
 #undef TOML_ASSERT_ASSUME

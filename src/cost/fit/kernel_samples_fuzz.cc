@@ -6,6 +6,7 @@
 #include <string>
 
 #include "flopcast/cost/fit.h"
+#include "support/fuzz_target.h"
 
 namespace {
 
@@ -15,7 +16,7 @@ void check(bool condition) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast;
   const Result<KernelSamples> samples =
       parse_kernel_samples(std::string(reinterpret_cast<const char*>(data), size), "fuzz");

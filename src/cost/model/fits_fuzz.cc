@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "flopcast/cost/fit.h"
+#include "support/fuzz_target.h"
 
 namespace {
 
@@ -15,7 +16,7 @@ void check(bool condition) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Result<KernelFit> fit = KernelFit::parse(text, "fuzz");

@@ -5,8 +5,9 @@
 
 #include "hardware/cluster/fuzz_check.h"
 #include "hardware/cluster/network_readers.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast;
   using namespace flopcast::hardware;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "flopcast/mapping.h"
+#include "support/fuzz_target.h"
 
 namespace {
 
@@ -18,7 +19,7 @@ std::string_view take_line(std::string_view& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast;
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   const std::string_view text = take_line(rest);

@@ -6,8 +6,9 @@
 #include <string_view>
 
 #include "measured/training/runs.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto runs = measured::parse_runs(text, "input");

@@ -4,8 +4,9 @@
 #include <string_view>
 
 #include "flopcast/network/fit.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast;  // NOLINT(google-build-using-namespace): the subject of the file
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Result<CollectiveFit> fit = CollectiveFit::parse(text, "fuzz");

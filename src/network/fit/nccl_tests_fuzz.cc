@@ -4,8 +4,9 @@
 #include <string_view>
 
 #include "network/fit/nccl_tests.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   flopcast::Anomalies anomalies;
   const auto samples = flopcast::network::parse_nccl_tests(text, "fuzz", anomalies);

@@ -3,8 +3,9 @@
 #include <cstdint>
 
 #include "flopcast/network/traffic.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const auto rows =
       flopcast::parse_traffic(std::string(reinterpret_cast<const char*>(data), size), "input");
   if (!rows) return 0;

@@ -5,8 +5,9 @@
 #include <string_view>
 
 #include "flopcast/parallel/files.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast;
   const auto file = parse_plan({reinterpret_cast<const char*>(data), size}, "input");
   if (!file) return 0;

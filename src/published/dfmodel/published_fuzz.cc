@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "published/dfmodel/sections.h"
+#include "support/fuzz_target.h"
 
 namespace {
 
@@ -32,7 +33,7 @@ void compare_first_level(Comparison& file, const nlohmann::json& json) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   constexpr int kShallow = 16;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Result<nlohmann::json> file = parse_expected(text, "input");

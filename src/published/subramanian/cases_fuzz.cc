@@ -8,6 +8,7 @@
 
 #include "flopcast/published/cases.h"
 #include "published/subramanian/case_input.h"
+#include "support/fuzz_target.h"
 
 namespace {
 
@@ -41,7 +42,7 @@ void check(const nlohmann::json& item) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto document = nlohmann::json::parse(text, nullptr, false);
   if (document.is_object() && document.contains("cases") && document["cases"].is_array()) {

@@ -3,8 +3,9 @@
 #include <string_view>
 
 #include "flopcast/question/serve.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   static_cast<void>(flopcast::parse_serve_file(text, "fuzz", "folder"));
   return 0;

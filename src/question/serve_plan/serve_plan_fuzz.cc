@@ -4,8 +4,9 @@
 #include <string_view>
 
 #include "flopcast/question/serve_plan.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto reports = read_serve_plan_reports(text, "input");

@@ -6,8 +6,9 @@
 #include <string_view>
 
 #include "flopcast/report/explore.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto rows = flopcast::read_explore_rows(text, "fuzz");
   if (!rows) return 0;

@@ -5,8 +5,9 @@
 #include <string_view>
 
 #include "flopcast/report/plan.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto reports = flopcast::read_plan_reports(text, "fuzz");
   if (!reports) return 0;

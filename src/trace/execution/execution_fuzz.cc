@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "support/fuzz_target.h"
 #include "trace/execution/trace.h"
 
 namespace {
@@ -42,7 +43,7 @@ void check(bool condition) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   check(bytes.empty() || nlohmann::json::accept(json_from_python_repr(bytes)));
   StringTable strings;

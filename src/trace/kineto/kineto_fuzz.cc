@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "support/fuzz_target.h"
 #include "trace/kineto/reader.h"
 #include "trace/trace_dump.h"
 
@@ -20,7 +21,7 @@ std::string result(std::string_view text, const flopcast::ReadOptions& options,
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   if (size == 0) return 0;
   flopcast::ReadOptions options;
   options.keep_python = (data[0] & 1) != 0;

@@ -5,9 +5,10 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "support/fuzz_target.h"
 #include "trace/kineto/testing.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast::trace;
   if (size == 0) return 0;
   const PassOver pass_over = data[0] % 2 == 0 ? PassOver::kUnusedAndPython : PassOver::kNothing;

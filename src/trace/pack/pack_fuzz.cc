@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "support/fuzz_target.h"
 #include "trace/kineto/reader.h"
 #include "trace/pack/block.h"
 #include "trace/pack/columns.h"
@@ -43,7 +44,7 @@ void check_index(std::string_view content) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   if (size == 0) return 0;
   const std::string_view content(reinterpret_cast<const char*>(data) + 1, size - 1);
   data[0] == 'i' ? check_index(content) : check_block(content);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "flopcast/workload/dataflow.h"
+#include "support/fuzz_target.h"
 
 namespace {
 
@@ -14,7 +15,7 @@ void check(bool condition) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto workload = flopcast::parse_dataflow(text, "input");
   if (!workload) {

@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "support/fuzz_target.h"
 #include "workload/model/builtin.h"
 #include "workload/model/testing.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   using flopcast::workload::unsound;
   if (const auto model = flopcast::parse_model(text, "input"); model && !unsound(*model).empty()) {

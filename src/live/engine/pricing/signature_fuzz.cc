@@ -9,6 +9,7 @@
 #include "flopcast/cost.h"
 #include "flopcast/hardware.h"
 #include "live/engine/pricing/kernels.h"
+#include "support/fuzz_target.h"
 
 namespace {
 
@@ -20,7 +21,7 @@ flopcast::Machine h100() {
 }  // namespace
 
 /// The first two bytes are the threads, by powers of two; the rest is the text.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   using namespace flopcast;  // NOLINT(google-build-using-namespace): the subject of the file
   static std::optional<live::KernelPrices> prices;
   static unsigned texts = 0;

@@ -8,6 +8,7 @@
 
 #include "live/engine/session/record_check.h"
 #include "live/engine/session/session.h"
+#include "support/fuzz_target.h"
 
 namespace {
 
@@ -88,7 +89,7 @@ Record next_record(Numbers& numbers) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   constexpr std::uint32_t kProcesses = 3;
   constexpr std::string_view kNames[] = {"", "a", "kernel b"};
   FuzzedWork work;

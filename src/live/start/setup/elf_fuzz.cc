@@ -3,8 +3,9 @@
 #include <cstdint>
 
 #include "live/start/setup/elf.h"
+#include "support/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(data, size) {
   const auto symbols =
       flopcast::live::dynamic_symbols({reinterpret_cast<const char*>(data), size}, "fuzz");
   if (symbols && symbols->size() > size) __builtin_trap();
