@@ -9,8 +9,8 @@
 #include "flopcast/replay/network_times.h"
 #include "flopcast/replay/timeline.h"
 #include "replay/check_answer.h"
-#include "replay/critical_path.h"
-#include "replay/sensitivity.h"
+#include "replay/worth/critical_path.h"
+#include "replay/worth/sensitivity.h"
 #include "replay/step_groups.h"
 #include "replay/transplant.h"
 

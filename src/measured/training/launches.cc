@@ -1,4 +1,5 @@
 // Which rules hold of a run, and what they say.
+#include "flopcast/machine/training.h"
 #include "measured/training/launches.h"
 
 #include <fmt/format.h>

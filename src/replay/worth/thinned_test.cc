@@ -1,6 +1,6 @@
 // A graph without the host tasks that nobody asks for: what is left runs as it did, and as it would
 // with a faster host.
-#include "replay/thinned.h"
+#include "replay/worth/thinned.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "replay/sensitivity.h"
+#include "replay/worth/sensitivity.h"
 
 #include <algorithm>
 #include <tuple>
 
 #include "flopcast/engine/times.h"
 #include "flopcast/replay/parts.h"
-#include "replay/thinned.h"
+#include "replay/worth/thinned.h"
 
 namespace flopcast::replaying {
 namespace {

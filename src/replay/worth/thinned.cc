@@ -1,4 +1,4 @@
-#include "replay/thinned.h"
+#include "replay/worth/thinned.h"
 
 #include "flopcast/replay/parts.h"
 
