@@ -244,7 +244,7 @@ QUESTIONS = (
     Question("estimate.cp", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--cp", "{word}"), NUMBERS),
     Question("estimate.batch", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--global-batch", "{word}"), NUMBERS),
     Question("estimate.price", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--price", "{word}"), NUMBERS),
-    Question("serve.bandwidth", (*SERVE, "--on", "dgx-h100, chip.hbm_bandwidth {word}"), NUMBERS),
+    Question("serve.bandwidth", ("serve", "llama-3-8b", "--on", "dgx-h100, chip.hbm_bandwidth {word}", "--replicas", "1", "--quick"), NUMBERS),
     Question("serve.rate", (*SERVE, "--rate", "{word}"), NUMBERS),
     Question("serve.users", (*SERVE, "--users", "{word}"), NUMBERS),
     Question("map.microbatch", ("map", "fft", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--microbatch", "{word}"), NUMBERS),
@@ -252,7 +252,7 @@ QUESTIONS = (
     Question("map.batch", ("map", "gpt3-175b", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--global-batch", "{word}"), NUMBERS),
     Question("explore.sram", ("explore", "fft", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--sweep", "sram=1B..{word}"),
              ("1e300B", "nan", "inf", "1e400B", "0", "-1B")),
-    Question("plan.top", (*PLAN, "--top", "{word}"), NUMBERS),
+    Question("plan.top", ("plan", "gpt-3-1.3b", "--on", "dgx-h100", "--global-batch", "8", "--must", "tp=1", "--threads", "1", "--top", "{word}"), NUMBERS),
     Question("slice.from", ("trace", "slice", GOOD_TRACE, "--from-s", "{word}", "--out", "{out}"), NUMBERS),
 )  # fmt: skip
 
