@@ -212,6 +212,8 @@ host = 1.0
 
 # --- Questions ----------------------------------------------------------------------------------
 
+STEP = ("--global-batch", "16", "--seq", "2048")
+LENGTHS = ("--input", "64", "--output", "8")
 GOOD_TRACE = "{good:src/trace/kineto/corpus/kineto/base_time_last.json}"
 #: Numbers that a flag may be given; most are none, or more than anything has.
 NUMBERS = ("nan", "inf", "-inf", "-1", "-0", "0", "1e-300", "1e12", "1e18", "1e30", "1e300", "1e400", "9223372036854775807",
@@ -239,20 +241,20 @@ QUESTIONS = (
     Question("whatif.pattern", ("whatif", GOOD_TRACE, "--scale", "kernel:/{word}/=0.5"), PATTERNS),
     Question("whatif.fuse", ("whatif", GOOD_TRACE, "--add", "fuse:{word}"), PATTERNS),
     Question("net.time", ("net", "time", "all_reduce", "--on", "2 x dgx-h100", "--size", "{word}"), NUMBERS),
-    Question("estimate.bandwidth", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100, fabric.bandwidth {word}", "--tp", "8"), NUMBERS),
-    Question("estimate.latency", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100, fabric.latency {word}", "--tp", "8"), NUMBERS),
-    Question("estimate.cp", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--cp", "{word}"), NUMBERS),
-    Question("estimate.batch", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--global-batch", "{word}"), NUMBERS),
-    Question("estimate.price", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--price", "{word}"), NUMBERS),
-    Question("serve.bandwidth", (*SERVE, "--on", "dgx-h100, chip.hbm_bandwidth {word}"), NUMBERS),
-    Question("serve.rate", (*SERVE, "--rate", "{word}"), NUMBERS),
-    Question("serve.users", (*SERVE, "--users", "{word}"), NUMBERS),
+    Question("estimate.bandwidth", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100, fabric.bandwidth {word}", "--tp", "8", *STEP), NUMBERS),
+    Question("estimate.latency", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100, fabric.latency {word}", "--tp", "8", *STEP), NUMBERS),
+    Question("estimate.cp", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", *STEP, "--cp", "{word}"), NUMBERS),
+    Question("estimate.batch", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--seq", "2048", "--global-batch", "{word}"), NUMBERS),
+    Question("estimate.price", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", *STEP, "--price", "{word}"), NUMBERS),
+    Question("serve.bandwidth", ("serve", "llama-3-8b", "--on", "dgx-h100, chip.hbm_bandwidth {word}", "--replicas", "1", "--quick", *LENGTHS, "--users", "2"), NUMBERS),
+    Question("serve.rate", (*SERVE, *LENGTHS, "--requests", "20", "--rate", "{word}"), NUMBERS),
+    Question("serve.users", (*SERVE, *LENGTHS, "--requests", "20", "--users", "{word}"), NUMBERS),
     Question("map.microbatch", ("map", "fft", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--microbatch", "{word}"), NUMBERS),
     Question("map.utilisation", ("map", "fft", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--utilisation", "{word}"), NUMBERS),
     Question("map.batch", ("map", "gpt3-175b", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--global-batch", "{word}"), NUMBERS),
     Question("explore.sram", ("explore", "fft", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--sweep", "sram=1B..{word}"),
              ("1e300B", "nan", "inf", "1e400B", "0", "-1B")),
-    Question("plan.top", (*PLAN, "--top", "{word}"), NUMBERS),
+    Question("plan.top", ("plan", "gpt-3-1.3b", "--on", "dgx-h100", "--global-batch", "8", "--must", "tp=1", "--threads", "1", "--json", "--top", "{word}"), NUMBERS),
     Question("slice.from", ("trace", "slice", GOOD_TRACE, "--from-s", "{word}", "--out", "{out}"), NUMBERS),
 )  # fmt: skip
 

@@ -185,7 +185,9 @@ void add_gemm(CLI::App& cost, Action& action) {
   CLI::App* sub = add_kernel(cost, "gemm", "A matrix product", c, make_gemm, action);
   sub->add_option("SHAPE", c->shape, "MxNxK of C[m,n] = A[m,k] B[k,n]")->required()->type_name("");
   sub->add_option("TYPE", c->type, "bf16, fp8, fp8_block, nvfp4, int8_wo, ...")->type_name("");
-  sub->add_option("--batch", c->batch, "Products of this shape at once")->type_name("N");
+  sub->add_option("--batch", c->batch, "Products of this shape at once")
+      ->type_name("N")
+      ->check(whole_from(1));
   set_example(*sub, "flopcast cost gemm 8192x8192x8192 bf16 --on h200");
 }
 
@@ -197,9 +199,13 @@ void add_attention(CLI::App& cost, Action& action) {
       ->type_name("");
   sub->add_option("HEADS", c->second, "HEADS or HEADS/KV_HEADS")->required()->type_name("");
   sub->add_option("TYPE", c->type, "bf16, fp16 or fp8")->type_name("");
-  sub->add_option("--batch", c->batch, "Sequences")->type_name("N");
-  sub->add_option("--head-dim", c->head_dim, "Elements per head")->type_name("N");
-  sub->add_option("--window", c->window, "Sliding window in tokens; 0: none")->type_name("N");
+  sub->add_option("--batch", c->batch, "Sequences")->type_name("N")->check(whole_from(1));
+  sub->add_option("--head-dim", c->head_dim, "Elements per head")
+      ->type_name("N")
+      ->check(whole_from(1));
+  sub->add_option("--window", c->window, "Sliding window in tokens; 0: none")
+      ->type_name("N")
+      ->check(whole_from(0));
   sub->add_option("--kv-cache", c->kv_cache, "Type of the cache; else TYPE")->type_name("TYPE");
   sub->add_flag("--backward", c->backward, "The backward pass");
   sub->add_flag("--full", c->full, "Without a causal mask");
@@ -214,10 +220,15 @@ void add_moe(CLI::App& cost, Action& action) {
       ->type_name("");
   sub->add_option("ROUTING", c->second, "TOP_K/EXPERTS")->required()->type_name("");
   sub->add_option("TYPE", c->type, "bf16, fp8, fp8_block, nvfp4, ...")->type_name("");
-  sub->add_option("--tp", c->tensor_parallel, "Chips that split each expert")->type_name("N");
-  sub->add_option("--ep", c->expert_parallel, "Chips that split the experts")->type_name("N");
+  sub->add_option("--tp", c->tensor_parallel, "Chips that split each expert")
+      ->type_name("N")
+      ->check(whole_from(1));
+  sub->add_option("--ep", c->expert_parallel, "Chips that split the experts")
+      ->type_name("N")
+      ->check(whole_from(1));
   sub->add_option("--skew", c->skew, "Exponent of the power law of expert loads; 0: balanced")
-      ->type_name("X");
+      ->type_name("X")
+      ->check(not_negative());
   sub->add_flag("--ungated", c->ungated, "Two matrices per expert instead of three");
   set_example(*sub, "flopcast cost moe 4096x7168x2048 8/256 fp8_block --ep 8 --on h100");
 }

@@ -47,10 +47,10 @@ class ByteSource {
   void count_trailing(std::uint64_t bytes) { trailing_bytes_ += bytes; }
 
  private:
-  std::uint64_t handed_on_ = 0, looked_at_ = 0;
   std::uint64_t trailing_bytes_ = 0;
   End end_ = End::kClean;
   std::string complaint_;
+  std::uint64_t handed_on_ = 0, looked_at_ = 0;
 };
 
 /// Everything that is left; where it is more than `most` bytes, the first of these and some more.

@@ -40,13 +40,25 @@ inline bool lexical_cast(const std::string& text, double& number) {
 
 namespace flopcast::cli {
 
-/// Of an option: a whole number from 1 on.
-inline CLI::Validator positive_whole() {
+/// Of an option: a whole number, not below this.
+inline CLI::Validator whole_from(std::int64_t least) {
+  return CLI::Validator(
+      [least](std::string& text) {
+        const auto number = parse_whole<std::int64_t>(text);
+        if (number && *number >= least) return std::string();
+        return "expected a whole number from " + std::to_string(least) + " on, found '" + text +
+               "'";
+      },
+      "");
+}
+
+/// Of an option: a number that is not negative.
+inline CLI::Validator not_negative() {
   return CLI::Validator(
       [](std::string& text) {
-        const auto number = parse_whole<std::int64_t>(text);
-        return number && *number >= 1 ? std::string()
-                                      : "expected a whole number from 1 on, found '" + text + "'";
+        const auto number = parse_number(text);
+        return number && *number >= 0 ? std::string()
+                                      : "expected a number from 0 on, found '" + text + "'";
       },
       "");
 }
