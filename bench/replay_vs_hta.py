@@ -35,7 +35,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FLOPCAST_SHARED", ROOT.parent / "shared"))
 TARGET_RATIO = 40.0
-TARGET_MEMORY = 1.5
+TARGET_MEMORY = 1.0
 
 HTA_CHILD = """
 import contextlib, io, json, logging, os, sys, time, warnings
