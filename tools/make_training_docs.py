@@ -15,6 +15,7 @@ import csv
 import json
 import statistics
 import sys
+import tomllib
 from pathlib import Path
 
 import training_pictures
@@ -23,6 +24,7 @@ from docs_text import Program, folded, mean, page_parser, table
 FILES = ("measured/training.json", "measured/training_more.json", "measured/training_vtrain.csv")
 OWN = (Path(__file__).parents[1] / "tests/data/training_tpu.json",)  # runs whose configurations stand elsewhere
 FIT_COMMAND = "tools/fit_training.py FILES... --hold-out --leave-out --families --ablation --json-out FIT.json"
+LAUNCHES = Path(__file__).parents[1] / "catalog/training/launches.toml"
 BIG_SET = 200  # runs of a set beyond which the page sums them up by model
 
 Case = dict
@@ -165,6 +167,35 @@ def memory(cases: list[Case]) -> str:
         "Every run, GiB", table(["run", "measured", "forecast", "error %", *MEMORY], rows))  # fmt: skip
 
 
+# --- Launches of sets that nobody has seen ------------------------------------------------------------
+
+
+def rule_sets() -> list[str]:
+    """Sets of runs in which rules on publishers' launches were found."""
+    rules = tomllib.loads(LAUNCHES.read_text(encoding="utf-8"))
+    lists = [rule.get("found_in", []) for key in ("compiled", "software", "layout", "launch") for rule in rules[key]]
+    return sorted({name for found in lists for name in found})
+
+
+def unseen_launches(program: Program, paths: list[Path], cases: list[Case]) -> str:
+    """Errors of each such set as it is read, and without the rules that it alone tells of; those that do not differ are
+    left out."""
+    rows = []
+    for name in rule_sets():
+        seen = [c for c in cases if c["set"] == name]
+        if not seen:
+            continue
+        found = program.json("validate", "training", *map(str, paths), "--set", name, "--unseen", name)["cases"]
+        unseen = [c for c in found if "failure" not in c and c["quality"] != "C"]
+        for experts, label in ((False, ""), (True, " (experts)")):
+            both = [[c["error"] for c in some if c["experts"] == experts] for some in (seen, unseen)]
+            if not all(both) or both[0] == both[1]:
+                continue
+            cells = [text for errors in both for text in (share_text(mean([abs(e) for e in errors])), signed_text(mean(errors)))]
+            rows.append([name + label, f"{len(both[0]):,}", *cells])
+    return table(["set", "runs", "mean abs. error %", "bias %", "without: mean abs. error %", "bias %"], rows)
+
+
 # --- Cases -----------------------------------------------------------------------------------------
 
 
@@ -259,6 +290,7 @@ def forecasts(program: Program, shared: Path) -> dict:
         "failed": [c for c in cases if "failure" in c],
         "incomplete": [c for d in documents for c in d["incomplete"] if c["id"] not in answered],
         "assumed": [a for d in documents for a in d["assumed"]],
+        "unseen": unseen_launches(program, files(shared), [c for c in cases if "failure" not in c and c["quality"] != "C"]),
     }
 
 
@@ -364,6 +396,13 @@ that of all runs by the slopes found there; what its runs say nothing of goes ba
 Each family forecast by a fit that has seen none of it:
 
 {fit_table(fit, "families")}
+### Without what their launches told
+
+What publishers started where runs do not tell is a rule of `catalog/training/launches.toml`, with the sets of runs that it was
+found in. A set whose fit has never seen it is read without the rules that only it tells of; so are the sources, chips,
+families and years above. What these rules are worth: errors under the catalogue's constants, with them and without:
+
+{found["unseen"]}
 ### The sets collected last
 
 Forecast by a fit of all the others, which started from what was expected of every constant. So no constant was fitted to

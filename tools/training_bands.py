@@ -188,6 +188,13 @@ def forecasts(program: Path, files: list[Path]) -> list[dict]:
     return found
 
 
+def architecture_of(chips: dict[str, dict], name: str) -> str:
+    """Its own, or that of the chip it is like."""
+    while "architecture" not in chips[name]:
+        name = chips[name]["like"]
+    return chips[name]["architecture"]
+
+
 def architectures(runs: list[dict]) -> list[str]:
     """Of the chips that runs were on, as the catalogue has them."""
     tables: dict[str, dict] = {"chip": {}, "node": {}}
@@ -197,7 +204,7 @@ def architectures(runs: list[dict]) -> list[str]:
             tables[kind] |= file.get(kind, {})
     names = {run["cluster"].split(",")[0].split(" x ")[-1] for run in runs}
     chips = {tables["node"][name]["chip"] if name in tables["node"] else name for name in names}
-    return sorted({tables["chip"][chip]["architecture"] for chip in chips if chip in tables["chip"]})
+    return sorted({architecture_of(tables["chip"], chip) for chip in chips if chip in tables["chip"]})
 
 
 def toml_of_unstated(runs: list[dict], ratio: np.ndarray) -> str:

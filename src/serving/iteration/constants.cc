@@ -141,14 +141,18 @@ Constants constants_for(const Chip& chip, ServingEngine engine) {
   return read ? *read : Constants{};
 }
 
-std::optional<Diagnostic> flopcast::replace_serving_constants(const std::filesystem::path& path) {
+}  // namespace flopcast::serving
+
+namespace flopcast {
+
+std::optional<Diagnostic> replace_serving_constants(const std::filesystem::path& path) {
   const Result<std::string> text = read_file(path);
   if (!text) return text.error();
   Result<TomlFile> file = parse_toml(*text, path.string(), true);
   if (!file) return file.error();
-  if (auto error = check_constants(*file)) return error;
-  constants_in_use() = std::move(*file);
+  if (auto error = serving::check_constants(*file)) return error;
+  serving::constants_in_use() = std::move(*file);
   return std::nullopt;
 }
 
-}  // namespace flopcast::serving
+}  // namespace flopcast
