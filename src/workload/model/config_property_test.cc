@@ -205,7 +205,7 @@ TEST(HostileConfig, AnIndexerMayChooseOneKey) {
   const auto sparse = std::ranges::find(configs(), "deepseek-v3.2", &NamedConfig::name);
   ASSERT_NE(sparse, configs().end());
   double before = 0;
-  for (const std::int64_t chosen : {1, 2, 3, 64, 2048, 100'000}) {
+  for (const std::int64_t chosen : {1, 2, 3, 64, 2048, 8191}) {
     Json changed = sparse->config;
     changed["index_topk"] = chosen;
     const Result<Model> model = parse_model(changed.dump(), "config.json");

@@ -154,6 +154,13 @@ Result<Config> language_model(const nlohmann::json& document, const std::string&
     if (tied != document.end()) config.defaults["tie_word_embeddings"] = *tied;
     return config;
   }
+  const std::string type = text_of(document, "model_type");
+  if (!text_type_of(type).empty() && !document.contains("hidden_size")) {
+    return Diagnostic{
+        ErrorCode::kBadInput, where,
+        fmt::format("expected the language model of a {} in text_config, found none", type),
+        "give the config.json of the model whole"};
+  }
   return Config{&document, {}, where};
 }
 
