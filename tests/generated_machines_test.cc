@@ -21,7 +21,7 @@ using test::Chance;
 
 std::uint64_t how_many() {
   const char* told = std::getenv("FLOPCAST_GENERATED");
-  return told == nullptr ? 400 : std::strtoull(told, nullptr, 10);
+  return told == nullptr ? 150 : std::strtoull(told, nullptr, 10);
 }
 
 bool is_time(Seconds time) {
