@@ -78,9 +78,10 @@ void ask_network(const Machine& machine, std::vector<Asked>& out) {
         const auto answer = machine.transfers().time(query);
         out.push_back({fmt::format("{} of {:g} B by {}", name(query.op), size, name(source)),
                        answer ? std::optional(answer->time.value) : std::nullopt});
-        if (!answer)
+        if (!answer) {
           EXPECT_EQ(answer.error().what.find("does not hold"), std::string::npos)
               << machine.cluster().name << " " << answer.error().text();
+        }
       }
     }
   }
@@ -301,10 +302,14 @@ TEST(MachineProperty, SearchesMoveTheRightWay) {
   const double base = best(cluster);
   for (const Number& number : numbers_of(cluster)) {
     const auto same = number.scaled(cluster, 1), more = number.scaled(cluster, 2);
-    if (same) EXPECT_EQ(best(*same), base) << number.name;
+    if (same) {
+      EXPECT_EQ(best(*same), base) << number.name;
+    }
     // More memory lets larger plans fit, which may be faster.
     const int times = number.times == 0 ? -1 : number.times;
-    if (more) EXPECT_TRUE(moves_right(base, best(*more), times)) << number.name;
+    if (more) {
+      EXPECT_TRUE(moves_right(base, best(*more), times)) << number.name;
+    }
   }
 }
 

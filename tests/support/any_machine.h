@@ -76,7 +76,8 @@ inline const std::vector<nlohmann::json>& catalogue_configs() {
     std::vector<nlohmann::json> configs;
     for (const CatalogFile& file : catalog_files()) {
       if (!file.path.starts_with("models/")) continue;
-      for (const auto& entry : *workload::read_model_file(file.text, std::string(file.path))) {
+      const auto read = workload::read_model_file(file.text, std::string(file.path));
+      for (const workload::BuiltinModel& entry : *read) {
         configs.push_back(nlohmann::json::parse(entry.config));
       }
     }

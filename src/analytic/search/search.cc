@@ -7,6 +7,7 @@
 #include "analytic/search/incumbents.h"
 #include "analytic/search/run.h"
 #include "analytic/search/scores.h"
+#include "analytic/step/check_answer.h"
 
 namespace flopcast {
 
@@ -30,6 +31,18 @@ std::optional<Diagnostic> nonsense(const PlanSearchOptions& options, unsigned ch
   return std::nullopt;
 }
 
+/// Why what was found cannot be told: the first plan whose time or memory cannot be.
+std::optional<Diagnostic> check_found(const PlanSearch& found) {
+  std::optional<Diagnostic> problem;
+  const auto look = [&](const PlanFound& plan) {
+    if (!problem) problem = check_answer(plan.time, plan.memory);
+  };
+  std::ranges::for_each(found.best, look);
+  std::ranges::for_each(found.pareto, look);
+  if (found.leanest) look(*found.leanest);
+  return problem;
+}
+
 }  // namespace
 
 Result<std::vector<Precision>> searched_precisions(const PlanSearchOptions& options) {
@@ -46,9 +59,11 @@ Result<PlanSearch> search_plans(const TrainingModel& model, const PlanSearchOpti
   if (!rules) return rules.error();
   const search::Space space(model.model(), options, *std::move(rules), chips);
   const std::vector<unsigned> tiers = model.tiers();
-  return search::run({space, options, tiers,
-                      model.cluster().chip.hbm_capacity * options.memory_share,
-                      [&] { return search::make_scores(model); }});
+  PlanSearch found =
+      search::run({space, options, tiers, model.cluster().chip.hbm_capacity * options.memory_share,
+                   [&] { return search::make_scores(model); }});
+  if (auto problem = check_found(found)) return *std::move(problem);
+  return found;
 }
 
 PlanSearch merge_searches(std::span<const PlanSearch> shards, std::size_t best) {

@@ -45,8 +45,11 @@ std::vector<std::vector<std::uint32_t>> layers_before_each(const Model& model) {
 FlopsPerSecond peak_rate(const Chip& chip, Precision precision) {
   constexpr std::array kTypes = {DataType::kFp32, DataType::kTf32, DataType::kFp16, DataType::kBf16,
                                  DataType::kFp8,  DataType::kFp8,  DataType::kFp8,  DataType::kFp4};
-  const FlopsPerSecond rate = chip.matrix_rate(kTypes[static_cast<std::size_t>(precision)]);
-  return rate.value > 0 ? rate : chip.matrix_rate(DataType::kBf16);
+  const DataType type = kTypes[static_cast<std::size_t>(precision)];
+  const FlopsPerSecond rate = chip.matrix_rate(type);
+  // A chip whose vector units are faster multiplies with those.
+  return rate.value > 0 ? std::max(rate, chip.vector_rate(type))
+                        : chip.matrix_rate(DataType::kBf16);
 }
 
 double recomputed_flops(const OperatorGraph& graph, const Model& model) {

@@ -31,6 +31,7 @@ double most_tokens_per_s(const ReplicaPool& pool) {
   const Chip& chip = pool.deployment.cluster.chip;
   double peak = 0;
   for (const FlopsPerSecond rate : chip.matrix) peak = std::max(peak, rate.value);
+  for (const FlopsPerSecond rate : chip.vector) peak = std::max(peak, rate.value);
   const Parameters parameters = count_parameters(pool.deployment.model);
   const double work = 2 * static_cast<double>(parameters.active - parameters.embedding);
   return work > 0 ? peak * pool.replicas * pool.deployment.layout.chips() / work : 0;

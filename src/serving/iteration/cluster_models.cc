@@ -68,9 +68,22 @@ Result<std::shared_ptr<const ClusterModels>> ClusterModels::make(const Cluster& 
   }
   Result<Machine> machine = Machine::make(cluster, catalog);
   if (!machine) return machine.error();
-  std::shared_ptr<const ClusterModels> models(new ClusterModels(std::move(*machine)));
+  std::optional<Machine> nominal;
+  if (cluster.nominal) {
+    Result<Machine> made = Machine::make(*cluster.nominal, catalog);
+    if (!made) return made.error();
+    nominal = std::move(*made);
+  }
+  std::shared_ptr<const ClusterModels> models(
+      new ClusterModels(std::move(*machine), std::move(nominal)));
   if (shared) recent.keep(key, models);
   return models;
+}
+
+double ClusterModels::least_seconds(const CollectiveModel& transfers, CollectiveQuery query) const {
+  query.size = Bytes{std::exp2(TransferCurve::kLeast)};
+  const Result<CollectiveEstimate> time = transfers.estimate(query);
+  return time ? time->time.value : 0;
 }
 
 const TransferCurve& ClusterModels::curve(CollectiveOp op, unsigned count, unsigned stride) const {
@@ -89,6 +102,8 @@ const TransferCurve& ClusterModels::curve(CollectiveOp op, unsigned count, unsig
     curve.seconds.push_back(time ? std::max(before, time->time.value) : before);
     if (time) curve.basis = time->basis;
   }
+  curve.nominal_least =
+      nominal_ ? least_seconds(nominal_->transfers(), query) : curve.seconds.front();
   return curve;
 }
 

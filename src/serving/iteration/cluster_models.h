@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "flopcast/machine.h"
@@ -17,6 +19,8 @@ namespace flopcast::serving {
 struct TransferCurve {
   static constexpr int kLeast = 10, kMost = 32;  ///< log2 of bytes
   std::vector<double> seconds;                   ///< by log2 of bytes - kLeast; empty: no group
+  double nominal_least =
+      0;  ///< of the fewest bytes, on the machine before any of its numbers changed
   Basis basis = Basis::kAssumed;
   double at(double bytes) const;
 };
@@ -33,9 +37,13 @@ class ClusterModels {
   double peak(GemmType type) const;
 
  private:
-  explicit ClusterModels(Machine machine) : machine_(std::move(machine)) {}
+  ClusterModels(Machine machine, std::optional<Machine> nominal)
+      : machine_(std::move(machine)), nominal_(std::move(nominal)) {}
+
+  double least_seconds(const CollectiveModel& transfers, CollectiveQuery query) const;
 
   Machine machine_;
+  std::optional<Machine> nominal_;  ///< where numbers changed
   mutable std::mutex mutex_;
   mutable std::array<std::atomic<double>, 16> peaks_{};  ///< by type; 0: not asked for yet
   mutable std::map<std::tuple<CollectiveOp, unsigned, unsigned>, TransferCurve> curves_;

@@ -77,6 +77,7 @@ std::int64_t Fields::times(Keys count_keys, std::int64_t count, std::int64_t wid
 }
 
 void Fields::open(std::string_view key) {
+  if (!key.empty()) opened_.emplace_back(key);
   const nlohmann::json* inner = find({key});
   if (inner != nullptr && inner->is_object()) defaults_.update(nlohmann::json(*inner));
 }
@@ -139,10 +140,12 @@ std::string Fields::text(Keys keys, std::string otherwise) {
 
 std::optional<Diagnostic> Fields::problem(std::string_view architecture) const {
   if (!missing_.empty()) {
-    return Diagnostic{
-        ErrorCode::kBadInput, where_,
-        fmt::format("a model of type {} needs {}", architecture, fmt::join(missing_, ", ")),
-        "add the missing fields"};
+    const std::string inside =
+        opened_.empty() ? "" : fmt::format(", here or in {}", fmt::join(opened_, " or "));
+    return Diagnostic{ErrorCode::kBadInput, where_,
+                      fmt::format("a model of type {} needs {}{}", architecture,
+                                  fmt::join(missing_, ", "), inside),
+                      "add the missing fields"};
   }
   if (!wrong_.empty()) {
     return Diagnostic{ErrorCode::kBadInput, where_, fmt::format("{}", fmt::join(wrong_, "; ")),

@@ -82,7 +82,7 @@ class Fields {
   const nlohmann::json& object_;
   nlohmann::json defaults_;
   std::string where_;
-  std::vector<std::string> missing_, wrong_;
+  std::vector<std::string> missing_, wrong_, opened_;
 };
 
 /// Appends `count` layers to the model; equal ones become one kind.

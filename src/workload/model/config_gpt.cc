@@ -116,7 +116,8 @@ void read_chatglm(Fields& fields, Model& model) {
   }
   attention.qkv_bias = biases || fields.flag({"add_qkv_bias"}, false);
   attention.out_bias = biases;
-  gpt.layer.mlp = {.intermediate = fields.need({"ffn_hidden_size"}), .bias = biases};
+  gpt.layer.mlp = {.intermediate = fields.need({"ffn_hidden_size", "inner_hidden_size"}),
+                   .bias = biases};
   gpt.layer.norm = fields.flag({"rmsnorm"}, true) ? NormKind::kRmsNorm : NormKind::kLayerNorm;
   add_equal(model, gpt);
 }

@@ -113,7 +113,9 @@ void read_qwen3_next(Fields& fields, Model& model) {
   full.attention = sizes.attention;
   full.attention.output_gate = fields.flag({"attn_output_gate"}, true);
   full.attention.qk_norm = 2 * sizes.attention.head_dim;
-  if (fields.find({"num_experts"}) != nullptr) {
+  const bool experts =
+      fields.find({"num_experts"}) != nullptr || fields.find({"moe_intermediate_size"}) != nullptr;
+  if (experts) {
     full.experts = read_routed_experts(fields, {"num_experts"}, {"moe_intermediate_size"});
     full.experts.shared.intermediate = fields.need({"shared_expert_intermediate_size"}, 1 << 20, 0);
     full.experts.shared_gate = full.experts.shared.intermediate > 0;

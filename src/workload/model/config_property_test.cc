@@ -85,7 +85,9 @@ bool holds(const NamedConfig& of, const Json& changed, const std::string& key) {
   }
   EXPECT_EQ(unsound(*model), "") << what;
   const std::int64_t layers = told_layers(changed);
-  if (layers >= 0) EXPECT_EQ(model->layers(), layers) << what;
+  if (layers >= 0) {
+    EXPECT_EQ(model->layers(), layers) << what;
+  }
   return true;
 }
 
@@ -203,7 +205,7 @@ TEST(HostileConfig, AnIndexerMayChooseOneKey) {
   const auto sparse = std::ranges::find(configs(), "deepseek-v3.2", &NamedConfig::name);
   ASSERT_NE(sparse, configs().end());
   double before = 0;
-  for (const std::int64_t chosen : {1, 2, 3, 64, 2048, 100'000}) {
+  for (const std::int64_t chosen : {1, 2, 3, 64, 2048, 8191}) {
     Json changed = sparse->config;
     changed["index_topk"] = chosen;
     const Result<Model> model = parse_model(changed.dump(), "config.json");
@@ -222,7 +224,9 @@ TEST(HostileConfig, OfTheProbesEndInAModelOrAnError) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;
     const Result<Model> model = parse_model(test::read_text(entry.path()), entry.path().string());
-    if (model) EXPECT_EQ(unsound(*model), "") << entry.path();
+    if (model) {
+      EXPECT_EQ(unsound(*model), "") << entry.path();
+    }
     ++files;
   }
   EXPECT_GT(files, 3u);

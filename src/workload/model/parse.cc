@@ -124,14 +124,16 @@ std::string text_of(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+bool tells_any(const nlohmann::json& object, const nlohmann::json& fields) {
+  const auto all = fields.items();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const auto& field) { return object.contains(field.key()); });
+}
+
 /// What of a model is told where nothing is: the defaults of its class alone, which nobody asked about.
 std::optional<Diagnostic> says_nothing(const Config& config, const char* key,
                                        const std::string& where) {
-  const auto is_told = [&](const auto& field) { return config.object->contains(field.key()); };
-  const auto defaults = config.defaults.items();
-  if (config.defaults.empty() || std::any_of(defaults.begin(), defaults.end(), is_told)) {
-    return std::nullopt;
-  }
+  if (config.defaults.empty() || tells_any(*config.object, config.defaults)) return std::nullopt;
   return Diagnostic{
       ErrorCode::kBadInput, where,
       fmt::format("{} tells no size of the model: every one would be the default of {}", key,
@@ -153,6 +155,14 @@ Result<Config> language_model(const nlohmann::json& document, const std::string&
     const auto tied = document.find("tie_word_embeddings");
     if (tied != document.end()) config.defaults["tie_word_embeddings"] = *tied;
     return config;
+  }
+  const std::string type = text_of(document, "model_type");
+  const std::string_view text_type = text_type_of(type);
+  if (!text_type.empty() && !tells_any(document, class_defaults(text_type))) {
+    return Diagnostic{
+        ErrorCode::kBadInput, where,
+        fmt::format("expected the language model of a {} in text_config, found none", type),
+        "give the config.json of the model whole"};
   }
   return Config{&document, {}, where};
 }
