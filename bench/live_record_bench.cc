@@ -13,8 +13,8 @@
 #include <ctime>
 #include <string>
 
-#include "live/daemon/daemon.h"
-#include "live/operators/operator.h"
+#include "live/engine/daemon/daemon.h"
+#include "live/standin/operators/operator.h"
 #include "support/plain_work.h"
 
 namespace flopcast::live {

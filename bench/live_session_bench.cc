@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "live/session/session.h"
+#include "live/engine/session/session.h"
 #include "support/plain_work.h"
 
 namespace flopcast::live {

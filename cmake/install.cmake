@@ -4,7 +4,7 @@
 # command and the Python module, laid out as a wheel is; nothing else installs it. As a part of another project
 # nothing is installed.
 
-# The command looks for them under its prefix, or in its package (src/live/setup/places.cc).
+# The command looks for them under its prefix, or in its package (src/live/start/setup/places.cc).
 function(flopcast_install_live folder)
   if(TARGET flopcast_live_shims)
     install(DIRECTORY ${PROJECT_BINARY_DIR}/live/ DESTINATION ${folder} USE_SOURCE_PERMISSIONS ${ARGN})
@@ -55,7 +55,7 @@ includedir=${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 Name: flopcast
 Description: @PROJECT_DESCRIPTION@
 Version: @PROJECT_VERSION@
-Requires.private: fmt simdjson pugixml libisal libzstd
+Requires.private: fmt simdjson pugixml libisal libzstd re2
 Cflags: -I${includedir}
 Libs: -L${libdir} -lflopcast
 Libs.private: -pthread

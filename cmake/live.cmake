@@ -2,16 +2,16 @@
 #   libflopcast_live.so      the core: what is real, and a stub for every other function of the table
 #   libcudart.so.13, ...     one thin library per SONAME: its version node, and that it needs the core
 #   libflopcast_preload.so   needs them all: the one to preload
-# Sources and version scripts are generated from src/live/shim/api/; docs/theory/live.md says why.
+# Sources and version scripts are generated from src/live/standin/api/; docs/theory/live.md says why.
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
 set(live_core_sources ${all_sources})
-list(FILTER live_core_sources INCLUDE REGEX "/src/live/(link|${live_core_folders})/")
-list(FILTER live_core_sources EXCLUDE REGEX "_test\\.cc$")
-file(GLOB live_tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/shim/api/*.tsv)
-set(live_generator ${PROJECT_SOURCE_DIR}/src/live/shim/generate.py)
-set(live_interposed ${PROJECT_SOURCE_DIR}/src/live/clock/interposed.txt)
+list(FILTER live_core_sources INCLUDE REGEX "/src/live/standin/")
+list(FILTER live_core_sources EXCLUDE REGEX "/src/live/standin/torch/|_test\\.cc$")
+file(GLOB live_tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/live/standin/api/*.tsv)
+set(live_generator ${PROJECT_SOURCE_DIR}/src/live/standin/api/generate.py)
+set(live_interposed ${PROJECT_SOURCE_DIR}/src/live/standin/clock/interposed.txt)
 add_custom_target(flopcast_live_shims ALL)
 
 # What answers otherwise to another CUDA is compiled for each, the rest once. (A file that asks for the version and was
@@ -49,7 +49,7 @@ function(flopcast_live_library target name folder version_script)
 endfunction()
 
 function(flopcast_add_live_shims major)
-  set(table ${PROJECT_SOURCE_DIR}/src/live/shim/api/cuda${major}.tsv)
+  set(table ${PROJECT_SOURCE_DIR}/src/live/standin/api/cuda${major}.tsv)
   set(folder ${PROJECT_BINARY_DIR}/live/cuda${major})
   set(generated ${generated_dir}/live/cuda${major})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
@@ -106,16 +106,16 @@ function(flopcast_add_live_shims major)
   target_link_libraries(${preload} PRIVATE ${live} ${thin_libraries})
 endfunction()
 
-# Compiled on the user's machine, against the PyTorch that is there (src/live/torch_build).
+# Compiled on the user's machine, against the PyTorch that is there (src/live/start/torch_build).
 file(GLOB live_plugin_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
-     ${PROJECT_SOURCE_DIR}/src/live/torch/*.cc ${PROJECT_SOURCE_DIR}/src/live/torch/*.h)
-foreach(source IN ITEMS ${live_plugin_sources} live/values/plugin.h live/operators/operator.h)
+     ${PROJECT_SOURCE_DIR}/src/live/standin/torch/*.cc ${PROJECT_SOURCE_DIR}/src/live/standin/torch/*.h)
+foreach(source IN ITEMS ${live_plugin_sources} live/standin/values/plugin.h live/standin/operators/operator.h)
   configure_file(${PROJECT_SOURCE_DIR}/src/${source} ${PROJECT_BINARY_DIR}/live/plugin/${source}
                  COPYONLY)
 endforeach()
 
 # Makes the ranks of a run out of one process.
-set(live_fork_server ${PROJECT_SOURCE_DIR}/src/live/launch/serve.py)
+set(live_fork_server ${PROJECT_SOURCE_DIR}/src/live/start/launch/serve.py)
 configure_file(${live_fork_server} ${PROJECT_BINARY_DIR}/live/serve.py COPYONLY)
 
 flopcast_add_live_shims(13)

@@ -6,7 +6,8 @@
 #include <tuple>
 
 #include "errors.h"
-#include "flopcast/cost.h"
+#include "flopcast/cost/checked_time.h"
+#include "flopcast/machine.h"
 #include "forecasts.h"
 
 namespace flopcast {
@@ -26,12 +27,12 @@ KernelAnswer kernel_answer(const KernelTime& time) {
           std::string(time.source)};
 }
 
-KernelModel* open_chip(const std::string& name) {
+Machine* open_chip(const std::string& name) {
   const Chip chip = value_or_raise(Catalog::builtin().chip(name));
-  return new KernelModel(value_or_raise(KernelModel::make(chip, Catalog::builtin())));
+  return new Machine(value_or_raise(Machine::of(chip, Catalog::builtin())));
 }
 
-KernelAnswer gemm(const KernelModel& model, std::int64_t m, std::int64_t n, std::int64_t k,
+KernelAnswer gemm(const Machine& machine, std::int64_t m, std::int64_t n, std::int64_t k,
                   std::int64_t batch, const std::string& type) {
   Gemm kernel;
   kernel.m = m;
@@ -39,10 +40,10 @@ KernelAnswer gemm(const KernelModel& model, std::int64_t m, std::int64_t n, std:
   kernel.k = k;
   kernel.batch = batch;
   kernel.type = known(parse_gemm_type(type), "type", type, kCostHelp);
-  return kernel_answer(model.time(kernel));
+  return kernel_answer(value_or_raise(checked_time(machine.kernels(), kernel)));
 }
 
-KernelAnswer attention(const KernelModel& model, std::int64_t batch, std::int64_t query_length,
+KernelAnswer attention(const Machine& machine, std::int64_t batch, std::int64_t query_length,
                        std::int64_t kv_length, std::int64_t heads, std::int64_t kv_heads,
                        std::int64_t head_dim, std::int64_t window, bool causal, bool backward,
                        const std::string& type, const std::string& kv_cache) {
@@ -58,10 +59,10 @@ KernelAnswer attention(const KernelModel& model, std::int64_t batch, std::int64_
   kernel.backward = backward;
   kernel.type = known(parse_data_type(type), "type", type, kCostHelp);
   kernel.kv_cache = known(parse_data_type(kv_cache), "kv_cache", kv_cache, kCostHelp);
-  return kernel_answer(model.time(kernel));
+  return kernel_answer(value_or_raise(checked_time(machine.kernels(), kernel)));
 }
 
-KernelAnswer moe(const KernelModel& model, std::int64_t tokens, std::int64_t hidden,
+KernelAnswer moe(const Machine& machine, std::int64_t tokens, std::int64_t hidden,
                  std::int64_t intermediate, std::int64_t top_k, std::int64_t experts,
                  std::int64_t tensor_parallel, std::int64_t expert_parallel,
                  const std::string& type, double skew) {
@@ -75,10 +76,10 @@ KernelAnswer moe(const KernelModel& model, std::int64_t tokens, std::int64_t hid
   kernel.expert_parallel = expert_parallel;
   kernel.type = known(parse_gemm_type(type), "type", type, kCostHelp);
   kernel.skew = skew;
-  return kernel_answer(model.time(kernel));
+  return kernel_answer(value_or_raise(checked_time(machine.kernels(), kernel)));
 }
 
-KernelAnswer memory_bound(const KernelModel& model, const std::string& op, std::int64_t rows,
+KernelAnswer memory_bound(const Machine& machine, const std::string& op, std::int64_t rows,
                           std::int64_t columns, const std::string& type, bool backward) {
   MemoryBound kernel;
   kernel.op = known(parse_memory_op(op), "op", op, kCostHelp);
@@ -86,15 +87,15 @@ KernelAnswer memory_bound(const KernelModel& model, const std::string& op, std::
   kernel.columns = columns;
   kernel.type = known(parse_data_type(type), "type", type, kCostHelp);
   kernel.backward = backward;
-  return kernel_answer(model.time(kernel));
+  return kernel_answer(value_or_raise(checked_time(machine.kernels(), kernel)));
 }
 
 }  // namespace
 
 void define_cost(nb::module_& module) {
   using namespace nb::literals;
-  nb::class_<KernelModel>(module, "KernelModel",
-                          "Answers: (time_s, low_s, high_s, roofline_s, basis, source).")
+  nb::class_<Machine>(module, "KernelModel",
+                      "Answers: (time_s, low_s, high_s, roofline_s, basis, source).")
       .def(nb::new_(&open_chip), "chip"_a)
       .def("gemm", &gemm, nb::kw_only(), "m"_a, "n"_a, "k"_a, "batch"_a, "type"_a)
       .def("attention", &attention, nb::kw_only(), "batch"_a, "query_length"_a, "kv_length"_a,

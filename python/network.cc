@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "errors.h"
+#include "flopcast/machine.h"
 #include "flopcast/report/network.h"
 #include "forecasts.h"
 #include "interrupt.h"
@@ -17,15 +18,15 @@ constexpr const char* kNetHelp = "flopcast net time --help";
 
 struct SharedCluster {
   std::shared_ptr<const Cluster> cluster;
-  std::shared_ptr<const CollectiveModel> model;
+  std::shared_ptr<const Machine> machine;
 };
 
 SharedCluster* open_cluster(const std::string& text) {
   Cluster cluster = value_or_raise(
       interruptible([text](const Stop&) { return Catalog::builtin().cluster(text); }));
-  CollectiveModel model = value_or_raise(CollectiveModel::make(cluster, Catalog::builtin()));
+  Machine machine = value_or_raise(Machine::make(cluster, Catalog::builtin()));
   return new SharedCluster{std::make_shared<const Cluster>(std::move(cluster)),
-                           std::make_shared<const CollectiveModel>(std::move(model))};
+                           std::make_shared<const Machine>(std::move(machine))};
 }
 
 nb::str collective_time(const SharedCluster& self, const std::string& op, double bytes,
@@ -41,8 +42,8 @@ nb::str collective_time(const SharedCluster& self, const std::string& op, double
   query.protocol = known(parse_collective_protocol(protocol), "protocol", protocol, kNetHelp);
   query.source = known(parse_collective_source(source), "source", source, kNetHelp);
   report.ranks = ranks.empty() ? self.cluster->chips() : static_cast<unsigned>(ranks.size());
-  report.answer = value_or_raise(
-      interruptible([model = self.model, query](const Stop&) { return model->time(query); }));
+  report.answer = value_or_raise(interruptible(
+      [machine = self.machine, query](const Stop&) { return machine->transfers().time(query); }));
   return text(collective_json(report));
 }
 

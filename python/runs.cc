@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "errors.h"
-#include "flopcast/analytic/runs.h"
+#include "flopcast/measured/training.h"
 #include "forecasts.h"
 #include "interrupt.h"
 
@@ -19,10 +19,11 @@ struct SharedRuns {
   std::shared_ptr<const RunForecaster> forecaster;
 };
 
-Result<std::vector<TrainingRun>> read_all_runs(const std::vector<std::string>& files) {
+Result<std::vector<TrainingRun>> read_all_runs(const std::vector<std::string>& files,
+                                               const RunReading& reading) {
   std::vector<TrainingRun> runs;
   for (const std::string& file : files) {
-    Result<std::vector<TrainingRun>> read = read_training_runs(file);
+    Result<std::vector<TrainingRun>> read = read_training_runs(file, reading);
     if (!read) return read.error();
     runs.insert(runs.end(), std::make_move_iterator(read->begin()),
                 std::make_move_iterator(read->end()));
@@ -30,9 +31,10 @@ Result<std::vector<TrainingRun>> read_all_runs(const std::vector<std::string>& f
   return runs;
 }
 
-SharedRuns* open_runs(const std::vector<std::string>& files) {
-  std::vector<TrainingRun> runs =
-      value_or_raise(interruptible([files](const Stop&) { return read_all_runs(files); }));
+SharedRuns* open_runs(const std::vector<std::string>& files,
+                      const std::vector<std::string>& unseen) {
+  std::vector<TrainingRun> runs = value_or_raise(
+      interruptible([files, unseen](const Stop&) { return read_all_runs(files, {unseen}); }));
   std::erase_if(runs, [](const TrainingRun& run) { return run.quality == 'C'; });
   return new SharedRuns{std::make_shared<const RunForecaster>(std::move(runs))};
 }
@@ -65,10 +67,10 @@ nb::list complete(const SharedRuns& runs) {
 }
 
 std::vector<double> forecast(const SharedRuns& runs, const std::string& constants,
-                             const std::vector<std::size_t>& some) {
+                             const std::vector<std::size_t>& some, bool software_told) {
   const auto forecasts =
-      interruptible([forecaster = runs.forecaster, constants, some](const Stop&) {
-        return forecaster->forecast(constants, 0, some);
+      interruptible([forecaster = runs.forecaster, constants, some, software_told](const Stop&) {
+        return forecaster->forecast({constants, 0, some, software_told});
       });
   std::vector<double> seconds;
   seconds.reserve(forecasts.size());
@@ -104,14 +106,18 @@ void define_runs(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<SharedRuns>(module, "TrainingRuns",
                          "Measured training runs (files of `flopcast validate training`), but for "
-                         "those of quality C, which leave too much open to fit anything to.")
-      .def(nb::new_(&open_runs), "files"_a)
+                         "those of quality C, which leave too much open to fit anything to.\n\n"
+                         "unseen: sets of runs taken as never seen; what was found out about "
+                         "launches in these alone is not used.")
+      .def(nb::new_(&open_runs), "files"_a, "unseen"_a = std::vector<std::string>{})
       .def("complete", &complete,
            nb::sig("def complete(self) -> list[dict[str, str | int | float]]"),
            "The runs that can be forecast, one dict each.")
       .def("forecast", &forecast, "constants"_a = "", "some"_a = std::vector<std::size_t>{},
+           "software_told"_a = true,
            "Seconds of a step of every complete run, or of some by their places; nan where there "
-           "is no forecast.")
+           "is no forecast. software_told: False forecasts as if nobody had told the runs' "
+           "software.")
       .def("__len__", [](const SharedRuns& r) { return r.forecaster->runs().size(); });
   module.def(
       "training_constants", &constants_of, nb::kw_only(), "model"_a = "gpt-3-1.3b",

@@ -2,16 +2,19 @@
 """Checks that the rooms of the source tree include each other downwards, and by their doors.
 
 Rooms are the folders of src/ with the headers of include/flopcast/ (<room>.h and <room>/<subject>.h),
-and the folder python/. A room may have inner rooms, folders of its own: src/<room>/<inner>/. The
-rules:
+and the folder python/. A room may have inner rooms, folders of its own: src/<room>/<inner>/; those
+that NESTED names have inner rooms themselves. The rules:
 
 - A room includes rooms on lower floors, and rooms on its own floor as long as those includes form no
   circle. FLOORS is the table.
 - Other rooms are entered by their public headers alone. base/, the ground floor, is open to all.
-- Inner rooms of one room form no circle either, and files that lie directly in src/<room>/ are above
-  all its inner rooms. A public header <room>/<inner>.h belongs to the inner room of its name.
+- Inner rooms of one folder form no circle either, and files that lie directly in a folder are above
+  all inner rooms of it. A public header <room>/<inner>.h belongs to the inner room of its name.
+- WALLS holds what some inner rooms may include at most, and which of them nobody enters.
 - Tests, fuzz targets and benches may include any header of their own room, and tests/support/.
-- A folder has at most MOST_SOURCES sources, its tests, fuzz targets and benches not counted.
+- A folder has at most MOST_SOURCES sources and headers, its tests, fuzz targets and benches not counted.
+- What a machine is like is told by facts of the catalogue, never by what a chip, a link or a cluster
+  is called: no source looks into such a name, but for those that read names (NAME_READERS).
 - The table names every room there is, and none that is not. A header that says "// Floor N" in its
   first line says the right one.
 
@@ -26,22 +29,64 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 FLOORS = (
     ("base",),
     ("hardware", "trace"),
     ("cost", "network", "workload", "parallel"),
-    ("graph",),
+    ("graph", "machine"),
     ("engine",),
     ("replay", "analytic", "mapping", "live", "serving"),
-    ("published", "whatif"),
+    ("published", "whatif", "measured"),
     ("question",),
     ("report",),
     ("cli", "python"),
 )
 OPEN_TO_ALL = "base"
 MOST_SOURCES = 30
+# Inner rooms that have inner rooms.
+NESTED = ("live/engine", "live/standin", "live/start", "whatif/structure")
+
+
+@dataclass(frozen=True)
+class Wall:
+    """What the sources of a folder may include besides the folder's own, where that is less than
+    floors allow: of their own room, and of others. None: all."""
+
+    folder: str
+    own: tuple[str, ...] | None = None
+    others: tuple[str, ...] | None = None
+    closed: bool = False
+    """Sources outside include nothing of it."""
+
+
+WALLS = (
+    # Shared by both sides of a live run, each compiled by itself.
+    Wall("live/wire", own=(), others=()),
+    # Loaded into programs of others: it needs nothing that the library is made of.
+    Wall("live/standin", own=("live/wire",), others=("base/numeric/mix.h",), closed=True),
+    # Compiled on the user's machine from copies of itself and of these.
+    Wall(
+        "live/standin/torch",
+        own=("live/standin/operators/operator.h", "live/standin/values/plugin.h"),
+        others=(),
+        closed=True,
+    ),
+    Wall("live/engine", own=("live/wire",)),
+    Wall("live/start", own=("live/wire",)),
+)
+
+# Sources that may ask what a chip, a link or a cluster is called, and why.
+NAME_READERS = {
+    "src/hardware": "finds entries of the catalogue by name, and reads files of topologies",
+    "src/trace": "tells devices by what profilers call them",
+    "src/parallel/launchers": "reads what launchers write",
+    "src/measured": "maps names that publishers use to the catalogue's",
+    "src/published": "numbers of papers go by the papers' names of systems",
+    "src/cli/published": "makes such names",
+}
 # Headers of include/flopcast/ that belong to a room of another name; the build writes them.
 HEADER_ROOM = {"version": "base"}
 
@@ -54,11 +99,15 @@ SUFFIXES = {".h", ".cc", ".hpp", ".inc"}
 
 @dataclass(frozen=True)
 class Place:
-    """Where a file lies: its room, and its inner room if it is in one."""
+    """Where a file lies: its room, and the inner rooms that it is in, outermost first."""
 
     room: str
-    inner: str = ""
+    inner: tuple[str, ...] = ()
     public: bool = False
+
+    @property
+    def folder(self) -> str:
+        return "/".join((self.room, *self.inner))
 
 
 @dataclass(frozen=True)
@@ -137,8 +186,11 @@ def place_of_header(root: Path, parts: tuple[str, ...]) -> Place:
     if len(parts) == 1:
         return Place(room_of_header(parts[0].removesuffix(".h")), public=True)
     room, subject = parts[0], parts[1].removesuffix(".h")
-    inner = subject if (root / "src" / room / subject).is_dir() else ""
-    return Place(room, inner, public=True)
+    nested = [tuple(folder.split("/")[1:]) for folder in NESTED if folder.startswith(f"{room}/")]
+    for around in ((), *nested):
+        if root.joinpath("src", room, *around, subject).is_dir():
+            return Place(room, (*around, subject), public=True)
+    return Place(room, public=True)
 
 
 def place_of_file(root: Path, path: Path) -> Place | None:
@@ -146,8 +198,8 @@ def place_of_file(root: Path, path: Path) -> Place | None:
     parts = path.parts
     if parts[:2] == ("include", "flopcast") and 3 <= len(parts) <= 4:
         return place_of_header(root, parts[2:])
-    if parts[0] == "src" and 3 <= len(parts) <= 4:
-        return Place(parts[1], parts[2] if len(parts) == 4 else "")
+    if parts[0] == "src" and (3 <= len(parts) <= 4 or "/".join(parts[1:-2]) in NESTED):
+        return Place(parts[1], parts[2:-1])
     if parts[0] == "python" and len(parts) == 2:
         return Place("python")
     return None
@@ -160,7 +212,7 @@ def place_of_include(root: Path, text: str) -> Place | None:
         return None
     if parts[0] == "flopcast":
         return place_of_header(root, parts[1:])
-    return Place(parts[0], parts[1] if len(parts) > 2 else "")
+    return Place(parts[0], parts[1:-1])
 
 
 def sources(root: Path) -> Iterable[Path]:
@@ -208,34 +260,102 @@ def find_private(includes: list[Include]) -> list[str]:
     ]
 
 
+def apart(i: Include) -> tuple[str, str]:
+    """The two folders, side by side in one room, that an include goes from and to; or a folder and
+    "" for what lies around it."""
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(i.by.inner, i.of.inner))))
+    start = "/".join((i.by.room, *i.by.inner[: shared + 1]))
+    if len(i.of.inner) == shared:
+        return start, ""
+    return start, "/".join((i.of.room, *i.of.inner[: shared + 1]))
+
+
 def find_inner_circles(includes: list[Include]) -> list[str]:
-    """Between inner rooms of one room; and from an inner room up to what is above them all."""
+    """Between inner rooms of one folder; and from an inner room up to what is above them all."""
     inside = [
         i
         for i in includes
-        if i.by.room == i.of.room and i.by.inner not in ("", i.of.inner) and not i.in_test
+        if i.by.room == i.of.room
+        and not i.in_test
+        and i.by.inner != i.of.inner[: len(i.by.inner)]
     ]
     upward = [
-        f'{i.where}: "{i.text}" lies directly in src/{i.by.room}/, above its inner rooms'
+        f'{i.where}: "{i.text}" lies directly in src/{i.of.folder}/, above its inner rooms'
         for i in inside
-        if i.of.inner == "" and not i.of.public
+        if not apart(i)[1] and not i.of.public
     ]
-    between = [i for i in inside if i.of.inner]
-
-    def ends(i: Include) -> tuple[str, str]:
-        return f"{i.by.room}/{i.by.inner}", f"{i.of.room}/{i.of.inner}"
-
+    between = [i for i in inside if apart(i)[1]]
     return upward + [
-        f"{i.where}: {ends(i)[0]}/ includes {ends(i)[1]}/, which leads back to it"
-        for i in in_circles(between, ends)
+        f"{i.where}: {apart(i)[0]}/ includes {apart(i)[1]}/, which leads back to it"
+        for i in in_circles(between, apart)
     ]
+
+
+def lies_in(place: str, folders: Iterable[str]) -> bool:
+    return any(place == folder or place.startswith(f"{folder}/") for folder in folders)
+
+
+def find_walled(includes: list[Include], walls: Iterable[Wall] = WALLS) -> list[str]:
+    """Includes through a wall, out of its folder or into it."""
+    problems = []
+    for i in includes:
+        if i.in_test:
+            continue
+        # A public header that is of no inner room has no folder to lie in.
+        of = i.text if not i.of.public else i.of.folder if i.of.inner else ""
+        for wall in walls:
+            inside, into = lies_in(i.by.folder, [wall.folder]), lies_in(of, [wall.folder])
+            if inside and not into:
+                allowed = wall.own if i.of.room == i.by.room and of else wall.others
+                if allowed is not None and not lies_in(of, allowed):
+                    problems.append(
+                        f'{i.where}: {wall.folder}/ must not include "{i.text}" '
+                        "(walls: tools/check_floors.py)"
+                    )
+            if wall.closed and into and not inside:
+                problems.append(
+                    f'{i.where}: "{i.text}" is behind the wall of {wall.folder}/ '
+                    "(walls: tools/check_floors.py)"
+                )
+    return problems
+
+
+# What a chip, a link or a cluster is called: chip.name, links[0].name, level.link, device_name, fabric.
+THING = r"(?:chip|link|cluster|node|machine|device|gpu|system|fabric|level)s?"
+CALLED = (
+    rf"(?:\b\w*{THING}_?(?:\[[^\]]*\]|\(\))?(?:\.|->)name|(?:\.|->)link"
+    rf"|\b(?:\w+_)?{THING}_name)\b(?:\(\))?"
+)
+TEXT = r'(?:"(?:[^"\\]|\\.)*"|' + r"'[^']*')"
+LOOKS_INTO = r"(?:\.|->)(?:r?find\w*|starts_with|ends_with|contains|compare|substr)\("
+NAME_TEST = re.compile(
+    rf"{CALLED}\)?\s*(?:[!=]=\s*{TEXT}|{LOOKS_INTO})"
+    rf"|{TEXT}\s*[!=]=\s*[\w.\->\[\]()]*?{CALLED}(?!\.)"
+    rf"|\b{THING}_?(?:\s*[!=]=\s*|{LOOKS_INTO})\"[^\"]*[A-Za-z]"
+)
+
+
+def find_name_tests(root: Path, readers: Iterable[str] = tuple(NAME_READERS)) -> list[str]:
+    """String tests on names of chips, links and clusters."""
+    problems = []
+    for relative in sources(root):
+        if TEST_FILE.search(relative.name) or lies_in(str(relative), readers):
+            continue
+        lines = (root / relative).read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, start=1):
+            if match := NAME_TEST.search(line.partition("//")[0]):
+                problems.append(
+                    f"{relative}:{number}: `{match.group(0)}` goes by a name; a fact of the catalogue "
+                    "says what a machine is like (readers of names: tools/check_floors.py)"
+                )
+    return problems
 
 
 def find_crowded(root: Path) -> list[str]:
     """Folders with more sources than one can keep in mind."""
     counts: dict[Path, int] = {}
     for path in sources(root):
-        if path.suffix == ".cc" and not TEST_FILE.search(path.name):
+        if not TEST_FILE.search(path.name):
             counts[path.parent] = counts.get(path.parent, 0) + 1
     return [
         f"{folder}:1: has {count} sources; at most {MOST_SOURCES} lie in one folder"
@@ -282,6 +402,8 @@ def check(root: Path, floors: Iterable[Iterable[str]] = FLOORS) -> list[str]:
         *table.find_circles(includes),
         *find_private(includes),
         *find_inner_circles(includes),
+        *find_walled(includes),
+        *find_name_tests(root),
         *find_crowded(root),
     ]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the API tables of the stand-in libraries: src/live/shim/api/cuda<MAJOR>.tsv.
+"""Writes the API tables of the stand-in libraries: src/live/standin/api/cuda<MAJOR>.tsv.
 
 A table says of every function that programs may call in NVIDIA's libraries how it is called, what it
 returns, and what it answers where Flopcast does not implement it. Names and signatures are facts, read
@@ -10,7 +10,7 @@ symbols of a stock torch wheel, with the version nodes they ask for. Nothing els
 
 WORK is a folder for the wheels (1-2 GB, fetched with pip where absent) and what is unpacked of them.
 --symbols also writes the undefined symbols of that torch, as tests/data/live has them. The format of a
-table is in docs/theory/live.md; src/live/shim/generate.py reads it.
+table is in docs/theory/live.md; src/live/standin/api/generate.py reads it.
 """
 
 from __future__ import annotations
@@ -507,7 +507,7 @@ def main() -> None:
     parser.add_argument("--symbols", type=Path, help="also write what torch wants")
     options = parser.parse_args()
     text, symbols = table(options.major, options.work)
-    out = ROOT / f"src/live/shim/api/cuda{options.major}.tsv"
+    out = ROOT / f"src/live/standin/api/cuda{options.major}.tsv"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text)
     if options.symbols:

@@ -3,7 +3,8 @@
 
     tools/fit_training.py ../shared/measured/training{,_more}.json ../shared/measured/training_vtrain.csv
     tools/fit_training.py FILES... --hold-out      errors on runs that were left out of the fit
-    tools/fit_training.py FILES... --leave-out     the same by source, chip, model family and year
+    tools/fit_training.py FILES... --leave-out     the same by source, chip, model family and year; what was found out about
+                                                   launches in runs that are left out is left out, too
     tools/fit_training.py FILES... --ablation      errors with each term of the model switched off
 
 Needs numpy and scipy, and the flopcast package of this tree on PYTHONPATH (build/release/python).
@@ -89,6 +90,7 @@ def depends(run: dict, name: str) -> bool:
 
 class Fit:
     def __init__(self, files: list[str]):
+        self.files = files
         self.native = _native.TrainingRuns(files)
         self.runs = self.native.complete()
         self.measured = np.array([run["measured_s"] for run in self.runs])
@@ -132,11 +134,12 @@ class Fit:
                 values[name.replace("attention", "attention_backward")] = values[name]
         return {**values, **self.fixed}
 
-    def forecast(self, values: dict[str, float], some: np.ndarray | None = None) -> np.ndarray:
+    def forecast(self, values: dict[str, float], some: np.ndarray | None = None, native: object = None) -> np.ndarray:
+        """Of all runs, or of some by their places among those that `native` reads: by default with all that is known."""
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write(toml_of(values))
             file.flush()
-            return np.array(self.native.forecast(file.name, [] if some is None else some.tolist()))
+            return np.array((native or self.native).forecast(file.name, [] if some is None else some.tolist()))
 
     def residuals(self, x: np.ndarray, some: np.ndarray) -> np.ndarray:
         """Weighted residuals of some runs, then those of the prior."""
@@ -246,8 +249,22 @@ class Fit:
         return min(max(value, low), high)
 
     def forecast_without(self, some: np.ndarray) -> np.ndarray:
-        """Forecasts of some runs with constants fitted to all others."""
-        return self.forecast(self.values(self.fit(~some)), np.flatnonzero(some))
+        """Forecasts of some runs with constants fitted to all others, and read without the rules on publishers' launches
+        (catalog/training/launches.toml) that nothing but these runs tells of."""
+        return self.forecast_unseen(self.values(self.fit(~some)), some)
+
+    def forecast_unseen(self, values: dict[str, float], some: np.ndarray) -> np.ndarray:
+        """Forecasts of some runs as those whose sets nobody has seen are read."""
+        gone = sorted(name for name in set(self.sets[some]) if some[self.sets == name].all())
+        if not gone:
+            return self.forecast(values, np.flatnonzero(some))
+        unseen = _native.TrainingRuns(self.files, unseen=gone)
+        at = {(run["set"], run["id"]): i for i, run in enumerate(unseen.complete())}
+        places = np.array([at.get((self.runs[i]["set"], self.runs[i]["id"]), -1) for i in np.flatnonzero(some)])
+        step = np.full(len(places), math.nan)
+        if (read := places >= 0).any():
+            step[read] = self.forecast(values, places[read], unseen)
+        return step
 
     def folds(self, count: int) -> np.ndarray:
         return np.array([zlib.crc32(run["group"].encode()) % count for run in self.runs])
@@ -387,7 +404,7 @@ def later(fit: Fit) -> list[dict]:
         return []
     x, _ = fit.fit_anew(fit.expected.copy(), ~some, 3)
     step = np.full(len(fit.runs), np.nan)
-    step[some] = fit.forecast(fit.values(x), np.flatnonzero(some))
+    step[some] = fit.forecast_unseen(fit.values(x), some)
     found = [fit.score(title, step, some & kind) for title, kind in (("dense", ~fit.experts), ("experts", fit.experts))]
     return found + [row for row in fit.scores(step) if row["n"] > 0 and row["title"].split()[0] in LATER]
 

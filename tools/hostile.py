@@ -9,8 +9,9 @@ it in a folder of its own and holds what must be true whatever the input:
   and without a word of "please report this";
 - what it says is bounded and UTF-8 without control characters; an input that cannot be read is named;
 - inputs, and files it was not told to write, are as before; nothing is left behind;
-- a file that it continues keeps every complete line;
-- no text of the input becomes an element of a page.
+- a file that it continues keeps every complete line; a page keeps its mode, and one that is read-only is left;
+- no text of the input becomes an element of a page;
+- whatever a flag says, no answer is negative, infinite or no number (QUESTIONS).
 
     tools/hostile.py --flopcast build/release/flopcast            every case, once
     tools/hostile.py --flopcast ... --short                       one damage in so many, for a test
@@ -26,6 +27,8 @@ from __future__ import annotations
 import argparse
 import collections
 import concurrent.futures
+import contextlib
+import functools
 import gzip
 import html.parser
 import itertools
@@ -40,9 +43,11 @@ import sys
 import tempfile
 import threading
 import time
+import xml.etree.ElementTree
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -50,8 +55,9 @@ CODES = {0, 2, 3, 4, 5}
 #: Of computing; what waits is given longer, for other programs may keep the machine busy.
 MOST_SECONDS, MOST_WAITING = 20, 180.0
 MOST_MEMORY = 3 << 30
+MOST_MEMORY_OF_QUESTIONS = 2 << 30
 #: --short: one case in so many.
-ONE_IN = 17
+ONE_IN, ONE_QUESTION_IN = 17, 11
 MOST_SAID = {"stdout": 4 << 20, "stderr": 64 << 10}
 #: What would run if it came through: as a tag, and out of an attribute or a string of a script.
 INJECTION = "</script><script>pwned()</script><img src=x onerror=pwned()>\"'`"
@@ -188,9 +194,9 @@ host = 1.0
            "src/cost/fit/corpus/kernel_samples/decode.csv", ".csv"),
     Reader("kernels.fit", ("cost", "gemm", "4096x4096x4096", "bf16", "--on", "h100", "--fit", "{file}"),
            "src/cost/model/corpus/fits/small.toml", ".toml"),
-    Reader("runs.json", ("validate", "training", "{file}", "--threads", "1"), "src/analytic/runs/corpus/measured/list.json", ".json"),
+    Reader("runs.json", ("validate", "training", "{file}", "--threads", "1"), "src/measured/training/corpus/runs/list.json", ".json"),
     Reader("runs.network", ("validate", "training", "{file}", "--json", "--threads", "1"),
-           "src/analytic/runs/corpus/measured/network.json", ".json"),
+           "src/measured/training/corpus/runs/network.json", ".json"),
     Reader("dataflow", ("map", "{file}", *MAP_ON, "--html", "{page}"), "src/workload/dataflow/corpus/dataflow/reference.toml", ".toml"),
     Reader("dataflow.svg", ("map", "{file}", "--svg", "{page}"), "src/workload/dataflow/corpus/dataflow/training.toml", ".toml"),
     Reader("dfmodel", ("map", "--dfmodel", "{file}", "--threads", "1"), "src/workload/dataflow/corpus/setup/small.txt", ".txt"),
@@ -202,6 +208,52 @@ host = 1.0
            "examples/plan_shard0.jsonl", ".jsonl"),
     Reader("plan.out", (*PLAN, "--out", "{file}", "--html", "{page}"), None, ".jsonl", continues=b'{"asked": {"model": "'),
     Reader("explore.resume", (*EXPLORE, "--resume", "{file}", "--html", "{page}"), None, ".jsonl", continues=b'{"asked": "'),
+)  # fmt: skip
+
+# --- Questions ----------------------------------------------------------------------------------
+
+GOOD_TRACE = "{good:src/trace/kineto/corpus/kineto/base_time_last.json}"
+#: Numbers that a flag may be given; most are none, or more than anything has.
+NUMBERS = ("nan", "inf", "-inf", "-1", "-0", "0", "1e-300", "1e12", "1e18", "1e30", "1e300", "1e400", "9223372036854775807",
+           "9223372036854775808", "99999999999999999999", "010", "0x10", "1_0", "+1", " 1", "1 ", "", "7" * 400)  # fmt: skip
+FACTORS = tuple(f"{number}" for number in ("nan", "inf", "-1", "0", "1e-300", "1e9", "1e12", "1e15", "1e18", "1e30", "1e300"))
+PATTERNS = ("(.*)*x", "(a*)*b", "((((a+)+)+)+)c", "a{99999}", "(?=x)", "(a)\\1", "[", "(" * 5000, "x{1000}{1000}", "." * 50_000)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A command, where {word} is each of the words in turn."""
+
+    name: str
+    command: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+QUESTIONS = (
+    Question("whatif.scale.gemm", ("whatif", GOOD_TRACE, "--scale", "gemm={word}"), FACTORS),
+    Question("whatif.scale.kernel", ("whatif", GOOD_TRACE, "--scale", "kernel:/./={word}"), FACTORS),
+    Question("whatif.scale.host", ("whatif", GOOD_TRACE, "--scale", "host={word}"), FACTORS),
+    Question("whatif.scale.rank", ("whatif", GOOD_TRACE, "--scale", "rank:0={word}"), FACTORS),
+    Question("whatif.set.tokens", ("whatif", GOOD_TRACE, "--set", "tokens={word}"), FACTORS),
+    Question("whatif.set.dp", ("whatif", GOOD_TRACE, "--set", "dp={word}"), ("0", "100000", "4294967295", "010", "1e5")),
+    Question("whatif.pattern", ("whatif", GOOD_TRACE, "--scale", "kernel:/{word}/=0.5"), PATTERNS),
+    Question("whatif.fuse", ("whatif", GOOD_TRACE, "--add", "fuse:{word}"), PATTERNS),
+    Question("net.time", ("net", "time", "all_reduce", "--on", "2 x dgx-h100", "--size", "{word}"), NUMBERS),
+    Question("estimate.bandwidth", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100, fabric.bandwidth {word}", "--tp", "8"), NUMBERS),
+    Question("estimate.latency", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100, fabric.latency {word}", "--tp", "8"), NUMBERS),
+    Question("estimate.cp", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--cp", "{word}"), NUMBERS),
+    Question("estimate.batch", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--global-batch", "{word}"), NUMBERS),
+    Question("estimate.price", ("estimate", "llama-3-8b", "--on", "2 x dgx-h100", "--tp", "8", "--price", "{word}"), NUMBERS),
+    Question("serve.bandwidth", (*SERVE, "--on", "dgx-h100, chip.hbm_bandwidth {word}"), NUMBERS),
+    Question("serve.rate", (*SERVE, "--rate", "{word}"), NUMBERS),
+    Question("serve.users", (*SERVE, "--users", "{word}"), NUMBERS),
+    Question("map.microbatch", ("map", "fft", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--microbatch", "{word}"), NUMBERS),
+    Question("map.utilisation", ("map", "fft", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--utilisation", "{word}"), NUMBERS),
+    Question("map.batch", ("map", "gpt3-175b", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--global-batch", "{word}"), NUMBERS),
+    Question("explore.sram", ("explore", "fft", *MAP_ON, "--tp", "8", "--pp", "1", "--dp", "1", "--sweep", "sram=1B..{word}"),
+             ("1e300B", "nan", "inf", "1e400B", "0", "-1B")),
+    Question("plan.top", (*PLAN, "--top", "{word}"), NUMBERS),
+    Question("slice.from", ("trace", "slice", GOOD_TRACE, "--from-s", "{word}", "--out", "{out}"), NUMBERS),
 )  # fmt: skip
 
 # --- Damage -------------------------------------------------------------------------------------
@@ -243,6 +295,12 @@ def quoted(text: str) -> bytes:
     return ('"' + escaped + '"').replace("\\", "\\\\").encode()
 
 
+#: Every control character, as JSON and TOML escape them; as a replacement.
+CONTROLS = "".join(
+    rf"\\u{point:04x}" for point in (*range(1, 0x20), 0x7F, 0x80, 0x85, 0x9F, 0x61C, 0x200F, 0x2028, 0x202E, 0x2066, 0xFEFF, 0xFFFE, 0xFFFF)
+).encode()  # fmt: skip
+
+
 def dropped_lines(good: bytes, chance: random.Random) -> bytes:
     return b"".join(line for line in good.splitlines(keepends=True) if chance.random() < 0.8)
 
@@ -264,6 +322,14 @@ def spliced(good: bytes, chance: random.Random) -> bytes:
         return good
     a, b, at = sorted(chance.randrange(len(good)) for _ in range(3))
     return good[:at] + good[a:b] + good[at:]
+
+
+@functools.cache
+def packed_rows() -> bytes:
+    """Twenty million rows in a few hundred kilobytes: members of a gzip, each the same."""
+    row = b'{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1},\n'
+    rows = gzip.compress(row * 1_000_000, mtime=0)
+    return gzip.compress(b'{"traceEvents":[\n', mtime=0) + rows * 20
 
 
 #: Kinds of damage that make other bytes.
@@ -298,6 +364,7 @@ DAMAGES: dict[str, Damage] = {
     "packed": lambda good, _: gzip.compress(good, mtime=0),
     "packed-torn": lambda good, _: gzip.compress(good, mtime=0)[:-9],
     "packed-bomb": lambda *_: gzip.compress(bytes(64 << 20), 1, mtime=0),
+    "packed-rows-bomb": lambda *_: packed_rows(),
     "numbers-huge": replaced(NUMBER, b"99999999999999999999"),
     "numbers-1e308": replaced(NUMBER, b"1e308"),
     "numbers-400-digits": replaced(NUMBER, b"7" * 400, 0.3),
@@ -312,6 +379,7 @@ DAMAGES: dict[str, Damage] = {
     "texts-are-null": replaced(STRING, b"null", 0.3),
     "texts-long": replaced(STRING, b'"' + b"x" * 100_000 + b'"', 0.2),
     "texts-escape": replaced(rb'(?<=: )' + STRING, quoted("\x1b]0;pwned\x07\x1b[2J").replace(b"\x1b", rb"\\u001b").replace(b"\x07", rb"\\u0007"), 0.5),
+    "texts-controls": replaced(rb'(?<=[:=] )' + STRING, b'"a' + CONTROLS + b'z"', 0.5),
     "texts-raw-escape": replaced(STRING, b'"\x1b]0;pwned\x07\x1b[31m\xc2\x9b2J"', 0.5),
     "texts-not-utf-8": replaced(STRING, b'"\xff\xfe\xc0\xaf"', 0.5),
     "texts-inject": replaced(STRING, quoted(INJECTION), 0.5),
@@ -356,6 +424,29 @@ PLACES: dict[str, Callable[[Path], None]] = {
     "unreadable": unreadable,
 }
 
+
+def endless(path: Path) -> None:
+    """A pipe whose writer goes on as long as anybody reads."""
+    os.mkfifo(path)
+
+    def write() -> None:
+        chunk = b"x" * (1 << 16)
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_WRONLY)
+            try:
+                while True:
+                    os.write(descriptor, chunk)
+            finally:
+                os.close(descriptor)
+
+    threading.Thread(target=write, daemon=True).start()
+
+
+PLACES["pipe-without-end"] = endless
+
+#: What is where a page is to be written, the file being good: its mode.
+PAGES = {"page-read-only": 0o444, "page-of-few": 0o640}
+
 # --- One case -----------------------------------------------------------------------------------
 
 
@@ -367,6 +458,16 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.reader.name} x {self.damage} (seed {self.seed})"
+
+
+@dataclass(frozen=True)
+class Asked:
+    question: Question
+    word: str
+
+    def __str__(self) -> str:
+        word = self.word if len(self.word) <= 40 else f"{self.word[:30]}... of {len(self.word)}"
+        return f"{self.question.name} x {word!r}"
 
 
 @dataclass
@@ -436,6 +537,10 @@ def state(folder: Path) -> dict[str, tuple]:
     return entries
 
 
+#: What neither a terminal nor a page may be given.
+CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
+
+
 def said_problems(outcome: Outcome) -> Iterator[str]:
     for stream, text in (("stdout", outcome.out), ("stderr", outcome.err)):
         if len(text) > MOST_SAID[stream]:
@@ -445,12 +550,12 @@ def said_problems(outcome: Outcome) -> Iterator[str]:
         except UnicodeDecodeError as error:
             yield f"{stream} is no UTF-8: {error}"
             continue
-        controls = re.findall(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\u2028-\u202e\u2066-\u2069]", decoded)
+        controls = CONTROL.findall(decoded)
         if controls:
             yield f"control characters on {stream}: {sorted(set(controls))!r}"
 
 
-def ending_problems(outcome: Outcome) -> Iterator[str]:
+def ending_problems(outcome: Outcome, most_memory: int = MOST_MEMORY) -> Iterator[str]:
     if outcome.code == -signal.SIGXCPU:
         yield f"computed for more than {MOST_SECONDS} s"
     elif outcome.seconds >= MOST_WAITING:
@@ -459,7 +564,7 @@ def ending_problems(outcome: Outcome) -> Iterator[str]:
         yield f"died of signal {-outcome.code}"
     elif outcome.code not in CODES:
         yield f"exit code {outcome.code}"
-    if outcome.memory > MOST_MEMORY:
+    if outcome.memory > most_memory:
         yield f"{outcome.memory / 1e9:.1f} GB of memory"
     if b"please report this" in outcome.err:
         yield "an exception came through"
@@ -470,10 +575,39 @@ def ending_problems(outcome: Outcome) -> Iterator[str]:
 def page_problems(page: Path, scripts: int | None) -> Iterator[str]:
     if not page.exists():
         return
+    text = page.read_text(errors="replace")
+    if control := CONTROL.search(text):
+        yield f"{control[0]!r} stands raw in the page"
+    if text.startswith("<svg"):
+        try:
+            xml.etree.ElementTree.fromstring(text)
+        except xml.etree.ElementTree.ParseError as error:
+            yield f"the drawing is no XML: {error}"
     elements = Elements()
-    elements.feed(page.read_text(errors="replace"))
+    elements.feed(text)
     if elements.pwned or (scripts is not None and elements.scripts != scripts):
         yield "text of the input became an element of the page"
+
+
+def mode_problems(case: Case, page: Path, outcome: Outcome) -> Iterator[str]:
+    """Of a page that was there before."""
+    mode = page.stat().st_mode & 0o7777
+    if mode != PAGES[case.damage]:
+        yield f"the page's mode was {PAGES[case.damage]:o} and is {mode:o}"
+    if mode & 0o222 == 0 and (outcome.code == 0 or page.read_bytes() != b"old"):
+        yield "a read-only page was replaced"
+
+
+#: "-3.20 s", "nan ms", and numbers that nobody can read.
+IMPOSSIBLE = re.compile(r"(?<![\w.(])-\d[\d,.]*(?:e\+?\d+)? ?(?:s|ms|us|ns|ps)\b|(?<![\w/'-])(?:nan|inf)(?![\w'=])|\d{40}")
+
+
+def answer_problems(word: str, outcome: Outcome) -> Iterator[str]:
+    """Of an answer to a question; of errors nothing but that they quote little."""
+    if outcome.code == 0 and (found := IMPOSSIBLE.search(outcome.out.decode(errors="replace").replace(word, ""))):
+        yield f"says {found[0]!r}"
+    if re.search(rb"(?!7{40})\d{40}", outcome.err):
+        yield "quotes a number of more than 40 digits"
 
 
 def file_problems(case: Case, before: dict, after: dict) -> Iterator[str]:
@@ -546,7 +680,26 @@ class Round:
             elements.feed(page.read_text())
             return elements.scripts
 
-    def run(self, case: Case) -> Outcome:
+    def ask(self, asked: Asked) -> Outcome:
+        with tempfile.TemporaryDirectory(prefix="hostile-") as name:
+            folder = Path(name)
+            command = []
+            for word in asked.question.command:
+                if word.startswith("{good:"):
+                    shutil.copy(ROOT / word[6:-1], folder / "good.json")
+                    word = "good.json"
+                command.append(word.replace("{word}", asked.word).replace("{out}", "out"))
+            outcome = execute([str(self.program), *command], folder)
+            outcome.problems = [
+                *ending_problems(outcome, MOST_MEMORY_OF_QUESTIONS),
+                *said_problems(outcome),
+                *answer_problems(asked.word, outcome),
+            ]
+            return outcome
+
+    def run(self, case: Case | Asked) -> Outcome:
+        if isinstance(case, Asked):
+            return self.ask(case)
         with tempfile.TemporaryDirectory(prefix="hostile-") as name:
             folder = Path(name)
             file = folder / f"input{case.reader.suffix}"
@@ -560,6 +713,7 @@ class Round:
                 *file_problems(case, before, state(folder)),
                 *page_problems(folder / "page.html", self.scripts[case.reader.name]),
                 *self.refusal_problems(case, outcome, file.name),
+                *(mode_problems(case, folder / "page.html", outcome) if case.damage in PAGES else ()),
             ]
             if outcome.problems and self.keep:
                 self.keep_case(case, outcome, file, command)
@@ -570,6 +724,11 @@ class Round:
         (file.parent / "out").mkdir()
         if case.damage in PLACES:
             PLACES[case.damage](file)
+        elif case.damage in PAGES:
+            file.write_bytes(self.goods[case.reader.name])
+            page = file.parent / "page.html"
+            page.write_bytes(b"old")
+            page.chmod(PAGES[case.damage])
         else:
             file.write_bytes(DAMAGES[case.damage](self.goods[case.reader.name], random.Random(f"{case}")))
 
@@ -582,8 +741,8 @@ class Round:
         # The superuser reads everything; what a command writes may be made where nothing is.
         taken = {"unreadable"} if os.geteuid() == 0 else set()
         if case.reader.continues:
-            taken |= {"absent", "link-to-nothing", "pipe-without-writer", "device-without-end"}
-        if case.damage in PLACES and case.damage not in taken and outcome.code not in {2, 3}:
+            taken |= {"absent", "link-to-nothing", "pipe-without-writer", "device-without-end", "pipe-without-end"}
+        if case.damage in PLACES and case.damage not in taken and outcome.code not in {2, 3, 4}:
             yield f"{case.damage}: exit code {outcome.code}"
 
     def keep_case(self, case: Case, outcome: Outcome, file: Path, command: list[str]) -> None:
@@ -600,16 +759,25 @@ class Round:
 
 
 def all_cases(readers: list[Reader], damages: list[str], seed: int) -> list[Case]:
-    return [Case(reader, damage, seed) for reader in readers for damage in damages]
+    return [
+        Case(reader, damage, seed)
+        for reader in readers
+        for damage in damages
+        if damage not in PAGES or "{page}" in reader.command
+    ]
 
 
-def few_cases(cases: list[Case], one_in: int) -> list[Case]:
-    """Every damage with some readers, and every reader with some damages: a diagonal through the table."""
-    width = len({case.damage for case in cases})
-    return [case for i, case in enumerate(cases) if (i % width + i // width * 5) % one_in == 0]
+def all_questions(questions: list[Question]) -> list[Asked]:
+    return [Asked(question, word) for question in questions for word in question.words]
 
 
-def endless(readers: list[Reader], damages: list[str], seed: int, seconds: float) -> Iterator[Case]:
+def few_of(table: list[Any], row: Callable[[Any], str], column: Callable[[Any], str], one_in: int) -> list[Any]:
+    """Every column with some rows, and every row with some columns: a diagonal through the table."""
+    rows, columns = ({name: i for i, name in enumerate(dict.fromkeys(map(of, table)))} for of in (row, column))
+    return [case for case in table if (columns[column(case)] + rows[row(case)] * 5) % one_in == 0]
+
+
+def random_cases(readers: list[Reader], damages: list[str], seed: int, seconds: float) -> Iterator[Case]:
     end = time.monotonic() + seconds
     chance = random.Random(seed)
     number = seed
@@ -625,10 +793,10 @@ def chosen(names: list[str], known: list[str], what: str) -> list[str]:
     return names or known
 
 
-def as_they_end(hostile: Round, cases: Iterable[Case], jobs: int) -> Iterator[tuple[Case, Outcome]]:
+def as_they_end(hostile: Round, cases: Iterable[Case | Asked], jobs: int) -> Iterator[tuple[Case | Asked, Outcome]]:
     """Runs cases side by side; an endless list is taken as workers come free."""
     source = iter(cases)
-    pending: dict[concurrent.futures.Future, Case] = {}
+    pending: dict[concurrent.futures.Future, Case | Asked] = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         while True:
             while len(pending) < 2 * jobs and (case := next(source, None)) is not None:
@@ -657,14 +825,20 @@ def parsed() -> argparse.Namespace:
 def main() -> int:
     options = parsed()
     by_name = {reader.name: reader for reader in READERS}
-    readers = [by_name[name] for name in chosen(options.reader, list(by_name), "reader")]
-    damages = chosen(options.damage, [*DAMAGES, *PLACES], "damage")
-    cases: Iterable[Case] = all_cases(readers, damages, options.seed)
+    asked_of = {question.name: question for question in QUESTIONS}
+    names = chosen(options.reader, [*by_name, *asked_of], "reader")
+    readers = [by_name[name] for name in names if name in by_name]
+    # Kinds of damage are of files: who names one does not ask.
+    questions = [asked_of[name] for name in names if name in asked_of and not options.damage]
+    damages = chosen(options.damage, [*DAMAGES, *PLACES, *PAGES], "damage")
+    files, asked = all_cases(readers, damages, options.seed), all_questions(questions)
     if options.short:
-        cases = few_cases(list(cases), ONE_IN)
-    if options.seconds:
+        files = few_of(files, lambda case: case.reader.name, lambda case: case.damage, ONE_IN)
+        asked = few_of(asked, lambda case: case.question.name, lambda case: case.word, ONE_QUESTION_IN)
+    cases: Iterable[Case | Asked] = [*files, *asked]
+    if options.seconds and readers:
         random_damages = [damage for damage in damages if damage in DAMAGES]
-        cases = itertools.chain(cases, endless(readers, random_damages, options.seed, options.seconds))
+        cases = itertools.chain(cases, random_cases(readers, random_damages, options.seed, options.seconds))
     codes: collections.Counter[int] = collections.Counter()
     failed = 0
     for case, outcome in as_they_end(Round(options.flopcast, readers, options.keep), cases, options.jobs):
@@ -675,7 +849,10 @@ def main() -> int:
         for problem in outcome.problems:
             print(f"{case}: {problem}", flush=True)
     by_code = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items()))
-    print(f"{codes.total()} cases of {len(readers)} readers and {len(damages)} kinds of damage ended: {by_code}; {failed} failed")
+    print(
+        f"{codes.total()} cases of {len(readers)} readers, {len(damages)} kinds of damage and {len(questions)} questions "
+        f"ended: {by_code}; {failed} failed"
+    )
     return 1 if failed else 0
 
 

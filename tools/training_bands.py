@@ -1,11 +1,27 @@
-"""Bands of training forecasts, from the errors of runs that were left out of a fit."""
+#!/usr/bin/env python3
+"""Bands of training forecasts, from the errors of runs that were left out of a fit; and of forecasts whose software nobody
+told, from those of runs that are forecast as if nobody had:
+
+    tools/training_bands.py ../shared/measured/training{,_more}.json ../shared/measured/training_vtrain.csv tests/data/training_tpu.json
+
+writes catalog/training/bands.toml, and says which share of each set lies inside. Needs numpy, and flopcast (--flopcast).
+"""
 
 from __future__ import annotations
 
+import argparse
 import collections
+import json
+import subprocess
+import tomllib
+from pathlib import Path
 
 import numpy as np
 from training_constants import VARIANTS
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "catalog/training/bands.toml"
+UNSEEN_CHIP = 1.18  # what fits without one generation of chips miss it by (docs/validation/training.md)
 
 LEAST = 4  # groups of a software that has a band of its own
 OTHERS = 6  # groups that the runs of other software count for in its band
@@ -34,6 +50,24 @@ def mixed(known: np.ndarray, weight: np.ndarray, unseen: list[np.ndarray], each:
     return outer(np.concatenate(ratios), np.concatenate(weights))
 
 
+def weights(runs: list[dict]) -> tuple[np.ndarray, np.ndarray]:
+    """Of runs: each group counts once, a set as 50 groups at most; and each source about once, dense runs and others apart:
+    of n groups, n / (n + 1), since one group scatters about as much as sources differ."""
+    groups = np.array([run["group"] for run in runs])
+    experts = np.array([run["experts"] for run in runs])
+    sets = np.array([run["set"] for run in runs])
+    counts = collections.Counter(groups)
+    weight = np.array([1 / counts[group] for group in groups])
+    for name in set(sets):
+        weight[sets == name] *= min(1.0, MOST / weight[sets == name].sum())
+    source = weight.copy()
+    for name in set(sets):
+        for kind in (experts, ~experts):
+            if (members := (sets == name) & kind).any():
+                source[members] /= 1 + source[members].sum()
+    return weight, source
+
+
 def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
     """Quantiles of measured over forecast.
 
@@ -51,16 +85,7 @@ def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
     software = np.array([run["software"] for run in runs])
     groups = np.array([run["group"] for run in runs])
     experts = np.array([run["experts"] for run in runs])
-    sets = np.array([run["set"] for run in runs])
-    counts = collections.Counter(groups)
-    weight = np.array([1 / counts[group] for group in groups])
-    for name in set(sets):
-        weight[sets == name] *= min(1.0, MOST / weight[sets == name].sum())
-    source = weight.copy()
-    for name in set(sets):
-        for kind in (experts, ~experts):
-            if (members := (sets == name) & kind).any():
-                source[members] /= 1 + source[members].sum()
+    weight, source = weights(runs)
     out = {}
 
     def tell(table: str, label: str, found: tuple[float, float]) -> None:
@@ -87,6 +112,30 @@ def bands(runs: list[dict], without: dict[str, np.ndarray]) -> dict[str, float]:
             sources[others] = source[others] / source[others].sum()
         tell(f"software.{name}", "", mixed(without["fold"], runs_of, [without["source"]], sources))
     return out
+
+
+def unstated(runs: list[dict], ratio: np.ndarray) -> dict[str, tuple[float, float]]:
+    """Quantiles of measured over forecast where nobody tells the software: each source has the same weight, so the band
+    spans what softwares differ by and not what one of them scatters by."""
+    experts = np.array([run["experts"] for run in runs])
+    _, source = weights(runs)
+    kinds = {"dense": ~experts, "experts": experts}
+    return {name: outer(ratio, np.where(kind, source, 0)) for name, kind in kinds.items() if kind.any()}
+
+
+def unstated_coverage(runs: list[dict], ratio: np.ndarray) -> list[dict]:
+    """Share of the runs of each set inside the band; and inside that of all other sets, which never saw it."""
+    kinds = [(run["set"], "experts" if run["experts"] else "dense") for run in runs]
+    of_all, rows = unstated(runs, ratio), []
+    for name, kind in sorted(set(kinds)):
+        some = [i for i, other in enumerate(kinds) if other == (name, kind)]
+        others = [i for i, run in enumerate(runs) if run["set"] != name]
+        left = unstated([runs[i] for i in others], ratio[others])
+        inside = [
+            float(np.mean([low <= ratio[i] <= high for i in some])) for low, high in (of_all[kind], left.get(kind, (1, 1)))
+        ]
+        rows.append({"set": name, "kind": kind, "n": len(some), "known": inside[0], "unseen": inside[1]})
+    return rows
 
 
 def band_of(found: dict[str, float], run: dict) -> tuple[float, float]:
@@ -127,3 +176,67 @@ def coverage(runs: list[dict], without: dict[str, np.ndarray]) -> list[dict]:
             means = {key: float(np.mean([row[key] for row in some])) for key in ("known", "unseen")}
             rows.append({"title": title, "n": sum(row["n"] for row in some), "experts": experts, **means})
     return rows
+
+
+def forecasts(program: Path, files: list[Path]) -> list[dict]:
+    """Runs of quality A and B, forecast as if nobody had told their software."""
+    found = []
+    for file in files:
+        command = [program, "validate", "training", file, "--no-software", "--json", "--cases"]
+        document = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        found += [case for case in document["cases"] if "failure" not in case and case["quality"] != "C"]
+    return found
+
+
+def architectures(runs: list[dict]) -> list[str]:
+    """Of the chips that runs were on, as the catalogue has them."""
+    tables: dict[str, dict] = {"chip": {}, "node": {}}
+    for path in sorted((ROOT / "catalog").glob("*.toml")):
+        file = tomllib.loads(path.read_text(encoding="utf-8"))
+        for kind in tables:
+            tables[kind] |= file.get(kind, {})
+    names = {run["cluster"].split(",")[0].split(" x ")[-1] for run in runs}
+    chips = {tables["node"][name]["chip"] if name in tables["node"] else name for name in names}
+    return sorted({tables["chip"][chip]["architecture"] for chip in chips if chip in tables["chip"]})
+
+
+def toml_of_unstated(runs: list[dict], ratio: np.ndarray) -> str:
+    text = (
+        "# Bands of steps whose software nobody told: 10 and 90 % quantiles of measured / forecast over runs of whatever software\n"
+        "# there is, forecast with the first of constants.toml. Written by tools/training_bands.py.\n\n[sources]\n"
+        'runs = "public measured runs (docs/validation/training.md), each source with the same weight"\n'
+        'generations = "what a fit without one generation of chips misses it by (docs/validation/training.md)"\n'
+    )
+    for name, (low, high) in unstated(runs, ratio).items():
+        some = [run for run in runs if run["experts"] == (name == "experts")]
+        sets = len({run["set"] for run in some})
+        text += f'\n[unstated.{name}]\nsource = "runs"\nbasis = "fitted"\nruns = "{len(some)} runs of {sets} sets"\n'
+        text += f"low = {low:.4g}\nhigh = {high:.4g}\n"
+    listed = ", ".join(f'"{name}"' for name in architectures(runs))
+    text += "\n# On chips of an architecture that none of the runs was on, wider by a factor either way.\n[unseen_chip]\n"
+    text += f'source = "generations"\nbasis = "fitted"\nfactor = {UNSEEN_CHIP}\narchitectures = [{listed}]\n'
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--flopcast", type=Path, default=ROOT / "build/release/flopcast")
+    parser.add_argument("--dry-run", action="store_true", help="say the shares, and write nothing")
+    options = parser.parse_args()
+    runs = forecasts(options.flopcast, options.files)
+    ratio = np.array([run["measured_s"] / run["forecast_s"] for run in runs])
+    rows = unstated_coverage(runs, ratio)
+    for row in rows:
+        print(f"{row['set']:26} {row['kind']:8} {row['n']:5} {100 * row['known']:5.0f} % {100 * row['unseen']:5.0f} %")
+    for kind in ("dense", "experts"):
+        some = [row for row in rows if row["kind"] == kind and row["n"] >= LEAST]
+        means = [100 * float(np.mean([row[key] for row in some])) for key in ("known", "unseen")]
+        print(f"{'mean of sets':26} {kind:8} {sum(row['n'] for row in some):5} {means[0]:5.0f} % {means[1]:5.0f} %")
+    if not options.dry_run:
+        OUT.write_text(toml_of_unstated(runs, ratio), encoding="utf-8")
+        print(OUT)
+
+
+if __name__ == "__main__":
+    main()

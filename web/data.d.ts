@@ -18,7 +18,7 @@ interface EstimateDocument {
   time_s: number; low_s: number; high_s: number; tokens_per_second: number; mfu: number; hfu: number;
   energy_j: number; cost_usd: number; parts_s: Sums; rests_on: Sums; usable_bytes: number; fullest: number; stages: Stage[];
   fitting: { change: string; time_s: number; memory_bytes: Sums }[];
-  assumed: string[]; part_meanings: Words; memory_meanings: Words; problem?: string;
+  memory_notes: string[]; assumed: string[]; part_meanings: Words; memory_meanings: Words; problem?: string;
 }
 
 interface FoundPlan { words: string; time_s: number; memory_bytes: number }

@@ -64,7 +64,8 @@ function memorySection() {
   });
   return section("Memory of a chip of each stage", `At its fullest moment, of ${bytes(usable)} that it may use` + (scale > usable ? " (red line)" : "") + ". Activations of up to " +
     `${counted(data.stages[data.fullest].in_flight, "microbatch chunk")} are kept at once.`,
-  legend(classes.map((name) => [data.memory_meanings[name], colourIn(MEMORY_COLOURS, name)])), barRows(rows));
+  legend(classes.map((name) => [data.memory_meanings[name], colourIn(MEMORY_COLOURS, name)])), barRows(rows),
+  ...data.memory_notes.map((text) => el("p", {}, `${text}.`)));
 }
 
 function pipelineSection() {

@@ -88,6 +88,8 @@ struct TrainingEstimate {
   unsigned fullest = 0;                     ///< the stage that needs most memory
   Bytes capacity;     ///< of one chip that the plan may use (memory_share of it)
   bool fits = false;  ///< whether the fullest stage is within `capacity`
+  /// in words, of the fullest stage: what of its memory is holes, what is gathered, how much and why
+  std::vector<std::string> memory_notes;
 
   double tokens_per_second = 0;  ///< all chips
   double mfu = 0;       ///< model FLOPs (causal) over the dense peak of the plan's precision
@@ -154,9 +156,6 @@ class TrainingModel {
   explicit TrainingModel(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-/// Profiles of catalog/training/constants.toml, the default first.
-std::vector<std::string> training_software();
-
 /// Time and memory of one plan, remembering layers, transfers and schedules between calls. The same
 /// numbers as TrainingModel::estimate, bit for bit, in whatever order plans are asked. Plans must be
 /// possible (plan_possible). Not thread-safe; the model must outlive it.

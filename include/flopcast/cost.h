@@ -116,14 +116,19 @@ class KernelFit;
 struct KernelModelOptions {
   std::vector<std::filesystem::path> fits;  ///< files of `flopcast calibrate kernels`: these first
   std::string relative;  ///< scale this chip's fits instead of using the chip's own
+  /// The chip before any of its numbers was overridden, for which measurements may hold; none: the
+  /// catalogue's of its name, else the chip itself.
+  std::optional<Chip> nominal;
 };
 
 /// Kernel times on one chip. Immutable, thread-safe, <= 200 ns a query.
 class KernelModel {
  public:
   /// Loads the chip's fits from the catalogue; where a class of kernels has none, a relative's is
-  /// scaled by roofline ratios, and basis and source say so. Errors: a fit file that cannot be
-  /// read, an unknown relative.
+  /// scaled by roofline ratios, and basis and source say so. Of a chip with other numbers than its
+  /// nominal one it is the nominal one's time, times the formula's on this chip over the formula's on that
+  /// one: no number's change goes the wrong way, and none changes nothing. Errors: a fit file that cannot
+  /// be read, an unknown relative.
   static Result<KernelModel> make(const Chip& chip, const Catalog& catalog,
                                   const KernelModelOptions& options = {});
   /// With this one fit and no other; what it lacks is priced by constants (basis kAssumed).

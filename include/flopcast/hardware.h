@@ -42,6 +42,14 @@ std::string_view name(DataType type);                       ///< "bf16"
 std::optional<DataType> parse_data_type(std::string_view);  ///< also "bfloat16", "half", "float"
 double bytes_per_element(DataType type);                    ///< 0.5 for 4 bits
 
+// What hardware there is or may be within decades. Beyond it a unit was forgotten or mistaken, and clocks
+// and simulated rates would not hold what comes of it.
+inline constexpr Limits kBandwidthLimits{1e6, 1e15};  ///< B/s, of memories and links
+inline constexpr Limits kRateLimits{1e9, 1e21};       ///< FLOP/s
+inline constexpr Limits kCapacityLimits{1e6, 1e18};   ///< B, of a chip's DRAM
+inline constexpr Limits kLatencyLimits{0, 10};        ///< s
+inline constexpr Limits kPowerLimits{1, 1e6};         ///< W, of a chip
+
 /// One number of the catalogue as `flopcast hw show` prints it.
 struct Fact {
   std::string key;                ///< "hbm_bandwidth"
@@ -71,12 +79,14 @@ struct Chip {
   std::array<FlopsPerSecond, kDataTypes> matrix{}, vector{};
   Bytes hbm_capacity;            ///< bytes of its DRAM
   BytesPerSecond hbm_bandwidth;  ///< peak, of its DRAM
-  Bytes on_chip_memory;  ///< SRAM a program can count on: L2 of a GPU, all SRAM of a dataflow chip
-  unsigned cores = 0;    ///< SMs, CUs, cores
-  TileArray tiles;       ///< arrays of its matrix units, where known
-  double power_w = 0;    ///< 0: unknown
-  double price_usd = 0;  ///< 0: not public
-  std::vector<Fact> facts;  ///< every number of the above, with its source
+  Bytes on_chip_memory;   ///< SRAM a program can count on: L2 of a GPU, all SRAM of a dataflow chip
+  unsigned cores = 0;     ///< SMs, CUs, cores
+  std::string host_link;  ///< catalogue name of what joins it to its host; empty: not known
+  BytesPerSecond host_bandwidth;  ///< of that, one direction; 0: not known
+  TileArray tiles;                ///< arrays of its matrix units, where known
+  double power_w = 0;             ///< 0: unknown
+  double price_usd = 0;           ///< 0: not public
+  std::vector<Fact> facts;        ///< every number of the above, with its source
 
   /// dense peak
   FlopsPerSecond matrix_rate(DataType type) const { return matrix[static_cast<int>(type)]; }
@@ -86,11 +96,31 @@ struct Chip {
 
 /// What a link joins: chips, a chip and its host, nodes.
 enum class LinkKind : std::uint8_t { kScaleUp, kHost, kScaleOut };
+/// What carries messages over a link: what software does, and what a message costs beside its bytes,
+/// goes by this and not by names.
+enum class Transport : std::uint8_t {
+  kDirect,   ///< a chip's own links of any other make: ICI, NeuronLink, rings of dataflow chips
+  kNvlink,   ///< NVLink, NVSwitch
+  kXgmi,     ///< Infinity Fabric
+  kPcie,     ///< slots of a host
+  kRdma,     ///< cards that write to memory: InfiniBand, RoCE, Slingshot, EFA
+  kSockets,  ///< streams that processors copy
+};
+std::string_view name(Transport transport);  ///< "nvlink"
+std::optional<Transport> parse_transport(
+    std::string_view text);  ///< by the names that `name` gives
+/// Where a link's ports hang: at the chips' own switch, or at the processor, past which everything goes.
+enum class Attachment : std::uint8_t { kChip, kHost };
+std::string_view name(Attachment attachment);  ///< "chip", "host"
+std::optional<Attachment> parse_attachment(
+    std::string_view text);  ///< by the names that `name` gives
 /// One kind of link.
 struct Link {
-  std::string name;                     ///< "nvlink4", "ndr"
-  std::vector<std::string> aliases;     ///< other names it is found by
-  LinkKind kind = LinkKind::kScaleOut;  ///< what it joins
+  std::string name;                           ///< "nvlink4", "ndr"
+  std::vector<std::string> aliases;           ///< other names it is found by
+  LinkKind kind = LinkKind::kScaleOut;        ///< what it joins
+  Transport transport = Transport::kRdma;     ///< what carries messages
+  Attachment attachment = Attachment::kChip;  ///< where its ports hang
   BytesPerSecond bandwidth;  ///< one link (or port), one direction, before protocol overhead
   Seconds latency;           ///< end to end over one hop
   double efficiency = 1;     ///< achievable share of `bandwidth`
@@ -142,10 +172,12 @@ struct Level {
   unsigned ports = 1;
   BytesPerSecond port_bandwidth;  ///< per port, per direction, nominal
   Seconds latency;  ///< one message from child to child over this level; on rings and tori one hop
-  double efficiency = 1;              ///< achievable share of the bandwidth
-  double oversubscription = 1;        ///< of the upper tiers: 2 means half the bisection
-  bool in_network_reduction = false;  ///< NVLink SHARP, SHARP
-  std::string link;                   ///< catalogue name of the link
+  double efficiency = 1;                      ///< achievable share of the bandwidth
+  double oversubscription = 1;                ///< of the upper tiers: 2 means half the bisection
+  bool in_network_reduction = false;          ///< NVLink SHARP, SHARP
+  Transport transport = Transport::kDirect;   ///< what carries messages
+  Attachment attachment = Attachment::kChip;  ///< where the ports hang
+  std::string link;  ///< catalogue name of the link, for people: no forecast asks for it
   /// What a child can send at once, over all its ports.
   BytesPerSecond child_bandwidth() const { return port_bandwidth * ports; }
   /// How many children a child is joined to directly: ring 2, fully connected size - 1, torus 2 per
@@ -180,10 +212,15 @@ struct Cluster {
   unsigned node_levels = 1;          ///< how many of the innermost levels make up a node
   std::optional<FabricGraph> graph;  ///< where given, what routes use
   std::vector<Fact> facts;           ///< what was taken from where, overrides included
+  /// The machine before any of its numbers was overridden, of the same shape: what measurements may hold
+  /// for. Null: as it is. Has none of its own.
+  std::shared_ptr<const Cluster> nominal;
 
   unsigned chips() const;           ///< product of the levels' sizes
   unsigned chips_per_node() const;  ///< product of the node levels' sizes
   unsigned nodes() const { return chips() / chips_per_node(); }  ///< whole nodes
+  /// The machine that measurements may hold for: `nominal`, or this one.
+  const Cluster& as_measured() const { return nominal ? *nominal : *this; }
 };
 
 /// A cluster made by hand: fills in the shapes of levels that have none. Errors (kBadInput): sizes,

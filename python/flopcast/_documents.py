@@ -22,6 +22,16 @@ def notebook_html(text: str) -> str:
     return f'<pre style="white-space: pre; overflow-x: auto">{html.escape(text)}</pre>'
 
 
+def shown(text: str, keep: str = "") -> str:
+    """A text that may hold names of files, as a terminal may have it: control characters as Python escapes them.
+
+    keep: those that stay, such as line ends of a table
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
 class Native(Protocol):
     """An answer of the native module."""
 
@@ -50,7 +60,7 @@ class Document:
         write_whole(path, self._native.html())
 
     def __str__(self) -> str:
-        return self._native.text()
+        return shown(self._native.text(), keep="\n\t")
 
     def _repr_html_(self) -> str:
         return notebook_html(str(self))

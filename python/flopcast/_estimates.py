@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Document, Field, data_frame
+from ._documents import Document, Field, data_frame, shown
 from ._errors import ErrorCode, FlopcastError
 from ._files import PathLike, plain
 
@@ -97,6 +97,7 @@ class Estimate(Document):
         list[dict[str, Any]],
         "Where the plan does not fit: plans that do, fastest first (``change``, ``time_s``, ...).",
     )
+    memory_notes = Field(list[str], "In words: holes of the allocator, weights gathered whole; how much, and why.")
     assumed = Field(list[str], "In words, what nobody told and nothing measured.")
     unmodelled = Field(list[str], "Settings of ``plan_from`` that are not modelled, and what is taken instead.")
     ignored = Field(list[str], "Settings of ``plan_from`` without meaning for a step.")
@@ -164,7 +165,7 @@ class Estimate(Document):
     def __repr__(self) -> str:
         fields = self._fields
         fits = "fits" if self.fits else "does not fit"
-        return (
+        return shown(
             f"<flopcast.Estimate {fields['model']} on {fields['cluster']}: {fields['words']}: "
             f"{self.time_s:.4g} s a step, MFU {self.mfu:.1%}, {fits}>"
         )
@@ -270,7 +271,7 @@ class TrainingModel:
         return Estimate(self._native.estimate(setting_texts(plan), plan_from=os.fspath(plan_from)))
 
     def __repr__(self) -> str:
-        return f"<flopcast.TrainingModel {self.model!r} on {self.cluster!r}: {self.software}>"
+        return shown(f"<flopcast.TrainingModel {self.model!r} on {self.cluster!r}: {self.software}>")
 
 
 def estimate(

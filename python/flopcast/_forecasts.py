@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _native
+from ._documents import shown
 from ._files import PathLike
 
 
@@ -74,7 +75,7 @@ class Cluster:
         return answer
 
     def __repr__(self) -> str:
-        return f"<flopcast.Cluster {self.name!r}: {self.chips} x {self.chip}>"
+        return shown(f"<flopcast.Cluster {self.name!r}: {self.chips} x {self.chip}>")
 
 
 @dataclasses.dataclass(frozen=True)

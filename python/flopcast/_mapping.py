@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Document, Field, Points, data_frame, notebook_html, sweep_texts
+from ._documents import Document, Field, Points, data_frame, notebook_html, shown, sweep_texts
 from ._files import PathLike, write_whole
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class DataflowMapping(Document):
     def __repr__(self) -> str:
         fields = self._fields
         proof = "optimal" if self.exact else f"gap {self.gap:.2%}"
-        return (
+        return shown(
             f"<flopcast.DataflowMapping {fields['workload']['name']} on {fields['system']['name']}: "
             f"{self.step_s:.4g} s a step, {proof}>"
         )
@@ -251,13 +251,13 @@ class Exploration(Points["dict[str, Any]"]):
         write_whole(path, _native.explore_html(self._lines, self._title))
 
     def __str__(self) -> str:
-        return _native.explore_text(self._lines)
+        return shown(_native.explore_text(self._lines), keep="\n\t")
 
     def _repr_html_(self) -> str:
         return notebook_html(str(self))
 
     def __repr__(self) -> str:
-        return f"<flopcast.Exploration of {self._title}: {len(self)} points>"
+        return shown(f"<flopcast.Exploration of {self._title}: {len(self)} points>")
 
 
 def explore(

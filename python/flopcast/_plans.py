@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Points, data_frame, notebook_html, sweep_texts
+from ._documents import Points, data_frame, notebook_html, shown, sweep_texts
 from ._estimates import PlanSettings, TrainingOptions, setting_texts
 from ._files import PathLike, plain, write_whole
 
@@ -39,7 +39,7 @@ class PlanOption:
         return self._fields
 
     def __repr__(self) -> str:
-        return f"<{self.words}: {self.time_s:.4g} s, {self.memory_bytes / 1e9:.1f} GB>"
+        return shown(f"<{self.words}: {self.time_s:.4g} s, {self.memory_bytes / 1e9:.1f} GB>")
 
 
 class _Tables:
@@ -56,7 +56,7 @@ class _Tables:
         write_whole(path, _native.plans_html(self._lines))
 
     def __str__(self) -> str:
-        return _native.plans_text(self._lines)
+        return shown(_native.plans_text(self._lines), keep="\n\t")
 
     def _repr_html_(self) -> str:
         return notebook_html(str(self))
@@ -98,7 +98,7 @@ class PlanSearch(_Tables):
     def __repr__(self) -> str:
         asked = self.asked
         found = self.best[0] if self.best else "nothing fits"
-        return f"<flopcast.PlanSearch {asked['model']} on {asked['cluster']}: {found}>"
+        return shown(f"<flopcast.PlanSearch {asked['model']} on {asked['cluster']}: {found}>")
 
 
 class PlanSweep(_Tables, Points[PlanSearch]):

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from . import _native
-from ._documents import data_frame, notebook_html
+from ._documents import data_frame, notebook_html, shown
 from ._files import PathLike, write_whole
 
 if TYPE_CHECKING:
@@ -92,13 +92,13 @@ class ServePlan:
         write_whole(path, _native.serve_plan_html(self._line))
 
     def __str__(self) -> str:
-        return _native.serve_plan_text(self._line)
+        return shown(_native.serve_plan_text(self._line), keep="\n\t")
 
     def _repr_html_(self) -> str:
         return notebook_html(str(self))
 
     def __repr__(self) -> str:
-        return f"<flopcast.ServePlan {self.asked['model']} on {self.asked['cluster']}: {self.best[0]['words']}>"
+        return shown(f"<flopcast.ServePlan {self.asked['model']} on {self.asked['cluster']}: {self.best[0]['words']}>")
 
 
 class ServePlans:
@@ -137,7 +137,7 @@ class ServePlans:
         write_whole(path, _native.serve_plans_html(self._lines))
 
     def __str__(self) -> str:
-        return _native.serve_plans_text(self._lines)
+        return shown(_native.serve_plans_text(self._lines), keep="\n\t")
 
     def _repr_html_(self) -> str:
         return notebook_html(str(self))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Document, Field, data_frame
+from ._documents import Document, Field, data_frame, shown
 from ._files import PathLike, write_whole
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Serving(Document):
 
     def __repr__(self) -> str:
         fields = self._fields
-        return (
+        return shown(
             f"<flopcast.Serving {fields['question']['model']} on {fields['question']['on']}: TTFT p99 "
             f"{self.ttft_s.p99:.4g} s, TPOT p99 {self.tpot_s.p99:.4g} s, {self.output_tokens_per_s:.4g} tokens/s>"
         )

@@ -144,6 +144,25 @@ Result<FlopsPerSecond> parse_flop_rate(std::string_view text) {
   return typed<FlopsPerSecond>(text, UnitKind::kFlopsPerSecond);
 }
 
+std::optional<Diagnostic> outside(const Limits& limits, double value, UnitKind kind,
+                                  std::string_view text) {
+  if (value >= limits.least && value <= limits.most) return std::nullopt;
+  const bool low = value < limits.least;
+  const std::string_view body = trim(text);
+  const bool bare = !unit_name(kind).empty() &&
+                    body.find_first_not_of("0123456789.+-eE") == std::string_view::npos;
+  return Diagnostic{
+      ErrorCode::kBadInput, "",
+      fmt::format("expected {} of {} {}, found '{}'", article_name(kind),
+                  low ? "at least" : "at most",
+                  quantity_text(low ? limits.least : limits.most, kind), body),
+      bare ? fmt::format("a number without a unit is in {}: write it like {}", unit_name(kind),
+                         example(kind))
+           : fmt::format(
+                 "check {}{}", unit_name(kind).empty() ? "the number" : "the unit",
+                 unit_name(kind).empty() ? "" : fmt::format("; write it like {}", example(kind)))};
+}
+
 Result<QuantityChange> parse_change(std::string_view text, UnitKind kind) {
   const std::string_view body = trim(text);
   const bool factor = body.ends_with('x');

@@ -6,6 +6,8 @@
 
 #include "base/text/numbers.h"
 #include "cli/terminal/command.h"
+#include "flopcast/cost/checked_time.h"
+#include "flopcast/machine.h"
 #include "flopcast/report/cost.h"
 
 namespace flopcast::cli {
@@ -140,14 +142,27 @@ Result<Kernel> make_memory(const CostCommand& c) {
   return Kernel(k);
 }
 
+/// A chip, or, where numbers of it are overridden, the line of a cluster of it.
+Result<Machine> machine_of(const CostCommand& command) {
+  const Catalog& catalog = Catalog::builtin();
+  if (command.chip.find(',') == std::string::npos) {
+    const Result<Chip> chip = catalog.chip(command.chip);
+    if (!chip) return chip.error();
+    return Machine::of(*chip, catalog, {command.model, nullptr});
+  }
+  Result<Cluster> cluster = catalog.cluster(command.chip);
+  if (!cluster) return cluster.error();
+  return Machine::make(std::move(*cluster), catalog, {command.model, nullptr});
+}
+
 int run_cost(Io& io, const CostCommand& command, Result<Kernel> (*make)(const CostCommand&)) {
   const Result<Kernel> kernel = make(command);
   if (!kernel) return fail(io, kernel.error());
-  const Result<Chip> chip = Catalog::builtin().chip(command.chip);
-  if (!chip) return fail(io, chip.error());
-  const Result<KernelModel> model = KernelModel::make(*chip, Catalog::builtin(), command.model);
-  if (!model) return fail(io, model.error());
-  const KernelReport report{*kernel, chip->name, model->time(*kernel)};
+  const Result<Machine> machine = machine_of(command);
+  if (!machine) return fail(io, machine.error());
+  const Result<KernelTime> time = checked_time(machine->kernels(), *kernel);
+  if (!time) return fail(io, time.error());
+  const KernelReport report{*kernel, machine->cluster().name, *time};
   return print(io, command.json ? kernel_json(report) : kernel_text(report), {command.json, false});
 }
 

@@ -4,9 +4,12 @@
 #include <memory>
 #include <sstream>
 
+#include "base/numeric/clock.h"
+#include "base/text/format.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/outputs.h"
+#include "flopcast/machine.h"
 #include "flopcast/report/network.h"
 
 namespace flopcast::cli {
@@ -77,18 +80,25 @@ Result<CollectiveReport> forecast(const TimeCommand& command) {
   if (!query) return query.error();
   const Result<Cluster> cluster = Catalog::builtin().cluster(command.cluster);
   if (!cluster) return cluster.error();
-  const Result<CollectiveModel> model = CollectiveModel::make(*cluster, Catalog::builtin());
-  if (!model) return model.error();
+  const Result<Machine> machine = Machine::make(*cluster, Catalog::builtin());
+  if (!machine) return machine.error();
+  const CollectiveModel& model = machine->transfers();
   CollectiveReport report;
   report.cluster = cluster->name;
   report.query = *query;
   report.ranks =
       query->ranks.empty() ? cluster->chips() : static_cast<unsigned>(query->ranks.size());
-  Result<CollectiveTime> answer = model->time(*query);
+  Result<CollectiveTime> answer = model.time(*query);
   if (!answer) return answer.error();
+  if (!fits_clock(answer->time)) {
+    return beyond_clock(
+        "--size",
+        fmt::format("{} of {} takes {}", command.op, command.size, short_time(answer->time)),
+        "name fewer bytes, or look at the bandwidths of --on");
+  }
   report.answer = std::move(*answer);
   if (!command.html.empty()) {
-    Result<std::vector<CollectiveCurve>> curves = collective_curves(*model, *query);
+    Result<std::vector<CollectiveCurve>> curves = collective_curves(model, *query);
     if (!curves) return curves.error();
     report.curves = std::move(*curves);
   }

@@ -1,4 +1,5 @@
 #include "flopcast/engine.h"
+#include "flopcast/engine/times.h"
 
 #include <algorithm>
 #include <deque>
@@ -6,6 +7,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "base/numeric/clock.h"
+#include "base/text/format.h"
 
 namespace flopcast {
 namespace {
@@ -49,9 +53,11 @@ class RoomState {
   std::deque<Filled> filled_;  // by time until
 };
 
-class Simulator {
+/// @tparam kCauses whether Run::cause is wanted
+template <bool kCauses>
+class SimulatorOf {
  public:
-  Simulator(const Graph& graph, const TimesInUse& times, const std::vector<Time>& release)
+  SimulatorOf(const Graph& graph, const TimesInUse& times, const std::vector<Time>& release)
       : g_(graph),
         duration_(*times.duration),
         gap_(*times.gap),
@@ -61,7 +67,7 @@ class Simulator {
     run_.start = release;
     run_.start.resize(n, Time{});
     run_.end.assign(n, kUnsettled);
-    run_.cause.assign(n, kNoTask);
+    if constexpr (kCauses) run_.cause.assign(n, kNoTask);
     pending_ = g_.pending;
     cursor_.reserve(g_.processors.size());
     for (const Processor& p : g_.processors) cursor_.push_back(p.first);
@@ -100,12 +106,15 @@ class Simulator {
   /// @return whether nothing else holds the target back.
   bool relax(TaskId target, Time at, TaskId source) {
     Time& start = run_.start[target];
-    // Among equals the lowest task is the cause, so that the visiting order does not show.
-    if (at > start || (at == start && source < run_.cause[target])) {
-      start = at;
-      run_.cause[target] = source;
+    if constexpr (kCauses) {
+      // Among equals the lowest task is the cause, so that the visiting order does not show.
+      if (at > start || (at == start && source < run_.cause[target])) run_.cause[target] = source;
     }
+    start = std::max(start, at);
     return --pending_[target] == 0;
+  }
+  void set_cause(TaskId task, TaskId cause) {
+    if constexpr (kCauses) run_.cause[task] = cause;
   }
 
   /// @return whether it runs at once; else its turn comes.
@@ -114,7 +123,7 @@ class Simulator {
       reached_.push({run_.start[t], t});
       return false;
     }
-    run_.end[t] = run_.start[t] + duration_[t];
+    run_.end[t] = sum_on_clock(run_.start[t], duration_[t]);
     return true;
   }
   void ready(TaskId t) {
@@ -130,10 +139,10 @@ class Simulator {
     const RoomState::Filled* filled = room.before(comer);
     if (filled != nullptr && filled->until > run_.start[t]) {
       run_.start[t] = filled->until;
-      run_.cause[t] = filled->by.task;
+      set_cause(t, filled->by.task);
     }
-    if (fills_[t] > Time{}) room.fill(comer, run_.start[t] + fills_[t]);
-    run_.end[t] = run_.start[t] + duration_[t];
+    if (fills_[t] > Time{}) room.fill(comer, sum_on_clock(run_.start[t], fills_[t]));
+    run_.end[t] = sum_on_clock(run_.start[t], duration_[t]);
     worklist_.push_back(t);
   }
 
@@ -158,10 +167,12 @@ class Simulator {
       const std::uint32_t past = g_.edge_begin[t + 1];
       for (std::uint32_t e = g_.edge_begin[t]; e < past; ++e) {
         const TaskId target = g_.edge_target[e];
-        if (relax(target, (g_.edge_from_start(e) ? start : end) + edge_lag_[e], t)) ready(target);
+        const Time from = g_.edge_from_start(e) ? start : end;
+        if (relax(target, sum_on_clock(from, edge_lag_[e]), t)) ready(target);
       }
       if (!waiting_[p].empty()) wake(p, t);
-      if (t + 1 >= last || !relax(t + 1, end + gap_[t + 1], t) || !begin(t + 1)) return;
+      if (t + 1 >= last || !relax(t + 1, sum_on_clock(end, gap_[t + 1]), t) || !begin(t + 1))
+        return;
     }
   }
 
@@ -190,7 +201,7 @@ class Simulator {
     const std::uint32_t w = wait_of(task);
     const RuntimeWait& wait = g_.waits[w];
     const Time now = run_.start[task];
-    run_.end[task] = now + duration_[task];
+    run_.end[task] = sum_on_clock(now, duration_[task]);
     for (std::uint32_t s = wait.first_source; s < wait.last_source; ++s) {
       const std::uint32_t source = g_.wait_sources[s];
       const bool fixed = (source & kFixedSource) != 0;
@@ -213,9 +224,10 @@ class Simulator {
 
   /// The call lasts at least until `lag` after its source's end.
   void hold(TaskId task, TaskId source, Time lag) {
-    if (run_.end[source] + lag > run_.end[task]) {
-      run_.end[task] = run_.end[source] + lag;
-      run_.cause[task] = source;
+    const Time least = sum_on_clock(run_.end[source], lag);
+    if (least > run_.end[task]) {
+      run_.end[task] = least;
+      set_cause(task, source);
     }
   }
 
@@ -236,9 +248,10 @@ class Simulator {
     const RuntimeWait& wait = g_.waits[w];
     const auto held = std::find_if(held_end_.begin(), held_end_.end(),
                                    [&](const auto& h) { return h.first == w; });
-    if (run_.end[ended] + wait.lag > held->second) {
-      held->second = run_.end[ended] + wait.lag;
-      run_.cause[wait.task] = ended;
+    const Time least = sum_on_clock(run_.end[ended], wait.lag);
+    if (least > held->second) {
+      held->second = least;
+      set_cause(wait.task, ended);
     }
     if (--open_sources_[w] > 0) return;
     run_.end[wait.task] = held->second;
@@ -260,6 +273,8 @@ class Simulator {
   std::vector<RoomState> rooms_;
   std::size_t settled_ = 0;
 };
+
+using Simulator = SimulatorOf<true>;
 
 /// For every unsettled task one unsettled predecessor, where it has one.
 std::vector<TaskId> blockers(const Graph& g, const Simulator& sim) {
@@ -343,6 +358,19 @@ std::string describe(const Graph& g, const Simulator& sim, const Deadlock& deadl
   return text;
 }
 
+/// The run is longer than the clock: what takes longest is what made it so.
+Diagnostic too_long(const Graph& g, const std::vector<Time>& duration, const StringTable* names) {
+  const auto longest =
+      static_cast<TaskId>(std::max_element(duration.begin(), duration.end()) - duration.begin());
+  const std::string_view name = names ? (*names)[g.name[longest]] : std::string_view();
+  return beyond_clock(
+      "execution graph",
+      fmt::format("the run; of its tasks rank {} {} {} (task {}) takes longest, {}",
+                  g.processors[g.processor[longest]].rank, task_kind_name(g.kind[longest]), name,
+                  longest, short_time(duration[longest])),
+      "look at what was changed, and at the numbers of the machine");
+}
+
 }  // namespace
 
 Result<Run> simulate(const Graph& graph, const std::vector<Time>& release, const StringTable* names,
@@ -354,12 +382,24 @@ Result<Run> simulate(const Graph& graph, const TimesInUse& times, const std::vec
                      const StringTable* names, Deadlock* deadlock) {
   Simulator simulator(graph, times, release);
   simulator.run();
-  if (simulator.settled_count() == graph.task_count()) return simulator.take();
+  if (simulator.settled_count() == graph.task_count()) {
+    Run run = simulator.take();
+    if (fits_clock(run.makespan)) return run;
+    return too_long(graph, *times.duration, names);
+  }
   const Deadlock found = find_deadlock(graph, simulator);
   if (deadlock) *deadlock = found;
   return Diagnostic{ErrorCode::kNoAnswer, "execution graph",
                     describe(graph, simulator, found, names),
                     "a collective that a rank never joins, or joins in another order, does this"};
+}
+
+std::optional<Run> run_times(const Graph& graph, const TimesInUse& times,
+                             const std::vector<Time>& release) {
+  SimulatorOf<false> simulator(graph, times, release);
+  simulator.run();
+  if (simulator.settled_count() < graph.task_count()) return std::nullopt;
+  return simulator.take();
 }
 
 }  // namespace flopcast

@@ -30,6 +30,38 @@ Run run_of(const Graph& graph, const std::vector<Time>& release = {}) {
 
 // ---- by hand ------------------------------------------------------------------------------------
 
+TEST(Engine, ARunLongerThanTheClockIsAnErrorThatNamesTheLongestTask) {
+  const Time month{30LL * 86400 * 1'000'000'000'000};
+  for (const int tasks : {1, 2, 3, 4, 8, 1000}) {
+    GraphBuilder b;
+    StringTable names;
+    b.add_processor(kStream, 7, 1);
+    for (int i = 0; i < tasks; ++i)
+      b.add_task(TaskKind::kCompute, names.intern(i == 0 ? "slow" : "fast"),
+                 i == 0 ? month : Time{month.ps - 1}, us(0));
+    const Graph graph = std::move(b).build();
+    const Result<Run> run = simulate(graph, {}, &names);
+    ASSERT_EQ(run.ok(), tasks == 1) << tasks;
+    if (run.ok()) continue;
+    EXPECT_EQ(run.error().code, ErrorCode::kNoAnswer);
+    EXPECT_THAT(run.error().text(), HasSubstr("rank 7 compute slow (task 0)"));
+  }
+}
+
+TEST(Engine, LagsGapsAndWaitsDoNotWrapRound) {
+  const Time half{Time::max().ps / 2 + 1};
+  for (const bool by_edge : {true, false}) {
+    GraphBuilder b;
+    b.add_processor(kStream, 0, 1);
+    const TaskId first = b.add_task(TaskKind::kCompute, 0, half, us(0));
+    b.add_task(TaskKind::kCompute, 0, us(1), by_edge ? us(0) : half);
+    b.add_processor(kStream, 1, 1);
+    const TaskId other = b.add_task(TaskKind::kCompute, 0, us(1), us(0));
+    if (by_edge) b.add_edge({first, other, half, EdgeKind::kEvent, false});
+    EXPECT_FALSE(simulate(std::move(b).build()).ok()) << by_edge;
+  }
+}
+
 TEST(Engine, WorkedExampleOfTheGraphHeader) {
   GraphBuilder b;
   b.add_processor(kThread, 0, 1);

@@ -5,6 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include "base/numeric/clock.h"
+
 namespace flopcast {
 namespace engine {
 
@@ -177,7 +179,7 @@ void GrowingRun::State::raise(Bound& bound, Time at, GrowingTask source) const {
 
 void GrowingRun::State::satisfy(GrowingTask target, GrowingTask source, const Link& link) {
   const Node& from = node(source);
-  const Time at = (link.from_start ? from.start.at : from.end) + link.lag;
+  const Time at = sum_on_clock(link.from_start ? from.start.at : from.end, link.lag);
   Node& n = node(target);
   raise(link.holds_end ? n.least_end : n.start, at, source);
   --(link.holds_end ? n.open_ends : n.pending);
@@ -194,7 +196,7 @@ void GrowingRun::State::arrive(GrowingTask task) {
     open.emplace(n.start.at, task);
     return;
   }
-  const Time end = n.start.at + n.duration;
+  const Time end = sum_on_clock(n.start.at, n.duration);
   if (n.least_end.at > end) n.start.cause = n.least_end.cause;
   settle(task, std::max(end, n.least_end.at));
 }

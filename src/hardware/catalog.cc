@@ -91,6 +91,9 @@ class CatalogLoader {
   }
 
   std::optional<Diagnostic> finish() {
+    for (Chip& chip : catalog_.chips_) {
+      if (auto error = find_host_bandwidth(chip, catalog_)) return error;
+    }
     for (const TomlFile& file : files_) {
       if (auto error = add_nodes(file)) return error;
       if (auto error = add_clusters(file)) return error;

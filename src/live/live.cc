@@ -6,16 +6,16 @@
 #include <chrono>
 #include <thread>
 
-#include "live/account/account.h"
-#include "live/account/kernel_name.h"
-#include "live/account/timeline.h"
-#include "live/daemon/daemon.h"
-#include "live/host/costs.h"
-#include "live/launch/launcher.h"
-#include "live/launch/outputs.h"
-#include "live/launch/remarks.h"
-#include "live/pricing/cluster_work.h"
-#include "live/pricing/device_facts.h"
+#include "live/engine/account/account.h"
+#include "live/engine/account/kernel_name.h"
+#include "live/engine/account/timeline.h"
+#include "live/engine/daemon/daemon.h"
+#include "live/engine/host/costs.h"
+#include "live/engine/pricing/cluster_work.h"
+#include "live/engine/pricing/device_facts.h"
+#include "live/start/launch/launcher.h"
+#include "live/start/launch/outputs.h"
+#include "live/start/launch/remarks.h"
 
 namespace flopcast {
 
@@ -151,7 +151,7 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
 }
 
 std::optional<Diagnostic> LiveRun::start(const Cluster& cluster) {
-  Machine machine{.device = device_facts(cluster.chip),
+  MachineFacts machine{.device = device_facts(cluster.chip),
                   .devices = std::max(layout_.of_node(), 1U),
                   .chips = layout_.ranks,
                   .start_ns = request_.start_ns,

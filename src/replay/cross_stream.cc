@@ -99,6 +99,9 @@ class Finder {
     for (std::uint32_t r = 0; r < ev_.size(); ++r) {
       if (ev_.category[r] == Category::kSync && ev_.correlation[r] > 0)
         sync_row_[ev_.correlation[r]] = r;
+    }
+    if (sync_row_.empty()) return;  // most recordings: nothing names a record then
+    for (std::uint32_t r = 0; r < ev_.size(); ++r) {
       if (is_host_call(ev_.category[r]) && ev_.correlation[r] > 0)
         call_row_[ev_.correlation[r]] = r;
     }
@@ -460,7 +463,7 @@ class Finder {
   void order_graphs() {
     for (const Call& launch : rank_.calls) {
       if (launch.gpu.size() < 2) continue;
-      std::vector<std::uint32_t> by_end = launch.gpu;
+      std::vector<std::uint32_t> by_end(launch.gpu.begin(), launch.gpu.end());
       std::sort(by_end.begin(), by_end.end(),
                 [&](std::uint32_t a, std::uint32_t b) { return gpu(a).end < gpu(b).end; });
       std::size_t ended = 0;

@@ -22,20 +22,38 @@ struct Queued {
   std::uint32_t call, stream, order, pending;
 };
 
+Queued queued(const RankModel& rank, std::uint32_t c) {
+  const Call& call = rank.calls[c];
+  const GpuTask& own = rank.gpu[call.gpu.front()];
+  const auto& tasks = rank.streams[own.stream].tasks;
+  const auto last = tasks.begin() + own.order + 1;
+  const auto running =
+      std::upper_bound(tasks.begin(), last, call.end,
+                       [&](Time at, std::uint32_t t) { return at < rank.gpu[t].end; });
+  return {c, own.stream, own.order, static_cast<std::uint32_t>(last - running)};
+}
+
 std::vector<Queued> queued_launches(const RankModel& rank) {
   std::vector<Queued> launches;
   for (std::uint32_t c = 0; c < rank.calls.size(); ++c) {
-    const Call& call = rank.calls[c];
-    if (call.gpu.size() != 1) continue;
-    const GpuTask& own = rank.gpu[call.gpu.front()];
-    const auto& tasks = rank.streams[own.stream].tasks;
-    const auto last = tasks.begin() + own.order + 1;
-    const auto running =
-        std::upper_bound(tasks.begin(), last, call.end,
-                         [&](Time at, std::uint32_t t) { return at < rank.gpu[t].end; });
-    launches.push_back({c, own.stream, own.order, static_cast<std::uint32_t>(last - running)});
+    if (rank.calls[c].gpu.size() == 1) launches.push_back(queued(rank, c));
   }
   return launches;
+}
+
+bool took_long(const Call& call) { return call.end - call.start > kHeldLaunch; }
+
+/// Whether some launch took long behind a long queue: without one there is no depth to be found, and
+/// the others need not be looked at.
+bool any_held(const Recording& recording) {
+  return std::any_of(recording.ranks.begin(), recording.ranks.end(), [](const RankModel& rank) {
+    for (std::uint32_t c = 0; c < rank.calls.size(); ++c) {
+      const Call& call = rank.calls[c];
+      if (call.gpu.size() == 1 && took_long(call) && queued(rank, c).pending >= kLeastDepth)
+        return true;
+    }
+    return false;
+  });
 }
 
 /// The depth at which launches wait, and that none exceeds; 0 where there is none.
@@ -45,9 +63,9 @@ std::uint32_t queue_depth(const Recording& recording,
   std::uint32_t most = 0;
   for (std::size_t r = 0; r < launches.size(); ++r) {
     for (const Queued& q : launches[r]) {
-      const Call& call = recording.ranks[r].calls[q.call];
       most = std::max(most, q.pending);
-      if (q.pending >= kLeastDepth && call.end - call.start > kHeldLaunch) ++held[q.pending];
+      if (q.pending >= kLeastDepth && took_long(recording.ranks[r].calls[q.call]))
+        ++held[q.pending];
     }
   }
   const auto usual = std::max_element(
@@ -73,8 +91,8 @@ class QueueWaits {
     const Call& call = rank_.calls[q.call];
     const std::uint32_t source = rank_.streams[q.stream].tasks[q.order - depth_];
     const Time space = rank_.gpu[source].end;
-    const bool held = call.end - call.start > kHeldLaunch && space > call.start &&
-                      space <= call.end && call.end - space <= kSoonAfterSpace;
+    const bool held = took_long(call) && space > call.start && space <= call.end &&
+                      call.end - space <= kSoonAfterSpace;
     if (held) {
       waits_.waits.push_back({q.call, {}, {source}, true, false, call.end - space});
       return;
@@ -95,6 +113,7 @@ class QueueWaits {
 }  // namespace
 
 std::uint32_t find_launch_queue(Recording& recording) {
+  if (!any_held(recording)) return 0;
   std::vector<std::vector<Queued>> launches;
   for (const RankModel& rank : recording.ranks) launches.push_back(queued_launches(rank));
   const std::uint32_t depth = queue_depth(recording, launches);

@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/numeric/clock.h"
 #include "flopcast/network/traffic.h"
 
 namespace flopcast::replaying {
@@ -107,8 +108,7 @@ class Substitution {
     query.ranks = std::get<2>(key);
     const Result<CollectiveEstimate> time = network_.estimate(query);
     if (!time) return time.error();
-    const auto picoseconds = [](Seconds s) { return Time{std::llround(s.value * 1e12)}; };
-    const Answer answer{picoseconds(time->time), picoseconds(time->low), picoseconds(time->high),
+    const Answer answer{on_clock(time->time), on_clock(time->low), on_clock(time->high),
                         fmt::format("{}: {}", name(time->basis), time->source)};
     answers_.emplace(key, answer);
     return answer;

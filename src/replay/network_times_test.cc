@@ -26,7 +26,7 @@ TraceSet run_with(std::string_view operation) {
 
 CollectiveModel model_of(const char* cluster) {
   const Catalog& catalog = Catalog::builtin();
-  Result<CollectiveModel> model = CollectiveModel::make(*catalog.cluster(cluster), catalog);
+  Result<CollectiveModel> model = CollectiveModel::make(*catalog.cluster(cluster));
   EXPECT_TRUE(model.ok());
   return std::move(*model);
 }

@@ -4,6 +4,8 @@
 #include <queue>
 #include <unordered_map>
 
+#include "replay/correlations.h"
+
 namespace flopcast::replaying {
 namespace {
 
@@ -99,11 +101,15 @@ void cut_threads(const TraceSet& set, RankModel& model) {
   const Events& ev = trace.events;
   std::vector<std::uint8_t> matters(trace.tracks.size(), 0);
   std::vector<std::uint8_t> present(trace.tracks.size(), 0);
+  std::vector<std::uint32_t> rows(trace.tracks.size(), 0);
   std::unordered_map<std::uint32_t, bool> polling;
+  std::size_t calls = 0;
   for (std::size_t r = 0; r < ev.size(); ++r) {
+    ++rows[ev.track[r]];
     if (ev.category[r] == Category::kCpuOp) {
       matters[ev.track[r]] = 1;
     } else if (is_host_call(ev.category[r])) {
+      ++calls;
       present[ev.track[r]] = 1;
       const auto [it, fresh] = polling.try_emplace(ev.name[r], false);
       if (fresh) it->second = is_polling_call(set.strings[ev.name[r]]);
@@ -115,10 +121,12 @@ void cut_threads(const TraceSet& set, RankModel& model) {
     if (matters[t]) {
       thread_of[t] = static_cast<std::uint32_t>(model.threads.size());
       model.threads.push_back({t, {}, {}});
+      model.threads.back().pieces.reserve(2 * rows[t]);  // nearly always enough
     } else if (present[t]) {
       ++model.polling_threads;
     }
   }
+  model.calls.reserve(calls);
   std::vector<ThreadCutter> cutters;
   cutters.reserve(model.threads.size());
   for (std::uint32_t i = 0; i < model.threads.size(); ++i) {
@@ -133,6 +141,7 @@ void cut_threads(const TraceSet& set, RankModel& model) {
     cutters[thread].add(r, start, start + ev.duration[r], is_call);
   }
   for (ThreadCutter& cutter : cutters) cutter.finish();
+  for (HostThread& thread : model.threads) thread.pieces.shrink_to_fit();
 }
 
 void index_calls(const TraceSet& set, RankModel& model) {
@@ -181,12 +190,13 @@ class Lanes {
 
 void collect_gpu(const TraceSet& set, RankModel& model) {
   const Events& ev = model.trace->events;
-  std::unordered_map<std::int64_t, std::uint32_t> call_of;
-  call_of.reserve(model.calls.size());
+  Correlations call_of(model.calls.size());
   for (std::uint32_t c = 0; c < model.calls.size(); ++c) {
     const std::int64_t id = ev.correlation[model.calls[c].row];
-    if (id >= 0) call_of.try_emplace(id, c);
+    if (id >= 0) call_of.add(id, c);
   }
+  model.gpu.reserve(
+      static_cast<std::size_t>(std::count_if(ev.category.begin(), ev.category.end(), is_gpu_work)));
   std::unordered_map<std::uint32_t, bool> communication;
   std::unordered_map<std::uint64_t, Lanes> lanes;
   for (std::uint32_t r = 0; r < ev.size(); ++r) {
@@ -195,8 +205,7 @@ void collect_gpu(const TraceSet& set, RankModel& model) {
     task.row = r;
     task.start = ev.start[r] + model.host_offset;
     task.end = task.start + ev.duration[r];
-    const auto call = ev.correlation[r] > 0 ? call_of.find(ev.correlation[r]) : call_of.end();
-    if (call != call_of.end()) task.call = call->second;
+    if (ev.correlation[r] > 0) task.call = call_of.find(ev.correlation[r]);
     const auto [it, fresh] = communication.try_emplace(ev.name[r], false);
     if (fresh) {
       it->second = is_communication_kernel(set.strings[ev.name[r]]);

@@ -8,6 +8,7 @@
 #include "flopcast/replay/damage.h"
 #include "flopcast/replay/network_times.h"
 #include "flopcast/replay/timeline.h"
+#include "replay/check_answer.h"
 #include "replay/critical_path.h"
 #include "replay/sensitivity.h"
 #include "replay/step_groups.h"
@@ -132,6 +133,27 @@ Diagnostic nothing_to_replay(const TraceSet& set) {
           "record with torch.profiler and its CPU and CUDA activities"};
 }
 
+/// The graph of a recording, run; holds are found on the way.
+Result<Run> run_recording(const TraceSet& set, const ReplayOptions& options, const Lags& lags,
+                          const std::vector<std::vector<Binding>>& bindings, Recording& rec,
+                          Assembly& assembly, Replay& out) {
+  Durations durations = recorded_durations(rec);
+  if (options.network) {
+    Result<NetworkUse> use = apply_network(set, rec, *options.network, durations);
+    if (!use) return use.error();
+    out.network = std::move(*use);
+    out.network->cluster = options.network_name;
+  }
+  Result<Run> run = Run{};
+  find_holds(rec, bindings, [&] {
+    assembly = assemble(rec, durations, lags, bindings, options.baseline);
+    run = simulate(assembly.graph, assembly.release, &set.strings);
+    return run.ok();
+  });
+  if (assembly.graph.task_count() == 0) return nothing_to_replay(set);
+  return run;
+}
+
 }  // namespace
 
 const char* lag_mode_name(LagMode mode) {
@@ -178,28 +200,24 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
     const auto problem = transplant(set, rec, *options.structure_from, *options.durations_from);
     if (problem) return *problem;
   }
-  const std::vector<std::vector<Binding>> bindings = find_all_bindings(rec, options.threads);
+  std::vector<std::vector<Binding>> bindings = find_all_bindings(rec, options.threads);
   if (options.lags == LagMode::kRecorded) find_rooms(rec, bindings);
   const Lags lags = measure_lags(rec, bindings, options.lags);
-  Durations durations = recorded_durations(rec);
-  if (options.network) {
-    Result<NetworkUse> use = apply_network(set, rec, *options.network, durations);
-    if (!use) return use.error();
-    out.network = std::move(*use);
-    out.network->cluster = options.network_name;
-  }
   Assembly assembly;
-  Result<Run> run = Run{};
-  find_holds(rec, bindings, [&] {
-    assembly = assemble(rec, durations, lags, bindings, options.baseline);
-    run = simulate(assembly.graph, assembly.release, &set.strings);
-    return run.ok();
-  });
-  if (assembly.graph.task_count() == 0) return nothing_to_replay(set);
+  Result<Run> run = run_recording(set, options, lags, bindings, rec, assembly, out);
   if (!run) return run.error();
+  std::optional<SensitivityQuestion> question;
+  if (options.sensitivity) question = ask_sensitivity(set, rec, assembly, *run);
   tell_run(set, rec, bindings, lags, assembly, *run, options.threads, out);
-  if (options.sensitivity)
-    out.sensitivity = measure_sensitivity(set, rec, assembly, *run, options.threads);
+  if (question) {
+    // All is told of the recording: the runs to come take its memory.
+    rec = {};
+    bindings = {};
+    run = Run{};
+    out.sensitivity =
+        measure_sensitivity(std::move(*question), std::move(assembly), options.threads);
+  }
+  if (auto problem = check_answer(out)) return *std::move(problem);
   return out;
 }
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "flopcast/engine/times.h"
 #include "flopcast/replay/parts.h"
-#include "flopcast/replay/steps.h"
+#include "replay/thinned.h"
 
 namespace flopcast::replaying {
 namespace {
@@ -37,21 +38,21 @@ class Column {
 /// The times of a graph with one part of the work faster.
 class Faster {
  public:
-  /// @param of_task the part of each task.
-  Faster(const Graph& graph, const std::vector<std::uint32_t>& of_task, std::uint32_t part)
-      : duration_(graph.duration), gap_(graph.gap), edge_lag_(graph.edge_lag), fills_(graph.fills) {
-    const bool host = part == Parts::kHostPart;
+  /// @param of_task the part of each task; @param host gaps of the graph if that part is the host's
+  Faster(const Graph& graph, const std::vector<std::uint32_t>& of_task, const HostTime& host,
+         std::uint32_t part)
+      : duration_(graph.duration), edge_lag_(graph.edge_lag), fills_(graph.fills) {
+    const bool of_host = part == Parts::kHostPart;
+    // Between operators, and from one thread to the next, the host works at what is not recorded.
+    gap_ = of_host ? &host.gap : &graph.gap;
+    if (of_host) work_ = host.work;
     for (TaskId t = 0; t < graph.task_count(); ++t) {
-      // Between operators, and from one thread to the next, the host works at what is not recorded.
-      const bool on_thread =
-          host && graph.processors[graph.processor[t]].kind == Processor::Kind::kThread;
-      if (on_thread) shorten(gap_, t);
       const bool of_part = of_task[t] == part;
-      if (!of_part && !host) continue;
+      if (!of_part && !of_host) continue;
       if (of_part) shorten(duration_, t);
       if (of_part && !graph.fills.empty()) fills_.set(t, less(fills_[t]));
       for (std::uint32_t e = graph.edge_begin[t]; e < graph.edge_begin[t + 1]; ++e) {
-        if (host && graph.edge_kind(e) == EdgeKind::kThread) shorten(edge_lag_, e);
+        if (of_host && graph.edge_kind(e) == EdgeKind::kThread) shorten(edge_lag_, e);
         // What an occupant leaves to others, it leaves sooner; its time is counted already.
         if (of_part && graph.edge_kind(e) == EdgeKind::kOccupancy)
           edge_lag_.set(e, less(edge_lag_[e]));
@@ -62,7 +63,7 @@ class Faster {
   TimesInUse times(const Graph& graph) const {
     TimesInUse times(graph);
     times.duration = duration_.now();
-    times.gap = gap_.now();
+    times.gap = gap_;
     times.edge_lag = edge_lag_.now();
     times.fills = fills_.now();
     return times;
@@ -77,9 +78,30 @@ class Faster {
     column.set(i, less(time));
   }
 
-  Column duration_, gap_, edge_lag_, fills_;
+  Column duration_, edge_lag_, fills_;
+  const std::vector<Time>* gap_;
   Time work_;
 };
+
+/// The tasks between which the steps lie on the host.
+std::vector<bool> tasks_of_points(const std::vector<std::vector<StepTasks>>& steps,
+                                  const Assembly& assembly) {
+  std::vector<bool> wanted(assembly.graph.task_count(), false);
+  for (std::size_t rank = 0; rank < steps.size(); ++rank) {
+    const TaskMap::Rank& map = assembly.map.ranks[rank];
+    const auto want = [&](std::uint32_t thread, std::uint32_t piece) {
+      if (thread == kNoIndex || piece == kNoIndex) return;
+      wanted[map.piece_first[thread][piece]] = wanted[map.piece_last[thread][piece]] = true;
+    };
+    for (const StepTasks& step : steps[rank]) {
+      for (const HostPoint& point : {step.start, step.end}) {
+        want(point.thread, point.piece);
+        want(point.thread, point.cap);
+      }
+    }
+  }
+  return wanted;
+}
 
 /// Steps of every rank, as tasks: what a run makes of them needs no timelines of all rows.
 std::vector<std::vector<StepTasks>> steps_of(const TraceSet& set, const Recording& recording,
@@ -112,29 +134,38 @@ std::optional<Time> mean_gpu_step(const std::vector<std::vector<StepTasks>>& ste
 
 }  // namespace
 
-std::optional<SensitivityTable> measure_sensitivity(const TraceSet& set, const Recording& recording,
-                                                    const Assembly& assembly, const Run& run,
-                                                    unsigned threads) {
-  const std::vector<std::vector<StepTasks>> steps = steps_of(set, recording, assembly);
-  const auto step = [&](const Run& of) { return mean_gpu_step(steps, assembly, of); };
-  const std::optional<Time> now = step(run);
+std::optional<SensitivityQuestion> ask_sensitivity(const TraceSet& set, const Recording& recording,
+                                                   const Assembly& assembly, const Run& run) {
+  SensitivityQuestion question;
+  question.steps = steps_of(set, recording, assembly);
+  const std::optional<Time> now = mean_gpu_step(question.steps, assembly, run);
   if (!now) return std::nullopt;
-  SensitivityTable table;
-  table.gpu_step = *now;
+  question.gpu_step = *now;
   const Parts parts(set, recording);
-  const std::vector<std::uint32_t> of_task = parts.of_tasks(assembly);
-  std::vector<std::uint32_t> present;
-  for (std::uint32_t part = 0; part < parts.names().size(); ++part) {
+  question.parts = parts.names();
+  question.of_task = parts.of_tasks(assembly);
+  for (std::uint32_t part = 0; part < question.parts.size(); ++part) {
     // Of a recording without host rows, or a model that leaves the host out, there is none.
-    if (std::find(of_task.begin(), of_task.end(), part) != of_task.end()) present.push_back(part);
+    if (std::find(question.of_task.begin(), question.of_task.end(), part) != question.of_task.end())
+      question.present.push_back(part);
   }
-  table.parts.resize(present.size());
-  parallel_for(present.size(), threads, [&](std::size_t i) {
-    const Faster faster(assembly.graph, of_task, present[i]);
-    const Result<Run> changed =
-        simulate(assembly.graph, faster.times(assembly.graph), assembly.release);
-    table.parts[i] = {parts.names()[present[i]], faster.work(),
-                      changed ? step(*changed) : std::nullopt};
+  return question;
+}
+
+SensitivityTable measure_sensitivity(SensitivityQuestion question, Assembly assembly,
+                                     unsigned threads) {
+  SensitivityTable table;
+  table.gpu_step = question.gpu_step;
+  table.parts.resize(question.present.size());
+  const HostTime host =
+      thin(assembly, tasks_of_points(question.steps, assembly), question.of_task, less);
+  parallel_for(question.present.size(), threads, [&](std::size_t i) {
+    const std::uint32_t part = question.present[i];
+    const Faster faster(assembly.graph, question.of_task, host, part);
+    const std::optional<Run> changed =
+        run_times(assembly.graph, faster.times(assembly.graph), assembly.release);
+    table.parts[i] = {question.parts[part], faster.work(),
+                      changed ? mean_gpu_step(question.steps, assembly, *changed) : std::nullopt};
   });
   std::sort(table.parts.begin(), table.parts.end(),
             [](const WorkSensitivity& a, const WorkSensitivity& b) {

@@ -34,7 +34,8 @@ class SyncFinder {
       if (ev_.category[r] == Category::kSync && ev_.correlation[r] > 0)
         sync_row_[ev_.correlation[r]] = r;
     }
-    for (std::uint32_t c = 0; c < rank.calls.size(); ++c) {
+    // Only sync rows name calls.
+    for (std::uint32_t c = 0; c < rank.calls.size() && !sync_row_.empty(); ++c) {
       if (ev_.correlation[rank.calls[c].row] > 0) call_of_[ev_.correlation[rank.calls[c].row]] = c;
     }
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "whatif/change/change.h"
 #include "whatif/change/changed_run.h"
 
 namespace flopcast::whatif {

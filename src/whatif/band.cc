@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/clock.h"
 #include "base/numeric/mix.h"
 #include "base/numeric/quantile.h"
 
@@ -53,9 +54,9 @@ WhatIfBand::Source resampled(const StepsOfRanks& steps, const TimedRun& run, con
     std::vector<Time> drawn;
     for (std::size_t s = 0; s < times.size(); ++s) {
       const std::vector<Time>& ranks = times[draw(times.size())];
-      Time sum;
-      for (std::size_t r = 0; r < ranks.size(); ++r) sum += ranks[draw(ranks.size())];
-      drawn.push_back(Time{sum.ps / static_cast<std::int64_t>(ranks.size())});
+      WidePs sum = 0;
+      for (std::size_t r = 0; r < ranks.size(); ++r) sum += ranks[draw(ranks.size())].ps;
+      drawn.push_back(Time{static_cast<std::int64_t>(sum / static_cast<WidePs>(ranks.size()))});
     }
     answers.push_back(static_cast<double>(usual(drawn).ps));
   }
@@ -79,8 +80,8 @@ WhatIfBand combined(Time answer, std::vector<WhatIfBand::Source> sources) {
     above += s.above.seconds() * s.above.seconds();
   }
   WhatIfBand band;
-  band.low = std::max(Time{}, answer - Time{std::llround(std::sqrt(below) * 1e12)});
-  band.high = answer + Time{std::llround(std::sqrt(above) * 1e12)};
+  band.low = std::max(Time{}, answer - on_clock({std::sqrt(below)}));
+  band.high = sum_on_clock(answer, on_clock({std::sqrt(above)}));
   band.sources = std::move(sources);
   return band;
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+
+#include "base/numeric/clock.h"
 
 namespace flopcast::whatif {
 
@@ -57,7 +60,7 @@ class Breaker {
 
   /// Mean over the ranks that have GPU work in the step.
   Breakdown step(const JudgedStep& step) const {
-    Breakdown sum{};
+    std::array<WidePs, std::tuple_size_v<Breakdown>> sum{};
     std::int64_t ranks = 0;
     for (std::uint32_t r = 0; r < run_.steps->size(); ++r) {
       const auto& steps = (*run_.steps)[r];
@@ -65,12 +68,14 @@ class Breaker {
         const StepTime& time = timed_.steps[r][s];
         if (steps[s].name != step.name || !time.gpu()) continue;
         const Breakdown one = of_rank(r, *time.gpu_from, *time.gpu_to);
-        for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += one[p];
+        for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += one[p].ps;
         ++ranks;
       }
     }
-    for (Time& time : sum) time = Time{time.ps / std::max<std::int64_t>(ranks, 1)};
-    return sum;
+    Breakdown mean{};
+    for (std::size_t p = 0; p < sum.size(); ++p)
+      mean[p] = Time{static_cast<std::int64_t>(sum[p] / std::max<std::int64_t>(ranks, 1))};
+    return mean;
   }
 
  private:

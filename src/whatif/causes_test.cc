@@ -31,13 +31,15 @@ TEST(WhatIfCauses, QuestionsAreTheFirstAndAllButOne) {
   std::vector<std::string> told;
   for (const std::vector<Change>& question : cause_questions(*changes)) {
     std::string names;
-    for (const Change& change : question) names += change.name + " ";
+    for (const Change& change : question) names += change.text + "; ";
     told.push_back(names);
   }
   EXPECT_EQ(told,
-            (std::vector<std::string>{"layers ", "layers microbatches ",
-                                      "layers microbatches kernel ", "microbatches kernel host ",
-                                      "layers kernel host ", "layers microbatches host "}));
+            (std::vector<std::string>{"set layers=8; ", "set layers=8; set microbatches=6; ",
+                                      "set layers=8; set microbatches=6; scale kernel:gemm=0.8; ",
+                                      "set microbatches=6; scale kernel:gemm=0.8; scale host=0.9; ",
+                                      "set layers=8; scale kernel:gemm=0.8; scale host=0.9; ",
+                                      "set layers=8; set microbatches=6; scale host=0.9; "}));
   EXPECT_TRUE(cause_questions({changes->front()}).empty());
 }
 

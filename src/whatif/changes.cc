@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
+#include <utility>
 
 #include "base/text/names.h"
-#include "base/text/numbers.h"
+#include "whatif/knobs.h"
 
 namespace flopcast::whatif {
 namespace {
@@ -46,21 +46,15 @@ Diagnostic unknown(Verb verb, const std::string& name) {
                      did_you_mean(name, names, "there are " + all));
 }
 
-/// The text as a regular expression where it is written as one: "/.../".
-std::optional<Diagnostic> regex_problem(Verb verb, const std::string& text, bool slashes) {
-  if (slashes && (text.size() < 2 || text.front() != '/' || text.back() != '/'))
-    return std::nullopt;
-  try {
-    static_cast<void>(std::regex(slashes ? text.substr(1, text.size() - 2) : text));
-  } catch (const std::regex_error&) {
-    return usage_error(option(verb), fmt::format("'{}' is no regular expression", text),
-                       "ECMAScript's grammar, as in /gemm.*bf16/");
-  }
-  return std::nullopt;
-}
+/// A change with the words that it was asked for in.
+struct Asked {
+  Verb verb;
+  std::string name, argument;
+  Change change;
+};
 
-/// Knob and argument of a change; the rest is the caller's.
-Result<Change> named_change(Verb verb, const std::string& text) {
+/// @param text "straggler:2"; what else is said of it is in `said`. @param whole as answers name it
+Result<Asked> named_change(Verb verb, const std::string& text, Said said, std::string whole) {
   const Named named = take_apart(text);
   const Knob* knob = find_knob(verb, named.name);
   if (knob == nullptr) return unknown(verb, named.name);
@@ -73,69 +67,42 @@ Result<Change> named_change(Verb verb, const std::string& text) {
     return usage_error(option(verb), fmt::format("'{}' does not say which", text),
                        fmt::format("write {}", shown(*knob)));
   }
-  const bool pattern = knob->argument_shown == "REGEX";
-  if (pattern || named.argument.starts_with('/')) {
-    if (auto problem = regex_problem(verb, named.argument, !pattern)) return *problem;
-  }
-  if (knob->argument_shown == "RANK" && named.has_argument &&
-      !parse_whole<std::uint32_t>(named.argument)) {
-    return usage_error(option(verb), fmt::format("'{}': '{}' is no rank", text, named.argument),
-                       fmt::format("write {}, a whole number", shown(*knob)));
-  }
-  Change change;
-  change.verb = verb;
-  change.name = named.name;
-  change.argument = named.argument;
-  change.text = fmt::format("{} {}", verb_name(verb), text);
-  return change;
+  said.argument = named.argument;
+  Result<Action> action = knob->read(*knob, said);
+  if (!action) return action.error();
+  return Asked{verb, named.name, named.argument, {std::move(*action), std::move(whole)}};
 }
 
-std::optional<Diagnostic> check_value(const Knob& knob, Change& change) {
-  const auto wrong = [&](std::string_view wanted) {
-    return usage_error("--set", fmt::format("'{}' is no value of {}", change.value, change.name),
-                       fmt::format("{} takes {}", change.name, wanted));
-  };
-  const std::optional<double> number = parse_number(change.value);
-  change.number = number.value_or(1);
-  switch (knob.value) {
-    case Value::kCount:
-      if (!parse_whole<std::uint32_t>(change.value) || change.number < 1)
-        return wrong("a whole number, at least 1");
-      break;
-    case Value::kFactor:
-      if (!number || *number <= 0) return wrong("a number above 0");
-      break;
-    case Value::kWord:
-      if (change.value.empty()) return wrong("a name");
-      break;
-    case Value::kNone:
-      break;
-  }
-  return std::nullopt;
+Result<Asked> plain_change(Verb verb, const std::string& text) {
+  return named_change(verb, text, {}, fmt::format("{} {}", verb_name(verb), text));
 }
 
-Result<Change> set_change(const std::string& name, const std::string& value, bool scale_only) {
-  Result<Change> change = named_change(Verb::kSet, name);
-  if (!change) return change;
-  change->value = trim(value);
-  change->text = fmt::format("set {}={}", name, change->value);
-  change->scale_only = scale_only && name == "dp";
-  if (change->scale_only) change->text += ", scale only";
-  if (auto problem = check_value(*find_knob(Verb::kSet, change->name), *change)) return *problem;
-  return change;
+Result<Asked> set_change(const std::string& name, const std::string& value, bool scale_only) {
+  Said said;
+  said.value = trim(value);
+  said.scale_only = scale_only;
+  std::string whole = fmt::format("set {}={}", name, said.value);
+  if (scale_only && name == "dp") whole += ", scale only";
+  return named_change(Verb::kSet, name, std::move(said), std::move(whole));
 }
 
-Result<Change> scale_change(const ScaleChange& asked) {
+Result<Asked> scale_change(const ScaleChange& asked) {
   if (!std::isfinite(asked.factor) || asked.factor <= 0) {
     return usage_error("--scale",
                        fmt::format("{}={}: a factor is above 0", asked.what, asked.factor),
                        "0.8 makes it a fifth shorter; remove takes something away");
   }
-  Result<Change> change = named_change(Verb::kScale, asked.what);
-  if (!change) return change;
-  change->number = asked.factor;
-  change->text = fmt::format("scale {}={}", asked.what, asked.factor);
-  return change;
+  Said said;
+  said.factor = asked.factor;
+  return named_change(Verb::kScale, asked.what, std::move(said),
+                      fmt::format("scale {}={}", asked.what, asked.factor));
+}
+
+/// Of the verbs that have one meaning.
+Result<Asked> value_change(Verb verb, const std::string& value) {
+  Said said;
+  said.value = value;
+  return named_change(verb, "", std::move(said), fmt::format("{} {}", verb_name(verb), value));
 }
 
 /// All as they are given.
@@ -145,51 +112,46 @@ class Reader {
 
   Result<std::vector<Change>> read() {
     for (const auto& [name, value] : asked_.set) add(set_change(name, value, asked_.scale_only));
-    for (const std::string& text : asked_.add) add(named_change(Verb::kAdd, text));
-    for (const std::string& text : asked_.remove) add(named_change(Verb::kRemove, text));
-    if (!asked_.kernels_from.empty()) add_value(Verb::kKernelsFrom, asked_.kernels_from.string());
-    if (!asked_.chip.empty()) add_value(Verb::kChip, asked_.chip);
-    if (!asked_.on.empty()) add_value(Verb::kOn, asked_.on);
+    for (const std::string& text : asked_.add) add(plain_change(Verb::kAdd, text));
+    for (const std::string& text : asked_.remove) add(plain_change(Verb::kRemove, text));
+    if (!asked_.kernels_from.empty())
+      add(value_change(Verb::kKernelsFrom, asked_.kernels_from.string()));
+    if (!asked_.chip.empty()) add(value_change(Verb::kChip, asked_.chip));
+    if (!asked_.on.empty()) add(value_change(Verb::kOn, asked_.on));
     for (const ScaleChange& scale : asked_.scale) add(scale_change(scale));
     if (!problem_) check_together();
     if (problem_) return *problem_;
-    std::stable_sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
-      return find_knob(a.verb, a.name)->tier < find_knob(b.verb, b.name)->tier;
-    });
-    return std::move(changes_);
+    std::vector<Change> changes;
+    for (Asked& each : read_) changes.push_back(std::move(each.change));
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const Change& a, const Change& b) { return tier_of(a) < tier_of(b); });
+    return changes;
   }
 
  private:
-  void add(Result<Change> change) {
+  void add(Result<Asked> change) {
     if (!change && !problem_) problem_ = change.error();
-    if (change) changes_.push_back(std::move(*change));
-  }
-
-  void add_value(Verb verb, const std::string& value) {
-    Change change;
-    change.verb = verb;
-    change.value = value;
-    change.text = fmt::format("{} {}", verb == Verb::kOn ? "on" : verb_name(verb), value);
-    changes_.push_back(std::move(change));
+    if (change) read_.push_back(std::move(*change));
   }
 
   void check_together() {
-    for (std::size_t i = 0; i < changes_.size(); ++i) {
+    for (std::size_t i = 0; i < read_.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        const bool same =
-            changes_[i].verb == changes_[j].verb && changes_[i].verb != Verb::kScale &&
-            changes_[i].name == changes_[j].name && changes_[i].argument == changes_[j].argument;
-        if (same) {
-          problem_ = usage_error(option(changes_[i].verb),
-                                 fmt::format("'{}' and '{}' are one change asked for twice",
-                                             changes_[j].text, changes_[i].text),
-                                 "give it once");
-          return;
+        const Asked &one = read_[j], &other = read_[i];
+        if (other.verb == Verb::kScale || other.verb != one.verb || other.name != one.name ||
+            other.argument != one.argument) {
+          continue;
         }
+        problem_ = usage_error(option(other.verb),
+                               fmt::format("'{}' and '{}' are one change asked for twice",
+                                           one.change.text, other.change.text),
+                               "give it once");
+        return;
       }
     }
-    const bool has_dp = std::any_of(changes_.begin(), changes_.end(), [](const Change& c) {
-      return c.verb == Verb::kSet && c.name == "dp";
+    const bool has_dp = std::any_of(read_.begin(), read_.end(), [](const Asked& each) {
+      const auto* set = std::get_if<SetSize>(&each.change.action);
+      return set != nullptr && set->size == &StructureChange::dp;
     });
     if (asked_.scale_only && !has_dp) {
       problem_ = usage_error("--scale-only", "there is no data-parallel degree to scale to",
@@ -198,24 +160,11 @@ class Reader {
   }
 
   const WhatIfChanges& asked_;
-  std::vector<Change> changes_;
+  std::vector<Asked> read_;
   std::optional<Diagnostic> problem_;
 };
 
 }  // namespace
-
-const char* verb_name(Verb verb) {
-  static constexpr const char* kNames[] = {"set",          "scale", "remove", "add",
-                                           "kernels-from", "chip",  "on"};
-  return kNames[static_cast<int>(verb)];
-}
-
-const Knob* find_knob(Verb verb, std::string_view name) {
-  for (const Knob& knob : knobs()) {
-    if (knob.verb == verb && knob.name == name) return &knob;
-  }
-  return nullptr;
-}
 
 Result<std::vector<Change>> read_changes(const WhatIfChanges& asked) {
   return Reader(asked).read();

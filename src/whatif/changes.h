@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "whatif/knobs.h"
+#include "whatif/change/change.h"
 
 namespace flopcast::whatif {
 

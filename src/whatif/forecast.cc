@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/clock.h"
 #include "whatif/apply.h"
 #include "whatif/band.h"
 #include "whatif/breakdown.h"
 #include "whatif/causes.h"
+#include "whatif/check_answer.h"
 
 namespace flopcast::whatif {
 
@@ -234,7 +236,7 @@ class Forecast {
         judge(*prepared_.recorded.steps, prepared_.typical.steps, answer_.changes.steps);
     if (!was.gpu || *was.gpu <= Time{}) return std::nullopt;
     const double ratio = runs.typical()->judged.gpu->seconds() / was.gpu->seconds();
-    return Time{std::llround(static_cast<double>(answer_.before.ps) * ratio)};
+    return std::min(rounded_ps(static_cast<double>(answer_.before.ps) * ratio), kLongestTime);
   }
 
   const Prepared& prepared_;
@@ -248,7 +250,10 @@ class Forecast {
 
 Result<WhatIfAnswer> forecast(const Prepared& prepared, const WhatIfChanges& asked,
                               const std::vector<Change>& changes) {
-  return Forecast(prepared, asked, changes).make();
+  Result<WhatIfAnswer> answer = Forecast(prepared, asked, changes).make();
+  if (!answer) return answer;
+  if (auto problem = check_answer(*answer)) return *std::move(problem);
+  return answer;
 }
 
 }  // namespace flopcast::whatif

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "whatif/change/change.h"
 #include "whatif/prepared.h"
 
 namespace flopcast::whatif {

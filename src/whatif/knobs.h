@@ -1,44 +1,43 @@
-// Every knob there is, in one table: what it is called, what it takes, and what makes the change.
+// Every knob there is, in one table: what it is called, what it takes, and how that is read.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "whatif/change/changed_run.h"
+#include "whatif/change/change.h"
 
 namespace flopcast::whatif {
 
-/// Changes are applied by tier, in this order.
-enum class Tier : std::uint8_t { kStructure, kOrder, kDurations };
+enum class Verb : std::uint8_t { kSet, kScale, kRemove, kAdd, kKernelsFrom, kChip, kOn };
+const char* verb_name(Verb verb);  ///< "set", "scale", ..., "kernels-from": the command's options
 
 /// What stands behind the knob's colon.
 enum class Argument : std::uint8_t { kNone, kOptional, kRequired };
 
-/// What a value of `set` may be.
-enum class Value : std::uint8_t {
-  kNone,
-  kCount,   ///< a whole number, at least 1
-  kFactor,  ///< a number above 0
-  kWord,    ///< any text
+/// A change in words, taken apart.
+struct Said {
+  std::string argument;  ///< "gemm" of kernel:gemm, "2" of straggler:2; empty where none is given
+  std::string value;     ///< of set; the path, chip or cluster of the last three verbs
+  double factor = 1;     ///< of scale
+  bool scale_only = false;  ///< collectives are replaced alone
 };
 
 struct Knob {
+  /// What a change in words is. kUsage where it is none.
+  using Read = Result<Action> (*)(const Knob& knob, const Said& said);
+
   Verb verb;
   std::string_view name;  ///< empty: the verb has one meaning, and the rest is its value
-  Tier tier;
   Argument argument;
-  Value value;                      ///< of set; scale has factors, the others none
   std::string_view argument_shown;  ///< "CLASS|NAME|/REGEX/"
   std::string_view help;
-  /// Nothing with structure: those changes are made together, by kEmit.
-  Apply apply;
+  Read read;
+  SizeField size = nullptr;  ///< that `set` sets
 };
 
 std::span<const Knob> knobs();
-/// Makes all changes of structure.
-extern const Emit kEmit;
 
 /// The knob of a change's verb and name.
 const Knob* find_knob(Verb verb, std::string_view name);

@@ -8,7 +8,6 @@
 
 #include "whatif/apply.h"
 #include "whatif/change/stretch.h"
-#include "whatif/knobs.h"
 
 namespace flopcast::whatif {
 
@@ -19,31 +18,31 @@ namespace {
 constexpr double kLess = 0.9;
 const std::set<std::string> kKernelParts = {"gemm", "attention", "other_kernels", "copies"};
 
-Change scaled(std::string name, std::string argument) {
-  Change change;
-  change.verb = Verb::kScale;
-  change.text = argument.empty() ? name : fmt::format("{}:{}", name, argument);
-  change.name = std::move(name);
-  change.argument = std::move(argument);
-  return change;
-}
+/// A part of the run by the name that rows have.
+struct RunPart {
+  std::string name;
+  Scaled what;
+};
 
 /// Everything of the recording that can be made faster by itself.
-std::vector<Change> all_parts(const ChangedRun& run) {
-  std::vector<Change> parts = {scaled("host", "")};
+std::vector<RunPart> all_parts(const ChangedRun& run) {
+  std::vector<RunPart> parts = {{"host", ScaledHost{}}};
   bool communication = false;
   for (const std::string& part : run.parts->names()) {
     if (part == Parts::kHost) continue;
     const bool kernels = kKernelParts.contains(part);
     communication = communication || !kernels;
-    parts.push_back(scaled(kernels ? "kernel" : "collective", part));
+    parts.push_back(
+        {fmt::format("{}:{}", kernels ? "kernel" : "collective", part), ScaledPart{part}});
   }
   if (communication) {
-    for (const char* tier : {"", "node", "fabric"}) parts.push_back(scaled("network", tier));
+    parts.push_back({"network", ScaledNetwork{}});
+    parts.push_back({"network:node", ScaledNetwork{NetworkTier::kNode}});
+    parts.push_back({"network:fabric", ScaledNetwork{NetworkTier::kFabric}});
   }
   if (run.recording->ranks.size() > 1) {
     for (const RankModel& rank : run.recording->ranks)
-      parts.push_back(scaled("rank", fmt::format("{}", rank.rank)));
+      parts.push_back({fmt::format("rank:{}", rank.rank), ScaledRank{rank.rank}});
   }
   return parts;
 }
@@ -68,9 +67,9 @@ Time sum_of(const Durations& durations, const Recording& recording) {
 
 /// The GPU step with a part k times as long; nothing where that run cannot finish. What the part
 /// takes goes to `work`.
-std::optional<Time> step_with(const Prepared& prepared, Change part, double k, Time* work) {
-  part.number = k;
-  const Result<ChangedRun> run = apply(prepared.recorded, {part});
+std::optional<Time> step_with(const Prepared& prepared, const RunPart& part, double k, Time* work) {
+  const Result<ChangedRun> run =
+      whatif::apply(prepared.recorded, {Change{Scale{part.what, k}, part.name}});
   if (!run || !run->refused.empty()) return std::nullopt;
   if (work != nullptr) {
     const Recording& recording = *run->recording;
@@ -90,12 +89,12 @@ std::size_t most_steps(const ChangedRun& run) {
 }  // namespace
 
 Result<std::vector<WhatIfSensitivity>> sensitivity(const Prepared& prepared) {
-  const std::vector<Change> parts = all_parts(prepared.recorded);
+  const std::vector<RunPart> parts = all_parts(prepared.recorded);
   std::vector<WhatIfSensitivity> rows(parts.size());
   parallel_for(2 * parts.size(), prepared.threads, [&](std::size_t i) {
     WhatIfSensitivity& row = rows[i / 2];
     if (i % 2 == 0) {
-      row.part = parts[i / 2].text;
+      row.part = parts[i / 2].name;
       row.less = step_with(prepared, parts[i / 2], kLess, nullptr);
     } else {
       row.limit = step_with(prepared, parts[i / 2], 0, &row.work);

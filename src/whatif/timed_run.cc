@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/clock.h"
+
 namespace flopcast::whatif {
 
 using namespace replaying;
@@ -55,7 +57,7 @@ Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<StepTime>>
              const std::vector<std::string>& names) {
   struct Sum {
     std::string name;
-    Time gpu, host;
+    WidePs gpu = 0, host = 0;
     std::int64_t with_gpu = 0, ranks = 0;
   };
   std::vector<Sum> sums;
@@ -65,12 +67,12 @@ Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<StepTime>>
       if (!is_judged(name, names)) continue;
       auto sum =
           std::find_if(sums.begin(), sums.end(), [&](const Sum& x) { return x.name == name; });
-      if (sum == sums.end()) sum = sums.insert(sum, {name, {}, {}, 0, 0});
+      if (sum == sums.end()) sum = sums.insert(sum, {name, 0, 0, 0, 0});
       const StepTime& time = times[r][s];
-      sum->host += time.host_end - time.host_start;
+      sum->host += (time.host_end - time.host_start).ps;
       ++sum->ranks;
       if (!time.gpu()) continue;
-      sum->gpu += *time.gpu();
+      sum->gpu += time.gpu()->ps;
       ++sum->with_gpu;
     }
   }
@@ -81,9 +83,10 @@ Judged judge(const StepsOfRanks& steps, const std::vector<std::vector<StepTime>>
   Judged judged;
   std::vector<Time> gpu, host;
   for (const Sum& sum : sums) {
-    JudgedStep step{sum.name, std::nullopt, Time{sum.host.ps / sum.ranks}, true};
+    JudgedStep step{sum.name, std::nullopt, Time{static_cast<std::int64_t>(sum.host / sum.ranks)},
+                    true};
     step.counts = first_counts || &sum != &sums.front();
-    if (has_gpu(sum)) step.gpu = Time{sum.gpu.ps / sum.with_gpu};
+    if (has_gpu(sum)) step.gpu = Time{static_cast<std::int64_t>(sum.gpu / sum.with_gpu)};
     if (step.counts && step.gpu) gpu.push_back(*step.gpu);
     if (step.counts) host.push_back(step.host);
     judged.steps.push_back(std::move(step));

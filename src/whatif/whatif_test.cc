@@ -123,6 +123,30 @@ TEST(WhatIf, WhatTheRecordingLacksIsRefused) {
   }
 }
 
+TEST(WhatIf, ARunLongerThanTheClockIsRefusedAndNeverFaster) {
+  const WhatIf whatif = whatif_of(two_steps().read());
+  std::vector<WhatIfChanges> asked;
+  for (const char* what :
+       {"gemm", "kernel:sgemm", "kernel:/.*/", "other_kernels", "host", "rank:0"}) {
+    for (const double factor : {1e12, 1e15, 1e18, 1e30, 1e300})
+      asked.push_back(scaled(what, factor));
+  }
+  for (const WhatIfChanges& changes : asked) {
+    const Result<WhatIfAnswer> answer = whatif.ask(changes);
+    ASSERT_TRUE(answer.ok()) << answer.error().text();
+    ASSERT_EQ(answer->refused.size(), 1U);
+    EXPECT_THAT(answer->refused[0].missing, HasSubstr("longer than the 53 days"));
+    EXPECT_FALSE(whatif.runs(changes).ok());
+  }
+  WhatIfChanges tokens;
+  tokens.set.emplace_back("tokens", "1e18");
+  EXPECT_FALSE(answer_of(whatif, tokens).refused.empty());
+  // What fits is longer, and not shorter.
+  const WhatIfAnswer slow = answer_of(whatif, scaled("gemm", 1e9));
+  EXPECT_TRUE(slow.refused.empty());
+  EXPECT_GT(slow.after, Time::from_ns(90'000LL * 1'000'000'000));
+}
+
 TEST(WhatIf, WhatIsWrittenWronglyIsAnError) {
   const WhatIf whatif = whatif_of(two_steps().read());
   const auto text_of = [&](const WhatIfChanges& changes) {
@@ -223,6 +247,17 @@ TEST(WhatIf, TheSampleRunIsReplayedAndAnswered) {
   EXPECT_LE(faster.band.low, faster.after);
   EXPECT_GE(faster.band.high, faster.after);
   EXPECT_FALSE(faster.band.sources.empty());
+}
+
+TEST(WhatIf, MoreReplicasThanCanBeWrittenAreStoodForByTheRecordedOnes) {
+  const Result<WhatIf> whatif = WhatIf::open({test::sample_run()});
+  ASSERT_TRUE(whatif.ok());
+  WhatIfChanges changes;
+  changes.set.emplace_back("dp", "100000");
+  const WhatIfAnswer answer = answer_of(*whatif, changes);
+  EXPECT_TRUE(answer.refused.empty());
+  EXPECT_EQ(answer.ranks_after, 400'000u);
+  EXPECT_GT(answer.after, answer.before);
 }
 
 TEST(WhatIf, SensitivitiesAreSortedByWhatCouldBeGained) {

@@ -125,11 +125,142 @@ def test_tests_may_include_all_of_their_room(check, name):
 
 
 def test_folder_of_many_sources_fails_and_tests_do_not_count(check):
-    files = {f"src/graph/s{i}.cc": "" for i in range(30)}
-    files |= {f"src/graph/s{i}_test.cc": "" for i in range(5)}
+    files = {f"src/graph/s{i}.cc": "" for i in range(15)}
+    files |= {f"src/graph/s{i}.h": "" for i in range(15)}
+    files |= {f"src/graph/s{i}_test.cc": "" for i in range(5)} | {"src/graph/testing.h": ""}
     assert not check(files)
-    (problem,) = check({"src/graph/one_more.cc": ""})
+    (problem,) = check({"src/graph/one_more.h": ""})
     assert problem.startswith("src/graph:1: has 31 sources")
+
+
+def test_inner_rooms_of_an_inner_room_pass_one_way_and_fail_in_a_circle(check):
+    one_way = {
+        "src/whatif/structure/emit.cc": '#include "whatif/structure/plan/sizes.h"\n',
+        "src/whatif/structure/plan/sizes.h": '#include "whatif/structure/recorded/cuts.h"\n',
+        "src/whatif/structure/recorded/cuts.h": '#include "whatif/change/change.h"\n',
+    }
+    assert not check(one_way)
+    problems = check(
+        one_way
+        | {"src/whatif/structure/recorded/cuts.h": '#include "whatif/structure/plan/sizes.h"\n'}
+    )
+    assert len(problems) == 2
+    assert "whatif/structure/plan/ includes whatif/structure/recorded/" in problems[0]
+
+
+def test_a_circle_of_inner_rooms_is_found_through_theirs(check):
+    problems = check(
+        {
+            "src/whatif/structure/plan/a.cc": '#include "whatif/change/b.h"\n',
+            "src/whatif/change/b.h": '#include "whatif/structure/recorded/c.h"\n',
+        }
+    )
+    assert len(problems) == 2
+    assert "whatif/structure/ includes whatif/change/" in problems[1]
+
+
+def test_an_inner_room_must_not_include_what_lies_above_it_two_floors_down(check):
+    (problem,) = check({"src/live/engine/session/a.cc": '#include "live/engine/all.h"\n'})
+    assert "lies directly in src/live/engine/" in problem
+
+
+@pytest.mark.parametrize(
+    ("file", "include"),
+    [
+        ("src/live/wire/a.h", "base/numeric/mix.h"),
+        ("src/live/wire/a.h", "live/engine/session/b.h"),
+        ("src/live/standin/clock/a.cc", "live/engine/session/b.h"),
+        ("src/live/standin/clock/a.cc", "base/text/format.h"),
+        ("src/live/standin/clock/a.cc", "flopcast/base.h"),
+        ("src/live/standin/clock/a.cc", "flopcast/live.h"),
+        ("src/live/standin/torch/a.cc", "live/standin/values/b.h"),
+        ("src/live/standin/torch/a.cc", "live/wire/b.h"),
+        ("src/live/engine/session/a.cc", "live/start/launch/b.h"),
+        ("src/live/start/launch/a.cc", "live/engine/session/b.h"),
+        ("src/live/engine/session/a.cc", "flopcast/live/setup.h"),
+    ],
+)
+def test_a_wall_keeps_in(check, file, include):
+    setup = {"src/live/start/setup/b.cc": ""}
+    (problem,) = check(setup | {file: f'#include "{include}"\n'})
+    assert problem.startswith(f"{file}:1: live/")
+    assert f'must not include "{include}"' in problem
+
+
+@pytest.mark.parametrize(
+    ("file", "include"),
+    [
+        ("src/live/standin/clock/a.cc", "live/wire/b.h"),
+        ("src/live/standin/clock/a.cc", "live/standin/link/b.h"),
+        ("src/live/standin/clock/a.cc", "base/numeric/mix.h"),
+        ("src/live/standin/torch/a.cc", "live/standin/values/plugin.h"),
+        ("src/live/engine/session/a.cc", "flopcast/base.h"),
+        ("src/live/engine/host/a.cc", "flopcast/live/host.h"),
+        ("src/live/live.cc", "live/engine/session/b.h"),
+        ("src/live/engine/daemon/a_test.cc", "live/standin/link/b.h"),
+    ],
+)
+def test_a_wall_has_these_doors(check, file, include):
+    assert not check({file: f'#include "{include}"\n'})
+
+
+@pytest.mark.parametrize("file", ["src/live/live.cc", "src/live/engine/session/a.cc"])
+def test_nobody_enters_a_closed_wall(check, file):
+    problems = check({file: '#include "live/standin/values/plugin.h"\n'})
+    assert any('"live/standin/values/plugin.h" is behind the wall' in p for p in problems)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'if (level.link.find("pcie") != npos) return true;',
+        'return level->link.starts_with("slingshot");',
+        'if (chip.name.starts_with("gb") || other) return "nvlink-c2c";',
+        'const bool rack = cluster.chip.name == "gb200";',
+        'if (links[0].name == "nvlink" && more) add();',
+        'if ("eos" == machine.cluster.name) return {};',
+        'return to_lower(chip().name).contains("core");',
+        'if (device_name.ends_with("-core")) ++n;',
+        'bool over_pcie() const { return fabric == "pcie"; }',
+        'return gpu.find("B200") != gpu.npos;',
+    ],
+)
+def test_what_a_machine_is_called_decides_nothing(check, line):
+    (problem,) = check({"src/cost/a.cc": f"\n{line}\n"})
+    assert problem.startswith("src/cost/a.cc:2: `")
+    assert "goes by a name" in problem
+    assert not check({"src/cost/a.cc": "", "src/hardware/reader.cc": f"{line}\n"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'text += fmt::format("{} on {}", model.name, chip.name);',
+        "if (node->chip.name == chip.name) return name;",
+        'if (level.link.empty()) return usage_error("link", "is missing");',
+        "const auto found = systems.find(chip);",
+        'if (task.name == "gemm") ++n;  // chip.name == "x"',
+        "edge.link = other.link;",
+        "const std::size_t comma = chip.find(',');",
+        'if (chip.architecture == "hopper") return 9;',
+    ],
+)
+def test_names_may_be_said_and_compared_with_each_other(check, line):
+    assert not check({"src/cost/a.cc": f"{line}\n"})
+
+
+def test_tests_may_look_into_names(check):
+    assert not check({"src/cost/a_test.cc": 'EXPECT_TRUE(chip.name.starts_with("h100"));\n'})
+
+
+def test_every_reader_of_names_is_there(floors):
+    absent = [reader for reader in floors.NAME_READERS if not (ROOT / reader).is_dir()]
+    assert absent in ([], ["src/measured"])
+
+
+def test_every_wall_is_there(floors):
+    for folder in [wall.folder for wall in floors.WALLS] + list(floors.NESTED):
+        assert (ROOT / "src" / folder).is_dir(), folder
 
 
 def test_third_party_header_in_quotes_fails(check):

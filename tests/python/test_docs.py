@@ -1,10 +1,8 @@
 """The documents are true: commands and snippets in them run, excerpts look so, and links lead somewhere.
 
-In README.md and docs/: every ```sh and ```python block is run, in order, in one folder per document that
-holds the sample as demo/sample. A ```text block is an excerpt of what the ```sh block before it printed:
+What is run, and where: tools/doc_commands.py. A ```text block is an excerpt of what the ```sh block before it printed:
 each of its lines is in the output, with other numbers perhaps; "..." stands for lines left out. A
-block under `<!-- not run: reason -->`, or a snippet that starts with `# not run: reason`, is not run. A block
-under `<!-- the text of FILE -->` is that file's text."""
+block under `<!-- the text of FILE -->` is that file's text."""
 
 import os
 import re
@@ -14,37 +12,13 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-# Written by others than people: checked where it is made.
-GENERATED = {"docs/validation"}
-DOCUMENTS = [ROOT / "README.md"] + sorted(
-    path
-    for path in (ROOT / "docs").rglob("*.md")
-    if not any(str(path.relative_to(ROOT)).startswith(folder) for folder in GENERATED)
-)
-BLOCK = re.compile(
-    r"(?P<note><!-- not run:[^\n]*-->\n+)?^(?P<indent> *)```(?P<kind>\w+)\n(?P<body>.*?)^ *```",
-    re.MULTILINE | re.DOTALL,
-)
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def blocks_of(path: Path):
-    for match in BLOCK.finditer(path.read_text(encoding="utf-8")):
-        body = match["body"]
-        skipped = match["note"] is not None or body.startswith("# not run:")
-        yield match["kind"], body, skipped
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from doc_commands import DOCUMENTS, HELP, ROOT, blocks_of, example_of, make_sample, name_of, prepare  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("docs") / "sample"
-    make = ROOT / "examples" / "make_sample.py"
-    subprocess.run([sys.executable, make, folder], check=True, capture_output=True)
-    return folder
+    return make_sample(tmp_path_factory.mktemp("docs") / "sample")
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +37,7 @@ def programs(tmp_path_factory) -> str:
 
 @pytest.fixture
 def folder(tmp_path, sample) -> Path:
-    (tmp_path / "demo").mkdir()
-    (tmp_path / "demo" / "sample").symlink_to(sample)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    return tmp_path
+    return prepare(tmp_path, sample)
 
 
 def shape(line: str) -> str:
@@ -194,24 +165,7 @@ def test_every_command_help_gives_an_example():
         assert "Example:\n  flopcast " in text, command
 
 
-HELP = [
-    [],
-    ["replay"],
-    ["whatif"],
-    ["trace"],
-    ["trace", "info"],
-    ["trace", "validate"],
-    ["trace", "slice"],
-    ["validate"],
-    ["validate", "replay"],
-    ["map"],
-    ["explore"],
-    ["doctor"],
-]
-
-
 @pytest.mark.parametrize("command", HELP, ids=lambda command: " ".join(command) or "flopcast")
 def test_help_examples_run(command, folder, programs):
     text = run(["flopcast", *command, "--help"], folder, programs)
-    example = text.split("Example:\n", 1)[1].strip()
-    run(["bash", "-euo", "pipefail", "-c", example], folder, programs)
+    run(["bash", "-euo", "pipefail", "-c", example_of(text)], folder, programs)

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -209,3 +210,106 @@ def test_a_writer_may_come_later_than_its_reader(program, tmp_path):  # noqa: F8
     done = run(program, "net", "run", str(pipe), "--on", "2 x dgx-h100")
     writer.join()
     assert done.returncode == 0, done.stderr
+
+
+#: Commands that write a file, which {} is.
+WRITERS = {
+    "page": ("net", "time", "all_reduce", "--size", "1GB", *ON, "--html", "{}"),
+    "platform": ("net", "export", *ON, "--out", "{}"),
+    "fit": ("calibrate", "network", str(ROOT / "examples/collectives.csv"), "--out", "{}"),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_that_is_replaced_keeps_its_mode(program, name, tmp_path):  # noqa: F811
+    file = tmp_path / "out"
+    for mode in (0o600, 0o640, 0o755):
+        file.write_text("old")
+        file.chmod(mode)
+        done = run(program, *(word.format(file) for word in WRITERS[name]))
+        assert done.returncode == 0, done.stderr
+        assert file.stat().st_mode & 0o7777 == mode
+        assert file.read_text() != "old"
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_read_only_file_is_left(program, name, tmp_path):  # noqa: F811
+    file = tmp_path / "out"
+    file.write_text("old")
+    file.chmod(0o444)
+    done = run(program, *(word.format(file) for word in WRITERS[name]))
+    assert done.returncode == 3
+    assert f"{file}: is there and read-only" in done.stderr
+    assert (file.read_text(), file.stat().st_mode & 0o7777) == ("old", 0o444)
+
+
+def test_a_killed_writer_leaves_nothing(program, tmp_path):  # noqa: F811
+    """Its reader is a pipe that it waits for, with the output open: packs are written as they are read."""
+    pipe, out = tmp_path / "rank0.json", tmp_path / "out"
+    os.mkfifo(pipe)
+    out.mkdir()
+    process = subprocess.Popen([program, "trace", "pack", pipe, "--out", out / "a.fcpack"], stderr=subprocess.DEVNULL)
+    writer = os.open(pipe, os.O_WRONLY)
+    try:
+        os.write(writer, b'{"traceEvents": [\n')
+        time.sleep(0.3)
+        process.kill()
+        process.wait()
+    finally:
+        os.close(writer)
+    assert list(out.iterdir()) == []
+
+
+MAP = ("map", "fft", "--on", "8 x sn10", "--topology", "torus:4x2", "--tp", "8", "--pp", "1", "--dp", "1", "--threads", "1")
+#: Every flag that takes a number, {} in it, and one that it takes.
+NUMBERS = {
+    "batch": (("cost", "gemm", "4096x4096x4096", "bf16", "--on", "h100", "--batch", "{}"), "2"),
+    "microbatch": ((*MAP, "--microbatch", "{}"), "1"),
+    "utilisation": ((*MAP, "--utilisation", "{}"), "0.5"),
+    "gap": ((*MAP, "--gap", "{}"), "0.5"),
+    "threads": ((*MAP[:-1], "{}"), "1"),
+    "cp": (("estimate", "llama-3-8b", *ON, "--tp", "4", "--global-batch", "8", "--cp", "{}"), "2"),
+    "price": (("estimate", "llama-3-8b", *ON, "--tp", "8", "--price", "{}"), "2"),
+    "memory": (("estimate", "llama-3-8b", *ON, "--tp", "8", "--memory", "{}"), "0.9"),
+    "rate": (("serve", "llama-3-8b", *ON, "--replicas", "1", "--quick", "--rate", "{}"), "2"),
+    "size": (("net", "time", "all_reduce", *ON, "--size", "{}"), "2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "-1", "1e400", "0x10", "1_0", "two", "9" * 309])
+def test_what_is_no_number_is_refused_in_few_words(program, name, number):  # noqa: F811
+    command, _ = NUMBERS[name]
+    done = run(program, *(word.format(number) for word in command))
+    assert done.returncode == 2, done.stdout
+    assert 0 < len(done.stderr) < 700
+    assert not re.search(r"(?!9{40})\d{40}", done.stderr)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_zeros_before_a_number_mean_nothing(program, name):  # noqa: F811
+    command, good = NUMBERS[name]
+    plain, padded = (run(program, *(word.format(number) for word in command)) for number in (good, f"00{good}"))
+    assert plain.returncode == 0, plain.stderr
+    assert padded.returncode == 0, padded.stderr
+    assert padded.stdout == plain.stdout
+
+
+def test_control_characters_of_names_come_into_no_page(program):  # noqa: F811
+    """Every reader that makes a page or a drawing, of names that hold every control character."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    import hostile
+
+    readers = [reader.name for reader in hostile.READERS if "{page}" in reader.command]
+    assert "dataflow.svg" in readers
+    damages = ("texts-controls", "texts-raw-escape", "texts-inject")
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/hostile.py", "--flopcast", program]
+        + [f"--reader={name}" for name in readers]
+        + [f"--damage={name}" for name in damages],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

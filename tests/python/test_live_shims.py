@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-API = ROOT / "src/live/shim/api"
-INTERPOSED = ROOT / "src/live/clock/interposed.txt"
+API = ROOT / "src/live/standin/api"
+INTERPOSED = ROOT / "src/live/standin/clock/interposed.txt"
 WANTED = {13: ROOT / "tests/data/live/torch-2.15-cu13.txt", 12: ROOT / "tests/data/live/torch-2.9-cu12.txt"}
 
 
@@ -30,7 +30,7 @@ def load(path: str):
 
 @pytest.fixture(scope="module")
 def generator():
-    return load("src/live/shim/generate.py")
+    return load("src/live/standin/api/generate.py")
 
 
 @pytest.fixture(scope="module")

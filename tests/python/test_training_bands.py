@@ -8,7 +8,7 @@ import pytest
 numpy = pytest.importorskip("numpy")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from training_bands import band_of, bands, coverage, outer  # noqa: E402
+from training_bands import band_of, bands, coverage, outer, unstated, unstated_coverage  # noqa: E402
 
 SPREAD, BETWEEN = 0.05, 0.09  # of the logarithms of runs in a source, and of sources
 
@@ -87,3 +87,20 @@ def test_coverage_is_that_of_the_bands():
 def test_quantiles_hold_the_forecast_itself():
     assert outer(numpy.array([1.2, 1.3]), numpy.array([1.0, 1.0])) == (1.0, pytest.approx(1.3))
     assert outer(numpy.array([0.9, numpy.nan]), numpy.array([1.0, 5.0])) == (0.9, 1.0)
+
+
+def test_the_band_of_an_unstated_software_spans_softwares_not_runs():
+    off = {"fsdp": 1.5, "megatron": 1.0, "megatron-2021": 0.7}
+    runs = [{"set": f"{name}{source}", "group": f"{name}{source}|{i}", "experts": False, "software": name}
+            for name, many in (("fsdp", 3), ("megatron", 40), ("megatron-2021", 3))
+            for source in range(4) for i in range(many)]  # fmt: skip
+    ratio = numpy.array([off[run["software"]] for run in runs])
+    low, high = unstated(runs, ratio)["dense"]
+    # Whatever most runs are of: each source counts about once.
+    assert low == pytest.approx(0.7, abs=0.01) and high == pytest.approx(1.5, abs=0.01)
+    assert set(unstated(runs, ratio)) == {"dense"}
+    rows = {row["set"]: row for row in unstated_coverage(runs, ratio)}
+    assert rows["megatron0"]["known"] == 1 and rows["fsdp0"]["unseen"] == 1
+    alone = [run for run in runs if run["software"] != "fsdp" or run["set"] == "fsdp0"]
+    lonely = {row["set"]: row for row in unstated_coverage(alone, numpy.array([off[run["software"]] for run in alone]))}
+    assert lonely["fsdp0"]["unseen"] == 0  # no other source tells of it

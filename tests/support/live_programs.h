@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "live/daemon/daemon.h"
-#include "live/pricing/cluster_work.h"
-#include "live/pricing/device_facts.h"
+#include "live/engine/daemon/daemon.h"
+#include "live/engine/pricing/cluster_work.h"
+#include "live/engine/pricing/device_facts.h"
 
 namespace flopcast::test {
 

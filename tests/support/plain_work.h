@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "live/session/work.h"
+#include "live/engine/session/work.h"
 
 namespace flopcast::live {
 

@@ -124,10 +124,9 @@ struct Sensitivity {
   std::string number;  ///< "matrix rate", "hbm bandwidth", "node bandwidth"
   double change = 0;   ///< -0.02: 2 % faster
 };
-/// Of this plan; most important first, equals by name. Errors: those of TrainingModel::make and
-/// estimate.
-Result<std::vector<Sensitivity>> sensitivities(const TrainingModel& model, const Catalog& catalog,
-                                               const Plan& plan, const Placement& placement,
-                                               const TrainingOptions& options = {});
+/// Of this plan; most important first, equals by name. Errors: those of Machine::make and
+/// TrainingModel::estimate.
+Result<std::vector<Sensitivity>> sensitivities(const TrainingModel& model, const Plan& plan,
+                                               const Placement& placement);
 
 }  // namespace flopcast

@@ -5,6 +5,7 @@
 //   parse_bandwidth("3us")       is an error: a bandwidth was expected, a time was found
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,14 @@ Result<Bytes> parse_bytes(std::string_view text);               ///< "1GB" 1e9, 
 Result<BytesPerSecond> parse_bandwidth(std::string_view text);  ///< "50GB/s", "400Gb/s", "400Gbps"
 Result<Seconds> parse_seconds(std::string_view text);           ///< "2us", "1.5 ms", "3e-6"
 Result<FlopsPerSecond> parse_flop_rate(std::string_view text);  ///< "989TFLOP/s", "2.25 PFLOPS"
+
+/// What a quantity may be: what is outside of it is a mistaken unit.
+struct Limits {
+  double least = 0, most = 1.7976931348623157e308;  ///< in the SI unit, both allowed
+};
+/// What is wrong with the value, which was read from `text`, and how to write it. Nothing where it is within.
+std::optional<Diagnostic> outside(const Limits& limits, double value, UnitKind kind,
+                                  std::string_view text);
 
 /// A quantity that replaces another, or a factor of it.
 struct QuantityChange {

@@ -1,4 +1,4 @@
-// Floor 2: fitting the kernel-time model to measurements, and proving it on others.
+// Floor 2: fitting the kernel-time model to measurements. Proving it on others: flopcast/measured/kernels.h.
 //
 //   const Result<KernelSamples> samples = read_kernel_samples("h100_gemm.csv.gz");
 //   const KernelFit fit = calibrate_kernels(chip, samples->rows, "my lab, library 1.2");
@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,46 +48,9 @@ KernelFit calibrate_kernels(const Chip& chip, std::span<const KernelSample> samp
 /// One fit with all the classes of both; those of `b` win.
 KernelFit merge(const KernelFit& a, const KernelFit& b);
 
-/// Which samples to keep out of a fit, to be forecast by it.
-enum class KernelHoldOut : std::uint8_t {
-  kRandom,   ///< "rand20": a fifth of the rows
-  kPairs,    ///< "nkpair": a fifth of the (n, k) of GEMMs, of the (heads, kv heads) of attention
-  kLargest,  ///< "largest": the tenth with most FLOP (bytes, where there are none) per operation
-  kSmallM,   ///< "smallm": GEMMs of m <= 4
-  kTokens,   ///< "tokens": a fifth of the token counts of MoE layers
-  kModels,  ///< "models": each MoE layer (memory-bound: width) in turn, a quarter of them at a time
-};
-/// by the names above
-std::optional<KernelHoldOut> parse_kernel_hold_out(std::string_view text);
-/// Fold (from 0) each sample is kept out in; -1: in none. Other folds than 0 only for kModels.
-std::vector<int> hold_out_folds(std::span<const KernelSample> samples, KernelHoldOut kind,
-                                std::uint64_t seed);
-
-/// Errors of one operation and size class: fractions of the measured time.
-struct KernelErrors {
-  std::string chip, operation;  ///< "gemm bf16", "attention prefill bf16", "moe fp8", "rms_norm"
-  std::string size_class;       ///< by measured time: "< 10 us"; "all" for the sum
-  std::uint64_t rows = 0;       ///< how many were compared
-  double mape = 0, median = 0, p95 = 0;  ///< of |predicted / measured - 1|
-  double bias = 1;                       ///< median of predicted / measured
-  double band_coverage = 0;              ///< share of measured times within [low, high]
-  double band_width = 1;                 ///< median of sqrt(high / low)
-};
-/// A forecast of one sample.
-struct KernelForecast {
-  const KernelSample* sample = nullptr;  ///< lives as long as the samples
-  KernelTime forecast;                   ///< of it
-};
-/// In the order of the samples.
-std::vector<KernelForecast> forecast_all(const KernelModel& model,
-                                         std::span<const KernelSample> samples);
-/// One entry per operation and size class, operations in order of first appearance.
-std::vector<KernelErrors> kernel_errors(std::string_view chip,
-                                        std::span<const KernelForecast> forecasts);
-/// Fits without what is kept out and forecasts that, fold by fold.
-std::vector<KernelErrors> held_out_errors(const Chip& chip, std::span<const KernelSample> samples,
-                                          KernelHoldOut kind, std::uint64_t seed);
-/// "gemm bf16"
+/// What is measured and compared alike: "gemm bf16", "attention prefill bf16", "moe fp8", "rms_norm".
 std::string operation_name(const Kernel& kernel);
+/// The class that a kernel's time is judged in: "< 10 us", "10-100 us", "100 us-1 ms", "> 1 ms".
+std::string_view kernel_size_class(Seconds time);
 
 }  // namespace flopcast

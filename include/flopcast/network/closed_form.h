@@ -26,42 +26,14 @@ unsigned ceil_log2(unsigned p);
 /// floor(log2(p)).
 unsigned floor_log2(unsigned p);
 
-/// Sum of latencies + S over the slowest hop.
-Seconds cut_through(Bytes size, std::span<const Hop> hops);
-/// Sum over hops of latency + S / B: the whole message waits at every hop.
-Seconds store_and_forward(Bytes size, std::span<const Hop> hops);
-
 /// Ring reduce-scatter or all-gather: (p-1)(a + S/pB). Thakur, Rabenseifner, Gropp 2005.
 Seconds ring_pass(unsigned p, Bytes size, const Hop& hop);
-/// Both passes: 2(p-1)(a + S/pB).
-Seconds ring_all_reduce(unsigned p, Bytes size, const Hop& hop);
-/// Half the data each way around: (p-1)(a + S/2pB).
-Seconds bidirectional_ring_pass(unsigned p, Bytes size, const Hop& hop);
-/// 2(p-1)(a + S/2pB).
-Seconds bidirectional_ring_all_reduce(unsigned p, Bytes size, const Hop& hop);
 
 /// Pipelined chain broadcast or reduce in k chunks: (p-2+k)(a + S/kB).
 Seconds chain(unsigned p, Bytes size, const Hop& hop, unsigned chunks);
 /// The k that minimises `chain`: sqrt((p-2)S/aB), rounded to the better neighbour, at least 1.
 unsigned best_chain_chunks(unsigned p, Bytes size, const Hop& hop);
 
-/// Recursive halving reduce-scatter or recursive doubling all-gather, p a power of two:
-/// lg p a + (p-1)/p S/B. Thakur et al.
-Seconds halving_pass(unsigned p, Bytes size, const Hop& hop);
-/// Rabenseifner: 2 lg p a + 2 (p-1)/p S/B; p not a power of two folds p - 2^floor(lg p) ranks
-/// into their neighbours first and back last: + 2a + 2S/B.
-Seconds halving_doubling_all_reduce(unsigned p, Bytes size, const Hop& hop);
-/// The whole vector in every step, p a power of two: lg p (a + S/B).
-Seconds recursive_doubling_all_reduce(unsigned p, Bytes size, const Hop& hop);
-
-/// Binomial broadcast or reduce: ceil(lg p)(a + S/B).
-Seconds binomial_tree(unsigned p, Bytes size, const Hop& hop);
-/// Scatter, then ring all-gather, p a power of two: (lg p + p-1)a + 2(p-1)/p S/B (van de Geijn).
-Seconds scatter_gather_broadcast(unsigned p, Bytes size, const Hop& hop);
-/// Bruck all-gather: ceil(lg p) a + (p-1)/p S/B.
-Seconds bruck_all_gather(unsigned p, Bytes size, const Hop& hop);
-/// Bruck all-to-all, p a power of two: lg p (a + S/2B).
-Seconds bruck_all_to_all(unsigned p, Bytes size, const Hop& hop);
 /// Pairwise exchange, one peer a step: (p-1)(a + S/pB).
 Seconds pairwise_all_to_all(unsigned p, Bytes size, const Hop& hop);
 /// All peers at once through one port: a + (p-1)/p S/B.
@@ -79,14 +51,6 @@ Seconds two_shot_all_reduce(unsigned p, Bytes size, const Hop& port);
 /// (antipodes split): p even S p/8B, p odd S (p^2-1)/8pB.
 Seconds ring_all_to_all_transfer(unsigned p, Bytes size, BytesPerSecond bandwidth,
                                  bool bidirectional);
-/// Transfer part of a dimension-ordered all-to-all on a bidirectional torus of even sizes: the
-/// slowest dimension, S p_i / 8 B_i.
-struct TorusDimension {
-  unsigned size = 1;         ///< chips along it
-  BytesPerSecond bandwidth;  ///< per direction
-};
-/// See TorusDimension.
-Seconds torus_all_to_all_transfer(Bytes size, std::span<const TorusDimension> dimensions);
 
 /// How one dimension of a composed network does a reduce-scatter or all-gather.
 enum class Dimension : std::uint8_t {
@@ -103,33 +67,18 @@ struct DimensionHop {
 /// Reduce-scatter (or all-gather, its mirror) dimension by dimension, each on the share the ones
 /// before left: sum A(p_i) a_i + (p_i-1)/p_i S_i/B_i, S_1 = S, S_{i+1} = S_i/p_i (BlueConnect).
 Seconds dimension_ordered_pass(Bytes size, std::span<const DimensionHop> dimensions);
-/// Both ways: twice `dimension_ordered_pass`. A 2-level NVSwitch + rails all-reduce is the two
-/// dimensions {g, fast}, {N, slow}.
-Seconds dimension_ordered_all_reduce(Bytes size, std::span<const DimensionHop> dimensions);
-/// The same in c chunks that overlap over dimensions: (sum t_i)/c + (c-1)/c max t_i.
-Seconds pipelined_all_reduce(Bytes size, std::span<const DimensionHop> dimensions, unsigned chunks);
 
 /// Flat rings over two networks: n ranks, g per node, `nics` ports per node; all-gather or
-/// reduce-scatter of V bytes: a_s(n/g-1) + a_f(n-n/g) + (n-1)/n max(V/(nics B_s), V/B_f).
+/// reduce-scatter of V bytes transfers for (n-1)/n max(V/(nics B_s), V/B_f).
 /// Subramanian et al., "Comprehensive performance modeling", eq. for collectives.
 struct DualNetwork {
   unsigned ranks = 1, per_node = 1, nics = 1;  ///< n; g; ports of a node
   Hop fast, slow;                              ///< within a node; between nodes
 };
-/// Its two terms in a.
-Seconds dual_network_latency(const DualNetwork& network);
-/// Its term in V.
+/// See DualNetwork.
 Seconds dual_network_transfer(Bytes size, const DualNetwork& network);
-/// The sum of both.
-Seconds dual_network_pass(Bytes size, const DualNetwork& network);
-
-/// Transfer part of a direct all-to-all on two levels, a NIC per GPU:
-/// max(S(g-1)/nB_f, S(n-g)/nB_s).
-Seconds two_level_all_to_all_transfer(Bytes size, const DualNetwork& network);
 
 /// In-switch reduction and multicast: 2a + S(1 + 1/p)/B.
 Seconds nvls_all_reduce(unsigned p, Bytes size, const Hop& hop);
-/// Two binary trees, half the data each: 2 lg p a + 2S/B.
-Seconds double_binary_tree_all_reduce(unsigned p, Bytes size, const Hop& hop);
 
 }  // namespace flopcast::closed_form

@@ -119,10 +119,12 @@ class CollectiveFit;  // flopcast/network/fit.h
 class CollectiveModel {
  public:
   struct State;  ///< the library's own
+  /// Measurements hold for clusters with the numbers of what they were taken on; where numbers were
+  /// overridden (Cluster::nominal) they are moved: times the closed form's time on this cluster over that on the
+  /// one without overrides.
   /// @param fit measurements to answer from, which must live as long as the model; none: the
   /// catalogue's.
-  static Result<CollectiveModel> make(const Cluster& cluster, const Catalog& catalog,
-                                      const CollectiveFit* fit = nullptr);
+  static Result<CollectiveModel> make(const Cluster& cluster, const CollectiveFit* fit = nullptr);
   /// Level 0, closed form: the collective is alone on its links.
   Result<CollectiveTime> time(const CollectiveQuery& query) const;
   /// The same numbers and words as time(), without what the time is made of and what else was considered.

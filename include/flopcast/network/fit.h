@@ -1,4 +1,4 @@
-// Floor 2: collective times fitted to measurements: calibration, and how good it is.
+// Floor 2: collective times fitted to measurements. How good it is: flopcast/measured/network.h.
 //
 // A curve is what one library needed on one system for one operation, over message sizes: at most
 // 21 knots, interpolated in log-log, never falling with size. Other cases start from what physics says
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,6 +61,8 @@ class CollectiveFit {
   static Result<CollectiveFit> parse(std::string_view text, const std::string& where);
   /// The public systems, from the catalogue.
   static const CollectiveFit& builtin();
+  /// What the others say, without what was measured of these cases.
+  CollectiveFit without(const std::set<CollectiveCase>& cases) const;
   /// as catalog/collectives/*.toml; reading it back gives the same answers
   std::string toml() const;
 
@@ -111,49 +114,13 @@ class CollectiveFit {
   std::unique_ptr<State> state_;
 };
 
-/// Errors of forecasts against measurements. All but the counts are fractions; `bias` is the mean
-/// signed error.
-struct CollectiveErrors {
-  std::string group;       ///< "chip/system/operation/size class"; "all"
-  std::uint64_t rows = 0;  ///< that were compared
-  /// of |forecast / measured - 1|, but for the bias
-  double mape = 0, median = 0, p95 = 0, bias = 0;
-  double band_coverage = 0;  ///< share of rows inside the 10-90 % band
-};
-/// How well measurements are forecast.
-struct CollectiveValidation {
-  CollectiveErrors all;                  ///< over all rows
-  std::vector<CollectiveErrors> groups;  ///< by chip and system, by operation, by size class, ...
-  std::uint64_t unanswered = 0;          ///< rows without a forecast
-  Anomalies anomalies;                   ///< rows that could not be used
-};
-
-/// What validation forecasts with.
-struct ValidateOptions {
-  CollectiveSource source = CollectiveSource::kBest;  ///< see CollectiveFit::curve
-  /// one only; kAuto: NCCL's choice
-  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kAuto;
-};
-/// Forecasts every sample and compares.
-CollectiveValidation validate_collectives(std::span<const CollectiveSample> samples,
-                                          const CollectiveFit& fit, const Catalog& catalog,
-                                          const ValidateOptions& options = {});
-
-/// What a cross-validation keeps out of the fit.
-enum class CollectiveHoldOut : std::uint8_t {
-  kSizes,      ///< every other size of each curve
-  kRanks,      ///< each (system, ranks, nodes) in turn
-  kNodes,      ///< each (system, nodes) in turn
-  kLargest,    ///< the four largest sizes of each curve
-  kCurves,     ///< a quarter of the curves at a time
-  kLibraries,  ///< each (system, library) in turn
-  kSystems,    ///< each system in turn
-};
-/// "sizes", "ranks", "nodes", "largest", "curves", "libraries", "systems"
-std::optional<CollectiveHoldOut> parse_collective_hold_out(std::string_view text);
-/// Fits on the rest, forecasts what was kept out.
-CollectiveValidation hold_out_collectives(std::span<const CollectiveSample> samples,
-                                          CollectiveHoldOut what, const Catalog& catalog,
-                                          const ValidateOptions& options = {});
+/// The catalogue's node that a measured system is made of; empty where nobody said.
+std::string node_of_system(std::string_view system);
+/// Chips of the cluster that a case of so many ranks and nodes runs on: the first of each of its first nodes.
+/// Errors: they do not fit.
+Result<std::vector<std::uint32_t>> chips_of_case(const Cluster& cluster,
+                                                 const CollectiveCase& what);
+/// The class that a message's size is judged in: "< 64 KB", "64 KB - 4 MB", "4 - 64 MB", ">= 64 MB".
+std::string_view collective_size_class(Bytes size);
 
 }  // namespace flopcast

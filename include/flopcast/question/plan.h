@@ -69,7 +69,7 @@ Result<std::vector<PlanQuestion>> sweep_points(const PlanQuestion& question,
 struct PlanMachine {
   Cluster cluster;           ///< as it is after the changes
   unsigned chips = 0;        ///< of it that are used
-  TrainingOptions training;  ///< the question's; numbers that were changed are not measured ones
+  TrainingOptions training;  ///< the question's
 };
 /// Errors: Catalog::cluster's; more chips than there are; a change that the cluster has no level for.
 Result<PlanMachine> plan_machine(const PlanQuestion& question, const Catalog& catalog);

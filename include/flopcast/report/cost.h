@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "flopcast/cost.h"
-#include "flopcast/cost/fit.h"
+#include "flopcast/measured/kernels.h"
 
 namespace flopcast {
 

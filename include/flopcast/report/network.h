@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "flopcast/network/collectives.h"
-#include "flopcast/network/fit.h"
+#include "flopcast/measured/network.h"
 #include "flopcast/network/traffic.h"
 
 namespace flopcast {

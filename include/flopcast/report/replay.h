@@ -51,8 +51,6 @@ std::vector<KernelTotal> top_kernels(const TraceSet& set, const Replay& replay,
 std::string replay_json(const TraceSet& set, const Replay& replay);
 /// Aligned tables for a terminal.
 std::string replay_text(const TraceSet& set, const Replay& replay);
-/// Tables of several replays of one set side by side (--compare).
-std::string compare_text(const TraceSet& set, const std::vector<Replay>& replays);
 /// One self-contained page: breakdown bars, utilisation curves, both timelines, tables.
 std::string replay_html(const TraceSet& set, const Replay& replay);
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "flopcast/serving/measured.h"
+#include "flopcast/measured/serving.h"
 
 namespace flopcast {
 

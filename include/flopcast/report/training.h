@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "flopcast/analytic/runs.h"
+#include "flopcast/measured/training.h"
 
 namespace flopcast {
 

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -99,5 +101,9 @@ class IterationModel {
   explicit IterationModel(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+/// Fits try other values: from here on this file is read in place of catalog/serving/constants.toml. For programs that
+/// make nothing else, before their first forecast. Errors: those of the file for any engine.
+std::optional<Diagnostic> replace_serving_constants(const std::filesystem::path& path);
 
 }  // namespace flopcast

@@ -1,4 +1,4 @@
-// Floor 5: steady states in closed form, and the search over layouts, batches and fleets that uses them as bounds.
+// Floor 5: the search over layouts, batches and fleets: bounds first, then those that are left are run.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,6 @@
 #include "flopcast/serving/fleet.h"
 
 namespace flopcast {
-
-/// A replica under C users forever, without bursts: means by Little's law over an iteration of the mean
-/// batch. Agrees with the simulator where its assumptions hold: docs/theory/serving.md.
-struct SteadyState {
-  Seconds ttft, tpot;              ///< means
-  double output_tokens_per_s = 0;  ///< of a replica
-  double requests_per_s = 0;
-  double users = 0;   ///< that are served at once: fewer than asked where blocks or settings limit
-  double queued = 0;  ///< that wait
-};
-/// @param users of one replica.
-SteadyState steady_state(const IterationModel& model, const ServingMemory& memory,
-                         const EngineSettings& settings, const ServingLayout& layout, double users,
-                         double input, double output);
-/// Never above what any schedule can reach: a bound for searches. TTFT of an empty engine, TPOT of the
-/// smallest batch that sustains the rate, tokens a second of the largest batch that fits.
-struct ServingBound {
-  Seconds ttft, tpot;
-  double output_tokens_per_s = 0;
-};
-ServingBound serving_bound(const IterationModel& model, const ServingMemory& memory,
-                           const EngineSettings& settings, const ServingLayout& layout,
-                           double input, double output);
 
 /// A limit on a percentile: "ttft.p99<1s".
 struct ServiceLimit {

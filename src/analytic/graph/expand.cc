@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/numeric/clock.h"
+
 namespace flopcast::analytic {
 namespace {
 
@@ -64,13 +66,11 @@ class Expander {
   }
 
   TaskId add(StepTask what, std::string_view name, double seconds) {
-    constexpr double kPs = 1e12;
     const bool moves =
         what == StepTask::kSend || what == StepTask::kGather || what == StepTask::kReduce;
     out_.tasks.push_back(what);
     return builder_.add_task(moves ? TaskKind::kTransfer : TaskKind::kCompute,
-                             out_.names.intern(name),
-                             Time{std::llround(seconds * work_.stretch * kPs)}, Time{});
+                             out_.names.intern(name), on_clock({seconds * work_.stretch}), Time{});
   }
   void depend(TaskId source, TaskId target) {
     builder_.add_edge({source, target, Time{}, EdgeKind::kEvent, false});

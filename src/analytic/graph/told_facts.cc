@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/clock.h"
+
 namespace flopcast::analytic {
 namespace {
-
-Time time_of_fact(Seconds seconds) {
-  constexpr double kPs = 1e12;
-  return Time{std::llround(seconds.value * kPs)};
-}
 
 /// Puts spans one after the other, none beyond the task that they are in.
 class SpanRow {
@@ -19,7 +16,7 @@ class SpanRow {
   SpanRow(Time start, Time duration) : now_(start), end_(start + duration) {}
 
   void add(Seconds seconds, std::string text) {
-    const Time duration = std::min(time_of_fact(seconds), end_ - now_);
+    const Time duration = std::min(on_clock(seconds), end_ - now_);
     if (duration <= Time{}) return;
     spans_.push_back({now_, duration, std::move(text)});
     now_ += duration;
@@ -105,7 +102,7 @@ std::vector<FactSpan> spans_around(const StepFacts& facts, unsigned chip, std::s
   std::vector<FactSpan> spans;
   if (task == "gather weights") {
     for (const TransferFacts& transfer : facts.chips[chip].gathers) {
-      const Time whole = time_of_fact(transfer.time);
+      const Time whole = on_clock(transfer.time);
       spans.push_back({start, whole, transfer_text("gather", transfer)});
       start += whole;
     }
@@ -113,7 +110,7 @@ std::vector<FactSpan> spans_around(const StepFacts& facts, unsigned chip, std::s
   if (task == "reduce gradients") {
     Time end = start + duration;
     for (const TransferFacts& transfer : facts.chips[chip].reduces) {
-      const Time whole = time_of_fact(transfer.time);
+      const Time whole = on_clock(transfer.time);
       spans.push_back({end - whole, whole, transfer_text("reduce", transfer)});
       end -= whole;
     }

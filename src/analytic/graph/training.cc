@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "analytic/step/constants.h"
+#include "flopcast/machine/training.h"
 #include "analytic/step/time.h"
 #include "flopcast/analytic/graph.h"
 
@@ -63,7 +63,7 @@ StepFacts facts_of(analytic::PlanCosts& costs, const Plan& plan, const Placement
 
 Hiding usual_hiding() {
   const Chip any;
-  const auto c = analytic::load_constants(any, analytic::software_name("", any), "");
+  const auto c = training_constants(any, software_name("", any), "");
   if (!c) return {};  // compiled in, and read by tests
   return {c->weight_overlap, c->gradient_overlap, c->contention};
 }

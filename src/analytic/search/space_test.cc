@@ -56,6 +56,17 @@ class Rulebook {
                                }) &&
            stands_for_its_equals(plan);
   }
+  // Of plans with the values chosen so far: what the whole plan is refused for as well, but sooner.
+  bool allows_etp(const Plan& p) const { return p.etp == 0 || allows(p, "etp"); }
+  bool allows_sequence_parallel(const Plan& p) const {
+    return allows(p, "sequence_parallel") && (p.tp > 1 || sequence_parallel_is_first(p));
+  }
+  bool allows_schedule(const Plan& p) const {
+    return p.pp == 1 ? p.schedule == ScheduleKind::kOneFOneB : allows(p, "schedule");
+  }
+  bool allows_context(const Plan& p) const {
+    return allows(p, "context") && (p.cp > 1 || context_is_first(p));
+  }
 
  private:
   bool named(const std::string& name) const {
@@ -91,16 +102,18 @@ class Rulebook {
     }
     return true;
   }
+  bool context_is_first(const Plan& p) const {
+    return first(p, "context", static_cast<int>(p.context),
+                 [](Plan& o, int v) { o.context = static_cast<ContextKind>(v); });
+  }
+  bool sequence_parallel_is_first(const Plan& p) const {
+    return first(p, "sequence_parallel", p.sequence_parallel,
+                 [](Plan& o, int v) { o.sequence_parallel = v == 1; });
+  }
   bool stands_for_its_equals(const Plan& p) const {
     if (p.pp == 1 && p.schedule != ScheduleKind::kOneFOneB) return false;
-    if (p.cp == 1 && !first(p, "context", static_cast<int>(p.context),
-                            [](Plan& o, int v) { o.context = static_cast<ContextKind>(v); })) {
-      return false;
-    }
-    if (p.tp == 1 && !first(p, "sequence_parallel", p.sequence_parallel,
-                            [](Plan& o, int v) { o.sequence_parallel = v == 1; })) {
-      return false;
-    }
+    if (p.cp == 1 && !context_is_first(p)) return false;
+    if (p.tp == 1 && !sequence_parallel_is_first(p)) return false;
     const bool alone = p.dp * p.cp == 1 && (p.etp == 0 || p.expert_dp() == 1);
     const bool first_zero = first(p, "zero", static_cast<int>(p.zero),
                                   [](Plan& o, int v) { o.zero = static_cast<Zero>(v); });
@@ -143,12 +156,16 @@ std::vector<std::string> every_plan(const SmallSearch& search) {
   p.global_batch = batch;
   const auto choices = [&] {
     each(p.schedule, 0, 5, [&] {
+      if (!rules.allows_schedule(p)) return;
       each(p.vpp, 1, layers + 3, [&] {
+        if (!rules.allows(p, "vpp")) return;
         each(p.context, 0, 2, [&] {
           p.shard = 0;
-          if (!plan_possible(p, search.model)) return;
+          if (!rules.allows_context(p) || !plan_possible(p, search.model)) return;
           each(p.recompute, 0, 2, [&] {
+            if (!rules.allows(p, "recompute")) return;
             each(p.zero, 0, 3, [&] {
+              if (!rules.allows(p, "zero")) return;
               for (const Precision precision : {Precision::kBf16, Precision::kFp8}) {
                 p.precision = precision;
                 each(p.shard, 0, 2, [&] {
@@ -163,20 +180,26 @@ std::vector<std::string> every_plan(const SmallSearch& search) {
   };
   const auto degrees = [&] {
     each(p.micro_batch, 1, batch, [&] {
-      if (batch % (p.micro_batch * p.dp) != 0) return;
+      if (batch % (p.micro_batch * p.dp) != 0 || !rules.allows(p, "micro_batch")) return;
       each(p.ep, 1, std::max(1, experts), [&] {
+        if (!rules.allows(p, "ep")) return;
         each(p.etp, experts > 0 ? 1 : 0, experts > 0 ? chips : 0, [&] {
-          if (p.expert_dp() == 0 && experts > 0) return;
-          each(p.sequence_parallel, 0, 1, choices);
+          if ((p.expert_dp() == 0 && experts > 0) || !rules.allows_etp(p)) return;
+          each(p.sequence_parallel, 0, 1, [&] {
+            if (rules.allows_sequence_parallel(p)) choices();
+          });
         });
       });
     });
   };
   each(p.tp, 1, chips, [&] {
+    if (!rules.allows(p, "tp")) return;
     each(p.cp, 1, chips, [&] {
+      if (!rules.allows(p, "cp")) return;
       each(p.pp, 1, chips, [&] {
         p.dp = search.chips / (p.tp * p.cp * p.pp);
-        if (p.dp > 0 && p.chips() == search.chips) degrees();
+        if (p.dp == 0 || p.chips() != search.chips) return;
+        if (rules.allows(p, "pp") && rules.allows(p, "dp")) degrees();
       });
     });
   });

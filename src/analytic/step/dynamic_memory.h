@@ -6,12 +6,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analytic/step/constants.h"
 #include "flopcast/parallel.h"
 
 namespace flopcast::analytic {
 
 struct ChipHeld;
-struct Constants;
 struct ExecutionCost;
 
 struct DynamicPeak {

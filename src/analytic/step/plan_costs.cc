@@ -64,8 +64,8 @@ bool same_for_operators(const Layouts& a, const Layouts& b) {
 
 PlanCosts::PlanCosts(const TrainingModel::State& state_)
     : state(state_),
-      times(state_.system->network, state_.system->tiers, state_.options.collectives),
-      kernels_(state_.system->kernels) {}
+      times(state_.system->machine.transfers(), state_.system->tiers, state_.options.collectives),
+      kernels_(state_.system->machine.kernels()) {}
 
 std::size_t PlanCosts::ExecutionHash::operator()(const Execution& r) const {
   HashMix mix;
@@ -182,7 +182,9 @@ KernelTimes::Answer PlanCosts::optimizer(const OptimizerTraffic& traffic) {
   return kernels_.time(kernel);
 }
 
-unsigned PlanCosts::chips_of_node() const { return state.system->cluster.chips_per_node(); }
+unsigned PlanCosts::chips_of_node() const {
+  return state.system->machine.cluster().chips_per_node();
+}
 
 const ExecutionTime& PlanCosts::timed(const ExecutionCost& cost, const Plan& plan,
                                       const Layouts& layouts) {

@@ -160,6 +160,19 @@ unsigned busiest_chip(const StepCosts& step, const StepTime& time) {
   return busiest;
 }
 
+/// What runs beside a pass the other way (DualPipe) takes no time of its own: passes together are as long as `busy_s`. What is
+/// hidden is transfers, or kernels behind transfers that are longer; what the kernels lose to them is contention.
+void hide_transfers(Parts& parts, double busy_s, double contention) {
+  const double saved = sum(parts) - busy_s, sent = sent_s(parts);
+  constexpr double kRounding = 1e-9;
+  if (saved <= kRounding * busy_s || sent <= 0) return;
+  const double hidden = std::min(saved / (1 - contention), sent);
+  for (const TimePart part : {TimePart::kTensor, TimePart::kContext, TimePart::kExpert}) {
+    at(parts, part) *= 1 - hidden / sent;
+  }
+  at(parts, TimePart::kContention) += hidden - saved;
+}
+
 }  // namespace
 
 Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step,
@@ -170,17 +183,17 @@ Parts step_parts(const PlanCosts& costs, const Plan& plan, const StepCosts& step
   for (unsigned chunk = 0; chunk < plan.vpp; ++chunk) {
     add(parts, step.stages[stage_of(plan, chip, chunk)].parts, rounds);
   }
+  hide_transfers(parts, time.pipeline.busy[chip].value, costs.state.constants.contention);
   const ChipTail& tail = step.tails[chip];
   at(parts, TimePart::kWeights) += step.tails[0].gather_s;
   at(parts, TimePart::kGradients) += tail.reduce_s;
   at(parts, TimePart::kOptimizer) += tail.optimizer_s;
   at(parts, TimePart::kHost) += fixed_s(costs, plan);
-  // Where DualPipe hides kernels, the parts are those of the work, and the bubble is negative.
   const double inside = sum(parts);
   const double last = step.tails[0].gather_s + time.pipeline.end[time.pacing].value +
                       tail_s(step.tails[time.pacing]) + fixed_s(costs, plan);
-  constexpr double kRounding = 1e-12;
-  if (std::abs(last - inside) > kRounding * last) at(parts, TimePart::kBubble) += last - inside;
+  constexpr double kRounding = 1e-9;
+  if (last - inside > kRounding * last) at(parts, TimePart::kBubble) += last - inside;
   at(parts, TimePart::kContention) += time.step_s - last;
   return parts;
 }

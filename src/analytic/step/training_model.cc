@@ -5,9 +5,15 @@
 #include <array>
 #include <cmath>
 
+#include "analytic/step/check_answer.h"
 #include "analytic/step/memory.h"
+#include "analytic/step/memory_notes.h"
 #include "analytic/step/time.h"
 #include "analytic/step/training_state.h"
+#include "analytic/step/unstated.h"
+#include "base/numeric/clock.h"
+#include "base/text/format.h"
+#include "flopcast/analytic/reuse.h"
 
 namespace flopcast {
 namespace {
@@ -70,7 +76,8 @@ Rates rates_of(const TrainingModel::State& state, const Plan& plan, double step_
       recomputed_flops(make_operators(state.model, execution_of(plan, state.model)), state.model);
   const double all_again =
       again / static_cast<double>(plan.micro_batch) * sequences * plan.tp * plan.tp2 * plan.cp;
-  const double peak = peak_rate(state.system->cluster.chip, plan.precision).value * plan.chips();
+  const double peak =
+      peak_rate(state.system->machine.cluster().chip, plan.precision).value * plan.chips();
   rates.tokens_per_second = sequences * static_cast<double>(sequence) / step_s;
   if (peak > 0) {
     rates.mfu = model_flops / step_s / peak;
@@ -81,10 +88,7 @@ Rates rates_of(const TrainingModel::State& state, const Plan& plan, double step_
 
 /// A chip held below its rated power runs at lower clocks.
 void apply_power(const System& system, Constants& constants) {
-  const double power = system.cluster.chip.power_w;
-  if (system.rated_power_w <= 0 || power <= 0) return;
-  const double share =
-      std::min(1.0, std::pow(power / system.rated_power_w, constants.power_exponent));
+  const double share = system.machine.power_share(constants.power_exponent);
   constants.matrix_share *= share;
   constants.narrow_share *= share;
   constants.fp4_share *= share;
@@ -94,6 +98,28 @@ void apply_power(const System& system, Constants& constants) {
 
 bool has_experts(const Model& model) {
   return std::ranges::any_of(model.kinds, [](const Layer& l) { return l.experts.count > 0; });
+}
+
+/// Of options that no file was read for.
+std::optional<Diagnostic> wrong_options(const TrainingOptions& options) {
+  if (!(options.usd_per_chip_hour >= 0 && std::isfinite(options.usd_per_chip_hour)))
+    return usage_error("price", fmt::format("{} is no price", options.usd_per_chip_hour),
+                       "give USD per chip and hour, 0 or more");
+  if (!(options.memory_share > 0 && options.memory_share <= 1))
+    return usage_error("memory", fmt::format("{} is no share", options.memory_share),
+                       "give a number above 0, to 1");
+  return std::nullopt;
+}
+
+/// Where nobody told the software, and more than one may have run, the band is that of not knowing.
+StepBand band_of(const TrainingModel::State& state) {
+  const bool experts = has_experts(state.model);
+  const bool unstated =
+      state.options.software.empty() && state.software == training_software().front();
+  if (unstated) return unstated_band(state.system->machine.cluster().as_measured().chip, experts);
+  const Constants& c = state.constants;
+  return experts ? StepBand{c.band_experts_low, c.band_experts_high}
+                 : StepBand{c.band_low, c.band_high};
 }
 
 }  // namespace
@@ -107,40 +133,47 @@ std::string_view name(TimePart part) {
 
 Result<std::shared_ptr<const System>> analytic::make_system(Cluster cluster, const Catalog& catalog,
                                                             const KernelModelOptions& options) {
-  Result<KernelModel> kernels = KernelModel::make(cluster.chip, catalog, options);
-  if (!kernels) return kernels.error();
-  Result<CollectiveModel> network = CollectiveModel::make(cluster, catalog);
-  if (!network) return network.error();
-  const Result<Chip> rated = catalog.chip(cluster.chip.name);
   std::vector<unsigned> tiers = tiers_of(cluster);
-  return std::make_shared<const System>(System{std::move(cluster), std::move(*kernels),
-                                               std::move(*network), std::move(tiers),
-                                               rated ? rated->power_w : 0});
+  Result<Machine> machine = Machine::make(std::move(cluster), catalog, {options, nullptr});
+  if (!machine) return machine.error();
+  return std::make_shared<const System>(System{std::move(*machine), std::move(tiers)});
 }
 
 Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<const System> system,
                                                  const TrainingOptions& options) {
-  const std::string software = software_name(options.software, system->cluster.chip);
-  Result<Constants> constants = load_constants(system->cluster.chip, software, options.constants);
+  // What a chip loses in training was found on it as it is.
+  const Chip& chip = system->machine.cluster().as_measured().chip;
+  const std::string software = software_name(options.software, chip);
+  Result<Constants> constants = training_constants(chip, software, options.constants);
   if (!constants) return constants.error();
-  return with(std::move(model), std::move(system), options, software, *constants);
+  apply_power(*system, *constants);
+  auto before = layers_before_each(model);
+  return TrainingModel(std::make_unique<State>(State{std::move(model), std::move(system), options,
+                                                     software, *constants, std::move(before)}));
 }
 
-TrainingModel TrainingModel::State::with(Model model, std::shared_ptr<const System> system,
-                                         const TrainingOptions& options, std::string software,
-                                         Constants loaded) {
-  apply_power(*system, loaded);
+TrainingModel TrainingModel::State::again(const State& known, Model model) {
   auto before = layers_before_each(model);
   return TrainingModel(
-      std::make_unique<State>(State{std::move(model), std::move(system), options,
-                                    std::move(software), loaded, std::move(before)}));
+      std::make_unique<State>(State{std::move(model), known.system, known.options, known.software,
+                                    known.constants, std::move(before)}));
 }
 
 Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Catalog& catalog,
                                           const TrainingOptions& options) {
+  if (auto wrong = wrong_options(options)) return *wrong;
   auto system = analytic::make_system(std::move(cluster), catalog, options.kernels);
   if (!system) return system.error();
   return State::make(std::move(model), std::move(*system), options);
+}
+
+TrainingModel with_model(const TrainingModel& known, Model model) {
+  return TrainingModel::State::again(known.state(), std::move(model));
+}
+
+Result<TrainingModel> with_options(const TrainingModel& known, const TrainingOptions& options) {
+  const TrainingModel::State& state = known.state();
+  return TrainingModel::State::make(state.model, state.system, options);
 }
 
 TrainingModel::TrainingModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -149,27 +182,41 @@ TrainingModel& TrainingModel::operator=(TrainingModel&&) noexcept = default;
 TrainingModel::~TrainingModel() = default;
 
 const Model& TrainingModel::model() const { return state_->model; }
-const Cluster& TrainingModel::cluster() const { return state_->system->cluster; }
+const Cluster& TrainingModel::cluster() const { return state_->system->machine.cluster(); }
 std::string TrainingModel::software() const { return state_->software; }
 const TrainingOptions& TrainingModel::options() const { return state_->options; }
 std::vector<unsigned> TrainingModel::tiers() const { return state_->system->tiers; }
 
 std::vector<TrainingConstant> TrainingModel::constants() const {
   std::vector<TrainingConstant> all;
-  for (const Field& f : fields()) {
+  for (const TrainingConstantField& f : training_constant_fields()) {
     all.push_back({f.name, state_->constants.*(f.member), f.low, f.high, f.meaning});
   }
   return all;
 }
 
+namespace {
+
+Diagnostic step_beyond_clock(const TrainingEstimate& estimate) {
+  const auto longest = std::max_element(estimate.parts.begin(), estimate.parts.end());
+  const auto part = static_cast<TimePart>(longest - estimate.parts.begin());
+  return beyond_clock(
+      "step",
+      fmt::format("it takes {}, {} of it {}", short_time(estimate.step), short_time(*longest),
+                  name(part)),
+      "look at the numbers of the machine: a bandwidth without its unit is of bytes a second");
+}
+
+}  // namespace
+
 Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
                                                  const Placement* placement) const {
   const std::vector<Diagnostic> problems = plan_problems(plan, state_->model);
   if (!problems.empty()) return problems.front();
-  if (plan.chips() > state_->system->cluster.chips()) {
-    return Diagnostic{ErrorCode::kUsage, state_->system->cluster.name,
+  if (plan.chips() > state_->system->machine.cluster().chips()) {
+    return Diagnostic{ErrorCode::kUsage, state_->system->machine.cluster().name,
                       fmt::format("the plan needs {} chips, the cluster has {}", plan.chips(),
-                                  state_->system->cluster.chips()),
+                                  state_->system->machine.cluster().chips()),
                       "name a larger cluster or smaller degrees of parallelism"};
   }
   TrainingEstimate out;
@@ -181,10 +228,10 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   const Parts parts = step_parts(costs, plan, step, time);
   out.step = Seconds{time.step_s};
   for (std::size_t i = 0; i < kTimeParts; ++i) out.parts[i] = Seconds{parts[i]};
-  const Constants& c = state_->constants;
-  const bool experts = has_experts(state_->model);
-  out.low = out.step * (experts ? c.band_experts_low : c.band_low);
-  out.high = out.step * (experts ? c.band_experts_high : c.band_high);
+  if (!fits_clock(out.step)) return step_beyond_clock(out);
+  const StepBand band = band_of(*state_);
+  out.low = out.step * band.low;
+  out.high = out.step * band.high;
 
   const std::vector<StageMemory> memory = stage_memory(costs, plan);
   for (unsigned chip = 0; chip < plan.pp; ++chip) {
@@ -202,20 +249,22 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
     if (stage.memory.total() > memory[out.fullest].total()) out.fullest = chip;
     out.stages.push_back(stage);
   }
-  out.capacity = state_->system->cluster.chip.hbm_capacity * state_->options.memory_share;
+  out.capacity = state_->system->machine.cluster().chip.hbm_capacity * state_->options.memory_share;
   out.fits = out.memory().total() <= out.capacity;
+  out.memory_notes = memory_notes(costs, plan, out.fullest, out.memory());
 
   const Rates rates = rates_of(*state_, plan, time.step_s);
   out.tokens_per_second = rates.tokens_per_second;
   out.mfu = rates.mfu;
   out.hfu = rates.hfu;
-  out.energy_j = state_->system->cluster.chip.power_w * plan.chips() * time.step_s;
+  out.energy_j = state_->system->machine.cluster().chip.power_w * plan.chips() * time.step_s;
   out.cost_usd = state_->options.usd_per_chip_hour * plan.chips() * time.step_s / 3600;
   double all = 0;
   for (const double share : step.rests_on_s) all += share;
   for (std::size_t i = 0; i < out.rests_on.size(); ++i) {
     out.rests_on[i] = all > 0 ? step.rests_on_s[i] / all : 0;
   }
+  if (auto problem = check_answer(out)) return *std::move(problem);
   return out;
 }
 

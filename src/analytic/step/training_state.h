@@ -7,6 +7,7 @@
 
 #include "analytic/step/constants.h"
 #include "flopcast/analytic.h"
+#include "flopcast/machine.h"
 
 namespace flopcast {
 
@@ -14,11 +15,8 @@ namespace analytic {
 
 /// What does not depend on the model that is trained: models of one cluster share it.
 struct System {
-  Cluster cluster;
-  KernelModel kernels;
-  CollectiveModel network;
+  Machine machine;
   std::vector<unsigned> tiers;
-  double rated_power_w = 0;  ///< of the chip in the catalogue
 };
 Result<std::shared_ptr<const System>> make_system(Cluster cluster, const Catalog& catalog,
                                                   const KernelModelOptions& kernels);
@@ -36,10 +34,8 @@ struct TrainingModel::State {
 
   static Result<TrainingModel> make(Model model, std::shared_ptr<const analytic::System> system,
                                     const TrainingOptions& options);
-  /// @param loaded the software's constants on the system's chip, as load_constants() gives them.
-  static TrainingModel with(Model model, std::shared_ptr<const analytic::System> system,
-                            const TrainingOptions& options, std::string software,
-                            analytic::Constants loaded);
+  /// Of another model, all else as it is known.
+  static TrainingModel again(const State& known, Model model);
 };
 
 }  // namespace flopcast

@@ -1,5 +1,6 @@
 #include "base/files/byte_source.h"
 
+#include <fmt/format.h>
 #include <isa-l/igzip_lib.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "base/files/input_file.h"
+#include "base/files/memory_left.h"
 #include "base/files/read_file.h"
 
 namespace flopcast {
@@ -35,7 +37,7 @@ class PlainSource final : public ByteSource {
   explicit PlainSource(InputFile in) : in_(std::move(in)) {}
   std::size_t read(char* to, std::size_t room) override {
     const ::ssize_t n = in_.read(to, room);
-    if (n >= 0) return static_cast<std::size_t>(n);
+    if (n >= 0) return may_hand_on(static_cast<std::size_t>(n)) ? static_cast<std::size_t>(n) : 0;
     finish(End::kCorrupt, read_complaint());
     return 0;
   }
@@ -59,13 +61,24 @@ class GzipSource final : public ByteSource {
     state_.next_out = reinterpret_cast<std::uint8_t*>(to);
     state_.avail_out = static_cast<std::uint32_t>(room);
     while (!done_ && state_.avail_out == room) step();
-    return room - state_.avail_out;
+    const std::size_t got = room - state_.avail_out;
+    unpacked_ += got;
+    if (unpacked_ > kLooksLikeABomb && unpacked_ / kMostRatio > in_.position()) {
+      stop(End::kCorrupt,
+           "unpacks to more than 1 GiB and 200 times its own size: nothing recorded does");
+      return 0;
+    }
+    if (may_hand_on(got)) return got;
+    done_ = true;
+    return 0;
   }
   std::uint64_t packed_position() const override { return in_.position() - state_.avail_in; }
 
  private:
   static constexpr std::size_t kPackedBytes = std::size_t{128} << 10;
   static constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
+  /// Traces are packed to a tenth or a thirtieth. What goes beyond this was made to fill a memory.
+  static constexpr std::uint64_t kLooksLikeABomb = std::uint64_t{1} << 30, kMostRatio = 200;
 
   void stop(End end, std::string complaint) {
     done_ = true;
@@ -147,18 +160,32 @@ class GzipSource final : public ByteSource {
   InputFile in_;
   std::vector<std::uint8_t> packed_;
   inflate_state state_{};
+  std::uint64_t unpacked_ = 0;
   bool between_members_ = false;
   bool done_ = false;
 };
 
 }  // namespace
 
+bool ByteSource::may_hand_on(std::size_t bytes) {
+  constexpr std::uint64_t kLookAgain = std::uint64_t{1} << 28;
+  constexpr std::int64_t kLeast = std::int64_t{1} << 29;
+  handed_on_ += bytes;
+  if (handed_on_ - looked_at_ < kLookAgain) return true;
+  looked_at_ = handed_on_;
+  if (memory_left() >= kLeast) return true;
+  finish(End::kCorrupt, fmt::format("there is no memory left for it, after {:.1f} GB of text",
+                                    static_cast<double>(handed_on_) * 1e-9));
+  return false;
+}
+
 std::string read_all(ByteSource& source, std::size_t most) {
   std::string text;
   std::size_t size = 0;
   for (std::size_t n = 1; n > 0 && size <= most; size += n) {
     if (text.size() - size < (std::size_t{64} << 10)) {
-      text.resize(std::max(text.size() * 2, std::size_t{1} << 20));
+      const std::size_t enough = std::max(most, most + (std::size_t{1} << 20));
+      text.resize(std::min(std::max(text.size() * 2, std::size_t{1} << 20), enough));
     }
     n = source.read(text.data() + size, text.size() - size);
   }

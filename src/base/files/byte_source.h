@@ -20,7 +20,8 @@ class ByteSource {
   enum class End : std::uint8_t {
     kClean,
     kTruncated,  ///< the gzip stream stops in the middle: what was read is right but not all
-    kCorrupt,    ///< bad compressed data or checksum, or the disk failed: what was read is doubtful
+    kCorrupt,  ///< bad compressed data or checksum, or the disk failed: what was read is doubtful; or there is more
+               ///< of it than anybody can keep
   };
 
   virtual ~ByteSource() = default;
@@ -40,9 +41,13 @@ class ByteSource {
     end_ = end;
     complaint_ = std::move(complaint);
   }
+  /// To be told of bytes that are about to be handed on. False where whoever keeps what is read, as most do, would
+  /// fill the memory with it: the text has ended then, with a complaint.
+  bool may_hand_on(std::size_t bytes);
   void count_trailing(std::uint64_t bytes) { trailing_bytes_ += bytes; }
 
  private:
+  std::uint64_t handed_on_ = 0, looked_at_ = 0;
   std::uint64_t trailing_bytes_ = 0;
   End end_ = End::kClean;
   std::string complaint_;

@@ -18,7 +18,9 @@ Result<std::string> read_file(const std::filesystem::path& path, std::string_vie
   std::size_t size = 0;
   for (::ssize_t n = 1; n > 0; size += static_cast<std::size_t>(n)) {
     if (size > kMostTextBytes) return too_much_text(path);
-    if (text.size() == size) text.resize(std::max<std::size_t>(2 * size, 1 << 16));
+    if (text.size() == size) {
+      text.resize(std::clamp<std::size_t>(2 * size, 1 << 16, kMostTextBytes + 1));
+    }
     n = file->read(text.data() + size, text.size() - size);
     if (n < 0) {
       return Diagnostic{ErrorCode::kBadInput, path.string(), read_complaint(), std::string(hint)};

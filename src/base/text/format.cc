@@ -2,13 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
+
+#include "base/numeric/clock.h"
+#include "base/text/amounts.h"
 
 namespace flopcast {
 namespace {
 
 constexpr std::int64_t kPsPerSecond = 1'000'000'000'000;
+
+/// Of microseconds, which may be more than a Time holds.
+std::string short_time_of(double us) {
+  const double size = std::abs(us);
+  if (size < 0.5e-6) return "0";
+  if (size < 0.5e-3) return fmt::format("{:.0f} ps", us * 1e6);
+  if (size < 0.9995) return fmt::format("{:.0f} ns", us * 1e3);
+  if (size < 999.5) return fmt::format("{:.1f} us", us);
+  if (size < 999.5e3) return fmt::format("{:.2f} ms", us * 1e-3);
+  return size < 1e13 ? fmt::format("{:.2f} s", us * 1e-6) : fmt::format("{:.3g} s", us * 1e-6);
+}
 
 }  // namespace
 
@@ -31,21 +44,14 @@ std::string exact_ratio(double value) {
 
 std::string in_ms(Time time) { return fmt::format("{:.3f}", time.us() * 1e-3); }
 
-std::string short_time(Time time) {
-  const double us = time.us();
-  const double size = std::abs(us);
-  if (size < 0.5e-3) return time.ps == 0 ? "0" : fmt::format("{} ps", time.ps);
-  if (size < 0.9995) return fmt::format("{:.0f} ns", us * 1e3);
-  if (size < 999.5) return fmt::format("{:.1f} us", us);
-  if (size < 999.5e3) return fmt::format("{:.2f} ms", us * 1e-3);
-  return fmt::format("{:.2f} s", us * 1e-6);
-}
+std::string short_time(Time time) { return short_time_of(time.us()); }
 
 std::string short_time(Seconds time) {
-  return short_time(Time{static_cast<std::int64_t>(std::llround(time.value * 1e12))});
+  const Time on = on_clock(time);
+  return fits_clock(on) ? short_time(on) : short_time_of(time.value * 1e6);
 }
 
-std::string short_rate(BytesPerSecond rate) { return short_bytes(std::llround(rate.value)) + "/s"; }
+std::string short_rate(BytesPerSecond rate) { return short_bytes(Bytes{rate.value}) + "/s"; }
 
 std::string signed_percent(std::optional<double> ratio) {
   if (!ratio) return "-";
@@ -70,14 +76,7 @@ std::string counted(std::uint64_t count, std::string_view noun) {
 }
 
 std::string short_bytes(std::int64_t bytes) {
-  static constexpr std::array<const char*, 6> kUnits = {"B", "kB", "MB", "GB", "TB", "PB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (std::abs(value) >= 999.5 && unit + 1 < kUnits.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+  return short_bytes(Bytes{static_cast<double>(bytes)});
 }
 
 double share(Time part, Time whole) {

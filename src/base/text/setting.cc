@@ -20,18 +20,27 @@ Diagnostic unknown_key(const Setting& setting, std::string_view subject,
           did_you_mean(setting.key, known, "known are " + all)};
 }
 
-Result<double> setting_number(const Setting& setting, UnitKind kind, double least) {
+namespace {
+
+std::optional<Diagnostic> not_one_value(const Setting& setting) {
+  if (!setting.list) return std::nullopt;
+  return setting_error(setting, "expected one value, found a list", "write it without brackets");
+}
+
+}  // namespace
+
+Result<double> setting_number(const Setting& setting, UnitKind kind, const Limits& limits) {
+  if (auto wrong = not_one_value(setting)) return *wrong;
   Result<double> value = parse_quantity(setting.value, kind);
   if (!value) return setting_error(setting, value.error().what, value.error().hint);
-  if (*value < least) {
-    return setting_error(setting,
-                         fmt::format("expected at least {:g}, found '{}'", least, setting.value),
-                         fmt::format("give {:g} or more", least));
+  if (auto wrong = outside(limits, *value, kind, setting.value)) {
+    return setting_error(setting, wrong->what, wrong->hint);
   }
   return value;
 }
 
 Result<unsigned> setting_count(const Setting& setting) {
+  if (auto wrong = not_one_value(setting)) return *wrong;
   const unsigned count = parse_whole<unsigned>(trim(setting.value)).value_or(0);
   constexpr unsigned kMost = 1U << 24;
   if (count == 0 || count > kMost) {
@@ -46,6 +55,7 @@ Result<std::vector<unsigned>> setting_counts(const Setting& setting) {
   for (std::string_view rest = setting.value;;) {
     const std::size_t cut = rest.find_first_of("xX*");
     Setting one = setting;
+    one.list = false;
     one.value = std::string(rest.substr(0, cut));
     const Result<unsigned> count = setting_count(one);
     if (!count || counts.size() == 8) {
@@ -59,6 +69,7 @@ Result<std::vector<unsigned>> setting_counts(const Setting& setting) {
 }
 
 Result<bool> setting_flag(const Setting& setting) {
+  if (auto wrong = not_one_value(setting)) return *wrong;
   const std::string key = name_key(setting.value);
   if (key == "true" || key == "yes" || key == "on") return true;
   if (key == "false" || key == "no" || key == "off") return false;

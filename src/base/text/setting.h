@@ -18,6 +18,7 @@ struct Setting {
   std::string where;                ///< for messages: "cluster.toml:7:3"
   std::string source;               ///< what the number rests on
   Basis basis = Basis::kRoofline;   ///< published, unless the file says otherwise
+  bool list = false;                ///< written as one, even of a single item
 };
 
 /// A mistake in a setting.
@@ -26,8 +27,8 @@ Diagnostic setting_error(const Setting& setting, std::string what, std::string h
 Diagnostic unknown_key(const Setting& setting, std::string_view subject,
                        const std::vector<std::string>& known);
 
-/// The value as a quantity that is at least `least`.
-Result<double> setting_number(const Setting& setting, UnitKind kind, double least = 0);
+/// The value as a quantity within the limits.
+Result<double> setting_number(const Setting& setting, UnitKind kind, const Limits& limits = {});
 Result<unsigned> setting_count(const Setting& setting);
 /// "4x4x4" or [4, 4, 4].
 Result<std::vector<unsigned>> setting_counts(const Setting& setting);

@@ -25,7 +25,14 @@ TEST(Setting, IsRefusedWithItsPlaceAndWhatToWrite) {
   EXPECT_EQ(
       setting_count(setting("0")).error().text(),
       "box.toml:7:3: size: expected a whole number, found '0' (give a number from 1 to 16777216)");
-  EXPECT_EQ(setting_number(setting("3"), UnitKind::kNone, 4).error().hint, "give 4 or more");
+  const Limits limits{4, 8};
+  EXPECT_EQ(setting_number(setting("3"), UnitKind::kNone, limits).error().text(),
+            "box.toml:7:3: size: expected a plain number of at least 4, found '3' (check the number)");
+  EXPECT_FALSE(setting_number(setting("9"), UnitKind::kNone, limits));
+  EXPECT_TRUE(setting_number(setting("8"), UnitKind::kNone, limits));
+  Setting list = setting("5");
+  list.list = true;
+  EXPECT_FALSE(setting_number(list, UnitKind::kNone, limits));
   EXPECT_FALSE(setting_counts(setting("4x")));
   EXPECT_FALSE(setting_counts(setting("2x2x2x2x2x2x2x2x2")));
   EXPECT_FALSE(setting_flag(setting("maybe")));

@@ -27,10 +27,12 @@ std::uint32_t code_point(std::string_view sequence) {
   return 0;
 }
 
-/// C1, the marks, embeddings, overrides and isolates of direction, and the separators of lines.
+/// C1, the marks, embeddings, overrides and isolates of direction, the separators of lines, the mark of byte order, and
+/// what is no character: XML has none of these.
 bool is_wide_control(std::uint32_t point) {
   return (point >= 0x80 && point < 0xa0) || point == 0x61c || point == 0x200e || point == 0x200f ||
-         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+         (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
+         point == 0xfeff || point == 0xfffe || point == 0xffff;
 }
 
 void append_control(std::string& out, char c) {

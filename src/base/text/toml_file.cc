@@ -101,6 +101,9 @@ class Flattener {
                                    const std::string& source) {
     if (const toml::table* inner = node.as_table()) {
       if (inner->get("value") != nullptr) return sourced(key, *inner, source);
+      if (inner->empty()) {
+        return bad(file_, node, fmt::format("{}: is empty", key), "give a value, or leave it out");
+      }
       return table(*inner, key + ".", source);
     }
     return value(key, node, source, usual_basis(source));
@@ -139,6 +142,7 @@ class Flattener {
     setting.source = source.empty() && !file_.sources_required ? file_.name : source;
     setting.basis = basis;
     if (const toml::array* list = node.as_array()) {
+      setting.list = true;
       for (const toml::node& item : *list) {
         const auto text = scalar_text(item);
         if (!text) return bad(file_, item, fmt::format("{}: unexpected value", key), "");

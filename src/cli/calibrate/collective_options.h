@@ -1,13 +1,13 @@
 // What the commands about measured collectives share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "cli/terminal/cli11.h"
 #include "cli/terminal/io.h"
-#include "flopcast/network/fit.h"
+#include "flopcast/measured/network.h"
 
 namespace flopcast::cli {
 

@@ -1,11 +1,11 @@
 // What calibrate kernels and validate kernels have in common: a chip, and tables of measurements.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "cli/terminal/cli11.h"
 #include "cli/terminal/io.h"
 #include "flopcast/cost/fit.h"
 

@@ -46,12 +46,12 @@ void add_degree(CLI::App& command, MappingSearch& search, Parallelism parallelis
                   search.degree[static_cast<std::size_t>(parallelism)],
                   fmt::format("{}-parallel degree; every one if not given", what))
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_whole());
 }
 
 void add_whole(CLI::App& command, const std::string& flag, std::int64_t& value,
                const std::string& help) {
-  command.add_option(flag, value, help)->type_name("N")->check(CLI::PositiveNumber);
+  command.add_option(flag, value, help)->type_name("N")->check(positive_whole());
 }
 
 void add_search(CLI::App& command, MapFlags& flags) {
@@ -68,7 +68,7 @@ void add_search(CLI::App& command, MapFlags& flags) {
       .add_option("--partitions", q.search.partitions,
                   "At most so many partitions of each pass; any number if not given")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_whole());
   add_mapping_texts(command, "--pin", q.pins,
                     "Keep a kernel in a partition of its pass, counted from 0; may be given again",
                     "KERNEL=P");

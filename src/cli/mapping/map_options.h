@@ -1,10 +1,10 @@
 // What `flopcast map` and `flopcast explore` ask alike: a workload, a system, a model, a search.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 
+#include "cli/terminal/cli11.h"
 #include "flopcast/question/mapping.h"
 
 namespace flopcast::cli {

@@ -2,11 +2,11 @@
 // Every flag of a plan has Megatron's long name and its short form.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
 
+#include "cli/terminal/cli11.h"
 #include "flopcast/analytic.h"
 #include "flopcast/parallel/files.h"
 #include "flopcast/parallel/settings.h"

@@ -5,11 +5,11 @@
 // full mode requires (--on; of plan also MODEL, for --figure) cannot be required of the parser.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "cli/terminal/cli11.h"
 #include "cli/terminal/io.h"
 #include "cli/terminal/options.h"
 #include "flopcast/published/subramanian.h"

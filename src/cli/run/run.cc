@@ -223,12 +223,12 @@ void add_run_options(CLI::App& app, RunCommand& command) {
   app.add_option("--ranks", program.ranks,
                  "Ranks, on the first so many chips; all chips if left out")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_whole());
   app.add_option("--nodes-as", program.nodes,
                  "Nodes that this machine poses as: ranks are spread over them, and a launcher is "
                  "started once for each. As the cluster has if left out; 1 for a launcher")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_whole());
   app.add_option("--python", program.python, "The Python that runs SCRIPT")
       ->type_name("PROGRAM")
       ->capture_default_str();

@@ -2,9 +2,9 @@
 // action is run once the whole line has been parsed, and returns the exit code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
+#include "cli/terminal/cli11.h"
 #include "cli/terminal/io.h"
 
 namespace flopcast::cli {

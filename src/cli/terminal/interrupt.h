@@ -1,5 +1,6 @@
-// Ctrl-C leaves no half files: what is being written lies in "NAME.PID-N.part" beside its final
-// place (base/files/output_file.h), and those of this process are removed before it dies of the signal.
+// Ctrl-C leaves no half files: where the disk knows no files without a name, what is being written lies in
+// "NAME.PID-N.part" beside its final place (base/files/output_file.h), and those of this process are removed before it
+// dies of the signal.
 #pragma once
 
 #include <filesystem>

@@ -95,14 +95,14 @@ void add_network(CLI::App& command, std::string& cluster) {
       ->type_name("CLUSTER");
 }
 
-Result<std::optional<CollectiveModel>> network_model(const std::string& cluster) {
-  if (cluster.empty()) return std::optional<CollectiveModel>();
+Result<std::optional<Machine>> network_machine(const std::string& cluster) {
+  if (cluster.empty()) return std::optional<Machine>();
   const Catalog& catalog = Catalog::builtin();
-  const Result<Cluster> machine = catalog.cluster(cluster);
+  const Result<Cluster> named = catalog.cluster(cluster);
+  if (!named) return named.error();
+  Result<Machine> machine = Machine::make(*named, catalog);
   if (!machine) return machine.error();
-  Result<CollectiveModel> model = CollectiveModel::make(*machine, catalog);
-  if (!model) return model.error();
-  return std::optional<CollectiveModel>(std::move(*model));
+  return std::optional<Machine>(std::move(*machine));
 }
 
 }  // namespace flopcast::cli

@@ -1,7 +1,6 @@
 // Options that several commands share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -9,8 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "cli/terminal/cli11.h"
 #include "cli/terminal/io.h"
-#include "flopcast/network/collectives.h"
+#include "flopcast/machine.h"
 #include "flopcast/replay.h"
 
 namespace flopcast::cli {
@@ -39,6 +39,6 @@ Result<std::pair<unsigned, unsigned>> parse_shard(std::string_view text);
 /// --network CLUSTER: transfers of collectives from the model of that cluster.
 void add_network(CLI::App& command, std::string& cluster);
 /// None where `cluster` is empty.
-Result<std::optional<CollectiveModel>> network_model(const std::string& cluster);
+Result<std::optional<Machine>> network_machine(const std::string& cluster);
 
 }  // namespace flopcast::cli

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/files/input_file.h"
+#include "base/files/output_file.h"
 #include "cli/terminal/interrupt.h"
 
 namespace flopcast::cli {
@@ -119,6 +120,7 @@ std::optional<Diagnostic> check_place(const NamedFile& output) {
     return cannot(fmt::format("its folder '{}' is not there", folder.string()),
                   "make the folder first, or name another");
   }
+  if (auto problem = read_only_problem(output.path)) return problem;
   // Pipes and devices are written where they are; files beside their place, and then take it.
   const bool in_place = fs::exists(output.path, ignored) && !file_at(output.path);
   const fs::path where = in_place ? output.path : folder_of(place_of(output.path));
@@ -203,6 +205,7 @@ std::optional<Diagnostic> prepare_outputs(CLI::App& command) {
       if (!is_same_file(output.path, outputs[other].path)) continue;
       return refuse(output, fmt::format("is written by {} already", outputs[other].flag));
     }
+    remove_stale_parts(output.path);
     clean_on_interrupt(folder_of(place_of(output.path)));
   }
   return check_standard_input(command);

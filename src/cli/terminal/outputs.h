@@ -1,11 +1,11 @@
 // The files that a command writes: the one place that says what they must not be.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
 
+#include "cli/terminal/cli11.h"
 #include "flopcast/base.h"
 
 namespace flopcast::cli {

@@ -1,11 +1,11 @@
 // Timelines as files: --trace-out of several commands.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "cli/terminal/cli11.h"
 #include "cli/terminal/io.h"
 #include "flopcast/trace.h"
 

@@ -105,10 +105,10 @@ int run_replay(Io& io, ReplayCommand& command) {
   command.input.keep_arguments =
       !command.trace_out.empty();  // the timeline has them, no table does
   if (const auto problem = check_runs(command)) return fail(io, *problem);
-  const Result<std::optional<CollectiveModel>> network = network_model(command.network);
+  const Result<std::optional<Machine>> network = network_machine(command.network);
   if (!network) return fail(io, network.error());
   if (network->has_value()) {
-    command.replay.network = &**network;
+    command.replay.network = &(*network)->transfers();
     command.replay.network_name = command.network;
   }
   std::vector<SetResult> results;

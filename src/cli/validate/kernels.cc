@@ -5,6 +5,7 @@
 
 #include "cli/calibrate/kernel_tables.h"
 #include "cli/terminal/command.h"
+#include "flopcast/machine.h"
 #include "flopcast/report/cost.h"
 
 namespace flopcast::cli {
@@ -19,11 +20,11 @@ struct ValidateKernels {
 int run_validate(Io& io, const ValidateKernels& command) {
   const Result<MeasuredChip> measured = read_kernel_tables(io, command.tables);
   if (!measured) return fail(io, measured.error());
-  const Result<KernelModel> model =
-      KernelModel::make(measured->chip, Catalog::builtin(), command.model);
-  if (!model) return fail(io, model.error());
+  const Result<Machine> machine =
+      Machine::of(measured->chip, Catalog::builtin(), {command.model, nullptr});
+  if (!machine) return fail(io, machine.error());
   const auto errors =
-      kernel_errors(measured->chip.name, forecast_all(*model, measured->samples.rows));
+      kernel_errors(measured->chip.name, forecast_all(machine->kernels(), measured->samples.rows));
   const std::string what = command.model.relative.empty()
                                ? "every row"
                                : fmt::format("every row, scaled from {}", command.model.relative);

@@ -13,9 +13,10 @@ namespace {
 struct TrainingCommand {
   std::vector<std::filesystem::path> files;
   RunFilter filter;
+  RunReading reading;
   std::string constants;
   FormatOptions format;
-  bool cases = false;
+  bool cases = false, untold = false;
   unsigned threads = 0;
 };
 
@@ -36,7 +37,7 @@ std::optional<Diagnostic> constants_problem(const std::string& file,
 int run_training(Io& io, const TrainingCommand& command) {
   std::vector<TrainingRun> runs;
   for (const std::filesystem::path& file : command.files) {
-    Result<std::vector<TrainingRun>> read = read_training_runs(file);
+    Result<std::vector<TrainingRun>> read = read_training_runs(file, command.reading);
     if (!read) return fail(io, read.error());
     runs.insert(runs.end(), std::make_move_iterator(read->begin()),
                 std::make_move_iterator(read->end()));
@@ -44,7 +45,7 @@ int run_training(Io& io, const TrainingCommand& command) {
   if (const auto problem = filter_problem(command.filter, runs)) return fail(io, *problem);
   const RunForecaster forecaster(std::move(runs));
   const std::vector<RunForecast> forecasts =
-      forecaster.forecast(command.constants, command.threads);
+      forecaster.forecast({command.constants, command.threads, {}, !command.untold});
   if (const auto problem = constants_problem(command.constants, forecasts)) {
     return fail(io, *problem);
   }
@@ -77,6 +78,15 @@ void add_validate_training(CLI::App& validate, Action& action) {
   sub->add_option("--constants", command->constants,
                   "Constants of software and chips instead of the catalogue's")
       ->type_name("FILE.toml");
+  sub->add_flag("--no-software", command->untold,
+                "Forecast as if nobody had told which software ran: bands of not knowing");
+  sub->add_option(
+         "--unseen", command->reading.unseen_sets,
+         "As if this set of runs had never been seen: without what only its launches told of "
+         "others; may be repeated")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_format(*sub, command->format, true);
   sub->add_option("--threads", command->threads, "Threads to compute with; 0 means every core")
       ->type_name("N")

@@ -54,10 +54,10 @@ std::vector<SetResult> validate_all(Io& io, const ValidateCommand& command) {
 int run_validate(Io& io, ValidateCommand& command) {
   command.replay.threads = command.threads;
   command.replay.sensitivity = false;
-  const Result<std::optional<CollectiveModel>> network = network_model(command.network);
+  const Result<std::optional<Machine>> network = network_machine(command.network);
   if (!network) return fail(io, network.error());
   if (network->has_value()) {
-    command.replay.network = &**network;
+    command.replay.network = &(*network)->transfers();
     command.replay.network_name = command.network;
   }
   const std::vector<SetResult> results = validate_all(io, command);

@@ -53,10 +53,12 @@ Grid<2>::Point decode_point(const AttentionShape& s) {
   return {std::log2(reach), std::log2(s.batch * s.kv_heads)};
 }
 
-AttentionModel::AttentionModel(const AttentionFit& fit, const Rates& rates)
+AttentionModel::AttentionModel(const AttentionFit& fit, const Rates& rates,
+                               const std::optional<Rates>& move)
     : kind_(fit.kind),
       base_(fit.base),
       rates_(rates),
+      moved_(move ? std::optional<Rates>(times(rates, *move)) : std::nullopt),
       form_(fit.base, rates, fit.kind),
       prefill_(fit.prefill),
       decode_(fit.decode),
@@ -83,6 +85,10 @@ double AttentionModel::seconds(const Attention& attention) const {
     log2_t += form.log2_smooth(shape) - form_.log2_smooth(fitted);
   } else if (!shape.causal) {
     log2_t += (1 - share_) * (form_.log2_smooth(fitted) - form_.log2_smooth(causal));
+  }
+  if (moved_) {
+    log2_t += AttentionForm(base_, *moved_, asked).log2_smooth(shape) -
+              AttentionForm(base_, rates_, asked).log2_smooth(shape);
   }
   return std::exp2(log2_t);
 }

@@ -1,6 +1,7 @@
 // Times of flash attention from an AttentionFit.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "cost/model/fits.h"
@@ -9,7 +10,9 @@ namespace flopcast::cost {
 
 class AttentionModel {
  public:
-  AttentionModel(const AttentionFit& fit, const Rates& rates);
+  /// @param move the model to a chip with so many times the rates.
+  AttentionModel(const AttentionFit& fit, const Rates& rates,
+                 const std::optional<Rates>& move = {});
 
   const AttentionKind& kind() const { return kind_; }
   /// Seconds of the forward pass, before the roofline is applied. Another kind than the fit's own
@@ -21,6 +24,7 @@ class AttentionModel {
   AttentionKind kind_;
   AttentionCoefficients base_;
   Rates rates_;
+  std::optional<Rates> moved_;  ///< rates of the chip that times are moved to
   AttentionForm form_;
   Grid<3> prefill_;
   Grid<2> decode_;

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "cost/model/attention_form.h"
-#include "cost/model/gemm_form.h"
+#include "cost/forms/attention_form.h"
+#include "cost/forms/gemm_form.h"
+#include "cost/forms/moe_form.h"
+#include "cost/forms/rates.h"
 #include "cost/model/grid.h"
-#include "cost/model/moe_form.h"
-#include "cost/model/rates.h"
 #include "flopcast/cost.h"
 
 namespace flopcast::cost {

@@ -11,8 +11,11 @@ constexpr std::array<bool, 3> kAllAxes = {true, true, true};
 
 }  // namespace
 
-GemmModel::GemmModel(const GemmFit& fit, const Rates& rates)
+GemmModel::GemmModel(const GemmFit& fit, const Rates& rates, const std::optional<Rates>& move)
     : form_(fit.base, rates, operand_bytes(fit.type)),
+      moved_(move ? std::optional<GemmForm>(
+                        GemmForm(fit.base, times(rates, *move), operand_bytes(fit.type)))
+                  : std::nullopt),
       grid_(fit.grid),
       band_(fit.origin.band),
       share_(fit.form_share),
@@ -30,6 +33,7 @@ double GemmModel::seconds(const Gemm& gemm) const {
 
 double GemmModel::aligned_seconds(double m, double n, double k, double batch) const {
   double log2_t = share_ * form_.log2_time(m, n, k, batch);
+  if (moved_) log2_t += moved_->log2_smooth(m, n, k, batch) - form_.log2_smooth(m, n, k, batch);
   if (grid_.empty()) return std::exp2(log2_t + (1 - share_) * form_.log2_smooth(m, n, k, batch));
   const double rows = std::min(m * batch, static_cast<double>(kMostSize));
   log2_t += grid_.at(logs(rows, n, k));

@@ -1,13 +1,16 @@
 // Times of dense matrix products from a GemmFit.
 #pragma once
 
+#include <optional>
+
 #include "cost/model/fits.h"
 
 namespace flopcast::cost {
 
 class GemmModel {
  public:
-  GemmModel(const GemmFit& fit, const Rates& rates);
+  /// @param move the model to a chip with so many times the rates.
+  GemmModel(const GemmFit& fit, const Rates& rates, const std::optional<Rates>& move = {});
 
   /// Seconds, before the roofline is applied.
   double seconds(const Gemm& gemm) const;
@@ -17,6 +20,7 @@ class GemmModel {
   double aligned_seconds(double m, double n, double k, double batch) const;
 
   GemmForm form_;
+  std::optional<GemmForm> moved_;
   Grid<3> grid_;
   Band band_;
   double share_, odd_factor_, odd_extra_;

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
+#include "cost/forms/moe_form.h"
 #include "cost/model/attention.h"
-#include "cost/model/moe_form.h"
 #include "cost/model/work.h"
 
 namespace flopcast {

@@ -69,7 +69,7 @@ double transfer_uncertainty(const Chip& a, const Chip& b) {
 
 Candidate candidate_of(std::shared_ptr<const Fits> fits) {
   const std::string chip = fits->chip;
-  return {chip, 0, 1, [fits = std::move(fits)] { return fits; }};
+  return {chip, 0, 1, [fits = std::move(fits)] { return fits; }, true};
 }
 
 Result<std::vector<Candidate>> candidates_for(const Chip& chip, const Catalog& catalog,
@@ -92,7 +92,7 @@ Result<std::vector<Candidate>> candidates_for(const Chip& chip, const Catalog& c
     const Result<Chip> relative = catalog.chip(name);
     if (!relative) continue;
     out.push_back({name, chip_distance(chip, *relative), transfer_uncertainty(chip, *relative),
-                   [&file] { return built_in(file); }});
+                   [&file] { return built_in(file); }, false});
   }
   if (!only.empty() && out.size() == options.fits.size()) return no_fits_of(only);
   std::stable_sort(out.begin(), out.end(),

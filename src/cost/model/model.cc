@@ -44,6 +44,12 @@ Nearest nearest(const std::vector<AttentionEntry>& entries, const AttentionKind&
   return {&*best, kind_distance(kind, best->model.kind()) < 0.05};
 }
 
+Chip nominal_of(const Chip& chip, const Catalog& catalog, const KernelModelOptions& options) {
+  if (options.nominal) return *options.nominal;
+  const Result<Chip> known = catalog.chip(chip.name);
+  return known ? *known : chip;
+}
+
 struct Forward {
   Nearest found;
   double seconds = 0;
@@ -115,17 +121,18 @@ KernelTime KernelModel::time(const Kernel& kernel) const {
 
 Result<KernelModel> KernelModel::make(const Chip& chip, const Catalog& catalog,
                                       const KernelModelOptions& options) {
-  Result<std::vector<Candidate>> candidates = candidates_for(chip, catalog, options);
-  if (!candidates) return candidates.error();
   auto state = std::make_unique<State>();
   state->chip = chip;
+  state->nominal = nominal_of(chip, catalog, options);
+  Result<std::vector<Candidate>> candidates = candidates_for(state->nominal, catalog, options);
+  if (!candidates) return candidates.error();
   state->candidates = std::move(*candidates);
   return KernelModel(std::move(state));
 }
 
 KernelModel KernelModel::make(const Chip& chip, const KernelFit& fit) {
   auto state = std::make_unique<State>();
-  state->chip = chip;
+  state->chip = state->nominal = chip;
   state->candidates.push_back(candidate_of(std::make_shared<const Fits>(fit.fits())));
   return KernelModel(std::move(state));
 }

@@ -91,6 +91,34 @@ std::shared_ptr<const AttentionFit> scaled_attention(const Choice<AttentionFit>&
   return known.of(choice.keep, fit, fit.kind, rates);
 }
 
+/// What a fit's times are moved by to the chip that is asked for, and what that adds to the band.
+struct Move {
+  std::optional<Rates> factors;
+  double uncertainty = 1;
+};
+/// @param nominal, asked rates for the class of kernels
+/// @param as_it_is the fit stands at the rates that it was taken with
+template <typename Fit>
+Move move_of(const Choice<Fit>& choice, const Fit& fit, bool as_it_is, const Rates& nominal,
+             const Rates& asked) {
+  const bool own_rates = as_it_is && choice.from->given;
+  Move move{move_between(own_rates ? fit.origin.rates : nominal, asked), 1};
+  if (!move.factors) return move;
+  // As far as a chip of the same architecture (transfer_uncertainty), at a factor of e.
+  constexpr double kPerFold = 0.1;
+  move.uncertainty = std::exp(kPerFold * (std::abs(std::log(move.factors->flops)) +
+                                          std::abs(std::log(move.factors->bandwidth))));
+  return move;
+}
+
+/// Says that an answer was moved.
+void tell(const Move& move, Basis& basis, std::string& source) {
+  if (!move.factors) return;
+  basis = std::max(basis, Basis::kRoofline);
+  source += fmt::format(", moved to {:.3g} x the FLOP/s and {:.3g} x the bandwidth by its formula",
+                        move.factors->flops, move.factors->bandwidth);
+}
+
 constexpr double kAssumedBand = 1.6;
 std::string assumed_source(std::string_view what) {
   return fmt::format("assumed {}: nothing like it was measured", what);
@@ -125,8 +153,8 @@ const std::vector<AttentionEntry>& KernelModel::State::attention_entries(bool de
 }
 
 void KernelModel::State::fill(GemmSlot& slot, GemmType type) const {
-  const MatrixRate rate = matrix_rates(chip, arithmetic(type));
-  slot.rates = rate.rates;
+  const MatrixRate rate = matrix_rates(nominal, arithmetic(type));
+  slot.rates = matrix_rates(chip, arithmetic(type)).rates;
   const auto choice =
       choose<GemmFit>(candidates, &Fits::gemm, [&](const GemmFit& fit, const Candidate&) {
         return type_distance(type, fit.type, rate.emulated);
@@ -142,21 +170,23 @@ void KernelModel::State::fill(GemmSlot& slot, GemmType type) const {
   }
   const Provenance p =
       provenance(*choice.from, choice.fit->origin, fmt::format("gemm {}", name(type)),
-                 fmt::format("gemm {}", name(choice.fit->type)), choice.distance, chip.name);
+                 fmt::format("gemm {}", name(choice.fit->type)), choice.distance, nominal.name);
   // A fit of this chip divides by the rates it was made with, whatever the catalogue says now.
   const bool as_it_is = choice.from->own() &&
                         operand_bytes(choice.fit->type).b == operand_bytes(type).b &&
                         choice.distance < 1;
-  GemmFit fit = as_it_is ? *choice.fit : *scaled_gemm(choice, type, slot.rates);
-  fit.origin.band = fit.origin.band.widened(p.uncertainty);
-  slot.model.emplace(fit, as_it_is ? fit.origin.rates : slot.rates);
+  GemmFit fit = as_it_is ? *choice.fit : *scaled_gemm(choice, type, rate.rates);
+  const Move move = move_of(choice, fit, as_it_is, rate.rates, slot.rates);
+  fit.origin.band = fit.origin.band.widened(p.uncertainty * move.uncertainty);
+  slot.model.emplace(fit, as_it_is ? fit.origin.rates : rate.rates, move.factors);
   slot.basis = p.basis;
   slot.source = p.source;
+  tell(move, slot.basis, slot.source);
 }
 
 void KernelModel::State::fill(MoeSlot& slot, GemmType type) const {
-  const MatrixRate rate = matrix_rates(chip, arithmetic(type));
-  slot.rates = rate.rates;
+  const MatrixRate rate = matrix_rates(nominal, arithmetic(type));
+  slot.rates = matrix_rates(chip, arithmetic(type)).rates;
   const auto choice =
       choose<MoeFit>(candidates, &Fits::moe, [&](const MoeFit& fit, const Candidate&) {
         return type_distance(type, fit.type, rate.emulated);
@@ -172,15 +202,17 @@ void KernelModel::State::fill(MoeSlot& slot, GemmType type) const {
   }
   const Provenance p =
       provenance(*choice.from, choice.fit->origin, fmt::format("moe {}", name(type)),
-                 fmt::format("moe {}", name(choice.fit->type)), choice.distance, chip.name);
+                 fmt::format("moe {}", name(choice.fit->type)), choice.distance, nominal.name);
   const bool as_it_is = choice.from->own() && choice.fit->type == type;
-  MoeFit fit = as_it_is ? *choice.fit : scaled(*choice.fit, type, slot.rates);
-  fit.origin.band = fit.origin.band.widened(p.uncertainty);
-  fit.unseen_band = fit.unseen_band.widened(p.uncertainty);
-  slot.model.emplace(fit, fit.origin.rates);
+  MoeFit fit = as_it_is ? *choice.fit : scaled(*choice.fit, type, rate.rates);
+  const Move move = move_of(choice, fit, as_it_is, rate.rates, slot.rates);
+  fit.origin.band = fit.origin.band.widened(p.uncertainty * move.uncertainty);
+  fit.unseen_band = fit.unseen_band.widened(p.uncertainty * move.uncertainty);
+  slot.model.emplace(fit, fit.origin.rates, move.factors);
   slot.basis = p.basis;
-  slot.table_basis = p.basis == Basis::kFitted ? Basis::kTable : p.basis;
   slot.source = p.source;
+  tell(move, slot.basis, slot.source);
+  slot.table_basis = slot.basis == Basis::kFitted ? Basis::kTable : slot.basis;
 }
 
 void KernelModel::State::fill(MemorySlot& slot, MemoryOp op) const {
@@ -202,12 +234,17 @@ void KernelModel::State::fill(MemorySlot& slot, MemoryOp op) const {
     return;
   }
   const Provenance p = provenance(*choice.from, choice.fit->origin, name(op), name(choice.fit->op),
-                                  choice.distance, chip.name);
+                                  choice.distance, nominal.name);
+  // The formula takes the chip's own bandwidth: there is nothing to move but what is said of it.
+  const Move move =
+      move_of(choice, *choice.fit, false, matrix_rates(nominal, DataType::kBf16).rates,
+              matrix_rates(chip, DataType::kBf16).rates);
   slot.fit = *choice.fit;
-  slot.band = choice.fit->origin.band.widened(p.uncertainty);
+  slot.band = choice.fit->origin.band.widened(p.uncertainty * move.uncertainty);
   slot.basis = choice.fit->op == op ? p.basis : Basis::kAssumed;
   slot.source =
       choice.fit->op == op ? p.source : fmt::format("assumed {} as {}", name(op), p.source);
+  tell(move, slot.basis, slot.source);
 }
 
 void KernelModel::State::fill_attention(bool decode) const {
@@ -222,7 +259,7 @@ void KernelModel::State::fill_attention(bool decode) const {
     fit.kind.decode = decode;
     const std::string source = assumed_source(fmt::format("attention {}", phase));
     const Band band = assumed_band();
-    const Rates rates = matrix_rates(chip, fit.kind.type).rates;
+    const Rates rates = matrix_rates(chip, fit.kind.type).rates;  // nothing to move from
     entries.push_back(
         {AttentionModel(fit, rates), band, band, Basis::kAssumed, source, source, source});
     return;
@@ -233,15 +270,21 @@ void KernelModel::State::fill_attention(bool decode) const {
         fmt::format("attention {} {} kv {} head_dim {} window {}", phase, name(fitted.kind.type),
                     name(fitted.kind.kv_cache), fitted.kind.head_dim, fitted.kind.window);
     const Provenance p =
-        provenance(*choice.from, fitted.origin, what, what, choice.distance, chip.name);
-    const Rates rates = matrix_rates(chip, fitted.kind.type).rates;
-    AttentionFit fit = choice.from->own() ? fitted : *scaled_attention(choice, fitted, rates);
-    fit.origin.band = fit.origin.band.widened(p.uncertainty);
+        provenance(*choice.from, fitted.origin, what, what, choice.distance, nominal.name);
+    const Rates rates = matrix_rates(nominal, fitted.kind.type).rates;
+    const bool as_it_is = choice.from->own();
+    AttentionFit fit = as_it_is ? fitted : *scaled_attention(choice, fitted, rates);
+    const Move move =
+        move_of(choice, fit, as_it_is, rates, matrix_rates(chip, fitted.kind.type).rates);
+    fit.origin.band = fit.origin.band.widened(p.uncertainty * move.uncertainty);
     const Band& band = fit.origin.band;
+    Basis basis = p.basis;
+    std::string source = p.source;
+    tell(move, basis, source);
     entries.push_back(
-        {AttentionModel(fit, fit.origin.rates), band.widened(1.2), band.widened(1.3), p.basis,
-         p.source, fmt::format("another kind, by the ratio of formulas to {}", p.source),
-         fmt::format("backward assumed 2.5 x forward FLOP at 0.75 of its rate; {}", p.source)});
+        {AttentionModel(fit, fit.origin.rates, move.factors), band.widened(1.2), band.widened(1.3),
+         basis, source, fmt::format("another kind, by the ratio of formulas to {}", source),
+         fmt::format("backward assumed 2.5 x forward FLOP at 0.75 of its rate; {}", source)});
   }
 }
 

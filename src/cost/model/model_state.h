@@ -48,7 +48,8 @@ struct AttentionEntry {
 }  // namespace cost
 
 struct KernelModel::State {
-  Chip chip;
+  Chip chip;     ///< whose times are asked for
+  Chip nominal;  ///< the one that fits are chosen for: the same before numbers were overridden
   std::vector<cost::Candidate> candidates;
 
   mutable std::array<cost::GemmSlot, cost::kGemmTypes> gemm;

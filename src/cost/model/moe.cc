@@ -23,8 +23,11 @@ Grid<4>::Point moe_point(const MoeShape& s) {
           std::log2(s.inner), std::log2(s.hidden)};
 }
 
-MoeModel::MoeModel(const MoeFit& fit, const Rates& rates)
+MoeModel::MoeModel(const MoeFit& fit, const Rates& rates, const std::optional<Rates>& move)
     : form_(fit.base, rates, operand_bytes(fit.type)),
+      moved_(move ? std::optional<MoeForm>(
+                        MoeForm(fit.base, times(rates, *move), operand_bytes(fit.type)))
+                  : std::nullopt),
       grid_(fit.grid),
       curves_(fit.curves),
       band_(fit.origin.band),
@@ -32,7 +35,7 @@ MoeModel::MoeModel(const MoeFit& fit, const Rates& rates)
 
 double MoeModel::log2_seconds(const GroupedGemm& gemm, const MoeShape& shape, std::size_t skew,
                               const float* curve) const {
-  double log2_t = form_.log2_time(shape, skew);
+  double log2_t = (moved_ ? *moved_ : form_).log2_time(shape, skew);
   if (!grid_[skew].empty()) log2_t += grid_[skew].at(moe_point(shape));
   if (curve != nullptr) log2_t += curves_.at(curve, skew, std::log2(size_of(gemm.tokens)));
   return log2_t;

@@ -1,6 +1,7 @@
 // Times of mixture-of-experts GEMMs from a MoeFit.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "cost/model/fits.h"
@@ -9,7 +10,8 @@ namespace flopcast::cost {
 
 class MoeModel {
  public:
-  MoeModel(const MoeFit& fit, const Rates& rates);
+  /// @param move the model to a chip with so many times the rates.
+  MoeModel(const MoeFit& fit, const Rates& rates, const std::optional<Rates>& move = {});
 
   struct Answer {
     double seconds = 0;
@@ -24,6 +26,7 @@ class MoeModel {
                       const float* curve) const;
 
   MoeForm form_;
+  std::optional<MoeForm> moved_;
   std::array<Grid<4>, kSkews.size()> grid_;
   MoeCurves curves_;
   Band band_, unseen_band_;

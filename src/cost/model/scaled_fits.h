@@ -6,8 +6,8 @@
 #include <memory>
 #include <mutex>
 
+#include "cost/forms/rates.h"
 #include "cost/model/fits.h"
-#include "cost/model/rates.h"
 
 namespace flopcast::cost {
 

@@ -1,8 +1,8 @@
 // The work a kernel does at least: FLOP, and bytes with each operand moved once.
 #pragma once
 
+#include "cost/forms/rates.h"
 #include "cost/model/memory_bound.h"
-#include "cost/model/rates.h"
 
 namespace flopcast::cost {
 

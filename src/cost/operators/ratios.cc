@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "cost/forms/rates.h"
 #include "cost/model/library.h"
-#include "cost/model/rates.h"
 #include "cost/operators/tables.h"
 #include "flopcast/cost/operators.h"
 

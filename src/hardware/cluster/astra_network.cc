@@ -107,6 +107,7 @@ class AstraReader {
   Result<Level> dimension(std::size_t i, Cluster& cluster) const {
     Level level;
     level.name = i == 0 ? "node" : i == 1 ? "fabric" : fmt::format("fabric{}", i);
+    if (i > 0) level.transport = Transport::kRdma;
     const Setting topology = setting(kTopology, i);
     const std::optional<FabricKind> kind = parse_fabric(topology.value);
     if (!kind || (*kind != FabricKind::kRing && *kind != FabricKind::kFullyConnected &&
@@ -120,7 +121,7 @@ class AstraReader {
     level.size = *size;
     level.shape = {*size};
     // A number alone: the file's unit is GB/s of 2^30 bytes and nanoseconds.
-    const Result<double> bandwidth = setting_number(setting(kBandwidth, i), UnitKind::kNone, 1e-9);
+    const Result<double> bandwidth = setting_number(setting(kBandwidth, i), UnitKind::kNone);
     if (!bandwidth) return bandwidth.error();
     const Result<double> latency = setting_number(setting(kLatency, i), UnitKind::kNone);
     if (!latency) return latency.error();

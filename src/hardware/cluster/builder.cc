@@ -76,10 +76,29 @@ Result<ClusterBuilder::Head> ClusterBuilder::parse_head(const Part& part) const 
   return head;
 }
 
+/// What measurements hold for is the machine without the numbers that were put in place of its own. Where it is none
+/// without them, as where a bandwidth is nowhere else, they are its own.
+template <typename Make>
+Result<Cluster> ClusterBuilder::with_nominal(Make&& make) {
+  if (auto failure = make(*this)) return *failure;
+  if (nominal_ || !overrides_) return std::move(cluster_);
+  ClusterBuilder plain(catalog_, depth_);
+  plain.nominal_ = true;
+  if (!make(plain)) cluster_.nominal = std::make_shared<const Cluster>(std::move(plain.cluster_));
+  return std::move(cluster_);
+}
+
 Result<Cluster> ClusterBuilder::from_text(std::string_view text) {
-  if (auto failure = read_line(text)) return *failure;
-  if (auto failure = finish(fmt::format("cluster '{}'", text))) return *failure;
-  return cluster_;
+  return with_nominal([text](ClusterBuilder& builder) { return builder.build_text(text); });
+}
+
+Result<Cluster> ClusterBuilder::from_toml(const TomlFile& file) {
+  return with_nominal([&file](ClusterBuilder& builder) { return builder.build_toml(file); });
+}
+
+ClusterBuilder::Failure ClusterBuilder::build_text(std::string_view text) {
+  if (auto failure = read_line(text)) return failure;
+  return finish(fmt::format("cluster '{}'", text));
 }
 
 ClusterBuilder::Failure ClusterBuilder::read_line(std::string_view text) {
@@ -128,6 +147,7 @@ void ClusterBuilder::take_nodes(const CatalogNode& node, unsigned count) {
   if (count == 1) return;
   Level fabric;
   fabric.name = "fabric";
+  fabric.transport = Transport::kRdma;
   fabric.ports = cluster_.chips_per_node();
   if (node.nic) fabric = *node.nic;
   fabric.size = count;
@@ -198,7 +218,7 @@ ClusterBuilder::Failure ClusterBuilder::start_cluster(const Head& head,
   if (!known) {
     return error(head.name, fmt::format("{}: {}", cluster.name, known.error().text()), "");
   }
-  cluster_ = std::move(*known);
+  take_whole(std::move(*known));
   cluster_.name.clear();
   current_ = cluster_.levels.size() - 1;
   Fact fact{"cluster", static_cast<double>(cluster_.chips()), "", cluster.source, Basis::kRoofline};
@@ -217,9 +237,17 @@ ClusterBuilder::Failure ClusterBuilder::start_file(const Head& head, const std::
     if (!place_.empty()) failure.where = fmt::format("{}: {}", place_, failure.where);
     return failure;
   }
-  cluster_ = std::move(*read);
+  take_whole(std::move(*read));
   current_ = cluster_.levels.size() - 1;
   return std::nullopt;
+}
+
+/// A cluster that was described elsewhere, with its overrides or, for what measurements hold, without.
+void ClusterBuilder::take_whole(Cluster whole) {
+  overrides_ = overrides_ || whole.nominal != nullptr;
+  if (nominal_ && whole.nominal) whole = Cluster(*whole.nominal);
+  whole.nominal = nullptr;
+  cluster_ = std::move(whole);
 }
 
 ClusterBuilder::Failure ClusterBuilder::finish(const std::string& place) {

@@ -25,6 +25,11 @@ class ClusterBuilder {
   Result<Cluster> from_toml(const TomlFile& file);
 
  private:
+  using Failure = std::optional<Diagnostic>;
+
+  Failure build_text(std::string_view text);
+  Failure build_toml(const TomlFile& file);
+
   /// A piece of the line and where it starts, from 1.
   struct Part {
     std::string_view text;
@@ -35,8 +40,6 @@ class ClusterBuilder {
     bool counted = false, chips = false;
     Part name;
   };
-  using Failure = std::optional<Diagnostic>;
-
   std::string where(const Part& part) const;
   Diagnostic error(const Part& part, std::string what, std::string hint) const;
 
@@ -47,6 +50,7 @@ class ClusterBuilder {
   Failure start_chip(const Head& head, const Chip& chip);
   Failure start_cluster(const Head& head, const CatalogCluster& cluster);
   Failure start_file(const Head& head, const std::string& path);
+  void take_whole(Cluster whole);
   void take_nodes(const CatalogNode& node, unsigned count);
 
   Failure apply(const Part& part);
@@ -57,7 +61,11 @@ class ClusterBuilder {
   Failure set_level_of(std::size_t index, const Setting& setting);
   Failure set_current(const Part& part, std::string key, std::string_view value);
   Failure apply_tables(const TomlFile& file);
+  Failure set_chip_of(const Setting& setting);
   Failure finish(const std::string& place);
+  /// The machine that `make` builds, with the one it would be without overrides where there are any.
+  template <typename Make>
+  Result<Cluster> with_nominal(Make&& make);
 
   const CatalogNode* find_node(std::string_view name) const;
   std::vector<std::string> all_names() const;
@@ -71,6 +79,8 @@ class ClusterBuilder {
   std::size_t current_ = 0;  ///< level that settings without a target change
   bool joinable_ = false;    ///< the next fabric named joins the nodes counted
   bool bare_chip_ = false;   ///< the one level is there for form only
+  bool nominal_ = false;     ///< numbers that override others are left out
+  bool overrides_ = false;   ///< there were such numbers
   int depth_ = 0;
 };
 

@@ -181,11 +181,15 @@ std::optional<Diagnostic> check_graph(const FabricGraph& graph, const std::strin
     if (edge.from >= graph.vertices.size() || edge.to >= graph.vertices.size()) {
       return graph_error(where, "a link leads to a vertex that is not there", "check its ends");
     }
-    if (edge.bandwidth.value < 1 || edge.latency.value < 0) {
-      return graph_error(where,
-                         fmt::format("the link from {} to {} has no bandwidth",
-                                     graph.vertices[edge.from].name, graph.vertices[edge.to].name),
-                         "give it one, like 50GB/s");
+    const auto what = [&] {
+      return fmt::format("the link from {} to {}", graph.vertices[edge.from].name,
+                         graph.vertices[edge.to].name);
+    };
+    if (!(edge.bandwidth.value > 0)) {
+      return graph_error(where, what() + " has no bandwidth", "give it one, like 50GB/s");
+    }
+    if (auto wrong = outside_of_limits(what(), edge.bandwidth, edge.latency)) {
+      return graph_error(where, wrong->what, wrong->hint);
     }
   }
   if (auto failure = check_ranks(graph, where)) return failure;

@@ -61,7 +61,7 @@ Result<Cluster> read_cluster_file(const Catalog& catalog, const std::string& pat
   return ClusterBuilder(catalog, depth + 1).from_toml(*file);
 }
 
-Result<Cluster> ClusterBuilder::from_toml(const TomlFile& file) {
+ClusterBuilder::Failure ClusterBuilder::build_toml(const TomlFile& file) {
   const toml::table& root = file.root;
   if (const toml::node* line = root.get("cluster")) {
     const auto* text = line->as_string();
@@ -70,7 +70,7 @@ Result<Cluster> ClusterBuilder::from_toml(const TomlFile& file) {
                         "write cluster = \"8 x dgx-h100\""};
     }
     place_ = place(file, *line);
-    if (auto failure = read_line(text->get())) return *failure;
+    if (auto failure = read_line(text->get())) return failure;
   } else {
     Result<std::vector<Level>> levels = read_levels(file, root, catalog_, cluster_.facts);
     if (!levels) return levels.error();
@@ -87,9 +87,8 @@ Result<Cluster> ClusterBuilder::from_toml(const TomlFile& file) {
                       "give cluster = \"8 x dgx-h100\", or chip and [[level]]"};
   }
   cluster_.name = file.name;
-  if (auto failure = apply_tables(file)) return *failure;
-  if (auto failure = finish(file.name)) return *failure;
-  return cluster_;
+  if (auto failure = apply_tables(file)) return failure;
+  return finish(file.name);
 }
 
 /// name = "...", chip = "..." or [chip], and one table of settings for each level named.
@@ -125,6 +124,12 @@ ClusterBuilder::Failure ClusterBuilder::apply_tables(const TomlFile& file) {
       const std::string name = (*table)["name"].value_or(std::string("chip"));
       Result<Chip> chip = read_chip(file, *table, name, catalog_);
       if (!chip) return chip.error();
+      if (auto failure = find_host_bandwidth(*chip, catalog_)) return failure;
+      if (table->get("like") != nullptr) {
+        overrides_ = true;
+        // What it is like was found a line above.
+        if (nominal_) chip = catalog_.chip((*table)["like"].value_or(std::string()));
+      }
       cluster_.chip = std::move(*chip);
       continue;
     }
@@ -132,7 +137,7 @@ ClusterBuilder::Failure ClusterBuilder::apply_tables(const TomlFile& file) {
     if (!settings) return settings.error();
     for (const Setting& setting : *settings) {
       const auto failure =
-          target == "chip" ? set_chip(cluster_.chip, setting) : apply_to_level(target, setting);
+          target == "chip" ? set_chip_of(setting) : apply_to_level(target, setting);
       if (failure) return failure;
     }
   }

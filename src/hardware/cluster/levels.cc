@@ -114,6 +114,27 @@ std::optional<Diagnostic> hardware::complete_shape(Level& level, const std::stri
   return std::nullopt;
 }
 
+std::optional<Diagnostic> hardware::outside_of_limits(const std::string& what,
+                                                      BytesPerSecond bandwidth, Seconds latency) {
+  constexpr std::string_view kHint = "check the number and its unit";
+  if (!(bandwidth.value >= kBandwidthLimits.least && bandwidth.value <= kBandwidthLimits.most)) {
+    return Diagnostic{ErrorCode::kBadInput, "",
+                      fmt::format("{} of {}: links have {} to {}", what,
+                                  quantity_text(bandwidth.value, UnitKind::kBytesPerSecond),
+                                  quantity_text(kBandwidthLimits.least, UnitKind::kBytesPerSecond),
+                                  quantity_text(kBandwidthLimits.most, UnitKind::kBytesPerSecond)),
+                      std::string(kHint)};
+  }
+  if (!(latency.value >= 0 && latency.value <= kLatencyLimits.most)) {
+    return Diagnostic{ErrorCode::kBadInput, "",
+                      fmt::format("{} with a latency of {}: links have at most {}", what,
+                                  quantity_text(latency.value, UnitKind::kSeconds),
+                                  quantity_text(kLatencyLimits.most, UnitKind::kSeconds)),
+                      std::string(kHint)};
+  }
+  return std::nullopt;
+}
+
 std::optional<Diagnostic> hardware::check_levels(const Cluster& cluster, const std::string& where) {
   std::uint64_t chips = 1;
   constexpr std::uint64_t kMostChips = 1U << 24;
@@ -138,6 +159,12 @@ std::optional<Diagnostic> hardware::check_levels(const Cluster& cluster, const s
                          fmt::format("name a link or a bandwidth, like 'rail NDR' or "
                                      "'{}.bandwidth 50GB/s'",
                                      level.name));
+    }
+    if (level.size == 1) continue;
+    if (auto wrong =
+            outside_of_limits(level.name + ": a port", level.port_bandwidth, level.latency)) {
+      wrong->where = where;
+      return wrong;
     }
   }
   return std::nullopt;

@@ -15,6 +15,10 @@ inline unsigned torus_neighbours(unsigned extent) { return extent > 2 ? 2 : exte
 /// @param where for messages.
 std::optional<Diagnostic> complete_shape(Level& level, const std::string& where);
 
+/// What no link has; `where` is left to say. @param what has it, for the message
+std::optional<Diagnostic> outside_of_limits(const std::string& what, BytesPerSecond bandwidth,
+                                            Seconds latency);
+
 /// Sizes, bandwidths and shares that make sense; at most 2^24 chips.
 std::optional<Diagnostic> check_levels(const Cluster& cluster, const std::string& where);
 

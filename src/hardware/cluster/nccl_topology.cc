@@ -314,6 +314,9 @@ void describe(const NodeGraph& node, unsigned nodes, const std::string& name, Cl
   inside.size = node.chips;
   const bool joined = node.scale_up.value > 0;
   inside.port_bandwidth = joined ? node.scale_up : node.pcie;
+  inside.transport = !joined                        ? Transport::kPcie
+                     : cluster.chip.vendor == "AMD" ? Transport::kXgmi
+                                                    : Transport::kNvlink;
   for (const FabricGraph::Edge& edge : node.graph.edges) {
     if (node.graph.vertices[edge.from].chip == 0 && edge.latency.value > 0) {
       inside.latency = edge.latency * (node.nvswitch ? 2 : 1);
@@ -330,6 +333,7 @@ void describe(const NodeGraph& node, unsigned nodes, const std::string& name, Cl
     Level rail;
     rail.name = "fabric";
     rail.fabric = FabricKind::kRail;
+    rail.transport = Transport::kRdma;
     rail.size = nodes;
     rail.shape = {nodes, 1};
     rail.ports = static_cast<unsigned>(node.ports.size());

@@ -111,12 +111,15 @@ ClusterBuilder::Failure ClusterBuilder::add_level(FabricKind fabric, const Setti
     if (nic) {
       const Level& usual = *node_->nic;
       level.ports = usual.ports;
+      level.transport = usual.transport;
+      level.attachment = usual.attachment;
       level.link = usual.link;
       level.port_bandwidth = usual.port_bandwidth;
       level.latency = usual.latency;
       level.efficiency = usual.efficiency;
     } else {
       const Level& below = cluster_.levels.back();
+      level.transport = Transport::kRdma;
       const unsigned planes =
           outer == 0 ? cluster_.chips_per_node() : below.ports / below.neighbours() * below.size;
       level.ports = std::max(1U, planes) * level.neighbours();
@@ -151,8 +154,15 @@ ClusterBuilder::Failure ClusterBuilder::apply_setting(const Part& part, std::str
   const std::size_t dot = key.find('.');
   const std::string target(key.substr(0, dot == std::string_view::npos ? 0 : dot));
   if (dot != std::string_view::npos) setting.key = std::string(key.substr(dot + 1));
-  if (target == "chip") return set_chip(cluster_.chip, setting);
+  if (target == "chip") return set_chip_of(setting);
   return apply_to_level(target, setting);
+}
+
+ClusterBuilder::Failure ClusterBuilder::set_chip_of(const Setting& setting) {
+  overrides_ = true;
+  if (nominal_) return std::nullopt;
+  if (auto failure = set_chip(cluster_.chip, setting)) return failure;
+  return find_host_bandwidth(cluster_.chip, catalog_);
 }
 
 ClusterBuilder::Failure ClusterBuilder::apply_to_level(const std::string& target,
@@ -183,6 +193,10 @@ ClusterBuilder::Failure ClusterBuilder::apply_to_level(const std::string& target
 }
 
 ClusterBuilder::Failure ClusterBuilder::set_level_of(std::size_t index, const Setting& setting) {
+  if (is_override(setting)) {
+    overrides_ = true;
+    if (nominal_) return std::nullopt;
+  }
   Level& level = cluster_.levels[index];
   const Level before = level;
   const unsigned node_chips = cluster_.chips_per_node();

@@ -127,7 +127,9 @@ class SimaiReader {
   void describe(Cluster& cluster) const {
     Level node, fabric;
     node.name = "node";
+    node.transport = Transport::kNvlink;
     fabric.name = "fabric";
+    fabric.transport = Transport::kRdma;
     node.size = header_[kPerServer];
     fabric.size = chips_ / header_[kPerServer];
     fabric.ports = 0;

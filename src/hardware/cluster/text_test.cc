@@ -56,6 +56,32 @@ TEST(ClusterText, OverridesOfEverything) {
   EXPECT_TRUE(told);
 }
 
+TEST(ClusterText, KeepsTheMachineThatNumbersWereOverriddenOf) {
+  EXPECT_EQ(cluster("16 x dgx-h100, fat-tree HDR").nominal, nullptr);
+  const Cluster made =
+      cluster("16 x dgx-h100, fat-tree HDR, latency 3us, chip.hbm_bandwidth 3TB/s");
+  ASSERT_NE(made.nominal, nullptr);
+  EXPECT_EQ(made.nominal->levels[1].port_bandwidth.value, 25e9);  // another link is another machine
+  EXPECT_EQ(made.nominal->levels[1].latency.value, 5e-6);
+  EXPECT_EQ(made.nominal->chip.hbm_bandwidth.value, 3.35e12);
+  EXPECT_EQ(&made.as_measured(), made.nominal.get());
+  EXPECT_EQ(made.nominal->nominal, nullptr);
+}
+
+TEST(ClusterText, LinksBringWhatCarriesMessages) {
+  const Cluster perlmutter = cluster("4 x perlmutter-node");
+  EXPECT_EQ(perlmutter.levels[0].transport, Transport::kNvlink);
+  EXPECT_EQ(perlmutter.levels[1].transport, Transport::kRdma);
+  EXPECT_EQ(perlmutter.levels[1].attachment, Attachment::kHost);
+  EXPECT_EQ(cluster("8 x a100, node.link pcie4").levels[0].transport, Transport::kPcie);
+  EXPECT_EQ(cluster("4 x dgx-h100, fabric.transport sockets").levels[1].transport,
+            Transport::kSockets);
+  EXPECT_EQ(cluster("gh200").chip.host_link, "nvlink-c2c");
+  EXPECT_EQ(cluster("v100").chip.host_bandwidth.value, 15.754e9);
+  EXPECT_EQ(cluster("h100, chip.host_link pcie4").chip.host_bandwidth.value, 31.508e9);
+  EXPECT_EQ(cluster("h100, chip.host_bandwidth 40GB/s").chip.host_bandwidth.value, 40e9);
+}
+
 TEST(ClusterText, ManyWaysToSayTheSame) {
   for (const char* text :
        {"8 nodes of dgx-h100, rail NDR", "8x dgx-h100, rail ndr", "8 dgx-h100", "8 x DGX_H100, NDR",
@@ -208,9 +234,20 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"8 x dgx-h100, nic.latency 3GB", 15, "expected a time, found a size", "2.5us"},
         Mistake{"8 x dgx-h100, bandwidth 3us", 15, "expected a bandwidth, found a time", "50GB/s"},
         Mistake{"8 x dgx-h100, bandwidth -3GB/s", 15, "negative", "minus"},
-        Mistake{"8 x dgx-h100, bandwidth 0", 15, "expected at least 1", "1 or more"},
-        Mistake{"8 x dgx-h100, efficiency 1.2", 15, "expected a share", "at most 1"},
-        Mistake{"8 x dgx-h100, oversubscription 0.5", 15, "at least 1", "1 or more"},
+        Mistake{"8 x dgx-h100, bandwidth 0", 15, "at least 1 MB/s", "50GB/s"},
+        Mistake{"8 x dgx-h100, bandwidth 400", 15, "at least 1 MB/s", "without a unit is in B/s"},
+        Mistake{"8 x dgx-h100, bandwidth 1e7GB/s", 15, "at most 1 PB/s", "check the unit"},
+        Mistake{"8 x dgx-h100, latency 1000s", 15, "at most 10 s", "check the unit"},
+        Mistake{"8 x dgx-h100, chip.hbm_bandwidth 3350", 15, "at least 1 MB/s", "in B/s"},
+        Mistake{"8 x dgx-h100, chip.hbm_capacity 0GB", 15, "at least 1 MB", "check the unit"},
+        Mistake{"8 x dgx-h100, chip.hbm_capacity 80", 15, "at least 1 MB", "in B"},
+        Mistake{"8 x dgx-h100, chip.matrix.bf16 989", 15, "at least 1 GFLOP/s", "in FLOP/s"},
+        Mistake{"8 x dgx-h100, chip.power_w 1e30", 15, "at most 1000000 W", "is in W"},
+        Mistake{"8 x dgx-h100, transport wire", 15, "no transport is called 'wire'", "rdma"},
+        Mistake{"8 x dgx-h100, attachment wall", 15, "hang at no 'wall'", "chip or host"},
+        Mistake{"8 x dgx-h100, chip.host_link pcie9", 0, "no link is called 'pcie9'", "'pcie"},
+        Mistake{"8 x dgx-h100, efficiency 1.2", 15, "at most 1", "check the number"},
+        Mistake{"8 x dgx-h100, oversubscription 0.5", 15, "at least 1", "check the number"},
         Mistake{"8 x dgx-h100, latency", 15, "'latency' has no value", "latency VALUE"},
         Mistake{"8 x dgx-h100, rail 4x3", 0, "holds 12, but 8 are to be joined", "product is 8"},
         Mistake{"8 x dgx-h100, rail 2x2x2", 0, "at most 2 dimension", "fewer"},

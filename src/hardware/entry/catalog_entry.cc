@@ -50,6 +50,7 @@ Result<std::vector<Level>> read_levels(const TomlFile& file, const toml::table& 
     level.name = levels.empty()       ? "node"
                  : levels.size() == 1 ? "fabric"
                                       : fmt::format("fabric{}", levels.size());
+    if (!levels.empty()) level.transport = Transport::kRdma;
     if (auto error = read_level(file, *table, &parent, catalog, level, facts)) return *error;
     levels.push_back(std::move(level));
   }
@@ -85,6 +86,7 @@ Result<CatalogNode> read_node(const TomlFile& file, const NamedTable& entry,
   if (const toml::table* table = (*entry.table)["nic"].as_table()) {
     Level nic;
     nic.name = "fabric";
+    nic.transport = Transport::kRdma;
     if (auto error = read_level(file, *table, entry.table, catalog, nic, node.facts)) {
       return *error;
     }

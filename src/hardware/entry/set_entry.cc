@@ -10,18 +10,28 @@
 namespace flopcast {
 namespace {
 
+constexpr Limits kPrice{0, 1e9}, kFrequency{1e6, 1e12}, kShare{1e-3, 1}, kOversubscription{1, 1e6};
+
 struct ChipKey {
   std::string_view key;
   UnitKind kind;
+  Limits limits;
   void (*set)(Chip&, double);
 };
 constexpr ChipKey kChipKeys[] = {
-    {"hbm_capacity", UnitKind::kBytes, [](Chip& c, double v) { c.hbm_capacity = {v}; }},
-    {"hbm_bandwidth", UnitKind::kBytesPerSecond, [](Chip& c, double v) { c.hbm_bandwidth = {v}; }},
-    {"on_chip_memory", UnitKind::kBytes, [](Chip& c, double v) { c.on_chip_memory = {v}; }},
-    {"power_w", UnitKind::kWatts, [](Chip& c, double v) { c.power_w = v; }},
-    {"price_usd", UnitKind::kDollars, [](Chip& c, double v) { c.price_usd = v; }},
-    {"tile_frequency", UnitKind::kHertz, [](Chip& c, double v) { c.tiles.hertz = v; }},
+    {"hbm_capacity", UnitKind::kBytes, kCapacityLimits,
+     [](Chip& c, double v) { c.hbm_capacity = {v}; }},
+    {"hbm_bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits,
+     [](Chip& c, double v) { c.hbm_bandwidth = {v}; }},
+    {"on_chip_memory",
+     UnitKind::kBytes,
+     {1, 1e18},
+     [](Chip& c, double v) { c.on_chip_memory = {v}; }},
+    {"host_bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits,
+     [](Chip& c, double v) { c.host_bandwidth = {v}; }},
+    {"power_w", UnitKind::kWatts, kPowerLimits, [](Chip& c, double v) { c.power_w = v; }},
+    {"price_usd", UnitKind::kDollars, kPrice, [](Chip& c, double v) { c.price_usd = v; }},
+    {"tile_frequency", UnitKind::kHertz, kFrequency, [](Chip& c, double v) { c.tiles.hertz = v; }},
 };
 
 struct ChipCount {
@@ -35,20 +45,34 @@ constexpr ChipCount kChipCounts[] = {
     {"tile_height", [](Chip& c, unsigned v) { c.tiles.height = v; }},
 };
 
+/// Numbers that are facts of a chip and nothing else: programs of live runs ask a device for them.
+struct ChipFact {
+  std::string_view key;
+  Limits limits;
+};
+constexpr ChipFact kChipFacts[] = {
+    {"visible_share", kShare},
+    {"compute_capability", {1, 99}},
+};
+
 struct LevelKey {
   std::string_view key;
   UnitKind kind;
-  double least;
+  Limits limits;
   void (*set)(Level&, double);
 };
 constexpr LevelKey kLevelNumbers[] = {
-    {"bandwidth", UnitKind::kBytesPerSecond, 1, [](Level& l, double v) { l.port_bandwidth = {v}; }},
-    {"latency", UnitKind::kSeconds, 0, [](Level& l, double v) { l.latency = {v}; }},
-    {"efficiency", UnitKind::kNone, 1e-3, [](Level& l, double v) { l.efficiency = v; }},
-    {"oversubscription", UnitKind::kNone, 1, [](Level& l, double v) { l.oversubscription = v; }},
+    {"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits,
+     [](Level& l, double v) { l.port_bandwidth = {v}; }},
+    {"latency", UnitKind::kSeconds, kLatencyLimits, [](Level& l, double v) { l.latency = {v}; }},
+    {"efficiency", UnitKind::kNone, kShare, [](Level& l, double v) { l.efficiency = v; }},
+    {"oversubscription", UnitKind::kNone, kOversubscription,
+     [](Level& l, double v) { l.oversubscription = v; }},
 };
-constexpr std::string_view kLevelTexts[] = {"fabric", "link",  "size",
-                                            "shape",  "ports", "in_network_reduction"};
+constexpr std::string_view kLevelTexts[] = {
+    "fabric", "link", "size", "shape", "ports", "in_network_reduction", "transport", "attachment"};
+/// Of those the ones that change how fast a machine is and not what it is made of.
+constexpr std::string_view kLevelSwitches[] = {"ports", "in_network_reduction"};
 
 Fact fact_of(const Setting& setting, std::string key, double value, UnitKind kind) {
   return {std::move(key), value, std::string(unit_name(kind)), setting.source, setting.basis};
@@ -60,10 +84,17 @@ std::optional<Diagnostic> set_text(std::string& field, const Setting& setting) {
   return std::nullopt;
 }
 
+/// Its bandwidth is found where the catalogue's links are known: host_link_of().
+std::optional<Diagnostic> set_host_link(Chip& chip, const Setting& setting) {
+  chip.host_bandwidth = {};
+  put_fact(chip.facts, fact_of(setting, "host_bandwidth", 0, UnitKind::kBytesPerSecond));
+  return set_text(chip.host_link, setting);
+}
+
 struct Number {
   std::string_view key;
   UnitKind kind;
-  double least;
+  Limits limits;
   double* field;
 };
 /// The one of `numbers` that the setting names. @param others keys that are no numbers
@@ -75,7 +106,7 @@ std::optional<Diagnostic> set_number(std::initializer_list<Number> numbers, cons
       others.emplace_back(number.key);
       continue;
     }
-    const Result<double> value = setting_number(setting, number.kind, number.least);
+    const Result<double> value = setting_number(setting, number.kind, number.limits);
     if (!value) return value.error();
     *number.field = *value;
     put_fact(facts, fact_of(setting, setting.key, *value, number.kind));
@@ -96,10 +127,33 @@ std::optional<Diagnostic> set_rate(Chip& chip, const Setting& setting, std::stri
     return setting_error(setting, fmt::format("no data type is called '{}'", type_name),
                          did_you_mean(type_name, names, "write it like bf16"));
   }
-  const Result<double> rate = setting_number(setting, UnitKind::kFlopsPerSecond);
+  // 0: the chip cannot.
+  const bool none = trim(setting.value) == "0";
+  const Result<double> rate =
+      setting_number(setting, UnitKind::kFlopsPerSecond, none ? Limits{} : kRateLimits);
   if (!rate) return rate.error();
   rates[static_cast<std::size_t>(*type)] = {*rate};
   put_fact(chip.facts, fact_of(setting, setting.key, *rate, UnitKind::kFlopsPerSecond));
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> set_transport(Transport& transport, const Setting& setting) {
+  const std::optional<Transport> named = parse_transport(setting.value);
+  if (!named) {
+    return setting_error(setting, fmt::format("no transport is called '{}'", setting.value),
+                         "write nvlink, xgmi, direct, pcie, rdma or sockets");
+  }
+  transport = *named;
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> set_attachment(Attachment& attachment, const Setting& setting) {
+  const std::optional<Attachment> named = parse_attachment(setting.value);
+  if (!named) {
+    return setting_error(setting, fmt::format("ports hang at no '{}'", setting.value),
+                         "write chip or host");
+  }
+  attachment = *named;
   return std::nullopt;
 }
 
@@ -126,6 +180,8 @@ std::optional<Diagnostic> set_level_link(Level& level, const Setting& setting,
   level.port_bandwidth = link->bandwidth * lanes;
   level.latency = link->latency;
   level.efficiency = link->efficiency;
+  level.transport = link->transport;
+  level.attachment = link->attachment;
   for (Fact fact : link->facts) {
     if (fact.key == "bandwidth") fact.value = level.port_bandwidth.value;
     fact.key = level.name + "." + fact.key;
@@ -140,6 +196,8 @@ std::optional<Diagnostic> set_level_text(Level& level, const Setting& setting,
     put_fact(facts, fact_of(setting, level.name + "." + setting.key, value, UnitKind::kNone));
   };
   if (setting.key == "link") return set_level_link(level, setting, catalog, facts);
+  if (setting.key == "transport") return set_transport(level.transport, setting);
+  if (setting.key == "attachment") return set_attachment(level.attachment, setting);
   if (setting.key == "fabric") {
     const std::optional<FabricKind> kind = parse_fabric(setting.value);
     if (!kind) {
@@ -168,6 +226,11 @@ std::optional<Diagnostic> set_level_text(Level& level, const Setting& setting,
 
 }  // namespace
 
+bool is_override(const Setting& setting) {
+  return std::ranges::find(kLevelSwitches, setting.key) != std::end(kLevelSwitches) ||
+         std::ranges::find(kLevelNumbers, setting.key, &LevelKey::key) != std::end(kLevelNumbers);
+}
+
 void put_fact(std::vector<Fact>& facts, Fact fact) {
   const auto same = std::find_if(facts.begin(), facts.end(),
                                  [&](const Fact& known) { return known.key == fact.key; });
@@ -187,7 +250,9 @@ std::vector<std::string> chip_keys() {
     }
   }
   for (const ChipCount& entry : kChipCounts) keys.emplace_back(entry.key);
-  for (const char* text : {"aliases", "vendor", "architecture"}) keys.emplace_back(text);
+  for (const ChipFact& entry : kChipFacts) keys.emplace_back(entry.key);
+  for (const char* text : {"aliases", "vendor", "architecture", "host_link"})
+    keys.emplace_back(text);
   return keys;
 }
 
@@ -200,6 +265,7 @@ std::vector<std::string> level_keys() {
 std::optional<Diagnostic> set_chip(Chip& chip, const Setting& setting) {
   if (setting.key == "vendor") return set_text(chip.vendor, setting);
   if (setting.key == "architecture") return set_text(chip.architecture, setting);
+  if (setting.key == "host_link") return set_host_link(chip, setting);
   if (setting.key == "aliases") return chip.aliases = setting.values, std::nullopt;
   const std::string_view key = setting.key;
   if (key.starts_with("matrix.")) return set_rate(chip, setting, key.substr(7), chip.matrix);
@@ -214,13 +280,35 @@ std::optional<Diagnostic> set_chip(Chip& chip, const Setting& setting) {
   }
   for (const ChipKey& known : kChipKeys) {
     if (known.key != key) continue;
-    const Result<double> value = setting_number(setting, known.kind);
+    const Result<double> value = setting_number(setting, known.kind, known.limits);
     if (!value) return value.error();
     known.set(chip, *value);
     put_fact(chip.facts, fact_of(setting, setting.key, *value, known.kind));
     return std::nullopt;
   }
+  for (const ChipFact& known : kChipFacts) {
+    if (known.key != key) continue;
+    const Result<double> value = setting_number(setting, UnitKind::kNone, known.limits);
+    if (!value) return value.error();
+    put_fact(chip.facts, fact_of(setting, setting.key, *value, UnitKind::kNone));
+    return std::nullopt;
+  }
   return unknown_key(setting, "a chip", chip_keys());
+}
+
+std::optional<Diagnostic> find_host_bandwidth(Chip& chip, const Catalog& catalog) {
+  if (chip.host_link.empty() || chip.host_bandwidth.value > 0) return std::nullopt;
+  const Result<Link> link = catalog.link(chip.host_link);
+  if (!link) {
+    return Diagnostic{ErrorCode::kBadInput, chip.name, "host_link: " + link.error().what,
+                      link.error().hint};
+  }
+  chip.host_link = link->name;
+  chip.host_bandwidth = link->bandwidth;
+  for (Fact& fact : chip.facts) {
+    if (fact.key == "host_bandwidth") fact.value = link->bandwidth.value;
+  }
+  return std::nullopt;
 }
 
 std::optional<Diagnostic> set_link(Link& link, const Setting& setting) {
@@ -233,27 +321,34 @@ std::optional<Diagnostic> set_link(Link& link, const Setting& setting) {
     return setting_error(setting, fmt::format("no kind of link is called '{}'", setting.value),
                          "write scale-up, host or scale-out");
   }
-  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, 1, &link.bandwidth.value},
-                     {"latency", UnitKind::kSeconds, 0, &link.latency.value},
-                     {"efficiency", UnitKind::kNone, 1e-3, &link.efficiency}},
-                    setting, "a link", {"aliases", "kind"}, link.facts);
+  if (setting.key == "transport") return set_transport(link.transport, setting);
+  if (setting.key == "attachment") return set_attachment(link.attachment, setting);
+  return set_number(
+      {{"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits, &link.bandwidth.value},
+       {"latency", UnitKind::kSeconds, kLatencyLimits, &link.latency.value},
+       {"efficiency", UnitKind::kNone, kShare, &link.efficiency}},
+      setting, "a link", {"aliases", "kind", "transport", "attachment"}, link.facts);
 }
 
 std::optional<Diagnostic> set_memory(MemoryTechnology& memory, const Setting& setting) {
   if (setting.key == "aliases") return memory.aliases = setting.values, std::nullopt;
-  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, 1, &memory.bandwidth.value},
-                     {"capacity", UnitKind::kBytes, 0, &memory.capacity.value},
-                     {"usd_per_gbps", UnitKind::kDollars, 0, &memory.usd_per_gbps},
-                     {"w_per_gbps", UnitKind::kWatts, 0, &memory.w_per_gbps}},
-                    setting, "a memory technology", {"aliases"}, memory.facts);
+  return set_number(
+      {{"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits, &memory.bandwidth.value},
+       {"capacity", UnitKind::kBytes, {0, 1e18}, &memory.capacity.value},
+       {"usd_per_gbps", UnitKind::kDollars, kPrice, &memory.usd_per_gbps},
+       {"w_per_gbps", UnitKind::kWatts, {0, 1e6}, &memory.w_per_gbps}},
+      setting, "a memory technology", {"aliases"}, memory.facts);
 }
 
 std::optional<Diagnostic> set_interconnect(InterconnectTechnology& made, const Setting& setting) {
   if (setting.key == "aliases") return made.aliases = setting.values, std::nullopt;
-  return set_number({{"bandwidth", UnitKind::kBytesPerSecond, 1, &made.bandwidth.value},
-                     {"usd_per_gbps", UnitKind::kDollars, 0, &made.usd_per_gbps},
-                     {"w_per_gbps", UnitKind::kWatts, 0, &made.w_per_gbps}},
-                    setting, "an interconnect technology", {"aliases"}, made.facts);
+  double reach = 0;  // a fact alone
+  return set_number(
+      {{"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits, &made.bandwidth.value},
+       {"usd_per_gbps", UnitKind::kDollars, kPrice, &made.usd_per_gbps},
+       {"w_per_gbps", UnitKind::kWatts, {0, 1e6}, &made.w_per_gbps},
+       {"reach", UnitKind::kNone, {1, 1e3}, &reach}},
+      setting, "an interconnect technology", {"aliases"}, made.facts);
 }
 
 std::optional<Diagnostic> set_level(Level& level, const Setting& setting, const Catalog& catalog,
@@ -263,12 +358,8 @@ std::optional<Diagnostic> set_level(Level& level, const Setting& setting, const 
   }
   for (const LevelKey& known : kLevelNumbers) {
     if (known.key != setting.key) continue;
-    const Result<double> value = setting_number(setting, known.kind, known.least);
+    const Result<double> value = setting_number(setting, known.kind, known.limits);
     if (!value) return value.error();
-    if (setting.key == "efficiency" && *value > 1) {
-      return setting_error(setting, fmt::format("expected a share, found '{}'", setting.value),
-                           "give a number above 0 and at most 1");
-    }
     known.set(level, *value);
     put_fact(facts, fact_of(setting, level.name + "." + setting.key, *value, known.kind));
     return std::nullopt;

@@ -24,6 +24,11 @@ std::optional<Diagnostic> set_interconnect(InterconnectTechnology& made, const S
 std::optional<Diagnostic> set_level(Level& level, const Setting& setting, const Catalog& catalog,
                                     std::vector<Fact>& facts);
 
+/// Whether it changes how fast a level is, and not what it is made of.
+bool is_override(const Setting& setting);
+/// Finds the bandwidth of the chip's host link where none was given. @return an unknown link's error.
+std::optional<Diagnostic> find_host_bandwidth(Chip& chip, const Catalog& catalog);
+
 std::vector<std::string> level_keys();
 std::vector<std::string> chip_keys();
 

@@ -9,6 +9,7 @@
 #include "base/numeric/divisors.h"
 #include "flopcast/base/quantity.h"
 #include "mapping/partition/mps.h"
+#include "mapping/search/check_answer.h"
 #include "mapping/search/layer_solver.h"
 #include "mapping/search/shapes.h"
 
@@ -400,7 +401,10 @@ class MappingProblem {
 }  // namespace
 
 Result<Mapping> map_workload(const MappingRequest& request) {
-  return MappingProblem(request).solve();
+  Result<Mapping> mapping = MappingProblem(request).solve();
+  if (!mapping) return mapping;
+  if (auto problem = check_answer(*mapping)) return *std::move(problem);
+  return mapping;
 }
 
 Result<std::string> mapping_mps(const MappingRequest& request, const Mapping& mapping,

@@ -87,9 +87,11 @@ std::optional<Diagnostic> set_links(MappingSystem& system, std::string_view text
                       fmt::format("{} links for {} dimensions", links.size(), dimensions),
                       "give one per dimension, innermost first; the last stands for the rest"};
   }
-  if (links.size() == 1 && dimensions > 1 && links[0].name == "nvlink") {
+  const Fact* reach = find_fact(links[0].facts, "reach");
+  if (links.size() == 1 && reach != nullptr && static_cast<double>(dimensions) > reach->value) {
     const Result<InterconnectTechnology> outside = catalog.interconnect("pcie");
     if (!outside) return outside.error();
+    links.resize(static_cast<std::size_t>(reach->value), links[0]);
     links.push_back(*outside);
   }
   system.prices.link_w.clear();

@@ -4,6 +4,7 @@
 
 #include "flopcast/mapping.h"
 #include "mapping/system/facts.h"
+#include "support/temporary_folder.h"
 
 namespace flopcast::mapping {
 namespace {
@@ -132,6 +133,26 @@ TEST(MappingSystem, LinksByNameOrBandwidthPerDimension) {
   EXPECT_EQ(system.dimensions[0].bandwidth.value, 150e9);
   EXPECT_EQ(system.dimensions[1].bandwidth.value, 25e9);
   EXPECT_EQ(system.dimensions[2].bandwidth.value, 25e9);
+}
+
+// How far links go is a fact of theirs, whatever they are called.
+TEST(MappingSystem, LinksThatReachTwoDimensionsLeaveTheThirdToPcie) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "mine.toml",
+                   "[interconnect.optical]\nbandwidth = \"600GB/s\"\nreach = 2\n"
+                   "[interconnect.nvlink]\nbandwidth = \"450GB/s\"\n");
+  const Result<Catalog> mine = Catalog::load({folder.path()});
+  ASSERT_TRUE(mine) << mine.error().text();
+  SystemOptions options = with_topology("torus:8x64x2");
+  options.link = "optical";
+  const Result<MappingSystem> two = mapping_system("1024 x sn10", options, *mine);
+  ASSERT_TRUE(two) << two.error().text();
+  EXPECT_EQ(two->dimensions[1].bandwidth.value, 600e9);
+  EXPECT_EQ(two->dimensions[2].bandwidth.value, 50e9);
+  options.link = "nvlink";
+  const Result<MappingSystem> all = mapping_system("1024 x sn10", options, *mine);
+  ASSERT_TRUE(all) << all.error().text();
+  EXPECT_EQ(all->dimensions[2].bandwidth.value, 450e9);
 }
 
 TEST(MappingSystem, EitherSixteenBitFormatWillDo) {

@@ -34,8 +34,8 @@ bool is_taken(const EngineKernel& kernel, unsigned ranks, bool over_pcie, double
 std::optional<Seconds> engine_all_reduce(const EngineKernel& kernel, const GroupShape& shape,
                                          Bytes size) {
   if (shape.nodes > 1 || shape.levels.empty()) return std::nullopt;
-  const bool over_pcie =
-      std::ranges::any_of(shape.levels, [](const LevelUse& use) { return is_pcie(*use.level); });
+  const bool over_pcie = std::ranges::any_of(
+      shape.levels, [](const LevelUse& use) { return use.level->transport == Transport::kPcie; });
   if (!is_taken(kernel, shape.ranks, over_pcie, size.value)) return std::nullopt;
   BytesPerSecond port = shape.levels[0].chip_share();
   for (const LevelUse& use : shape.levels) port = std::min(port, use.chip_share());

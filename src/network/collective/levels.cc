@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <span>
 
 namespace flopcast::network {
 namespace {
@@ -25,12 +27,17 @@ std::vector<unsigned> dimensions(const LevelUse& use) {
                                                     : std::vector<unsigned>{use.level->size};
 }
 
+/// Of a step one way, through one plane or all of them.
+BytesPerSecond chain_bandwidth(const LevelUse& use, bool wide) {
+  return use.neighbour * (wide && use.level->transport != Transport::kPcie ? use.planes : 1);
+}
+
 /// A ring step's bandwidth: one plane to one neighbour; all planes when `wide`, as rings of NCCL
 /// leave a node through all its ports; both directions where the fabric is a ring. Cards that a bridge
 /// pairs are one stop of a ring over PCIe: it enters by the slot of one and leaves by the other's.
 BytesPerSecond ring_bandwidth(const LevelUse& use, bool wide) {
   const bool both_ways = is_torus(use) && use.members > 2;
-  return use.neighbour * (wide && !is_pcie(*use.level) ? use.planes : 1) * (both_ways ? 2 : 1);
+  return chain_bandwidth(use, wide) * (both_ways ? 2 : 1);
 }
 
 LevelTime part(std::size_t level, Seconds latency, Seconds transfer) {
@@ -57,9 +64,62 @@ LevelTimes flat_ring(const GroupShape& shape, Op op, Bytes size) {
   return times;
 }
 
+/// So many sends of the whole buffer, one after the other, over one level.
+struct Stretch {
+  std::size_t level = 0;
+  double sends = 0;
+  Hop hop;
+};
+
+/// Sends along stretches in so many chunks: the first takes every send, the others follow at the pace of the slowest.
+LevelTimes in_chunks(const std::vector<Stretch>& stretches, Bytes size, double chunks) {
+  const auto message = [&](const Stretch& s) { return s.hop.message(size / chunks); };
+  const Stretch& slowest = *std::ranges::max_element(stretches, {}, message);
+  LevelTimes times;
+  for (const Stretch& stretch : stretches) {
+    const double sends = stretch.sends + (&stretch == &slowest ? chunks - 1 : 0);
+    times.parts.push_back(part(stretch.level, sends * stretch.hop.latency,
+                               sends * (size / chunks / stretch.hop.bandwidth)));
+  }
+  return times;
+}
+
+/// In the number of chunks that is best. The time is convex in it: what goes down with 1 / chunks, and the largest of
+/// what grows with them.
+LevelTimes pipelined(const std::vector<Stretch>& stretches, Bytes size) {
+  std::uint32_t low = 1, high = 1U << 20;  // latency 0 would ask for infinitely many
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    const Seconds here = in_chunks(stretches, size, middle).total();
+    if (in_chunks(stretches, size, middle + 1.0).total() < here) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return in_chunks(stretches, size, low);
+}
+
+/// A broadcast or reduction down a chain of all ranks, which leaves a node through all its ports.
+LevelTimes flat_chain(const GroupShape& shape, Bytes size) {
+  std::vector<Stretch> stretches;
+  unsigned edges = shape.ranks;
+  for (std::size_t l = 0; l < shape.levels.size(); ++l) {
+    const LevelUse& use = shape.levels[l];
+    const unsigned crossing = edges - edges / use.members;
+    edges /= use.members;
+    stretches.push_back(
+        {l, static_cast<double>(crossing), {use.latency(), chain_bandwidth(use, true)}});
+  }
+  return pipelined(stretches, size);
+}
+
 std::optional<LevelTimes> ring(const GroupShape& shape, Op op, Bytes size) {
   if (op == Op::kAllReduce || is_pass(op)) return flat_ring(shape, op, size);
-  if (shape.levels.size() > 1) return std::nullopt;
+  if (shape.levels.size() > 1) {
+    if (!is_rooted(op)) return std::nullopt;
+    return flat_chain(shape, size);
+  }
   const LevelUse& use = shape.levels[0];
   const Hop hop{use.latency(), use.neighbour};
   const unsigned p = shape.ranks;
@@ -80,28 +140,29 @@ std::optional<LevelTimes> ring(const GroupShape& shape, Op op, Bytes size) {
 /// NCCL took 0.7 of the bandwidth instead of 0.92.
 constexpr double kAloneOnNode = 0.7 / 0.92;
 
-/// Paper constants: 2.5 us and 5 us a step, 70 % of the nominal bandwidth.
+/// 70 % of the nominal bandwidth, as in the paper, whose latencies the catalogue's links have; more or less where a
+/// level's efficiency is not that of its links.
 std::optional<LevelTimes> dual_network(const GroupShape& shape, Op op, Bytes size) {
   if (op != Op::kAllReduce && !is_pass(op)) return std::nullopt;
   constexpr double kEfficiency = 0.7;
-  constexpr Seconds kFast{2.5e-6}, kSlow{5e-6};
   const bool across = shape.nodes > 1;
-  const auto nominal = [&](const LevelUse& use) {
-    return use.child() * (kEfficiency / use.level->efficiency);
+  const auto reached = [&](const LevelUse& use) {
+    return use.child() * (std::min(1.0, kEfficiency * use.tuned) / use.level->efficiency);
   };
-  cf::DualNetwork network{shape.ranks, shape.per_node(), 1, {kFast, {1}}, {kSlow, {1}}};
-  if (shape.node_levels > 0) {
-    network.fast.bandwidth = nominal(shape.levels[0]);
-    for (std::size_t l = 1; l < shape.node_levels; ++l) {
-      network.fast.bandwidth = std::min(network.fast.bandwidth, nominal(shape.levels[l]));
-    }
+  cf::DualNetwork network{shape.ranks, shape.per_node(), 1, {{}, {1}}, {{}, {1}}};
+  for (std::size_t l = 0; l < shape.node_levels; ++l) {
+    const LevelUse& use = shape.levels[l];
+    const BytesPerSecond bandwidth = reached(use);
+    if (l == 0 || bandwidth < network.fast.bandwidth) network.fast.bandwidth = bandwidth;
+    network.fast.latency = std::max(network.fast.latency, use.latency());
   }
   if (across) {
-    network.slow.bandwidth = nominal(shape.levels[shape.node_levels]);
+    network.slow = {shape.levels[shape.node_levels].latency(),
+                    reached(shape.levels[shape.node_levels])};
     if (shape.per_node() == 1) network.slow.bandwidth *= kAloneOnNode;
   }
-  const Seconds fast = passes(op) * (shape.ranks - shape.nodes) * kFast;
-  const Seconds slow = passes(op) * (shape.nodes - 1.0) * kSlow;
+  const Seconds fast = passes(op) * (shape.ranks - shape.nodes) * network.fast.latency;
+  const Seconds slow = passes(op) * (shape.nodes - 1.0) * network.slow.latency;
   const Seconds transfer = passes(op) * cf::dual_network_transfer(size, network);
   const bool slow_paces =
       across && !(shape.node_levels > 0 && network.fast.bandwidth < network.slow.bandwidth);
@@ -114,12 +175,24 @@ std::optional<LevelTimes> dual_network(const GroupShape& shape, Op op, Bytes siz
   return times;
 }
 
+/// Down a binary tree across nodes and a chain inside each, in chunks.
+LevelTimes rooted_tree(const GroupShape& shape, Bytes size) {
+  std::vector<Stretch> stretches;
+  for (std::size_t l = 0; l < shape.levels.size(); ++l) {
+    const LevelUse& use = shape.levels[l];
+    const double depth = l < shape.node_levels ? use.members - 1.0 : cf::ceil_log2(use.members);
+    stretches.push_back({l, depth, {use.latency(), chain_bandwidth(use, true)}});
+  }
+  return pipelined(stretches, size);
+}
+
 /// Down a chain inside nodes and a binary tree across them; two trees with half the data each.
 std::optional<LevelTimes> tree(const GroupShape& shape, Op op, Bytes size) {
   if (op == Op::kBarrier || op == Op::kSendRecv || op == Op::kAllToAll || is_pass(op)) {
     return std::nullopt;
   }
   const bool flat = shape.levels.size() == 1;
+  if (!flat && is_rooted(op)) return rooted_tree(shape, size);
   LevelTimes times;
   std::size_t slowest = 0;
   for (std::size_t l = 0; l < shape.levels.size(); ++l) {
@@ -130,7 +203,7 @@ std::optional<LevelTimes> tree(const GroupShape& shape, Op op, Bytes size) {
     if (use.child().value < shape.levels[slowest].child().value) slowest = l;
   }
   const Seconds once = size / shape.levels[slowest].child();
-  const double sends = op == Op::kAllReduce ? 2 : flat ? cf::ceil_log2(shape.ranks) : 1;
+  const double sends = op == Op::kAllReduce ? 2 : cf::ceil_log2(shape.ranks);
   times.parts[slowest].transfer = sends * once;
   return times;
 }
@@ -344,15 +417,7 @@ std::vector<Algorithm> usual_algorithms(const GroupShape& shape, Op op) {
   return {mesh ? Algorithm::kDirect : Algorithm::kRing, Algorithm::kTree, Algorithm::kNvls};
 }
 
-bool is_pcie(const Level& level) { return level.link.find("pcie") != level.link.npos; }
-
 namespace {
-
-/// Ports that hang at the processor, not at the chips' own PCIe switch: Slingshot's do in the machines
-/// there are, and TCP copies through it whatever hangs where.
-bool ports_at_host(const Level& level) {
-  return level.link.starts_with("slingshot") || is_tcp(level);
-}
 
 /// A message between chips joined by links of their own fills them but for the packets' headers: one
 /// flit of 17 (NVLink 2 to 4, 256 B a packet). Rings and switches get the link's efficiency.
@@ -360,13 +425,11 @@ double direct_share(const GroupShape& shape) {
   constexpr double kPayload = 16.0 / 17;
   const bool direct = shape.nodes == 1 && shape.levels.size() == 1 &&
                       shape.levels[0].level->fabric == FabricKind::kFullyConnected &&
-                      !is_pcie(*shape.levels[0].level);
+                      shape.levels[0].level->transport != Transport::kPcie;
   return direct ? std::max(1.0, kPayload / shape.levels[0].level->efficiency) : 1;
 }
 
 }  // namespace
-
-bool is_tcp(const Level& level) { return level.link.starts_with("tcp"); }
 
 NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape) {
   constexpr double kGb = 1e9;
@@ -386,7 +449,8 @@ NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape) {
   }
   if (!(intra > 0)) intra = inter;
   const bool across = shape.nodes > 1;
-  const bool streams = across && is_tcp(*shape.levels.back().level);  // no card can fill
+  const Level& last = shape.levels.empty() ? cluster.levels[0] : *shape.levels.back().level;
+  const bool streams = across && last.transport == Transport::kSockets;  // no card can fill
   const double alone = across && shape.per_node() == 1 && !streams ? kAloneOnNode : 1;
   graph.rank_inside_gbs = intra * direct_share(shape);
   graph.rank_outside_gbs = inter * alone / shape.per_node();
@@ -396,8 +460,14 @@ NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape) {
   // the ports.
   graph.inter_gbs = inter / graph.channels;
   graph.intra_gbs = (across ? inter : intra) / graph.channels;
-  graph.ports_at_host = across && ports_at_host(*shape.levels.back().level);
-  graph.nvlink = !is_pcie(cluster.levels[0]);
+  graph.ports_at_host =
+      across && (last.attachment == Attachment::kHost || last.transport == Transport::kSockets);
+  graph.nvlink = cluster.levels[0].transport != Transport::kPcie;
+  std::vector<const Level*> levels;
+  for (const LevelUse& use : shape.levels) levels.push_back(use.level);
+  const std::span<const Level* const> all(levels);
+  graph.intra_hop = nccl_hop(all.first(shape.node_levels));
+  graph.inter_hop = nccl_hop(all.subspan(shape.node_levels));
   graph.multicast = !shape.levels.empty() && shape.levels[0].level->in_network_reduction;
   return graph;
 }

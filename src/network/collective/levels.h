@@ -27,11 +27,6 @@ std::optional<LevelTimes> alpha_beta(const GroupShape& shape, CollectiveOp op,
 /// kDualNetwork, rings over a full mesh as kDirect; on tori dimension by dimension.
 std::vector<CollectiveAlgorithm> usual_algorithms(const GroupShape& shape, CollectiveOp op);
 
-/// Chips joined through the host.
-bool is_pcie(const Level& level);
-/// Nodes joined by streams that processors copy.
-bool is_tcp(const Level& level);
-
 /// What NCCL's topology search finds for the group.
 NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape);
 

@@ -60,6 +60,24 @@ bool is_one_pass(CollectiveOp op) {
   return op == CollectiveOp::kAllGather || op == CollectiveOp::kReduceScatter;
 }
 
+/// What the constants take one message over each transport to need: the catalogue's links, to which they are added as
+/// they are (catalog/links.toml, from Subramanian et al. and aiconfigurator; a test holds the two together).
+constexpr Seconds usual_latency(Transport transport) {
+  switch (transport) {
+    case Transport::kPcie:
+      return {2e-6};
+    case Transport::kRdma:
+      return {5e-6};
+    case Transport::kSockets:
+      return {20e-6};
+    case Transport::kDirect:
+    case Transport::kNvlink:
+    case Transport::kXgmi:
+      break;
+  }
+  return {2.5e-6};
+}
+
 double ring_steps(CollectiveOp op, unsigned p) {
   if (op == CollectiveOp::kAllReduce) return 2.0 * (p - 1);
   return is_one_pass(op) ? p - 1.0 : p;
@@ -134,7 +152,8 @@ double ring_latency(const NcclGraph& graph, CollectiveOp op, int protocol, doubl
   if (!is_one_pass(op) && op != CollectiveOp::kAllReduce) {
     // Broadcast and reduce go down the ring in chunks; Simple pays the tree's chunk latency.
     const Latencies& hop = graph.nodes > 1 ? kNet : graph.nvlink ? kNvlink : kPci;
-    return steps * hop[protocol == 2 ? 0 : 1][protocol];
+    const NcclHop& own = graph.nodes > 1 ? graph.inter_hop : graph.intra_hop;
+    return steps * own.of(hop[protocol == 2 ? 0 : 1][protocol]);
   }
   if (graph.nodes > 1) {
     intra = std::max(intra, graph.net_overhead_us * (protocol == 2 ? 3 : 1));
@@ -146,9 +165,10 @@ double ring_latency(const NcclGraph& graph, CollectiveOp op, int protocol, doubl
 double latency_us(const NcclGraph& graph, CollectiveOp op, Algorithm algorithm, int protocol) {
   const int a = index(algorithm);
   const double per_node = static_cast<double>(graph.ranks) / graph.nodes;
-  const double intra = (graph.nvlink ? kNvlink : kPci)[a][protocol];
+  const double intra = graph.intra_hop.of((graph.nvlink ? kNvlink : kPci)[a][protocol]);
   const int net_row = graph.nodes == graph.ranks ? 0 : a;  // one rank a node: the tree's
-  const double inter = kNet[net_row][protocol] + graph.net_latency_us * (protocol == 2 ? 2 : 1);
+  const double inter =
+      graph.inter_hop.of(kNet[net_row][protocol]) + graph.net_latency_us * (protocol == 2 ? 2 : 1);
   const double base = kBase[a][protocol];
   const double depth = floor_log2(graph.nodes);
   switch (algorithm) {
@@ -176,10 +196,13 @@ NcclCost point_to_point(const NcclGraph& graph, CollectiveOp op, double bytes) {
   const bool crosses = graph.nodes > 1;
   const int ring = index(Algorithm::kRing);
   const Latencies& link = crosses ? kNet : graph.nvlink ? kNvlink : kPci;
-  const double latency = kBase[ring][0] + link[ring][2] + (crosses ? 2 * graph.net_latency_us : 0);
+  const NcclHop& hop = crosses ? graph.inter_hop : graph.intra_hop;
+  const double latency =
+      kBase[ring][0] + hop.of(link[ring][2]) + (crosses ? 2 * graph.net_latency_us : 0);
   if (op == CollectiveOp::kSendRecv) {
     // Inside a node it is written into the receiver's buffers without a word from there.
-    if (!crosses) return in_seconds(kBase[ring][0] + link[ring][0], bytes, graph.rank_inside_gbs);
+    if (!crosses)
+      return in_seconds(kBase[ring][0] + hop.of(link[ring][0]), bytes, graph.rank_inside_gbs);
     return in_seconds(latency, bytes, graph.rank_outside_gbs);
   }
   const double outside = bytes * (p - per_node) / p, inside = bytes * (per_node - 1) / p;
@@ -190,6 +213,17 @@ NcclCost point_to_point(const NcclGraph& graph, CollectiveOp op, double bytes) {
 }
 
 }  // namespace
+
+NcclHop nccl_hop(std::span<const Level* const> levels) {
+  if (levels.empty()) return {};
+  NcclHop hop{0, 0};
+  for (const Level* level : levels) {
+    const Seconds usual = usual_latency(level->transport);
+    hop.share = std::max(hop.share, std::min(1.0, level->latency / usual));
+    hop.extra_us = std::max(hop.extra_us, (level->latency - usual).value * 1e6);
+  }
+  return hop;
+}
 
 NcclArchitecture nccl_architecture(std::string_view name) {
   if (name == "volta") return NcclArchitecture::kVolta;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,15 @@ namespace flopcast::network {
 enum class NcclArchitecture : std::uint8_t { kVolta, kAmpere, kHopper, kBlackwell };
 /// Of a chip's architecture name; an unknown one is treated as ampere, the middle of the table.
 NcclArchitecture nccl_architecture(std::string_view name);
+
+/// How a machine's hops differ in latency from those that NCCL's constants go with: below, constants shrink in
+/// proportion; above, every hop takes so much longer.
+struct NcclHop {
+  double share = 1, extra_us = 0;
+  double of(double constant_us) const { return share * constant_us + extra_us; }
+};
+/// The slowest of these levels; none: as the constants have it.
+NcclHop nccl_hop(std::span<const Level* const> levels);
 
 /// What NCCL's topology search would have found. Bandwidths are those of one channel.
 struct NcclGraph {
@@ -33,8 +43,9 @@ struct NcclGraph {
   bool nvlink = true;          ///< false: PCIe inside the node
   bool multicast = false;      ///< NVLink SHARP
   bool ports_at_host = false;  ///< no PCIe switch between chips and ports: LL128 stays inside nodes
-  double net_latency_us = 0;   ///< of the switches, on top of NCCL's NIC constants
-  double net_overhead_us = 1;  ///< CPU proxy: 1 Intel, 2 AMD
+  NcclHop intra_hop, inter_hop;  ///< inside a node, between nodes
+  double net_latency_us = 0;     ///< of the switches, on top of NCCL's NIC constants
+  double net_overhead_us = 1;    ///< CPU proxy: 1 Intel, 2 AMD
 };
 
 struct NcclCost {

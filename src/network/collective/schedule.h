@@ -54,12 +54,8 @@ Schedule ring(CollectiveOp op, unsigned p, Detail detail);
 Schedule bidirectional_ring(CollectiveOp op, unsigned p, Detail detail);
 /// Recursive halving and doubling; for all_reduce any p, else a power of two.
 Schedule halving_doubling(CollectiveOp op, unsigned p, Detail detail);
-/// all_reduce of the whole vector in every step; p a power of two.
-Schedule recursive_doubling(unsigned p, Detail detail);
 /// broadcast or reduce.
 Schedule binomial(CollectiveOp op, unsigned p, Detail detail);
-/// broadcast: binomial scatter, then ring all-gather; p a power of two.
-Schedule scatter_gather(unsigned p, Detail detail);
 /// broadcast or reduce down a chain in `chunks` parts.
 Schedule chain(CollectiveOp op, unsigned p, unsigned chunks, Detail detail);
 /// all_gather (any p), all_to_all (any p).

@@ -49,15 +49,6 @@ Schedule halving_doubling(CollectiveOp op, unsigned p, Detail detail) {
   return std::move(builder).take();
 }
 
-Schedule recursive_doubling(unsigned p, Detail detail) {
-  ScheduleBuilder builder(p, 1, detail);
-  for (unsigned d = 1; d < p; d *= 2) {
-    builder.round(true);
-    for (unsigned r = 0; r < p; ++r) builder.send(r, r ^ d, 1, [](unsigned) { return 0U; });
-  }
-  return std::move(builder).take();
-}
-
 namespace {
 
 Schedule bruck_all_gather(unsigned p, Detail detail) {

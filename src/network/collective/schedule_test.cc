@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "flopcast/network/closed_form.h"
+#include "network/collective/testing.h"
 
 namespace flopcast::network {
 namespace {
@@ -154,12 +154,8 @@ std::vector<Case> cases() {
        time(c::halving_pass)},
       {"halving-doubling", Op::kAllReduce, any, of(s::halving_doubling, Op::kAllReduce),
        time(c::halving_doubling_all_reduce)},
-      {"recursive doubling", Op::kAllReduce, power_of_two, s::recursive_doubling,
-       time(c::recursive_doubling_all_reduce)},
       {"binomial", Op::kBroadcast, any, of(s::binomial, Op::kBroadcast), time(c::binomial_tree)},
       {"binomial", Op::kReduce, any, of(s::binomial, Op::kReduce), time(c::binomial_tree)},
-      {"van de Geijn", Op::kBroadcast, power_of_two, s::scatter_gather,
-       time(c::scatter_gather_broadcast)},
       {"chain", Op::kBroadcast, any,
        [](unsigned p, Detail d) { return schedules::chain(Op::kBroadcast, p, 16, d); },
        [](unsigned p) { return closed_form::chain(p, kBuffer, kWire, 16); }},

@@ -23,21 +23,6 @@ Schedule binomial(CollectiveOp op, unsigned p, Detail detail) {
   return std::move(builder).take();
 }
 
-Schedule scatter_gather(unsigned p, Detail detail) {
-  ScheduleBuilder builder(p, p, detail);
-  for (unsigned d = p / 2; d > 0; d /= 2) {
-    builder.round(false);
-    for (unsigned r = 0; r < p; r += 2 * d) {
-      builder.send(r, r + d, d, [&](unsigned i) { return r + d + i; });
-    }
-  }
-  builder.turning_round(false, p - 1, 1, p);
-  for (unsigned r = 0; r < p; ++r) {
-    builder.send(r, (r + 1) % p, 1, [&](unsigned) { return r; });
-  }
-  return std::move(builder).take();
-}
-
 namespace {
 
 /// A binary tree over 0 .. p-1 in which the odd are leaves; 0 is the root. The parent of r is the

@@ -63,7 +63,12 @@ LevelUse level_use(const Cluster& cluster, const std::vector<std::uint32_t>& ids
                    std::uint16_t index, unsigned members, unsigned chips_per_child,
                    unsigned child_chips) {
   const Level& level = cluster.levels[index];
-  LevelUse use{&level, index, members, chips_per_child, 1, {}, {}};
+  LevelUse use;
+  use.level = &level;
+  use.index = index;
+  use.members = members;
+  use.chips_per_child = chips_per_child;
+  use.tuned = level.efficiency / cluster.as_measured().levels[index].efficiency;
   const unsigned planes = std::clamp(level.ports / level.neighbours(), 1U, child_chips);
   use.planes = reached_planes(ids, planes, child_chips);
   use.plane = level.child_bandwidth() * level.efficiency / planes;

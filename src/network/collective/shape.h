@@ -18,6 +18,7 @@ struct LevelUse {
   unsigned chips_per_child = 1;  ///< members of the collective in one of those children
   unsigned planes = 1;           ///< ports of such a child that those chips reach
   BytesPerSecond plane;          ///< bandwidth of one plane, efficiency included
+  double tuned = 1;              ///< the level's efficiency over that before it was overridden
   BytesPerSecond neighbour;      ///< of one plane to one neighbour; on a switch that is `plane`
 
   Seconds latency() const { return level->latency; }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/numeric/quantile.h"
+#include "network/fit/constants.h"
 
 namespace flopcast::network {
 
@@ -21,23 +22,23 @@ namespace {
 /// Scores by size class; the last: all of them, for classes that have too few.
 using Scores = std::array<std::vector<double>, kSizeClasses + 1>;
 
-/// Quantiles of few curves say little: they are drawn towards `usual` as if that were eight curves' more.
+/// Quantiles of few curves say little: they are drawn towards `usual` as if that were so many curves' more.
 Band drawn(const Band& own, std::size_t scores, const Band& usual) {
-  constexpr double kUsualCurves = 8, kScoresPerCurve = 6;
-  const double curves = static_cast<double>(scores) / kScoresPerCurve;
-  const double share = curves / (curves + kUsualCurves);
+  const FitConstants& c = fit_constants();
+  const double curves = static_cast<double>(scores) / c.scores_per_curve;
+  const double share = curves / (curves + c.usual_curves);
   return {own.low * share + usual.low * (1 - share), own.high * share + usual.high * (1 - share)};
 }
 
 /// @param otherwise where there are too few scores
 Bands bands_of(Scores scores, const Band& otherwise, double widen) {
-  constexpr std::size_t kEnough = 20;
+  const auto enough = static_cast<std::size_t>(fit_constants().enough_scores);
   for (auto& values : scores) std::ranges::sort(values);
   Bands bands;
   bands.fill(otherwise);
   for (std::size_t i = 0; i < kSizeClasses; ++i) {
-    const auto& own = scores[i].size() >= kEnough ? scores[i] : scores.back();
-    if (own.size() < kEnough) continue;
+    const auto& own = scores[i].size() >= enough ? scores[i] : scores.back();
+    if (own.size() < enough) continue;
     const Band found{widen * std::min(quantile(own, 0.1), 0.0),
                      widen * std::max(quantile(own, 0.9), 0.0)};
     const Band band = drawn(found, own.size(), otherwise);
@@ -55,9 +56,7 @@ Bands bands_of(const std::vector<Kriging::Miss>& misses) {
     scores.back().push_back(miss.error / miss.sd);
   }
   constexpr Band kUsual{-1, 1};
-  // A curve kept out has still been seen by the doubts about its relatives.
-  constexpr double kSeen = 1.15;
-  return bands_of(std::move(scores), kUsual, kSeen);
+  return bands_of(std::move(scores), kUsual, fit_constants().seen);
 }
 
 Bands bands_between(const std::vector<MeasuredCurve>& curves) {

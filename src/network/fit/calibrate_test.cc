@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
-#include <numeric>
 #include <random>
 #include <span>
 #include <string>
@@ -166,40 +164,6 @@ TEST(Calibrate, FaultyFitsAreRefusedWithTheLine) {
             std::string::npos);
 }
 
-TEST(Calibrate, BandsHoldAboutFourFifthsOfWhatIsKeptOut) {
-  // Every curve is off by a factor of its own, as runs and libraries are.
-  std::vector<unsigned> ranks(23);
-  std::iota(ranks.begin(), ranks.end(), 2U);
-  std::vector<CollectiveSample> samples = ring_samples(ranks);
-  std::mt19937 random(3);
-  std::map<CollectiveCase, double> factors;
-  for (CollectiveSample& sample : samples) {
-    const double factor = 0.8 + 0.4 * static_cast<double>(random() % 1001) / 1000;
-    sample.time *= factors.emplace(sample.what, factor).first->second;
-  }
-  const CollectiveValidation validation =
-      hold_out_collectives(samples, CollectiveHoldOut::kCurves, Catalog::builtin());
-  EXPECT_EQ(validation.all.rows, samples.size());
-  EXPECT_GT(validation.all.band_coverage, 0.65);
-  EXPECT_LT(validation.all.band_coverage, 0.95);
-  EXPECT_LT(validation.all.mape, 0.15);
-}
-
-TEST(Calibrate, EveryHoldOutKeepsOutSomethingAndForecastsIt) {
-  const std::vector<CollectiveSample> samples = ring_samples({2, 4, 8});
-  for (const char* what : {"sizes", "ranks", "largest", "curves"}) {
-    const auto hold_out = parse_collective_hold_out(what);
-    ASSERT_TRUE(hold_out);
-    const CollectiveValidation v = hold_out_collectives(samples, *hold_out, Catalog::builtin());
-    EXPECT_GT(v.all.rows, 0U) << what;
-    EXPECT_LT(v.all.mape, 0.1) << what;
-  }
-  // One node count alone cannot be kept out.
-  const auto nodes = hold_out_collectives(samples, CollectiveHoldOut::kNodes, Catalog::builtin());
-  EXPECT_EQ(nodes.all.rows, 0U);
-  EXPECT_FALSE(parse_collective_hold_out("rows"));
-}
-
 TEST(Calibrate, CsvRowsThatCannotBeUsedAreCounted) {
   const test::TemporaryFolder folder;
   const std::filesystem::path file =
@@ -224,57 +188,6 @@ TEST(Calibrate, CsvRowsThatCannotBeUsedAreCounted) {
        {"unknown_collective", "impossible_ranks", "not_positive", "not_a_number"}) {
     EXPECT_EQ(anomalies.count(kind), 1U) << kind;
   }
-}
-
-double missed_ranks(std::span<const CollectiveSample> samples) {
-  const CollectiveErrors all =
-      hold_out_collectives(samples, CollectiveHoldOut::kRanks, Catalog::builtin()).all;
-  EXPECT_GT(all.rows, 0U);
-  return all.mape;
-}
-
-/// The limits that docs/validation/network.md tells of.
-void expect_documented_errors(const std::filesystem::path& file, double pcie_limit) {
-  Anomalies anomalies;
-  const auto samples = read_collective_samples(file, anomalies);
-  ASSERT_TRUE(samples) << samples.error().text();
-  const Catalog& catalog = Catalog::builtin();
-  const auto sizes = hold_out_collectives(*samples, CollectiveHoldOut::kSizes, catalog);
-  EXPECT_LT(sizes.all.mape, 0.06);
-  std::vector<CollectiveSample> nvlink, pairs, pcie, perlmutter;
-  for (const CollectiveSample& sample : *samples) {
-    const CollectiveCase& what = sample.what;
-    const bool box_of_eight = what.system == "h200_sxm" || what.system == "b200_sxm";
-    const bool cards = what.system == "l40s" || what.system == "rtx_pro_6000_server";
-    if (box_of_eight && what.library == "NCCL") nvlink.push_back(sample);
-    if (cards && what.library == "NCCL") pcie.push_back(sample);
-    if (what.system.ends_with("_pairwise_nvlink")) pairs.push_back(sample);
-    if (what.system == "perlmutter" && what.nodes > 1) perlmutter.push_back(sample);
-  }
-  EXPECT_LT(missed_ranks(nvlink), 0.15);
-  EXPECT_LT(missed_ranks(pcie), pcie_limit);
-  EXPECT_LT(missed_ranks(pairs), 0.18);
-  EXPECT_LT(missed_ranks(perlmutter), 0.08);
-  std::erase_if(perlmutter, [](const CollectiveSample& s) { return s.size.value < 64 << 20; });
-  for (const CollectiveSource source :
-       {CollectiveSource::kNcclConstants, CollectiveSource::kAlphaBeta}) {
-    const auto uncalibrated = validate_collectives(perlmutter, CollectiveFit::builtin(), catalog,
-                                                   {source, CollectiveAlgorithm::kAuto});
-    EXPECT_GT(uncalibrated.all.rows, 0U);
-    EXPECT_EQ(uncalibrated.unanswered, 0U);
-    EXPECT_LT(uncalibrated.all.mape, 0.1) << name(source);
-  }
-}
-
-// A curve of each system, operation and library, all of Perlmutter and of the newest NCCL in boxes
-// of eight. Fewer relatives than in all rows: cards over PCIe are missed by more.
-TEST(Calibrate, PublicMeasurementsAreMetAsTheDocumentsSay) {
-  expect_documented_errors(test::data_path("collectives.csv"), 0.33);
-}
-
-TEST(Calibrate, AllPublicMeasurementsAreMetAsTheDocumentsSay) {
-  FLOPCAST_SHARED_OR_SKIP(file, "measured/collectives.csv.gz");
-  expect_documented_errors(file, 0.21);
 }
 
 TEST(Calibrate, TheCataloguesFitsAreReadableAndItsSystemsKnown) {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/files/read_file.h"
 #include "base/text/versions.h"
 #include "catalog_files.h"
+#include "network/fit/constants.h"
 
 namespace flopcast {
 
@@ -93,19 +95,17 @@ using CurveState = CollectiveFit::Curve::State;
 
 void take_table(CurveState& state, const MeasuredSystem& system,
                 const std::vector<const MeasuredCurve*>& same) {
-  constexpr double kRepeat = 0.03;  // between runs of one case, the note on noise in the docs
   state.knots = mean_curve(same);
-  state.sd = {kRepeat};
+  state.sd = {fit_constants().repeat};
   state.between = bands_between(system.curves);
   state.basis = Basis::kTable;
   state.source = in_words("table", same.front()->what) + ": " + same.front()->source;
 }
 
 void take_form(CurveState& state, const std::vector<const MeasuredCurve*>& same) {
-  constexpr double kPooledMisfit = 0.2;
   state.basis = Basis::kFitted;
   if (same.empty()) {
-    state.sd = {kPooledMisfit};
+    state.sd = {fit_constants().pooled_misfit};
     state.source = in_words("pooled form", state.what);
   } else {
     const LogCurve mean = mean_curve(same);
@@ -149,13 +149,6 @@ void take_kriging(CurveState& state, const CollectiveFit::State& fit) {
   state.basis = measured ? Basis::kTable : Basis::kFitted;
   state.source = in_words(measured ? "other versions of" : "fit to relatives of", what);
 }
-
-/// 10 and 90 % quantiles of log(measured / forecast), in standard deviations, of the public systems left
-/// out whole, by size class: what NVLink joins are much alike, boxes over PCIe are not.
-constexpr Bands kUnmeasuredNvlink = {Band{-0.4, 0.5}, Band{-0.35, 0.6}, Band{-0.3, 0.35},
-                                     Band{-0.15, 0.3}};
-constexpr Bands kUnmeasuredPcie = {Band{-0.4, 0.9}, Band{-0.2, 0.9}, Band{-0.2, 1.1},
-                                   Band{-0.2, 1.1}};
 
 std::string newest_anywhere(const CollectiveFit::State& fit, std::string_view library) {
   std::string best;
@@ -205,14 +198,26 @@ const CollectiveFit& CollectiveFit::builtin() {
   static const CollectiveFit fit = [] {
     auto state = std::make_unique<State>();
     for (const CatalogFile& file : catalog_files()) {
-      constexpr std::string_view kFolder = "collectives/";
-      if (!file.path.starts_with(kFolder) || file.path.ends_with("/systems.toml")) continue;
+      constexpr std::string_view kFolder = "collectives/", kSystems = "collectives/systems.toml",
+                                 kConstants = "collectives/constants.toml";
+      const bool fits =
+          file.path.starts_with(kFolder) && file.path != kSystems && file.path != kConstants;
+      if (!fits) continue;
       // Compiled in and read by a test: what cannot be read is left out.
       (void)read_fit(file.text, "catalog/" + std::string(file.path), *state);
     }
     return CollectiveFit(std::move(state));
   }();
   return fit;
+}
+
+CollectiveFit CollectiveFit::without(const std::set<CollectiveCase>& cases) const {
+  std::vector<MeasuredCurve> rest;
+  for (const auto& [name, system] : state_->systems) {
+    std::ranges::copy_if(system.curves, std::back_inserter(rest),
+                         [&](const MeasuredCurve& curve) { return !cases.contains(curve.what); });
+  }
+  return CollectiveFit(fit_of_curves(std::move(rest)));
 }
 
 std::string CollectiveFit::toml() const { return write_fit(*state_); }
@@ -294,7 +299,8 @@ std::optional<CollectiveFit::Curve> CollectiveFit::curve_on(const Cluster& clust
   if (estimate.log_ratio.empty()) return std::nullopt;
   state->mean = std::make_shared<MeanTime>(cluster);
   take_estimate(*state, estimate);
-  state->bands = kin.joint->over_pcie() ? kUnmeasuredPcie : kUnmeasuredNvlink;
+  state->bands =
+      kin.joint->over_pcie ? fit_constants().unmeasured_pcie : fit_constants().unmeasured_nvlink;
   state->basis = Basis::kFitted;
   state->source = fmt::format("fit to {} on other systems, over NCCL's constants for {}",
                               name(asked.op), cluster.name);

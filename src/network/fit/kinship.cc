@@ -7,36 +7,18 @@
 
 #include "network/collective/levels.h"
 #include "network/collective/systems.h"
+#include "network/fit/constants.h"
 
 namespace flopcast::network {
 namespace {
 
-// Found by leaving curves, rank counts, libraries and systems out of the public measurements, whole.
-constexpr double kShape = 0.64;  // what operation, library and ranks leave over, on any system
-constexpr double kSystem =
-    0.15;  // what a system leaves over of all of that, by the way of launching
-constexpr double kBuild = 0.01;                        // what one build does, on any system
-constexpr double kRun = 0.006;                         // what one build does on one system
-constexpr double kNoise = 0.006, kHostNoise = 0.0126;  // of runs; of launches from Python, on top
-// Shares of kShape that systems have in common.
-constexpr double kAnySystem = 0.255, kSameFabric = 0.106, kSameGeneration = 0.622;
-constexpr double kSameSystem = 1 - kAnySystem - kSameFabric - kSameGeneration;
-// ... that libraries have in common; the last three where they are launched alike.
-constexpr double kAnyLibrary = 0.65, kSameMode = 0.017, kSameKernel = 0.279, kSameBuild = 0.02,
-                 kSameLibrary = 1 - kAnyLibrary - kSameMode - kSameKernel - kSameBuild;
-constexpr double kMirroredOp = 0.994, kOtherOp = 0.82, kOtherMode = 0.02;
-constexpr double kPointToPoint = 0.3;  // one message with what many ranks do together
-// Per doubling of ranks on a node and of nodes; of one build on one system.
-constexpr double kPerRanks = 0.32, kPerNodes = 0.23, kRunPerRanks = 0.19, kRunPerNodes = 0.04;
-constexpr double kOtherLinks = 0.05;  // inside a node with across nodes, NVLink with PCIe
-// A bridge of a PCIe box, where it is bandwidth that counts: boxes differ by ten in whether cards reach
-// each other directly or through the host's memory.
-constexpr double kBridge = 2;
+const FitConstants& constants() { return fit_constants(); }
 
 double between_operations(CollectiveOp a, CollectiveOp b) {
   if (a == b) return 1;
-  if (a == CollectiveOp::kSendRecv || b == CollectiveOp::kSendRecv) return kPointToPoint;
-  return mirrored(a, b) ? kMirroredOp : kOtherOp;
+  if (a == CollectiveOp::kSendRecv || b == CollectiveOp::kSendRecv)
+    return constants().point_to_point;
+  return mirrored(a, b) ? constants().mirrored_op : constants().other_op;
 }
 
 /// One system, or across nodes one network.
@@ -49,22 +31,22 @@ bool at_home(const Kin& a, const Kin& b) {
 double between_systems(const Kin& a, const Kin& b) {
   if (at_home(a, b)) return 1;
   if (!a.platform->known() || !b.platform->known()) return 0;
-  if (a.joint->fabric != b.joint->fabric) return kAnySystem;
-  return kAnySystem + kSameFabric +
-         (a.joint->generation == b.joint->generation ? kSameGeneration : 0);
+  if (a.joint->fabric != b.joint->fabric) return constants().any_system;
+  return constants().any_system + constants().same_fabric +
+         (a.joint->generation == b.joint->generation ? constants().same_generation : 0);
 }
 
 /// Bridges between PCIe cards that a group's data cross: one where there are three or four cards, and
 /// one more with every doubling.
 double bridges(const Kin& kin) {
-  return kin.joint->over_pcie() ? std::max(std::log2(kin.per_node()) - 1, 0.0) : 0;
+  return kin.joint->over_pcie ? std::max(std::log2(kin.per_node()) - 1, 0.0) : 0;
 }
 
 /// What a box's bridges leave over, which catalogues do not tell: those of few cards are among those of
 /// many.
 double between_bridges(const Kin& a, const Kin& b, Sizes sizes) {
   if (sizes == Sizes::kSmall || a.what.nodes > 1 || b.what.nodes > 1) return 0;
-  return kBridge * std::min(bridges(a), bridges(b));
+  return constants().bridge * std::min(bridges(a), bridges(b));
 }
 
 /// Large messages are NCCL's whoever asks, but for launches from Python.
@@ -73,10 +55,11 @@ bool same_mode(const Kin& a, const Kin& b, bool large) {
 }
 
 double between_libraries(const Kin& a, const Kin& b, bool large) {
-  if (!same_mode(a, b, large)) return kAnyLibrary;
-  return kAnyLibrary + kSameMode + (large || a.kernel == b.kernel ? kSameKernel : 0) +
-         (a.build == b.build ? kSameBuild : 0) +
-         (large || a.what.library == b.what.library ? kSameLibrary : 0);
+  if (!same_mode(a, b, large)) return constants().any_library;
+  return constants().any_library + constants().same_mode +
+         (large || a.kernel == b.kernel ? constants().same_kernel : 0) +
+         (a.build == b.build ? constants().same_build : 0) +
+         (large || a.what.library == b.what.library ? constants().same_library() : 0);
 }
 
 double doublings(unsigned a, unsigned b) {
@@ -115,10 +98,15 @@ Platform platform_of(const Cluster& cluster) {
     const Level& level = cluster.levels[l];
     joint.chips *= level.size;
     if (joint.fabric.empty()) joint.fabric = name(level.fabric);
-    if (is_pcie(level)) joint.fabric = "pcie", joint.paired = joint.chips / level.size;
-    joint.generation =
-        fmt::format("{} {} {}", static_cast<int>(nccl_architecture(cluster.chip.architecture)),
-                    joint.over_pcie() ? level.link : cluster.levels[0].link, joint.fabric);
+    if (level.transport == Transport::kPcie) {
+      joint.over_pcie = true;
+      joint.fabric = "pcie";
+      joint.paired = joint.chips / level.size;
+    }
+    const Level& tells = joint.over_pcie ? level : cluster.levels[0];
+    joint.generation = fmt::format("{} {} {} {} {}", cluster.chip.vendor,
+                                   static_cast<int>(nccl_architecture(cluster.chip.architecture)),
+                                   name(tells.transport), name(tells.attachment), joint.fabric);
     platform.joints.push_back(joint);
   }
   return platform;
@@ -149,18 +137,19 @@ Kin::Kin(const CollectiveCase& of, const Platform& on)
 
 unsigned Kin::per_node() const {
   const unsigned chips = std::max(what.ranks / what.nodes, 1U);
-  return joint->over_pcie() && what.nodes == 1 ? std::max(chips / joint->paired, 1U) : chips;
+  return joint->over_pcie && what.nodes == 1 ? std::max(chips / joint->paired, 1U) : chips;
 }
 
 double Kin::octaves() const {
-  constexpr double kRanks = 3;  // log2
+  constexpr double kRanks = 3;  // log2 of the ranks that stand for none
   const bool pass = what.op == CollectiveOp::kAllGather || what.op == CollectiveOp::kReduceScatter;
   return pass && what.nodes > 1 ? std::log2(what.ranks) - kRanks : 0;
 }
 
 Sizes sizes_of(int power) {
-  constexpr int kMiddle = 13, kLarge = 24;
-  return power < kMiddle ? Sizes::kSmall : power < kLarge ? Sizes::kMiddle : Sizes::kLarge;
+  return power < constants().middle_log2  ? Sizes::kSmall
+         : power < constants().large_log2 ? Sizes::kMiddle
+                                          : Sizes::kLarge;
 }
 
 double kinship(const Kin& a, const Kin& b, Sizes sizes) {
@@ -170,27 +159,32 @@ double kinship(const Kin& a, const Kin& b, Sizes sizes) {
   const double operations = between_operations(a.what.op, b.what.op);
   const double ranks = doublings(a.per_node(), b.per_node());
   const double nodes = doublings(a.what.nodes, b.what.nodes);
-  const double near = operations * std::exp(-kPerRanks * ranks - kPerNodes * nodes);
+  const double near =
+      operations * std::exp(-constants().per_ranks * ranks - constants().per_nodes * nodes);
   const bool launched_alike = same_mode(a, b, large);
   const bool one_build = launched_alike && a.build == b.build;
-  double shared = kShape * systems * between_libraries(a, b, large) * near;
-  if (one_build && !large) shared += kBuild * systems * near;
+  double shared = constants().shape * systems * between_libraries(a, b, large) * near;
+  if (one_build && !large) shared += constants().build * systems * near;
   if (at_home(a, b)) {
-    const bool alone = operations == kPointToPoint;
-    shared += kSystem * (alone ? kPointToPoint : launched_alike ? 1 : kOtherMode);
+    const bool alone = operations == constants().point_to_point;
+    shared += constants().system * (alone            ? constants().point_to_point
+                                    : launched_alike ? 1
+                                                     : constants().other_mode);
     if (one_build) {
-      shared += kRun * operations * std::exp(-kRunPerRanks * ranks - kRunPerNodes * nodes);
+      shared += constants().run * operations *
+                std::exp(-constants().run_per_ranks * ranks - constants().run_per_nodes * nodes);
     }
   }
   const bool other_links =
-      (a.what.nodes > 1) != (b.what.nodes > 1) || a.joint->over_pcie() != b.joint->over_pcie();
-  if (other_links) shared *= kOtherLinks;
+      (a.what.nodes > 1) != (b.what.nodes > 1) || a.joint->over_pcie != b.joint->over_pcie;
+  if (other_links) shared *= constants().other_links;
   if (a.platform->system == b.platform->system) shared += between_bridges(a, b, sizes);
   return shared;
 }
 
 double run_noise(const Kin& kin, Sizes sizes) {
-  return kNoise + (kin.mode == "eager" && sizes != Sizes::kLarge ? kHostNoise : 0);
+  return constants().noise +
+         (kin.mode == "eager" && sizes != Sizes::kLarge ? constants().host_noise : 0);
 }
 
 }  // namespace flopcast::network

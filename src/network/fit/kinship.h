@@ -17,7 +17,7 @@ struct Joint {
   unsigned paired = 1;     ///< over PCIe: chips that a bridge makes one card of
   std::string fabric;      ///< "switch", "fully-connected"; "pcie" where any level of theirs is
   std::string generation;  ///< as NCCL tells chips apart, link and fabric: of one, nearly alike
-  bool over_pcie() const { return fabric == "pcie"; }
+  bool over_pcie = false;  ///< any level of theirs is PCIe
 };
 
 /// What systems have in common, from the catalogue's node of each.

@@ -7,10 +7,10 @@
 #include <tuple>
 #include <utility>
 
+#include "network/fit/constants.h"
+
 namespace flopcast::network {
 namespace {
-
-constexpr double kLeastVariance = 1e-3;  // of an estimate: between sizes it is interpolated
 
 std::vector<double> unit(std::size_t n, std::size_t at) {
   std::vector<double> vector(n);
@@ -109,7 +109,8 @@ Kriging::Estimate Kriging::estimate(const Kin& kin) const {
       nearness.push_back(kinship(kin, relatives_[i]->kin, sizes));
     }
     const double own = kinship(kin, kin, sizes) + run_noise(kin, sizes);
-    const double sd = std::sqrt(std::max(own - group.factor.quadratic(nearness), kLeastVariance));
+    const double sd =
+        std::sqrt(std::max(own - group.factor.quadratic(nearness), fit_constants().least_variance));
     for (std::size_t s = 0; s < group.powers.size(); ++s) {
       double log_ratio = 0;
       for (std::size_t i = 0; i < nearness.size(); ++i) {
@@ -166,7 +167,7 @@ void Kriging::block_misses(const Group& group, const Block& block, const Kin& li
       if (!counted(kin, like)) continue;
       const double variance = factor.quadratic(unit(block.size(), a)) - group.doubt[block[a]];
       out.push_back({group.powers[s] + kin.octaves(), error[a],
-                     std::sqrt(std::max(variance, kLeastVariance))});
+                     std::sqrt(std::max(variance, fit_constants().least_variance))});
     }
   }
 }

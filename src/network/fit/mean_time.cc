@@ -8,22 +8,19 @@
 #include "network/collective/engine_all_reduce.h"
 #include "network/collective/levels.h"
 #include "network/collective/systems.h"
+#include "network/fit/constants.h"
 
 namespace flopcast::network {
 namespace {
-
-// Launched from Python, call by call: the host needs that long, and staging an eighth of the rest.
-constexpr double kEagerFloor = 30e-6, kEagerFactor = 1.12;
-// LL between PCIe cards of a node: NCCL reckons 6.6 us and 1 us a step; measured it is less to begin and
-// more a step, alike for all operations and numbers of cards.
-constexpr Seconds kPcieStart{3.6e-6}, kPcieStep{1.5e-6};
 
 Seconds nccl_seconds(const NcclGraph& graph, CollectiveOp op, Bytes size) {
   const NcclChoice best = nccl_choices(graph, op, size).front();
   const bool low_latency = best.protocol == CollectiveProtocol::kLl && graph.nodes == 1;
   if (!low_latency || graph.nvlink) return best.cost.time();
   const double passes = op == CollectiveOp::kAllReduce ? 2 : 1;
-  return kPcieStart + passes * (graph.ranks - 1.0) * kPcieStep + best.cost.transfer;
+  const FitConstants& c = fit_constants();
+  const Seconds step{graph.intra_hop.of(c.pcie_step_s * 1e6) * 1e-6};
+  return Seconds{c.pcie_start_s} + passes * (graph.ranks - 1.0) * step + best.cost.transfer;
 }
 
 }  // namespace
@@ -42,7 +39,9 @@ class MeanTime::Node {
                          ? engine_all_reduce({what.library, what.version}, *group.shape, {bytes})
                          : std::nullopt;
     const double time = (own ? *own : nccl_seconds(group.graph, what.op, {bytes})).value;
-    return launch_mode(what) == "eager" ? std::max(kEagerFloor, kEagerFactor * time) : time;
+    return launch_mode(what) == "eager"
+               ? std::max(fit_constants().eager_floor_s, fit_constants().eager_factor * time)
+               : time;
   }
 
  private:
@@ -76,7 +75,8 @@ class MeanTime::Node {
     }
     // More ranks than the catalogue's node holds, or ports it has no bandwidth of: any machine's growth
     // with size will do.
-    group.graph = {.ranks = ranks, .nodes = nodes, .channels = 16, .intra_gbs = 10, .inter_gbs = 1};
+    group.graph.ranks = ranks, group.graph.nodes = nodes, group.graph.channels = 16;
+    group.graph.intra_gbs = 10, group.graph.inter_gbs = 1;
     group.graph.rank_inside_gbs = 160, group.graph.rank_outside_gbs = 16.0 * nodes / ranks;
   }
 

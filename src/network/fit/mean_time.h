@@ -25,7 +25,6 @@ class MeanTime {
   explicit MeanTime(const Cluster& cluster);
   ~MeanTime();
   double at(const CollectiveCase& what, double bytes) const;
-  bool from_catalogue() const { return node_ != nullptr; }
 
  private:
   class Node;

@@ -239,6 +239,9 @@ class LogReader {
     const auto time = parse_number(field(words, "time"));
     if (!size || !time) return anomalies_.add("not_a_number", place);
     if (!(*size > 0 && *time > 0)) return anomalies_.add("not_positive", place);
+    // Who computed something else took another time for it. ("N/A": nobody looked.)
+    if (parse_number(field(words, "#wrong")).value_or(0) != 0)
+      return anomalies_.add("wrong_results", place);
     constexpr std::int64_t kMostRanks = 1 << 24;
     if (ranks() > kMostRanks || nodes() > ranks()) {
       return anomalies_.add("impossible_ranks", place);

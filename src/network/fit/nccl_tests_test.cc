@@ -170,6 +170,21 @@ TEST(NcclTests, WhatCannotBeUsedIsCountedOrRefused) {
   EXPECT_NE(what(head + kHeader).find("no row that can be used"), std::string::npos);
 }
 
+TEST(NcclTests, RowsWhoseResultsWereWrongAreCountedAndNotFitted) {
+  const std::string head = run_of("all_reduce") + devices(4, 4, "NVIDIA H200") + kHeader;
+  const auto with = [](const char* wrong) {
+    return fmt::format("  64  16  float  sum  -1  9.0  0.1  0.1  {}  9.1  0.1  0.1  0\n", wrong);
+  };
+  Anomalies anomalies;
+  const auto some = parse(head + with("0") + with("999") + with("N/A") + with("1"), anomalies);
+  ASSERT_TRUE(some) << some.error().text();
+  EXPECT_EQ(some->size(), 2U);
+  EXPECT_EQ(anomalies.count("wrong_results"), 2U);
+  Anomalies ignored;
+  EXPECT_FALSE(parse(head + with("999"), ignored));
+  EXPECT_EQ(ignored.count("wrong_results"), 1U);
+}
+
 TEST(NcclTests, AreReadWhereverATableOfCollectivesIs) {
   const test::TemporaryFolder folder;
   const auto file =

@@ -9,7 +9,7 @@ namespace {
 
 /// What a box's bridges and a network do shows in everything that passes them.
 bool tells_of_all(const Kin& asked) {
-  return asked.platform->joints.back().over_pcie() || asked.what.nodes > 1;
+  return asked.platform->joints.back().over_pcie || asked.what.nodes > 1;
 }
 
 bool tells_at_home(const Kin& asked, const Kin& other) {

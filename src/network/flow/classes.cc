@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "network/flow/link_level.h"
-#include "network/flow/water_fill.h"
+#include "network/rates/link_level.h"
+#include "network/rates/water_fill.h"
 
 namespace flopcast {
 

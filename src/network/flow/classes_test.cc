@@ -4,7 +4,7 @@
 
 #include "flopcast/network/flows.h"
 #include "network/flow/classes.h"
-#include "network/flow/water_fill.h"
+#include "network/rates/water_fill.h"
 
 namespace flopcast::network {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "flopcast/network/flows.h"
 #include "network/flow/free_runs.h"
-#include "network/flow/numbers.h"
+#include "network/rates/numbers.h"
 
 namespace flopcast::network::flow {
 

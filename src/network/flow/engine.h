@@ -16,12 +16,12 @@
 #include "network/flow/dependencies.h"
 #include "network/flow/heap.h"
 #include "network/flow/links.h"
-#include "network/flow/numbers.h"
 #include "network/flow/pools.h"
 #include "network/flow/record.h"
 #include "network/flow/region.h"
 #include "network/flow/undo_log.h"
 #include "network/flow/water_fill_dense.h"
+#include "network/rates/numbers.h"
 
 namespace flopcast::network::flow {
 

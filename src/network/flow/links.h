@@ -12,7 +12,7 @@
 
 #include "network/flow/free_runs.h"
 #include "network/flow/members.h"
-#include "network/flow/numbers.h"
+#include "network/rates/numbers.h"
 
 namespace flopcast::network::flow {
 

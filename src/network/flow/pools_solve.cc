@@ -70,7 +70,7 @@ void Pools::list_foreign(std::uint32_t link) {
   rooms_[link].bound = highest;
 }
 
-/// The level by its definition (network/flow/link_level.h), flows of the pool above all others.
+/// The level by its definition (network/rates/link_level.h), flows of the pool above all others.
 void Pools::examine_foreign(std::uint32_t link) {
   std::sort(foreign_.begin(), foreign_.end(),
             [](const Foreign& a, const Foreign& b) { return a.level < b.level; });

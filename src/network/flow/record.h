@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "flopcast/network/flows.h"
-#include "network/flow/numbers.h"
 #include "network/flow/undo_log.h"
+#include "network/rates/numbers.h"
 
 namespace flopcast::network::flow {
 

@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "network/flow/link_level.h"
-#include "network/flow/numbers.h"
-#include "network/flow/water_fill.h"
+#include "network/rates/link_level.h"
+#include "network/rates/numbers.h"
+#include "network/rates/water_fill.h"
 
 namespace flopcast::network::flow {
 

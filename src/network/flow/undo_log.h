@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "network/flow/numbers.h"
+#include "network/rates/numbers.h"
 
 namespace flopcast::network::flow {
 

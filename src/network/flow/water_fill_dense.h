@@ -7,7 +7,7 @@
 
 #include "network/flow/links.h"
 #include "network/flow/record.h"
-#include "network/flow/water_fill_shares.h"
+#include "network/rates/water_fill_shares.h"
 
 namespace flopcast::network::flow {
 

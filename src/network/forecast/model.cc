@@ -12,6 +12,7 @@
 #include "flopcast/network/fit.h"
 #include "network/collective/levels.h"
 #include "network/collective/systems.h"
+#include "network/forecast/check_answer.h"
 
 namespace flopcast {
 
@@ -41,11 +42,36 @@ std::string_view alpha_beta_source(CollectiveAlgorithm algorithm) {
   return kSources[static_cast<std::size_t>(algorithm)];
 }
 
-/// Levels that a measured system and a cluster must have in common.
-bool same_level(const Level& a, const Level& b) { return a.fabric == b.fabric && a.link == b.link; }
+// A measurement holds for what has the numbers of what it was taken on, whatever it is called.
+
+/// Within what is lost when a number is written down and read again.
+bool same_number(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max(a, b); }
+
+bool same_numbers(const Level& a, const Level& b) {
+  return a.ports == b.ports && same_number(a.port_bandwidth.value, b.port_bandwidth.value) &&
+         same_number(a.latency.value, b.latency.value) && same_number(a.efficiency, b.efficiency) &&
+         a.oversubscription == b.oversubscription;
+}
+
+bool same_kind(const Level& a, const Level& b) {
+  return a.transport == b.transport && a.attachment == b.attachment;
+}
+
+/// Of several sizes: what joins two of its children to one another.
+bool same_level(const Level& a, const Level& b) {
+  return a.fabric == b.fabric && same_kind(a, b) &&
+         same_number(a.neighbour_bandwidth().value, b.neighbour_bandwidth().value) &&
+         same_number(a.latency.value, b.latency.value) && same_number(a.efficiency, b.efficiency) &&
+         a.in_network_reduction == b.in_network_reduction;
+}
+
+bool same_chip(const Chip& a, const Chip& b) {
+  return a.vendor == b.vendor && a.architecture == b.architecture && a.matrix == b.matrix &&
+         a.vector == b.vector && a.hbm_bandwidth == b.hbm_bandwidth && a.cores == b.cores;
+}
 
 bool same_node(const Cluster& a, const Cluster& b) {
-  if (a.chip.name != b.chip.name || a.node_levels != b.node_levels) return false;
+  if (!same_chip(a.chip, b.chip) || a.node_levels != b.node_levels) return false;
   for (std::size_t l = 0; l < a.node_levels; ++l) {
     if (!same_level(a.levels[l], b.levels[l])) return false;
   }
@@ -56,7 +82,18 @@ bool same_ports(const Cluster& a, const Cluster& b) {
   if (a.levels.size() <= a.node_levels || b.levels.size() <= b.node_levels) return false;
   const Level& x = a.levels[a.node_levels];
   const Level& y = b.levels[b.node_levels];
-  return x.link == y.link && x.ports == y.ports;
+  return same_kind(x, y) && same_numbers(x, y);
+}
+
+/// Whether links have other numbers than the machine that measurements may hold for.
+bool has_moved(const Cluster& cluster) {
+  const std::vector<Level>& before = cluster.as_measured().levels;
+  for (std::size_t l = 0; l < before.size(); ++l) {
+    const bool same = same_numbers(cluster.levels[l], before[l]) &&
+                      cluster.levels[l].in_network_reduction == before[l].in_network_reduction;
+    if (!same) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -72,16 +109,19 @@ struct CollectiveModel::State {
     explicit Case(CollectiveFit::Curve of)
         : curve(std::move(of)),
           latency(curve.time({1})),
-          held_source(std::string(kNcclSource) + ", held to " + curve.source()) {}
+          held_source(fmt::format("{}, held to {}", kNcclSource, curve.source())),
+          moved_source(curve.source() + ", moved to other links by the closed form") {}
     CollectiveFit::Curve curve;
-    Seconds latency;          ///< of the smallest message
-    std::string held_source;  ///< where it holds NCCL's constants
+    Seconds latency;           ///< of the smallest message
+    std::string held_source;   ///< where it holds NCCL's constants
+    std::string moved_source;  ///< on links with other numbers
   };
 
   Cluster cluster;
   const CollectiveFit* fit = nullptr;
   std::vector<System> systems;
   GroupShape everybody;
+  std::optional<Cluster> measured;  ///< what measurements hold for, where links have other numbers
   mutable std::shared_mutex mutex;
   mutable std::map<CaseKey, std::optional<Case>> cases;  // never taken out: estimates refer to them
 
@@ -91,6 +131,16 @@ struct CollectiveModel::State {
 };
 
 namespace {
+
+/// RCCL and the libraries of others are told by textbook forms.
+bool runs_nccl(const Cluster& cluster) { return cluster.chip.vendor == "NVIDIA"; }
+
+/// What a measurement's band is widened by on a machine that takes `ratio` times as long. Assumed: a closed form that is
+/// off by 15 % for each e-fold.
+double widened_by(double ratio) {
+  constexpr double kPerFold = 0.15;
+  return std::exp(kPerFold * std::abs(std::log(ratio)));
+}
 
 /// A whole answer but for its words, which stay where they are.
 struct Told {
@@ -181,7 +231,7 @@ std::optional<CollectiveFit::Curve> CollectiveModel::State::make_curve(
     if (auto found = fit->curve(what, source)) return found;
   }
   if (source != CollectiveSource::kBest) return std::nullopt;
-  return fit->curve_on(cluster, {"", "NCCL", "", "", op, ranks, nodes});
+  return fit->curve_on(cluster.as_measured(), {"", "NCCL", "", "", op, ranks, nodes});
 }
 
 const CollectiveModel::State::Case* CollectiveModel::State::find(CollectiveOp op, unsigned ranks,
@@ -206,18 +256,19 @@ CollectiveModel::~CollectiveModel() = default;
 
 const Cluster& CollectiveModel::cluster() const { return state_->cluster; }
 
-Result<CollectiveModel> CollectiveModel::make(const Cluster& cluster, const Catalog& catalog,
-                                              const CollectiveFit* fit) {
+Result<CollectiveModel> CollectiveModel::make(const Cluster& cluster, const CollectiveFit* fit) {
   auto state = std::make_unique<State>();
   state->cluster = cluster;
   state->fit = fit != nullptr ? fit : &CollectiveFit::builtin();
+  if (has_moved(cluster)) state->measured = cluster.as_measured();
   for (const std::string& name : state->fit->systems()) {
     const std::string node = CollectiveSystems::builtin().node_of(name);
     if (node.empty()) continue;
-    const Result<Cluster> measured = catalog.cluster("2 x " + node);
-    if (!measured || !same_node(*measured, cluster)) continue;
+    // What was measured is as our catalogue has it, not as a user's may.
+    const Result<Cluster> measured = Catalog::builtin().cluster("2 x " + node);
+    if (!measured || !same_node(*measured, cluster.as_measured())) continue;
     const bool usual = CollectiveSystems::builtin().usual_fabric(name);
-    state->systems.push_back({name, usual && same_ports(*measured, cluster)});
+    state->systems.push_back({name, usual && same_ports(*measured, cluster.as_measured())});
   }
   Result<GroupShape> everybody = group_shape(state->cluster, {});
   if (!everybody) return everybody.error();
@@ -238,23 +289,66 @@ const Case* measured_case(const CollectiveModel::State& state, const GroupShape&
   return state.find(query.op, shape.ranks, shape.nodes, query.source);
 }
 
+/// By the closed form that measurements are moved with: NCCL's where it runs.
+std::optional<Seconds> closed_form(const Cluster& cluster, const GroupShape& shape,
+                                   const CollectiveQuery& query) {
+  if (runs_nccl(cluster)) {
+    if (const auto told = nccl_time(cluster, shape, query)) return told->time.time;
+  }
+  if (const auto told = alpha_beta_time(shape, query)) return told->time.time;
+  return std::nullopt;
+}
+
+/// Time on this machine over time on the one that measurements hold for, by the closed form; 1 where links have the same
+/// numbers, and where neither form knows the operation.
+double moved_by(const CollectiveModel::State& state, const GroupShape& shape,
+                const CollectiveQuery& query) {
+  if (!state.measured) return 1;
+  const Result<GroupShape> before = group_shape(*state.measured, query.ranks);
+  if (!before) return 1;
+  const auto old_time = closed_form(*state.measured, *before, query);
+  const auto new_time = closed_form(state.cluster, shape, query);
+  return old_time && new_time && old_time->value > 0 ? *new_time / *old_time : 1;
+}
+
+/// What measurements say, moved to the machine's numbers: the further, the wider the band.
+CollectiveFit::Answer measured_answer(const CollectiveModel::State& state, const GroupShape& shape,
+                                      const CollectiveQuery& query, const Case& measured) {
+  CollectiveFit::Answer answer = measured.curve.at(query.size);
+  if (!state.measured) return answer;
+  const double ratio = moved_by(state, shape, query), width = widened_by(ratio);
+  return {answer.time * ratio, answer.low * (ratio / width), answer.high * (ratio * width),
+          std::max(answer.basis, Basis::kRoofline), measured.moved_source};
+}
+
 /// The whole answer to what measurements tell the time of.
 Told explain(const CollectiveModel::State& state, const GroupShape& shape,
              const CollectiveQuery& query, const Case& measured) {
-  const CollectiveFit::Answer answer = measured.curve.at(query.size);
+  const CollectiveFit::Answer answer = measured_answer(state, shape, query, measured);
   Told told{{}, answer.source};
   CollectiveTime& time = told.time;
   time.time = answer.time;
   time.low = answer.low;
   time.high = answer.high;
   time.basis = answer.basis;
-  set_measured_parts(time, shape, measured.latency);
+  CollectiveQuery smallest = query;
+  smallest.size = {1};
+  set_measured_parts(time, shape, measured.latency * moved_by(state, shape, smallest));
   if (auto nccl = nccl_time(state.cluster, shape, query)) {
     time.algorithm = nccl->time.algorithm;
     time.protocol = nccl->time.protocol;
     time.candidates = std::move(nccl->time.candidates);
   }
   return told;
+}
+
+/// moved_by() of so many ranks of one node.
+double moved_in_node(const CollectiveModel::State& state, unsigned ranks, CollectiveQuery query) {
+  const auto chips = first_chips_of_nodes(state.cluster, ranks, 1);
+  if (!chips) return 1;
+  query.ranks = *chips;
+  const Result<GroupShape> shape = group_shape(state.cluster, query.ranks);
+  return shape ? moved_by(state, *shape, query) : 1;
 }
 
 /// NCCL's constants across nodes that nobody measured, held to what was measured inside one: rings
@@ -265,7 +359,8 @@ void hold_to_node(const CollectiveModel::State& state, const GroupShape& shape,
   const Case* node = state.find(query.op, shape.per_node(), 1, CollectiveSource::kBest);
   if (node == nullptr) return;
   CollectiveTime& time = told.time;
-  const Seconds inside = node->curve.time(query.size);
+  Seconds inside = node->curve.time(query.size);
+  if (state.measured) inside *= moved_in_node(state, shape.per_node(), query);
   if (inside <= time.time) return;
   told.source = node->held_source;
   time.parts.insert(time.parts.begin(), {shape.levels[0].level->name, {}, inside - time.time});
@@ -285,8 +380,7 @@ Result<Told> closed_form_time(const CollectiveModel::State& state, const GroupSh
   if (fits && query.source != CollectiveSource::kBest) {
     return no_answer(query, shape, state.cluster);
   }
-  const bool nccl_chip = state.cluster.chip.vendor == "NVIDIA";
-  if (query.source == CollectiveSource::kNcclConstants || (fits && nccl_chip)) {
+  if (query.source == CollectiveSource::kNcclConstants || (fits && runs_nccl(state.cluster))) {
     if (auto told = nccl_time(state.cluster, shape, query)) {
       if (fits) hold_to_node(state, shape, query, *told);
       return std::move(*told);
@@ -318,7 +412,10 @@ auto with_shape(const CollectiveModel::State& state, const CollectiveQuery& quer
     -> decltype(answer(state.everybody)) {
   const auto checked = [&](const GroupShape& shape) -> decltype(answer(shape)) {
     if (auto wrong = check(query, shape, state.cluster)) return std::move(*wrong);
-    return answer(shape);
+    auto told = answer(shape);
+    if (!told) return told;
+    if (auto problem = check_answer(*told, query, state.cluster, shape.ranks)) return *problem;
+    return told;
   };
   if (query.ranks.empty()) return checked(state.everybody);
   const Result<GroupShape> shape = group_shape(state.cluster, query.ranks);
@@ -354,7 +451,7 @@ Result<CollectiveEstimate> CollectiveModel::estimate(const CollectiveQuery& quer
     if (shape.ranks < 2) return CollectiveEstimate{{}, {}, {}, Basis::kMeasured, kOneRank};
     if (asks_measurements(query.source)) {
       if (const Case* measured = measured_case(*state_, shape, query)) {
-        const CollectiveFit::Answer answer = measured->curve.at(query.size);
+        const CollectiveFit::Answer answer = measured_answer(*state_, shape, query, *measured);
         return CollectiveEstimate{answer.time, answer.low, answer.high, answer.basis,
                                   answer.source};
       }

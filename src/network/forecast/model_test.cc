@@ -18,7 +18,7 @@ using Op = CollectiveOp;
 CollectiveModel model_of(const std::string& cluster) {
   const Result<Cluster> found = Catalog::builtin().cluster(cluster);
   EXPECT_TRUE(found) << found.error().text();
-  Result<CollectiveModel> model = CollectiveModel::make(*found, Catalog::builtin());
+  Result<CollectiveModel> model = CollectiveModel::make(*found);
   EXPECT_TRUE(model);
   return std::move(*model);
 }
@@ -218,7 +218,7 @@ TEST(CollectiveModel, SlingshotsPortsSitAtTheHost) {
 TEST(CollectiveModel, ExchangesBetweenRacksUseThePortOfEveryChip) {
   const auto cluster = Catalog::builtin().cluster("2 x gb300-nvl72");
   ASSERT_TRUE(cluster) << cluster.error().text();
-  const auto model = CollectiveModel::make(*cluster, Catalog::builtin());
+  const auto model = CollectiveModel::make(*cluster);
   ASSERT_TRUE(model) << model.error().text();
   CollectiveQuery query;
   query.op = CollectiveOp::kAllToAll;
@@ -255,7 +255,7 @@ TEST(CollectiveModel, AUsersFitComesBeforeTheCatalogues) {
   }
   const CollectiveFit fit = CollectiveFit::make(samples);
   const auto cluster = Catalog::builtin().cluster("dgx-h100");
-  const auto model = CollectiveModel::make(*cluster, Catalog::builtin(), &fit);
+  const auto model = CollectiveModel::make(*cluster, &fit);
   ASSERT_TRUE(model);
   EXPECT_NEAR(time_of(*model, query_of(Op::kAllReduce, 1 << 20)).time.value, 2.05e-3, 0.1e-3);
 }

@@ -5,14 +5,15 @@
 #include <limits>
 #include <optional>
 
+#include "base/numeric/clock.h"
+#include "base/numeric/rounded.h"
+#include "base/text/format.h"
 #include "network/topology/state.h"
 
 namespace flopcast {
 namespace {
 
 constexpr std::uint64_t kMostLinks = 1U << 26;  // 2 GiB of LinkInfo
-
-Time time_of(Seconds seconds) { return {std::llround(seconds.value * 1e12)}; }
 
 std::uint64_t mixed(std::uint64_t x) {  // the finaliser of MurmurHash3
   x ^= x >> 33;
@@ -22,11 +23,32 @@ std::uint64_t mixed(std::uint64_t x) {  // the finaliser of MurmurHash3
   return x ^ (x >> 33);
 }
 
+/// A link whose latency is no link's: thousands of them on a way still have a sum on the clock.
+std::optional<Diagnostic> slow_link(const Cluster& cluster) {
+  constexpr Seconds kMost{1000};
+  const auto problem = [&](std::string_view link, Seconds latency) {
+    return Diagnostic{ErrorCode::kBadInput, cluster.name,
+                      fmt::format("{} has a latency of {}", link, short_time(latency)),
+                      "a link's is microseconds, and at most 1000 s here"};
+  };
+  if (cluster.graph) {
+    for (const FabricGraph::Edge& edge : cluster.graph->edges) {
+      if (!(edge.latency <= kMost))
+        return problem(cluster.graph->vertices[edge.from].name, edge.latency);
+    }
+    return std::nullopt;
+  }
+  for (const Level& level : cluster.levels) {
+    if (!(level.latency <= kMost)) return problem(level.name, level.latency);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 using namespace network;  // the room's own names
 
-Rate Rate::from(BytesPerSecond rate) { return {std::llround(rate.value * 1024)}; }
+Rate Rate::from(BytesPerSecond rate) { return {rounded_whole(rate.value * 1024)}; }
 
 std::optional<Diagnostic> Topology::State::add_level(const Level& level, std::uint16_t index) {
   LevelNet net;
@@ -65,7 +87,7 @@ void Topology::State::add_links(const LevelNet& net, const Level& level, std::ui
   const Rate port = Rate::from(net.fabric->endpoint_bandwidth());
   const bool direct = level.fabric == FabricKind::kRing || level.fabric == FabricKind::kTorus ||
                       level.fabric == FabricKind::kFullyConnected;
-  const Time whole = time_of(level.latency);
+  const Time whole = on_clock(level.latency);
   for (std::uint32_t group = 0; group * net.group_chips < chips; ++group) {
     const std::uint32_t first_chip = group * net.group_chips;
     const std::uint32_t first_vertex = net.first_vertex + group * net.group_vertices;
@@ -107,7 +129,7 @@ void Topology::State::add_graph(const Cluster& cluster) {
   for (const FabricGraph::Edge& edge : given.edges) {
     const std::uint32_t from = place[edge.from], to = place[edge.to];
     arcs.push_back({from, to, edge.bandwidth.value});
-    links.push_back({from, to, Rate::from(edge.bandwidth), time_of(edge.latency), 0});
+    links.push_back({from, to, Rate::from(edge.bandwidth), on_clock(edge.latency), 0});
   }
   graph = std::make_unique<GraphRouting>(vertices, chips, arcs);
   // Links of a vertex that chips of more than one node hang on belong to the fabric.
@@ -200,6 +222,7 @@ Topology::~Topology() = default;
 Result<Topology> Topology::build(const Cluster& cluster, const RoutingOptions& options) {
   const Result<Cluster> complete = complete_cluster(cluster);
   if (!complete) return complete.error();
+  if (auto slow = slow_link(*complete)) return *slow;
   auto state = std::make_unique<State>();
   state->options = options;
   state->chips = state->vertices = complete->chips();

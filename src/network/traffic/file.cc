@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/numeric/clock.h"
 #include "base/text/csv_table.h"
 #include "base/text/numbers.h"
 #include "flopcast/network/traffic.h"
@@ -101,7 +102,7 @@ class TrafficReader {
     if (!seconds || seconds->value < 0 || seconds->value > kMost) {
       return wrong(column, "a time from 0 to 1e6 s", "write it with its unit, such as 2.5us");
     }
-    time = Time{std::llround(seconds->value * 1e12)};
+    time = on_clock(*seconds);
     return true;
   }
 

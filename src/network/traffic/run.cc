@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/numeric/clock.h"
+#include "base/text/format.h"
 #include "flopcast/network/traffic.h"
 
 namespace flopcast {
@@ -23,6 +25,7 @@ class TrafficRun {
     }
     simulator_.advance();
     list_rows();
+    if (!fits_clock(result_.end)) return too_long();
     list_links(intervals);
     return std::move(result_);
   }
@@ -88,6 +91,15 @@ class TrafficRun {
       result_.end = std::max(result_.end, row.end);
       result_.rows.push_back(row);
     }
+  }
+
+  /// The first row that has no end.
+  Diagnostic too_long() const {
+    std::size_t row = 0;
+    while (fits_clock(result_.rows[row].end)) ++row;
+    return beyond_clock(traffic_[row].place,
+                        fmt::format("{} are moved", short_bytes(traffic_[row].bytes)),
+                        "name fewer bytes, or look at the bandwidths of --on");
   }
 
   struct Use {

@@ -72,6 +72,15 @@ TEST(Schedule, PairsOfDualPipeAreCounted) {
   }
 }
 
+TEST(Schedule, NoneIsLongerThanMemoryHolds) {
+  for (const ScheduleKind kind : kAll) {
+    const Result<Schedule> schedule =
+        make_schedule(kind, 8, std::int64_t{1} << 40, is_folded(kind) ? 2 : 1);
+    ASSERT_FALSE(schedule);
+    EXPECT_EQ(schedule.error().code, ErrorCode::kTooLarge) << schedule.error().text();
+  }
+}
+
 TEST(Schedule, FewMicrobatches) {
   for (const ScheduleKind kind : {ScheduleKind::kGpipe, ScheduleKind::kOneFOneB,
                                   ScheduleKind::kZeroBubbleH1, ScheduleKind::kZeroBubbleV}) {

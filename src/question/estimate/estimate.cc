@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "flopcast/parallel/fields.h"
 #include "question/estimate/precision.h"
@@ -31,17 +32,15 @@ std::string biggest_class(const StageMemory& memory) {
   const auto biggest = std::max_element(
       classes.begin(), classes.end(),
       [](const MemoryClass& a, const MemoryClass& b) { return a.bytes < b.bytes; });
-  return fmt::format("{} take {}", biggest->meaning,
-                     short_bytes(std::llround(biggest->bytes.value)));
+  return fmt::format("{} take {}", biggest->meaning, short_bytes(biggest->bytes));
 }
 
 std::string nearest_words(const EstimateReport& report) {
   if (report.fitting.empty()) return "no plan of this many chips fits";
   const FittingPlan& nearest = report.fitting.front();
-  return fmt::format("nearest plan that fits: {}; {} a step, {}",
-                     plan_change_words(report.plan, nearest.plan),
-                     short_time(nearest.estimate.step),
-                     short_bytes(std::llround(nearest.estimate.memory().total().value)));
+  return fmt::format(
+      "nearest plan that fits: {}; {} a step, {}", plan_change_words(report.plan, nearest.plan),
+      short_time(nearest.estimate.step), short_bytes(nearest.estimate.memory().total()));
 }
 
 }  // namespace
@@ -106,7 +105,7 @@ std::optional<Diagnostic> memory_problem(const EstimateReport& report) {
   const TrainingEstimate& estimate = report.estimate;
   if (estimate.fits) return std::nullopt;
   const StageMemory& memory = estimate.memory();
-  const auto bytes = [](Bytes b) { return short_bytes(std::llround(b.value)); };
+  const auto bytes = [](Bytes b) { return short_bytes(b); };
   const Bytes usable = estimate.capacity;
   return Diagnostic{
       ErrorCode::kTooLarge, fmt::format("memory of pipeline stage {}", estimate.fullest),

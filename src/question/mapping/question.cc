@@ -37,9 +37,14 @@ Result<MappingModel> mapping_model(const MappingQuestion& question) {
     if (!overlap) return overlap.error();
     model.overlap = *overlap;
   }
-  if (question.utilisation > 1) {
-    return usage_error("utilisation", fmt::format("{} is above 1", question.utilisation),
+  if (!(question.utilisation <= 1)) {
+    return usage_error("utilisation",
+                       fmt::format("{} is no share from 0 to 1", question.utilisation),
                        "give the share of the peak that kernels reach: 0.9");
+  }
+  if (!(question.search.gap >= 0 && question.search.gap <= 1)) {
+    return usage_error("gap", fmt::format("{} is no share", question.search.gap),
+                       "give a number from 0 to 1: 0.001");
   }
   if (question.utilisation >= 0) model.utilisation = question.utilisation;
   return model;

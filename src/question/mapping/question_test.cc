@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace flopcast {
 namespace {
 
@@ -48,8 +50,13 @@ TEST(MappingQuestion, ModelIsTheModesAndWhatIsSaidBesides) {
   EXPECT_EQ(mapping_model(question)->overlap, MappingOverlap::kNone);
   EXPECT_EQ(mapping_model(question)->utilisation, 0);
   question.utilisation = 1.5;
-  EXPECT_THAT(mapping_model(question).error().text(), HasSubstr("1.5 is above 1"));
+  EXPECT_THAT(mapping_model(question).error().text(), HasSubstr("1.5 is no share"));
+  question.utilisation = std::nan("");
+  EXPECT_THAT(mapping_model(question).error().text(), HasSubstr("nan is no share"));
   question.utilisation = -1;
+  question.search.gap = std::nan("");
+  EXPECT_THAT(mapping_model(question).error().text(), HasSubstr("nan is no share"));
+  question.search.gap = 0;
   question.overlap = "some";
   EXPECT_THAT(mapping_model(question).error().text(), HasSubstr("perfect, "));
   question.mode = "half";

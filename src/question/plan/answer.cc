@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text/names.h"
+#include "flopcast/machine/training.h"
 #include "flopcast/question/plan.h"
 #include "flopcast/version.h"
 #include "question/estimate/precision.h"
@@ -111,8 +112,7 @@ PlanCandidate candidate_of(const PlanFound& found, const TrainingEstimate& estim
 }
 
 /// Estimates of the best; what the first one assumed, and what it is sensitive to.
-std::optional<Diagnostic> estimate_best(const TrainingModel& training,
-                                        const TrainingOptions& options, PlanReport& report) {
+std::optional<Diagnostic> estimate_best(const TrainingModel& training, PlanReport& report) {
   for (const PlanFound& found : report.search.best) {
     const Result<TrainingEstimate> estimate = training.estimate(found.plan, &found.placement);
     if (!estimate) return estimate.error();
@@ -124,8 +124,7 @@ std::optional<Diagnostic> estimate_best(const TrainingModel& training,
   }
   if (report.best.empty()) return std::nullopt;
   const PlanFound& winner = report.search.best.front();
-  Result<std::vector<Sensitivity>> list =
-      sensitivities(training, Catalog::builtin(), winner.plan, winner.placement, options);
+  Result<std::vector<Sensitivity>> list = sensitivities(training, winner.plan, winner.placement);
   if (!list) return list.error();
   report.sensitivities = std::move(*list);
   return std::nullopt;
@@ -199,7 +198,7 @@ Result<PlanReport> answer(const PlanQuestion& question, const PlanRun& run) {
   report.shards = run.shards;
   report.search = std::move(*search);
   if (!report.search.complete) return std::move(report);
-  if (const auto problem = estimate_best(*training, training_options, report)) return *problem;
+  if (const auto problem = estimate_best(*training, report)) return *problem;
   return std::move(report);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "flopcast/parallel/fields.h"
 #include "flopcast/question/plan.h"
@@ -19,7 +20,7 @@ struct WayOut {
 
 std::string found_words(const PlanFound& found) {
   return fmt::format("{}: {}, {}", plan_words(found.plan), short_time(found.time),
-                     short_bytes(std::llround(found.memory.value)));
+                     short_bytes(found.memory));
 }
 
 /// The best plan of a question that asks less.
@@ -78,10 +79,9 @@ std::string memory_words(const PlanReport& report) {
   const double usable = report.capacity.value * report.memory_share;
   std::string text =
       fmt::format("none of {} fits into {} of a chip's memory",
-                  counted(report.search.plans, "possible plan"), short_bytes(std::llround(usable)));
+                  counted(report.search.plans, "possible plan"), short_bytes(Bytes{usable}));
   if (report.search.leanest) {
-    text += fmt::format("; the leanest needs {} ({})",
-                        short_bytes(std::llround(report.search.leanest->memory.value)),
+    text += fmt::format("; the leanest needs {} ({})", short_bytes(report.search.leanest->memory),
                         plan_words(report.search.leanest->plan));
   }
   return text;

@@ -6,7 +6,7 @@
 
 #include "base/text/numbers.h"
 #include "base/text/sweep.h"
-#include "flopcast/base/quantity.h"
+#include "flopcast/machine.h"
 #include "flopcast/question/plan.h"
 
 namespace flopcast {
@@ -21,17 +21,18 @@ enum class Part : std::uint8_t { kChip, kNode, kFabric };
 
 struct Number {
   std::string_view name;
-  UnitKind unit;
+  MachineNumber number;
   Part part;
+  UnitKind unit() const { return unit_of(number); }
 };
 constexpr std::array<Number, 7> kNumbers = {{
-    {"hbm-bandwidth", UnitKind::kBytesPerSecond, Part::kChip},
-    {"hbm-capacity", UnitKind::kBytes, Part::kChip},
-    {"matrix-rate", UnitKind::kFlopsPerSecond, Part::kChip},
-    {"node-bandwidth", UnitKind::kBytesPerSecond, Part::kNode},
-    {"node-latency", UnitKind::kSeconds, Part::kNode},
-    {"fabric-bandwidth", UnitKind::kBytesPerSecond, Part::kFabric},
-    {"fabric-latency", UnitKind::kSeconds, Part::kFabric},
+    {"hbm-bandwidth", MachineNumber::kHbmBandwidth, Part::kChip},
+    {"hbm-capacity", MachineNumber::kHbmCapacity, Part::kChip},
+    {"matrix-rate", MachineNumber::kMatrixRate, Part::kChip},
+    {"node-bandwidth", MachineNumber::kLinkBandwidth, Part::kNode},
+    {"node-latency", MachineNumber::kLinkLatency, Part::kNode},
+    {"fabric-bandwidth", MachineNumber::kLinkBandwidth, Part::kFabric},
+    {"fabric-latency", MachineNumber::kLinkLatency, Part::kFabric},
 }};
 constexpr const char* kNames =
     "n, node-size, chip, hbm-bandwidth, hbm-capacity, matrix-rate, node-bandwidth, node-latency, "
@@ -43,53 +44,25 @@ const Number* find_number(std::string_view name) {
   return found == kNumbers.end() ? nullptr : &*found;
 }
 
-void change_chip(Chip& chip, std::string_view name, const QuantityChange& amount) {
-  if (name == "hbm-bandwidth") chip.hbm_bandwidth.value = amount.of(chip.hbm_bandwidth.value);
-  if (name == "hbm-capacity") chip.hbm_capacity.value = amount.of(chip.hbm_capacity.value);
-  if (name != "matrix-rate") return;
-  const double now = chip.matrix_rate(DataType::kBf16).value;
-  const double factor = amount.factor || now <= 0 ? amount.value : amount.value / now;
-  for (FlopsPerSecond& rate : chip.matrix) rate *= factor;
+/// The levels inside a node, or those between nodes.
+Knob knob_of(const Number& number, const Cluster& cluster) {
+  if (number.part == Part::kFabric) return {number.number, cluster.node_levels};
+  if (number.part == Part::kNode) return {number.number, 0, cluster.node_levels};
+  return {number.number};
 }
 
-void change_level(Level& level, const Number& number, const QuantityChange& amount) {
-  if (number.unit == UnitKind::kSeconds) {
-    level.latency.value = amount.of(level.latency.value);
-  } else {
-    level.port_bandwidth.value = amount.of(level.port_bandwidth.value);
-  }
-}
-
-std::optional<Diagnostic> change_number(PlanMachine& machine, const Number& number,
+std::optional<Diagnostic> change_number(Cluster& cluster, const Number& number,
                                         const PlanChange& change) {
-  const Result<QuantityChange> amount = parse_change(change.value, number.unit);
+  const Result<QuantityChange> amount = parse_change(change.value, number.unit());
   if (!amount) return amount.error();
-  Cluster& cluster = machine.cluster;
-  if (number.part == Part::kChip) {
-    change_chip(cluster.chip, number.name, *amount);
-    return std::nullopt;
+  Result<Cluster> changed = with_changed(cluster, knob_of(number, cluster), *amount);
+  if (!changed) {
+    Diagnostic error = changed.error();
+    error.where = fmt::format("{} of {}", change.name, error.where);
+    return error;
   }
-  const std::size_t node = cluster.node_levels;
-  const std::size_t first = number.part == Part::kNode ? 0 : node;
-  const std::size_t last = number.part == Part::kNode ? node : cluster.levels.size();
-  if (first == last || cluster.graph) {
-    return usage_error(change.name, fmt::format("{} has no such level", cluster.name),
-                       "name a cluster of several nodes, such as \"8 x dgx-h100\"");
-  }
-  for (std::size_t l = first; l < last; ++l) change_level(cluster.levels[l], number, *amount);
-  // Measured curves know the link by its name, whatever its bandwidth is now.
-  machine.training.collectives = CollectiveSource::kNcclConstants;
+  cluster = std::move(*changed);
   return std::nullopt;
-}
-
-/// Kernels of a chip with other numbers: scaled from those measured on the chip as it is.
-void scale_kernels(PlanMachine& machine, const Catalog& catalog) {
-  Chip& chip = machine.cluster.chip;
-  KernelModelOptions scaled = machine.training.kernels;
-  scaled.relative = chip.name;
-  if (KernelModel::make(chip, catalog, scaled)) machine.training.kernels = scaled;
-  chip.name += " changed";
-  chip.aliases.clear();
 }
 
 // --- Size of the cluster ---------------------------------------------------------------------------
@@ -134,7 +107,7 @@ std::optional<Diagnostic> check_chips(std::string_view name, std::string_view va
 }
 
 std::optional<Diagnostic> check_number(const Number& number, std::string_view value) {
-  const Result<QuantityChange> amount = parse_change(value, number.unit);
+  const Result<QuantityChange> amount = parse_change(value, number.unit());
   if (amount) return std::nullopt;
   return usage_error(number.name, amount.error().what, amount.error().hint);
 }
@@ -146,7 +119,7 @@ std::optional<SweepRule> rule_of(std::string_view name) {
     rule.ranges = false;
     rule.check = [](std::string_view) { return std::nullopt; };  // the catalogue knows
   } else if (const Number* number = find_number(name)) {
-    rule.unit = number->unit;
+    rule.unit = number->unit();
     rule.check = [number](std::string_view value) { return check_number(*number, value); };
   } else if (name == "n" || name == "node-size") {
     rule.check = [name](std::string_view value) { return check_chips(name, value); };
@@ -226,16 +199,12 @@ Result<PlanMachine> plan_machine(const PlanQuestion& question, const Catalog& ca
     machine->cluster.chip = std::move(*chip);
     machine->cluster.name += fmt::format(", chip {}", change.value);
   }
-  bool chip_changed = false;
   for (const PlanChange& change : question.changes) {
     const Number* number = find_number(change.name);
     if (number == nullptr) continue;
-    if (const auto problem = change_number(*machine, *number, change)) return *problem;
-    chip_changed =
-        chip_changed || (number->part == Part::kChip && number->unit != UnitKind::kBytes);
+    if (const auto problem = change_number(machine->cluster, *number, change)) return *problem;
     machine->cluster.name += fmt::format(", {} {}", change.name, change.value);
   }
-  if (chip_changed) scale_kernels(*machine, catalog);
   return machine;
 }
 

@@ -26,7 +26,7 @@ Result<ServeAnswer> answer_serving(const ServeQuestion& question, const Catalog&
     answer.next = run_changes(question, next_fleets(question, catalog), catalog, options);
   }
   if (options.sensitivity) {
-    answer.sensitivity = serve_sensitivity(question, answer.summary, catalog, options);
+    answer.sensitivity = serve_sensitivity(question, catalog, options);
   }
   if (options.curve) run_curve(*fleet, options, answer);
   return answer;

@@ -32,10 +32,9 @@ std::vector<ServeChange> nearby_machines(const ServeQuestion& question);
 std::vector<ServeVariant> run_changes(const ServeQuestion& question,
                                       const std::vector<ServeChange>& changes,
                                       const Catalog& catalog, const ServeOptions& options);
-/// What becomes of the run `now` on each of nearby_machines(). Of links, whose measured curves know no numbers, the
-/// change is that of their model.
-std::vector<ServeVariant> serve_sensitivity(const ServeQuestion& question, const ServeSummary& now,
-                                            const Catalog& catalog, const ServeOptions& options);
+/// What becomes of the run on each of nearby_machines().
+std::vector<ServeVariant> serve_sensitivity(const ServeQuestion& question, const Catalog& catalog,
+                                            const ServeOptions& options);
 /// Other loads of the same fleet, rising.
 void run_curve(const PreparedFleet& fleet, const ServeOptions& options, ServeAnswer& answer);
 

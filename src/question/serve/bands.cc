@@ -1,5 +1,5 @@
 // How far a run may lie from its forecast: what measured deployments say of the engine.
-#include "flopcast/serving/measured.h"
+#include "flopcast/measured/serving.h"
 #include "question/serve/answer.h"
 
 namespace flopcast::question {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "flopcast/machine.h"
 #include "question/serve/answer.h"
 #include "question/serve/values.h"
 
@@ -70,74 +71,40 @@ void widen_replicas(const ServeQuestion& question, const Catalog& catalog,
                               std::move(half), fleet.chips(), catalog));
 }
 
-/// Changes both pools' machine.
-template <typename Change>
-Fleet on_machine(const Fleet& fleet, Change&& change) {
-  Fleet other = fleet;
-  change(other.pool);
-  if (other.decode) change(*other.decode);
-  return other;
-}
-
-void scale_rates(Chip& chip, double factor) {
-  for (FlopsPerSecond& rate : chip.matrix) rate *= factor;
-  for (FlopsPerSecond& rate : chip.vector) rate *= factor;
-}
-
-/// Measured curves know a link by its name, whatever its numbers are: under another one collectives follow from those.
-void model_links(ReplicaPool& pool) {
-  for (Level& level : pool.deployment.cluster.levels) level.link += " changed";
-}
-
-struct MachineNumber {
+/// What is asked after, by name: the engine's host time, or a number of the machine.
+struct Asked {
   std::string_view words;
-  void (*scale)(ReplicaPool& pool, double factor);
+  std::optional<Knob> knob;
 };
-constexpr std::array<MachineNumber, 5> kMachineNumbers = {{
-    {"host time", [](ReplicaPool& pool, double f) { pool.factors.host *= f; }},
-    {"HBM bandwidth",
-     [](ReplicaPool& pool, double f) { pool.deployment.cluster.chip.hbm_bandwidth *= f; }},
-    {"FLOP/s", [](ReplicaPool& pool, double f) { scale_rates(pool.deployment.cluster.chip, f); }},
-    {"link latency",
-     [](ReplicaPool& pool, double f) {
-       model_links(pool);
-       for (Level& level : pool.deployment.cluster.levels) level.latency *= f;
-     }},
-    {"link bandwidth",
-     [](ReplicaPool& pool, double f) {
-       model_links(pool);
-       for (Level& level : pool.deployment.cluster.levels) level.port_bandwidth *= f;
-     }},
+constexpr std::array<Asked, 5> kAsked = {{
+    {"host time", std::nullopt},
+    {"HBM bandwidth", Knob{MachineNumber::kHbmBandwidth}},
+    {"FLOP/s", Knob{MachineNumber::kRates}},
+    {"link latency", Knob{MachineNumber::kLinkLatency}},
+    {"link bandwidth", Knob{MachineNumber::kLinkBandwidth}},
 }};
-constexpr std::size_t kFirstOfLinks = 3;
 
-void scale_percentiles(ServingPercentiles& p, const ServingPercentiles& now,
-                       const ServingPercentiles& base) {
-  const auto scale = [](Seconds& value, Seconds to, Seconds from) {
-    if (from.value > 0) value = value * (to / from);
-  };
-  scale(p.mean, now.mean, base.mean);
-  scale(p.p50, now.p50, base.p50);
-  scale(p.p90, now.p90, base.p90);
-  scale(p.p95, now.p95, base.p95);
-  scale(p.p99, now.p99, base.p99);
-  scale(p.max, now.max, base.max);
+/// The pool on the changed machine. @return what no machine has
+std::optional<Diagnostic> change_pool(ReplicaPool& pool, const Asked& asked, double factor) {
+  if (!asked.knob) {
+    pool.factors.host *= factor;
+    return std::nullopt;
+  }
+  Cluster& cluster = pool.deployment.cluster;
+  Result<Cluster> changed = with_changed(cluster, *asked.knob, {factor, true});
+  if (!changed) return changed.error();
+  cluster = std::move(*changed);
+  return std::nullopt;
 }
 
-/// What changes from `base` to the summary, put on `now`.
-void put_change_on(ServeSummary& s, const ServeSummary& now, const ServeSummary& base) {
-  scale_percentiles(s.ttft, now.ttft, base.ttft);
-  scale_percentiles(s.tpot, now.tpot, base.tpot);
-  scale_percentiles(s.inter_token, now.inter_token, base.inter_token);
-  scale_percentiles(s.latency, now.latency, base.latency);
-  const auto scale = [](double& value, double to, double from) {
-    if (from > 0) value *= to / from;
-  };
-  scale(s.output_tokens_per_s, now.output_tokens_per_s, base.output_tokens_per_s);
-  scale(s.total_tokens_per_s, now.total_tokens_per_s, base.total_tokens_per_s);
-  scale(s.requests_per_s, now.requests_per_s, base.requests_per_s);
-  scale(s.goodput_requests_per_s, now.goodput_requests_per_s, base.goodput_requests_per_s);
-  scale(s.usd_per_million_tokens, now.usd_per_million_tokens, base.usd_per_million_tokens);
+/// Both pools of the fleet on the changed machine.
+ServeChange on_machine(const ServeQuestion& question, const Asked& asked, double factor) {
+  ServeChange change{fmt::format("{} {}10 %", asked.words, factor > 1 ? "+" : "-"), {}, {}};
+  change.fleet = question.fleet;
+  auto problem = change_pool(change.fleet.pool, asked, factor);
+  if (!problem && change.fleet.decode) problem = change_pool(*change.fleet.decode, asked, factor);
+  if (problem) change.refused = problem->text();
+  return change;
 }
 
 }  // namespace
@@ -152,13 +119,8 @@ std::vector<ServeChange> next_fleets(const ServeQuestion& question, const Catalo
 
 std::vector<ServeChange> nearby_machines(const ServeQuestion& question) {
   std::vector<ServeChange> changes;
-  for (const MachineNumber& number : kMachineNumbers) {
-    for (const double factor : {1.1, 0.9}) {
-      changes.push_back(
-          {fmt::format("{} {}10 %", number.words, factor > 1 ? "+" : "-"),
-           {},
-           on_machine(question.fleet, [&](ReplicaPool& pool) { number.scale(pool, factor); })});
-    }
+  for (const Asked& asked : kAsked) {
+    for (const double factor : {1.1, 0.9}) changes.push_back(on_machine(question, asked, factor));
   }
   return changes;
 }
@@ -185,18 +147,9 @@ std::vector<ServeVariant> run_changes(const ServeQuestion& question,
   return variants;
 }
 
-std::vector<ServeVariant> serve_sensitivity(const ServeQuestion& question, const ServeSummary& now,
-                                            const Catalog& catalog, const ServeOptions& options) {
-  std::vector<ServeChange> changes = nearby_machines(question);
-  const std::size_t all = changes.size();
-  changes.push_back({"links by their numbers", {}, on_machine(question.fleet, model_links)});
-  std::vector<ServeVariant> variants = run_changes(question, changes, catalog, options);
-  const ServeVariant base = std::move(variants.back());
-  variants.pop_back();
-  for (std::size_t i = 2 * kFirstOfLinks; i < all && base.refused.empty(); ++i) {
-    if (variants[i].refused.empty()) put_change_on(variants[i].summary, now, base.summary);
-  }
-  return variants;
+std::vector<ServeVariant> serve_sensitivity(const ServeQuestion& question, const Catalog& catalog,
+                                            const ServeOptions& options) {
+  return run_changes(question, nearby_machines(question), catalog, options);
 }
 
 }  // namespace flopcast::question

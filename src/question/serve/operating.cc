@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/rounded.h"
 #include "question/serve/answer.h"
 
 namespace flopcast::question {
@@ -48,7 +49,7 @@ MeanLengths mean_lengths(const FleetRun& run) {
   return {input / requests, seen / tokens};
 }
 
-std::int64_t whole_of(double value) { return std::llround(std::max(0.0, value)); }
+std::int64_t whole_of(double value) { return rounded_whole(std::max(0.0, value)); }
 
 /// The mean batch of one attention rank.
 RankLoad mean_load(const ServePool& pool, const IterationModel& model, unsigned ranks) {

@@ -3,7 +3,7 @@
 
 #include "base/text/names.h"
 #include "base/text/numbers.h"
-#include "flopcast/serving/measured.h"
+#include "flopcast/measured/serving.h"
 #include "question/serve/values.h"
 
 namespace flopcast::question {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "flopcast/serving/measured.h"
+#include "flopcast/measured/serving.h"
 #include "question/serve/answer.h"
 #include "question/serve/values.h"
 #include "support/temporary_folder.h"

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/numeric/clock.h"
 #include "base/text/names.h"
 #include "base/text/numbers.h"
 #include "question/serve/values.h"
@@ -205,7 +206,7 @@ Result<Time> time_from(std::string_view text) {
   if (seconds->value > kMostSeconds) {
     return usage_error(text, "is longer than 50 days", "give a shorter time");
   }
-  return Time{std::llround(seconds->value * 1e12)};
+  return on_clock(*seconds);
 }
 
 }  // namespace question

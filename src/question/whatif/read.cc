@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/read_file.h"
+#include "base/numeric/clock.h"
 #include "base/text/json_error.h"
 #include "base/text/names.h"
 #include "flopcast/question/whatif.h"
@@ -159,6 +160,8 @@ class CaseReader {
     if (!step->is_number() || !(step->get<double>() > 0)) {
       return wrong("\"truth\": \"step_s\" is a number of seconds above 0");
     }
+    if (!fits_clock(Seconds{step->get<double>()}))
+      return wrong("\"truth\": \"step_s\" is longer than the 53 days that a time may be");
     out_.truth_s = step->get<double>();
   }
 

@@ -49,10 +49,10 @@ TEST(WhatIfCases, EveryFieldIsRead) {
 
 TEST(WhatIfCases, AWrongCaseSaysWhyAndLosesNoOther) {
   const auto cases = cases_of(R"([3, {"changes": {"dp": 3}}, {"changes": {"set": {"dp": [1]}}},
-    {"changes": {"scale": {"host": "fast"}}}, {"truth": {}}, {"truth": {"step_s": 0}},
+    {"changes": {"scale": {"host": "fast"}}}, {"truth": {}}, {"truth": {"step_s": 0}}, {"truth": {"step_s": 1e308}},
     {"judge": "step"}, {"recording": 3}, {"id": "right", "recording": "run"}])");
-  const std::vector<std::string> told = {"object", "'dp'",    "\"dp\"",   "\"host\"",
-                                         "step_s", "above 0", "gpu_step", "recording"};
+  const std::vector<std::string> told = {"object",  "'dp'",    "\"dp\"",   "\"host\"", "step_s",
+                                         "above 0", "53 days", "gpu_step", "recording"};
   ASSERT_EQ(cases.size(), told.size() + 1);
   for (std::size_t i = 0; i < told.size(); ++i) {
     ASSERT_TRUE(cases[i].problem) << told[i];

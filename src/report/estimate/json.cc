@@ -151,6 +151,9 @@ void report::write_estimate(JsonWriter& w, const EstimateReport& report) {
   w.exact("capacity_bytes", report.capacity.value);
   w.count("fullest", estimate.fullest);
   write_stages(w, estimate);
+  w.begin_array("memory_notes");
+  for (const std::string& text : estimate.memory_notes) w.text({}, text);
+  w.end_array();
   write_fitting(w, report);
   write_graph(w, report);
   w.begin_array("assumed");

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "base/text/shown.h"
 #include "flopcast/parallel/fields.h"
@@ -28,7 +29,7 @@ std::string gigabytes(Bytes bytes) { return fmt::format("{:.1f}", bytes.value * 
 std::string rounded(double count) {
   const double digit =
       std::pow(10, std::max(0.0, std::floor(std::log10(std::max(count, 1.0))) - 3));
-  return grouped(static_cast<std::uint64_t>(std::llround(count / digit) * std::llround(digit)));
+  return grouped_whole(std::round(count / digit) * digit);
 }
 
 std::string parameters_text(const Parameters& parameters) {
@@ -56,9 +57,8 @@ std::string answer_text(const EstimateReport& r) {
   return fmt::format("{} a step (10-90 %: {} to {}), {} tokens/s, MFU {}, HFU {}; {}: {} of {}\n",
                      short_time(e.step), short_time(e.low), short_time(e.high),
                      rounded(e.tokens_per_second), percent(e.mfu), percent(e.hfu),
-                     e.fits ? "fits" : "DOES NOT FIT",
-                     short_bytes(std::llround(e.memory().total().value)),
-                     short_bytes(std::llround(r.estimate.capacity.value)));
+                     e.fits ? "fits" : "DOES NOT FIT", short_bytes(e.memory().total()),
+                     short_bytes(r.estimate.capacity));
 }
 
 /// All times of a step in one unit, to compare them at a glance.
@@ -140,7 +140,10 @@ std::string memory_text(const EstimateReport& r) {
     table.add(std::move(row));
     first = last + 1;
   }
-  return fmt::format("Memory of a chip, GB of {} (* fullest)\n", gigabytes(usable)) + table.text();
+  std::string text =
+      fmt::format("Memory of a chip, GB of {} (* fullest)\n", gigabytes(usable)) + table.text();
+  for (const std::string& note : r.estimate.memory_notes) text += "  " + note + '\n';
+  return text;
 }
 
 std::string basis_text(const EstimateReport& r) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "flopcast/report/mapping.h"
 #include "report/mapping/words.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr unsigned kBarWidth = 24;
 constexpr std::size_t kLineWidth = 100;
 
-std::string bytes_text(Bytes bytes) { return short_bytes(std::llround(bytes.value)); }
+std::string bytes_text(Bytes bytes) { return short_bytes(bytes); }
 std::string rate_text(FlopsPerSecond rate) {
   return quantity_text(rate.value, UnitKind::kFlopsPerSecond);
 }
@@ -187,7 +188,7 @@ std::string roof_line(std::string_view what, BytesPerSecond bandwidth, double in
   }
   const FlopsPerSecond roof{bandwidth.value * intensity};
   return fmt::format("  {:<8} {} at {} FLOP a byte: {}\n", what, rate_text(roof),
-                     whole(std::llround(intensity)),
+                     grouped_whole(intensity),
                      roof < peak ? fmt::format("below the peak: {} of it", percent(roof / peak))
                                  : fmt::format("{:.1f} times the peak", roof / peak));
 }
@@ -201,9 +202,7 @@ std::string roofline_text(const MappingRoofline& r) {
 
 std::string cost_text(const Mapping& m) {
   if (m.price_usd <= 0 && m.power_w <= 0) return {};
-  const std::string price =
-      m.price_usd > 0 ? grouped(static_cast<std::uint64_t>(std::llround(m.price_usd))) + " USD"
-                      : "price unknown";
+  const std::string price = m.price_usd > 0 ? grouped_whole(m.price_usd) + " USD" : "price unknown";
   const std::string power =
       m.power_w > 0 ? quantity_text(std::round(m.power_w), UnitKind::kWatts) : "power unknown";
   return fmt::format("System: {}, {}\n", price, power);

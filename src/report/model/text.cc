@@ -1,6 +1,7 @@
 // Models and workloads for a terminal.
 #include <fmt/format.h>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "flopcast/report/model.h"
 #include "report/render/counts.h"
@@ -58,7 +59,7 @@ std::string workloads_table(std::span<const DataflowWorkload> workloads) {
                std::to_string(workload.graph.tensors.size()), whole(workload.layers),
                whole(workload.global_batch),
                fmt::format("{:.4g}", workload.graph.work().value / 1e12),
-               short_bytes(static_cast<std::int64_t>(workload.graph.weights().value))});
+               short_bytes(workload.graph.weights())});
   }
   return "Dataflow workloads (flopcast map, flopcast explore)\n" + table.text();
 }

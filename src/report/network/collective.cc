@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "base/text/json_writer.h"
 #include "base/text/shown.h"
@@ -141,10 +142,10 @@ std::string collective_text(const CollectiveReport& report) {
              "  bus bandwidth  {}\n"
              "  rests on       {}: {}\n"
              "  algorithm      {}\n",
-             name(report.query.op), short_bytes(std::llround(size.value)),
-             counted(report.ranks, "chip"), escaped(report.cluster), short_time(a.time),
-             short_time(a.low), short_time(a.high), short_rate(bus_bandwidth(report, size, a.time)),
-             name(a.basis), a.source, candidate_name(a.algorithm, a.protocol)) +
+             name(report.query.op), short_bytes(size), counted(report.ranks, "chip"),
+             escaped(report.cluster), short_time(a.time), short_time(a.low), short_time(a.high),
+             short_rate(bus_bandwidth(report, size, a.time)), name(a.basis), a.source,
+             candidate_name(a.algorithm, a.protocol)) +
          parts_text(a) + candidates_text(report);
 }
 

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
+#include "base/text/shown.h"
+#include "base/text/utf8.h"
 #include "web_assets.h"
 
 namespace flopcast::report {
@@ -17,14 +20,38 @@ void fill(std::string& page, std::string_view mark, std::string_view text) {
   if (at != std::string::npos) page.replace(at, mark.size(), text);
 }
 
-/// JSON that no text in it can end the script element of: "<" stands in strings only.
-void append_without_tags(std::string& to, std::string_view json) {
-  for (const char c : json) {
-    if (c == '<') {
+/// "\u001b" at the front of a JSON string's text: a control character that a page would have as one.
+bool is_control_escape(std::string_view text) {
+  if (text.size() < 6 || !text.starts_with("\\u")) return false;
+  const std::string_view hex = text.substr(2, 4);
+  return hex == "007f" || (hex.starts_with("00") && (hex[2] == '0' || hex[2] == '1'));
+}
+
+/// JSON that no text in it can end the script element of, or bring control characters into the page by: both stand in
+/// strings only. Pages show "\u001b" where terminals do.
+void append_harmless(std::string& to, std::string_view json) {
+  while (!json.empty()) {
+    const auto stop = std::find_if(json.begin(), json.end(), [](char c) {
+      return c == '<' || c == '\\' || static_cast<unsigned char>(c) >= 0x80;
+    });
+    const auto plain = static_cast<std::size_t>(stop - json.begin());
+    to += json.substr(0, plain);
+    json.remove_prefix(plain);
+    if (json.empty()) return;
+    std::size_t taken = 1;
+    if (json[0] == '<') {
       to += "\\u003c";
+    } else if (json[0] == '\\') {
+      taken = std::min<std::size_t>(json.size(), 2);
+      if (is_control_escape(json)) to += '\\';
+      to += json.substr(0, taken);
     } else {
-      to += c;
+      taken = std::max<std::size_t>(utf8_length(json), 1);
+      const std::string shown = escaped(json.substr(0, taken));
+      if (shown.starts_with('\\')) to += '\\';
+      to += shown;
     }
+    json.remove_prefix(taken);
   }
 }
 
@@ -35,7 +62,7 @@ std::string elements_of(const std::vector<Page::Document>& documents) {
       [](std::size_t sum, const Page::Document& d) { return sum + d.json.size() + 100; }));
   for (const Page::Document& document : documents) {
     all += fmt::format("<script type=\"application/json\" id=\"{}\">", document.id);
-    append_without_tags(all, document.json);
+    append_harmless(all, document.json);
     all += "</script>\n";
   }
   return all;
@@ -92,11 +119,13 @@ std::string html_of(const Page& page) {
 
 std::string html_escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : escaped(text)) {
     if (c == '<') {
       out += "&lt;";
     } else if (c == '&') {
       out += "&amp;";
+    } else if (c == '"') {
+      out += "&quot;";
     } else if (c == '{') {
       out += "&#123;";
     } else {

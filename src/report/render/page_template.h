@@ -26,7 +26,7 @@ std::string html_of(const Page& page);
 
 /// A module of web/ as a statement of one script: its own scope, of which only what it exports is seen.
 std::string module_scope(std::string_view script);
-/// Text as HTML, without marks of the template.
+/// One line of text as HTML and as XML, as a terminal has it (base/text/shown.h), and without marks of the template.
 std::string html_escaped(std::string_view text);
 
 }  // namespace flopcast::report

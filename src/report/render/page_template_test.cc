@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text/json_writer.h"
+
 namespace flopcast::report {
 namespace {
 
@@ -40,6 +42,58 @@ TEST(PageTemplate, DataIsTakenForNeitherMarksNorTags) {
             std::string::npos);
   EXPECT_NE(page.find("<p>drawn</p>"), std::string::npos);
   EXPECT_EQ(page.find("{{documents}}"), std::string::npos);
+}
+
+/// Every control character, C1, a turn of direction, a separator, no character, and bytes that are no UTF-8.
+std::string every_control() {
+  std::string text;
+  for (int c = 0; c < 0x20; ++c) text += static_cast<char>(c);
+  text +=
+      "\x7f\xc2\x80\xc2\x85\xc2\x9f\u202e\u2066\u2028\ufeff\xef\xbf\xbe\xef\xbf\xbf\xff\xc0\xaf";
+  return text;
+}
+
+bool has_control(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if ((c < 0x20 && c != '\n') || c == 0x7f) return true;
+    const std::string_view rest = text.substr(i);
+    for (const std::string_view wide : {"\xc2\x80", "\xc2\x85", "\xc2\x9f", "\u202e", "\u2066",
+                                        "\u2028", "\ufeff", "\xef\xbf\xbe", "\xef\xbf\xbf"}) {
+      if (rest.starts_with(wide)) return true;
+    }
+    if (c == 0xff || c == 0xc0) return true;
+  }
+  return false;
+}
+
+TEST(PageTemplate, NoControlCharacterOfANameComesIntoAPage) {
+  std::string json;
+  append_json_string(json, every_control());
+  EXPECT_TRUE(has_control(json));  // JSON itself lets C1 and others stand
+  const std::string page = html_of({.title = every_control(),
+                                    .kind = "plan",
+                                    .scripts = {},
+                                    .documents = {{"data", "{\"name\": " + json + "}"}},
+                                    .drawn = html_escaped(every_control())});
+  const std::size_t at = page.find("id=\"data\">") + 10;
+  const std::string_view document =
+      std::string_view(page).substr(at, page.find("</script>", at) - at);
+  EXPECT_FALSE(has_control(document)) << document;
+  EXPECT_NE(document.find("\\\\u001b"), std::string_view::npos);  // shown as a terminal shows it
+  EXPECT_NE(document.find("\\\\u202e"), std::string_view::npos);
+  EXPECT_NE(document.find("\\n"), std::string_view::npos);
+  EXPECT_FALSE(has_control(html_escaped(every_control())));
+  EXPECT_EQ(html_escaped("\x1b<\"&{"), "\\u001b&lt;&quot;&amp;&#123;");
+}
+
+TEST(PageTemplate, WhatLooksLikeAnEscapeStaysWhatItIs) {
+  const std::string page =
+      html_of({.title = "t",
+               .kind = "plan",
+               .scripts = {},
+               .documents = {{"data", R"({"a": "\\u001b", "b": "\u00e9\u0041ü·"})"}}});
+  EXPECT_NE(page.find(R"({"a": "\\u001b", "b": "\u00e9\u0041ü·"})"), std::string::npos);
 }
 
 }  // namespace

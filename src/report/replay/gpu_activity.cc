@@ -9,37 +9,13 @@ using namespace report;  // the room's own names
 
 namespace {
 
-enum Class : std::uint8_t { kComputeRow, kCommunicationRow, kCopyRow, kClassCount };
-
-struct Boundary {
-  Time at;
-  Class row = kComputeRow;
-  std::int8_t change = 0;
-};
-
-Class class_of(const KernelNames& names, const Events& events, std::size_t row) {
-  if (events.category[row] != Category::kKernel) return kCopyRow;
-  return names.is_communication(events.name[row]) ? kCommunicationRow : kComputeRow;
-}
-
-std::vector<Boundary> boundaries(const KernelNames& names, const Trace& trace,
-                                 const std::vector<Time>& start, const std::vector<Time>& end) {
-  std::vector<Boundary> list;
-  for (std::size_t row = 0; row < trace.events.size(); ++row) {
-    if (!is_gpu_work(trace.events.category[row]) || end[row] < start[row]) continue;
-    const Class c = class_of(names, trace.events, row);
-    list.push_back({start[row], c, 1});
-    list.push_back({end[row], c, -1});
-  }
-  // Order among equal times does not matter: only the state after all of them is kept.
-  std::sort(list.begin(), list.end(),
-            [](const Boundary& a, const Boundary& b) { return a.at < b.at; });
-  return list;
+constexpr std::uint8_t bit_of(GpuRow row) {
+  return static_cast<std::uint8_t>(1u << static_cast<unsigned>(row));
 }
 
 void add(Breakdown& sum, std::uint8_t running, Time length) {
-  const bool compute = (running & (1u << kComputeRow)) != 0;
-  const bool communication = (running & (1u << kCommunicationRow)) != 0;
+  const bool compute = (running & bit_of(GpuRow::kCompute)) != 0;
+  const bool communication = (running & bit_of(GpuRow::kCommunication)) != 0;
   if (compute && communication) {
     sum.overlapped += length;
   } else if (compute) {
@@ -54,24 +30,19 @@ void add(Breakdown& sum, std::uint8_t running, Time length) {
 
 }  // namespace
 
-KernelNames::KernelNames(const StringTable& strings) : communication_(strings.size()) {
-  for (std::uint32_t id = 0; id < strings.size(); ++id) {
-    communication_[id] = is_communication_kernel(strings[id]);
-  }
-}
-
-GpuActivity::GpuActivity(const KernelNames& names, const Trace& trace,
-                         const std::vector<Time>& start, const std::vector<Time>& end) {
-  std::array<std::int64_t, kClassCount> open{};
+GpuActivity::GpuActivity(const GpuChanges& changes) {
+  std::array<std::int64_t, kGpuRowCount> open{};
   Breakdown sum;
-  const std::vector<Boundary> list = boundaries(names, trace, start, end);
+  const std::vector<GpuChanges::Change>& list = changes.list();
   for (std::size_t i = 0; i < list.size();) {
     const Time at = list[i].at;
     if (!moments_.empty()) add(sum, moments_.back().running, at - moments_.back().at);
-    for (; i < list.size() && list[i].at == at; ++i) open[list[i].row] += list[i].change;
+    for (; i < list.size() && list[i].at == at; ++i)
+      open[static_cast<std::size_t>(list[i].row)] += list[i].rows;
     std::uint8_t running = 0;
-    for (unsigned c = 0; c < kClassCount; ++c) {
-      if (open[c] > 0) running = static_cast<std::uint8_t>(running | (1u << c));
+    for (std::size_t row = 0; row < kGpuRowCount; ++row) {
+      if (open[row] > 0)
+        running = static_cast<std::uint8_t>(running | bit_of(static_cast<GpuRow>(row)));
     }
     moments_.push_back({at, running, sum});
   }
@@ -105,7 +76,8 @@ Breakdown GpuActivity::within(Time from, Time to) const {
 
 Breakdown breakdown(const TraceSet& set, const Trace& trace, const std::vector<Time>& start,
                     const std::vector<Time>& end, Time from, Time to) {
-  return GpuActivity(KernelNames(set.strings), trace, start, end).within(from, to);
+  const KernelNames names(set.strings);
+  return GpuActivity(GpuChanges(&names, trace, start, end)).within(from, to);
 }
 
 }  // namespace flopcast

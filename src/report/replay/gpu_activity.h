@@ -13,24 +13,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "flopcast/report/replay.h"
+#include "report/replay/gpu_changes.h"
 
 namespace flopcast::report {
 
-/// For every string id: is a kernel of this name communication? Decided once per set, not per row.
-class KernelNames {
- public:
-  explicit KernelNames(const StringTable& strings);
-  bool is_communication(std::uint32_t name) const { return communication_[name]; }
-
- private:
-  std::vector<bool> communication_;
-};
-
 class GpuActivity {
  public:
-  GpuActivity(const KernelNames& names, const Trace& trace, const std::vector<Time>& start,
-              const std::vector<Time>& end);
+  explicit GpuActivity(const GpuChanges& changes);
 
   /// The four parts add up to `to - from`.
   Breakdown within(Time from, Time to) const;
@@ -43,7 +32,7 @@ class GpuActivity {
   /// From `at` to the next moment the same kinds of rows run.
   struct Moment {
     Time at;
-    std::uint8_t running = 0;  // bit per class
+    std::uint8_t running = 0;  // bit per GpuRow
     Breakdown before;          // of everything from the first moment to `at`
   };
   Breakdown until(Time time) const;

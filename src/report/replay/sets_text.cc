@@ -109,11 +109,4 @@ std::string models_text(const std::vector<SetResult>& models) {
          table.text() + notes(models);
 }
 
-std::string compare_text(const TraceSet& set, const std::vector<Replay>& replays) {
-  std::vector<SetResult> models;
-  models.reserve(replays.size());
-  for (const Replay& replay : replays) models.push_back(make_set_result(set, replay));
-  return models_text(models);
-}
-
 }  // namespace flopcast

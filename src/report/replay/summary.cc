@@ -28,14 +28,6 @@ Window window_of(const Trace& trace, const GpuActivity& activity, const std::vec
   return {*std::min_element(start.begin(), start.end()), *std::max_element(end.begin(), end.end())};
 }
 
-double mean_sms_used(const Trace& trace, const std::vector<Time>& start,
-                     const std::vector<Time>& end, Window window) {
-  if (window.length().ps <= 0) return -1;
-  // One interval over the whole window is its mean.
-  const Utilisation whole = utilisation(trace, start, end, window.from, window.to, window.length());
-  return whole.sms_used.empty() ? -1 : static_cast<double>(whole.sms_used.front());
-}
-
 StepSummary summarise_step(const StepResult& step, Baseline model, const GpuActivity& recorded,
                            const GpuActivity& replayed) {
   StepSummary s;
@@ -53,26 +45,39 @@ StepSummary summarise_step(const StepResult& step, Baseline model, const GpuActi
   return s;
 }
 
+/// What one GPU does by the times of its rows, recorded or replayed.
+struct GpuRun {
+  GpuRun(const KernelNames& names, const Trace& trace, const std::vector<Time>& start,
+         const std::vector<Time>& end)
+      : changes(&names, trace, start, end),
+        activity(changes),
+        window(window_of(trace, activity, start, end)),
+        use(utilisation_curve(changes, window.from, window.to, kCurveInterval)) {}
+  static constexpr Time kCurveInterval = Time::from_us(1000);
+
+  GpuChanges changes;
+  GpuActivity activity;
+  Window window;
+  UtilisationCurve use;
+};
+
 RankSummary summarise_rank(const TraceSet& set, const Replay& replay, const KernelNames& names,
                            std::size_t t) {
   const Trace& trace = set.traces[t];
-  const auto& [start0, end0] = std::tie(replay.recorded.start[t], replay.recorded.end[t]);
-  const auto& [start1, end1] = std::tie(replay.replayed.start[t], replay.replayed.end[t]);
-  const GpuActivity recorded(names, trace, start0, end0);
-  const GpuActivity replayed(names, trace, start1, end1);
-  const Window window0 = window_of(trace, recorded, start0, end0);
-  const Window window1 = window_of(trace, replayed, start1, end1);
+  GpuRun recorded(names, trace, replay.recorded.start[t], replay.recorded.end[t]);
+  GpuRun replayed(names, trace, replay.replayed.start[t], replay.replayed.end[t]);
   RankSummary r;
   r.rank = rank_of(set, t);
   r.file = std::filesystem::path(trace.path).filename().string();
-  r.window = {window0.length(), window1.length()};
-  r.parts = {recorded.within(window0.from, window0.to), replayed.within(window1.from, window1.to)};
-  r.sms_used = {mean_sms_used(trace, start0, end0, window0),
-                mean_sms_used(trace, start1, end1, window1)};
-  r.utilisation = {utilisation(trace, start0, end0, window0.from, window0.to),
-                   utilisation(trace, start1, end1, window1.from, window1.to)};
+  r.window = {recorded.window.length(), replayed.window.length()};
+  const auto parts = [](const GpuRun& run) {
+    return run.activity.within(run.window.from, run.window.to);
+  };
+  r.parts = {parts(recorded), parts(replayed)};
+  r.sms_used = {recorded.use.mean_sms, replayed.use.mean_sms};
+  r.utilisation = {std::move(recorded.use.curve), std::move(replayed.use.curve)};
   for (const StepResult& step : replay.steps[t]) {
-    r.steps.push_back(summarise_step(step, replay.baseline, recorded, replayed));
+    r.steps.push_back(summarise_step(step, replay.baseline, recorded.activity, replayed.activity));
   }
   return r;
 }

@@ -1,63 +1,18 @@
 // SM utilisation per interval, by both definitions of flopcast/report/replay.h.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
-#include "flopcast/report/replay.h"
+#include "report/replay/gpu_changes.h"
 
 namespace flopcast {
+
+using namespace report;  // the room's own names
+
 namespace {
 
-/// A stretch of time during which `sms` more (or fewer) SMs and one more (or fewer) row run.
-struct Change {
-  Time at;
-  std::int64_t sms = 0;
-  std::int64_t rows = 0;
-};
-
-/// SMs of the trace's only device; 0 where there are several that differ, or none is known.
-std::int64_t sm_count(const Trace& trace) {
-  std::int64_t count = 0;
-  for (const Device& device : trace.devices) {
-    if (count != 0 && device.sm_count != count) return 0;
-    count = device.sm_count;
-  }
-  return count;
-}
-
-std::uint64_t blocks_of(const Trace& trace, std::size_t row) {
-  const Events& events = trace.events;
-  if (events.category[row] != Category::kKernel || events.detail[row] == kNoDetail) return 0;
-  return trace.kernels[events.detail[row]].blocks;
-}
-
-/// Whether (nearly) all kernel time has a launch shape.
-bool shapes_known(const Trace& trace, const std::vector<Time>& start,
-                  const std::vector<Time>& end) {
-  Time known;
-  Time all;
-  for (std::size_t row = 0; row < trace.events.size(); ++row) {
-    if (trace.events.category[row] != Category::kKernel) continue;
-    all += end[row] - start[row];
-    if (blocks_of(trace, row) > 0) known += end[row] - start[row];
-  }
-  return all.ps > 0 && known.ps >= all.ps / 100 * 99;
-}
-
-std::vector<Change> changes(const Trace& trace, const std::vector<Time>& start,
-                            const std::vector<Time>& end, std::int64_t sms) {
-  std::vector<Change> list;
-  for (std::size_t row = 0; row < trace.events.size(); ++row) {
-    if (!is_gpu_work(trace.events.category[row]) || end[row] <= start[row]) continue;
-    const auto capped =
-        static_cast<std::int64_t>(std::min(blocks_of(trace, row), static_cast<std::uint64_t>(sms)));
-    list.push_back({start[row], capped, 1});
-    list.push_back({end[row], -capped, -1});
-  }
-  std::sort(list.begin(), list.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
-  return list;
-}
-
-/// Spreads stretches of constant use over the intervals they touch. Sums are integers.
+/// Spreads stretches of constant use, which come in order of time, over the intervals they touch.
+/// Sums are integers.
 class Histogram {
  public:
   Histogram(Time from, Time to, Time interval)
@@ -72,10 +27,10 @@ class Histogram {
     start = std::max(start, from_);
     end = std::min(end, to_);
     while (weight > 0 && start < end) {
-      const std::int64_t bin = (start - from_).ps / interval_.ps;
-      const Time bin_end = std::min(end, from_ + Time{(bin + 1) * interval_.ps});
-      sums_[static_cast<std::size_t>(bin)] += (bin_end - start).ps * weight;
-      start = bin_end;
+      const std::size_t bin = bin_of(start);
+      const Time until = std::min(end, bin_end_);
+      sums_[bin] += (until - start).ps * weight;
+      start = until;
     }
   }
 
@@ -84,16 +39,33 @@ class Histogram {
     std::vector<float> list(sums_.size());
     for (std::size_t bin = 0; bin < list.size(); ++bin) {
       const Time begin = from_ + Time{static_cast<std::int64_t>(bin) * interval_.ps};
-      const Time length = std::min(interval_, to_ - begin);
-      list[bin] = static_cast<float>(static_cast<double>(sums_[bin]) /
-                                     (static_cast<double>(length.ps) * static_cast<double>(full)));
+      list[bin] = fraction(sums_[bin], std::min(interval_, to_ - begin), full);
     }
     return list;
   }
+  /// All sums as a fraction of the whole.
+  float mean(std::int64_t full) const {
+    return fraction(std::accumulate(sums_.begin(), sums_.end(), std::int64_t{0}), to_ - from_,
+                    full);
+  }
 
  private:
+  static float fraction(std::int64_t sum, Time length, std::int64_t full) {
+    return static_cast<float>(static_cast<double>(sum) /
+                              (static_cast<double>(length.ps) * static_cast<double>(full)));
+  }
+  std::size_t bin_of(Time at) {
+    if (at >= bin_end_) {
+      bin_ = (at - from_).ps / interval_.ps;
+      bin_end_ = from_ + Time{(bin_ + 1) * interval_.ps};
+    }
+    return static_cast<std::size_t>(bin_);
+  }
+
   Time from_, to_, interval_;
   std::vector<std::int64_t> sums_;
+  std::int64_t bin_ = 0;  // the last that was added to, and where it ends
+  Time bin_end_ = Time::min();
 };
 
 /// An interval wide enough that the window has at most a million of them.
@@ -109,31 +81,35 @@ Time widened(Time interval, Time window) {
 
 }  // namespace
 
-Utilisation utilisation(const Trace& trace, const std::vector<Time>& start,
-                        const std::vector<Time>& end, Time from, Time to, Time interval) {
-  Utilisation result;
-  if (to <= from) {
-    result.interval = interval;
-    return result;
-  }
-  result.interval = widened(interval, to - from);
-  const std::int64_t sms = sm_count(trace);
-  const bool with_sms = sms > 0 && shapes_known(trace, start, end);
-  Histogram active(from, to, result.interval);
-  Histogram used(from, to, result.interval);
+UtilisationCurve report::utilisation_curve(const GpuChanges& changes, Time from, Time to,
+                                           Time interval) {
+  UtilisationCurve result;
+  result.curve.interval = interval;
+  if (to <= from) return result;
+  result.curve.interval = widened(interval, to - from);
+  const std::int64_t sms = changes.sms();
+  Histogram active(from, to, result.curve.interval);
+  Histogram used(from, to, result.curve.interval);
   std::int64_t open_sms = 0;
   std::int64_t open_rows = 0;
-  const std::vector<Change> list = changes(trace, start, end, sms);
-  for (std::size_t i = 0; i < list.size(); ++i) {
+  const std::vector<GpuChanges::Change>& list = changes.list();
+  for (std::size_t i = 0; i + 1 < list.size(); ++i) {
     open_sms += list[i].sms;
     open_rows += list[i].rows;
-    if (i + 1 == list.size()) break;
     active.add(list[i].at, list[i + 1].at, open_rows > 0 ? 1 : 0);
-    if (with_sms) used.add(list[i].at, list[i + 1].at, std::min(open_sms, sms));
+    if (sms > 0) used.add(list[i].at, list[i + 1].at, std::min(open_sms, sms));
   }
-  result.active = active.fractions(1);
-  if (with_sms) result.sms_used = used.fractions(sms);
+  result.curve.active = active.fractions(1);
+  if (sms > 0) {
+    result.curve.sms_used = used.fractions(sms);
+    result.mean_sms = static_cast<double>(used.mean(sms));
+  }
   return result;
+}
+
+Utilisation utilisation(const Trace& trace, const std::vector<Time>& start,
+                        const std::vector<Time>& end, Time from, Time to, Time interval) {
+  return utilisation_curve(GpuChanges(nullptr, trace, start, end), from, to, interval).curve;
 }
 
 }  // namespace flopcast

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "base/text/shown.h"
 #include "base/text/utf8.h"
@@ -25,9 +26,7 @@ constexpr std::size_t kMostCells = 100;  // of a cell of words
 
 std::string headed(std::string_view title) { return fmt::format("\n{}\n", title); }
 
-std::string whole(double value) {
-  return grouped(static_cast<std::uint64_t>(std::llround(std::max(0.0, value))));
-}
+std::string whole(double value) { return grouped_whole(value); }
 
 /// "(95.0 ms to 120 ms)": what the band makes of a number; empty where there is no band.
 template <typename Number, typename Words>
@@ -118,7 +117,7 @@ std::string memory_text(const ServeAnswer& answer) {
                {"used"},
                {"at peak"},
                {"busy"}});
-  const auto bytes = [](Bytes b) { return short_bytes(std::llround(b.value)); };
+  const auto bytes = [](Bytes b) { return short_bytes(b); };
   for (const ServePool& pool : answer.pools) {
     const ServingMemory& m = pool.memory;
     table.add({fmt::format("a {}", pool.role == "replica" ? pool.role : pool.role + " replica"),

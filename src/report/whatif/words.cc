@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "report/replay/summary.h"
 
@@ -77,11 +78,9 @@ std::string worth_title(const std::string& part) {
 
 std::span<const TotalRow> total_rows() {
   using Totals = WhatIfTotals;
-  static constexpr auto kWhole = [](double n) {
-    return grouped(static_cast<std::uint64_t>(std::llround(n)));
-  };
+  static constexpr auto kWhole = [](double n) { return grouped_whole(n); };
   static constexpr auto kPercent = [](double n) { return percent(n); };
-  static constexpr auto kBytes = [](double n) { return short_bytes(std::llround(n)); };
+  static constexpr auto kBytes = [](double n) { return short_bytes(Bytes{n}); };
   static constexpr auto kEnergy = [](double n) { return fmt::format("{:.3g} kJ", n * 1e-3); };
   static constexpr auto kMoney = [](double n) { return fmt::format("{:.3g} USD", n); };
   static constexpr TotalRow kRows[] = {

@@ -1,4 +1,5 @@
 // Fleets whose prices are made: for many workloads.
+#include "serving/fleet/check_answer.h"
 #include "serving/fleet/checks.h"
 #include "serving/fleet/priced.h"
 #include "serving/fleet/simulation.h"
@@ -49,7 +50,9 @@ Result<FleetRun> PreparedFleet::run(const ServingWorkload& workload,
   plan.autoscaling = fleet.autoscaling;
   plan.faults = fleet.faults;
   Result<FleetRun> run = FleetSimulation(plan, workload, *list, options).run();
-  if (run) run->kv_blocks = memory(state_->decode.has_value()).blocks;
+  if (!run) return run;
+  run->kv_blocks = memory(state_->decode.has_value()).blocks;
+  if (auto problem = check_answer(*run, fleet)) return *std::move(problem);
   return run;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/clock.h"
+
 namespace flopcast::serving {
 
 void add_counts(ReplicaCounts& to, const ReplicaCounts& more) {
@@ -12,7 +14,7 @@ void add_counts(ReplicaCounts& to, const ReplicaCounts& more) {
   to.preemptions += more.preemptions;
   to.prefix_tokens += more.prefix_tokens;
   to.leaps += more.leaps;
-  to.busy += more.busy;
+  to.busy = sum_on_clock(to.busy, more.busy);
 }
 
 Seats::Seats(const PoolPlan& plan, const std::optional<Autoscaling>& scaling, TokenGaps* gaps)

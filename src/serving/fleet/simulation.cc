@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/numeric/clock.h"
+#include "base/text/format.h"
 #include "serving/fleet/totals.h"
 
 namespace flopcast::serving {
@@ -62,6 +64,7 @@ FleetSimulation::Failure FleetSimulation::loop() {
       if (Failure failed = advance_replicas(options_.longest)) return failed;
       return settle(std::vector<bool>(plan_.replicas(), true), options_.longest), std::nullopt;
     }
+    if (!fits_clock(until)) return too_long();
     if (Failure failed = advance_replicas(until)) return failed;
     if (next_outside() > until) continue;
     if (Failure failed = move_prompts(until)) return failed;
@@ -286,6 +289,12 @@ FleetSimulation::Failure FleetSimulation::give(std::uint32_t id, bool second, st
   stages_[id] = second ? Stage::kSecond : Stage::kFirst;
   replicas_.set(place, to.engine->next());
   return std::nullopt;
+}
+
+FleetSimulation::Failure FleetSimulation::too_long() const {
+  return beyond_clock("fleet",
+                      fmt::format("the run, with {} unanswered", counted(left_, "request")),
+                      "ask for fewer requests, or a faster fleet");
 }
 
 /// Nothing will happen any more. Requests that no replica is there for stay unanswered.

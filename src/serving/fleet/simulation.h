@@ -51,6 +51,7 @@ class FleetSimulation {
   Failure give(std::uint32_t id, bool second, std::size_t seat, Time at);
   Failure forget(std::uint32_t id, bool retried, Time now);
   Failure stuck() const;
+  Failure too_long() const;
   FleetRun result();
 
   bool split() const { return plan_.decode.has_value(); }

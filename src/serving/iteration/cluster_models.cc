@@ -12,35 +12,19 @@ namespace {
 /// Everything of a cluster that prices depend on, as text.
 std::string cluster_key(const Cluster& cluster) {
   const Chip& chip = cluster.chip;
-  std::string key = fmt::format("{}|{}|{}|{}", chip.name, chip.architecture,
+  std::string key = fmt::format("{}|{}|{}|{}|{}", chip.name, chip.vendor, chip.architecture,
                                 chip.hbm_bandwidth.value, chip.cores);
   for (const FlopsPerSecond rate : chip.matrix) key += fmt::format("|{}", rate.value);
+  for (const FlopsPerSecond rate : chip.vector) key += fmt::format("|{}", rate.value);
   for (const Level& level : cluster.levels) {
-    key +=
-        fmt::format("|{} {} {} {} {} {} {} {} {}", static_cast<int>(level.fabric), level.size,
-                    level.ports, level.port_bandwidth.value, level.latency.value, level.efficiency,
-                    level.oversubscription, level.in_network_reduction, level.link);
+    key += fmt::format("|{} {} {} {} {} {} {} {} {} {}", static_cast<int>(level.fabric), level.size,
+                       level.ports, level.port_bandwidth.value, level.latency.value,
+                       level.efficiency, level.oversubscription, level.in_network_reduction,
+                       name(level.transport), name(level.attachment));
     for (const unsigned size : level.shape) key += fmt::format(" {}", size);
   }
-  return key + fmt::format("|{}", cluster.node_levels);
-}
-
-/// Measurements are of machines as they are and do not move with a number. Under another name kernels are scaled from
-/// the chip's by its rates, and collectives follow from the links.
-bool has_other_numbers(const Chip& chip, const Catalog& catalog) {
-  const Result<Chip> known = catalog.chip(chip.name);
-  return known && (known->matrix != chip.matrix || known->vector != chip.vector ||
-                   known->hbm_bandwidth != chip.hbm_bandwidth || known->cores != chip.cores);
-}
-
-Result<KernelModel> kernels_of(const Chip& chip, const Catalog& catalog) {
-  if (!has_other_numbers(chip, catalog)) return KernelModel::make(chip, catalog);
-  Chip changed = chip;
-  changed.name += " changed";
-  KernelModelOptions options;
-  options.relative = chip.name;
-  if (auto kernels = KernelModel::make(changed, catalog, options)) return kernels;
-  return KernelModel::make(changed, catalog);  // the chip has no measurements of its own
+  key += fmt::format("|{}", cluster.node_levels);
+  return cluster.nominal ? key + "|of " + cluster_key(*cluster.nominal) : key;
 }
 
 /// Clusters asked for of late. Only of the built-in catalogue: others may change what a name means.
@@ -82,12 +66,9 @@ Result<std::shared_ptr<const ClusterModels>> ClusterModels::make(const Cluster& 
   if (shared) {
     if (auto found = recent.find(key)) return found;
   }
-  Result<KernelModel> kernels = kernels_of(cluster.chip, catalog);
-  if (!kernels) return kernels.error();
-  Result<CollectiveModel> network = CollectiveModel::make(cluster, catalog);
-  if (!network) return network.error();
-  std::shared_ptr<const ClusterModels> models(
-      new ClusterModels(std::move(*kernels), std::move(*network)));
+  Result<Machine> machine = Machine::make(cluster, catalog);
+  if (!machine) return machine.error();
+  std::shared_ptr<const ClusterModels> models(new ClusterModels(std::move(*machine)));
   if (shared) recent.keep(key, models);
   return models;
 }
@@ -102,7 +83,7 @@ const TransferCurve& ClusterModels::curve(CollectiveOp op, unsigned count, unsig
   for (unsigned i = 0; i < count; ++i) query.ranks.push_back(i * stride);
   for (int exponent = TransferCurve::kLeast; exponent <= TransferCurve::kMost; ++exponent) {
     query.size = Bytes{std::exp2(exponent)};
-    const Result<CollectiveEstimate> time = network_.estimate(query);
+    const Result<CollectiveEstimate> time = machine_.transfers().estimate(query);
     // Every group lies on the cluster, and rings exist for every size.
     const double before = curve.seconds.empty() ? 0 : curve.seconds.back();
     curve.seconds.push_back(time ? std::max(before, time->time.value) : before);
@@ -116,7 +97,7 @@ double ClusterModels::peak(GemmType type) const {
   if (const double peak = known.load(std::memory_order_relaxed); peak > 0) return peak;
   // Large enough to be bound by arithmetic on any chip.
   const Gemm gemm{std::int64_t{1} << 20, 1 << 14, 1 << 14, 1, type};
-  const double peak = kernel_flops(gemm).value / kernels_.time(gemm).roofline.value;
+  const double peak = kernel_flops(gemm).value / kernels().time(gemm).roofline.value;
   known.store(peak, std::memory_order_relaxed);
   return peak;
 }

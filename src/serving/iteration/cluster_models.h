@@ -1,4 +1,4 @@
-// Kernel and collective models of a cluster, shared by all deployments on it: a search makes thousands.
+// What deployments ask of a machine, remembered and shared by all deployments on it: a search makes thousands.
 #pragma once
 
 #include <array>
@@ -9,8 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "flopcast/cost.h"
-#include "flopcast/network/collectives.h"
+#include "flopcast/machine.h"
 
 namespace flopcast::serving {
 
@@ -26,19 +25,17 @@ class ClusterModels {
  public:
   static Result<std::shared_ptr<const ClusterModels>> make(const Cluster& cluster,
                                                            const Catalog& catalog);
-  const KernelModel& kernels() const { return kernels_; }
-  const Cluster& cluster() const { return network_.cluster(); }
+  const KernelModel& kernels() const { return machine_.kernels(); }
+  const Cluster& cluster() const { return machine_.cluster(); }
   /// Of `count` chips from chip 0 on, `stride` apart.
   const TransferCurve& curve(CollectiveOp op, unsigned count, unsigned stride) const;
   /// FLOP/s of the chip's peak at products of this type.
   double peak(GemmType type) const;
 
  private:
-  ClusterModels(KernelModel kernels, CollectiveModel network)
-      : kernels_(std::move(kernels)), network_(std::move(network)) {}
+  explicit ClusterModels(Machine machine) : machine_(std::move(machine)) {}
 
-  KernelModel kernels_;
-  CollectiveModel network_;
+  Machine machine_;
   mutable std::mutex mutex_;
   mutable std::array<std::atomic<double>, 16> peaks_{};  ///< by type; 0: not asked for yet
   mutable std::map<std::tuple<CollectiveOp, unsigned, unsigned>, TransferCurve> curves_;

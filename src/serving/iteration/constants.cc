@@ -8,6 +8,7 @@
 #include "base/files/read_file.h"
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
+#include "flopcast/serving/iteration.h"
 
 namespace flopcast::serving {
 namespace {
@@ -140,7 +141,7 @@ Constants constants_for(const Chip& chip, ServingEngine engine) {
   return read ? *read : Constants{};
 }
 
-std::optional<Diagnostic> replace_constants(const std::filesystem::path& path) {
+std::optional<Diagnostic> flopcast::replace_serving_constants(const std::filesystem::path& path) {
   const Result<std::string> text = read_file(path);
   if (!text) return text.error();
   Result<TomlFile> file = parse_toml(*text, path.string(), true);

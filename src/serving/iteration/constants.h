@@ -2,7 +2,6 @@
 // by engine.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 
 #include "flopcast/serving.h"
@@ -48,9 +47,5 @@ struct Constants {
 Constants constants_for(const Chip& chip, ServingEngine engine);
 /// The same from the text of such a file; errors name the place.
 Result<Constants> parse_constants(std::string_view toml, const Chip& chip, ServingEngine engine);
-
-/// Fits try other values: from here on constants_for() reads this file. For programs that make nothing else, before their
-/// first forecast. Errors: those of the file for any engine.
-std::optional<Diagnostic> replace_constants(const std::filesystem::path& path);
 
 }  // namespace flopcast::serving

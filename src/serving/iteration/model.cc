@@ -1,8 +1,11 @@
 // Iteration times out of the integer tables: time(), and run(), its closed sum over steps of decodes.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "base/text/format.h"
 #include "serving/iteration/model_state.h"
 
 namespace flopcast {
@@ -11,7 +14,7 @@ using namespace serving;  // the room's own names
 
 namespace {
 
-std::int64_t ps_of(double seconds) { return std::llround(seconds * 1e12); }
+std::int64_t ps_of(double seconds) { return at_most(on_clock({seconds}).ps); }
 
 /// Steps that a run may have at most: sums of that many stay far from overflow.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 32;
@@ -23,6 +26,16 @@ std::int64_t most_tokens(const Deployment& d, std::int64_t queries) {
       s.engine == ServingEngine::kSglang ? std::max(batch, s.prefill_tokens) : batch;
   const std::int64_t decodes = std::max<std::int64_t>(s.max_requests, 1) * queries;
   return std::min(TokenGrid::kMost, std::max(prompts, std::min<std::int64_t>(decodes, 1 << 16)));
+}
+
+/// One of more than kMostPrice is as long as no run may be: which ends there.
+Time whole_time(std::int64_t ps) { return ps < kMostPrice ? Time{ps} : Time{kLongestTime.ps + 1}; }
+
+Diagnostic beyond_price(std::string_view part, std::int64_t tokens) {
+  return {ErrorCode::kNoAnswer, "iteration",
+          fmt::format("{} of {} take longer than 20 hours", part,
+                      counted(static_cast<std::uint64_t>(tokens), "token")),
+          "look at the numbers of the machine: a bandwidth without its unit is of bytes a second"};
 }
 
 }  // namespace
@@ -98,28 +111,55 @@ std::int64_t IterationModel::State::chip_base(const Shape& shape) const {
 std::int64_t IterationModel::State::rank_time(const RankLoad& rank, bool prefills) const {
   // Ranks without prefills of their own decode as ever.
   const PriceTables& t = prefills && rank.prefill_tokens > 0 ? mixed : decode;
-  const std::int64_t decodes = t.context.full * rank.context +
-                               t.context.capped * rank.capped_context + t.state * rank.decodes;
-  if (rank.prefill_tokens == 0) return decodes;
+  const WidePs decodes = WidePs{t.context.full} * rank.context +
+                         WidePs{t.context.capped} * rank.capped_context +
+                         WidePs{t.state} * rank.decodes;
+  if (rank.prefill_tokens == 0) return at_most(decodes);
   const std::int64_t pairs = rank.prefill_pairs / 2;
   const std::int64_t seen = cap > 0 ? std::min(pairs, cap * rank.prefill_tokens) : 0;
-  const std::int64_t fine = t.pair.full * pairs + t.pair.capped * seen +
-                            t.reread * rank.prefill_context + t.prefill_token * rank.prefill_tokens;
-  return decodes + (fine >> kFine);
+  const WidePs fine = WidePs{t.pair.full} * pairs + WidePs{t.pair.capped} * seen +
+                      WidePs{t.reread} * rank.prefill_context +
+                      WidePs{t.prefill_token} * rank.prefill_tokens;
+  return at_most(decodes + (fine >> kFine));
 }
 
 std::int64_t IterationModel::State::rank_growth(const RankLoad& rank) const {
-  return decode.context.full * rank.decodes + decode.context.capped * rank.uncapped;
+  return at_most(WidePs{decode.context.full} * rank.decodes +
+                 WidePs{decode.context.capped} * rank.uncapped);
 }
 
 std::int64_t IterationModel::State::added(const Shape& shape) const {
-  const std::int64_t serial = host_serial + host_serial_request * shape.requests;
-  return overlap ? serial : serial + host + host_request * shape.requests;
+  const WidePs serial = host_serial + WidePs{host_serial_request} * shape.requests;
+  return at_most(overlap ? serial : serial + host + WidePs{host_request} * shape.requests);
 }
 
 std::int64_t IterationModel::State::at_least(const Shape& shape) const {
-  const std::int64_t hidden = overlap ? host + host_request * shape.requests : 0;
-  return std::max(hidden, shape.eager ? launches : 0);
+  const WidePs hidden = overlap ? host + WidePs{host_request} * shape.requests : 0;
+  return std::max(at_most(hidden), shape.eager ? launches : 0);
+}
+
+/// What takes longest, where a price of it is more than any may be.
+std::optional<Diagnostic> IterationModel::State::too_slow() const {
+  for (const PriceTables* tables : {&decode, &mixed}) {
+    for (const PartTable* table : {&tables->own, &tables->all, &tables->head, &tables->drafts}) {
+      for (std::size_t part = 0; part < kParts; ++part) {
+        const std::vector<std::int64_t>& prices = table->parts[part];
+        const auto found = std::find_if(prices.begin(), prices.end(),
+                                        [](std::int64_t ps) { return ps >= kMostPrice; });
+        if (found == prices.end()) continue;
+        const auto knot = static_cast<std::size_t>(found - prices.begin());
+        return beyond_price(name(static_cast<Part>(part)), TokenGrid::tokens(knot));
+      }
+    }
+    const std::int64_t token =
+        std::max({tables->context.full, tables->context.capped, tables->state, tables->decode_fixed,
+                  tables->prefill_fixed});
+    if (token >= kMostPrice) return beyond_price(name(Part::kAttentionDecode), 1);
+    const std::int64_t fine =
+        std::max({tables->pair.full, tables->pair.capped, tables->reread, tables->prefill_token});
+    if (fine >= kMostPrice) return beyond_price(name(Part::kAttentionPrefill), 1);
+  }
+  return std::nullopt;
 }
 
 Result<IterationModel> IterationModel::make(const Deployment& deployment, const Catalog& catalog,
@@ -130,8 +170,9 @@ Result<IterationModel> IterationModel::make(const Deployment& deployment, const 
       ClusterModels::make(deployment.cluster, catalog);
   if (!models) return models.error();
   const Constants constants = constants_for(deployment.cluster.chip, deployment.settings.engine);
-  return IterationModel(
-      std::make_unique<State>(deployment, factors, std::move(*models), constants));
+  auto state = std::make_unique<State>(deployment, factors, std::move(*models), constants);
+  if (auto problem = state->too_slow()) return *problem;
+  return IterationModel(std::move(state));
 }
 
 Time IterationModel::time(std::span<const RankLoad> ranks) const {
@@ -141,7 +182,7 @@ Time IterationModel::time(std::span<const RankLoad> ranks) const {
   for (const RankLoad& rank : ranks) {
     longest = std::max(longest, s.rank_time(rank, shape.prefills));
   }
-  return {s.added(shape) + std::max(s.at_least(shape), s.chip_base(shape) + longest)};
+  return whole_time(s.added(shape) + std::max(s.at_least(shape), s.chip_base(shape) + longest));
 }
 
 LinearRun IterationModel::run(std::span<const RankLoad> ranks) const {
@@ -162,7 +203,7 @@ LinearRun IterationModel::run(std::span<const RankLoad> ranks) const {
       if (grows <= 0) continue;
       steps = std::min(steps, (least - base - s.rank_time(rank, false)) / grows + 1);
     }
-    return {Time{added + least}, Time{0}, steps};
+    return {whole_time(added + least), Time{0}, steps};
   }
   for (const RankLoad& rank : ranks) {
     const std::int64_t faster = s.rank_growth(rank) - growth;
@@ -170,7 +211,7 @@ LinearRun IterationModel::run(std::span<const RankLoad> ranks) const {
       steps = std::min(steps, (now - s.rank_time(rank, false)) / faster + 1);
     }
   }
-  return {Time{added + base + now}, Time{growth}, steps};
+  return {whole_time(added + base + now), Time{growth}, steps};
 }
 
 std::int64_t IterationModel::context_cap() const { return state_->cap; }

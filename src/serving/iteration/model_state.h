@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct IterationModel::State {
   /// Tokens that a batch of so many decodes is run as; 0 added where nothing was captured for it.
   std::int64_t padded(std::int64_t decodes) const;
   bool captured(std::int64_t decodes) const;
+  /// Why nothing can be said of it: a price that is more than kMostPrice.
+  std::optional<Diagnostic> too_slow() const;
   /// What does not depend on contexts, on the chip.
   std::int64_t chip_base(const Shape& shape) const;
   /// Of a rank's attention.

@@ -65,8 +65,9 @@ std::vector<IterationPart> IterationModel::parts(std::span<const RankLoad> ranks
   RankLoad decodes = last;
   decodes.prefill_pairs = decodes.prefill_context = 0;
   const PriceTables& own = last.prefill_tokens > 0 ? s.mixed : s.decode;
-  const std::int64_t reading = own.context.full * last.context +
-                               own.context.capped * last.capped_context + own.state * last.decodes;
+  const std::int64_t reading =
+      at_most(WidePs{own.context.full} * last.context +
+              WidePs{own.context.capped} * last.capped_context + WidePs{own.state} * last.decodes);
   of(times, Part::kAttentionDecode) += reading + (shape.decodes > 0 ? t.decode_fixed : 0);
   of(times, Part::kAttentionPrefill) += longest - reading + (shape.prefills ? t.prefill_fixed : 0);
   // What is left of the iteration is the host's: it waits for launches, or for itself.

@@ -1,15 +1,14 @@
 #include "serving/iteration/tables.h"
 
-#include <cmath>
 #include <functional>
+
+#include "base/numeric/clock.h"
 
 namespace flopcast::serving {
 namespace {
 
-std::int64_t to_ps(double seconds) { return std::llround(seconds * 1e12); }
-std::int64_t to_fine(double seconds) {
-  return std::llround(seconds * 1e12 * static_cast<double>(1 << kFine));
-}
+std::int64_t to_ps(double seconds) { return at_most(on_clock({seconds}).ps); }
+std::int64_t to_fine(double seconds) { return to_ps(seconds * static_cast<double>(1 << kFine)); }
 
 std::vector<PartCosts> costs_at_knots(std::int64_t most,
                                       const std::function<PartCosts(double)>& price) {
@@ -41,7 +40,7 @@ PartTable table_of(const std::vector<PartCosts>& costs, double factor) {
       if (seconds <= 0) continue;
       if (table.parts[part].empty()) table.parts[part].assign(costs.size(), 0);
       table.parts[part][knot] = to_ps(seconds * factor);
-      table.sum[knot] += table.parts[part][knot];
+      table.sum[knot] = at_most(WidePs{table.sum[knot]} + table.parts[part][knot]);
     }
   }
   return table;

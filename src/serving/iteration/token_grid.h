@@ -7,7 +7,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/numeric/clock.h"
+
 namespace flopcast::serving {
+
+/// The most that a price may be, 20 hours, and that a sum of what a batch takes counts as; the whole iteration of more
+/// is refused (IterationModel::make), or ends a run (FleetSimulation).
+inline constexpr std::int64_t kMostPrice = std::int64_t{1} << 56;
+constexpr std::int64_t at_most(WidePs ps) {
+  return static_cast<std::int64_t>(ps < kMostPrice ? ps : WidePs{kMostPrice});
+}
 
 class TokenGrid {
  public:
@@ -28,7 +37,7 @@ class TokenGrid {
     const Place p = place(n);
     if (p.index + 1 >= values.size()) return beyond(values, n);
     const std::int64_t low = values[p.index], high = values[p.index + 1];
-    return low + (((high - low) * p.over) >> p.shift);
+    return low + static_cast<std::int64_t>((static_cast<WidePs>(high - low) * p.over) >> p.shift);
   }
 
  private:
@@ -50,8 +59,8 @@ class TokenGrid {
     if (last == 0) return values[0];
     const std::int64_t step = tokens(last) - tokens(last - 1);
     const std::int64_t rise = values[last] - values[last - 1];
-    return values[last] + (n - tokens(last)) / step * rise +
-           (n - tokens(last)) % step * rise / step;
+    const WidePs more = n - tokens(last);
+    return at_most(values[last] + more / step * rise + more % step * rise / step);
   }
 };
 

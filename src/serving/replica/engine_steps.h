@@ -139,7 +139,8 @@ void Engine<Pricing>::price(std::size_t lane, Time begin) {
   if (flights_.size() > 1) {
     // Through the stages: each takes the batch when it has it and is done with the one before.
     Time at = begin;
-    for (Time& free : stage_free_) at = free = std::max(at, free) + flight.first;
+    for (Time& free : stage_free_)
+      at = free = std::min(sum_on_clock(std::max(at, free), flight.first), kBeyond);
     flight.end = at;
   }
   if (flight.steps > 1)

@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/numeric/clock.h"
 #include "flopcast/base.h"
 #include "serving/schedule/progress.h"
 
 namespace flopcast::serving {
+
+/// When all ends that is longer than a time may be: no run goes on from there.
+inline constexpr Time kBeyond{kLongestTime.ps + 1};
 
 /// Iteration i of it, from 0, takes first + growth x (tokens each decode has made more by then).
 struct Flight {
@@ -19,7 +23,8 @@ struct Flight {
 
   /// when iteration i begins; of `steps`: when the last ends, where no pipeline follows
   Time begins(std::int64_t i, const Progress& progress) const {
-    return {begin.ps + i * first.ps + growth.ps * progress.sum(from, i)};
+    const WidePs at = begin.ps + WidePs{i} * first.ps + WidePs{growth.ps} * progress.sum(from, i);
+    return at < kBeyond.ps ? Time{static_cast<std::int64_t>(at)} : kBeyond;
   }
   /// the first iteration, from 1, that begins at or after `at`; `steps` if none does
   std::int64_t first_from(Time at, const Progress& progress) const {

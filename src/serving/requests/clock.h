@@ -5,10 +5,12 @@
 #include <optional>
 #include <string_view>
 
+#include "base/numeric/clock.h"
+
 namespace flopcast::serving {
 
-/// Picoseconds since any origin: seconds since 1970 are more than a Time holds.
-__extension__ using WidePs = __int128;
+/// Of picoseconds, since any origin: seconds since 1970 are more than a Time holds.
+using flopcast::WidePs;
 
 /// A decimal number of units, as JSON writes it ("1787267980.0827403", "1.5e3", "-2"), times `unit` ps. Exact: what
 /// lies below a picosecond is rounded half away from zero. Nothing: no number, or beyond +-10^12 s.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/clock.h"
 #include "flopcast/serving/requests.h"
 #include "serving/requests/clock.h"
 #include "serving/requests/random.h"
@@ -150,7 +151,7 @@ Result<RequestList> rate_requests(const ServingWorkload& asked) {
   double at = 0;  // the first comes at once
   for (std::size_t i = 0; i < list.requests.size(); ++i) {
     if (!(at <= kMostSeconds)) return too_long();
-    list.requests[i].arrival = Time{std::llround(at * 1e12)};
+    list.requests[i].arrival = on_clock({at});
     const double gap =
         asked.burstiness == 0 ? 1 : RandomDraws(asked.seed, kGaps, i).gamma(1 / asked.burstiness);
     at += gap / asked.rate;

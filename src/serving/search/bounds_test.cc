@@ -1,4 +1,4 @@
-// Bounds and steady states beside the simulator.
+// Bounds beside the simulator.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -126,61 +126,6 @@ RC_GTEST_PROP(ServingBounds, OfTheFirstPartHoldForTheWhole, ()) {
       RC_ASSERT(least <= limit_ratio(ran.run, limits) * (1 + 1e-12));
     }
   }
-}
-
-/// Closed loops, long after their burst: what is told of users that never leave.
-struct Steady {
-  FleetRun run;
-  SteadyState state;
-};
-Steady steady_at(ServingEngine engine, std::int64_t users, std::int64_t input,
-                 std::int64_t output) {
-  ServingWorkload load;
-  load.users = users;
-  load.count = 40 * users;
-  load.input = input;
-  load.output = output;
-  load.spread = 0.5;  // users in lockstep would make batches of prompts
-  FleetChoice choice;
-  choice.engine = engine;
-  choice.precision = "bf16";
-  choice.batch_tokens = 4096;
-  const Ran ran(choice, load);
-  const double mean_in = 0.75 * static_cast<double>(input);
-  const double mean_out = 0.75 * static_cast<double>(output);
-  return {ran.run, steady_state(*ran.model, ran.memory, ran.settings(), ran.layout(),
-                                static_cast<double>(users), mean_in, mean_out)};
-}
-
-TEST(SteadyStates, AgreeWithTheSimulator) {
-  for (const ServingEngine engine :
-       {ServingEngine::kVllm, ServingEngine::kSglang, ServingEngine::kTensorRtLlm}) {
-    for (const std::int64_t users : {1, 4, 16, 64}) {
-      const Steady at = steady_at(engine, users, 1024, 256);
-      const auto label = [&] { return std::string(name(engine)) + " " + std::to_string(users); };
-      EXPECT_NEAR(at.state.tpot / at.run.tpot.mean, 1, 0.10) << label();
-      EXPECT_NEAR(at.state.output_tokens_per_s / at.run.output_tokens_per_s, 1, 0.12) << label();
-      EXPECT_NEAR(at.state.ttft / at.run.ttft.mean, 1, 0.45) << label();
-      EXPECT_EQ(at.state.queued, 0) << label();
-    }
-  }
-}
-
-TEST(SteadyStates, QueueWhereSettingsLimit) {
-  FleetSearch search = small_search();
-  FleetChoice choice{ServingEngine::kVllm, "bf16", 4096, 8, {}, {}};
-  const auto fleet = fleet_of(search, choice);
-  const Deployment& deployment = fleet->pool.deployment;
-  const auto model = IterationModel::make(deployment, Catalog::builtin());
-  const auto memory = serving_memory(deployment);
-  const SteadyState few =
-      steady_state(*model, *memory, deployment.settings, deployment.layout, 6, 512, 128);
-  const SteadyState many =
-      steady_state(*model, *memory, deployment.settings, deployment.layout, 60, 512, 128);
-  EXPECT_EQ(few.queued, 0);
-  EXPECT_GT(many.queued, 40);
-  // Little's law, whatever waits.
-  EXPECT_NEAR(many.requests_per_s * (many.ttft.value + many.tpot.value * 127), 60, 1e-6);
 }
 
 }  // namespace

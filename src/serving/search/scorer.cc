@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/numeric/clock.h"
 #include "serving/fleet/simulation.h"
 #include "serving/search/part.h"
 
@@ -248,7 +249,7 @@ Result<FleetScore> FleetScorer::run(std::size_t i, unsigned replicas, unsigned d
   score.decode = decoders;
   score.chips = choice_of(*space_, configuration(i), replicas, decoders).chips();
   for (const double part : parts_to_try()) {
-    const Time end{std::llround(part * demand_->span() * 1e12)};
+    const Time end = on_clock({part * demand_->span()});
     const Result<FleetRun> run = run_fleet(i, replicas, decoders, end);
     if (!run) return run.error();
     const double ratio = least_ratio_of(*run, end, demand_->requests(), search_->limits);

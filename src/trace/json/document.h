@@ -15,7 +15,7 @@
 namespace flopcast::trace {
 
 struct WindowOptions {
-  std::size_t bytes = std::size_t{1} << 20;          ///< to begin with; grows to hold one row
+  std::size_t bytes = std::size_t{256} << 10;        ///< to begin with; grows to hold one row
   std::size_t limit_bytes = std::size_t{256} << 20;  ///< a row larger than this is an error
 };
 

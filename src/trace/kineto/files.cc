@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLookBytes = std::size_t{64} << 10;
+/// As far as is looked for what a file is; and for a first row, which tells it and nearly always comes by then.
+constexpr std::size_t kLookBytes = std::size_t{64} << 10, kGlanceBytes = std::size_t{8} << 10;
 
 // Stops at the first row: that there is one is all we want to know.
 class FirstLook final : public DocumentHandler {
@@ -34,6 +35,23 @@ class FirstLook final : public DocumentHandler {
  private:
   bool is_object_ = false;
 };
+
+/// Adds to `head` until it has so many bytes, or there are no more.
+void read_up_to(ByteSource& source, std::size_t bytes, std::string& head) {
+  std::size_t have = head.size();
+  head.resize(bytes);
+  while (have < head.size()) {
+    const std::size_t n = source.read(head.data() + have, head.size() - have);
+    if (n == 0) break;
+    have += n;
+  }
+  head.resize(have);
+}
+
+DocumentOutcome look_at(const std::string& head, FirstLook& look) {
+  const auto memory = memory_source(head);
+  return read_document(*memory, look, {head.size() + 1, kLookBytes * 2});
+}
 
 bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(),
@@ -115,19 +133,15 @@ FileKind trace::kind_of_file(const fs::path& path) {
   if (is_pack(path)) return FileKind::kTrace;
   auto source = file_source(path);
   if (!source) return FileKind::kTrace;
-  std::string head(kLookBytes, '\0');
-  std::size_t have = 0;
-  while (have < head.size()) {
-    const std::size_t n = (*source)->read(head.data() + have, head.size() - have);
-    if (n == 0) break;
-    have += n;
-  }
-  head.resize(have);
-  const bool all = have < kLookBytes;
+  std::string head;
+  read_up_to(**source, kGlanceBytes, head);
+  FirstLook glance;
+  if (look_at(head, glance).has_events && glance.is_object()) return FileKind::kTrace;
+  read_up_to(**source, kLookBytes, head);
+  const bool all = head.size() < kLookBytes;
   if (all && (*source)->end() == ByteSource::End::kCorrupt) return FileKind::kTrace;
-  const auto memory = memory_source(head);
   FirstLook look;
-  const DocumentOutcome seen = read_document(*memory, look, {kLookBytes, kLookBytes * 2});
+  const DocumentOutcome seen = look_at(head, look);
   const auto has = [&seen](std::string_view key) {
     return std::find(seen.keys.begin(), seen.keys.end(), key) != seen.keys.end();
   };

@@ -41,21 +41,37 @@ Scan RowShapes::read(Cursor& cursor) {
 
 // --- Recognising -----------------------------------------------------------------------------
 
-FLOPCAST_INLINE bool RowShapes::take(const Node& node, Cursor& cursor) {
-  // No text of a node holds a zero byte: none is found across the end of what the cursor is in.
-  if (!cursor.starts_with(node.text, node.size)) return false;
-  cursor.pass(node.size);
-  if (node.then == Then::kScalar) return cursor.read_scalar(*node.to);
-  if (node.then == Then::kString) return cursor.read_rest_of_string(*node.to);
-  return node.then != Then::kNested || cursor.read_rest_of_nested(*node.to);
+namespace {
+
+/// Behind the opening bracket at `p`: behind the closing one; null where there is none. Not inline, and on
+/// places of text: a cursor whose address is known lives in memory, and every step of it waits for the last.
+__attribute__((noinline)) const char* take_nested(const char* p, const char* end, JsonSlice& to) {
+  Cursor cursor(p, end);
+  return cursor.read_rest_of_nested(to) ? cursor.at() : nullptr;
 }
 
-// The child whose text and value stand at the cursor, which is then behind them.
-FLOPCAST_INLINE RowShapes::Node* RowShapes::take_child(Node& parent, Cursor& cursor) {
+}  // namespace
+
+/// Behind the node's text and value where they stand at `p`, else null.
+FLOPCAST_INLINE const char* RowShapes::take(const Node& node, const char* p, const char* end) {
+  // No text of a node holds a zero byte: none is found across the end of what the cursor is in.
+  if (!equal_blocks(node.text, p, node.size)) return nullptr;
+  p += node.size;
+  if (node.then == Then::kNested) return take_nested(p, end, *node.to);
+  Cursor cursor(p, end);
+  bool taken = true;
+  if (node.then == Then::kScalar) taken = cursor.read_scalar(*node.to);
+  if (node.then == Then::kString) taken = cursor.read_rest_of_string(*node.to);
+  return taken ? cursor.at() : nullptr;
+}
+
+// The child whose text and value stand at `p`, which is then behind them.
+FLOPCAST_INLINE RowShapes::Node* RowShapes::take_child(Node& parent, const char*& p,
+                                                       const char* end) {
   Node* before = nullptr;
   for (Node* node = parent.first_child; node != nullptr; node = node->next_sibling) {
-    if (Cursor behind = cursor; take(*node, behind)) {
-      cursor = behind;
+    if (const char* behind = take(*node, p, end)) {
+      p = behind;
       if (before != nullptr) {  // what came last is tried first
         before->next_sibling = node->next_sibling;
         node->next_sibling = parent.first_child;
@@ -76,19 +92,23 @@ FLOPCAST_INLINE void RowShapes::finish(const Told& told, bool passed_over) {
   row_.passed_over = passed_over;
 }
 
-bool RowShapes::recognise(Cursor& outer) {
-  Cursor cursor = outer;  // a copy can live in registers
+bool RowShapes::recognise(Cursor& cursor) {
   row_.clear();
+  const char* p = cursor.at();
   Node* node = nodes_.data();
   bool over = false;
   do {
-    node = take_child(*node, cursor);
+    node = take_child(*node, p, cursor.end());
     if (node == nullptr) return false;
     over = node->then == Then::kPassOver || (node->is_python_name && is_needless_python(row_.name));
   } while (!over && node->then != Then::kEnd);
-  if (over && !cursor.skip_rest()) return false;
+  if (over) {
+    Cursor rest(p, cursor.end());
+    if (!rest.skip_rest()) return false;
+    p = rest.at();
+  }
   finish(node->told, over);
-  outer = cursor;
+  cursor.pass(static_cast<std::size_t>(p - cursor.at()));
   return true;
 }
 

@@ -56,8 +56,8 @@ class RowShapes {
   };
 
   bool recognise(Cursor& cursor);
-  static bool take(const Node& node, Cursor& cursor);
-  static Node* take_child(Node& parent, Cursor& cursor);
+  static const char* take(const Node& node, const char* p, const char* end);
+  static Node* take_child(Node& parent, const char*& p, const char* end);
   void finish(const Told& told, bool passed_over);
 
   bool is_regular(std::string_view row) const;

@@ -318,16 +318,15 @@ void KinetoRows::sequence_from_inputs(const RawRow& row, CollectiveDetail& detai
   if (detail.sequence == kNoId) detail.sequence = sequence;
 }
 
-inline std::int64_t KinetoRows::integer(const RawRow& row, Arg key, std::int64_t otherwise) {
-  if (!row.has(key)) return otherwise;
+std::int64_t KinetoRows::present_integer(const RawRow& row, Arg key, std::int64_t otherwise) {
   std::int64_t value = 0;
   if (parse_integer(row[key], value) == Number::kGood) return value;
   if (row[key].text() != "null") count("bad_argument", row);
   return otherwise;
 }
 
-std::int32_t KinetoRows::integer32(const RawRow& row, Arg key, std::int32_t otherwise) {
-  const std::int64_t value = integer(row, key, otherwise);
+std::int32_t KinetoRows::present_integer32(const RawRow& row, Arg key, std::int32_t otherwise) {
+  const std::int64_t value = present_integer(row, key, otherwise);
   constexpr std::int64_t kMostUnsigned = std::numeric_limits<std::uint32_t>::max();
   const bool fits = value >= std::numeric_limits<std::int32_t>::min() && value <= kMostUnsigned;
   if (fits) return static_cast<std::int32_t>(value);  // 4294967295 is an unsigned way to write -1

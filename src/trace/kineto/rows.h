@@ -47,8 +47,15 @@ class KinetoRows {
   void place_on_device(const RawRow& row, Category category, std::int32_t& stream,
                        std::int32_t& device);
 
-  std::int64_t integer(const RawRow& row, Arg key, std::int64_t otherwise);
-  std::int32_t integer32(const RawRow& row, Arg key, std::int32_t otherwise);
+  /// `otherwise` where there is none, as in most rows.
+  FLOPCAST_INLINE std::int64_t integer(const RawRow& row, Arg key, std::int64_t otherwise) {
+    return row.has(key) ? present_integer(row, key, otherwise) : otherwise;
+  }
+  std::int64_t present_integer(const RawRow& row, Arg key, std::int64_t otherwise);
+  FLOPCAST_INLINE std::int32_t integer32(const RawRow& row, Arg key, std::int32_t otherwise) {
+    return row.has(key) ? present_integer32(row, key, otherwise) : otherwise;
+  }
+  std::int32_t present_integer32(const RawRow& row, Arg key, std::int32_t otherwise);
   std::uint64_t product(const RawRow& row, Arg key);
   std::uint32_t text(const RawRow& row, Arg key);
   std::uint32_t intern(const JsonSlice& value);

@@ -1,5 +1,7 @@
 #include "trace/raw/gather.h"
 
+#include <array>
+
 namespace flopcast::trace {
 namespace {
 
@@ -8,6 +10,22 @@ std::uint32_t move_detail(const std::vector<T>& from, std::uint32_t detail, std:
   if (detail == kNoDetail) return kNoDetail;
   to.push_back(from[detail]);
   return static_cast<std::uint32_t>(to.size() - 1);
+}
+
+/// Exactly what the rows need: of a merged file, each rank has a part of the tables.
+void reserve_details(const Events& events, Trace& to) {
+  std::array<std::size_t, kCategoryCount> count{};
+  std::size_t collectives = 0;
+  for (std::size_t row = 0; row < events.size(); ++row) {
+    if (events.detail[row] != kNoDetail) ++count[static_cast<std::size_t>(events.category[row])];
+    if (events.collective[row] != kNoDetail) ++collectives;
+  }
+  const auto of = [&count](Category category) { return count[static_cast<std::size_t>(category)]; };
+  to.kernels.reserve(of(Category::kKernel));
+  to.copies.reserve(of(Category::kMemcpy) + of(Category::kMemset));
+  to.syncs.reserve(of(Category::kSync));
+  to.ops.reserve(of(Category::kCpuOp));
+  to.collectives.reserve(collectives);
 }
 
 }  // namespace
@@ -21,6 +39,7 @@ void gather_times(std::vector<std::int64_t>& from_ns, const Rows& rows, std::int
 
 void gather_details(const Trace& from, Trace& to) {
   Events& events = to.events;
+  reserve_details(events, to);
   for (std::size_t row = 0; row < events.size(); ++row) {
     std::uint32_t& detail = events.detail[row];
     switch (events.category[row]) {

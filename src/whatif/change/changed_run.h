@@ -9,10 +9,26 @@
 #include "flopcast/replay/assembly.h"
 #include "flopcast/replay/parts.h"
 #include "flopcast/replay/steps.h"
-#include "whatif/change/change.h"
-#include "whatif/change/found_model.h"
+#include "flopcast/whatif.h"
+#include "flopcast/whatif/model.h"
+#include "whatif/change/once.h"
 
 namespace flopcast::whatif {
+
+namespace planned {
+struct Step;
+}
+namespace structure {
+struct RecordedProgram;
+}
+
+/// What stands behind a recording, each found when a question first needs it. The recorded program is
+/// constant: changes work on their own copies.
+struct Findings {
+  Once<TraceModel> model;
+  Once<Result<structure::RecordedProgram>> program;
+  Once<Result<planned::Step>> step;  ///< where it is of planned steps
+};
 
 using Bindings = std::vector<std::vector<replaying::Binding>>;        ///< [rank][GPU task]
 using StepsOfRanks = std::vector<std::vector<replaying::StepTasks>>;  ///< [rank][step]
@@ -35,7 +51,7 @@ struct ChangedRun {
   std::shared_ptr<const replaying::Parts> parts;   ///< of the work, by rank and GPU task
   std::shared_ptr<const replaying::Lags> lags;     ///< LagMode::kRecorded
   std::shared_ptr<const replaying::Lags> typical;  ///< LagMode::kTypical, for the band; may be null
-  std::shared_ptr<FoundModel> model;               ///< of `recording`
+  std::shared_ptr<Findings> found;                 ///< of `recording`
   replaying::Durations durations;                  ///< changed in place
   /// The run is not the recording's any more: emitted from its model. Then `judged` names the
   /// steps that stand for all (steady ones); empty: every step.
@@ -48,15 +64,10 @@ struct ChangedRun {
   std::vector<Doubt> doubts;
   std::string
       device;  ///< that kernels were taken from, as profilers call it; empty: the recording's
-};
 
-/// How a change is made. What the recording lacks goes to run.refused; kUsage where what is named
-/// does not exist (a chip, a cluster, a file). Works on what `run` holds, not on what was recorded:
-/// an earlier change may have replaced it. `recorded` is the run without any change.
-using Apply = std::optional<Diagnostic> (*)(ChangedRun& run, const ChangedRun& recorded,
-                                            const Change& change);
-/// How all changes of structure are made, at once; with them comes the cluster, where one is named.
-using Emit = std::optional<Diagnostic> (*)(ChangedRun& run, const ChangedRun& recorded,
-                                           const std::vector<Change>& changes);
+  const TraceModel& trace_model() const {
+    return found->model.of([&] { return make_trace_model(*set, *recording); });
+  }
+};
 
 }  // namespace flopcast::whatif

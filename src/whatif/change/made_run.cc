@@ -21,7 +21,7 @@ ChangedRun make_run(std::shared_ptr<const TraceSet> set, Recording recording, un
   run.parts = std::make_shared<const Parts>(*run.set, recording);
   run.bindings = std::make_shared<const Bindings>(std::move(bindings));
   run.steps = std::make_shared<const StepsOfRanks>(std::move(steps));
-  run.model = std::make_shared<FoundModel>();
+  run.found = std::make_shared<Findings>();
   run.recording = std::make_shared<const Recording>(std::move(recording));
   return run;
 }

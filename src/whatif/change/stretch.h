@@ -1,16 +1,15 @@
 // Durations of a run, made longer or shorter.
 #pragma once
 
-#include <cmath>
-
+#include "base/numeric/clock.h"
 #include "flopcast/replay/assembly.h"
 
 namespace flopcast::whatif {
 
-/// k times as long; the very same for k = 1.
+/// k times as long, as long as the clock at most; the very same for k = 1.
 inline Time stretched(Time time, double k) {
   if (k == 1) return time;
-  return {std::llround(static_cast<double>(time.ps) * k)};
+  return rounded_ps(static_cast<double>(time.ps) * k);
 }
 
 /// A GPU task's whole time. Of a task in a collective the time after the last arrival is meant:

@@ -22,6 +22,9 @@ struct StructureChange {
   std::string on;           ///< a cluster that collectives are moved to; empty: none
 };
 
+/// One of its sizes: dp, layers.
+using SizeField = std::optional<std::uint32_t> StructureChange::*;
+
 /// Recomputation of every layer.
 inline constexpr std::uint32_t kAllLayers = 0xffffffffu;
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/numeric/clock.h"
 #include "flopcast/cost/operators.h"
 #include "whatif/change/stretch.h"
 #include "whatif/change/task_operators.h"
@@ -125,10 +126,10 @@ class Move {
       known.basis = std::max(known.basis, moved.basis);
       if (known.source.empty()) known.source = moved.source;
       if (moved.kind == "unknown") unknown_[std::string(kernel.name)] += before;
-      const Time after = of(moved.time);
+      const Time after = on_clock(moved.time);
       known.after += after;
       set_gpu_time(durations, rank.gpu[t], t, after);
-      ends_.push_back({r, t, &known, of(moved.low), of(moved.high)});
+      ends_.push_back({r, t, &known, on_clock(moved.low), on_clock(moved.high)});
     }
   }
 
@@ -140,8 +141,6 @@ class Move {
     if (fresh) known->second = ratios.class_of(kernel);
     return known->second;
   }
-
-  static Time of(Seconds seconds) { return {std::llround(seconds.value * 1e12)}; }
 
   bool too_much_unknown() {
     Time unknown;
@@ -269,15 +268,8 @@ std::optional<Chip> chip_of_device(std::string_view device, const Catalog& catal
   return best == nullptr ? std::nullopt : std::optional(*best);
 }
 
-std::optional<Diagnostic> move_to_chip(ChangedRun& run, const ChangedRun&, const Change& change) {
-  const Result<Chip> to = Catalog::builtin().chip(change.value);
-  if (!to) {
-    Diagnostic problem = to.error();
-    problem.code = ErrorCode::kUsage;
-    problem.where = "--chip";
-    return problem;
-  }
-  return Move(run, change, *to).make();
+std::optional<Diagnostic> move_to_chip(ChangedRun& run, const Change& change, const OnChip& on) {
+  return Move(run, change, on.chip).make();
 }
 
 }  // namespace flopcast::whatif

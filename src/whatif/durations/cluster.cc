@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "flopcast/hardware.h"
+#include "flopcast/machine.h"
 #include "flopcast/replay/network_times.h"
 
 namespace flopcast::whatif {
@@ -21,12 +21,12 @@ Result<OtherNetwork> times_on(const ChangedRun& run, const std::string& name) {
   const Catalog& catalog = Catalog::builtin();
   const Result<Cluster> cluster = catalog.cluster(name);
   if (!cluster) return cluster.error();
-  const Result<CollectiveModel> model = CollectiveModel::make(*cluster, catalog);
-  if (!model) return model.error();
+  const Result<Machine> machine = Machine::make(*cluster, catalog);
+  if (!machine) return machine.error();
   OtherNetwork out;
   out.durations = run.durations;
   Result<NetworkUse> use =
-      apply_network(*run.set, *run.recording, *model, out.durations, &out.band);
+      apply_network(*run.set, *run.recording, machine->transfers(), out.durations, &out.band);
   if (!use) return use.error();
   out.use = std::move(*use);
   return out;
@@ -34,9 +34,9 @@ Result<OtherNetwork> times_on(const ChangedRun& run, const std::string& name) {
 
 }  // namespace
 
-std::optional<Diagnostic> replace_network(ChangedRun& run, const ChangedRun&,
-                                          const Change& change) {
-  if (run.emitted && run.network == change.value) return std::nullopt;
+std::optional<Diagnostic> replace_network(ChangedRun& run, const Change& change,
+                                          const OnCluster& to) {
+  if (run.emitted && run.network == to.cluster) return std::nullopt;
   if (run.ranks > 0) {
     run.refused.push_back(
         refusal(change,
@@ -44,15 +44,15 @@ std::optional<Diagnostic> replace_network(ChangedRun& run, const ChangedRun&,
                 "stands for them"));
     return std::nullopt;
   }
-  Result<OtherNetwork> other = times_on(run, change.value);
+  Result<OtherNetwork> other = times_on(run, to.cluster);
   if (!other) return other.error();
   std::uint64_t replaced = 0;
   std::string kept;
   for (const NetworkUse::Operation& op : other->use.operations) {
     replaced += op.collectives - op.kept;
     if (op.kept < op.collectives) {
-      run.notes.push_back({fmt::format("{} on {} ({})", op.name, change.value, op.source),
-                           "modelled", op.collectives - op.kept, 0});
+      run.notes.push_back({fmt::format("{} on {} ({})", op.name, to.cluster, op.source), "modelled",
+                           op.collectives - op.kept, 0});
     }
     if (op.kept == 0) continue;
     kept += fmt::format("{}{} of {}", kept.empty() ? "" : ", ", op.kept_because, op.name);
@@ -66,7 +66,7 @@ std::optional<Diagnostic> replace_network(ChangedRun& run, const ChangedRun&,
     return std::nullopt;
   }
   run.durations = std::move(other->durations);
-  run.doubts.push_back({fmt::format("the model of the network of {}", change.value),
+  run.doubts.push_back({fmt::format("the model of the network of {}", to.cluster),
                         std::move(other->band.low), std::move(other->band.high)});
   return std::nullopt;
 }

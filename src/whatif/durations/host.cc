@@ -53,7 +53,7 @@ std::uint64_t free_pieces(const RankModel& rank, const Launching& span,
 
 }  // namespace
 
-std::optional<Diagnostic> remove_host(ChangedRun& run, const ChangedRun&, const Change& change) {
+std::optional<Diagnostic> remove_host(ChangedRun& run, const Change& change) {
   const std::uint64_t pieces = pieces_of(run);
   if (pieces == 0) {
     run.refused.push_back(refusal(change, "no row of the host was recorded"));
@@ -65,8 +65,7 @@ std::optional<Diagnostic> remove_host(ChangedRun& run, const ChangedRun&, const 
   return std::nullopt;
 }
 
-std::optional<Diagnostic> remove_launches(ChangedRun& run, const ChangedRun&,
-                                          const Change& change) {
+std::optional<Diagnostic> remove_launches(ChangedRun& run, const Change& change) {
   std::uint64_t freed = 0, steps = 0;
   for (std::size_t r = 0; r < run.recording->ranks.size(); ++r) {
     for (const StepTasks& step : (*run.steps)[r]) {

@@ -105,7 +105,8 @@ class Taking {
     }
   }
 
-  void tell(const Change& change) {
+  /// @param from what the other recording is called
+  void tell(const std::string& from) {
     Time all;
     for (const Tally* tally : {&partners_, &replaced_, &equals_, &kept_, &communication_})
       all += tally->after;
@@ -114,7 +115,7 @@ class Taking {
       const double share = all == Time{} ? 0 : tally.after.seconds() / all.seconds();
       run_.notes.push_back({std::move(what), how, tally.tasks, share});
     };
-    note(partners_, "kernels that " + change.value + " has at the same place", "copied");
+    note(partners_, "kernels that " + from + " has at the same place", "copied");
     note(replaced_, replaced_text(), "copied");
     note(equals_, "kernels without a place there: the median of equal ones", "copied");
     note(kept_, "kernels without an equal there: as recorded" + example(kept_name_), "assumed");
@@ -127,15 +128,15 @@ class Taking {
   }
   std::uint64_t found() const { return partners_.tasks + equals_.tasks; }
 
-  void doubt(const Change& change) {
-    doubt_repeats(change);
-    doubt_unmatched(change);
+  void doubt(const std::string& from) {
+    doubt_repeats(from);
+    doubt_unmatched(from);
   }
 
  private:
   /// Two runs of one program differ; communication, which was not taken, by what it differs between
   /// the two recordings.
-  void doubt_repeats(const Change& change) {
+  void doubt_repeats(const std::string& from) {
     Time there;
     const Durations durations = recorded_durations(rec_);
     for (std::uint32_t r = 0; r < rec_.ranks.size(); ++r) {
@@ -148,8 +149,8 @@ class Taking {
         communication_.before == Time{} ? 1 : there.seconds() / communication_.before.seconds();
     const bool comparable = ratio > 0.5 && ratio < 2;
     const double apart = (comparable ? std::abs(ratio - 1) : 0) + kFromRunToRun;
-    Doubt doubt{"from run to run, and communication against that of " + change.value,
-                run_.durations, run_.durations};
+    Doubt doubt{"from run to run, and communication against that of " + from, run_.durations,
+                run_.durations};
     for (std::uint32_t r = 0; r < run_.recording->ranks.size(); ++r) {
       const RankModel& rank = run_.recording->ranks[r];
       for (std::uint32_t t = 0; t < rank.gpu.size(); ++t) {
@@ -163,9 +164,9 @@ class Taking {
   }
 
   /// What has no equal may be gone there, and what has no place here is work that is missing.
-  void doubt_unmatched(const Change& change) {
+  void doubt_unmatched(const std::string& from) {
     if (kept_.tasks == 0 && left_out_.tasks == 0) return;
-    Doubt doubt{"kernels without an equal in " + change.value, run_.durations, run_.durations};
+    Doubt doubt{"kernels without an equal in " + from, run_.durations, run_.durations};
     for (const auto& [r, t] : kept_tasks_) {
       const GpuTask& task = run_.recording->ranks[r].gpu[t];
       set_gpu_time(doubt.low.ranks[r], task, t, Time{});
@@ -328,33 +329,34 @@ class Taking {
 
 }  // namespace
 
-void take_kernels_from(ChangedRun& run, const Change& change, const TraceSet& other,
-                       const Recording& others) {
+void take_kernels_from(ChangedRun& run, const Change& change, const KernelsFrom& from,
+                       const TraceSet& other, const Recording& others) {
+  const std::string name = from.recording.string();
   if (others.ranks.empty()) {
-    run.refused.push_back(refusal(change, change.value + " holds no rank with work on a GPU"));
+    run.refused.push_back(refusal(change, name + " holds no rank with work on a GPU"));
     return;
   }
   Taking taking(run, other, others);
   for (std::uint32_t r = 0; r < run.recording->ranks.size(); ++r) taking.rank(r);
   if (taking.found() == 0) {
-    run.refused.push_back(refusal(
-        change, change.value + " has no kernel of this recording (by name, blocks and threads)"));
+    run.refused.push_back(
+        refusal(change, name + " has no kernel of this recording (by name, blocks and threads)"));
     return;
   }
-  taking.tell(change);
-  taking.doubt(change);
+  taking.tell(name);
+  taking.doubt(name);
   for (const RankModel& rank : others.ranks) {
     for (const Device& device : rank.trace->devices) run.device = device.name;
   }
 }
 
-std::optional<Diagnostic> take_kernels_from(ChangedRun& run, const ChangedRun&,
-                                            const Change& change) {
-  const Result<TraceSet> other = read_traces({change.value});
+std::optional<Diagnostic> take_kernels_from(ChangedRun& run, const Change& change,
+                                            const KernelsFrom& from) {
+  const Result<TraceSet> other = read_traces({from.recording});
   if (!other) return other.error();
   Replay notes;
   const Recording others = find_dependencies(*other, 0, notes);
-  take_kernels_from(run, change, *other, others);
+  take_kernels_from(run, change, from, *other, others);
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "whatif/change/change.h"
 #include "whatif/change/changed_run.h"
 
 namespace flopcast::whatif {
@@ -15,11 +16,11 @@ namespace flopcast::whatif {
 /// - without a place, but equal to kernels elsewhere in the other recording, takes their median;
 /// - without any equal keeps its time, and is told of.
 /// Communication keeps its time: most of it is waiting.
-std::optional<Diagnostic> take_kernels_from(ChangedRun& run, const ChangedRun& recorded,
-                                            const Change& change);
+std::optional<Diagnostic> take_kernels_from(ChangedRun& run, const Change& change,
+                                            const KernelsFrom& from);
 
 /// The same of a recording that was read already.
-void take_kernels_from(ChangedRun& run, const Change& change, const TraceSet& other,
-                       const replaying::Recording& others);
+void take_kernels_from(ChangedRun& run, const Change& change, const KernelsFrom& from,
+                       const TraceSet& other, const replaying::Recording& others);
 
 }  // namespace flopcast::whatif

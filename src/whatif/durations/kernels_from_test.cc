@@ -65,10 +65,8 @@ Taken taken(const std::vector<NamedKernel>& kernels, const std::vector<NamedKern
   made.run.set = here.set;
   made.run.recording = here.recording;
   made.run.durations = replaying::recorded_durations(*here.recording);
-  Change change;
-  change.text = "kernels-from other";
-  change.value = "other";
-  take_kernels_from(made.run, change, *there.set, *there.recording);
+  const KernelsFrom from{"other"};
+  take_kernels_from(made.run, {from, "kernels-from other"}, from, *there.set, *there.recording);
   const auto& durations = made.run.durations.ranks.front();
   for (std::uint32_t t = 0; t < durations.gpu.size(); ++t)
     made.times.push_back(gpu_time(durations, t));

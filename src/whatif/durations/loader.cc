@@ -83,8 +83,7 @@ void drop_hand_overs(ChangedRun& run, const std::vector<std::vector<Loading>>& l
 
 }  // namespace
 
-std::optional<Diagnostic> remove_data_loading(ChangedRun& run, const ChangedRun&,
-                                              const Change& change) {
+std::optional<Diagnostic> remove_data_loading(ChangedRun& run, const Change& change) {
   std::vector<std::vector<Loading>> loading;
   std::uint64_t rows = 0;
   for (const RankModel& rank : run.recording->ranks) {

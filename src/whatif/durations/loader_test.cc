@@ -57,7 +57,7 @@ TEST(WhatIfLoader, WaitingForItsThreadsIsGone) {
   ChangedRun run = run_of(text.read());
   // The first thread sets the second off, and then waits for it.
   ASSERT_EQ(run.recording->thread_edges[0].size(), 2U);
-  ASSERT_FALSE(remove_data_loading(run, run, {}));
+  ASSERT_FALSE(remove_data_loading(run, {}));
   ASSERT_EQ(run.recording->thread_edges[0].size(), 1U);
   EXPECT_EQ(run.recording->thread_edges[0][0].to_thread, 1U);
   EXPECT_EQ(run.durations.ranks[0].gap[0][1], us(5));

@@ -142,8 +142,7 @@ std::uint64_t host_rows(const ChangedRun& run) {
 
 }  // namespace
 
-std::optional<Diagnostic> remove_profiler(ChangedRun& run, const ChangedRun&,
-                                          const Change& change) {
+std::optional<Diagnostic> remove_profiler(ChangedRun& run, const Change& change) {
   const std::uint64_t pieces = host_rows(run);
   if (pieces == 0) {
     run.refused.push_back(

@@ -37,7 +37,7 @@ TraceText two_operators() {
 
 TEST(WhatIfProfiler, RowsAndLaunchesCostTheHost) {
   ChangedRun run = run_of(two_operators().read());
-  ASSERT_FALSE(remove_profiler(run, run, {}));
+  ASSERT_FALSE(remove_profiler(run, {}));
   EXPECT_TRUE(run.refused.empty());
   // The quickest launch takes 5 us, 3.75 without half a row: so do both. Four rows at 2.5 us.
   EXPECT_DOUBLE_EQ(host_us(run.durations, 0), 200 - (10 - 3.75) - (5 - 3.75) - 4 * 2.5);
@@ -55,7 +55,7 @@ TEST(WhatIfProfiler, WaitingIsNoWork) {
   text.call("cudaDeviceSynchronize", 200, 900, 3).kernel("late", 300, 890, 7, 2);
   ChangedRun run = run_of(text.read());
   const std::vector<Time> before = run.durations.ranks[0].piece[0];
-  ASSERT_FALSE(remove_profiler(run, run, {}));
+  ASSERT_FALSE(remove_profiler(run, {}));
   EXPECT_EQ(run.durations.ranks[0].piece[0].back(), before.back());
 }
 
@@ -64,7 +64,7 @@ TEST(WhatIfProfiler, NoPieceFallsBelowZero) {
   for (int i = 0; i < 50; ++i) text.op("aten::view", i, i + 0.9);
   text.launch(60, 63, 1).kernel("gemm", 70, 90, 7, 1);
   ChangedRun run = run_of(text.read());
-  ASSERT_FALSE(remove_profiler(run, run, {}));
+  ASSERT_FALSE(remove_profiler(run, {}));
   for (const auto* times : {&run.durations.ranks[0].piece, &run.durations.ranks[0].gap}) {
     for (const Time time : times->front()) EXPECT_GE(time, Time{});
   }
@@ -74,7 +74,7 @@ TEST(WhatIfProfiler, WithoutHostRowsNothingIsKnown) {
   TraceText text;
   text.kernel("gemm", 0, 20, 7).kernel("gemm", 25, 40, 7);
   ChangedRun run = run_of(text.read());
-  ASSERT_FALSE(remove_profiler(run, run, {}));
+  ASSERT_FALSE(remove_profiler(run, {}));
   ASSERT_EQ(run.refused.size(), 1U);
   EXPECT_THAT(run.refused[0].missing, HasSubstr("host"));
 }

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 #include <set>
 
-#include "base/text/names.h"
 #include "flopcast/network/traffic.h"
 #include "flopcast/replay/network_times.h"
 #include "whatif/change/stretch.h"
@@ -33,10 +31,6 @@ std::uint64_t stretch_gpu(ChangedRun& run, double k, Chooses&& of) {
   return count;
 }
 
-void note(ChangedRun& run, const Change& change, std::uint64_t tasks) {
-  run.notes.push_back({change.text, "assumed", tasks, 0});
-}
-
 /// Names of the run's kernels that are no communication.
 std::set<std::uint32_t> kernel_names(const ChangedRun& run) {
   std::set<std::uint32_t> names;
@@ -47,47 +41,6 @@ std::set<std::uint32_t> kernel_names(const ChangedRun& run) {
     }
   }
   return names;
-}
-
-/// Stretches kernels by what their names hold.
-void scale_named(ChangedRun& run, const Change& change) {
-  const std::string& text = change.argument;
-  const bool pattern = text.size() >= 2 && text.front() == '/' && text.back() == '/';
-  const std::regex regex(pattern ? text.substr(1, text.size() - 2) : std::string());
-  std::set<std::uint32_t> chosen;
-  for (const std::uint32_t name : kernel_names(run)) {
-    const std::string kernel(run.set->strings[name]);
-    if (pattern ? std::regex_search(kernel, regex) : kernel.find(text) != std::string::npos)
-      chosen.insert(name);
-  }
-  if (chosen.empty()) {
-    run.refused.push_back(
-        refusal(change, fmt::format("no kernel of the recording has a name with {} in it", text)));
-    return;
-  }
-  const std::uint64_t tasks =
-      stretch_gpu(run, change.number, [&](std::uint32_t r, std::uint32_t t) {
-        const RankModel& rank = run.recording->ranks[r];
-        const Events& events = rank.trace->events;
-        return !rank.gpu[t].communication && is_gpu_work(events.category[rank.gpu[t].row]) &&
-               chosen.contains(events.name[rank.gpu[t].row]);
-      });
-  note(run, change, tasks);
-}
-
-/// Stretches a part of the work, which must be there.
-void scale_work(ChangedRun& run, const Change& change, const std::string& part) {
-  const std::uint32_t index = run.parts->find(part);
-  if (index == kNoIndex || index == Parts::kHostPart) {
-    std::string there;
-    for (const std::string& p : run.parts->names()) there += (there.empty() ? "" : ", ") + p;
-    run.refused.push_back(
-        refusal(change, fmt::format("the recording has no {}; it has {}", part, there)));
-    return;
-  }
-  note(run, change, stretch_gpu(run, change.number, [&](std::uint32_t r, std::uint32_t t) {
-         return run.parts->of_gpu(r, t) == index;
-       }));
 }
 
 /// GPUs of a rank's node as its file lists them; 0 where it does not.
@@ -116,94 +69,103 @@ bool leaves_node(const ChangedRun& run, const Collective& c, std::size_t gpus) {
   return nodes.size() > 1;
 }
 
+/// Stretches one thing. What is not there is refused.
+class Scaler {
+ public:
+  Scaler(ChangedRun& run, const Change& change, double factor)
+      : run_(run), change_(change), factor_(factor) {}
+
+  /// A part of the work.
+  void operator()(const ScaledPart& part) {
+    const std::uint32_t index = run_.parts->find(part.name);
+    if (index == kNoIndex || index == Parts::kHostPart) {
+      std::string there;
+      for (const std::string& p : run_.parts->names()) there += (there.empty() ? "" : ", ") + p;
+      return refuse(fmt::format("the recording has no {}; it has {}", part.name, there));
+    }
+    stretch([&](std::uint32_t r, std::uint32_t t) { return run_.parts->of_gpu(r, t) == index; });
+  }
+
+  void operator()(const ScaledKernels& kernels) {
+    std::set<std::uint32_t> chosen;
+    for (const std::uint32_t name : kernel_names(run_)) {
+      if (kernels.match(run_.set->strings[name])) chosen.insert(name);
+    }
+    if (chosen.empty()) {
+      return refuse(
+          fmt::format("no kernel of the recording has a name with {} in it", kernels.written));
+    }
+    stretch([&](std::uint32_t r, std::uint32_t t) {
+      const RankModel& rank = run_.recording->ranks[r];
+      const Events& events = rank.trace->events;
+      return !rank.gpu[t].communication && is_gpu_work(events.category[rank.gpu[t].row]) &&
+             chosen.contains(events.name[rank.gpu[t].row]);
+    });
+  }
+
+  void operator()(const ScaledNetwork& network) {
+    const std::size_t gpus = gpus_of_node(run_);
+    if (network.tier && gpus == 0) {
+      return refuse(
+          "the recording does not list the GPUs of a node (deviceProperties)"
+          ", so that no collective is known to stay inside");
+    }
+    std::vector<bool> chosen;
+    for (const Collective& c : run_.recording->collectives) {
+      chosen.push_back(!network.tier ||
+                       leaves_node(run_, c, gpus) == (network.tier == NetworkTier::kFabric));
+    }
+    const auto of = [&](std::uint32_t r, std::uint32_t t) {
+      const std::uint32_t c = run_.recording->ranks[r].gpu[t].collective;
+      return c != kNoIndex && chosen[c];
+    };
+    if (std::find(chosen.begin(), chosen.end(), true) != chosen.end()) return stretch(of);
+    refuse(!network.tier ? "the recording has no collective that was matched across ranks"
+                         : fmt::format("no collective of the recording is on tier {}",
+                                       network.tier == NetworkTier::kNode ? "node" : "fabric"));
+  }
+
+  void operator()(const ScaledHost&) {
+    std::uint64_t pieces = 0;
+    for (std::uint32_t r = 0; r < run_.recording->ranks.size(); ++r) {
+      for (const HostThread& thread : run_.recording->ranks[r].threads)
+        pieces += thread.pieces.size();
+      stretch_host(*run_.recording, r, factor_, run_.durations);
+    }
+    if (pieces == 0) return refuse("no row of the host was recorded");
+    note(pieces);
+  }
+
+  void operator()(const ScaledRank& one) {
+    const auto& ranks = run_.recording->ranks;
+    const auto found = std::find_if(ranks.begin(), ranks.end(),
+                                    [&](const RankModel& rank) { return rank.rank == one.rank; });
+    if (found == ranks.end()) return refuse(fmt::format("rank {} was not recorded", one.rank));
+    const auto index = static_cast<std::uint32_t>(found - ranks.begin());
+    stretch_host(*run_.recording, index, factor_, run_.durations);
+    stretch([&](std::uint32_t r, std::uint32_t t) {
+      return r == index && !ranks[r].gpu[t].communication;
+    });
+  }
+
+ private:
+  void refuse(std::string missing) { run_.refused.push_back(refusal(change_, std::move(missing))); }
+  void note(std::uint64_t tasks) { run_.notes.push_back({change_.text, "assumed", tasks, 0}); }
+
+  template <typename Chooses>
+  void stretch(Chooses&& of) {
+    note(stretch_gpu(run_, factor_, of));
+  }
+
+  ChangedRun& run_;
+  const Change& change_;
+  double factor_;
+};
+
 }  // namespace
 
-std::optional<Diagnostic> scale_kernels(ChangedRun& run, const ChangedRun&, const Change& change) {
-  const std::string key = name_key(change.argument);
-  if (key == "gemm" || key == "attention" || key == "copies") {
-    scale_work(run, change, key);
-  } else if (key == "other" || key == "otherkernels") {
-    scale_work(run, change, "other_kernels");
-  } else {
-    scale_named(run, change);
-  }
-  return std::nullopt;
-}
-
-std::optional<Diagnostic> scale_collectives(ChangedRun& run, const ChangedRun&,
-                                            const Change& change) {
-  const std::optional<CollectiveOp> op = operation_of(change.argument);
-  scale_work(run, change, op ? std::string(flopcast::name(*op)) : change.argument);
-  return std::nullopt;
-}
-
-std::optional<Diagnostic> scale_network(ChangedRun& run, const ChangedRun&, const Change& change) {
-  const std::string tier = name_key(change.argument);
-  if (!tier.empty() && tier != "node" && tier != "fabric") {
-    return usage_error("--scale", fmt::format("'{}' is no tier of a network", change.argument),
-                       "network:node within nodes, network:fabric between them");
-  }
-  const std::size_t gpus = gpus_of_node(run);
-  if (!tier.empty() && gpus == 0) {
-    run.refused.push_back(
-        refusal(change,
-                "the recording does not list the GPUs of a node (deviceProperties)"
-                ", so that no collective is known to stay inside"));
-    return std::nullopt;
-  }
-  std::vector<bool> chosen;
-  for (const Collective& c : run.recording->collectives) {
-    chosen.push_back(tier.empty() || leaves_node(run, c, gpus) == (tier == "fabric"));
-  }
-  const std::uint64_t tasks =
-      stretch_gpu(run, change.number, [&](std::uint32_t r, std::uint32_t t) {
-        const std::uint32_t c = run.recording->ranks[r].gpu[t].collective;
-        return c != kNoIndex && chosen[c];
-      });
-  if (tasks == 0) {
-    run.refused.push_back(refusal(
-        change, tier.empty() ? "the recording has no collective that was matched across ranks"
-                             : fmt::format("no collective of the recording is on tier {}", tier)));
-    return std::nullopt;
-  }
-  note(run, change, tasks);
-  return std::nullopt;
-}
-
-std::optional<Diagnostic> scale_host(ChangedRun& run, const ChangedRun&, const Change& change) {
-  std::uint64_t pieces = 0;
-  for (std::uint32_t r = 0; r < run.recording->ranks.size(); ++r) {
-    for (const HostThread& thread : run.recording->ranks[r].threads) pieces += thread.pieces.size();
-    stretch_host(*run.recording, r, change.number, run.durations);
-  }
-  if (pieces == 0) {
-    run.refused.push_back(refusal(change, "no row of the host was recorded"));
-    return std::nullopt;
-  }
-  note(run, change, pieces);
-  return std::nullopt;
-}
-
-std::optional<Diagnostic> scale_rank(ChangedRun& run, const ChangedRun&, const Change& change) {
-  const auto& ranks = run.recording->ranks;
-  const auto found = std::find_if(ranks.begin(), ranks.end(), [&](const RankModel& rank) {
-    return fmt::format("{}", rank.rank) == change.argument;
-  });
-  if (found == ranks.end()) {
-    run.refused.push_back(
-        refusal(change, fmt::format("rank {} was not recorded", change.argument)));
-    return std::nullopt;
-  }
-  const auto index = static_cast<std::uint32_t>(found - ranks.begin());
-  stretch_host(*run.recording, index, change.number, run.durations);
-  note(run, change, stretch_gpu(run, change.number, [&](std::uint32_t r, std::uint32_t t) {
-         return r == index && !ranks[r].gpu[t].communication;
-       }));
-  return std::nullopt;
-}
-
-std::optional<Diagnostic> scale_part(ChangedRun& run, const ChangedRun&, const Change& change) {
-  scale_work(run, change, change.name);
+std::optional<Diagnostic> scale(ChangedRun& run, const Change& change, const Scale& asked) {
+  std::visit(Scaler(run, change, asked.factor), asked.what);
   return std::nullopt;
 }
 

@@ -34,14 +34,14 @@ struct Found {
   std::uint32_t rank = kNoIndex;
   std::string note, missing;
 };
-Found find_straggler(const ChangedRun& run, const Change& change) {
+Found find_straggler(const ChangedRun& run, std::optional<std::int64_t> named) {
   const auto& ranks = run.recording->ranks;
   if (ranks.size() < 2) return {kNoIndex, "", "only one rank was recorded"};
-  if (!change.argument.empty()) {
+  if (named) {
     for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-      if (fmt::format("{}", ranks[r].rank) == change.argument) return {r, "", ""};
+      if (ranks[r].rank == *named) return {r, "", ""};
     }
-    return {kNoIndex, "", fmt::format("rank {} was not recorded", change.argument)};
+    return {kNoIndex, "", fmt::format("rank {} was not recorded", *named)};
   }
   const std::vector<Time> waited = waited_for(run);
   const auto most = std::max_element(waited.begin(), waited.end());
@@ -132,9 +132,9 @@ class Levelling {
 
 }  // namespace
 
-std::optional<Diagnostic> remove_straggler(ChangedRun& run, const ChangedRun&,
-                                           const Change& change) {
-  const Found found = find_straggler(run, change);
+std::optional<Diagnostic> remove_straggler(ChangedRun& run, const Change& change,
+                                           const RemoveStraggler& asked) {
+  const Found found = find_straggler(run, asked.rank);
   if (found.rank == kNoIndex) {
     run.refused.push_back(refusal(change, found.missing));
     return std::nullopt;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numeric/rounded.h"
+#include "flopcast/machine.h"
 #include "whatif/change/stretch.h"
 #include "whatif/durations/activations.h"
 #include "whatif/durations/chip.h"
@@ -104,7 +106,7 @@ class Growth {
     if (model_ == nullptr || !gemm) return std::nullopt;
     const double before = model_->time(*gemm).time.value;
     for (std::int64_t* size : {&gemm->m, &gemm->n, &gemm->k, &gemm->batch}) {
-      if (counts(*size, tokens_)) *size = std::llround(static_cast<double>(*size) * factor_);
+      if (counts(*size, tokens_)) *size = rounded_whole(static_cast<double>(*size) * factor_);
     }
     const double after = model_->time(*gemm).time.value;
     return before > 0 ? std::optional(after / before) : std::nullopt;
@@ -146,14 +148,14 @@ class Growth {
 };
 
 /// The chip that the recording names, priced; nothing where it is not known.
-std::optional<KernelModel> model_of(const Recording& recording) {
+std::optional<Machine> machine_of(const Recording& recording) {
   for (const RankModel& rank : recording.ranks) {
     for (const Device& device : rank.trace->devices) {
       const Catalog& catalog = Catalog::builtin();
       const std::optional<Chip> chip = chip_of_device(device.name, catalog);
       if (!chip) continue;
-      Result<KernelModel> model = KernelModel::make(*chip, catalog);
-      return model ? std::optional(std::move(*model)) : std::nullopt;
+      Result<Machine> machine = Machine::of(*chip, catalog);
+      return machine ? std::optional(std::move(*machine)) : std::nullopt;
     }
   }
   return std::nullopt;
@@ -194,7 +196,8 @@ Grown grow(ChangedRun& run, std::uint32_t r, const RankWork& work_of_rank, const
 
 }  // namespace
 
-std::optional<Diagnostic> set_tokens(ChangedRun& run, const ChangedRun&, const Change& change) {
+std::optional<Diagnostic> set_tokens(ChangedRun& run, const Change& change,
+                                     const SetTokens& asked) {
   const std::vector<RankWork> work = find_work(*run.set, *run.recording);
   if (!tells_passes(*run.recording, work)) {
     run.refused.push_back(
@@ -203,15 +206,16 @@ std::optional<Diagnostic> set_tokens(ChangedRun& run, const ChangedRun&, const C
                 "optimizer; record with the profiler's CPU activity, without CUDA graphs"));
     return std::nullopt;
   }
-  const double factor = change.number;
+  const double factor = asked.factor;
   if (factor == 1) return std::nullopt;
   const std::int64_t tokens = count_tokens(run, work);
-  const std::optional<KernelModel> model = model_of(*run.recording);
+  const std::optional<Machine> machine = machine_of(*run.recording);
   Doubt doubt{"how kernels grow with tokens", run.durations, run.durations};
   std::vector<Grown> of_rank(work.size());
   parallel_for(work.size(), 0, [&](std::size_t i) {
     const auto r = static_cast<std::uint32_t>(i);
-    const Growth growth(run, r, work[i].operators, factor, tokens, model ? &*model : nullptr);
+    const Growth growth(run, r, work[i].operators, factor, tokens,
+                        machine ? &machine->kernels() : nullptr);
     of_rank[i] = grow(run, r, work[i], growth, factor, doubt);
   });
   run.doubts.push_back(std::move(doubt));
@@ -224,7 +228,7 @@ std::optional<Diagnostic> set_tokens(ChangedRun& run, const ChangedRun&, const C
       fmt::format("forward and backward kernels times {}: no shapes tell more", factor);
   if (tokens != 0) {
     what = fmt::format("kernels on {} tokens, now on {}", tokens,
-                       std::llround(static_cast<double>(tokens) * factor));
+                       rounded_whole(static_cast<double>(tokens) * factor));
   }
   run.notes.push_back({std::move(what), "modelled", all.kernels, 0});
   if (all.collectives > 0)

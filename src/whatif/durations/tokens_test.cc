@@ -16,13 +16,9 @@ using test::TraceText;
 using test::us;
 using testing::HasSubstr;
 
-Change tokens_times(double factor) {
-  Change change;
-  change.verb = Verb::kSet;
-  change.name = "tokens";
-  change.number = factor;
-  change.text = "set tokens";
-  return change;
+std::optional<Diagnostic> set_tokens(ChangedRun& run, double factor) {
+  const SetTokens set{factor};
+  return whatif::set_tokens(run, {set, "set tokens"}, set);
 }
 
 constexpr const char* kLinear =
@@ -60,7 +56,7 @@ double gpu_us(const ChangedRun& run, std::uint32_t task) {
 
 TEST(WhatIfTokens, ForwardAndBackwardGrowWithTheirRows) {
   ChangedRun run = run_of(training_step().read());
-  ASSERT_FALSE(set_tokens(run, run, tokens_times(3)));
+  ASSERT_FALSE(set_tokens(run, 3));
   ASSERT_TRUE(run.refused.empty()) << run.refused[0].missing;
   EXPECT_DOUBLE_EQ(gpu_us(run, 0), 300);                // no chip is known: as the tokens
   EXPECT_DOUBLE_EQ(gpu_us(run, 1), 2 + (100 - 2) * 3);  // what any kernel takes stays: 2 us
@@ -76,7 +72,7 @@ TEST(WhatIfTokens, ForwardAndBackwardGrowWithTheirRows) {
 TEST(WhatIfTokens, AsManyTokensAreNoChange) {
   ChangedRun run = run_of(training_step().read());
   const std::vector<Time> before = run.durations.ranks[0].gpu;
-  ASSERT_FALSE(set_tokens(run, run, tokens_times(1)));
+  ASSERT_FALSE(set_tokens(run, 1));
   EXPECT_EQ(run.durations.ranks[0].gpu, before);
   EXPECT_TRUE(run.doubts.empty());
 }
@@ -95,7 +91,7 @@ TEST(WhatIfTokens, GradientsKeepTheirSizeAndActivationsGrow) {
     text.collective(190, 230, 20, 4, 3, "0", "_reduce_scatter_base");
   }
   ChangedRun run = run_of(text.read());
-  ASSERT_FALSE(set_tokens(run, run, tokens_times(2)));
+  ASSERT_FALSE(set_tokens(run, 2));
   ASSERT_TRUE(run.refused.empty()) << run.refused[0].missing;
   const Durations::Rank& rank = run.durations.ranks[0];
   EXPECT_EQ(rank.transfer[1], us(80));  // the forward's
@@ -109,7 +105,7 @@ TEST(WhatIfTokens, KernelsThatNothingTellsOfAreRefused) {
       .kernel("gemm", 10, 110, 7, 1)
       .kernel("add", 110, 150, 7, 1);
   ChangedRun run = run_of(text.read());
-  ASSERT_FALSE(set_tokens(run, run, tokens_times(2)));
+  ASSERT_FALSE(set_tokens(run, 2));
   ASSERT_EQ(run.refused.size(), 1U);
   EXPECT_THAT(run.refused[0].missing, HasSubstr("optimizer"));
 }

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <regex>
 #include <set>
 
+#include "base/numeric/clock.h"
+#include "whatif/change/pattern.h"
 #include "whatif/change/stretch.h"
 #include "whatif/change/task_operators.h"
 #include "whatif/durations/host_slots.h"
@@ -169,15 +170,14 @@ class Launches {
 };
 
 /// Names of kernels that match.
-std::set<std::uint32_t> matching(const ChangedRun& run, const std::string& pattern) {
-  const std::regex regex(pattern);
+std::set<std::uint32_t> matching(const ChangedRun& run, const Pattern& pattern) {
   std::map<std::uint32_t, bool> known;
   std::set<std::uint32_t> names;
   for (const RankModel& rank : run.recording->ranks) {
     for (const GpuTask& task : rank.gpu) {
       const std::uint32_t name = rank.trace->events.name[task.row];
       if (!known.try_emplace(name, true).second) continue;
-      if (std::regex_search(std::string(run.set->strings[name]), regex)) names.insert(name);
+      if (pattern.found_in(run.set->strings[name])) names.insert(name);
     }
   }
   return names;
@@ -185,8 +185,8 @@ std::set<std::uint32_t> matching(const ChangedRun& run, const std::string& patte
 
 }  // namespace
 
-std::optional<Diagnostic> add_fusion(ChangedRun& run, const ChangedRun&, const Change& change) {
-  const std::set<std::uint32_t> names = matching(run, change.argument);
+std::optional<Diagnostic> add_fusion(ChangedRun& run, const Change& change, const Fuse& asked) {
+  const std::set<std::uint32_t> names = matching(run, asked.names);
   std::uint64_t kernels = 0, fused = 0, by_bytes = 0;
   for (std::uint32_t r = 0; r < run.recording->ranks.size(); ++r) {
     const RankModel& rank = run.recording->ranks[r];
@@ -204,8 +204,7 @@ std::optional<Diagnostic> add_fusion(ChangedRun& run, const ChangedRun&, const C
         time -= std::max(Time{}, std::min(recorded, typical)).seconds();
       }
       for (const std::uint32_t t : one) set_gpu_time(durations, rank.gpu[t], t, Time{});
-      set_gpu_time(durations, rank.gpu[one.front()], one.front(),
-                   Time{std::llround(std::max(0.0, time) * 1e12)});
+      set_gpu_time(durations, rank.gpu[one.front()], one.front(), on_clock({std::max(0.0, time)}));
       kernels += one.size();
       ++fused;
       by_bytes += bytes;
@@ -215,7 +214,7 @@ std::optional<Diagnostic> add_fusion(ChangedRun& run, const ChangedRun&, const C
   if (fused == 0) {
     run.refused.push_back(
         refusal(change, fmt::format("no two neighbours on a stream, launched one by one, match {}",
-                                    change.argument)));
+                                    asked.names.written())));
     return std::nullopt;
   }
   WhatIfNote note;

@@ -13,13 +13,9 @@ using test::TraceText;
 using test::us;
 using testing::HasSubstr;
 
-Change fuse(const std::string& pattern) {
-  Change change;
-  change.verb = Verb::kAdd;
-  change.name = "fuse";
-  change.argument = pattern;
-  change.text = "add fuse:" + pattern;
-  return change;
+std::optional<Diagnostic> fuse(ChangedRun& run, const std::string& pattern) {
+  const Fuse asked{*Pattern::make(pattern, "--add")};
+  return add_fusion(run, {asked, "add fuse:" + pattern}, asked);
 }
 
 /// A product, three kernels of 22 us that each work on what the one before wrote, and one of 2 us.
@@ -38,7 +34,7 @@ TraceText chain(const std::string& args = "") {
 
 TEST(WhatIfFusion, NeighboursBecomeOne) {
   ChangedRun run = run_of(chain().read());
-  ASSERT_FALSE(add_fusion(run, run, fuse("elementwise")));
+  ASSERT_FALSE(fuse(run, "elementwise"));
   ASSERT_TRUE(run.refused.empty());
   const Durations::Rank& rank = run.durations.ranks[0];
   // What the quickest kernel takes, 2 us, is paid once: 2 + 3 x 20.
@@ -52,7 +48,7 @@ TEST(WhatIfFusion, NeighboursBecomeOne) {
 TEST(WhatIfFusion, WhatIsWrittenBetweenThemStaysOnTheChip) {
   ChangedRun run =
       run_of(chain(R"("Input Dims": [[512, 1024]], "Input type": ["c10::BFloat16"])").read());
-  ASSERT_FALSE(add_fusion(run, run, fuse("elementwise")));
+  ASSERT_FALSE(fuse(run, "elementwise"));
   // Three times 1 MB in and out become one: a third of 60 us, and the 2.
   EXPECT_EQ(run.durations.ranks[0].gpu[1], us(22));
 }
@@ -75,7 +71,7 @@ TEST(WhatIfFusion, WhatWaitsForAnotherStreamBeginsAnew) {
   edge.target = kernels[1];
   changed->cross_stream[0].edges.push_back(edge);
   run.recording = changed;
-  ASSERT_FALSE(add_fusion(run, run, fuse("elementwise")));
+  ASSERT_FALSE(fuse(run, "elementwise"));
   EXPECT_EQ(run.durations.ranks[0].gpu[kernels[0]], us(22));
   EXPECT_EQ(run.durations.ranks[0].gpu[kernels[1]], us(42));
   EXPECT_EQ(run.durations.ranks[0].gpu[kernels[2]], us(0));
@@ -83,7 +79,7 @@ TEST(WhatIfFusion, WhatWaitsForAnotherStreamBeginsAnew) {
 
 TEST(WhatIfFusion, WithoutNeighboursThereIsNothingToFuse) {
   ChangedRun run = run_of(chain().read());
-  ASSERT_FALSE(add_fusion(run, run, fuse("gemm|fill")));
+  ASSERT_FALSE(fuse(run, "gemm|fill"));
   ASSERT_EQ(run.refused.size(), 1U);
   EXPECT_THAT(run.refused[0].missing, HasSubstr("neighbours"));
 }

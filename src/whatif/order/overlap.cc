@@ -172,8 +172,8 @@ bool is_wait_for(const RankModel& rank, const GpuEdge& e) {
 }
 
 /// Puts off the waits for a rank's collectives; how many.
-std::uint64_t put_off(const RankModel& rank, const Program& program, const std::string& operation,
-                      std::vector<GpuEdge>& edges) {
+std::uint64_t put_off(const RankModel& rank, const Program& program,
+                      std::optional<CollectiveOp> operation, std::vector<GpuEdge>& edges) {
   const Activations activations(rank, program);
   const Optimizers optimizers(rank, program);
   std::map<std::uint32_t, std::uint32_t> free;  // collectives that may run on: task, work
@@ -183,8 +183,7 @@ std::uint64_t put_off(const RankModel& rank, const Program& program, const std::
     pass[work.task] = work.pass;
     if (!work.operation || work.pass == Pass::kOptimizer) continue;
     const bool gradient = work.pass == Pass::kBackward && !activations.carried_by(work);
-    if (operation.empty() ? gradient : flopcast::name(*work.operation) == operation)
-      free.emplace(work.task, w);
+    if (operation ? work.operation == operation : gradient) free.emplace(work.task, w);
   }
   std::vector<GpuEdge> later;
   std::uint64_t count = 0;
@@ -211,7 +210,7 @@ void note(ChangedRun& run, std::string what, std::uint64_t tasks) {
 
 }  // namespace
 
-std::optional<Diagnostic> remove_overlap(ChangedRun& run, const ChangedRun&, const Change& change) {
+std::optional<Diagnostic> remove_overlap(ChangedRun& run, const Change& change) {
   auto changed = std::make_shared<Recording>(*run.recording);
   std::uint64_t collectives = 0, edges = 0;
   for (std::size_t r = 0; r < changed->ranks.size(); ++r) {
@@ -235,30 +234,32 @@ std::optional<Diagnostic> remove_overlap(ChangedRun& run, const ChangedRun&, con
   return std::nullopt;
 }
 
-std::optional<Diagnostic> add_overlap(ChangedRun& run, const ChangedRun&, const Change& change) {
+std::optional<Diagnostic> add_overlap(ChangedRun& run, const Change& change,
+                                      const AddOverlap& asked) {
   const NameFacts facts(*run.set);
   Tokens tokens;
   auto changed = std::make_shared<Recording>(*run.recording);
   std::uint64_t count = 0;
   for (std::uint32_t r = 0; r < changed->ranks.size(); ++r) {
     const Program program = make_program(*run.set, facts, *run.recording, r, tokens);
-    count += put_off(changed->ranks[r], program, change.argument, changed->cross_stream[r].edges);
+    count += put_off(changed->ranks[r], program, asked.operation, changed->cross_stream[r].edges);
   }
   if (count == 0) {
     run.refused.push_back(refusal(
         change,
-        change.argument.empty()
-            ? "no computation before the optimizer waits for a gradient's collective; name an "
-              "operation to put off waits for others, as in overlap:all_reduce"
-            : fmt::format("no computation before the optimizer waits for {}", change.argument)));
+        asked.operation
+            ? fmt::format("no computation before the optimizer waits for {}",
+                          flopcast::name(*asked.operation))
+            : "no computation before the optimizer waits for a gradient's collective; name an "
+              "operation to put off waits for others, as in overlap:all_reduce"));
     return std::nullopt;
   }
   run.recording = std::move(changed);
   std::string what = "nothing reads gradients before the optimizer";
-  if (!change.argument.empty()) {
+  if (asked.operation) {
     what =
         fmt::format("nothing reads results of {} before the optimizer: a bound, if something does",
-                    change.argument);
+                    flopcast::name(*asked.operation));
   }
   note(run, std::move(what), count);
   return std::nullopt;

@@ -119,7 +119,7 @@ void expect_bounds(const std::filesystem::path& path) {
   ASSERT_TRUE(read.ok());
   ChangedRun run = run_of(std::move(*read));
   const Result<TimedRun> before = time_run(run, *run.lags);
-  ASSERT_FALSE(remove_overlap(run, run, {}));
+  ASSERT_FALSE(remove_overlap(run, {}));
   const Result<TimedRun> after = time_run(run, *run.lags);
   ASSERT_TRUE(before.ok() && after.ok());
   Time work, last = Time::min(), first = Time::max();

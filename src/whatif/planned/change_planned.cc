@@ -147,9 +147,13 @@ class PlannedEvidence {
 
 Result<ChangedRun> change_planned(const TraceModel& model, const ChangedRun& recorded,
                                   const StructureChange& change) {
-  const Result<Step> step = read_step(model, *recorded.set, *recorded.recording);
+  const Result<Step>& step = recorded.found->step.of([&]() -> Result<Step> {
+    Result<Step> read = read_step(model, *recorded.set, *recorded.recording);
+    if (!read) return read;
+    if (auto problem = misread(*read, *recorded.recording)) return *problem;
+    return read;
+  });
   if (!step) return step.error();
-  if (auto problem = misread(*step, *recorded.recording)) return *problem;
   const Result<ChangedStep> changed = change_step(*step, change);
   if (!changed) return changed.error();
   Result<RecordedStep> made = run_recorded(changed->step, recorded.set->label);

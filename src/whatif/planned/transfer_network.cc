@@ -1,6 +1,5 @@
 #include "whatif/planned/transfer_network.h"
 
-#include "flopcast/hardware.h"
 #include "whatif/planned/tails.h"
 
 namespace flopcast::whatif::planned {
@@ -9,9 +8,9 @@ Result<TransferNetwork> TransferNetwork::of(const std::string& name) {
   const Catalog& catalog = Catalog::builtin();
   const Result<Cluster> cluster = catalog.cluster(name);
   if (!cluster) return cluster.error();
-  Result<CollectiveModel> model = CollectiveModel::make(*cluster, catalog);
-  if (!model) return model.error();
-  return TransferNetwork(std::move(*model));
+  Result<Machine> machine = Machine::make(*cluster, catalog);
+  if (!machine) return machine.error();
+  return TransferNetwork(std::move(*machine));
 }
 
 /// 0 where the cluster has no room for the group.
@@ -21,7 +20,7 @@ double TransferNetwork::seconds(CollectiveOp op, double bytes, std::uint32_t ran
   query.op = op;
   query.size = Bytes{bytes};
   for (std::uint32_t i = 0; i < ranks; ++i) query.ranks.push_back(i * stride);
-  const Result<CollectiveEstimate> time = model_.estimate(query);
+  const Result<CollectiveEstimate> time = machine_.transfers().estimate(query);
   return time ? time->time.value : 0;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/text/numbers.h"
 #include "whatif/change/made_run.h"
 #include "whatif/planned/change_planned.h"
 #include "whatif/structure/emit.h"
@@ -13,57 +12,29 @@ namespace {
 
 using structure::EmittedRun;
 
-std::optional<Diagnostic> read_schedule(const Change& change, StructureChange& out) {
-  out.schedule = parse_schedule_kind(change.value);
-  if (out.schedule) return std::nullopt;
-  return usage_error("--set", fmt::format("'{}' is no schedule", change.value),
-                     "gpipe, 1f1b, interleaved, zb-h1");
-}
+/// Puts one of a question's changes among the others.
+struct Collector {
+  StructureChange& all;
 
-std::optional<Diagnostic> read_recompute(const Change& change, StructureChange& out) {
-  if (change.verb == Verb::kRemove) {
-    out.recompute = 0;
-    return std::nullopt;
+  void operator()(const SetSize& set) const {
+    all.*set.size = set.value;
+    all.scale_only = all.scale_only || set.scale_only;
   }
-  out.recompute = kAllLayers;
-  if (change.argument.empty()) return std::nullopt;
-  const auto layers = parse_whole<std::uint32_t>(change.argument);
-  if (!layers || *layers == 0) {
-    return usage_error("--add", fmt::format("'{}' is no number of layers", change.argument),
-                       "write recompute:LAYERS, of each stage");
-  }
-  out.recompute = *layers;
-  return std::nullopt;
-}
-
-std::optional<Diagnostic> read(const Change& change, StructureChange& out) {
-  if (change.verb == Verb::kOn) out.on = change.value;
-  if (change.name == "schedule") return read_schedule(change, out);
-  if (change.name == "recompute") return read_recompute(change, out);
-  const std::pair<const char*, std::optional<std::uint32_t>*> counts[] = {
-      {"dp", &out.dp},
-      {"pp", &out.pp},
-      {"tp", &out.tp},
-      {"cp", &out.cp},
-      {"ep", &out.ep},
-      {"microbatches", &out.microbatches},
-      {"microbatch_size", &out.microbatch_size},
-      {"chunks", &out.chunks},
-      {"layers", &out.layers},
-      {"hidden", &out.hidden},
-      {"ffn", &out.ffn},
-      {"heads", &out.heads},
-      {"sequence", &out.sequence}};
-  for (const auto& [name, field] : counts) {
-    if (change.name == name) *field = static_cast<std::uint32_t>(change.number);
-  }
-  if (change.scale_only) out.scale_only = true;
-  return std::nullopt;
-}
+  void operator()(const SetSchedule& set) const { all.schedule = set.kind; }
+  void operator()(const SetRecompute& set) const { all.recompute = set.layers; }
+  void operator()(const OnCluster& on) const { all.on = on.cluster; }
+  template <typename Other>
+  void operator()(const Other&) const {}  // not of structure
+};
 
 Result<ChangedRun> emitted_run(const TraceModel& model, const ChangedRun& recorded,
                                const StructureChange& asked) {
-  Result<EmittedRun> emitted = structure::emit(model, *recorded.set, *recorded.recording, asked);
+  const TraceSet& set = *recorded.set;
+  const replaying::Recording& recording = *recorded.recording;
+  const Result<structure::RecordedProgram>& program =
+      recorded.found->program.of([&] { return structure::read_program(model, set, recording); });
+  if (!program) return program.error();
+  Result<EmittedRun> emitted = structure::emit(model, set, recording, *program, asked);
   if (!emitted) return emitted.error();
   ChangedRun made = make_run(emitted->set, std::move(*emitted->recording), 0);
   made.emitted = true;
@@ -82,10 +53,10 @@ std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& re
   StructureChange asked;
   std::vector<Change> kept;
   for (const Change& change : changes) {
-    if (auto problem = read(change, asked)) return problem;
-    if (change.verb != Verb::kOn) kept.push_back(change);
+    std::visit(Collector{asked}, change.action);
+    if (tier_of(change) == Tier::kStructure) kept.push_back(change);
   }
-  const TraceModel& model = recorded.model->of(*recorded.set, *recorded.recording);
+  const TraceModel& model = recorded.trace_model();
   Result<ChangedRun> made = planned::is_planned(*recorded.set, *recorded.recording)
                                 ? planned::change_planned(model, recorded, asked)
                                 : emitted_run(model, recorded, asked);

@@ -5,10 +5,11 @@
 #include "flopcast/replay/recording.h"
 #include "support/sample_run.h"
 #include "whatif/change/made_run.h"
+#include "whatif/structure/change_structure.h"
 #include "whatif/structure/more_replicas.h"
-#include "whatif/structure/ranks.h"
-#include "whatif/structure/samples.h"
-#include "whatif/structure/transfers.h"
+#include "whatif/structure/plan/transfers.h"
+#include "whatif/structure/recorded/ranks.h"
+#include "whatif/structure/recorded/samples.h"
 
 namespace flopcast::whatif::structure {
 namespace {
@@ -18,6 +19,7 @@ struct Sample {
   std::shared_ptr<const TraceSet> set;
   replaying::Recording recording;
   TraceModel model;
+  std::optional<RecordedProgram> program;
 };
 const Sample& sample() {
   static const Sample made = [] {
@@ -28,13 +30,14 @@ const Sample& sample() {
     Replay notes;
     s.recording = replaying::make_recording(*s.set, 0, notes);
     s.model = make_trace_model(*s.set, s.recording);
+    s.program = *read_program(s.model, *s.set, s.recording);
     return s;
   }();
   return made;
 }
 
 Result<EmittedRun> emitted(const StructureChange& change) {
-  return emit(sample().model, *sample().set, sample().recording, change);
+  return emit(sample().model, *sample().set, sample().recording, *sample().program, change);
 }
 
 /// From the start of a step to that of the next, on rank 0.
@@ -86,7 +89,10 @@ TEST(EmittedRuns, HangOnNoMomentOfTheRecording) {
   StructureChange change;
   change.microbatches = 6;
   const auto run = emitted(change);
-  const auto shifted = emit(make_trace_model(*sample().set, later), *sample().set, later, change);
+  const TraceModel model = make_trace_model(*sample().set, later);
+  const auto program = read_program(model, *sample().set, later);
+  ASSERT_TRUE(program);
+  const auto shifted = emit(model, *sample().set, later, *program, change);
   ASSERT_TRUE(run && shifted);
   for (std::size_t r = 0; r < run->recording->ranks.size(); ++r) {
     const auto& a = run->recording->ranks[r].gpu;
@@ -110,6 +116,23 @@ TEST(EmittedRuns, MoreMicrobatchesAddTheirPasses) {
   EXPECT_GT(step_ms(*eight), 1.6 * step_ms(*four));
 }
 
+TEST(EmittedRuns, WorkIsBoundedBeforeItBegins) {
+  using Count = std::optional<std::uint32_t> StructureChange::*;
+  for (const Count knob :
+       {&StructureChange::dp, &StructureChange::tp, &StructureChange::pp, &StructureChange::cp,
+        &StructureChange::microbatches, &StructureChange::layers, &StructureChange::chunks}) {
+    for (const std::uint32_t many : {100'000u, 1u << 31, 4294967295u}) {
+      StructureChange change;
+      change.*knob = many;
+      EXPECT_FALSE(emitted(change)) << many;
+    }
+  }
+  StructureChange change;
+  change.dp = 100'000;
+  EXPECT_NE(emitted(change).error().what.find(" ranks, more than the "), std::string::npos)
+      << emitted(change).error().what;
+}
+
 TEST(EmittedRuns, TheEvidenceThatIsMissingIsNamed) {
   StructureChange experts;
   experts.ep = 2;
@@ -130,9 +153,35 @@ TEST(EmittedRuns, WithoutLayersThereAreNoKnobsOfLayers) {
   model.layer_evidence = "nothing repeats";
   StructureChange change;
   change.layers = 8;
-  const auto run = emit(model, *sample().set, sample().recording, change);
+  const auto run = emit(model, *sample().set, sample().recording, *sample().program, change);
   ASSERT_FALSE(run);
   EXPECT_NE(run.error().what.find("nothing repeats"), std::string::npos);
+}
+
+// However many changes are asked for, also side by side: one reading, one run without any change.
+TEST(EmittedRunsThreads, TheRecordedProgramIsMadeOnceAndStays) {
+  Replay notes;
+  const ChangedRun recorded =
+      make_run(sample().set, replaying::make_recording(*sample().set, 0, notes), 0);
+  // Among them all that puts other stretches in the place of recorded ones.
+  const std::vector<Action> actions = {SetSize{&StructureChange::microbatches, 8},
+                                       SetSize{&StructureChange::tp, 1},
+                                       SetSize{&StructureChange::dp, 4},
+                                       SetSchedule{ScheduleKind::kZbH1},
+                                       SetRecompute{0},
+                                       SetSize{&StructureChange::microbatches, 8}};
+  std::vector<ChangedRun> runs(actions.size(), recorded);
+  parallel_for(runs.size(), 3, [&](std::size_t i) {
+    EXPECT_FALSE(change_structure(runs[i], recorded, {{actions[i], "change"}}));
+  });
+  EXPECT_EQ(recorded.found->model.times(), 1);
+  EXPECT_EQ(recorded.found->program.times(), 1);
+  const auto& program = recorded.found->program.of(
+      []() -> Result<RecordedProgram> { return usage_error("program", "was not made", ""); });
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_EQ(program->off->times(), 1);
+  ASSERT_TRUE(runs.front().emitted && runs.back().emitted);
+  EXPECT_EQ(runs.front().durations.ranks[0].gpu, runs.back().durations.ranks[0].gpu);
 }
 
 // The worked example of docs/theory/whatif.md.

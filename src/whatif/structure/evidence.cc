@@ -1,5 +1,5 @@
 #include "whatif/structure/evidence.h"
-#include "whatif/structure/transfers.h"
+#include "whatif/structure/plan/transfers.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // What an emitted run rests on, and how far off that may be.
 #pragma once
 
-#include "whatif/structure/finish.h"
+#include "whatif/structure/written/finish.h"
 
 namespace flopcast::whatif::structure {
 

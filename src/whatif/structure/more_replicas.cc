@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "flopcast/replay/network_times.h"
-#include "whatif/structure/transfers.h"
+#include "whatif/structure/plan/transfers.h"
 
 namespace flopcast::whatif::structure {
 

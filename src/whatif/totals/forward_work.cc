@@ -27,7 +27,7 @@ class ForwardFinder {
  public:
   explicit ForwardFinder(const ChangedRun& recorded)
       : run_(recorded),
-        model_(recorded.model->of(*recorded.set, *recorded.recording)),
+        model_(recorded.trace_model()),
         ranks_(find_work(*recorded.set, *recorded.recording)) {}
 
   ForwardWork run() {

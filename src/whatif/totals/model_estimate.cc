@@ -98,7 +98,7 @@ void set_size(Number& number, double size) {
 }  // namespace
 
 Training find_training(const ChangedRun& recorded, DataType type) {
-  const TraceModel& model = recorded.model->of(*recorded.set, *recorded.recording);
+  const TraceModel& model = recorded.trace_model();
   return {type, optimizer_of(recorded), zero_of(model), scatters(recorded, model)};
 }
 

@@ -5,29 +5,27 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text/numbers.h"
-
 namespace flopcast::whatif::totals {
 namespace {
 
-/// What a knob of `set` multiplies the tokens of a step by, and what it sets.
-struct SizeKnob {
-  const char* name;
+/// What a size multiplies the tokens of a step by, and what it sets.
+struct KnownSize {
+  SizeField size;
   double RunShape::*field;
   bool tokens, gpus;  ///< as many times as many of them
 };
-constexpr SizeKnob kSizeKnobs[] = {
-    {"dp", &RunShape::dp, true, true},
-    {"pp", &RunShape::pp, false, true},
-    {"tp", &RunShape::tp, false, true},
-    {"cp", &RunShape::cp, false, true},
-    {"ep", &RunShape::ep, false, false},
-    {"microbatches", &RunShape::microbatches, true, false},
-    {"chunks", &RunShape::chunks, false, false},
-    {"layers", &RunShape::layers, false, false},
-    {"hidden", &RunShape::hidden, false, false},
-    {"ffn", &RunShape::ffn, false, false},
-    {"heads", &RunShape::heads, false, false},
+constexpr KnownSize kSizes[] = {
+    {&StructureChange::dp, &RunShape::dp, true, true},
+    {&StructureChange::pp, &RunShape::pp, false, true},
+    {&StructureChange::tp, &RunShape::tp, false, true},
+    {&StructureChange::cp, &RunShape::cp, false, true},
+    {&StructureChange::ep, &RunShape::ep, false, false},
+    {&StructureChange::microbatches, &RunShape::microbatches, true, false},
+    {&StructureChange::chunks, &RunShape::chunks, false, false},
+    {&StructureChange::layers, &RunShape::layers, false, false},
+    {&StructureChange::hidden, &RunShape::hidden, false, false},
+    {&StructureChange::ffn, &RunShape::ffn, false, false},
+    {&StructureChange::heads, &RunShape::heads, false, false},
 };
 
 /// So many times the tokens; nothing: nobody knows how many times.
@@ -42,40 +40,37 @@ void add_tokens(RunShape& shape, std::optional<double> times) {
   if (shape.tokens) *shape.tokens *= *times;
 }
 
-/// "microbatch_size", "sequence", "tokens".
-void change_tokens(const Change& change, RunShape& shape) {
-  if (change.name == "tokens") {
-    add_tokens(shape, change.number);
-  } else if (change.name == "sequence") {
-    add_tokens(shape,
-               shape.sequence ? std::optional(change.number / *shape.sequence) : std::nullopt);
-    shape.sequence = change.number;
-  } else if (change.name == "microbatch_size") {
-    const std::optional<std::int64_t> now = shape.micro_batch();
-    add_tokens(shape,
-               now ? std::optional(change.number / static_cast<double>(*now)) : std::nullopt);
-  }
-}
+/// What a change makes of the shape; most change nothing.
+struct ShapeChanger {
+  RunShape& shape;
 
-void change_shape(const Change& change, RunShape& shape) {
-  if (change.name == "recompute") {
-    shape.recompute = change.verb == Verb::kAdd;
-    shape.recompute_layers = parse_whole<std::uint32_t>(change.argument).value_or(0);
-  } else if (change.verb != Verb::kSet) {
-    return;
-  } else if (change.name == "schedule") {
-    shape.schedule = change.value;
-  } else {
-    change_tokens(change, shape);
+  void operator()(const SetSize& set) const {
+    const double value = set.value;
+    if (set.size == &StructureChange::sequence) {
+      add_tokens(shape, shape.sequence ? std::optional(value / *shape.sequence) : std::nullopt);
+      shape.sequence = value;
+    }
+    if (set.size == &StructureChange::microbatch_size) {
+      const std::optional<std::int64_t> now = shape.micro_batch();
+      add_tokens(shape, now ? std::optional(value / static_cast<double>(*now)) : std::nullopt);
+    }
+    for (const KnownSize& known : kSizes) {
+      if (known.size != set.size) continue;
+      double& field = shape.*known.field;
+      if (known.tokens) add_tokens(shape, value / field);
+      if (known.gpus) shape.gpus *= value / field;
+      field = value;
+    }
   }
-  for (const SizeKnob& knob : kSizeKnobs) {
-    if (change.verb != Verb::kSet || change.name != knob.name) continue;
-    double& field = shape.*knob.field;
-    if (knob.tokens) add_tokens(shape, change.number / field);
-    if (knob.gpus) shape.gpus *= change.number / field;
-    field = change.number;
+  void operator()(const SetSchedule& set) const { shape.schedule = name(set.kind); }
+  void operator()(const SetRecompute& set) const {
+    shape.recompute = set.layers > 0;
+    shape.recompute_layers = set.layers == kAllLayers ? 0 : set.layers;
   }
-}
+  void operator()(const SetTokens& set) const { add_tokens(shape, set.factor); }
+  template <typename Other>
+  void operator()(const Other&) const {}
+};
 
 /// Tokens of a step, or why they are not known.
 void find_step_tokens(const ForwardWork& work, double told_gpus, RunShape& shape) {
@@ -137,7 +132,7 @@ RunShape recorded_shape(const TraceModel& model, const ForwardWork& work, const 
 
 RunShape changed_shape(const RunShape& recorded, const std::vector<Change>& changes) {
   RunShape shape = recorded;
-  for (const Change& change : changes) change_shape(change, shape);
+  for (const Change& change : changes) std::visit(ShapeChanger{shape}, change.action);
   return shape;
 }
 

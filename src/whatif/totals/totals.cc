@@ -25,9 +25,7 @@ constexpr double kMillion = 1e6;
 std::optional<Chip> chip_of(const ChangedRun& run, const std::vector<Change>& changes) {
   const Catalog& catalog = Catalog::builtin();
   for (const Change& change : changes) {
-    if (change.verb != Verb::kChip) continue;
-    Result<Chip> chip = catalog.chip(change.value);
-    return chip ? std::optional(std::move(*chip)) : std::nullopt;
+    if (const auto* on = std::get_if<OnChip>(&change.action)) return on->chip;
   }
   if (!run.device.empty()) return chip_of_device(run.device, catalog);
   for (const replaying::RankModel& rank : run.recording->ranks) {
@@ -86,9 +84,9 @@ class Side {
     if (!estimate) return miss_both(estimate.error().text());
     // An estimate's FLOPs and peak, and this run's time.
     const double passes = work_.trains ? 1 : 1 / kPassesOfTraining;
-    out_.mfu = estimate->mfu * estimate->step.value / step_ * passes;
-    say(fmt::format("MFU: FLOPs of {}, causal, {}", model.name,
-                    work_.trains ? "forward and backward" : "forward alone"));
+    add_mfu(estimate->mfu * estimate->step.value / step_ * passes,
+            fmt::format("MFU: FLOPs of {}, causal, {}", model.name,
+                        work_.trains ? "forward and backward" : "forward alone"));
     if (!work_.trains)
       return miss("memory_bytes", "no backward pass was recorded, and memory is known of training");
     out_.memory_bytes = estimate->memory().total().value;
@@ -125,9 +123,19 @@ class Side {
     const std::optional<double> forward = forward_flops();
     if (!forward) return miss("mfu", "shapes of other sizes were not recorded: give --model");
     const double flops = *forward * (work_.trains ? kPassesOfTraining : 1);
-    out_.mfu = flops / step_ / peak;
-    say(fmt::format("MFU: {} the forward's recorded shapes, attention between all tokens, {} dense",
+    add_mfu(
+        flops / step_ / peak,
+        fmt::format("MFU: {} the forward's recorded shapes, attention between all tokens, {} dense",
                     work_.trains ? "three times" : "of", name(work_.type)));
+  }
+  /// Kernels may be asked to be faster than their chip, and a recording may be of another one than it names.
+  void add_mfu(double mfu, const std::string& of_what) {
+    if (mfu > 1) {
+      return miss("mfu", fmt::format("the step is shorter than its work takes at the peak of {}",
+                                     chip_->name));
+    }
+    out_.mfu = mfu;
+    say(of_what);
   }
   std::string gpus() const {
     return counted(static_cast<std::uint64_t>(std::llround(shape_.gpus)), "GPU");
@@ -179,7 +187,7 @@ WhatIfTotals totals_of_side(Side side, const WhatIfFacts& facts, const std::opti
 
 const TotalsFinder::Told& TotalsFinder::told(const ChangedRun& recorded) const {
   std::call_once(once_, [&] {
-    const TraceModel& model = recorded.model->of(*recorded.set, *recorded.recording);
+    const TraceModel& model = recorded.trace_model();
     Told told{find_forward_work(recorded), {}, {}};
     told.shape = recorded_shape(model, told.work, facts_, recorded.recording->ranks.size());
     told.training = find_training(recorded, told.work.type);

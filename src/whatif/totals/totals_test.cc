@@ -1,9 +1,11 @@
 #include "whatif/totals/totals.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "flopcast/whatif.h"
+#include "whatif/changes.h"
 #include "whatif/testing.h"
 
 namespace flopcast::whatif::totals {
@@ -85,6 +87,16 @@ TEST(WhatIfTotals, AreWhatShapesAndTheChipMakeThem) {
   EXPECT_LT(answer.after, answer.before);
 }
 
+// No GPU does more than its peak, whatever is asked of its kernels.
+TEST(WhatIfTotals, MoreThanThePeakIsNoUtilisation) {
+  WhatIfChanges changes;
+  changes.scale = {{"kernel:gemm", 1e-6}, {"kernel:attention", 1e-6}, {"host", 1e-6}};
+  const WhatIfAnswer answer = ask(training_step(), {"", {}, {}, 3.6}, changes);
+  EXPECT_TRUE(answer.totals_before.mfu);
+  EXPECT_FALSE(answer.totals.mfu);
+  EXPECT_THAT(why_not(answer.totals, "mfu"), HasSubstr("peak of h100-sxm"));
+}
+
 TEST(WhatIfTotals, WhatNothingTellsIsMissingAndNamed) {
   WhatIfChanges changes;
   changes.scale = {{"kernel:gemm", 0.5}};
@@ -122,10 +134,11 @@ TEST(WhatIfTotals, FactsThatMakeNoSenseAreRefused) {
 // ---- shapes of runs -----------------------------------------------------------------------------
 
 Change set_to(const char* name, double number) {
-  Change change;
-  change.name = name;
-  change.number = number;
-  return change;
+  WhatIfChanges asked;
+  asked.set = {{name, fmt::format("{}", number)}};
+  const auto changes = read_changes(asked);
+  EXPECT_TRUE(changes.ok());
+  return changes->front();
 }
 
 /// 2 x 2 x 2 ranks, 4 microbatches of 2 sequences of 1024 tokens.

@@ -48,12 +48,13 @@ Result<BuiltinModel> read_entry(const TomlFile& file, const NamedTable& entry) {
   const auto cited = file.sources.find(source.value_or(""));
   if (cited == file.sources.end()) return bad_entry(file, entry, "expected a source");
   if (!table.contains("config")) return bad_entry(file, entry, "expected a config");
-  Result<Model> model = parse_model(to_json(*table.get("config")).dump(), place(file, table));
+  std::string config = to_json(*table.get("config")).dump();
+  Result<Model> model = parse_model(config, place(file, table));
   if (!model) return model.error();
   model->name = entry.name;
   model->source = cited->second;
   model->published_parameters = table["parameters"].value_or(std::int64_t{0});
-  BuiltinModel builtin{std::move(*model), {}};
+  BuiltinModel builtin{std::move(*model), {}, std::move(config)};
   if (const toml::array* aliases = table["aliases"].as_array()) {
     for (const toml::node& alias : *aliases) {
       builtin.aliases.push_back(alias.value_or(std::string()));

@@ -13,6 +13,7 @@ namespace flopcast::workload {
 struct BuiltinModel {
   Model model;
   std::vector<std::string> aliases;
+  std::string config;  ///< the entry's, as JSON
 };
 /// The entries [model.NAME] of one file, in its order.
 Result<std::vector<BuiltinModel>> read_model_file(std::string_view text, const std::string& where);

@@ -1,5 +1,7 @@
 // Decoders that descend from Llama: RMS norm, gated feed-forward, rotary positions, no biases unless
 // they say so.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -9,7 +11,7 @@ namespace flopcast::workload {
 
 CommonSizes read_common(Fields& fields, Model& model) {
   CommonSizes sizes;
-  model.hidden = fields.need({"hidden_size", "n_embd", "n_embed", "d_model", "hidden"}, 1 << 20);
+  model.hidden = fields.need(kHidden, 1 << 20);
   if (model.patch == 0)
     model.vocab = fields.need({"vocab_size", "vocab", "padded_vocab_size"}, Fields::kMostRows);
   model.max_sequence = fields.get({"max_position_embeddings", "n_positions", "seq_length",
@@ -20,30 +22,38 @@ CommonSizes read_common(Fields& fields, Model& model) {
       fields.number({"attention_dropout", "attn_pdrop", "attention_probs_dropout_prob"}, 0) > 0;
   model.hidden_dropout =
       fields.number({"hidden_dropout", "resid_pdrop", "hidden_dropout_prob", "dropout"}, 0) > 0;
-  sizes.layers = fields.need({"num_hidden_layers", "n_layer", "n_layers", "layers", "num_layers"},
-                             Fields::kMostLayers);
+  sizes.layers = fields.need(kLayerCount, Fields::kMostLayers);
   AttentionShape& attention = sizes.attention;
-  attention.heads = fields.need({"num_attention_heads", "n_head", "n_heads", "heads"}, 1 << 16);
-  attention.kv_heads = fields.get({"num_key_value_heads", "kv_heads", "num_kv_heads", "kv_n_heads"},
-                                  attention.heads, 1 << 16);
-  if (attention.kv_heads < 1 || attention.heads % attention.kv_heads != 0) {
-    fields.refuse("num_key_value_heads", "must divide num_attention_heads");
-    attention.kv_heads = 1;
+  attention.heads = fields.need(kHeads, 1 << 16);
+  const Keys kKeyHeads = {"num_key_value_heads", "kv_heads", "num_kv_heads", "kv_n_heads"};
+  attention.kv_heads = fields.get(kKeyHeads, attention.heads, 1 << 16);
+  check_shared_heads(fields, kKeyHeads, attention);
+  const Keys kHeadDim = {"head_dim", "attention_head_dim", "kv_channels"};
+  if (fields.find(kHeadDim) == nullptr && model.hidden % attention.heads != 0) {
+    fields.refuse(
+        kHeads, fmt::format("must divide {} where head_dim is not given", fields.spelled(kHidden)));
   }
-  const Keys head_dim = {"head_dim", "attention_head_dim", "kv_channels"};
-  if (fields.find(head_dim) == nullptr && model.hidden % attention.heads != 0) {
-    fields.refuse("num_attention_heads", "must divide hidden_size where head_dim is not given");
-  }
-  attention.head_dim = fields.get(head_dim, model.hidden / attention.heads, 1 << 14);
-  if (attention.head_dim < 1) fields.refuse("head_dim", "must be positive");
+  const std::int64_t share = std::max<std::int64_t>(model.hidden / attention.heads, 1);
+  attention.head_dim = fields.positive(kHeadDim, share, 1 << 14);
   attention.value_dim = attention.head_dim;
   return sizes;
 }
 
-bool is_windowed(const Fields& fields, std::int64_t i, std::int64_t period) {
-  const std::string type = fields.text_at({"layer_types"}, i);
-  if (!type.empty()) return type == "sliding_attention";
-  return period == 0 || (i + 1) % period != 0;
+void check_shared_heads(Fields& fields, Keys keys, AttentionShape& attention) {
+  if (attention.kv_heads >= 1 && attention.heads % attention.kv_heads == 0) return;
+  fields.refuse(keys, fmt::format("must divide {}", fields.spelled(kHeads)));
+  attention.kv_heads = 1;
+}
+
+std::vector<bool> windowed_layers(Fields& fields, std::int64_t layers, std::int64_t period) {
+  const std::vector<std::string> types =
+      fields.of_layers({"layer_types"}, layers, {"full_attention", "sliding_attention"});
+  std::vector<bool> windowed;
+  for (std::int64_t i = 0; i < layers; ++i) {
+    windowed.push_back(types.empty() ? period == 0 || (i + 1) % period != 0
+                                     : types[static_cast<std::size_t>(i)] == "sliding_attention");
+  }
+  return windowed;
 }
 
 namespace {
@@ -67,9 +77,10 @@ void add_equal(Model& model, const Dense& dense) {
 
 void add_alternating(Fields& fields, Model& model, const Dense& dense, std::int64_t window,
                      std::int64_t period) {
+  const std::vector<bool> windowed = windowed_layers(fields, dense.sizes.layers, period);
   add_layers(model, dense.sizes.layers, [&](std::int64_t i) {
     Layer layer = dense.layer;
-    if (is_windowed(fields, i, period)) layer.attention.window = window;
+    if (windowed[static_cast<std::size_t>(i)]) layer.attention.window = window;
     return layer;
   });
 }
@@ -130,7 +141,7 @@ void read_gemma3(Fields& fields, Model& model) {
   dense.layer.norms = 4;
   dense.layer.attention.qk_norm = 2 * dense.layer.attention.head_dim;
   add_alternating(fields, model, dense, fields.get({"sliding_window"}, 4096, Fields::kMostRows),
-                  std::max<std::int64_t>(fields.get({"sliding_window_pattern"}, 6), 1));
+                  fields.positive({"sliding_window_pattern"}, 6));
 }
 
 void read_phi3(Fields& fields, Model& model) {

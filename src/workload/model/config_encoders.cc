@@ -24,6 +24,17 @@ std::string head_of(const Fields& fields) {
   return (*list)[0].get<std::string>();
 }
 
+/// Of an image: counted, or named one by one, else ImageNet's.
+std::int64_t classes_of(Fields& fields) {
+  constexpr std::int64_t kImageNet = 1000;
+  const nlohmann::json* labels = fields.find({"id2label"});
+  if (labels != nullptr && (!labels->is_object() || labels->empty())) {
+    fields.refuse({"id2label"}, "expected an object with the name of each class");
+  }
+  const auto named = labels == nullptr ? kImageNet : static_cast<std::int64_t>(labels->size());
+  return fields.positive({"num_labels"}, named, Fields::kMostRows);
+}
+
 }  // namespace
 
 void read_bert(Fields& fields, Model& model) {
@@ -42,24 +53,23 @@ void read_bert(Fields& fields, Model& model) {
 
 void read_vit(Fields& fields, Model& model) {
   const bool classes = head_of(fields) != "ViTModel";
-  const std::int64_t channels = fields.get({"num_channels"}, 3, 1 << 12);
+  const std::int64_t channels = fields.positive({"num_channels"}, 3, 1 << 12);
   const std::int64_t image = fields.get({"image_size"}, 224, 1 << 13);
   const std::int64_t patch = fields.get({"patch_size"}, 16, 1 << 10);
   if (patch < 1 || image < patch) {
-    fields.refuse("patch_size", "must lie between 1 and image_size");
+    fields.refuse({"patch_size"}, "must lie between 1 and image_size");
     return;
   }
   const std::int64_t side = image / patch;
   const bool class_token = fields.flag({"use_class_token"}, true);
   model.patch = channels * patch * patch;
   const CommonSizes sizes = read_common(fields, model);
-  model.max_sequence = fields.get({"num_patches"}, side * side, Fields::kMostRows) + class_token;
+  model.max_sequence =
+      fields.positive({"num_patches"}, side * side, Fields::kMostRows) + class_token;
   model.learned_positions = model.max_sequence;
   model.token_types = class_token ? 1 : 0;  // one learned row, joined to the patches
   model.output = classes ? Output::kClasses : Output::kHidden;
-  const nlohmann::json* labels = fields.find({"id2label"});
-  const auto named = labels == nullptr ? 1000 : static_cast<std::int64_t>(labels->size());
-  model.vocab = classes ? fields.get({"num_labels"}, named, Fields::kMostRows) : 0;
+  model.vocab = classes ? classes_of(fields) : 0;
   model.pooler = !classes;
   model.head_bias = classes;
   const Layer layer = encoder_layer(fields, sizes, fields.flag({"qkv_bias"}, true));

@@ -90,9 +90,10 @@ Experts read_experts(Fields& fields, const ExpertTraits& traits) {
   Experts experts = read_routed_experts(fields, {traits.count}, {traits.intermediate});
   experts.expert.gated = traits.gated;
   experts.router_bias = is_on(fields, traits.router_bias);
-  const std::int64_t shared = fields.get({"n_shared_experts"}, 0, 1 << 10);
+  const Keys kShared = {"n_shared_experts"};
   experts.shared = experts.expert;
-  experts.shared.intermediate = std::min(shared * experts.expert.intermediate, Fields::kMostWidth);
+  experts.shared.intermediate =
+      fields.times(kShared, fields.get(kShared, 0, 1 << 10), experts.expert.intermediate);
   return experts;
 }
 
@@ -125,9 +126,10 @@ void read_family(Fields& fields, Model& model, const Family& family) {
         std::max<std::int64_t>(dense.mlp.intermediate / family.intermediate_parts, 1);
   }
   const std::int64_t window = fields.get({"sliding_window"}, 0, Fields::kMostRows);
+  const std::vector<bool> windowed = windowed_layers(fields, sizes.layers, family.window_period);
   add_layers(model, sizes.layers, [&](std::int64_t i) {
     Layer made = i < dense_layers ? dense : layer;
-    if (is_windowed(fields, i, family.window_period)) made.attention.window = window;
+    if (windowed[static_cast<std::size_t>(i)]) made.attention.window = window;
     return made;
   });
 }

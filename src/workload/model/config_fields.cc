@@ -8,25 +8,72 @@
 
 namespace flopcast::workload {
 
-const nlohmann::json* Fields::find(Keys keys) const {
-  for (const nlohmann::json* object : {&object_, &defaults_}) {
-    bool named = false;
-    for (const std::string_view key : keys) {
-      const auto found = object->find(key);
-      if (found != object->end() && !found->is_null()) return &*found;
-      named = named || found != object->end();
-    }
-    if (named) return nullptr;
-  }
-  return nullptr;
+namespace {
+
+/// Lists with one entry for each hidden layer, whether a reader asks for them or not.
+constexpr std::string_view kLayerLists[] = {"layer_types", "layers_block_type", "mlp_layer_types",
+                                            "no_rope_layers", "attn_type_list"};
+
+/// As it stands in the file, cut where it is long.
+std::string quoted(const nlohmann::json& value) {
+  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return text.size() > 40 ? text.substr(0, 37) + "..." : text;
 }
 
-std::string Fields::text_at(Keys keys, std::int64_t i) const {
-  const nlohmann::json* list = find(keys);
-  if (list == nullptr || !list->is_array()) return {};
-  const auto index = static_cast<std::size_t>(i);
-  if (index >= list->size() || !(*list)[index].is_string()) return {};
-  return (*list)[index].get<std::string>();
+}  // namespace
+
+Fields::Found Fields::found(Keys keys) const {
+  for (const nlohmann::json* object : {&object_, &defaults_}) {
+    std::string_view null_key;
+    for (const std::string_view key : keys) {
+      const auto field = object->find(key);
+      if (field == object->end()) continue;
+      if (!field->is_null()) return {key, &*field};
+      null_key = key;
+    }
+    if (!null_key.empty()) return {null_key};
+  }
+  return {*keys.begin()};
+}
+
+std::vector<std::string> Fields::of_layers(Keys keys, std::int64_t layers, Keys words) {
+  const Found field = found(keys);
+  if (field.value == nullptr || !has_entries(field, layers)) return {};
+  std::vector<std::string> all;
+  for (const nlohmann::json& entry : *field.value) {
+    const std::string word = entry.is_string() ? entry.get<std::string>() : std::string();
+    if (std::ranges::find(words, word) == words.end()) {
+      refuse(keys, fmt::format("expected {} for each layer, found {}", fmt::join(words, " or "),
+                               quoted(entry)));
+      return {};
+    }
+    all.push_back(word);
+  }
+  return all;
+}
+
+void Fields::check_layer_lists(std::int64_t layers) {
+  for (const std::string_view key : kLayerLists) {
+    if (const Found list = found({key}); list.value != nullptr) has_entries(list, layers);
+  }
+}
+
+bool Fields::has_entries(const Found& list, std::int64_t layers) {
+  if (!list.value->is_array()) {
+    refuse({list.key},
+           "expected a list with an entry for each layer, found " + quoted(*list.value));
+    return false;
+  }
+  if (static_cast<std::int64_t>(list.value->size()) == layers) return true;
+  refuse({list.key}, fmt::format("has {} entries for {} layers ({})", list.value->size(), layers,
+                                 spelled(kLayerCount)));
+  return false;
+}
+
+std::int64_t Fields::times(Keys count_keys, std::int64_t count, std::int64_t width) {
+  if (count <= kMostWidth / std::max<std::int64_t>(width, 1)) return count * width;
+  refuse(count_keys, fmt::format("{} of {} are wider than {}", count, width, kMostWidth));
+  return width;
 }
 
 void Fields::open(std::string_view key) {
@@ -34,41 +81,43 @@ void Fields::open(std::string_view key) {
   if (inner != nullptr && inner->is_object()) defaults_.update(nlohmann::json(*inner));
 }
 
-void Fields::refuse(std::string_view key, std::string why) {
-  wrong_.push_back(fmt::format("{}: {}", key, why));
+void Fields::refuse(Keys keys, const std::string& why) {
+  std::string text = fmt::format("{}: {}", spelled(keys), why);
+  if (std::ranges::find(wrong_, text) == wrong_.end()) wrong_.push_back(std::move(text));
 }
 
-std::int64_t Fields::whole(std::string_view key, const nlohmann::json& value, std::int64_t least,
-                           std::int64_t most) {
+std::int64_t Fields::whole(const Found& field, std::int64_t least, std::int64_t most) {
   const auto bad = [&] {
-    std::string found = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    if (found.size() > 40) found = found.substr(0, 37) + "...";
-    refuse(key, fmt::format("expected a whole number from {} to {}, found {}", least, most, found));
+    refuse({field.key}, fmt::format("expected a whole number from {} to {}, found {}", least, most,
+                                    quoted(*field.value)));
     return std::max<std::int64_t>(least, 1);
   };
-  if (!value.is_number()) return bad();
-  const double number = value.get<double>();
+  if (!field.value->is_number()) return bad();
+  const double number = field.value->get<double>();
   if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most))) return bad();
   if (number != std::floor(number)) return bad();
   return static_cast<std::int64_t>(number);
 }
 
 std::int64_t Fields::need(Keys keys, std::int64_t most, std::int64_t least) {
-  if (const nlohmann::json* value = find(keys)) return whole(*keys.begin(), *value, least, most);
-  missing_.emplace_back(*keys.begin());
+  if (const Found field = found(keys); field.value != nullptr) return whole(field, least, most);
+  missing_.push_back(keys.size() == 1 ? std::string(*keys.begin())
+                                      : fmt::format("{} (or {})", *keys.begin(),
+                                                    fmt::join(keys.begin() + 1, keys.end(), ", ")));
   return 1;
 }
 
-std::int64_t Fields::get(Keys keys, std::int64_t otherwise, std::int64_t most) {
-  const nlohmann::json* value = find(keys);
-  return value == nullptr ? otherwise : whole(*keys.begin(), *value, 0, most);
+std::int64_t Fields::at_least(std::int64_t least, Keys keys, std::int64_t otherwise,
+                              std::int64_t most) {
+  const Found field = found(keys);
+  return field.value == nullptr ? otherwise : whole(field, least, most);
 }
 
 double Fields::number(Keys keys, double otherwise) {
   const nlohmann::json* value = find(keys);
   if (value == nullptr) return otherwise;
   if (value->is_number()) return value->get<double>();
-  refuse(*keys.begin(), "expected a number");
+  refuse(keys, "expected a number");
   return otherwise;
 }
 
@@ -76,7 +125,7 @@ bool Fields::flag(Keys keys, bool otherwise) {
   const nlohmann::json* value = find(keys);
   if (value == nullptr) return otherwise;
   if (value->is_boolean()) return value->get<bool>();
-  refuse(*keys.begin(), "expected true or false");
+  refuse(keys, "expected true or false");
   return otherwise;
 }
 
@@ -84,7 +133,7 @@ std::string Fields::text(Keys keys, std::string otherwise) {
   const nlohmann::json* value = find(keys);
   if (value == nullptr) return otherwise;
   if (value->is_string()) return value->get<std::string>();
-  refuse(*keys.begin(), "expected a text");
+  refuse(keys, "expected a text");
   return otherwise;
 }
 

@@ -6,6 +6,8 @@
 namespace flopcast::workload {
 namespace {
 
+constexpr std::int64_t kMostInner = Fields::kMostWidth;
+
 struct Gpt {
   std::int64_t layers = 0;
   Layer layer;
@@ -17,10 +19,9 @@ Gpt read_biased(Fields& fields, Model& model, Keys intermediate) {
   Gpt gpt{sizes.layers, {}};
   gpt.layer.attention = sizes.attention;
   gpt.layer.attention.qkv_bias = gpt.layer.attention.out_bias = true;
-  gpt.layer.mlp = {.intermediate = fields.get(intermediate, 4 * model.hidden),
+  gpt.layer.mlp = {.intermediate = fields.positive(intermediate, 4 * model.hidden, kMostInner),
                    .gated = fields.flag({"gated"}, false),
                    .bias = true};
-  if (gpt.layer.mlp.intermediate < 1) fields.refuse("intermediate_size", "must be positive");
   gpt.layer.norm = NormKind::kLayerNorm;
   return gpt;
 }
@@ -68,8 +69,7 @@ void read_opt(Fields& fields, Model& model) {
   model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
   // The table has two rows more than positions: padding comes first.
   model.learned_positions = fields.need({"max_position_embeddings"}, Fields::kMostRows) + 2;
-  const std::int64_t width = fields.get({"word_embed_proj_dim"}, model.hidden, 1 << 20);
-  if (width < 1) fields.refuse("word_embed_proj_dim", "must be positive");
+  const std::int64_t width = fields.positive({"word_embed_proj_dim"}, model.hidden, 1 << 20);
   if (width != model.hidden) model.embedding_width = width;
   model.final_norm = fields.flag({"do_layer_norm_before"}, true);
   add_equal(model, gpt);
@@ -92,9 +92,8 @@ void read_falcon(Fields& fields, Model& model) {
   attention.rotary = !fields.flag({"alibi"}, false);
   attention.qkv_bias = attention.out_bias = gpt.layer.mlp.bias = fields.flag({"bias"}, false);
   gpt.layer.parallel = grouped || fields.flag({"parallel_attn"}, true);
-  const std::int64_t norms = fields.get({"num_ln_in_parallel_attn"}, grouped ? 2 : 1, 2);
-  gpt.layer.norms =
-      gpt.layer.parallel ? static_cast<unsigned>(std::max<std::int64_t>(norms, 1)) : 2;
+  const std::int64_t norms = fields.positive({"num_ln_in_parallel_attn"}, grouped ? 2 : 1, 2);
+  gpt.layer.norms = gpt.layer.parallel ? static_cast<unsigned>(norms) : 2;
   model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
   add_equal(model, gpt);
 }
@@ -111,10 +110,9 @@ void read_chatglm(Fields& fields, Model& model) {
   Gpt gpt{sizes.layers, {}};
   AttentionShape& attention = gpt.layer.attention = sizes.attention;
   if (fields.flag({"multi_query_attention"}, false)) {
-    attention.kv_heads = fields.need({"multi_query_group_num"}, 1 << 16);
-    if (attention.heads % attention.kv_heads != 0) {
-      fields.refuse("multi_query_group_num", "must divide num_attention_heads");
-    }
+    const Keys kGroups = {"multi_query_group_num"};
+    attention.kv_heads = fields.need(kGroups, 1 << 16);
+    check_shared_heads(fields, kGroups, attention);
   }
   attention.qkv_bias = biases || fields.flag({"add_qkv_bias"}, false);
   attention.out_bias = biases;
@@ -125,14 +123,15 @@ void read_chatglm(Fields& fields, Model& model) {
 
 void read_mpt(Fields& fields, Model& model) {
   const CommonSizes sizes = read_common(fields, model);
-  const std::int64_t ratio = std::max<std::int64_t>(fields.get({"expansion_ratio"}, 4, 64), 1);
+  const Keys kRatio = {"expansion_ratio"};
+  const std::int64_t ratio = fields.positive(kRatio, 4, 64);
   const nlohmann::json* attention = fields.find({"attn_config"});
   const bool alibi = attention != nullptr && attention->is_object() &&
                      attention->value("alibi", nlohmann::json(false)) == true;
   Layer layer;
   layer.attention = sizes.attention;
   layer.attention.rotary = false;
-  layer.mlp = {.intermediate = std::min(ratio * model.hidden, Fields::kMostWidth), .gated = false};
+  layer.mlp = {.intermediate = fields.times(kRatio, ratio, model.hidden), .gated = false};
   layer.norm = NormKind::kLayerNormNoBias;
   const bool bias = !fields.flag({"no_bias"}, true);
   layer.attention.qkv_bias = layer.attention.out_bias = layer.mlp.bias = bias;

@@ -1,4 +1,6 @@
 // Decoders most of whose layers keep a state instead of keys and values.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -30,23 +32,37 @@ Recurrence read_mamba(Fields& fields) {
   r.key_dim = fields.need({"ssm_state_size"}, kMostHeadWidth);
   r.taps = fields.need({"conv_kernel", "mamba_d_conv"}, 1 << 10);
   r.taps_bias = fields.flag({"use_conv_bias", "mamba_conv_bias"}, true);
-  r.chunk = std::max<std::int64_t>(fields.get({"chunk_size", "mamba_chunk_size"}, 128, 1 << 16), 1);
+  r.chunk = fields.positive({"chunk_size", "mamba_chunk_size"}, 128, 1 << 16);
   return r;
 }
 
-void check_heads(Fields& fields, const Recurrence& r, std::string_view key) {
-  if (r.key_heads < 1 || r.heads % r.key_heads != 0) {
-    fields.refuse(key, "must divide the number of heads");
+void check_heads(Fields& fields, const Recurrence& r, Keys key_heads, Keys heads) {
+  if (r.heads % r.key_heads != 0) {
+    fields.refuse(key_heads, fmt::format("must divide {}", fields.spelled(heads)));
   }
 }
 
-/// What layer i of Nemotron-H is: 'M', '*', '-', 'E' of its pattern, or a list of words.
-char nemotron_block(const Fields& fields, std::string_view pattern, std::int64_t i) {
-  if (!pattern.empty()) return pattern[static_cast<std::size_t>(i)];
-  const std::string word = fields.text_at({"layers_block_type", "layer_types"}, i);
-  if (word == "mamba" || word == "linear_attention") return 'M';
-  if (word == "attention" || word == "full_attention") return '*';
-  return word == "moe" ? 'E' : word == "mlp" ? '-' : '?';
+/// What the layers of Nemotron-H are, one of M, *, - and E for each: its pattern, or a list of words. Empty where
+/// that was refused.
+std::string nemotron_blocks(Fields& fields, std::int64_t layers) {
+  const Keys kPattern = {"hybrid_override_pattern"};
+  std::string pattern = fields.text(kPattern, "");
+  if (!pattern.empty() && static_cast<std::int64_t>(pattern.size()) != layers) {
+    fields.refuse(kPattern, fmt::format("must have a letter for each hidden layer ({})",
+                                        fields.spelled(kLayerCount)));
+    return "";
+  }
+  if (pattern.empty()) {
+    for (const std::string& word : fields.of_layers(
+             {"layers_block_type", "layer_types"}, layers,
+             {"mamba", "linear_attention", "attention", "full_attention", "mlp", "moe"})) {
+      const bool mamba = word == "mamba" || word == "linear_attention";
+      pattern += mamba ? 'M' : word == "mlp" ? '-' : word == "moe" ? 'E' : '*';
+    }
+  }
+  if (!pattern.empty() && pattern.find_first_not_of("M*-E") == std::string::npos) return pattern;
+  fields.refuse(kPattern, "expected M, *, - or E for each layer, or layers_block_type");
+  return "";
 }
 
 struct NemotronBlocks {
@@ -61,7 +77,7 @@ Experts read_nemotron_experts(Fields& fields) {
     experts.shared.intermediate = fields.need({"moe_shared_expert_intermediate_size"}, 1 << 20);
   }
   if (fields.get({"moe_latent_size"}, 0) > 0) {
-    fields.refuse("moe_latent_size", "experts on a compressed hidden state are not modelled");
+    fields.refuse({"moe_latent_size"}, "experts on a compressed hidden state are not modelled");
   }
   return experts;
 }
@@ -75,7 +91,8 @@ NemotronBlocks read_blocks(Fields& fields, std::string_view kinds, const CommonS
   const auto has = [&](char kind) { return kinds.find(kind) != std::string_view::npos; };
   if (has('M')) {
     blocks.mamba.recurrence = read_mamba(fields);
-    check_heads(fields, blocks.mamba.recurrence, "n_groups");
+    check_heads(fields, blocks.mamba.recurrence, {"n_groups", "mamba_n_groups"},
+                {"mamba_num_heads"});
   }
   blocks.attention.attention = sizes.attention;
   blocks.attention.attention.rotary = false;
@@ -106,27 +123,21 @@ void read_qwen3_next(Fields& fields, Model& model) {
   Layer linear = full;
   linear.attention = AttentionShape{};
   linear.recurrence = read_gated_delta(fields);
-  check_heads(fields, linear.recurrence, "linear_num_key_heads");
-  const std::int64_t period = std::max<std::int64_t>(fields.get({"full_attention_interval"}, 4), 1);
+  check_heads(fields, linear.recurrence, {"linear_num_key_heads"}, {"linear_num_value_heads"});
+  const std::int64_t period = fields.positive({"full_attention_interval"}, 4);
+  const std::vector<std::string> types =
+      fields.of_layers({"layer_types"}, sizes.layers, {"full_attention", "linear_attention"});
   add_layers(model, sizes.layers, [&](std::int64_t i) {
-    const std::string type = fields.text_at({"layer_types"}, i);
-    const bool is_full = type.empty() ? (i + 1) % period == 0 : type == "full_attention";
+    const bool is_full = types.empty() ? (i + 1) % period == 0
+                                       : types[static_cast<std::size_t>(i)] == "full_attention";
     return is_full ? full : linear;
   });
 }
 
 void read_nemotron_h(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
-  const std::string pattern = fields.text({"hybrid_override_pattern"}, "");
-  if (!pattern.empty() && static_cast<std::int64_t>(pattern.size()) != sizes.layers) {
-    return fields.refuse("hybrid_override_pattern", "must have a letter for each hidden layer");
-  }
-  std::string kinds;
-  for (std::int64_t i = 0; i < sizes.layers; ++i) kinds += nemotron_block(fields, pattern, i);
-  if (kinds.find_first_not_of("M*-E") != std::string::npos) {
-    return fields.refuse("hybrid_override_pattern",
-                         "expected M, *, - or E for each layer, or layers_block_type");
-  }
+  const std::string kinds = nemotron_blocks(fields, sizes.layers);
+  if (kinds.empty()) return;
   const NemotronBlocks blocks = read_blocks(fields, kinds, sizes);
   add_layers(model, sizes.layers, [&](std::int64_t i) {
     const char kind = kinds[static_cast<std::size_t>(i)];

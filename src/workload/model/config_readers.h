@@ -17,9 +17,11 @@ CommonSizes read_common(Fields& fields, Model& model);
 
 /// Experts that a router chooses from; nothing shared.
 Experts read_routed_experts(Fields& fields, Keys count, Keys intermediate);
-/// Layer i looks back a window only: named by layer_types, else every `period`-th layer sees all;
-/// without either (`period` 0) all layers look back the same.
-bool is_windowed(const Fields& fields, std::int64_t i, std::int64_t period);
+/// Of each layer, whether it looks back a window only: named by layer_types, else every `period`-th
+/// layer sees all; without either (`period` 0) all layers look back the same.
+std::vector<bool> windowed_layers(Fields& fields, std::int64_t layers, std::int64_t period);
+/// Heads of keys that are shared by those of queries.
+void check_shared_heads(Fields& fields, Keys keys, AttentionShape& attention);
 
 void read_llama(Fields& fields, Model& model);
 void read_mistral(Fields& fields, Model& model);

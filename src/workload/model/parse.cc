@@ -9,6 +9,7 @@
 #include "base/text/names.h"
 #include "workload/model/architectures.h"
 #include "workload/model/class_defaults.h"
+#include "workload/model/model_flaw.h"
 
 namespace flopcast {
 
@@ -74,7 +75,8 @@ double rough_parameters(const Model& model) {
 /// A config, and what it leaves out.
 struct Config {
   const nlohmann::json* object = nullptr;
-  std::string type;  ///< model_type, from outside where it has none of its own
+  std::string type;   ///< model_type, from outside where it has none of its own
+  std::string where;  ///< in errors
   nlohmann::json defaults = nlohmann::json::object();
 };
 
@@ -91,7 +93,8 @@ std::optional<Diagnostic> read_architecture(const Config& config, Fields& fields
   return std::nullopt;
 }
 
-Result<Model> read_config(const Config& config, const std::string& where) {
+Result<Model> read_config(const Config& config) {
+  const std::string& where = config.where;
   Fields fields(*config.object, where, config.defaults);
   Model model;
   if (fields.find({"arch"}) != nullptr) {
@@ -101,7 +104,12 @@ Result<Model> read_config(const Config& config, const std::string& where) {
   } else if (auto problem = read_architecture(config, fields, model, where)) {
     return *problem;
   }
+  if (model.layers() > 0) fields.check_layer_lists(model.layers());
   if (auto problem = fields.problem(model.architecture)) return *problem;
+  if (auto flaw = model_flaw(model)) {
+    return Diagnostic{ErrorCode::kBadInput, where, "the fields make a model of which " + *flaw,
+                      "correct the sizes"};
+  }
   constexpr double kMost = 1e17;
   if (rough_parameters(model) > kMost) {
     return Diagnostic{ErrorCode::kBadInput, where,
@@ -116,20 +124,37 @@ std::string text_of(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+/// What of a model is told where nothing is: the defaults of its class alone, which nobody asked about.
+std::optional<Diagnostic> says_nothing(const Config& config, const char* key,
+                                       const std::string& where) {
+  const auto is_told = [&](const auto& field) { return config.object->contains(field.key()); };
+  const auto defaults = config.defaults.items();
+  if (config.defaults.empty() || std::any_of(defaults.begin(), defaults.end(), is_told)) {
+    return std::nullopt;
+  }
+  return Diagnostic{
+      ErrorCode::kBadInput, where,
+      fmt::format("{} tells no size of the model: every one would be the default of {}", key,
+                  config.type),
+      "give the config.json of the model whole"};
+}
+
 /// Models of several modalities keep the language model's sizes one level down, and of them only
 /// those that differ from the default of its class.
-Config language_model(const nlohmann::json& document) {
+Result<Config> language_model(const nlohmann::json& document, const std::string& where) {
   for (const char* key : {"text_config", "llm_config", "language_config"}) {
     const auto inner = document.find(key);
     if (inner == document.end() || !inner->is_object()) continue;
-    Config config{&*inner, text_of(*inner, "model_type")};
+    Config config{&*inner, text_of(*inner, "model_type"), where};
     if (config.type.empty()) config.type = text_type_of(text_of(document, "model_type"));
     config.defaults = class_defaults(config.type);
+    if (auto nothing = says_nothing(config, key, where)) return *nothing;
+    config.where = fmt::format("{}, {}", where, key);
     const auto tied = document.find("tie_word_embeddings");
     if (tied != document.end()) config.defaults["tie_word_embeddings"] = *tied;
     return config;
   }
-  return {&document, {}};
+  return Config{&document, {}, where};
 }
 
 /// Python writes numbers that JSON does not have.
@@ -157,7 +182,7 @@ void workload::read_short_form(Fields& fields, Model& model) {
   if (arch == "llama") return read_llama(fields, model);
   if (arch == "gpt") return read_gpt2(fields, model);
   if (arch == "palm-parallel") return read_palm(fields, model);
-  if (arch != "moe") return fields.refuse("arch", "expected gpt, llama, moe or palm-parallel");
+  if (arch != "moe") return fields.refuse({"arch"}, "expected gpt, llama, moe or palm-parallel");
   if (fields.text({"attn"}, "") == "MLA") return read_deepseek(fields, model);
   if (fields.find({"window"}) != nullptr) return read_gpt_oss(fields, model);
   return read_qwen3_moe(fields, model);
@@ -172,7 +197,9 @@ Result<Model> parse_model(std::string_view json, const std::string& where) {
     return Diagnostic{ErrorCode::kBadInput, where, "expected a JSON object",
                       "give a Hugging Face config.json"};
   }
-  Result<Model> model = read_config(language_model(document), where);
+  const Result<Config> config = language_model(document, where);
+  if (!config) return config.error();
+  Result<Model> model = read_config(*config);
   if (model && model->name.empty()) model->name = model->architecture;
   return model;
 }

@@ -158,13 +158,14 @@ void unfused_attention(OperatorBuilder& b, const Core& core, Operator& op) {
 }
 
 /// Every query against the keys chosen for it, of all chips: as many on average as `index_top_k`, but
-/// for the first tokens, which see fewer.
+/// for the first tokens, which see fewer, and each itself.
 void chosen_attention(const OperatorBuilder& b, const Core& core, Operator& op) {
   const double all = core.key_value_bytes * b.run.cp;
   b.send(op.forward, CollectiveOp::kAllGather, Group::kContext, all);
   b.send(op.backward_input, CollectiveOp::kAllGather, Group::kContext, all);
   const std::int64_t chosen = core.shape.index_top_k;
-  add_kernel(op, rectangle(b, core, chosen - share(chosen * chosen, 2 * b.run.sequence)));
+  const std::int64_t seen = chosen - share(chosen * chosen, 2 * b.run.sequence);
+  add_kernel(op, rectangle(b, core, std::max<std::int64_t>(seen, 1)));
   b.send(op.backward_input, CollectiveOp::kReduceScatter, Group::kContext, all);
 }
 

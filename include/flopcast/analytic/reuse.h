@@ -1,0 +1,17 @@
+// Floor 5: models that share a machine: what a cluster is made into takes longer than a forecast.
+//
+//   const auto first = TrainingModel::make(llama, cluster, catalog);
+//   const TrainingModel next = with_model(*first, gpt);   on the same machine, with the same constants
+#pragma once
+
+#include "flopcast/analytic.h"
+
+namespace flopcast {
+
+/// Another model on the same machine, with the same options and constants.
+TrainingModel with_model(const TrainingModel& known, Model model);
+/// The same model on the same machine, with other software or constants: `options.kernels` are those that the machine
+/// was made with. Errors: a software or a file of constants that cannot be had.
+Result<TrainingModel> with_options(const TrainingModel& known, const TrainingOptions& options);
+
+}  // namespace flopcast

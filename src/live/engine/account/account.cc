@@ -1,0 +1,62 @@
+#include "live/engine/account/account.h"
+
+#include <algorithm>
+
+namespace flopcast::live {
+namespace {
+
+/// Copies and fills stand in a sequence of kernels by kind and size, as numbers that no name has.
+std::uint32_t number_of_copy(const TaskNote& note) {
+  constexpr std::uint32_t kNoName = 0x80000000U;
+  const std::uint64_t kind = note.bytes * 16 + note.detail * 2U + (note.act == Act::kFill ? 1 : 0);
+  return kNoName | static_cast<std::uint32_t>((kind * 0x9e3779b97f4a7c15U) >> 33);
+}
+
+}  // namespace
+
+void Account::add(const ToldTask& told, const Processor& on, std::string_view name) {
+  ++tasks_;
+  end_ = std::max(end_, told.task.end);
+  if (on.kind == Processor::Kind::kHub) return;
+  Rank& rank = ranks_[on.rank];
+  const auto [start, end] = std::pair(told.task.start, told.task.end);
+  switch (told.task.kind) {
+    case TaskKind::kCompute:
+      rank.activity.add(Activity::Of::kCompute, start, end);
+      rank.streams[on.id].work(told.task.name, start, end);
+      ++rank.kernels[on.id];
+      break;
+    case TaskKind::kTransfer:
+      rank.activity.add(Activity::Of::kCommunication, start, end);
+      break;
+    case TaskKind::kCopy:
+      rank.activity.add(Activity::Of::kCopy, start, end);
+      rank.streams[on.id].work(number_of_copy(told.note), start, end);
+      break;
+    case TaskKind::kSync:
+      rank.activity.add(Activity::Of::kHostWait, start, end);
+      break;
+    default:
+      if (told.note.act == Act::kMark) rank.marks.mark(name, told.note.detail == 1, end);
+  }
+}
+
+std::vector<LiveRank> Account::ranks() const {
+  std::vector<LiveRank> all;
+  for (const auto& [number, rank] : ranks_) {
+    LiveRank& out = all.emplace_back();
+    out.rank = number;
+    out.times = rank.activity.times();
+    out.steps = rank.marks.steps();
+    for (const auto& [stream, kernels] : rank.kernels) out.kernels += kernels;
+    // The stream that has most to do says best what repeats.
+    const auto busiest = std::max_element(
+        rank.streams.begin(), rank.streams.end(),
+        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    if (out.steps.empty() && busiest != rank.streams.end()) out.steps = busiest->second.steps();
+    if (out.steps.empty()) out.steps = rank.marks.by_optimizer();
+  }
+  return all;
+}
+
+}  // namespace flopcast::live

@@ -1,0 +1,437 @@
+#include "live/engine/daemon/daemon.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include "live/engine/session/record_check.h"
+#include "live/wire/mail.h"
+
+namespace flopcast::live {
+namespace {
+
+/// Null where it is smaller than that: looking beyond its end would end the engine.
+template <typename T>
+T* map_shared(const Descriptor& memory) {
+  struct ::stat facts {};
+  if (::fstat(memory.get(), &facts) != 0 || static_cast<std::size_t>(facts.st_size) < sizeof(T))
+    return nullptr;
+  void* at = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                    memory.get(), 0);
+  return at == MAP_FAILED ? nullptr : static_cast<T*>(at);
+}
+
+Diagnostic no_way(std::string_view what) {
+  return {ErrorCode::kBadInput, "live run", fmt::format("{}: {}", what, std::strerror(errno)),
+          "see limits on memory and open files: ulimit -a"};
+}
+
+/// A socket has no name in the file system, but whoever guesses it may come: others of the machine may not.
+bool is_own_user(const Descriptor& socket) {
+  ucred other{};
+  socklen_t size = sizeof other;
+  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 &&
+         other.uid == ::geteuid();
+}
+
+/// Whether a record is of a program that uses GPUs.
+bool is_work(const Record& record) {
+  switch (record.act) {
+    case Act::kKernel:
+    case Act::kCopy:
+    case Act::kFill:
+    case Act::kHostWork:
+    case Act::kRecordEvent:
+    case Act::kMakeStream:
+    case Act::kAllocate:
+    case Act::kMakeGroup:
+    case Act::kGraphLaunch:
+      return true;
+    default:
+      return (record.flags & kAnswerWanted) != 0;
+  }
+}
+
+/// The engine sleeps so long at most: meanwhile it does not hear of kernels and the like.
+constexpr std::int64_t kLookAgainNs = 1'000'000;
+// gloo's loops sleep for 10 ms before they notice that a thread waits for their next round; TCP sends again after 200 ms.
+constexpr auto kMostPatienceOfSleep = std::chrono::milliseconds(30);
+constexpr auto kMostPatienceOfWait = std::chrono::milliseconds(1200);
+constexpr std::int64_t kSlowerThanPatience = 1000;
+constexpr auto kLookWhoIsGoneAfter = std::chrono::milliseconds(20);
+
+std::string fresh_name() {
+  std::random_device random;
+  return fmt::format("flopcast-{}-{:08x}{:08x}", ::getpid(), random(), random());
+}
+
+}  // namespace
+
+/// Expected while it has no region yet.
+struct Daemon::Peer {
+  Hello hello;
+  Descriptor socket, memory;
+  Region* region = nullptr;
+  bool gone = false;
+  Time looks_at = Time::min();                          ///< its watchdogs, last
+  std::vector<std::pair<std::uint32_t, Record>> early;  ///< of a guest: thread, what it said
+  std::uint32_t threads() const {
+    return region ? std::min(region->threads.load(std::memory_order_acquire), Region::kThreads) : 0;
+  }
+  ~Peer() {
+    if (region) ::munmap(region, sizeof(Region));
+  }
+};
+
+Result<std::unique_ptr<Daemon>> Daemon::listen(Session& session, const MachineFacts& machine) {
+  std::string name = fresh_name();
+  sockaddr_un address;
+  const socklen_t size = socket_address(name, address);
+  Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!listener || ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      ::listen(listener.get(), SOMAXCONN) != 0)
+    return no_way("no socket");
+  Descriptor memory(::memfd_create("flopcast", MFD_CLOEXEC));
+  if (!memory || ::ftruncate(memory.get(), kCommonFileBytes) != 0)
+    return no_way("no shared memory");
+  std::unique_ptr<Daemon> daemon(
+      new Daemon(session, std::move(listener), std::move(memory), std::move(name)));
+  daemon->common_ = map_shared<Common>(daemon->memory_);
+  if (!daemon->common_) return no_way("no shared memory");
+  daemon->common_->device = machine.device;
+  daemon->common_->devices = machine.devices;
+  daemon->common_->start_ns = machine.start_ns;
+  daemon->common_->host_factor = machine.host_factor;
+  daemon->chips_ = machine.chips;
+  daemon->doorman_ = std::thread([raw = daemon.get()] { raw->welcome(); });
+  return daemon;
+}
+
+Daemon::Daemon(Session& session, Descriptor listener, Descriptor memory, std::string name)
+    : session_(session),
+      listener_(std::move(listener)),
+      memory_(std::move(memory)),
+      name_(std::move(name)) {
+  session_.set_outside([this](const Leap& leap) { return is_quiet(leap); },
+                       [this](std::uint32_t process, Time at) { return look(process, at); });
+}
+
+Daemon::~Daemon() {
+  session_.set_outside({});
+  over_ = true;
+  ::shutdown(listener_.get(), SHUT_RDWR);
+  if (doorman_.joinable()) doorman_.join();
+  if (common_) ::munmap(common_, sizeof(Common));
+}
+
+/// A thread of its own: a process that comes waits for nothing else.
+void Daemon::welcome() {
+  while (!over_) {
+    Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      return;
+    }
+    if (!is_own_user(socket)) continue;
+    Hello hello;
+    auto peer = std::make_unique<Peer>();
+    peer->memory = receive_descriptor(socket.get(), &hello, sizeof hello);
+    if (!peer->memory || hello.version != Region::kVersion) continue;
+    peer->region = map_shared<Region>(peer->memory);
+    if (!peer->region) continue;
+    peer->hello = hello;
+    peer->socket = std::move(socket);
+    const int own = peer->socket.get();
+    {
+      const std::lock_guard guard(lock_);
+      newcomers_.push_back(std::move(peer));
+    }
+    const Hello back{Region::kVersion, ::getpid(), 0};
+    send_descriptor(own, &back, sizeof back, memory_.get());
+    common_->bell.ring();
+  }
+}
+
+void Daemon::expect(std::int32_t rank, std::int32_t pid) {
+  session_.add_process(rank);
+  peers_.push_back(std::make_unique<Peer>());
+  peers_.back()->hello.rank = rank;
+  peers_.back()->hello.pid = pid;
+  all_known_ = true;
+}
+
+void Daemon::gone(std::int32_t rank) {
+  std::optional<Diagnostic> ignored;
+  take_newcomers(ignored);
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
+    if (!peers_[p]->gone && peers_[p]->hello.rank == rank) lose(p);
+  }
+}
+
+void Daemon::lose(std::uint32_t process) {
+  std::optional<Diagnostic> ignored;
+  hear(process, ignored);  // what it wrote before
+  peers_[process]->gone = true;
+  session_.lose(process);
+}
+
+bool Daemon::is_known(std::int32_t rank) const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [rank](const auto& peer) { return peer->hello.rank == rank; });
+}
+
+/// A rank that was expected takes its place; whoever else comes is a guest.
+void Daemon::take_newcomers(std::optional<Diagnostic>& problem) {
+  const std::lock_guard guard(lock_);
+  for (std::unique_ptr<Peer>& newcomer : newcomers_) {
+    const Hello& hello = newcomer->hello;
+    const auto most = static_cast<std::int32_t>(chips_);
+    const std::int64_t starts = std::max<std::int64_t>(std::int64_t{hello.rank} + 1, hello.ranks);
+    if (starts > most && !problem) {
+      problem = usage_error(
+          "--on",
+          fmt::format("the program starts {} ranks, and the cluster has {} chips", starts, most),
+          "name a larger cluster, or start fewer ranks");
+    }
+    // A launcher's ranks are known by the first that comes.
+    const std::int32_t all = hello.rank < 0 ? 0 : std::min(hello.ranks, most);
+    for (std::int32_t rank = 0; rank < all; ++rank) {
+      if (!is_known(rank)) expect(rank);
+    }
+    if (hello.rank >= 0 && !is_known(hello.rank)) {
+      expect(hello.rank);
+      all_known_ = hello.ranks > 0;
+    }
+    const auto place = std::find_if(peers_.begin(), peers_.end(), [&hello](const auto& peer) {
+      return !peer->region && !peer->gone && peer->hello.rank == hello.rank &&
+             (peer->hello.pid == 0 || peer->hello.pid == hello.pid);
+    });
+    if (place != peers_.end()) {
+      *place = std::move(newcomer);
+    } else {
+      guests_.push_back(std::move(newcomer));
+    }
+  }
+  newcomers_.clear();
+}
+
+/// Guests hold nobody up: launchers, workers that compile, programs that only ask what GPUs there are. One that
+/// puts work on a GPU becomes a process of the run, of its rank if it has one, else of that GPU's.
+bool Daemon::hear_guests(std::optional<Diagnostic>& problem) {
+  bool heard = false;
+  for (std::unique_ptr<Peer>& guest : guests_) {
+    std::optional<std::uint16_t> works_on;
+    for (std::uint32_t t = 0; t < guest->threads() && !works_on; ++t) {
+      Ring& ring = guest->region->rings[t];
+      while (const Record* record = ring.front()) {
+        if (is_work(*record)) works_on = record->device;
+        if (works_on) break;
+        guest->early.emplace_back(t, *record);
+        ring.pop();
+      }
+    }
+    if (!works_on) continue;
+    heard = true;
+    if (auto wrong = become_process(std::move(guest), *works_on); wrong && !problem)
+      problem = wrong;
+  }
+  std::erase(guests_, nullptr);
+  return heard;
+}
+
+std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer> guest,
+                                                 std::uint16_t device) {
+  std::int32_t& rank = guest->hello.rank;
+  if (rank < 0) rank = device;
+  while (guest->region->rank < 0 && is_known(rank)) ++rank;
+  if (rank >= static_cast<std::int32_t>(chips_)) {
+    return usage_error(
+        "--on", fmt::format("more processes use GPUs than the cluster has chips: {}", chips_),
+        "name a larger cluster");
+  }
+  const std::uint32_t process = session_.add_process(rank);
+  const auto early = std::exchange(guest->early, {});
+  peers_.push_back(std::move(guest));
+  for (const auto& [thread, record] : early) {
+    if (auto problem = tell(process, thread, record)) return problem;
+  }
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> Daemon::tell(std::uint32_t process, std::uint32_t thread,
+                                       const Record& record) {
+  const auto signature = peers_[process]->region->arena.text(record.signature);
+  return session_.take(process, thread, record, signature.value_or(std::string_view()));
+}
+
+/// All that this process has written. @return whether it has written anything
+bool Daemon::hear(std::uint32_t process, std::optional<Diagnostic>& problem) {
+  Peer& peer = *peers_[process];
+  bool heard = false;
+  for (std::uint32_t t = 0; t < peer.threads(); ++t) {
+    Ring& ring = peer.region->rings[t];
+    if (!ring.makes_sense()) {
+      if (!peer.gone && !problem)
+        problem = overwritten(peer.hello.rank, "has more records waiting than there is room for");
+      continue;
+    }
+    while (const Record* record = ring.front()) {
+      const Record said = *record;
+      ring.pop();
+      heard = true;
+      if (peer.gone || problem) continue;
+      problem = tell(process, t, said);
+    }
+  }
+  return heard;
+}
+
+bool Daemon::anything_written() const {
+  const auto has_written = [](const std::unique_ptr<Peer>& peer) {
+    const std::uint32_t threads = peer->threads();
+    for (std::uint32_t t = 0; t < threads; ++t) {
+      if (peer->region->rings[t].front()) return true;
+    }
+    return false;
+  };
+  return std::any_of(peers_.begin(), peers_.end(), has_written) ||
+         std::any_of(guests_.begin(), guests_.end(), has_written);
+}
+
+/// All may stand still at one moment although one of them only sleeps until it does what others wait for, in a thread that
+/// knows no virtual time. The further a leap goes, the longer nothing has to have been heard of before it.
+std::chrono::nanoseconds patience(const Leap& leap) {
+  const std::chrono::nanoseconds most = leap.gives_up ? kMostPatienceOfWait : kMostPatienceOfSleep;
+  return std::min(most, std::chrono::nanoseconds(leap.over.ps / 1000 / kSlowerThanPatience));
+}
+
+/// Whether the processes of the run, and all that this one has started for them, stand still, and nothing of what they
+/// said is unheard.
+bool Daemon::is_quiet(const Leap& leap) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!quiet_at_ || quiet_at_->second != leap.heard) quiet_at_ = std::pair(now, leap.heard);
+  if (now - quiet_at_->first < patience(leap)) return false;
+  std::vector<pid_t> processes;
+  std::unordered_set<pid_t> clocked;
+  for (const auto& peer : peers_) {
+    if (peer->gone || !peer->region) continue;
+    processes.push_back(peer->hello.pid);
+    for (std::uint32_t t = 0; t < peer->threads(); ++t)
+      clocked.insert(peer->region->rings[t].clocked.load(std::memory_order_relaxed));
+    for (const Watch::Place& place : peer->region->watch.places)
+      clocked.insert(place.thread.load(std::memory_order_relaxed));
+  }
+  return quiet_.look(processes, clocked) && !anything_written();
+}
+
+/// What watchdogs are told next has happened by the time that they see.
+void Daemon::show_present() {
+  const Time present = session_.present();
+  if (present == present_) return;
+  present_ = present;
+  for (const auto& peer : peers_) {
+    if (peer->region) show(*peer, present);
+  }
+}
+
+/// Only the engine writes the time, and it never goes back.
+void Daemon::show(Peer& peer, Time present) {
+  std::atomic<std::int64_t>& now = peer.region->watch.now_ns;
+  if (now.load(std::memory_order_relaxed) < present.ps / 1000) now.store(present.ps / 1000);
+}
+
+/// Makes a process's watchdogs look at this time. @return whether all of them have
+bool Daemon::look(std::uint32_t process, Time at) {
+  Peer& peer = *peers_[process];
+  if (peer.gone || !peer.region) return true;
+  Watch& watch = peer.region->watch;
+  const auto all = [&watch](auto condition) {
+    return std::all_of(std::begin(watch.places), std::end(watch.places), condition);
+  };
+  if (all([](const Watch::Place& place) { return place.looked.load() == 0; })) return true;
+  if (peer.looks_at != at) {
+    peer.looks_at = at;
+    show(peer, at);
+    watch.wanted.fetch_add(1, std::memory_order_seq_cst);
+    futex_wake(watch.wanted);
+  }
+  const std::uint32_t done = watch.wanted.load() + 1;
+  return all([done](const Watch::Place& place) {
+    const std::uint32_t looked = place.looked.load(std::memory_order_acquire);
+    return looked == 0 || looked == done;
+  });
+}
+
+void Daemon::look_who_is_gone() {
+  const auto hung_up = [](const Peer& peer) {
+    pollfd state{peer.socket.get(), POLLIN, 0};
+    return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLIN | POLLERR)) != 0;
+  };
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
+    if (!peers_[p]->gone && peers_[p]->region && hung_up(*peers_[p])) lose(p);
+  }
+  std::erase_if(guests_, [&](const auto& guest) { return hung_up(*guest); });
+}
+
+std::uint64_t Daemon::most_memory(std::int32_t rank) const {
+  std::uint64_t most = 0;
+  for (const auto& peer : peers_) {
+    if (peer->hello.rank != rank || !peer->region) continue;
+    for (const auto& device : peer->region->most_memory) most = std::max(most, device.load());
+  }
+  return most;
+}
+
+std::optional<Diagnostic> Daemon::step() {
+  std::optional<Diagnostic> problem;
+  take_newcomers(problem);
+  bool heard = hear_guests(problem);
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) heard = hear(p, problem) || heard;
+  if (problem) return problem;
+  const std::vector<SessionAnswer> answers = session_.advance();
+  show_present();
+  for (const SessionAnswer& one : answers) {
+    Answer& answer = peers_[one.process]->region->rings[one.thread].answer;
+    answer.status = one.status;
+    answer.time_ps = one.at.ps;
+    answer.value = one.value;
+    answer.count.fetch_add(1, std::memory_order_release);
+    futex_wake(answer.count);
+  }
+  if (heard || !answers.empty()) return std::nullopt;
+  // Processes go seldom, and asking costs a call each.
+  const auto now = std::chrono::steady_clock::now();
+  if (now - looked_ > kLookWhoIsGoneAfter) {
+    looked_ = now;
+    look_who_is_gone();
+  }
+  common_->bell.sleep([this] { return !anything_written(); }, kLookAgainNs);
+  return std::nullopt;
+}
+
+TaintSummary Daemon::taint() const {
+  TaintSummary all;
+  for (const auto& peer : peers_) {
+    if (!peer->region) continue;
+    const TaintedReads& told = peer->region->tainted;
+    all.reads += told.reads.load();
+    all.assumed += told.assumed.load();
+    if (told.state.load(std::memory_order_acquire) != TaintedReads::kWritten) continue;
+    const std::string_view first(told.first, strnlen(told.first, sizeof told.first));
+    all.first.push_back(fmt::format("rank {}: {}", peer->region->rank, first));
+  }
+  return all;
+}
+
+std::size_t Daemon::alive() const {
+  return static_cast<std::size_t>(
+      std::count_if(peers_.begin(), peers_.end(), [](const auto& peer) { return !peer->gone; }));
+}
+
+}  // namespace flopcast::live

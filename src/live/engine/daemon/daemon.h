@@ -1,0 +1,107 @@
+// The engine's side of a live run: processes that come and go, the records they write, the answers they get.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "live/engine/daemon/quiet.h"
+#include "live/engine/session/session.h"
+#include "live/wire/region.h"
+#include "live/wire/socket.h"
+
+namespace flopcast::live {
+
+/// What the processes of a run see of the cluster.
+struct MachineFacts {
+  DeviceFacts device = {};
+  std::uint32_t devices = 1;  ///< of a node
+  std::uint32_t chips = 1;    ///< of the cluster: no more ranks than these
+  std::int64_t start_ns = 0;  ///< virtual time begins here, since 1970
+  double host_factor = 0;     ///< of measured host time; 0: it is modelled
+};
+
+/// Reads of bytes that nobody had computed.
+struct TaintSummary {
+  std::uint64_t reads = 0;    ///< by programs
+  std::uint64_t assumed = 0;  ///< tensors that got values assumed for tainted ones
+  std::vector<std::string>
+      first;  ///< of each rank that has any: "rank 0: 4 bytes, in ...", and the stack
+};
+
+class Daemon {
+ public:
+  /// Listens under a name that no other process of the machine has. Errors: no socket, no shared memory.
+  static Result<std::unique_ptr<Daemon>> listen(Session& session, const MachineFacts& machine);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  /// Value of FLOPCAST_LIVE_SOCKET for the processes of the run.
+  const std::string& name() const { return name_; }
+
+  /// What calls take the host, for the processes that come.
+  void set_host(const HostCosts& costs) { common_->host = costs; }
+
+  /// A process with this rank will come. All are to be expected before the first step, but those of
+  /// launchers of others: the first of these says how many there are.
+  /// @param pid 0: whichever says first that it is this rank
+  void expect(std::int32_t rank, std::int32_t pid = 0);
+  /// The process of a rank has ended, whether or not it ever came.
+  void gone(std::int32_t rank);
+  /// Hears what has been written and answers what can be answered; sleeps, a tenth of a second at most,
+  /// if there was nothing. @return what a process did wrong
+  std::optional<Diagnostic> step();
+  /// Processes that are expected, or have come and are not gone.
+  std::size_t alive() const;
+  /// Whether every rank that will come has been expected.
+  bool all_are_known() const { return all_known_; }
+  /// The most bytes that the processes of a rank had of a device.
+  std::uint64_t most_memory(std::int32_t rank) const;
+  /// What processes read that nobody had computed.
+  TaintSummary taint() const;
+
+ private:
+  struct Peer;
+  Daemon(Session& session, Descriptor listener, Descriptor memory, std::string name);
+  void welcome();
+  void take_newcomers(std::optional<Diagnostic>& problem);
+  bool is_known(std::int32_t rank) const;
+  bool hear_guests(std::optional<Diagnostic>& problem);
+  std::optional<Diagnostic> become_process(std::unique_ptr<Peer> guest, std::uint16_t device);
+  std::optional<Diagnostic> tell(std::uint32_t process, std::uint32_t thread, const Record& record);
+  void lose(std::uint32_t process);
+  bool hear(std::uint32_t process, std::optional<Diagnostic>& problem);
+  bool anything_written() const;
+  bool is_quiet(const Leap& leap);
+  void show_present();
+  static void show(Peer& peer, Time present);
+  bool look(std::uint32_t process, Time at);
+  void look_who_is_gone();
+
+  Session& session_;
+  Descriptor listener_, memory_;
+  std::string name_;
+  std::uint32_t chips_ = 1;
+  bool all_known_ = false;
+  Common* common_ = nullptr;
+  std::vector<std::unique_ptr<Peer>> peers_;   ///< by process of the session
+  std::vector<std::unique_ptr<Peer>> guests_;  ///< of whom no rank is known to hang
+  std::mutex lock_;
+  std::vector<std::unique_ptr<Peer>> newcomers_;  ///< under the lock
+  std::chrono::steady_clock::time_point looked_;  ///< who is gone
+  Quiet quiet_;
+  /// Since when nothing was heard, and what had been until then.
+  std::optional<std::pair<std::chrono::steady_clock::time_point, std::uint64_t>> quiet_at_;
+  Time present_;  ///< as watchdogs see it
+  std::atomic<bool> over_{false};
+  std::thread doorman_;
+};
+
+}  // namespace flopcast::live

@@ -1,0 +1,113 @@
+#include "live/engine/daemon/quiet.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "live/wire/socket.h"
+
+namespace flopcast::live {
+namespace {
+
+constexpr auto kNobodyWaitsFor = std::chrono::minutes(1);
+
+/// The beginning of a file of the kernel's; none if it is not there (any more).
+class KernelFile {
+ public:
+  std::optional<std::string_view> read(int folder, const char* name) {
+    const Descriptor file(::openat(folder, name, O_RDONLY | O_CLOEXEC));
+    const ssize_t size = file ? ::read(file.get(), bytes_.data(), bytes_.size()) : -1;
+    if (size < 0) return std::nullopt;
+    return std::string_view(bytes_.data(), static_cast<std::size_t>(size));
+  }
+
+ private:
+  std::array<char, 4096> bytes_;
+};
+
+std::optional<pid_t> number_at(std::string_view& text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  pid_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+/// "12 (a name) S 1 ...": it runs, may run, or waits for a disk.
+bool is_busy(std::string_view stat) {
+  const std::size_t name_end = stat.rfind(')');
+  const char state = name_end + 2 < stat.size() ? stat[name_end + 2] : 'S';
+  return state == 'R' || state == 'D';
+}
+
+/// Spreads what a thread has done so far over all bits: other threads' is added to it.
+std::uint64_t spread(pid_t thread, std::string_view schedstat) {
+  std::uint64_t hash = static_cast<std::uint64_t>(thread);
+  for (const char c : schedstat)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u + (hash >> 29);
+  return hash;
+}
+
+}  // namespace
+
+Quiet::Sight Quiet::see(const std::vector<pid_t>& processes,
+                        const std::unordered_set<pid_t>& clocked) {
+  const Clock::time_point now = Clock::now();
+  Sight sight;
+  KernelFile file;
+  std::unordered_map<pid_t, Clock::time_point> busy_since;
+  const pid_t own = ::getpid();
+  std::vector<pid_t> next = processes;
+  next.push_back(own);
+  std::unordered_set<pid_t> seen;
+  while (!next.empty()) {
+    const pid_t process = next.back();
+    next.pop_back();
+    if (!seen.insert(process).second) continue;
+    DIR* const threads = ::opendir(fmt::format("/proc/{}/task", process).c_str());
+    if (!threads) continue;
+    while (const dirent* const entry = ::readdir(threads)) {
+      std::string_view name = entry->d_name;
+      const std::optional<pid_t> thread = number_at(name);
+      if (!thread) continue;
+      const Descriptor folder(
+          ::openat(::dirfd(threads), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (auto children = file.read(folder.get(), "children")) {
+        while (const auto child = number_at(*children)) next.push_back(*child);
+      }
+      if (process == own || clocked.contains(*thread)) continue;
+      const auto stat = file.read(folder.get(), "stat");
+      if (stat && is_busy(*stat)) {
+        const auto known = busy_since_.find(*thread);
+        const auto since = known == busy_since_.end() ? now : known->second;
+        busy_since[*thread] = since;
+        if (now - since >= kNobodyWaitsFor) continue;
+        sight.busy = true;
+      }
+      if (const auto runs = file.read(folder.get(), "schedstat"))
+        sight.runs += spread(*thread, *runs);
+    }
+    ::closedir(threads);
+  }
+  busy_since_ = std::move(busy_since);
+  return sight;
+}
+
+/// A walk takes a while, and a message from a thread not seen yet may wake one that was. But if no thread has run
+/// between one walk and the next, what the first saw was so all at once.
+bool Quiet::look(const std::vector<pid_t>& processes, const std::unordered_set<pid_t>& clocked) {
+  const Sight first = see(processes, clocked);
+  if (first.busy) return false;
+  const Sight second = see(processes, clocked);
+  return !second.busy && first.runs == second.runs;
+}
+
+}  // namespace flopcast::live

@@ -1,0 +1,44 @@
+// The work of a live run on a cluster of the catalogue.
+#pragma once
+
+#include "live/engine/pricing/kernels.h"
+#include "live/engine/pricing/transfers.h"
+#include "live/engine/session/work.h"
+
+namespace flopcast::live {
+
+class ClusterWork final : public Work {
+ public:
+  /// Errors: those of the models of kernels and of collectives.
+  static Result<ClusterWork> make(const Cluster& cluster, const Catalog& catalog);
+
+  Time kernel(const Record& record, std::string_view signature) override;
+  Time copy(const Record& record) override;
+  Time alone(const Transfer& what) override { return transfers_.alone(what); }
+  double contention() const override { return contention_; }
+  void begin(std::uint64_t transfer, const Transfer& what, Time start) override;
+  std::optional<Time> next_end() override { return transfers_.next_end(); }
+  std::vector<std::pair<std::uint64_t, Time>> advance(Time until) override {
+    return transfers_.advance(until);
+  }
+
+  const KernelPrices& kernels() const { return kernels_; }
+  /// The first transfer that the network could not carry.
+  const std::optional<Diagnostic>& problem() const { return problem_; }
+
+ private:
+  ClusterWork(KernelPrices kernels, Transfers transfers, BytesPerSecond host_link,
+              double contention)
+      : kernels_(std::move(kernels)),
+        transfers_(std::move(transfers)),
+        host_link_(host_link),
+        contention_(contention) {}
+
+  KernelPrices kernels_;
+  Transfers transfers_;
+  BytesPerSecond host_link_;  ///< between a chip and its host
+  double contention_ = 0;     ///< share of a chip's computing that transfers beside it take
+  std::optional<Diagnostic> problem_;
+};
+
+}  // namespace flopcast::live

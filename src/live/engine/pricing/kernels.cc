@@ -1,0 +1,213 @@
+#include "live/engine/pricing/kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "base/numeric/clock.h"
+#include "base/text/numbers.h"
+#include "live/engine/pricing/named_kernels.h"
+#include "live/engine/pricing/operator_kernels.h"
+
+namespace flopcast::live {
+namespace {
+
+/// A thread of an element-wise kernel handles a few elements of two or four bytes, and writes what it reads.
+constexpr double kBytesPerThread = 16;
+/// Seconds. Sizes that make it longer are no program's, and would run over the clock.
+constexpr double kLongestKernel = 86400;
+
+/// What a kernel that only moves bytes takes if there are none (the quickest of the recordings of rates.toml).
+constexpr double kStreamLaunch = 2e-6;
+
+/// Words from the front.
+class Words {
+ public:
+  explicit Words(std::string_view text) : left_(text) {}
+  std::string_view next() {
+    const std::size_t end = std::min(left_.find(' '), left_.size());
+    const std::string_view word = left_.substr(0, end);
+    left_.remove_prefix(std::min(end + 1, left_.size()));
+    return word;
+  }
+  /// A size; one that cannot be read makes the whole signature unreadable.
+  std::int64_t size() {
+    const auto value = parse_whole(next());
+    ok_ = ok_ && value && *value >= 0;
+    return value.value_or(0);
+  }
+  std::string_view rest() const { return left_; }
+  bool ok() const { return ok_; }
+
+ private:
+  std::string_view left_;
+  bool ok_ = true;
+};
+
+std::optional<Kernel> gemm_of(Words& words) {
+  const auto type = parse_gemm_type(words.next());
+  Gemm gemm;
+  for (std::int64_t* size : {&gemm.m, &gemm.n, &gemm.k, &gemm.batch}) *size = words.size();
+  if (!type || !words.ok()) return std::nullopt;
+  gemm.type = *type;
+  return gemm;
+}
+
+std::optional<Kernel> attention_of(Words& words) {
+  const auto type = parse_data_type(words.next());
+  Attention attention;
+  for (std::int64_t* size : {&attention.batch, &attention.query_length, &attention.kv_length,
+                             &attention.heads, &attention.kv_heads, &attention.head_dim})
+    *size = words.size();
+  attention.causal = words.size() != 0;
+  attention.backward = words.size() != 0;
+  if (!type || !words.ok()) return std::nullopt;
+  attention.type = attention.kv_cache = *type;
+  return attention;
+}
+
+MemoryBound moves(double read, double written) {
+  MemoryBound kernel;
+  kernel.rows = 1;
+  kernel.columns = std::max<std::int64_t>(1, static_cast<std::int64_t>((read + written) / 4));
+  kernel.read = Bytes{read};
+  kernel.written = Bytes{written};
+  return kernel;
+}
+
+std::optional<Kernel> memory_of(Words& words) {
+  const std::int64_t read = words.size(), written = words.size();
+  if (!words.ok()) return std::nullopt;
+  return moves(static_cast<double>(read), static_cast<double>(written));
+}
+
+/// What a launch's arguments lead to, by a kernel of which no more is known.
+std::optional<Kernel> moved_by_arguments(Words& words) {
+  const std::int64_t read = words.size(), written = words.size();
+  if (!words.ok()) return std::nullopt;
+  MemoryBound kernel = moves(static_cast<double>(read), static_cast<double>(written));
+  kernel.op = MemoryOp::kElementWise;
+  return kernel;
+}
+
+/// What people see is the operator's name; it lies in the text as it is.
+std::optional<Signature> operator_of(std::string_view words, bool beside) {
+  const auto call = parse_operator_call(words);
+  if (!call) return std::nullopt;
+  const OperatorWork work = work_of(*call, beside);
+  return Signature{work.kernel,   true,         work.assumed,
+                   work.elements, call->kernel, words.substr(0, words.find(' '))};
+}
+
+/// Numbers between measured ones are measured as far as people are concerned.
+std::string_view word_of(Basis basis) {
+  return name(basis == Basis::kTable ? Basis::kMeasured : basis);
+}
+
+}  // namespace
+
+Signature parse_signature(std::string_view signature, std::uint64_t threads) {
+  Words words(signature);
+  const std::string_view kind = words.next();
+  if (kind == "operator" || kind == "beside") {
+    if (const auto known = operator_of(words.rest(), kind == "beside")) return *known;
+  }
+  const auto known = kind == "gemm"        ? gemm_of(words)
+                     : kind == "attention" ? attention_of(words)
+                     : kind == "memory"    ? memory_of(words)
+                     : kind == "arguments" ? moved_by_arguments(words)
+                                           : std::nullopt;
+  if (known)
+    return {*known, true, false, 0, words.rest(), words.rest().empty() ? kind : words.rest()};
+  if (kind == "kernel") {
+    if (const auto named = named_kernel(words.rest(), threads))
+      return {*named, true, true, 0, words.rest(), words.rest()};
+  }
+  const double bytes = kBytesPerThread * static_cast<double>(std::max<std::uint64_t>(1, threads));
+  return {
+      moves(bytes / 2, bytes / 2), false, true, 0, {}, kind == "kernel" ? words.rest() : signature};
+}
+
+KernelTime KernelPrices::attention(const Attention& kernel, std::string_view signature) const {
+  KernelTime time = machine_.kernels().time(kernel);
+  if (const auto rate = rates_.attention(signature)) {
+    time.time.value /= kernel.backward ? rate->backward : rate->forward;
+    time.basis = kernel.backward ? rate->basis : std::max(rate->basis, time.basis);
+    return time;
+  }
+  // FlashAttention 2 and CUTLASS, which PyTorch brings along; those of libraries are what was measured.
+  const bool own = signature.find("pytorch_flash") != std::string_view::npos ||
+                   signature.find("fmha_cutlass") != std::string_view::npos;
+  if (own) time.time.value /= std::min(1.0, conditions_.attention_share);
+  return time;
+}
+
+/// Small ones by the model, which knows launches and caches. No large one is faster than its class was seen.
+KernelTime KernelPrices::streaming(const MemoryBound& kernel, const Signature& read) const {
+  KernelTime time = machine_.kernels().time(kernel);
+  const auto known = rates_.streaming(read.kernel_name);
+  if (!known || read.guessed) return time;
+  const double seconds = known->seconds(kernel_bytes(kernel).value, read.elements);
+  if (time.basis == Basis::kAssumed) {
+    time.time.value = std::hypot(kStreamLaunch, seconds);
+    time.basis = known->basis;
+  } else if (seconds > time.time.value) {
+    time.time.value = seconds;
+    time.basis = known->basis;
+  }
+  return time;
+}
+
+KernelTime KernelPrices::time_of(const Signature& read, std::string_view signature) const {
+  if (const auto* memory = std::get_if<MemoryBound>(&read.kernel)) return streaming(*memory, read);
+  const auto* attends = std::get_if<Attention>(&read.kernel);
+  KernelTime time =
+      attends != nullptr ? attention(*attends, signature) : machine_.kernels().time(read.kernel);
+  time.time.value /= conditions_.power_share;
+  return time;
+}
+
+KernelPrices::Price KernelPrices::price_of(std::string_view signature,
+                                           std::uint64_t threads) const {
+  const Signature read = parse_signature(signature, threads);
+  const KernelTime time = time_of(read, signature);
+  Price price;
+  const double seconds = time.time.value;  // no number of a hostile size passes the comparison
+  price.time = on_clock({seconds < kLongestKernel ? seconds : kLongestKernel});
+  price.basis = !read.known    ? "unknown"
+                : read.guessed ? std::string(name(Basis::kAssumed))
+                               : std::string(word_of(time.basis));
+  price.name = read.name;
+  if (!read.known) price.unknown = read.name;
+  return price;
+}
+
+Time KernelPrices::price(std::string_view signature, std::uint64_t threads) {
+  const auto [found, first] = prices_.try_emplace({std::string(signature), threads});
+  Price& price = found->second;
+  if (first) price = price_of(signature, threads);
+  const auto count = [&price](Coverage& coverage) {
+    ++coverage.kernels;
+    coverage.time = sum_on_clock(coverage.time, price.time);
+  };
+  count(by_basis_[price.basis]);
+  count(by_name_[price.name]);
+  if (!price.unknown.empty()) count(unknown_[price.unknown]);
+  return price.time;
+}
+
+Time KernelPrices::copy_on_chip(std::uint64_t bytes) const {
+  Signature copy;
+  copy.kernel_name = "Memcpy DtoD";
+  const auto moved = static_cast<double>(bytes);
+  return on_clock(streaming(moves(moved, moved), copy).time);
+}
+
+Time KernelPrices::fill_on_chip(std::uint64_t bytes) const {
+  Signature fill;
+  fill.kernel_name = "Memset";
+  return on_clock(streaming(moves(0, static_cast<double>(bytes)), fill).time);
+}
+
+}  // namespace flopcast::live

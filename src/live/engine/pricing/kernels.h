@@ -1,0 +1,85 @@
+// What a kernel is, from what the stand-in libraries say of it, and how long it takes.
+//
+// Signatures are words separated by spaces; sizes are elements unless said otherwise:
+//   gemm TYPE M N K BATCH NAME...                            a product, of a library or not
+//   attention TYPE BATCH QUERIES KEYS HEADS KV_HEADS DIM CAUSAL BACKWARD NAME...
+//   memory READ WRITTEN NAME...                              bytes that it has to move
+//   operator CALL                                            does a share of an operator (operator_call.h)
+//   beside CALL                                              launched with a library call that does the operator
+//   kernel NAME...                                           nothing is known but its name and grid
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "flopcast/machine.h"
+#include "live/engine/pricing/rates.h"
+
+namespace flopcast::live {
+
+/// What a signature says.
+struct Signature {
+  Kernel kernel;       ///< a memory-bound one by its threads where nothing is known
+  bool known = false;  ///< false: of the last kind
+  bool guessed =
+      false;  ///< its bytes are: they follow from threads, or from an operator that is in no table
+  double elements = 0;           ///< that it writes, where an operator launched it
+  std::string_view kernel_name;  ///< as the program registered it
+  std::string_view name;         ///< what people see
+};
+/// A signature that is none of these counts as a name of which nothing is known.
+Signature parse_signature(std::string_view signature, std::uint64_t threads);
+
+/// Of one kind of answer.
+struct Coverage {
+  std::uint64_t kernels = 0;
+  Time time;
+};
+
+/// What a chip is used in.
+struct Conditions {
+  /// Rate of PyTorch's own attention over that of the model, where no rate of it is known.
+  double attention_share = 1;
+  double power_share = 1;  ///< rate of products on a chip held below its rated power
+};
+
+/// Prices kernels, each signature once, and remembers what the prices rest on: "measured", "fitted", "roofline",
+/// "assumed" or, where only a name is known, "unknown".
+class KernelPrices {
+ public:
+  explicit KernelPrices(Machine machine, Rates rates = {}, Conditions conditions = {})
+      : machine_(std::move(machine)), rates_(std::move(rates)), conditions_(conditions) {}
+  /// @param threads of the whole grid
+  Time price(std::string_view signature, std::uint64_t threads);
+  /// Bytes moved from here to there within the chip.
+  Time copy_on_chip(std::uint64_t bytes) const;
+  /// Bytes set to a value.
+  Time fill_on_chip(std::uint64_t bytes) const;
+
+  const std::map<std::string, Coverage>& by_basis() const { return by_basis_; }
+  /// All, by what people see.
+  const std::map<std::string, Coverage>& by_name() const { return by_name_; }
+  /// Kernels of which nothing is known but a name, by name.
+  const std::map<std::string, Coverage>& unknown() const { return unknown_; }
+
+ private:
+  struct Price {
+    Time time;
+    std::string basis, name;
+    std::string unknown;  ///< name, where nothing is known
+  };
+  Price price_of(std::string_view signature, std::uint64_t threads) const;
+  KernelTime time_of(const Signature& read, std::string_view signature) const;
+  KernelTime attention(const Attention& kernel, std::string_view signature) const;
+  KernelTime streaming(const MemoryBound& kernel, const Signature& read) const;
+
+  Machine machine_;
+  Rates rates_;
+  Conditions conditions_;
+  std::map<std::pair<std::string, std::uint64_t>, Price> prices_;
+  std::map<std::string, Coverage> by_basis_, by_name_, unknown_;
+};
+
+}  // namespace flopcast::live

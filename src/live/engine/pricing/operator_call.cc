@@ -1,0 +1,119 @@
+#include "live/engine/pricing/operator_call.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text/numbers.h"
+
+namespace flopcast::live {
+namespace {
+
+/// More tensors than an operator ever has.
+constexpr std::int64_t kMostTensors = 100'000;
+constexpr double kThousandths = 1000;
+
+/// What is before the first `sign`, which goes too; all if there is none.
+std::string_view cut(std::string_view& text, char sign) {
+  const std::size_t end = std::min(text.find(sign), text.size());
+  const std::string_view front = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return front;
+}
+
+struct ElementType {
+  std::string_view word;
+  double bytes;
+};
+/// Those that are no DataType.
+constexpr std::array kOtherTypes = {
+    ElementType{"bool", 1}, ElementType{"u8", 1},  ElementType{"i8", 1},  ElementType{"i16", 2},
+    ElementType{"u16", 2},  ElementType{"i32", 4}, ElementType{"u32", 4}, ElementType{"i64", 8},
+    ElementType{"u64", 8},  ElementType{"c32", 4}, ElementType{"c64", 8}, ElementType{"c128", 16}};
+
+bool read_type(std::string_view word, OperatorTensor& tensor) {
+  if (const auto type = parse_data_type(word)) {
+    tensor.type = type;
+    tensor.element_bytes = bytes_per_element(*type);
+    return true;
+  }
+  const auto other = std::find_if(kOtherTypes.begin(), kOtherTypes.end(),
+                                  [word](const ElementType& type) { return type.word == word; });
+  if (other == kOtherTypes.end()) return false;
+  tensor.element_bytes = other->bytes;
+  return true;
+}
+
+std::optional<OperatorTensor> tensor_of(std::string_view word) {
+  OperatorTensor tensor;
+  if (!read_type(cut(word, ':'), tensor)) return std::nullopt;
+  while (!word.empty()) {
+    std::string_view size = cut(word, 'x');
+    const bool repeats = size.ends_with('~');
+    if (repeats) size.remove_suffix(1);
+    const auto value = parse_whole(size);
+    if (!value || *value < 0) return std::nullopt;
+    tensor.sizes.push_back(*value);
+    tensor.elements *= static_cast<double>(*value);
+    if (!repeats) tensor.touched *= static_cast<double>(*value);
+  }
+  return tensor;
+}
+
+/// One tensor, or several that are alike; "=3" is an input.
+bool add_tensors(std::string_view word, std::vector<OperatorTensor>& tensors, OperatorCall* call) {
+  const std::string_view what = cut(word, '*');
+  const std::int64_t times = word.empty() ? 1 : parse_whole(word).value_or(0);
+  if (times < 1 || times + static_cast<std::int64_t>(tensors.size()) > kMostTensors) return false;
+  if (call && what.starts_with('=')) {
+    const auto place = parse_whole(what.substr(1));
+    if (!place || *place < 0 || static_cast<std::size_t>(*place) >= call->inputs.size())
+      return false;
+    call->changed.push_back(static_cast<std::size_t>(*place));
+    tensors.push_back(call->inputs[static_cast<std::size_t>(*place)]);
+    return true;
+  }
+  const auto tensor = tensor_of(what);
+  if (!tensor) return false;
+  tensors.insert(tensors.end(), static_cast<std::size_t>(times), *tensor);
+  return true;
+}
+
+bool read_tensors(std::string_view words, std::vector<OperatorTensor>& tensors,
+                  OperatorCall* call = nullptr) {
+  if (words == "-") return true;
+  while (!words.empty()) {
+    if (!add_tensors(cut(words, ','), tensors, call)) return false;
+  }
+  return true;
+}
+
+double bytes_of(const std::vector<OperatorTensor>& tensors) {
+  double bytes = 0;
+  for (const OperatorTensor& tensor : tensors) bytes += tensor.bytes();
+  return bytes;
+}
+
+}  // namespace
+
+double OperatorCall::read_bytes() const { return bytes_of(inputs); }
+double OperatorCall::written_bytes() const { return bytes_of(outputs); }
+
+std::optional<OperatorCall> parse_operator_call(std::string_view text) {
+  OperatorCall call;
+  std::string_view name = cut(text, ' ');
+  if (const std::size_t space = name.rfind("::"); space != std::string_view::npos)
+    name.remove_prefix(space + 2);
+  call.name = cut(name, '.');
+  call.overload = name;
+  if (call.name.empty() || !read_tensors(cut(text, ' '), call.inputs)) return std::nullopt;
+  const std::string_view outputs = cut(text, ' ');
+  call.ended = outputs != "?";
+  if (call.ended && !read_tensors(outputs, call.outputs, &call)) return std::nullopt;
+  const auto share = parse_whole(cut(text, ' '));
+  if (!share || *share < 1 || static_cast<double>(*share) > kThousandths) return std::nullopt;
+  call.share = static_cast<double>(*share) / kThousandths;
+  call.kernel = text;
+  return call;
+}
+
+}  // namespace flopcast::live

@@ -1,0 +1,129 @@
+// Communicators: ranks that meet to make them, and to split them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "live/engine/session/state.h"
+
+namespace flopcast::live {
+namespace {
+
+Diagnostic wrong_group(const Process& process, std::string what) {
+  return {ErrorCode::kBadInput, fmt::format("rank {}", process.rank), std::move(what),
+          "every rank of a communicator makes it once, with the same number of ranks"};
+}
+
+}  // namespace
+
+/// The group of this name.
+std::uint32_t Session::State::group_of(std::string_view name) {
+  const auto [found, made] =
+      group_names.try_emplace(std::string(name), static_cast<std::uint32_t>(groups.size()));
+  if (made) {
+    groups.emplace_back();
+    groups.back().name = name;
+  }
+  return found->second;
+}
+
+/// The rank of the run whose chip a device of the process is: its own, or one beside it.
+std::int32_t Session::State::chip_of(Process& process, std::uint16_t device) const {
+  if (!process.home) process.home = device;
+  return process.rank + device - *process.home;
+}
+
+std::optional<Diagnostic> Session::State::join_group(Process& process, Thread& thread,
+                                                     const Record& record, std::string_view name) {
+  const std::size_t rank = record.word[1], size = record.word[2];
+  const std::uint32_t index = group_of(name);
+  Group& group = groups[index];
+  if (group.made == kNoGrowingTask) {
+    NewTask hub{hubs, TaskKind::kRendezvous, names.intern("communicator")};
+    hub.joins = static_cast<std::uint32_t>(size);
+    group.ranks.assign(size, -1);
+    group.made = run.add(hub);
+    run.keep(group.made);
+  }
+  if (group.ranks.size() != size || rank >= size || group.ranks[rank] >= 0) {
+    return wrong_group(process, fmt::format("joins a communicator of {} as rank {} of {}",
+                                            group.ranks.size(), rank, size));
+  }
+  group.ranks[rank] = chip_of(process, record.device);
+  if (rank == 0) group.order = mixed(static_cast<std::uint64_t>(process.rank), record.word[0]);
+  process.members[record.word[0]] = {index, static_cast<std::uint32_t>(rank), 0, 0, {}};
+  const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "make communicator");
+  run.join(group.made, {call, Time{}, EdgeKind::kRendezvous});
+  return std::nullopt;
+}
+
+/// All ranks of a communicator make it together: the call ends when the last has come.
+std::optional<Diagnostic> Session::State::wait_group(Process& process, Thread& thread,
+                                                     const Record& record) {
+  const auto member = process.members.find(record.word[0]);
+  if (member == process.members.end())
+    return wrong_group(process, "waits for a communicator that it has not made");
+  wait_for(thread, record, "wait for communicator", {groups[member->second.group].made});
+  return std::nullopt;
+}
+
+/// All ranks of a communicator split it together, and learn what they are in their part when the last has come.
+std::optional<Diagnostic> Session::State::split_group(Process& process, std::uint32_t number,
+                                                      Thread& thread, const Record& record) {
+  const auto member = process.members.find(record.word[0]);
+  if (member == process.members.end())
+    return wrong_group(process, "splits a communicator that it has not made");
+  Membership& own = member->second;
+  const CallKey key{own.group, CallKey::kAll, CallKey::kAll, own.splits++};
+  const std::size_t size = groups[own.group].ranks.size();
+  Splitting& splitting = splittings[key];
+  if (splitting.parts.empty()) {
+    NewTask hub{hubs, TaskKind::kRendezvous, names.intern("split communicator")};
+    hub.joins = static_cast<std::uint32_t>(size);
+    splitting.hub = run.add(hub);
+    run.keep(splitting.hub);
+  }
+  splitting.parts.push_back({static_cast<std::int64_t>(record.word[1]),
+                             static_cast<std::int64_t>(record.word[2]), own.rank, process.number,
+                             number, record.word[3], groups[own.group].ranks[own.rank]});
+  const GrowingTask call = host_task(thread, record, TaskKind::kHostCall, "split communicator");
+  Record wait;
+  wait.flags = record.flags;
+  wait_for(thread, wait, "split communicator", {splitting.hub});
+  const GrowingTask hub = splitting.hub;
+  if (splitting.parts.size() == size) {
+    Splitting whole = std::move(splitting);
+    splittings.erase(key);
+    make_parts(key, std::move(whole));
+  }
+  run.join(hub, {call, Time{}, EdgeKind::kRendezvous});
+  return std::nullopt;
+}
+
+/// Ranks of one colour become a group, in the order of their keys, then of their old ranks.
+void Session::State::make_parts(const CallKey& key, Splitting splitting) {
+  std::sort(splitting.parts.begin(), splitting.parts.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.colour, a.key, a.rank) < std::tuple(b.colour, b.key, b.rank);
+  });
+  const auto is_in = [](const Splitting::Part& part) { return part.colour >= 0; };
+  const std::string parent = groups[key.group].name;
+  for (const Splitting::Part& part : splitting.parts) {
+    if (!is_in(part)) continue;
+    const std::uint32_t index = group_of(fmt::format("{}/{}:{}", parent, key.number, part.colour));
+    groups[index].made = splitting.hub;
+    std::vector<std::int32_t>& ranks = groups[index].ranks;
+    if (ranks.empty())
+      groups[index].order = mixed(static_cast<std::uint64_t>(part.chip), part.communicator);
+    processes[part.process].members[part.communicator] = {
+        index, static_cast<std::uint32_t>(ranks.size()), 0, 0, {}};
+    ranks.push_back(part.chip);
+  }
+  for (const Splitting::Part& part : splitting.parts) {
+    if (!is_in(part)) continue;
+    const Membership& member = processes[part.process].members[part.communicator];
+    processes[part.process].threads[part.thread].value =
+        std::uint64_t{member.rank} << 32 | groups[member.group].ranks.size();
+  }
+}
+
+}  // namespace flopcast::live

@@ -1,0 +1,96 @@
+// What is kept of records until their tasks are given to whoever shows the run.
+#include <algorithm>
+
+#include "live/engine/session/state.h"
+
+namespace flopcast::live {
+
+std::uint32_t Session::State::keep_note(const TaskNote& note) {
+  if (free_notes.empty()) {
+    notes.push_back(note);
+    return static_cast<std::uint32_t>(notes.size() - 1);
+  }
+  const std::uint32_t place = free_notes.back();
+  free_notes.pop_back();
+  notes[place] = note;
+  return place;
+}
+
+std::uint32_t Session::State::note_of(const Record& record, GrowingTask launcher,
+                                      const RecordedEvent& event) {
+  TaskNote note{.act = record.act,
+                .device = record.device,
+                .launcher = launcher,
+                .stream = record.stream,
+                .recorder = event.call,
+                .recorded_on = event.stream};
+  switch (record.act) {
+    case Act::kKernel:
+      note.blocks = record.word[0];
+      note.threads = static_cast<std::uint32_t>(record.word[1]);
+      break;
+    case Act::kCopy:
+      note.bytes = record.word[0];
+      note.detail = static_cast<std::uint8_t>(record.word[1]);
+      break;
+    case Act::kFill:
+      note.bytes = record.word[0];
+      break;
+    case Act::kCollective:
+      note.bytes = record.word[2];
+      note.detail = static_cast<std::uint8_t>(record.word[1] >> 32);
+      break;
+    case Act::kRecordEvent:
+    case Act::kStreamWaitsEvent:
+    case Act::kWaitEvent:
+      note.event = record.word[0];
+      break;
+    case Act::kMark:
+      note.detail = static_cast<std::uint8_t>(record.word[0]);
+      break;
+    default:
+      break;
+  }
+  return keep_note(note);
+}
+
+std::vector<ToldTask> Session::take_settled(Time before) {
+  std::vector<ToldTask> told;
+  for (const SettledTask& task : state_->run.take_settled(before)) {
+    told.push_back({task, state_->notes[task.note]});
+    if (task.note != 0) state_->free_notes.push_back(task.note);
+  }
+  return told;
+}
+
+std::size_t Session::waiting() const {
+  const auto runs = [](const auto& one) {
+    return one.second.doing == Doing::kRuns && !one.second.helper;
+  };
+  const auto waits = [&runs](const Process& process) {
+    return std::none_of(process.threads.begin(), process.threads.end(), runs);
+  };
+  return static_cast<std::size_t>(
+      std::count_if(state_->processes.begin(), state_->processes.end(), waits));
+}
+
+std::optional<std::pair<std::int32_t, std::string>> Session::holds_back() const {
+  const Process* least = nullptr;
+  const Thread* slowest = nullptr;
+  for (const Process& process : state_->processes) {
+    for (const auto& [number, thread] : process.threads) {
+      if (thread.doing != Doing::kRuns || thread.helper ||
+          (slowest && slowest->clock <= thread.clock))
+        continue;
+      least = &process;
+      slowest = &thread;
+    }
+  }
+  if (!slowest) return std::nullopt;
+  const GrowingTask last = slowest->last;
+  return std::pair(least->rank, last == kNoGrowingTask
+                                    ? std::string()
+                                    : std::string(state_->names[state_->run.name(last)]));
+}
+
+}  // namespace flopcast::live

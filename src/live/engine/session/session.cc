@@ -1,0 +1,444 @@
+#include "live/engine/session/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <tuple>
+#include <utility>
+
+#include "live/engine/session/record_check.h"
+#include "live/engine/session/state.h"
+
+namespace flopcast::live {
+
+// --- records ------------------------------------------------------------------------------------
+
+/// Records are acted on in the order of the process's calls.
+std::optional<Diagnostic> Session::take(std::uint32_t process, std::uint32_t thread,
+                                        const Record& record, std::string_view signature) {
+  Process& p = state_->processes[process];
+  if (auto problem = check_record(p.rank, record)) return problem;
+  if (record.number != p.next) {
+    p.early.emplace(record.number, Early{thread, record, std::string(signature)});
+    return std::nullopt;
+  }
+  ++p.next;
+  if (auto problem = state_->in_turn(p, thread, record, signature)) return problem;
+  while (!p.early.empty() && p.early.begin()->first == p.next) {
+    const Early said = std::move(p.early.begin()->second);
+    p.early.erase(p.early.begin());
+    ++p.next;
+    if (auto problem = state_->in_turn(p, said.thread, said.record, said.signature)) return problem;
+  }
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> Session::State::in_turn(Process& process, std::uint32_t number,
+                                                  const Record& record,
+                                                  std::string_view signature) {
+  Thread& thread = thread_of(process, number, record);
+  ++thread.records;
+  heard += thread.helper ? 0 : 1;
+  if (thread.clock > kLastTime) return time_is_over(process.rank);
+  return act(process, number, record, signature);
+}
+
+std::optional<Diagnostic> Session::State::act(Process& process, std::uint32_t number,
+                                              const Record& record, std::string_view signature) {
+  Thread& thread = process.threads[number];
+  const auto event = [&](std::size_t word) {
+    const auto found = process.events.find(record.word[word]);
+    return found == process.events.end() ? std::vector<GrowingTask>()
+                                         : std::vector<GrowingTask>{found->second.task};
+  };
+  const auto recorded = [&] {
+    const auto found = process.events.find(record.word[0]);
+    return found == process.events.end() ? RecordedEvent() : found->second;
+  };
+  const auto end_of_stream = [&] {
+    const GrowingTask last = stream_of(process, record.device, record.stream).last;
+    return last == kNoGrowingTask ? std::vector<GrowingTask>() : std::vector<GrowingTask>{last};
+  };
+  switch (record.act) {
+    case Act::kThreadStart:
+      begin(process, number, thread, record);
+      break;
+    case Act::kWoken:
+      go_on(process, number, thread, record);
+      break;
+    case Act::kIdle:
+      idle(thread, record);
+      break;
+    case Act::kSleep:
+      sleep(thread, record);
+      break;
+    case Act::kThreadEnd:
+      pass(thread, record);
+      thread.doing = Doing::kEnded;
+      run.close(thread.track);
+      break;
+    case Act::kKernel:
+    case Act::kCopy:
+    case Act::kFill:
+    case Act::kHostWork:
+      put(process, thread, record, signature);
+      break;
+    case Act::kRecordEvent:
+      record_event(process, thread, record);
+      break;
+    case Act::kStreamWaitsEvent:
+      stream_waits(process, thread, record);
+      break;
+    case Act::kWaitEvent:
+      wait_for(thread, record, "wait for event", event(0), recorded());
+      break;
+    case Act::kWaitStream:
+      wait_for(thread, record, "wait for stream", end_of_stream());
+      break;
+    case Act::kWaitDevice:
+      process.beside = {};
+      wait_for(thread, record, "wait for device", ends_of_device(process, record.device));
+      break;
+    case Act::kAskEvent:
+      ask(thread, record, "ask event", {event(0)});
+      break;
+    case Act::kAskStream:
+      ask(thread, record, "ask stream", {end_of_stream()});
+      break;
+    case Act::kElapsed: {
+      std::vector<GrowingTask> both = event(0);
+      const std::vector<GrowingTask> second = event(1);
+      both.insert(both.end(), second.begin(), second.end());
+      ask(thread, record, "elapsed time", {std::move(both), Question::Kind::kElapsed});
+      break;
+    }
+    case Act::kAskSpan: {
+      ask(thread, record, "times of work", span_of(process, record));
+      if (record.word[1] == 0) break;
+      const auto watched = process.watched.find(static_cast<std::uint32_t>(record.word[0]));
+      if (watched == process.watched.end()) break;
+      run.let_go(watched->second);
+      process.watched.erase(watched);
+      break;
+    }
+    case Act::kGraphLaunch:
+      host_task(thread, record, TaskKind::kLaunch, "graph launch");
+      break;
+    case Act::kMakeStream:
+      host_task(thread, record, TaskKind::kHostCall, "make stream");
+      stream_of(process, record.device, record.stream).blocking = record.word[1] == 0;
+      break;
+    case Act::kDropEvent: {
+      pass(thread,
+           record);  // who lets go of it last, a thread or a helper, is up to the real scheduler
+      for (const GrowingTask last : event(0)) run.let_go(last);
+      process.events.erase(record.word[0]);
+      break;
+    }
+    case Act::kMakeGroup:
+      return join_group(process, thread, record, signature);
+    case Act::kWaitGroup:
+      return wait_group(process, thread, record);
+    case Act::kSplitGroup:
+      return split_group(process, number, thread, record);
+    case Act::kDropGroup:
+      host_task(thread, record, TaskKind::kHostCall, "drop communicator");
+      process.members.erase(record.word[0]);
+      break;
+    case Act::kCollective:
+      return communicate(process, thread, record);
+    case Act::kSettle:
+      return settle(process, thread, record);
+    default:
+      host_call(thread, record, signature);
+      break;
+  }
+  return std::nullopt;
+}
+
+// --- time ---------------------------------------------------------------------------------------
+
+/// The earliest time at which the thread may do something; none if others must do something first.
+/// @param settlers_too whether those count that need the bytes of a call
+std::optional<Time> Session::State::acts_at(const Thread& thread, bool settlers_too) const {
+  if (thread.helper) return std::nullopt;
+  switch (thread.doing) {
+    case Doing::kRuns:
+    case Doing::kAsks:
+    case Doing::kSleeps:
+      return thread.clock;
+    case Doing::kSettles:
+      return settlers_too ? std::optional(thread.clock) : std::nullopt;
+    case Doing::kWaits:
+      return run.settled(thread.last) ? std::optional(run.end(thread.last)) : std::nullopt;
+    case Doing::kIdles:
+      return thread.until >= kNotInThisRun ? std::nullopt : std::optional(thread.until);
+    case Doing::kEnded:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// No thread but this one says anything that starts earlier.
+Time Session::State::threads_until(const Thread* but, bool settlers_too) const {
+  Time until = Time::max();
+  for (const Thread* const thread : threads) {
+    if (thread == but) continue;
+    if (const auto at = acts_at(*thread, settlers_too)) until = std::min(until, *at);
+  }
+  return until;
+}
+
+/// Nobody can do anything before this thread does at that time. What happens at one time is in the order of
+/// ranks and of threads.
+bool Session::State::is_next(const Thread& thread, Time at) {
+  if (const std::optional<Time> end = work.next_end(); end && *end <= at) return false;
+  const auto key = std::tuple(at, thread.process, thread.name);
+  return std::none_of(threads.begin(), threads.end(), [&](const Thread* other) {
+    if (other == &thread) return false;
+    const auto when = acts_at(*other);
+    // Who is late would go on if it could.
+    const bool late = other->late && when == at;
+    return when && !late && std::tuple(*when, other->process, other->name) < key;
+  });
+}
+
+/// Ends the transfers that end before anything else can begin. @return whether that made something known
+bool Session::State::move_network() {
+  begin_transfers();
+  if (looking) return false;
+  const std::optional<Time> end = work.next_end();
+  // Several may end together: all ends up to the first are told at once.
+  if (!end || *end > threads_until(nullptr) || !watched_until(*end)) return false;
+  for (const auto& [task, at] : work.advance(*end)) run.finish(task, at);
+  passed = std::max(passed, *end);
+  return true;
+}
+
+// --- answers ------------------------------------------------------------------------------------
+
+std::optional<SessionAnswer> Session::State::answer_question(const Thread& thread) {
+  SessionAnswer answer{.at = thread.clock};
+  const std::vector<GrowingTask>& about = thread.question.about;
+  // A helper is told how far the run has come.
+  const Time by = thread.helper ? threads_until(nullptr) : thread.clock;
+  const bool ended = std::all_of(about.begin(), about.end(), [&](GrowingTask task) {
+    return run.settled(task) && run.end(task) <= by;
+  });
+  const bool known = std::all_of(about.begin(), about.end(),
+                                 [this](GrowingTask task) { return run.settled(task); });
+  // What is not settled hangs on something that has not happened by then.
+  if (!known && !thread.helper && threads_until(&thread) < thread.clock) return std::nullopt;
+  if (!known && !thread.helper) {
+    // A transfer under way may still end by then.
+    const std::optional<Time> end = work.next_end();
+    if (end && *end <= thread.clock) return std::nullopt;
+  }
+  if (thread.helper && ended) {
+    for (const GrowingTask task : about) shown = std::max(shown, run.end(task));
+  }
+  const Question::Kind kind = thread.question.kind;
+  if (kind == Question::Kind::kEnded) {
+    answer.value = ended ? 1 : 0;
+    return answer;
+  }
+  if (about.size() != (kind == Question::Kind::kElapsed ? 2u : 1u)) {
+    answer.status = EINVAL;
+  } else if (!ended) {
+    answer.status = EAGAIN;
+  } else if (kind == Question::Kind::kElapsed) {
+    answer.value = static_cast<std::uint64_t>((run.end(about[1]) - run.end(about[0])).ps);
+  } else {
+    const Time at = kind == Question::Kind::kStart ? run.start(about[0]) : run.end(about[0]);
+    answer.value = static_cast<std::uint64_t>(at.ps);
+  }
+  return answer;
+}
+
+/// Whether some thread stands still: what takes real time may wake it before anybody's time is up.
+bool Session::State::may_be_woken() const {
+  return std::any_of(threads.begin(), threads.end(), [](const Thread* thread) {
+    return thread->doing == Doing::kIdles && !thread->helper;
+  });
+}
+
+/// Ends the sleep of a thread, or its standing still until a time.
+bool Session::State::let_go_on(Thread& thread, SessionAnswer& answer) {
+  const bool sleeps = thread.doing == Doing::kSleeps;
+  const Time at = sleeps ? thread.clock : thread.until;
+  if (!is_next(thread, at)) return false;
+  const Leap leap{std::max(at, passed) - passed, !sleeps, heard};
+  if (is_quiet && may_be_woken() && !is_quiet(leap)) return false;
+  if (!watched_until(at)) return false;
+  passed = std::max(passed, at);
+  answer.at = at;
+  if (sleeps) return true;
+  answer.status = ETIMEDOUT;
+  wait_until(thread, at);
+  thread.until = Time::max();
+  return true;
+}
+
+bool Session::State::answer(std::uint32_t process, std::uint32_t number, Thread& thread,
+                            std::vector<SessionAnswer>& answers) {
+  if (looking && !thread.helper) return false;
+  SessionAnswer answer;
+  if (thread.doing == Doing::kWaits && run.settled(thread.last)) {
+    thread.clock = run.end(thread.last);
+    answer.at = thread.clock;
+    answer.value = std::exchange(thread.value, 0);
+  } else if (thread.doing == Doing::kSettles) {
+    if (meetings.contains(thread.settles)) return false;
+    if (std::exchange(thread.late, false)) wait_for_values(thread, thread.clock);
+    answer.at = thread.clock;
+  } else if (thread.doing == Doing::kAsks) {
+    const std::optional<SessionAnswer> known = answer_question(thread);
+    if (!known) return false;
+    answer = *known;
+    for (const GrowingTask task : std::exchange(thread.question.about, {})) run.let_go(task);
+  } else if (thread.doing == Doing::kSleeps ||
+             (thread.doing == Doing::kIdles && thread.until < kNotInThisRun)) {
+    if (!let_go_on(thread, answer)) return false;
+  } else {
+    return false;
+  }
+  thread.doing = Doing::kRuns;
+  answer.process = process;
+  answer.thread = number;
+  answers.push_back(answer);
+  return true;
+}
+
+bool Session::State::answer_what_can_be(std::vector<SessionAnswer>& answers) {
+  bool any = false;
+  for (std::uint32_t p = 0; p < processes.size(); ++p) {
+    for (auto& [number, thread] : processes[p].threads) {
+      // What an answered thread says next may come before what others would be told.
+      any = answer(p, number, thread, answers) || any;
+    }
+  }
+  return any;
+}
+
+/// Some process only idles: for something outside the run, after which it may go on.
+bool Session::State::anybody_outside() const {
+  return std::any_of(processes.begin(), processes.end(), [](const Process& process) {
+    bool idles = false;
+    for (const auto& [number, thread] : process.threads) {
+      if (thread.helper) continue;
+      if (thread.doing == Doing::kIdles) idles = true;
+      const bool stands = thread.doing == Doing::kIdles || thread.doing == Doing::kEnded;
+      if (!stands) return false;
+    }
+    return idles;
+  });
+}
+
+/// Nobody runs, and some wait only for bytes of a call that others make after something that has not
+/// happened yet. On a GPU their host would have gone on; here its time goes by, up to what happens next. That
+/// nobody runs does not depend on who came first, so neither does this.
+/// @return whether something can happen now that could not before
+bool Session::State::let_settlers_be_late() {
+  if (looking || anybody_outside()) return false;
+  Time next = work.next_end().value_or(Time::max());
+  std::vector<Thread*> settlers;
+  for (Process& process : processes) {
+    for (auto& [number, thread] : process.threads) {
+      if (thread.doing == Doing::kRuns && !thread.helper) return false;
+      if (thread.doing == Doing::kSettles) {
+        settlers.push_back(&thread);
+      } else if (const auto at = acts_at(thread)) {
+        next = std::min(next, *at);
+      }
+    }
+  }
+  bool moved = false;
+  for (Thread* const settler : settlers) {
+    if (next == Time::max() || settler->clock > next) continue;
+    moved = moved || settler->clock < next || !settler->late;
+    settler->clock = next;
+    settler->late = true;
+  }
+  return moved;
+}
+
+std::vector<SessionAnswer> Session::advance() {
+  std::vector<SessionAnswer> answers = std::exchange(state_->ready, {});
+  state_->looking = false;  // whoever still does says so
+  do {
+    for (bool moved = true; moved;) {
+      moved = state_->move_network();
+      moved = state_->answer_what_can_be(answers) || moved;
+    }
+  } while (answers.empty() && state_->let_settlers_be_late());
+  return answers;
+}
+
+/// A process whose threads all idle waits for something that is not of the run: it goes on where the last of
+/// them stopped.
+Time Session::horizon() const {
+  Time until = state_->work.next_end().value_or(Time::max());
+  for (const GrowingTask task : state_->started) until = std::min(until, state_->run.start(task));
+  for (const Process& process : state_->processes) {
+    Time idle = Time::min();
+    bool acts = false, lives = false;
+    for (const auto& [number, thread] : process.threads) {
+      if (thread.helper || thread.doing == Doing::kEnded) continue;
+      lives = true;
+      acts = acts || thread.doing != Doing::kIdles;
+      idle = std::max(idle, thread.clock);
+      until = std::min(until, state_->acts_at(thread).value_or(Time::max()));
+    }
+    if (lives && !acts) until = std::min(until, idle);
+  }
+  return until;
+}
+
+// --- the session --------------------------------------------------------------------------------
+
+Session::Session(Work& work, const HostTimes& times)
+    : state_(std::make_unique<State>(work, times)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+void Session::set_outside(std::function<bool(const Leap&)> is_quiet,
+                          std::function<bool(std::uint32_t, Time)> look) {
+  state_->is_quiet = std::move(is_quiet);
+  state_->look = std::move(look);
+}
+
+std::uint32_t Session::add_process(std::int32_t rank) {
+  Process& process = state_->processes.emplace_back();
+  process.number = static_cast<std::uint32_t>(state_->processes.size() - 1);
+  process.rank = rank;
+  process.instance = static_cast<std::uint32_t>(
+      std::count_if(state_->processes.begin(), std::prev(state_->processes.end()),
+                    [rank](const Process& other) { return other.rank == rank; }));
+  // Its first thread runs from the beginning, though it has said nothing yet.
+  state_->thread_of(process, 0, Record());
+  return static_cast<std::uint32_t>(state_->processes.size() - 1);
+}
+
+void Session::lose(std::uint32_t process) {
+  Process& gone = state_->processes[process];
+  for (auto& [number, thread] : gone.threads) thread.doing = Doing::kEnded;
+}
+
+std::string Session::deadlock(bool idle_too) const {
+  if (state_->threads_until(nullptr, false) != Time::max() || state_->work.next_end() ||
+      !state_->started.empty())
+    return {};
+  if (!idle_too && state_->anybody_outside()) return {};
+  return state_->deadlock();
+}
+
+Time Session::present() const {
+  return std::min(std::max(state_->passed, state_->shown), state_->look_at);
+}
+
+GrowingRun& Session::run() { return state_->run; }
+std::string_view Session::name_of(std::uint32_t name) const { return state_->names[name]; }
+
+}  // namespace flopcast::live

@@ -1,0 +1,112 @@
+// A live run as its records tell it: processes, threads, streams, events and communicators become the tasks of
+// one growing graph, and threads that wait get their answers. docs/theory/live.md has the rules of
+// time and order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flopcast/engine/growing.h"
+#include "live/engine/session/work.h"
+
+namespace flopcast::live {
+
+/// Goes to a thread that waits.
+struct SessionAnswer {
+  std::uint32_t process = 0, thread = 0;
+  std::uint32_t status = 0;  ///< 0: as asked; else an errno
+  Time at;                   ///< the thread goes on
+  std::uint64_t value = 0;   ///< by act
+};
+
+/// What a task is beyond its times: all that its record said.
+struct TaskNote {
+  Act act = Act::kNothing;
+  std::uint8_t detail = 0;    ///< a CopyKind or a Collective
+  std::uint16_t device = 0;   ///< of its process
+  std::uint32_t group = 0;    ///< name of the ranks that communicate: "0,1,2,3"
+  std::uint32_t threads = 0;  ///< of a block of a kernel
+  std::uint64_t blocks = 0;   ///< of its grid
+  std::uint64_t bytes = 0;    ///< of copies, fills, and of all that a group call transfers
+  GrowingTask launcher = kNoGrowingTask;  ///< the call that put it on its stream
+  std::uint64_t stream = 0;               ///< that the call is about
+  std::uint64_t event = 0;                ///< that it records or waits for
+  GrowingTask recorder = kNoGrowingTask;  ///< the call that recorded this event last
+  std::uint64_t recorded_on = 0;          ///< the stream that it recorded
+  std::uint64_t communicator = 0;         ///< the same on all its ranks
+  std::uint64_t sequence = 0;             ///< tells its calls apart, on all its ranks alike
+  Element element = Element::kUint8;      ///< of what is transferred
+};
+
+/// A task whose times are final, with all that is known of it.
+struct ToldTask {
+  SettledTask task;
+  TaskNote note;
+};
+
+/// The run's time is about to go on because somebody's time is up.
+struct Leap {
+  Time over;                ///< how far it goes
+  bool gives_up = false;    ///< a wait for others ends without them; else a sleep ends
+  std::uint64_t heard = 0;  ///< records of threads, but helpers, taken so far
+};
+
+class Session {
+ public:
+  /// @param work must live as long as the session
+  explicit Session(Work& work, const HostTimes& times = {});
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  /// A process of the application, whose first thread runs from now on. All of them are to be there
+  /// before any is answered. @return its number, from 0
+  std::uint32_t add_process(std::int32_t rank);
+  /// What one of its threads wrote, in the order in which it wrote. @param signature text of the record's
+  /// signature. @return what is wrong with it: such a process cannot go on
+  std::optional<Diagnostic> take(std::uint32_t process, std::uint32_t thread, const Record& record,
+                                 std::string_view signature);
+  /// The process is gone, whatever it was about to say.
+  void lose(std::uint32_t process);
+
+  /// @param is_quiet whether nothing goes on that takes real time and may wake a thread that stands still. It is asked before
+  /// anybody's time is up, with the leap that the run's time would take; as long as it says no, nobody's is
+  /// @param look lets those look that watch over a process's collective calls, at a time at which some call's time-out may
+  /// come; whether they have. Until it says so, nothing happens later
+  void set_outside(std::function<bool(const Leap& leap)> is_quiet,
+                   std::function<bool(std::uint32_t process, Time at)> look = {});
+
+  /// The run's time as threads in real time are to see it: what they were told has happened by then, and no call's
+  /// time-out has been passed over.
+  Time present() const;
+
+  /// Answers that can be given now. To be called when every record that was written has been taken.
+  std::vector<SessionAnswer> advance();
+  /// Nothing that happens from now on starts before this.
+  Time horizon() const;
+  /// All wait and nobody can go on: who for whom, line by line. Empty if somebody runs.
+  /// @param idle_too even if some process only idles, for something outside the run as far as is known
+  std::string deadlock(bool idle_too = false) const;
+
+  /// As GrowingRun::take_settled.
+  std::vector<ToldTask> take_settled(Time before);
+  /// Processes of which every thread waits, idles or has ended.
+  std::size_t waiting() const;
+  /// A process that the others may be waiting for, by rank, and the name of the last call of its that was
+  /// heard of: it computes, or is stuck outside the run. None if nobody runs.
+  std::optional<std::pair<std::int32_t, std::string>> holds_back() const;
+
+  GrowingRun& run();                                   ///< its graph
+  std::string_view name_of(std::uint32_t name) const;  ///< text of a task's name
+
+  struct State;  ///< the session's own
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace flopcast::live

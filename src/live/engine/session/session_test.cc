@@ -1,0 +1,640 @@
+#include "live/engine/session/session.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <tuple>
+
+#include "support/plain_work.h"
+
+namespace flopcast::live {
+namespace {
+
+constexpr Time us(std::int64_t n) { return Time::from_us(n); }
+
+const HostTimes kTimes{us(4), us(3), us(5)};
+
+Record call(Act act, std::int64_t gap = 1, std::int64_t lasts = 1) {
+  Record record;
+  record.act = act;
+  record.gap_ns = gap * 1000;
+  record.duration_ns = static_cast<std::uint32_t>(lasts * 1000);
+  return record;
+}
+Record kernel(std::uint64_t stream, std::uint64_t takes) {
+  Record record = call(Act::kKernel);
+  record.stream = stream;
+  record.word[0] = takes;
+  return record;
+}
+Record with_event(Act act, std::uint64_t event, std::uint64_t stream = 0) {
+  Record record = call(act);
+  record.word[0] = event;
+  record.stream = stream;
+  const bool answered = act == Act::kWaitEvent || act == Act::kAskEvent || act == Act::kElapsed;
+  record.flags = answered ? kAnswerWanted : 0;
+  return record;
+}
+Record wait_device() {
+  Record record = call(Act::kWaitDevice);
+  record.flags = kAnswerWanted;
+  return record;
+}
+Record communicator(std::uint64_t rank, std::uint64_t size) {
+  Record record = call(Act::kMakeGroup);
+  record.word[0] = 77;
+  record.word[1] = rank;
+  record.word[2] = size;
+  return record;
+}
+Record wait_group() {
+  Record record = call(Act::kWaitGroup);
+  record.flags = kAnswerWanted;
+  record.word[0] = 77;
+  return record;
+}
+Record collective(Collective op, std::uint64_t bytes, std::uint64_t stream, std::uint64_t peer = 0,
+                  std::uint64_t calls = 1) {
+  Record record = call(Act::kCollective);
+  record.stream = stream;
+  record.word[0] = 77;
+  record.word[1] = static_cast<std::uint64_t>(op) << 32 | peer;
+  record.word[2] = bytes;
+  record.word[3] = calls;
+  return record;
+}
+
+/// One process of one thread, told record by record.
+class One {
+ public:
+  One() : session(work, kTimes) { session.add_process(0); }
+  void say(Record record, std::uint32_t thread = 0) {
+    record.number = number_++;
+    const auto problem = session.take(0, thread, record, "x");
+    EXPECT_FALSE(problem) << problem->text();
+  }
+  SessionAnswer answer() {
+    const std::vector<SessionAnswer> answers = session.advance();
+    EXPECT_EQ(answers.size(), 1u);
+    return answers.empty() ? SessionAnswer() : answers.front();
+  }
+  PlainWork work;
+  Session session;
+
+ private:
+  std::uint32_t number_ = 0;
+};
+
+TEST(LiveSession, AThreadWaitsForItsKernels) {
+  One one;
+  one.say(kernel(5, 100));  // called 1 to 2, runs 5 to 105
+  one.say(kernel(5, 10));   // runs until 115
+  one.say(wait_device());
+  EXPECT_EQ(one.answer().at, us(118));
+}
+
+TEST(LiveSession, TheDefaultStreamWaitsForOthersAndTheyForIt) {
+  One one;
+  one.say(kernel(5, 100));  // 5 to 105
+  one.say(kernel(0, 10));   // 105 to 115
+  one.say(kernel(6, 20));   // 115 to 135
+  Record aloof = call(Act::kMakeStream);
+  aloof.stream = 7;
+  aloof.word[1] = 1;
+  one.say(aloof);
+  one.say(kernel(7, 1));
+  one.say(with_event(Act::kRecordEvent, 1, 7));
+  one.say(with_event(Act::kWaitEvent, 1));
+  EXPECT_LT(one.answer().at, us(30));
+  one.say(wait_device());
+  EXPECT_EQ(one.answer().at, us(138));
+}
+
+TEST(LiveSession, EventsOrderStreamsAndMeasureTime) {
+  One one;
+  one.say(with_event(Act::kRecordEvent, 1, 5));
+  one.say(kernel(5, 100));
+  one.say(with_event(Act::kRecordEvent, 2, 5));
+  one.say(with_event(Act::kStreamWaitsEvent, 2, 6));
+  one.say(kernel(6, 50));
+  one.say(with_event(Act::kRecordEvent, 3, 6));
+  Record elapsed = with_event(Act::kElapsed, 1);
+  elapsed.word[1] = 3;
+  one.say(elapsed);
+  EXPECT_EQ(one.answer().status, static_cast<std::uint32_t>(EAGAIN));
+  one.say(with_event(Act::kAskEvent, 3));
+  EXPECT_EQ(one.answer().value, 0u);
+  one.say(with_event(Act::kWaitEvent, 3));
+  one.answer();
+  one.say(with_event(Act::kAskEvent, 3));
+  EXPECT_EQ(one.answer().value, 1u);
+  one.say(elapsed);
+  // 2 us pass between the first event and the call of the first kernel.
+  EXPECT_EQ(one.answer().value, static_cast<std::uint64_t>(us(152).ps));
+}
+
+/// A thread that the first one made after so many records.
+Record thread_start(std::uint64_t records, std::uint64_t name = 1) {
+  Record record;
+  record.act = Act::kThreadStart;
+  record.word[1] = records;
+  record.word[3] = name;
+  return record;
+}
+Record woken_by_first(std::uint64_t records, std::uint64_t after_us = 0) {
+  Record record;
+  record.act = Act::kWoken;
+  record.word[1] = records;
+  record.word[2] = after_us * 1000;
+  return record;
+}
+Record until(Act act, std::uint64_t microseconds) {
+  Record record = call(act, 0, 0);
+  record.flags = kAnswerWanted;
+  record.word[0] = microseconds * 1000;
+  return record;
+}
+
+TEST(LiveSession, AWokenThreadIsInItsWakersTime) {
+  One one;
+  one.say(call(Act::kMark, 50));  // until 51
+  one.say(thread_start(1), 1);
+  one.say(call(Act::kIdle, 0, 0), 1);
+  one.say(call(Act::kMark, 50));  // until 102
+  EXPECT_EQ(one.session.horizon(), us(102));
+  one.say(woken_by_first(2, 7), 1);
+  one.say(call(Act::kMark, 1000));
+  EXPECT_EQ(one.session.horizon(), us(109));  // 102 + 7: the woken one is there
+  one.say(kernel(5, 10), 1);
+  one.say(wait_device(), 1);
+  // +1+4 to launch, 10 to run, 3 to wake.
+  EXPECT_EQ(one.answer().at, us(127));
+}
+
+TEST(LiveSession, ASleepEndsWhenNobodyCanDoAnythingBefore) {
+  One one;
+  one.say(call(Act::kMark, 0, 0));
+  one.say(thread_start(1), 1);
+  one.say(until(Act::kSleep, 100), 1);
+  EXPECT_TRUE(one.session.advance().empty());  // the first thread is at 0
+  one.say(call(Act::kMark, 99, 1));            // at 100, and first by name
+  EXPECT_TRUE(one.session.advance().empty());
+  one.say(call(Act::kMark, 1, 0));
+  const SessionAnswer answer = one.answer();
+  EXPECT_EQ(answer.at, us(100));
+  EXPECT_EQ(answer.status, 0u);
+}
+
+TEST(LiveSession, WhoStandsStillUntilATimeIsToldWhetherItWasWoken) {
+  One one;
+  one.say(call(Act::kMark, 0, 0));
+  one.say(thread_start(1), 1);
+  one.say(until(Act::kIdle, 100), 1);
+  EXPECT_TRUE(one.session.advance().empty());
+  one.say(call(Act::kMark, 49, 1));
+  one.say(woken_by_first(2), 1);
+  SessionAnswer answer = one.answer();
+  EXPECT_EQ(answer.at, us(50));
+  EXPECT_EQ(answer.status, 0u);
+  one.say(until(Act::kIdle, 100), 1);
+  one.say(call(Act::kIdle, 0, 0));
+  answer = one.answer();
+  EXPECT_EQ(answer.at, us(150));
+  EXPECT_EQ(answer.status, static_cast<std::uint32_t>(ETIMEDOUT));
+}
+
+TEST(LiveSession, WhoIsWokenFromOutsideGoesOnWhereTheRunIs) {
+  One one;
+  one.say(call(Act::kIdle, 0, 0));
+  one.say(thread_start(1), 1);
+  one.say(until(Act::kSleep, 1000), 1);
+  EXPECT_EQ(one.answer().at, us(1000));
+  Record woken = woken_by_first(0);
+  woken.flags = kAnswerWanted;
+  one.say(woken);
+  EXPECT_EQ(one.answer().at, us(1000));
+}
+
+TEST(LiveSession, HelpersHoldNobodyUpAndAreToldHowFarItIs) {
+  One one;
+  one.say(kernel(5, 100));
+  one.say(with_event(Act::kRecordEvent, 1, 5));
+  Record question = with_event(Act::kAskEvent, 1);
+  question.flags |= kOfHelper;
+  one.say(question, 1);
+  EXPECT_EQ(one.answer().value, 0u);
+  one.say(with_event(Act::kWaitEvent, 1));
+  EXPECT_EQ(one.answer().at, us(108));
+  one.say(question, 1);
+  EXPECT_EQ(one.answer().value, 1u);
+  EXPECT_EQ(one.session.horizon(), us(108));
+}
+
+TEST(LiveSession, AProcessThatWaitsForSomethingElseIsNoDeadlock) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  session.add_process(1);
+  EXPECT_FALSE(session.take(0, 0, communicator(0, 2), "id"));
+  EXPECT_FALSE(session.take(1, 0, call(Act::kIdle), ""));
+  EXPECT_TRUE(session.advance().empty());
+  EXPECT_EQ(session.deadlock(), "");
+}
+
+TEST(LiveSession, RecordsAreActedOnInTheOrderOfTheCalls) {
+  One one;
+  Record second = kernel(5, 10), first = kernel(5, 100);
+  first.number = 0;
+  second.number = 1;
+  EXPECT_FALSE(one.session.take(0, 1, second, "b"));
+  EXPECT_FALSE(one.session.take(0, 0, first, "a"));
+  const auto settled = one.session.run().take_settled(Time::max());
+  EXPECT_EQ(settled.back().start, us(105));
+}
+
+TEST(LiveSession, CallsThatDifferBetweenRanksAreRefused) {
+  PlainWork work;
+  Session session(work, kTimes);
+  for (const int rank : {0, 1}) {
+    session.add_process(rank);
+    EXPECT_FALSE(session.take(static_cast<std::uint32_t>(rank), 0,
+                              communicator(static_cast<std::uint64_t>(rank), 2), "id"));
+  }
+  Record mine = collective(Collective::kAllReduce, 8, 5), other = mine;
+  mine.number = other.number = 1;
+  other.word[2] = 16;
+  EXPECT_FALSE(session.take(0, 0, mine, ""));
+  const auto problem = session.take(1, 0, other, "");
+  ASSERT_TRUE(problem);
+  EXPECT_NE(problem->text().find("rank 0"), std::string::npos);
+}
+
+TEST(LiveSession, ARankThatNeverJoinsIsADeadlock) {
+  PlainWork work;
+  Session session(work, kTimes);
+  session.add_process(0);
+  EXPECT_FALSE(session.take(0, 0, communicator(0, 2), "id"));
+  Record wait = wait_group();
+  wait.number = 1;
+  EXPECT_FALSE(session.take(0, 0, wait, ""));
+  EXPECT_TRUE(session.advance().empty());
+  EXPECT_NE(session.deadlock().find("communicator"), std::string::npos);
+}
+
+TEST(LiveSession, NobodysTimeIsUpWhileOthersAreAboutToBeWoken) {
+  One one;
+  bool quiet = false;
+  int asked = 0;
+  Leap leap;
+  one.session.set_outside([&](const Leap& next) {
+    ++asked;
+    leap = next;
+    return quiet;
+  });
+  Record start = call(Act::kThreadStart);
+  start.word[3] = 1;
+  one.say(start, 1);
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 1'000'000;
+  Record waits = call(Act::kIdle);
+  waits.flags = kAnswerWanted;
+  waits.word[0] = 600'000'000;
+  one.say(waits, 1);
+  one.say(sleep);
+  EXPECT_TRUE(one.session.advance().empty());
+  const Leap first = leap;
+  EXPECT_FALSE(first.gives_up);
+  EXPECT_GE(first.over, us(1'000));
+  EXPECT_TRUE(one.session.advance().empty());
+  EXPECT_EQ(leap.heard, first.heard);
+  EXPECT_EQ(asked, 2);
+  // Somebody in real time wakes the thread: it goes on where the run is, not where its time would have been up.
+  one.say(call(Act::kWoken), 1);
+  const SessionAnswer woken = one.answer();
+  EXPECT_EQ(woken.thread, 1u);
+  EXPECT_EQ(woken.status, 0u);
+  EXPECT_LT(woken.at, us(100));
+  EXPECT_EQ(asked, 2);
+  // Nobody stands still who could be woken: nobody has to be asked.
+  Record later = sleep;
+  later.word[0] = 5'000'000;
+  one.say(later, 1);
+  EXPECT_EQ(one.answer().thread, 0u);
+  EXPECT_EQ(asked, 2);
+  // It is quiet, and a time is up.
+  quiet = true;
+  one.say(waits);
+  EXPECT_EQ(one.answer().thread, 1u);
+  EXPECT_EQ(asked, 3);
+  one.say(waits, 1);
+  const SessionAnswer up = one.answer();
+  EXPECT_EQ(up.thread, 0u);
+  EXPECT_EQ(up.status, static_cast<std::uint32_t>(ETIMEDOUT));
+  EXPECT_TRUE(leap.gives_up);
+  EXPECT_GE(leap.over, us(590'000));
+  EXPECT_GT(leap.heard, first.heard);
+}
+
+TEST(LiveSession, WatchdogsLookBeforeACallsTimeIsOver) {
+  PlainWork work;
+  Session session(work, kTimes);
+  bool has_looked = true;
+  std::vector<std::pair<std::uint32_t, Time>> looks;
+  session.set_outside({}, [&](std::uint32_t process, Time at) {
+    if (looks.empty() || looks.back() != std::pair(process, at)) looks.emplace_back(process, at);
+    return has_looked;
+  });
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    session.add_process(static_cast<std::int32_t>(rank));
+  std::uint32_t said[2] = {};
+  const auto say = [&](std::uint32_t rank, Record record) {
+    record.number = said[rank]++;
+    EXPECT_FALSE(session.take(rank, 0, record, "id"));
+  };
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    say(rank, communicator(rank, 2));
+    say(rank, wait_group());
+  }
+  EXPECT_EQ(session.advance().size(), 2u);
+  say(0, collective(Collective::kAllReduce, 16, 5));
+  say(0, wait_device());
+  Record sleep = call(Act::kSleep);
+  sleep.flags = kAnswerWanted;
+  sleep.word[0] = 2'000'000'000;
+  say(1, sleep);
+  // Rank 0 waits in its call while rank 1 sleeps for two seconds: its watchdog looks at half a second, and until it has
+  // nothing happens.
+  has_looked = false;
+  EXPECT_TRUE(session.advance().empty());
+  EXPECT_TRUE(session.advance().empty());
+  ASSERT_EQ(looks.size(), 1u);
+  EXPECT_EQ(looks[0].first, 0u);
+  EXPECT_LT(looks[0].second, us(1'000'000));
+  EXPECT_LE(session.present(), looks[0].second);
+  // Then when a second has passed since, and then the sleep is over.
+  has_looked = true;
+  EXPECT_EQ(session.advance().size(), 1u);
+  ASSERT_EQ(looks.size(), 2u);
+  EXPECT_EQ(looks[1].second - looks[0].second, us(1'100'000));
+  EXPECT_GT(session.present(), us(2'000'000));
+  // All have called, nobody waits for anybody: nobody has to look.
+  say(1, collective(Collective::kAllReduce, 16, 5));
+  say(1, wait_device());
+  EXPECT_EQ(session.advance().size(), 2u);
+  EXPECT_EQ(looks.size(), 2u);
+}
+
+// ---- against a slow oracle ---------------------------------------------------------------------
+
+/// What each rank's one thread does; those that want an answer wait for it.
+using Script = std::vector<std::vector<Record>>;
+/// Times at which waits are over, and what questions are told, by rank.
+using Told = std::vector<std::vector<std::tuple<Time, std::uint32_t, std::uint64_t>>>;
+
+Script any_script() {
+  const auto ranks = *rc::gen::inRange<std::size_t>(1, 4);
+  Script script(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    script[r].push_back(communicator(r, ranks));
+    script[r].push_back(wait_group());
+  }
+  const auto stream = [] { return *rc::gen::inRange<std::uint64_t>(0, 3); };
+  const auto amount = [] { return *rc::gen::inRange<std::uint64_t>(1, 40); };
+  for (int n = *rc::gen::inRange(0, 40); n > 0; --n) {
+    const auto rank = *rc::gen::inRange<std::size_t>(0, ranks);
+    std::vector<Record>& own = script[rank];
+    switch (*rc::gen::inRange(0, 8)) {
+      case 0:
+        own.push_back(with_event(Act::kRecordEvent, stream(), stream()));
+        break;
+      case 1:
+        own.push_back(with_event(Act::kStreamWaitsEvent, stream(), stream()));
+        break;
+      case 2:
+        own.push_back(with_event(Act::kWaitEvent, stream()));
+        break;
+      case 3:
+        own.push_back(with_event(Act::kAskEvent, stream()));
+        break;
+      case 4:
+        own.push_back(wait_device());
+        break;
+      case 5: {
+        const std::uint64_t bytes = amount(), on = stream();
+        for (auto& one : script) one.push_back(collective(Collective::kAllReduce, bytes, on));
+        break;
+      }
+      default:
+        own.push_back(kernel(stream(), amount()));
+    }
+  }
+  return script;
+}
+
+/// Goes through every rank's script again and again, as far as what it needs is known. It knows nothing
+/// of horizons: a question about what is not known yet is asked again later.
+class SlowOracle {
+ public:
+  explicit SlowOracle(const Script& script) : script_(script), ranks_(script.size()) {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r].clock = Time{};
+  }
+
+  Told run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        while (ranks_[r].at < script_[r].size() && step(r)) moved = true;
+      }
+    }
+    Told told;
+    for (const Rank& rank : ranks_) told.push_back(rank.told);
+    return told;
+  }
+
+ private:
+  struct Rank {
+    std::size_t at = 0, meetings = 0;
+    Time clock;
+    /// Ends of streams and events; -1 in `unknown`: of a transfer that has no end yet.
+    std::map<std::uint64_t, std::size_t> stream, event;
+    std::map<std::uint64_t, std::vector<std::size_t>> next;
+    std::vector<std::tuple<Time, std::uint32_t, std::uint64_t>> told;
+  };
+  /// A thing on a stream: starts after others, at or after `from`; ends `takes` later, or with a meeting.
+  struct Thing {
+    std::vector<std::size_t> after;
+    Time from, takes;
+    std::optional<std::size_t> meeting;
+  };
+  struct Meeting {
+    std::vector<std::size_t> arrivals;
+    Time takes;
+  };
+
+  std::optional<Time> start(std::size_t thing) const {
+    Time at = things_[thing].from;
+    for (const std::size_t before : things_[thing].after) {
+      const auto end = end_of(before);
+      if (!end) return std::nullopt;
+      at = std::max(at, *end);
+    }
+    return at;
+  }
+  std::optional<Time> end_of(std::size_t thing) const {
+    const auto at = start(thing);
+    if (!at) return std::nullopt;
+    if (!things_[thing].meeting) return *at + things_[thing].takes;
+    const Meeting& meeting = meetings_.at(*things_[thing].meeting);
+    if (meeting.arrivals.size() < ranks_.size()) return std::nullopt;
+    Time begin = Time::min();
+    for (const std::size_t arrival : meeting.arrivals) {
+      const auto arrived = start(arrival);
+      if (!arrived) return std::nullopt;
+      begin = std::max(begin, *arrived);
+    }
+    return begin + meeting.takes;
+  }
+
+  std::size_t put(Rank& rank, std::uint64_t stream, Time takes, Time called) {
+    Thing thing{{}, called + kTimes.launch, takes, std::nullopt};
+    for (const auto& [other, last] : rank.stream) {
+      if (other == stream || other == 0 || stream == 0) thing.after.push_back(last);
+    }
+    for (const std::size_t event : rank.next[stream]) thing.after.push_back(event);
+    rank.next[stream].clear();
+    things_.push_back(thing);
+    rank.stream[stream] = things_.size() - 1;
+    return things_.size() - 1;
+  }
+
+  /// @return whether the next record could be acted on
+  bool step(std::size_t r) {
+    Rank& rank = ranks_[r];
+    const Record& record = script_[r][rank.at];
+    const Time called = rank.clock + Time::from_ns(record.gap_ns);
+    const Time done = called + Time::from_ns(record.duration_ns);
+    std::vector<std::size_t> waits;
+    switch (record.act) {
+      case Act::kMakeGroup:
+        made_[r] = done;
+        break;
+      case Act::kWaitGroup: {
+        if (made_.size() < ranks_.size()) return false;
+        Time last;
+        for (const auto& [who, when] : made_) last = std::max(last, when);
+        tell(rank, std::max(done, last + kTimes.wake), 0);
+        return true;
+      }
+      case Act::kKernel:
+        put(rank, record.stream, us(static_cast<std::int64_t>(record.word[0])), called);
+        break;
+      case Act::kRecordEvent:
+        rank.event[record.word[0]] = put(rank, record.stream, Time{}, called);
+        break;
+      case Act::kStreamWaitsEvent:
+        if (rank.event.contains(record.word[0]))
+          rank.next[record.stream].push_back(rank.event[record.word[0]]);
+        break;
+      case Act::kCollective: {
+        const std::size_t thing = put(rank, record.stream, Time{}, called);
+        const std::size_t meeting = rank.meetings++;
+        things_[thing].meeting = meeting;
+        meetings_[meeting].takes = us(static_cast<std::int64_t>(record.word[2]));
+        meetings_[meeting].arrivals.push_back(thing);
+        break;
+      }
+      case Act::kWaitEvent:
+        if (rank.event.contains(record.word[0])) waits.push_back(rank.event[record.word[0]]);
+        return wait(rank, done, waits);
+      case Act::kWaitDevice:
+        for (const auto& [stream, last] : rank.stream) waits.push_back(last);
+        return wait(rank, done, waits);
+      case Act::kAskEvent: {
+        std::uint64_t ended = 1;
+        if (rank.event.contains(record.word[0])) {
+          const auto end = end_of(rank.event[record.word[0]]);
+          if (!end) return false;
+          ended = *end <= done ? 1 : 0;
+        }
+        tell(rank, done, ended);
+        return true;
+      }
+      default:
+        break;
+    }
+    rank.clock = done;
+    ++rank.at;
+    return true;
+  }
+  bool wait(Rank& rank, Time done, const std::vector<std::size_t>& waits) {
+    for (const std::size_t thing : waits) {
+      const auto end = end_of(thing);
+      if (!end) return false;
+      done = std::max(done, *end + kTimes.wake);
+    }
+    tell(rank, done, 0);
+    return true;
+  }
+  void tell(Rank& rank, Time at, std::uint64_t value) {
+    rank.clock = at;
+    rank.told.emplace_back(at, 0, value);
+    ++rank.at;
+  }
+
+  const Script& script_;
+  std::vector<Rank> ranks_;
+  std::vector<Thing> things_;
+  std::map<std::size_t, Meeting> meetings_;
+  std::map<std::size_t, Time> made_;
+};
+
+/// Ranks speak in any order; what was written is heard before anybody is answered.
+Told live(const Script& script, std::mt19937& random) {
+  PlainWork work;
+  Session session(work, kTimes);
+  std::vector<std::size_t> at(script.size(), 0);
+  std::vector<bool> waits(script.size(), false);
+  Told told(script.size());
+  for (std::size_t r = 0; r < script.size(); ++r) session.add_process(static_cast<std::int32_t>(r));
+  while (true) {
+    std::vector<std::size_t> speak;
+    for (std::size_t r = 0; r < script.size(); ++r) {
+      if (!waits[r] && at[r] < script[r].size()) speak.push_back(r);
+    }
+    if (!speak.empty()) {
+      const std::size_t r = speak[random() % speak.size()];
+      Record record = script[r][at[r]++];
+      record.number = static_cast<std::uint32_t>(at[r] - 1);
+      waits[r] = (record.flags & kAnswerWanted) != 0;
+      RC_ASSERT(!session.take(static_cast<std::uint32_t>(r), 0, record, "id"));
+      if (at[r] == script[r].size() && !waits[r]) session.lose(static_cast<std::uint32_t>(r));
+    }
+    const bool answer = speak.empty() || random() % 3 == 0;
+    if (!answer) continue;
+    const std::vector<SessionAnswer> answers = session.advance();
+    for (const SessionAnswer& one : answers) {
+      told[one.process].emplace_back(one.at, one.status, one.value);
+      waits[one.process] = false;
+      if (at[one.process] == script[one.process].size()) session.lose(one.process);
+    }
+    if (speak.empty() && answers.empty()) return told;
+  }
+}
+
+RC_GTEST_PROP(LiveSessionProperty, AnswersAreThoseOfASlowOracle, ()) {
+  const Script script = any_script();
+  std::mt19937 random(*rc::gen::arbitrary<unsigned>());
+  const Told expected = SlowOracle(script).run();
+  const Told found = live(script, random);
+  RC_ASSERT(found == expected);
+}
+
+}  // namespace
+}  // namespace flopcast::live

@@ -1,0 +1,338 @@
+// Programs in virtual time, each a rank that this test starts again as a process of its own, with the core
+// loaded before the C library.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdlib>
+#include <functional>
+#include <future>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "live/engine/daemon/daemon.h"
+#include "support/plain_work.h"
+
+namespace flopcast::live {
+namespace {
+
+constexpr const char* kProgramVariable = "FLOPCAST_CLOCK_PROGRAM";
+constexpr std::int64_t kStart = 1'750'000'000;
+constexpr std::int64_t kLong = 10'000;  ///< seconds that nobody waits for really
+
+using std::chrono::seconds;
+
+double monotonic() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Takes real time, and none of the program's: perturbs the order in which threads run.
+void dawdle() {
+  static const unsigned seed = static_cast<unsigned>(::getpid());
+  static thread_local unsigned state = seed * 2654435761u + static_cast<unsigned>(::gettid());
+  state = state * 1664525u + 1013904223u;
+  volatile unsigned sum = 0;
+  for (unsigned i = 0; i < state >> 12; ++i) sum = sum + i;
+}
+
+/// Seconds since a program began, to the millisecond.
+class Watch {
+ public:
+  std::string operator()() const {
+    const long ms = std::lround((monotonic() - begin_) * 1e3);
+    return std::to_string(ms) + "ms ";
+  }
+
+ private:
+  double begin_ = monotonic();
+};
+
+std::string clocks_agree() {
+  std::ostringstream text;
+  timeval day{};
+  ::gettimeofday(&day, nullptr);
+  text << ::time(nullptr) - kStart << ' ' << day.tv_sec - kStart << ' ';
+  const double before = monotonic();
+  std::this_thread::sleep_for(seconds(kLong));
+  const timespec later{static_cast<time_t>(before) + 2 * kLong, 0};
+  ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &later, nullptr);
+  ::usleep(500'000);
+  ::sleep(3);
+  text << std::lround((monotonic() - static_cast<double>(later.tv_sec)) * 1e3) << "ms "
+       << ::time(nullptr) - kStart << ' ';
+  timespec cpu{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+  text << cpu.tv_sec;
+  return text.str();
+}
+
+std::string a_woken_thread_is_in_its_wakers_time() {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ready = false;
+  const Watch watch;
+  std::string text;
+  std::thread waker([&] {
+    dawdle();
+    std::this_thread::sleep_for(seconds(kLong));
+    const std::lock_guard guard(mutex);
+    ready = true;
+    changed.notify_one();
+  });
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return ready; });
+    text += watch();
+  }
+  waker.join();
+  return text + watch();
+}
+
+/// The consumer comes late in real time and early in virtual time, and so does not wait.
+std::string what_is_announced_carries_its_time() {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ready = false;
+  std::atomic<bool> there{false};
+  const Watch watch;
+  std::string text;
+  std::thread user([&] {
+    while (!there) ::sched_yield();
+    const std::lock_guard guard(mutex);
+    text = ready ? watch() : "nothing ";
+  });
+  std::thread maker([&] {
+    const double until = monotonic() + 0.05;
+    while (monotonic() < until) {
+    }
+    {
+      const std::lock_guard guard(mutex);
+      ready = true;
+    }
+    changed.notify_one();
+    there = true;
+  });
+  user.join();
+  maker.join();
+  return text;
+}
+
+std::string semaphores_and_joins_carry_time() {
+  sem_t full{}, empty{};
+  ::sem_init(&full, 0, 0);
+  ::sem_init(&empty, 0, 2);
+  const Watch watch;
+  std::string text;
+  std::thread maker([&] {
+    for (int i = 0; i < 5; ++i) {
+      ::sem_wait(&empty);
+      std::this_thread::sleep_for(seconds(10));
+      dawdle();
+      ::sem_post(&full);
+    }
+    std::this_thread::sleep_for(seconds(kLong));
+  });
+  for (int i = 0; i < 5; ++i) {
+    ::sem_wait(&full);
+    dawdle();
+    text += watch();
+    ::sem_post(&empty);
+  }
+  maker.join();
+  return text + watch();
+}
+
+std::string waits_end_when_their_time_comes() {
+  const Watch watch;
+  std::string text;
+  sem_t never{};
+  ::sem_init(&never, 0, 0);
+  timespec until{};
+  ::clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += kLong;
+  text += ::sem_timedwait(&never, &until) == -1 ? watch() : "posted ";
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::unique_lock lock(mutex);
+  text += changed.wait_for(lock, seconds(20)) == std::cv_status::timeout ? watch() : "woken ";
+  std::thread waker([&] {
+    std::this_thread::sleep_for(seconds(5));
+    const std::lock_guard guard(mutex);
+    changed.notify_all();
+  });
+  text += changed.wait_for(lock, seconds(20)) == std::cv_status::timeout ? "late " : watch();
+  lock.unlock();
+  waker.join();
+  std::promise<int> promise;
+  std::thread keeper([&] {
+    std::this_thread::sleep_for(seconds(30));
+    promise.set_value(1);
+  });
+  promise.get_future().get();
+  text += watch();
+  keeper.join();
+  text += std::to_string(::poll(nullptr, 0, 4000)) + ' ';
+  return text + watch();
+}
+
+std::string threads_share_a_flag_by_looking_at_it() {
+  std::atomic<bool> done{false};
+  const Watch watch;
+  std::thread setter([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1234));
+    done = true;
+  });
+  while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const std::string text = watch();
+  setter.join();
+  const double end = monotonic() + 0.25;
+  while (monotonic() < end) {
+  }
+  return text + (monotonic() - end < 0.001 ? "looked" : "overslept");
+}
+
+/// A child of a rank has a time of its own.
+std::string a_forked_child_goes_on_alone() {
+  const Watch watch;
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  std::this_thread::sleep_for(seconds(5));
+  if (::fork() == 0) {
+    std::this_thread::sleep_for(seconds(kLong));
+    const std::string text = watch();
+    ::_exit(::write(ends[1], text.data(), text.size()) < 0 ? 1 : 0);
+  }
+  char text[64] = {};
+  if (::read(ends[0], text, sizeof text - 1) < 0) return "nothing read";
+  ::wait(nullptr);
+  return std::string(text) + watch();
+}
+
+/// What closes all that it finds open goes on; the line to the engine is none of it.
+std::string descriptors_are_closed() {
+  const Watch watch;
+  const int opened = ::open("/dev/null", O_RDONLY);
+  ::closefrom(4);
+  std::this_thread::sleep_for(seconds(kLong));
+  return watch() + (::fcntl(opened, F_GETFD) < 0 ? "closed" : "open");
+}
+
+/// By the kernel's own call nobody can keep the line: the program ends, and says why.
+std::string the_line_is_cut() {
+  const Watch watch;
+  ::syscall(SYS_close_range, 4U, ~0U, 0U);
+  std::this_thread::sleep_for(seconds(kLong));
+  return watch();
+}
+
+const std::map<std::string, std::function<std::string()>> kPrograms = {
+    {"clocks", clocks_agree},
+    {"woken", a_woken_thread_is_in_its_wakers_time},
+    {"announced", what_is_announced_carries_its_time},
+    {"semaphores", semaphores_and_joins_carry_time},
+    {"timed", waits_end_when_their_time_comes},
+    {"flag", threads_share_a_flag_by_looking_at_it},
+    {"fork", a_forked_child_goes_on_alone},
+    {"closed", descriptors_are_closed},
+    {"cut", the_line_is_cut},
+};
+
+/// The process that the tests below start.
+TEST(LiveClockProgram, Runs) {
+  const char* const name = std::getenv(kProgramVariable);
+  if (!name) GTEST_SKIP() << "started by the tests of the clock";
+  const std::string text = kPrograms.at(name)();
+  ::_exit(::write(3, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
+}
+
+class LiveClockThreads : public testing::Test {
+ protected:
+  /// What the program writes, run as the one rank of a cluster.
+  static std::string run(const std::string& name) {
+    PlainWork work;
+    Session session(work);
+    MachineFacts machine;
+    machine.start_ns = kStart * 1'000'000'000;
+    const auto daemon = std::move(*Daemon::listen(session, machine));
+    daemon->expect(0);
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    if (child == 0) start(name, daemon->name(), ends[1]);
+    ::close(ends[1]);
+    while (daemon->alive() > 0) {
+      const auto problem = daemon->step();
+      EXPECT_FALSE(problem) << problem->text();
+      if (::waitpid(child, nullptr, WNOHANG) == child) daemon->gone(0);
+    }
+    char text[512] = {};
+    const ssize_t size = ::read(ends[0], text, sizeof text);
+    ::close(ends[0]);
+    return std::string(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+  }
+
+ private:
+  [[noreturn]] static void start(const std::string& name, const std::string& engine, int out) {
+    ::dup2(out, 3);
+    ::setenv(kSocketVariable, engine.c_str(), 1);
+    ::setenv("RANK", "0", 1);
+    ::setenv("LD_PRELOAD", FLOPCAST_LIVE_CORE, 1);
+    ::setenv(kProgramVariable, name.c_str(), 1);
+    ::execl("/proc/self/exe", "clock", "--gtest_filter=LiveClockProgram.Runs", nullptr);
+    ::_exit(127);
+  }
+};
+
+TEST_F(LiveClockThreads, ClocksGoOnTogetherAndSleepsTakeNoRealTime) {
+  EXPECT_EQ(run("clocks"), "0 0 3500ms 20003 0");
+}
+
+TEST_F(LiveClockThreads, AWokenThreadIsInItsWakersTime) {
+  EXPECT_EQ(run("woken"), "10000000ms 10000000ms ");
+}
+
+TEST_F(LiveClockThreads, WhoFindsAChangeIsInTheTimeOfWhoAnnouncedIt) {
+  EXPECT_EQ(run("announced"), "50ms ");
+}
+
+TEST_F(LiveClockThreads, SemaphoresAndJoinsCarryTimeInEveryRun) {
+  for (int again = 0; again < 10; ++again) {
+    EXPECT_EQ(run("semaphores"), "10000ms 20000ms 30000ms 40000ms 50000ms 10050000ms ");
+  }
+}
+
+TEST_F(LiveClockThreads, TimedWaitsEndInVirtualTime) {
+  EXPECT_EQ(run("timed"), "10000000ms 10020000ms 10025000ms 10055000ms 0 10059000ms ");
+}
+
+TEST_F(LiveClockThreads, LoopsThatSleepOrLookSeeTheirTimeCome) {
+  EXPECT_EQ(run("flag"), "1300ms looked");
+}
+
+TEST_F(LiveClockThreads, AProgramThatClosesEverythingGoesOn) {
+  EXPECT_EQ(run("closed"), "10000000ms closed");
+}
+
+TEST_F(LiveClockThreads, AProgramThatCutsItsLineEnds) { EXPECT_EQ(run("cut"), ""); }
+
+TEST_F(LiveClockThreads, AForkedChildHasATimeOfItsOwn) {
+  EXPECT_EQ(run("fork"), "10005000ms 5000ms ");
+}
+
+}  // namespace
+}  // namespace flopcast::live

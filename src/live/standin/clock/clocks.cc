@@ -1,0 +1,129 @@
+// Clocks that are read.
+#include <sys/time.h>
+
+#include <cstdlib>
+#include <ctime>
+
+#include "live/standin/clock/clocks.h"
+#include "live/standin/clock/real.h"
+#include "live/standin/clock/watching.h"
+
+namespace flopcast::live {
+namespace {
+
+constinit Real<int(clockid_t, timespec*)> real_clock_gettime{"clock_gettime"};
+constinit Real<int(timeval*, void*)> real_gettimeofday{"gettimeofday"};
+constinit Real<time_t(time_t*)> real_time{"time"};
+constinit Real<int(timespec*, int)> real_timespec_get{"timespec_get"};
+
+/// Where CLOCK_MONOTONIC begins for threads in virtual time. It is later than on any machine that has been up for less
+/// than three years, and therefore later than helpers in real time see it: what they take for the age of
+/// something that a thread in virtual time began is never too great.
+constexpr std::int64_t kMonotonicStart = 100'000'000 * kSecondNs;
+/// Looks are free: how often a program looks may be up to the real scheduler. But a loop that does nothing but
+/// look (it reads nothing, waits for nobody, and asks nothing of a GPU) until some time has come would never see it come.
+constexpr std::uint32_t kFreeLooks = 1000;
+/// Host time of a look from then on.
+constexpr std::int64_t kLookNs = 100;
+/// Host time after which the engine hears of such a thread.
+constexpr std::int64_t kTellAfterNs = 1'000'000;
+
+void look(Speaker& me) {
+  if (++me.looks <= kFreeLooks) return;
+  me.gap_ns += kLookNs;
+  if (!me.ring || me.gap_ns < kTellAfterNs) return;
+  Record record;
+  record.act = Act::kSleep;
+  const std::uint32_t looks = me.looks;
+  Link::get().say(record);
+  me.looks = looks;
+}
+
+/// Where virtual time begins on a clock that shows it.
+std::optional<std::int64_t> beginning_of(clockid_t clock) {
+  switch (clock) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_TAI:
+      return Link::start_ns();
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_BOOTTIME:
+      return kMonotonicStart;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> virtual_ns(clockid_t clock) {
+  Speaker* const me = own_speaker;
+  if (!me) {
+    const auto beginning = beginning_of(clock);
+    const auto watched = beginning ? look_at_watched(clock) : std::nullopt;
+    return watched ? std::optional(*beginning + *watched) : std::nullopt;
+  }
+  Link::measure();
+  if (const auto beginning = beginning_of(clock)) {
+    look(*me);
+    return *beginning + me->now_ns();
+  }
+  if (clock == CLOCK_PROCESS_CPUTIME_ID && me->ring) return Link::get().host_ns();
+  if (clock == CLOCK_THREAD_CPUTIME_ID || clock == CLOCK_PROCESS_CPUTIME_ID)
+    return me->host_ns + me->gap_ns;
+  return std::nullopt;
+}
+
+bool shows_virtual_time(clockid_t clock) { return beginning_of(clock).has_value(); }
+
+void refund_look() {
+  if (own_speaker->looks > 0) --own_speaker->looks;
+}
+
+std::int64_t until_ns(clockid_t clock, std::int64_t point_ns) {
+  const auto beginning = beginning_of(clock);
+  const std::int64_t now = own_speaker ? own_speaker->now_ns() : watched_ns().value_or(0);
+  return beginning ? point_ns - *beginning - now : 0;
+}
+
+std::int64_t until_ns(std::int64_t point_ns) {
+  const std::int64_t monotonic = until_ns(CLOCK_MONOTONIC, point_ns);
+  const std::int64_t realtime = until_ns(CLOCK_REALTIME, point_ns);
+  return std::abs(monotonic) < std::abs(realtime) ? monotonic : realtime;
+}
+
+}  // namespace flopcast::live
+
+using namespace flopcast::live;
+
+FLOPCAST_INTERPOSED int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  if (const auto now = virtual_ns(clock)) {
+    *time = to_timespec(*now);
+    return 0;
+  }
+  return real_clock_gettime(clock, time);
+}
+
+FLOPCAST_INTERPOSED int gettimeofday(timeval* time, void* zone) noexcept {
+  const auto now = virtual_ns(CLOCK_REALTIME);
+  if (!now) return real_gettimeofday(time, zone);
+  *time = {*now / kSecondNs, *now % kSecondNs / 1000};
+  return 0;
+}
+
+FLOPCAST_INTERPOSED time_t time(time_t* out) noexcept {
+  const auto now = virtual_ns(CLOCK_REALTIME);
+  if (!now) return real_time(out);
+  const time_t seconds = *now / kSecondNs;
+  if (out) *out = seconds;
+  return seconds;
+}
+
+FLOPCAST_INTERPOSED int timespec_get(timespec* out, int base) noexcept {
+  const auto now = base == TIME_UTC ? virtual_ns(CLOCK_REALTIME) : std::nullopt;
+  if (!now) return real_timespec_get(out, base);
+  *out = to_timespec(*now);
+  return base;
+}

@@ -1,0 +1,50 @@
+// Programs that close every descriptor there is, as those do that become daemons: the line to the engine is none of
+// theirs. To them its descriptors are as if nothing was open there.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "live/standin/clock/real.h"
+
+namespace flopcast::live {
+namespace {
+
+constinit Real<int(int)> real_close{"close"};
+constinit Real<int(unsigned, unsigned, int)> real_close_range{"close_range"};
+
+/// All but the line's. @return 0, or the first failure
+int close_others(unsigned first, unsigned last, int flags) {
+  Link* const link = Link::opened();
+  std::array<int, 2> kept = link ? link->descriptors() : std::array<int, 2>{-1, -1};
+  std::sort(kept.begin(), kept.end());
+  int result = 0;
+  for (const int own : kept) {
+    const auto at = static_cast<unsigned>(own);
+    if (own < 0 || at < first || at > last) continue;
+    if (at > first && result == 0) result = real_close_range(first, at - 1, flags);
+    first = at + 1;
+  }
+  return first <= last && result == 0 ? real_close_range(first, last, flags) : result;
+}
+
+}  // namespace
+}  // namespace flopcast::live
+
+using namespace flopcast::live;
+
+FLOPCAST_INTERPOSED int close(int descriptor) {
+  const Link* const link = Link::opened();
+  if (!link || !link->is_own(descriptor)) return real_close(descriptor);
+  errno = EBADF;
+  return -1;
+}
+
+FLOPCAST_INTERPOSED int close_range(unsigned first, unsigned last, int flags) noexcept {
+  return close_others(first, last, flags);
+}
+
+FLOPCAST_INTERPOSED void closefrom(int first) noexcept {
+  close_others(static_cast<unsigned>(std::max(first, 0)), ~0U, 0);
+}

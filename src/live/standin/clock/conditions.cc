@@ -1,0 +1,201 @@
+// Mutexes and condition variables. Mutual exclusion hands nothing over: who comes first is up to the real scheduler. What
+// hands time over is the announcement of a change: a notification stamps the mutex that the notifying
+// thread locked last, and whoever locks that mutex afterwards goes on no earlier, whether it had to wait or not.
+#include <pthread.h>
+
+#include <array>
+#include <cerrno>
+
+#include "live/standin/clock/clocks.h"
+#include "live/standin/clock/real.h"
+#include "live/standin/clock/stamps.h"
+#include "live/standin/clock/still.h"
+#include "live/standin/clock/watching.h"
+#include "live/standin/clock/who.h"
+
+namespace flopcast::live {
+namespace {
+
+constinit Real<int(pthread_mutex_t*)> real_lock{"pthread_mutex_lock"};
+constinit Real<int(pthread_mutex_t*)> real_trylock{"pthread_mutex_trylock"};
+constinit Real<int(pthread_mutex_t*, const timespec*)> real_timedlock{"pthread_mutex_timedlock"};
+constinit Real<int(pthread_mutex_t*, clockid_t, const timespec*)> real_clocklock{
+    "pthread_mutex_clocklock"};
+constinit Real<int(pthread_mutex_t*, const pthread_mutexattr_t*)> real_mutex_init{
+    "pthread_mutex_init"};
+constinit Real<int(pthread_cond_t*, pthread_mutex_t*)> real_wait{"pthread_cond_wait"};
+constinit Real<int(pthread_cond_t*, pthread_mutex_t*, const timespec*)> real_timedwait{
+    "pthread_cond_timedwait"};
+constinit Real<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> real_clockwait{
+    "pthread_cond_clockwait"};
+constinit Real<int(pthread_cond_t*)> real_signal{"pthread_cond_signal"};
+constinit Real<int(pthread_cond_t*)> real_broadcast{"pthread_cond_broadcast"};
+
+/// Notifications of condition variables, those of many in one count: a thread that waits piece by piece must not
+/// miss one that came in between.
+constinit std::array<std::atomic<std::uint32_t>, 4096> notifications{};
+
+std::atomic<std::uint32_t>& notifications_of(const pthread_cond_t* condition) {
+  return notifications[(reinterpret_cast<std::uintptr_t>(condition) >> 4) % notifications.size()];
+}
+
+/// The mutex is this thread's.
+void locked(Speaker& me, pthread_mutex_t* mutex) {
+  me.last_lock = mutex;
+  take_stamp(mutex);
+}
+
+/// Python's interpreter uses conditions for its own lock alone, which excludes and announces nothing.
+int wait_for_interpreter(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns) {
+  refund_look();  // how often it looks at the clock is up to the real scheduler
+  const timespec until = real_in(ns);
+  Link& link = Link::get();
+  link.block(Standing::kForLock, condition);
+  const int status = real_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
+  link.unblock();
+  own_speaker->again = status == ETIMEDOUT;
+  return status;
+}
+
+int wait_until(Speaker& me, pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns) {
+  const auto& count = notifications_of(condition);
+  const std::uint32_t before = count.load(std::memory_order_acquire);
+  int status = ETIMEDOUT;
+  const auto wait = [&](const timespec* until) {
+    status = real_clockwait(condition, mutex, CLOCK_MONOTONIC, until);
+    if (status == ETIMEDOUT && count.load(std::memory_order_acquire) != before) status = 0;
+    return status;
+  };
+  if (ns <= 0) {
+    const timespec now = real_in(0);
+    status = wait(&now);
+  } else if (!stand_still_for(ns, condition, wait)) {
+    status = ETIMEDOUT;
+  }
+  locked(me, mutex);
+  return status;
+}
+
+/// In a child of a rank there is nobody to ask: a wait for a time takes it really, and virtually.
+int wait_alone(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns) {
+  const timespec until = real_in(ns);
+  const int status = real_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
+  if (status == ETIMEDOUT && ns > 0) own_speaker->clock_ns += ns;
+  return status;
+}
+
+int timed_wait(pthread_cond_t* condition, pthread_mutex_t* mutex, std::int64_t ns,
+               const void* caller) {
+  if (!own_speaker) {
+    const bool looks = ns <= kSecondNs && !is_python(caller);
+    return watch(condition, mutex, ns, looks, notifications_of(condition));
+  }
+  Speaker& me = *own_speaker;
+  if (!me.ring) return wait_alone(condition, mutex, ns);
+  return is_python(caller) ? wait_for_interpreter(condition, mutex, ns)
+                           : wait_until(me, condition, mutex, ns);
+}
+
+void notify(const pthread_cond_t* condition, bool all, const void* caller) {
+  notifications_of(condition).fetch_add(1, std::memory_order_seq_cst);
+  if (any_watchers()) wake_watchers(condition);
+  if (Link* const link = of_helper()) link->wake_from_outside(condition, all);
+  Speaker* const me = followed();
+  if (!me) return;
+  if (me->last_lock && !is_python(caller)) stamp(me->last_lock, Link::moment());
+  Link::get().wake(condition, all);
+}
+
+}  // namespace
+}  // namespace flopcast::live
+
+using namespace flopcast::live;
+
+FLOPCAST_INTERPOSED int pthread_mutex_init(pthread_mutex_t* mutex,
+                                           const pthread_mutexattr_t* attributes) noexcept {
+  if (own_speaker) clear_stamp(mutex);
+  return real_mutex_init(mutex, attributes);
+}
+
+FLOPCAST_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  Speaker* const me = followed();
+  if (!me) return real_lock(mutex);
+  int status = real_trylock(mutex);
+  if (status == EBUSY) {
+    Link::get().block(Standing::kForLock, mutex);
+    status = real_lock(mutex);
+    Link::get().unblock();
+  }
+  if (status == 0) locked(*me, mutex);
+  return status;
+}
+
+FLOPCAST_INTERPOSED int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  const int status = real_trylock(mutex);
+  Speaker* const me = followed();
+  if (me && status == 0) locked(*me, mutex);
+  return status;
+}
+
+FLOPCAST_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
+                                                const timespec* until) noexcept {
+  if (!own_speaker) {
+    if (!watched_ns()) return real_clocklock(mutex, clock, until);
+    const timespec real = real_in(until_ns(clock, to_ns(*until)));
+    return real_clocklock(mutex, CLOCK_MONOTONIC, &real);
+  }
+  int status = ::pthread_mutex_trylock(mutex);
+  if (status != EBUSY) return status;
+  // Whoever holds the lock works, which takes real time.
+  const timespec real = real_in(until_ns(clock, to_ns(*until)));
+  Link::get().block(Standing::kForLock, mutex);
+  status = real_clocklock(mutex, CLOCK_MONOTONIC, &real);
+  Link::get().unblock();
+  Speaker* const me = followed();
+  if (me && status == 0) locked(*me, mutex);
+  return status;
+}
+
+FLOPCAST_INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t* mutex,
+                                                const timespec* until) noexcept {
+  if (!own_speaker && !watched_ns()) return real_timedlock(mutex, until);
+  return ::pthread_mutex_clocklock(mutex, CLOCK_REALTIME, until);
+}
+
+FLOPCAST_INTERPOSED int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  Speaker* const me = followed();
+  if (!me) return real_wait(condition, mutex);
+  const auto& count = notifications_of(condition);
+  const std::uint32_t before = count.load(std::memory_order_acquire);
+  const bool interpreter = is_python(__builtin_return_address(0));
+  const Standing why = interpreter ? Standing::kForLock : Standing::kBlocked;
+  const int status = stand_still(why, condition, [&](const timespec* until) {
+    if (!until) return real_wait(condition, mutex);
+    const int now = real_clockwait(condition, mutex, CLOCK_MONOTONIC, until);
+    return now == ETIMEDOUT && count.load(std::memory_order_acquire) != before ? 0 : now;
+  });
+  if (!interpreter) locked(*me, mutex);
+  return status;
+}
+
+FLOPCAST_INTERPOSED int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                                               const timespec* until) {
+  if (!own_speaker && !watched_ns()) return real_timedwait(condition, mutex, until);
+  return timed_wait(condition, mutex, until_ns(to_ns(*until)), __builtin_return_address(0));
+}
+
+FLOPCAST_INTERPOSED int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                                               clockid_t clock, const timespec* until) {
+  if (!own_speaker && !watched_ns()) return real_clockwait(condition, mutex, clock, until);
+  return timed_wait(condition, mutex, until_ns(clock, to_ns(*until)), __builtin_return_address(0));
+}
+
+FLOPCAST_INTERPOSED int pthread_cond_signal(pthread_cond_t* condition) noexcept {
+  notify(condition, false, __builtin_return_address(0));
+  return real_signal(condition);
+}
+
+FLOPCAST_INTERPOSED int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+  notify(condition, true, __builtin_return_address(0));
+  return real_broadcast(condition);
+}

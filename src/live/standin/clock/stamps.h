@@ -1,0 +1,18 @@
+// Times that objects of the program carry from one thread to the next: semaphores that of whoever posted them last, mutexes
+// that of whoever announced a change of what they protect.
+#pragma once
+
+#include "live/standin/link/speaker.h"
+
+namespace flopcast::live {
+
+/// The object carries this moment, if it is later than what it carries.
+void stamp(const void* object, const Moment& moment);
+/// A new object at this address carries nothing.
+void clear_stamp(const void* object);
+/// This thread, which the engine follows, does not go on before what the object carries.
+void take_stamp(const void* object);
+/// The moment that the object carries; 0 if none.
+std::int64_t stamped_ns(const void* object);
+
+}  // namespace flopcast::live

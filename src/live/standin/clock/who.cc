@@ -1,0 +1,192 @@
+#include "live/standin/clock/who.h"
+
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <typeinfo>
+
+#include "live/standin/clock/real.h"
+#include "live/wire/socket.h"
+
+namespace flopcast::live {
+namespace {
+
+// --- helpers ------------------------------------------------------------------------------------
+
+/// How a thread shows what it is for.
+enum class Sign : std::uint8_t {
+  kType,     ///< of what a std::thread runs, mangled: a member function or lambda of some class
+  kLibrary,  ///< whose code it starts in
+  kPython,   ///< name of a threading.Thread
+};
+struct Helper {
+  Sign sign;
+  std::string_view part;  ///< of the type, path or name
+  Purpose purpose = Purpose::kServes;
+};
+
+/// Threads that serve a library and wait for what is not of the run, or only watch over it. They live in real
+/// time, so that no time-out of theirs comes early or late; and so do the threads that they start.
+constexpr Helper kHelpers[] = {
+    {Sign::kType, "5nccl216ProcessGroupNCCLEDo", Purpose::kWatches},  // from PyTorch 2.15 on
+    {Sign::kType, "16ProcessGroupNCCL8Watchdog", Purpose::kWatches},
+    {Sign::kType, "4c10d"},  // its heartbeat monitor, TCPStore's daemons
+    {Sign::kType, "4gloo"},  // its event loop
+    {Sign::kType, "9libkineto"},
+    {Sign::kType, "6tensorpipe"},
+    {Sign::kLibrary, "libgomp"},  // teams that compute within one operator
+    {Sign::kLibrary, "libiomp"},
+    {Sign::kLibrary, "libomp"},
+    {Sign::kLibrary, "openblas"},
+    {Sign::kLibrary, "libmkl"},
+    {Sign::kPython, "_pin_memory_loop",
+     Purpose::kFeeds},                     // DataLoader: hands on what its workers send
+    {Sign::kPython, "QueueFeederThread"},  // multiprocessing: writes into a pipe
+    {Sign::kPython, "ExecutorManagerThread", Purpose::kFeeds},
+    {Sign::kPython, "_read_thread",
+     Purpose::kFeeds},  // Inductor: listens to processes that compile
+    {Sign::kPython, "tqdm"},
+};
+
+Purpose shown(Sign sign, std::string_view text) {
+  const auto* const found =
+      std::find_if(std::begin(kHelpers), std::end(kHelpers), [=](const Helper& helper) {
+        return helper.sign == sign && text.find(helper.part) != std::string_view::npos;
+      });
+  return found == std::end(kHelpers) ? Purpose::kProgram : found->purpose;
+}
+
+/// Where a library or the program lies.
+struct Span {
+  std::uintptr_t begin = 0, end = 0;
+  bool has(const void* at) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    return address >= begin && address < end;
+  }
+};
+
+Span span_of(const void* code) {
+  struct Search {
+    Span found;
+    const void* code;
+  } search{{}, code};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& part = info->dlpi_phdr[i];
+          if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
+          const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
+          const Span span{begin, begin + part.p_memsz};
+          if (span.has(wanted.code)) wanted.found = span;
+        }
+        return 0;
+      },
+      &search);
+  return search.found;
+}
+
+/// A function of the Python interpreter; null if the process has none.
+template <typename Signature>
+Signature* python(const char* name) {
+  return reinterpret_cast<Signature*>(::dlsym(RTLD_DEFAULT, name));
+}
+
+const Span& python_span() {
+  static const Span span = [] {
+    const void* const known = reinterpret_cast<const void*>(python<void()>("PyEval_GetFrame"));
+    return known ? span_of(known) : Span();
+  }();
+  return span;
+}
+
+/// What a std::thread starts with: libstdc++'s own object, whose type names the function.
+Purpose shown_by_type(void* state) {
+  struct Polymorphic {
+    virtual ~Polymorphic() = default;
+  };
+  return shown(Sign::kType, typeid(*static_cast<Polymorphic*>(state)).name());
+}
+
+/// threading.Thread.start() is what runs where the interpreter starts a thread; its `self` has the name.
+Purpose shown_by_python_name() {
+  using Object = void;
+  auto* const frame_of = python<Object*()>("PyEval_GetFrame");
+  auto* const attribute = python<Object*(Object*, const char*)>("PyObject_GetAttrString");
+  auto* const item = python<Object*(Object*, const char*)>("PyMapping_GetItemString");
+  auto* const text_of = python<const char*(Object*)>("PyUnicode_AsUTF8");
+  auto* const drop = python<void(Object*)>("Py_DecRef");
+  auto* const forget_error = python<void()>("PyErr_Clear");
+  if (!frame_of || !attribute || !item || !text_of || !drop || !forget_error)
+    return Purpose::kProgram;
+  Object* const frame = frame_of();
+  Object* const locals = frame ? attribute(frame, "f_locals") : nullptr;
+  Object* const self = locals ? item(locals, "self") : nullptr;
+  Object* const name = self ? attribute(self, "_name") : nullptr;
+  const char* const text = name ? text_of(name) : nullptr;
+  const Purpose purpose = text ? shown(Sign::kPython, text) : Purpose::kProgram;
+  forget_error();
+  for (Object* const each : {name, self, locals}) {
+    if (each) drop(each);
+  }
+  return purpose;
+}
+
+// --- processes ----------------------------------------------------------------------------------
+
+/// The process of a rank that its children have above them.
+constexpr const char* kOwnerVariable = "FLOPCAST_LIVE_OWNER";
+
+/// Programs that only start others: one of those is the rank.
+constexpr std::string_view kWrappers[] = {"sh",      "bash",    "dash",    "zsh",
+                                          "env",     "nice",    "time",    "sudo",
+                                          "numactl", "taskset", "timeout", "stdbuf"};
+
+bool is_wrapper() {
+  std::array<char, 4096> path{};
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  const std::string_view all(path.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::string_view name = all.substr(all.rfind('/') + 1);
+  return std::find(std::begin(kWrappers), std::end(kWrappers), name) != std::end(kWrappers);
+}
+
+/// A rank's process lives in virtual time from its beginning. What it starts (compilers, workers) lives in real
+/// time until it uses a device itself.
+bool is_rank() {
+  if (!std::getenv(kSocketVariable) || !std::getenv("RANK") || is_wrapper()) return false;
+  const char* const owner = std::getenv(kOwnerVariable);
+  return !owner || std::atoi(owner) == ::getpid();
+}
+
+__attribute__((constructor)) void begin_virtual_time() {
+  if (own_speaker || !is_rank()) return;
+  std::array<char, 16> pid{};
+  std::snprintf(pid.data(), pid.size(), "%d", ::getpid());
+  ::setenv(kOwnerVariable, pid.data(), 1);
+  static_cast<void>(Link::get().now_ns());
+}
+
+}  // namespace
+
+Purpose purpose_of(void* (*routine)(void*), void* argument) {
+  const auto* const code = reinterpret_cast<const void*>(routine);
+  Dl_info info{};
+  const bool known = ::dladdr(code, &info) != 0 && info.dli_fname;
+  const std::string_view library = known ? info.dli_fname : "";
+  if (library.find("libstdc++") != std::string_view::npos) return shown_by_type(argument);
+  if (is_python(code)) return shown_by_python_name();
+  return shown(Sign::kLibrary, library);
+}
+
+bool is_python(const void* code) { return python_span().has(code); }
+
+}  // namespace flopcast::live
+
+/// A process that was forked from a server (src/live/start/launch/serve.py) and knows now which rank it is.
+FLOPCAST_INTERPOSED void flopcast_live_is_rank() { flopcast::live::begin_virtual_time(); }

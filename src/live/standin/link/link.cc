@@ -1,0 +1,283 @@
+#include "live/standin/link/link.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "live/wire/socket.h"
+
+namespace flopcast::live {
+namespace {
+
+/// The first of these variables that is set, as a number; `otherwise` if none is.
+std::int32_t number_of(std::initializer_list<const char*> variables, std::int32_t otherwise) {
+  for (const char* name : variables) {
+    if (const char* text = std::getenv(name)) return static_cast<std::int32_t>(std::atoi(text));
+  }
+  return otherwise;
+}
+
+/// As launchers number processes: torchrun, Open MPI, MPICH, Slurm.
+Hello own_name() {
+  return {Region::kVersion, ::getpid(),
+          number_of({"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, -1),
+          number_of({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, 0)};
+}
+
+template <typename T>
+T* share(int descriptor) {
+  void* memory =
+      ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+}
+
+/// Of the run that this process or the one that it was forked from is part of.
+constinit std::int64_t start_of_run_ns = 0;
+
+}  // namespace
+
+constinit thread_local Speaker* own_speaker = nullptr;
+constinit thread_local bool is_helper_thread = false;
+constinit thread_local Speaker* helper_speaker = nullptr;
+
+/// Whether the program has closed the line, by a call of the kernel itself.
+bool Link::is_cut() const {
+  struct ::stat facts {};
+  return ::fstat(socket_, &facts) != 0 || facts.st_ino != socket_file_;
+}
+
+void Link::give_up(const char* what, const char* hint) {
+  std::fprintf(stderr, "flopcast: error: %s (%s)\n", what, hint);
+  std::_Exit(3);
+}
+
+Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
+  const char* name = std::getenv(kSocketVariable);
+  if (!name) give_up("no simulated cluster is there");
+  sockaddr_un address;
+  const socklen_t size = socket_address(name, address);
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), size) != 0)
+    give_up("the simulated cluster is gone");
+  const Descriptor memory(::memfd_create("flopcast", MFD_CLOEXEC));
+  if (!memory || ::ftruncate(memory.get(), sizeof(Region)) != 0)
+    give_up("shared memory cannot be made");
+  region_ = share<Region>(memory.get());
+  if (!region_) give_up("shared memory cannot be mapped");
+  const Hello hello = own_name();
+  region_->version = hello.version;
+  region_->pid = hello.pid;
+  region_->rank = hello.rank;
+  Hello back;
+  if (!send_descriptor(socket.get(), &hello, sizeof hello, memory.get()))
+    give_up("the simulated cluster is gone");
+  Descriptor common = receive_descriptor(socket.get(), &back, sizeof back);
+  if (!common || back.version != Region::kVersion)
+    give_up("the simulated cluster is of another version");
+  common_ = share<Common>(common.get());
+  if (!common_) give_up("shared memory cannot be mapped");
+  start_of_run_ns = common_->start_ns;
+  shared_file_ = common.release();
+  struct ::stat facts {};
+  if (::fstat(socket.get(), &facts) == 0) socket_file_ = facts.st_ino;
+  socket_ = socket.release();
+}
+
+Link& Link::get() {
+  // Never destroyed: threads say things until the process is gone.
+  static Link* const link = [] {
+    Link* const made = new Link;
+    only_ = made;
+    ::pthread_atfork(nullptr, nullptr, [] { only_->fall_silent(); });
+    return made;
+  }();
+  return *link;
+}
+
+Link* Link::only_ = nullptr;
+
+/// In a process that was forked from one with a line: the rings are the parent's, and so is the socket, whose end
+/// says that the parent is gone. As with CUDA itself, such a process has no GPU before it runs another program.
+/// Its thread goes on in its own virtual time, of which nobody is told.
+void Link::fall_silent() {
+  silent_ = true;
+  ::close(std::exchange(socket_, -1));
+  auto* const child = new Speaker;
+  if (own_speaker) {
+    child->clock_ns = own_speaker->clock_ns;
+    child->gap_ns = own_speaker->gap_ns;
+    child->host_ns = own_speaker->host_ns;
+  }
+  (is_helper_thread ? helper_speaker : own_speaker) = child;
+}
+
+Speaker& Link::speaker() {
+  if (is_helper_thread) {
+    if (!helper_speaker) helper_speaker = &helper();
+    return *helper_speaker;
+  }
+  if (!own_speaker) own_speaker = &newcomer();
+  return *own_speaker;
+}
+
+std::uint32_t Link::say(Record record) {
+  if (silent_) return 0;
+  Speaker& me = speaker();
+  me.polls = Outside::kNothing;
+  me.looks = 0;
+  return write(me, record);
+}
+
+std::uint32_t Link::write(Speaker& me, Record record) {
+  // What a call into NVIDIA's libraries takes is modelled even where the rest is measured: here it does nothing.
+  record.duration_ns = common_->host.of(record);
+  take_measured(me);
+  if (me.helper) record.flags |= kOfHelper;
+  const std::int64_t host = me.gap_ns + record.duration_ns;
+  const std::int64_t slept =
+      record.act == Act::kSleep ? static_cast<std::int64_t>(record.word[0]) : 0;
+  record.gap_ns = std::exchange(me.gap_ns, 0);
+  record.number = numbers_.fetch_add(1);
+  ++me.records;
+  me.clock_ns += host + slept;
+  me.host_ns += host;
+  if (me.keeper && &me == own_speaker && me.keeper->keep(record)) return record.number;
+  me.ring->write(record, common_->bell);
+  if (!me.keeper && record.act == Act::kKernel && (record.flags & kOfGraph) == 0)
+    spend(common_->host.outside);
+  return record.number;
+}
+
+void Link::spend_on_operator() {
+  if (own_speaker && common_->host_factor == 0) own_speaker->gap_ns += common_->host.per_operator;
+}
+
+void Link::set_keeper(Keeper* keeper) {
+  if (!silent_) speaker().keeper = keeper;
+}
+
+void Link::write(const Record& record) { own_speaker->ring->write(record, common_->bell); }
+
+Told Link::ask(Record record) {
+  if (silent_) return {ECHILD, 0};
+  record.flags |= kAnswerWanted;
+  show_jump();
+  say(record);
+  // Those who stand still say nothing before this thread goes on, unless somebody else wakes them.
+  tell_blocked(record.act == Act::kSleep ? Tell::kLongSince : Tell::kAll);
+  const Told told = answered(speaker());
+  show_jump();
+  return told;
+}
+
+Told Link::inquire(Record record) {
+  if (silent_) return {ECHILD, 0};
+  Speaker& me = speaker();
+  me.polls = Outside::kNothing;
+  me.looks = 0;
+  const std::uint32_t cost = common_->host.call[static_cast<std::size_t>(record.act)];
+  record.duration_ns = 0;
+  record.flags |= kAnswerWanted;
+  write(me, record);
+  tell_blocked(Tell::kAll);
+  const Told told = answered(me);
+  if (told.value == 0) spend(std::max<std::uint32_t>(cost, 1));
+  return told;
+}
+
+Told Link::consult(Record record) {
+  if (silent_) return {ECHILD, 0};
+  Speaker& me = speaker();
+  take_measured(me);
+  const std::int64_t gap_ns = std::exchange(me.gap_ns, 0);
+  record.duration_ns = 0;
+  record.flags |= kAnswerWanted;
+  write(me, record);
+  tell_blocked(Tell::kAll);
+  const Told told = answered(me);
+  me.gap_ns = gap_ns;
+  return told;
+}
+
+Told Link::answered(Speaker& me) {
+  Answer& answer = me.ring->answer;
+  for (std::int64_t most_ns = kLongNs; answer.count.load(std::memory_order_acquire) == me.answers;
+       most_ns = kAnswerLookNs) {
+    futex_wait(answer.count, me.answers, most_ns);
+    tell_blocked(Tell::kLongSince);
+    if (most_ns == kAnswerLookNs && is_cut())
+      give_up("the program has closed its line to the simulated cluster",
+              "let it close only descriptors that it has opened");
+  }
+  ++me.answers;
+  // Host times are whole nanoseconds: what a wait adds below that is the engine's to keep.
+  me.clock_ns = answer.time_ps / 1000;
+  return {answer.status, answer.value};
+}
+
+void Link::take_measured(Speaker& me) const {
+  if (common_->host_factor == 0 || &me != own_speaker) return;  // another stands still
+  const std::int64_t now = real_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::int64_t taken = now - std::exchange(me.cpu_ns, now);
+  if (me.own_work == 0)
+    me.gap_ns += static_cast<std::int64_t>(static_cast<double>(taken) * common_->host_factor);
+}
+
+void Link::measure() {
+  if (own_speaker && only_) only_->take_measured(*own_speaker);
+}
+
+void Link::own_work(bool begins) {
+  if (!own_speaker || common_->host_factor == 0) return;
+  take_measured(*own_speaker);
+  own_speaker->own_work += begins ? 1 : -1;
+}
+
+std::uint32_t Link::number(std::string_view text) {
+  const std::lock_guard lock(texts_lock_);
+  const auto [found, made] = texts_.try_emplace(std::string(text), 0);
+  if (made) found->second = region_->arena.add(text).value_or(0);
+  return found->second;
+}
+
+void Link::fills(std::uint16_t device, std::uint64_t bytes) {
+  if (silent_ || device >= Region::kDevices) return;
+  std::atomic<std::uint64_t>& most = region_->most_memory[device];
+  std::uint64_t known = most.load(std::memory_order_relaxed);
+  while (known < bytes && !most.compare_exchange_weak(known, bytes)) {
+  }
+}
+
+std::string_view Link::text(std::uint32_t number) const {
+  return region_->arena.text(number).value_or(std::string_view());
+}
+
+void Link::spend(std::int64_t nanoseconds) {
+  if (common_->host_factor == 0) speaker().gap_ns += nanoseconds;
+}
+
+std::int64_t Link::start_ns() { return start_of_run_ns; }
+
+bool Link::is_own(const void* address) const {
+  const auto lies_in = [address](const void* begin, std::size_t bytes) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return at - reinterpret_cast<std::uintptr_t>(begin) < bytes;
+  };
+  return lies_in(region_, sizeof *region_) || lies_in(common_, sizeof *common_);
+}
+
+std::int64_t Link::now_ns() {
+  Speaker& me = speaker();
+  take_measured(me);
+  return me.now_ns();
+}
+
+}  // namespace flopcast::live

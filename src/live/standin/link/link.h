@@ -1,0 +1,170 @@
+// The process's line to the engine: what its threads do goes out, answers come in, and every thread keeps its own
+// virtual time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "live/standin/link/speaker.h"
+#include "live/standin/link/spinlock.h"
+#include "live/wire/region.h"
+
+namespace flopcast::live {
+
+/// An answer as the thread that waited sees it.
+struct Told {
+  std::uint32_t status = 0;
+  std::uint64_t value = 0;
+};
+
+/// Which threads that stand still the engine is told of.
+enum class Tell : std::uint8_t {
+  kAll,       ///< but those that wait for a lock only where that takes long
+  kLongSince  ///< who has stood still for long
+};
+
+/// Of a profiler: called before and after a thread's time jumps, because it sleeps, waits, or takes over another's.
+inline std::atomic<void (*)()> at_jumps{nullptr};
+inline void show_jump() {
+  if (void (*const show)() = at_jumps.load(std::memory_order_relaxed)) show();
+}
+
+class Link {
+ public:
+  /// The line of this process. Opened at the first call; a process that nobody listens to ends with a
+  /// line that says so, since nothing it would print could be true.
+  static Link& get();
+  /// The same where it is open already, and this process is not a child of the one that opened it; else null.
+  static Link* opened() { return only_ && !only_->silent_ ? only_ : nullptr; }
+
+  /// Says what this thread does. Host time since the last record is added to it. @return its number
+  std::uint32_t say(Record record);
+  /// Says it and waits. The thread's time is then the answer's.
+  Told ask(Record record);
+  /// Asks whether something has ended. Only the answer that it has not takes host time: a thread that looks again and
+  /// again gets on, and how often others have looked first shows nowhere.
+  Told inquire(Record record);
+  /// Says it and waits, but it is no part of the program: host time that has passed belongs to the
+  /// record that follows.
+  Told consult(Record record);
+  /// Records of this thread go to a keeper, or (null) no longer.
+  void set_keeper(Keeper* keeper);
+  /// Writes a record that a keeper of this thread kept.
+  void write(const Record& record);
+  /// The number of a text in the records of this process; 0 where there is no room left.
+  std::uint32_t number(std::string_view text);
+  /// The text of such a number; empty for 0.
+  std::string_view text(std::uint32_t number) const;
+
+  /// So much of a device's memory is taken now.
+  void fills(std::uint16_t device, std::uint64_t bytes);
+
+  /// The host has computed for so long, in modelled time.
+  void spend(std::int64_t nanoseconds);
+  /// This thread's framework has passed an operator.
+  void spend_on_operator();
+  /// Where host time is measured: what this thread has computed until now is in its time.
+  static void measure();
+  /// The same, but until the matching end this thread works for the stand-ins, which takes the program no time. They nest.
+  void own_work(bool begins);
+  /// This thread's virtual time, since the start of the run.
+  std::int64_t now_ns();
+  /// Host time that the threads of this process have taken.
+  std::int64_t host_ns() const;
+  /// What the engine is told of reads of this process.
+  TaintedReads& tainted_reads() { return region_->tainted; }
+  /// How this process's watchdogs see the run's time.
+  Watch& watch() { return region_->watch; }
+  const Common& common() const { return *common_; }
+  /// The file that all processes of the run share (mail.h).
+  Common& shared() { return *common_; }
+  int shared_file() const { return shared_file_; }
+  /// Descriptors of the line: a program that closes all it has does not mean them.
+  std::array<int, 2> descriptors() const { return {socket_, shared_file_}; }
+  bool is_own(int descriptor) const {
+    return descriptor >= 0 && (descriptor == socket_ || descriptor == shared_file_);
+  }
+  /// When virtual time began, since 1970; also in a child process, which has no line yet.
+  static std::int64_t start_ns();
+  /// Whether the engine shares this memory.
+  bool is_own(const void* address) const;
+
+  // --- threads: link/threads.cc ---
+
+  /// The thread that this one is about to start: it begins now, and the engine knows.
+  Speaker& make_thread();
+  /// This is that thread.
+  static void enter(Speaker& speaker) { own_speaker = &speaker; }
+  /// It has ended, or was not started after all. @return where
+  Moment end_thread(Speaker& speaker);
+
+  /// Where this thread is.
+  static Moment moment();
+  /// This thread does not go on before: what it does next comes after what the other had done.
+  void go_on_after(const Moment& moment);
+
+  /// This thread stands still. Nothing is told: while others of the process run, nobody has to know.
+  void block(Standing why, const void* at);
+  /// It goes on.
+  void unblock();
+  /// The engine is told that this thread stands still.
+  void tell_own();
+  /// The engine is told of others that do.
+  void tell_blocked(Tell which);
+  /// Those who wait for this (or one of them) are woken by this thread: they run from now on, in its time if the
+  /// engine was told that they stand still, however long it takes until they really do.
+  void wake(const void* at, bool all);
+  /// The same by a thread in real time, for those who stand still until a time: they go on where the run is.
+  void wake_from_outside(const void* at, bool all);
+
+  /// This thread stands still, and goes on by itself when nobody can do anything before `after_ns` from now.
+  void block_until(std::int64_t after_ns, const void* at);
+  /// Whether that has come.
+  bool expired() const;
+  /// It goes on. @return whether it was woken; else its time has come
+  bool unblock_timed();
+
+ private:
+  Link();
+  Speaker& speaker();
+  Speaker& newcomer();
+  Speaker& helper();
+  std::uint32_t write(Speaker& speaker, Record record);
+  Told answered(Speaker& speaker);
+  void take_measured(Speaker& speaker) const;
+  bool tell(Speaker& speaker, Standing was);
+  std::atomic<std::uint16_t>& waiting_for(const void* at);
+  Speaker& take_ring();
+  void go_on_from_idle(Speaker& speaker);
+  static Moment moment_of(const Speaker& speaker);
+  void fall_silent();
+  bool is_cut() const;
+  [[noreturn]] static void give_up(const char* what,
+                                   const char* hint = "start this program by `flopcast run`");
+
+  Common* common_ = nullptr;
+  Region* region_ = nullptr;
+  int shared_file_ = -1;
+  static Link* only_;    ///< get()'s, for what runs after a fork
+  bool silent_ = false;  ///< in a process that was forked
+  int socket_ = -1;      ///< open as long as the process lives: the engine sees when it is gone
+  ino_t socket_file_ = 0;  ///< what it was: another under its number is no line
+  std::atomic<std::uint32_t> numbers_{0};
+  std::mutex texts_lock_;
+  std::unordered_map<std::string, std::uint32_t> texts_;
+
+  Spinlock threads_lock_;
+  std::vector<std::uint32_t> free_rings_;  ///< under the lock: of threads that have ended
+  std::atomic<std::uint16_t> waiting_[256] =
+      {};                                ///< threads that stand still, by what they wait for
+  std::unique_ptr<Speaker[]> speakers_;  ///< by ring
+};
+
+}  // namespace flopcast::live

@@ -1,0 +1,123 @@
+#include "live/standin/nccl/call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "live/standin/nccl/reduce.h"
+
+namespace flopcast::live {
+namespace {
+
+constexpr std::size_t kMostCarried = std::size_t{64} << 10;
+constexpr std::size_t kMostIntegersCarried = std::size_t{4} << 20;
+
+bool is_integer(Element element) { return element <= Element::kUint64; }
+
+/// What one member gives to all, or to one.
+std::size_t bytes_of_part(const Call& call) { return call.count * bytes_of(call.element); }
+std::size_t bytes_of_parts(const Call& call, int size) {
+  return bytes_of_part(call) * static_cast<std::size_t>(size);
+}
+
+}  // namespace
+
+bool between_two(Collective op) { return op == Collective::kSend || op == Collective::kReceive; }
+
+std::size_t bytes_given(const Call& call, int rank, int size) {
+  const bool root = rank == call.peer;
+  switch (call.op) {
+    case Collective::kAllReduce:
+    case Collective::kReduce:
+    case Collective::kAllGather:
+    case Collective::kGather:
+    case Collective::kSend:
+      return bytes_of_part(call);
+    case Collective::kBroadcast:
+      return root ? bytes_of_part(call) : 0;
+    case Collective::kReduceScatter:
+    case Collective::kAllToAll:
+      return bytes_of_parts(call, size);
+    case Collective::kScatter:
+      return root ? bytes_of_parts(call, size) : 0;
+    case Collective::kReceive:
+      return 0;
+  }
+  return 0;
+}
+
+std::size_t bytes_got(const Call& call, int rank, int size) {
+  const bool root = rank == call.peer;
+  switch (call.op) {
+    case Collective::kAllReduce:
+    case Collective::kBroadcast:
+    case Collective::kReduceScatter:
+    case Collective::kScatter:
+    case Collective::kReceive:
+      return bytes_of_part(call);
+    case Collective::kReduce:
+      return root ? bytes_of_part(call) : 0;
+    case Collective::kAllGather:
+    case Collective::kAllToAll:
+      return bytes_of_parts(call, size);
+    case Collective::kGather:
+      return root ? bytes_of_parts(call, size) : 0;
+    case Collective::kSend:
+      return 0;
+  }
+  return 0;
+}
+
+std::size_t bytes_counted(const Call& call, int size) {
+  switch (call.op) {
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+    case Collective::kAllToAll:
+    case Collective::kGather:
+    case Collective::kScatter:
+      return bytes_of_parts(call, size);
+    default:
+      return bytes_of_part(call);
+  }
+}
+
+bool carries(const Call& call, int size) {
+  const std::size_t bytes = bytes_counted(call, size);
+  return bytes > 0 && bytes <= (is_integer(call.element) ? kMostIntegersCarried : kMostCarried);
+}
+
+void deliver(const Call& call, int rank, std::span<const std::byte* const> parts) {
+  auto* const to = static_cast<std::byte*>(call.receive);
+  const auto own = static_cast<std::size_t>(rank), root = static_cast<std::size_t>(call.peer);
+  const std::size_t part = bytes_of_part(call);
+  switch (call.op) {
+    case Collective::kAllReduce:
+    case Collective::kReduce:
+      return reduce_parts(call.element, call.reduction, parts, call.count, to);
+    case Collective::kReduceScatter: {
+      std::vector<const std::byte*> own_parts(parts.begin(), parts.end());
+      for (const std::byte*& one : own_parts) one += own * part;
+      return reduce_parts(call.element, call.reduction, own_parts, call.count, to);
+    }
+    case Collective::kBroadcast:
+      std::memcpy(to, parts[root], part);
+      return;
+    case Collective::kScatter:
+      std::memcpy(to, parts[root] + own * part, part);
+      return;
+    case Collective::kAllGather:
+    case Collective::kGather:
+      for (std::size_t i = 0; i < parts.size(); ++i) std::memcpy(to + i * part, parts[i], part);
+      return;
+    case Collective::kAllToAll:
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        std::memcpy(to + i * part, parts[i] + own * part, part);
+      return;
+    case Collective::kReceive:
+      std::memcpy(to, parts[0], part);
+      return;
+    case Collective::kSend:
+      return;
+  }
+}
+
+}  // namespace flopcast::live

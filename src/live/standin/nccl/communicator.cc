@@ -1,0 +1,165 @@
+// Communicators: made, split, and dropped.
+#include "live/standin/nccl/communicator.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "live/standin/api/api.h"
+#include "live/standin/link/link.h"
+#include "live/standin/shim/stream.h"
+
+namespace flopcast::live {
+namespace {
+
+/// ncclUniqueId, which calls take by value.
+struct UniqueId {
+  char text[128];
+};
+
+std::atomic<std::uint64_t> communicators_made{0}, ids_made{0};
+
+UniqueId fresh_unique_id() {
+  UniqueId id = {};
+  const char* rank = std::getenv("RANK");
+  // Launchers need not tell ranks in the environment: the process tells its ids from others'.
+  std::snprintf(id.text, sizeof id.text, "%s.%d.%llu", rank ? rank : "0", ::getpid(),
+                static_cast<unsigned long long>(++ids_made));
+  return id;
+}
+std::string name_in(const UniqueId& id) { return {id.text, strnlen(id.text, sizeof id.text)}; }
+
+Communicator* new_communicator(std::string name, int rank, int size, int device) {
+  auto* const made = new Communicator;
+  made->party = std::make_unique<Party>(++communicators_made, std::move(name), rank, size);
+  made->device = device;
+  return made;
+}
+
+int make_communicator(void** handle, int size, std::string name, int rank, int device) {
+  if (!handle || rank < 0 || rank >= size) return kNcclInvalidArgument;
+  Communicator* const made = new_communicator(std::move(name), rank, size, device);
+  *handle = made;
+  join_or_collect(*made);
+  return kNcclSuccess;
+}
+
+int split_communicator(Communicator& parent, int colour, int key, void** handle) {
+  const std::uint64_t number = ++communicators_made;
+  Record record = record_on(nullptr, Act::kSplitGroup);
+  record.word[0] = parent.party->communicator;
+  record.word[1] = static_cast<std::uint64_t>(static_cast<std::int64_t>(colour));
+  record.word[2] = static_cast<std::uint64_t>(static_cast<std::int64_t>(key));
+  record.word[3] = number;
+  const std::uint64_t place = Link::get().ask(record).value;
+  const std::uint64_t split_number = parent.splits++;
+  *handle = nullptr;
+  if (colour < 0) return kNcclSuccess;
+  auto* const made = new Communicator;
+  // As the session names it: no two parts of the run have the same name.
+  made->party = std::make_unique<Party>(
+      number,
+      parent.party->name + '/' + std::to_string(split_number) + ':' + std::to_string(colour),
+      static_cast<int>(place >> 32), static_cast<int>(place & 0xffffffff));
+  made->device = parent.device;
+  *handle = made;
+  return kNcclSuccess;
+}
+
+/// Those that are left out do not call: each of the others knows who is left.
+int shrink_communicator(Communicator& parent, const int* without, int count, void** handle) {
+  const int* const end = without + count;
+  const Party& party = *parent.party;
+  int rank = 0, size = 0;
+  for (int member = 0; member < party.size; ++member) {
+    if (std::find(without, end, member) != end) continue;
+    if (member < party.rank) ++rank;
+    ++size;
+  }
+  if (std::find(without, end, party.rank) != end) return kNcclInvalidArgument;
+  return make_communicator(handle, size,
+                           party.name + "/without " + std::to_string(parent.shrinks++), rank,
+                           parent.device);
+}
+
+int drop_communicator(void* handle) {
+  Communicator* const own = communicator_of(handle);
+  if (!own) return kNcclSuccess;
+  Record record = record_on(nullptr, Act::kDropGroup);
+  record.word[0] = own->party->communicator;
+  Link::get().say(record);
+  Payload::get().retire(std::move(own->party));
+  delete own;
+  return kNcclSuccess;
+}
+
+}  // namespace
+}  // namespace flopcast::live
+
+using namespace flopcast::live;
+
+/// One rank makes it and tells the others by its own means.
+FLOPCAST_API int ncclGetUniqueId(UniqueId* id) {
+  if (!id) return kNcclInvalidArgument;
+  *id = fresh_unique_id();
+  return kNcclSuccess;
+}
+FLOPCAST_API int ncclCommInitRank(void** handle, int size, UniqueId id, int rank) {
+  return make_communicator(handle, size, name_in(id), rank, current_device());
+}
+/// A communicator that is asked not to block is ready when the call returns, which that allows.
+FLOPCAST_API int ncclCommInitRankConfig(void** handle, int size, UniqueId id, int rank, void*) {
+  return make_communicator(handle, size, name_in(id), rank, current_device());
+}
+FLOPCAST_API int ncclCommInitRankScalable(void** handle, int size, int rank, int ids, UniqueId* id,
+                                          void*) {
+  if (ids < 1 || !id) return kNcclInvalidArgument;
+  return make_communicator(handle, size, name_in(*id), rank, current_device());
+}
+/// All ranks are devices of this process.
+FLOPCAST_API int ncclCommInitAll(void** handles, int size, const int* devices) {
+  if (!handles || size < 1) return kNcclInvalidArgument;
+  const std::string name = name_in(fresh_unique_id());
+  begin_group();
+  for (int rank = 0; rank < size; ++rank)
+    make_communicator(&handles[rank], size, name, rank, devices ? devices[rank] : rank);
+  return end_group();
+}
+FLOPCAST_API int ncclCommSplit(void* parent, int colour, int key, void** handle, void*) {
+  if (!parent || !handle) return kNcclInvalidArgument;
+  return split_communicator(*communicator_of(parent), colour, key, handle);
+}
+FLOPCAST_API int ncclCommShrink(void* parent, int* without, int count, void** handle, void*, int) {
+  if (!parent || !handle || count < 0 || (count > 0 && !without)) return kNcclInvalidArgument;
+  return shrink_communicator(*communicator_of(parent), without, count, handle);
+}
+
+FLOPCAST_API int ncclCommFinalize(void*) { return kNcclSuccess; }
+FLOPCAST_API int ncclCommDestroy(void* handle) { return drop_communicator(handle); }
+FLOPCAST_API int ncclCommAbort(void* handle) { return drop_communicator(handle); }
+FLOPCAST_API int ncclCommRevoke(void*, int) { return kNcclSuccess; }
+
+FLOPCAST_API int ncclCommGetAsyncError(void* handle, int* status) {
+  if (!handle || !status) return kNcclInvalidArgument;
+  *status = kNcclSuccess;  // a rank that fails ends the whole run
+  return kNcclSuccess;
+}
+FLOPCAST_API int ncclCommCount(void* handle, int* size) {
+  if (!handle || !size) return kNcclInvalidArgument;
+  *size = communicator_of(handle)->party->size;
+  return kNcclSuccess;
+}
+FLOPCAST_API int ncclCommUserRank(void* handle, int* rank) {
+  if (!handle || !rank) return kNcclInvalidArgument;
+  *rank = communicator_of(handle)->party->rank;
+  return kNcclSuccess;
+}
+FLOPCAST_API int ncclCommCuDevice(void* handle, int* device) {
+  if (!handle || !device) return kNcclInvalidArgument;
+  *device = communicator_of(handle)->device;
+  return kNcclSuccess;
+}

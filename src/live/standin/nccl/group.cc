@@ -1,0 +1,96 @@
+// Calls between ncclGroupStart and ncclGroupEnd go out together.
+#include <utility>
+#include <vector>
+
+#include "live/standin/api/api.h"
+#include "live/standin/link/link.h"
+#include "live/standin/nccl/communicator.h"
+#include "live/standin/shim/stream.h"
+
+namespace flopcast::live {
+namespace {
+
+struct Collected {
+  Communicator* communicator = nullptr;
+  Call call;
+  Record record;
+  void* stream = nullptr;
+};
+
+thread_local int group_depth = 0;
+thread_local std::vector<Collected> group_calls;
+thread_local std::vector<Record> group_joins;
+
+/// Nobody waits before all have been named: another process may name them in another order.
+void send_joins() {
+  Link& link = Link::get();
+  const std::vector<Record> joins = std::exchange(group_joins, {});
+  for (const Record& join : joins) link.say(join);
+  for (const Record& join : joins) {
+    Record wait = record_on(nullptr, Act::kWaitGroup);
+    wait.word[0] = join.word[0];
+    link.ask(wait);
+  }
+}
+
+void bring_bytes(const std::vector<Collected>& calls) {
+  Payload& payload = Payload::get();
+  for (const Collected& one : calls) payload.prepare(*one.communicator->party, one.call);
+  for (const Collected& one : calls) payload.give(*one.communicator->party, one.call);
+}
+
+void send_calls() {
+  const std::vector<Collected> calls = std::exchange(group_calls, {});
+  // Bytes before records: who is told that all have called finds them there.
+  const bool captured = !calls.empty() && captures(calls.front().stream);
+  if (!captured) bring_bytes(calls);
+  for (const Collected& one : calls) {
+    Work work{one.record};
+    work.record.word[3] |= calls.size();
+    // They are one launch.
+    if (&one != &calls.front()) work.record.duration_ns = 0;
+    // A graph brings them at each launch, with its first call.
+    if (captured && &one == &calls.front()) work.effect = [calls] { bring_bytes(calls); };
+    put(one.stream, std::move(work));
+  }
+}
+
+}  // namespace
+
+void send_or_collect(Communicator& communicator, const Call& call, const Record& record,
+                     void* stream) {
+  group_calls.push_back({&communicator, call, record, stream});
+  if (group_depth == 0) send_calls();
+}
+
+void join_or_collect(const Communicator& communicator) {
+  const Party& party = *communicator.party;
+  Record record = record_on(nullptr, Act::kMakeGroup);
+  record.device = static_cast<std::uint16_t>(communicator.device);
+  record.signature = Link::get().number(party.name);
+  record.word[0] = party.communicator;
+  record.word[1] = static_cast<std::uint64_t>(party.rank);
+  record.word[2] = static_cast<std::uint64_t>(party.size);
+  group_joins.push_back(record);
+  if (group_depth == 0) send_joins();
+}
+
+void begin_group() { ++group_depth; }
+
+NcclStatus end_group() {
+  if (group_depth == 0) return kNcclInvalidUsage;
+  if (--group_depth > 0) return kNcclSuccess;
+  if (!group_joins.empty()) send_joins();
+  if (!group_calls.empty()) send_calls();
+  return kNcclSuccess;
+}
+
+}  // namespace flopcast::live
+
+using namespace flopcast::live;
+
+FLOPCAST_API int ncclGroupStart() {
+  begin_group();
+  return kNcclSuccess;
+}
+FLOPCAST_API int ncclGroupEnd() { return end_group(); }

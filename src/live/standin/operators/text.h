@@ -1,0 +1,24 @@
+// Operators and their tensors as words of a signature, which the engine reads (src/live/engine/pricing/operator_call.h).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "live/standin/operators/operator.h"
+
+namespace flopcast::live {
+
+/// Tensors of an operator as one word, and where those begin that it tells one by one.
+struct TensorsText {
+  std::string word;
+  std::vector<const void*> places;
+};
+
+/// "bf16:8x4096,f32:,i64:16~x512*3": type and sizes of each; "~" behind a size along which nothing new lies in
+/// memory, "*3" for three alike; "-": none. Many different ones are told as one of a type with all their elements.
+/// @param inputs tensors that begin where one of these does are told as its place among them: "=0"
+TensorsText text_of(std::span<const FlopcastTensor> tensors,
+                    const std::vector<const void*>& inputs = {});
+
+}  // namespace flopcast::live

@@ -1,0 +1,88 @@
+#include "live/standin/shim/arguments.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "live/standin/memory/memory.h"
+
+namespace flopcast::live {
+namespace {
+
+constexpr std::uint64_t kBytesOfElement = 4, kBytesOfThread = 16;
+
+struct Pointer {
+  std::uintptr_t at = 0;
+  std::uint64_t left = 0;  ///< bytes that it can lead to
+};
+
+struct Arguments {
+  std::vector<Pointer> pointers;
+  std::vector<std::uint64_t> sizes;
+};
+
+template <typename T>
+T value_of(const void* argument) {
+  T value;
+  std::memcpy(&value, argument, sizeof value);
+  return value;
+}
+
+std::optional<Arguments> read(const std::vector<std::size_t>& parameters, void* const* arguments) {
+  Arguments all;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i] > sizeof(void*) || !arguments[i]) return std::nullopt;
+    if (parameters[i] == sizeof(std::int32_t)) {
+      const auto number = value_of<std::int32_t>(arguments[i]);
+      if (number > 0) all.sizes.push_back(static_cast<std::uint64_t>(number));
+    }
+    if (parameters[i] != sizeof(void*)) continue;
+    const void* const at = value_of<const void*>(arguments[i]);
+    const std::optional<Block> block = Memory::get().find(at);
+    if (!block || !of_device(block->place)) continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(at);
+    all.pointers.push_back({begin, block->address + block->bytes - begin});
+  }
+  return all;
+}
+
+/// No more than up to the next of them.
+void limit(std::vector<Pointer>& pointers) {
+  for (Pointer& one : pointers) {
+    for (const Pointer& other : pointers) {
+      if (other.at > one.at) one.left = std::min<std::uint64_t>(one.left, other.at - one.at);
+    }
+  }
+}
+
+std::uint64_t product(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? std::numeric_limits<std::uint64_t>::max() : result;
+}
+
+}  // namespace
+
+std::optional<ArgumentBytes> bytes_by_arguments(const KernelObject& kernel, const LaunchSize& size,
+                                                void* const* arguments) {
+  if (kernel.parameters.empty() || !arguments) return std::nullopt;
+  std::optional<Arguments> told = read(kernel.parameters, arguments);
+  if (!told || told->pointers.empty()) return std::nullopt;
+  limit(told->pointers);
+  ArgumentBytes bytes;
+  if (!kernel.name.starts_with("triton_") || told->sizes.empty()) {
+    const std::uint64_t most =
+        product(product(size.grid.product(), size.block.product()), kBytesOfThread);
+    std::uint64_t moved = 0;
+    for (const Pointer& one : told->pointers) moved += std::min(one.left, most);
+    return ArgumentBytes{moved - moved / 2, moved / 2};
+  }
+  std::uint64_t all = kBytesOfElement;
+  for (const std::uint64_t count : told->sizes) all = product(all, count);
+  bytes.written = std::min(told->pointers.back().left, all);
+  for (std::size_t i = 0; i + 1 < told->pointers.size(); ++i)
+    bytes.read += std::min(told->pointers[i].left, all);
+  return bytes;
+}
+
+}  // namespace flopcast::live

@@ -1,0 +1,25 @@
+// What a launch's arguments say of the bytes that its kernel moves.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "live/standin/shim/kernels.h"
+
+namespace flopcast::live {
+
+struct ArgumentBytes {
+  std::uint64_t read = 0, written = 0;
+};
+/// Of a kernel whose module tells its parameters. What a pointer leads to is read or written once, but no more than there
+/// is: up to the next pointer, or to the end of the allocation. None where nothing points to a device's memory, and where
+/// parameters are structures.
+///
+/// Inductor's kernels (triton_...) have the sizes of their loops behind the pointers, in numbers of 32 bits: each pointer
+/// leads to so many elements of four bytes, and the last one is written. What a reduction writes is less, and lies in a
+/// small allocation, which limits it.
+/// Of others the grid tells: a thread moves 16 bytes by each pointer, half of the pointers are written.
+std::optional<ArgumentBytes> bytes_by_arguments(const KernelObject& kernel, const LaunchSize& size,
+                                                void* const* arguments);
+
+}  // namespace flopcast::live

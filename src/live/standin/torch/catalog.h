@@ -1,0 +1,13 @@
+// Which operators are wrapped, and what is known of each.
+#pragma once
+
+#include <optional>
+
+#include "live/standin/torch/operator.h"
+
+namespace flopcast::plugin {
+
+/// None for an operator that is left as it is: views, and what GPUs have no kernel for.
+std::optional<Operator> describe(const c10::OperatorHandle& handle);
+
+}  // namespace flopcast::plugin

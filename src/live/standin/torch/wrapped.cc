@@ -1,0 +1,146 @@
+#include "live/standin/torch/wrapped.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "live/standin/torch/execute.h"
+#include "live/standin/torch/settings.h"
+#include "live/standin/values/plugin.h"
+
+namespace flopcast::plugin {
+namespace {
+
+/// Bytes of a host's integers that a copy brings to a GPU, however many; the core itself moves small copies alone.
+constexpr std::size_t kMostIntegerBytes = std::size_t{64} << 20;
+
+/// Tensors as the core wants them told.
+class Described {
+ public:
+  void add(const c10::IValue& value) {
+    each_tensor(value, [this](const at::Tensor& tensor) { all_.push_back(described(tensor)); });
+  }
+  const FlopcastTensor* data() const { return all_.data(); }
+  std::size_t size() const { return all_.size(); }
+
+ private:
+  c10::SmallVector<FlopcastTensor, 16> all_;
+};
+
+/// Tells the core of an operator, from its making to its end, also where it throws.
+class Told {
+ public:
+  explicit Told(const Call& call) {
+    for (const c10::IValue& argument : call.arguments) inputs_.add(argument);
+    flopcast_operator_begin(call.what.name.c_str(), inputs_.data(), inputs_.size());
+    flopcast_live_operator_begin(call.what.name.c_str());
+  }
+  void end(const Values& stack, std::size_t count) {
+    for (std::size_t i = stack.size() - count; i < stack.size(); ++i) outputs_.add(stack[i]);
+  }
+  ~Told() {
+    flopcast_live_operator_end();
+    flopcast_operator_end(outputs_.data(), outputs_.size());
+  }
+  Told(const Told&) = delete;
+  Told& operator=(const Told&) = delete;
+
+ private:
+  Described inputs_, outputs_;
+};
+
+/// What the tensors of a call are like.
+struct Look {
+  bool any_gpu = false;
+  bool integral = true;   ///< integers and booleans alone
+  bool mixed = false;     ///< some are the CPU's
+  std::int64_t most = 0;  ///< elements of the largest
+};
+
+Look look_at(Call& call) {
+  Look look;
+  for (const c10::IValue& argument : call.arguments) {
+    each_tensor(argument, [&](const at::Tensor& tensor) {
+      if (tensor.layout() != c10::kStrided || !tensor.has_storage()) {
+        call.plain = false;
+      } else if (tensor.is_cuda()) {
+        if (!look.any_gpu) call.device = tensor.device();
+        look.any_gpu = true;
+      } else if (tensor.is_cpu()) {
+        look.mixed = true;
+      } else {
+        call.plain = false;
+      }
+      look.integral = look.integral && c10::isIntegralType(tensor.scalar_type(), true);
+      look.most = std::max(look.most, tensor.numel());
+    });
+    if (look.any_gpu || !argument.isDevice() || !argument.toDevice().is_cuda()) continue;
+    call.device = argument.toDevice();
+    if (call.device.index() < 0) call.device = c10::impl::VirtualGuardImpl(c10::kCUDA).getDevice();
+    look.any_gpu = true;
+  }
+  return look;
+}
+
+/// Whether the CPU computes it where its inputs are valid.
+bool is_small(const Call& call, const Look& look) {
+  if (!call.what.executable || !call.plain || !look.any_gpu) return false;
+  const bool all = look.integral || call.what.shape_by_data;
+  return look.most <= (all ? settings().integers : settings().elements);
+}
+
+/// Copies that are no kernel: between host and device, and of alike tensors.
+bool moves_bytes(const Call& call, const Look& look) {
+  if (call.what.left_alone) return true;
+  const std::string& name = call.what.name;
+  if (name == "aten::_foreach_copy_") return look.mixed;
+  if (name != "aten::copy_") return false;
+  if (look.mixed) return true;
+  const at::Tensor &to = call.arguments[0].toTensor(), &from = call.arguments[1].toTensor();
+  return to.dtype() == from.dtype() && to.sizes() == from.sizes() &&
+         to.strides() == from.strides() && to.is_non_overlapping_and_dense() &&
+         to.is_conj() == from.is_conj() && to.is_neg() == from.is_neg();
+}
+
+/// Large copies of integers from the host: the core does not know what they are and leaves their bytes.
+void bring_integers(const Call& call) {
+  if (call.what.name != "aten::copy_" || only_launches()) return;
+  const at::Tensor &to = call.arguments[0].toTensor(), &from = call.arguments[1].toTensor();
+  const bool plain = to.is_cuda() && from.is_cpu() && to.dtype() == from.dtype() &&
+                     to.sizes() == from.sizes() && to.is_contiguous() && from.is_contiguous();
+  if (plain && c10::isIntegralType(to.scalar_type(), true) && to.nbytes() <= kMostIntegerBytes &&
+      !is_valid(to)) {
+    const OwnWork own_work;
+    write(to, from);
+  }
+}
+
+}  // namespace
+
+void Wrapped::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+                         Values* stack) {
+  if (what_.makes_memory) {
+    // What was valid there was another tensor's.
+    what_.original->callBoxed(handle, keys, stack);
+    if (of_gpu(stack->back().toTensor())) taint(stack->back().toTensor());
+    return;
+  }
+  const std::size_t below = stack->size() - what_.arguments.size(), returns = what_.same_as.size();
+  Call call{what_, handle, keys,
+            Values(stack->begin() + static_cast<std::ptrdiff_t>(below), stack->end())};
+  Told told(call);
+  const Look look = look_at(call);
+  const auto original = [&] { what_.original->callBoxed(handle, keys, stack); };
+  if ((only_launches() && !what_.shape_by_data) || moves_bytes(call, look)) {
+    original();
+    bring_integers(call);
+  } else if (is_small(call, look) && (flopcast_live_capturing() || reads_only_valid(call))) {
+    execute(call, *stack);
+  } else {
+    assume(call, *stack);
+  }
+  told.end(*stack, returns);
+}
+
+}  // namespace flopcast::plugin

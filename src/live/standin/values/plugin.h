@@ -1,0 +1,46 @@
+// What the core of the stand-in libraries offers to a framework's plug-in (src/live/standin/torch): device bytes and whether
+// they are what a GPU would have there. Device memory is memory of the process: a plug-in reads and writes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define FLOPCAST_PLUGIN_EXPORT extern "C" __attribute__((visibility("default")))
+
+/// Of these declarations. A plug-in that was compiled with another one does not start.
+inline constexpr std::uint32_t kFlopcastPluginVersion = 3;
+
+FLOPCAST_PLUGIN_EXPORT std::uint32_t flopcast_live_version();
+
+/// Whether all of these bytes are valid.
+FLOPCAST_PLUGIN_EXPORT bool flopcast_live_valid(const void* at, std::size_t bytes);
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_mark_valid(const void* at, std::size_t bytes);
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_taint(const void* at, std::size_t bytes);
+
+/// This thread is in an operator of the plug-in until the matching end; they nest. Kernels that it launches taint nothing: the
+/// plug-in says itself what they wrote. @param name stays as it is until then
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_operator_begin(const char* name);
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_operator_end();
+
+/// While it is on, calls of this thread are recorded and take their time, but move no bytes and taint none, and what is read
+/// back is zero: the plug-in makes the values itself. It nests: as many times off as on.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_launches_only(bool on);
+
+/// From here to the matching end this thread works for the plug-in alone, which takes the program no host time. They nest.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_own_work(bool begins);
+
+/// How often this thread was told something that a GPU would have told otherwise: calls that are not supported, and zeroes
+/// read back while launches_only is on. PyTorch's own kernel may stumble over those.
+FLOPCAST_PLUGIN_EXPORT std::uint64_t flopcast_live_shortfalls();
+
+/// Whether any stream captures a graph.
+FLOPCAST_PLUGIN_EXPORT bool flopcast_live_capturing();
+/// Whether the last work that this thread gave to a stream, in the operator that it is in, was captured.
+FLOPCAST_PLUGIN_EXPORT bool flopcast_live_captured();
+/// Where it was: run(data) is called each time that the graph is launched, behind that work, and drop(data) when no graph has
+/// it any more.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_when_launched(void (*run)(void*), void* data,
+                                                        void (*drop)(void*));
+
+/// A tensor got assumed values in place of tainted ones. Counted for the run's report.
+FLOPCAST_PLUGIN_EXPORT void flopcast_live_assumed();

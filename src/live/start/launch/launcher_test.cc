@@ -1,0 +1,101 @@
+#include "live/start/launch/launcher.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "support/temporary_folder.h"
+
+namespace flopcast::live {
+namespace {
+
+Command shell(const std::string& script) { return {{"sh", "-c", script}, {}}; }
+
+std::vector<Ending> all_ended(Launcher& launcher) {
+  std::vector<Ending> all;
+  while (launcher.running() > 0) {
+    for (const Ending& one : launcher.ended()) all.push_back(one);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  for (const Ending& one : launcher.ended()) all.push_back(one);
+  return all;
+}
+
+/// Whether a process of this number is there and no zombie.
+bool alive(pid_t pid) { return kill(pid, 0) == 0; }
+
+TEST(LiveLauncherThreads, TellsHowProcessesEnd) {
+  Launcher launcher;
+  EXPECT_FALSE(launcher.start(shell("exit 3")));
+  EXPECT_FALSE(launcher.start(shell("kill -9 $$")));
+  std::map<std::size_t, int> status;
+  for (const Ending& one : all_ended(launcher)) status[one.process] = one.status;
+  EXPECT_EQ(status, (std::map<std::size_t, int>{{0, 3}, {1, 137}}));
+}
+
+TEST(LiveLauncherThreads, SetsTheEnvironmentOverTheCallers) {
+  setenv("RANK", "99", 1);
+  test::TemporaryFolder folder;
+  Launcher launcher;
+  Command command =
+      shell("echo $RANK $LOCAL_RANK $WORLD_SIZE $GROUP_RANK > " + (folder / "said").string());
+  command.environment = rank_environment(11, 16, 8, 1234);
+  EXPECT_FALSE(launcher.start(command));
+  all_ended(launcher);
+  EXPECT_EQ(test::read_text(folder / "said"), "11 3 16 1\n");
+  unsetenv("RANK");
+}
+
+TEST(LiveLauncherThreads, AProgramThatIsNotThereIsNamed) {
+  Launcher launcher;
+  const auto problem = launcher.start({{"no-such-program-anywhere"}, {}});
+  ASSERT_TRUE(problem);
+  EXPECT_NE(problem->text().find("no-such-program-anywhere"), std::string::npos);
+  EXPECT_EQ(launcher.running(), 0u);
+}
+
+TEST(LiveLauncherThreads, EndsProcessesAndWhatTheyStarted) {
+  test::TemporaryFolder folder;
+  Launcher launcher;
+  // Heeds no polite request, and has a child.
+  EXPECT_FALSE(launcher.start(shell("trap '' TERM; sleep 1000 & echo $! > " +
+                                    (folder / "child").string() + "; while :; do sleep 1; done")));
+  while (!std::filesystem::exists(folder / "child") || test::read_text(folder / "child").empty())
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto child = static_cast<pid_t>(std::stol(test::read_text(folder / "child")));
+  launcher.end_all(50);
+  EXPECT_EQ(launcher.running(), 0u);
+  for (int i = 0; i < 200 && alive(child); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_FALSE(alive(child));
+}
+
+TEST(LiveLauncherThreads, ProcessesEndWhenTheirLauncherIsKilled) {
+  test::TemporaryFolder folder;
+  const pid_t middle = fork();
+  if (middle == 0) {
+    Launcher launcher;
+    // The shell's own child hears of nothing by itself.
+    launcher.start(shell("sleep 1000 & echo $! > " + (folder / "child").string() + "; wait"));
+    pause();
+  }
+  while (!std::filesystem::exists(folder / "child") || test::read_text(folder / "child").empty())
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto child = static_cast<pid_t>(std::stol(test::read_text(folder / "child")));
+  EXPECT_TRUE(alive(child));
+  kill(middle, SIGKILL);
+  waitpid(middle, nullptr, 0);
+  for (int i = 0; i < 200 && alive(child); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_FALSE(alive(child));
+}
+
+TEST(LiveLauncher, FindsAFreePort) { EXPECT_GT(*free_port(), 1024); }
+
+}  // namespace
+}  // namespace flopcast::live

@@ -1,0 +1,13 @@
+// What a run leaves open of its plan.
+#pragma once
+
+#include "flopcast/measured/training.h"
+
+namespace flopcast::measured {
+
+/// The run's step, with what is open filled in as whoever ran it would have.
+/// @param plan the run's; what was open is set. Errors: those of TrainingModel::estimate; no plan fits (kNoAnswer).
+Result<TrainingEstimate> estimate_open(const TrainingModel& model, const TrainingRun& run,
+                                       Plan& plan);
+
+}  // namespace flopcast::measured
