@@ -71,7 +71,9 @@ Network|all_reduce.html|an all-reduce over 512 H100, by size and algorithm
 <title>Flopcast: what the demo made</title>
 <style>
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
+body { margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #1b1f24; background: #fff; }
+a { color: #0550ae; }
+@media (prefers-color-scheme: dark) { body { color: #e6edf3; background: #0d1117; } a { color: #79b8ff; } }
 dt { font-weight: 600; margin-top: 1rem; }
 dd { margin: 0; overflow-wrap: anywhere; }
 </style>

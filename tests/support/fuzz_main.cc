@@ -22,9 +22,9 @@ const FuzzTarget* all_targets =
     nullptr;  // no constructor: it must be there before the first target is
 FuzzFunction chosen = nullptr;
 
-/// What follows the last /src/, as one word.
+/// What follows the last src/, as one word.
 std::string name_of(const FuzzTarget& target) {
-  const std::string path(target.source_file);
+  const std::string path = std::string("/") + target.source_file;
   const std::string src = "/src/";
   const std::size_t room = path.rfind(src);
   std::string name = room == std::string::npos ? path : path.substr(room + src.size());
