@@ -167,7 +167,7 @@ TEST(EmittedRunsThreads, TheRecordedProgramIsMadeOnceAndStays) {
   const std::vector<Action> actions = {SetSize{&StructureChange::microbatches, 8},
                                        SetSize{&StructureChange::tp, 1},
                                        SetSize{&StructureChange::dp, 4},
-                                       SetSchedule{ScheduleKind::kZbH1},
+                                       SetSchedule{ScheduleKind::kZeroBubbleH1},
                                        SetRecompute{0},
                                        SetSize{&StructureChange::microbatches, 8}};
   std::vector<ChangedRun> runs(actions.size(), recorded);
