@@ -1,7 +1,7 @@
 // How measured kernels are called and sorted where they are compared.
 #include <fmt/format.h>
 
-#include "cost/model/attention_form.h"
+#include "cost/forms/attention_form.h"
 #include "cost/model/fits.h"
 #include "flopcast/cost/fit.h"
 
