@@ -85,7 +85,7 @@ TEST(WhatIfCauses, AreThoseOfQuestionsAskedAlone) {
 
 TEST(WhatIfCauses, ARunIsFoundAndEmittedOnce) {
   const Prepared prepared = prepared_sample();
-  EXPECT_EQ(prepared.recorded.model->searches(), 0);
+  EXPECT_EQ(prepared.recorded.found->model.times(), 0);
   const auto changes = read_changes(four_changes());
   ASSERT_TRUE(changes.ok());
   Emissions emissions(prepared.recorded);
@@ -98,7 +98,8 @@ TEST(WhatIfCauses, ARunIsFoundAndEmittedOnce) {
   EXPECT_NE(emissions.of({(*changes)[0]}), nullptr);
   EXPECT_EQ(emissions.of({(*changes)[1]}), nullptr);
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(forecast(prepared, four_changes(), *changes).ok());
-  EXPECT_EQ(prepared.recorded.model->searches(), 1);
+  EXPECT_EQ(prepared.recorded.found->model.times(), 1);
+  EXPECT_EQ(prepared.recorded.found->program.times(), 1);
 }
 
 }  // namespace
