@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "errors.h"
+#include "flopcast/machine/training.h"
 #include "flopcast/parallel/settings.h"
 #include "flopcast/question/launch.h"
 #include "flopcast/report/estimate.h"

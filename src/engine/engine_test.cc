@@ -40,7 +40,7 @@ TEST(Engine, ARunLongerThanTheClockIsAnErrorThatNamesTheLongestTask) {
       b.add_task(TaskKind::kCompute, names.intern(i == 0 ? "slow" : "fast"),
                  i == 0 ? month : Time{month.ps - 1}, us(0));
     const Graph graph = std::move(b).build();
-    const Result<Run> run = simulate(graph, {}, &names);
+    const Result<flopcast::Run> run = simulate(graph, {}, &names);
     ASSERT_EQ(run.ok(), tasks == 1) << tasks;
     if (run.ok()) continue;
     EXPECT_EQ(run.error().code, ErrorCode::kNoAnswer);

@@ -1,6 +1,6 @@
 // Which rules hold of a run, and what they say.
-#include "flopcast/machine/training.h"
 #include "measured/training/launches.h"
+#include "flopcast/machine/training.h"
 
 #include <fmt/format.h>
 

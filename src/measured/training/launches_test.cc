@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "catalog_files.h"
+#include "flopcast/machine/training.h"
 #include "measured/training/book.h"
 #include "measured/training/runs.h"
 #include "measured/training/words.h"

@@ -98,7 +98,7 @@ TEST(WhatIfOverlap, AddedTheOptimizerAloneWaitsForGradients) {
     return pairs;
   };
   ASSERT_THAT(waits(), testing::ElementsAre(std::pair(1U, 2U)));  // all-reduce, b
-  ASSERT_FALSE(add_overlap(run, run, {}));
+  ASSERT_FALSE(add_overlap(run, {}, {}));
   EXPECT_THAT(waits(), testing::ElementsAre(std::pair(1U, 3U)));  // all-reduce, update
   const WhatIfAnswer answer = answer_of(waiting(), added("overlap"));
   ASSERT_TRUE(answer.refused.empty()) << answer.refused[0].missing;

@@ -1,5 +1,6 @@
 // Programs in virtual time, each a rank that this test starts again as a process of its own, with the core
 // loaded before the C library.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pthread.h>
