@@ -11,6 +11,7 @@
 #include "flopcast/analytic.h"
 #include "flopcast/cost/checked_time.h"
 #include "flopcast/network/collectives.h"
+#include "flopcast/parallel/fields.h"
 #include "flopcast/serving/iteration.h"
 #include "support/any_machine.h"
 
@@ -88,7 +89,8 @@ void ask_step(const Model& model, const Cluster& cluster, Chance& chance, const 
   const auto training = TrainingModel::make(model, cluster, Catalog::builtin());
   if (!tally.count(training, of)) return;
   const auto answer = training->estimate(plan);
-  if (!tally.count(answer, of)) return;
+  const std::string how = fmt::format("{} in {}: ", plan_words(plan), name(plan.precision));
+  if (!tally.count(answer, how + of)) return;
   EXPECT_TRUE(is_time(answer->step)) << of;
   EXPECT_LE(answer->mfu, 1.000001) << of;
   EXPECT_LE(answer->hfu, 1.000001) << of;

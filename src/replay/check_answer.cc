@@ -1,5 +1,7 @@
 #include "replay/check_answer.h"
 
+#include <algorithm>
+
 #include "base/numeric/answer_check.h"
 
 namespace flopcast::replaying {
@@ -24,7 +26,8 @@ std::optional<Diagnostic> check_answer(const Replay& replay) {
   for (const CollectiveInstance& collective : replay.collectives) {
     for (const CollectiveInstance::Member& member : collective.members) {
       check.time("a replayed wait", member.replayed_wait);
-      check.time("a replayed transfer", member.replayed_transfer);
+      // A model that leaves dependencies out may end one before its last rank has come.
+      check.time("a replayed transfer", std::max(member.replayed_transfer, Time{}));
     }
   }
   if (replay.sensitivity) {

@@ -44,12 +44,14 @@ std::vector<std::vector<std::uint32_t>> layers_before_each(const Model& model) {
 /// Dense peak of what linear layers multiply in; of 16 bits where the chip has none of that type.
 FlopsPerSecond peak_rate(const Chip& chip, Precision precision) {
   constexpr std::array kTypes = {DataType::kFp32, DataType::kTf32, DataType::kFp16, DataType::kBf16,
-                                 DataType::kFp8,  DataType::kFp8,  DataType::kFp8,  DataType::kFp4};
+                                 DataType::kFp8,  DataType::kFp8,  DataType::kFp8,  DataType::kFp4,
+                                 DataType::kFp4,  DataType::kInt8};
   const DataType type = kTypes[static_cast<std::size_t>(precision)];
-  const FlopsPerSecond rate = chip.matrix_rate(type);
   // A chip whose vector units are faster multiplies with those.
-  return rate.value > 0 ? std::max(rate, chip.vector_rate(type))
-                        : chip.matrix_rate(DataType::kBf16);
+  const auto rate = [&chip](DataType t) {
+    return std::max(chip.matrix_rate(t), chip.vector_rate(t));
+  };
+  return rate(type).value > 0 ? rate(type) : rate(DataType::kBf16);
 }
 
 double recomputed_flops(const OperatorGraph& graph, const Model& model) {
@@ -230,7 +232,7 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   const StepTime time = step_time(costs, plan, step);
   const Parts parts = step_parts(costs, plan, step, time);
   out.step = Seconds{time.step_s};
-  for (std::size_t i = 0; i < kTimeParts; ++i) out.parts[i] = Seconds{parts[i]};
+  for (std::size_t i = 0; i < kTimeParts; ++i) out.parts[i] = Seconds{std::max(parts[i], 0.0)};
   if (!fits_clock(out.step)) return step_beyond_clock(out);
   const StepBand band = band_of(*state_);
   out.low = out.step * band.low;

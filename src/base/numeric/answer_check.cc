@@ -11,6 +11,8 @@ namespace {
 
 /// Sums of rounded numbers, and numbers that differ in how they were summed.
 constexpr double kRounding = 1e-6;
+/// What is left of a difference that is nothing: seconds, bytes or shares.
+constexpr double kNothing = 1e-9;
 
 }  // namespace
 
@@ -20,7 +22,7 @@ void AnswerCheck::fail(std::string_view name, double value, std::string_view why
 
 void AnswerCheck::amount(std::string_view name, double value) {
   if (!std::isfinite(value)) return fail(name, value, "which is no number");
-  if (value < 0) fail(name, value, "below 0");
+  if (value < -kNothing) fail(name, value, "below 0");
 }
 
 void AnswerCheck::time(std::string_view name, Seconds value) {

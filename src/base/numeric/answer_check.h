@@ -19,7 +19,7 @@ class AnswerCheck {
   /// @param answer what is checked, in words: "the step"
   explicit AnswerCheck(std::string_view answer) : answer_(answer) {}
 
-  /// Finite and not below 0.
+  /// Finite and not below 0, but for rounding.
   void amount(std::string_view name, double value);
   void amount(std::string_view name, Bytes value) { amount(name, value.value); }
   /// Finite, not below 0, and within the clock.

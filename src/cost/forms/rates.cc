@@ -81,7 +81,9 @@ MatrixRate matrix_rates(const Chip& chip, DataType type) {
     return std::max(chip.matrix_rate(t).value, chip.vector_rate(t).value);
   };
   if (rate(type) > 0) return {{rate(type), bandwidth, cores}, false};
+  const bool whole = type == DataType::kInt8 || type == DataType::kInt4;
   for (std::size_t i = rank_of(type); i < kWider.size(); ++i) {
+    if (kWider[i] == DataType::kInt8 && !whole) continue;  // which holds no fractions
     if (rate(kWider[i]) > 0) return {{rate(kWider[i]), bandwidth, cores}, true};
   }
   double best = 1;

@@ -31,8 +31,10 @@ void check_times(AnswerCheck& check, const Answer& answer, const CollectiveQuery
                  const Cluster& cluster, unsigned ranks) {
   check.band("time", answer.low, answer.time, answer.high);
   if (ranks < 2) return;
+  // What rests on measurements may know of more than the catalogue has: boxes have links that their makers do not list.
+  const double slack = answer.basis == Basis::kAssumed ? 1 : 0.5;
   check.at_least("time", answer.time.value, "its bytes over the bandwidth of all links of a chip",
-                 least_bytes(query, ranks) / most_bandwidth(cluster));
+                 slack * least_bytes(query, ranks) / most_bandwidth(cluster));
 }
 
 }  // namespace

@@ -121,15 +121,23 @@ TEST(PlanMachine, ChangesNumbersByFactorAndByValue) {
   EXPECT_EQ(node.levels[1].latency, plain.levels[1].latency);
 }
 
-// What was measured on the chip or link as it is says nothing of a changed one directly.
-TEST(PlanMachine, ChangedNumbersAreNotAnsweredByMeasurements) {
-  const PlanMachine chip = machine("2 x dgx-h100", {{"hbm-bandwidth", "1x"}});
-  EXPECT_EQ(chip.training.kernels.relative, "h100-sxm");
-  EXPECT_NE(chip.cluster.chip.name, "h100-sxm");
-  EXPECT_EQ(machine("2 x dgx-h100", {{"hbm-capacity", "2x"}}).cluster.chip.name, "h100-sxm");
-  const PlanMachine link = machine("2 x dgx-h100", {{"node-bandwidth", "2x"}});
-  EXPECT_EQ(link.training.collectives, CollectiveSource::kNcclConstants);
-  EXPECT_EQ(link.cluster.chip.name, "h100-sxm");
+// A machine with a number changed by 1 is the machine, and keeps what it was changed from.
+TEST(PlanMachine, ChangedNumbersAreKeptBesideTheMachineTheyWereChangedFrom) {
+  const PlanMachine chip = machine("2 x dgx-h100", {{"hbm-bandwidth", "2x"}});
+  EXPECT_EQ(chip.cluster.chip.name, "h100-sxm");
+  EXPECT_EQ(chip.training.kernels.relative, "");
+  EXPECT_EQ(chip.training.collectives, CollectiveSource::kBest);
+  ASSERT_NE(chip.cluster.nominal, nullptr);
+  EXPECT_EQ(chip.cluster.nominal->chip.hbm_bandwidth * 2, chip.cluster.chip.hbm_bandwidth);
+  const PlanMachine both =
+      machine("2 x dgx-h100", {{"node-bandwidth", "2x"}, {"fabric-latency", "1x"}});
+  EXPECT_EQ(both.cluster.nominal->levels[0].port_bandwidth * 2,
+            both.cluster.levels[0].port_bandwidth);
+  EXPECT_EQ(machine("2 x dgx-h100", {}).cluster.nominal, nullptr);
+  PlanQuestion question;
+  question.cluster = "dgx-h100";
+  question.changes = {{"hbm-bandwidth", "1e9x"}};
+  EXPECT_FALSE(plan_machine(question, Catalog::builtin()));
 }
 
 TEST(PlanMachine, AsksForALevelThatIsThere) {

@@ -225,12 +225,16 @@ Cost Pricer::transfer(CollectiveOp op, unsigned count, unsigned stride, double b
   if (count < 2 || bytes <= 0) return cost;
   const TransferCurve& curve = models_->curve(op, count, stride);
   const double least = curve.at(1), whole = curve.at(bytes);
-  // What an engine's own kernels spare of a small message was measured on the nominal machine: slower links are waited for.
-  const double known = std::min(least, curve.nominal_least);
-  const double alpha = joined_ ? std::min(constants_.collective_s, known) + (least - known) : least;
-  cost.links = whole - least;
-  cost.floor = alpha;
-  cost.seconds = alpha + cost.links;
+  cost.seconds = whole;
+  if (joined_) {
+    // What an engine's own kernels spare of a small message was measured on the nominal machine: slower links are waited
+    // for, and faster ones spare no more than all.
+    const double own = constants_.collective_s;
+    const double spared = curve.nominal_least - std::min(own, curve.nominal_least);
+    cost.seconds = std::max(whole - spared, std::min(own, least));
+  }
+  cost.links = std::min(whole - least, cost.seconds);
+  cost.floor = cost.seconds - cost.links;
   return cost;
 }
 

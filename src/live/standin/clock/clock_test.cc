@@ -233,7 +233,7 @@ std::string descriptors_are_closed() {
   return watch() + (::fcntl(opened, F_GETFD) < 0 ? "closed" : "open");
 }
 
-/// By the kernel's own call nobody can keep the line: the program ends, and says why.
+/// By the kernel's own call nobody can keep the line.
 std::string the_line_is_cut() {
   const Watch watch;
   ::syscall(SYS_close_range, 4U, ~0U, 0U);
@@ -294,6 +294,7 @@ class LiveClockThreads : public testing::Test {
     ::setenv("RANK", "0", 1);
     ::setenv("LD_PRELOAD", FLOPCAST_LIVE_CORE, 1);
     ::setenv(kProgramVariable, name.c_str(), 1);
+    ::unsetenv("GTEST_TOTAL_SHARDS");  // its one test is in no shard but the first
     ::execl("/proc/self/exe", "clock", "--gtest_filter=LiveClockProgram.Runs", nullptr);
     ::_exit(127);
   }
@@ -329,7 +330,11 @@ TEST_F(LiveClockThreads, AProgramThatClosesEverythingGoesOn) {
   EXPECT_EQ(run("closed"), "10000000ms closed");
 }
 
-TEST_F(LiveClockThreads, AProgramThatCutsItsLineEnds) { EXPECT_EQ(run("cut"), ""); }
+/// It goes on in the memory that it shares with the engine, or ends; neither waits for the other.
+TEST_F(LiveClockThreads, AProgramThatCutsItsLineIsNotWaitedFor) {
+  const std::string told = run("cut");
+  EXPECT_TRUE(told.empty() || told == "10000000ms ") << told;
+}
 
 TEST_F(LiveClockThreads, AForkedChildHasATimeOfItsOwn) {
   EXPECT_EQ(run("fork"), "10005000ms 5000ms ");
