@@ -99,8 +99,7 @@ void ask_for_sizes(benchmark::State& state, const Ask& ask) {
 template <typename Ask>
 void ask_the_table(benchmark::State& state, const Ask& ask) {
   const Catalog& catalog = Catalog::builtin();
-  const Result<CollectiveModel> model =
-      CollectiveModel::make(*catalog.cluster("dgx-h100"));
+  const Result<CollectiveModel> model = CollectiveModel::make(*catalog.cluster("dgx-h100"));
   CollectiveQuery query;
   ask_for_sizes(state, [&](Bytes size) {
     query.size = size;
@@ -122,8 +121,7 @@ BENCHMARK(BM_EstimateFromTheTable);
 /// How many times longer the same collective takes to simulate than to look up.
 void ratio_of_macro_flow_to_table(benchmark::State& state) {
   const Catalog& catalog = Catalog::builtin();
-  const Result<CollectiveModel> model =
-      CollectiveModel::make(*catalog.cluster("dgx-h100"));
+  const Result<CollectiveModel> model = CollectiveModel::make(*catalog.cluster("dgx-h100"));
   Ring ring(1, 8);
   constexpr int kAsked = 1000;
   CollectiveQuery query;

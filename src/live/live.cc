@@ -152,10 +152,10 @@ Result<std::map<std::string, std::string>> LiveRun::environment() const {
 
 std::optional<Diagnostic> LiveRun::start(const Cluster& cluster) {
   MachineFacts machine{.device = device_facts(cluster.chip),
-                  .devices = std::max(layout_.of_node(), 1U),
-                  .chips = layout_.ranks,
-                  .start_ns = request_.start_ns,
-                  .host_factor = request_.host_factor};
+                       .devices = std::max(layout_.of_node(), 1U),
+                       .chips = layout_.ranks,
+                       .start_ns = request_.start_ns,
+                       .host_factor = request_.host_factor};
   if (request_.nodes == 0 && !request_.launches)
     machine.devices = static_cast<std::uint32_t>(cluster.chips_per_node());
   if (machine.start_ns == 0) {

@@ -217,8 +217,8 @@ nic = { fabric = "rail", ports = 8, link = "our-cable" }
   std::filesystem::remove(file);
   ASSERT_TRUE(own) << own.error().text();
   const auto usual = transfers(on("4 x dgx-h100"));
-  for (const char* line : {"4 x gb-box", "4 x dgx-h100, rail our-cable",
-                           "4 x dgx-h100, rail slingshot-pcie-tcp"}) {
+  for (const char* line :
+       {"4 x gb-box", "4 x dgx-h100, rail our-cable", "4 x dgx-h100, rail slingshot-pcie-tcp"}) {
     const auto renamed = transfers(on(line, *own));
     ASSERT_EQ(renamed.size(), usual.size());
     for (const auto& [what, time] : usual) {

@@ -9,10 +9,10 @@
 #include "flopcast/replay/network_times.h"
 #include "flopcast/replay/timeline.h"
 #include "replay/check_answer.h"
-#include "replay/worth/critical_path.h"
-#include "replay/worth/sensitivity.h"
 #include "replay/step_groups.h"
 #include "replay/transplant.h"
+#include "replay/worth/critical_path.h"
+#include "replay/worth/sensitivity.h"
 
 namespace flopcast {
 

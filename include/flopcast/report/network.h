@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "flopcast/network/collectives.h"
 #include "flopcast/measured/network.h"
+#include "flopcast/network/collectives.h"
 #include "flopcast/network/traffic.h"
 
 namespace flopcast {

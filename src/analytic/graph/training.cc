@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "flopcast/machine/training.h"
 #include "analytic/step/time.h"
 #include "flopcast/analytic/graph.h"
+#include "flopcast/machine/training.h"
 
 namespace flopcast {
 namespace {

@@ -26,8 +26,9 @@ TEST(Setting, IsRefusedWithItsPlaceAndWhatToWrite) {
       setting_count(setting("0")).error().text(),
       "box.toml:7:3: size: expected a whole number, found '0' (give a number from 1 to 16777216)");
   const Limits limits{4, 8};
-  EXPECT_EQ(setting_number(setting("3"), UnitKind::kNone, limits).error().text(),
-            "box.toml:7:3: size: expected a plain number of at least 4, found '3' (check the number)");
+  EXPECT_EQ(
+      setting_number(setting("3"), UnitKind::kNone, limits).error().text(),
+      "box.toml:7:3: size: expected a plain number of at least 4, found '3' (check the number)");
   EXPECT_FALSE(setting_number(setting("9"), UnitKind::kNone, limits));
   EXPECT_TRUE(setting_number(setting("8"), UnitKind::kNone, limits));
   Setting list = setting("5");

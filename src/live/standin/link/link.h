@@ -152,9 +152,9 @@ class Link {
   Common* common_ = nullptr;
   Region* region_ = nullptr;
   int shared_file_ = -1;
-  static Link* only_;    ///< get()'s, for what runs after a fork
-  bool silent_ = false;  ///< in a process that was forked
-  int socket_ = -1;      ///< open as long as the process lives: the engine sees when it is gone
+  static Link* only_;      ///< get()'s, for what runs after a fork
+  bool silent_ = false;    ///< in a process that was forked
+  int socket_ = -1;        ///< open as long as the process lives: the engine sees when it is gone
   ino_t socket_file_ = 0;  ///< what it was: another under its number is no line
   std::atomic<std::uint32_t> numbers_{0};
   std::mutex texts_lock_;

@@ -183,8 +183,7 @@ TEST_F(LiveShimThreads, CollectivesTakeWhatTheModelSaysWhenTheLastRankHasCome) {
     cuda("cudaEventElapsedTime", &milliseconds, from, to);
     said["ms"] = static_cast<double>(milliseconds);
   });
-  const auto model =
-      CollectiveModel::make(*Catalog::builtin().cluster("dgx-h100"));
+  const auto model = CollectiveModel::make(*Catalog::builtin().cluster("dgx-h100"));
   CollectiveQuery query;
   query.size = Bytes{4.0 * kCount};
   query.ranks = {0, 1, 2, 3};
