@@ -9,7 +9,7 @@
 
 Needs numpy and scipy, and the flopcast package of this tree on PYTHONPATH (build/release/python).
 
-Every constant has a physical meaning and limits (src/analytic/step/constants.cc); the fit starts
+Every constant has a physical meaning and limits (src/machine/training_constants.cc); the fit starts
 at what is expected and is held there by a prior, so that few runs move a constant little. Residuals
 are log(forecast / measured) in units of 6 %, under a soft-L1 loss, because releases and labels
 scatter. Runs of one group (near-duplicates) share one group's weight.
@@ -377,7 +377,7 @@ def write(fit: Fit, x: np.ndarray) -> None:
     OUT.write_text(
         "# What training adds to kernels and collectives measured alone. Written by\n"
         "# tools/fit_training.py from public measured runs (docs/validation/training.md); the meaning\n"
-        "# and the limits of each constant are in src/analytic/step/constants.cc.\n"
+        "# and the limits of each constant are in src/machine/training_constants.cc.\n"
         f"# {dense['n']} dense runs of quality A, each forecast by a fit without its group: mean error\n"
         f"# {100 * dense['mean']:.1f} %, bias {100 * dense['bias']:+.1f} %, p90 {100 * dense['p90']:.1f} %.\n"
         f"softwares = [{names}]\nvariants = {{ {variants} }}\n\n" + toml_of(values).rstrip() + "\n"

@@ -20,7 +20,7 @@ single,8,32,2,1024,16,24,1024,2,2,2,260
 
 
 def test_every_constant_is_documented():
-    source = (ROOT / "src/analytic/step/constants.cc").read_text(encoding="utf-8")
+    source = (ROOT / "src/machine/training_constants.cc").read_text(encoding="utf-8")
     names = re.findall(r'Field\{"(\w+)"', source)
     page = (ROOT / "docs/theory/training.md").read_text(encoding="utf-8")
     assert len(names) > 20
