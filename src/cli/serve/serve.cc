@@ -102,13 +102,21 @@ int write_serve_files(Io& io, const ServeCommand& command, const ServeAnswer& an
   return write_timelines(io, command.trace_out, serve_trace(answer));
 }
 
+/// What is wrong with a question that a file asks, with the file.
+Diagnostic of_file(const ServeCommand& command, Diagnostic error) {
+  const std::string& file = command.from;
+  if (file.empty() || error.where.find(file) != std::string::npos) return error;
+  error.where = error.where.empty() ? file : file + ": " + error.where;
+  return error;
+}
+
 int run_serve(Io& io, const ServeCommand& command) {
   const Result<ServeFile> asked = asked_of(command);
   if (!asked) return fail(io, asked.error());
   const Catalog& catalog = Catalog::builtin();
   const Result<ServeQuestion> question =
       make_serve_question(asked->model, asked->cluster, asked->settings, catalog);
-  if (!question) return fail(io, as_serve_flag(question.error()));
+  if (!question) return fail(io, of_file(command, as_serve_flag(question.error())));
   ServeOptions options;
   options.next = options.sensitivity = !command.quick;
   options.curve = command.curve || (!command.html.empty() && !command.quick);
