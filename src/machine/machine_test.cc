@@ -186,8 +186,8 @@ TEST(Machine, SaysThatAnAnswerWasMovedAndWidensItsBand) {
   EXPECT_NE(moved->source.find("moved"), std::string::npos) << moved->source;
   EXPECT_LT(width(*now), width(*moved));
   EXPECT_LT(width(*moved), width(*farther));
-  const auto gemm =
-      near->with({MachineNumber::kMatrixRate}, {0.5, true})->kernels().time(Gemm{4096, 4096, 4096});
+  const auto slower = near->with({MachineNumber::kMatrixRate}, {0.5, true});
+  const KernelTime gemm = slower->kernels().time(Gemm{4096, 4096, 4096});
   EXPECT_EQ(gemm.basis, Basis::kRoofline);
   EXPECT_NE(gemm.source.find("moved to 0.5 x"), std::string_view::npos) << gemm.source;
 }
