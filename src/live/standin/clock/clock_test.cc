@@ -295,6 +295,7 @@ class LiveClockThreads : public testing::Test {
     ::setenv("LD_PRELOAD", FLOPCAST_LIVE_CORE, 1);
     ::setenv(kProgramVariable, name.c_str(), 1);
     ::unsetenv("GTEST_TOTAL_SHARDS");  // its one test is in no shard but the first
+    ::unsetenv("GTEST_SHARD_INDEX");
     ::execl("/proc/self/exe", "clock", "--gtest_filter=LiveClockProgram.Runs", nullptr);
     ::_exit(127);
   }
