@@ -44,6 +44,8 @@ if(test_sources MATCHES "/live/standin/values/")
   list(APPEND standin_sources ${PROJECT_SOURCE_DIR}/src/live/standin/values/validity.cc)
 endif()
 
+set_source_files_properties(${standin_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
 # What any executable of tests links.
 add_library(flopcast_test_needs INTERFACE)
 target_link_libraries(flopcast_test_needs INTERFACE
@@ -77,22 +79,15 @@ if(FLOPCAST_TESTS_FROM)
   # What they test is instrumented, they are not. Functions of headers that both hold come from the first, so the
   # library goes ahead of them.
   file(STRINGS ${FLOPCAST_TESTS_FROM}/test_objects.txt test_objects)
-  list(FILTER test_objects EXCLUDE REGEX "/unity_src_live_standin_")
+  list(FILTER test_objects EXCLUDE REGEX "/unity_standin_|/src/live/standin/")
   set(instrumented $<TARGET_FILE:flopcast>)
   set(rest)
   if(FLOPCAST_ONLY_THREAD_TESTS)
-    set(thread_units)
     foreach(source IN LISTS test_sources)
       if(source MATCHES "/src/(${rooms_without_threads})/")
         message(FATAL_ERROR "${source} has a suite ...Threads: take its room out of rooms_without_threads")
       endif()
-      cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE unit)
-      cmake_path(GET unit PARENT_PATH unit)
-      string(REPLACE "/" "_" unit ${unit})
-      list(APPEND thread_units ${unit})
     endforeach()
-    list(JOIN thread_units "|" thread_units)
-    list(FILTER test_objects INCLUDE REGEX "/unity_(${thread_units})(_[0-9]+)?_cxx[.]cxx[.]o$")
     set(rest ${FLOPCAST_TESTS_FROM}/libflopcast_cli_lib.a ${FLOPCAST_TESTS_FROM}/libflopcast.a)
   else()
     list(PREPEND instrumented $<TARGET_FILE:flopcast_cli_lib>)
@@ -113,15 +108,21 @@ elseif(test_sources)
   endforeach()
   list(APPEND test_sources_of_live ${standin_sources})
   list(REMOVE_DUPLICATES test_rooms)
+  # Those that spend their time in loops of their own are optimised.
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/src/analytic/search/space_test.cc
+    ${PROJECT_SOURCE_DIR}/src/network/flow/random_test.cc
+    ${PROJECT_SOURCE_DIR}/tests/replay_probes_test.cc
+    PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   set(test_objects)
   set(headers_from)
   foreach(room IN LISTS test_rooms)
     flopcast_add_test_objects(tests_${room} ${test_sources_of_${room}})
     if(headers_from)
-      flopcast_unite(tests_${room})
+      flopcast_unite(tests_${room} ACROSS_FOLDERS)
       target_precompile_headers(tests_${room} REUSE_FROM ${headers_from})
     else()
-      flopcast_speed_up(tests_${room} ${test_headers})
+      flopcast_speed_up(tests_${room} ACROSS_FOLDERS ${test_headers})
       set(headers_from tests_${room})
     endif()
     list(APPEND test_objects $<TARGET_OBJECTS:tests_${room}>)
@@ -129,12 +130,6 @@ elseif(test_sources)
     set_target_properties(${room}_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     flopcast_test_executable(${room}_tests)
   endforeach()
-  # But for those that spend their time in loops of their own.
-  set_source_files_properties(
-    ${PROJECT_SOURCE_DIR}/src/analytic/search/space_test.cc
-    ${PROJECT_SOURCE_DIR}/src/network/flow/random_test.cc
-    ${PROJECT_SOURCE_DIR}/tests/replay_probes_test.cc
-    PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   add_executable(flopcast_tests ${test_objects})
   # For build trees that link them as well (FLOPCAST_TESTS_FROM).
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/test_objects.txt CONTENT "$<JOIN:$<FILTER:${test_objects},INCLUDE,[.]o$>,\n>\n")
@@ -160,6 +155,7 @@ if(NOT FLOPCAST_SANITIZE OR FLOPCAST_ONLY_THREAD_TESTS)
 endif()
 if(fuzz_sources)
   add_library(flopcast_fuzz_targets OBJECT ${fuzz_sources})
+  flopcast_unite(flopcast_fuzz_targets ACROSS_FOLDERS)
   target_include_directories(flopcast_fuzz_targets PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(flopcast_fuzz_targets PRIVATE flopcast_internal)
   add_executable(flopcast_fuzz

@@ -1,4 +1,4 @@
-#include "cli/app.h"
+#include "cli/testing.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,19 +13,6 @@
 
 namespace flopcast::cli {
 namespace {
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-Outcome flopcast(const std::vector<std::string>& arguments, std::size_t width = 0) {
-  std::ostringstream out;
-  std::ostringstream err;
-  Io io{out, err, false, width};
-  const int code = run(arguments, io);
-  return {code, out.str(), err.str()};
-}
 
 /// A trace of one rank: a launch and its kernel in one step.
 constexpr const char* kTrace = R"({"distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": [
@@ -45,8 +32,8 @@ class CommandLine : public testing::Test {
 };
 
 TEST_F(CommandLine, VersionAndHelpGoToStdout) {
-  EXPECT_EQ(flopcast({"--version"}).out.rfind("flopcast ", 0), 0u);
-  const Outcome help = flopcast({"replay", "--help"});
+  EXPECT_EQ(answer_to({"--version"}).out.rfind("flopcast ", 0), 0u);
+  const Answered help = answer_to({"replay", "--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_NE(help.out.find("Usage: flopcast replay "), std::string::npos);
   EXPECT_NE(help.out.find("Example:\n  flopcast replay "), std::string::npos);
@@ -63,12 +50,12 @@ TEST_F(CommandLine, HelpAndTextsFitTheTerminalDocumentsDoNotChange) {
   const std::string sample = test::sample_run().string();
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"replay", "--help"}, {"replay", sample}, {"hw", "list"}, {"hw", "show", "h100"}}) {
-    EXPECT_GT(widest(flopcast(arguments).out), 80u) << arguments.back();
-    EXPECT_LE(widest(flopcast(arguments, 80).out), 80u) << arguments.back();
+    EXPECT_GT(widest(answer_to(arguments).out), 80u) << arguments.back();
+    EXPECT_LE(widest(answer_to(arguments, 80).out), 80u) << arguments.back();
   }
-  EXPECT_EQ(flopcast({"hw", "list", "--json"}, 80).out, flopcast({"hw", "list", "--json"}).out);
-  EXPECT_EQ(flopcast({"replay", sample, "--csv"}, 80).out,
-            flopcast({"replay", sample, "--csv"}).out);
+  EXPECT_EQ(answer_to({"hw", "list", "--json"}, 80).out, answer_to({"hw", "list", "--json"}).out);
+  EXPECT_EQ(answer_to({"replay", sample, "--csv"}, 80).out,
+            answer_to({"replay", sample, "--csv"}).out);
 }
 
 TEST_F(CommandLine, UsageErrorsAreCodeTwoAndNameTheHelp) {
@@ -81,7 +68,7 @@ TEST_F(CommandLine, UsageErrorsAreCodeTwoAndNameTheHelp) {
                                              {"replay", "x", "--json", "--csv"},
                                              {"replay", "x", "--structure-from", "1"},
                                              {"trace", "slice", "x"}}) {
-    const Outcome outcome = flopcast(bad);
+    const Answered outcome = answer_to(bad);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_TRUE(outcome.out.empty());
     EXPECT_NE(outcome.err.find("--help"), std::string::npos) << outcome.err;
@@ -89,20 +76,20 @@ TEST_F(CommandLine, UsageErrorsAreCodeTwoAndNameTheHelp) {
 }
 
 TEST_F(CommandLine, UnreadableFileIsCodeThreeAndNamed) {
-  const Outcome missing = flopcast({"replay", (folder_ / "none.json").string()});
+  const Answered missing = answer_to({"replay", (folder_ / "none.json").string()});
   EXPECT_EQ(missing.code, 3);
   EXPECT_NE(missing.err.find("none.json"), std::string::npos);
-  const Outcome not_json = flopcast({"trace", "info", file("a.json", "hello")});
+  const Answered not_json = answer_to({"trace", "info", file("a.json", "hello")});
   EXPECT_EQ(not_json.code, 3);
   EXPECT_NE(not_json.err.find("a.json"), std::string::npos);
 }
 
 TEST_F(CommandLine, ReplayPrintsTextJsonOrCsv) {
   const std::string path = trace();
-  EXPECT_NE(flopcast({"replay", path}).out.find("ProfilerStep#1"), std::string::npos);
-  const auto json = nlohmann::json::parse(flopcast({"replay", path, "--json"}).out);
+  EXPECT_NE(answer_to({"replay", path}).out.find("ProfilerStep#1"), std::string::npos);
+  const auto json = nlohmann::json::parse(answer_to({"replay", path, "--json"}).out);
   EXPECT_EQ(json.at("sets").at(0).at("ranks").at(0).at("steps").at(0).at("measured_s"), 1e-4);
-  const std::string csv = flopcast({"replay", path, "--csv"}).out;
+  const std::string csv = answer_to({"replay", path, "--csv"}).out;
   EXPECT_EQ(csv.rfind("set,mode,baseline,rank,step,measured_s,", 0), 0u);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
 }
@@ -117,19 +104,19 @@ TEST_F(CommandLine, AFileCutShortIsWarnedOfOnStandardError) {
                                              {"validate", "replay", cut},
                                              {"trace", "info", cut},
                                              {"trace", "validate", cut}}) {
-    const Outcome outcome = flopcast(command);
+    const Answered outcome = answer_to(command);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err.rfind("flopcast: warning: cut short: ", 0), 0u) << outcome.err;
     EXPECT_NE(outcome.err.find("cut.json: the text ends"), std::string::npos) << outcome.err;
   }
   EXPECT_NE(test::read_text(page).find("cut short"), std::string::npos);
-  EXPECT_TRUE(flopcast({"replay", trace()}).err.empty());
+  EXPECT_TRUE(answer_to({"replay", trace()}).err.empty());
 }
 
 TEST_F(CommandLine, ATraceOfSomethingElseIsCodeThree) {
   const std::string other = file("other.json", R"({"traceEvents": [
 {"ph":"X","cat":"Op","name":"MatMul","pid":1,"tid":1,"ts":0,"dur":5,"args":{}}]})");
-  const Outcome outcome = flopcast({"replay", other});
+  const Answered outcome = answer_to({"replay", other});
   EXPECT_EQ(outcome.code, 3);
   EXPECT_NE(outcome.err.find("nothing to replay here"), std::string::npos) << outcome.err;
 }
@@ -142,22 +129,22 @@ TEST_F(CommandLine, ManyStepsAreValidatedInFewLines) {
         i == 0 ? "" : ",", i, 100 * i);
   }
   const std::string many = file("many.json", "{\"traceEvents\": [" + rows + "]}");
-  const Outcome text = flopcast({"trace", "validate", many});
+  const Answered text = answer_to({"trace", "validate", many});
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_LT(text.out.size(), 4000u) << text.out;
   EXPECT_NE(text.out.find("1,000"), std::string::npos) << text.out;
-  EXPECT_LT(flopcast({"trace", "validate", many, "--json"}).out.size(), 40000u);
+  EXPECT_LT(answer_to({"trace", "validate", many, "--json"}).out.size(), 40000u);
 }
 
 TEST_F(CommandLine, LagModeIsNamedInTheResult) {
-  const Outcome zero = flopcast({"replay", trace(), "--lags", "zero", "--json"});
+  const Answered zero = answer_to({"replay", trace(), "--lags", "zero", "--json"});
   EXPECT_EQ(nlohmann::json::parse(zero.out).at("sets").at(0).at("mode"), "zero");
-  EXPECT_NE(flopcast({"replay", trace(), "--lags", "recorded"}).out.find("nothing of accuracy"),
+  EXPECT_NE(answer_to({"replay", trace(), "--lags", "recorded"}).out.find("nothing of accuracy"),
             std::string::npos);
 }
 
 TEST_F(CommandLine, CompareHasARowPerModel) {
-  const Outcome outcome = flopcast({"replay", trace(), "--compare"});
+  const Answered outcome = answer_to({"replay", trace(), "--compare"});
   for (const char* model : {"full", "single-stream", "no-inter-stream", "dpro"}) {
     EXPECT_NE(outcome.out.find(model), std::string::npos) << model;
   }
@@ -167,16 +154,17 @@ TEST_F(CommandLine, WritesPageAndTimelines) {
   const std::string page = (folder_ / "r.html").string();
   const std::string kineto = (folder_ / "t.json").string();
   const std::string perfetto = (folder_ / "t.perfetto-trace").string();
-  const Outcome outcome =
-      flopcast({"replay", trace(), "--html", page, "--trace-out", kineto, "--trace-out", perfetto});
+  const Answered outcome = answer_to(
+      {"replay", trace(), "--html", page, "--trace-out", kineto, "--trace-out", perfetto});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(test::read_text(page).find("</html>"), std::string::npos);
-  EXPECT_EQ(flopcast({"replay", kineto}).code, 0);
+  EXPECT_EQ(answer_to({"replay", kineto}).code, 0);
   EXPECT_GT(std::filesystem::file_size(perfetto), 0u);
 }
 
 TEST_F(CommandLine, MissingFolderFailsBeforeTheWork) {
-  const Outcome outcome = flopcast({"replay", trace(), "--html", (folder_ / "no/r.html").string()});
+  const Answered outcome =
+      answer_to({"replay", trace(), "--html", (folder_ / "no/r.html").string()});
   EXPECT_EQ(outcome.code, 3);  // as docs/reference/cli.md says of outputs that cannot be written
   EXPECT_TRUE(outcome.out.empty());
 }
@@ -186,19 +174,20 @@ TEST_F(CommandLine, AFolderOfSeveralRunsIsReplayedRunByRun) {
   file("many/a.rank0.json", kTrace);
   file("many/b.rank0.json", kTrace);
   const std::string many = (folder_ / "many").string();
-  const auto both = nlohmann::json::parse(flopcast({"replay", many, "--json"}).out);
+  const auto both = nlohmann::json::parse(answer_to({"replay", many, "--json"}).out);
   ASSERT_EQ(both.at("sets").size(), 2u);
   EXPECT_EQ(both.at("sets").at(1).at("name"), "many/b");
-  const auto one = nlohmann::json::parse(flopcast({"replay", many, "--prefix", "a", "--json"}).out);
+  const auto one =
+      nlohmann::json::parse(answer_to({"replay", many, "--prefix", "a", "--json"}).out);
   EXPECT_EQ(one.at("sets").size(), 1u);
-  const Outcome page = flopcast({"replay", many, "--html", (folder_ / "r.html").string()});
+  const Answered page = answer_to({"replay", many, "--html", (folder_ / "r.html").string()});
   EXPECT_EQ(page.code, 2);
   EXPECT_NE(page.err.find("--prefix"), std::string::npos);
 }
 
 TEST_F(CommandLine, OneBadSetDoesNotLoseTheOthers) {
   const std::string bad = file("bad.json", "hello");
-  const Outcome outcome = flopcast({"validate", "replay", bad, trace(), "--json"});
+  const Answered outcome = answer_to({"validate", "replay", bad, trace(), "--json"});
   EXPECT_EQ(outcome.code, 3);
   const auto json = nlohmann::json::parse(outcome.out);
   ASSERT_EQ(json.at("sets").size(), 2u);
@@ -210,31 +199,31 @@ TEST_F(CommandLine, OneBadSetDoesNotLoseTheOthers) {
 TEST_F(CommandLine, TraceCommandsAnswerInTextAndJson) {
   const std::string path = trace();
   for (const char* command : {"info", "validate"}) {
-    EXPECT_EQ(flopcast({"trace", command, path}).code, 0);
-    const auto json = nlohmann::json::parse(flopcast({"trace", command, path, "--json"}).out);
+    EXPECT_EQ(answer_to({"trace", command, path}).code, 0);
+    const auto json = nlohmann::json::parse(answer_to({"trace", command, path, "--json"}).out);
     EXPECT_TRUE(json.at("sets").at(0).at("name").is_string());
   }
 }
 
 TEST_F(CommandLine, ModelsAreListedAndShownUnderEveryNameTheyHave) {
-  const std::string list = flopcast({"models", "list"}).out;
+  const std::string list = answer_to({"models", "list"}).out;
   for (const std::string& name : builtin_dataflows()) {
     EXPECT_NE(list.find("\n  " + name + " "), std::string::npos) << name;
-    EXPECT_EQ(flopcast({"models", "show", name}).code, 0) << name;
+    EXPECT_EQ(answer_to({"models", "show", name}).code, 0) << name;
   }
-  EXPECT_EQ(flopcast({"models", "list", "workloads"}).out.find("llama-3-8b "), std::string::npos);
+  EXPECT_EQ(answer_to({"models", "list", "workloads"}).out.find("llama-3-8b "), std::string::npos);
   // A model that is a published dataflow graph too.
-  const auto both = nlohmann::json::parse(flopcast({"models", "show", "gpt3-175b", "--json"}).out);
+  const auto both = nlohmann::json::parse(answer_to({"models", "show", "gpt3-175b", "--json"}).out);
   EXPECT_EQ(both.at("models").size(), 1u);
   EXPECT_EQ(both.at("workloads").size(), 1u);
-  EXPECT_EQ(flopcast({"models", "show", "llama-3-8b:decode"}).code, 0);
-  const Outcome unknown = flopcast({"models", "show", "nonesuch"});
+  EXPECT_EQ(answer_to({"models", "show", "llama-3-8b:decode"}).code, 0);
+  const Answered unknown = answer_to({"models", "show", "nonesuch"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_NE(unknown.err.find("models list"), std::string::npos) << unknown.err;
 }
 
 TEST_F(CommandLine, DoctorNamesVersionAndSystem) {
-  const Outcome outcome = flopcast({"doctor"});
+  const Answered outcome = answer_to({"doctor"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("flopcast "), std::string::npos);
   EXPECT_NE(outcome.out.find("cores"), std::string::npos);
@@ -242,8 +231,8 @@ TEST_F(CommandLine, DoctorNamesVersionAndSystem) {
 
 TEST_F(CommandLine, SameInputSameBytesForAnyNumberOfThreads) {
   const std::filesystem::path& path = test::sample_run();
-  const std::string one = flopcast({"replay", path.string(), "--json", "--threads", "1"}).out;
-  EXPECT_EQ(one, flopcast({"replay", path.string(), "--json", "--threads", "4"}).out);
+  const std::string one = answer_to({"replay", path.string(), "--json", "--threads", "1"}).out;
+  EXPECT_EQ(one, answer_to({"replay", path.string(), "--json", "--threads", "4"}).out);
   EXPECT_FALSE(one.empty());
 }
 

@@ -28,7 +28,7 @@ CLI::Option* add_cluster(CLI::App& command, std::string& cluster) {
 
 /// Writes the page that `make` builds, where one was asked for.
 template <typename Make>
-int write_page(Io& io, const fs::path& html, Make&& make) {
+int write_made_page(Io& io, const fs::path& html, Make&& make) {
   if (html.empty()) return kDone;
   const std::string page = make();
   if (const int code = write_file(io, html, page); code != kDone) return code;
@@ -44,7 +44,8 @@ struct TimeCommand {
   fs::path html;
 };
 
-Diagnostic unknown(std::string_view what, const std::string& found, std::string_view expected) {
+Diagnostic unknown_word(std::string_view what, const std::string& found,
+                        std::string_view expected) {
   return {ErrorCode::kUsage, std::string(what),
           fmt::format("expected {}, found '{}'", expected, found), "see flopcast net time --help"};
 }
@@ -52,7 +53,7 @@ Diagnostic unknown(std::string_view what, const std::string& found, std::string_
 Result<CollectiveQuery> query_of(const TimeCommand& command) {
   CollectiveQuery query;
   const auto op = parse_collective_op(command.op);
-  if (!op) return unknown("operation", command.op, "all_reduce, all_gather, ... or barrier");
+  if (!op) return unknown_word("operation", command.op, "all_reduce, all_gather, ... or barrier");
   query.op = *op;
   if (query.op != CollectiveOp::kBarrier) {
     const Result<Bytes> size = parse_bytes(command.size);
@@ -63,14 +64,15 @@ Result<CollectiveQuery> query_of(const TimeCommand& command) {
   if (!ranks) return ranks.error();
   query.ranks = *ranks;
   const auto algorithm = parse_collective_algorithm(command.algorithm);
-  if (!algorithm) return unknown("--algorithm", command.algorithm, "auto, ring, tree, nvls, ...");
+  if (!algorithm)
+    return unknown_word("--algorithm", command.algorithm, "auto, ring, tree, nvls, ...");
   query.algorithm = *algorithm;
   const auto protocol = parse_collective_protocol(command.protocol);
-  if (!protocol) return unknown("--protocol", command.protocol, "auto, ll, ll128 or simple");
+  if (!protocol) return unknown_word("--protocol", command.protocol, "auto, ll, ll128 or simple");
   query.protocol = *protocol;
   const auto source = parse_collective_source(command.source);
   if (!source)
-    return unknown("--source", command.source, "best, table, fitted, nccl or alpha_beta");
+    return unknown_word("--source", command.source, "best, table, fitted, nccl or alpha_beta");
   query.source = *source;
   return query;
 }
@@ -108,7 +110,7 @@ Result<CollectiveReport> forecast(const TimeCommand& command) {
 int run_time(Io& io, const TimeCommand& command) {
   const Result<CollectiveReport> report = forecast(command);
   if (!report) return fail(io, report.error());
-  const int code = write_page(io, command.html, [&] { return collective_html(*report); });
+  const int code = write_made_page(io, command.html, [&] { return collective_html(*report); });
   if (code != kDone) return code;
   return print(io, command.format.json ? collective_json(*report) : collective_text(*report),
                command.format);
@@ -171,7 +173,7 @@ Result<TrafficReport> simulate_flows(const RunCommand& command) {
 int run_run(Io& io, const RunCommand& command) {
   const Result<TrafficReport> report = simulate_flows(command);
   if (!report) return fail(io, report.error());
-  const int code = write_page(io, command.html, [&] { return traffic_html(*report); });
+  const int code = write_made_page(io, command.html, [&] { return traffic_html(*report); });
   if (code != kDone) return code;
   return print(io,
                command.format.json  ? traffic_json(*report)

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 namespace flopcast::test {
 
@@ -25,9 +26,18 @@ struct FuzzTarget {
   const FuzzTarget* next;  ///< registered before
 };
 
+/// A finding where it does not hold.
+inline void check(bool condition) {
+  if (!condition) std::abort();
+}
+
 }  // namespace flopcast::test
 
-#define FUZZ_TARGET(data, size)                                                    \
-  static int fuzz_one_input(const std::uint8_t* data, std::size_t size);           \
-  static const ::flopcast::test::FuzzTarget fuzz_target{__FILE__, fuzz_one_input}; \
-  static int fuzz_one_input(const std::uint8_t* data, std::size_t size)
+// Several files may be compiled as one.
+#define FUZZ_TARGET(data, size) FUZZ_TARGET_OF_NUMBER(__COUNTER__, data, size)
+#define FUZZ_TARGET_OF_NUMBER(number, data, size) FUZZ_TARGET_NAMED(number, data, size)
+#define FUZZ_TARGET_NAMED(number, data, size)                                              \
+  static int fuzz_one_input_##number(const std::uint8_t* data, std::size_t size);          \
+  static const ::flopcast::test::FuzzTarget fuzz_target_##number{__FILE__,                 \
+                                                                 fuzz_one_input_##number}; \
+  static int fuzz_one_input_##number(const std::uint8_t* data, std::size_t size)

@@ -8,8 +8,8 @@
 namespace flopcast::analytic {
 namespace {
 
-TrainingModel training(const std::string& model, const std::string& cluster,
-                       const TrainingOptions& options = {}) {
+TrainingModel training_of(const std::string& model, const std::string& cluster,
+                          const TrainingOptions& options = {}) {
   const Catalog& catalog = Catalog::builtin();
   return std::move(
       *TrainingModel::make(*load_model(model), *catalog.cluster(cluster), catalog, options));
@@ -48,7 +48,7 @@ TEST(NearestPlan, NothingIsLeftToChange) {
 }
 
 TEST(NearestPlan, FindsWhatFits) {
-  const TrainingModel model = training("llama-3-70b", "8 x dgx-h100");
+  const TrainingModel model = training_of("llama-3-70b", "8 x dgx-h100");
   const Plan plan = plan_of(8, 1, 8, 64);
   ASSERT_FALSE(model.estimate(plan)->fits);
   const std::vector<FittingPlan> fitting = fitting_plans(model, plan);
@@ -61,7 +61,7 @@ TEST(NearestPlan, FindsWhatFits) {
 }
 
 TEST(NearestPlan, TriesTwoChangesBeforeItSearches) {
-  const TrainingModel model = training("llama-3-70b", "8 x dgx-h100");
+  const TrainingModel model = training_of("llama-3-70b", "8 x dgx-h100");
   const Plan plan = plan_of(2, 2, 16, 64);
   std::vector<Plan> twice;
   for (const Plan& leaner : leaner_plans(plan)) {
@@ -78,7 +78,7 @@ TEST(NearestPlan, TriesTwoChangesBeforeItSearches) {
 }
 
 TEST(NearestPlan, SearchesWhereTwoChangesAreNotEnough) {
-  const TrainingModel model = training("llama-3-70b", "8 x dgx-h100");
+  const TrainingModel model = training_of("llama-3-70b", "8 x dgx-h100");
   Plan plan = plan_of(1, 1, 64, 64);
   plan.zero = Zero::kNone;
   plan.sequence = 32768;
@@ -98,7 +98,7 @@ TEST(NearestPlan, SearchesWhereTwoChangesAreNotEnough) {
 }
 
 TEST(NearestPlan, NothingFitsWhereThereIsNoRoom) {
-  const TrainingModel model = training("llama-3.1-405b", "dgx-h100");
+  const TrainingModel model = training_of("llama-3.1-405b", "dgx-h100");
   EXPECT_TRUE(fitting_plans(model, plan_of(8, 1, 1, 8)).empty());
 }
 

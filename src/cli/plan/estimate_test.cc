@@ -5,29 +5,21 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/app.h"
+#include "cli/testing.h"
 #include "flopcast/trace.h"
 #include "support/temporary_folder.h"
 
 namespace flopcast::cli {
 namespace {
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 /// `flopcast estimate` with these arguments.
-Outcome estimate(std::vector<std::string> arguments) {
+Answered estimate(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "estimate");
-  std::ostringstream out, err;
-  Io io{out, err, false};
-  const int code = run(arguments, io);
-  return {code, out.str(), err.str()};
+  return answer_to(arguments);
 }
 
 /// The example of the issue, and more arguments.
-Outcome example(const std::vector<std::string>& more = {}) {
+Answered example(const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {
       "meta-llama-3-70b", "--on", "128 x dgx-h100", "--tp", "8", "--pp", "4",
       "--global-batch",   "1024", "--seq",          "8192"};
@@ -40,7 +32,7 @@ bool has(const std::string& text, std::string_view part) {
 }
 
 TEST(Estimate, AnswersInTextJsonAndCsv) {
-  const Outcome text = example();
+  const Answered text = example();
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_TRUE(has(text.out, "a step (10-90 %: ")) << text.out;
   EXPECT_TRUE(has(text.out, "What this rests on"));
@@ -60,7 +52,7 @@ TEST(Estimate, AnswersInTextJsonAndCsv) {
 }
 
 TEST(Estimate, MegatronsNamesMeanTheSame) {
-  const Outcome longer =
+  const Answered longer =
       estimate({"llama-3-70b", "--on", "128 x dgx-h100", "--tensor-model-parallel-size", "8",
                 "--pipeline-model-parallel-size", "4", "--global-batch-size", "1024",
                 "--seq-length", "8192", "--sequence-parallel", "--json"});
@@ -71,7 +63,7 @@ TEST(Estimate, MegatronsNamesMeanTheSame) {
 TEST(Estimate, WhatDoesNotFitIsCodeFourWithTheNearestPlanThatFits) {
   const std::vector<std::string> big = {"llama-3-70b",    "--on", "8 x dgx-h100", "--tp", "8",
                                         "--global-batch", "64"};
-  const Outcome outcome = estimate(big);
+  const Answered outcome = estimate(big);
   EXPECT_EQ(outcome.code, 4);
   EXPECT_TRUE(has(outcome.err, "memory of pipeline stage 0: a chip needs")) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "nearest plan that fits: ")) << outcome.err;
@@ -91,7 +83,7 @@ TEST(Estimate, MemoryMayBeBounded) {
 }
 
 TEST(Estimate, NonsenseIsRefusedWithEveryReason) {
-  const Outcome outcome = estimate(
+  const Answered outcome = estimate(
       {"llama-3-70b", "--on", "8 x dgx-h100", "--tp", "3", "--dp", "100", "--global-batch", "4"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(outcome.out.empty());
@@ -101,7 +93,7 @@ TEST(Estimate, NonsenseIsRefusedWithEveryReason) {
 }
 
 TEST(Estimate, AChipMustMultiplyInThePlansPrecision) {
-  const Outcome outcome = estimate(
+  const Answered outcome = estimate(
       {"llama-3-8b", "--on", "8 x v100", "--tp", "8", "--global-batch", "8", "--seq", "2048"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(has(outcome.err, "does not multiply in bf16 (use one of fp16)")) << outcome.err;
@@ -115,7 +107,7 @@ TEST(Estimate, WrongWordsAreUsageErrorsThatNameTheFlag) {
   EXPECT_TRUE(has(estimate({"gpt2", "--on", "dgx-h100"}).err, "--global-batch: is missing"));
   EXPECT_TRUE(has(estimate({"gpt2", "--global-batch", "8"}).err, "--on: is missing"));
   EXPECT_TRUE(has(example({"--price", "-1"}).err, "--price"));
-  for (const Outcome& outcome :
+  for (const Answered& outcome :
        {example({"--zero", "7"}), example({"--print-as", "yaml"}), example({"--price", "-1"}),
         estimate({"gpt2", "--on", "dgx-h100"}), example({"--system", "B200-NVS8"})}) {
     EXPECT_EQ(outcome.code, 2) << outcome.err;
@@ -126,28 +118,28 @@ TEST(Estimate, WrongWordsAreUsageErrorsThatNameTheFlag) {
 TEST(Estimate, PrintsThePlanForALauncherAndReadsItBack) {
   const test::TemporaryFolder folder;
   const std::string file = (folder / "flags.sh").string();
-  const Outcome flags = example({"--print-as", "megatron"});
+  const Answered flags = example({"--print-as", "megatron"});
   EXPECT_EQ(flags.code, 0) << flags.err;
   test::write_text(file, flags.out);
-  const Outcome again =
+  const Answered again =
       estimate({"llama-3-70b", "--on", "128 x dgx-h100", "--plan-from", file, "--json"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(nlohmann::json::parse(again.out)["time_s"],
             nlohmann::json::parse(example({"--json"}).out)["time_s"]);
-  const Outcome lost = example({"--print-as", "deepspeed"});
+  const Answered lost = example({"--print-as", "deepspeed"});
   EXPECT_TRUE(nlohmann::json::accept(lost.out));
   EXPECT_TRUE(has(lost.err, "deepspeed has no setting for")) << lost.err;
 }
 
 TEST(Estimate, ALaunchScriptTellsTheModelAndWhatIsLeftOut) {
   const std::string whole = "tests/data/launch/whole_model.sh";
-  const Outcome outcome = estimate({"--on", "dgx-h100", "--plan-from", whole});
+  const Answered outcome = estimate({"--on", "dgx-h100", "--plan-from", whole});
   EXPECT_NE(outcome.code, 2) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "8.03 B parameters")) << outcome.out;
-  const Outcome other =
+  const Answered other =
       estimate({"gpt2", "--on", "dgx-h100", "--plan-from", whole, "--seq", "1024"});
   EXPECT_TRUE(has(other.out, "trains another model than gpt2: layers 32, not 12")) << other.out;
-  const Outcome ignored = estimate({"gpt-3-1.3b", "--on", "dgx-h100", "--plan-from",
+  const Answered ignored = estimate({"gpt-3-1.3b", "--on", "dgx-h100", "--plan-from",
                                     "tests/data/launch/offload.sh", "--seq", "2048"});
   EXPECT_TRUE(has(ignored.out, "--cpu-offloading: activations stay on the chip")) << ignored.out;
   EXPECT_TRUE(
@@ -159,13 +151,13 @@ TEST(Estimate, WhatAScriptLeavesToItsCallerMustBeGiven) {
   const std::vector<std::string> asked = {
       "llama-3-8b", "--on", "dgx-h100", "--plan-from", "tests/data/launch/caller_decides.sh",
       "--seq",      "2048"};
-  const Outcome open = estimate(asked);
+  const Answered open = estimate(asked);
   EXPECT_EQ(open.code, 2);
   EXPECT_TRUE(has(open.err, "--micro-batch-size $2")) << open.err;
   EXPECT_TRUE(has(open.err, "--plan-args")) << open.err;
   std::vector<std::string> called = asked;
   called.insert(called.end(), {"--plan-args", "4 1", "--json"});
-  const Outcome closed = estimate(called);
+  const Answered closed = estimate(called);
   ASSERT_EQ(closed.code, 0) << closed.err;
   EXPECT_EQ(nlohmann::json::parse(closed.out)["plan"]["tp"], 4);
 }
@@ -180,7 +172,7 @@ TEST(Estimate, TheHostMayKeepTheOptimizer) {
 }
 
 TEST(Estimate, AConfigurationThatCannotBeReadIsCodeThree) {
-  const Outcome missing = example({"--plan-from", "no/such/file"});
+  const Answered missing = example({"--plan-from", "no/such/file"});
   EXPECT_EQ(missing.code, 3);
   EXPECT_TRUE(has(missing.err, "no/such/file"));
 }
@@ -194,7 +186,7 @@ TEST(Estimate, PriceMakesCost) {
 TEST(Estimate, WritesAPage) {
   const test::TemporaryFolder folder;
   const std::string page = (folder / "e.html").string();
-  const Outcome outcome = example({"--html", page});
+  const Answered outcome = example({"--html", page});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(test::read_text(page), "</html>"));
   EXPECT_TRUE(has(outcome.err, "e.html"));
@@ -205,7 +197,7 @@ TEST(Estimate, TheGraphIsASecondOpinionAndATimeline) {
   const test::TemporaryFolder folder;
   const std::string kineto = (folder / "step.json").string();
   const std::string perfetto = (folder / "step.perfetto-trace").string();
-  const Outcome outcome =
+  const Answered outcome =
       example({"--engine", "graph", "--trace-out", kineto, "--trace-out", perfetto, "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
@@ -215,7 +207,7 @@ TEST(Estimate, TheGraphIsASecondOpinionAndATimeline) {
   ASSERT_TRUE(timeline.ok()) << timeline.error().text();
   EXPECT_EQ(timeline->traces.size(), 4u);
   EXPECT_GT(std::filesystem::file_size(perfetto), 0u);
-  const Outcome text = example({"--engine", "graph"});
+  const Answered text = example({"--engine", "graph"});
   EXPECT_TRUE(has(text.out, "Run as an execution graph of ")) << text.out;
   EXPECT_FALSE(has(example().out, "execution graph"));
   EXPECT_EQ(example({"--engine", "guess"}).code, 2);
@@ -225,19 +217,19 @@ TEST(Estimate, TheGraphIsASecondOpinionAndATimeline) {
 TEST(Estimate, TheTimelineNeedsNoGraphInTheAnswer) {
   const test::TemporaryFolder folder;
   const std::string kineto = (folder / "step.json").string();
-  const Outcome outcome = example({"--trace-out", kineto, "--json"});
+  const Answered outcome = example({"--trace-out", kineto, "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(nlohmann::json::parse(outcome.out)["graph"].is_null());
   EXPECT_TRUE(has(test::read_text(kineto), "forward m0"));
 }
 
 TEST(Estimate, PaperModeTakesTheSameFlags) {
-  const Outcome outcome = estimate({"gpt3_1T", "--model-of", "subramanian", "--system", "B200-NVS8",
+  const Answered outcome = estimate({"gpt3_1T", "--model-of", "subramanian", "--system", "B200-NVS8",
                                     "--tp", "8", "--pp", "128", "--dp", "16", "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   // The worked number of flopcast/published/subramanian.h.
   EXPECT_TRUE(has(outcome.out, "3.2665")) << outcome.out;
-  const Outcome mixed = estimate({"gpt3_1T", "--model-of", "subramanian", "--system", "B200-NVS8",
+  const Answered mixed = estimate({"gpt3_1T", "--model-of", "subramanian", "--system", "B200-NVS8",
                                   "--tp", "8", "--zero", "3"});
   EXPECT_EQ(mixed.code, 2);
   EXPECT_TRUE(has(mixed.err, "zero")) << mixed.err;

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/app.h"
+#include "cli/testing.h"
 #include "support/temporary_folder.h"
 
 namespace flopcast::cli {
@@ -14,22 +14,10 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-struct ServingOutcome {
-  int code;
-  std::string out, err;
-};
-
-ServingOutcome call(const std::vector<std::string>& arguments) {
-  std::ostringstream out, err;
-  Io io{out, err, false};
-  const int code = run(arguments, io);
-  return {code, out.str(), err.str()};
-}
-
 constexpr const char* kPoints = "examples/serving_points.json";
 
 TEST(ValidateServing, SumsUpCleanPointsAndCountsTheOthers) {
-  const ServingOutcome outcome = call({"validate", "serving", kPoints, "--json"});
+  const Answered outcome = answer_to({"validate", "serving", kPoints, "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json document = json::parse(outcome.out);
   const json& summary = document["summary"];
@@ -52,50 +40,50 @@ TEST(ValidateServing, PrintsTheSameForAnyNumberOfThreads) {
   const std::vector<std::string> base = {"validate", "serving", kPoints, "--json", "--threads"};
   auto one = base, four = base;
   one.emplace_back("1"), four.emplace_back("4");
-  EXPECT_EQ(call(one).out, call(four).out);
+  EXPECT_EQ(answer_to(one).out, answer_to(four).out);
 }
 
 TEST(ValidateServing, FiltersAndFormats) {
-  const ServingOutcome text = call({"validate", "serving", kPoints, "--engine", "vllm", "--cases"});
+  const Answered text = answer_to({"validate", "serving", kPoints, "--engine", "vllm", "--cases"});
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("clean, known protocol"));
   EXPECT_THAT(text.out, HasSubstr("tp8"));
-  const ServingOutcome csv = call({"validate", "serving", kPoints, "--model", "gpt-oss", "--csv"});
+  const Answered csv = answer_to({"validate", "serving", kPoints, "--model", "gpt-oss", "--csv"});
   EXPECT_THAT(csv.out, HasSubstr("openai/gpt-oss-120b"));
-  EXPECT_EQ(call({"validate", "serving", kPoints, "--model", "no-such"}).code, 2);
-  EXPECT_EQ(call({"validate", "serving", "/no/such.json"}).code, 3);
+  EXPECT_EQ(answer_to({"validate", "serving", kPoints, "--model", "no-such"}).code, 2);
+  EXPECT_EQ(answer_to({"validate", "serving", "/no/such.json"}).code, 3);
 }
 
 TEST(ValidateServing, ChecksConstantsBeforeItReadsThem) {
   test::TemporaryFolder folder;
   const auto asked = [&folder](const std::string& text) {
-    return call(
+    return answer_to(
         {"validate", "serving", kPoints, "--constants", folder.write("c.toml", text).string()});
   };
   const std::string head = "[sources]\nx = \"here\"\n";
-  const ServingOutcome large = asked(head + "[all]\nsource = \"x\"\nflop_share = 2\n");
+  const Answered large = asked(head + "[all]\nsource = \"x\"\nflop_share = 2\n");
   EXPECT_NE(large.code, 0);
   EXPECT_THAT(large.err, HasSubstr("flop_share between"));
   // of an architecture no point is on, too
   EXPECT_NE(asked(head + "[architecture.none]\nsource = \"x\"\nflops = 1\n").code, 0);
-  EXPECT_EQ(call({"validate", "serving", kPoints, "--constants", "/no/such.toml"}).code, 3);
+  EXPECT_EQ(answer_to({"validate", "serving", kPoints, "--constants", "/no/such.toml"}).code, 3);
 }
 
 TEST(ValidateServingTrace, PutsPercentilesBesideMeasuredOnes) {
-  const ServingOutcome outcome =
-      call({"validate", "serving-trace", "examples/serving_timeline.jsonl", "--json"});
+  const Answered outcome =
+      answer_to({"validate", "serving-trace", "examples/serving_timeline.jsonl", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json document = json::parse(outcome.out);
   EXPECT_EQ(document["requests"], 32);
   EXPECT_GT(document["tpot"]["p50"]["forecast_s"], 0);
-  EXPECT_EQ(call({"validate", "serving-trace", kPoints}).code, 3);
+  EXPECT_EQ(answer_to({"validate", "serving-trace", kPoints}).code, 3);
 }
 
 TEST(CalibrateServing, FactorsMakeTheForecastThePoint) {
   const test::TemporaryFolder folder;
   const std::string out = (folder.path() / "factors.toml").string();
-  const ServingOutcome outcome =
-      call({"calibrate", "serving", "examples/serving_points.csv", "--json", "-o", out});
+  const Answered outcome =
+      answer_to({"calibrate", "serving", "examples/serving_points.csv", "--json", "-o", out});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json document = json::parse(outcome.out);
   ASSERT_EQ(document["deployments"].size(), 1U);

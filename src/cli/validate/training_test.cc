@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/app.h"
+#include "cli/testing.h"
 #include "support/temporary_folder.h"
 
 namespace flopcast::cli {
@@ -14,17 +14,9 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-Outcome validate(std::vector<std::string> arguments) {
+Answered validate(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"validate", "training"});
-  std::ostringstream out, err;
-  Io io{out, err, false};
-  const int code = run(arguments, io);
-  return {code, out.str(), err.str()};
+  return answer_to(arguments);
 }
 
 /// A file in a folder of the test's own.
@@ -44,7 +36,7 @@ json run_of_eight() {
 
 TEST(ValidateTraining, TakesOneRun) {
   const std::string path = file("one.json", run_of_eight().dump());
-  const Outcome text = validate({path});
+  const Answered text = validate({path});
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("ZeRO 1"));  // few runs: a line for each
   EXPECT_EQ(validate({path, "--cases"}).out, text.out);
@@ -52,14 +44,14 @@ TEST(ValidateTraining, TakesOneRun) {
   EXPECT_EQ(document["summary"]["n"], 1);
   EXPECT_GT(document["cases"][0]["forecast_s"], 0);
   EXPECT_EQ(document["summary"]["bias"], document["cases"][0]["error"]);
-  const Outcome csv = validate({path, "--csv"});
+  const Answered csv = validate({path, "--csv"});
   EXPECT_THAT(csv.out, HasSubstr("\nmine,"));
 }
 
 TEST(ValidateTraining, SaysWhatARunLacks) {
   json run = run_of_eight();
   run["batch"].erase("gbs");
-  const Outcome outcome = validate({file("lacks.json", run.dump())});
+  const Answered outcome = validate({file("lacks.json", run.dump())});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("no run could be forecast"));
   EXPECT_THAT(outcome.out, HasSubstr("no global batch is told"));
@@ -68,11 +60,11 @@ TEST(ValidateTraining, SaysWhatARunLacks) {
 TEST(ValidateTraining, FilesOfOtherKindsAreRefused) {
   EXPECT_EQ(validate({"/no/such/file.json"}).code, 3);
   for (const char* text : {"", "{", "[]", "[1]", "{\"cases\": 3}"}) {
-    const Outcome outcome = validate({file("bad.json", text)});
+    const Answered outcome = validate({file("bad.json", text)});
     EXPECT_NE(outcome.code, 0) << text;
     EXPECT_THAT(outcome.err, HasSubstr("bad.json")) << text;
   }
-  const Outcome csv = validate({file("bad.csv", "gpus,gbs\n8,32\n")});
+  const Answered csv = validate({file("bad.csv", "gpus,gbs\n8,32\n")});
   EXPECT_NE(csv.code, 0);
   EXPECT_THAT(csv.err, HasSubstr("bad.csv"));
 }
@@ -80,23 +72,23 @@ TEST(ValidateTraining, FilesOfOtherKindsAreRefused) {
 TEST(ValidateTraining, ConstantsComeFromAFile) {
   const std::string path = file("constants.json", run_of_eight().dump());
   const auto forecast_s = [&](const std::string& constants) {
-    const Outcome outcome = validate({path, "--json", "--constants", file("own.toml", constants)});
+    const Answered outcome = validate({path, "--json", "--constants", file("own.toml", constants)});
     return json::parse(outcome.out)["cases"][0]["forecast_s"].get<double>();
   };
   EXPECT_NEAR(forecast_s("[all]\nstep_s = 0.4\n[software.megatron]\nstep_s = 0.4\n") -
                   forecast_s("[all]\nstep_s = 0.1\n[software.megatron]\nstep_s = 0.1\n"),
               0.3, 1e-6);
-  const Outcome absent = validate({path, "--constants", "/no/such.toml"});
+  const Answered absent = validate({path, "--constants", "/no/such.toml"});
   EXPECT_EQ(absent.code, 3);
   EXPECT_THAT(absent.err, HasSubstr("/no/such.toml: cannot be read"));
-  const Outcome odd = validate({path, "--constants", file("odd.toml", "[all]\nspeed = 1\n")});
+  const Answered odd = validate({path, "--constants", file("odd.toml", "[all]\nspeed = 1\n")});
   EXPECT_EQ(odd.code, 3);
   EXPECT_THAT(odd.err, HasSubstr("odd.toml:2"));
 }
 
 TEST(ValidateTraining, FiltersAreChecked) {
   const std::string path = file("filters.json", run_of_eight().dump());
-  const Outcome set = validate({path, "--set", "hers"});
+  const Answered set = validate({path, "--set", "hers"});
   EXPECT_EQ(set.code, 2);
   EXPECT_THAT(set.err, HasSubstr("there are mine"));
   EXPECT_EQ(validate({"--set", "mine", path}).code, 0);

@@ -2,19 +2,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "flopcast/cost/fit.h"
 #include "support/fuzz_target.h"
 
-namespace {
-
-void check(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
+using flopcast::test::check;
 
 FUZZ_TARGET(data, size) {
   using namespace flopcast;

@@ -8,8 +8,6 @@
 namespace flopcast::hardware {
 namespace {
 
-const Catalog& catalog() { return Catalog::builtin(); }
-
 TEST(AstraNetwork, DimensionsAreLevelsAndAGigabyteIsTwoToTheThirty) {
   const auto made = read_astra_network(
       "# two dimensions\n"
@@ -69,7 +67,7 @@ std::string simai_text() {
 }
 
 TEST(SimaiTopology, GraphAndLevels) {
-  const auto made = read_simai_topology(simai_text(), "topo", catalog());
+  const auto made = read_simai_topology(simai_text(), "topo", Catalog::builtin());
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ(made->chip.name, "a100-sxm-80g");
   EXPECT_EQ(made->chips(), 4U);
@@ -89,7 +87,7 @@ TEST(SimaiTopology, MistakesHaveTheirLine) {
   const auto refused = [](std::string text, const std::string& from, const std::string& to) {
     const std::size_t at = text.find(from);
     if (at != std::string::npos) text.replace(at, from.size(), to);
-    const auto made = read_simai_topology(text, "topo", catalog());
+    const auto made = read_simai_topology(text, "topo", Catalog::builtin());
     return made ? std::string("accepted") : made.error().where + " " + made.error().what;
   };
   EXPECT_EQ(refused(simai_text(), "12 A100", "13 A100"),
@@ -137,7 +135,7 @@ std::string node_xml(const std::string& target0, const std::string& target1) {
 
 TEST(NcclTopology, NvswitchNodeCopiedOverRails) {
   const std::string text = node_xml("0000:c4:00.0", "0000:c4:00.0");
-  const auto made = read_nccl_topology(text, "node.xml", 4, catalog());
+  const auto made = read_nccl_topology(text, "node.xml", 4, Catalog::builtin());
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ(made->chips(), 8U);
   EXPECT_EQ(made->chips_per_node(), 2U);
@@ -150,8 +148,8 @@ TEST(NcclTopology, NvswitchNodeCopiedOverRails) {
 }
 
 TEST(NcclTopology, DirectNvlinksAreJoinedOnce) {
-  const auto made =
-      read_nccl_topology(node_xml("0000:12:00.0", "0000:02:00.0"), "node.xml", 1, catalog());
+  const auto made = read_nccl_topology(node_xml("0000:12:00.0", "0000:02:00.0"), "node.xml", 1,
+                                       Catalog::builtin());
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ(made->levels[0].fabric, FabricKind::kFullyConnected);
   std::size_t between_chips = 0;
@@ -185,7 +183,8 @@ TEST(NcclTopology, XgmiJoinsAmdChips) {
   for (const auto& [gcn, chip, rate] :
        {std::tuple{"910", "mi250x-gcd", 36e9}, std::tuple{"gfx90a", "mi250x-gcd", 36e9},
         std::tuple{"gfx942", "mi300x", 48e9}, std::tuple{"908", "sm_104", 24e9}}) {
-    const auto made = read_nccl_topology(xgmi_ring(gcn, 8, 4, 3), "node.xml", 1, catalog());
+    const auto made =
+        read_nccl_topology(xgmi_ring(gcn, 8, 4, 3), "node.xml", 1, Catalog::builtin());
     ASSERT_TRUE(made) << made.error().text();
     EXPECT_EQ(made->chip.name, chip);
     EXPECT_EQ(made->levels[0].fabric, FabricKind::kFullyConnected);
@@ -221,7 +220,7 @@ const Fact& fact_of(const Cluster& cluster, std::string_view key) {
 TEST(NcclTopology, GpusAndPortsByPciClass) {
   for (const auto& [speed, port] : {std::pair{"8 GT/s", 12.5e9}, std::pair{"16 GT/s", 25e9},
                                     std::pair{"32.0 GT/s PCIe", 50e9}}) {
-    const auto made = read_nccl_topology(cloud_xml(speed, ""), "node.xml", 2, catalog());
+    const auto made = read_nccl_topology(cloud_xml(speed, ""), "node.xml", 2, Catalog::builtin());
     ASSERT_TRUE(made) << made.error().text();
     EXPECT_EQ(made->chips(), 8U);
     EXPECT_EQ(made->levels[1].ports, 2U);
@@ -234,10 +233,10 @@ TEST(NcclTopology, GpusAndPortsByPciClass) {
 
 TEST(NcclTopology, ChipsOfPciDevicesHaveTheLinksOfTheirNode) {
   const auto made = read_nccl_topology(cloud_xml("8 GT/s", " vendor=\"0x10de\" device=\"0x20b0\""),
-                                       "node.xml", 1, catalog());
+                                       "node.xml", 1, Catalog::builtin());
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ(made->chip.name, "a100-sxm-40g");
-  const auto usual = catalog().cluster("4 x a100-sxm-40g");
+  const auto usual = Catalog::builtin().cluster("4 x a100-sxm-40g");
   ASSERT_TRUE(usual) << usual.error().text();
   const Level& level = usual->levels[0];
   EXPECT_DOUBLE_EQ(made->levels[0].child_bandwidth().value,
@@ -251,7 +250,7 @@ TEST(NcclTopology, DevicesBesideGpusThatAreNamedDoNotCount) {
   text.insert(text.find("</cpu>"),
               "<pci busid=\"0000:99:00.0\" class=\"0x030200\"/>\n"
               "<pci busid=\"0000:98:00.0\" class=\"0x020700\"/>\n");
-  const auto made = read_nccl_topology(text, "node.xml", 2, catalog());
+  const auto made = read_nccl_topology(text, "node.xml", 2, Catalog::builtin());
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ(made->chips_per_node(), 2U);
   EXPECT_EQ(made->levels[1].ports, 2U);
@@ -259,7 +258,7 @@ TEST(NcclTopology, DevicesBesideGpusThatAreNamedDoNotCount) {
 
 TEST(NcclTopology, MistakesHaveTheirLine) {
   const auto what = [](const std::string& text, unsigned nodes) {
-    const auto made = read_nccl_topology(text, "n.xml", nodes, catalog());
+    const auto made = read_nccl_topology(text, "n.xml", nodes, Catalog::builtin());
     return made ? std::string("accepted") : made.error().where + " " + made.error().what;
   };
   EXPECT_NE(what("<system>\n<cpu>\n</system>", 1).find("n.xml:3 "), std::string::npos);
@@ -284,7 +283,7 @@ TEST(ClusterFile, OverridesOfALineByLevel) {
       "[chip]\nhbm_bandwidth = \"3TB/s\"\n"
       "[fabric]\nlatency = \"3us\"\noversubscription = 2\nshape = [16, 4]\n"
       "[node]\nbandwidth = { value = 400e9, source = \"our log\", basis = \"measured\" }\n");
-  const auto made = catalog().cluster((folder / "c.toml").string());
+  const auto made = Catalog::builtin().cluster((folder / "c.toml").string());
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ(made->name, "ours");
   EXPECT_EQ(made->chip.hbm_bandwidth.value, 3e12);
@@ -305,7 +304,7 @@ TEST(ClusterFile, LevelsAndChipSpeltOut) {
                    "[[level]]\nfabric = \"switch\"\nsize = 8\nlink = \"18 x nvlink4\"\n"
                    "[[level]]\nfabric = \"dragonfly\"\nsize = 16\nshape = \"2x4x2\"\nports = 8\n"
                    "bandwidth = \"25GB/s\"\nlatency = \"2us\"\n");
-  const auto made = catalog().cluster((folder / "c.toml").string());
+  const auto made = Catalog::builtin().cluster((folder / "c.toml").string());
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ(made->chips(), 128U);
   EXPECT_EQ(made->chip.name, "ours");
@@ -321,7 +320,7 @@ TEST(ClusterFile, ExplicitGraph) {
       "chip = \"h100\"\n[graph]\nchips = 4\nswitches = [\"a\", \"b\"]\nlinks = [\n"
       "\"0 a 50GB/s 1us\", \"1 a 50GB/s 1us\", \"2 b 40GB/s 1us\", \"3 b 50GB/s 1us\",\n"
       "\"a > b 25GB/s 0.5us\", \"b > a 25GB/s 0.5us\"]\n");
-  const auto made = catalog().cluster((folder / "c.toml").string());
+  const auto made = Catalog::builtin().cluster((folder / "c.toml").string());
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ(made->chips(), 4U);
   EXPECT_EQ(made->graph->edges.size(), 10U);
@@ -337,7 +336,7 @@ class BadClusterFile : public testing::TestWithParam<BadFile> {};
 TEST_P(BadClusterFile, IsRefusedWithItsLine) {
   const test::TemporaryFolder folder;
   test::write_text(folder / "c.toml", GetParam().text);
-  const auto made = catalog().cluster((folder / "c.toml").string());
+  const auto made = Catalog::builtin().cluster((folder / "c.toml").string());
   ASSERT_FALSE(made) << GetParam().text;
   EXPECT_NE(made.error().what.find(GetParam().what), std::string::npos) << made.error().text();
   EXPECT_NE(made.error().where.find("c.toml" + GetParam().where), std::string::npos)
@@ -377,7 +376,7 @@ TEST(ClusterFile, FilesThatLeadToOneAnotherEnd) {
   const test::TemporaryFolder folder;
   const std::string path = (folder / "c.toml").string();
   test::write_text(path, "cluster = \"" + path + "\"\n");
-  const auto made = catalog().cluster(path);
+  const auto made = Catalog::builtin().cluster(path);
   ASSERT_FALSE(made);
   EXPECT_NE(made.error().what.find("leads to itself"), std::string::npos) << made.error().text();
 }
@@ -386,9 +385,9 @@ TEST(ClusterFile, TheNetworkOfAGraphIsChangedInItsFile) {
   const test::TemporaryFolder folder;
   test::write_text(folder / "topo", simai_text());
   const std::string path = (folder / "topo").string();
-  EXPECT_EQ(catalog().cluster(path + ", chip h100")->chip.name, "h100-sxm");
+  EXPECT_EQ(Catalog::builtin().cluster(path + ", chip h100")->chip.name, "h100-sxm");
   for (const char* part : {", nic.latency 3us", ", rail NDR", ", NDR"}) {
-    const auto made = catalog().cluster(path + part);
+    const auto made = Catalog::builtin().cluster(path + part);
     ASSERT_FALSE(made) << part;
     EXPECT_NE(made.error().what.find("graph from a file"), std::string::npos)
         << made.error().text();

@@ -25,9 +25,7 @@ struct Group {
   }
 };
 
-constexpr auto kRing = DimensionKind::kRing;
-constexpr auto kFull = DimensionKind::kFullyConnected;
-constexpr auto kSwitch = DimensionKind::kSwitch;
+using enum DimensionKind;
 
 TEST(GroupNetwork, TakesTheWorkedTimeOnARing) {
   const Group group = Group().dimension(kRing, 8, 50, {8, 1, 1});
@@ -44,13 +42,13 @@ TEST(GroupNetwork, PassesAreOfEachKindsClosedForm) {
   };
   EXPECT_DOUBLE_EQ(pass_s(kRing), 3);
   EXPECT_DOUBLE_EQ(pass_s(kSwitch), 3);
-  EXPECT_DOUBLE_EQ(pass_s(kFull), 1);
+  EXPECT_DOUBLE_EQ(pass_s(kFullyConnected), 1);
   const auto all_to_all_s = [&](DimensionKind kind) {
     return Group().dimension(kind, 8, 2, {8, 1, 1}).of(Parallelism::kTensor).all_to_all_s(bytes);
   };
   EXPECT_DOUBLE_EQ(all_to_all_s(kRing), 4);
   EXPECT_DOUBLE_EQ(all_to_all_s(kSwitch), 3.5);
-  EXPECT_DOUBLE_EQ(all_to_all_s(kFull), 0.5);
+  EXPECT_DOUBLE_EQ(all_to_all_s(kFullyConnected), 0.5);
 }
 
 TEST(GroupNetwork, GoesDimensionByDimensionOnWhatIsLeft) {
@@ -76,7 +74,8 @@ TEST(GroupNetwork, SpansOnlyItsOwnShareOfADimension) {
 }
 
 TEST(GroupNetwork, CountsAllLinksOfAFullyConnectedDimension) {
-  const Group group = Group().dimension(kFull, 5, 1, {5, 1, 1}).dimension(kRing, 2, 3, {2, 1, 1});
+  const Group group =
+      Group().dimension(kFullyConnected, 5, 1, {5, 1, 1}).dimension(kRing, 2, 3, {2, 1, 1});
   EXPECT_EQ(group.of(Parallelism::kTensor).bandwidth(), 3e9);
   EXPECT_EQ(group.of(Parallelism::kTensor).link_bandwidth(), 1e9);
 }
@@ -107,7 +106,7 @@ TEST(SystemAllToAll, IsThatOfTheSlowestDimension) {
   EXPECT_DOUBLE_EQ(system_all_to_all_s(torus.system, 1e9, true), 4);   // 16 / 4
   EXPECT_DOUBLE_EQ(system_all_to_all_s(torus.system, 1e9, false), 2);  // 16 / 8
   const Group dgx =
-      Group().dimension(kFull, 8, 1, {1, 1, 8}).dimension(kSwitch, 128, 1, {1, 1, 128});
+      Group().dimension(kFullyConnected, 8, 1, {1, 1, 8}).dimension(kSwitch, 128, 1, {1, 1, 128});
   EXPECT_DOUBLE_EQ(system_all_to_all_s(dgx.system, 1e9, true), 2);  // a group of 8, over 4
   EXPECT_DOUBLE_EQ(system_all_to_all_s(dgx.system, 1e9, false), 127.0 / 128);
 }

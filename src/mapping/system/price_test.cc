@@ -17,8 +17,7 @@ MappingSystem wired(std::vector<NetworkDimension> dimensions) {
   system.prices.switch_w = 1000;
   return system;
 }
-constexpr DimensionKind kRing = DimensionKind::kRing, kFull = DimensionKind::kFullyConnected,
-                        kSwitch = DimensionKind::kSwitch;
+using enum DimensionKind;
 
 TEST(SystemPrice, ARingHasALinkPerChipAndTwoPorts) {
   EXPECT_EQ(system_price(wired({{kRing, 8, {}, {}}})), 8 + 2 * 100);
@@ -28,8 +27,8 @@ TEST(SystemPrice, ARingHasALinkPerChipAndTwoPorts) {
 }
 
 TEST(SystemPrice, AFullGraphJoinsChipsByLinksAndGroupsByBoxes) {
-  EXPECT_EQ(system_price(wired({{kFull, 4, {}, {}}})), 4 * 3);
-  EXPECT_EQ(system_price(wired({{kFull, 4, {}, {}}, {kFull, 3, {}, {}}})),
+  EXPECT_EQ(system_price(wired({{kFullyConnected, 4, {}, {}}})), 4 * 3);
+  EXPECT_EQ(system_price(wired({{kFullyConnected, 4, {}, {}}, {kFullyConnected, 3, {}, {}}})),
             12 * 3 + 3 * 2 + 3 * 3 * 100);
 }
 
@@ -40,7 +39,8 @@ TEST(SystemPrice, ASwitchHasAPortForEachGroup) {
 }
 
 TEST(SystemPrice, OneChipHasNoNetwork) {
-  MappingSystem system = wired({{kRing, 1, {}, {}}, {kFull, 1, {}, {}}, {kSwitch, 1, {}, {}}});
+  MappingSystem system =
+      wired({{kRing, 1, {}, {}}, {kFullyConnected, 1, {}, {}}, {kSwitch, 1, {}, {}}});
   EXPECT_EQ(system_price(system), 0);
   system.chip.price_usd = 7;
   system.memory_bandwidth = {3e9};

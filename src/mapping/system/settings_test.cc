@@ -34,7 +34,7 @@ TEST(SystemSettings, EveryNameTakesAValueAndSaysSo) {
 }
 
 TEST(SystemSettings, AreAllInTheReference) {
-  const std::string reference = test::read_text("docs/reference/cluster.md");
+  const std::string reference = flopcast::test::read_text("docs/reference/cluster.md");
   for (const std::string& setting : system_settings()) {
     EXPECT_THAT(reference, HasSubstr("`" + setting + "`"));
   }

@@ -60,8 +60,8 @@ TEST(MappingSetup, NumbersAreTheSetups) {
 TEST(MappingSetup, DimensionsKeepTheirParallelism) {
   const Result<MappingRequest> bound = mapping_of_setup(made_setup());
   ASSERT_TRUE(bound);
-  using Factors = std::vector<std::array<unsigned, kParallelisms>>;
-  EXPECT_EQ(bound->search.factors, (Factors{{4, 1, 1}, {1, 2, 1}}));
+  using Splits = std::vector<std::array<unsigned, kParallelisms>>;
+  EXPECT_EQ(bound->search.factors, (Splits{{4, 1, 1}, {1, 2, 1}}));
   DfmodelSetup open = made_setup();
   open.dimensions[1].parallelism.clear();
   const Result<MappingRequest> free = mapping_of_setup(open);

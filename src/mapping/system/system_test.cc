@@ -137,10 +137,10 @@ TEST(MappingSystem, LinksByNameOrBandwidthPerDimension) {
 
 // How far links go is a fact of theirs, whatever they are called.
 TEST(MappingSystem, LinksThatReachTwoDimensionsLeaveTheThirdToPcie) {
-  const test::TemporaryFolder folder;
-  test::write_text(folder / "mine.toml",
-                   "[interconnect.optical]\nbandwidth = \"600GB/s\"\nreach = 2\n"
-                   "[interconnect.nvlink]\nbandwidth = \"450GB/s\"\n");
+  const flopcast::test::TemporaryFolder folder;
+  flopcast::test::write_text(folder / "mine.toml",
+                             "[interconnect.optical]\nbandwidth = \"600GB/s\"\nreach = 2\n"
+                             "[interconnect.nvlink]\nbandwidth = \"450GB/s\"\n");
   const Result<Catalog> mine = Catalog::load({folder.path()});
   ASSERT_TRUE(mine) << mine.error().text();
   SystemOptions options = with_topology("torus:8x64x2");

@@ -7,7 +7,7 @@
 namespace flopcast::report {
 namespace {
 
-CollectiveReport made_report() {
+CollectiveReport made_collective() {
   CollectiveReport report;
   report.cluster = "2 x </script>";
   report.query.size = Bytes{1e9};
@@ -40,29 +40,30 @@ TrafficReport made_traffic() {
 }
 
 TEST(NetworkReport, JsonHoldsTheForecastInSiUnits) {
-  const auto json = nlohmann::json::parse(collective_json(made_report()));
-  EXPECT_EQ(json["op"], "all_reduce");
-  EXPECT_DOUBLE_EQ(json["time_s"], 0.004);
-  EXPECT_DOUBLE_EQ(json["algorithm_bandwidth"], 2.5e11);
-  EXPECT_DOUBLE_EQ(json["bus_bandwidth"], 2.5e11 * 30 / 16);
-  EXPECT_EQ(json["basis"], "fitted");
-  EXPECT_DOUBLE_EQ(json["parts"][0]["transfer_s"], 3e-3);
-  EXPECT_EQ(json["candidates"][0]["algorithm"], "ring");
+  const auto document = nlohmann::json::parse(collective_json(made_collective()));
+  EXPECT_EQ(document["op"], "all_reduce");
+  EXPECT_DOUBLE_EQ(document["time_s"], 0.004);
+  EXPECT_DOUBLE_EQ(document["algorithm_bandwidth"], 2.5e11);
+  EXPECT_DOUBLE_EQ(document["bus_bandwidth"], 2.5e11 * 30 / 16);
+  EXPECT_EQ(document["basis"], "fitted");
+  EXPECT_DOUBLE_EQ(document["parts"][0]["transfer_s"], 3e-3);
+  EXPECT_EQ(document["candidates"][0]["algorithm"], "ring");
 }
 
 TEST(NetworkReport, TextNamesWhatItRestsOn) {
-  const std::string text = collective_text(made_report());
+  const std::string text = collective_text(made_collective());
   EXPECT_NE(text.find("fitted: a fit"), std::string::npos);
   EXPECT_NE(text.find("4.00 ms"), std::string::npos);
 }
 
 TEST(NetworkReport, PagesHoldTheirDataAndNothingEndsTheirScript) {
-  for (const std::string& page : {collective_html(made_report()), traffic_html(made_traffic())}) {
+  for (const std::string& page :
+       {collective_html(made_collective()), traffic_html(made_traffic())}) {
     const std::string open = "id=\"data\">";
     const std::size_t begin = page.find(open) + open.size();
-    const auto json =
+    const auto document =
         nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
-    EXPECT_FALSE(json["title"].get<std::string>().empty());
+    EXPECT_FALSE(document["title"].get<std::string>().empty());
     EXPECT_EQ(page.find("{{"), std::string::npos);
     EXPECT_EQ(page.find("/*{{"), std::string::npos);
   }
@@ -72,9 +73,9 @@ TEST(NetworkReport, TrafficAsTableCsvAndJson) {
   const TrafficReport report = made_traffic();
   EXPECT_EQ(traffic_csv(report), "id,bytes,start_s,end_s\n\"a,b\",1000,0,0.000002\n");
   EXPECT_NE(traffic_text(report).find("x > y"), std::string::npos);
-  const auto json = nlohmann::json::parse(traffic_json(report));
-  EXPECT_EQ(json["links"][0]["used"].size(), 2U);
-  EXPECT_DOUBLE_EQ(json["flows"][0]["end_s"], 2e-6);
+  const auto document = nlohmann::json::parse(traffic_json(report));
+  EXPECT_EQ(document["links"][0]["used"].size(), 2U);
+  EXPECT_DOUBLE_EQ(document["flows"][0]["end_s"], 2e-6);
 }
 
 TEST(NetworkReport, ErrorsByGroupAsTableAndJson) {
@@ -85,9 +86,9 @@ TEST(NetworkReport, ErrorsByGroupAsTableAndJson) {
   const std::string text = collective_errors_text(validation);
   EXPECT_NE(text.find("system/h100_sxm "), std::string::npos);
   EXPECT_NE(text.find("2 rows without a forecast"), std::string::npos);
-  const auto json = nlohmann::json::parse(collective_errors_json(validation));
-  EXPECT_DOUBLE_EQ(json["mape"], 0.05);
-  EXPECT_DOUBLE_EQ(json["by"]["system"]["h100_sxm"]["band_coverage"], 0.75);
+  const auto document = nlohmann::json::parse(collective_errors_json(validation));
+  EXPECT_DOUBLE_EQ(document["mape"], 0.05);
+  EXPECT_DOUBLE_EQ(document["by"]["system"]["h100_sxm"]["band_coverage"], 0.75);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace flopcast::serving {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 using FleetKey = std::tuple<std::uint64_t, unsigned, unsigned>;
 FleetKey key_of(const FleetCandidate& one) {

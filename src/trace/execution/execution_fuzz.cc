@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "support/fuzz_target.h"
 #include "trace/execution/trace.h"
+
+using flopcast::test::check;
 
 namespace {
 
@@ -35,10 +36,6 @@ Trace trace_like(const ExecutionTrace& execution) {
   events.detail.assign(n, kNoDetail);
   events.collective.assign(n, kNoDetail);
   return trace;
-}
-
-void check(bool condition) {
-  if (!condition) std::abort();
 }
 
 }  // namespace

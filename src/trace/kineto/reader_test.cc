@@ -29,7 +29,7 @@ TraceSet read_rows(const std::string& rows, const ReadOptions& options = {}) {
   if (set.traces.empty()) set.traces.emplace_back();
   return set;
 }
-std::string error_of(const std::string& text) {
+std::string words_of_error(const std::string& text) {
   const auto set = read_trace_text(text, "test");
   return set ? "none" : set.error().text();
 }
@@ -456,18 +456,19 @@ TEST(Kineto, DamageNamesItsByte) {
 }
 
 TEST(Kineto, WhatIsNoTraceIsRefusedWithAReason) {
-  EXPECT_NE(error_of("").find("is empty"), std::string::npos);
-  EXPECT_NE(error_of("null").find("found 'n' (byte 0"), std::string::npos);
-  EXPECT_NE(error_of("{}").find("no \"traceEvents\""), std::string::npos);
-  EXPECT_NE(error_of(R"({"a":1,"b":{}})").find("(a, b)"), std::string::npos);
-  EXPECT_NE(error_of(R"({"traceEvents":null})").find("no \"traceEvents\""), std::string::npos);
-  EXPECT_NE(error_of("[[-1,1],[2,3]]").find("none of the 2 elements"), std::string::npos);
-  EXPECT_NE(error_of(R"({"traceEvents":[{"ph")").find("byte 16"), std::string::npos);
-  EXPECT_NE(error_of(R"({"schema":"1.0.1","nodes":[]})").find("execution trace"),
+  EXPECT_NE(words_of_error("").find("is empty"), std::string::npos);
+  EXPECT_NE(words_of_error("null").find("found 'n' (byte 0"), std::string::npos);
+  EXPECT_NE(words_of_error("{}").find("no \"traceEvents\""), std::string::npos);
+  EXPECT_NE(words_of_error(R"({"a":1,"b":{}})").find("(a, b)"), std::string::npos);
+  EXPECT_NE(words_of_error(R"({"traceEvents":null})").find("no \"traceEvents\""),
+            std::string::npos);
+  EXPECT_NE(words_of_error("[[-1,1],[2,3]]").find("none of the 2 elements"), std::string::npos);
+  EXPECT_NE(words_of_error(R"({"traceEvents":[{"ph")").find("byte 16"), std::string::npos);
+  EXPECT_NE(words_of_error(R"({"schema":"1.0.1","nodes":[]})").find("execution trace"),
             std::string::npos);
   const std::string deep(100000, '[');
-  EXPECT_NE(error_of("{\"traceEvents\":[" + deep).find("nested deeper"), std::string::npos);
-  EXPECT_NE(error_of("{\"other\":" + deep).find("nested deeper"), std::string::npos);
+  EXPECT_NE(words_of_error("{\"traceEvents\":[" + deep).find("nested deeper"), std::string::npos);
+  EXPECT_NE(words_of_error("{\"other\":" + deep).find("nested deeper"), std::string::npos);
 }
 
 TEST(Kineto, ARowLargerThanTheWindowMayBeIsAnError) {

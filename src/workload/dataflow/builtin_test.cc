@@ -15,7 +15,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-double total_work(const DataflowWorkload& workload) {
+double work_of(const DataflowWorkload& workload) {
   return workload.graph.work().value * static_cast<double>(workload.layers) *
          static_cast<double>(workload.global_batch);
 }
@@ -36,7 +36,7 @@ TEST(Dlrm, HasThePublishedGraph) {
   EXPECT_EQ(dlrm.graph.kernels.size(), 60u);
   EXPECT_EQ(dlrm.graph.uses(), 76u);
   EXPECT_TRUE(dlrm.training);
-  EXPECT_NEAR(total_work(dlrm) / 3.5831808e20, 1, 1e-12);
+  EXPECT_NEAR(work_of(dlrm) / 3.5831808e20, 1, 1e-12);
   EXPECT_EQ(loaded("dlrm:forward").graph.kernels.size(), 20u);
   EXPECT_EQ(loaded("dlrm:forward").graph.uses(), 19u);
   // 793 G parameters in tables.

@@ -1,19 +1,12 @@
 // Any bytes are a setup of DFModel with a sound graph, or one error in words.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "flopcast/workload/dataflow.h"
 #include "support/fuzz_target.h"
 
-namespace {
-
-void check(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
+using flopcast::test::check;
 
 FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -44,7 +44,7 @@ std::set<std::string> readers(const DataflowGraph& graph, std::string_view produ
   return words;
 }
 
-double total_work(const char* name) {
+double work_of(const char* name) {
   const Result<DataflowWorkload> workload = load_dataflow(name);
   EXPECT_TRUE(workload) << name;
   return workload->graph.work().value * static_cast<double>(workload->layers) *
@@ -56,7 +56,7 @@ TEST(PublishedTransformers, HaveTheirFlop) {
                                                 {"gpt3-1t", 3.85072240461978e19},
                                                 {"gpt-100t", 6.764429993937459e21}};
   for (const auto& [name, flop] : published) {
-    EXPECT_NEAR(total_work(name) / flop, 1, 1e-12) << name;
+    EXPECT_NEAR(work_of(name) / flop, 1, 1e-12) << name;
   }
 }
 

@@ -396,7 +396,7 @@ TEST(LiveSession, WatchdogsLookBeforeACallsTimeIsOver) {
 /// What each rank's one thread does; those that want an answer wait for it.
 using Script = std::vector<std::vector<Record>>;
 /// Times at which waits are over, and what questions are told, by rank.
-using Told = std::vector<std::vector<std::tuple<Time, std::uint32_t, std::uint64_t>>>;
+using Announced = std::vector<std::vector<std::tuple<Time, std::uint32_t, std::uint64_t>>>;
 
 Script any_script() {
   const auto ranks = *rc::gen::inRange<std::size_t>(1, 4);
@@ -446,14 +446,14 @@ class SlowOracle {
     for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r].clock = Time{};
   }
 
-  Told run() {
+  Announced run() {
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
         while (ranks_[r].at < script_[r].size() && step(r)) moved = true;
       }
     }
-    Told told;
+    Announced told;
     for (const Rank& rank : ranks_) told.push_back(rank.told);
     return told;
   }
@@ -596,12 +596,12 @@ class SlowOracle {
 };
 
 /// Ranks speak in any order; what was written is heard before anybody is answered.
-Told live(const Script& script, std::mt19937& random) {
+Announced live(const Script& script, std::mt19937& random) {
   PlainWork work;
   Session session(work, kTimes);
   std::vector<std::size_t> at(script.size(), 0);
   std::vector<bool> waits(script.size(), false);
-  Told told(script.size());
+  Announced told(script.size());
   for (std::size_t r = 0; r < script.size(); ++r) session.add_process(static_cast<std::int32_t>(r));
   while (true) {
     std::vector<std::size_t> speak;
@@ -631,8 +631,8 @@ Told live(const Script& script, std::mt19937& random) {
 RC_GTEST_PROP(LiveSessionProperty, AnswersAreThoseOfASlowOracle, ()) {
   const Script script = any_script();
   std::mt19937 random(*rc::gen::arbitrary<unsigned>());
-  const Told expected = SlowOracle(script).run();
-  const Told found = live(script, random);
+  const Announced expected = SlowOracle(script).run();
+  const Announced found = live(script, random);
   RC_ASSERT(found == expected);
 }
 

@@ -17,14 +17,14 @@ using namespace test;
 using LiveCuptiThreads = LivePrograms;
 
 /// A buffer that the profiler gives, and what came back in it.
-std::vector<std::uint8_t> given;
+std::vector<std::uint8_t> lent;
 std::size_t filled = 0;
 int asked = 0;
 
 void give_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
-  given.resize(1 << 16);
-  *buffer = given.data();
-  *size = given.size();
+  lent.resize(1 << 16);
+  *buffer = lent.data();
+  *size = lent.size();
   *most = 0;
   ++asked;
 }
@@ -77,7 +77,7 @@ TEST_F(LiveCuptiThreads, RowsHaveSimulatedTimes) {
     std::set<std::uint32_t> named_calls;
     std::uint64_t kernel_end = 0, call_of_kernel_end = 0;
     for (std::uint8_t* row = nullptr;
-         cuda("cuptiActivityGetNextRecord", given.data(), filled, &row) == 0;) {
+         cuda("cuptiActivityGetNextRecord", lent.data(), filled, &row) == 0;) {
       const auto kind = field<std::uint32_t>(row, 0);
       said["rows_of_" + std::to_string(kind)] += 1;
       if (kind == 10) {
