@@ -85,9 +85,10 @@ Result<Stretches> reshaped(const Recorded& recorded, const NewPlan& plan,
 
 Result<double> misunderstood(const Recorded& recorded);
 
-/// About 2 kB a row: a run that is small beside its recording is written, another within 2 GB.
-constexpr double kMostRows = 1e6, kMostOfRecorded = 8;
-constexpr double kBytesOfRow = 2e3;
+/// A run that is small beside its recording is written, another within 2 GB. A row takes 730 bytes (peak memory of runs of
+/// 256 and 512 ranks).
+constexpr double kMostRows = 2.7e6, kMostOfRecorded = 8;
+constexpr double kBytesOfRow = 750;
 
 /// Work is bounded before it begins: rows of all ranks and steps.
 std::optional<Diagnostic> too_many_rows(const replaying::Recording& recording,
