@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <sstream>
 
-#include "cli/app.h"
+#include "cli/testing.h"
 #include "support/temporary_folder.h"
 
 namespace flopcast::cli {
@@ -22,16 +21,6 @@ constexpr const char* kRecording = R"({"traceEvents": [
 /// Runs commands in a folder of their own, which must not change where they are refused.
 class OutputsTest : public testing::Test {
  protected:
-  struct Outcome {
-    int code;
-    std::string err;
-  };
-  static Outcome flopcast(const std::vector<std::string>& arguments) {
-    std::ostringstream out, err;
-    Io io{out, err, false};
-    const int code = run(arguments, io);
-    return {code, err.str()};
-  }
   std::string at(const std::string& name) const { return (folder_.path() / name).string(); }
   std::string file(const std::string& name, std::string_view text) {
     return folder_.write(name, text).string();
@@ -39,7 +28,7 @@ class OutputsTest : public testing::Test {
   void refused(const std::vector<std::string>& arguments, const std::string& kept,
                const std::string& word) {
     const std::string before = test::read_text(kept);
-    const Outcome outcome = flopcast(arguments);
+    const Answered outcome = answer_to(arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(word));
     EXPECT_EQ(test::read_text(kept), before);
@@ -95,27 +84,27 @@ TEST_F(OutputsTest, TwoOutputsAreTwoFiles) {
 }
 
 TEST_F(OutputsTest, StandardInputIsReadOnceAndNotWritten) {
-  EXPECT_THAT(flopcast({"replay", recording_, "--html", "-"}).err, HasSubstr("standard input"));
-  const Outcome twice = flopcast({"estimate", "-", "--on", "-"});
+  EXPECT_THAT(answer_to({"replay", recording_, "--html", "-"}).err, HasSubstr("standard input"));
+  const Answered twice = answer_to({"estimate", "-", "--on", "-"});
   EXPECT_EQ(twice.code, 2);
   EXPECT_THAT(twice.err, HasSubstr("standard input is read as MODEL already"));
 }
 
 TEST_F(OutputsTest, WhatCannotBeWrittenIsToldBeforeTheWork) {
-  const Outcome absent = flopcast({"replay", recording_, "--html", at("no/r.html")});
+  const Answered absent = answer_to({"replay", recording_, "--html", at("no/r.html")});
   EXPECT_EQ(absent.code, 3);
   EXPECT_THAT(absent.err, HasSubstr("make the folder first"));
-  const Outcome folder = flopcast({"replay", recording_, "--html", folder_.path().string()});
+  const Answered folder = answer_to({"replay", recording_, "--html", folder_.path().string()});
   EXPECT_EQ(folder.code, 3);
   EXPECT_THAT(folder.err, HasSubstr("is a directory"));
 }
 
 TEST_F(OutputsTest, DevicesAndNewFilesAreWritten) {
-  const Outcome outcome = flopcast({"replay", recording_, "--html", at("r.html"), "--trace-out",
-                                    "/dev/null", "--trace-out", "/dev/null"});
+  const Answered outcome = answer_to({"replay", recording_, "--html", at("r.html"), "--trace-out",
+                                      "/dev/null", "--trace-out", "/dev/null"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(fs::exists(at("r.html")));
-  EXPECT_EQ(flopcast({"replay", recording_, "--html", at("r.html")}).code, 0);  // and once more
+  EXPECT_EQ(answer_to({"replay", recording_, "--html", at("r.html")}).code, 0);  // and once more
 }
 
 }  // namespace

@@ -87,8 +87,8 @@ Result<double> misunderstood(const Recorded& recorded);
 
 /// A run that is small beside its recording is written, another within 2 GB. A row takes 730 bytes (peak memory of runs of
 /// 256 and 512 ranks).
-constexpr double kMostRows = 2.7e6, kMostOfRecorded = 8;
 constexpr double kBytesOfRow = 750;
+constexpr double kMostRows = 2e9 / kBytesOfRow, kMostOfRecorded = 8;
 
 /// Work is bounded before it begins: rows of all ranks and steps.
 std::optional<Diagnostic> too_many_rows(const replaying::Recording& recording,

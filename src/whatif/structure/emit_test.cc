@@ -116,6 +116,15 @@ TEST(EmittedRuns, MoreMicrobatchesAddTheirPasses) {
   EXPECT_GT(step_ms(*eight), 1.6 * step_ms(*four));
 }
 
+/// 1.4 million rows: 1 GB, well within the bound.
+TEST(EmittedRuns, HundredsOfRanksAreWrittenOut) {
+  StructureChange change;
+  change.dp = 128;
+  const auto run = emitted(change);
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(run->recording->ranks.size(), 512U);
+}
+
 TEST(EmittedRuns, WorkIsBoundedBeforeItBegins) {
   using Count = std::optional<std::uint32_t> StructureChange::*;
   for (const Count knob :
