@@ -140,7 +140,7 @@ TEST(Estimate, ALaunchScriptTellsTheModelAndWhatIsLeftOut) {
       estimate({"gpt2", "--on", "dgx-h100", "--plan-from", whole, "--seq", "1024"});
   EXPECT_TRUE(has(other.out, "trains another model than gpt2: layers 32, not 12")) << other.out;
   const Answered ignored = estimate({"gpt-3-1.3b", "--on", "dgx-h100", "--plan-from",
-                                    "tests/data/launch/offload.sh", "--seq", "2048"});
+                                     "tests/data/launch/offload.sh", "--seq", "2048"});
   EXPECT_TRUE(has(ignored.out, "--cpu-offloading: activations stay on the chip")) << ignored.out;
   EXPECT_TRUE(
       has(ignored.out, "Ignored: without meaning for a step\n  --cpu-offloading-num-layers"));
@@ -224,13 +224,14 @@ TEST(Estimate, TheTimelineNeedsNoGraphInTheAnswer) {
 }
 
 TEST(Estimate, PaperModeTakesTheSameFlags) {
-  const Answered outcome = estimate({"gpt3_1T", "--model-of", "subramanian", "--system", "B200-NVS8",
-                                    "--tp", "8", "--pp", "128", "--dp", "16", "--json"});
+  const Answered outcome =
+      estimate({"gpt3_1T", "--model-of", "subramanian", "--system", "B200-NVS8", "--tp", "8",
+                "--pp", "128", "--dp", "16", "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   // The worked number of flopcast/published/subramanian.h.
   EXPECT_TRUE(has(outcome.out, "3.2665")) << outcome.out;
   const Answered mixed = estimate({"gpt3_1T", "--model-of", "subramanian", "--system", "B200-NVS8",
-                                  "--tp", "8", "--zero", "3"});
+                                   "--tp", "8", "--zero", "3"});
   EXPECT_EQ(mixed.code, 2);
   EXPECT_TRUE(has(mixed.err, "zero")) << mixed.err;
 }
