@@ -13,6 +13,7 @@
 #include "flopcast/network/fit.h"
 #include "network/collective/levels.h"
 #include "network/collective/systems.h"
+#include "network/fit/constants.h"
 #include "network/forecast/check_answer.h"
 #include "network/forecast/moved.h"
 
@@ -151,8 +152,7 @@ namespace {
 
 /// What a measurement's band is widened by on a machine that takes `factor` times as long.
 double widened_by(double factor) {
-  constexpr double kPerFold = 0.15;
-  return std::exp(kPerFold * std::abs(std::log(factor)));
+  return std::exp(fit_constants().per_fold * std::abs(std::log(factor)));
 }
 
 /// A whole answer but for its words, which stay where they are.
