@@ -317,12 +317,29 @@ namespace {
 
 using Case = CollectiveModel::State::Case;
 
+/// Measurements are of the first chips of each node, and hold for groups that cross the same levels of it: not for cards of
+/// two pairs where those of one were measured.
+bool lies_as_measured(const Cluster& cluster, const GroupShape& shape) {
+  unsigned inside = shape.per_node();
+  auto use = shape.levels.begin();
+  for (std::size_t l = 0; l < cluster.node_levels; ++l) {
+    const unsigned groups = (inside + cluster.levels[l].size - 1) / cluster.levels[l].size;
+    const unsigned members = (inside + groups - 1) / groups;
+    if (members > 1) {
+      if (use == shape.levels.end() || use->index != l || use->members != members) return false;
+      ++use;
+    }
+    inside = groups;
+  }
+  return use == shape.levels.end() || use->index >= cluster.node_levels;
+}
+
 /// Measurements of the case, where the group is even and the algorithm left open.
 const Case* measured_case(const CollectiveModel::State& state, const GroupShape& shape,
                           const CollectiveQuery& query) {
   const bool open =
       query.algorithm == CollectiveAlgorithm::kAuto && query.protocol == CollectiveProtocol::kAuto;
-  if (!open || !shape.regular) return nullptr;
+  if (!open || !shape.regular || !lies_as_measured(state.cluster, shape)) return nullptr;
   return state.find(query.op, shape.ranks, shape.nodes, query.source);
 }
 
