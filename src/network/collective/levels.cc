@@ -431,6 +431,8 @@ double direct_share(const GroupShape& shape) {
 
 }  // namespace
 
+bool runs_nccl(const Cluster& cluster) { return cluster.chip.vendor == "NVIDIA"; }
+
 NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape) {
   constexpr double kGb = 1e9;
   NcclGraph graph;

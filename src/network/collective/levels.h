@@ -27,6 +27,9 @@ std::optional<LevelTimes> alpha_beta(const GroupShape& shape, CollectiveOp op,
 /// kDualNetwork, rings over a full mesh as kDirect; on tori dimension by dimension.
 std::vector<CollectiveAlgorithm> usual_algorithms(const GroupShape& shape, CollectiveOp op);
 
+/// RCCL and the libraries of others are told by textbook forms.
+bool runs_nccl(const Cluster& cluster);
+
 /// What NCCL's topology search finds for the group.
 NcclGraph nccl_graph(const Cluster& cluster, const GroupShape& shape);
 

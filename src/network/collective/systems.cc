@@ -23,6 +23,11 @@ const CollectiveSystems& CollectiveSystems::builtin() {
       if (auto network = (*table)["network"].value<std::string>())
         made.networks_[system] = *network;
       made.nodes_[system] = (*table)["node"].value_or(std::string());
+      if (const toml::table* copied = (*table)["copied"].as_table()) {
+        for (const auto& [op, from] : *copied) {
+          made.copied_[{system, std::string(op.str())}] = from.value_or(std::string());
+        }
+      }
       const toml::array* names = (*table)["names"].as_array();
       for (std::size_t i = 0; names != nullptr && i < names->size(); ++i) {
         made.names_[(*names)[i].value_or(std::string())] = system;
@@ -57,6 +62,11 @@ std::string CollectiveSystems::node_of(std::string_view system) const {
 std::string CollectiveSystems::network_of(std::string_view system) const {
   if (const auto named = networks_.find(system); named != networks_.end()) return named->second;
   return usual_fabric(system) ? std::string() : std::string(system);
+}
+
+std::string CollectiveSystems::copied_from(std::string_view system, std::string_view op) const {
+  const auto known = copied_.find({std::string(system), std::string(op)});
+  return known == copied_.end() ? std::string() : known->second;
 }
 
 }  // namespace flopcast::network

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace flopcast::network {
 
@@ -21,12 +22,15 @@ class CollectiveSystems {
   bool usual_fabric(std::string_view system) const { return !other_fabric_.contains(system); }
   /// Between its nodes: of one name, one network; "" where it is of the catalogue's common kinds.
   std::string network_of(std::string_view system) const;
+  /// The system whose times were published as this one's of the operation (by its name); empty where none were.
+  std::string copied_from(std::string_view system, std::string_view op) const;
 
  private:
   std::map<std::string, std::string, std::less<>> nodes_;     // by system
   std::map<std::string, std::string, std::less<>> names_;     // by "gpu / system"
   std::map<std::string, std::string, std::less<>> networks_;  // by system
   std::set<std::string, std::less<>> other_fabric_;
+  std::map<std::pair<std::string, std::string>, std::string> copied_;  // by system and operation
 };
 
 }  // namespace flopcast::network

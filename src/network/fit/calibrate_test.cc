@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "catalog_files.h"
 #include "flopcast/network/fit.h"
 #include "network/fit/curve.h"
 #include "network/fit/fit.h"
@@ -187,6 +190,49 @@ TEST(Calibrate, CsvRowsThatCannotBeUsedAreCounted) {
   for (const char* kind :
        {"unknown_collective", "impossible_ranks", "not_positive", "not_a_number"}) {
     EXPECT_EQ(anomalies.count(kind), 1U) << kind;
+  }
+}
+
+TEST(Calibrate, RowsThatPublishersCopiedAreLeftOut) {
+  const test::TemporaryFolder folder;
+  const std::string rest = ",torch.distributed NCCL,bf16/fp16,2,1,";
+  const std::string pair = "_pairwise_nvlink,",
+                    head = "gpu,system,op,impl,dtype,gpus,nodes,bytes,time_us\n";
+  const auto row = [&](const std::string& chip, const std::string& op, const char* numbers) {
+    return chip + "," + chip + pair + op + rest + numbers + "\n";
+  };
+  const std::string own = row("h100", "send_recv", "2048,3") + row("h100", "all_reduce", "1024,4");
+  const auto file = folder.write("copied.csv", head + row("a100", "send_recv", "1024,4") +
+                                                   row("h100", "send_recv", "1024,4") +
+                                                   row("a100", "all_reduce", "1024,4") + own);
+  Anomalies anomalies;
+  const auto samples = read_collective_samples(file, anomalies);
+  ASSERT_TRUE(samples) << samples.error().text();
+  EXPECT_EQ(samples->size(), 4U);
+  EXPECT_EQ(anomalies.count("copied_from_another_system"), 1U);
+  // What somebody measured stays, and so does a row that nothing shows to be a copy.
+  Anomalies none;
+  const auto alone = read_collective_samples(
+      folder.write("alone.csv", head + row("h100", "send_recv", "1024,4") + own), none);
+  ASSERT_TRUE(alone) << alone.error().text();
+  EXPECT_EQ(alone->size(), 3U);
+  EXPECT_TRUE(none.empty());
+}
+
+TEST(Calibrate, NoTwoSystemsOfTheCatalogueHaveTheSameCurve) {
+  CollectiveFit::State state;
+  ASSERT_FALSE(read_fit(catalog_data::collectives_public_toml(), "public.toml", state));
+  using Curve = std::tuple<CollectiveOp, unsigned, unsigned, std::vector<double>>;
+  std::map<Curve, std::string> systems;
+  for (const auto& [name, system] : state.systems) {
+    for (const MeasuredCurve& curve : system.curves) {
+      const CollectiveCase& what = curve.what;
+      const auto [same, fresh] =
+          systems.try_emplace({what.op, what.ranks, what.nodes, curve.curve.log_time}, name);
+      EXPECT_TRUE(fresh || same->second == name)
+          << flopcast::name(what.op) << " of " << name << " is that of " << same->second
+          << ": say so in catalog/collectives/systems.toml (copied)";
+    }
   }
 }
 

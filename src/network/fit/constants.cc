@@ -53,6 +53,7 @@ constexpr std::array kFitConstants = {
     FitConstant{"band", "scores_per_curve", &C::scores_per_curve},
     FitConstant{"band", "enough_scores", &C::enough_scores},
     FitConstant{"band", "seen", &C::seen},
+    FitConstant{"moved", "per_fold", &C::per_fold},
 };
 
 Diagnostic no_constant(const TomlFile& file, std::string_view table, std::string_view name,

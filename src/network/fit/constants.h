@@ -23,6 +23,8 @@ struct FitConstants {
   double repeat = 0, pooled_misfit = 0, usual_curves = 0, scores_per_curve = 0, enough_scores = 0,
          seen = 0;
   Bands unmeasured_nvlink{}, unmeasured_pcie{};
+  // [moved]
+  double per_fold = 0;
 
   double same_library() const { return 1 - any_library - same_mode - same_kernel - same_build; }
 };

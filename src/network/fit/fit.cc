@@ -9,6 +9,7 @@
 #include "base/files/read_file.h"
 #include "base/text/versions.h"
 #include "catalog_files.h"
+#include "network/collective/levels.h"
 #include "network/fit/constants.h"
 
 namespace flopcast {
@@ -102,9 +103,23 @@ void take_table(CurveState& state, const MeasuredSystem& system,
   state.source = in_words("table", same.front()->what) + ": " + same.front()->source;
 }
 
+/// The mean as knots that do not fall: low-latency messages between cards over PCIe take longer than NCCL reckons when it
+/// chooses, so that times step down where it leaves them for others.
+void take_mean(CurveState& state) {
+  constexpr int kPerOctave = 8;
+  double longest = 0;
+  for (int i = 0; i <= kLastPower * kPerOctave; ++i) {
+    const double power = static_cast<double>(i) / kPerOctave;
+    longest = std::max(longest, state.mean->at(state.what, std::exp2(power)));
+    state.knots.log2_size.push_back(power);
+    state.knots.log_time.push_back(std::log(longest));
+  }
+}
+
 void take_form(CurveState& state, const std::vector<const MeasuredCurve*>& same) {
   state.basis = Basis::kFitted;
   if (same.empty()) {
+    take_mean(state);
     state.sd = {fit_constants().pooled_misfit};
     state.source = in_words("pooled form", state.what);
   } else {
@@ -289,7 +304,7 @@ std::optional<CollectiveFit::Curve> CollectiveFit::curve(const CollectiveCase& a
 
 std::optional<CollectiveFit::Curve> CollectiveFit::curve_on(const Cluster& cluster,
                                                             const CollectiveCase& asked) const {
-  if (asked.nodes > 1 || cluster.chip.vendor != "NVIDIA") return std::nullopt;
+  if (asked.nodes > 1 || !runs_nccl(cluster)) return std::nullopt;
   auto state = std::make_shared<Curve::State>();
   state->what = asked;
   if (asked.version.empty()) state->what.version = newest_anywhere(*state_, asked.library);

@@ -7,6 +7,7 @@
 #include "base/text/csv_table.h"
 #include "flopcast/network/fit.h"
 #include "network/collective/systems.h"
+#include "network/fit/copies.h"
 #include "network/fit/nccl_tests.h"
 
 namespace flopcast {
@@ -111,6 +112,7 @@ Result<std::vector<CollectiveSample>> read_collective_samples(const std::filesys
   for (std::size_t row = 0; row < table->rows(); ++row) {
     if (auto sample = reader.row(row)) samples.push_back(std::move(*sample));
   }
+  leave_out_copies(samples, anomalies);
   if (samples.empty()) {
     return Diagnostic{
         ErrorCode::kBadInput, file.string(), "no row that can be used",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <list>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -12,7 +13,9 @@
 #include "flopcast/network/fit.h"
 #include "network/collective/levels.h"
 #include "network/collective/systems.h"
+#include "network/fit/constants.h"
 #include "network/forecast/check_answer.h"
+#include "network/forecast/moved.h"
 
 namespace flopcast {
 
@@ -96,6 +99,12 @@ bool has_moved(const Cluster& cluster) {
   return false;
 }
 
+/// Whether groups of one cluster take the same time over these.
+bool same_use(const LevelUse& a, const LevelUse& b) {
+  return a.index == b.index && a.members == b.members && a.chips_per_child == b.chips_per_child &&
+         a.planes == b.planes;
+}
+
 }  // namespace
 
 struct CollectiveModel::State {
@@ -115,6 +124,11 @@ struct CollectiveModel::State {
     Seconds latency;           ///< of the smallest message
     std::string held_source;   ///< where it holds NCCL's constants
     std::string moved_source;  ///< on links with other numbers
+    struct Moved {
+      std::vector<LevelUse> levels;  ///< on which the group lies
+      MovedCurve curve;
+    };
+    mutable std::list<Moved> moved;  ///< on links with other numbers; never taken out
   };
 
   Cluster cluster;
@@ -128,18 +142,17 @@ struct CollectiveModel::State {
   std::optional<CollectiveFit::Curve> make_curve(CollectiveOp op, unsigned ranks, unsigned nodes,
                                                  CollectiveSource source) const;
   const Case* find(CollectiveOp op, unsigned ranks, unsigned nodes, CollectiveSource source) const;
+  /// What measurements of the case are moved by; nothing where links have the numbers of what was measured.
+  /// @param ranks those of `shape`
+  const MovedCurve* moved(const Case& measured, CollectiveOp op, const GroupShape& shape,
+                          std::span<const std::uint32_t> ranks) const;
 };
 
 namespace {
 
-/// RCCL and the libraries of others are told by textbook forms.
-bool runs_nccl(const Cluster& cluster) { return cluster.chip.vendor == "NVIDIA"; }
-
-/// What a measurement's band is widened by on a machine that takes `ratio` times as long. Assumed: a closed form that is
-/// off by 15 % for each e-fold.
-double widened_by(double ratio) {
-  constexpr double kPerFold = 0.15;
-  return std::exp(kPerFold * std::abs(std::log(ratio)));
+/// What a measurement's band is widened by on a machine that takes `factor` times as long.
+double widened_by(double factor) {
+  return std::exp(fit_constants().per_fold * std::abs(std::log(factor)));
 }
 
 /// A whole answer but for its words, which stay where they are.
@@ -249,6 +262,30 @@ const CollectiveModel::State::Case* CollectiveModel::State::find(CollectiveOp op
   return case_of(*cases.emplace(key, std::move(made)).first);
 }
 
+const MovedCurve* CollectiveModel::State::moved(const Case& of, CollectiveOp op,
+                                                const GroupShape& shape,
+                                                std::span<const std::uint32_t> ranks) const {
+  if (!measured) return nullptr;
+  const auto known = [&]() -> const MovedCurve* {
+    for (const Case::Moved& moved : of.moved) {
+      if (std::ranges::equal(moved.levels, shape.levels, same_use)) return &moved.curve;
+    }
+    return nullptr;
+  };
+  {
+    const std::shared_lock lock(mutex);
+    if (const MovedCurve* curve = known()) return curve;
+  }
+  const Result<GroupShape> before = group_shape(*measured, ranks);
+  if (!before) return nullptr;
+  MovedCurve made([&](Bytes size) { return of.curve.time(size); },
+                  [&](Bytes size) { return form_time(*measured, *before, op, size); },
+                  [&](Bytes size) { return form_time(cluster, shape, op, size); });
+  const std::unique_lock lock(mutex);
+  if (const MovedCurve* curve = known()) return curve;
+  return &of.moved.emplace_back(shape.levels, std::move(made)).curve;
+}
+
 CollectiveModel::CollectiveModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CollectiveModel::CollectiveModel(CollectiveModel&&) noexcept = default;
 CollectiveModel& CollectiveModel::operator=(CollectiveModel&&) noexcept = default;
@@ -280,44 +317,46 @@ namespace {
 
 using Case = CollectiveModel::State::Case;
 
+/// Measurements are of the first chips of each node, and hold for groups that cross the same levels of it: not for cards of
+/// two pairs where those of one were measured.
+bool lies_as_measured(const Cluster& cluster, const GroupShape& shape) {
+  unsigned inside = shape.per_node();
+  auto use = shape.levels.begin();
+  for (std::size_t l = 0; l < cluster.node_levels; ++l) {
+    const unsigned groups = (inside + cluster.levels[l].size - 1) / cluster.levels[l].size;
+    const unsigned members = (inside + groups - 1) / groups;
+    if (members > 1) {
+      if (use == shape.levels.end() || use->index != l || use->members != members) return false;
+      ++use;
+    }
+    inside = groups;
+  }
+  return use == shape.levels.end() || use->index >= cluster.node_levels;
+}
+
 /// Measurements of the case, where the group is even and the algorithm left open.
 const Case* measured_case(const CollectiveModel::State& state, const GroupShape& shape,
                           const CollectiveQuery& query) {
   const bool open =
       query.algorithm == CollectiveAlgorithm::kAuto && query.protocol == CollectiveProtocol::kAuto;
-  if (!open || !shape.regular) return nullptr;
+  if (!open || !shape.regular || !lies_as_measured(state.cluster, shape)) return nullptr;
   return state.find(query.op, shape.ranks, shape.nodes, query.source);
 }
 
-/// By the closed form that measurements are moved with: NCCL's where it runs.
-std::optional<Seconds> closed_form(const Cluster& cluster, const GroupShape& shape,
-                                   const CollectiveQuery& query) {
-  if (runs_nccl(cluster)) {
-    if (const auto told = nccl_time(cluster, shape, query)) return told->time.time;
-  }
-  if (const auto told = alpha_beta_time(shape, query)) return told->time.time;
-  return std::nullopt;
-}
-
-/// Time on this machine over time on the one that measurements hold for, by the closed form; 1 where links have the same
-/// numbers, and where neither form knows the operation.
-double moved_by(const CollectiveModel::State& state, const GroupShape& shape,
-                const CollectiveQuery& query) {
-  if (!state.measured) return 1;
-  const Result<GroupShape> before = group_shape(*state.measured, query.ranks);
-  if (!before) return 1;
-  const auto old_time = closed_form(*state.measured, *before, query);
-  const auto new_time = closed_form(state.cluster, shape, query);
-  return old_time && new_time && old_time->value > 0 ? *new_time / *old_time : 1;
+/// What measurements say of a message's time, moved to the machine's numbers.
+/// @param curve nothing: they hold as they are
+double moved_by(const MovedCurve* curve, const Case& measured, Bytes size) {
+  return curve == nullptr ? 1 : curve->factor(size, measured.curve.time(size));
 }
 
 /// What measurements say, moved to the machine's numbers: the further, the wider the band.
 CollectiveFit::Answer measured_answer(const CollectiveModel::State& state, const GroupShape& shape,
                                       const CollectiveQuery& query, const Case& measured) {
   CollectiveFit::Answer answer = measured.curve.at(query.size);
-  if (!state.measured) return answer;
-  const double ratio = moved_by(state, shape, query), width = widened_by(ratio);
-  return {answer.time * ratio, answer.low * (ratio / width), answer.high * (ratio * width),
+  const MovedCurve* moved = state.moved(measured, query.op, shape, query.ranks);
+  if (moved == nullptr) return answer;
+  const double factor = moved->factor(query.size, answer.time), width = widened_by(factor);
+  return {answer.time * factor, answer.low * (factor / width), answer.high * (factor * width),
           std::max(answer.basis, Basis::kRoofline), measured.moved_source};
 }
 
@@ -331,9 +370,8 @@ Told explain(const CollectiveModel::State& state, const GroupShape& shape,
   time.low = answer.low;
   time.high = answer.high;
   time.basis = answer.basis;
-  CollectiveQuery smallest = query;
-  smallest.size = {1};
-  set_measured_parts(time, shape, measured.latency * moved_by(state, shape, smallest));
+  const MovedCurve* moved = state.moved(measured, query.op, shape, query.ranks);
+  set_measured_parts(time, shape, measured.latency * moved_by(moved, measured, {1}));
   if (auto nccl = nccl_time(state.cluster, shape, query)) {
     time.algorithm = nccl->time.algorithm;
     time.protocol = nccl->time.protocol;
@@ -342,13 +380,15 @@ Told explain(const CollectiveModel::State& state, const GroupShape& shape,
   return told;
 }
 
-/// moved_by() of so many ranks of one node.
-double moved_in_node(const CollectiveModel::State& state, unsigned ranks, CollectiveQuery query) {
+/// What measurements say of so many ranks of one node.
+Seconds time_in_node(const CollectiveModel::State& state, unsigned ranks, CollectiveOp op,
+                     Bytes size, const Case& measured) {
+  const Seconds time = measured.curve.time(size);
+  if (!state.measured) return time;
   const auto chips = first_chips_of_nodes(state.cluster, ranks, 1);
-  if (!chips) return 1;
-  query.ranks = *chips;
-  const Result<GroupShape> shape = group_shape(state.cluster, query.ranks);
-  return shape ? moved_by(state, *shape, query) : 1;
+  if (!chips) return time;
+  const Result<GroupShape> shape = group_shape(state.cluster, *chips);
+  return shape ? time * moved_by(state.moved(measured, op, *shape, *chips), measured, size) : time;
 }
 
 /// NCCL's constants across nodes that nobody measured, held to what was measured inside one: rings
@@ -359,8 +399,7 @@ void hold_to_node(const CollectiveModel::State& state, const GroupShape& shape,
   const Case* node = state.find(query.op, shape.per_node(), 1, CollectiveSource::kBest);
   if (node == nullptr) return;
   CollectiveTime& time = told.time;
-  Seconds inside = node->curve.time(query.size);
-  if (state.measured) inside *= moved_in_node(state, shape.per_node(), query);
+  const Seconds inside = time_in_node(state, shape.per_node(), query.op, query.size, *node);
   if (inside <= time.time) return;
   told.source = node->held_source;
   time.parts.insert(time.parts.begin(), {shape.levels[0].level->name, {}, inside - time.time});

@@ -200,6 +200,19 @@ TEST(CollectiveModel, AMessageFillsLinksOfItsOwnButForHeaders) {
               0.01 * kBytes / 240e9);
 }
 
+TEST(CollectiveModel, WhatOnePairWasMeasuredWithSaysNothingOfTwo) {
+  const CollectiveModel model = model_of("a100-pairwise");
+  CollectiveQuery query = query_of(Op::kSendRecv, 64e6);
+  query.ranks = {2, 3};
+  const CollectiveTime bridge = time_of(model, query);
+  EXPECT_EQ(bridge.basis, Basis::kTable);
+  query.ranks = {0, 2};
+  const CollectiveTime slots = time_of(model, query);
+  EXPECT_EQ(slots.basis, Basis::kAssumed);
+  EXPECT_GT(slots.time.value, 64e6 / 31.508e9);
+  EXPECT_LT(bridge.time.value, 64e6 / 200e9 * 1.5);
+}
+
 TEST(CollectiveModel, SlingshotsPortsSitAtTheHost) {
   const auto protocols = [](const std::string& cluster) {
     CollectiveQuery query = query_of(Op::kAllGather, 1e7, CollectiveSource::kNcclConstants);
