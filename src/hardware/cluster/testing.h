@@ -1,17 +1,14 @@
 // What every reader of clusters promises, for its fuzz target.
 #pragma once
 
-#include <cstdlib>
-
 #include "flopcast/hardware.h"
+#include "support/fuzz_target.h"
 
 namespace flopcast::hardware {
 
 /// A cluster that holds together, or a mistake in words.
 inline void check_cluster(const Result<Cluster>& cluster) {
-  const auto check = [](bool condition) {
-    if (!condition) std::abort();
-  };
+  using test::check;
   if (!cluster) {
     check(!cluster.error().what.empty() && !cluster.error().where.empty());
     return;
