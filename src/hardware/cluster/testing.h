@@ -1,6 +1,8 @@
 // What every reader of clusters promises, for its fuzz target.
 #pragma once
 
+#include <cmath>
+
 #include "flopcast/hardware.h"
 #include "support/fuzz_target.h"
 
@@ -19,6 +21,7 @@ inline void check_cluster(const Result<Cluster>& cluster) {
   check(cluster->chips() % cluster->chips_per_node() == 0);
   for (const Level& level : cluster->levels) {
     check(level.size == 1 || level.port_bandwidth.value > 0);
+    check(std::isfinite(level.port_bandwidth.value) && std::isfinite(level.latency.value));
     check(!level.shape.empty() && level.neighbours() >= 1);
   }
 }
