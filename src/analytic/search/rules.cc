@@ -51,7 +51,7 @@ std::vector<std::string_view> words(std::size_t count) {
 std::vector<std::string_view> words_of(std::string_view constraint) {
   if (constraint == "schedule") return words<ScheduleKind>(6);
   if (constraint == "recompute") return words<Recompute>(3);
-  if (constraint == "precision") return words<Precision>(8);
+  if (constraint == "precision") return words<Precision>(kPrecisions);
   if (constraint == "context") return words<ContextKind>(3);
   if (constraint == "sequence_parallel") return {"off", "on"};
   return {};
@@ -242,8 +242,8 @@ void read_choices(const PlanSearchOptions& options, PlanRules& rules) {
       choices(options, "recompute", everything<Recompute>(3), everything<Recompute>(3), kByName);
   rules.sequence_parallel =
       choices<bool>(options, "sequence_parallel", {false, true}, {false, true}, name_of);
-  rules.precisions =
-      choices(options, "precision", everything<Precision>(8), {options.base.precision}, kByName);
+  rules.precisions = choices(options, "precision", everything<Precision>(kPrecisions),
+                             {options.base.precision}, kByName);
   rules.contexts =
       choices(options, "context", everything<ContextKind>(3), everything<ContextKind>(3), kByName);
 }
