@@ -83,7 +83,6 @@ NAME_READERS = {
     "src/hardware": "finds entries of the catalogue by name, and reads files of topologies",
     "src/trace": "tells devices by what profilers call them",
     "src/parallel/launchers": "reads what launchers write",
-    "src/measured": "maps names that publishers use to the catalogue's",
     "src/published": "numbers of papers go by the papers' names of systems",
     "src/cli/published": "makes such names",
 }

@@ -368,6 +368,12 @@ def missed(fit: Fit) -> dict[str, np.ndarray]:
     return {what: fit.measured / fit.without(what) for what in ("fold", "source", "model family", "software")}
 
 
+def kept_of(text: str) -> str:
+    """What a file of constants holds that no fit of this program finds, from its rule on."""
+    _, rule, kept = text.partition("\n# --- not of single chips and softwares")
+    return rule + kept
+
+
 def write(fit: Fit, x: np.ndarray) -> None:
     names = ", ".join(f'"{name}"' for name in SOFTWARES)
     variants = ", ".join(f'"{name}" = "{base}"' for name, base in VARIANTS.items())
@@ -381,6 +387,7 @@ def write(fit: Fit, x: np.ndarray) -> None:
         f"# {dense['n']} dense runs of quality A, each forecast by a fit without its group: mean error\n"
         f"# {100 * dense['mean']:.1f} %, bias {100 * dense['bias']:+.1f} %, p90 {100 * dense['p90']:.1f} %.\n"
         f"softwares = [{names}]\nvariants = {{ {variants} }}\n\n" + toml_of(values).rstrip() + "\n"
+        + kept_of(OUT.read_text())
     )
 
 

@@ -21,7 +21,6 @@ from training_constants import VARIANTS
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "catalog/training/bands.toml"
-UNSEEN_CHIP = 1.18  # what fits without one generation of chips miss it by (docs/validation/training.md)
 
 LEAST = 4  # groups of a software that has a band of its own
 OTHERS = 6  # groups that the runs of other software count for in its band
@@ -212,7 +211,6 @@ def toml_of_unstated(runs: list[dict], ratio: np.ndarray) -> str:
         "# Bands of steps whose software nobody told: 10 and 90 % quantiles of measured / forecast over runs of whatever software\n"
         "# there is, forecast with the first of constants.toml. Written by tools/training_bands.py.\n\n[sources]\n"
         'runs = "public measured runs (docs/validation/training.md), each source with the same weight"\n'
-        'generations = "what a fit without one generation of chips misses it by (docs/validation/training.md)"\n'
     )
     for name, (low, high) in unstated(runs, ratio).items():
         some = [run for run in runs if run["experts"] == (name == "experts")]
@@ -220,8 +218,8 @@ def toml_of_unstated(runs: list[dict], ratio: np.ndarray) -> str:
         text += f'\n[unstated.{name}]\nsource = "runs"\nbasis = "fitted"\nruns = "{len(some)} runs of {sets} sets"\n'
         text += f"low = {low:.4g}\nhigh = {high:.4g}\n"
     listed = ", ".join(f'"{name}"' for name in architectures(runs))
-    text += "\n# On chips of an architecture that none of the runs was on, wider by a factor either way.\n[unseen_chip]\n"
-    text += f'source = "generations"\nbasis = "fitted"\nfactor = {UNSEEN_CHIP}\narchitectures = [{listed}]\n'
+    text += "\n# On chips of an architecture that none of the runs was on, wider by the factor of constants.toml, [unseen_chip].\n"
+    text += f'[seen_chips]\nsource = "runs"\narchitectures = [{listed}]\n'
     return text
 
 

@@ -140,9 +140,6 @@ Result<BytesPerSecond> parse_bandwidth(std::string_view text) {
 Result<Seconds> parse_seconds(std::string_view text) {
   return typed<Seconds>(text, UnitKind::kSeconds);
 }
-Result<FlopsPerSecond> parse_flop_rate(std::string_view text) {
-  return typed<FlopsPerSecond>(text, UnitKind::kFlopsPerSecond);
-}
 
 std::optional<Diagnostic> outside(const Limits& limits, double value, UnitKind kind,
                                   std::string_view text) {

@@ -18,8 +18,8 @@ TEST(Quantity, ReadsTheSpellingsPeopleUse) {
   EXPECT_DOUBLE_EQ(parse_seconds("2 \xC2\xB5s")->value, 2e-6);
   EXPECT_DOUBLE_EQ(parse_seconds("1.5 ms")->value, 1.5e-3);
   EXPECT_EQ(parse_seconds("3e-6")->value, 3e-6);
-  EXPECT_EQ(parse_flop_rate("989TFLOP/s")->value, 989e12);
-  EXPECT_EQ(parse_flop_rate("2.25 PFLOPS")->value, 2.25e15);
+  EXPECT_EQ(*parse_quantity("989TFLOP/s", UnitKind::kFlopsPerSecond), 989e12);
+  EXPECT_EQ(*parse_quantity("2.25 PFLOPS", UnitKind::kFlopsPerSecond), 2.25e15);
   EXPECT_EQ(*parse_quantity("700W", UnitKind::kWatts), 700);
 }
 

@@ -278,19 +278,6 @@ GrowingTask GrowingRun::cause(GrowingTask task) const { return state_->node(task
 void GrowingRun::keep(GrowingTask task) { ++state_->node(task).references; }
 void GrowingRun::let_go(GrowingTask task) { state_->let_go(task); }
 
-Time GrowingRun::open_until() const {
-  Time least = Time::max();
-  for (const Track& track : state_->tracks) {
-    if (track.closed || track.processor.kind != Processor::Kind::kThread) continue;
-    if (track.last == kNoGrowingTask) {
-      least = std::min(least, track.from);
-    } else if (const Node& last = state_->node(track.last); last.settled) {
-      least = std::min(least, last.end);
-    }
-  }
-  return least;
-}
-
 std::vector<SettledTask> GrowingRun::take_settled(Time before) {
   State& s = *state_;
   if (!s.open.empty() && before != Time::max()) before = std::min(before, s.open.begin()->first);
@@ -336,9 +323,6 @@ std::vector<GrowingTask> GrowingRun::stuck() const {
 
 const Processor& GrowingRun::processor(std::uint32_t index) const {
   return state_->tracks[index].processor;
-}
-std::uint32_t GrowingRun::processor_of(GrowingTask task) const {
-  return state_->node(task).processor;
 }
 
 std::uint32_t GrowingRun::name(GrowingTask task) const { return state_->node(task).name; }

@@ -270,5 +270,20 @@ TEST(Machine, ChipsLoseInTrainingWhatTheyAreKnownToLose) {
   EXPECT_FALSE(training_constants(*catalog().chip("h100"), "no such", ""));
 }
 
+TEST(Machine, BandsOfChipsThatNoRunWasOnAreWiderByTheCataloguesFactor) {
+  const Result<double> factor = unseen_chip_factor();
+  ASSERT_TRUE(factor) << factor.error().text();
+  EXPECT_GT(*factor, 1);
+  Chip chip = *catalog().chip("h100");
+  const auto seen = training_constants(chip, "fsdp", "");
+  chip.name = chip.architecture = "of tomorrow";
+  const auto unseen = training_constants(chip, "fsdp", "");
+  ASSERT_TRUE(seen && unseen);
+  EXPECT_DOUBLE_EQ(unseen->band_high, seen->band_high * *factor);
+  EXPECT_DOUBLE_EQ(unseen->band_low, seen->band_low / *factor);
+  EXPECT_DOUBLE_EQ(unseen->band_experts_high, seen->band_experts_high * *factor);
+  EXPECT_DOUBLE_EQ(unseen->band_experts_low, seen->band_experts_low / *factor);
+}
+
 }  // namespace
 }  // namespace flopcast

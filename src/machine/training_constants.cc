@@ -132,14 +132,16 @@ std::optional<Diagnostic> apply_file(const TomlFile& file, const Chip& chip,
   return std::nullopt;
 }
 
-/// Chips of an architecture that no run was measured on: what fits without one generation of chips miss
-/// that generation by (docs/validation/training.md), about a sixth either way.
-void widen_unseen(const TomlFile& file, const Chip& chip, TrainingConstants& out) {
-  constexpr double kUnseen = 1.18;
+/// Chips of an architecture that no run was measured on.
+std::optional<Diagnostic> widen_unseen(const TomlFile& file, const Chip& chip,
+                                       TrainingConstants& out) {
   const auto chips = file.root["chip"];
-  if (chips[chip.architecture] || chips[chip.name]) return;
-  for (double* low : {&out.band_low, &out.band_experts_low}) *low /= kUnseen;
-  for (double* high : {&out.band_high, &out.band_experts_high}) *high *= kUnseen;
+  if (chips[chip.architecture] || chips[chip.name]) return std::nullopt;
+  const Result<double> factor = unseen_chip_factor();
+  if (!factor) return factor.error();
+  for (double* low : {&out.band_low, &out.band_experts_low}) *low /= *factor;
+  for (double* high : {&out.band_high, &out.band_experts_high}) *high *= *factor;
+  return std::nullopt;
 }
 
 /// Parsed once: fits and searches load constants thousands of times.
@@ -177,6 +179,19 @@ std::string software_name(std::string_view software, const Chip& chip) {
   return std::string(software);
 }
 
+Result<double> unseen_chip_factor() {
+  const Result<TomlFile>& file = builtin_file();
+  if (!file) return file.error();
+  const auto table = file->root["unseen_chip"];
+  const double factor = table["value"].value_or(0.0);
+  const std::string source = table["source"].value_or(std::string());
+  const bool told = file->root["sources"][source] && table["basis"].is_string();
+  if (factor >= 1 && told) return factor;
+  return Diagnostic{ErrorCode::kBadInput, file->name,
+                    "[unseen_chip] has no value of at least 1 with its source and basis",
+                    "give all three, and the source a line in [sources]"};
+}
+
 Result<TrainingConstants> chip_constants(const Chip& chip) {
   const Result<TomlFile>& builtin = builtin_file();
   if (!builtin) return builtin.error();
@@ -197,7 +212,7 @@ Result<TrainingConstants> training_constants(const Chip& chip, std::string_view 
   TrainingConstants constants;
   const std::vector<std::string> names = with_base(*builtin, software);
   if (auto error = apply_file(*builtin, chip, names, constants)) return *error;
-  widen_unseen(*builtin, chip, constants);
+  if (auto error = widen_unseen(*builtin, chip, constants)) return *error;
   if (path.empty()) return constants;
   const Result<std::string> text = read_file(path);
   if (!text) return text.error();

@@ -34,6 +34,13 @@ def test_every_software_is_documented():
     assert names and not [name for name in names if f"| `{name}` |" not in page]
 
 
+def test_the_factor_of_chips_that_no_run_was_on_is_the_catalogues():
+    text = (ROOT / "catalog/training/constants.toml").read_text(encoding="utf-8")
+    factor = float(re.search(r"\[unseen_chip\]\nvalue = ([\d.]+)", text)[1])
+    page = (ROOT / "docs/theory/training.md").read_text(encoding="utf-8")
+    assert f"({factor:g}, `[unseen_chip]`" in page
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     program = os.environ.get("FLOPCAST_CLI")

@@ -37,7 +37,7 @@ namespace flopcast {
 /// plan. Names are Megatron's short forms: tp cp pp dp ep etp vpp micro_batch zero shard schedule
 /// recompute sequence_parallel precision context. Several constraints of one name all hold.
 struct PlanConstraint {
-  std::string name;                        ///< one of plan_constraint_names()
+  std::string name;                        ///< one of these
   std::int64_t low = 0, high = INT64_MAX;  ///< of numbers
   std::vector<std::string> values;  ///< named choices as reports print them, numbers; empty: any
   bool operator==(const PlanConstraint&) const = default;
@@ -52,8 +52,6 @@ Result<PlanConstraint> plan_constraint(std::string_view name, std::string_view s
 std::string constraint_text(const PlanConstraint& constraint);
 /// Of each.
 std::vector<std::string> constraint_texts(std::span<const PlanConstraint> constraints);
-/// Names that constraints know, in the order of messages.
-std::span<const std::string_view> plan_constraint_names();
 
 /// What search_plans looks for, and where.
 struct PlanSearchOptions {

@@ -14,7 +14,7 @@
 //   const GrowingTask launch = run.add({thread, TaskKind::kLaunch, 0, us(5)});
 //   const GrowingTask a = run.add({stream, TaskKind::kCompute, 0, us(20)},
 //                                 {{launch, us(2), EdgeKind::kLaunch, /*from_start=*/true}});
-//   run.start(a) == us(2); run.end(a) == us(22); run.open_until() == us(5)
+//   run.start(a) == us(2); run.end(a) == us(22)
 #pragma once
 
 #include <cstdint>
@@ -103,13 +103,9 @@ class GrowingRun {
   /// Takes back one keep().
   void let_go(GrowingTask task);
 
-  /// No task that is added from now on starts before this, unless an unsettled one that ends later
-  /// ends before it: the least clock of the open threads that wait for nothing. Time::max() if all
-  /// wait.
-  Time open_until() const;
   /// Settled tasks that start before `before` and before any whose start is known and whose end is not, and
   /// were not given yet (Time::max(): all), by start, then rank, kind and id of their processor. What is neither kept nor the last of its processor is forgotten. In order over
-  /// all calls if `before` is never later than what open_until() and the tasks that end later allow.
+  /// all calls if `before` is never later than where a task that is added from now on, or the end of one that ends later, may lie.
   std::vector<SettledTask> take_settled(Time before);
 
   /// Tasks not settled yet.
@@ -118,7 +114,6 @@ class GrowingRun {
   /// nothing in the run holds back (a hub nobody joins), or the circle is closed. Empty if all is settled.
   std::vector<GrowingTask> stuck() const;
   const Processor& processor(std::uint32_t index) const;  ///< kind, rank and id
-  std::uint32_t processor_of(GrowingTask task) const;     ///< index
   std::uint32_t name(GrowingTask task) const;             ///< string id
   std::size_t bytes_held() const;                         ///< memory of tasks and dependencies
 

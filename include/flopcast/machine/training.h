@@ -80,6 +80,9 @@ Result<TrainingConstants> training_constants(const Chip& chip, std::string_view 
                                              const std::string& file);
 /// What is known of a chip whatever runs on it: its architecture's values, then its own. Error: none.
 Result<TrainingConstants> chip_constants(const Chip& chip);
+/// How much wider bands are either way on chips of an architecture that no run was measured on. Errors: the catalogue's
+/// constants cannot be read, or have no such factor with its source and basis.
+Result<double> unseen_chip_factor();
 /// The software's name; "" gives the first of the catalogue, XLA for chips that nothing else compiles for.
 std::string software_name(std::string_view software, const Chip& chip);
 /// Profiles of catalog/training/constants.toml, the default first.

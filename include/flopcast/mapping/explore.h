@@ -100,12 +100,10 @@ Result<std::size_t> explore(const ExploreRequest& request, const Catalog& catalo
 /// How much of a layer's time goes by in partitions limited by each MappingLimit; sums to 1.
 std::array<double, 3> limit_shares(const Mapping& mapping);
 
-/// Less is better in all three.
+/// Less is better in all three. Seconds per sample: workloads of any batch compare.
 struct ExploreCost {
   double time = 0, price = 0, power = 0;  ///< s per sample, USD, W
 };
-/// Seconds per sample (workloads of any batch compare), dollars, watts; infinite without a mapping.
-ExploreCost explore_cost(const ExplorePoint& point);
 /// For every point whether no other is at most as much in all three and less in one. What is infinite
 /// or no number is never on the front. O(n log n).
 std::vector<bool> pareto_front(std::span<const ExploreCost> costs);

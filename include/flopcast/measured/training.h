@@ -53,6 +53,10 @@ struct RunReading {
   /// (catalog/training/launches.toml) is not used.
   std::vector<std::string> unseen_sets;
 };
+/// The first set taken as never seen that nobody knows, kUsage with those that are known: of `runs`, or those in which
+/// something was found out about launches.
+std::optional<Diagnostic> unseen_problem(const RunReading& reading,
+                                         const std::vector<TrainingRun>& runs);
 /// JSON ({"cases": [...]}, an array, or one run) or CSV with a header (set,gpus,gbs,mbs,hidden,heads,
 /// layers,seq,tp,dp,pp,iter_ms). Errors name the file and the run.
 Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path& path,

@@ -220,14 +220,8 @@ Result<std::vector<PaperSearch>> paper_study(std::span<const PaperCell> cells,
 /// The cells of the paper's study: 3 strategies x 2 models x 9 systems x 13 sizes, 702 in all.
 std::vector<PaperCell> paper_study_cells(const PaperDefects& defects = {});
 
-/// A figure of the paper: its cells, each a point or a bar, of which the best plan is shown.
-struct PaperFigure {
-  std::string_view name;   ///< "4a"
-  std::string_view shows;  ///< in words
-};
-/// Figures 1 to 5 and A2 to A6. examples/paper_subramanian/README.md has the list.
-std::span<const PaperFigure> paper_figures();
-/// Error (kUsage): no such figure; lists them.
+/// The cells of a figure of the paper ("4a"), each a point or a bar, of which the best plan is shown: figures 1 to 5 and A2 to
+/// A6. examples/paper_subramanian/README.md has the list. Error (kUsage): no such figure; lists them.
 Result<std::vector<PaperCell>> paper_figure_cells(std::string_view figure,
                                                   const PaperDefects& defects = {});
 

@@ -20,10 +20,6 @@ struct Breakdown {
   Time idle;                   ///< no GPU row at all (part of `other`)
 };
 
-/// Breakdown of [from, to) of one rank. @param start,end times per row (Timeline of a trace)
-Breakdown breakdown(const TraceSet& set, const Trace& trace, const std::vector<Time>& start,
-                    const std::vector<Time>& end, Time from, Time to);
-
 /// SM utilisation per interval (TraceSim): the fraction of each interval with any stream active,
 /// and the fraction of SM time used where the launch shapes are known (blocks capped at the SMs
 /// there are).

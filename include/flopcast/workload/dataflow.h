@@ -121,11 +121,9 @@ struct DataflowGraph {
 
 /// Refuses (kBadInput) a cycle, naming its kernels; a kernel that no tensor reaches or leaves though
 /// there are others ("dangling"); tensors without a producer, uses that are not there, names used
-/// twice, dimensions below 1, negative sizes. A graph that passes has its kernels reachable in the
-/// order of `topological_order`.
+/// twice, dimensions below 1, negative sizes. A graph that passes has an order in which producers
+/// come first.
 Result<bool> check_dataflow(const DataflowGraph& graph);
-/// Kernels such that producers come first, ties by index. @pre no cycle
-std::vector<std::uint32_t> topological_order(const DataflowGraph& graph);
 /// Longest path from a source, in kernels: 0 for sources (Kahn's levels). @pre no cycle
 std::vector<std::uint32_t> kernel_levels(const DataflowGraph& graph);
 /// The same graph for `samples` samples at once. @pre samples >= 1

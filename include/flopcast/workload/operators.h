@@ -40,9 +40,11 @@ enum class Precision : std::uint8_t {
   kMxfp4,     ///< one scale per 32 values
   kInt8,      ///< one scale per row, as TPUs train quantised
 };
+inline constexpr std::size_t kPrecisions = 10;                    ///< how many Precision there are
 std::string_view name(Precision precision);                       ///< "mxfp8"
 std::optional<Precision> parse_precision(std::string_view text);  ///< also "fp8-cs", "bf16-pure"
 DataType activation_type(Precision precision);  ///< of what lies between operators
+DataType multiplied_type(Precision precision);  ///< what a chip must multiply in for it
 GemmType gemm_type(Precision precision);        ///< what its linear layers are priced as
 double saved_bytes(Precision precision);  ///< per value of a linear layer's input kept for backward
 

@@ -1,7 +1,6 @@
 // Any bytes are a constraint on plans or one error in words.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "analytic/search/rules.h"
@@ -9,9 +8,7 @@
 
 FUZZ_TARGET(data, size) {
   using namespace flopcast;
-  const auto check = [](bool condition) {
-    if (!condition) std::abort();
-  };
+  using test::check;
   const auto constraint = parse_plan_constraint({reinterpret_cast<const char*>(data), size});
   if (!constraint) {
     check(!constraint.error().what.empty() && !constraint.error().hint.empty());

@@ -14,24 +14,9 @@
 namespace flopcast {
 
 using namespace analytic;  // the room's own names
+using analytic::search::kConstraintNames;
 
 namespace {
-
-constexpr std::array<std::string_view, 15> kNames = {"tp",
-                                                     "cp",
-                                                     "pp",
-                                                     "dp",
-                                                     "ep",
-                                                     "etp",
-                                                     "vpp",
-                                                     "zero",
-                                                     "shard",
-                                                     "micro_batch",
-                                                     "schedule",
-                                                     "recompute",
-                                                     "sequence_parallel",
-                                                     "precision",
-                                                     "context"};
 
 std::optional<bool> parse_switch(std::string_view text) {
   if (text == "on" || text == "true" || text == "1") return true;
@@ -51,7 +36,7 @@ std::vector<std::string_view> words(std::size_t count) {
 std::vector<std::string_view> words_of(std::string_view constraint) {
   if (constraint == "schedule") return words<ScheduleKind>(6);
   if (constraint == "recompute") return words<Recompute>(3);
-  if (constraint == "precision") return words<Precision>(8);
+  if (constraint == "precision") return words<Precision>(kPrecisions);
   if (constraint == "context") return words<ContextKind>(3);
   if (constraint == "sequence_parallel") return {"off", "on"};
   return {};
@@ -135,9 +120,10 @@ Result<PlanConstraint> parse_numbers(std::string_view text, const Split& parts) 
 
 /// @param text the whole of it, for messages
 Result<PlanConstraint> parse_parts(std::string_view text, const Split& parts) {
-  if (std::find(kNames.begin(), kNames.end(), parts.name) == kNames.end()) {
+  if (std::find(kConstraintNames.begin(), kConstraintNames.end(), parts.name) ==
+      kConstraintNames.end()) {
     return refuse(text, fmt::format("unknown name '{}'", parts.name),
-                  fmt::format("names are {}", fmt::join(kNames, ", ")));
+                  fmt::format("names are {}", fmt::join(kConstraintNames, ", ")));
   }
   if (parts.sign == "<" || parts.sign == ">") {
     return refuse(text, fmt::format("'{}' is no operator", parts.sign), "use =, <= or >=");
@@ -146,8 +132,6 @@ Result<PlanConstraint> parse_parts(std::string_view text, const Split& parts) {
 }
 
 }  // namespace
-
-std::span<const std::string_view> plan_constraint_names() { return kNames; }
 
 Result<PlanConstraint> parse_plan_constraint(std::string_view text) {
   const std::size_t at = text.find_first_of("<>=");
@@ -242,8 +226,8 @@ void read_choices(const PlanSearchOptions& options, PlanRules& rules) {
       choices(options, "recompute", everything<Recompute>(3), everything<Recompute>(3), kByName);
   rules.sequence_parallel =
       choices<bool>(options, "sequence_parallel", {false, true}, {false, true}, name_of);
-  rules.precisions =
-      choices(options, "precision", everything<Precision>(8), {options.base.precision}, kByName);
+  rules.precisions = choices(options, "precision", everything<Precision>(kPrecisions),
+                             {options.base.precision}, kByName);
   rules.contexts =
       choices(options, "context", everything<ContextKind>(3), everything<ContextKind>(3), kByName);
 }
@@ -308,9 +292,10 @@ Result<PlanRules> plan_rules(const PlanSearchOptions& options) {
   rules.vpp = number_rule(options, "vpp");
   rules.micro_batch = number_rule(options, "micro_batch");
   for (const PlanConstraint& one : options.constraints) {
-    if (std::find(kNames.begin(), kNames.end(), one.name) == kNames.end()) {
+    if (std::find(kConstraintNames.begin(), kConstraintNames.end(), one.name) ==
+        kConstraintNames.end()) {
       return Diagnostic{ErrorCode::kUsage, "constraint", fmt::format("unknown name '{}'", one.name),
-                        fmt::format("names are {}", fmt::join(kNames, ", "))};
+                        fmt::format("names are {}", fmt::join(kConstraintNames, ", "))};
     }
     rules.etp_named |= one.name == "etp";
   }

@@ -1,8 +1,10 @@
 // What the user's constraints leave of every choice of a plan.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "flopcast/analytic/search.h"
@@ -18,6 +20,23 @@ struct NumberRule {
   std::vector<std::int64_t> of(const std::vector<std::int64_t>& values) const;
   void add(const PlanConstraint& constraint);
 };
+
+/// Names that constraints know, in the order of messages.
+inline constexpr std::array<std::string_view, 15> kConstraintNames = {"tp",
+                                                                      "cp",
+                                                                      "pp",
+                                                                      "dp",
+                                                                      "ep",
+                                                                      "etp",
+                                                                      "vpp",
+                                                                      "zero",
+                                                                      "shard",
+                                                                      "micro_batch",
+                                                                      "schedule",
+                                                                      "recompute",
+                                                                      "sequence_parallel",
+                                                                      "precision",
+                                                                      "context"};
 
 /// Choices are in the order in which plans are numbered; never empty.
 struct PlanRules {

@@ -1,5 +1,6 @@
 #include "analytic/search/rules.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,6 +57,7 @@ TEST(PlanConstraint, RefusesInWords) {
   EXPECT_THAT(refusal("schedule<=1f1b"), HasSubstr("schedule has no order"));
   EXPECT_THAT(refusal("schedule=pipedream"), HasSubstr("gpipe, 1f1b, interleaved, zb-h1"));
   EXPECT_THAT(refusal("sequence_parallel=maybe"), HasSubstr("use off, on"));
+  EXPECT_THAT(refusal("precision=int3"), HasSubstr("mxfp8, nvfp4, mxfp4, int8)"));
 }
 
 Result<search::PlanRules> rules_of(std::initializer_list<std::string_view> constraints) {
@@ -83,6 +85,14 @@ TEST(PlanRules, LeavesOutWhatNobodyAsksFor) {
   EXPECT_THAT(rules_of({"schedule=gpipe"})->schedules, ElementsAre(ScheduleKind::kGpipe));
   EXPECT_THAT(rules_of({"precision=fp8,bf16"})->precisions,
               ElementsAre(Precision::kBf16, Precision::kFp8));
+  // Each that the program knows, by its name alone.
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
+    const auto precision = static_cast<Precision>(i);
+    const std::string text = fmt::format("precision={}", name(precision));
+    const auto rules = rules_of({text});
+    ASSERT_TRUE(rules) << rules.error().text();
+    EXPECT_THAT(rules->precisions, ElementsAre(precision));
+  }
   EXPECT_THAT(rules_of({"shard=8"})->shards, ElementsAre(8U));
   EXPECT_THAT(rules_of({"shard=0,8"})->shards, ElementsAre(0U, 8U));
 }

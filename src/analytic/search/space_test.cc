@@ -138,7 +138,7 @@ void each(Member& member, int from, int to, const Visit& visit) {
 
 std::string words_of(const Plan& plan) {
   std::string words;
-  for (const std::string_view name : plan_constraint_names()) {
+  for (const std::string_view name : kConstraintNames) {
     words += std::string(name) + ' ' + value_of(plan, std::string(name)) + ' ';
   }
   return words;

@@ -43,10 +43,7 @@ std::vector<std::vector<std::uint32_t>> layers_before_each(const Model& model) {
 
 /// Dense peak of what linear layers multiply in; of 16 bits where the chip has none of that type.
 FlopsPerSecond peak_rate(const Chip& chip, Precision precision) {
-  constexpr std::array kTypes = {DataType::kFp32, DataType::kTf32, DataType::kFp16, DataType::kBf16,
-                                 DataType::kFp8,  DataType::kFp8,  DataType::kFp8,  DataType::kFp4,
-                                 DataType::kFp4,  DataType::kInt8};
-  const DataType type = kTypes[static_cast<std::size_t>(precision)];
+  const DataType type = multiplied_type(precision);
   // A chip whose vector units are faster multiplies with those.
   const auto rate = [&chip](DataType t) {
     return std::max(chip.matrix_rate(t), chip.vector_rate(t));

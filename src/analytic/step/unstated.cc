@@ -7,6 +7,7 @@
 
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
+#include "flopcast/machine/training.h"
 
 namespace flopcast::analytic {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 /// What the file has, whatever is asked.
 struct UnstatedBands {
   std::array<StepBand, 2> of_models;  ///< dense; with experts
-  double unseen = 1;                  ///< factor either way
+  double unseen = 1;                  ///< factor either way, where `architectures` lack the chip's
   std::vector<std::string> architectures;
 
   StepBand of(const Chip& chip, bool experts) const {
@@ -41,12 +42,13 @@ Result<UnstatedBands> read_unstated(std::string_view text, const std::string& wh
     if (band->low > 0 && band->low <= 1 && band->high >= 1) continue;
     return no_band(where, std::string("[unstated.") + name + "] has no low <= 1 <= high");
   }
-  const auto chips = file->root["unseen_chip"];
-  out.unseen = chips["factor"].value_or(0.0);
-  if (!(out.unseen >= 1)) return no_band(where, "[unseen_chip] has no factor of at least 1");
-  const toml::array* seen = chips["architectures"].as_array();
-  for (std::size_t i = 0; seen != nullptr && i < seen->size(); ++i) {
-    out.architectures.push_back((*seen)[i].value_or(std::string()));
+  const Result<double> unseen = unseen_chip_factor();
+  if (!unseen) return unseen.error();
+  out.unseen = *unseen;
+  const toml::array* seen = file->root["seen_chips"]["architectures"].as_array();
+  if (seen == nullptr) return no_band(where, "[seen_chips] has no architectures");
+  for (const toml::node& architecture : *seen) {
+    out.architectures.push_back(architecture.value_or(std::string()));
   }
   return out;
 }

@@ -96,9 +96,16 @@ TEST(Estimate, AChipMustMultiplyInThePlansPrecision) {
   const Answered outcome = estimate(
       {"llama-3-8b", "--on", "8 x v100", "--tp", "8", "--global-batch", "8", "--seq", "2048"});
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_TRUE(has(outcome.err, "does not multiply in bf16 (use one of fp16)")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "does not multiply in bf16 (use one of fp32, fp16)")) << outcome.err;
   EXPECT_EQ(example({"--precision", "nvfp4"}).code, 2);
   EXPECT_EQ(example({"--precision", "mxfp8"}).code, 0);
+  // Neither other 32 bits nor 16 stand in for what a chip lacks.
+  const auto in = [](const char* chips, const char* precision) {
+    return estimate({"llama-3-8b", "--on", chips, "--dp", "8", "--zero", "3", "--global-batch", "8",
+                     "--seq", "2048", "--recompute", "full", "--precision", precision});
+  };
+  EXPECT_TRUE(has(in("8 x v100", "tf32").err, "does not multiply in tf32")) << "v100";
+  EXPECT_TRUE(has(in("8 x tpu-v5p", "fp32").err, "does not multiply in fp32")) << "tpu-v5p";
 }
 
 TEST(Estimate, WrongWordsAreUsageErrorsThatNameTheFlag) {

@@ -43,6 +43,7 @@ int run_training(Io& io, const TrainingCommand& command) {
                 std::make_move_iterator(read->end()));
   }
   if (const auto problem = filter_problem(command.filter, runs)) return fail(io, *problem);
+  if (const auto problem = unseen_problem(command.reading, runs)) return fail(io, *problem);
   const RunForecaster forecaster(std::move(runs));
   const std::vector<RunForecast> forecasts =
       forecaster.forecast({command.constants, command.threads, {}, !command.untold});

@@ -57,6 +57,18 @@ TEST(ValidateTraining, SaysWhatARunLacks) {
   EXPECT_THAT(outcome.out, HasSubstr("no global batch is told"));
 }
 
+TEST(ValidateTraining, UnseenSetsAreOnesThatSomethingIsKnownOf) {
+  const std::string path = file("unseen.json", run_of_eight().dump());
+  const Answered outcome = validate({path, "--unseen", "bridge", "--unseen", "brigde"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(outcome.out.empty());
+  EXPECT_THAT(outcome.err, HasSubstr("brigde: is no set of these runs"));
+  EXPECT_THAT(outcome.err, HasSubstr("bridge, "));
+  EXPECT_THAT(outcome.err, HasSubstr("mine, "));
+  EXPECT_EQ(validate({path, "--unseen", "bridge"}).code, 0);
+  EXPECT_EQ(validate({path, "--unseen", "mine"}).code, 0);  // the run's own set
+}
+
 TEST(ValidateTraining, FilesOfOtherKindsAreRefused) {
   EXPECT_EQ(validate({"/no/such/file.json"}).code, 3);
   for (const char* text : {"", "{", "[]", "[1]", "{\"cases\": 3}"}) {

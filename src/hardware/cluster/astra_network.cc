@@ -91,6 +91,24 @@ class AstraReader {
             Basis::kAssumed};
   }
 
+  /// A number alone, in a unit of the file's that is `unit` of SI's: what links may have, and finite.
+  Result<double> quantity(Key key, std::size_t dimension, double unit) const {
+    const bool rate = key == kBandwidth;
+    const Setting told = setting(key, dimension);
+    const auto refuse = [&](const std::string& what) {
+      return setting_error(told, what,
+                           rate ? "its unit is GB/s of 2^30 bytes: write it like 50"
+                                : "its unit is ns, and a switch is two links: write it like 500");
+    };
+    const Result<double> number = parse_quantity(told.value, UnitKind::kNone);
+    if (!number) return refuse(number.error().what);
+    const double value = *number * unit;
+    const auto wrong = outside(rate ? kBandwidthLimits : kLatencyLimits, value,
+                               rate ? UnitKind::kBytesPerSecond : UnitKind::kSeconds, told.value);
+    if (wrong) return refuse(wrong->what);
+    return value;
+  }
+
   Result<Cluster> cluster() const {
     Cluster cluster;
     cluster.name = name_;
@@ -99,7 +117,8 @@ class AstraReader {
       Result<Level> level = dimension(i, cluster);
       if (!level) return level.error();
       cluster.levels.push_back(std::move(*level));
-      if (auto failure = check_levels(cluster, name_)) return *failure;
+      // What else there is to check of a level was, with its line; chips are counted.
+      if (auto failure = check_levels(cluster, setting(kCount, i).where)) return *failure;
     }
     return cluster;
   }
@@ -120,13 +139,13 @@ class AstraReader {
     if (!size) return size.error();
     level.size = *size;
     level.shape = {*size};
-    // A number alone: the file's unit is GB/s of 2^30 bytes and nanoseconds.
-    const Result<double> bandwidth = setting_number(setting(kBandwidth, i), UnitKind::kNone);
+    const Result<double> bandwidth = quantity(kBandwidth, i, 0x1p30);
     if (!bandwidth) return bandwidth.error();
-    const Result<double> latency = setting_number(setting(kLatency, i), UnitKind::kNone);
+    const Result<double> latency =
+        quantity(kLatency, i, *kind == FabricKind::kSwitch ? 2e-9 : 1e-9);
     if (!latency) return latency.error();
-    level.port_bandwidth = {*bandwidth * 0x1p30};
-    level.latency = Seconds{*latency * 1e-9} * (*kind == FabricKind::kSwitch ? 2 : 1);
+    level.port_bandwidth = {*bandwidth};
+    level.latency = {*latency};
     level.ports = level.neighbours() * (cluster.levels.empty() ? 1 : cluster.chips());
     put_fact(cluster.facts, {level.name + ".bandwidth", level.port_bandwidth.value, "B/s", name_,
                              Basis::kAssumed});

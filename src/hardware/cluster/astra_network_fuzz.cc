@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "hardware/cluster/fuzz_check.h"
 #include "hardware/cluster/network_readers.h"
+#include "hardware/cluster/testing.h"
 #include "support/fuzz_target.h"
 
 FUZZ_TARGET(data, size) {

@@ -33,7 +33,7 @@ class BadAstraNetwork : public testing::TestWithParam<Bad> {};
 
 TEST_P(BadAstraNetwork, IsRefusedWithItsLine) {
   const auto made = read_astra_network(GetParam().text, "net.yml");
-  ASSERT_FALSE(made);
+  ASSERT_FALSE(made) << made->levels[0].port_bandwidth.value;
   EXPECT_EQ(made.error().where, GetParam().where) << made.error().text();
   EXPECT_NE(made.error().what.find(GetParam().what), std::string::npos) << made.error().text();
 }
@@ -51,9 +51,45 @@ INSTANTIATE_TEST_SUITE_P(
                         "npus_count has 0 entries"},
                     Bad{"topology: [Ring]\nnpus_count: [4]\nbandwidth: [50GB/s]\nlatency: [1]\n",
                         "net.yml:3", "expected a plain number, found a bandwidth"},
+                    Bad{"topology: [Ring]\nnpus_count: [1]\nbandwidth: [1e300]\nlatency: [1]\n",
+                        "net.yml:3",
+                        "bandwidth: expected a bandwidth of at most 1 PB/s, found '1e300'"},
+                    Bad{"topology: [Ring]\nnpus_count: [1]\nbandwidth: [1e305]\nlatency: [1]\n",
+                        "net.yml:3", "found '1e305'"},
+                    Bad{"topology: [Ring]\nnpus_count: [1]\nbandwidth: [0]\nlatency: [1]\n",
+                        "net.yml:3",
+                        "bandwidth: expected a bandwidth of at least 1 MB/s, found '0'"},
+                    Bad{"topology: [Ring]\nnpus_count: [4]\nbandwidth: [inf]\nlatency: [1]\n",
+                        "net.yml:3", "bandwidth: expected a plain number, found 'inf'"},
+                    Bad{"topology: [Ring]\nnpus_count: [4]\nbandwidth: [1]\nlatency: [nan]\n",
+                        "net.yml:4", "latency: expected a plain number, found 'nan'"},
+                    Bad{"topology: [Switch]\nnpus_count: [4]\nbandwidth: [1]\nlatency: [6e9]\n",
+                        "net.yml:4", "latency: expected a time of at most 10 s, found '6e9'"},
+                    Bad{"topology: [Ring]\nnpus_count: [1]\nbandwidth: [1]\nlatency: [1e308]\n",
+                        "net.yml:4", "found '1e308'"},
+                    Bad{"topology: [Ring, Ring]\nnpus_count: [4096, 8192]\nbandwidth: [1, 1]\n"
+                        "latency: [1, 1]\n",
+                        "net.yml:2", "more than 2^24 chips"},
                     Bad{"", "net.yml", "topology has 0"},
                     Bad{"- 3\n", "net.yml:1", "a list item without a key"},
                     Bad{"topology: [Ring]\ntopology: [Ring]\n", "net.yml:2", "twice"}));
+
+TEST(AstraNetwork, WhatIsNoNumberOfItsUnitIsToldTheUnit) {
+  const auto hint = [](const std::string& bandwidth, const std::string& latency) {
+    const auto made = read_astra_network(
+        fmt::format("topology: Ring\nnpus_count: 1\nbandwidth: {}\nlatency: {}\n", bandwidth,
+                    latency),
+        "net.yml");
+    return made ? std::string("accepted") : made.error().hint;
+  };
+  for (const char* bandwidth : {"inf", "-1", "50GB/s", "1e305", "0"}) {
+    EXPECT_EQ(hint(bandwidth, "500"), "its unit is GB/s of 2^30 bytes: write it like 50");
+  }
+  for (const char* latency : {"nan", "-1", "1us", "1e308"}) {
+    EXPECT_NE(hint("50", latency).find("its unit is ns"), std::string::npos) << latency;
+  }
+  EXPECT_EQ(hint("50", "500"), "accepted");
+}
 
 /// Two servers of two GPUs, rails and one spine, as SimAI's generator lays them out.
 std::string simai_text() {

@@ -72,7 +72,7 @@ struct Watch {
 
 /// What belongs to a process. The kernel's zeroes are its beginning: constructing it would touch every page.
 struct Region {
-  static constexpr std::uint32_t kVersion = 3;
+  static constexpr std::uint32_t kVersion = 4;
   static constexpr std::uint32_t kThreads = 256;
   static constexpr std::uint32_t kDevices = 64;
 
@@ -104,6 +104,7 @@ struct Common {
   std::uint32_t devices = 0;  ///< of a node
   DeviceFacts device;         ///< all are alike
   double host_factor = 0;     ///< host time is measured processor time, times this; 0: modelled
+  std::atomic<std::uint32_t> over{0};      ///< 1: the engine hears nobody any more
   std::atomic<std::uint32_t> outboxes{0};  ///< taken by processes, see mail.h
   std::atomic<std::uint64_t> shared{0};    ///< bytes of the file taken by kSharedBegin's
   HostCosts host;                          ///< zero: what records say

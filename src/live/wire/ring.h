@@ -25,7 +25,9 @@ class Ring {
   static_assert((kRecords & (kRecords - 1)) == 0);
 
   /// The writer's side. Waits while the ring is full. `bell` wakes the reader where it sleeps.
-  void write(const Record& record, Doorbell& bell) {
+  /// @param look called from time to time while it waits: the reader may be gone
+  template <typename Look>
+  void write(const Record& record, Doorbell& bell, Look look) {
     const std::uint32_t at = written_.load(std::memory_order_relaxed);
     // The reader's place is read only when the last known one says that the ring is full.
     while (at - known_read_ == kRecords) {
@@ -33,10 +35,15 @@ class Ring {
       if (at - known_read_ < kRecords) break;
       bell.ring();
       futex_wait(read_, known_read_);
+      look();
     }
     records_[at % kRecords] = record;
     written_.store(at + 1, std::memory_order_seq_cst);  // see Doorbell
     if (!can_wait(record) || (at + 1) % (kRecords / 4) == 0) bell.ring_if_asleep();
+  }
+
+  void write(const Record& record, Doorbell& bell) {
+    write(record, bell, [] {});
   }
 
   /// The reader's side: the oldest record that was not taken yet, or null.

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -84,13 +85,20 @@ inline bool send_descriptor(int socket, const void* message, std::size_t size, i
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
-  return ::sendmsg(socket, &whole.header, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(socket, &whole.header, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(size);
 }
 
 /// Receives such a message of exactly this size. @return its descriptor; none if there was none
 inline Descriptor receive_descriptor(int socket, void* message, std::size_t size) {
   WithDescriptor whole(message, size);
-  const ssize_t got = ::recvmsg(socket, &whole.header, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+  ssize_t got = 0;
+  do {
+    got = ::recvmsg(socket, &whole.header, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+  } while (got < 0 && errno == EINTR);
   const cmsghdr* rights = CMSG_FIRSTHDR(&whole.header);
   int number = -1;
   if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS)

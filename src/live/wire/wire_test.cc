@@ -54,6 +54,19 @@ TEST(LiveWireThreads, RecordsArriveInOrderThroughAFullRing) {
   EXPECT_EQ(ring.value.front(), nullptr);
 }
 
+// Nobody reads: whoever waits for room looks from time to time whether anybody will.
+TEST(LiveWireThreads, AWriterOfAFullRingLooksWhetherItIsReadAtAll) {
+  Shared<Ring> ring;
+  Shared<Common> common;
+  int looks = 0;
+  const auto look = [&] {
+    if (++looks == 3) ring.value.pop();
+  };
+  for (std::uint64_t n = 0; n <= Ring::kRecords; ++n)
+    ring.value.write(numbered(n), common.value.bell, look);
+  EXPECT_EQ(looks, 3);
+}
+
 TEST(LiveWireThreads, AnswersReachAnotherProcess) {
   Shared<Ring> ring;
   Shared<Common> common;

@@ -76,12 +76,6 @@ FlopsPerSecond ExplorePoint::achieved() const {
   return mapping ? peak * (mapping->utilisation * chips) : FlopsPerSecond{};
 }
 
-ExploreCost explore_cost(const ExplorePoint& point) {
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  if (!point.mapping || point.mapping->samples_per_second <= 0) return {kNever, kNever, kNever};
-  return {1 / point.mapping->samples_per_second, point.mapping->price_usd, point.mapping->power_w};
-}
-
 Result<std::size_t> explore(const ExploreRequest& request, const Catalog& catalog,
                             const std::function<bool(const ExplorePoint&)>& take) {
   Result<std::vector<ExploreAxis>> axes = explore_axes(request.sweeps, catalog);

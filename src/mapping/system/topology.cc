@@ -150,12 +150,4 @@ void take_links_of(const Cluster& cluster, std::vector<NetworkDimension>& dimens
   }
 }
 
-std::string topology_text(const std::vector<NetworkDimension>& dimensions) {
-  std::string text;
-  for (const NetworkDimension& dimension : dimensions) {
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", name(dimension.kind), dimension.size);
-  }
-  return text;
-}
-
 }  // namespace flopcast::mapping

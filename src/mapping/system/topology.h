@@ -20,7 +20,4 @@ std::vector<NetworkDimension> level_dimensions(const Cluster& cluster);
 /// that each of them crosses.
 void take_links_of(const Cluster& cluster, std::vector<NetworkDimension>& dimensions);
 
-/// "torus" is its rings, so the text may differ from what was parsed: "ring:4,ring:2".
-std::string topology_text(const std::vector<NetworkDimension>& dimensions);
-
 }  // namespace flopcast::mapping

@@ -8,9 +8,18 @@ namespace {
 
 using testing::HasSubstr;
 
+/// "torus" is its rings: "ring:4,ring:2".
+std::string text_of(const std::vector<NetworkDimension>& dimensions) {
+  std::string text;
+  for (const NetworkDimension& dimension : dimensions) {
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", name(dimension.kind), dimension.size);
+  }
+  return text;
+}
+
 std::string read(std::string_view text) {
   const auto dimensions = parse_topology(text);
-  return dimensions ? topology_text(*dimensions) : dimensions.error().text();
+  return dimensions ? text_of(*dimensions) : dimensions.error().text();
 }
 
 TEST(Topology, NamesAndTheirDimensions) {
@@ -23,12 +32,6 @@ TEST(Topology, NamesAndTheirDimensions) {
   EXPECT_EQ(read("DGX_2:8x128"), "switch:8,switch:128");
   EXPECT_EQ(read("switch:8"), "switch:8");
   EXPECT_EQ(read("ring:8, switch:16"), "ring:8,switch:16");
-}
-
-TEST(Topology, WhatItWritesReadsBack) {
-  for (const char* text : {"torus:4x2x3", "dragonfly:8x4", "dgx-2:2x2,ring:5"}) {
-    EXPECT_EQ(read(read(text)), read(text));
-  }
 }
 
 TEST(Topology, RefusesWithAnExample) {
@@ -56,7 +59,7 @@ TEST(Topology, LevelsOfOneChildAreNoDimension) {
   EXPECT_EQ(dimensions[0].kind, DimensionKind::kFullyConnected);
   EXPECT_EQ(dimensions[0].bandwidth.value, 15e9);  // of one link
   cluster.levels.pop_back();
-  EXPECT_EQ(topology_text(level_dimensions(cluster)), "switch:1");
+  EXPECT_EQ(text_of(level_dimensions(cluster)), "switch:1");
 }
 
 }  // namespace

@@ -14,7 +14,6 @@ class ErrorTable {
   /// One forecast of a measured sample.
   void add(const CollectiveSample& sample, const CollectiveFit::Answer& forecast);
   void add_unanswered(const CollectiveSample& sample, std::string_view why);
-  void merge_anomalies(const Anomalies& anomalies) { anomalies_.merge(anomalies); }
   CollectiveValidation take() &&;
 
  private:

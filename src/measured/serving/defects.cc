@@ -26,19 +26,15 @@ constexpr ServingRule kFirst[] = {
      "the launch drafted tokens (MTP), or may have, and the row does not tell: launches at that "
      "date and version did always, or another row of the same deployment and users has a lower "
      "TPOT and a higher TTFT"}};
-constexpr ServingRule kLast[] = {
-    {"users-of-several-replicas",
-     "the table has rows above 60 % of the chips' peak FLOP/s: users were counted over several "
-     "replicas"},
+constexpr ServingRule kNotTold[] = {
     {"workers-not-told",
      "disaggregated, and how many workers computed prompts or answers is not told"},
     {"users-not-told", "how many users there were is not told"},
     {"server-limit",
      "TPOT falls with load while TTFT explodes: the server took fewer requests than there were "
-     "users, by a setting that is not told"},
-    {"twins-apart",
-     "rows of the same deployment, version, lengths and users are more than 40 % apart"},
-};
+     "users, by a setting that is not told"}};
+
+std::string percent(double share) { return fmt::format("{:.4g} %", 100 * share); }
 
 using Points = std::vector<ServingPoint*>;
 
@@ -58,8 +54,8 @@ auto deployment_of(const ServingPoint& p) {
 }
 
 bool nearly_equal(Seconds a, Seconds b) {
-  constexpr double kRounding = 1e-3;
-  return std::abs(a.value - b.value) <= kRounding * std::max(a.value, b.value);
+  const double same = contradiction_limits().same;
+  return std::abs(a.value - b.value) <= same * std::max(a.value, b.value);
 }
 
 /// Which of two equal rows tells more comes first.
@@ -104,11 +100,11 @@ void mark_drafts(const Points& points) {
           degrees_of(p->layout)}]
         .push_back(p);
   }
-  constexpr double kSame = 1.06;  // repeats are nearer than that
+  const double repeats = contradiction_limits().repeats;
   for (auto& [key, group] : open) {
     const auto least = std::ranges::min(group, {}, [](const ServingPoint* p) { return p->tpot; });
     for (ServingPoint* p : group) {
-      const bool plain = p->tpot.value > kSame * least->tpot.value && p->ttft < least->ttft;
+      const bool plain = p->tpot.value > repeats * least->tpot.value && p->ttft < least->ttft;
       if (!plain) p->excluded = "drafts";
     }
   }
@@ -142,7 +138,7 @@ double share_of_peak(const ServingPoint& p) {
 
 /// One such row taints its table: the others count users alike.
 void mark_several_replicas(const Points& points) {
-  constexpr double kMostOfPeak = 0.6;
+  const double most = contradiction_limits().most_of_peak;
   std::map<std::tuple<std::string, std::string, std::string>, Points> tables;
   for (ServingPoint* p : points) {
     const bool asked = p->excluded.empty() && !p->disaggregated && !p->known_protocol;
@@ -150,7 +146,7 @@ void mark_several_replicas(const Points& points) {
   }
   for (auto& [key, table] : tables) {
     const bool tainted = std::ranges::any_of(
-        table, [](const ServingPoint* p) { return share_of_peak(*p) > kMostOfPeak; });
+        table, [most](const ServingPoint* p) { return share_of_peak(*p) > most; });
     for (ServingPoint* p : table) {
       if (tainted) p->excluded = "users-of-several-replicas";
     }
@@ -164,16 +160,14 @@ void mark_server_limits(const Points& points) {
     if (!p->excluded.empty() || p->disaggregated) continue;
     loads[{p->input, p->output, deployment_of(*p)}].push_back(p);
   }
-  // Keys and values that do not fit hold TPOT above that of loads that did; a limit on requests lets it fall, or stay where a
-  // quarter of the users had it.
-  constexpr double kFalls = 0.85, kStays = 1.05, kMany = 4, kExplodes = 4;
+  const ContradictionLimits& limits = contradiction_limits();
   for (auto& [key, group] : loads) {
     for (ServingPoint* p : group) {
       const bool limited = std::ranges::any_of(group, [&](const ServingPoint* fewer) {
         const double more = static_cast<double>(p->users) / static_cast<double>(fewer->users);
-        const double most = more >= kMany ? kStays : kFalls;
+        const double most = more >= limits.fewer_users ? limits.stays : limits.falls;
         return more > 1 && p->tpot.value < most * fewer->tpot.value &&
-               p->ttft.value > kExplodes * more * fewer->ttft.value;
+               p->ttft.value > limits.explodes * more * fewer->ttft.value;
       });
       if (limited) p->excluded = "server-limit";
     }
@@ -189,10 +183,10 @@ void mark_twins(const Points& points) {
     if (!p->excluded.empty()) continue;
     twins[{p->version, p->input, p->output, p->users, deployment_of(*p)}].push_back(p);
   }
-  constexpr double kApart = 1.4;
-  const auto apart = [](const Points& group, auto member) {
+  const double twins_apart = contradiction_limits().twins;
+  const auto apart = [twins_apart](const Points& group, auto member) {
     const auto [least, most] = std::ranges::minmax(group, {}, member);
-    return std::invoke(member, most).value > kApart * std::invoke(member, least).value;
+    return std::invoke(member, most).value > twins_apart * std::invoke(member, least).value;
   };
   for (auto& [key, group] : twins) {
     const bool contradict = apart(group, [](const ServingPoint* p) { return p->ttft; }) ||
@@ -206,11 +200,20 @@ void mark_twins(const Points& points) {
 }  // namespace
 
 std::span<const ServingRule> serving_rules() {
+  static const std::string several = fmt::format(
+      "the table has rows above {} of the chips' peak FLOP/s: users were counted over several "
+      "replicas",
+      percent(contradiction_limits().most_of_peak));
+  static const std::string apart =
+      fmt::format("rows of the same deployment, version, lengths and users are more than {} apart",
+                  percent(contradiction_limits().twins - 1));
   static const std::vector<ServingRule> rules = [] {
     std::vector<ServingRule> all(std::begin(kFirst), std::end(kFirst));
     const std::vector<ServingRule> by_row = defect_rules();
     all.insert(all.end(), by_row.begin(), by_row.end());
-    all.insert(all.end(), std::begin(kLast), std::end(kLast));
+    all.push_back({"users-of-several-replicas", several});
+    all.insert(all.end(), std::begin(kNotTold), std::end(kNotTold));
+    all.push_back({"twins-apart", apart});
     return all;
   }();
   return rules;

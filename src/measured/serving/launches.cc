@@ -95,6 +95,7 @@ struct LaunchBook {
   std::vector<LaunchEntry> launches, data_parallel, drafts, defects;
   PublicClient client;
   OfflineRuns offline;
+  ContradictionLimits contradictions;
   std::map<std::string, MeasuredSystem, std::less<>> systems;
   std::optional<Diagnostic> error;
 };
@@ -142,6 +143,28 @@ OfflineRuns offline_in(const TomlFile& file) {
   return out;
 }
 
+constexpr std::array kContradictions = {
+    std::pair{"same", &ContradictionLimits::same},
+    std::pair{"repeats", &ContradictionLimits::repeats},
+    std::pair{"twins", &ContradictionLimits::twins},
+    std::pair{"most_of_peak", &ContradictionLimits::most_of_peak},
+    std::pair{"falls", &ContradictionLimits::falls},
+    std::pair{"stays", &ContradictionLimits::stays},
+    std::pair{"fewer_users", &ContradictionLimits::fewer_users},
+    std::pair{"explodes", &ContradictionLimits::explodes}};
+
+Result<ContradictionLimits> contradictions_in(const TomlFile& file) {
+  const auto table = file.root["contradictions"];
+  ContradictionLimits out;
+  for (const auto& [key, member] : kContradictions) {
+    out.*member = table[key].value_or(0.0);
+    if (out.*member > 0) continue;
+    return Diagnostic{ErrorCode::kBadInput, file.name,
+                      fmt::format("[contradictions] has no {} above 0", key), "give it"};
+  }
+  return out;
+}
+
 LaunchBook read_book() {
   LaunchBook book;
   for (const CatalogFile& catalogued : catalog_files()) {
@@ -158,6 +181,9 @@ LaunchBook read_book() {
     book.defects = entries_of(*file, "defect");
     book.client = client_in(*file);
     book.offline = offline_in(*file);
+    const Result<ContradictionLimits> limits = contradictions_in(*file);
+    if (limits) book.contradictions = *limits;
+    if (!limits) book.error = limits.error();
     const toml::table* systems = file->root["system"].as_table();
     for (const auto& [key, value] : systems != nullptr ? *systems : toml::table{}) {
       const toml::table* table = value.as_table();
@@ -269,6 +295,7 @@ std::string plain_model(std::string_view told) {
 
 const PublicClient& public_client() { return launch_book().client; }
 const OfflineRuns& offline_runs() { return launch_book().offline; }
+const ContradictionLimits& contradiction_limits() { return launch_book().contradictions; }
 
 std::vector<ServingRule> defect_rules() {
   std::vector<ServingRule> rules;

@@ -46,6 +46,14 @@ std::string_view launched_defect(const ServingPoint& point);
 /// These rules, in the order in which they are tried.
 std::vector<ServingRule> defect_rules();
 
+/// When rows contradict each other: shares (`same`, `most_of_peak`), and factors.
+struct ContradictionLimits {
+  double same = 0, repeats = 0, twins = 0;
+  double most_of_peak = 0;
+  double falls = 0, stays = 0, fewer_users = 0, explodes = 0;
+};
+const ContradictionLimits& contradiction_limits();
+
 /// Whether attention was data parallel where labels say tp = dp = `chips` alike.
 bool launched_data_parallel(const ServingPoint& point, unsigned tp, unsigned ep);
 

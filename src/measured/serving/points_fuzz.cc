@@ -12,19 +12,18 @@ FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   auto points = parse_serving_points(text, "input");
   if (!points) {
-    if (points.error().what.empty() || points.error().hint.empty()) __builtin_trap();
+    test::check(!points.error().what.empty() && !points.error().hint.empty());
     return 0;
   }
-  if (points->empty()) __builtin_trap();
+  test::check(!points->empty());
   label_defects(*points);
   for (const ServingPoint& point : *points) {
-    if (point.id.empty() || point.input <= 0 || point.output <= 0) __builtin_trap();
+    test::check(!point.id.empty() && point.input > 0 && point.output > 0);
     const ServingLayout& layout = point.layout;
-    if (layout.tp == 0 || layout.dp == 0 || layout.ep == 0 || layout.pp == 0) __builtin_trap();
-    if (!point.excluded.empty() && std::ranges::find(serving_rules(), point.excluded,
-                                                     &ServingRule::name) == serving_rules().end()) {
-      __builtin_trap();
-    }
+    test::check(layout.tp != 0 && layout.dp != 0 && layout.ep != 0 && layout.pp != 0);
+    test::check(point.excluded.empty() ||
+                std::ranges::find(serving_rules(), point.excluded, &ServingRule::name) !=
+                    serving_rules().end());
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "flopcast/measured/serving.h"
@@ -178,6 +179,29 @@ TEST(ServingDefects, LimitsOfServersAndTwinsContradictOtherRows) {
   EXPECT_EQ(excluded({few, twin}, 1), "twins-apart");
   twin.ttft = Seconds{0.1};
   EXPECT_EQ(excluded({few, twin}, 1), "");
+}
+
+TEST(ServingDefects, AreWhereTheCatalogueSaysAndTellIt) {
+  const ContradictionLimits& limits = contradiction_limits();
+  for (const double told : {limits.same, limits.repeats, limits.twins, limits.most_of_peak,
+                            limits.falls, limits.stays, limits.fewer_users, limits.explodes}) {
+    EXPECT_GT(told, 0);
+  }
+  const ServingPoint point = plain_point();
+  ServingPoint twin = point;
+  twin.ttft = Seconds{0.99 * limits.twins * point.ttft.value};
+  EXPECT_EQ(excluded({point, twin}, 1), "");
+  twin.ttft = Seconds{1.01 * limits.twins * point.ttft.value};
+  EXPECT_EQ(excluded({point, twin}, 1), "twins-apart");
+  const auto why = [](std::string_view name) {
+    const auto found = std::ranges::find(serving_rules(), name, &ServingRule::name);
+    return found != serving_rules().end() ? std::string(found->why) : std::string();
+  };
+  EXPECT_NE(why("twins-apart").find(fmt::format("{:.4g} %", 100 * (limits.twins - 1))),
+            std::string::npos);
+  EXPECT_NE(
+      why("users-of-several-replicas").find(fmt::format("{:.4g} %", 100 * limits.most_of_peak)),
+      std::string::npos);
 }
 
 TEST(ServingDefects, ATableAboveThePeakCountsUsersOfSeveralReplicas) {

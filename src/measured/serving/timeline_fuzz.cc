@@ -11,13 +11,13 @@ FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto timeline = parse_serving_timeline(text, "input");
   if (!timeline) {
-    if (!timeline.error().where.starts_with("input:")) __builtin_trap();
+    test::check(timeline.error().where.starts_with("input:"));
     return 0;
   }
   const std::size_t n = timeline->requests.requests.size();
-  if (n == 0 || timeline->ttft.size() != n || timeline->latency.size() != n) __builtin_trap();
+  test::check(n != 0 && timeline->ttft.size() == n && timeline->latency.size() == n);
   for (std::size_t i = 0; i < n; ++i) {
-    if (timeline->ttft[i] > timeline->latency[i] || timeline->tpot[i].ps < 0) __builtin_trap();
+    test::check(timeline->ttft[i] <= timeline->latency[i] && timeline->tpot[i].ps >= 0);
   }
   return 0;
 }

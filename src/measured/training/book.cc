@@ -60,6 +60,16 @@ class RuleReader {
     }
     return rules;
   }
+  std::vector<DeviceRule> devices() {
+    std::vector<DeviceRule> devices;
+    const toml::array* list = file_.root["device"].as_array();
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      const toml::table* table = (*list)[i].as_table();
+      if (table != nullptr) devices.push_back(device(*table));
+      if (table == nullptr) fail((*list)[i], "expected a table");
+    }
+    return devices;
+  }
   void fail(const toml::node& node, std::string what) {
     if (error_) return;
     error_ = Diagnostic{ErrorCode::kBadInput, place(file_, node), std::move(what),
@@ -94,6 +104,26 @@ class RuleReader {
     return out;
   }
 
+  DeviceRule device(const toml::table& table) {
+    constexpr std::array<std::string_view, 5> kKeys = {"source", "chip", "called", "core", "cores"};
+    for (const auto& [key, value] : table) {
+      if (std::ranges::find(kKeys, key.str()) != kKeys.end()) continue;
+      fail(value, fmt::format("a device has no '{}'", key.str()));
+    }
+    check_source(table);
+    const DeviceRule out{table["chip"].value_or(std::string()), list_in(table, "called"),
+                         table["core"].value_or(std::string()), table["cores"].value_or(1U)};
+    if (out.chip.empty()) fail(table, "a device has no chip");
+    if (out.core.empty() != (out.cores <= 1))
+      fail(table, "a device has core and cores, or neither");
+    return out;
+  }
+
+  void check_source(const toml::table& table) {
+    const auto source = table["source"].value<std::string>();
+    if (!source || !file_.sources.contains(*source)) fail(table, "has no source of [sources]");
+  }
+
   void check_keys(const toml::table& table) {
     for (const auto& [key, value] : table) {
       const auto is = [&, k = key.str()](const auto& known) { return k == known.first; };
@@ -101,8 +131,7 @@ class RuleReader {
                          std::ranges::any_of(kLists, is) || std::ranges::any_of(kNumbers, is);
       if (!known) fail(value, fmt::format("a rule has no '{}'", key.str()));
     }
-    const auto source = table["source"].value<std::string>();
-    if (!source || !file_.sources.contains(*source)) fail(table, "has no source of [sources]");
+    check_source(table);
   }
 
   void read_months(const toml::table& table, LaunchMatch& match) {
@@ -201,7 +230,7 @@ Result<LaunchBook> parse_launches(std::string_view text, const std::string& wher
   RuleReader reader(*file);
   book.compiled = reader.rules("compiled"), book.software = reader.rules("software");
   book.layout = reader.rules("layout"), book.launch = reader.rules("launch");
-  book.publishers = publishers_in(*file);
+  book.publishers = publishers_in(*file), book.devices = reader.devices();
   for (const auto* rules : {&book.compiled, &book.software, &book.layout, &book.launch}) {
     for (const LaunchRule& rule : *rules) {
       const std::string& publisher = rule.match.publisher;

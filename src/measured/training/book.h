@@ -44,10 +44,19 @@ struct MonthRule {
   std::string field, repo, after;
 };
 
+/// A chip as publishers call and count it.
+struct DeviceRule {
+  std::string chip;                 ///< of the catalogue
+  std::vector<std::string> called;  ///< words that alone name it
+  std::string core;                 ///< what programs see, a chip of the catalogue; "": the chip
+  unsigned cores = 1;               ///< so many in a chip
+};
+
 struct LaunchBook {
   std::vector<LaunchRule> compiled, software, layout, launch;
   std::map<std::string, Publisher, std::less<>> publishers;
   std::vector<MonthRule> months;
+  std::vector<DeviceRule> devices;
   int first_round = 0, spring = 0, autumn = 0;  ///< MLPerf's
   std::map<std::string, std::string, std::less<>> set_of_id;
   TableRuns table;

@@ -3,9 +3,11 @@
 #include "flopcast/machine/training.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/text/numbers.h"
 #include "measured/training/book.h"
@@ -161,6 +163,15 @@ void put_all(const std::vector<LaunchRule>& rules, const LaunchBook& book, const
   }
 }
 
+/// In which anything was found out.
+std::set<std::string> sets_of_rules(const LaunchBook& book) {
+  std::set<std::string> sets;
+  for (const auto* rules : {&book.compiled, &book.software, &book.layout, &book.launch}) {
+    for (const LaunchRule& rule : *rules) sets.insert(rule.found_in.begin(), rule.found_in.end());
+  }
+  return sets;
+}
+
 }  // namespace
 
 bool holds(const LaunchBook& book, const LaunchMatch& match, const RunTexts& texts,
@@ -215,3 +226,22 @@ Result<TableRuns> table_runs() {
 }
 
 }  // namespace flopcast::measured
+
+namespace flopcast {
+
+std::optional<Diagnostic> unseen_problem(const RunReading& reading,
+                                         const std::vector<TrainingRun>& runs) {
+  const Result<measured::LaunchBook>& book = measured::launch_book();
+  if (!book) return book.error();
+  std::set<std::string> known = measured::sets_of_rules(*book);
+  for (const TrainingRun& run : runs) known.insert(run.set);
+  for (const std::string& set : reading.unseen_sets) {
+    if (known.contains(set)) continue;
+    return Diagnostic{ErrorCode::kUsage, set,
+                      "is no set of these runs, nor one that a rule on launches was found in",
+                      fmt::format("there are {}", fmt::join(known, ", "))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace flopcast

@@ -82,6 +82,18 @@ TEST(LaunchRules, OfTheCatalogueAreWhole) {
   }
 }
 
+TEST(LaunchRules, DevicesAreChipsOfTheCatalogue) {
+  ASSERT_TRUE(launch_book()) << launch_book().error().text();
+  EXPECT_GT(launch_book()->devices.size(), 3U);
+  for (const DeviceRule& device : launch_book()->devices) {
+    for (const std::string& name : {device.chip, device.core}) {
+      if (name.empty()) continue;
+      const Result<Chip> known = Catalog::builtin().chip(name);
+      EXPECT_TRUE(known && known->name == name) << name;
+    }
+  }
+}
+
 TEST(LaunchRules, MistakesAreNamedWithTheirPlace) {
   const auto refused = [](const std::string& rule) {
     const std::string head = "[sources]\nx = \"here\"\n[publisher.p]\nrepos = [\"a/b\"]\n";
@@ -100,6 +112,12 @@ TEST(LaunchRules, MistakesAreNamedWithTheirPlace) {
   EXPECT_NE(refused(good + "set = { reshard = 1 }\n").find("'reshard'"), std::string::npos);
   EXPECT_NE(refused(good + "set = { recompute = [\"all\"] }\n").find("'recompute'"),
             std::string::npos);
+  const std::string device = "[[device]]\nsource = \"x\"\nchip = \"tpu-v7\"\n";
+  EXPECT_EQ(refused(device + "core = \"tpu-v7-core\"\ncores = 2\n"), "");
+  EXPECT_NE(refused("[[device]]\nchip = \"tpu-v7\"\n").find("no source"), std::string::npos);
+  EXPECT_NE(refused("[[device]]\nsource = \"x\"\n").find("no chip"), std::string::npos);
+  EXPECT_NE(refused(device + "core = \"tpu-v7-core\"\n").find("core and cores"), std::string::npos);
+  EXPECT_NE(refused(device + "names = [\"v7\"]\n").find("l.toml:8:"), std::string::npos);
 }
 
 TEST(LaunchRules, WordsFollowEachOtherWhateverIsBetween) {

@@ -13,17 +13,15 @@ FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto runs = measured::parse_runs(text, "input");
   if (!runs) {
-    if (runs.error().what.empty() || runs.error().hint.empty()) __builtin_trap();
+    test::check(!runs.error().what.empty() && !runs.error().hint.empty());
     return 0;
   }
-  if (runs->empty()) __builtin_trap();
+  test::check(!runs->empty());
   for (const TrainingRun& run : *runs) {
-    if (run.id.empty() || run.group.empty()) __builtin_trap();
-    if (run.quality < 'A' || run.quality > 'C') __builtin_trap();
+    test::check(!run.id.empty() && !run.group.empty());
+    test::check(run.quality >= 'A' && run.quality <= 'C');
     if (!run.incomplete.empty()) continue;
-    if (!(run.measured_s > 0) || run.cluster.empty() || run.plan.chips() != run.chips) {
-      __builtin_trap();
-    }
+    test::check(run.measured_s > 0 && !run.cluster.empty() && run.plan.chips() == run.chips);
     plan_problems(run.plan, run.model, run.chips);
   }
   return 0;

@@ -71,6 +71,7 @@ TEST(RunSystem, FindsChipsByWhatPeopleCallThem) {
             "384 x a100-sxm-80g, nic.ports 4, nic.bandwidth 100Gb/s");
   EXPECT_EQ(line("TPU v6e (Trillium)", 64, 4), "64 x tpu-v6e");
   EXPECT_EQ(line("TPU v5p-128", 64, 4), "64 x tpu-v5p");
+  EXPECT_EQ(line("v5litepod: v5e-256", 256, 8), "256 x tpu-v5e");
   EXPECT_EQ(line("AWS Trainium2 (trn2.48xlarge)", 64, 16), "64 x trainium2");
   EXPECT_EQ(line("trn1.32xlarge", 64, 32), "64 x trainium1-core");
   EXPECT_EQ(line("NVIDIA L40S", 384, 4), "96 x ovx-l40s");

@@ -8,6 +8,7 @@
 
 #include "base/text/names.h"
 #include "base/text/numbers.h"
+#include "measured/training/book.h"
 #include "measured/training/words.h"
 
 namespace flopcast::measured {
@@ -55,9 +56,9 @@ std::vector<std::string> chip_names(const std::string& gpu) {
   return names;
 }
 
-/// Single words of a name, and two neighbours that may be one: "MI300X 192GB HBM3" has MI300X, "Gaudi 2" is Gaudi2,
-/// "TPU v6e-256" a slice of tpu-v6e.
-std::vector<std::string> chip_words(std::string_view name) {
+/// Single words of a name, two neighbours that may be one, and what publishers mean by a word: "MI300X 192GB HBM3" has MI300X,
+/// "Gaudi 2" is Gaudi2, "TPU v6e-256" a slice of tpu-v6e.
+std::vector<std::string> chip_words(std::string_view name, const LaunchBook& book) {
   constexpr std::size_t kMost = 12;
   std::vector<std::string_view> words = words_of(name);
   words.resize(std::min(words.size(), kMost));
@@ -66,19 +67,23 @@ std::vector<std::string> chip_words(std::string_view name) {
     const std::string word(words[i]);
     if (i + 1 < words.size()) out.push_back(word + " " + std::string(words[i + 1]));
     out.push_back(word);
-    out.push_back("tpu-" + word);
+    for (const DeviceRule& device : book.devices) {
+      const bool meant = std::ranges::any_of(
+          device.called, [&](const std::string& called) { return same_word(called, word); });
+      if (meant) out.push_back(device.chip);
+    }
   }
   return out;
 }
 
-Result<Chip> find_chip(const std::string& gpu, const Catalog& catalog) {
+Result<Chip> find_chip(const std::string& gpu, const Catalog& catalog, const LaunchBook& book) {
   const std::vector<std::string> names = chip_names(gpu);
   const Result<Chip> whole = catalog.chip(gpu);
   for (const std::string& name : names) {
     if (Result<Chip> chip = catalog.chip(name)) return chip;
   }
   for (const std::string& name : names) {
-    for (const std::string& word : chip_words(name)) {
+    for (const std::string& word : chip_words(name, book)) {
       if (Result<Chip> chip = catalog.chip(word)) return chip;
     }
   }
@@ -94,14 +99,24 @@ std::optional<std::string> node_of(const Chip& chip, unsigned size, const Catalo
   return std::nullopt;
 }
 
-/// Programs see some chips as two devices: a run may count those, or chips and split the model over devices.
-Result<Chip> find_device(const RunSystem& system, const Catalog& catalog) {
-  Result<Chip> chip = find_chip(system.gpu, catalog);
-  if (!chip) return chip;
-  Result<Chip> core = catalog.chip(chip->name + "-core");
+/// What a run counts, and whether its model is split over more devices than that.
+struct CountedChip {
+  Chip chip;
+  bool splits = false;  ///< `chip` is a core, of which `RunSystem::devices` are told
+};
+Result<CountedChip> find_counted(const RunSystem& system, const Catalog& catalog) {
+  const Result<LaunchBook>& book = launch_book();
+  if (!book) return book.error();
+  Result<Chip> chip = find_chip(system.gpu, catalog, *book);
+  if (!chip) return chip.error();
+  const auto device = std::ranges::find(book->devices, chip->name, &DeviceRule::chip);
+  if (device == book->devices.end() || device->core.empty()) return CountedChip{std::move(*chip)};
+  Result<Chip> core = catalog.chip(device->core);
+  if (!core) return core.error();
   // trn1.32xlarge
-  const bool counted = core && node_of(*core, system.per_node, catalog).has_value();
-  return core && (counted || system.devices == 2 * system.gpus) ? core : chip;
+  const bool counted = node_of(*core, system.per_node, catalog).has_value();
+  const bool splits = system.devices == device->cores * system.gpus;
+  return CountedChip{std::move(counted || splits ? *core : *chip), splits};
 }
 
 /// What is assumed of a network whose words say too little.
@@ -237,9 +252,10 @@ NodePorts parse_ports(std::string_view words, unsigned per_node) {
 Result<std::string> cluster_line(const RunSystem& run, const Catalog& catalog,
                                  std::vector<std::string>& assumed) {
   RunSystem system = run;
-  const Result<Chip> chip = find_device(system, catalog);
-  if (!chip) return chip.error();
-  if (chip->name.ends_with("-core") && system.devices == 2 * system.gpus) {
+  const Result<CountedChip> counted = find_counted(system, catalog);
+  if (!counted) return counted.error();
+  const Chip* const chip = &counted->chip;
+  if (counted->splits) {
     assumed.push_back(fmt::format("devices: {} cores", system.devices));
     system.gpus = system.devices;
   }

@@ -11,11 +11,11 @@ FUZZ_TARGET(data, size) {
   flopcast::Anomalies anomalies;
   const auto samples = flopcast::network::parse_nccl_tests(text, "fuzz", anomalies);
   if (!samples) return 0;
-  if (samples->empty() || !flopcast::network::is_nccl_tests(text)) __builtin_trap();
+  flopcast::test::check(!samples->empty() && flopcast::network::is_nccl_tests(text));
   for (const flopcast::CollectiveSample& sample : *samples) {
     const bool sound = sample.size.value > 0 && sample.time.value > 0 && sample.what.ranks >= 2 &&
                        sample.what.nodes >= 1 && sample.what.nodes <= sample.what.ranks;
-    if (!sound) __builtin_trap();
+    flopcast::test::check(sound);
   }
   return 0;
 }

@@ -15,18 +15,18 @@ FUZZ_TARGET(data, size) {
   if (!plan) return 0;
   const Model model = *load_model("mixtral-8x7b");
   const std::vector<Diagnostic> problems = plan_problems(*plan, model, file->chips);
-  if (plan_possible(*plan, model, file->chips) != problems.empty()) __builtin_trap();
+  test::check(plan_possible(*plan, model, file->chips) == problems.empty());
   if (problems.empty()) (void)layers_per_stage(*plan, model.layers());
   for (const PlanFormat format :
        {PlanFormat::kMegatron, PlanFormat::kTorchtitan, PlanFormat::kDeepspeed}) {
     const PlanText text = write_plan(*plan, format);
     const auto again = parse_plan(text.text, "written");
-    if (!again && problems.empty()) __builtin_trap();
-    if (launchable(*plan, format) != text.lost.empty()) __builtin_trap();
+    test::check(again || !problems.empty());
+    test::check(launchable(*plan, format) == text.lost.empty());
     const bool whole = text.lost.empty() && text.elsewhere.empty() && file->open.empty();
     if (!again || !problems.empty() || !whole || format != file->format) continue;
     const Result<Plan> same = with_chips(*again, plan->chips());
-    if (!same || !(*same == *plan)) __builtin_trap();
+    test::check(same && *same == *plan);
   }
   return 0;
 }

@@ -26,7 +26,7 @@ bool long_search(const nlohmann::json& item) {
          system.integer("nvlink_size") > kLargest;
 }
 
-void check(const nlohmann::json& item) {
+void check_case(const nlohmann::json& item) {
   std::string problem;
   const published::Fields fields(item, problem);
   const published::Fields input = fields.object("input");
@@ -34,10 +34,10 @@ void check(const nlohmann::json& item) {
   const PaperPlan plan = published::read_plan(input);
   const Result<PaperEstimate> found = paper_estimate(c, plan);
   const Result<std::vector<PaperOperator>> operators = paper_operators(c, plan);
-  if (found.ok() != operators.ok()) __builtin_trap();
+  test::check(found.ok() == operators.ok());
   if (!found) return;
-  if (!(found->time.value >= 0) || !(found->memory.value >= 0)) __builtin_trap();
-  if (found->microbatches < 1 || plan.gpus() < 1) __builtin_trap();
+  test::check(found->time.value >= 0 && found->memory.value >= 0);
+  test::check(found->microbatches >= 1 && plan.gpus() >= 1);
 }
 
 }  // namespace
@@ -48,14 +48,14 @@ FUZZ_TARGET(data, size) {
   if (document.is_object() && document.contains("cases") && document["cases"].is_array()) {
     for (const nlohmann::json& item : document["cases"]) {
       if (long_search(item)) return 0;
-      check(item);
+      check_case(item);
     }
   }
   const auto validation = validate_paper_cases(text, "input", 1);
   if (!validation) return 0;
-  if (validation->published.size() != validation->repaired.size()) __builtin_trap();
+  test::check(validation->published.size() == validation->repaired.size());
   for (const PaperCheck& one : validation->published) {
-    if (one.failure && one.failure->what.empty()) __builtin_trap();
+    test::check(!one.failure || !one.failure->what.empty());
   }
   return 0;
 }

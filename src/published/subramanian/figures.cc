@@ -167,50 +167,52 @@ Cells generation_sweep(std::string_view model, PaperStrategy strategy, const Pap
 }
 
 struct Recipe {
-  PaperFigure figure;
+  std::string_view figure;
   Cells (*cells)(const PaperDefects&);
 };
 using D = const PaperDefects&;
 constexpr std::array<Recipe, 16> kRecipes = {{
-    {{"1", "GPT3-1T, 1-D, 16384 B200 in domains of 8, pp 64: tp against dp"},
+    {"1",  // GPT3-1T, 1-D, 16384 B200 in domains of 8, pp 64: tp against dp
      [](D d) { return tensor_sweep(d); }},
-    {{"2a", "GPT3-1T, 1-D, 16384 B200 in domains of 8, tp 8: pp against dp"},
+    {"2a",  // GPT3-1T, 1-D, 16384 B200 in domains of 8, tp 8: pp against dp
      [](D d) { return pipeline_sweep("B200-NVS8", d); }},
-    {{"2b", "the same in domains of 64"}, [](D d) { return pipeline_sweep("B200-NVS64", d); }},
-    {{"3a", "GPT3-1T, SUMMA in 8 panels, 16384 B200 in domains of 8: shapes of the grid"},
+    {"2b",  // the same in domains of 64
+     [](D d) { return pipeline_sweep("B200-NVS64", d); }},
+    {"3a",  // GPT3-1T, SUMMA in 8 panels, 16384 B200 in domains of 8: shapes of the grid
      [](D d) { return summa_sweep("B200-NVS8", d); }},
-    {{"3b", "the same in domains of 64"}, [](D d) { return summa_sweep("B200-NVS64", d); }},
-    {{"4a", "GPT3-1T, 1-D, B200 in domains of 8: best plan of each size"},
+    {"3b",  // the same in domains of 64
+     [](D d) { return summa_sweep("B200-NVS64", d); }},
+    {"4a",  // GPT3-1T, 1-D, B200 in domains of 8: best plan of each size
      [](D d) { return optima("gpt3_1T", "B200-NVS8", k1d, d); }},
-    {{"4b", "ViT, 2-D, B200 in domains of 8: best plan of each size"},
+    {"4b",  // ViT, 2-D, B200 in domains of 8: best plan of each size
      [](D d) { return optima("vit_era5", "B200-NVS8", k2d, d); }},
-    {{"5a", "GPT3-1T, 1-D: days of training on nine systems"},
+    {"5a",  // GPT3-1T, 1-D: days of training on nine systems
      [](D d) { return systems("gpt3_1T", k1d, d); }},
-    {{"5b", "ViT, 2-D: days of training on nine systems"},
+    {"5b",  // ViT, 2-D: days of training on nine systems
      [](D d) { return systems("vit_era5", k2d, d); }},
-    {{"A2a", "GPT3-1T, 2-D, 16384 B200 in domains of 8: shapes of the grid"},
+    {"A2a",  // GPT3-1T, 2-D, 16384 B200 in domains of 8: shapes of the grid
      [](D d) { return context_sweep("gpt3_1T", d); }},
-    {{"A2b", "ViT, 2-D, 16384 B200 in domains of 8: shapes of the grid"},
+    {"A2b",  // ViT, 2-D, 16384 B200 in domains of 8: shapes of the grid
      [](D d) { return context_sweep("vit_era5", d); }},
-    {{"A3a", "GPT3-1T, SUMMA, B200 in domains of 8: best plan of each size"},
+    {"A3a",  // GPT3-1T, SUMMA, B200 in domains of 8: best plan of each size
      [](D d) { return optima("gpt3_1T", "B200-NVS8", kSumma, d); }},
-    {{"A3b", "the same in domains of 64"},
+    {"A3b",  // the same in domains of 64
      [](D d) { return optima("gpt3_1T", "B200-NVS64", kSumma, d); }},
-    {{"A4", "GPT3-1T and ViT, SUMMA: days of training on nine systems"},
+    {"A4",  // GPT3-1T and ViT, SUMMA: days of training on nine systems
      [](D d) {
        Cells cells = systems("gpt3_1T", kSumma, d);
        Cells vit = systems("vit_era5", kSumma, d);
        cells.insert(cells.end(), vit.begin(), vit.end());
        return cells;
      }},
-    {{"A5", "GPT3-1T 1-D and ViT 2-D: capacity x bandwidth of HBM, 896 variants of a B200"},
+    {"A5",  // GPT3-1T 1-D and ViT 2-D: capacity x bandwidth of HBM, 896 variants of a B200
      [](D d) {
        Cells cells = memory_sweep("gpt3_1T", k1d, d);
        Cells vit = memory_sweep("vit_era5", k2d, d);
        cells.insert(cells.end(), vit.begin(), vit.end());
        return cells;
      }},
-    {{"A6", "GPT3-1T 1-D and ViT 2-D: compute x memory from A100 to B200-next, 220 variants"},
+    {"A6",  // GPT3-1T 1-D and ViT 2-D: compute x memory from A100 to B200-next, 220 variants
      [](D d) {
        Cells cells = generation_sweep("gpt3_1T", k1d, d);
        Cells vit = generation_sweep("vit_era5", k2d, d);
@@ -219,23 +221,15 @@ constexpr std::array<Recipe, 16> kRecipes = {{
      }},
 }};
 
-constexpr std::array<PaperFigure, kRecipes.size()> kFigures = [] {
-  std::array<PaperFigure, kRecipes.size()> figures{};
-  for (std::size_t i = 0; i < figures.size(); ++i) figures[i] = kRecipes[i].figure;
-  return figures;
-}();
-
 }  // namespace
-
-std::span<const PaperFigure> paper_figures() { return kFigures; }
 
 Result<Cells> paper_figure_cells(std::string_view figure, const PaperDefects& defects) {
   for (const Recipe& recipe : kRecipes) {
-    if (recipe.figure.name == figure) return recipe.cells(defects);
+    if (recipe.figure == figure) return recipe.cells(defects);
   }
   std::vector<std::string_view> names;
-  names.reserve(kFigures.size());
-  for (const PaperFigure& known : kFigures) names.push_back(known.name);
+  names.reserve(kRecipes.size());
+  for (const Recipe& known : kRecipes) names.push_back(known.figure);
   return Diagnostic{ErrorCode::kUsage, std::string(figure), "no such figure of the paper",
                     fmt::format("figures: {}", fmt::join(names, ", "))};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "flopcast/published/subramanian.h"
@@ -83,11 +84,13 @@ TEST(PaperFigures, HardwareSweepsSpanTheGenerations) {
   EXPECT_EQ(*bandwidths.rbegin(), 16000e9);
 }
 
-TEST(PaperFigures, AreListedAndUnknownOnesRefused) {
-  for (const PaperFigure& figure : paper_figures()) {
-    EXPECT_TRUE(paper_figure_cells(figure.name).ok()) << figure.name;
+TEST(PaperFigures, UnknownOnesAreRefusedWithThoseThereAre) {
+  const std::string hint = paper_figure_cells("9").error().hint;
+  EXPECT_THAT(hint, HasSubstr("1, 2a, 2b, 3a"));
+  std::istringstream names(hint.substr(hint.find(' ') + 1));
+  for (std::string name; std::getline(names >> std::ws, name, ',');) {
+    EXPECT_TRUE(paper_figure_cells(name).ok()) << name;
   }
-  EXPECT_THAT(paper_figure_cells("9").error().text(), HasSubstr("1, 2a, 2b, 3a"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace flopcast::question {
 
-/// A chip that does not multiply in the plan's 16, 8 or 4 bits; kUsage, with the precisions it has.
+/// A chip that does not multiply in what the plan asks for; kUsage, with the precisions it has.
 std::optional<Diagnostic> precision_problem(Precision precision, const Chip& chip);
 
 }  // namespace flopcast::question

@@ -67,6 +67,27 @@ TEST(PlanReport, ChipsMustMultiplyInEveryPrecisionThatIsSearched) {
   EXPECT_TRUE(answer(q));
 }
 
+// A Blackwell multiplies in all of them; a plan in one is not told of another.
+TEST(PlanReport, EveryPrecisionIsSearchedAndAnsweredAsItself) {
+  PlanQuestion q = plan_question();
+  q.cluster = "1 x dgx-b200";
+  q.best = 1;
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
+    const auto precision = static_cast<Precision>(i);
+    q.base.precision = precision;
+    q.constraints = constraints({"tp=1", "pp=1"});
+    const PlanReport base = answered(q);
+    q.base.precision = Precision::kBf16;
+    q.constraints.push_back(*plan_constraint("precision", "=", name(precision)));
+    const PlanReport listed = answered(q);
+    ASSERT_EQ(base.best.size(), 1U) << name(precision);
+    ASSERT_EQ(listed.best.size(), 1U) << name(precision);
+    EXPECT_EQ(listed.best[0].found.plan.precision, precision);
+    EXPECT_EQ(listed.best[0].found.time, base.best[0].found.time) << name(precision);
+    EXPECT_EQ(listed.best[0].mfu, base.best[0].mfu) << name(precision);
+  }
+}
+
 TEST(PlanReport, SaysWhichLineIsDamaged) {
   const std::string line = plan_json_line(answered(plan_question()));
   const auto error_of = [](const std::string& text) {

@@ -11,16 +11,16 @@ FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto reports = read_serve_plan_reports(text, "input");
   if (!reports) {
-    if (reports.error().what.empty() || reports.error().hint.empty()) __builtin_trap();
+    test::check(!reports.error().what.empty() && !reports.error().hint.empty());
     return 0;
   }
   for (const ServePlanReport& report : *reports) {
     const std::string written = serve_plan_json(report);
     const auto again = read_serve_plan_reports(written, "again");
-    if (!again || again->size() != 1) __builtin_trap();
-    if (serve_plan_json(again->front()) != written) __builtin_trap();
+    test::check(again && again->size() == 1);
+    test::check(serve_plan_json(again->front()) == written);
   }
   const auto merged = merge_serve_plans(*reports);
-  if (merged && reports->size() != reports->front().shards) __builtin_trap();
+  test::check(!merged || reports->size() == reports->front().shards);
   return 0;
 }

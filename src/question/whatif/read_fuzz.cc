@@ -11,15 +11,15 @@ FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto cases = parse_whatif_cases(text, "input", "folder");
   if (!cases) {
-    if (cases.error().what.empty() || cases.error().hint.empty()) __builtin_trap();
+    test::check(!cases.error().what.empty() && !cases.error().hint.empty());
     return 0;
   }
-  if (cases->empty()) __builtin_trap();
+  test::check(!cases->empty());
   for (const WhatIfCase& asked : *cases) {
-    if (asked.id.empty()) __builtin_trap();
-    if (asked.problem && asked.problem->what.empty()) __builtin_trap();
+    test::check(!asked.id.empty());
+    test::check(!asked.problem || !asked.problem->what.empty());
     if (asked.problem) continue;
-    if (asked.truth_s && !(*asked.truth_s > 0)) __builtin_trap();
+    test::check(!asked.truth_s || *asked.truth_s > 0);
   }
   return 0;
 }

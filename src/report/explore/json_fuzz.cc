@@ -1,7 +1,6 @@
 // Whatever a file of points holds: an error, or rows that can be shown and read again.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -15,7 +14,7 @@ FUZZ_TARGET(data, size) {
   std::string lines;
   for (const flopcast::ExploreRow& row : *rows) lines += flopcast::explore_json_line(row);
   const auto again = flopcast::read_explore_rows(lines, "again");
-  if (!again || *again != *rows) std::abort();
+  flopcast::test::check(again && *again == *rows);
   (void)flopcast::explore_text(*rows);
   (void)flopcast::explore_csv(*rows);
   (void)flopcast::explore_html(*rows, "fuzz");

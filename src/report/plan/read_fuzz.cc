@@ -1,7 +1,6 @@
 // Whatever a file of results holds: an error, or reports that can be merged, shown and read again.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "flopcast/report/plan.h"
@@ -17,10 +16,10 @@ FUZZ_TARGET(data, size) {
     (void)flopcast::plan_text(report);
   }
   const auto again = flopcast::read_plan_reports(lines, "again");
-  if (!again || again->size() != reports->size()) std::abort();
+  flopcast::test::check(again && again->size() == reports->size());
   std::string same;
   for (const flopcast::PlanReport& report : *again) same += flopcast::plan_json_line(report);
-  if (same != lines) std::abort();
+  flopcast::test::check(same == lines);
   (void)flopcast::plans_text(*reports);
   (void)flopcast::plans_csv(*reports);
   (void)flopcast::merge_all_plans(*reports);

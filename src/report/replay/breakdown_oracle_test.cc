@@ -15,6 +15,7 @@
 #include <unordered_set>
 
 #include "flopcast/report/replay.h"
+#include "report/replay/testing.h"
 #include "support/sample_run.h"
 #include "support/shared_traces.h"
 
@@ -94,7 +95,7 @@ void check_file(const nlohmann::json& oracle) {
   ASSERT_EQ(set->traces.size(), 1u);
   const Trace& trace = set->traces.front();
   const Window w = window_of(*set, trace);
-  expect_equal(oracle, breakdown(*set, trace, w.start, w.end, w.from, w.to), w);
+  expect_equal(oracle, test::breakdown(*set, trace, w.start, w.end, w.from, w.to), w);
 }
 
 /// Between any two moments at which a row starts or ends: what runs there?
@@ -139,7 +140,7 @@ TEST(BreakdownOracle, EveryRankOfTheSampleWithinATenthOfAMicrosecond) {
     const Window w = window_of(*set, trace);
     EXPECT_TRUE(w.only_nccl);
     expect_equal(moment_by_moment(*set, trace, w),
-                 breakdown(*set, trace, w.start, w.end, w.from, w.to), w);
+                 test::breakdown(*set, trace, w.start, w.end, w.from, w.to), w);
   }
 }
 

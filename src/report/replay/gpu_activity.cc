@@ -74,10 +74,4 @@ Breakdown GpuActivity::within(Time from, Time to) const {
   return parts;
 }
 
-Breakdown breakdown(const TraceSet& set, const Trace& trace, const std::vector<Time>& start,
-                    const std::vector<Time>& end, Time from, Time to) {
-  const KernelNames names(set.strings);
-  return GpuActivity(GpuChanges(&names, trace, start, end)).within(from, to);
-}
-
 }  // namespace flopcast

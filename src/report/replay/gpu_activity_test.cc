@@ -15,8 +15,8 @@ Breakdown of(const std::vector<MadeRow>& rows, std::int64_t from_us, std::int64_
   TraceSet set;
   set.traces.push_back(test::make_trace(set, 0, rows));
   const Timeline times = test::recorded_times(set);
-  return breakdown(set, set.traces[0], times.start[0], times.end[0], Time::from_us(from_us),
-                   Time::from_us(to_us));
+  return test::breakdown(set, set.traces[0], times.start[0], times.end[0], Time::from_us(from_us),
+                         Time::from_us(to_us));
 }
 
 constexpr const char* kNccl = "ncclDevKernel_AllReduce";

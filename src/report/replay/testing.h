@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "flopcast/report/replay.h"
+#include "report/replay/gpu_activity.h"
 
 namespace flopcast::test {
 
@@ -82,6 +83,13 @@ inline Timeline recorded_times(const TraceSet& set) {
     times.end.push_back(end);
   }
   return times;
+}
+
+/// Of [from, to) of one rank. @param start,end times per row
+inline Breakdown breakdown(const TraceSet& set, const Trace& trace, const std::vector<Time>& start,
+                           const std::vector<Time>& end, Time from, Time to) {
+  const report::KernelNames names(set.strings);
+  return report::GpuActivity(report::GpuChanges(&names, trace, start, end)).within(from, to);
 }
 
 /// The replay starts every GPU row 1 us later than recorded, and the step ends 2 us later.

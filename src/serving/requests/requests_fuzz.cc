@@ -11,16 +11,16 @@ FUZZ_TARGET(data, size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto read = parse_requests(text, "input");
   if (!read) {
-    if (read.error().what.empty() || read.error().hint.empty()) __builtin_trap();
+    test::check(!read.error().what.empty() && !read.error().hint.empty());
     return 0;
   }
-  if (read->requests.empty() || read->requests.front().arrival != Time{}) __builtin_trap();
+  test::check(!read->requests.empty() && read->requests.front().arrival == Time{});
   Time before;
   for (const ServingRequest& request : read->requests) {
-    if (request.arrival < before || request.input < 1 || request.output < 1) __builtin_trap();
-    if (request.prefix_begin > request.prefix_end) __builtin_trap();
-    if (request.prefix_end > read->prefixes.size()) __builtin_trap();
-    if (request.prefix_end > request.prefix_begin && read->prefix_block < 1) __builtin_trap();
+    test::check(request.arrival >= before && request.input >= 1 && request.output >= 1);
+    test::check(request.prefix_begin <= request.prefix_end);
+    test::check(request.prefix_end <= read->prefixes.size());
+    test::check(request.prefix_end <= request.prefix_begin || read->prefix_block >= 1);
     before = request.arrival;
   }
   ServingWorkload workload;
@@ -28,7 +28,7 @@ FUZZ_TARGET(data, size) {
   workload.count = static_cast<std::int64_t>(read->requests.size()) + 1;
   workload.trace = *read;
   if (const auto made = make_requests(workload)) {
-    if (made->requests.size() != read->requests.size() + 1) __builtin_trap();
+    test::check(made->requests.size() == read->requests.size() + 1);
   }
   return 0;
 }

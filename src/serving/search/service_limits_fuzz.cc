@@ -10,18 +10,14 @@ FUZZ_TARGET(data, size) {
   using namespace flopcast;
   const auto limits = parse_service_limits({reinterpret_cast<const char*>(data), size});
   if (!limits) {
-    if (limits.error().what.empty() || limits.error().hint.empty()) __builtin_trap();
+    test::check(!limits.error().what.empty() && !limits.error().hint.empty());
     return 0;
   }
   for (const ServiceLimit& limit : *limits) {
-    if (!(limit.below.value > 0) || limit.percentile < 0 || limit.percentile > 100) {
-      __builtin_trap();
-    }
+    test::check(limit.below.value > 0 && limit.percentile >= 0 && limit.percentile <= 100);
     const auto again = parse_service_limits(name(limit));
-    if (!again || again->size() != 1 || again->front().quantity != limit.quantity ||
-        again->front().percentile != limit.percentile) {
-      __builtin_trap();
-    }
+    test::check(again && again->size() == 1 && again->front().quantity == limit.quantity &&
+                again->front().percentile == limit.percentile);
   }
   return 0;
 }

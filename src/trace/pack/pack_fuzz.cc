@@ -2,7 +2,6 @@
 // take. What is packed again then is the same. The checksums of packs would keep all this from being met.
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 #include "support/fuzz_target.h"
@@ -22,7 +21,7 @@ void check_block(std::string_view content) {
   const auto block = unpacked_block(compressed(content));
   if (!block) return;
   const auto again = unpacked_block(packed_block(*block));
-  if (!again || packed_block(*again) != packed_block(*block)) std::abort();
+  flopcast::test::check(again && packed_block(*again) == packed_block(*block));
   RawTrace raw;
   append_rows(*block, raw);
   append_rows(*again, raw);
@@ -32,14 +31,14 @@ void check_block(std::string_view content) {
     adopt_strings(trace, raw.strings, set.strings);
     check_trace(trace, set.strings);
   }
-  if (dump_set(set, true).empty()) std::abort();
+  flopcast::test::check(!dump_set(set, true).empty());
 }
 
 void check_index(std::string_view content) {
   const auto index = unpacked_index(compressed(content));
   if (!index) return;
   const auto again = unpacked_index(packed_index(*index));
-  if (!again || packed_index(*again) != packed_index(*index)) std::abort();
+  flopcast::test::check(again && packed_index(*again) == packed_index(*index));
 }
 
 }  // namespace

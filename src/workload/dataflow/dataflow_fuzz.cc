@@ -5,6 +5,7 @@
 
 #include "flopcast/workload/dataflow.h"
 #include "support/fuzz_target.h"
+#include "workload/dataflow/links.h"
 
 using flopcast::test::check;
 
@@ -16,7 +17,8 @@ FUZZ_TARGET(data, size) {
     return 0;
   }
   const flopcast::DataflowGraph& graph = workload->graph;
-  check(flopcast::topological_order(graph).size() == graph.kernels.size());
+  const flopcast::workload::dataflow::Links links(graph);
+  check(flopcast::workload::dataflow::order(links).size() == graph.kernels.size());
   check(flopcast::kernel_levels(graph).size() == graph.kernels.size());
   check(flopcast::at_microbatch(graph, 3).uses() == graph.uses());
   check(flopcast::unroll(graph, 2).kernels.size() == 2 * graph.kernels.size());

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "flopcast/workload/dataflow.h"
+#include "workload/dataflow/links.h"
 
 namespace flopcast::workload {
 namespace {
@@ -137,7 +138,7 @@ TEST(DataflowGraph, FindsKernelsAndSaysWhichAreNear) {
 TEST(DataflowOrder, TiesGoByIndexAndLevelsAreLongestPaths) {
   //   d -> b -> a     c -> a     e alone behind c
   const DataflowGraph graph = letters(5, {{'d', 'b'}, {'b', 'a'}, {'c', 'a'}, {'c', 'e'}});
-  EXPECT_THAT(topological_order(graph), ElementsAre(2, 3, 1, 0, 4));
+  EXPECT_THAT(dataflow::order(dataflow::Links(graph)), ElementsAre(2, 3, 1, 0, 4));
   EXPECT_THAT(kernel_levels(graph), ElementsAre(2, 1, 0, 0, 1));
 }
 
@@ -155,7 +156,7 @@ RC_GTEST_PROP(DataflowOrder, ProducersComeFirst, ()) {
     }
   }
   const DataflowGraph graph = letters(n, pairs);
-  const std::vector<std::uint32_t> order = topological_order(graph);
+  const std::vector<std::uint32_t> order = dataflow::order(dataflow::Links(graph));
   const std::vector<std::uint32_t> levels = kernel_levels(graph);
   RC_ASSERT(order.size() == n);
   std::vector<std::size_t> place(n);

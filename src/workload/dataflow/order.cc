@@ -42,10 +42,6 @@ std::vector<std::uint32_t> order(const Links& links) {
 
 }  // namespace workload::dataflow
 
-std::vector<std::uint32_t> topological_order(const DataflowGraph& graph) {
-  return dataflow::order(dataflow::Links(graph));
-}
-
 std::vector<std::uint32_t> kernel_levels(const DataflowGraph& graph) {
   const dataflow::Links links(graph);
   std::vector<std::uint32_t> levels(graph.kernels.size());

@@ -13,7 +13,7 @@ using namespace workload;  // the room's own names
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kPrecisions = {
+constexpr std::array<std::string_view, kPrecisions> kPrecisionNames = {
     "fp32", "tf32", "fp16", "bf16", "fp8", "fp8_block", "mxfp8", "nvfp4", "mxfp4", "int8"};
 constexpr std::array<std::string_view, kGroups> kGroupNames = {
     "tensor",   "tensor2", "context",     "expert", "expert_tensor",
@@ -98,7 +98,7 @@ void add_predictor(const Model& model, const Execution& run, OperatorList& head)
 
 }  // namespace
 
-std::string_view name(Precision precision) { return kPrecisions[static_cast<int>(precision)]; }
+std::string_view name(Precision precision) { return kPrecisionNames[static_cast<int>(precision)]; }
 std::string_view name(Group group) { return kGroupNames[static_cast<int>(group)]; }
 
 unsigned members(const Execution& run, Group group) {
@@ -140,8 +140,8 @@ std::optional<Precision> parse_precision(std::string_view text) {
       {"deepseekfp8", Precision::kFp8Block},
   };
   const std::string key = name_key(text);
-  for (std::size_t i = 0; i < kPrecisions.size(); ++i) {
-    if (key == name_key(kPrecisions[i])) return static_cast<Precision>(i);
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
+    if (key == name_key(kPrecisionNames[i])) return static_cast<Precision>(i);
   }
   for (const auto& [other, precision] : kOthers) {
     if (key == other) return precision;
@@ -152,6 +152,13 @@ std::optional<Precision> parse_precision(std::string_view text) {
 DataType activation_type(Precision precision) {
   if (precision == Precision::kFp32 || precision == Precision::kTf32) return DataType::kFp32;
   return precision == Precision::kFp16 ? DataType::kFp16 : DataType::kBf16;
+}
+
+DataType multiplied_type(Precision precision) {
+  constexpr std::array<DataType, kPrecisions> kTypes = {
+      DataType::kFp32, DataType::kTf32, DataType::kFp16, DataType::kBf16, DataType::kFp8,
+      DataType::kFp8,  DataType::kFp8,  DataType::kFp4,  DataType::kFp4,  DataType::kInt8};
+  return kTypes[static_cast<std::size_t>(precision)];
 }
 
 GemmType gemm_type(Precision precision) {

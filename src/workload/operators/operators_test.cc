@@ -202,7 +202,8 @@ TEST(Operators, LowPrecisionAddsQuantisation) {
 }
 
 TEST(Operators, PrecisionNames) {
-  for (int i = 0; i <= static_cast<int>(Precision::kInt8); ++i) {
+  EXPECT_EQ(static_cast<std::size_t>(Precision::kInt8) + 1, kPrecisions);
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
     const auto precision = static_cast<Precision>(i);
     EXPECT_EQ(parse_precision(name(precision)), precision);
   }

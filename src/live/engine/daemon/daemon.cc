@@ -125,6 +125,7 @@ Daemon::Daemon(Session& session, Descriptor listener, Descriptor memory, std::st
 Daemon::~Daemon() {
   session_.set_outside({});
   over_ = true;
+  if (common_) common_->over.store(1, std::memory_order_release);  // before the lines are closed
   ::shutdown(listener_.get(), SHUT_RDWR);
   if (doorman_.joinable()) doorman_.join();
   if (common_) ::munmap(common_, sizeof(Common));
@@ -238,14 +239,14 @@ bool Daemon::hear_guests(std::optional<Diagnostic>& problem) {
     }
     if (!works_on) continue;
     heard = true;
-    if (auto wrong = become_process(std::move(guest), *works_on); wrong && !problem)
-      problem = wrong;
+    if (auto wrong = become_process(guest, *works_on); wrong && !problem) problem = wrong;
   }
   std::erase(guests_, nullptr);
   return heard;
 }
 
-std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer> guest,
+/// @param guest stays one where it cannot be
+std::optional<Diagnostic> Daemon::become_process(std::unique_ptr<Peer>& guest,
                                                  std::uint16_t device) {
   std::int32_t& rank = guest->hello.rank;
   if (rank < 0) rank = device;
@@ -374,7 +375,9 @@ void Daemon::look_who_is_gone() {
     return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLIN | POLLERR)) != 0;
   };
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (!peers_[p]->gone && peers_[p]->region && hung_up(*peers_[p])) lose(p);
+    if (peers_[p]->gone || !peers_[p]->region || !hung_up(*peers_[p])) continue;
+    lose(p);
+    ::shutdown(peers_[p]->socket.get(), SHUT_RDWR);  // where it still is, it ends
   }
   std::erase_if(guests_, [&](const auto& guest) { return hung_up(*guest); });
 }

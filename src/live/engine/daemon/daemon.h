@@ -74,7 +74,7 @@ class Daemon {
   void take_newcomers(std::optional<Diagnostic>& problem);
   bool is_known(std::int32_t rank) const;
   bool hear_guests(std::optional<Diagnostic>& problem);
-  std::optional<Diagnostic> become_process(std::unique_ptr<Peer> guest, std::uint16_t device);
+  std::optional<Diagnostic> become_process(std::unique_ptr<Peer>& guest, std::uint16_t device);
   std::optional<Diagnostic> tell(std::uint32_t process, std::uint32_t thread, const Record& record);
   void lose(std::uint32_t process);
   bool hear(std::uint32_t process, std::optional<Diagnostic>& problem);

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,10 +23,12 @@
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "live/engine/daemon/daemon.h"
+#include "live/wire/socket.h"
 #include "support/plain_work.h"
 
 namespace flopcast::live {
@@ -233,11 +237,52 @@ std::string descriptors_are_closed() {
   return watch() + (::fcntl(opened, F_GETFD) < 0 ? "closed" : "open");
 }
 
-/// By the kernel's own call nobody can keep the line.
-std::string the_line_is_cut() {
+constexpr int kFirstOfLine = 4;  ///< what the program writes to is before it
+
+/// How a program cuts its line, which by the kernel's own call nobody can keep, ...
+const std::map<std::string, std::function<void()>> kCuts = {
+    {"close", [] { ::syscall(SYS_close_range, kFirstOfLine, ~0U, 0U); }},
+    {"replace",
+     [] {
+       for (int own = kFirstOfLine; own < 32; ++own) ::dup2(0, own);
+     }},
+    {"shut",
+     [] {
+       for (int own = kFirstOfLine; own < 32; ++own) ::shutdown(own, SHUT_RDWR);
+     }},
+    {"half",
+     [] {
+       for (int own = kFirstOfLine; own < 32; ++own) ::shutdown(own, SHUT_RD);
+     }},
+};
+
+/// ... and what it is about to do.
+const std::map<std::string, std::function<void()>> kGoesOn = {
+    {"sleep", [] { std::this_thread::sleep_for(seconds(kLong)); }},
+    {"wait",
+     [] {
+       std::mutex mutex;
+       std::condition_variable never;
+       std::unique_lock lock(mutex);
+       never.wait_for(lock, seconds(kLong), [] { return false; });
+     }},
+    {"thread", [] { std::thread([] { std::this_thread::sleep_for(seconds(1)); }).join(); }},
+    {"look",
+     [] {
+       for (const Watch watch; watch() == "0ms ";) ::sched_yield();
+     }},
+    {"end", [] {}},
+    {"exit", [] { std::exit(0); }},
+    {"quick exit", [] { std::_Exit(0); }},
+};
+
+/// @param name how, and where: "close sleep"
+std::string the_line_is_cut(const std::string& name) {
   const Watch watch;
-  ::syscall(SYS_close_range, 4U, ~0U, 0U);
-  std::this_thread::sleep_for(seconds(kLong));
+  std::this_thread::sleep_for(seconds(1));  // it is there
+  const std::size_t blank = name.find(' ');
+  kCuts.at(name.substr(0, blank))();
+  kGoesOn.at(name.substr(blank + 1))();
   return watch();
 }
 
@@ -250,46 +295,91 @@ const std::map<std::string, std::function<std::string()>> kPrograms = {
     {"flag", threads_share_a_flag_by_looking_at_it},
     {"fork", a_forked_child_goes_on_alone},
     {"closed", descriptors_are_closed},
-    {"cut", the_line_is_cut},
 };
 
 /// The process that the tests below start.
 TEST(LiveClockProgram, Runs) {
   const char* const name = std::getenv(kProgramVariable);
   if (!name) GTEST_SKIP() << "started by the tests of the clock";
-  const std::string text = kPrograms.at(name)();
+  const auto program = kPrograms.find(name);
+  const std::string text = program != kPrograms.end() ? program->second() : the_line_is_cut(name);
   ::_exit(::write(3, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
 }
 
 class LiveClockThreads : public testing::Test {
  protected:
+  /// How a program ended.
+  struct Ended {
+    int status = -1;  ///< as waitpid says it
+    std::string text, errors;
+    bool for_want_of(std::string_view reason) const {
+      return WIFEXITED(status) && WEXITSTATUS(status) == 3 &&
+             errors.find(reason) != std::string::npos;
+    }
+  };
+
+  /// A program that was started as the one rank of a cluster.
+  class Started {
+   public:
+    Started(const std::string& name, const std::string& engine) {
+      EXPECT_EQ(::pipe(out_), 0);
+      EXPECT_EQ(::pipe(errors_), 0);
+      child_ = ::fork();
+      if (child_ == 0) start(name, engine, out_[1], errors_[1]);
+      ::close(out_[1]);
+      ::close(errors_[1]);
+    }
+    /// Whether it has ended.
+    bool has_ended() { return ::waitpid(child_, &ended_.status, WNOHANG) == child_; }
+    /// What is left to tell of one that has.
+    Ended ended() {
+      ended_.text = all_of(out_[0]);
+      ended_.errors = all_of(errors_[0]);
+      return ended_;
+    }
+    Ended wait() {
+      ::waitpid(child_, &ended_.status, 0);
+      return ended();
+    }
+
+   private:
+    static std::string all_of(int end) {
+      std::string all;
+      char part[512];
+      for (ssize_t size; (size = ::read(end, part, sizeof part)) > 0;)
+        all.append(part, static_cast<std::size_t>(size));
+      ::close(end);
+      return all;
+    }
+    int out_[2], errors_[2];
+    pid_t child_ = -1;
+    Ended ended_;
+  };
+
   /// What the program writes, run as the one rank of a cluster.
-  static std::string run(const std::string& name) {
+  static std::string run(const std::string& name) { return follow(name).text; }
+
+  static Ended follow(const std::string& name) {
     PlainWork work;
     Session session(work);
     MachineFacts machine;
     machine.start_ns = kStart * 1'000'000'000;
     const auto daemon = std::move(*Daemon::listen(session, machine));
     daemon->expect(0);
-    int ends[2];
-    EXPECT_EQ(::pipe(ends), 0);
-    const pid_t child = ::fork();
-    if (child == 0) start(name, daemon->name(), ends[1]);
-    ::close(ends[1]);
-    while (daemon->alive() > 0) {
+    Started program(name, daemon->name());
+    while (!program.has_ended()) {
       const auto problem = daemon->step();
       EXPECT_FALSE(problem) << problem->text();
-      if (::waitpid(child, nullptr, WNOHANG) == child) daemon->gone(0);
     }
-    char text[512] = {};
-    const ssize_t size = ::read(ends[0], text, sizeof text);
-    ::close(ends[0]);
-    return std::string(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+    return program.ended();
   }
 
  private:
-  [[noreturn]] static void start(const std::string& name, const std::string& engine, int out) {
+  [[noreturn]] static void start(const std::string& name, const std::string& engine, int out,
+                                 int errors) {
+    ::dup2(errors, 2);
     ::dup2(out, 3);
+    ::syscall(SYS_close_range, kFirstOfLine, ~0U, 0U);
     ::setenv(kSocketVariable, engine.c_str(), 1);
     ::setenv("RANK", "0", 1);
     ::setenv("LD_PRELOAD", FLOPCAST_LIVE_CORE, 1);
@@ -331,10 +421,52 @@ TEST_F(LiveClockThreads, AProgramThatClosesEverythingGoesOn) {
   EXPECT_EQ(run("closed"), "10000000ms closed");
 }
 
-/// It goes on in the memory that it shares with the engine, or ends; neither waits for the other.
-TEST_F(LiveClockThreads, AProgramThatCutsItsLineIsNotWaitedFor) {
-  const std::string told = run("cut");
-  EXPECT_TRUE(told.empty() || told == "10000000ms ") << told;
+/// It could go on in the memory that it shares with the engine, and end as if it had been heard.
+TEST_F(LiveClockThreads, AProgramThatCutsItsLineEndsAndSaysSoWhereverItIs) {
+  for (const auto& [how, cut] : kCuts) {
+    for (const auto& [where, goes_on] : kGoesOn) {
+      const Ended ended = follow(how + " " + where);
+      EXPECT_TRUE(ended.for_want_of("line to the simulated cluster"))
+          << how << " " << where << ": " << ended.status << " " << ended.text << ended.errors;
+    }
+  }
+}
+
+/// An engine that is gone before a program has its answer.
+TEST_F(LiveClockThreads, AProgramThatNobodyAnswersEndsAndSaysSo) {
+  PlainWork work;
+  Session session(work);
+  MachineFacts machine;
+  machine.start_ns = kStart * 1'000'000'000;
+  auto daemon = std::move(*Daemon::listen(session, machine));
+  Started program("clocks", daemon->name());
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_FALSE(program.has_ended());
+  daemon.reset();
+  const Ended ended = program.wait();
+  EXPECT_TRUE(ended.for_want_of("the simulated cluster is gone")) << ended.errors;
+}
+
+/// The same while the line is being opened: of the engine's greeting comes nothing, or a part.
+TEST_F(LiveClockThreads, AProgramThatIsHalfGreetedEndsAndSaysSo) {
+  for (const std::size_t part : {std::size_t{0}, std::size_t{1}, sizeof(Hello) - 1}) {
+    const std::string name = "flopcast-half-" + std::to_string(::getpid());
+    sockaddr_un address;
+    const socklen_t size = socket_address(name, address);
+    const Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    ASSERT_EQ(::listen(listener.get(), 1), 0);
+    Started program("clocks", name);
+    {
+      const Descriptor line(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      Hello hello;
+      const Descriptor memory = receive_descriptor(line.get(), &hello, sizeof hello);
+      EXPECT_TRUE(memory);
+      EXPECT_TRUE(part == 0 || send_descriptor(line.get(), &hello, part, memory.get()));
+    }
+    const Ended ended = program.wait();
+    EXPECT_TRUE(ended.for_want_of("the simulated cluster is gone")) << part << ended.errors;
+  }
 }
 
 TEST_F(LiveClockThreads, AForkedChildHasATimeOfItsOwn) {

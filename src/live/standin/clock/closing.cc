@@ -1,10 +1,12 @@
 // Programs that close every descriptor there is, as those do that become daemons: the line to the engine is none of
-// theirs. To them its descriptors are as if nothing was open there.
+// theirs. To them its descriptors are as if nothing was open there. One that has cut it all the same does not end as if
+// it had been heard.
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 
 #include "live/standin/clock/real.h"
 
@@ -13,6 +15,16 @@ namespace {
 
 constinit Real<int(int)> real_close{"close"};
 constinit Real<int(unsigned, unsigned, int)> real_close_range{"close_range"};
+constinit Real<void(int)> real_exit_at_once{"_exit"};
+
+/// Of programs that end by exit(), after what they have registered for it.
+__attribute__((destructor)) void end_of_exit() { Link::end_of_program(); }
+
+[[noreturn]] void exit_at_once(int status) {
+  Link::end_of_program();
+  real_exit_at_once(status);
+  __builtin_unreachable();
+}
 
 /// All but the line's. @return 0, or the first failure
 int close_others(unsigned first, unsigned last, int flags) {
@@ -40,6 +52,9 @@ FLOPCAST_INTERPOSED int close(int descriptor) {
   errno = EBADF;
   return -1;
 }
+
+FLOPCAST_INTERPOSED void _exit(int status) { exit_at_once(status); }
+FLOPCAST_INTERPOSED void _Exit(int status) noexcept { exit_at_once(status); }
 
 FLOPCAST_INTERPOSED int close_range(unsigned first, unsigned last, int flags) noexcept {
   return close_others(first, last, flags);

@@ -61,7 +61,9 @@ bool stand_still_for(std::int64_t ns, const void* at, Wait wait) {
     const timespec until = real_in(slice);
     if (wait(&until) != ETIMEDOUT || link.expired()) break;
     waited += slice;
-    if (waited >= kLongNs) link.tell_blocked(Tell::kLongSince);
+    if (waited < kLongNs) continue;
+    link.tell_blocked(Tell::kLongSince);
+    link.end_if_cut(true);
   }
   return link.unblock_timed();
 }

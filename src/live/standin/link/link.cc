@@ -1,8 +1,10 @@
 #include "live/standin/link/link.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -49,14 +51,39 @@ constinit thread_local bool is_helper_thread = false;
 constinit thread_local Speaker* helper_speaker = nullptr;
 
 /// Whether the program has closed the line, by a call of the kernel itself.
-bool Link::is_cut() const {
+bool Link::is_closed() const {
   struct ::stat facts {};
   return ::fstat(socket_, &facts) != 0 || facts.st_ino != socket_file_;
 }
 
+/// Whether either side has shut it.
+bool Link::is_hung_up() const {
+  pollfd state{socket_, POLLRDHUP, 0};
+  const timespec now{};
+  return syscall(SYS_ppoll, &state, 1L, &now, nullptr, 0L) > 0 &&
+         (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+void Link::end_if_cut(bool waits) const {
+  constexpr const char* kHint = "let it use only descriptors that it has opened";
+  if (is_closed()) give_up("the program has closed its line to the simulated cluster", kHint);
+  if (!is_hung_up()) return;
+  if (common_->over.load(std::memory_order_acquire) == 0)
+    give_up("the program's line to the simulated cluster is cut", kHint);
+  if (waits) give_up("the simulated cluster is gone");
+}
+
+void Link::end_of_program() {
+  // A child that shares its parent's memory until it runs another program has no line.
+  const Link* const link = opened();
+  if (link && ::getpid() == link->region_->pid) link->end_if_cut(false);
+}
+
 void Link::give_up(const char* what, const char* hint) {
+  std::fflush(stdout);  // what it printed until now
   std::fprintf(stderr, "flopcast: error: %s (%s)\n", what, hint);
-  std::_Exit(3);
+  syscall(SYS_exit_group, 3);
+  std::abort();
 }
 
 Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
@@ -80,8 +107,8 @@ Link::Link() : speakers_(std::make_unique<Speaker[]>(Region::kThreads)) {
   if (!send_descriptor(socket.get(), &hello, sizeof hello, memory.get()))
     give_up("the simulated cluster is gone");
   Descriptor common = receive_descriptor(socket.get(), &back, sizeof back);
-  if (!common || back.version != Region::kVersion)
-    give_up("the simulated cluster is of another version");
+  if (!common) give_up("the simulated cluster is gone, or of another version");
+  if (back.version != Region::kVersion) give_up("the simulated cluster is of another version");
   common_ = share<Common>(common.get());
   if (!common_) give_up("shared memory cannot be mapped");
   start_of_run_ns = common_->start_ns;
@@ -150,7 +177,7 @@ std::uint32_t Link::write(Speaker& me, Record record) {
   me.clock_ns += host + slept;
   me.host_ns += host;
   if (me.keeper && &me == own_speaker && me.keeper->keep(record)) return record.number;
-  me.ring->write(record, common_->bell);
+  put(*me.ring, record);
   if (!me.keeper && record.act == Act::kKernel && (record.flags & kOfGraph) == 0)
     spend(common_->host.outside);
   return record.number;
@@ -164,7 +191,11 @@ void Link::set_keeper(Keeper* keeper) {
   if (!silent_) speaker().keeper = keeper;
 }
 
-void Link::write(const Record& record) { own_speaker->ring->write(record, common_->bell); }
+void Link::write(const Record& record) { put(*own_speaker->ring, record); }
+
+void Link::put(Ring& ring, const Record& record) {
+  ring.write(record, common_->bell, [this] { end_if_cut(true); });
+}
 
 Told Link::ask(Record record) {
   if (silent_) return {ECHILD, 0};
@@ -213,10 +244,9 @@ Told Link::answered(Speaker& me) {
        most_ns = kAnswerLookNs) {
     futex_wait(answer.count, me.answers, most_ns);
     tell_blocked(Tell::kLongSince);
-    if (most_ns == kAnswerLookNs && is_cut())
-      give_up("the program has closed its line to the simulated cluster",
-              "let it close only descriptors that it has opened");
+    if (most_ns == kAnswerLookNs) end_if_cut(true);
   }
+  end_if_cut(false);
   ++me.answers;
   // Host times are whole nanoseconds: what a wait adds below that is the engine's to keep.
   me.clock_ns = answer.time_ps / 1000;

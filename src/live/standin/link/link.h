@@ -93,6 +93,12 @@ class Link {
   }
   /// When virtual time began, since 1970; also in a child process, which has no line yet.
   static std::int64_t start_ns();
+  /// Ends a program whose line is cut: nothing that it would print could be true. Asked wherever it waits for the engine
+  /// or has an answer, and at its end.
+  /// @param waits for something that only the engine could say
+  void end_if_cut(bool waits) const;
+  /// At the end of this process, which may have said its last before the line was cut.
+  static void end_of_program();
   /// Whether the engine shares this memory.
   bool is_own(const void* address) const;
 
@@ -145,7 +151,9 @@ class Link {
   void go_on_from_idle(Speaker& speaker);
   static Moment moment_of(const Speaker& speaker);
   void fall_silent();
-  bool is_cut() const;
+  void put(Ring& ring, const Record& record);
+  bool is_closed() const;
+  bool is_hung_up() const;
   [[noreturn]] static void give_up(const char* what,
                                    const char* hint = "start this program by `flopcast run`");
 
