@@ -14,6 +14,7 @@
 #include "flopcast/replay/cross_stream.h"
 #include "flopcast/report/replay.h"
 #include "replay/clocks.h"
+#include "report/replay/testing.h"
 #include "support/sample_run.h"
 #include "support/shared_traces.h"
 
@@ -189,7 +190,7 @@ Judged judge(const TraceSet& set, const Replay& r, const Timeline& times) {
     const Trace& trace = set.traces[i];
     const auto [from, to] = gpu_window(trace, times.start[i], times.end[i]);
     out.overlap +=
-        breakdown(set, trace, times.start[i], times.end[i], from, to).overlapped.seconds();
+        test::breakdown(set, trace, times.start[i], times.end[i], from, to).overlapped.seconds();
     window += (to - from).seconds();
     for (std::size_t row = 0; row < trace.events.size(); ++row) {
       if (!is_gpu_work(trace.events.category[row])) continue;
