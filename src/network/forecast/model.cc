@@ -283,7 +283,7 @@ const MovedCurve* CollectiveModel::State::moved(const Case& of, CollectiveOp op,
                   [&](Bytes size) { return form_time(cluster, shape, op, size); });
   const std::unique_lock lock(mutex);
   if (const MovedCurve* curve = known()) return curve;
-  return &of.moved.emplace_back(shape.levels, std::move(made)).curve;
+  return &of.moved.emplace_back(State::Case::Moved{shape.levels, std::move(made)}).curve;
 }
 
 CollectiveModel::CollectiveModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
