@@ -8,7 +8,7 @@ set(FLOPCAST_COMMON_HEADERS
     <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>
     "${PROJECT_SOURCE_DIR}/cmake/nlohmann_json.h")
 # More would save little, and whoever changes a line waits for all of them.
-set(FLOPCAST_UNIT_FILES 12 CACHE STRING "So many files of a folder are compiled as one")
+set(FLOPCAST_UNIT_FILES 24 CACHE STRING "So many files of a folder are compiled as one, across folders half as many")
 
 function(flopcast_unite target)
   if(NOT FLOPCAST_UNITY)
@@ -17,6 +17,10 @@ function(flopcast_unite target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
   set(groups)
+  set(most ${FLOPCAST_UNIT_FILES})
+  if(ARGV1 STREQUAL ACROSS_FOLDERS)
+    math(EXPR most "${most} / 2")
+  endif()
   foreach(source IN LISTS sources)
     get_source_file_property(alone ${source} SKIP_UNITY_BUILD_INCLUSION)
     if(NOT alone AND source MATCHES "^${PROJECT_SOURCE_DIR}/(src|tests)/")
@@ -39,7 +43,7 @@ function(flopcast_unite target)
   foreach(group IN LISTS groups)
     # As few units as there can be, of equal size.
     list(LENGTH sources_of_${group} count)
-    math(EXPR units "(${count} + ${FLOPCAST_UNIT_FILES} - 1) / ${FLOPCAST_UNIT_FILES}")
+    math(EXPR units "(${count} + ${most} - 1) / ${most}")
     set(index 0)
     foreach(source IN LISTS sources_of_${group})
       math(EXPR unit "${index} * ${units} / ${count} + 1")

@@ -258,6 +258,11 @@ TEST(WhatIf, MoreReplicasThanCanBeWrittenAreStoodForByTheRecordedOnes) {
   EXPECT_TRUE(answer.refused.empty());
   EXPECT_EQ(answer.ranks_after, 400'000u);
   EXPECT_GT(answer.after, answer.before);
+  // Why it is a rougher answer is told.
+  EXPECT_TRUE(std::ranges::any_of(answer.notes, [](const auto& note) {
+    return note.what.find("no rank is written out: 400,000 ranks of") == 0 &&
+           note.what.find("more than the 2.0 GB") != std::string::npos;
+  }));
 }
 
 TEST(WhatIf, SensitivitiesAreSortedByWhatCouldBeGained) {

@@ -68,7 +68,7 @@ std::optional<Diagnostic> change_structure(ChangedRun& run, const ChangedRun& re
   std::string missing = made.error().what;
   if (!made.error().hint.empty()) missing += fmt::format(" ({})", made.error().hint);
   if (kept.size() == 1 && asked.dp) {
-    const auto problem = structure::scale_replicas(model, *asked.dp, run);
+    const auto problem = structure::scale_replicas(model, *asked.dp, made.error().what, run);
     if (!problem) return std::nullopt;
     missing += "; nor can its collectives alone be replaced: " + *problem;
   }

@@ -228,7 +228,7 @@ TEST(MoreReplicas, TransferOverMoreLinksAndNothingElseChanges) {
   const ChangedRun was =
       make_run(sample().set, replaying::make_recording(*sample().set, 0, notes), 0);
   ChangedRun run = was;
-  ASSERT_EQ(scale_replicas(sample().model, sample().model.dp * 2, run), std::nullopt);
+  ASSERT_EQ(scale_replicas(sample().model, sample().model.dp * 2, "too many", run), std::nullopt);
   EXPECT_EQ(run.ranks, was.recording->ranks.size() * 2);
   std::size_t longer = 0, same = 0;
   for (std::size_t r = 0; r < run.durations.ranks.size(); ++r) {
@@ -251,7 +251,7 @@ TEST(MoreReplicas, ARunWithoutReplicasHasNoneToAdd) {
   ChangedRun run = make_run(sample().set, replaying::make_recording(*sample().set, 0, notes), 0);
   TraceModel alone = sample().model;
   alone.dp = 1;
-  EXPECT_TRUE(scale_replicas(alone, 2, run).has_value());
+  EXPECT_TRUE(scale_replicas(alone, 2, "too many", run).has_value());
   EXPECT_EQ(run.ranks, 0U);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "flopcast/replay/network_times.h"
@@ -18,8 +19,8 @@ bool is_over_replicas(GroupUse use) { return use == GroupUse::kData || use == Gr
 
 class MoreReplicas {
  public:
-  MoreReplicas(const TraceModel& model, std::uint32_t dp, ChangedRun& run)
-      : model_(model), dp_(dp), run_(run), transfers_(*run.set) {}
+  MoreReplicas(const TraceModel& model, std::uint32_t dp, std::string_view missing, ChangedRun& run)
+      : model_(model), dp_(dp), missing_(missing), run_(run), transfers_(*run.set) {}
 
   std::optional<std::string> apply() {
     if (model_.dp < 2) return "no replicas were found in the recording";
@@ -102,6 +103,7 @@ class MoreReplicas {
   }
 
   void tell() {
+    run_.notes.push_back({fmt::format("no rank is written out: {}", missing_), "assumed", 0, 0});
     run_.notes.push_back(
         {"transfers of data parallelism, by the bytes on a ring's links, as fast as recorded",
          "modelled", changed_, 0});
@@ -113,6 +115,7 @@ class MoreReplicas {
 
   const TraceModel& model_;
   std::uint32_t dp_;
+  std::string_view missing_;
   ChangedRun& run_;
   Transfers transfers_;
   std::uint64_t changed_ = 0;
@@ -121,8 +124,8 @@ class MoreReplicas {
 }  // namespace
 
 std::optional<std::string> scale_replicas(const TraceModel& model, std::uint32_t dp,
-                                          ChangedRun& run) {
-  return MoreReplicas(model, dp, run).apply();
+                                          std::string_view missing, ChangedRun& run) {
+  return MoreReplicas(model, dp, missing, run).apply();
 }
 
 }  // namespace flopcast::whatif::structure

@@ -15,7 +15,8 @@ namespace flopcast::whatif::structure {
 /// changed where it gives back what is missing: a run without replicas, or collectives over the
 /// same ranks of which nobody knows how they grow with them.
 /// @param dp replicas of the run after
+/// @param missing why the run itself is not written out: the answer says it
 std::optional<std::string> scale_replicas(const TraceModel& model, std::uint32_t dp,
-                                          ChangedRun& run);
+                                          std::string_view missing, ChangedRun& run);
 
 }  // namespace flopcast::whatif::structure
