@@ -440,6 +440,14 @@ std::optional<Diagnostic> check(const CollectiveQuery& query, const GroupShape& 
     return Diagnostic{ErrorCode::kUsage, std::string(name(query.op)),
                       "the size is not a number of bytes", "give bytes, for example 1GB"};
   }
+  const auto torus = std::ranges::find_if(
+      shape.levels, [](const LevelUse& use) { return use.level->fabric == FabricKind::kTorus; });
+  if (query.source == CollectiveSource::kNcclConstants && torus != shape.levels.end()) {
+    return Diagnostic{
+        ErrorCode::kNoAnswer, on.name,
+        fmt::format("NCCL looks for no rings in a torus, as {} is", torus->level->name),
+        "ask alpha_beta, or leave the source open"};
+  }
   return std::nullopt;
 }
 
