@@ -109,6 +109,9 @@ struct KernelTime {
 /// Multiply-adds count 2; bytes are compulsory traffic: each operand once.
 Flops kernel_flops(const Kernel& kernel);
 Bytes kernel_bytes(const Kernel& kernel);  ///< compulsory traffic with the chip's memory
+/// The chip's dense peak for products of that type, of its matrix or vector units; where it has none, that of the next wider
+/// type it has, which stands in for it.
+FlopsPerSecond peak_rate(const Chip& chip, DataType type);
 
 class KernelFit;
 

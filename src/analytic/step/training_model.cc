@@ -41,16 +41,6 @@ std::vector<std::vector<std::uint32_t>> layers_before_each(const Model& model) {
   return before;
 }
 
-/// Dense peak of what linear layers multiply in; of 16 bits where the chip has none of that type.
-FlopsPerSecond peak_rate(const Chip& chip, Precision precision) {
-  const DataType type = multiplied_type(precision);
-  // A chip whose vector units are faster multiplies with those.
-  const auto rate = [&chip](DataType t) {
-    return std::max(chip.matrix_rate(t), chip.vector_rate(t));
-  };
-  return rate(type).value > 0 ? rate(type) : rate(DataType::kBf16);
-}
-
 double recomputed_flops(const OperatorGraph& graph, const Model& model) {
   double flops = 0;
   for (std::size_t kind = 0; kind < graph.layers.size(); ++kind) {
@@ -79,7 +69,8 @@ Rates rates_of(const TrainingModel::State& state, const Plan& plan, double step_
   const double all_again =
       again / static_cast<double>(plan.micro_batch) * sequences * plan.tp * plan.tp2 * plan.cp;
   const double peak =
-      peak_rate(state.system->machine.cluster().chip, plan.precision).value * plan.chips();
+      peak_rate(state.system->machine.cluster().chip, multiplied_type(plan.precision)).value *
+      plan.chips();
   rates.tokens_per_second = sequences * static_cast<double>(sequence) / step_s;
   if (peak > 0) {
     rates.mfu = model_flops / step_s / peak;

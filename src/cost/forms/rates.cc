@@ -93,3 +93,11 @@ MatrixRate matrix_rates(const Chip& chip, DataType type) {
 }
 
 }  // namespace flopcast::cost
+
+namespace flopcast {
+
+FlopsPerSecond peak_rate(const Chip& chip, DataType type) {
+  return {cost::matrix_rates(chip, type).rates.flops};
+}
+
+}  // namespace flopcast
