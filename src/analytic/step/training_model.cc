@@ -52,6 +52,14 @@ double recomputed_flops(const OperatorGraph& graph, const Model& model) {
   return flops;
 }
 
+/// What MFU is of. Beside products in fewer than 16 bits, those of attention stay in 16: the faster of both.
+FlopsPerSecond step_peak(const Chip& chip, Precision precision) {
+  const DataType type = multiplied_type(precision);
+  const FlopsPerSecond peak = peak_rate(chip, type);
+  const bool wide = type == DataType::kFp32 || type == DataType::kTf32;
+  return wide ? peak : std::max(peak, peak_rate(chip, DataType::kBf16));
+}
+
 struct Rates {
   double tokens_per_second = 0, mfu = 0, hfu = 0;
 };
@@ -69,8 +77,7 @@ Rates rates_of(const TrainingModel::State& state, const Plan& plan, double step_
   const double all_again =
       again / static_cast<double>(plan.micro_batch) * sequences * plan.tp * plan.tp2 * plan.cp;
   const double peak =
-      peak_rate(state.system->machine.cluster().chip, multiplied_type(plan.precision)).value *
-      plan.chips();
+      step_peak(state.system->machine.cluster().chip, plan.precision).value * plan.chips();
   rates.tokens_per_second = sequences * static_cast<double>(sequence) / step_s;
   if (peak > 0) {
     rates.mfu = model_flops / step_s / peak;

@@ -440,13 +440,15 @@ std::optional<Diagnostic> check(const CollectiveQuery& query, const GroupShape& 
     return Diagnostic{ErrorCode::kUsage, std::string(name(query.op)),
                       "the size is not a number of bytes", "give bytes, for example 1GB"};
   }
-  const auto torus = std::ranges::find_if(
-      shape.levels, [](const LevelUse& use) { return use.level->fabric == FabricKind::kTorus; });
-  if (query.source == CollectiveSource::kNcclConstants && torus != shape.levels.end()) {
-    return Diagnostic{
-        ErrorCode::kNoAnswer, on.name,
-        fmt::format("NCCL looks for no rings in a torus, as {} is", torus->level->name),
-        "ask alpha_beta, or leave the source open"};
+  // Its search counts every link to a neighbour for every ring, which those of rings and tori are not.
+  const auto chain = std::ranges::find_if(shape.levels, [](const LevelUse& use) {
+    return use.level->fabric == FabricKind::kRing || use.level->fabric == FabricKind::kTorus;
+  });
+  if (query.source == CollectiveSource::kNcclConstants && chain != shape.levels.end()) {
+    return Diagnostic{ErrorCode::kNoAnswer, on.name,
+                      fmt::format("NCCL's model knows no {}, which {} is",
+                                  name(chain->level->fabric), chain->level->name),
+                      "ask alpha_beta, or leave the source open"};
   }
   return std::nullopt;
 }

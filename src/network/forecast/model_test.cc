@@ -257,14 +257,16 @@ TEST(CollectiveModel, RefusesImpossibleGroups) {
   EXPECT_FALSE(model.time(query_of(Op::kAllReduce, -1)));
 }
 
-TEST(CollectiveModel, NcclIsNotAskedAboutATorus) {
-  const CollectiveModel model = model_of("tpu-v4-pod");
-  EXPECT_TRUE(model.time(query_of(Op::kBroadcast, 2.8e10)));
-  const auto refused =
-      model.time(query_of(Op::kBroadcast, 2.8e10, CollectiveSource::kNcclConstants));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::kNoAnswer);
-  EXPECT_NE(refused.error().what.find("torus"), std::string::npos);
+TEST(CollectiveModel, NcclIsNotAskedAboutRingsAndTori) {
+  for (const char* cluster : {"tpu-v4-pod", "sn10-8"}) {
+    const CollectiveModel model = model_of(cluster);
+    EXPECT_TRUE(model.time(query_of(Op::kBroadcast, 2.8e10)));
+    const auto refused =
+        model.time(query_of(Op::kBroadcast, 2.8e10, CollectiveSource::kNcclConstants));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kNoAnswer);
+    EXPECT_NE(refused.error().what.find("NCCL's model knows no "), std::string::npos);
+  }
 }
 
 TEST(CollectiveModel, AUsersFitComesBeforeTheCatalogues) {
