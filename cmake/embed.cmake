@@ -37,8 +37,7 @@ namespace @namespace@ {
 @rest@]])
   # The compiler reads none of these files, so it cannot tell the build that it needs them. Link-time optimisation
   # would keep the assembler's names from those who use them.
-  set_source_files_properties(${out} PROPERTIES
-    OBJECT_DEPENDS "${files}" COMPILE_OPTIONS -fno-lto SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(${out} PROPERTIES OBJECT_DEPENDS "${files}" COMPILE_OPTIONS -fno-lto)
 endfunction()
 
 function(flopcast_embed_web web_dir generated_dir sources_var)

@@ -56,8 +56,8 @@ double recomputed_flops(const OperatorGraph& graph, const Model& model) {
 FlopsPerSecond step_peak(const Chip& chip, Precision precision) {
   const DataType type = multiplied_type(precision);
   const FlopsPerSecond peak = peak_rate(chip, type);
-  const bool wide = type == DataType::kFp32 || type == DataType::kTf32;
-  return wide ? peak : std::max(peak, peak_rate(chip, DataType::kBf16));
+  const bool narrow = type == DataType::kFp8 || type == DataType::kFp4 || type == DataType::kInt8;
+  return narrow ? std::max(peak, peak_rate(chip, DataType::kBf16)) : peak;
 }
 
 struct Rates {

@@ -186,6 +186,22 @@ TEST(TrainingModel, RefusesWhatCannotRun) {
   EXPECT_NE(refused.error().text().find("megatron"), std::string::npos);
 }
 
+// Found among generated machines: products of a type that the chip lacks, or is slow in, beside those of 16 bits.
+TEST(TrainingModel, NoStepIsAboveThePeakOfWhatItMultipliesIn) {
+  for (const char* on : {"2 x ovx-l40s, chip.matrix.bf16 4TFLOP/s, chip.vector.fp32 2TFLOP/s",
+                         "1 x dgx-b300, chip.matrix.fp8 4TFLOP/s"}) {
+    const TrainingModel model = model_on("gpt-3-1.3b", on);
+    for (const Precision precision : {Precision::kFp8Block, Precision::kNvfp4, Precision::kMxfp4}) {
+      Plan plan = plan_of(1, 1, 8, 64);
+      plan.precision = precision;
+      const auto estimate = model.estimate(plan);
+      ASSERT_TRUE(estimate) << on << " " << name(precision) << ": " << estimate.error().text();
+      EXPECT_GT(estimate->mfu, 0) << on;
+      EXPECT_LE(estimate->hfu, 1) << on;
+    }
+  }
+}
+
 TEST(TrainingModel, ChipsWaitForSendsThatDoNotOverlap) {
   const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100", "fsdp");
   Plan plan = plan_of(1, 2, 8, 64);
