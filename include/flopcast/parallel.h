@@ -31,6 +31,9 @@ enum class Zero : std::uint8_t { kNone, kOptimizer, kGradients, kWeights };
 enum class OptimizerKind : std::uint8_t { kAdam, kSgd, kMuon };
 std::string_view name(OptimizerKind kind);  ///< "adam"
 
+/// In which type gradients are reduced over replicas.
+enum class GradientType : std::uint8_t { kSummed, kFp32, kBf16, kFp16 };  ///< kSummed: as added up
+
 /// What may run at the same time as compute.
 struct Overlap {
   bool gradients = true;  ///< --overlap-grad-reduce
@@ -72,6 +75,7 @@ struct Plan {
   OptimizerKind optimizer = OptimizerKind::kAdam;  ///< what updates the weights
   Precision precision = Precision::kBf16;          ///< of linear layers
   bool fp32_gradients = true;  ///< accumulated in fp32 (Megatron); false: in the weights' type
+  GradientType gradient_type = GradientType::kSummed;  ///< that replicas send
   bool fp32_master = true;     ///< optimiser keeps weights in fp32; false: pure 16-bit training
   /// of fp32 weights, only the 16 bits that bf16 weights lack are kept beside them
   /// (--use-precision-aware-optimizer)
@@ -89,6 +93,8 @@ struct Plan {
   bool lora_mlp = false;          ///< adapters in feed-forwards as well as in attention
   unsigned mtp_layers = 0;        ///< behind the last layer, to predict further tokens
   Overlap overlap;                ///< what communication runs beside compute
+  DispatcherKind dispatcher = DispatcherKind::kUsual;  ///< who sends tokens to experts
+  bool cuda_graph = false;  ///< passes of layers are replayed from CUDA graphs
 
   bool operator==(const Plan&) const = default;
 
@@ -127,6 +133,13 @@ std::vector<unsigned> layers_per_stage(const Plan& plan, std::int64_t layers);
 /// The same plan with what deals its layers unevenly said: embedding and loss counted as layers, or else
 /// the layers of every stage. Megatron itself deals evenly alone.
 Plan with_stages(const Plan& plan, std::int64_t layers);
+
+/// Bytes of a gradient on its way to be reduced, and their type.
+struct ReducedGradient {
+  double bytes = 4;
+  DataType type = DataType::kFp32;
+};
+ReducedGradient reduced_gradient(const Plan& plan);  ///< of any weight
 
 /// Bytes one chip keeps for its weights.
 struct StateBytes {

@@ -199,11 +199,14 @@ class PlanSettings(TypedDict, total=False):
     precision: str | None
     optimizer: str | None
     fp32_gradients: bool | str | None
+    gradient_type: str | None
     split_master: bool | str | None
     moment_bytes: int | str | None
     offload: int | str | None
     fp8_gather: bool | str | None
     overlap: str | Iterable[str] | None
+    dispatcher: str | None
+    cuda_graph: bool | str | None
     lora_rank: int | str | None
     lora_mlp: bool | str | None
     mtp_layers: int | str | None

@@ -222,6 +222,20 @@ Result<TrainingConstants> training_constants(const Chip& chip, std::string_view 
   return constants;
 }
 
+Result<DispatcherConstants> dispatcher_constants(const Chip& chip, std::string_view dispatcher,
+                                                 const std::string& file) {
+  const Result<TomlFile>& builtin = builtin_file();
+  if (!builtin) return builtin.error();
+  const auto software = builtin->root["dispatcher"][dispatcher].value<std::string>();
+  if (!software) {
+    return Diagnostic{ErrorCode::kUsage, std::string(dispatcher), "is no known dispatcher",
+                      "[dispatcher] of catalog/training/constants.toml has those there are"};
+  }
+  const Result<TrainingConstants> constants = training_constants(chip, *software, file);
+  if (!constants) return constants.error();
+  return DispatcherConstants{constants->expert_once, constants->expert_traffic};
+}
+
 std::vector<std::string> training_software() {
   const Result<TomlFile>& file = builtin_file();
   return file ? softwares(*file) : std::vector<std::string>{};

@@ -43,6 +43,9 @@ struct TrainingRun {
   bool memory_reserved = false;      ///< of PyTorch's allocator: without context and NCCL
   bool experts = false;              ///< whether the model has a mixture of experts
   std::vector<std::string> assumed;  ///< what the run does not tell, and how it was taken
+  /// What it tells and no forecast has, with what is taken instead; fields that nobody knows; fields without meaning
+  /// for a forecast (sources, notes, other measures of the same step).
+  std::vector<std::string> unmodelled, unknown, ignored;
   /// Why it cannot be forecast; then the fields above may be empty.
   std::string incomplete;
 };

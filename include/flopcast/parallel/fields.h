@@ -41,6 +41,7 @@ void visit_plan(PlanType& plan, Visit&& visit) {
   visit("precision", plan.precision);
   visit("optimizer", plan.optimizer);
   visit("fp32_gradients", plan.fp32_gradients);
+  visit("gradient_type", plan.gradient_type);
   visit("fp32_master", plan.fp32_master);
   visit("split_master", plan.split_master);
   visit("moment_bytes", plan.moment_bytes);
@@ -56,6 +57,8 @@ void visit_plan(PlanType& plan, Visit&& visit) {
   visit("overlap_pipeline", plan.overlap.pipeline);
   visit("overlap_context", plan.overlap.context);
   visit("overlap_experts", plan.overlap.experts);
+  visit("dispatcher", plan.dispatcher);
+  visit("cuda_graph", plan.cuda_graph);
 }
 
 /// A field of a plan as text.

@@ -18,6 +18,12 @@ std::string_view name(TensorKind kind);                 ///< "1d", "2d", "summa"
 std::optional<TensorKind> parse_tensor_kind(std::string_view text);
 std::string_view name(ContextKind kind);  ///< "all_gather", "ring", "ulysses"
 std::optional<ContextKind> parse_context_kind(std::string_view text);  ///< also "p2p", "a2a"
+std::string_view name(DispatcherKind kind);  ///< "usual", "alltoall", "deepep", "hybridep"
+/// also "flex" (Megatron's name for what DeepEP is the usual backend of), "all-to-all" and the like
+std::optional<DispatcherKind> parse_dispatcher(std::string_view text);
+std::string_view name(GradientType type);  ///< "summed", "fp32", "bf16", "fp16"
+/// by the names that `name` gives
+std::optional<GradientType> parse_gradient_type(std::string_view text);
 /// by the names that `name` gives
 std::optional<OptimizerKind> parse_optimizer_kind(std::string_view text);
 

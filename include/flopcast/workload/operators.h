@@ -74,6 +74,15 @@ enum class TensorKind : std::uint8_t {
 /// How attention gets the keys and values of other chips.
 enum class ContextKind : std::uint8_t { kAllGather, kRing, kUlysses };
 
+/// Who sends tokens to their experts and back.
+enum class DispatcherKind : std::uint8_t {
+  kUsual,     ///< the software's
+  kAllToAll,  ///< a row for each expert of a token, sorted by kernels apart
+  kDeepEp,    ///< a row once to each node that needs it (deepseek-ai/DeepEP)
+  kHybridEp,  ///< the same over links that span nodes (DeepEP's hybrid-ep branch)
+};
+inline constexpr std::size_t kDispatchers = 4;  ///< how many DispatcherKind there are
+
 /// How a layer is cut and run. A plan's part that operators depend on.
 struct Execution {
   std::int64_t microbatch = 1;               ///< b
@@ -103,6 +112,8 @@ struct Execution {
   bool idle_outputs = false;
   /// Gated activations of experts are operators of PyTorch, each of which reads, writes and keeps its output; else one kernel.
   bool apart_activations = false;
+  DispatcherKind dispatcher = DispatcherKind::kUsual;  ///< of experts' rows
+  bool cuda_graph = false;                             ///< a pass of a layer is launched at once
 
   bool operator==(const Execution&) const = default;
 };

@@ -82,9 +82,10 @@ DynamicPeak DynamicMemory::answer(Known& all, bool played, const ExecutionCost& 
   play.expandable = constants.expandable > 0;
   play.sharded = plan.zero == Zero::kWeights;
   play.reshard = plan.reshard;
-  play.reduced_bytes = plan.fp32_gradients ? 4 : element;
+  play.reduced_bytes = reduced_gradient(plan).bytes;
+  const bool wide = play.reduced_bytes > element;
   const std::uint32_t sharding =
-      !play.sharded ? 0U : 8U | (play.reshard ? 16U : 0U) | (plan.fp32_gradients ? 32U : 0U);
+      !play.sharded ? 0U : 8U | (play.reshard ? 16U : 0U) | (wide ? 32U : 0U);
   Key key{&cost,
           play.in_flight | (play.ends_fly ? 4U : 0U) | sharding | (held.first ? 64U : 0U) |
               (held.last ? 128U : 0U),

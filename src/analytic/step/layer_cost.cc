@@ -178,6 +178,11 @@ void price(const OperatorList& list, const Pricing& pricing, ListCost& cost) {
     const double weight_s = add_pass(op.backward_weight, op.expert, pricing, cost.backward_weight);
     cover_backward(op, first_input, input_s, first_weight, weight_s, cost);
   }
+  if (!pricing.cuda_graph) return;
+  for (PassCost* pass :
+       {&cost.forward, &cost.recompute, &cost.backward_input, &cost.backward_weight}) {
+    pass->launches_s = std::min(pass->launches_s, pricing.constants.launch_s);
+  }
 }
 
 }  // namespace flopcast::analytic

@@ -41,6 +41,7 @@ struct Pricing {
   KernelTimes& kernels;
   const Constants& constants;
   Precision precision;
+  bool cuda_graph = false;  ///< the host launches a pass of a list at once
 };
 /// What the list keeps; its passes are still to be priced.
 ListCost keep(const OperatorList& list, const Execution& run, const Constants& constants);

@@ -79,6 +79,7 @@ std::size_t PlanCosts::ExecutionHash::operator()(const Execution& r) const {
           (r.flash_attention ? 1U : 0U));
   mix.add(static_cast<std::uint64_t>(r.lora_rank) << 9 | std::uint64_t{r.mtp_layers} << 1 |
           (r.lora_mlp ? 1U : 0U));
+  mix.add(static_cast<std::uint64_t>(r.dispatcher) << 1 | (r.cuda_graph ? 1U : 0U));
   return mix.value();
 }
 
@@ -132,13 +133,21 @@ ExecutionCost& PlanCosts::execution(const Plan& plan) {
   return *cost;
 }
 
+const Constants& PlanCosts::constants_of(DispatcherKind dispatcher) {
+  if (dispatcher == DispatcherKind::kUsual) return state.constants;
+  std::optional<Constants>& known = dispatched_[static_cast<std::size_t>(dispatcher)];
+  if (!known) known = dispatched_constants(state, dispatcher);
+  return *known;
+}
+
 const ExecutionCost& PlanCosts::kept(const Plan& plan) { return execution(plan); }
 
 const ExecutionCost& PlanCosts::priced(const Plan& plan) {
   ExecutionCost& cost = execution(plan);
   if (cost.priced) return cost;
   if (!last_graph_) last_graph_ = make_operators(state.model, last_run_);
-  const Pricing pricing{kernels_, state.constants, last_run_.precision};
+  const Pricing pricing{kernels_, constants_of(last_run_.dispatcher), last_run_.precision,
+                        last_run_.cuda_graph};
   price(last_graph_->embedding, pricing, cost.embedding);
   for (std::size_t i = 0; i < cost.layers.size(); ++i) {
     price(last_graph_->layers[i], pricing, cost.layers[i]);
@@ -194,7 +203,7 @@ const ExecutionTime& PlanCosts::timed(const ExecutionCost& cost, const Plan& pla
       return *placed.time;
     }
   }
-  const PassTiming timing{times, layouts, plan.overlap, state.constants};
+  const PassTiming timing{times, layouts, plan.overlap, constants_of(plan.dispatcher)};
   auto time = std::make_unique<ExecutionTime>();
   time->embedding = time_list(cost.embedding, timing);
   for (const ListCost& layer : cost.layers) time->layers.push_back(time_list(layer, timing));

@@ -1,6 +1,7 @@
 // Prices of everything plans of one model on one cluster are made of, remembered between plans.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -74,6 +75,8 @@ class PlanCosts {
 
  private:
   ExecutionCost& execution(const Plan& plan);
+  /// Where experts' rows go by this dispatcher.
+  const Constants& constants_of(DispatcherKind dispatcher);
   ScheduleEntry& entry_of(const Plan& plan);
 
   struct ExecutionHash {
@@ -111,6 +114,7 @@ class PlanCosts {
     std::size_t operator()(const HeldKey& key) const;
   };
   KernelTimes kernels_;
+  std::array<std::optional<Constants>, kDispatchers> dispatched_;  ///< by DispatcherKind
   ExecutionCost* last_cost_ = nullptr;  ///< of last_run_
   Execution last_run_;
   std::optional<OperatorGraph> last_graph_;  ///< of last_run_, where it had to be made

@@ -14,6 +14,7 @@
 #include "base/numeric/clock.h"
 #include "base/text/format.h"
 #include "flopcast/analytic/reuse.h"
+#include "flopcast/parallel/names.h"
 
 namespace flopcast {
 namespace {
@@ -96,6 +97,19 @@ void apply_power(const System& system, Constants& constants) {
   constants.attention_backward_share *= share;
 }
 
+/// What a plan says that is priced as something near it, or not at all.
+std::vector<std::string> plan_notes(const Plan& plan) {
+  std::vector<std::string> notes;
+  if (plan.cuda_graph) {
+    notes.emplace_back(
+        "CUDA graphs: a pass of a layer is one launch; memory that graphs keep is not counted");
+  }
+  if (plan.dispatcher == DispatcherKind::kHybridEp) {
+    notes.emplace_back("HybridEP: rows are sent and sorted as by DeepEP");
+  }
+  return notes;
+}
+
 bool has_experts(const Model& model) {
   return std::ranges::any_of(model.kinds, [](const Layer& l) { return l.experts.count > 0; });
 }
@@ -157,6 +171,19 @@ TrainingModel TrainingModel::State::again(const State& known, Model model) {
   return TrainingModel(
       std::make_unique<State>(State{std::move(model), known.system, known.options, known.software,
                                     known.constants, std::move(before)}));
+}
+
+Constants analytic::dispatched_constants(const TrainingModel::State& state,
+                                         DispatcherKind dispatcher) {
+  const Chip& chip = state.system->machine.cluster().as_measured().chip;
+  const auto rows = dispatcher_constants(chip, name(dispatcher), state.options.constants);
+  // The catalogue has every dispatcher (TrainingConstants.EveryDispatcherHasItsConstants), and the state's own constants
+  // were read of the same files.
+  Constants constants = state.constants;
+  if (!rows) return constants;
+  constants.expert_once = rows->expert_once;
+  constants.expert_traffic = rows->expert_traffic;
+  return constants;
 }
 
 Result<TrainingModel> TrainingModel::make(Model model, Cluster cluster, const Catalog& catalog,
@@ -264,6 +291,7 @@ Result<TrainingEstimate> TrainingModel::estimate(const Plan& plan,
   for (std::size_t i = 0; i < out.rests_on.size(); ++i) {
     out.rests_on[i] = all > 0 ? step.rests_on_s[i] / all : 0;
   }
+  out.assumed = plan_notes(plan);
   if (auto problem = check_answer(out)) return *std::move(problem);
   return out;
 }

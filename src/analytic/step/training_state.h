@@ -38,4 +38,11 @@ struct TrainingModel::State {
   static TrainingModel again(const State& known, Model model);
 };
 
+namespace analytic {
+
+/// The state's constants, with what experts' rows cost under a dispatcher that the plan names, whatever the software.
+Constants dispatched_constants(const TrainingModel::State& state, DispatcherKind dispatcher);
+
+}  // namespace analytic
+
 }  // namespace flopcast

@@ -113,6 +113,7 @@ std::optional<std::uint8_t> modules_of(const toml::node& node) {
 
 constexpr std::array kFlags = {std::pair{"experts_as_layers", &Launch::experts_as_layers},
                                std::pair{"stages_of_one_layer", &Launch::stages_of_one_layer},
+                               std::pair{"batch_by_stages", &Launch::batch_by_stages},
                                std::pair{"flash_attention", &Launch::flash_attention},
                                std::pair{"fp32_gradients", &Launch::fp32_gradients},
                                std::pair{"reshard", &Launch::reshard},

@@ -31,7 +31,7 @@ struct LaunchFacts {
 /// What its launch is taken to be.
 struct Launch {
   std::string software;  ///< a profile of catalog/training/constants.toml
-  bool experts_as_layers = false, stages_of_one_layer = false;
+  bool experts_as_layers = false, stages_of_one_layer = false, batch_by_stages = false;
   ContextKind context = ContextKind::kRing;
   bool flash_attention = true, fp32_gradients = true, reshard = true;
   bool overlap_gradients = true, overlap_tensor = false, overlap_experts = false,

@@ -3,25 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "flopcast/parallel/names.h"
 #include "measured/training/words.h"
 
 namespace flopcast::measured {
 namespace {
 
-using nlohmann::json;
-
-/// A whole number; `otherwise` where it is missing or null.
-std::int64_t count_of(const json& object, const char* key, std::int64_t otherwise) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number()) return otherwise;
-  return static_cast<std::int64_t>(found->get<double>());
-}
-
-bool flag_of(const json& object, const char* key, bool otherwise) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_boolean() ? found->get<bool>() : otherwise;
-}
+constexpr std::string_view kParallel = "parallel";
 
 /// What products are in, in a run's words.
 struct ToldPrecision {
@@ -78,22 +68,93 @@ void force_routing(Model& model) {
   }
 }
 
-void set_overlap(const json& parallel, const Launch& launch, Overlap& overlap) {
-  overlap.gradients = flag_of(parallel, "dp_overlap", launch.overlap_gradients);
+void set_overlap(RunFields& fields, const Launch& launch, Overlap& overlap) {
+  const auto told = [&](const char* key, bool otherwise) {
+    return fields.flag(kParallel, key).value_or(otherwise);
+  };
+  overlap.gradients = told("dp_overlap", launch.overlap_gradients);
   overlap.weights = overlap.gradients;
-  overlap.tensor = flag_of(parallel, "tp_overlap", launch.overlap_tensor);
-  overlap.experts = launch.overlap_experts;
-  overlap.pipeline = launch.overlap_pipeline;
+  overlap.tensor = told("tp_overlap", launch.overlap_tensor);
+  overlap.experts = told("ep_overlap", launch.overlap_experts);
+  overlap.pipeline = told("pp_overlap", launch.overlap_pipeline);
+  overlap.context = told("cp_overlap", overlap.context);
 }
 
-void set_zero(const json& parallel, TrainingRun& run) {
+/// Which part of the optimiser's state, gradients and weights replicas share. "FSDP (...)" is read by its first word.
+std::string set_zero(RunFields& fields, TrainingRun& run) {
   Plan& plan = run.plan;
-  const std::int64_t zero = std::clamp<std::int64_t>(count_of(parallel, "zero", 1), 0, 3);
-  plan.zero = static_cast<Zero>(zero);
-  const auto fsdp = count_of(parallel, "fsdp", 0);
-  if (fsdp > 0) {
-    plan.zero = Zero::kWeights;
-    if (fsdp < plan.dp) plan.shard = static_cast<unsigned>(fsdp);
+  const std::string told = fields.word(kParallel, {"zero"}).value_or("1");
+  const std::vector<std::string_view> words = words_of(told);
+  const auto zero = parse_zero(words.empty() ? "" : lower_case(words.front()));
+  if (!zero) return fmt::format("parallel.zero: expected 0 to 3, found '{}'", told);
+  plan.zero = *zero;
+  if (says(told, "no reshard")) plan.reshard = false;
+  const unsigned replicas = plan.dp * plan.cp;
+  const std::int64_t fsdp = fields.count(kParallel, "fsdp", 0);
+  if (fsdp > 0) plan.zero = Zero::kWeights;
+  std::int64_t group = fsdp > 0 ? fsdp : fields.count(kParallel, "zero_group", 0);
+  if (group <= 0) group = fields.count(kParallel, "fsdp_degree", 0);
+  const std::int64_t copies = fields.count(kParallel, "zero_instances", 0);
+  if (group <= 0 && copies > 0 && replicas % copies == 0) group = replicas / copies;
+  if (group > 0 && group < replicas && plan.zero != Zero::kNone) {
+    plan.shard = static_cast<unsigned>(group);
+  }
+  return "";
+}
+
+/// In which type gradients are reduced. But for FSDP, they are added up in that as well (Megatron-Core's
+/// grad_reduce_in_fp32, DeepSpeed's gradient_accumulation_dtype).
+void set_gradient_type(RunFields& fields, Plan& plan) {
+  const auto told = fields.word(kParallel, {"gradient_type", "grad_reduce_dtype", "grad_dtype"});
+  const std::optional<bool> wide = fields.flag(kParallel, "grad_reduce_in_fp32");
+  if (!told && !wide) return;
+  const auto type = told ? parse_gradient_type(lower_case(*told))
+                         : std::optional(*wide ? GradientType::kFp32 : GradientType::kBf16);
+  if (!type) {
+    return fields.unmodelled(kParallel, "gradient_type", *told,
+                             "the type in which gradients are added up is taken");
+  }
+  plan.gradient_type = *type;
+  const bool known = *type != GradientType::kSummed && plan.zero != Zero::kWeights;
+  if (known) plan.fp32_gradients = *type == GradientType::kFp32;
+}
+
+/// How chips that share a sequence exchange keys and values.
+void set_context(RunFields& fields, Plan& plan) {
+  const auto told = fields.word(kParallel, {"cp_comm_type", "context"});
+  if (!told) return;
+  const std::string word = lower_case(*told);
+  const auto kind = parse_context_kind(word == "all-gather" || word == "allgather" ? "all_gather"
+                                                                                   : word);
+  if (kind) plan.context = *kind;
+  if (!kind && word.find("p2p") != std::string::npos) plan.context = ContextKind::kRing;
+  if (!kind) {
+    fields.unmodelled(kParallel, "cp_comm_type", *told,
+                      fmt::format("{} is taken", name(plan.context)));
+  }
+}
+
+void set_dispatcher(RunFields& fields, Plan& plan) {
+  const auto told =
+      fields.word(kParallel, {"dispatcher", "moe_token_dispatcher_type", "moe_dispatcher"});
+  if (!told) return;
+  const auto kind = parse_dispatcher(lower_case(*told));
+  if (kind) plan.dispatcher = *kind;
+  if (!kind) fields.unmodelled(kParallel, "dispatcher", *told, "the software's is taken");
+}
+
+/// Whether passes are replayed from CUDA graphs. Megatron-Core names an implementation, or what is inside.
+void set_graphs(RunFields& fields, Plan& plan) {
+  const auto told = fields.word(kParallel, {"cuda_graph", "cuda_graph_impl", "cuda_graphs"});
+  if (!told) return;
+  const std::string word = lower_case(*told);
+  constexpr std::array<std::string_view, 4> kNone = {"false", "none", "off", "0"};
+  constexpr std::array<std::string_view, 7> kLayers = {
+      "true", "on", "1", "layers", "local", "full", "transformer_engine"};
+  const auto among = [&](const auto& list) { return std::ranges::find(list, word) != list.end(); };
+  plan.cuda_graph = !among(kNone);
+  if (plan.cuda_graph && !among(kLayers)) {
+    fields.unmodelled(kParallel, "cuda_graph", *told, "graphs of whole layers are taken");
   }
 }
 
@@ -108,13 +169,26 @@ void set_task(const Launch& launch, TrainingRun& run) {
       fmt::format("documents of {} tokens packed into a sequence", launch.document_tokens));
 }
 
-/// Microbatch, from the batch of a replica where it is not told.
-std::string set_batch(const json& batch, TrainingRun& run) {
+/// What is told as the microbatch is the batch of a replica, which the pipeline cuts into as many as it has stages.
+void cut_by_stages(TrainingRun& run) {
   Plan& plan = run.plan;
-  plan.global_batch = count_of(batch, "gbs", 0);
+  const std::int64_t stages = std::int64_t{plan.pp} * plan.vpp;
+  const std::int64_t of_replica = plan.global_batch / std::max(1U, plan.dp);
+  if (of_replica < stages || of_replica % stages != 0) return;
+  if (plan.micro_batch <= of_replica / stages && !run.open.micro_batch) return;
+  plan.micro_batch = of_replica / stages;
+  run.open.micro_batch = false;
+  run.assumed.push_back(fmt::format("microbatch {}: a batch of {} cut into as many as stages",
+                                    plan.micro_batch, of_replica));
+}
+
+/// Microbatch, from the batch of a replica where it is not told.
+std::string set_batch(RunFields& fields, const Launch& launch, TrainingRun& run) {
+  Plan& plan = run.plan;
+  plan.global_batch = fields.count("batch", "gbs", 0);
   if (plan.global_batch <= 0) return "no global batch is told";
-  const std::int64_t accumulation = count_of(batch, "ga", 0);
-  plan.micro_batch = count_of(batch, "mbs", 0);
+  const std::int64_t accumulation = fields.count("batch", "ga", 0);
+  plan.micro_batch = fields.count("batch", "mbs", 0);
   if (run.open.layout) {
     run.open.accumulation = accumulation;
     return "";
@@ -128,6 +202,7 @@ std::string set_batch(const json& batch, TrainingRun& run) {
     plan.micro_batch = plan.global_batch / (plan.dp * accumulation);
     run.assumed.push_back(fmt::format("microbatch {}", plan.micro_batch));
   }
+  if (launch.batch_by_stages) cut_by_stages(run);
   return "";
 }
 
@@ -137,19 +212,19 @@ unsigned virtual_stages(const Launch& launch, const TrainingRun& run) {
   return even ? layers / run.plan.pp : 1;
 }
 
-std::string set_degrees(const json& parallel, const Launch& launch, TrainingRun& run) {
+std::string set_degrees(RunFields& fields, const Launch& launch, TrainingRun& run) {
   Plan& plan = run.plan;
-  if (parallel.empty() && run.quality == 'C') {
+  if (fields.part(kParallel).empty() && run.quality == 'C') {
     run.open.layout = true;
     run.assumed.push_back("layout: the fastest plan");
     plan.dp = run.chips;
     return "";
   }
   for (const char* key : {"tp", "pp"}) {
-    if (count_of(parallel, key, 0) <= 0) run.assumed.push_back(fmt::format("{} 1", key));
+    if (fields.count(kParallel, key, 0) <= 0) run.assumed.push_back(fmt::format("{} 1", key));
   }
   const auto degree = [&](const char* key) {
-    return static_cast<unsigned>(std::max<std::int64_t>(1, count_of(parallel, key, 1)));
+    return static_cast<unsigned>(std::max<std::int64_t>(1, fields.count(kParallel, key, 1)));
   };
   plan.tp = degree("tp"), plan.pp = degree("pp"), plan.cp = degree("cp"), plan.ep = degree("ep");
   // Recipes of experts that are shared out leave each of them whole, but where they say otherwise.
@@ -159,20 +234,29 @@ std::string set_degrees(const json& parallel, const Launch& launch, TrainingRun&
     run.assumed.push_back("experts cut as their layers");
   }
   plan.vpp = degree("vp");
+  const nlohmann::json& parallel = fields.part(kParallel);
   if (parallel.contains("vp") && parallel["vp"].is_null() && plan.pp > 1) {
     plan.vpp = virtual_stages(launch, run);
     run.assumed.push_back(fmt::format("{} virtual stages a chip", plan.vpp));
   }
   if (plan.vpp > 1) plan.schedule = ScheduleKind::kInterleaved;
   const unsigned shape = plan.tp * plan.pp * plan.cp;
-  const std::int64_t dp = count_of(parallel, "dp", 0);
+  const std::int64_t dp = fields.count(kParallel, "dp", 0);
   plan.dp = dp > 0 ? static_cast<unsigned>(dp) : run.chips / std::max(1U, shape);
   if (plan.chips() != run.chips) {
     return fmt::format("tp x pp x cp x dp is {}, the run has {} chips", plan.chips(), run.chips);
   }
-  plan.sequence_parallel = plan.tp > 1 && flag_of(parallel, "sp", false);
+  plan.sequence_parallel = fields.flag(kParallel, "sp").value_or(false) && plan.tp > 1;
   plan.context = launch.context;
   return "";
+}
+
+/// What the run says of its launch, over what rules take.
+void set_told(RunFields& fields, Plan& plan) {
+  set_context(fields, plan);
+  set_dispatcher(fields, plan);
+  set_gradient_type(fields, plan);
+  set_graphs(fields, plan);
 }
 
 void take_plan(const Plan& plan, LaunchFacts& facts) {
@@ -183,22 +267,22 @@ void take_plan(const Plan& plan, LaunchFacts& facts) {
 
 }  // namespace
 
-std::string read_run_plan(const json& parallel, const json& batch, const json& model,
-                          const RunTexts& texts, const Chip& chip, const LaunchRules& rules,
-                          TrainingRun& run) {
+std::string read_run_plan(RunFields& fields, const RunTexts& texts, const Chip& chip,
+                          const LaunchRules& rules, TrainingRun& run) {
   const ToldPrecision precision = precision_in(texts.dtype);
-  LaunchFacts facts{&run.model, &chip, precision.precision, false, count_of(parallel, "tp", 1)};
-  facts.compiled = flag_of(parallel, "compile", rules.compiled(texts, facts));
+  const std::int64_t tp = fields.count(kParallel, "tp", 1), pp = fields.count(kParallel, "pp", 1);
+  LaunchFacts facts{&run.model, &chip, precision.precision, false, tp, pp};
+  facts.compiled = fields.flag(kParallel, "compile").value_or(rules.compiled(texts, facts));
   Launch launch;
   launch.software = rules.software(texts, facts);
   rules.put_layout(texts, facts, launch);
   Plan& plan = run.plan;
-  if (std::string why = set_degrees(parallel, launch, run); !why.empty()) return why;
-  if (std::string why = set_batch(batch, run); !why.empty()) return why;
-  plan.sequence = count_of(model, "seq_len", 0);
+  if (std::string why = set_degrees(fields, launch, run); !why.empty()) return why;
+  if (std::string why = set_batch(fields, launch, run); !why.empty()) return why;
+  plan.sequence = fields.count("model", "seq_len", 0);
   if (plan.sequence <= 0) return "no sequence length is told";
   if (std::string why = set_precision(precision, texts, run); !why.empty()) return why;
-  set_zero(parallel, run);
+  if (std::string why = set_zero(fields, run); !why.empty()) return why;
   take_plan(plan, facts);
   rules.put_launch(texts, facts, launch);
   run.software = launch.software;
@@ -206,10 +290,11 @@ std::string read_run_plan(const json& parallel, const json& batch, const json& m
   run.assumed.insert(run.assumed.end(), launch.assumed.begin(), launch.assumed.end());
   plan.flash_attention = launch.flash_attention;
   plan.fp32_gradients = plan.fp32_gradients && launch.fp32_gradients;
-  plan.reshard = launch.reshard;
+  plan.reshard = plan.reshard && launch.reshard;
   if (launch.forced_routing) force_routing(run.model);
   set_recompute(texts, launch, run);
-  set_overlap(parallel, launch, plan.overlap);
+  set_overlap(fields, launch, plan.overlap);
+  set_told(fields, plan);
   set_task(launch, run);
   return "";
 }

@@ -2,6 +2,7 @@
 #include "measured/training/runs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,7 @@
 
 #include "base/files/read_file.h"
 #include "base/text/csv_table.h"
+#include "measured/training/fields.h"
 #include "measured/training/plan.h"
 #include "measured/training/system.h"
 
@@ -19,58 +21,44 @@ namespace {
 using nlohmann::json;
 using namespace measured;
 
-std::string text_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-double number_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-const json& part_of(const json& run, const char* key) {
-  static const json kNothing = json::object();
-  const auto found = run.find(key);
-  return found != run.end() && found->is_object() ? *found : kNothing;
-}
-
 /// Whether all that the run lacks can be filled in; else it has a defect.
-bool can_be_filled(const json& run) {
-  const json missing = run.value("missing", json::array());
-  const auto open = [](const json& item) {
+bool can_be_filled(const std::vector<std::string>& missing) {
+  const auto open = [](const std::string& text) {
     constexpr std::array<std::string_view, 5> kOpen = {"mbs", "vp", "recompute", "parallel layout",
                                                        "fp8 vs nvfp4"};
-    const std::string text = item.is_string() ? item.get<std::string>() : std::string();
     return std::ranges::any_of(kOpen, [&](std::string_view w) { return text.starts_with(w); }) &&
            text.find(';') == std::string::npos;
   };
-  return missing.is_array() && !missing.empty() && std::ranges::all_of(missing, open);
+  return !missing.empty() && std::ranges::all_of(missing, open);
 }
 
-std::string joined_missing(const json& run) {
-  std::string all;
-  for (const json& item : run.value("missing", json::array())) {
-    if (item.is_string()) all += (all.empty() ? "" : "; ") + item.get<std::string>();
-  }
-  return all;
-}
-
-Datable datable_of(const json& run, const std::string& id) {
-  const json& source = part_of(run, "source");
-  return {text_of(run, "container"), id,
-          text_of(run, "round"),     text_of(source, "path"),
-          text_of(source, "repo"),   number_of(run, "year")};
+Datable datable_of(RunFields& run, const std::string& id) {
+  return {run.text("", "container"), id,
+          run.text("", "round"),     run.text("source", "path"),
+          run.text("source", "repo"), run.number("", "year")};
 }
 
 /// Degrees, batches and sizes beyond these are a mistake, and would overflow what is computed of them.
 constexpr double kLargest = 1e9;
 constexpr std::size_t kLongest = 1000;
 
+/// What the degrees multiply to; 0 where nobody tells the replicas.
+double devices_told(RunFields& run) {
+  double replicas = run.number("parallel", "dp");
+  if (replicas <= 0) {
+    // Chips that share the weights are replicas, those of context parallelism among them.
+    replicas = run.number("parallel", "fsdp") / std::max(run.number("parallel", "cp"), 1.0);
+  }
+  double devices = std::max(replicas, 0.0);
+  for (const char* key : {"tp", "pp", "cp"}) {
+    devices *= std::max(run.number("parallel", key), 1.0);
+  }
+  return devices;
+}
+
 /// The chip that the run was on.
-Chip read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
-  const json& system = part_of(run, "system");
-  const std::string line = text_of(system, "on");
+Chip read_system(RunFields& run, const Catalog& catalog, TrainingRun& out) {
+  const std::string line = run.text("system", "on");
   if (!line.empty()) {
     out.cluster = line;
     const Result<Cluster> cluster = catalog.cluster(line);
@@ -79,15 +67,12 @@ Chip read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
     return cluster ? cluster->chip : Chip{};
   }
   RunSystem told;
-  told.gpu = text_of(system, "gpu");
-  told.gpus = static_cast<unsigned>(number_of(system, "gpus"));
-  told.per_node = static_cast<unsigned>(std::max(number_of(system, "gpus_per_node"), 1.0));
-  told.network = text_of(system, "inter");
-  told.hbm_bytes_per_s = number_of(system, "hbm_gbs") * 1e9;
-  double devices = 1;
-  for (const char* key : {"tp", "pp", "cp", "dp"}) {
-    devices *= std::max(number_of(part_of(run, "parallel"), key), 1.0);
-  }
+  told.gpu = run.text("system", "gpu");
+  told.gpus = static_cast<unsigned>(run.number("system", "gpus"));
+  told.per_node = static_cast<unsigned>(std::max(run.number("system", "gpus_per_node"), 1.0));
+  told.network = run.text("system", "inter");
+  told.hbm_bytes_per_s = run.number("system", "hbm_gbs") * 1e9;
+  const double devices = devices_told(run);
   if (devices <= kLargest) told.devices = static_cast<unsigned>(devices);
   const Result<std::string> made = cluster_line(told, catalog, out.assumed);
   const Result<Cluster> cluster = made ? catalog.cluster(*made) : made.error();
@@ -96,18 +81,17 @@ Chip read_system(const json& run, const Catalog& catalog, TrainingRun& out) {
   return cluster ? cluster->chip : Chip{};
 }
 
-void read_measured(const json& run, TrainingRun& out) {
+void read_measured(RunFields& run, TrainingRun& out) {
   constexpr double kGiB = 1073741824;
-  const json& measured = part_of(run, "measured");
-  out.measured_s = number_of(measured, "iter_time_s");
-  out.memory = Bytes{number_of(measured, "memory_gib") * kGiB};
+  out.measured_s = run.number("measured", "iter_time_s");
+  out.memory = Bytes{run.number("measured", "memory_gib") * kGiB};
   if (out.measured_s <= 0) out.incomplete = "no iteration time was measured";
 }
 
 /// What of the fields that are read cannot be meant; empty: nothing.
-std::string senseless(const json& run) {
+std::string senseless(RunFields& run) {
   for (const char* part : {"system", "parallel", "batch"}) {
-    for (const auto& [key, value] : part_of(run, part).items()) {
+    for (const auto& [key, value] : run.part(part).items()) {
       const bool large = value.is_number() && !(std::abs(value.get<double>()) <= kLargest);
       if (large) return fmt::format("{}.{} is too large", part, key);
       if (value.is_string() && value.get_ref<const std::string&>().size() > kLongest) {
@@ -116,12 +100,12 @@ std::string senseless(const json& run) {
     }
   }
   constexpr double kLastYear = 3000;
-  if (std::abs(number_of(run, "year")) > kLastYear) return "year is too large";
+  if (std::abs(run.number("", "year")) > kLastYear) return "year is too large";
   return "";
 }
 
-char quality_of(const json& run, TrainingRun& out) {
-  const std::string quality = text_of(run, "quality");
+char quality_of(RunFields& run, TrainingRun& out) {
+  const std::string quality = run.text("", "quality");
   if (quality.empty()) return 'A';
   if (quality == "A" || quality == "B" || quality == "C") return quality[0];
   out.incomplete = fmt::format("quality '{}' is not A, B or C", quality);
@@ -135,47 +119,65 @@ struct RunReader {
   LaunchRules rules;
 };
 
-TrainingRun read_run(const json& run, std::size_t number, const RunReader& reader) {
-  TrainingRun out;
-  out.id = text_of(run, "id");
+/// What the run says in words that rules ask for.
+RunTexts texts_of(RunFields& run, const TrainingRun& out,
+                  const std::vector<std::string>& missing) {
+  return {run.text("", "dtype"),
+          run.text("", "recompute"),
+          run.text("", "task"),
+          run.text("", "software"),
+          run.text("", "framework"),
+          run.text("source", "repo"),
+          out.set,
+          out.month,
+          fmt::format("{}", fmt::join(missing, "; ")),
+          run.text("", "note"),
+          run.text("source", "path")};
+}
+
+/// The names of a run.
+void read_names(RunFields& run, std::size_t number, TrainingRun& out) {
+  out.id = run.text("", "id");
   if (out.id.empty()) out.id = fmt::format("run {}", number + 1);
-  out.set = text_of(run, "set");
+  out.set = run.text("", "set");
   if (out.set.empty()) out.set = set_of_id(out.id);
-  out.group = text_of(run, "group");
+  out.group = run.text("", "group");
   if (out.group.empty()) out.group = out.id;
+}
+
+/// Everything else, up to why the run cannot be forecast.
+void read_rest(RunFields& run, const RunReader& reader, TrainingRun& out) {
   out.incomplete = senseless(run);
   out.quality = quality_of(run, out);
-  if (out.incomplete.empty() && out.quality == 'C' && !can_be_filled(run)) {
-    const std::string missing = joined_missing(run);
-    out.incomplete = "its configuration is incomplete" + (missing.empty() ? "" : ": " + missing);
+  const std::vector<std::string> missing = run.texts("", "missing");
+  if (out.incomplete.empty() && out.quality == 'C' && !can_be_filled(missing)) {
+    out.incomplete = fmt::format("its configuration is incomplete{}{}", missing.empty() ? "" : ": ",
+                                 fmt::join(missing, "; "));
   }
-  if (!out.incomplete.empty()) return out;
+  if (!out.incomplete.empty()) return;
   read_measured(run, out);
   Chip chip;
   if (out.incomplete.empty()) chip = read_system(run, reader.catalog, out);
-  if (!out.incomplete.empty()) return out;
-  Result<Model> model = parse_model(part_of(run, "model").dump(), reader.where + ": " + out.id);
+  if (!out.incomplete.empty()) return;
+  Result<Model> model = parse_model(run.part("model").dump(), reader.where + ": " + out.id);
   if (!model) {
     out.incomplete = model.error().text();
-    return out;
+    return;
   }
   out.model = std::move(*model);
   out.experts = std::ranges::any_of(out.model.kinds,
                                     [](const Layer& layer) { return layer.experts.count > 0; });
   out.month = month_of(datable_of(run, out.id));
-  const RunTexts texts{text_of(run, "dtype"),
-                       text_of(run, "recompute"),
-                       text_of(run, "task"),
-                       text_of(run, "software"),
-                       text_of(run, "framework"),
-                       text_of(part_of(run, "source"), "repo"),
-                       out.set,
-                       out.month,
-                       joined_missing(run),
-                       text_of(run, "note"),
-                       text_of(part_of(run, "source"), "path")};
-  out.incomplete = read_run_plan(part_of(run, "parallel"), part_of(run, "batch"),
-                                 part_of(run, "model"), texts, chip, reader.rules, out);
+  out.incomplete = read_run_plan(run, texts_of(run, out, missing), chip, reader.rules, out);
+}
+
+TrainingRun read_run(const json& object, std::size_t number, const RunReader& reader) {
+  TrainingRun out;
+  RunFields run(object);
+  read_names(run, number, out);
+  read_rest(run, reader, out);
+  if (out.incomplete.empty()) out.incomplete = run.problem();
+  if (out.incomplete.empty()) run.tell(out);
   return out;
 }
 

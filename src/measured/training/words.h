@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cctype>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,12 @@ inline std::vector<std::string_view> words_of(std::string_view text) {
     at = end + 1;
   }
   return words;
+}
+
+inline std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
 }
 
 inline bool same_word(std::string_view a, std::string_view b) {

@@ -124,7 +124,16 @@ Result<Plan> with_chips(const PlanFile& file, unsigned chips) {
 
 namespace {
 
+/// What no writer says.
+void lost_everywhere(const Plan& plan, Lose lose, void* to) {
+  lose(to, plan.cuda_graph, "CUDA graphs", {});
+  lose(to, plan.dispatcher != DispatcherKind::kUsual, "the dispatcher ", name(plan.dispatcher));
+  lose(to, plan.gradient_type != GradientType::kSummed, "gradients reduced in ",
+       name(plan.gradient_type));
+}
+
 void find_lost(const Plan& plan, PlanFormat format, Lose lose, void* to) {
+  lost_everywhere(plan, lose, to);
   if (format == PlanFormat::kMegatron) return lost_in_megatron(plan, lose, to);
   if (format == PlanFormat::kTorchtitan) return lost_in_torchtitan(plan, lose, to);
   lost_in_deepspeed(plan, lose, to);

@@ -3,6 +3,8 @@
 #include <array>
 #include <span>
 
+#include "base/text/names.h"
+
 namespace flopcast {
 namespace {
 
@@ -10,6 +12,8 @@ constexpr std::array<std::string_view, 3> kRecompute = {"none", "selective", "fu
 constexpr std::array<std::string_view, 4> kZero = {"0", "1", "2", "3"};
 constexpr std::array<std::string_view, 3> kTensor = {"1d", "2d", "summa"};
 constexpr std::array<std::string_view, 3> kContext = {"all_gather", "ring", "ulysses"};
+constexpr std::array<std::string_view, 4> kDispatcher = {"usual", "alltoall", "deepep", "hybridep"};
+constexpr std::array<std::string_view, 4> kGradient = {"summed", "fp32", "bf16", "fp16"};
 
 template <typename Enum>
 std::optional<Enum> parse(std::span<const std::string_view> names, std::string_view text) {
@@ -44,6 +48,22 @@ std::optional<ContextKind> parse_context_kind(std::string_view text) {
   if (text == "p2p") return ContextKind::kRing;
   if (text == "a2a") return ContextKind::kUlysses;
   return parse<ContextKind>(kContext, text);
+}
+
+std::string_view name(DispatcherKind kind) { return kDispatcher[static_cast<int>(kind)]; }
+std::string_view name(GradientType type) { return kGradient[static_cast<int>(type)]; }
+
+std::optional<DispatcherKind> parse_dispatcher(std::string_view text) {
+  const std::string key = name_key(text);
+  if (key == "flex") return DispatcherKind::kDeepEp;
+  for (std::size_t i = 0; i < kDispatcher.size(); ++i) {
+    if (name_key(kDispatcher[i]) == key) return static_cast<DispatcherKind>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<GradientType> parse_gradient_type(std::string_view text) {
+  return parse<GradientType>(kGradient, text);
 }
 
 std::optional<OptimizerKind> parse_optimizer_kind(std::string_view text) {

@@ -44,6 +44,8 @@ Execution execution_of(const Plan& plan, const Model& model) {
   run.lora_rank = plan.lora_rank;
   run.lora_mlp = plan.lora_mlp;
   run.mtp_layers = plan.mtp_layers;
+  run.dispatcher = plan.dispatcher;
+  run.cuda_graph = plan.cuda_graph;
   return run;
 }
 

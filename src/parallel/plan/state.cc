@@ -53,18 +53,17 @@ void add_transfers(WeightTransfers& all, const Plan& plan, Group group, unsigned
                    double weights, double trainable) {
   if (replicas <= 1) return;
   const double narrow = is_32_bit(plan.precision) ? 4 : 2;
-  const PerWeight bytes = per_weight(plan);
   const DataType weight_type = activation_type(plan.precision);
-  const DataType gradient_type = bytes.gradient == 4 ? DataType::kFp32 : weight_type;
+  const ReducedGradient reduced = reduced_gradient(plan);
   // Weights that linear layers multiply in 8 bits with one scale may be gathered so (FSDP's float8
   // all-gather, --fp8-param-gather).
   const double gathered_byte = plan.precision == Precision::kFp8 && plan.fp8_gather ? 1 : narrow;
-  const Bytes gradient{bytes.gradient * trainable};
+  const Bytes gradient{reduced.bytes * trainable};
   const bool hybrid = plan.shard > 0 && plan.shard < replicas && plan.zero != Zero::kNone;
   const Group shard = hybrid ? Group::kShard : group;
   if (plan.zero == Zero::kNone) {
     if (trainable > 0) {
-      all.after_backward.push_back({CollectiveOp::kAllReduce, group, gradient, gradient_type});
+      all.after_backward.push_back({CollectiveOp::kAllReduce, group, gradient, reduced.type});
     }
     return;
   }
@@ -77,14 +76,30 @@ void add_transfers(WeightTransfers& all, const Plan& plan, Group group, unsigned
     if (plan.zero == Zero::kWeights && plan.reshard) all.before_backward.push_back(gather);
   }
   if (trainable == 0) return;
-  all.after_backward.push_back({CollectiveOp::kReduceScatter, shard, gradient, gradient_type});
+  all.after_backward.push_back({CollectiveOp::kReduceScatter, shard, gradient, reduced.type});
   if (hybrid) {
     all.after_backward.push_back({CollectiveOp::kAllReduce, Group::kReplica,
-                                  gradient / static_cast<double>(plan.shard), gradient_type});
+                                  gradient / static_cast<double>(plan.shard), reduced.type});
   }
 }
 
 }  // namespace
+
+ReducedGradient reduced_gradient(const Plan& plan) {
+  constexpr double kWide = 4, kNarrow = 2;
+  switch (plan.gradient_type) {
+    case GradientType::kFp32:
+      return {kWide, DataType::kFp32};
+    case GradientType::kBf16:
+      return {kNarrow, DataType::kBf16};
+    case GradientType::kFp16:
+      return {kNarrow, DataType::kFp16};
+    case GradientType::kSummed:
+      break;
+  }
+  const double bytes = per_weight(plan).gradient;
+  return {bytes, bytes == kWide ? DataType::kFp32 : activation_type(plan.precision)};
+}
 
 ChipWeights chip_weights(const OperatorList& operators) {
   ChipWeights weights;

@@ -44,6 +44,11 @@ std::string plan_words(const Plan& plan) {
   text += recompute_words(plan);
   if (plan.sequence_parallel) text += ", sequence parallel";
   if (plan.precision != usual.precision) text += fmt::format(", {}", name(plan.precision));
+  if (plan.gradient_type != usual.gradient_type) {
+    text += fmt::format(", gradients reduced in {}", name(plan.gradient_type));
+  }
+  if (plan.dispatcher != usual.dispatcher) text += fmt::format(", {}", name(plan.dispatcher));
+  if (plan.cuda_graph) text += ", CUDA graphs";
   if (plan.mtp_layers > 0) text += fmt::format(", MTP {}", plan.mtp_layers);
   if (plan.lora_rank > 0) {
     text += fmt::format(", LoRA {}{}", plan.lora_rank, plan.lora_mlp ? " everywhere" : "");

@@ -30,6 +30,12 @@ std::optional<ContextKind> parse_enum(std::string_view text, ContextKind) {
 std::optional<Precision> parse_enum(std::string_view text, Precision) {
   return parse_precision(text);
 }
+std::optional<DispatcherKind> parse_enum(std::string_view text, DispatcherKind) {
+  return parse_dispatcher(text);
+}
+std::optional<GradientType> parse_enum(std::string_view text, GradientType) {
+  return parse_gradient_type(text);
+}
 std::optional<OptimizerKind> parse_enum(std::string_view text, OptimizerKind) {
   return parse_optimizer_kind(text);
 }
