@@ -76,7 +76,7 @@ struct Plan {
   Precision precision = Precision::kBf16;          ///< of linear layers
   bool fp32_gradients = true;  ///< accumulated in fp32 (Megatron); false: in the weights' type
   GradientType gradient_type = GradientType::kSummed;  ///< that replicas send
-  bool fp32_master = true;     ///< optimiser keeps weights in fp32; false: pure 16-bit training
+  bool fp32_master = true;  ///< optimiser keeps weights in fp32; false: pure 16-bit training
   /// of fp32 weights, only the 16 bits that bf16 weights lack are kept beside them
   /// (--use-precision-aware-optimizer)
   bool split_master = false;

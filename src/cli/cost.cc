@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "base/counts.h"
 #include "base/text/numbers.h"
 #include "cli/terminal/command.h"
 #include "flopcast/cost/checked_time.h"
@@ -31,13 +32,16 @@ Diagnostic misread(std::string_view text, std::string_view expected) {
           "flopcast cost --help shows an example of each"};
 }
 
+using ReadNumber = std::optional<std::int64_t> (*)(std::string_view text);
+
 /// "8192x4096" split at `separator`: as many whole numbers >= 1 as there are in `out`.
 template <std::size_t N>
-bool split_numbers(std::string_view text, char separator, std::array<std::int64_t, N>& out) {
+bool split_numbers(std::string_view text, char separator, std::array<std::int64_t, N>& out,
+                   ReadNumber read = parse_whole<std::int64_t>) {
   for (std::size_t i = 0; i < N; ++i) {
     const std::size_t end = i + 1 == N ? text.size() : text.find(separator);
     if (end == std::string_view::npos) return false;
-    out[i] = parse_whole(text.substr(0, end)).value_or(0);
+    out[i] = read(text.substr(0, end)).value_or(0);
     if (out[i] < 1) return false;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
@@ -69,10 +73,10 @@ Result<Kernel> make_attention(const CostCommand& c) {
   Attention a;
   std::array<std::int64_t, 2> lengths{}, heads{};
   std::array<std::int64_t, 1> one{};
-  if (split_numbers(c.shape, '@', lengths)) {
+  if (split_numbers(c.shape, '@', lengths, parse_tokens)) {
     a.query_length = lengths[0];
     a.kv_length = lengths[1];
-  } else if (split_numbers(c.shape, '@', one)) {
+  } else if (split_numbers(c.shape, '@', one, parse_tokens)) {
     a.query_length = a.kv_length = one[0];
   } else {
     return misread(c.shape, "a length (4096), or new tokens at a length (1@8192 is decode)");
@@ -205,6 +209,7 @@ void add_attention(CLI::App& cost, Action& action) {
       ->check(whole_from(1));
   sub->add_option("--window", c->window, "Sliding window in tokens; 0: none")
       ->type_name("N")
+      ->transform(tokens())
       ->check(whole_from(0));
   sub->add_option("--kv-cache", c->kv_cache, "Type of the cache; else TYPE")->type_name("TYPE");
   sub->add_flag("--backward", c->backward, "The backward pass");

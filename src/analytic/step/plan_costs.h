@@ -115,7 +115,7 @@ class PlanCosts {
   };
   KernelTimes kernels_;
   std::array<std::optional<Constants>, kDispatchers> dispatched_;  ///< by DispatcherKind
-  ExecutionCost* last_cost_ = nullptr;  ///< of last_run_
+  ExecutionCost* last_cost_ = nullptr;                             ///< of last_run_
   Execution last_run_;
   std::optional<OperatorGraph> last_graph_;  ///< of last_run_, where it had to be made
   std::unordered_map<Execution, std::unique_ptr<ExecutionCost>, ExecutionHash> executions_;

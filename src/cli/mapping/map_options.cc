@@ -54,6 +54,11 @@ void add_whole(CLI::App& command, const std::string& flag, std::int64_t& value,
   command.add_option(flag, value, help)->type_name("N")->check(whole_from(1));
 }
 
+void add_tokens(CLI::App& command, const std::string& flag, std::int64_t& value,
+                const std::string& help) {
+  command.add_option(flag, value, help)->type_name("N")->transform(tokens())->check(whole_from(1));
+}
+
 void add_search(CLI::App& command, MapFlags& flags) {
   MappingQuestion& q = flags.question;
   add_degree(command, q.search, Parallelism::kTensor, "Tensor");
@@ -61,7 +66,7 @@ void add_search(CLI::App& command, MapFlags& flags) {
   add_degree(command, q.search, Parallelism::kData, "Data");
   add_whole(command, "--microbatch", q.search.microbatch,
             "Samples of a microbatch; every divisor of a replica's batch if not given");
-  add_whole(command, "--tile", q.search.tile, "Tokens of a tile; every divisor if not given");
+  add_tokens(command, "--tile", q.search.tile, "Tokens of a tile; every divisor if not given");
   command.add_flag("--every-tile", q.search.every_tile,
                    "Tiles need not divide the tokens (slower; of use with --cycles)");
   command
@@ -146,7 +151,7 @@ void add_mapping(CLI::App& command, MapFlags& flags) {
       ->type_name("");
   add_system(command, flags);
   add_whole(command, "--global-batch", q.dataflow.global_batch, "Samples a step");
-  add_whole(command, "--sequence,--seq", q.dataflow.sequence, "Tokens of a sample");
+  add_tokens(command, "--sequence,--seq", q.dataflow.sequence, "Tokens of a sample");
   add_whole(command, "--unroll", q.dataflow.unroll, "Layers in the graph");
   add_search(command, flags);
   add_model(command, flags);

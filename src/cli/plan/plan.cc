@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "base/counts.h"
 #include "base/text/numbers.h"
 #include "cli/plan/plan_options.h"
 #include "cli/plan/plan_points.h"
@@ -146,7 +147,14 @@ int run_paper(Io& io, const PlanCommand& command) {
   paper.must = command.must;
   for (const auto& [name, value] : command.plan.given) {
     if (name == "global_batch") {
-      paper.global_batch = parse_whole(value).value_or(0);
+      const Result<BatchSize> batch = parse_batch(value);
+      if (!batch) return fail(io, batch.error());
+      if (batch->sequences == 0) {
+        return fail(io, usage_error("--global-batch",
+                                    fmt::format("the paper counts sequences, found '{}'", value),
+                                    "give the sequences of one step"));
+      }
+      paper.global_batch = batch->sequences;
     } else {
       paper.must.push_back(
           fmt::format("{}={}", name == "micro_batch" ? "microbatch" : name, value));

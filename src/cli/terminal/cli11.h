@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "base/counts.h"
 #include "base/text/numbers.h"
 
 // Declared before CLI11's templates of that name, which are called for everything else.
@@ -48,6 +49,18 @@ inline CLI::Validator whole_from(std::int64_t least) {
         if (number && *number >= least) return std::string();
         return "expected a whole number from " + std::to_string(least) + " on, found '" + text +
                "'";
+      },
+      "");
+}
+
+/// Of an option, to transform it: tokens, such as 8192 or 8k.
+inline CLI::Validator tokens() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const auto count = parse_tokens(text);
+        if (!count) return "expected tokens such as 8192 or 8k, found '" + text + "'";
+        text = std::to_string(*count);
+        return std::string();
       },
       "");
 }

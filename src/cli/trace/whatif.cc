@@ -258,10 +258,12 @@ void add_facts(CLI::App& sub, WhatIfFacts& facts) {
       ->type_name("MODEL");
   sub.add_option("--tokens-per-step", facts.tokens,
                  "Tokens of a recorded step, all ranks, where shapes do not tell")
-      ->type_name("N");
+      ->type_name("N")
+      ->transform(tokens());
   sub.add_option("--sequence", facts.sequence,
                  "Tokens of a recorded sequence, where shapes do not tell")
-      ->type_name("N");
+      ->type_name("N")
+      ->transform(tokens());
   sub.add_option("--price", facts.usd_per_chip_hour, "What an hour of one chip costs, in USD")
       ->type_name("USD");
 }

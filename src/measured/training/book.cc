@@ -105,14 +105,16 @@ class RuleReader {
   }
 
   DeviceRule device(const toml::table& table) {
-    constexpr std::array<std::string_view, 5> kKeys = {"source", "chip", "called", "core", "cores"};
+    constexpr std::array<std::string_view, 6> kKeys = {"source", "chip",  "called",
+                                                       "core",   "cores", "host"};
     for (const auto& [key, value] : table) {
       if (std::ranges::find(kKeys, key.str()) != kKeys.end()) continue;
       fail(value, fmt::format("a device has no '{}'", key.str()));
     }
     check_source(table);
     const DeviceRule out{table["chip"].value_or(std::string()), list_in(table, "called"),
-                         table["core"].value_or(std::string()), table["cores"].value_or(1U)};
+                         table["core"].value_or(std::string()), table["cores"].value_or(1U),
+                         table["host"].value_or(0U)};
     if (out.chip.empty()) fail(table, "a device has no chip");
     if (out.core.empty() != (out.cores <= 1))
       fail(table, "a device has core and cores, or neither");
@@ -185,7 +187,9 @@ std::vector<MonthRule> months_in(const TomlFile& file) {
       const toml::table* table = (*list)[i].as_table();
       return table != nullptr ? (*table)[key].value_or(std::string()) : std::string();
     };
-    out.push_back({word("field"), word("repo"), word("after")});
+    const toml::table* rule = (*list)[i].as_table();
+    const bool round = rule != nullptr && (*rule)["round"].value_or(false);
+    out.push_back({word("field"), word("repo"), word("after"), round});
   }
   return out;
 }

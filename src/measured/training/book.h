@@ -42,6 +42,7 @@ struct LaunchRule {
 /// A field that may tell a month, behind a word.
 struct MonthRule {
   std::string field, repo, after;
+  bool round = false;  ///< it is a round of MLPerf that is told there
 };
 
 /// A chip as publishers call and count it.
@@ -50,6 +51,7 @@ struct DeviceRule {
   std::vector<std::string> called;  ///< words that alone name it
   std::string core;                 ///< what programs see, a chip of the catalogue; "": the chip
   unsigned cores = 1;               ///< so many in a chip
+  unsigned host = 0;                ///< chips of a host, where some count its cores; 0: none do
 };
 
 struct LaunchBook {

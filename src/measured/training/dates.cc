@@ -9,16 +9,6 @@
 namespace flopcast::measured {
 namespace {
 
-/// Of "v5.1" the autumn of the year.
-int month_of_round(const LaunchBook& book, std::string_view round) {
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  const bool told =
-      round.size() == 4 && round[0] == 'v' && digit(round[1]) && round[2] == '.' && digit(round[3]);
-  if (!told) return 0;
-  return (book.first_round + (round[1] - '0')) * 100 +
-         (round[3] == '0' ? book.spring : book.autumn);
-}
-
 /// What a text says behind a word, wherever that stands first with a month behind it.
 int month_behind(std::string_view after, std::string_view text) {
   for (std::size_t at = text.find(after); at != text.npos; at = text.find(after, at + 1)) {
@@ -26,6 +16,24 @@ int month_behind(std::string_view after, std::string_view text) {
     if (month > 0) return month;
   }
   return 0;
+}
+
+/// Of a text that begins with "v5.1" or "5.1" the autumn of the year.
+int month_of_round(const LaunchBook& book, std::string_view round) {
+  if (round.starts_with('v')) round.remove_prefix(1);
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const bool told = round.size() >= 3 && digit(round[0]) && round[1] == '.' && digit(round[2]) &&
+                    (round.size() == 3 || (!digit(round[3]) && round[3] != '.'));
+  if (!told) return 0;
+  return (book.first_round + (round[0] - '0')) * 100 +
+         (round[2] == '0' ? book.spring : book.autumn);
+}
+
+/// What a rule finds in a text: a month behind its word, or a round there.
+int month_in(const LaunchBook& book, const MonthRule& rule, std::string_view text) {
+  if (!rule.round) return month_behind(rule.after, text);
+  const std::size_t at = text.find(rule.after);
+  return at == text.npos ? 0 : month_of_round(book, text.substr(at + rule.after.size()));
 }
 
 }  // namespace
@@ -37,12 +45,13 @@ int month_of(const Datable& run) {
     if (!rule.repo.empty() && rule.repo != run.repo) continue;
     int month = 0;
     if (rule.field == "year" && run.year > 0) month = static_cast<int>(run.year * 100) + 1;
-    if (rule.field == "round") month = month_of_round(book, run.round);
     const std::string* text = rule.field == "container" ? &run.container
                               : rule.field == "id"      ? &run.id
+                              : rule.field == "round"   ? &run.round
+                              : rule.field == "repo"    ? &run.repo
                               : rule.field == "path"    ? &run.path
                                                         : nullptr;
-    if (text != nullptr) month = month_behind(rule.after, *text);
+    if (text != nullptr) month = month_in(book, rule, *text);
     if (month > 0) return month;
   }
   return 0;

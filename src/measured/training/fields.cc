@@ -17,9 +17,9 @@ constexpr std::array<std::string_view, 5> kParts = {"system", "parallel", "batch
 /// What has no meaning for a forecast: notes, sources, other measures of the same step, what follows from other fields. A
 /// name that ends with a dot stands for all fields of that part.
 constexpr std::array<std::string_view, 21> kIgnored = {
-    "comment",        "comments",    "date",     "gpu_class",     "licence",      "license",
-    "measured.",      "name",        "notes",    "params_b",      "period",       "source.",
-    "split",          "source",      "url",      "verified",      "model.note",   "model.vocab_note",
+    "comment",        "comments",    "date",        "gpu_class", "licence",    "license",
+    "measured.",      "name",        "notes",       "params_b",  "period",     "source.",
+    "split",          "source",      "url",         "verified",  "model.note", "model.vocab_note",
     "system.cluster", "system.name", "system.nodes"};
 
 /// What changes a step and is in no forecast, with what is taken instead.
@@ -30,8 +30,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kUnmodell
 
 /// Fields of a model in its short form.
 constexpr std::array<std::string_view, 21> kShortForm = {
-    "name",    "arch",     "layers",    "hidden",  "ffn",     "vocab",    "heads",
-    "gated",   "experts",  "topk",      "attn",    "q_lora",  "kv_heads", "head_dim",
+    "name",    "arch",     "layers",     "hidden", "ffn",     "vocab",        "heads",
+    "gated",   "experts",  "topk",       "attn",   "q_lora",  "kv_heads",     "head_dim",
     "kv_lora", "rope_dim", "expert_ffn", "window", "seq_len", "dense_layers", "shared_experts"};
 
 std::string path_of(std::string_view part, std::string_view key) {
@@ -45,8 +45,7 @@ bool among(const List& list, std::string_view word) {
 
 bool is_ignored(std::string_view path) {
   const std::size_t dot = path.find('.');
-  const bool whole_part =
-      dot != std::string_view::npos && among(kIgnored, path.substr(0, dot + 1));
+  const bool whole_part = dot != std::string_view::npos && among(kIgnored, path.substr(0, dot + 1));
   return path.starts_with('_') || whole_part || among(kIgnored, path);
 }
 
@@ -158,8 +157,8 @@ std::optional<std::string> RunFields::word(std::string_view part_name,
   return told;
 }
 
-void RunFields::unmodelled(std::string_view part_name, std::string_view key,
-                           std::string_view value, std::string_view taken) {
+void RunFields::unmodelled(std::string_view part_name, std::string_view key, std::string_view value,
+                           std::string_view taken) {
   unmodelled_.push_back(fmt::format("{} '{}': {}", path_of(part_name, key), value, taken));
 }
 
@@ -182,8 +181,8 @@ void RunFields::tell_part(std::string_view part_name, const json& object, Traini
 
 void RunFields::tell_field(const std::string& path, const json& value, TrainingRun& run) const {
   if (asked_.contains(path) || value.is_null()) return;
-  const auto known = std::ranges::find(
-      kUnmodelled, path, &std::pair<std::string_view, std::string_view>::first);
+  const auto known =
+      std::ranges::find(kUnmodelled, path, &std::pair<std::string_view, std::string_view>::first);
   if (known != kUnmodelled.end()) {
     run.unmodelled.push_back(fmt::format("{}: {}", path, known->second));
   } else if (path.starts_with("system.") && has("system", "on")) {

@@ -124,8 +124,8 @@ void set_context(RunFields& fields, Plan& plan) {
   const auto told = fields.word(kParallel, {"cp_comm_type", "context"});
   if (!told) return;
   const std::string word = lower_case(*told);
-  const auto kind = parse_context_kind(word == "all-gather" || word == "allgather" ? "all_gather"
-                                                                                   : word);
+  const auto kind =
+      parse_context_kind(word == "all-gather" || word == "allgather" ? "all_gather" : word);
   if (kind) plan.context = *kind;
   if (!kind && word.find("p2p") != std::string::npos) plan.context = ContextKind::kRing;
   if (!kind) {

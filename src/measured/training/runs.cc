@@ -33,8 +33,8 @@ bool can_be_filled(const std::vector<std::string>& missing) {
 }
 
 Datable datable_of(RunFields& run, const std::string& id) {
-  return {run.text("", "container"), id,
-          run.text("", "round"),     run.text("source", "path"),
+  return {run.text("", "container"),  id,
+          run.text("", "round"),      run.text("source", "path"),
           run.text("source", "repo"), run.number("", "year")};
 }
 
@@ -120,8 +120,7 @@ struct RunReader {
 };
 
 /// What the run says in words that rules ask for.
-RunTexts texts_of(RunFields& run, const TrainingRun& out,
-                  const std::vector<std::string>& missing) {
+RunTexts texts_of(RunFields& run, const TrainingRun& out, const std::vector<std::string>& missing) {
   return {run.text("", "dtype"),
           run.text("", "recompute"),
           run.text("", "task"),

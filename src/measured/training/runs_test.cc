@@ -19,7 +19,7 @@ using namespace measured;
 TEST(RunSystem, ReadsPortsFromWords) {
   const auto gigabits = [](std::string_view words) {
     const NodePorts ports = parse_ports(words, 8);
-    return ports.ports * ports.bits_per_s / 1e9;
+    return ports.ports * ports.bytes_per_s * 8 / 1e9;
   };
   EXPECT_EQ(gigabits("8x HDR IB 200Gb/s per node (1 per GPU)"), 1600);
   EXPECT_EQ(gigabits("8x NDR IB 400Gb/s per node"), 3200);
@@ -34,6 +34,26 @@ TEST(RunSystem, ReadsPortsFromWords) {
   EXPECT_EQ(gigabits("BF3 200Gbps for NS and 2xBF3 400Gbps for EW"), 800);
   EXPECT_EQ(gigabits(""), 0);
   EXPECT_EQ(gigabits("Ethernet, Infiniband"), 0);
+}
+
+// The same network in every spelling: 8 ports of 50 GB/s.
+TEST(RunSystem, BytesAreNotBits) {
+  const auto node = [](std::string_view words) {
+    const NodePorts ports = parse_ports(words, 8);
+    return ports.ports * ports.bytes_per_s;
+  };
+  for (const char* words :
+       {"8x 50 GB/s per node", "8x 50GBps", "8 x 50 GB", "8x 400 Gb/s", "8x 400Gbps per node",
+        "8x NDR 400 Gbit/s", "8x 0.4 Tb/s", "8x 50000 MB/s per port", "50 GB/s per GPU",
+        "400Gb/s/GPU", "400 GB/s per node", "3.2 Tb/s a node", "3200Gb/s/node", "8x 400G",
+        "8x 400GbE", "400 Gb/s x 8", "8x 50 gigs, 8x 400Gb/Sec", "8x 100 GB/s bidirectional"}) {
+    EXPECT_DOUBLE_EQ(node(words), 400e9) << words;
+  }
+  EXPECT_DOUBLE_EQ(node("8x 50 GiB/s"), 8 * 50 * 0x1p30);
+  EXPECT_DOUBLE_EQ(node("4x 12.5 GB/s per node"), 50e9);
+  for (const char* words : {"8x 400GBPS", "8x 400 gallons", "400 Gb/s", "8x H100", "8x 50 mB/s"}) {
+    EXPECT_EQ(parse_ports(words, 8).ports, 0U) << words;
+  }
 }
 
 // Spellings of MLPerf's system files: rates of a bus, of a switch or of one port, but no number of
@@ -92,6 +112,18 @@ TEST(RunSystem, DegreesTellCoresFromChips) {
   };
   EXPECT_EQ(line(64), "64 x tpu-v7");
   EXPECT_EQ(line(128), "128 x tpu-v7-core");
+  EXPECT_EQ(line(0), "128 x tpu-v7-core");  // over how many is not told: over all that programs see
+}
+
+// A host of four chips has eight devices: who counts eight counts devices.
+TEST(RunSystem, HostsTellCoresFromChips) {
+  std::vector<std::string> assumed;
+  RunSystem system{"TPU7x", 64, 8, "", 0};
+  system.devices = 64;
+  EXPECT_EQ(*cluster_line(system, Catalog::builtin(), assumed), "64 x tpu-v7-core");
+  system.devices = 0;
+  EXPECT_EQ(*cluster_line(system, Catalog::builtin(), assumed), "64 x tpu-v7-core");
+  EXPECT_TRUE(assumed.empty());
 }
 
 class RunFile {
@@ -157,9 +189,13 @@ TEST(TrainingRuns, SoftwareIsOfItsYear) {
   EXPECT_EQ(read_with("\"year\": 2024, ").month, 202401);
   EXPECT_EQ(read_with("\"year\": 2024, \"container\": \"nemo:24.12-25.03\", ").month, 202412);
   EXPECT_EQ(read_with("\"container\": \"nemo:latest\", ").month, 0);
-  EXPECT_EQ(read_with("\"round\": \"v5.0\", ").month, 202504);
-  EXPECT_EQ(read_with("\"round\": \"v3.1\", ").month, 202309);
+  EXPECT_EQ(read_with("\"round\": \"v5.0\", ").month, 202506);
+  EXPECT_EQ(read_with("\"round\": \"v3.1\", ").month, 202311);
   EXPECT_EQ(read_with("\"round\": \"v5\", ").month, 0);
+  EXPECT_EQ(read_with("\"round\": \"v6.0\", \"year\": 2026, ").month, 202606);
+  EXPECT_EQ(read_with("\"round\": \"6.0\", ").software, "megatron");
+  EXPECT_EQ(read_with("\"source\": {\"repo\": \"mlcommons/training_results_v6.0\"}, ").month,
+            202606);
   EXPECT_EQ(of_year("2025"), "megatron-2025");
   EXPECT_EQ(read_with("\"round\": \"v5.0\", ").software, "megatron-2025-spring");
   EXPECT_EQ(read_with("\"round\": \"v5.1\", ").software, "megatron-2025");
@@ -377,6 +413,122 @@ TEST(TrainingRuns, UntoldMicrobatchesAreOpen) {
   EXPECT_FALSE(with(R"("mbs": 1)").open.micro_batch);
   EXPECT_TRUE(with(R"("mbs": null)").open.micro_batch);
   EXPECT_FALSE(with(R"("mbs": null, "ga": 4)").open.micro_batch);
+}
+
+// torchtitan of 2024: 8 sequences a replica on two stages are two microbatches of 4.
+TEST(TrainingRuns, PipelinesOfTorchtitanCutABatchByTheirStages) {
+  const auto micro_batch = [](const std::string& month, const std::string& mbs) {
+    std::string text(kRun);
+    const auto put = [&](std::string_view old, const std::string& now) {
+      text.replace(text.find(old), old.size(), now);
+    };
+    put("\"pp\": 1, \"dp\": 8", "\"pp\": 2, \"dp\": 4");
+    put("\"gbs\": 64, \"mbs\": 1", "\"gbs\": 32, \"mbs\": " + mbs);
+    put("\"dtype\"", R"("source": {"repo": "pytorch/torchtitan", "path": "b/x_)" + month +
+                         R"(_torchtitan.md"}, "dtype")");
+    const RunFile file(text);
+    const TrainingRun run = read_training_runs(file.path())->front();
+    EXPECT_EQ(run.incomplete, "");
+    return run.plan.micro_batch;
+  };
+  EXPECT_EQ(micro_batch("202412", "8"), 4);
+  EXPECT_EQ(micro_batch("202412", "null"), 4);
+  EXPECT_EQ(micro_batch("202412", "1"), 1);  // told as what a stage passes on
+  EXPECT_EQ(micro_batch("202506", "8"), 8);
+}
+
+std::vector<std::string> nothing() { return {}; }
+
+TEST(RunFields, AreUsedOrTold) {
+  const TrainingRun run = read_with(
+      R"("verified": "repo", "_draft": 1, "dtpye": "fp8", "source": {"licence": "MIT"}, )",
+      R"("pp": 1, "dp": 8, "sharp": true, "tensor_parallel": 4)");
+  EXPECT_EQ(run.incomplete, "");
+  EXPECT_EQ(run.unknown, (std::vector<std::string>{"dtpye", "parallel.tensor_parallel"}));
+  EXPECT_EQ(run.ignored, (std::vector<std::string>{"_draft", "source.licence", "verified"}));
+  EXPECT_EQ(run.unmodelled,
+            std::vector<std::string>{"parallel.sharp: reductions in switches: rings and trees of "
+                                     "chips are taken"});
+  const TrainingRun plain = read_with("");
+  EXPECT_EQ(plain.unknown, nothing());
+  EXPECT_EQ(plain.ignored, nothing());
+  EXPECT_EQ(plain.unmodelled, nothing());
+}
+
+// The short form of a model has no other fields; what its reader takes beside them is not told.
+TEST(RunFields, OfTheShortFormAreTold) {
+  std::string text(kRun);
+  text.replace(text.find("\"gated\""), 0, "\"kv_head\": 2, \"tie_word_embeddings\": true, ");
+  const RunFile file(text);
+  EXPECT_EQ(read_training_runs(file.path())->front().unknown,
+            std::vector<std::string>{"model.kv_head"});
+}
+
+// With a line for the cluster nothing else of the system is read.
+TEST(RunFields, BesideALineAreTold) {
+  std::string text(kRun);
+  text.replace(text.find("\"on\""), 0, "\"gpu\": \"A100\", ");
+  const RunFile file(text);
+  EXPECT_EQ(read_training_runs(file.path())->front().unmodelled,
+            std::vector<std::string>{"system.gpu: system.on is taken"});
+}
+
+TEST(RunFields, OfAnotherKindAreRefusedByName) {
+  const auto why = [](const std::string& parallel) { return read_with("", parallel).incomplete; };
+  EXPECT_EQ(why("\"pp\": 1, \"dp\": \"8\""), "parallel.dp: expected a whole number, found '8'");
+  EXPECT_EQ(why("\"dp\": 8, \"dp_overlap\": \"yes\""),
+            "parallel.dp_overlap: expected true or false, found 'yes'");
+}
+
+/// kRun with eight replicas and these fields of `parallel`.
+Plan plan_with(const std::string& parallel) {
+  const TrainingRun run = read_with("", "\"pp\": 1, \"dp\": 8, " + parallel);
+  EXPECT_EQ(run.incomplete, "");
+  EXPECT_EQ(run.unknown, nothing());
+  return run.plan;
+}
+
+TEST(RunFields, OfLaunchesAreSettingsOfThePlan) {
+  EXPECT_TRUE(plan_with("\"cuda_graph\": true").cuda_graph);
+  EXPECT_FALSE(plan_with("\"cuda_graph\": \"none\"").cuda_graph);
+  EXPECT_EQ(plan_with("\"cp_comm_type\": \"a2a\"").context, ContextKind::kUlysses);
+  EXPECT_EQ(plan_with("\"cp_comm_type\": \"all-gather\"").context, ContextKind::kAllGather);
+  EXPECT_EQ(plan_with("\"cp_comm_type\": \"ring\"").context, ContextKind::kRing);
+  EXPECT_TRUE(plan_with("\"ep_overlap\": true").overlap.experts);
+  EXPECT_FALSE(plan_with("\"pp_overlap\": false").overlap.pipeline);
+  EXPECT_EQ(plan_with("\"dispatcher\": \"all-to-all\"").dispatcher, DispatcherKind::kAllToAll);
+  EXPECT_EQ(plan_with("\"dispatcher\": \"DeepEP\"").dispatcher, DispatcherKind::kDeepEp);
+  EXPECT_EQ(plan_with("\"dispatcher\": \"HybridEP\"").dispatcher, DispatcherKind::kHybridEp);
+  const Plan wide = plan_with("\"gradient_type\": \"fp32\"");
+  EXPECT_EQ(wide.gradient_type, GradientType::kFp32);
+  EXPECT_TRUE(wide.fp32_gradients);  // Megatron adds up in what it reduces
+  EXPECT_FALSE(plan_with("\"grad_reduce_in_fp32\": false").fp32_gradients);
+}
+
+TEST(RunFields, TellWhichReplicasShare) {
+  EXPECT_EQ(plan_with("\"zero_group\": 4").shard, 4U);
+  EXPECT_EQ(plan_with("\"fsdp_degree\": 2").shard, 2U);
+  EXPECT_EQ(plan_with("\"zero_instances\": 2").shard, 4U);
+  EXPECT_EQ(plan_with("\"zero_group\": 8").shard, 0U);  // all of them
+  const Plan sharded = plan_with("\"fsdp\": 4");
+  EXPECT_EQ(sharded.zero, Zero::kWeights);
+  EXPECT_EQ(sharded.shard, 4U);
+}
+
+TEST(RunFields, WordsThatNothingPricesAreTold) {
+  const auto told = [](const std::string& field) {
+    const TrainingRun run = read_with("", "\"pp\": 1, \"dp\": 8, " + field);
+    EXPECT_EQ(run.incomplete, "");
+    return run.unmodelled.size() == 1 ? run.unmodelled[0] : "";
+  };
+  EXPECT_EQ(told("\"dispatcher\": \"allgather\""),
+            "parallel.dispatcher 'allgather': the software's is taken");
+  EXPECT_EQ(told("\"cp_comm_type\": \"a2a+p2p\""),
+            "parallel.cp_comm_type 'a2a+p2p': ring is taken");
+  EXPECT_EQ(told("\"cuda_graph\": \"attn\""),
+            "parallel.cuda_graph 'attn': graphs of whole layers are taken");
+  EXPECT_EQ(told("\"gradient_type\": \"e5m2\""),
+            "parallel.gradient_type 'e5m2': the type in which gradients are added up is taken");
 }
 
 TEST(TrainingRuns, UntoldVirtualStagesAreAssumed) {

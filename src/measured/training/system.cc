@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
+#include "base/rate_words.h"
 #include "base/text/names.h"
 #include "base/text/numbers.h"
 #include "measured/training/book.h"
@@ -102,7 +104,8 @@ std::optional<std::string> node_of(const Chip& chip, unsigned size, const Catalo
 /// What a run counts, and whether its model is split over more devices than that.
 struct CountedChip {
   Chip chip;
-  bool splits = false;  ///< `chip` is a core, of which `RunSystem::devices` are told
+  bool splits = false;  ///< `chip` is a core, of which the model is split over as many as there are
+  unsigned cores = 1;   ///< of what is counted
 };
 Result<CountedChip> find_counted(const RunSystem& system, const Catalog& catalog) {
   const Result<LaunchBook>& book = launch_book();
@@ -113,10 +116,12 @@ Result<CountedChip> find_counted(const RunSystem& system, const Catalog& catalog
   if (device == book->devices.end() || device->core.empty()) return CountedChip{std::move(*chip)};
   Result<Chip> core = catalog.chip(device->core);
   if (!core) return core.error();
-  // trn1.32xlarge
-  const bool counted = node_of(*core, system.per_node, catalog).has_value();
-  const bool splits = system.devices == device->cores * system.gpus;
-  return CountedChip{std::move(counted || splits ? *core : *chip), splits};
+  // trn1.32xlarge; hosts of 4 chips that count 8
+  const bool counted = node_of(*core, system.per_node, catalog).has_value() ||
+                       (device->host > 0 && system.per_node == device->host * device->cores);
+  const bool untold = system.devices == 0 && !counted;
+  const bool splits = untold || system.devices == device->cores * system.gpus;
+  return CountedChip{std::move(counted || splits ? *core : *chip), splits, device->cores};
 }
 
 /// What is assumed of a network whose words say too little.
@@ -168,37 +173,6 @@ std::string_view digits_before(std::string_view text, std::size_t end, std::size
   return text.substr(first, end - first);
 }
 
-/// Behind "400" of "400Gb/s", "400 Gbps", "10GBASE-T" and the like: where the unit ends; 0: it is none.
-std::size_t end_of_gigabits(std::string_view text, std::size_t at) {
-  while (at < text.size() && text[at] == ' ') ++at;
-  if (at == text.size() || !is_letter(text[at], 'g')) return 0;
-  std::size_t end = ++at;
-  while (end < text.size() && (is_word_part(text[end]) || text[end] == '_')) ++end;
-  const std::string_view unit = text.substr(at, end - at);
-  constexpr std::string_view kUnits[] = {"", "b", "bps", "e", "base", "s", "bs", "sec", "bsec"};
-  const bool known =
-      std::ranges::any_of(kUnits, [&](std::string_view u) { return same_word(unit, u); });
-  return known ? end : 0;
-}
-
-/// A number of gigabits a second that is written somewhere.
-struct WrittenRate {
-  std::size_t begin = 0, end = 0;
-  std::string_view number;
-};
-std::optional<WrittenRate> next_rate(std::string_view text, std::size_t from) {
-  constexpr std::size_t kMostDigits = 6;
-  for (std::size_t at = from; at < text.size(); ++at) {
-    const bool last = is_digit(text[at]) && (at + 1 == text.size() || !is_digit(text[at + 1]));
-    const std::size_t end = last ? end_of_gigabits(text, at + 1) : 0;
-    if (end == 0) continue;
-    const std::size_t most = std::min(kMostDigits, at + 1 - from);
-    const std::string_view number = digits_before(text, at + 1, most);
-    return WrittenRate{at + 1 - number.size(), end, number};
-  }
-  return std::nullopt;
-}
-
 /// "8" of "8x HDR IB 200Gb/s": how often, in front of a rate and in the same part of the text. 0: it is not said.
 unsigned count_before(std::string_view text, std::size_t from, std::size_t rate) {
   constexpr std::string_view kEnds = ",;+";
@@ -213,6 +187,34 @@ unsigned count_before(std::string_view text, std::size_t from, std::size_t rate)
     if (const auto count = parse_whole<unsigned>(digits)) return *count;
   }
   return 0;
+}
+
+/// "8" of "400 Gb/s x 8", behind a rate. 0: it is not said.
+unsigned count_behind(std::string_view behind) {
+  std::string_view rest = trim(behind);
+  if (rest.empty() || !is_letter(rest.front(), 'x')) return 0;
+  rest = trim(rest.substr(1));
+  return take_whole<unsigned>(rest).value_or(0);
+}
+
+/// What a rate is of, where it says so: "per GPU", "/node", "a port".
+enum class RateOf : std::uint8_t { kUntold, kChip, kNode };
+RateOf rate_of(std::string_view tail) {
+  const bool stroke = tail.starts_with('/');
+  constexpr std::array<std::string_view, 6> kChips = {"gpu",    "chip", "accelerator",
+                                                      "device", "rank", "gpus"};
+  constexpr std::array<std::string_view, 4> kNodes = {"node", "server", "host", "box"};
+  const std::vector<std::string_view> words = words_of(tail);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    constexpr std::array<std::string_view, 3> kPer = {"per", "a", "each"};
+    const bool asked = i == 0 ? stroke : std::ranges::any_of(kPer, [&](std::string_view word) {
+      return same_word(word, words[i - 1]);
+    });
+    const auto is = [&](std::string_view word) { return same_word(word, words[i]); };
+    if (asked && std::ranges::any_of(kChips, is)) return RateOf::kChip;
+    if (asked && std::ranges::any_of(kNodes, is)) return RateOf::kNode;
+  }
+  return RateOf::kUntold;
 }
 
 /// "500" of "H100-96GB-HBM2e-500W": the first number of three or four digits before a W that ends a word.
@@ -232,18 +234,19 @@ NodePorts parse_ports(std::string_view words, unsigned per_node) {
   NodePorts best;
   std::size_t from = 0;
   for (auto rate = next_rate(words, 0); rate; rate = next_rate(words, from)) {
-    double gigabits = static_cast<double>(parse_whole(rate->number).value_or(0));
-    // A rate alone may be of a bus, of a switch, of storage: how many ports there are is not said.
-    const unsigned told = count_before(words, from, rate->begin);
-    unsigned count = told;
     const std::string_view behind = words.substr(rate->end);
     const std::string_view tail = behind.substr(0, behind.find_first_of(",;+"));
-    if (count == 0 && tail.find("per GPU") != tail.npos) count = per_node;
-    if (told == 0 && tail.find("per node") != tail.npos) {
+    double each = rate->bytes_per_s;
+    if (tail.find("bidir") != tail.npos) each /= 2;
+    // A rate alone may be of a bus, of a switch, of storage: how many ports there are is not said.
+    const unsigned before = count_before(words, from, rate->begin);
+    unsigned count = before > 0 ? before : count_behind(tail);
+    const RateOf of = rate_of(tail);
+    if (count == 0 && of != RateOf::kUntold) {
       count = per_node;
-      gigabits /= per_node;
+      if (of == RateOf::kNode) each /= per_node;
     }
-    if (count * gigabits > best.ports * best.bits_per_s / 1e9) best = {count, gigabits * 1e9};
+    if (count * each > best.ports * best.bytes_per_s) best = {count, each};
     from = rate->end;
   }
   return best;
@@ -256,8 +259,8 @@ Result<std::string> cluster_line(const RunSystem& run, const Catalog& catalog,
   if (!counted) return counted.error();
   const Chip* const chip = &counted->chip;
   if (counted->splits) {
-    assumed.push_back(fmt::format("devices: {} cores", system.devices));
-    system.gpus = system.devices;
+    system.gpus = system.devices > 0 ? system.devices : system.gpus * counted->cores;
+    assumed.push_back(fmt::format("devices: {} cores", system.gpus));
   }
   if (std::optional<std::string> slice = torus_line(*chip, system.gpus, catalog)) return *slice;
   const std::optional<Rack> rack = rack_of(*chip, catalog);
@@ -285,14 +288,14 @@ Result<std::string> cluster_line(const RunSystem& run, const Catalog& catalog,
   if (nodes > 1 && cluster->levels.size() > cluster->node_levels) {
     const Level& fabric = cluster->levels[cluster->node_levels];
     const NodePorts ports = parse_ports(system.network, system.per_node);
-    const double told = ports.ports * ports.bits_per_s / 8 * size / system.per_node;
+    const double told = ports.ports * ports.bytes_per_s * size / system.per_node;
     const double usual_rate = fabric.child_bandwidth().value;
     constexpr double kSame = 0.05;
     if (ports.ports == 0) {
       assumed.push_back(usual_network(fabric, system.network));
     } else if (std::abs(told / usual_rate - 1) > kSame) {
       line += fmt::format(", nic.ports {}, nic.bandwidth {}Gb/s",
-                          ports.ports * size / system.per_node, ports.bits_per_s / 1e9);
+                          ports.ports * size / system.per_node, ports.bytes_per_s * 8 / 1e9);
     }
   }
   if (const std::string_view watts = watts_in(system.gpu); !watts.empty()) {

@@ -22,11 +22,11 @@ struct RunSystem {
 Result<std::string> cluster_line(const RunSystem& system, const Catalog& catalog,
                                  std::vector<std::string>& assumed);
 
-/// Ports of a node and bits a second of one, from words. ports 0: their number is not said ("100Gb/s
+/// Ports of a node and bytes a second of one, each way, from words. ports 0: their number is not said ("100Gb/s
 /// Ethernet", "PCIe-NIC: 500 GB/s"), whatever the rate.
 struct NodePorts {
   unsigned ports = 0;
-  double bits_per_s = 0;
+  double bytes_per_s = 0;
 };
 NodePorts parse_ports(std::string_view words, unsigned per_node);
 

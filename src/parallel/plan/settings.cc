@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/counts.h"
 #include "base/text/names.h"
 #include "flopcast/parallel/names.h"
 #include "parallel/launchers/texts.h"
@@ -48,6 +49,20 @@ bool choice(Plan& plan, std::string_view text) {
   const auto value = kParse(text);
   if (value) plan.*kMember = *value;
   return value.has_value();
+}
+
+bool set_batch(Plan& plan, std::string_view text) {
+  const Result<BatchSize> batch = parse_batch(text);
+  if (!batch || batch->sequences > kMostInPlan) return false;
+  plan.global_batch = batch->sequences;
+  return true;
+}
+
+bool set_sequence(Plan& plan, std::string_view text) {
+  const std::optional<std::int64_t> tokens = parse_tokens(text);
+  if (!tokens || *tokens < 1 || *tokens > kMostInPlan) return false;
+  plan.sequence = *tokens;
+  return true;
 }
 
 bool set_precision(Plan& plan, std::string_view text) {
@@ -114,10 +129,10 @@ constexpr SettingKind kChoice = SettingKind::kChoice;
 
 // clang-format off
 constexpr Entry kEntries[] = {
-    {{"global_batch", "global-batch-size", "N", "Sequences of one step, over all replicas", kBatch},
-     number<&Plan::global_batch>},
-    {{"seq", "seq-length", "N", "Tokens of a sequence; if not given, the model's longest", kBatch},
-     number<&Plan::sequence>},
+    {{"global_batch", "global-batch-size", "N", "Sequences of one step, over all replicas; or its tokens: 16M",
+      kBatch}, set_batch},
+    {{"seq", "seq-length", "N", "Tokens of a sequence, such as 8192 or 8k; if not given, the model's longest",
+      kBatch}, set_sequence},
     {{"tp", "tensor-model-parallel-size", "N", "Tensor-parallel chips", kDegree},
      number<&Plan::tp>},
     {{"pp", "pipeline-model-parallel-size", "N", "Pipeline stages", kDegree},
@@ -242,6 +257,7 @@ std::string expected_by(const PlanSetting& setting) {
 struct Changed {
   PlanFile file;
   std::set<std::string_view> given;
+  std::optional<BatchSize> batch;  ///< as it was given
 };
 
 /// What follows from settings where nobody set it.
@@ -260,6 +276,36 @@ void imply(const std::set<std::string_view>& given, bool from_file, Plan& plan) 
   plan.sequence_parallel = plan.tp > 1;
 }
 
+/// Why the setting is refused.
+Diagnostic refused(const PlanSetting& setting, const std::string& value) {
+  if (setting.name == "global_batch") {
+    if (const Result<BatchSize> batch = parse_batch(value); !batch) {
+      return usage_error(setting.name, fmt::format("'{}' {}", value, batch.error().what),
+                         batch.error().hint);
+    }
+  }
+  return Diagnostic{ErrorCode::kUsage, std::string(setting.name),
+                    fmt::format("expected {}, found '{}'", expected_by(setting), value),
+                    "correct the value"};
+}
+
+/// Of a batch in tokens, its sequences.
+std::optional<Diagnostic> count_batch(Changed& changed) {
+  if (!changed.batch || changed.batch->sequences > 0) return std::nullopt;
+  Plan& plan = changed.file.plan;
+  if (plan.sequence == 0) {
+    return usage_error(
+        "global_batch",
+        fmt::format("'{}' is of tokens, and no length of a sequence is given", changed.batch->text),
+        "give seq, or the sequences of one step");
+  }
+  Result<CountedBatch> counted = sequences_of(*changed.batch, plan.sequence);
+  if (!counted) return counted.error();
+  plan.global_batch = counted->sequences;
+  changed.file.assumed.push_back(std::move(counted->words));
+  return std::nullopt;
+}
+
 Result<Changed> change(const PlanSettings& settings, const PlanFile* from) {
   Changed changed;
   if (from != nullptr) changed.file = *from;
@@ -267,13 +313,11 @@ Result<Changed> change(const PlanSettings& settings, const PlanFile* from) {
   for (const auto& [name, value] : settings) {
     const Entry* entry = find_entry(name);
     if (entry == nullptr) return unknown_setting(name);
-    if (!entry->set(changed.file.plan, value)) {
-      return Diagnostic{ErrorCode::kUsage, std::string(entry->setting.name),
-                        fmt::format("expected {}, found '{}'", expected_by(entry->setting), value),
-                        "correct the value"};
-    }
+    if (!entry->set(changed.file.plan, value)) return refused(entry->setting, value);
     changed.given.insert(entry->setting.name);
+    if (entry->setting.name == "global_batch") changed.batch = *parse_batch(value);
   }
+  if (auto problem = count_batch(changed)) return *std::move(problem);
   imply(changed.given, from != nullptr, changed.file.plan);
   return changed;
 }
@@ -320,7 +364,8 @@ std::span<const PlanSetting> plan_settings() {
 Result<NamedPlan> make_plan(const PlanSettings& settings, unsigned chips, const PlanFile* from) {
   const Result<Changed> changed = change(settings, from);
   if (!changed) return changed.error();
-  const auto& [file, given] = *changed;
+  const PlanFile& file = changed->file;
+  const std::set<std::string_view>& given = changed->given;
   if (auto problem = open_problem(*changed, false)) return *problem;
   if (from == nullptr && !given.contains("global_batch")) {
     return Diagnostic{ErrorCode::kUsage, "global_batch", "is missing",

@@ -105,6 +105,30 @@ TEST(PlanSettings, VirtualStagesInterleave) {
   EXPECT_EQ(dealt.stage_layers, std::vector<unsigned>({1, 1, 1, 1}));
 }
 
+TEST(PlanSettings, LengthsAndBatchesHaveUnits) {
+  EXPECT_EQ(made({{"global_batch", "64"}, {"seq", "8k"}}).sequence, 8192);
+  EXPECT_EQ(made({{"global_batch", "64"}, {"seq", "128K"}}).sequence, 131072);
+  const Result<NamedPlan> tokens = make_plan({{"global_batch", "16M"}, {"seq", "8k"}}, 64);
+  ASSERT_TRUE(tokens) << tokens.error().text();
+  EXPECT_EQ(tokens->plan.global_batch, 2048);
+  ASSERT_EQ(tokens->assumed.size(), 1u);
+  EXPECT_EQ(tokens->assumed[0],
+            "global batch 16M: 16,777,216 tokens (by 1,024), 2,048 sequences of 8,192");
+  EXPECT_EQ(made({{"global_batch", "16M tokens"}, {"seq", "4000"}}).global_batch, 4000);
+  EXPECT_EQ(base_plan({{"global_batch", "4M"}, {"seq", "4096"}})->plan.global_batch, 1024);
+  EXPECT_EQ(refused({{"global_batch", "16M"}}),
+            "global_batch: '16M' is of tokens, and no length of a sequence is given (give seq, or "
+            "the sequences of one step)");
+  EXPECT_NE(refused({{"global_batch", "2k"}}).find("may be tokens, or sequences"),
+            std::string::npos);
+  EXPECT_NE(refused({{"global_batch", "16M"}, {"seq", "6000"}}).find("no whole number"),
+            std::string::npos);
+  for (const char* none : {"0", "-8", "8q", "", "k", "1.5"}) {
+    EXPECT_NE(refused({{"global_batch", none}}), "") << none;
+    EXPECT_NE(refused({{"global_batch", "64"}, {"seq", none}}), "") << none;
+  }
+}
+
 TEST(PlanSettings, FoldedSchedulesHaveTwoVirtualStages) {
   const PlanSettings asked = {{"global_batch", "64"}, {"pp", "4"}, {"schedule", "zb-v"}};
   EXPECT_EQ(make_plan(asked, 8)->plan.vpp, 2u);

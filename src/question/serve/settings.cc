@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/counts.h"
 #include "base/numeric/clock.h"
 #include "base/text/names.h"
 #include "base/text/numbers.h"
@@ -133,7 +134,10 @@ std::vector<std::string> ServeValues::all(std::string_view name) const {
 void ServeValues::whole(std::string_view name, std::int64_t& out, std::int64_t least) {
   const std::string* text = last(name);
   if (text == nullptr) return;
-  if (const auto value = whole_from(*text, least)) {
+  const ServeSetting* setting = find_serve_setting(name);
+  const bool tokens = setting != nullptr && setting->takes == "TOKENS";
+  const auto counted = tokens ? parse_tokens(*text) : parse_whole(*text);
+  if (const auto value = counted ? whole_from(std::to_string(*counted), least) : std::nullopt) {
     out = *value;
   } else {
     wrong(name, fmt::format("expected a whole number from {} on, found '{}'", least, *text), "");

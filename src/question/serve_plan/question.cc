@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/counts.h"
 #include "base/text/format.h"
 #include "base/text/names.h"
 #include "base/text/numbers.h"
@@ -81,7 +82,8 @@ class PlanValues {
     const std::string* text = last(name);
     if (text == nullptr) return;
     for (const std::string_view item : items_of(*text)) {
-      const auto value = parse_whole<Whole>(item);
+      const auto counted = name == "batch_tokens" ? parse_tokens(item) : parse_whole(item);
+      const auto value = counted ? parse_whole<Whole>(std::to_string(*counted)) : std::nullopt;
       if (!value || *value < 1) {
         return wrong(name, fmt::format("expected whole numbers from 1, found '{}'", item),
                      "write them like 1,2,4");

@@ -80,10 +80,12 @@ class SaidOf {
   std::map<std::string, std::vector<std::string>> runs_;
 };
 
-std::vector<Said> assumptions(const TrainingReport& report) {
+/// What runs have in such a list.
+std::vector<Said> said_in(const TrainingReport& report,
+                          std::vector<std::string> TrainingRun::*list) {
   SaidOf said;
   for (const RunForecast* f : report.forecasts) {
-    for (const std::string& what : f->run->assumed) said.add(what, *f->run);
+    for (const std::string& what : f->run->*list) said.add(what, *f->run);
   }
   return std::move(said).list();
 }
@@ -241,6 +243,8 @@ void write_case(JsonWriter& json, const RunForecast& f) {
     write_forecast(json, f);
   }
   write_strings(json, "assumed", run.assumed);
+  write_strings(json, "unmodelled", run.unmodelled);
+  write_strings(json, "unknown", run.unknown);
   json.end_object();
 }
 
@@ -287,7 +291,9 @@ std::string training_text(const TrainingReport& report, bool cases) {
     text = cases ? cases_table(report.forecasts) + "\n" : "";
     text += sets_table(report.forecasts).append(kDefinitions);
   }
-  text += said_text("assumed", assumptions(report), false);
+  text += said_text("assumed", said_in(report, &TrainingRun::assumed), false);
+  text += said_text("told and not modelled", said_in(report, &TrainingRun::unmodelled), false);
+  text += said_text("fields that are not known", said_in(report, &TrainingRun::unknown), true);
   text += said_text("left out", left_out(report), true);
   return text;
 }
@@ -303,7 +309,10 @@ std::string training_json(const TrainingReport& report) {
   json.begin_object("sets");
   for (const auto& [name, some] : by_set(report.forecasts)) write_group(json, name, some);
   json.end_object();
-  write_said(json, "assumed", assumptions(report));
+  write_said(json, "assumed", said_in(report, &TrainingRun::assumed));
+  write_said(json, "unmodelled", said_in(report, &TrainingRun::unmodelled));
+  write_said(json, "unknown", said_in(report, &TrainingRun::unknown));
+  write_said(json, "ignored", said_in(report, &TrainingRun::ignored));
   json.begin_array("cases");
   for (const RunForecast* f : report.forecasts) write_case(json, *f);
   json.end_array();

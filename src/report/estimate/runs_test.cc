@@ -26,6 +26,9 @@ class TrainingReportTest : public testing::Test {
     runs_[0].memory = Bytes{8e9};
     runs_[0].assumed = {"microbatch 1"};
     runs_[1].assumed = {"microbatch 1", "precision bf16"};
+    runs_[1].unmodelled = {"parallel.sharp: rings are taken"};
+    runs_[1].unknown = {"parallel.tpp"};
+    runs_[0].ignored = runs_[1].ignored = {"verified"};
     forecasts_[0].estimate.stages.resize(1);
     forecasts_[0].estimate.stages[0].memory.weights = Bytes{6e9};
     forecasts_.emplace_back().run = &run("four", "beta", 'A', false, 1.0);
@@ -119,6 +122,21 @@ TEST_F(TrainingReportTest, AssumptionsAreCounted) {
   ASSERT_EQ(assumed.size(), 2u);
   EXPECT_EQ(assumed[0], (json{{"what", "microbatch 1"}, {"runs", 2}}));
   EXPECT_EQ(assumed[1], (json{{"what", "precision bf16"}, {"runs", 1}}));
+}
+
+TEST_F(TrainingReportTest, FieldsThatNoForecastHasAreTold) {
+  const json d = document();
+  EXPECT_EQ(d["unmodelled"],
+            json::array({{{"what", "parallel.sharp: rings are taken"}, {"runs", 1}}}));
+  EXPECT_EQ(d["unknown"], json::array({{{"what", "parallel.tpp"}, {"runs", 1}}}));
+  EXPECT_EQ(d["ignored"], json::array({{{"what", "verified"}, {"runs", 2}}}));
+  EXPECT_EQ(d["cases"][1]["unknown"], json::array({"parallel.tpp"}));
+  EXPECT_EQ(d["cases"][0]["unmodelled"], json::array());
+  const std::string text = training_text(report(), false);
+  EXPECT_THAT(text, HasSubstr("told and not modelled, runs:\n     1  parallel.sharp"));
+  EXPECT_THAT(text, HasSubstr("fields that are not known, runs:\n     1  parallel.tpp\n"
+                              "        two\n"));
+  EXPECT_THAT(text, Not(HasSubstr("verified")));
 }
 
 TEST_F(TrainingReportTest, FiltersTakeQualitySetAndKind) {
