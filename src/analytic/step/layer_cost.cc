@@ -138,6 +138,7 @@ double add_pass(const std::vector<OperatorStep>& steps, bool expert, const Prici
     out.*(priced.part) += seconds;
     out.rests_on_s[static_cast<std::size_t>(priced.basis)] += seconds;
     out.launches_s += priced.host_s * step.count;
+    if (expert) out.expert_launches_s += priced.host_s * step.count;
     kernels += seconds;
   }
   for (std::size_t i = first; i < out.sent.size(); ++i) out.sent[i].cover_s = kernels;
@@ -179,9 +180,11 @@ void price(const OperatorList& list, const Pricing& pricing, ListCost& cost) {
     cover_backward(op, first_input, input_s, first_weight, weight_s, cost);
   }
   if (!pricing.cuda_graph) return;
+  // Kernels of experts have sizes that the routing decides: they are launched one by one, the rest at once.
   for (PassCost* pass :
        {&cost.forward, &cost.recompute, &cost.backward_input, &cost.backward_weight}) {
-    pass->launches_s = std::min(pass->launches_s, pricing.constants.launch_s);
+    const double rest = pass->launches_s - pass->expert_launches_s;
+    pass->launches_s = pass->expert_launches_s + std::min(rest, pricing.constants.launch_s);
   }
 }
 

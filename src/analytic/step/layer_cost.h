@@ -24,7 +24,8 @@ struct Sent {
 
 struct PassCost {
   double matrix_s = 0, attention_s = 0, memory_s = 0;
-  double launches_s = 0;  ///< host time
+  double launches_s = 0;         ///< host time
+  double expert_launches_s = 0;  ///< of it, of experts' kernels
   std::array<double, 5> rests_on_s{};
   std::vector<Sent> sent;
 };

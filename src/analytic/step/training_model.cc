@@ -102,7 +102,8 @@ std::vector<std::string> plan_notes(const Plan& plan) {
   std::vector<std::string> notes;
   if (plan.cuda_graph) {
     notes.emplace_back(
-        "CUDA graphs: a pass of a layer is one launch; memory that graphs keep is not counted");
+        "CUDA graphs: a pass of a layer is one launch, but for its experts; what graphs keep in "
+        "memory is not counted");
   }
   if (plan.dispatcher == DispatcherKind::kHybridEp) {
     notes.emplace_back("HybridEP: rows are sent and sorted as by DeepEP");

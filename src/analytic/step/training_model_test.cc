@@ -57,6 +57,77 @@ void for_plans(const TrainingModel& model, const Visit& visit) {
   }
 }
 
+TEST(TrainingModel, GraphsTakeLaunchesAway) {
+  // Small layers on a software whose launches take 45 us each: the host is slower than the chip.
+  const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100", "megatron-2021");
+  Plan plan = plan_of(8, 1, 2, 64);
+  const auto launched = model.estimate(plan);
+  plan.cuda_graph = true;
+  const auto replayed = model.estimate(plan);
+  ASSERT_TRUE(launched && replayed);
+  EXPECT_LT(replayed->step.value, 0.9 * launched->step.value);
+  EXPECT_LT(replayed->part(TimePart::kHost).value, launched->part(TimePart::kHost).value);
+  EXPECT_GT(replayed->part(TimePart::kHost).value, 0);  // per microbatch and step
+  EXPECT_EQ(replayed->part(TimePart::kMatrix).value, launched->part(TimePart::kMatrix).value);
+  ASSERT_EQ(replayed->assumed.size(), 1u);
+  EXPECT_NE(replayed->assumed[0].find("CUDA graphs"), std::string::npos);
+}
+
+// Experts' kernels are launched one by one whatever the rest is.
+TEST(TrainingModel, GraphsLeaveExpertsOut) {
+  const TrainingModel model = model_on("mixtral-8x7b", "2 x dgx-h100", "megatron-2024");
+  Plan plan = plan_of(1, 1, 16, 64);
+  plan.ep = 8;
+  plan.cuda_graph = true;
+  PlanCosts costs(model.state());
+  const ExecutionCost& cost = costs.priced(plan);
+  const PassCost& pass = cost.layers.front().forward;
+  EXPECT_GT(pass.expert_launches_s, 0);
+  EXPECT_NEAR(pass.launches_s, pass.expert_launches_s + model.state().constants.launch_s, 1e-12);
+}
+
+TEST(TrainingModel, DispatchersSendRowsOnceOrForEachExpert) {
+  const auto expert_s = [](const std::string& software, DispatcherKind dispatcher) {
+    const TrainingModel model = model_on("mixtral-8x7b", "2 x dgx-h100", software);
+    Plan plan = plan_of(1, 1, 16, 64);
+    plan.ep = 8, plan.dispatcher = dispatcher;
+    const auto estimate = model.estimate(plan);
+    EXPECT_TRUE(estimate) << estimate.error().text();
+    return estimate->part(TimePart::kExpert).value;
+  };
+  const double rows = expert_s("megatron", DispatcherKind::kAllToAll);
+  EXPECT_GT(rows, expert_s("megatron", DispatcherKind::kDeepEp));
+  EXPECT_EQ(expert_s("megatron", DispatcherKind::kHybridEp),
+            expert_s("megatron", DispatcherKind::kDeepEp));
+  // The one that a software has anyway changes nothing.
+  EXPECT_EQ(expert_s("megatron-2025", DispatcherKind::kAllToAll),
+            expert_s("megatron-2025", DispatcherKind::kUsual));
+  EXPECT_EQ(expert_s("megatron-2025-flex", DispatcherKind::kDeepEp),
+            expert_s("megatron-2025-flex", DispatcherKind::kUsual));
+}
+
+TEST(TrainingModel, GradientsAreReducedInTheTypeThatIsTold) {
+  const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100");
+  Plan plan = plan_of(1, 1, 16, 64);
+  const auto all_reduced = [&](GradientType type) {
+    plan.gradient_type = type;
+    ChipWeights weights;
+    weights.dense = weights.dense_trainable = 1000;
+    return weight_transfers(plan, weights).after_backward.front();
+  };
+  EXPECT_EQ(all_reduced(GradientType::kSummed).size.value, 4000);
+  EXPECT_EQ(all_reduced(GradientType::kBf16).size.value, 2000);
+  EXPECT_EQ(all_reduced(GradientType::kBf16).type, DataType::kBf16);
+  EXPECT_EQ(all_reduced(GradientType::kFp16).type, DataType::kFp16);
+  plan.fp32_gradients = false;
+  EXPECT_EQ(all_reduced(GradientType::kSummed).size.value, 2000);
+  EXPECT_EQ(all_reduced(GradientType::kFp32).size.value, 4000);
+  plan.overlap.gradients = false;
+  const double wide = model.estimate(plan)->part(TimePart::kGradients).value;
+  plan.gradient_type = GradientType::kBf16;
+  EXPECT_NEAR(model.estimate(plan)->part(TimePart::kGradients).value / wide, 0.5, 0.1);
+}
+
 TEST(TrainingModel, PartsSumToTheStep) {
   const TrainingModel model = model_on("gpt-3-1.3b", "2 x dgx-h100");
   for_plans(model, [&](const Plan& plan, const Placement& placement) {
