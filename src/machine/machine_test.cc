@@ -270,6 +270,24 @@ TEST(Machine, ChipsLoseInTrainingWhatTheyAreKnownToLose) {
   EXPECT_FALSE(training_constants(*catalog().chip("h100"), "no such", ""));
 }
 
+TEST(TrainingConstants, EveryDispatcherHasItsConstants) {
+  for (const char* chip : {"h100", "gb200", "mi300x", "tpu-v5p"}) {
+    const Chip of = *catalog().chip(chip);
+    const auto rows = dispatcher_constants(of, "alltoall", "");
+    ASSERT_TRUE(rows) << rows.error().text();
+    EXPECT_EQ(rows->expert_once, 0);
+    for (const char* name : {"deepep", "hybridep"}) {
+      const auto once = dispatcher_constants(of, name, "");
+      ASSERT_TRUE(once) << once.error().text();
+      EXPECT_EQ(once->expert_once, 1);
+      EXPECT_LT(once->expert_traffic, rows->expert_traffic);  // sorted on their way
+    }
+  }
+  const auto none = dispatcher_constants(*catalog().chip("h100"), "pigeons", "");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().where, "pigeons");
+}
+
 TEST(Machine, BandsOfChipsThatNoRunWasOnAreWiderByTheCataloguesFactor) {
   const Result<double> factor = unseen_chip_factor();
   ASSERT_TRUE(factor) << factor.error().text();

@@ -9,9 +9,9 @@
 
 #include "base/rate_words.h"
 #include "flopcast/base/quantity.h"
+#include "flopcast/machine.h"
 #include "flopcast/mapping.h"
 #include "flopcast/network/traffic.h"
-#include "flopcast/question/plan.h"
 #include "measured/training/system.h"
 #include "support/temporary_folder.h"
 
@@ -81,15 +81,13 @@ std::string simai_with(const std::string& rate) {
          "6 9 400Gbps 0.0005ms 0\n7 9 400Gbps 0.0005ms 0\n";
 }
 
-Result<double> of_sweep(const std::string& text) {
-  const auto changes = parse_plan_sweep("fabric-bandwidth=" + text);
-  if (!changes) return changes.error();
-  PlanQuestion question;
-  question.cluster = "2 x dgx-h100";
-  question.changes = *changes;
-  const auto machine = plan_machine(question, Catalog::builtin());
-  if (!machine) return machine.error();
-  return of_network(machine->cluster);
+Result<double> of_knob(const std::string& text) {
+  const auto change = parse_change(text, UnitKind::kBytesPerSecond);
+  if (!change) return change.error();
+  const Result<Cluster> cluster = Catalog::builtin().cluster("2 x dgx-h100");
+  if (!cluster) return cluster.error();
+  return of_cluster(
+      with_changed(*cluster, {MachineNumber::kLinkBandwidth, cluster->node_levels}, *change));
 }
 
 Result<double> of_memory(const std::string& text) {
@@ -127,7 +125,7 @@ std::vector<Named> readers() {
           {"line", line},
           {"TOML", toml},
           {"SimAI", simai, false},
-          {"sweep", of_sweep},
+          {"knob", of_knob},
           {"memory", of_memory},
           {"traffic", of_traffic, true, false}};
 }
