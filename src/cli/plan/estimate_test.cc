@@ -60,6 +60,57 @@ TEST(Estimate, MegatronsNamesMeanTheSame) {
   EXPECT_EQ(longer.out, example({"--json"}).out);
 }
 
+// 2,048 sequences of 8,192 tokens.
+TEST(Estimate, TakesTokensWithUnits) {
+  const std::vector<std::string> on = {"llama-3-70b", "--on", "128 x dgx-h100",
+                                       "--tp",        "8",    "--json"};
+  const auto asked = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = on;
+    all.insert(all.end(), more.begin(), more.end());
+    return estimate(all);
+  };
+  const Answered tokens = asked({"--global-batch", "16M", "--seq", "8k"});
+  ASSERT_EQ(tokens.code, 0) << tokens.err;
+  const auto json = nlohmann::json::parse(tokens.out);
+  EXPECT_EQ(json["plan"]["global_batch"], 2048);
+  EXPECT_EQ(json["plan"]["sequence"], 8192);
+  EXPECT_TRUE(has(json["assumed"].dump(), "16M: 16,777,216 tokens")) << json["assumed"];
+  const Answered either = asked({"--global-batch", "2k", "--seq", "8k"});
+  EXPECT_EQ(either.code, 2);
+  EXPECT_TRUE(has(either.err, "--global-batch: '2k' may be tokens")) << either.err;
+}
+
+TEST(Estimate, SettingsOfALaunchAreFlags) {
+  const std::vector<std::string> all = {"mixtral-8x7b",
+                                        "--on",
+                                        "2 x dgx-h100",
+                                        "--ep",
+                                        "8",
+                                        "--zero",
+                                        "1",
+                                        "--tp",
+                                        "2",
+                                        "--global-batch",
+                                        "64",
+                                        "--seq",
+                                        "4k",
+                                        "--recompute",
+                                        "full",
+                                        "--dispatcher",
+                                        "hybridep",
+                                        "--cuda-graph",
+                                        "--gradient-type",
+                                        "bf16",
+                                        "--json"};
+  const Answered told = estimate(all);
+  ASSERT_TRUE(told.code == 0 || told.code == 4) << told.err;
+  const auto json = nlohmann::json::parse(told.out);
+  EXPECT_EQ(json["plan"]["dispatcher"], "hybridep");
+  EXPECT_EQ(json["plan"]["cuda_graph"], true);
+  EXPECT_EQ(json["plan"]["gradient_type"], "bf16");
+  EXPECT_TRUE(has(json["assumed"].dump(), "HybridEP: rows are sent and sorted as by DeepEP"));
+}
+
 TEST(Estimate, WhatDoesNotFitIsCodeFourWithTheNearestPlanThatFits) {
   const std::vector<std::string> big = {"llama-3-70b",    "--on", "8 x dgx-h100", "--tp", "8",
                                         "--global-batch", "64"};

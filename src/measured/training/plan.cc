@@ -169,17 +169,18 @@ void set_task(const Launch& launch, TrainingRun& run) {
       fmt::format("documents of {} tokens packed into a sequence", launch.document_tokens));
 }
 
-/// What is told as the microbatch is the batch of a replica, which the pipeline cuts into as many as it has stages.
-void cut_by_stages(TrainingRun& run) {
+/// Whether what is told as the microbatch is the batch of a replica, which the pipeline cuts into as many as it has stages.
+bool cut_by_stages(TrainingRun& run) {
   Plan& plan = run.plan;
   const std::int64_t stages = std::int64_t{plan.pp} * plan.vpp;
   const std::int64_t of_replica = plan.global_batch / std::max(1U, plan.dp);
-  if (of_replica < stages || of_replica % stages != 0) return;
-  if (plan.micro_batch <= of_replica / stages && !run.open.micro_batch) return;
-  plan.micro_batch = of_replica / stages;
-  run.open.micro_batch = false;
-  run.assumed.push_back(fmt::format("microbatch {}: a batch of {} cut into as many as stages",
-                                    plan.micro_batch, of_replica));
+  if (of_replica < stages || of_replica % stages != 0) return false;
+  const std::int64_t cut = of_replica / stages;
+  if (plan.micro_batch > 0 && plan.micro_batch <= cut) return false;
+  plan.micro_batch = cut;
+  run.assumed.push_back(
+      fmt::format("microbatch {}: a batch of {} cut into as many as stages", cut, of_replica));
+  return true;
 }
 
 /// Microbatch, from the batch of a replica where it is not told.
@@ -193,6 +194,7 @@ std::string set_batch(RunFields& fields, const Launch& launch, TrainingRun& run)
     run.open.accumulation = accumulation;
     return "";
   }
+  if (launch.batch_by_stages && accumulation <= 1 && cut_by_stages(run)) return "";
   if (plan.micro_batch == 0 && accumulation == 0) {
     run.open.micro_batch = true;
     run.assumed.push_back("microbatch: that of the fastest step that fits");
@@ -202,7 +204,6 @@ std::string set_batch(RunFields& fields, const Launch& launch, TrainingRun& run)
     plan.micro_batch = plan.global_batch / (plan.dp * accumulation);
     run.assumed.push_back(fmt::format("microbatch {}", plan.micro_batch));
   }
-  if (launch.batch_by_stages) cut_by_stages(run);
   return "";
 }
 

@@ -40,6 +40,7 @@ TEST(ServeQuestions, ReplicasFillTheCluster) {
 
 TEST(ServeQuestions, TheLastOfSeveralHolds) {
   EXPECT_EQ(ask({{"tp", "8"}})->fleet.pool.replicas, 2U);
+  EXPECT_EQ(ask({{"batch-tokens", "8k"}})->fleet.pool.deployment.settings.batch_tokens, 8192);
   EXPECT_EQ(ask({{"batch-tokens", "512"}, {"batch_tokens", "1024"}})
                 ->fleet.pool.deployment.settings.batch_tokens,
             1024);
