@@ -99,7 +99,7 @@ Result<double> of_memory(const std::string& text) {
 Result<double> of_traffic(const std::string& text) {
   const auto rows = parse_traffic("src,dst,bytes,limit\n0,1,1MB," + text + "\n", "flows.csv");
   if (!rows) return rows.error();
-  return rows->front().limit.bytes_per_second();
+  return rows->front().limit.bytes_per_second().value;
 }
 
 struct Named {
