@@ -14,10 +14,10 @@
 #include "whatif/durations/loader.h"
 #include "whatif/durations/profiler.h"
 #include "whatif/durations/scale.h"
-#include "whatif/durations/straggler.h"
 #include "whatif/durations/tokens.h"
 #include "whatif/order/fuse.h"
 #include "whatif/order/overlap.h"
+#include "whatif/slowest_rank.h"
 #include "whatif/structure/change_structure.h"
 
 namespace flopcast::whatif {

@@ -31,6 +31,7 @@ BASES = {
     "weights apart": {"tp": 1, "dp": 2, "layers": 8, "schedule": "zb-h1", "noise": 0},
     "recomputed": {"tp": 1, "dp": 1, "recompute": 2},
     "straggler": {"tp": 1, "dp": 2, "stragglers": {3: (1.2, 1.2)}},
+    "straggler of the first of four stages": {"tp": 4, "dp": 1, "pp": 4, "stragglers": {2: (1.12, 1.03)}},
     "host": {"tp": 2, "dp": 1, "layers": 8, "noise": 0, **SMALL},
     "profiled": {"tp": 1, "dp": 2, "layers": 8, "profiler": (1500, 900)},
     "loading": {"tp": 1, "dp": 2, "layers": 8, "loader": 8_000_000},
@@ -130,6 +131,16 @@ def test_the_forecast_is_the_run_itself(recordings, base, question, knobs):
     truth = step_times(made({**BASES[base], **knobs}, False))
     limit = 0.03 if question.count("--set") > 1 and "chunks" not in question else 0.02
     assert answer["after_s"] == pytest.approx(truth["gpu_step_s"], rel=limit)
+
+
+def test_the_slow_rank_is_found_behind_the_waits_of_a_pipeline(recordings):
+    """Later stages come last to collectives because they wait: what is removed is the rank that is slow."""
+    base = "straggler of the first of four stages"
+    answer = ask(recordings(base), "--remove straggler")
+    assert any(note["what"].startswith("rank 2 is the straggler") for note in answer["notes"])
+    truth = step_times(made({**BASES[base], "stragglers": {}}, False))["gpu_step_s"]
+    assert answer["band"]["low_s"] <= truth <= answer["band"]["high_s"]
+    assert answer["after_s"] <= answer["before_s"]
 
 
 @pytest.mark.parametrize("base, question, missing", [

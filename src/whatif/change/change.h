@@ -73,7 +73,7 @@ struct RemoveDataLoading {
 };
 struct RemoveStraggler {
   static constexpr Tier kTier = Tier::kDurations;
-  std::optional<std::int64_t> rank;  ///< nothing: the one that is waited for most
+  std::optional<std::int64_t> rank;  ///< nothing: the one that a step gains most of
 };
 struct KernelsFrom {
   static constexpr Tier kTier = Tier::kDurations;

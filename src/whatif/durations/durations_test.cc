@@ -68,11 +68,11 @@ TEST(WhatIfHost, StepsAndHostMustBeRecorded) {
 
 /// Three ranks, one kernel and one all-reduce a step; the kernel takes 100 us, on rank 1 130 us, so
 /// that the others wait for it.
-TraceText three_ranks() {
+TraceText three_ranks(double slow = 130) {
   TraceText text;
   for (int r = 0; r < 3; ++r) {
     text.rank(r);
-    const double work = r == 1 ? 130 : 100;
+    const double work = r == 1 ? slow : 100;
     for (int s = 0; s < 3; ++s) {
       const double at = 200.0 * s;
       const int id = 10 * s + 1;
@@ -95,6 +95,50 @@ TEST(WhatIfStraggler, TheRankThatIsWaitedForBecomesLikeItsEquals) {
     EXPECT_EQ(answer.after, us(170)) << what;
   }
   EXPECT_EQ(asked(three_ranks(), without("straggler:0")).after, us(200));
+}
+
+/// Two stages with two ranks each: on the second, a rank has a slow kernel of 30 us before it sends. The first one receives
+/// on rank 0 alone, which comes last to all collectives of its stage, through no fault of its own.
+TraceText two_stages() {
+  TraceText text;
+  for (int r = 0; r < 4; ++r) {
+    text.rank(r);
+    for (int s = 0; s < 3; ++s) {
+      const double at = 400.0 * s;
+      const int id = 10 * s + 1;
+      const double arrives = r < 2 ? (r == 0 ? 190 : 10) : 10;
+      const double work = r == 3 ? 80 : 50;
+      text.step(s, at, at + 390);
+      text.op("aten::mm", at, at + 10).launch(at + 2, at + 6, id);
+      text.op("c10d::allreduce_", at + 10, at + 20).launch(at + 12, at + 16, id + 1);
+      text.call("cudaDeviceSynchronize", at + 20, at + 371, id + 2);
+      text.kernel("gemm", at + arrives, at + arrives + work, 7, id);
+      const double together = r < 2 ? 240 : 90;
+      text.collective(at + arrives + work, at + together + 20, 7, id + 1, s + 1, r < 2 ? "0" : "1");
+    }
+  }
+  return text;
+}
+
+TEST(WhatIfStraggler, WaitingForAnotherStageIsNobodysFault) {
+  const WhatIfAnswer answer = asked(two_stages(), without("straggler"));
+  ASSERT_TRUE(answer.refused.empty());
+  ASSERT_FALSE(answer.notes.empty());
+  const auto named = [&](const char* text) {
+    return std::ranges::any_of(answer.notes, [&](const WhatIfNote& note) {
+      return note.what.find(text) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(named("rank 3 is the straggler"));
+  EXPECT_LE(answer.after, answer.before);
+}
+
+TEST(WhatIfStraggler, IsNobodyWhereAllAreAlike) {
+  const WhatIfAnswer answer = asked(three_ranks(100), without("straggler"));
+  EXPECT_TRUE(answer.refused.empty());
+  EXPECT_EQ(answer.after, answer.before);
+  ASSERT_FALSE(answer.notes.empty());
+  EXPECT_THAT(answer.notes[0].what, HasSubstr("no rank is a straggler"));
 }
 
 TEST(WhatIfStraggler, NeedsRanksToCompare) {

@@ -20,6 +20,11 @@ class Positions {
     const auto it = times_.find(key);
     return it == times_.end() ? nullptr : &it->second;
   }
+  /// Calls with each key and its times, in no order.
+  template <typename Each>
+  void each(Each&& call) const {
+    for (const auto& [key, times] : times_) call(key, times);
+  }
   /// Which part of what either has both have, 0..1.
   double overlap(const Positions& other) const;
 

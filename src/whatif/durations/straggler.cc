@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
 
-#include "flopcast/replay/network_times.h"
+#include "base/numeric/median.h"
+#include "base/numeric/mix.h"
 #include "whatif/change/stretch.h"
 #include "whatif/durations/equals.h"
 
@@ -14,47 +17,44 @@ using namespace replaying;
 
 namespace {
 
-/// How long the others waited for each rank, as the last to come to collectives that all its
-/// members come to at the same point of the program.
-std::vector<Time> waited_for(const ChangedRun& run) {
-  std::vector<Time> waited(run.recording->ranks.size());
-  for (const Collective& c : run.recording->collectives) {
-    if (c.members.size() < 2 || !c.rendezvous()) continue;
-    if (operation_of(run.set->strings[c.name]) == CollectiveOp::kSendRecv) continue;
-    const auto start = [&](const CollectiveMember& m) {
-      return run.recording->ranks[m.rank].gpu[m.task].start;
-    };
-    const CollectiveMember& last = c.members.back();
-    waited[last.rank] += start(last) - start(c.members[c.members.size() - 2]);
-  }
-  return waited;
+/// By what it is of, the time that each rank's own work takes.
+using Sums = std::unordered_map<Positions::Key, std::vector<std::pair<std::uint32_t, Time>>>;
+
+void add_sums(Sums& sums, std::uint32_t rank, const Positions& positions) {
+  positions.each([&](Positions::Key key, const std::vector<Time>& times) {
+    sums[mix(key) ^ times.size()].emplace_back(rank,
+                                               std::accumulate(times.begin(), times.end(), Time{}));
+  });
 }
 
-struct Found {
-  std::uint32_t rank = kNoIndex;
-  std::string note, missing;
-};
-Found find_straggler(const ChangedRun& run, std::optional<std::int64_t> named) {
-  const auto& ranks = run.recording->ranks;
-  if (ranks.size() < 2) return {kNoIndex, "", "only one rank was recorded"};
-  if (named) {
-    for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-      if (ranks[r].rank == *named) return {r, "", ""};
-    }
-    return {kNoIndex, "", fmt::format("rank {} was not recorded", *named)};
+/// How much longer each rank's work takes than the middle of those that do the same as often.
+std::vector<Time> excess_of(const Sums& sums, std::size_t ranks) {
+  std::vector<Time> excess(ranks);
+  std::vector<Time> times;
+  for (const auto& [key, found] : sums) {
+    if (found.size() < 2) continue;
+    times.clear();
+    for (const auto& [rank, time] : found) times.push_back(time);
+    // Of two, the quicker one is what the other could be.
+    const auto half = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+    std::nth_element(times.begin(), half, times.end());
+    const Time middle = *half;
+    for (const auto& [rank, time] : found) excess[rank] += time - middle;
   }
-  const std::vector<Time> waited = waited_for(run);
-  const auto most = std::max_element(waited.begin(), waited.end());
-  if (*most <= Time{}) {
-    return {kNoIndex, "",
-            "no collective was matched across ranks, so that nothing tells who is waited for; name "
-            "the rank: straggler:RANK"};
+  return excess;
+}
+
+void add_slowest(const std::vector<Time>& excess, std::size_t most,
+                 std::vector<std::uint32_t>& ranks) {
+  std::vector<std::uint32_t> order(excess.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return excess[a] > excess[b]; });
+  order.resize(std::min(most, order.size()));
+  for (const std::uint32_t rank : order) {
+    if (excess[rank] > Time{} && std::ranges::find(ranks, rank) == ranks.end())
+      ranks.push_back(rank);
   }
-  const auto r = static_cast<std::uint32_t>(most - waited.begin());
-  return {r,
-          fmt::format("rank {} is the straggler: the others waited {:.3f} ms for it", ranks[r].rank,
-                      most->seconds() * 1e3),
-          ""};
 }
 
 /// Gives one rank's tasks the time of their equals.
@@ -90,8 +90,47 @@ class Levelling {
            level(&RankPositions::gaps, durations().gap);
   }
 
+  /// Its equals are not all as fast as their median: the fastest and the slowest of them.
+  void doubt() {
+    if (equals_.size() < 2) return;
+    const auto [fast, slow] = speeds();
+    Doubt doubt{fmt::format("which of {} equals rank {} would be like", equals_.size(),
+                            run_.recording->ranks[rank_].rank),
+                run_.durations, run_.durations};
+    stretch(doubt.low, fast);
+    stretch(doubt.high, slow);
+    run_.doubts.push_back(std::move(doubt));
+  }
+
  private:
   Durations::Rank& durations() { return run_.durations.ranks[rank_]; }
+
+  /// How long the kernels of the fastest and of the slowest equal take, to those of the middle one.
+  std::pair<double, double> speeds() const {
+    std::vector<Time> sums;
+    for (const std::uint32_t r : equals_) {
+      Time sum;
+      own_.kernels.each([&](Positions::Key key, const std::vector<Time>&) {
+        const std::vector<Time>* times = all_[r].kernels.find(key);
+        if (times != nullptr) sum = std::accumulate(times->begin(), times->end(), sum);
+      });
+      sums.push_back(sum);
+    }
+    const auto [least, most] = std::minmax_element(sums.begin(), sums.end());
+    const double middle = upper_median(sums).seconds();
+    if (middle <= 0) return {1, 1};
+    return {least->seconds() / middle, most->seconds() / middle};
+  }
+
+  void stretch(Durations& all, double k) const {
+    Durations::Rank& times = all.ranks[rank_];
+    const auto& tasks = run_.recording->ranks[rank_].gpu;
+    for (std::uint32_t t = 0; t < tasks.size(); ++t) {
+      if (own_.kernel_key[t] != 0)
+        set_gpu_time(times, tasks[t], t, stretched(gpu_time(times, t), k));
+    }
+    stretch_host(*run_.recording, rank_, k, all);
+  }
 
   std::vector<const Positions*> of_equals(Positions RankPositions::*which) const {
     std::vector<const Positions*> theirs;
@@ -132,27 +171,28 @@ class Levelling {
 
 }  // namespace
 
-std::optional<Diagnostic> remove_straggler(ChangedRun& run, const Change& change,
-                                           const RemoveStraggler& asked) {
-  const Found found = find_straggler(run, asked.rank);
-  if (found.rank == kNoIndex) {
-    run.refused.push_back(refusal(change, found.missing));
-    return std::nullopt;
+std::vector<std::uint32_t> slower_ranks(const ChangedRun& run, std::size_t most) {
+  Sums kernels, host;
+  const auto count = static_cast<std::uint32_t>(run.recording->ranks.size());
+  for (std::uint32_t r = 0; r < count; ++r) {
+    const RankPositions positions = positions_of(run, r);
+    add_sums(kernels, r, positions.kernels);
+    add_sums(host, r, positions.pieces);
   }
-  const std::int32_t number = run.recording->ranks[found.rank].rank;
-  Levelling levelling(run, found.rank);
-  if (levelling.equals() == 0) {
-    run.refused.push_back(
-        refusal(change, fmt::format("no other recorded rank runs what rank {} runs", number)));
-    return std::nullopt;
-  }
-  if (!found.note.empty()) run.notes.push_back({found.note, "assumed", 0, 0});
-  run.notes.push_back(
-      {fmt::format("kernels of rank {}: the median of {} equals", number, levelling.equals()),
-       "copied", levelling.kernels(), 0});
-  run.notes.push_back({fmt::format("host of rank {}: the median of its equals", number), "copied",
-                       levelling.host(), 0});
-  return std::nullopt;
+  std::vector<std::uint32_t> ranks;
+  add_slowest(excess_of(kernels, count), most, ranks);
+  add_slowest(excess_of(host, count), most, ranks);
+  return ranks;
+}
+
+Levelled level_rank(ChangedRun& run, std::uint32_t rank) {
+  Levelling levelling(run, rank);
+  Levelled levelled{levelling.equals(), 0, 0};
+  if (levelled.equals == 0) return levelled;
+  levelled.kernels = levelling.kernels();
+  levelled.host = levelling.host();
+  levelling.doubt();
+  return levelled;
 }
 
 }  // namespace flopcast::whatif
