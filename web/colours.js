@@ -16,7 +16,7 @@ export const MEMORY_COLOURS = {
 
 /** Where a GPU's time goes. */
 export const GPU_COLOURS = {
-  exposed_compute: "compute", overlapped: "overlapped", exposed_communication: "communication", copies: "copy", idle: "idle",
+  exposed_compute: "compute", overlapped: "overlapped", transfer: "communication", waiting: "wait", copies: "copy", idle: "idle",
 };
 
 /** Where a step of a what-if goes. */

@@ -114,7 +114,7 @@ interface RowsDocument {
 
 interface TwoRuns { measured: number; replayed: number }
 
-interface Breakdown { exposed_compute: number; exposed_communication: number; overlapped: number; other: number; idle: number }
+interface Breakdown { exposed_compute: number; exposed_communication: number; waiting: number; overlapped: number; other: number; idle: number }
 
 interface ReplayStep {
   name: string; measured_s: number | null; replayed_s: number | null; error: number | null;
@@ -133,7 +133,7 @@ interface ReplayCollective {
 interface SensitivityPart { part: string; title: string; work_s: number; gpu_step_s: number | null; change: number | null }
 
 interface ReplayReport {
-  name: string; mode: string; baseline: string; structure_from?: string; durations_from?: string; damage: string[]; truncated: string[];
+  name: string; mode: string; baseline: string; structure_from?: string; durations_from?: string; damage: string[]; truncated: string[]; verdict: string[];
   straggler: { rank: number; share_of_path: number; last: number; collectives: number; waited_s: number; share_of_waiting: number } | null;
   sensitivity: { less_time: number; gpu_step_s: number; parts: SensitivityPart[] } | null;
   tasks: number; task_edges: number; ranks: ReplayRank[]; edges: Record<string, { count: number; contradicted: number }>;

@@ -25,9 +25,15 @@ function damage() {
     el("ul", {}, ...report.damage.map((why) => el("li", {}, why))));
 }
 
+function verdict() {
+  if (report.verdict.length === 0) return null;
+  return el("section", { class: "card" }, el("h2", {}, "Verdict"), el("ul", {}, ...report.verdict.map((line) => el("li", {}, line))));
+}
+
 function numbers() {
   const q = report.summary, ranks = report.ranks;
-  const exposed = ranks.map((rank) => rank.window.breakdown_s.measured.exposed_communication / (rank.window.measured_s || 1));
+  const transfer = (/** @type {Breakdown} */ { exposed_communication, waiting }) => exposed_communication - waiting;
+  const exposed = ranks.map((rank) => transfer(rank.window.breakdown_s.measured) / (rank.window.measured_s || 1));
   const most = exposed.indexOf(Math.max(...exposed));
   const list = [];
   if (q.steps > 0) list.push(tile(percent(q.mean_abs_error, 2), `mean error of host steps; worst ${percent(q.max_abs_error, 2)}`));
@@ -37,8 +43,8 @@ function numbers() {
   }
   if (Math.max(...exposed) > 0.0005) {
     list.push(tile(percent(exposed.reduce((a, b) => a + b, 0) / exposed.length), ranks.length > 1
-      ? `of GPU time is communication alone; most on rank ${ranks[most].rank}, ${percent(exposed[most])}`
-      : "of GPU time is communication alone"));
+      ? `of GPU time is transfers alone; most on rank ${ranks[most].rank}, ${percent(exposed[most])}`
+      : "of GPU time is transfers alone"));
   }
   return tiles(...list);
 }
@@ -49,7 +55,7 @@ function recordedLagsNote() {
     el("p", {}, "Every delay is as recorded, which makes any replay nearly exact: these errors say nothing of accuracy."));
 }
 
-showPage(header(), truncatedWarning(), damage(), recordedLagsNote(), numbers(), breakdownSection(), timelineSection("Timeline",
+showPage(header(), truncatedWarning(), damage(), recordedLagsNote(), verdict(), numbers(), breakdownSection(), timelineSection("Timeline",
   "Every stream and thread twice: as recorded above, as replayed below. Hover a task to see both. The line is the " +
   "critical path through the replayed run; the strip at the top shows what it runs through."), stepsSection(),
   pathSection(), sensitivitySection(), collectivesSection(), curvesSection(), kernelsSection(), restsSection());

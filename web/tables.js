@@ -13,13 +13,15 @@ export const MOST_RANKS = 64;  // bars and curves of more are left out, with a n
 const PARTS = [
   ["exposed_compute", "compute alone", "compute kernels run, no communication beside them"],
   ["overlapped", "both at once", "communication hidden behind compute"],
-  ["exposed_communication", "communication alone", "communication runs, and compute has nothing to do"],
+  ["transfer", "transfer alone", "data moves between ranks, and compute has nothing to do"],
+  ["waiting", "waiting for a rank", "a collective waits for its last rank, and compute has nothing to do"],
   ["copies", "copies alone", "copies and sets, no kernel"],
   ["idle", "idle", "nothing runs on the GPU"],
 ];
 
-/** "other" of the report is copies alone and idle. */
-const partsOf = (/** @type {Breakdown} */ breakdown) => ({ ...breakdown, copies: breakdown.other - breakdown.idle });
+/** "other" of the report is copies alone and idle, communication alone is transfer and waiting. */
+const partsOf = (/** @type {Breakdown} */ breakdown) => ({ ...breakdown, copies: breakdown.other - breakdown.idle,
+  transfer: breakdown.exposed_communication - breakdown.waiting });
 
 function breakdownBar(/** @type {Breakdown} */ breakdown, /** @type {number} */ length, /** @type {string} */ whose) {
   const parts = partsOf(breakdown);
@@ -35,8 +37,8 @@ export function breakdownSection() {
     { name: ["replayed"], total: ms(window.replayed_s), last: true, bar: breakdownBar(replayed, window.replayed_s, `rank ${rank} replayed`) }];
   });
   return wide(section("Where the GPU time goes",
-    "Each bar is one rank's time from its first to its last GPU task. Communication alone is the part that " +
-    "faster networks or better overlap could win back; idle is what the host or other ranks cost.",
+    "Each bar is one rank's time from its first to its last GPU task. Transfer alone is the most that a faster network or " +
+    "better overlap could win back; waiting for a rank is what the late one costs, and idle what the host does.",
     legend(PARTS.map(([key, title]) => [title, GPU_COLOURS[key]])), barRows(rows), leftOut()));
 }
 

@@ -15,9 +15,11 @@ namespace flopcast {
 struct Breakdown {
   Time exposed_compute;        ///< kernels other than communication, no communication beside them
   Time exposed_communication;  ///< communication, no compute beside it
-  Time overlapped;             ///< both
-  Time other;                  ///< neither: copies and sets alone, and idle
-  Time idle;                   ///< no GPU row at all (part of `other`)
+  Time
+      waiting;  ///< part of that: not all ranks of the collective have come yet, so that nothing moves
+  Time overlapped;  ///< both
+  Time other;       ///< neither: copies and sets alone, and idle
+  Time idle;        ///< no GPU row at all (part of `other`)
 };
 
 /// SM utilisation per interval (TraceSim): the fraction of each interval with any stream active,

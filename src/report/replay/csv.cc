@@ -11,8 +11,8 @@ using namespace report;  // the room's own names
 namespace {
 
 void add_parts(std::vector<std::string>& cells, const Breakdown& parts) {
-  for (const Time part : {parts.exposed_compute, parts.exposed_communication, parts.overlapped,
-                          parts.other, parts.idle}) {
+  for (const Time part : {parts.exposed_compute, parts.exposed_communication, parts.waiting,
+                          parts.overlapped, parts.other, parts.idle}) {
     cells.push_back(exact_seconds(part));
   }
 }
@@ -26,7 +26,7 @@ std::vector<Table::Column> csv_columns() {
   }
   for (const std::string run : {"measured", "replayed"}) {
     for (const char* part :
-         {"exposed_compute", "exposed_communication", "overlapped", "other", "idle"}) {
+         {"exposed_compute", "exposed_communication", "waiting", "overlapped", "other", "idle"}) {
       list.push_back({run + "_" + part + "_s"});
     }
   }

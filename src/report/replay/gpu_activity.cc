@@ -15,13 +15,15 @@ constexpr std::uint8_t bit_of(GpuRow row) {
 
 void add(Breakdown& sum, std::uint8_t running, Time length) {
   const bool compute = (running & bit_of(GpuRow::kCompute)) != 0;
-  const bool communication = (running & bit_of(GpuRow::kCommunication)) != 0;
+  const bool transfer = (running & bit_of(GpuRow::kCommunication)) != 0;
+  const bool communication = transfer || (running & bit_of(GpuRow::kWaiting)) != 0;
   if (compute && communication) {
     sum.overlapped += length;
   } else if (compute) {
     sum.exposed_compute += length;
   } else if (communication) {
     sum.exposed_communication += length;
+    if (!transfer) sum.waiting += length;
   } else {
     sum.other += length;
     if (running == 0) sum.idle += length;
@@ -65,6 +67,7 @@ Breakdown GpuActivity::within(Time from, Time to) const {
   Breakdown parts;
   parts.exposed_compute = b.exposed_compute - a.exposed_compute;
   parts.exposed_communication = b.exposed_communication - a.exposed_communication;
+  parts.waiting = b.waiting - a.waiting;
   parts.overlapped = b.overlapped - a.overlapped;
   const Time kernels = parts.exposed_compute + parts.exposed_communication + parts.overlapped;
   parts.other = to - from - kernels;

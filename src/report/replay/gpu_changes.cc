@@ -39,10 +39,10 @@ KernelNames::KernelNames(const StringTable& strings) : communication_(strings.si
 }
 
 GpuChanges::GpuChanges(const KernelNames* names, const Trace& trace, const std::vector<Time>& start,
-                       const std::vector<Time>& end) {
+                       const std::vector<Time>& end, const WaitOfRow& waits) {
   const Events& events = trace.events;
   const std::int32_t sms = sm_count(trace);
-  std::vector<Change> begins, ends;
+  std::vector<Change> begins, ends, late;
   Time known, all;  // kernel time
   for (std::size_t row = 0; row < events.size(); ++row) {
     if (!is_gpu_work(events.category[row])) continue;
@@ -58,8 +58,17 @@ GpuChanges::GpuChanges(const KernelNames* names, const Trace& trace, const std::
     const auto asked = static_cast<std::int32_t>(std::min(blocks, static_cast<std::uint64_t>(sms)));
     begins.push_back({start[row], asked, kind, 1});
     ends.push_back({end[row], -asked, kind, -1});
+    if (kind != GpuRow::kCommunication || waits.empty()) continue;
+    const auto wait = waits.find(static_cast<std::uint32_t>(row));
+    if (wait == waits.end() || wait->second <= Time{}) continue;
+    // Until the last rank has come the row waits, which takes its place among what communicates.
+    const Time come = std::min(start[row] + wait->second, end[row]);
+    begins.back().row = GpuRow::kWaiting;
+    late.push_back({come, 0, GpuRow::kWaiting, -1});
+    late.push_back({come, 0, GpuRow::kCommunication, 1});
   }
   if (all.ps > 0 && known.ps >= all.ps / 100 * 99) sms_ = sms;
+  begins.insert(begins.end(), late.begin(), late.end());
   sort_by_time(begins);  // each nearly is
   sort_by_time(ends);
   list_.reserve(begins.size() + ends.size());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "flopcast/report/replay.h"
@@ -19,9 +20,11 @@ class KernelNames {
   std::vector<bool> communication_;
 };
 
-/// What a GPU row is.
-enum class GpuRow : std::uint8_t { kCompute, kCommunication, kCopy };
-inline constexpr std::size_t kGpuRowCount = 3;
+/// What a GPU row is. A collective's row waits until the last rank has come, then communicates.
+enum class GpuRow : std::uint8_t { kCompute, kCommunication, kCopy, kWaiting };
+inline constexpr std::size_t kGpuRowCount = 4;
+/// For rows of collectives, how long they wait for other ranks.
+using WaitOfRow = std::unordered_map<std::uint32_t, Time>;
 
 class GpuChanges {
  public:
@@ -33,7 +36,7 @@ class GpuChanges {
   };
   /// @param names null: communication is not told from computation
   GpuChanges(const KernelNames* names, const Trace& trace, const std::vector<Time>& start,
-             const std::vector<Time>& end);
+             const std::vector<Time>& end, const WaitOfRow& waits = {});
 
   /// By time. Order among equal times does not matter: only the state after all of them does.
   const std::vector<Change>& list() const { return list_; }

@@ -8,6 +8,7 @@
 #include "flopcast/version.h"
 #include "report/replay/anomaly_list.h"
 #include "report/replay/summary.h"
+#include "report/replay/verdict.h"
 
 namespace flopcast {
 
@@ -21,6 +22,7 @@ void write_parts(JsonWriter& w, std::string_view key, const Breakdown& parts) {
   w.begin_object(key, Layout::kLine);
   w.seconds("exposed_compute", parts.exposed_compute);
   w.seconds("exposed_communication", parts.exposed_communication);
+  w.seconds("waiting", parts.waiting);
   w.seconds("overlapped", parts.overlapped);
   w.seconds("other", parts.other);
   w.seconds("idle", parts.idle);
@@ -352,6 +354,9 @@ void write_set(JsonWriter& w, const SetResult& set) {
     return;
   }
   write_head(w, set);
+  w.begin_array("verdict");
+  for (const std::string& line : verdict_of(set)) w.text({}, line);
+  w.end_array();
   w.count("tasks", set.task_count);
   w.count("task_edges", set.edge_count);
   write_ranks(w, set);

@@ -48,8 +48,8 @@ StepSummary summarise_step(const StepResult& step, Baseline model, const GpuActi
 /// What one GPU does by the times of its rows, recorded or replayed.
 struct GpuRun {
   GpuRun(const KernelNames& names, const Trace& trace, const std::vector<Time>& start,
-         const std::vector<Time>& end)
-      : changes(&names, trace, start, end),
+         const std::vector<Time>& end, const WaitOfRow& waits)
+      : changes(&names, trace, start, end, waits),
         activity(changes),
         window(window_of(trace, activity, start, end)),
         use(utilisation_curve(changes, window.from, window.to, kCurveInterval)) {}
@@ -61,11 +61,27 @@ struct GpuRun {
   UtilisationCurve use;
 };
 
+/// How long the rows of each trace wait in collectives.
+struct Waits {
+  explicit Waits(const TraceSet& set, const Replay& replay)
+      : recorded(set.traces.size()), replayed(set.traces.size()) {
+    for (const CollectiveInstance& collective : replay.collectives) {
+      for (const CollectiveInstance::Member& m : collective.members) {
+        recorded[m.trace].emplace(m.row, m.recorded_wait);
+        replayed[m.trace].emplace(m.row, m.replayed_wait);
+      }
+    }
+  }
+  std::vector<WaitOfRow> recorded, replayed;  ///< [trace]
+};
+
 RankSummary summarise_rank(const TraceSet& set, const Replay& replay, const KernelNames& names,
-                           std::size_t t) {
+                           const Waits& waits, std::size_t t) {
   const Trace& trace = set.traces[t];
-  GpuRun recorded(names, trace, replay.recorded.start[t], replay.recorded.end[t]);
-  GpuRun replayed(names, trace, replay.replayed.start[t], replay.replayed.end[t]);
+  GpuRun recorded(names, trace, replay.recorded.start[t], replay.recorded.end[t],
+                  waits.recorded[t]);
+  GpuRun replayed(names, trace, replay.replayed.start[t], replay.replayed.end[t],
+                  waits.replayed[t]);
   RankSummary r;
   r.rank = rank_of(set, t);
   r.file = std::filesystem::path(trace.path).filename().string();
@@ -134,9 +150,10 @@ std::int32_t report::rank_of(const TraceSet& set, std::size_t trace) {
 std::vector<RankSummary> report::summarise_ranks(const TraceSet& set, const Replay& replay,
                                                  unsigned threads) {
   const KernelNames names(set.strings);
+  const Waits waits(set, replay);
   std::vector<RankSummary> ranks(set.traces.size());
   parallel_for(ranks.size(), threads,
-               [&](std::size_t t) { ranks[t] = summarise_rank(set, replay, names, t); });
+               [&](std::size_t t) { ranks[t] = summarise_rank(set, replay, names, waits, t); });
   return ranks;
 }
 

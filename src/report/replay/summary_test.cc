@@ -6,6 +6,7 @@
 
 #include "flopcast/report/sets.h"
 #include "report/replay/testing.h"
+#include "report/replay/verdict.h"
 
 namespace flopcast::report {
 namespace {
@@ -35,6 +36,35 @@ TEST_F(SummaryOfMadeRun, BreakdownWithinTheStepAddsUp) {
   EXPECT_EQ(b.exposed_communication, Time::from_us(15));
   EXPECT_EQ(b.other, Time::from_us(14));
   EXPECT_EQ(b.idle, Time::from_us(12));
+}
+
+TEST_F(SummaryOfMadeRun, CommunicationAloneIsSplitByWhetherTheLastRankHasCome) {
+  const Summary s = summarise(set_, replay_);
+  const Breakdown& early = s.ranks[0].parts.measured;
+  EXPECT_EQ(early.exposed_communication, Time::from_us(20));
+  EXPECT_EQ(early.waiting, Time::from_us(5));
+  EXPECT_EQ(s.ranks[1].parts.measured.waiting, Time{});
+  // Half of the collective is hidden: what waits in the other half counts.
+  replay_.collectives[0].members[1].recorded_wait = Time::from_us(15);
+  const Breakdown& late = summarise(set_, replay_).ranks[1].parts.measured;
+  EXPECT_EQ(late.waiting, late.exposed_communication);
+}
+
+TEST_F(SummaryOfMadeRun, TheVerdictSaysWhatBindsWhereTimeGoesAndWhatIsWorthMost) {
+  const std::vector<std::string> verdict = verdict_of(make_set_result(set_, replay_));
+  ASSERT_EQ(verdict.size(), 3U);
+  EXPECT_EQ(verdict[0],
+            "bound by computation on the GPU: 36.6 % of the critical path, 53.7 % of which runs on "
+            "rank 1");
+  EXPECT_EQ(verdict[1],
+            "of the GPUs' time 39.0 % computes, 39.0 % transfers with no compute beside it, 6.5 % "
+            "waits for "
+            "another rank, 13.0 % is idle");
+  EXPECT_EQ(verdict[2],
+            "worth most of the GPU step, 39.0 us, if it takes a tenth less time: gemm -5.13 %");
+  replay_.sensitivity->parts.clear();
+  replay_.critical_path.pieces.clear();
+  EXPECT_EQ(verdict_of(make_set_result(set_, replay_)).size(), 1U);
 }
 
 TEST_F(SummaryOfMadeRun, StartErrorIsAShareOfTheMeanWindow) {

@@ -13,6 +13,7 @@
 #include "report/render/table.h"
 #include "report/replay/anomaly_list.h"
 #include "report/replay/summary.h"
+#include "report/replay/verdict.h"
 
 namespace flopcast {
 
@@ -143,6 +144,7 @@ std::string breakdown_text(const SetResult& set) {
                {"replayed"},
                {"exposed compute"},
                {"exposed communication"},
+               {"of it waiting for a rank"},
                {"overlapped"},
                {"other"},
                {"of it idle"},
@@ -156,6 +158,7 @@ std::string breakdown_text(const SetResult& set) {
     table.add({std::to_string(r.rank), in_ms(wa), in_ms(wb),
                before_after(a.exposed_compute, wa, b.exposed_compute, wb),
                before_after(a.exposed_communication, wa, b.exposed_communication, wb),
+               before_after(a.waiting, wa, b.waiting, wb),
                before_after(a.overlapped, wa, b.overlapped, wb),
                before_after(a.other, wa, b.other, wb), before_after(a.idle, wa, b.idle, wb),
                r.sms_used.measured < 0 ? "-" : percent(r.sms_used.replayed)});
@@ -400,14 +403,21 @@ std::string anomalies_text(const SetResult& set) {
   return text;
 }
 
+std::string verdict_text(const SetResult& set) {
+  std::string text;
+  for (const std::string& line : verdict_of(set)) text += fmt::format("  - {}\n", line);
+  return text.empty() ? text : title("Verdict") + text;
+}
+
 }  // namespace
 
 std::string set_text(const SetResult& set) {
   if (set.failure) return fmt::format("{}: not replayed: {}\n", set.name, set.failure->text());
-  return head(set) + truncated_text(set) + damage_text(set) + steps_text(set) +
-         breakdown_text(set) + utilisation_text(set) + collectives_text(set) + network_text(set) +
-         path_text(set) + sensitivity_text(set) + kernels_text(set) + edges_text(set) +
-         rests_on_text(set) + clocks_text(set) + late_text(set) + anomalies_text(set);
+  return head(set) + truncated_text(set) + damage_text(set) + verdict_text(set) +
+         breakdown_text(set) + path_text(set) + sensitivity_text(set) + collectives_text(set) +
+         network_text(set) + kernels_text(set) + utilisation_text(set) + steps_text(set) +
+         edges_text(set) + rests_on_text(set) + clocks_text(set) + late_text(set) +
+         anomalies_text(set);
 }
 
 std::string replay_text(const TraceSet& set, const Replay& replay) {
