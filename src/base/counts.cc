@@ -18,7 +18,7 @@ constexpr double kMost = 1e15;
 /// A number, the prefix behind it and the word behind that.
 struct Written {
   double number = 0;
-  int thousands = 0;  ///< 0: no prefix, 1: k, 2: M, 3: G or B
+  int thousands = 0;  ///< 0: no prefix, 1: k, 2: M, 3: G or B, 4: T
   std::string_view unit;
 };
 
@@ -29,7 +29,7 @@ std::optional<Written> take_written(std::string_view text) {
   if (!number || *number < 0 || *number > kMost) return std::nullopt;
   out.number = *number;
   text = trim(text);
-  constexpr std::array<std::string_view, 4> kPrefixes = {"", "kK", "mM", "gGB"};
+  constexpr std::array<std::string_view, 5> kPrefixes = {"", "kK", "mM", "gGB", "T"};
   const std::string_view behind = text.substr(std::min<std::size_t>(1, text.size()));
   const bool cut = behind.empty() || behind[0] == ' ' || behind[0] == '-' ||
                    behind.starts_with("tok");  // "Mtok"
@@ -73,6 +73,16 @@ std::optional<std::int64_t> parse_tokens(std::string_view text) {
   const std::optional<Written> written = take_written(text);
   if (!written || (!written->unit.empty() && !is_tokens(written->unit))) return std::nullopt;
   return whole_of(*written, kBinary);
+}
+
+std::optional<double> parse_total(std::string_view text) {
+  const std::optional<Written> written = take_written(text);
+  const bool counts =
+      written && (written->unit.empty() || is_tokens(written->unit) || written->unit == "steps");
+  if (!counts) return std::nullopt;
+  const double total = written->number * std::pow(kDecimal, written->thousands);
+  constexpr double kMostOfRun = 1e18;
+  return total <= kMostOfRun ? std::optional(total) : std::nullopt;
 }
 
 Result<BatchSize> parse_batch(std::string_view text) {

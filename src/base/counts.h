@@ -17,6 +17,10 @@ namespace flopcast {
 /// 1,048,576. nullopt: no such count, or none that is whole.
 std::optional<std::int64_t> parse_tokens(std::string_view text);
 
+/// A number of a whole training run, of tokens or steps: "15T", "1.5e12", "300B tokens", "500k". k, M, B (or G) and T are powers of
+/// 1,000, as people say how long they train. nullopt: no such number.
+std::optional<double> parse_total(std::string_view text);
+
 /// A batch, in sequences or in tokens.
 struct BatchSize {
   std::int64_t sequences = 0;  ///< 0: `binary` and `decimal` are its tokens

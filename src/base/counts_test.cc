@@ -21,6 +21,15 @@ TEST(Counts, OfTokensGoByThePowersOfTwoThatLengthsAre) {
   }
 }
 
+TEST(Counts, OfWholeRunsGoByThePowersOfTenThatPeopleTrainOn) {
+  EXPECT_EQ(parse_total("15T"), 15e12);
+  EXPECT_EQ(parse_total("1.5e12 tokens"), 1.5e12);
+  EXPECT_EQ(parse_total("300B"), 300e9);
+  EXPECT_EQ(parse_total("500k steps"), 500e3);
+  for (const char* none : {"", "T", "15X", "-1", "15T sequences", "1e19"})
+    EXPECT_FALSE(parse_total(none)) << none;
+}
+
 TEST(Counts, OfBatchesSayOfWhat) {
   EXPECT_EQ(parse_batch("1024")->sequences, 1024);
   EXPECT_EQ(parse_batch("1024 sequences")->sequences, 1024);

@@ -5,6 +5,12 @@
 namespace flopcast {
 namespace {
 
+TEST(Quantity, LongTimesHaveTheirUnits) {
+  EXPECT_EQ(parse_seconds("10min")->value, 600);
+  EXPECT_EQ(parse_seconds("50000 h")->value, 1.8e8);
+  EXPECT_EQ(parse_seconds("2 days")->value, 172800);
+}
+
 TEST(Quantity, ReadsTheSpellingsPeopleUse) {
   EXPECT_EQ(parse_bytes("1GB")->value, 1e9);
   EXPECT_EQ(parse_bytes("64MiB")->value, 64.0 * 1048576);

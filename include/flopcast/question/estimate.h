@@ -11,6 +11,7 @@
 #include "flopcast/analytic.h"
 #include "flopcast/analytic/graph.h"
 #include "flopcast/analytic/nearest.h"
+#include "flopcast/analytic/whole_run.h"
 
 namespace flopcast {
 
@@ -37,6 +38,8 @@ struct EstimateReport {
   std::vector<std::string> unmodelled, ignored;
   std::vector<FittingPlan> fitting;  ///< where the plan does not fit: fastest first
   std::optional<GraphAnswer> graph;  ///< where asked for
+  std::optional<RunQuestion> asked;  ///< of the whole run
+  std::optional<WholeRun> run;       ///< where asked for
 };
 
 /// Estimates the plan and, where it does not fit, looks for plans that do. Errors (kUsage): every

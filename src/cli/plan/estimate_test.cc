@@ -241,6 +241,29 @@ TEST(Estimate, PriceMakesCost) {
   EXPECT_EQ(nlohmann::json::parse(example({"--json"}).out)["cost_usd"], 0);
 }
 
+TEST(Estimate, TheWholeRunFollowsFromItsTokens) {
+  const Answered text = example(
+      {"--tokens", "15T", "--price", "2", "--chip-mtbf", "50000h", "--checkpoint-time", "30s"});
+  EXPECT_TRUE(has(text.out, "The whole run: 15 T tokens"));
+  EXPECT_TRUE(has(text.out, "expected, one in"));
+  const auto step =
+      nlohmann::json::parse(example({"--tokens", "15T", "--price", "2", "--json"}).out);
+  const auto& run = step["run"];
+  EXPECT_NEAR(run["time_s"], step["time_s"].get<double>() * run["steps"].get<double>(),
+              1e-6 * run["time_s"].get<double>());
+  EXPECT_NEAR(run["cost_usd"], 2 * run["chip_hours"].get<double>(), 1);
+  EXPECT_TRUE(nlohmann::json::parse(example({"--json"}).out)["run"].is_null());
+  EXPECT_TRUE(has(example({"--tokens", "15T"}).out, "no price told"));
+}
+
+TEST(Estimate, ARunThatIsNotToldIsRefusedByTheFlagThatIsMissing) {
+  EXPECT_TRUE(has(example({"--tokens", "many"}).err, "--tokens: expected a number such as 15T"));
+  EXPECT_TRUE(has(example({"--co2", "0.4"}).err, "--tokens: is not given"));
+  EXPECT_TRUE(has(example({"--tokens", "15T", "--steps", "10"}).err, "so is steps"));
+  EXPECT_TRUE(has(example({"--tokens", "15T", "--chip-mtbf", "50000h"}).err, "checkpoint-time"));
+  EXPECT_EQ(example({"--tokens", "15T", "--chip-mtbf", "often"}).code, 2);
+}
+
 TEST(Estimate, WritesAPage) {
   const test::TemporaryFolder folder;
   const std::string page = (folder / "e.html").string();

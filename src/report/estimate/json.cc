@@ -131,6 +131,24 @@ void write_graph(JsonWriter& w, const EstimateReport& report) {
   w.end_object();
 }
 
+void write_run(JsonWriter& w, const std::optional<WholeRun>& run) {
+  if (!run) return w.null("run");
+  w.begin_object("run", Layout::kLine);
+  w.exact("steps", run->steps);
+  w.exact("tokens", run->tokens);
+  w.exact("work_s", run->work.value);
+  w.exact("time_s", run->time.value);
+  w.exact("low_s", run->low.value);
+  w.exact("high_s", run->high.value);
+  w.exact("checkpoint_every_s", run->checkpoint_every.value);
+  w.exact("failures", run->failures);
+  w.exact("chip_hours", run->chip_hours);
+  w.exact("cost_usd", run->cost_usd);
+  w.exact("energy_j", run->energy_j);
+  w.exact("co2_kg", run->co2_kg);
+  w.end_object();
+}
+
 }  // namespace
 
 void report::write_estimate(JsonWriter& w, const EstimateReport& report) {
@@ -156,6 +174,7 @@ void report::write_estimate(JsonWriter& w, const EstimateReport& report) {
   w.end_array();
   write_fitting(w, report);
   write_graph(w, report);
+  write_run(w, report.run);
   w.begin_array("assumed");
   for (const std::string& text : report.assumed) w.text({}, text);
   w.end_array();

@@ -171,6 +171,61 @@ std::string basis_text(const EstimateReport& r) {
   return text;
 }
 
+constexpr double kMinuteSeconds = 60, kHourSeconds = 3600, kDaySeconds = 86400;
+
+/// A time of hours and days, in the one that reads better.
+std::string long_time(Seconds time) {
+  if (time.value >= 2 * kDaySeconds) return fmt::format("{:.1f} days", time.value / kDaySeconds);
+  if (time.value >= 2 * kHourSeconds) return fmt::format("{:.1f} hours", time.value / kHourSeconds);
+  if (time.value >= 2 * kMinuteSeconds)
+    return fmt::format("{:.1f} min", time.value / kMinuteSeconds);
+  return short_time(time);
+}
+
+/// "15 T", "300 B".
+std::string total_words(double count) {
+  constexpr double kTrillion = 1e12, kBillion = 1e9;
+  if (count >= kTrillion) return fmt::format("{:.4g} T", count / kTrillion);
+  if (count >= kBillion) return fmt::format("{:.4g} B", count / kBillion);
+  return rounded(count);
+}
+
+std::string run_failures_text(const WholeRun& run, const RunQuestion& asked) {
+  if (run.failures <= 0)
+    return "  failures    none told: --chip-mtbf and --checkpoint-time count them\n";
+  return fmt::format(
+             "  failures    {} expected, one in {}; a checkpoint after every {} of work; {} of the "
+             "time is lost to both\n",
+             rounded(run.failures), long_time(run.time * (1 / run.failures)),
+             long_time(run.checkpoint_every), percent(1 - run.work / run.time)) +
+         (asked.restart.value > 0 ? "" : "  restarts    take no time: --restart-time tells it\n");
+}
+
+std::string run_text(const EstimateReport& r) {
+  if (!r.run) return {};
+  const WholeRun& run = *r.run;
+  std::string text = fmt::format(
+      "The whole run: {} tokens in {} steps\n  time        {} (10-90 %: {} to {}), {} chip-hours\n",
+      total_words(run.tokens), rounded(run.steps), long_time(run.time), long_time(run.low),
+      long_time(run.high), rounded(run.chip_hours));
+  text += run_failures_text(run, *r.asked);
+  if (run.cost_usd > 0) {
+    text += fmt::format("  cost        {} USD, at {} USD a chip and hour\n", rounded(run.cost_usd),
+                        r.asked->usd_per_chip_hour);
+  } else {
+    text += "  cost        no price told: --price\n";
+  }
+  if (run.energy_j > 0) {
+    constexpr double kMwh = 3.6e9, kTonne = 1000;
+    text += fmt::format(
+        "  energy      {:.4g} MWh, chips at their power limit{}{}\n", run.energy_j / kMwh,
+        r.asked->power_overhead > 1 ? fmt::format(" x {} for the site", r.asked->power_overhead)
+                                    : "",
+        run.co2_kg > 0 ? fmt::format("; {:.4g} t of CO2", run.co2_kg / kTonne) : "");
+  }
+  return text + '\n';
+}
+
 /// Why there is no such step, and what comes nearest: before anything that reads as if there were.
 std::string refusal_text(const EstimateReport& report) {
   const std::optional<Diagnostic> problem = memory_problem(report);
@@ -200,8 +255,8 @@ std::string report::placement_words(const Placement& placement) {
 
 std::string estimate_text(const EstimateReport& report) {
   return refusal_text(report) + head_text(report) + '\n' + answer_text(report) + '\n' +
-         parts_text(report.estimate) + '\n' + memory_text(report) + '\n' + fitting_text(report) +
-         graph_text(report) + basis_text(report);
+         run_text(report) + parts_text(report.estimate) + '\n' + memory_text(report) + '\n' +
+         fitting_text(report) + graph_text(report) + basis_text(report);
 }
 
 }  // namespace flopcast
