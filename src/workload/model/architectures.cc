@@ -15,30 +15,41 @@ struct OwnReader {
   unsigned features = 0;
 };
 constexpr std::array kOwnReaders = {
+    OwnReader{"axk2", read_axk2, kExperts | kLatent | kSparse},
     OwnReader{"bert", read_bert},
     OwnReader{"bloom", read_bloom},
     OwnReader{"chatglm", read_chatglm},
     OwnReader{"deepseek_v2", read_deepseek, kExperts | kLatent},
     OwnReader{"deepseek_v3", read_deepseek, kExperts | kLatent},
     OwnReader{"deepseek_v32", read_deepseek, kExperts | kLatent | kSparse},
+    OwnReader{"deepseek_v4", read_deepseek_v4, kExperts | kSparse},
+    OwnReader{"doge", read_doge, kExperts},
     OwnReader{"falcon", read_falcon},
     OwnReader{"gemma", read_gemma},
     OwnReader{"gemma2", read_gemma2},
     OwnReader{"gemma3", read_gemma3},
     OwnReader{"gemma3_text", read_gemma3},
+    OwnReader{"gemma3n", read_gemma3n},
+    OwnReader{"gemma3n_text", read_gemma3n},
     OwnReader{"gemma4", read_gemma4, kExperts},
     OwnReader{"gemma4_text", read_gemma4, kExperts},
+    OwnReader{"gemma4_unified_text", read_gemma4},
     OwnReader{"glm_moe_dsa", read_deepseek, kExperts | kLatent | kSparse},
     OwnReader{"gpt2", read_gpt2},
     OwnReader{"gpt_bigcode", read_gpt_bigcode},
     OwnReader{"gpt_neox", read_gpt_neox},
     OwnReader{"gpt_oss", read_gpt_oss, kExperts},
+    OwnReader{"hrm_text", read_hrm_text},
+    OwnReader{"inkling_text", read_inkling, kExperts},
+    OwnReader{"jetmoe", read_jetmoe, kExperts},
     OwnReader{"kimi_k2", read_deepseek, kExperts | kLatent},
     OwnReader{"llama", read_llama},
     OwnReader{"llama4", read_llama4, kExperts},
     OwnReader{"llama4_text", read_llama4, kExperts},
+    OwnReader{"longcat_flash", read_longcat, kExperts | kLatent},
     OwnReader{"mistral", read_mistral},
     OwnReader{"mixtral", read_mixtral, kExperts},
+    OwnReader{"modernbert-decoder", read_modernbert_decoder},
     OwnReader{"mpt", read_mpt},
     OwnReader{"nemotron_h", read_nemotron_h, kExperts | kRecurrent},
     OwnReader{"opt", read_opt},
@@ -60,7 +71,11 @@ constexpr std::array kOwnReaders = {
     OwnReader{"qwen3_next", read_qwen3_next, kExperts | kRecurrent},
     OwnReader{"qwen3_vl_moe_text", read_qwen3_moe, kExperts},
     OwnReader{"qwen3_vl_text", read_qwen3},
+    OwnReader{"recurrent_gemma", read_recurrent_gemma, kRecurrent},
     OwnReader{"vit", read_vit},
+    OwnReader{"zamba", read_zamba, kRecurrent},
+    OwnReader{"zamba2", read_zamba, kRecurrent},
+    OwnReader{"zaya", read_zaya, kExperts},
 };
 
 /// Fields by which a config demands a feature, where one of them is at least `least`.
@@ -68,7 +83,7 @@ struct Demand {
   Feature feature;
   std::string_view name;
   double least;
-  std::array<std::string_view, 5> keys;
+  std::array<std::string_view, 8> keys;
 };
 constexpr std::array kDemands = {
     Demand{kExperts,
@@ -82,7 +97,7 @@ constexpr std::array kDemands = {
            "recurrent layers",
            1,
            {"linear_num_value_heads", "mamba_num_heads", "mamba_n_heads", "mamba_d_state",
-            "ssm_state_size"}},
+            "ssm_state_size", "linear_num_heads", "conv_L_cache", "lru_width"}},
 };
 
 /// The field that makes this demand, empty where none does.
@@ -108,7 +123,9 @@ const std::vector<Architecture>& architectures() {
     std::vector<Architecture> types;
     for (const OwnReader& own : kOwnReaders) types.push_back({own.type, own.features, own.read});
     for (const Family& family : families()) {
-      const unsigned features = family.experts.count.empty() ? 0U : kExperts;
+      const unsigned features = (family.experts.any ? kExperts : 0U) |
+                                (family.latent ? kLatent : 0U) | (family.sparse ? kSparse : 0U) |
+                                (family.mixer.mixer != Mixer::kNone ? kRecurrent : 0U);
       types.push_back({family.type, features, nullptr, &family});
     }
     std::ranges::sort(types, {}, &Architecture::type);
