@@ -40,8 +40,9 @@ struct AttentionShape {
   bool output_gate = false;  ///< queries bring as many values, which gate the context (Qwen3-Next)
   bool head_gate = false;    ///< a product of hidden gives every head a gate (Laguna, LFM3)
   bool keys_are_values = false;  ///< one product makes both (Gemma 4)
-  bool shares_keys = false;   ///< keys and values are an earlier layer's (Gemma 3n)
-  std::int64_t vectors = 0;   ///< parameters of vectors beside: biases of part of the products, scales
+  bool shares_keys = false;      ///< keys and values are an earlier layer's (Gemma 3n)
+  std::int64_t vectors =
+      0;  ///< parameters of vectors beside: biases of part of the products, scales
   /// Sparse attention (DeepSeek-V3.2, arXiv:2512.02556 section 2.1): a query sees the `index_top_k` keys
   /// that an indexer of `index_heads` heads of `index_dim` ranks highest; 0: all.
   std::int64_t index_top_k = 0, index_heads = 0, index_dim = 0;
@@ -75,7 +76,7 @@ enum class RecurrenceKind : std::uint8_t {
 /// which all earlier tokens are seen. heads == 0: there is none.
 struct Recurrence {
   RecurrenceKind kind = RecurrenceKind::kStateSpace;  ///< how its state moves on
-  std::int64_t heads = 0;  ///< of values, each with a state; kSelective, kConvolution: channels
+  std::int64_t heads = 0;      ///< of values, each with a state; kSelective, kConvolution: channels
   std::int64_t key_heads = 0;  ///< of keys and queries ("groups" of Mamba: B and C)
   std::int64_t key_dim = 0;    ///< of keys and queries ("state size")
   std::int64_t value_dim = 0;  ///< of values
@@ -83,10 +84,11 @@ struct Recurrence {
   bool taps_bias = false;      ///< a vector added behind the convolution
   bool bias = false;           ///< vectors added behind the first and the last product
   std::int64_t chunk = 64;     ///< tokens that training and prefill process at once
-  std::int64_t rank = 0;  ///< between the two products that make steps, decays and gates; 0: one product
+  std::int64_t rank =
+      0;  ///< between the two products that make steps, decays and gates; 0: one product
   std::int64_t norm = 0;  ///< parameters of the norms inside
-  std::int64_t value_width() const { return heads * value_dim; }  ///< of all heads
-  std::int64_t key_width() const { return key_heads * key_dim; }  ///< of all key heads
+  std::int64_t value_width() const { return heads * value_dim; }              ///< of all heads
+  std::int64_t key_width() const { return key_heads * key_dim; }              ///< of all key heads
   bool keeps_states() const { return kind != RecurrenceKind::kConvolution; }  ///< beside the taps
   std::int64_t channels() const;          ///< of the convolution
   std::int64_t gates() const;             ///< numbers a head gets per token: a step, decays, a rate
@@ -102,7 +104,7 @@ struct FeedForward {
   bool gated = true;              ///< three matrices (gate, up, down); false: two
   bool bias = false;              ///< vectors added behind the products
   bool clamped = false;           ///< what the activation sees is limited (GPT-OSS)
-  std::int64_t vectors = 0;       ///< parameters of the activation, or of a norm before the last product
+  std::int64_t vectors = 0;  ///< parameters of the activation, or of a norm before the last product
   bool operator==(const FeedForward&) const = default;
 };
 
@@ -116,7 +118,8 @@ struct Experts {
   FeedForward shared;  ///< what every token passes besides
   /// a vector added to the router's logits; the shared expert has a gate
   bool router_bias = false, shared_gate = false;
-  std::int64_t idle = 0;  ///< further experts of the router that hand tokens on as they are (LongCat)
+  std::int64_t idle =
+      0;  ///< further experts of the router that hand tokens on as they are (LongCat)
   /// Width that experts work on, a product of hidden before and back after them; 0: hidden (Nemotron 3)
   std::int64_t latent = 0;
   std::int64_t vectors = 0;  ///< parameters of the router's norms and scales
@@ -130,14 +133,15 @@ enum class NormKind : std::uint8_t { kLayerNorm, kLayerNormNoBias, kRmsNorm, kNo
 struct Layer {
   AttentionShape attention;  ///< mixes tokens; heads == 0: there is none
   Recurrence recurrence;     ///< in place of `attention`, or beside it
-  AttentionShape cross;      ///< to an encoder's tokens, behind `attention`; heads == 0: there is none
-  FeedForward mlp;           ///< none where there are experts
-  Experts experts;           ///< in place of `mlp`
-  std::int64_t side = 0;     ///< width between two products beside all of it (Gemma 3n); 0: none
-  std::int64_t vectors = 0;  ///< parameters of vectors that scale its blocks
+  AttentionShape cross;   ///< to an encoder's tokens, behind `attention`; heads == 0: there is none
+  FeedForward mlp;        ///< none where there are experts
+  Experts experts;        ///< in place of `mlp`
+  std::int64_t side = 0;  ///< width between two products beside all of it (Gemma 3n); 0: none
+  std::int64_t vectors = 0;            ///< parameters of vectors that scale its blocks
   NormKind norm = NormKind::kRmsNorm;  ///< of all norms of the layer
-  unsigned norms = 2;  ///< over hidden: 2; 4 with norms after each block too (Gemma 2, 3), 3 after the last; 1 or 2
-                       ///< where `parallel`; 1 of one block alone
+  unsigned norms =
+      2;  ///< over hidden: 2; 4 with norms after each block too (Gemma 2, 3), 3 after the last; 1 or 2
+          ///< where `parallel`; 1 of one block alone
   bool parallel = false;  ///< attention and feed-forward side by side, one sum (PaLM, Phi, NeoX)
   bool mixes_tokens() const { return attention.heads > 0 || recurrence.heads > 0; }  ///< by either
   bool feeds_forward() const { return mlp.intermediate > 0 || experts.count > 0; }   ///< by either
@@ -196,11 +200,13 @@ struct Model {
   /// rows of that table
   std::int64_t layer_embedding = 0, layer_vocab = 0;
   std::int64_t vectors = 0;  ///< parameters around the layers that are in no place above
-  std::vector<std::string> unpriced;  ///< parts that are counted, but that no cost is known of: refused by name
-  std::vector<std::string> notes;     ///< what was taken where the config does not say: told with every answer
+  std::vector<std::string>
+      unpriced;  ///< parts that are counted, but that no cost is known of: refused by name
+  std::vector<std::string>
+      notes;  ///< what was taken where the config does not say: told with every answer
 
-  std::vector<Layer> kinds;          ///< the distinct layers
-  std::vector<std::uint16_t> order;  ///< of layer i: kinds[order[i]]
+  std::vector<Layer> kinds;            ///< the distinct layers
+  std::vector<std::uint16_t> order;    ///< of layer i: kinds[order[i]]
   std::vector<std::uint16_t> encoder;  ///< of an encoder's layers before, likewise
 
   std::int64_t layers() const { return static_cast<std::int64_t>(order.size()); }  ///< how many
@@ -208,6 +214,9 @@ struct Model {
   /// Layers of this kind, without the encoder's.
   std::int64_t count(std::size_t kind) const;
 };
+
+/// Why nothing but the count of its parameters is known of a model: the parts that no cost is known of, by name.
+std::optional<Diagnostic> price_problem(const Model& model);
 
 /// Numbers of trainable values. A tied head is counted once, in `embedding`.
 struct Parameters {

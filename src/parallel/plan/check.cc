@@ -27,9 +27,9 @@ class PlanCheck {
 
   bool run() {
     using Check = void (PlanCheck::*)();
-    constexpr Check kChecks[] = {&PlanCheck::parts,  &PlanCheck::degrees,     &PlanCheck::batch,
-                                 &PlanCheck::heads,  &PlanCheck::tokens,      &PlanCheck::grid,
-                                 &PlanCheck::experts, &PlanCheck::stages,      &PlanCheck::schedule,
+    constexpr Check kChecks[] = {&PlanCheck::parts,       &PlanCheck::degrees, &PlanCheck::batch,
+                                 &PlanCheck::heads,       &PlanCheck::tokens,  &PlanCheck::grid,
+                                 &PlanCheck::experts,     &PlanCheck::stages,  &PlanCheck::schedule,
                                  &PlanCheck::data_shards, &PlanCheck::kernels};
     for (const Check check : kChecks) {
       (this->*check)();
@@ -59,15 +59,11 @@ class PlanCheck {
 
   /// No plan can be priced whose model has a part without a price.
   void parts() {
-    if (model_.unpriced.empty()) return;
+    const std::optional<Diagnostic> problem = price_problem(model_);
+    if (!problem) return;
     nonsense_ = true;
     refuse(
-        "model",
-        [&] {
-          return fmt::format("{} has {}: nothing here knows what they cost", model_.name,
-                             fmt::join(model_.unpriced, " and "));
-        },
-        [] { return "its parameters are counted: `flopcast models show`"; });
+        problem->where, [&] { return problem->what; }, [&] { return problem->hint; });
   }
 
   void degrees() {

@@ -25,13 +25,6 @@ std::string divisors_text(std::int64_t n, std::int64_t most) {
   return fmt::format("values that work: {}", fmt::join(out, ", "));
 }
 
-void check_parts(const Deployment& d, Problems& problems) {
-  for (const std::string& part : d.model.unpriced) {
-    refuse_deployment(problems, "model", fmt::format("{} has {}: nothing here knows what they cost", d.model.name, part),
-                      "its parameters are counted: `flopcast models show`");
-  }
-}
-
 void check_heads(const Deployment& d, Problems& problems) {
   constexpr std::int64_t kMostListed = 64;
   const std::int64_t tp = d.layout.tp;
@@ -97,7 +90,7 @@ void check_layout(const Deployment& d, Problems& problems) {
     refuse_deployment(problems, "pp", fmt::format("{} stages of {} layers", l.pp, d.model.layers()),
                       fmt::format("at most {}", d.model.layers()));
   }
-  check_parts(d, problems);
+  if (auto problem = price_problem(d.model)) problems.push_back(*std::move(problem));
   check_heads(d, problems);
   check_experts(d, problems);
 }

@@ -144,8 +144,7 @@ double scan_flops(const Recurrence& r, double heads) {
     return kPerValue * kSlower * heads * state;
   }
   // A chunk of C tokens: three products with the state, three within the chunk (delta rule); two and two.
-  const bool delta =
-      r.kind == RecurrenceKind::kGatedDelta || r.kind == RecurrenceKind::kKeyedDelta;
+  const bool delta = r.kind == RecurrenceKind::kGatedDelta || r.kind == RecurrenceKind::kKeyedDelta;
   return 2 * heads * (delta ? 3 : 2) *
          (state + as_double(r.chunk) * as_double(r.key_dim + r.value_dim) / 2);
 }
@@ -162,8 +161,7 @@ void count_recurrence(Counting& c, const Recurrence& r, double n) {
   c.linear(Place::kAttention, r.rank, divided(r.gate_width(), c.tp), type, n);
   c.linear(Place::kAttention, values, h, type, n);
   // States are kept in 32 bits, read and written once a token; the convolution's taps in 16.
-  const double state =
-      r.keeps_states() ? heads * as_double(r.key_dim * r.value_dim) * 4 : 0;
+  const double state = r.keeps_states() ? heads * as_double(r.key_dim * r.value_dim) * 4 : 0;
   const double taps =
       as_double(divided(r.channels(), c.tp) * std::max<std::int64_t>(r.taps - 1, 0)) * 2;
   w.recurrences += n;

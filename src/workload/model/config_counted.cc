@@ -168,7 +168,8 @@ void read_zaya(Fields& fields, Model& model) {
   a.vectors = channels * (taps + 1) + channels * (a.head_dim * grouped + 1) + a.kv_heads;
   Experts& e = layer.experts = read_routed_experts(fields, kExpertCount, kExpertWidth);
   const std::int64_t r = fields.need({"router_hidden_size"}, kMostPart), h = model.hidden;
-  const std::int64_t router = h * r + 2 * r + 2 * (r * r + r) + (e.count + 1) * r;
+  const std::int64_t choices = e.count + 1;  // one of them skips
+  const std::int64_t router = h * r + 2 * r + 2 * (r * r + r) + choices * (r + 1);
   layer.vectors = 8 * h + router - e.count * h;
   model.vectors = 2 * h;
   model.unpriced.emplace_back("compressed convolutional attention");
@@ -280,6 +281,54 @@ void read_inkling(Fields& fields, Model& model) {
     layer.experts = e;
     return layer;
   });
+}
+
+/// Halves of layers, scaled instead of normed (arXiv:2410.01131), of which those in the middle run twice.
+void read_dory(Fields& fields, Model& model) {
+  const CommonSizes sizes = read_common(fields, model);
+  const std::vector<std::string> words = need_words(fields, {"layer_types"}, sizes.layers,
+                                                    {"full_attention", "sliding_attention", "mlp"});
+  Layer attends;
+  attends.norm = NormKind::kNoWeights;
+  attends.norms = 1;
+  attends.vectors = model.hidden;
+  Layer feeds = attends;
+  AttentionShape& a = attends.attention = sizes.attention;
+  a.qkv_bias = a.out_bias = fields.flag({"attention_bias"}, false);
+  a.output_gate = true;
+  a.vectors = 2 * a.heads * a.head_dim;
+  feeds.mlp = {.intermediate = fields.need(kIntermediate),
+               .bias = fields.flag({"mlp_bias"}, false)};
+  feeds.mlp.vectors = 2 * feeds.mlp.intermediate;
+  model.vectors = model.vocab;
+  model.unpriced.emplace_back("layers that run several times");
+  const std::int64_t window = fields.get({"sliding_window"}, 0, Fields::kMostRows);
+  add_layers(model, sizes.layers, [&](std::int64_t i) {
+    const std::string& word = words[static_cast<std::size_t>(i)];
+    if (word == "mlp") return feeds;
+    Layer layer = attends;
+    if (word == "sliding_attention") layer.attention.window = window;
+    return layer;
+  });
+}
+
+/// Prompts are rows of the table; scores have a bias for each pair of segments, and for distances.
+void read_cpmant(Fields& fields, Model& model) {
+  const std::int64_t layers = read_ends(fields, model);
+  model.tied_embeddings = false;
+  Layer layer;
+  AttentionShape& a = layer.attention;
+  a.heads = a.kv_heads = fields.need(kHeads, 1 << 16);
+  a.head_dim = a.value_dim = fields.need({"dim_head"}, 1 << 14);
+  a.rotary = false;
+  layer.mlp = {.intermediate = fields.need({"dim_ff"})};
+  const std::int64_t segments = fields.need({"segment_types"}, 1 << 10);
+  const std::int64_t prompts =
+      fields.need({"prompt_types"}, 1 << 10) * fields.need({"prompt_length"}, 1 << 10);
+  const std::int64_t distances = fields.need({"position_bias_num_buckets"}, kMostPart);
+  model.vectors = (prompts + segments) * model.hidden + (segments * segments + distances) * a.heads;
+  model.unpriced.emplace_back("a bias on the scores of each pair of segments");
+  add_layers(model, layers, [&](std::int64_t) { return layer; });
 }
 
 /// Norms with a gate of two small products each.

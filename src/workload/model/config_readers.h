@@ -85,6 +85,8 @@ void read_nemotron_h(Fields& fields, Model& model);
 void read_gemma4(Fields& fields, Model& model);
 
 void read_axk2(Fields& fields, Model& model);
+void read_cpmant(Fields& fields, Model& model);
+void read_dory(Fields& fields, Model& model);
 void read_deepseek_v4(Fields& fields, Model& model);
 void read_doge(Fields& fields, Model& model);
 void read_hrm_text(Fields& fields, Model& model);
@@ -95,6 +97,9 @@ void read_modernbert_decoder(Fields& fields, Model& model);
 void read_recurrent_gemma(Fields& fields, Model& model);
 void read_zamba(Fields& fields, Model& model);
 void read_zaya(Fields& fields, Model& model);
+
+void read_encoder_decoder(Fields& fields, Model& model);
+void read_t5(Fields& fields, Model& model);
 
 void read_bert(Fields& fields, Model& model);
 void read_vit(Fields& fields, Model& model);

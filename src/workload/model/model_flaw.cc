@@ -1,10 +1,22 @@
 #include "workload/model/model_flaw.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
-namespace flopcast::workload {
+namespace flopcast {
+
+std::optional<Diagnostic> price_problem(const Model& model) {
+  if (model.unpriced.empty()) return std::nullopt;
+  return Diagnostic{
+      ErrorCode::kUsage, "model",
+      fmt::format("{} has {}: its parameters are counted, but no cost of that is known", model.name,
+                  fmt::join(model.unpriced, " and ")),
+      "see `flopcast models show` for what is known of it"};
+}
+
+namespace workload {
 namespace {
 
 using Flaw = std::optional<std::string>;
@@ -123,4 +135,5 @@ Flaw model_flaw(const Model& model) {
   return std::nullopt;
 }
 
-}  // namespace flopcast::workload
+}  // namespace workload
+}  // namespace flopcast
