@@ -4,7 +4,7 @@
 Every family with a class for causal language models, and every encoder with a decoder, is built on PyTorch's "meta"
 device: shapes without numbers. Wanted are transformers and torch (any build that imports; nothing is computed).
 
-    tools/transformers_counts.py count              writes tests/data/model_families.json: for each family the fields of
+    tools/transformers_counts.py count [--to FILE]  writes tests/data/model_families.json: for each family the fields of
                                                     its default config that Flopcast reads, and its exact count
     tools/transformers_counts.py table PROGRAM      writes docs/reference/models.md from that file, with what PROGRAM
                                                     (build/release/flopcast) says of each; --check compares instead
@@ -107,7 +107,7 @@ def counted(type_name: str, class_name: str, masked: set[str]) -> dict:
     return entry
 
 
-def count() -> None:
+def count(to: Path) -> None:
     import transformers
     from transformers.models.auto import modeling_auto as auto
 
@@ -130,19 +130,19 @@ def count() -> None:
         entry["config"] = small(json.loads(json.dumps(entry["config"], default=str).replace("Infinity", "null")), names)
         families[type_name] = entry
         print(type_name, entry["kind"], entry["parameters"], flush=True)
-    write_data({"transformers": transformers.__version__, "families": families, "unbuilt": unbuilt})
+    write_data({"transformers": transformers.__version__, "families": families, "unbuilt": unbuilt}, to)
 
 
 # Their kernels are compiled when they are built.
 UNSAFE = {"rwkv": "compiles a kernel for a GPU", "xlstm": "compiles a kernel for a GPU"}
 
 
-def write_data(data: dict) -> None:
+def write_data(data: dict, to: Path) -> None:
     """A family in a line: a diff shows which one changed."""
     lines = [f'  {json.dumps(name)}: {json.dumps(entry)}' for name, entry in data["families"].items()]
     text = "{\n" + f'"transformers": {json.dumps(data["transformers"])},\n"families": {{\n' + ",\n".join(lines)
     text += "\n},\n" + f'"unbuilt": {json.dumps(data["unbuilt"], indent=2)}\n' + "}\n"
-    DATA.write_text(text)
+    to.write_text(text)
 
 
 def asked(program: str, name: str, entry: dict, folder: Path) -> tuple[str, str]:
@@ -202,13 +202,13 @@ several (an image encoder and a decoder, say) are read by their language model, 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("count")
+    commands.add_parser("count").add_argument("--to", type=Path, default=DATA)
     page = commands.add_parser("table")
     page.add_argument("program")
     page.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
     if arguments.command == "count":
-        count()
+        count(arguments.to)
         return 0
     text = table(arguments.program)
     if arguments.check:

@@ -266,7 +266,10 @@ void read_inkling(Fields& fields, Model& model) {
   near.heads = fields.positive({"swa_num_attention_heads"}, near.heads, 1 << 16);
   near.kv_heads = fields.positive({"swa_num_key_value_heads"}, near.kv_heads, 1 << 16);
   near.head_dim = near.value_dim = fields.positive({"swa_head_dim"}, near.head_dim, 1 << 14);
-  check_shared_heads(fields, {"swa_num_key_value_heads"}, near);
+  if (near.heads % near.kv_heads != 0) {
+    fields.refuse({"swa_num_key_value_heads"}, "must divide swa_num_attention_heads");
+    near.kv_heads = 1;
+  }
   near.window = window;
   add_layers(model, sizes.layers, [&](std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);

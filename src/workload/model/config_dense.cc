@@ -22,12 +22,18 @@ std::int64_t read_ends(Fields& fields, Model& model) {
   model.hidden_dropout =
       fields.number({"hidden_dropout", "resid_pdrop", "hidden_dropout_prob", "dropout"}, 0) > 0;
   // Nemotron-H in transformers 5 has a list of its layers alone.
-  const nlohmann::json* list = fields.find({"layers_block_type"});
-  if (fields.find(kLayerCount) == nullptr && list != nullptr && list->is_array() &&
-      !list->empty() && list->size() <= static_cast<std::size_t>(Fields::kMostLayers)) {
+  const Keys kList = {"layers_block_type"};
+  const nlohmann::json* list = fields.find(kList);
+  if (fields.find(kLayerCount) != nullptr) return fields.need(kLayerCount, Fields::kMostLayers);
+  if (list == nullptr)
+    return fields.need(
+        {"num_hidden_layers", "n_layer", "n_layers", "layers", "num_layers", "layers_block_type"});
+  if (list->is_array() && !list->empty() &&
+      list->size() <= static_cast<std::size_t>(Fields::kMostLayers)) {
     return static_cast<std::int64_t>(list->size());
   }
-  return fields.need(kLayerCount, Fields::kMostLayers);
+  fields.refuse(kList, "expected a list with a word for each layer");
+  return 1;
 }
 
 AttentionShape read_heads(Fields& fields, const Model& model, std::int64_t otherwise) {

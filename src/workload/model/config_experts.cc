@@ -1,5 +1,6 @@
 // Decoders with a mixture of experts in some or all layers.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
@@ -74,13 +75,15 @@ void read_indexer(Fields& fields, AttentionShape& attention) {
 }
 
 void read_expert_groups(Fields& fields, Experts& experts) {
-  experts.groups = fields.positive({"n_group", "num_expert_group"}, 1, 1 << 14);
+  const Keys kGroups = {"n_group", "num_expert_group"};
+  experts.groups = fields.positive(kGroups, 1, 1 << 14);
   experts.top_groups = fields.positive({"topk_group"}, experts.groups, 1 << 14);
   if (experts.count % experts.groups != 0) {
     fields.refuse({"n_group", "num_expert_group"},
                   fmt::format("must divide the {} experts", experts.count));
   } else if (experts.top_groups > experts.groups) {
-    fields.refuse({"topk_group"}, "a token cannot pass more groups than n_group has");
+    fields.refuse({"topk_group"}, fmt::format("a token cannot pass more groups than {} has",
+                                              fmt::join(kGroups, " or ")));
   } else if (experts.top_groups * (experts.count / experts.groups) < experts.top_k) {
     fields.refuse({"topk_group"},
                   fmt::format("has fewer experts than {}", fields.spelled(kChosenExperts)));

@@ -56,6 +56,11 @@ AttentionShape read_attention(Fields& fields, const Model& model, const Family& 
   if (family.latent && (a.qkv_bias || a.out_bias)) {
     fields.refuse({family.qkv_bias.field}, "biases of latent attention are not modelled");
   }
+  if (a.heads % (a.kv_heads * family.windows.key_heads) != 0) {
+    fields.refuse({"num_key_value_heads"},
+                  fmt::format("{} times as many, in windows, must divide {}",
+                              family.windows.key_heads, fields.spelled(kHeads)));
+  }
   a.sinks = family.sinks;
   if (family.gate != Gate::kNone && is_on(fields, family.has_gate)) {
     (family.gate == Gate::kValues ? a.output_gate : a.head_gate) = true;
@@ -196,6 +201,18 @@ Layer layer_of(const Parts& parts, const Family& family, std::int64_t i) {
   return layer;
 }
 
+/// Every name under which configs say which layers attend.
+void need_attending(Fields& fields) {
+  const Keys kNames = {"layer_types",        "layers_block_type", "attn_layer_period",
+                       "attn_layer_indices", "full_attn_idxs",    "attn_type_list",
+                       "linear_attn_config"};
+  if (fields.find(kNames) == nullptr) {
+    fields.need(kNames);
+  } else {
+    fields.refuse(kNames, "does not say which layers attend");
+  }
+}
+
 Parts read_parts(Fields& fields, Model& model, const Family& family, std::int64_t layers) {
   Parts parts;
   Layer& plain = parts.plain;
@@ -212,8 +229,8 @@ Parts read_parts(Fields& fields, Model& model, const Family& family, std::int64_
     const auto attends = attending_layers(fields, layers);
     if (attends) {
       parts.attends = *attends;
-    } else if (!family.mixer.otherwise_all && fields.find({"layer_types"}) == nullptr) {
-      fields.need({"layer_types"});
+    } else if (!family.mixer.otherwise_all) {
+      need_attending(fields);
     }
   }
   if (family.experts.any) parts.experts = read_experts(fields, family);
@@ -258,7 +275,8 @@ std::map<std::int64_t, nlohmann::json> read_overrides(Fields& fields, std::int64
         !key.empty() && key.size() < 6 && key.find_first_not_of("0123456789") == std::string::npos;
     const std::int64_t layer = digits ? std::stoll(key) : layers;
     if (layer >= layers || !changed.is_object()) {
-      fields.refuse(kOverrides, fmt::format("expected an object for each of {} layers", layers));
+      fields.refuse(kOverrides,
+                    fmt::format("{}: expected an object for one of {} layers", key, layers));
     } else {
       overrides[layer] = changed;
     }
