@@ -3,18 +3,21 @@
 //   load_model("llama-3-70b")          a built-in
 //   load_model("path/to/config.json")  a file, or the folder that holds it
 //
-// A model is a list of layers of few kinds (dense or experts, full or windowed attention), between
-// an input (tokens or patches) and an output. Its operators are in flopcast/workload/operators.h.
+// A model is a list of layers of few kinds, between an input (tokens or patches) and an output. A layer has parts:
+// what mixes tokens (attention of many shapes, a state, or both side by side), what every token passes (dense or
+// experts), and the norms and small products around them. Its operators are in flopcast/workload/operators.h.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "flopcast/base.h"
+#include "flopcast/cost.h"
 
 namespace flopcast {
 
@@ -35,15 +38,26 @@ struct AttentionShape {
   std::int64_t qk_norm = 0;  ///< parameters of the norms of queries and keys, 0: none
   bool sinks = false;        ///< a learned logit per head (GPT-OSS)
   bool output_gate = false;  ///< queries bring as many values, which gate the context (Qwen3-Next)
+  bool head_gate = false;    ///< a product of hidden gives every head a gate (Laguna, LFM3)
   bool keys_are_values = false;  ///< one product makes both (Gemma 4)
+  bool shares_keys = false;      ///< keys and values are an earlier layer's (Gemma 3n)
+  std::int64_t vectors =
+      0;  ///< parameters of vectors beside: biases of part of the products, scales
   /// Sparse attention (DeepSeek-V3.2, arXiv:2512.02556 section 2.1): a query sees the `index_top_k` keys
   /// that an indexer of `index_heads` heads of `index_dim` ranks highest; 0: all.
   std::int64_t index_top_k = 0, index_heads = 0, index_dim = 0;
+  bool shares_index = false;  ///< takes the keys that an earlier layer's indexer chose (GLM-5.2)
   bool latent() const { return kv_rank > 0; }      ///< keys and values are kept compressed
   bool sparse() const { return index_top_k > 0; }  ///< an indexer chooses keys
+  bool indexes() const { return sparse() && !shares_index; }  ///< an indexer is here
+  /// Columns of the products that make keys and values, where not latent.
+  std::int64_t key_value_width() const {
+    if (shares_keys) return 0;
+    return kv_heads * (head_dim + (keys_are_values ? 0 : value_dim));
+  }
   /// Columns of the product that makes queries, their gate, keys and values, where not latent.
   std::int64_t projection_width() const {
-    return head_dim * (heads * (output_gate ? 2 : 1) + kv_heads * (keys_are_values ? 1 : 2));
+    return heads * (head_dim + (output_gate ? value_dim : 0)) + key_value_width();
   }
   bool operator==(const AttentionShape&) const = default;
 };
@@ -52,27 +66,35 @@ struct AttentionShape {
 enum class RecurrenceKind : std::uint8_t {
   kStateSpace,  ///< Mamba-2: decays and takes up (Dao and Gu, arXiv:2405.21060)
   kGatedDelta,  ///< gated delta rule: forgets what it takes up anew (Yang et al., arXiv:2412.06464)
+  kKeyedDelta,  ///< the same with a decay for every column of a key (Kimi Linear, arXiv:2510.26692)
+  kSelective,   ///< Mamba: every channel has a state of its own (Gu and Dao, arXiv:2312.00752)
+  kDecay,  ///< decays alike for every token: lightning attention (Qin et al., arXiv:2401.04658)
+  kConvolution,  ///< no state but the last tokens: a gated short convolution (LFM2, arXiv:2511.23404)
 };
 
-/// In place of attention: a state of key_dim x value_dim per head, through which all earlier tokens
-/// are seen. heads == 0: there is none.
+/// In place of attention, or beside it on the same input (Falcon-H1): a state of key_dim x value_dim per head, through
+/// which all earlier tokens are seen. heads == 0: there is none.
 struct Recurrence {
   RecurrenceKind kind = RecurrenceKind::kStateSpace;  ///< how its state moves on
-  std::int64_t heads = 0;                             ///< of values, each with a state
+  std::int64_t heads = 0;      ///< of values, each with a state; kSelective, kConvolution: channels
   std::int64_t key_heads = 0;  ///< of keys and queries ("groups" of Mamba: B and C)
   std::int64_t key_dim = 0;    ///< of keys and queries ("state size")
   std::int64_t value_dim = 0;  ///< of values
-  std::int64_t taps = 4;       ///< of the causal convolution over queries, keys and values
+  std::int64_t taps = 4;       ///< of the causal convolution over queries, keys and values; 0: none
   bool taps_bias = false;      ///< a vector added behind the convolution
+  bool bias = false;           ///< vectors added behind the first and the last product
   std::int64_t chunk = 64;     ///< tokens that training and prefill process at once
-  std::int64_t value_width() const { return heads * value_dim; }  ///< of all heads
-  std::int64_t key_width() const { return key_heads * key_dim; }  ///< of all key heads
-  /// Channels of the convolution: queries, keys, values.
-  std::int64_t channels() const { return 2 * key_width() + value_width(); }
-  /// Numbers a head gets per token: a step (Mamba), a decay and a rate (delta rule).
-  std::int64_t gates() const { return kind == RecurrenceKind::kStateSpace ? 1 : 2; }
-  /// Columns of the product of the hidden state: queries, keys, values, output gate, gates.
-  std::int64_t projection_width() const { return channels() + value_width() + gates() * heads; }
+  std::int64_t rank =
+      0;  ///< between the two products that make steps, decays and gates; 0: one product
+  std::int64_t norm = 0;  ///< parameters of the norms inside
+  std::int64_t value_width() const { return heads * value_dim; }              ///< of all heads
+  std::int64_t key_width() const { return key_heads * key_dim; }              ///< of all key heads
+  bool keeps_states() const { return kind != RecurrenceKind::kConvolution; }  ///< beside the taps
+  std::int64_t channels() const;          ///< of the convolution
+  std::int64_t gates() const;             ///< numbers a head gets per token: a step, decays, a rate
+  std::int64_t projection_width() const;  ///< columns of the products of the hidden state
+  std::int64_t gate_width() const;        ///< columns of the products behind `rank`; 0: none
+  std::int64_t vectors() const;           ///< parameters that are no products: decays, steps
   bool operator==(const Recurrence&) const = default;
 };
 
@@ -82,6 +104,7 @@ struct FeedForward {
   bool gated = true;              ///< three matrices (gate, up, down); false: two
   bool bias = false;              ///< vectors added behind the products
   bool clamped = false;           ///< what the activation sees is limited (GPT-OSS)
+  std::int64_t vectors = 0;  ///< parameters of the activation, or of a norm before the last product
   bool operator==(const FeedForward&) const = default;
 };
 
@@ -95,21 +118,30 @@ struct Experts {
   FeedForward shared;  ///< what every token passes besides
   /// a vector added to the router's logits; the shared expert has a gate
   bool router_bias = false, shared_gate = false;
+  std::int64_t idle =
+      0;  ///< further experts of the router that hand tokens on as they are (LongCat)
+  /// Width that experts work on, a product of hidden before and back after them; 0: hidden (Nemotron 3)
+  std::int64_t latent = 0;
+  std::int64_t vectors = 0;  ///< parameters of the router's norms and scales
   bool operator==(const Experts&) const = default;
 };
 
 /// How hidden states are scaled.
-enum class NormKind : std::uint8_t { kLayerNorm, kLayerNormNoBias, kRmsNorm };
+enum class NormKind : std::uint8_t { kLayerNorm, kLayerNormNoBias, kRmsNorm, kNoWeights };
 
 /// One transformer layer: what mixes tokens, then a feed-forward; or one of the two alone (Nemotron-H).
 struct Layer {
-  AttentionShape attention;            ///< mixes tokens; heads == 0: there is none
-  Recurrence recurrence;               ///< in place of `attention`
-  FeedForward mlp;                     ///< none where there are experts
-  Experts experts;                     ///< in place of `mlp`
+  AttentionShape attention;  ///< mixes tokens; heads == 0: there is none
+  Recurrence recurrence;     ///< in place of `attention`, or beside it
+  AttentionShape cross;   ///< to an encoder's tokens, behind `attention`; heads == 0: there is none
+  FeedForward mlp;        ///< none where there are experts
+  Experts experts;        ///< in place of `mlp`
+  std::int64_t side = 0;  ///< width between two products beside all of it (Gemma 3n); 0: none
+  std::int64_t vectors = 0;            ///< parameters of vectors that scale its blocks
   NormKind norm = NormKind::kRmsNorm;  ///< of all norms of the layer
-  unsigned norms = 2;  ///< over hidden: 2; 4 with norms after each block too (Gemma 2, 3); 1 or 2
-                       ///< where `parallel`; 1 of one block alone
+  unsigned norms =
+      2;  ///< over hidden: 2; 4 with norms after each block too (Gemma 2, 3), 3 after the last; 1 or 2
+          ///< where `parallel`; 1 of one block alone
   bool parallel = false;  ///< attention and feed-forward side by side, one sum (PaLM, Phi, NeoX)
   bool mixes_tokens() const { return attention.heads > 0 || recurrence.heads > 0; }  ///< by either
   bool feeds_forward() const { return mlp.intermediate > 0 || experts.count > 0; }   ///< by either
@@ -122,6 +154,23 @@ enum class Output : std::uint8_t {
   kMaskedTokens,  ///< the same behind a dense layer and a norm (BERT)
   kClasses,       ///< logits of the first token (ViT)
   kHidden,        ///< nothing: an encoder
+};
+
+/// What a checkpoint stores its weights in, by its own word: `quantization_config` of its config.json, or
+/// ModelOpt's hf_quant_config.json beside it. As serving tells weights apart; where layers of a class differ,
+/// what most of its values are stored in.
+struct StoredPrecision {
+  std::string
+      method;  ///< "fp8", "modelopt", "compressed-tensors", ...; empty: 16 bits, or not said
+  std::string unread;  ///< why the types below are not the checkpoint's; empty: they are
+  GemmType attention = GemmType::kBf16;  ///< linear layers of attention and recurrences
+  GemmType dense = GemmType::kBf16;      ///< of feed-forwards that every token passes
+  GemmType experts = GemmType::kBf16;    ///< of routed experts
+  DataType head = DataType::kBf16;       ///< output matrix
+  std::optional<DataType> kv_cache;      ///< keys and values, where the checkpoint says
+  std::vector<std::string> mixed;  ///< classes of which some values are stored otherwise: "dense"
+  bool quantised() const { return !method.empty(); }
+  bool operator==(const StoredPrecision&) const = default;
 };
 
 /// A transformer: its shape, without weights.
@@ -146,14 +195,28 @@ struct Model {
   bool attention_dropout = false, hidden_dropout = false;  ///< while training
   Output output = Output::kTokens;                         ///< how it ends
 
-  std::vector<Layer> kinds;          ///< the distinct layers
-  std::vector<std::uint16_t> order;  ///< of layer i: kinds[order[i]]
+  StoredPrecision stored;  ///< what its checkpoint's weights are stored in
+  /// Every layer has a table of so many columns of its own, too, and a product of the first hidden state as wide (Gemma 3n);
+  /// rows of that table
+  std::int64_t layer_embedding = 0, layer_vocab = 0;
+  std::int64_t vectors = 0;  ///< parameters around the layers that are in no place above
+  std::vector<std::string>
+      unpriced;  ///< parts that are counted, but that no cost is known of: refused by name
+  std::vector<std::string>
+      notes;  ///< what was taken where the config does not say: told with every answer
+
+  std::vector<Layer> kinds;            ///< the distinct layers
+  std::vector<std::uint16_t> order;    ///< of layer i: kinds[order[i]]
+  std::vector<std::uint16_t> encoder;  ///< of an encoder's layers before, likewise
 
   std::int64_t layers() const { return static_cast<std::int64_t>(order.size()); }  ///< how many
   const Layer& layer(std::size_t i) const { return kinds[order[i]]; }              ///< the i-th
-  /// Layers of this kind.
+  /// Layers of this kind, without the encoder's.
   std::int64_t count(std::size_t kind) const;
 };
+
+/// Why nothing but the count of its parameters is known of a model: the parts that no cost is known of, by name.
+std::optional<Diagnostic> price_problem(const Model& model);
 
 /// Numbers of trainable values. A tied head is counted once, in `embedding`.
 struct Parameters {
@@ -178,8 +241,8 @@ Result<Model> parse_model(std::string_view json, const std::string& where);
 /// The built-in models, sorted by name.
 std::span<const Model> builtin_models();
 /// A built-in model by name or alias ('-', '_', '.', ' ' and case are ignored, a leading
-/// "organisation/" too), or a config.json, or a folder with one. An unknown name's error lists the
-/// nearest ones.
+/// "organisation/" too), or a config.json, or a folder with one; a hf_quant_config.json beside it tells what
+/// weights are stored in where the config does not. An unknown name's error lists the nearest ones.
 Result<Model> load_model(const std::string& name_or_path);
 
 }  // namespace flopcast

@@ -27,10 +27,10 @@ class PlanCheck {
 
   bool run() {
     using Check = void (PlanCheck::*)();
-    constexpr Check kChecks[] = {&PlanCheck::degrees, &PlanCheck::batch,    &PlanCheck::heads,
-                                 &PlanCheck::tokens,  &PlanCheck::grid,     &PlanCheck::experts,
-                                 &PlanCheck::stages,  &PlanCheck::schedule, &PlanCheck::data_shards,
-                                 &PlanCheck::kernels};
+    constexpr Check kChecks[] = {&PlanCheck::parts,       &PlanCheck::degrees, &PlanCheck::batch,
+                                 &PlanCheck::heads,       &PlanCheck::tokens,  &PlanCheck::grid,
+                                 &PlanCheck::experts,     &PlanCheck::stages,  &PlanCheck::schedule,
+                                 &PlanCheck::data_shards, &PlanCheck::kernels};
     for (const Check check : kChecks) {
       (this->*check)();
       if (!possible_ && problems_ == nullptr) return false;
@@ -55,6 +55,15 @@ class PlanCheck {
         setting, [&] { return fmt::format("{} {} is not divisible by {}", what, whole, part); },
         [&] { return use_divisor(whole); });
     return false;
+  }
+
+  /// No plan can be priced whose model has a part without a price.
+  void parts() {
+    const std::optional<Diagnostic> problem = price_problem(model_);
+    if (!problem) return;
+    nonsense_ = true;
+    refuse(
+        problem->where, [&] { return problem->what; }, [&] { return problem->hint; });
   }
 
   void degrees() {

@@ -87,6 +87,8 @@ Result<EstimateReport> make_estimate_report(const TrainingModel& model, const Pl
   report.plan.sequence = sequence_of(plan, model.model());
   report.estimate = std::move(*estimate);
   report.assumed = std::move(assumed);
+  const std::vector<std::string>& notes = model.model().notes;
+  report.assumed.insert(report.assumed.end(), notes.begin(), notes.end());
   if (model.options().software.empty()) {
     report.assumed.push_back(fmt::format("no software given: {}", report.software));
   }

@@ -24,6 +24,7 @@ void fill_question(PlanReport& report, const PlanQuestion& question, const Model
   report.layers = model.layers();
   report.launchable = question.launchable;
   report.assumed = question.assumed;
+  report.assumed.insert(report.assumed.end(), model.notes.begin(), model.notes.end());
   report.on = question.cluster;
   report.cluster = machine.cluster.name;
   report.chip = machine.cluster.chip.name;
@@ -88,6 +89,7 @@ Result<Opened> open(const PlanQuestion& question) {
   Result<Model> model =
       question.own_model ? Result<Model>(*question.own_model) : load_model(question.model);
   if (!model) return model.error();
+  if (auto problem = price_problem(*model)) return *std::move(problem);
   Result<PlanMachine> machine = plan_machine(question, Catalog::builtin());
   if (!machine) return machine.error();
   Opened opened{{}, std::move(*model), std::move(*machine)};

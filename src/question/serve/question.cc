@@ -135,6 +135,7 @@ Result<ServeQuestion> make_serve_question(const std::string& model, const std::s
   question.settings = settings;
   const Result<Model> known = load_model(model);
   if (!known) return known.error();
+  question.assumed = known->notes;
   const Result<Cluster> machine = catalog.cluster(cluster);
   if (!machine) return machine.error();
   ServeValues values(settings);

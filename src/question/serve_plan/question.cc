@@ -232,6 +232,7 @@ Result<ServePlanQuestion> make_serve_plan_question(const std::string& model,
   if (!known) return known.error();
   Result<Cluster> machine = catalog.cluster(cluster);
   if (!machine) return machine.error();
+  question.assumed = known->notes;
   question.search.model = std::move(*known);
   question.search.cluster = std::move(*machine);
   const Result<SplitSettings> split = split_settings(settings);

@@ -1,9 +1,17 @@
 // Models and workloads as JSON; docs/reference/json.md names every field.
+#include <algorithm>
+
 #include "base/text/json_writer.h"
 #include "flopcast/report/model.h"
 
 namespace flopcast {
 namespace {
+
+void write_texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
+  json.begin_array(key, JsonWriter::Layout::kLine);
+  for (const std::string& text : texts) json.text({}, text);
+  json.end_array();
+}
 
 void write_parameters(JsonWriter& json, const Model& model) {
   const Parameters parameters = count_parameters(model);
@@ -28,18 +36,27 @@ void write_attention(JsonWriter& json, const AttentionShape& attention) {
   json.integer("kv_rank", attention.kv_rank);
   json.integer("rope_dim", attention.rope_dim);
   json.integer("index_top_k", attention.index_top_k);
+  json.boolean("shares_index", attention.shares_index);
+  json.boolean("shares_keys", attention.shares_keys);
   json.boolean("causal", attention.causal);
   json.end_object();
 }
 
+std::string_view word_for(RecurrenceKind kind) {
+  constexpr std::string_view kWords[] = {"state_space", "gated_delta", "keyed_delta",
+                                         "selective",   "decay",       "convolution"};
+  return kWords[static_cast<std::size_t>(kind)];
+}
+
 void write_recurrence(JsonWriter& json, const Recurrence& r) {
   json.begin_object("recurrence", JsonWriter::Layout::kLine);
-  json.text("kind", r.kind == RecurrenceKind::kStateSpace ? "state_space" : "gated_delta");
+  json.text("kind", word_for(r.kind));
   json.integer("heads", r.heads);
   json.integer("key_heads", r.key_heads);
   json.integer("key_dim", r.key_dim);
   json.integer("value_dim", r.value_dim);
   json.integer("chunk", r.chunk);
+  json.integer("taps", r.taps);
   json.end_object();
 }
 
@@ -54,6 +71,7 @@ void write_layers(JsonWriter& json, const Model& model, std::size_t kind) {
   const Layer& layer = model.kinds[kind];
   json.begin_object();
   json.integer("count", model.count(kind));
+  json.integer("encoder", std::ranges::count(model.encoder, static_cast<std::uint16_t>(kind)));
   json.integer("parameters", layer_parameters(layer, model.hidden));
   write_attention(json, layer.attention);
   if (layer.recurrence.heads > 0) write_recurrence(json, layer.recurrence);
@@ -63,8 +81,25 @@ void write_layers(JsonWriter& json, const Model& model, std::size_t kind) {
   json.integer("top_k", layer.experts.top_k);
   write_feed_forward(json, "expert", layer.experts.expert);
   write_feed_forward(json, "shared", layer.experts.shared);
+  json.integer("latent", layer.experts.latent);
+  json.integer("idle", layer.experts.idle);
   json.end_object();
   json.boolean("parallel", layer.parallel);
+  json.integer("side", layer.side);
+  json.end_object();
+}
+
+/// Nothing where nothing is said of it.
+void write_stored(JsonWriter& json, const StoredPrecision& stored) {
+  if (!stored.quantised()) return;
+  json.begin_object("stored");
+  json.text("method", stored.method);
+  json.text("unread", stored.unread);
+  json.text("attention", name(stored.attention));
+  json.text("dense", name(stored.dense));
+  json.text("experts", name(stored.experts));
+  json.text("kv_cache", stored.kv_cache ? name(*stored.kv_cache) : "");
+  write_texts(json, "mixed", stored.mixed);
   json.end_object();
 }
 
@@ -78,6 +113,9 @@ void write_model(JsonWriter& json, const Model& model) {
   json.integer("vocabulary", model.vocab);
   json.integer("max_sequence", model.max_sequence);
   json.boolean("tied_embeddings", model.tied_embeddings);
+  write_stored(json, model.stored);
+  write_texts(json, "unpriced", model.unpriced);
+  write_texts(json, "notes", model.notes);
   json.begin_array("layers");
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) write_layers(json, model, kind);
   json.end_array();

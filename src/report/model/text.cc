@@ -1,6 +1,8 @@
 // Models and workloads for a terminal.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text/amounts.h"
 #include "base/text/format.h"
 #include "flopcast/report/model.h"
@@ -64,26 +66,46 @@ std::string workloads_table(std::span<const DataflowWorkload> workloads) {
   return "Dataflow workloads (flopcast map, flopcast explore)\n" + table.text();
 }
 
-std::string recurrence_text(const Recurrence& r) {
-  return fmt::format("{}, {} heads with a state of {} x {}",
-                     r.kind == RecurrenceKind::kStateSpace ? "state space" : "gated delta rule",
-                     r.heads, r.key_dim, r.value_dim);
+std::string_view words_for(RecurrenceKind kind) {
+  constexpr std::string_view kWords[] = {"state space",      "gated delta rule",
+                                         "keyed delta rule", "selective state space",
+                                         "decaying states",  "short convolution"};
+  return kWords[static_cast<std::size_t>(kind)];
 }
 
-std::string attention_text(const Layer& layer) {
-  if (layer.recurrence.heads > 0) return recurrence_text(layer.recurrence);
-  const AttentionShape& attention = layer.attention;
-  if (attention.heads == 0) return "none";
-  std::string text = fmt::format("{} heads of {}", attention.heads, attention.head_dim);
-  if (attention.latent()) {
-    text += fmt::format(", latent of rank {}", attention.kv_rank);
-  } else if (attention.kv_heads != attention.heads) {
-    text += fmt::format(", {} of keys and values", attention.kv_heads);
+std::string recurrence_text(const Recurrence& r) {
+  if (!r.keeps_states()) return fmt::format("{} of {}", words_for(r.kind), r.taps);
+  return fmt::format("{}, {} heads with a state of {} x {}", words_for(r.kind), r.heads, r.key_dim,
+                     r.value_dim);
+}
+
+/// What it sees, and of what.
+void add_sight(const AttentionShape& attention, std::string& text) {
+  if (attention.sparse()) {
+    text += fmt::format(", to the best {} tokens{}", attention.index_top_k,
+                        attention.shares_index ? " of an earlier layer" : "");
   }
-  if (attention.sparse()) text += fmt::format(", to the best {} tokens", attention.index_top_k);
   if (attention.window > 0) text += fmt::format(", window {}", attention.window);
   if (attention.chunk > 0) text += fmt::format(", chunks of {}", attention.chunk);
   if (!attention.causal) text += ", both ways";
+}
+
+std::string attention_text(const Layer& layer) {
+  const AttentionShape& attention = layer.attention;
+  if (attention.heads == 0) {
+    return layer.recurrence.heads > 0 ? recurrence_text(layer.recurrence) : "none";
+  }
+  std::string text = fmt::format("{} heads of {}", attention.heads, attention.head_dim);
+  if (attention.latent()) {
+    text += fmt::format(", latent of rank {}", attention.kv_rank);
+  } else if (attention.shares_keys) {
+    text += ", keys and values of an earlier layer";
+  } else if (attention.kv_heads != attention.heads) {
+    text += fmt::format(", {} of keys and values", attention.kv_heads);
+  }
+  add_sight(attention, text);
+  if (layer.cross.heads > 0) text += ", and to an encoder";
+  if (layer.recurrence.heads > 0) text += "; beside it " + recurrence_text(layer.recurrence);
   return text;
 }
 
@@ -100,6 +122,16 @@ std::string feed_forward_text(const Layer& layer) {
   if (layer.experts.shared.intermediate > 0) {
     text += fmt::format(", one shared of {}", width_text(layer.experts.shared));
   }
+  if (layer.experts.latent > 0) text += fmt::format(", on {} values", layer.experts.latent);
+  if (layer.experts.idle > 0) text += fmt::format(", {} idle", layer.experts.idle);
+  return text;
+}
+
+std::string stored_text(const StoredPrecision& stored) {
+  if (!stored.unread.empty()) return fmt::format("{}: {}", stored.method, stored.unread);
+  std::string text = fmt::format("{}: attention {}, feed-forwards {}, experts {}", stored.method,
+                                 name(stored.attention), name(stored.dense), name(stored.experts));
+  if (stored.kv_cache) text += fmt::format(", keys and values {}", name(*stored.kv_cache));
   return text;
 }
 
@@ -110,7 +142,10 @@ std::string layers_table(const Model& model) {
                {"parameters of one"}});
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
     const Layer& layer = model.kinds[kind];
-    table.add({std::to_string(model.count(kind)), attention_text(layer), feed_forward_text(layer),
+    const auto encodes = std::ranges::count(model.encoder, static_cast<std::uint16_t>(kind));
+    const std::string count =
+        encodes > 0 ? fmt::format("{} before", encodes) : std::to_string(model.count(kind));
+    table.add({count, attention_text(layer), feed_forward_text(layer),
                whole(layer_parameters(layer, model.hidden))});
   }
   return table.text();
@@ -140,6 +175,9 @@ std::string model_text(const Model& model) {
   add("hidden", whole(model.hidden));
   add("vocabulary", whole(model.vocab));
   add("longest sequence", whole(model.max_sequence));
+  if (model.stored.quantised()) add("weights stored", stored_text(model.stored));
+  for (const std::string& part : model.unpriced) add("not priced", part);
+  for (const std::string& note : model.notes) add("note", note);
   if (!model.source.empty()) add("source", model.source);
   const std::string facts = table.text();
   return fmt::format("{}: {}, {} parameters\n{}\n{}", model.name, model.architecture,

@@ -90,6 +90,7 @@ void check_layout(const Deployment& d, Problems& problems) {
     refuse_deployment(problems, "pp", fmt::format("{} stages of {} layers", l.pp, d.model.layers()),
                       fmt::format("at most {}", d.model.layers()));
   }
+  if (auto problem = price_problem(d.model)) problems.push_back(*std::move(problem));
   check_heads(d, problems);
   check_experts(d, problems);
 }

@@ -38,6 +38,15 @@ std::int64_t layer_cap(const AttentionShape& a) {
   return a.chunk;
 }
 
+/// Products of the hidden state that make gates of their own; others are columns of the queries' product.
+void count_gates(Counting& c, const AttentionShape& a, double n) {
+  const std::int64_t heads = divided(a.heads, c.tp);
+  if (a.latent() && a.output_gate) {
+    c.linear(Place::kAttention, c.work.hidden, heads * a.value_dim, c.d.precision.attention, n);
+  }
+  if (a.head_gate) c.linear(Place::kAttention, c.work.hidden, heads, GemmType::kBf16, n);
+}
+
 void count_latent_linears(Counting& c, const AttentionShape& a, double n) {
   const GemmType type = c.d.precision.attention;
   const std::int64_t h = c.work.hidden, heads = divided(a.heads, c.tp);
@@ -51,7 +60,8 @@ void count_latent_linears(Counting& c, const AttentionShape& a, double n) {
   c.linear(Place::kAttention, a.kv_rank, heads * (a.head_dim - a.rope_dim), type, n);
   c.linear(Place::kAttention, a.kv_rank, heads * a.value_dim, type, n);
   c.linear(Place::kAttention, heads * a.value_dim, h, type, n);
-  if (!a.sparse()) return;
+  count_gates(c, a, n);
+  if (!a.indexes()) return;
   c.linear(Place::kAttention, a.q_rank, a.index_heads * a.index_dim, type, n);
   c.linear(Place::kAttention, h, a.index_dim + a.index_heads, GemmType::kBf16, n);
 }
@@ -60,9 +70,12 @@ void count_grouped_linears(Counting& c, const AttentionShape& a, double n) {
   const GemmType type = c.d.precision.attention;
   const std::int64_t h = c.work.hidden, heads = divided(a.heads, c.tp);
   const std::int64_t kv = kv_heads_on_chip(a, c.tp);
-  const std::int64_t keys = kv * (a.keys_are_values ? a.head_dim : a.head_dim + a.value_dim);
-  c.linear(Place::kAttention, h, heads * a.head_dim * (a.output_gate ? 2 : 1) + keys, type, n);
+  const std::int64_t keys =
+      a.shares_keys ? 0 : kv * (a.keys_are_values ? a.head_dim : a.head_dim + a.value_dim);
+  const std::int64_t queries = heads * (a.head_dim + (a.output_gate ? a.value_dim : 0));
+  c.linear(Place::kAttention, h, queries + keys, type, n);
   c.linear(Place::kAttention, heads * a.value_dim, h, type, n);
+  count_gates(c, a, n);
 }
 
 /// FLOP of a query and a key it sees, both ways of latent attention: through the latent (decode, chosen keys), or
@@ -73,27 +86,34 @@ double pair_work(const AttentionShape& a, std::int64_t tp, bool absorbed) {
   return 2 * heads * as_double(a.head_dim + a.value_dim);
 }
 
+/// An indexer's keys are kept in 8 bits with a scale of 4 bytes each 128.
+void count_indexer(AttentionWork& w, const AttentionShape& a, double n) {
+  if (!a.indexes()) return;
+  const double key = as_double(a.index_dim) * (1 + 4.0 / 128);
+  const double scores = 2 * as_double(a.index_heads) * as_double(a.index_dim);
+  w.indexers += n;
+  w.full_bytes += n * key;
+  w.full_flops += n * scores;
+  w.pair_flops += n * scores;
+  w.context_bytes += n * key;
+  w.kept_per_token += n * key;
+}
+
 void count_attention(Counting& c, const AttentionShape& a, double n) {
   AttentionWork& w = c.work.attention;
   const std::int64_t cap = layer_cap(a);
-  const double kept =
+  const double read =
       a.latent() ? as_double(a.kv_rank + a.rope_dim) * c.kv
                  : as_double(kv_heads_on_chip(a, c.tp) * (a.head_dim + a.value_dim)) * c.kv;
+  const double kept = a.shares_keys ? 0 : read;  // an earlier layer's
   w.layers += n;
-  (cap > 0 ? w.capped_bytes : w.full_bytes) += n * kept;
+  (cap > 0 ? w.capped_bytes : w.full_bytes) += n * read;
   (cap > 0 ? w.capped_flops : w.full_flops) += n * pair_work(a, c.tp, true);
   (cap > 0 ? w.capped_pair_flops : w.pair_flops) += n * pair_work(a, c.tp, a.sparse());
   if (cap > 0) w.cap = w.cap == 0 ? cap : std::min(w.cap, cap);
   if (a.sparse()) {
-    // Keys of the indexer are kept in 8 bits with a scale of 4 bytes each 128.
-    const double key = as_double(a.index_dim) * (1 + 4.0 / 128);
-    const double scores = 2 * as_double(a.index_heads) * as_double(a.index_dim);
-    w.indexers += n;
-    w.full_bytes += n * key;
-    w.full_flops += n * scores;
-    w.pair_flops += n * scores;
-    w.context_bytes += n * key;
-    w.kept_per_token += n * (kept + key);
+    count_indexer(w, a, n);
+    w.kept_per_token += n * kept;
   } else if (cap > 0) {
     // Blocks come as they are needed: a short window is soon whole, one beyond usual requests grows with them.
     constexpr std::int64_t kSoonWhole = 2048;
@@ -101,7 +121,7 @@ void count_attention(Counting& c, const AttentionShape& a, double n) {
         n * kept * (cap <= kSoonWhole ? as_double(cap) : 1);
   } else {
     w.kept_per_token += n * kept;
-    w.context_bytes += n * kept;
+    w.context_bytes += n * read;
     if (a.latent()) {
       w.context_flops += n * 2 * as_double(a.kv_rank) * as_double(divided(a.heads, c.tp)) *
                          as_double(a.head_dim - a.rope_dim + a.value_dim);
@@ -114,23 +134,40 @@ void count_attention(Counting& c, const AttentionShape& a, double n) {
   w.head_dim = (a.head_dim + a.value_dim) / 2;
 }
 
+/// FLOP of a token's way through the states, as far as a chip's matrix units set their pace.
+double scan_flops(const Recurrence& r, double heads) {
+  const double state = as_double(r.key_dim * r.value_dim);
+  if (r.kind == RecurrenceKind::kConvolution) return 0;
+  if (r.kind == RecurrenceKind::kSelective) {
+    // 9 FLOP a value of the state (Gu and Dao, arXiv:2312.00752, selective_scan), on units that are a sixteenth as fast.
+    constexpr double kPerValue = 9, kSlower = 16;
+    return kPerValue * kSlower * heads * state;
+  }
+  // A chunk of C tokens: three products with the state, three within the chunk (delta rule); two and two.
+  const bool delta = r.kind == RecurrenceKind::kGatedDelta || r.kind == RecurrenceKind::kKeyedDelta;
+  return 2 * heads * (delta ? 3 : 2) *
+         (state + as_double(r.chunk) * as_double(r.key_dim + r.value_dim) / 2);
+}
+
 void count_recurrence(Counting& c, const Recurrence& r, double n) {
   AttentionWork& w = c.work.attention;
-  const std::int64_t h = c.work.hidden;
+  const std::int64_t h = c.work.hidden, values = divided(r.value_width(), c.tp);
+  const GemmType type = c.d.precision.attention;
   const double heads = as_double(divided(r.heads, c.tp));
-  c.linear(Place::kAttention, h, divided(r.projection_width(), c.tp), c.d.precision.attention, n);
-  c.linear(Place::kAttention, divided(r.value_width(), c.tp), h, c.d.precision.attention, n);
+  c.linear(Place::kAttention, h, divided(r.projection_width(), c.tp), type, n);
+  if (r.kind == RecurrenceKind::kSelective) {
+    c.linear(Place::kAttention, values, r.rank + 2 * r.key_dim, type, n);
+  }
+  c.linear(Place::kAttention, r.rank, divided(r.gate_width(), c.tp), type, n);
+  c.linear(Place::kAttention, values, h, type, n);
   // States are kept in 32 bits, read and written once a token; the convolution's taps in 16.
-  const double state = heads * as_double(r.key_dim * r.value_dim) * 4;
-  const double taps = as_double(divided(r.channels(), c.tp) * (r.taps - 1)) * 2;
+  const double state = r.keeps_states() ? heads * as_double(r.key_dim * r.value_dim) * 4 : 0;
+  const double taps =
+      as_double(divided(r.channels(), c.tp) * std::max<std::int64_t>(r.taps - 1, 0)) * 2;
   w.recurrences += n;
   w.state_bytes += n * 2 * (state + taps);
   w.kept_per_request += n * (state + taps);
-  // A chunk of C tokens: three products with the state, three within the chunk (delta rule).
-  const double products = r.kind == RecurrenceKind::kGatedDelta ? 3 : 2;
-  w.state_flops += n * 2 * heads * products *
-                   (as_double(r.key_dim * r.value_dim) +
-                    as_double(r.chunk) * as_double(r.key_dim + r.value_dim) / 2);
+  w.state_flops += n * scan_flops(r, heads);
 }
 
 void count_dense(Counting& c, const FeedForward& mlp, double n, GemmType type) {
@@ -142,7 +179,7 @@ void count_dense(Counting& c, const FeedForward& mlp, double n, GemmType type) {
 
 void count_experts(Counting& c, const Experts& e, double n) {
   ExpertWork w;
-  w.hidden = c.work.hidden;
+  w.hidden = e.latent > 0 ? e.latent : c.work.hidden;
   w.intermediate = e.expert.intermediate;
   w.experts = e.count;
   w.top_k = e.top_k;
@@ -151,7 +188,9 @@ void count_experts(Counting& c, const Experts& e, double n) {
   w.gated = e.expert.gated;
   w.type = c.d.precision.experts;
   w.count = n;
-  c.linear(Place::kRouter, c.work.hidden, e.count, GemmType::kBf16, n);
+  c.linear(Place::kRouter, c.work.hidden, e.count + e.idle, GemmType::kBf16, n);
+  c.linear(Place::kFeedForward, c.work.hidden, e.latent, c.d.precision.dense, n);
+  c.linear(Place::kFeedForward, e.latent, c.work.hidden, c.d.precision.dense, n);
   count_dense(c, e.shared, n, c.d.precision.dense);
   c.work.weight_bytes += n * w.local() * w.values() * stored_bytes(w.type);
   c.work.experts.push_back(w);
@@ -167,6 +206,8 @@ void count_layer(Counting& c, const Layer& layer, double n) {
     count_attention(c, layer.attention, n);
   }
   if (layer.recurrence.heads > 0) count_recurrence(c, layer.recurrence, n);
+  c.linear(Place::kFeedForward, c.work.hidden, layer.side, c.d.precision.dense, n);
+  c.linear(Place::kFeedForward, layer.side, c.work.hidden, c.d.precision.dense, n);
   if (layer.experts.count > 0) return count_experts(c, layer.experts, n);
   if (layer.mlp.intermediate > 0) c.work.dense_feed_forwards += n;
   count_dense(c, layer.mlp, n, c.d.precision.dense);
@@ -182,6 +223,11 @@ void count_ends(Counting& c, bool first, bool last) {
   c.work.head_bytes = last ? table : 0;
   c.work.embedding_bytes = first && !(last && m.tied_embeddings) ? table : 0;
   c.work.weight_bytes += c.work.head_bytes + c.work.embedding_bytes;
+  if (!first || m.layer_embedding == 0) return;
+  const std::int64_t width = m.layer_embedding * m.layers();
+  c.work.weight_bytes += as_double(divided(m.layer_vocab, c.tp)) * as_double(width) *
+                         bytes_per_element(c.d.precision.head);
+  c.linear(Place::kFeedForward, m.hidden, width, GemmType::kBf16, 1);
 }
 
 Counting counting(const Deployment& d, StageWork& work) {

@@ -1,6 +1,8 @@
 // Counts against closed forms written out by hand from the models' published shapes.
 #include "serving/iteration/work.h"
 
+#include <cmath>
+
 #include "serving/iteration/testing.h"
 
 namespace flopcast::serving {
@@ -63,6 +65,64 @@ TEST(ServingWork, ChosenKeysAreCappedAndTheIndexerSeesAll) {
   EXPECT_DOUBLE_EQ(a.full_bytes, 78 * (128 + 4.0));
   EXPECT_DOUBLE_EQ(a.full_flops, 78 * 2 * 32 * 128.0);  // whole on every chip
   EXPECT_DOUBLE_EQ(a.kept_per_token, 78 * (576 + 132.0));
+}
+
+// GLM-5.2: a layer that takes an earlier one's choice has no indexer, no keys of one, and attends as sparsely.
+TEST(ServingWork, SharedIndexersAreNeitherRunNorKept) {
+  Deployment d = deployment("glm-5", "1 x dgx-b200", "fp8", {.tp = 8});
+  const StageWork all = stage_work(d);
+  for (std::size_t kind = 0; kind < d.model.kinds.size(); ++kind) {
+    d.model.kinds[kind].attention.shares_index = d.model.kinds[kind].experts.count > 0;
+  }
+  const StageWork few = stage_work(d);
+  EXPECT_DOUBLE_EQ(few.attention.indexers, 3);
+  EXPECT_DOUBLE_EQ(few.attention.capped_bytes, all.attention.capped_bytes);
+  EXPECT_DOUBLE_EQ(few.attention.kept_per_token, 78 * 576.0 + 3 * 132.0);
+  EXPECT_DOUBLE_EQ(few.attention.full_flops, all.attention.full_flops * 3 / 78);
+  const double indexer = 2048 * 32.0 * 128 + 2 * 6144 * (128 + 32.0);  // queries in 8 bits
+  EXPECT_NEAR(all.weight_bytes - few.weight_bytes, 75 * indexer, 1e-3 * 75 * indexer);
+}
+
+TEST(ServingWork, KeysOfEarlierLayersAreReadAndKeptOnce) {
+  Deployment d = deployment("llama-3.1-8b", "1 x dgx-h100", "bf16", {});
+  const StageWork own = stage_work(d);
+  for (Layer& layer : d.model.kinds) layer.attention.shares_keys = true;
+  const StageWork shared = stage_work(d);
+  EXPECT_DOUBLE_EQ(shared.attention.full_bytes, own.attention.full_bytes);
+  EXPECT_DOUBLE_EQ(shared.attention.kept_per_token, 0);
+  EXPECT_DOUBLE_EQ(own.weight_bytes - shared.weight_bytes, 2 * 32 * 4096.0 * 2 * 8 * 128);
+}
+
+TEST(ServingWork, OtherStatesAreKeptPerRequest) {
+  Deployment d = deployment("llama-3.1-8b", "1 x dgx-h100", "bf16", {});
+  Recurrence mamba{.kind = RecurrenceKind::kSelective,
+                   .heads = 8192,
+                   .key_heads = 1,
+                   .key_dim = 16,
+                   .value_dim = 1,
+                   .taps = 4,
+                   .rank = 256};
+  for (Layer& layer : d.model.kinds) {
+    layer.attention = {};
+    layer.recurrence = mamba;
+  }
+  const double taps = 8192 * 3 * 2.0;
+  EXPECT_DOUBLE_EQ(stage_work(d).attention.kept_per_request, 32 * (8192 * 16 * 4.0 + taps));
+  for (Layer& layer : d.model.kinds) {
+    layer.recurrence.kind = RecurrenceKind::kConvolution;
+    layer.recurrence.rank = 0;
+  }
+  EXPECT_DOUBLE_EQ(stage_work(d).attention.kept_per_request, 32 * taps);
+  EXPECT_DOUBLE_EQ(stage_work(d).attention.state_flops, 0);
+}
+
+TEST(ServingWork, WhatHasNoPriceIsRefusedByName) {
+  Deployment d = deployment("llama-3.1-8b", "1 x dgx-h100", "bf16", {});
+  EXPECT_TRUE(deployment_problems(d).empty());
+  d.model.unpriced = {"several streams of hidden states (hyper-connections)"};
+  const std::vector<Diagnostic> problems = deployment_problems(d);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].what.find("hyper-connections"), std::string::npos);
 }
 
 TEST(ServingWork, StatesAreKeptPerRequest) {

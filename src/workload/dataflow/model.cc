@@ -19,10 +19,15 @@ bool same_graph(const Layer& a, const Layer& b) {
 
 Result<Layer> only_layer(const Model& model) {
   if (model.kinds.empty()) return refuse(model, "has no layers");
+  if (!model.unpriced.empty()) return refuse(model, "has " + model.unpriced.front());
   for (const Layer& layer : model.kinds) {
     if (layer.experts.count > 0) return refuse(model, "has experts, whose tokens no graph can fix");
     if (layer.attention.latent()) return refuse(model, "has latent attention");
     if (layer.parallel) return refuse(model, "has attention and feed-forward side by side");
+    if (layer.recurrence.heads > 0) return refuse(model, "has a state beside attention");
+    if (layer.side > 0 || layer.attention.output_gate || layer.attention.head_gate) {
+      return refuse(model, "has gates or small products beside its blocks");
+    }
     if (layer.attention.heads < 1 || layer.mlp.intermediate < 1) {
       return refuse(model, "has layers without attention or without feed-forward");
     }

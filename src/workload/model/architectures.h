@@ -29,6 +29,19 @@ const std::vector<Architecture>& architectures();
 /// Null where it is not known.
 const Architecture* find_architecture(std::string_view type);
 
+/// "LlamaForCausalLM" is "llama"; what is no class of a known type is itself.
+std::string type_of_class(std::string name);
+
+/// How a config of an unknown type may be read all the same, and what is to be said of it.
+struct Kinship {
+  const Architecture* known = nullptr;
+  std::string note;
+  std::vector<std::string> foreign;  ///< fields that llama has not, where that is why there is none
+};
+/// By the class that the config names, or as llama where it has all of its fields and no others: an activation that
+/// gates and a norm by squares among them, which tell llama from what only resembles it (Apertus).
+Kinship find_kin(const nlohmann::json& object, const std::string& type);
+
 /// What the config demands and `features` lacks, as the error: "SUBJECT experts (num_experts)", with the
 /// types that have it all.
 std::optional<Diagnostic> lacking_feature(const nlohmann::json& object, unsigned features,

@@ -9,8 +9,7 @@
 
 namespace flopcast::workload {
 
-CommonSizes read_common(Fields& fields, Model& model) {
-  CommonSizes sizes;
+std::int64_t read_ends(Fields& fields, Model& model) {
   model.hidden = fields.need(kHidden, 1 << 20);
   if (model.patch == 0)
     model.vocab = fields.need({"vocab_size", "vocab", "padded_vocab_size"}, Fields::kMostRows);
@@ -22,20 +21,51 @@ CommonSizes read_common(Fields& fields, Model& model) {
       fields.number({"attention_dropout", "attn_pdrop", "attention_probs_dropout_prob"}, 0) > 0;
   model.hidden_dropout =
       fields.number({"hidden_dropout", "resid_pdrop", "hidden_dropout_prob", "dropout"}, 0) > 0;
-  sizes.layers = fields.need(kLayerCount, Fields::kMostLayers);
-  AttentionShape& attention = sizes.attention;
+  // Nemotron-H in transformers 5 has a list of its layers alone.
+  const Keys kList = {"layers_block_type"};
+  const nlohmann::json* list = fields.find(kList);
+  if (fields.find(kLayerCount) != nullptr) return fields.need(kLayerCount, Fields::kMostLayers);
+  if (list == nullptr)
+    return fields.need(
+        {"num_hidden_layers", "n_layer", "n_layers", "layers", "num_layers", "layers_block_type"});
+  if (list->is_array() && !list->empty() &&
+      list->size() <= static_cast<std::size_t>(Fields::kMostLayers)) {
+    return static_cast<std::int64_t>(list->size());
+  }
+  fields.refuse(kList, "expected a list with a word for each layer");
+  return 1;
+}
+
+AttentionShape read_heads(Fields& fields, const Model& model, std::int64_t otherwise) {
+  AttentionShape attention;
   attention.heads = fields.need(kHeads, 1 << 16);
   const Keys kKeyHeads = {"num_key_value_heads", "kv_heads", "num_kv_heads", "kv_n_heads"};
   attention.kv_heads = fields.get(kKeyHeads, attention.heads, 1 << 16);
   check_shared_heads(fields, kKeyHeads, attention);
   const Keys kHeadDim = {"head_dim", "attention_head_dim", "kv_channels"};
-  if (fields.find(kHeadDim) == nullptr && model.hidden % attention.heads != 0) {
+  if (otherwise == 0 && fields.find(kHeadDim) == nullptr && model.hidden % attention.heads != 0) {
     fields.refuse(
         kHeads, fmt::format("must divide {} where head_dim is not given", fields.spelled(kHidden)));
   }
   const std::int64_t share = std::max<std::int64_t>(model.hidden / attention.heads, 1);
-  attention.head_dim = fields.positive(kHeadDim, share, 1 << 14);
+  attention.head_dim = fields.positive(kHeadDim, otherwise > 0 ? otherwise : share, 1 << 14);
   attention.value_dim = attention.head_dim;
+  return attention;
+}
+
+void read_latent(Fields& fields, AttentionShape& attention) {
+  attention.q_rank = fields.get({"q_lora_rank", "q_lora"}, 0, 1 << 16);
+  attention.kv_rank = fields.need({"kv_lora_rank", "kv_lora"}, 1 << 16);
+  attention.rope_dim = fields.need({"qk_rope_head_dim", "rope_dim"}, 1 << 14);
+  attention.head_dim = fields.need({"qk_nope_head_dim", "head_dim"}, 1 << 13) + attention.rope_dim;
+  attention.value_dim = fields.need({"v_head_dim", "head_dim"}, 1 << 14);
+  attention.kv_heads = attention.heads;
+}
+
+CommonSizes read_common(Fields& fields, Model& model) {
+  CommonSizes sizes;
+  sizes.layers = read_ends(fields, model);
+  sizes.attention = read_heads(fields, model);
   return sizes;
 }
 
@@ -43,17 +73,6 @@ void check_shared_heads(Fields& fields, Keys keys, AttentionShape& attention) {
   if (attention.kv_heads >= 1 && attention.heads % attention.kv_heads == 0) return;
   fields.refuse(keys, fmt::format("must divide {}", fields.spelled(kHeads)));
   attention.kv_heads = 1;
-}
-
-std::vector<bool> windowed_layers(Fields& fields, std::int64_t layers, std::int64_t period) {
-  const std::vector<std::string> types =
-      fields.of_layers({"layer_types"}, layers, {"full_attention", "sliding_attention"});
-  std::vector<bool> windowed;
-  for (std::int64_t i = 0; i < layers; ++i) {
-    windowed.push_back(types.empty() ? period == 0 || (i + 1) % period != 0
-                                     : types[static_cast<std::size_t>(i)] == "sliding_attention");
-  }
-  return windowed;
 }
 
 namespace {
@@ -73,16 +92,6 @@ Dense read_dense(Fields& fields, Model& model) {
 
 void add_equal(Model& model, const Dense& dense) {
   add_layers(model, dense.sizes.layers, [&](std::int64_t) { return dense.layer; });
-}
-
-void add_alternating(Fields& fields, Model& model, const Dense& dense, std::int64_t window,
-                     std::int64_t period) {
-  const std::vector<bool> windowed = windowed_layers(fields, dense.sizes.layers, period);
-  add_layers(model, dense.sizes.layers, [&](std::int64_t i) {
-    Layer layer = dense.layer;
-    if (windowed[static_cast<std::size_t>(i)]) layer.attention.window = window;
-    return layer;
-  });
 }
 
 }  // namespace
@@ -120,28 +129,6 @@ void read_qwen3(Fields& fields, Model& model) {
       fields.flag({"attention_bias"}, false);
   dense.layer.attention.qk_norm = 2 * dense.layer.attention.head_dim;
   add_equal(model, dense);
-}
-
-void read_gemma(Fields& fields, Model& model) {
-  Dense dense = read_dense(fields, model);
-  model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
-  add_equal(model, dense);
-}
-
-void read_gemma2(Fields& fields, Model& model) {
-  Dense dense = read_dense(fields, model);
-  model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
-  dense.layer.norms = 4;
-  add_alternating(fields, model, dense, fields.get({"sliding_window"}, 4096, Fields::kMostRows), 2);
-}
-
-void read_gemma3(Fields& fields, Model& model) {
-  Dense dense = read_dense(fields, model);
-  model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
-  dense.layer.norms = 4;
-  dense.layer.attention.qk_norm = 2 * dense.layer.attention.head_dim;
-  add_alternating(fields, model, dense, fields.get({"sliding_window"}, 4096, Fields::kMostRows),
-                  fields.positive({"sliding_window_pattern"}, 6));
 }
 
 void read_phi3(Fields& fields, Model& model) {

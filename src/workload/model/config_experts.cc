@@ -1,9 +1,9 @@
 // Decoders with a mixture of experts in some or all layers.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "workload/model/config_readers.h"
 
@@ -11,8 +11,14 @@ namespace flopcast::workload {
 
 namespace {
 
-const Keys kChosenExperts = {"num_experts_per_tok", "experts_per_token", "moe_top_k",
-                             "top_k_experts", "topk"};
+const Keys kChosenExperts = {"num_experts_per_tok",
+                             "num_experts_per_token",
+                             "experts_per_token",
+                             "moe_top_k",
+                             "moe_topk",
+                             "moe_k",
+                             "top_k_experts",
+                             "topk"};
 
 }  // namespace
 
@@ -45,31 +51,10 @@ Layer dense_layer(const AttentionShape& attention, std::int64_t intermediate) {
   return layer;
 }
 
-/// The layers that a list names by their index.
-std::vector<bool> named_layers(Fields& fields, Keys keys, std::int64_t layers) {
-  std::vector<bool> named(static_cast<std::size_t>(layers));
-  const nlohmann::json* list = fields.find(keys);
-  if (list == nullptr) return named;
-  const auto is_layer = [&](const nlohmann::json& index) {
-    return index.is_number_integer() && index.get<std::int64_t>() >= 0 &&
-           index.get<std::int64_t>() < layers;
-  };
-  if (!list->is_array() || !std::ranges::all_of(*list, is_layer)) {
-    fields.refuse(keys, fmt::format("expected a list of layers from 0 to {}", layers - 1));
-    return named;
-  }
-  for (const nlohmann::json& index : *list) named[index.get<std::size_t>()] = true;
-  return named;
-}
-
 /// Qwen: every decoder_sparse_step-th layer has experts, but for those in mlp_only_layers.
 void add_qwen_layers(Fields& fields, Model& model, std::int64_t layers,
                      const AttentionShape& attention, const Experts& experts) {
-  const std::int64_t step = fields.positive({"decoder_sparse_step"}, 1);
-  std::vector<bool> dense = named_layers(fields, {"mlp_only_layers"}, layers);
-  for (std::int64_t i = 0; i < layers; ++i) {
-    if ((i + 1) % step != 0) dense[static_cast<std::size_t>(i)] = true;
-  }
+  const std::vector<bool> dense = layers_without_experts(fields, layers);
   const bool any_dense = std::ranges::find(dense, true) != dense.end();
   const std::int64_t intermediate =
       any_dense ? fields.need({"intermediate_size"}) : fields.get({"intermediate_size"}, 0);
@@ -79,21 +64,8 @@ void add_qwen_layers(Fields& fields, Model& model, std::int64_t layers,
   });
 }
 
-/// Groups of experts alike, of which a token's experts are in a few.
-void read_expert_groups(Fields& fields, Experts& experts) {
-  experts.groups = fields.positive({"n_group"}, 1, 1 << 14);
-  experts.top_groups = fields.positive({"topk_group"}, experts.groups, 1 << 14);
-  if (experts.count % experts.groups != 0) {
-    fields.refuse({"n_group"}, fmt::format("must divide the {} experts", experts.count));
-  } else if (experts.top_groups > experts.groups) {
-    fields.refuse({"topk_group"}, "a token cannot pass more groups than n_group has");
-  } else if (experts.top_groups * (experts.count / experts.groups) < experts.top_k) {
-    fields.refuse({"topk_group"},
-                  fmt::format("has fewer experts than {}", fields.spelled(kChosenExperts)));
-  }
-}
+}  // namespace
 
-/// DeepSeek Sparse Attention: the "lightning indexer".
 void read_indexer(Fields& fields, AttentionShape& attention) {
   attention.index_top_k = fields.get({"index_topk"}, 0, Fields::kMostRows);
   if (!attention.sparse()) return;
@@ -102,7 +74,21 @@ void read_indexer(Fields& fields, AttentionShape& attention) {
   if (attention.q_rank == 0) fields.refuse({"q_lora_rank"}, "an indexer needs compressed queries");
 }
 
-}  // namespace
+void read_expert_groups(Fields& fields, Experts& experts) {
+  const Keys kGroups = {"n_group", "num_expert_group"};
+  experts.groups = fields.positive(kGroups, 1, 1 << 14);
+  experts.top_groups = fields.positive({"topk_group"}, experts.groups, 1 << 14);
+  if (experts.count % experts.groups != 0) {
+    fields.refuse({"n_group", "num_expert_group"},
+                  fmt::format("must divide the {} experts", experts.count));
+  } else if (experts.top_groups > experts.groups) {
+    fields.refuse({"topk_group"}, fmt::format("a token cannot pass more groups than {} has",
+                                              fmt::join(kGroups, " or ")));
+  } else if (experts.top_groups * (experts.count / experts.groups) < experts.top_k) {
+    fields.refuse({"topk_group"},
+                  fmt::format("has fewer experts than {}", fields.spelled(kChosenExperts)));
+  }
+}
 
 void read_mixtral(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
@@ -115,8 +101,8 @@ void read_mixtral(Fields& fields, Model& model) {
 void read_qwen2_moe(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
   sizes.attention.qkv_bias = true;
-  Experts experts = read_routed_experts(fields, {"num_experts", "experts"},
-                                        {"moe_intermediate_size", "expert_ffn"});
+  Experts experts =
+      read_routed_experts(fields, kExpertCount, {"moe_intermediate_size", "expert_ffn"});
   experts.shared.intermediate = fields.need({"shared_expert_intermediate_size"}, 1 << 20, 0);
   experts.shared_gate = experts.shared.intermediate > 0;
   add_qwen_layers(fields, model, sizes.layers, sizes.attention, experts);
@@ -125,20 +111,15 @@ void read_qwen2_moe(Fields& fields, Model& model) {
 void read_qwen3_moe(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
   sizes.attention.qk_norm = 2 * sizes.attention.head_dim;
-  const Experts experts = read_routed_experts(fields, {"num_experts", "experts"},
-                                              {"moe_intermediate_size", "expert_ffn"});
+  const Experts experts =
+      read_routed_experts(fields, kExpertCount, {"moe_intermediate_size", "expert_ffn"});
   add_qwen_layers(fields, model, sizes.layers, sizes.attention, experts);
 }
 
 void read_deepseek(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
   AttentionShape& attention = sizes.attention;
-  attention.q_rank = fields.get({"q_lora_rank", "q_lora"}, 0, 1 << 16);
-  attention.kv_rank = fields.need({"kv_lora_rank", "kv_lora"}, 1 << 16);
-  attention.rope_dim = fields.need({"qk_rope_head_dim", "rope_dim"}, 1 << 14);
-  attention.head_dim = fields.need({"qk_nope_head_dim", "head_dim"}, 1 << 13) + attention.rope_dim;
-  attention.value_dim = fields.need({"v_head_dim", "head_dim"}, 1 << 14);
-  attention.kv_heads = attention.heads;
+  read_latent(fields, attention);
   Experts experts = read_routed_experts(fields, {"n_routed_experts", "experts"},
                                         {"moe_intermediate_size", "expert_ffn"});
   const Keys kShared = {"n_shared_experts", "shared_experts"};
@@ -147,46 +128,18 @@ void read_deepseek(Fields& fields, Model& model) {
   const std::string method = fields.text({"topk_method"}, "");
   read_indexer(fields, attention);
   read_expert_groups(fields, experts);
-  experts.router_bias = method == "noaux_tc" || (method.empty() && attention.sparse());
-  const std::int64_t dense = fields.get({"first_k_dense_replace", "dense_layers"}, 0);
-  const std::int64_t step = fields.positive({"moe_layer_freq"}, 1);
+  // DeepSeek-V2 chooses by scores alone; what came after it corrects them.
+  const bool corrects = model.architecture != "deepseek_v2" && !model.architecture.empty();
+  experts.router_bias = method == "noaux_tc" || (method.empty() && corrects);
+  const std::vector<bool> dense = layers_without_experts(fields, sizes.layers);
+  const std::vector<bool> shares = layers_without_indexer(fields, sizes.layers);
   const std::int64_t intermediate = fields.need({"intermediate_size", "ffn"});
   add_layers(model, sizes.layers, [&](std::int64_t i) {
-    return i < dense || i % step != 0 ? dense_layer(attention, intermediate)
-                                      : sparse_layer(attention, experts);
+    const auto at = static_cast<std::size_t>(i);
+    AttentionShape own = attention;
+    own.shares_index = own.sparse() && shares[at];
+    return dense[at] ? dense_layer(own, intermediate) : sparse_layer(own, experts);
   });
-}
-
-/// Dense and expert feed-forward side by side count as a shared expert.
-void read_gemma4(Fields& fields, Model& model) {
-  const CommonSizes sizes = read_common(fields, model);
-  model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
-  if (fields.get({"hidden_size_per_layer_input"}, 0) > 0) {
-    fields.refuse({"hidden_size_per_layer_input"}, "embeddings of every layer are not modelled");
-  }
-  Layer near;
-  near.norms = 4;
-  near.attention = sizes.attention;
-  near.attention.qk_norm = 2 * near.attention.head_dim;
-  near.mlp.intermediate = fields.need({"intermediate_size"});
-  if (fields.flag({"enable_moe_block"}, false)) {
-    near.experts = read_routed_experts(fields, {"num_experts"}, {"moe_intermediate_size"});
-    near.experts.shared = std::exchange(near.mlp, {});
-  }
-  Layer far = near;
-  near.attention.window = fields.get({"sliding_window"}, 512, Fields::kMostRows);
-  AttentionShape& global = far.attention;
-  global.head_dim = global.value_dim = fields.positive({"global_head_dim"}, 512, 1 << 14);
-  global.qk_norm = 2 * global.head_dim;
-  global.keys_are_values = fields.flag({"attention_k_eq_v"}, false);
-  if (global.keys_are_values) {
-    const Keys kKeyHeads = {"num_global_key_value_heads"};
-    global.kv_heads = fields.get(kKeyHeads, global.kv_heads, 1 << 16);
-    check_shared_heads(fields, kKeyHeads, global);
-  }
-  const std::vector<bool> windowed = windowed_layers(fields, sizes.layers, 6);
-  add_layers(model, sizes.layers,
-             [&](std::int64_t i) { return windowed[static_cast<std::size_t>(i)] ? near : far; });
 }
 
 void read_gpt_oss(Fields& fields, Model& model) {

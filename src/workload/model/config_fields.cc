@@ -11,8 +11,9 @@ namespace flopcast::workload {
 namespace {
 
 /// Lists with one entry for each hidden layer, whether a reader asks for them or not.
-constexpr std::string_view kLayerLists[] = {"layer_types", "layers_block_type", "mlp_layer_types",
-                                            "no_rope_layers", "attn_type_list"};
+constexpr std::string_view kLayerLists[] = {
+    "layer_types",    "layers_block_type", "mlp_layer_types", "no_rope_layers",
+    "attn_type_list", "attention_layers",  "indexer_types"};
 
 /// As it stands in the file, cut where it is long.
 std::string quoted(const nlohmann::json& value) {
@@ -23,7 +24,7 @@ std::string quoted(const nlohmann::json& value) {
 }  // namespace
 
 Fields::Found Fields::found(Keys keys) const {
-  for (const nlohmann::json* object : {&object_, &defaults_}) {
+  for (const nlohmann::json* object : {&changed_, &object_, &defaults_}) {
     std::string_view null_key;
     for (const std::string_view key : keys) {
       const auto field = object->find(key);
@@ -50,6 +51,35 @@ std::vector<std::string> Fields::of_layers(Keys keys, std::int64_t layers, Keys 
     all.push_back(word);
   }
   return all;
+}
+
+std::vector<bool> Fields::named_layers(Keys keys, std::int64_t layers, std::int64_t first) {
+  const nlohmann::json* list = find(keys);
+  if (list == nullptr) return {};
+  std::vector<bool> named(static_cast<std::size_t>(layers));
+  const auto is_layer = [&](const nlohmann::json& index) {
+    return index.is_number_integer() && index.get<std::int64_t>() >= first &&
+           index.get<std::int64_t>() < layers + first;
+  };
+  if (!list->is_array() || !std::ranges::all_of(*list, is_layer)) {
+    refuse(keys, fmt::format("expected a list of layers from {} to {}", first, layers + first - 1));
+    return named;
+  }
+  for (const nlohmann::json& index : *list) {
+    named[static_cast<std::size_t>(index.get<std::int64_t>() - first)] = true;
+  }
+  return named;
+}
+
+Fields Fields::with(const nlohmann::json& changed) const {
+  Fields fields(object_, where_, defaults_);
+  fields.changed_ = changed;
+  return fields;
+}
+
+void Fields::absorb(const Fields& inside) {
+  missing_.insert(missing_.end(), inside.missing_.begin(), inside.missing_.end());
+  wrong_.insert(wrong_.end(), inside.wrong_.begin(), inside.wrong_.end());
 }
 
 void Fields::check_layer_lists(std::int64_t layers) {

@@ -21,7 +21,10 @@ using Keys = std::initializer_list<std::string_view>;
 inline const Keys kHidden = {"hidden_size", "n_embd", "n_embed", "d_model", "hidden"};
 inline const Keys kLayerCount = {"num_hidden_layers", "n_layer", "n_layers", "layers",
                                  "num_layers"};
-inline const Keys kHeads = {"num_attention_heads", "n_head", "n_heads", "heads"};
+inline const Keys kHeads = {"num_attention_heads", "n_head",         "n_heads", "heads",
+                            "num_heads",           "attention_heads"};
+inline const Keys kIntermediate = {"intermediate_size", "ffn",      "ffn_dim", "dff",
+                                   "n_inner",           "inner_dim"};
 
 class Fields {
  public:
@@ -49,6 +52,12 @@ class Fields {
   /// What a list says of each of `layers` layers, each one of `words`: {"layer_types":
   /// ["full_attention", ...]}. Empty where there is no list, or it is refused.
   std::vector<std::string> of_layers(Keys keys, std::int64_t layers, Keys words);
+  /// The layers that a list names by their number, counted from `first`. Empty where there is no list.
+  std::vector<bool> named_layers(Keys keys, std::int64_t layers, std::int64_t first = 0);
+  /// These fields, but for those that `changed` has.
+  Fields with(const nlohmann::json& changed) const;
+  /// What `inside` misses and refuses is missed and refused here: fields of an object inside this one.
+  void absorb(const Fields& inside);
   /// Refuses lists with an entry for each layer that have fewer or more.
   void check_layer_lists(std::int64_t layers);
 
@@ -80,6 +89,7 @@ class Fields {
   std::int64_t whole(const Found& field, std::int64_t least, std::int64_t most);
 
   const nlohmann::json& object_;
+  nlohmann::json changed_ = nlohmann::json::object();  ///< comes before the object's
   nlohmann::json defaults_;
   std::string where_;
   std::vector<std::string> missing_, wrong_, opened_;

@@ -5,42 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "workload/model/config_readers.h"
+#include "workload/model/config_families.h"
 
 namespace flopcast::workload {
 namespace {
-
-constexpr std::int64_t kMostHeads = 1 << 16, kMostHeadWidth = 1 << 14;
-
-Recurrence read_gated_delta(Fields& fields) {
-  Recurrence r;
-  r.kind = RecurrenceKind::kGatedDelta;
-  r.heads = fields.need({"linear_num_value_heads"}, kMostHeads);
-  r.key_heads = fields.need({"linear_num_key_heads"}, kMostHeads);
-  r.key_dim = fields.need({"linear_key_head_dim"}, kMostHeadWidth);
-  r.value_dim = fields.need({"linear_value_head_dim"}, kMostHeadWidth);
-  r.taps = fields.need({"linear_conv_kernel_dim"}, 1 << 10);
-  return r;
-}
-
-Recurrence read_mamba(Fields& fields) {
-  Recurrence r;
-  r.kind = RecurrenceKind::kStateSpace;
-  r.heads = fields.need({"mamba_num_heads"}, kMostHeads);
-  r.value_dim = fields.need({"mamba_head_dim"}, kMostHeadWidth);
-  r.key_heads = fields.need({"n_groups", "mamba_n_groups"}, kMostHeads);
-  r.key_dim = fields.need({"ssm_state_size"}, kMostHeadWidth);
-  r.taps = fields.need({"conv_kernel", "mamba_d_conv"}, 1 << 10);
-  r.taps_bias = fields.flag({"use_conv_bias", "mamba_conv_bias"}, true);
-  r.chunk = fields.positive({"chunk_size", "mamba_chunk_size"}, 128, 1 << 16);
-  return r;
-}
-
-void check_heads(Fields& fields, const Recurrence& r, Keys key_heads, Keys heads) {
-  if (r.heads % r.key_heads != 0) {
-    fields.refuse(key_heads, fmt::format("must divide {}", fields.spelled(heads)));
-  }
-}
 
 /// What the layers of Nemotron-H are, one of M, *, - and E for each: its pattern, or a list of words. Empty where
 /// that was refused.
@@ -76,9 +44,7 @@ Experts read_nemotron_experts(Fields& fields) {
   if (fields.get({"n_shared_experts"}, 1) > 0) {
     experts.shared.intermediate = fields.need({"moe_shared_expert_intermediate_size"}, 1 << 20);
   }
-  if (fields.get({"moe_latent_size"}, 0) > 0) {
-    fields.refuse({"moe_latent_size"}, "experts on a compressed hidden state are not modelled");
-  }
+  experts.latent = fields.get({"moe_latent_size"}, 0, 1 << 20);
   return experts;
 }
 
@@ -90,9 +56,7 @@ NemotronBlocks read_blocks(Fields& fields, std::string_view kinds, const CommonS
   }
   const auto has = [&](char kind) { return kinds.find(kind) != std::string_view::npos; };
   if (has('M')) {
-    blocks.mamba.recurrence = read_mamba(fields);
-    check_heads(fields, blocks.mamba.recurrence, {"n_groups", "mamba_n_groups"},
-                {"mamba_num_heads"});
+    blocks.mamba.recurrence = read_mamba2(fields, {}, {.mixer = Mixer::kMamba2, .chunk = 128});
   }
   blocks.attention.attention = sizes.attention;
   blocks.attention.attention.rotary = false;
@@ -125,7 +89,6 @@ void read_qwen3_next(Fields& fields, Model& model) {
   Layer linear = full;
   linear.attention = AttentionShape{};
   linear.recurrence = read_gated_delta(fields);
-  check_heads(fields, linear.recurrence, {"linear_num_key_heads"}, {"linear_num_value_heads"});
   const std::int64_t period = fields.positive({"full_attention_interval"}, 4);
   const std::vector<std::string> types =
       fields.of_layers({"layer_types"}, sizes.layers, {"full_attention", "linear_attention"});

@@ -24,7 +24,16 @@ struct NamedConfig {
   Json config;
 };
 
-/// Of the catalogue, and around one of them as models of several modalities have it.
+/// Without lists of numbers that say the same as words beside them, so that each entry is changed but once.
+Json short_of(Json config) {
+  for (const char* key : {"moe_layers", "no_rope_layers", "num_attention_heads_per_layer",
+                          "full_attn_idxs", "activation_sparsity_pattern"}) {
+    if (config.contains("layer_types")) config.erase(key);
+  }
+  return config;
+}
+
+/// Of the catalogue, of every family that transformers ships, and around one as models of several modalities have it.
 const std::vector<NamedConfig>& configs() {
   static const std::vector<NamedConfig> all = [] {
     std::vector<NamedConfig> list;
@@ -37,6 +46,13 @@ const std::vector<NamedConfig>& configs() {
     }
     const auto llama = std::ranges::find(list, "llama-3-8b", &NamedConfig::name);
     list.push_back({"llava of it", Json{{"model_type", "llava"}, {"text_config", llama->config}}});
+    const Json families =
+        Json::parse(test::read_text(test::data_path("model_families.json")), nullptr, false);
+    for (const auto& [type, family] : families.at("families").items()) {
+      if (parse_model(family.at("config").dump(), type)) {
+        list.push_back({type, short_of(family.at("config"))});
+      }
+    }
     return list;
   }();
   return all;
@@ -66,6 +82,10 @@ std::vector<Place> places_of(const Json& config) {
 
 /// The layers that a config says there are; -1: not in a way that is read here.
 std::int64_t told_layers(const Json& config) {
+  // Of an encoder; of layers of two blocks each; of all runs of a stack.
+  for (const char* type : {"t5", "mt5", "umt5", "longcat_flash", "hrm_text"}) {
+    if (config.contains("model_type") && config["model_type"] == type) return -1;
+  }
   const Json& inner = config.contains("text_config") ? config["text_config"] : config;
   for (const char* key : {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}) {
     if (inner.contains(key) && inner[key].is_number_integer()) return inner[key];

@@ -1,10 +1,22 @@
 #include "workload/model/model_flaw.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
-namespace flopcast::workload {
+namespace flopcast {
+
+std::optional<Diagnostic> price_problem(const Model& model) {
+  if (model.unpriced.empty()) return std::nullopt;
+  return Diagnostic{
+      ErrorCode::kUsage, "model",
+      fmt::format("{} has {}: its parameters are counted, but no cost of that is known", model.name,
+                  fmt::join(model.unpriced, " and ")),
+      "see `flopcast models show` for what is known of it"};
+}
+
+namespace workload {
 namespace {
 
 using Flaw = std::optional<std::string>;
@@ -44,15 +56,20 @@ Flaw attention_flaw(const AttentionShape& a) {
                    {"the chunk", a.chunk},
                    {"the rank of queries", a.q_rank},
                    {"the rank of keys", a.kv_rank},
-                   {"the number of norms' parameters", a.qk_norm}});
+                   {"the number of norms' parameters", a.qk_norm},
+                   {"the number of vectors' parameters", a.vectors}});
 }
 
 Flaw recurrence_flaw(const Recurrence& r) {
   if (Flaw flaw = below(1, {{"the number of the state's key heads", r.key_heads},
                             {"the width of a state's keys", r.key_dim},
                             {"the width of a state's values", r.value_dim},
-                            {"the number of a convolution's taps", r.taps},
                             {"the chunk", r.chunk}})) {
+    return flaw;
+  }
+  if (Flaw flaw = below(0, {{"the number of a convolution's taps", r.taps},
+                            {"the rank of gates", r.rank},
+                            {"the number of norms' parameters", r.norm}})) {
     return flaw;
   }
   if (r.heads % r.key_heads == 0) return std::nullopt;
@@ -71,7 +88,9 @@ Flaw experts_flaw(const Experts& e) {
     return fmt::format("{} experts lie in {} groups, a token's in {}", e.count, e.groups,
                        e.top_groups);
   }
-  return below(0, {{"the width of shared experts", e.shared.intermediate}});
+  return below(0, {{"the width of shared experts", e.shared.intermediate},
+                   {"the number of idle experts", e.idle},
+                   {"the width that experts work on", e.latent}});
 }
 
 Flaw layer_flaw(const Layer& layer) {
@@ -79,11 +98,14 @@ Flaw layer_flaw(const Layer& layer) {
   if (Flaw flaw = below(0, {{"the number of heads", layer.attention.heads},
                             {"the number of recurrent heads", layer.recurrence.heads},
                             {"the width of a feed-forward", layer.mlp.intermediate},
+                            {"the number of heads that see an encoder", layer.cross.heads},
+                            {"the width beside a layer", layer.side},
                             {"the number of experts", layer.experts.count}})) {
     return flaw;
   }
   Flaw flaw;
   if (layer.attention.heads > 0) flaw = attention_flaw(layer.attention);
+  if (!flaw && layer.cross.heads > 0) flaw = attention_flaw(layer.cross);
   if (!flaw && layer.recurrence.heads > 0) flaw = recurrence_flaw(layer.recurrence);
   if (!flaw && layer.experts.count > 0) flaw = experts_flaw(layer.experts);
   return flaw;
@@ -103,6 +125,7 @@ Flaw model_flaw(const Model& model) {
                             {"the number of positions", model.learned_positions},
                             {"the number of token types", model.token_types},
                             {"the width of embeddings", model.embedding_width},
+                            {"the width of a layer's embeddings", model.layer_embedding},
                             {"the size of a patch", model.patch}})) {
     return flaw;
   }
@@ -112,4 +135,5 @@ Flaw model_flaw(const Model& model) {
   return std::nullopt;
 }
 
-}  // namespace flopcast::workload
+}  // namespace workload
+}  // namespace flopcast

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/text/names.h"
+#include "workload/checkpoint/stored.h"
 #include "workload/model/architectures.h"
 #include "workload/model/class_defaults.h"
 #include "workload/model/model_flaw.h"
@@ -17,21 +18,6 @@ using namespace workload;  // the room's own names
 
 namespace {
 
-/// "LlamaForCausalLM" is "llama": for configs without model_type.
-std::string type_of_class(std::string name) {
-  for (const std::string_view tail : {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "Model",
-                                      "ForImageClassification", "ForConditionalGeneration"}) {
-    if (name.size() > tail.size() && name.ends_with(tail)) {
-      name.erase(name.size() - tail.size());
-      break;
-    }
-  }
-  for (const Architecture& known : architectures()) {
-    if (name_key(known.type) == name_key(name)) return std::string(known.type);
-  }
-  return name;
-}
-
 std::string type_of(Fields& fields) {
   const std::string type = fields.text({"model_type"}, "");
   if (!type.empty()) return type;
@@ -41,7 +27,7 @@ std::string type_of(Fields& fields) {
 }
 
 Diagnostic unknown_architecture(const nlohmann::json& object, const std::string& type,
-                                const std::string& where) {
+                                const Kinship& kin, const std::string& where) {
   const std::string what = type.empty() ? "expected model_type, found none"
                                         : fmt::format("the architecture '{}' is not known", type);
   if (auto lacking = lacking_feature(object, 0, what + "; its fields tell of", where)) {
@@ -52,10 +38,12 @@ Diagnostic unknown_architecture(const nlohmann::json& object, const std::string&
   Fields as_llama(object, where);
   Model ignored;
   read_llama(as_llama, ignored);
-  const std::string lacks =
-      as_llama.missing().empty()
-          ? "it has the fields of llama"
-          : fmt::format("to be read as llama it lacks {}", fmt::join(as_llama.missing(), ", "));
+  std::string lacks = "it has the fields of llama, but not the activation and norms";
+  if (!as_llama.missing().empty()) {
+    lacks = fmt::format("to be read as llama it lacks {}", fmt::join(as_llama.missing(), ", "));
+  } else if (!kin.foreign.empty()) {
+    lacks = fmt::format("it has the fields of llama and {}", fmt::join(kin.foreign, ", "));
+  }
   return {ErrorCode::kBadInput, where, fmt::format("{}; {}", what, lacks),
           fmt::format("set model_type to the one of {} whose layers are the same",
                       fmt::join(types, ", "))};
@@ -65,6 +53,11 @@ Diagnostic unknown_architecture(const nlohmann::json& object, const std::string&
 double rough_parameters(const Model& model) {
   double total = 2.0 * static_cast<double>(model.vocab + model.learned_positions) *
                  static_cast<double>(model.hidden);
+  total += static_cast<double>(model.layer_embedding) * static_cast<double>(model.layers()) *
+           static_cast<double>(model.layer_vocab + model.hidden);
+  for (const std::uint16_t kind : model.encoder) {
+    total += static_cast<double>(layer_parameters(model.kinds[kind], model.hidden));
+  }
   for (std::size_t kind = 0; kind < model.kinds.size(); ++kind) {
     total += static_cast<double>(layer_parameters(model.kinds[kind], model.hidden)) *
              static_cast<double>(model.count(kind));
@@ -84,7 +77,23 @@ std::optional<Diagnostic> read_architecture(const Config& config, Fields& fields
                                             const std::string& where) {
   model.architecture = config.type.empty() ? type_of(fields) : config.type;
   const Architecture* known = find_architecture(model.architecture);
-  if (known == nullptr) return unknown_architecture(*config.object, model.architecture, where);
+  if (known == nullptr && !model.architecture.empty()) {
+    const Kinship kin = find_kin(*config.object, model.architecture);
+    if (kin.known == nullptr) {
+      return unknown_architecture(*config.object, model.architecture, kin, where);
+    }
+    known = kin.known;
+    model.notes.push_back(kin.note);
+    model.architecture = known->type;
+  } else if (known == nullptr) {
+    return unknown_architecture(*config.object, model.architecture, {}, where);
+  }
+  if (known->family == nullptr && !model.architecture.starts_with("gemma4")) {
+    if (const nlohmann::json* each = fields.find({"per_layer_config"});
+        each != nullptr && !each->empty()) {
+      fields.refuse({"per_layer_config"}, "layers that differ in it are not modelled");
+    }
+  }
   const std::string subject = fmt::format("no model of type {} has", known->type);
   if (auto lacking = lacking_feature(*config.object, known->features, subject, where)) {
     return lacking;
@@ -167,6 +176,21 @@ Result<Config> language_model(const nlohmann::json& document, const std::string&
   return Config{&document, {}, where};
 }
 
+/// What stands beside the language model: other modalities have layers of their own.
+void note_towers(const nlohmann::json& document, Model& model) {
+  std::vector<std::string> towers;
+  for (const auto& [key, value] : document.items()) {
+    const bool is_tower =
+        key.ends_with("_config") && value.is_object() && value.contains("hidden_size");
+    const bool is_language =
+        key == "text_config" || key == "llm_config" || key == "language_config";
+    if (is_tower && !is_language) towers.push_back(key);
+  }
+  if (towers.empty()) return;
+  model.notes.push_back(fmt::format("the language model alone is counted and priced, without {}",
+                                    fmt::join(towers, ", ")));
+}
+
 /// Python writes numbers that JSON does not have.
 std::string without_python_numbers(std::string_view json) {
   std::string out;
@@ -210,7 +234,10 @@ Result<Model> parse_model(std::string_view json, const std::string& where) {
   const Result<Config> config = language_model(document, where);
   if (!config) return config.error();
   Result<Model> model = read_config(*config);
-  if (model && model->name.empty()) model->name = model->architecture;
+  if (!model) return model;
+  if (model->name.empty()) model->name = model->architecture;
+  note_towers(document, *model);
+  model->stored = read_stored(document, *model);
   return model;
 }
 

@@ -257,6 +257,12 @@ void add_latent_projections(OperatorBuilder& b, const AttentionShape& a, NormKin
             .out = a.heads * (a.head_dim - a.rope_dim + a.value_dim),
             .adapters = true});
   b.last().recomputed = b.recomputes(kRecomputeLatentUp);
+  if (!a.output_gate) return;
+  b.linear({.name = "gate_proj",
+            .in = b.h,
+            .out = a.heads * a.value_dim,
+            .saves_input = false,
+            .communicates = false});
 }
 
 /// Queries, keys and values: one product, unless the keys' runs again.
@@ -267,8 +273,8 @@ void add_projections(OperatorBuilder& b, const AttentionShape& a) {
              .bias = a.qkv_bias,
              .adapters = true,
              .input_module = kRecomputeNorm};
-  if (!b.recomputes(kRecomputeSecondProduct)) return b.linear(all);
-  all.out = a.heads * a.head_dim * (a.output_gate ? 2 : 1);
+  if (!b.recomputes(kRecomputeSecondProduct) || a.shares_keys) return b.linear(all);
+  all.out = a.heads * (a.head_dim + (a.output_gate ? a.value_dim : 0));
   all.name = "q_proj";
   b.linear(all);
   all.saves_input = all.communicates = false;
@@ -278,6 +284,7 @@ void add_projections(OperatorBuilder& b, const AttentionShape& a) {
   b.last().recomputed = true;
   if (a.keys_are_values) return;
   all.name = "v_proj";
+  all.out = a.kv_heads * a.value_dim;
   b.linear(all);
 }
 
@@ -286,11 +293,12 @@ void add_output_gate(OperatorBuilder& b, const AttentionShape& a) {
   Operator& op = b.begin("output_gate");
   const std::int64_t width = share(a.heads * a.value_dim, b.n);
   const double bytes = b.element * static_cast<double>(b.t) * static_cast<double>(width);
+  const double gates = a.output_gate ? bytes : bytes / static_cast<double>(a.value_dim);
   op.forward.push_back(
-      {Kernel{b.memory_bound(MemoryOp::kGatedActivation, b.t, width, 2 * bytes, bytes)}});
-  op.backward_input.push_back(
-      {Kernel{b.memory_bound(MemoryOp::kGatedActivation, b.t, width, 3 * bytes, 2 * bytes, true)}});
-  b.save(op, 2 * bytes);
+      {Kernel{b.memory_bound(MemoryOp::kGatedActivation, b.t, width, bytes + gates, bytes)}});
+  op.backward_input.push_back({Kernel{b.memory_bound(MemoryOp::kGatedActivation, b.t, width,
+                                                     2 * bytes + gates, bytes + gates, true)}});
+  b.save(op, bytes + gates);
 }
 
 void add_rotation(OperatorBuilder& b, const AttentionShape& a) {
@@ -336,9 +344,17 @@ void add_attention(OperatorBuilder& b, const Layer& layer) {
     b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
   }
   add_rotation(b, a);
-  if (a.sparse()) add_indexer(b, a);
+  if (a.indexes()) add_indexer(b, a);
   add_core(b, attended(b, a));
-  if (a.output_gate) add_output_gate(b, a);
+  if (a.vectors > 0) b.own(b.last(), a.vectors);
+  if (a.head_gate) {
+    b.linear({.name = "gate_proj",
+              .in = b.h,
+              .out = a.heads,
+              .saves_input = false,
+              .communicates = false});
+  }
+  if (a.output_gate || a.head_gate) add_output_gate(b, a);
   b.linear({.name = "out_proj",
             .in = a.heads * a.value_dim,
             .out = b.h,
@@ -348,11 +364,12 @@ void add_attention(OperatorBuilder& b, const Layer& layer) {
             .communicates = !layer.parallel});
   b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
   if (layer.parallel) return;
+  if (layer.recurrence.heads > 0) add_recurrence_beside(b, layer.recurrence);
   if (layer.norms == 4) {
     b.norm("post_attention_norm", layer.norm, b.u, b.h, kRecomputeSecondProduct);
     b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
   }
-  b.residual_add("attention_add", 2);
+  b.residual_add("attention_add", layer.recurrence.heads > 0 ? 3 : 2);
   b.last().recomputed = b.recomputes(kRecomputeSecondProduct);
 }
 

@@ -215,7 +215,7 @@ void OperatorBuilder::norm(std::string_view name, NormKind kind, std::int64_t ro
   const double bytes = element * product(rows, width);
   op.forward.push_back({Kernel{memory_bound(what, rows, width, bytes, bytes)}});
   op.backward_input.push_back({Kernel{memory_bound(what, rows, width, 2 * bytes, bytes, true)}});
-  own(op, kind == NormKind::kLayerNorm ? 2 * width : width);
+  if (kind != NormKind::kNoWeights) own(op, kind == NormKind::kLayerNorm ? 2 * width : width);
   op.gradients = Bytes{2 * bytes};
   save(op, bytes, input_module);
 }

@@ -101,6 +101,8 @@ constexpr std::int64_t share(std::int64_t whole, std::int64_t parts) {
 void add_attention(OperatorBuilder& builder, const Layer& layer);
 void add_indexer(OperatorBuilder& builder, const AttentionShape& attention);
 void add_recurrence(OperatorBuilder& builder, const Layer& layer);
+/// Between the norm of a layer and the sum of its blocks, beside attention.
+void add_recurrence_beside(OperatorBuilder& builder, const Recurrence& recurrence);
 void add_feed_forward(OperatorBuilder& builder, const Layer& layer);
 void add_embedding(OperatorBuilder& builder);
 void add_head(OperatorBuilder& builder);

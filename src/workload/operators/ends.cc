@@ -36,6 +36,21 @@ void add_width_change(OperatorBuilder& b, std::string_view name, std::int64_t in
   b.linear({.name = name, .in = in, .out = out, .cut = Cut::kWhole, .quantized = false});
 }
 
+/// What every layer gets of a token besides the stream: rows of tables of their own, and a product of the first hidden
+/// state (Gemma 3n).
+void add_layer_embeddings(OperatorBuilder& b) {
+  const std::int64_t width = b.model.layer_embedding * b.model.layers();
+  Operator& op = b.begin("layer_embedding");
+  const double bytes = b.element * static_cast<double>(b.u) * static_cast<double>(width);
+  op.forward.push_back({Kernel{b.memory_bound(MemoryOp::kEmbedding, b.u, width, bytes, bytes)}});
+  if (b.run.lora_rank == 0) {
+    op.backward_weight.push_back(
+        {Kernel{b.memory_bound(MemoryOp::kEmbedding, b.u, width, bytes, bytes, true)}});
+  }
+  b.own(op, share(b.model.layer_vocab, b.n) * width);
+  b.linear({.name = "layer_embedding_proj", .in = b.h, .out = width, .cut = Cut::kWhole});
+}
+
 /// Loss over the vocabulary cut on n chips: each row's maximum, its label's logit and its sum are
 /// exchanged (fp32).
 void add_loss(OperatorBuilder& b, std::int64_t rows) {
@@ -92,6 +107,8 @@ void add_embedding(OperatorBuilder& b) {
     add_table_lookup(b);
     add_width_change(b, "embedding_proj", token_width(b), b.h);
   }
+  if (model.layer_embedding > 0) add_layer_embeddings(b);
+  if (model.vectors > 0) b.own(b.last(), model.vectors);
   const std::int64_t rows = model.learned_positions + model.token_types;
   if (rows > 0) {
     Operator& op = b.begin("position_embedding");

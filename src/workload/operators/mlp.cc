@@ -48,6 +48,7 @@ void add_dense(OperatorBuilder& b, const FeedForward& mlp, const MlpNames& names
             .adapters = adapters,
             .input_module = kRecomputeMlp | kRecomputeActivation});
   b.last().recomputed = b.recomputes(kRecomputeMlp);
+  if (mlp.vectors > 0) b.own(b.last(), mlp.vectors);
   if (b.run.idle_outputs && b.recomputes(kRecomputeSecondProduct)) {
     b.save(b.last(), b.element * static_cast<double>(b.t * b.h));
   }
@@ -55,17 +56,18 @@ void add_dense(OperatorBuilder& b, const FeedForward& mlp, const MlpNames& names
 
 void add_router(OperatorBuilder& b, const Experts& e) {
   Operator& op = b.begin("router");
-  const double logits = 4 * static_cast<double>(b.u) * static_cast<double>(e.count);
+  const std::int64_t choices = e.count + e.idle;
+  const double logits = 4 * static_cast<double>(b.u) * static_cast<double>(choices);
   const GemmType type = b.unquantized();
-  op.forward.push_back({Kernel{Gemm{b.u, e.count, b.h, 1, type}}});
-  op.forward.push_back({Kernel{b.memory_bound(MemoryOp::kSoftmax, b.u, e.count, logits, logits)}});
+  op.forward.push_back({Kernel{Gemm{b.u, choices, b.h, 1, type}}});
+  op.forward.push_back({Kernel{b.memory_bound(MemoryOp::kSoftmax, b.u, choices, logits, logits)}});
   op.backward_input.push_back(
-      {Kernel{b.memory_bound(MemoryOp::kSoftmax, b.u, e.count, 2 * logits, logits, true)}});
-  op.backward_input.push_back({Kernel{Gemm{b.u, b.h, e.count, 1, type}}});
+      {Kernel{b.memory_bound(MemoryOp::kSoftmax, b.u, choices, 2 * logits, logits, true)}});
+  op.backward_input.push_back({Kernel{Gemm{b.u, b.h, choices, 1, type}}});
   if (b.run.lora_rank == 0) {
-    op.backward_weight.push_back({Kernel{Gemm{e.count, b.h, b.u, 1, type}}});
+    op.backward_weight.push_back({Kernel{Gemm{choices, b.h, b.u, 1, type}}});
   }
-  b.own(op, e.count * b.h + (e.router_bias ? e.count : 0) + (e.shared_gate ? b.h : 0));
+  b.own(op, choices * (b.h + (e.router_bias ? 1 : 0)) + (e.shared_gate ? b.h : 0) + e.vectors);
   b.save(op, b.element * static_cast<double>(b.u * b.h), kRecomputeNorm);
   b.save(op, logits);
 }
@@ -73,17 +75,24 @@ void add_router(OperatorBuilder& b, const Experts& e) {
 /// Rows that leave (or come back to) this chip, and pass over its neighbours' experts.
 struct Routed {
   const Experts* experts = nullptr;
-  std::int64_t sent = 0;  ///< u k
-  std::int64_t rows = 0;  ///< r = u k etp
+  std::int64_t width = 0;  ///< of a row
+  std::int64_t sent = 0;   ///< u k
+  std::int64_t rows = 0;   ///< r = u k etp
   double sent_bytes = 0, row_bytes = 0;
 };
+
+/// Values of a row that experts work on: hidden, or what it is compressed to.
+std::int64_t row_width(const OperatorBuilder& b, const Experts& e) {
+  return e.latent > 0 ? e.latent : b.h;
+}
 
 Routed routed(const OperatorBuilder& b, const Experts& e) {
   Routed r;
   r.experts = &e;
+  r.width = row_width(b, e);
   r.sent = b.u * e.top_k;
   r.rows = r.sent * b.run.etp;
-  r.sent_bytes = b.element * static_cast<double>(r.sent) * static_cast<double>(b.h);
+  r.sent_bytes = b.element * static_cast<double>(r.sent) * static_cast<double>(r.width);
   r.row_bytes = r.sent_bytes * b.run.etp;
   return r;
 }
@@ -92,7 +101,7 @@ Routed routed(const OperatorBuilder& b, const Experts& e) {
 void dispatch(const OperatorBuilder& b, const Routed& r, std::vector<OperatorStep>& steps,
               bool backward) {
   const MemoryBound sort =
-      b.memory_bound(MemoryOp::kMoeDispatch, r.sent, b.h, r.sent_bytes, r.sent_bytes, backward);
+      b.memory_bound(MemoryOp::kMoeDispatch, r.sent, r.width, r.sent_bytes, r.sent_bytes, backward);
   steps.push_back({Kernel{sort}});
   b.route(steps, *r.experts, r.sent_bytes);
   b.send(steps, CollectiveOp::kAllGather, Group::kExpertTensor, r.row_bytes);
@@ -103,13 +112,14 @@ void dispatch(const OperatorBuilder& b, const Routed& r, std::vector<OperatorSte
 void combine(const OperatorBuilder& b, const Routed& r, std::vector<OperatorStep>& steps,
              bool backward) {
   if (b.run.ep > 1) {
-    steps.push_back({Kernel{b.memory_bound(MemoryOp::kMoeDispatch, r.sent, b.h, r.sent_bytes,
+    steps.push_back({Kernel{b.memory_bound(MemoryOp::kMoeDispatch, r.sent, r.width, r.sent_bytes,
                                            r.sent_bytes, backward)}});
   }
   b.send(steps, CollectiveOp::kReduceScatter, Group::kExpertTensor, r.row_bytes);
   b.route(steps, *r.experts, r.sent_bytes);
-  steps.push_back({Kernel{b.memory_bound(MemoryOp::kMoeCombine, r.sent, b.h, r.sent_bytes,
-                                         b.element * static_cast<double>(b.u * b.h), backward)}});
+  steps.push_back(
+      {Kernel{b.memory_bound(MemoryOp::kMoeCombine, r.sent, r.width, r.sent_bytes,
+                             b.element * static_cast<double>(b.u * r.width), backward)}});
 }
 
 /// The products of the chip's experts, one after the other or in one kernel: a batch of products of the
@@ -159,10 +169,11 @@ void add_clamp(const OperatorBuilder& b, std::int64_t rows, std::int64_t width, 
 
 /// The second product's bias times the row's weight, in 32 bits, expert by expert, put together and rounded;
 /// Megatron-Core, TEGroupedMLP._apply_bias.
-void add_weighted_bias(const OperatorBuilder& b, std::int64_t rows, Operator& experts) {
+void add_weighted_bias(const OperatorBuilder& b, std::int64_t rows, std::int64_t width,
+                       Operator& experts) {
   const double e = b.element;
-  add_eager(b, experts.forward, rows, b.h, {e + 12, 12 + e}, false);
-  add_eager(b, experts.backward_input, rows, b.h, {e + 20, e + 12}, true);
+  add_eager(b, experts.forward, rows, width, {e + 12, 12 + e}, false);
+  add_eager(b, experts.backward_input, rows, width, {e + 20, e + 12}, true);
 }
 
 /// The gated activation of experts by operators of PyTorch: silu, an offset added to the other half, their product,
@@ -182,7 +193,8 @@ void take_activation_apart(OperatorBuilder& b, std::int64_t rows, std::int64_t w
 std::int64_t expert_weights(const OperatorBuilder& b, const Experts& e) {
   const std::int64_t width = share(e.expert.intermediate, b.run.etp);
   const std::int64_t up = e.expert.gated ? 2 : 1;
-  const std::int64_t one = (up + 1) * b.h * width + (e.expert.bias ? up * width + b.h : 0);
+  const std::int64_t hidden = row_width(b, e);
+  const std::int64_t one = (up + 1) * hidden * width + (e.expert.bias ? up * width + hidden : 0);
   return share(e.count, b.run.ep) * one;
 }
 
@@ -195,30 +207,30 @@ void add_experts(OperatorBuilder& b, const Experts& e) {
   out.recomputed = b.recomputes(kRecomputeMlp);
 
   Operator& experts = b.begin("experts");
-  b.quantize(experts.forward, r.rows, b.h, false);
+  b.quantize(experts.forward, r.rows, r.width, false);
   const ExpertProducts products = expert_products(b, e);
-  products.add(experts.forward, products.rows, products.up, b.h);
+  products.add(experts.forward, products.rows, products.up, r.width);
   b.quantize(experts.forward, r.rows, products.width, false);
-  products.add(experts.forward, products.rows, b.h, products.width);
-  b.quantize(experts.backward_input, r.rows, b.h, true);
-  products.add(experts.backward_input, products.rows, products.width, b.h);
+  products.add(experts.forward, products.rows, r.width, products.width);
+  b.quantize(experts.backward_input, r.rows, r.width, true);
+  products.add(experts.backward_input, products.rows, products.width, r.width);
   b.quantize(experts.backward_input, r.rows, products.up, true);
-  products.add(experts.backward_input, products.rows, b.h, products.up);
+  products.add(experts.backward_input, products.rows, r.width, products.up);
   if (b.run.lora_rank == 0) {
-    products.add(experts.backward_weight, b.h, products.width, products.rows);
-    products.add(experts.backward_weight, products.up, b.h, products.rows);
+    products.add(experts.backward_weight, r.width, products.width, products.rows);
+    products.add(experts.backward_weight, products.up, r.width, products.rows);
   }
   experts.expert = true;
   if (e.expert.bias) {
     add_expert_bias(b, r.rows, products.up, experts);
-    add_weighted_bias(b, r.rows, experts);
+    add_weighted_bias(b, r.rows, r.width, experts);
   }
   if (e.expert.clamped) add_clamp(b, r.rows, products.width, experts);
   b.own(experts, expert_weights(b, e));
   if (b.run.lora_rank == 0) {
     const double kept = b.input_bytes();
     const auto rows = static_cast<double>(r.rows);
-    b.save(experts, kept * rows * static_cast<double>(b.h), kRecomputeMlp);
+    b.save(experts, kept * rows * static_cast<double>(r.width), kRecomputeMlp);
     b.save(experts, kept * rows * static_cast<double>(width), kRecomputeMlp | kRecomputeActivation);
   }
   // Recomputing activations alone repeats the cheap kernel below, not these products.
@@ -250,12 +262,29 @@ void add_feed_forward(OperatorBuilder& b, const Layer& layer) {
     if (layer.experts.shared.intermediate > 0) {
       add_dense(b, layer.experts.shared, kShared, false, true);
     }
+    if (layer.experts.latent > 0) {
+      b.linear({.name = "latent_down_proj",
+                .in = b.h,
+                .out = layer.experts.latent,
+                .cut = Cut::kWhole,
+                .saves_input = false});
+    }
     add_experts(b, layer.experts);
+    if (layer.experts.latent > 0) {
+      b.linear(
+          {.name = "latent_up_proj", .in = layer.experts.latent, .out = b.h, .cut = Cut::kWhole});
+    }
   } else if (layer.mlp.intermediate > 0) {
     add_dense(b, layer.mlp, layer.mlp.gated ? kDense : kPlain, !shares_norm, !shares_norm);
   }
-  if (layer.norms == 4) b.norm("post_mlp_norm", layer.norm, b.u, b.h);
+  if (layer.side > 0) {
+    b.linear({.name = "side_down_proj", .in = b.h, .out = layer.side, .cut = Cut::kWhole});
+    b.activation("side_activation", false, b.u, layer.side);
+    b.linear({.name = "side_up_proj", .in = layer.side, .out = b.h, .cut = Cut::kWhole});
+  }
+  if (layer.norms >= 3) b.norm("post_mlp_norm", layer.norm, b.u, b.h);
   b.residual_add("mlp_add", layer.parallel ? 3 : 2);
+  if (layer.vectors > 0) b.own(b.last(), layer.vectors);
 }
 
 }  // namespace flopcast::workload

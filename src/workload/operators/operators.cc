@@ -22,10 +22,10 @@ constexpr std::array<std::string_view, kGroups> kGroupNames = {
 OperatorList layer_operators(const Model& model, const Layer& layer, const Execution& run) {
   OperatorBuilder builder(model, run);
   const bool one_block = layer.norms == 1 && !layer.parallel;
-  if (layer.recurrence.heads > 0) {
-    add_recurrence(builder, layer);
-  } else if (layer.attention.heads > 0) {
+  if (layer.attention.heads > 0) {
     add_attention(builder, layer);
+  } else if (layer.recurrence.heads > 0) {
+    add_recurrence(builder, layer);
   }
   if (!one_block || layer.feeds_forward()) add_feed_forward(builder, layer);
   OperatorList list = builder.take();

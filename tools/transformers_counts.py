@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Counts of the models that Hugging Face's transformers builds of the defaults of its configs, beside Flopcast's.
+
+Every family with a class for causal language models, and every encoder with a decoder, is built on PyTorch's "meta"
+device: shapes without numbers. Wanted are transformers and torch (any build that imports; nothing is computed).
+
+    tools/transformers_counts.py count [--to FILE]  writes tests/data/model_families.json: for each family the fields of
+                                                    its default config that Flopcast reads, and its exact count
+    tools/transformers_counts.py table PROGRAM      writes docs/reference/models.md from that file, with what PROGRAM
+                                                    (build/release/flopcast) says of each; --check compares instead
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "tests/data/model_families.json"
+PAGE = ROOT / "docs/reference/models.md"
+
+# Models that transformers builds otherwise than their makers do: told, and not counted as exact.
+OTHERWISE = {
+    "longcat_flash": "transformers 5 builds the first product of experts that do nothing, too: 741 B for 560 B",
+}
+
+
+# Of fields that are read: what says nothing of a model's layers.
+SAY_NOTHING = {
+    "_name_or_path",
+    "architectures",
+    "auto_map",
+    "bos_token_id",
+    "dtype",
+    "eos_token_id",
+    "initializer_range",
+    "pad_token_id",
+    "rope_parameters",
+    "rope_scaling",
+    "rope_theta",
+    "torch_dtype",
+    "transformers_version",
+    "use_cache",
+}
+
+
+def fields_read() -> set[str]:
+    """Every name of a field that stands in the readers of configs."""
+    names: set[str] = set()
+    for source in (ROOT / "src/workload/model").glob("*.*"):
+        if source.is_file() and not re.search(r"_(test|fuzz)$", source.stem):
+            names.update(re.findall(r'"([A-Za-z_][A-Za-z0-9_]*)"', source.read_text()))
+    return names - SAY_NOTHING
+
+
+def small(config: dict, names: set[str]) -> dict:
+    """The fields that are read, without those that say nothing."""
+    kept = {}
+    for key, value in config.items():
+        if key not in names or value is None:
+            continue
+        if isinstance(value, dict):
+            value = value if key == "per_layer_config" else small(value, names)
+            if not value:
+                continue
+        kept[key] = value
+    return kept
+
+
+def router_biases(model) -> int:
+    """Values that checkpoints keep and training moves, though they are no parameters to PyTorch."""
+    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    kept = model.state_dict().keys()
+    return sum(
+        buffer.numel()
+        for name, buffer in model.named_buffers()
+        if name in kept and name not in parameters and re.search(r"(correction_bias|expert_bias|balancing_biases)$", name)
+    )
+
+
+def kind_of(config, type_name: str, masked: set[str]) -> str:
+    if getattr(config, "is_encoder_decoder", False):
+        return "encoder and decoder"
+    if type_name in masked:
+        return "encoder"
+    parts = [key for key, value in vars(config).items() if key.endswith("config") and hasattr(value, "to_dict")]
+    return "several models" if parts else "decoder"
+
+
+def counted(type_name: str, class_name: str, masked: set[str]) -> dict:
+    import torch
+    import transformers
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    config = CONFIG_MAPPING[type_name]()
+    entry = {"kind": kind_of(config, type_name, masked), "class": class_name}
+    entry["config"] = config.to_dict()
+    with torch.device("meta"):
+        model = getattr(transformers, class_name)._from_config(config)
+    entry["parameters"] = sum(p.numel() for p in model.parameters()) + router_biases(model)
+    return entry
+
+
+def count(to: Path) -> None:
+    import transformers
+    from transformers.models.auto import modeling_auto as auto
+
+    masked = set(auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES)
+    classes = {"whisper": "WhisperForConditionalGeneration"} | dict(auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES)
+    classes |= {t: c for t, c in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.items() if t not in classes}
+    names, families, unbuilt = fields_read(), {}, {}
+    for type_name, class_name in sorted(classes.items()):
+        if type_name in UNSAFE:
+            unbuilt[type_name] = UNSAFE[type_name]
+            continue
+        class_name = class_name if isinstance(class_name, str) else class_name[0]
+        try:
+            entry = counted(type_name, class_name, masked)
+        except Exception as problem:  # noqa: BLE001: transformers raises whatever its models raise
+            unbuilt[type_name] = f"{type(problem).__name__}: {problem}".splitlines()[0][:120]
+            continue
+        if entry["kind"] == "several models":
+            continue
+        entry["config"] = small(json.loads(json.dumps(entry["config"], default=str).replace("Infinity", "null")), names)
+        families[type_name] = entry
+        print(type_name, entry["kind"], entry["parameters"], flush=True)
+    write_data({"transformers": transformers.__version__, "families": families, "unbuilt": unbuilt}, to)
+
+
+# Their kernels are compiled when they are built.
+UNSAFE = {"rwkv": "compiles a kernel for a GPU", "xlstm": "compiles a kernel for a GPU"}
+
+
+def write_data(data: dict, to: Path) -> None:
+    """A family in a line: a diff shows which one changed."""
+    lines = [f'  {json.dumps(name)}: {json.dumps(entry)}' for name, entry in data["families"].items()]
+    text = "{\n" + f'"transformers": {json.dumps(data["transformers"])},\n"families": {{\n' + ",\n".join(lines)
+    text += "\n},\n" + f'"unbuilt": {json.dumps(data["unbuilt"], indent=2)}\n' + "}\n"
+    to.write_text(text)
+
+
+def asked(program: str, name: str, entry: dict, folder: Path) -> tuple[str, str]:
+    """What Flopcast makes of it: a verdict, and words."""
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(entry["config"]))
+    run = subprocess.run([program, "models", "show", str(path), "--json"], capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        return "refused", run.stderr.strip().splitlines()[0].split(": ", 2)[-1]
+    model = json.loads(run.stdout)["models"][0]
+    total = model["parameters"]["total"]
+    if total != entry["parameters"]:
+        return "otherwise", OTHERWISE.get(name, f"{total:,} parameters")
+    if model["unpriced"]:
+        return "counted", "; ".join(model["unpriced"])
+    return "priced", ""
+
+
+def table(program: str) -> str:
+    data = json.loads(DATA.read_text())
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        items = list(data["families"].items())
+        verdicts = list(pool.map(lambda item: asked(program, *item, Path(folder)), items))
+    rows = [(name, entry, *verdict) for (name, entry), verdict in zip(items, verdicts, strict=True)]
+    text = HEAD.format(version=data["transformers"])
+    for kind, title in TITLES.items():
+        of_kind = [row for row in rows if row[1]["kind"] == kind]
+        exact = sum(row[2] in ("priced", "counted") for row in of_kind)
+        text += f"\n## {title}\n\n{exact} of {len(of_kind)} counts are exact ({100 * exact / len(of_kind):.1f} %).\n\n"
+        text += "| `model_type` | parameters | Flopcast | |\n|---|---|---|---|\n"
+        for name, entry, verdict, words in of_kind:
+            text += f"| `{name}` | {entry['parameters']:,} | {VERDICTS[verdict]} | {words.replace('|', '/')} |\n"
+    text += "\n## Not built\n\nOf these transformers builds no model from the defaults alone.\n\n| `model_type` | why |\n|---|---|\n"
+    for name, why in data["unbuilt"].items():
+        text += f"| `{name}` | {why.replace('|', '/')} |\n"
+    return text
+
+
+TITLES = {
+    "decoder": "Decoders",
+    "encoder and decoder": "Encoders with a decoder",
+    "encoder": "Encoders that have a causal head, too",
+}
+VERDICTS = {"priced": "exact", "counted": "exact; not priced", "otherwise": "another count", "refused": "refused"}
+HEAD = """# Families of models
+
+<!-- Made by tools/transformers_counts.py; tests/python/test_transformers_counts.py holds it to what is built. -->
+
+What Flopcast makes of the default config of every family that Hugging Face's transformers {version} ships: the count of
+parameters beside that of the model which transformers builds of it on PyTorch's meta device, with the biases of
+routers. *Not priced*: counted to the last parameter, while no cost is known of the part that is named; `estimate`, `plan`
+and `serve` refuse such a model by that name. What is refused here is refused with these words. Models that are made of
+several (an image encoder and a decoder, say) are read by their language model, whose family stands here.
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("count").add_argument("--to", type=Path, default=DATA)
+    page = commands.add_parser("table")
+    page.add_argument("program")
+    page.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.command == "count":
+        count(arguments.to)
+        return 0
+    text = table(arguments.program)
+    if arguments.check:
+        return 0 if PAGE.read_text() == text else 1
+    PAGE.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
