@@ -71,7 +71,7 @@ enum class CapacityPolicy : std::uint8_t { kNoEvict, kMaxUtilisation };
 /// An engine and its settings. Names in comments are the engines' own.
 struct EngineSettings {
   ServingEngine engine = ServingEngine::kVllm;
-  std::string version;  ///< whose rules are followed: "0.19"
+  std::string version;  ///< whose defaults these are: "0.19"
   /// tokens of one iteration: vLLM max_num_batched_tokens, TensorRT-LLM max_num_tokens, SGLang
   /// chunked_prefill_size
   std::int64_t batch_tokens = 8192;
@@ -97,9 +97,11 @@ struct EngineSettings {
   Speculation speculation;
   bool operator==(const EngineSettings&) const = default;
 };
-/// What the engine does when nothing is said, for this model and layout.
+/// What the engine does when nothing is said, for this model and layout. @param version "1.2": its release, by whose
+/// defaults; empty: the newest whose rules are followed @param chip by whose memory engines choose; null: one of 80 GB
 EngineSettings engine_defaults(ServingEngine engine, const Model& model,
-                               const ServingLayout& layout);
+                               const ServingLayout& layout, std::string_view version = {},
+                               const Chip* chip = nullptr);
 
 /// One replica: a model on chips under an engine's rules.
 struct Deployment {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 
 #include "base/text/names.h"
@@ -183,6 +184,39 @@ void read_precision(ServeValues& values, const Model& model, ServingPrecision& p
   }
 }
 
+/// "version=0.10" among the settings of an engine: whose defaults hold.
+std::string version_told(ServeValues& values, std::string_view role) {
+  std::string version;
+  for (const std::string& text : values.all("set")) {
+    std::string_view pair = text;
+    for (const std::string_view pool : {"prefill.", "decode."}) {
+      if (pair.starts_with(pool) && pool.substr(0, pool.size() - 1) == role) {
+        pair.remove_prefix(pool.size());
+      }
+    }
+    const std::size_t sign = pair.find('=');
+    if (sign != std::string_view::npos && trim(pair.substr(0, sign)) == "version") {
+      version = trim(pair.substr(sign + 1));
+    }
+  }
+  return version;
+}
+
+/// Rules of releases that are not those that are followed.
+void check_version(ServeValues& values, ServingEngine engine, const std::string& version) {
+  const std::string_view first = version;
+  // vLLM's first engine scheduled otherwise: prompts by themselves, no chunks, swapping.
+  constexpr std::array<std::string_view, 8> kOld = {"0.0.", "0.1.", "0.2.", "0.3.",
+                                                    "0.4.", "0.5.", "0.6.", "0.7."};
+  const auto is_old = [&](std::string_view old) {
+    return first.starts_with(old) || first == old.substr(0, old.size() - 1);
+  };
+  if (engine != ServingEngine::kVllm || !std::ranges::any_of(kOld, is_old)) return;
+  values.wrong("set",
+               fmt::format("version {}: the scheduler of vLLM before 0.8 is not modelled", version),
+               "0.8 or newer");
+}
+
 }  // namespace
 
 Deployment read_deployment(ServeValues& values, std::string_view role, const Model& model,
@@ -200,7 +234,9 @@ Deployment read_deployment(ServeValues& values, std::string_view role, const Mod
   deployment.layout = read_layout(values, role.empty() ? "" : std::string(role) + "_");
   read_precision(values, model, deployment.precision, assumed);
   EngineSettings& settings = deployment.settings;
-  settings = engine_defaults(*known, model, deployment.layout);
+  const std::string version = version_told(values, role);
+  check_version(values, *known, version);
+  settings = engine_defaults(*known, model, deployment.layout, version, &cluster.chip);
   values.whole("batch_tokens", settings.batch_tokens, 1);
   values.whole("max_requests", settings.max_requests, 1);
   values.flag("chunked_prefill", settings.chunked_prefill);
@@ -208,6 +244,10 @@ Deployment read_deployment(ServeValues& values, std::string_view role, const Mod
   read_drafts(values, settings.speculation);
   for (const std::string& text : values.all("set")) {
     set_engine_setting(values, role, text, settings);
+  }
+  if (settings.graphs.empty()) {
+    assumed.emplace_back(
+        "nothing is captured: every kernel is launched by the host, by their number in a layer");
   }
   return deployment;
 }

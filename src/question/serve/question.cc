@@ -148,4 +148,20 @@ Result<ServeQuestion> make_serve_question(const std::string& model, const std::s
   return question;
 }
 
+Result<ServeQuestion> make_serve_question(const ServeFile& file, const Catalog& catalog) {
+  Result<ServeQuestion> question =
+      make_serve_question(file.model, file.cluster, file.settings, catalog);
+  if (!question || !file.launch) return question;
+  question->launch = file.launch;
+  std::vector<std::string> taken = file.notes;
+  for (const std::string& flag : file.launch->unmodelled) {
+    taken.push_back(fmt::format("not modelled: {}", flag));
+  }
+  for (const std::string& flag : file.launch->unknown) {
+    taken.push_back(fmt::format("not known, and left out: {}", flag));
+  }
+  question->assumed.insert(question->assumed.begin(), taken.begin(), taken.end());
+  return question;
+}
+
 }  // namespace flopcast
