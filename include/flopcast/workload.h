@@ -9,12 +9,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "flopcast/base.h"
+#include "flopcast/cost.h"
 
 namespace flopcast {
 
@@ -124,6 +126,23 @@ enum class Output : std::uint8_t {
   kHidden,        ///< nothing: an encoder
 };
 
+/// What a checkpoint stores its weights in, by its own word: `quantization_config` of its config.json, or
+/// ModelOpt's hf_quant_config.json beside it. As serving tells weights apart; where layers of a class differ,
+/// what most of its values are stored in.
+struct StoredPrecision {
+  std::string
+      method;  ///< "fp8", "modelopt", "compressed-tensors", ...; empty: 16 bits, or not said
+  std::string unread;  ///< why the types below are not the checkpoint's; empty: they are
+  GemmType attention = GemmType::kBf16;  ///< linear layers of attention and recurrences
+  GemmType dense = GemmType::kBf16;      ///< of feed-forwards that every token passes
+  GemmType experts = GemmType::kBf16;    ///< of routed experts
+  DataType head = DataType::kBf16;       ///< output matrix
+  std::optional<DataType> kv_cache;      ///< keys and values, where the checkpoint says
+  std::vector<std::string> mixed;  ///< classes of which some values are stored otherwise: "dense"
+  bool quantised() const { return !method.empty(); }
+  bool operator==(const StoredPrecision&) const = default;
+};
+
 /// A transformer: its shape, without weights.
 struct Model {
   std::string name;                       ///< "llama-3-70b", or the folder of the config
@@ -145,6 +164,8 @@ struct Model {
   bool pooler = false;  ///< a dense layer on the first token (BERT, ViT without classes)
   bool attention_dropout = false, hidden_dropout = false;  ///< while training
   Output output = Output::kTokens;                         ///< how it ends
+
+  StoredPrecision stored;  ///< what its checkpoint's weights are stored in
 
   std::vector<Layer> kinds;          ///< the distinct layers
   std::vector<std::uint16_t> order;  ///< of layer i: kinds[order[i]]
@@ -178,8 +199,8 @@ Result<Model> parse_model(std::string_view json, const std::string& where);
 /// The built-in models, sorted by name.
 std::span<const Model> builtin_models();
 /// A built-in model by name or alias ('-', '_', '.', ' ' and case are ignored, a leading
-/// "organisation/" too), or a config.json, or a folder with one. An unknown name's error lists the
-/// nearest ones.
+/// "organisation/" too), or a config.json, or a folder with one; a hf_quant_config.json beside it tells what
+/// weights are stored in where the config does not. An unknown name's error lists the nearest ones.
 Result<Model> load_model(const std::string& name_or_path);
 
 }  // namespace flopcast

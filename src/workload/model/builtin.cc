@@ -9,6 +9,7 @@
 #include "base/text/names.h"
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
+#include "workload/checkpoint/stored.h"
 #include "workload/model/builtin.h"
 
 namespace flopcast {
@@ -93,11 +94,31 @@ const BuiltinModel* find_builtin(std::string_view name) {
   return nullptr;
 }
 
+/// ModelOpt writes what it did into a file beside the config.
+std::optional<Diagnostic> read_modelopt_file(const fs::path& config, Model& model) {
+  const fs::path path = config.parent_path() / "hf_quant_config.json";
+  std::error_code ignored;
+  if (model.stored.quantised() || config == kStandardInput || !fs::exists(path, ignored)) {
+    return std::nullopt;
+  }
+  const Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  const auto document = nlohmann::json::parse(*text, nullptr, false);
+  if (!document.is_object()) {
+    return Diagnostic{ErrorCode::kBadInput, path.string(), "expected a JSON object",
+                      "give what ModelOpt wrote, or remove the file"};
+  }
+  model.stored = read_modelopt(document, model);
+  return std::nullopt;
+}
+
 Result<Model> read_config_file(const fs::path& path) {
   const Result<std::string> text = read_file(path);
   if (!text) return text.error();
   Result<Model> model = parse_model(*text, path.string());
-  if (model && model->name == model->architecture) {
+  if (!model) return model;
+  if (auto problem = read_modelopt_file(path, *model)) return *problem;
+  if (model->name == model->architecture) {
     model->name =
         (path.filename() == "config.json" ? path.parent_path().filename() : path.stem()).string();
     if (model->name.empty()) model->name = model->architecture;

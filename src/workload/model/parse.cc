@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/text/names.h"
+#include "workload/checkpoint/stored.h"
 #include "workload/model/architectures.h"
 #include "workload/model/class_defaults.h"
 #include "workload/model/model_flaw.h"
@@ -210,7 +211,9 @@ Result<Model> parse_model(std::string_view json, const std::string& where) {
   const Result<Config> config = language_model(document, where);
   if (!config) return config.error();
   Result<Model> model = read_config(*config);
-  if (model && model->name.empty()) model->name = model->architecture;
+  if (!model) return model;
+  if (model->name.empty()) model->name = model->architecture;
+  model->stored = read_stored(document, *model);
   return model;
 }
 
