@@ -42,6 +42,9 @@ struct ServingPrecision {
 /// "bf16", "fp8" (blocks where the model's checkpoint has them), "fp4", "int4": as checkpoints of that name store this
 /// model. Errors (kUsage): no such name.
 Result<ServingPrecision> serving_precision(std::string_view text, const Model& model);
+/// As the model's own checkpoint stores it (Model::stored): 16 bits where it says nothing. Keys and values are those that the
+/// checkpoint names, else of 16 bits, as engines have them. Errors (kUsage): stored in a way that is not priced.
+Result<ServingPrecision> stored_precision(const Model& model);
 
 /// How one replica is cut. A pipeline stage has tp x dp chips, which share out the experts: ep ways,
 /// each expert over tp x dp / ep chips.

@@ -167,11 +167,23 @@ ServingLayout read_layout(ServeValues& values, const std::string& prefix) {
   return layout;
 }
 
+/// What is taken where no precision is given.
+std::string stored_words(const Model& model) {
+  const StoredPrecision& stored = model.stored;
+  if (!stored.quantised()) return "no precision given: bf16";
+  std::string text = fmt::format("no precision given: the checkpoint's own, {}", stored.method);
+  for (const std::string& part : stored.mixed) {
+    text += fmt::format("; of {} what most of it is stored in", part);
+  }
+  return text;
+}
+
 void read_precision(ServeValues& values, const Model& model, ServingPrecision& precision,
                     std::vector<std::string>& assumed) {
   const std::string* text = values.last("precision");
-  if (text == nullptr) assumed.emplace_back("no precision given: bf16");
-  const Result<ServingPrecision> known = serving_precision(text ? *text : "bf16", model);
+  if (text == nullptr) assumed.push_back(stored_words(model));
+  const Result<ServingPrecision> known =
+      text == nullptr ? stored_precision(model) : serving_precision(*text, model);
   if (!known) return values.wrong("precision", known.error());
   precision = *known;
   if (const std::string* kv = values.last("kv_cache")) {

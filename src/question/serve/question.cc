@@ -98,6 +98,26 @@ void read_judgement(ServeValues& values, ServeQuestion& question) {
   question.slo = *slo;
 }
 
+/// A built-in model under the name of one of its checkpoints ("qwen3-235b-a22b-fp8") is stored as that says.
+Result<Model> as_named(const std::string& name, Model model) {
+  const NamedPrecision ends = precision_in_name(name);
+  const bool built_in = !model.source.empty();
+  if (ends.precision.empty() || !built_in) return model;
+  const Result<ServingPrecision> precision = serving_precision(ends.precision, model);
+  if (!precision) return precision.error();
+  model.stored = {};
+  model.stored.method = fmt::format("{}, as its name says", ends.precision);
+  model.stored.attention = precision->attention;
+  model.stored.dense = precision->dense;
+  model.stored.experts = precision->experts;
+  model.stored.head = precision->head;
+  // Checkpoints in NVFP4 come with a scheme of 8 bits for keys and values; others leave them to the engine.
+  if (ends.precision == "fp4" && precision->kv_cache != DataType::kBf16) {
+    model.stored.kv_cache = precision->kv_cache;
+  }
+  return model;
+}
+
 }  // namespace
 
 namespace question {
@@ -139,7 +159,9 @@ Result<ServeQuestion> make_serve_question(const std::string& model, const std::s
   if (!machine) return machine.error();
   ServeValues values(settings);
   if (values.problem()) return *values.problem();
-  question.fleet = read_fleet(values, *known, *machine, question.assumed);
+  Result<Model> stored = as_named(model, *known);
+  if (!stored) return stored.error();
+  question.fleet = read_fleet(values, *stored, *machine, question.assumed);
   if (values.problem()) return *values.problem();
   read_judgement(values, question);
   question.workload = read_load(values, question.trace_name, question.assumed);

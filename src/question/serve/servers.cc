@@ -25,7 +25,7 @@ constexpr std::array kNameEndings = {
     NameEnding{"-gptq", "int4"},       NameEnding{"-int4", "int4"},
     NameEnding{"-w4a16", "int4"},      NameEnding{"-bf16", "bf16"}};
 
-std::string lower(std::string_view text) {
+std::string lower_case(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -55,16 +55,11 @@ std::optional<NamedModel> find_named(const std::string& told, const std::filesys
   const bool beside = !folder.empty() && fs::exists(folder / told / "config.json", ignored);
   if ((beside && take((folder / told).string())) || take(told)) return named;
   // "/models/Qwen3-32B-FP8": the folder's name, and the name without its precision.
-  std::string base = told.substr(told.rfind('/') + 1);
-  if (take(base)) return named;
-  const std::string small = lower(base);
-  for (const auto& [ending, precision] : kNameEndings) {
-    if (!small.ends_with(ending) || small.size() == ending.size()) continue;
-    if (!take(base.substr(0, base.size() - ending.size()))) return std::nullopt;
-    named.precision = precision;
-    return named;
-  }
-  return std::nullopt;
+  const std::string base = told.substr(told.rfind('/') + 1);
+  const NamedPrecision ends = precision_in_name(base);
+  if (!take(base) && (ends.rest.empty() || !take(ends.rest))) return std::nullopt;
+  if (named.name != base) named.precision = ends.precision;
+  return named;
 }
 
 bool has_experts(const Model& model) {
@@ -176,7 +171,7 @@ class FileMaker {
     if (!lead.kv_cache.empty()) {
       set("kv_cache", lead.kv_cache);
     } else if (!precision.empty() && lead.engine != ServingEngine::kTensorRtLlm &&
-               !lower(lead.model).starts_with("nvidia/")) {
+               !lower_case(lead.model).starts_with("nvidia/")) {
       // vLLM and SGLang keep them in 16 bits unless a flag or the checkpoint's own scheme says otherwise.
       set("kv_cache", "bf16");
       note("keys and values in 16 bits: no flag says otherwise");
@@ -249,6 +244,16 @@ class FileMaker {
 };
 
 }  // namespace
+
+NamedPrecision precision_in_name(std::string_view name) {
+  const std::string_view base = name.substr(name.rfind('/') + 1);
+  const std::string small = lower_case(base);
+  for (const auto& [ending, precision] : kNameEndings) {
+    if (!small.ends_with(ending) || small.size() == ending.size()) continue;
+    return {precision, std::string(base.substr(0, base.size() - ending.size()))};
+  }
+  return {};
+}
 
 Result<ServeFile> file_of_servers(std::string_view text, const std::string& where,
                                   const std::filesystem::path& folder,

@@ -32,15 +32,10 @@ constexpr std::array kKnownServers = {
     KnownServer{"dynamo.trtllm", "", ServingEngine::kTensorRtLlm, true},
 };
 /// Servers that are not modelled.
-constexpr std::array<std::string_view, 8> kOtherServers = {
-    "text-generation-launcher",
-    "lmdeploy",
-    "llama-server",
-    "ollama",
-    "tritonserver",
-    "mlc_llm",
-    "mii",
-    "fastdeploy.entrypoints.openai.api_server"};
+constexpr std::array kOtherServers = {
+    std::string_view("text-generation-launcher"), std::string_view("lmdeploy"),
+    std::string_view("llama-server"), std::string_view("tritonserver"),
+    std::string_view("fastdeploy.entrypoints.openai.api_server")};
 /// Images whose entry point is a server.
 constexpr std::array<std::string_view, 2> kServerImages = {"vllm/vllm-openai", "vllm-openai"};
 

@@ -217,7 +217,9 @@ bool add_disaggregated(const yaml_value& root, std::vector<DeployedServer>& out)
 bool looks_like_deployment(std::string_view text) {
   const auto has_key = [&](std::string_view key) {
     for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
-      const bool begins = at == 0 || text[at - 1] == '\n' || text[at - 1] == ' ';
+      // At the front of a line, but for its indentation.
+      const std::size_t before = at == 0 ? text.npos : text.find_last_not_of(" -", at - 1);
+      const bool begins = before == text.npos || text[before] == '\n';
       const std::string_view rest = text.substr(at + key.size());
       if (begins && rest.starts_with(':') &&
           (rest.size() == 1 || std::isspace(static_cast<unsigned char>(rest[1])) != 0)) {
