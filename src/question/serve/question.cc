@@ -98,6 +98,19 @@ void read_judgement(ServeValues& values, ServeQuestion& question) {
   question.slo = *slo;
 }
 
+/// Prompts that fill an iteration and are not cut wait until no answer is under way.
+void tell_whole_prompts(ServeQuestion& question) {
+  const EngineSettings& settings = question.fleet.pool.deployment.settings;
+  std::int64_t longest = question.workload.input;
+  for (const ServingRequest& request : question.workload.trace.requests) {
+    longest = std::max(longest, request.input);
+  }
+  if (settings.chunked_prefill || 2 * longest <= settings.batch_tokens) return;
+  question.assumed.push_back(fmt::format(
+      "prompts are not cut: one of {} tokens waits until an iteration of {} has room for all of it",
+      longest, settings.batch_tokens));
+}
+
 /// A built-in model under the name of one of its checkpoints ("qwen3-235b-a22b-fp8") is stored as that says.
 Result<Model> as_named(const std::string& name, Model model) {
   const NamedPrecision ends = precision_in_name(name);
@@ -167,6 +180,7 @@ Result<ServeQuestion> make_serve_question(const std::string& model, const std::s
   question.workload = read_load(values, question.trace_name, question.assumed);
   fit_lengths(values, *known, question.workload, question.assumed);
   if (values.problem()) return *values.problem();
+  tell_whole_prompts(question);
   return question;
 }
 
