@@ -35,6 +35,7 @@ struct LaunchedServer {
   std::string version;                          ///< "0.10.2", of its image; empty: not told
   std::string model;                            ///< as named there; empty: not told
   ServingRole role = ServingRole::kWhole;       ///< prompts, answers or both
+  bool follows = false;                         ///< a further node of a server that spans several
   std::int64_t replicas = 0;                    ///< of a deployment; 0: not told
   ServingLayout layout;                         ///< of a replica
   /// vLLM's data-parallel ranks are servers of their own unless the model has experts

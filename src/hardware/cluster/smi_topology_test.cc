@@ -103,7 +103,7 @@ TEST(SmiTopology, MistakesHaveTheirLine) {
   wrong.replace(wrong.find("NV18"), 4, "NVXX");
   EXPECT_NE(where(wrong).find("topo.txt:2"), std::string::npos) << where(wrong);
   std::string cut = matrix(4, "NV18", 0);
-  cut.resize(cut.find("GPU3\t"));
+  cut.resize(cut.rfind("GPU3\t"));
   EXPECT_NE(where(cut).find("names 4 devices"), std::string::npos) << where(cut);
   std::string apart = matrix(2, "NV18", 0);
   apart.replace(apart.find("NV18"), 4, "NV12");

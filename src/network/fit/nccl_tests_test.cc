@@ -254,7 +254,7 @@ TEST(NcclTests, RowsThatAreTornAreCountedWithTheirLine) {
                              anomalies);
   ASSERT_TRUE(samples) << samples.error().text();
   EXPECT_EQ(anomalies.count("torn_row"), 1U);
-  EXPECT_EQ(anomalies.list()[0].first, "log.txt:14");
+  EXPECT_EQ(anomalies.list()[0].first, "log.txt:15");
 }
 
 TEST(NcclTests, AreReadWhereverATableOfCollectivesIs) {

@@ -41,11 +41,14 @@ constexpr std::array<std::string_view, 2> kServerImages = {"vllm/vllm-openai", "
 
 std::string_view base_name(std::string_view word) { return word.substr(word.rfind('/') + 1); }
 
-/// "0.10.2" of "vllm/vllm-openai:v0.10.2-cu128"; empty where the tag is no version.
-std::string version_in(std::string_view image) {
+/// "0.10.2" of "vllm/vllm-openai:v0.10.2-cu128"; empty where it is no image of the engine's own, or the tag no version.
+std::string version_in(std::string_view image, ServingEngine engine) {
+  constexpr std::array<std::string_view, 3> kOwn = {"vllm-openai", "lmsysorg/sglang",
+                                                    "tensorrt-llm/release"};
   const std::size_t colon = image.rfind(':');
   if (colon == std::string_view::npos || image.find('/', colon) != std::string_view::npos)
     return {};
+  if (!image.substr(0, colon).ends_with(kOwn[static_cast<std::size_t>(engine)])) return {};
   std::string_view tag = image.substr(colon + 1);
   if (tag.starts_with('v')) tag.remove_prefix(1);
   const std::string_view version = tag.substr(0, tag.find_first_not_of("0123456789."));
@@ -109,8 +112,11 @@ void find_servers(const std::vector<std::string>& words, std::string_view image,
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::size_t length = 0;
     if (const KnownServer* known = server_at(words, i, length)) {
-      ServerCommand command{
-          known->engine, program_text(words, i, length), version_in(from), known->dynamo, {}};
+      ServerCommand command{known->engine,
+                            program_text(words, i, length),
+                            version_in(from, known->engine),
+                            known->dynamo,
+                            {}};
       command.words.assign(words.begin() + static_cast<std::ptrdiff_t>(i + length), words.end());
       out.commands.push_back(std::move(command));
       return;
@@ -131,7 +137,8 @@ void find_servers(const std::vector<std::string>& words, std::string_view image,
     return;
   }
   if (!serves_by_itself(from)) return;
-  ServerCommand command{ServingEngine::kVllm, "vllm serve", version_in(from), false, {}};
+  ServerCommand command{
+      ServingEngine::kVllm, "vllm serve", version_in(from, ServingEngine::kVllm), false, {}};
   command.words.assign(words.begin() + static_cast<std::ptrdiff_t>(behind_image), words.end());
   out.commands.push_back(std::move(command));
 }

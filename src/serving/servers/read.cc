@@ -64,7 +64,10 @@ class ServerReader {
   }
 
   void take(const ServerFlag& flag) {
-    std::string_view name = flag.name;
+    const std::string_view name = flag.name;
+    const bool later = name == "node-rank" && flag.values.size() == 1 && flag.values[0] != "0" &&
+                       parse_whole(flag.values[0]);
+    server_.follows = server_.follows || later || name == "headless";
     FlagMeaning meaning = flag_meaning(command_.engine, name, command_.dynamo);
     if (meaning.kind == FlagKind::kUnknown) {
       // "--speculative-config.method mtp" is a member of the flag's JSON.
@@ -118,7 +121,8 @@ class ServerReader {
 
   void take_used(const ServerFlag& flag, const Target& target) {
     for (const std::string& value : flag.values) {
-      if (value.find('$') == std::string::npos || value.find('{') == 0) continue;
+      const bool open = value.find('$') != std::string::npos && !value.starts_with('{');
+      if (!open || target.name == "@model") continue;
       return wrong(flag, "the value is left to who starts it",
                    "say what it is started with, such as --from-args \"TP=4\"");
     }
@@ -185,7 +189,12 @@ class ServerReader {
   }
 
   void finish() {
-    if (const auto model = taken_.value("@model")) server_.model = *model;
+    if (const auto model = taken_.value("@model")) {
+      const bool open = model->find('$') != std::string::npos;
+      if (!open) server_.model = *model;
+      if (open)
+        server_.notes.push_back(fmt::format("the model is left to who starts it: {}", *model));
+    }
     if (const auto longest = taken_.value("@longest")) {
       if (*longest != "auto" && *longest != "-1") {
         const auto count = counted_value(*longest);

@@ -92,6 +92,9 @@ Result<std::vector<LaunchedServer>> read_servers(std::string_view text, const st
     if (server->role == ServingRole::kWhole) server->role = one.role;
     servers.push_back(std::move(*server));
   }
+  // Commands of further nodes are of the same server.
+  const bool leads = std::ranges::any_of(servers, [](const auto& one) { return !one.follows; });
+  if (leads) std::erase_if(servers, [](const LaunchedServer& one) { return one.follows; });
   servers.front().notes.insert(servers.front().notes.end(), started.notes.begin(),
                                started.notes.end());
   settle_roles(servers);
