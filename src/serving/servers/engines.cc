@@ -85,9 +85,7 @@ void read_vllm_graphs(const TakenFlags& taken, LaunchedServer& server) {
   if (const std::int64_t most = taken.whole("@graph-most", 0); most > 0) cut_graphs(most, server);
   read_compilation(json_of(taken, "@compilation"), server);
   if (taken.value("@level") == "0") set_graphs({}, server);
-  if (taken.has("@eager") && taken.value("@eager").value_or("true") != "false") {
-    set_graphs({}, server);
-  }
+  if (taken.value("@eager") == "true") set_graphs({}, server);
 }
 
 void read_vllm_drafts(const TakenFlags& taken, LaunchedServer& server) {
@@ -177,8 +175,7 @@ void set_role(std::string_view text, LaunchedServer& server) {
 void finish_vllm(const TakenFlags& taken, LaunchedServer& server) {
   ServingLayout& layout = server.layout;
   server.ranks_need_experts = layout.dp > 1;
-  const bool experts = taken.has("@experts") && taken.value("@experts").value_or("true") != "false";
-  layout.ep = experts ? layout.tp * layout.dp : 1;
+  layout.ep = taken.value("@experts") == "true" ? layout.tp * layout.dp : 1;
   read_vllm_graphs(taken, server);
   if (const std::int64_t blocks = taken.whole("@blocks", 0); blocks > 0) {
     const std::int64_t block = parse_whole(setting_of(server, "block").value_or("16")).value_or(16);
@@ -197,7 +194,7 @@ void finish_sglang(const TakenFlags& taken, LaunchedServer& server) {
   if (chunk > 0) set_setting(server, "batch_tokens", std::to_string(chunk));
   if (taken.has("@exchange") && taken.value("@exchange") != "none") layout.ep = layout.tp;
   const unsigned ranks = std::max(layout.dp, 1U);
-  if (taken.has("@attention-ranks")) {
+  if (taken.value("@attention-ranks") == "true") {
     // All of a replica's chips are told as tp; chunks and requests are those of all ranks together.
     constexpr double kConservativenessOfRanks = 0.3;
     layout.tp = std::max(1U, layout.tp / ranks);
@@ -214,7 +211,7 @@ void finish_sglang(const TakenFlags& taken, LaunchedServer& server) {
   }
   if (const auto* sizes = taken.find("@graphs")) set_graphs(sizes_in(*sizes), server);
   if (const std::int64_t most = taken.whole("@graph-most", 0); most > 0) cut_graphs(most, server);
-  if (taken.has("@eager")) set_graphs({}, server);
+  if (taken.value("@eager") == "true") set_graphs({}, server);
   if (const auto method = taken.value("@draft-method")) {
     set_drafts(*method, taken.whole("@draft-tokens", 3), taken.has("@draft-model"), server);
   }
@@ -223,7 +220,7 @@ void finish_sglang(const TakenFlags& taken, LaunchedServer& server) {
 
 void finish_trtllm(const TakenFlags& taken, LaunchedServer& server) {
   ServingLayout& layout = server.layout;
-  if (taken.has("@attention-ranks") && taken.value("@attention-ranks").value_or("true") == "true") {
+  if (taken.value("@attention-ranks") == "true") {
     layout.dp = layout.tp;  // every chip has requests of its own
     layout.tp = 1;
   }

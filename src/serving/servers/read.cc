@@ -140,6 +140,8 @@ class ServerReader {
     }
     if (name.starts_with('@')) {
       taken_.values[name] = flag.values;
+      if (name != "@graphs" && name != "@model" && !flag.from_file)
+        take_model_behind(flag.values, 1);
       return;
     }
     if (flag.values.empty()) return wrong(flag, "has no value", "give one");
