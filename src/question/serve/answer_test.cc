@@ -204,7 +204,8 @@ TEST(ServeAnswers, LongPromptsUnderTensorRtLlmAreCut) {
   const Catalog& catalog = Catalog::builtin();
   const auto tokens = [&](const char* engine, ServeSettings more) {
     ServeSettings settings = {{"engine", engine}, {"tp", "4"},       {"users", "16"},
-                              {"input", "8192"},  {"output", "256"}, {"requests", "48"}};
+                              {"input", "8192"},  {"output", "256"}, {"requests", "48"},
+                              {"spread", "0"}};
     settings.insert(settings.end(), more.begin(), more.end());
     const auto question = make_serve_question("llama-3.1-70b", "dgx-h100", settings, catalog);
     EXPECT_TRUE(question.ok()) << question.error().text();
