@@ -33,8 +33,7 @@ SharedServing serve_fleet(const std::string& model, const std::string& cluster,
     if (!cluster.empty()) asked.cluster = cluster;
     asked.settings.insert(asked.settings.end(), settings.begin(), settings.end());
     const Catalog& catalog = Catalog::builtin();
-    const Result<ServeQuestion> question =
-        make_serve_question(asked.model, asked.cluster, asked.settings, catalog);
+    const Result<ServeQuestion> question = make_serve_question(asked, catalog);
     if (!question) return question.error();
     ServeOptions options;
     options.next = options.sensitivity = !quick;

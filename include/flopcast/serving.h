@@ -42,6 +42,9 @@ struct ServingPrecision {
 /// "bf16", "fp8" (blocks where the model's checkpoint has them), "fp4", "int4": as checkpoints of that name store this
 /// model. Errors (kUsage): no such name.
 Result<ServingPrecision> serving_precision(std::string_view text, const Model& model);
+/// As the model's own checkpoint stores it (Model::stored): 16 bits where it says nothing. Keys and values are those that the
+/// checkpoint names, else of 16 bits, as engines have them. Errors (kUsage): stored in a way that is not priced.
+Result<ServingPrecision> stored_precision(const Model& model);
 
 /// How one replica is cut. A pipeline stage has tp x dp chips, which share out the experts: ep ways,
 /// each expert over tp x dp / ep chips.
@@ -71,7 +74,7 @@ enum class CapacityPolicy : std::uint8_t { kNoEvict, kMaxUtilisation };
 /// An engine and its settings. Names in comments are the engines' own.
 struct EngineSettings {
   ServingEngine engine = ServingEngine::kVllm;
-  std::string version;  ///< whose rules are followed: "0.19"
+  std::string version;  ///< whose defaults these are: "0.19"
   /// tokens of one iteration: vLLM max_num_batched_tokens, TensorRT-LLM max_num_tokens, SGLang
   /// chunked_prefill_size
   std::int64_t batch_tokens = 8192;
@@ -97,9 +100,11 @@ struct EngineSettings {
   Speculation speculation;
   bool operator==(const EngineSettings&) const = default;
 };
-/// What the engine does when nothing is said, for this model and layout.
+/// What the engine does when nothing is said, for this model and layout. @param version "1.2": its release, by whose
+/// defaults; empty: the newest whose rules are followed @param chip by whose memory engines choose; null: one of 80 GB
 EngineSettings engine_defaults(ServingEngine engine, const Model& model,
-                               const ServingLayout& layout);
+                               const ServingLayout& layout, std::string_view version = {},
+                               const Chip* chip = nullptr);
 
 /// One replica: a model on chips under an engine's rules.
 struct Deployment {

@@ -42,12 +42,17 @@ struct CollectiveSample {
   std::string chip;     ///< as the file names it
   std::string source;   ///< as the file names it, licence included
 };
+/// What a log does not tell of its run, by hand; 0: as it tells.
+struct RunSize {
+  std::int64_t ranks = 0, nodes = 0;  ///< that took part
+};
 /// Reads a CSV file with the columns gpu, system, op, impl, dtype, gpus, nodes, bytes, time_us; source
 /// and licence where there are any. Or what nccl-tests printed, one run or several; their system is the
 /// catalogue's of the chip that they name. Plain or gzip. Rows that cannot be used are counted in
-/// `anomalies` and left out.
+/// `anomalies` and left out. @param told of what nccl-tests printed; a table has columns for it
 Result<std::vector<CollectiveSample>> read_collective_samples(const std::filesystem::path& file,
-                                                              Anomalies& anomalies);
+                                                              Anomalies& anomalies,
+                                                              const RunSize& told = {});
 
 /// What a calibration found: times of collectives on measured systems. Immutable; queries are thread-safe.
 class CollectiveFit {

@@ -18,6 +18,7 @@
 #include "flopcast/hardware.h"
 #include "flopcast/serving/fleet.h"
 #include "flopcast/serving/search.h"
+#include "flopcast/serving/servers.h"
 
 namespace flopcast {
 
@@ -50,11 +51,12 @@ struct ServeQuestion {
   ServeSettings settings;      ///< as given
   Fleet fleet;
   ServingWorkload workload;
-  std::vector<ServiceLimit> limits;  ///< what goodput is judged by
-  std::string slo;                   ///< the same as written
-  std::string trace_name;            ///< of a trace: its file
-  double usd_per_chip_hour = 0;      ///< 0: not known
-  std::vector<std::string> assumed;  ///< in words
+  std::vector<ServiceLimit> limits;     ///< what goodput is judged by
+  std::string slo;                      ///< the same as written
+  std::string trace_name;               ///< of a trace: its file
+  double usd_per_chip_hour = 0;         ///< 0: not known
+  std::vector<std::string> assumed;     ///< in words
+  std::optional<LaunchedFlags> launch;  ///< of a launch that it was read from
 };
 /// The question that the settings ask. Replicas: as many as the cluster holds. Errors (kUsage): an unknown name, a
 /// value that is no such choice, no load, more chips than there are; those of deployment_problems, all in one text.
@@ -66,14 +68,23 @@ Result<ServeQuestion> make_serve_question(const std::string& model, const std::s
 struct ServeFile {
   std::string model, cluster;  ///< empty: not told
   ServeSettings settings;
+  std::optional<LaunchedFlags> launch;  ///< where it is what servers are started with
+  std::vector<std::string> notes;       ///< what was taken where that leaves it open
 };
 /// TOML (`model = "..."`, `on = "..."`, settings by name, a table `set` of the engine's own), or JSON that
-/// `flopcast serve --json` wrote: its question. Relative paths of traces and points are relative to the file. Errors
-/// (kBadInput) name the line; whether there are such settings: make_serve_question.
-Result<ServeFile> read_serve_file(const std::filesystem::path& path);
+/// `flopcast serve --json` wrote: its question; or what servers are started with (flopcast/serving/servers.h): one
+/// deployment's. Relative paths of traces and points are relative to the file. Errors
+/// (kBadInput) name the line; whether there are such settings: make_serve_question. @param arguments of a script, as a shell takes them: "TP=4 8B"
+Result<ServeFile> read_serve_file(const std::filesystem::path& path,
+                                  const std::string& arguments = {});
 /// The same from text. @param where,folder what errors name, what paths are relative to
 Result<ServeFile> parse_serve_file(std::string_view text, const std::string& where,
-                                   const std::filesystem::path& folder = {});
+                                   const std::filesystem::path& folder = {},
+                                   const std::string& arguments = {});
+/// The question that a file asks, with what was taken of a launch in `assumed`. Errors: make_serve_question's.
+Result<ServeQuestion> make_serve_question(const ServeFile& file, const Catalog& catalog);
+/// Why a launch is refused where every flag must count: those not modelled and those that nobody knows, by name.
+std::optional<Diagnostic> strict_problem(const LaunchedFlags& flags, const std::string& where);
 
 /// What a run comes to, in numbers that are compared.
 struct ServeSummary {

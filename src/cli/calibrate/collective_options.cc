@@ -6,14 +6,21 @@
 
 namespace flopcast::cli {
 
-void add_table(CLI::App& command, std::filesystem::path& table) {
+void add_table(CLI::App& command, CollectiveTable& table) {
   command
       .add_option(
-          "TABLE", table,
+          "TABLE", table.file,
           "What nccl-tests printed, or CSV: gpu, system, op, impl, dtype, gpus, nodes, bytes, "
           "time_us; plain or gzip")
       ->required()
       ->type_name("");
+  const auto count = [&](const char* flag, std::int64_t& to, const char* what) {
+    command.add_option(flag, to, what)->type_name("N")->check(CLI::Range(1, 1 << 24));
+  };
+  count("--ranks", table.told.ranks,
+        "Of what nccl-tests printed: ranks that took part, where neither its lines nor its "
+        "bandwidths tell");
+  count("--nodes", table.told.nodes, "The same of nodes");
 }
 
 void add_collective_options(CLI::App& command, CollectiveOptions& options) {
@@ -45,9 +52,10 @@ Result<ValidateOptions> validate_options(const CollectiveOptions& options) {
   return ValidateOptions{*source, *algorithm};
 }
 
-Result<std::vector<CollectiveSample>> read_samples(Io& io, const std::filesystem::path& table) {
+Result<std::vector<CollectiveSample>> read_samples(Io& io, const CollectiveTable& table) {
   Anomalies anomalies;
-  Result<std::vector<CollectiveSample>> samples = read_collective_samples(table, anomalies);
+  Result<std::vector<CollectiveSample>> samples =
+      read_collective_samples(table.file, anomalies, table.told);
   for (const Anomaly& anomaly : anomalies.list()) {
     warn(io, fmt::format("{} rows left out: {} ({})", anomaly.count, anomaly.kind, anomaly.first));
   }

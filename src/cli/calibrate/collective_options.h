@@ -15,12 +15,17 @@ struct CollectiveOptions {
   std::string source = "best", algorithm = "auto";
   bool json = false;
 };
-void add_table(CLI::App& command, std::filesystem::path& table);
+/// Measurements, and what their file does not tell.
+struct CollectiveTable {
+  std::filesystem::path file;
+  RunSize told;
+};
+void add_table(CLI::App& command, CollectiveTable& table);
 void add_collective_options(CLI::App& command, CollectiveOptions& options);
 Result<ValidateOptions> validate_options(const CollectiveOptions& options);
 
 /// Reads the table and warns of rows that could not be used.
-Result<std::vector<CollectiveSample>> read_samples(Io& io, const std::filesystem::path& table);
+Result<std::vector<CollectiveSample>> read_samples(Io& io, const CollectiveTable& table);
 int print_validation(Io& io, const CollectiveOptions& options,
                      const CollectiveValidation& validation);
 

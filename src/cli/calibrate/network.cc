@@ -11,7 +11,8 @@ namespace flopcast::cli {
 namespace {
 
 struct CalibrateNetwork {
-  std::filesystem::path table, out;
+  CollectiveTable table;
+  std::filesystem::path out;
   std::string hold_out;
   CollectiveOptions options;
 };

@@ -16,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ServeCommand {
-  std::string model, cluster, from;
+  std::string model, cluster, from, arguments;
   ServeSettings settings;
-  bool quick = false, curve = false;
+  bool strict = false, quick = false, curve = false;
   FormatOptions format;
   fs::path html, requests;
   std::vector<fs::path> trace_out;
@@ -68,15 +68,20 @@ void add_serve_setting(CLI::App& sub, const ServeSetting& setting, ServeSettings
 Result<ServeFile> asked_of(const ServeCommand& command) {
   ServeFile asked;
   if (!command.from.empty()) {
-    Result<ServeFile> file = read_serve_file(command.from);
+    Result<ServeFile> file = read_serve_file(command.from, command.arguments);
     if (!file) return file.error();
     asked = std::move(*file);
+    if (command.strict && asked.launch) {
+      if (auto problem = strict_problem(*asked.launch, command.from)) return *std::move(problem);
+    }
   }
   if (!command.model.empty()) asked.model = command.model;
   if (!command.cluster.empty()) asked.cluster = command.cluster;
   for (const auto& one : command.settings) asked.settings.push_back(one);
   if (asked.model.empty()) {
-    return usage_error("MODEL", "is missing", "such as meta-llama-3-70b, or a file with --from");
+    return usage_error(
+        "MODEL", asked.launch ? "is missing: " + command.from + " does not name it" : "is missing",
+        "such as meta-llama-3-70b, or a file with --from");
   }
   if (asked.cluster.empty()) {
     return usage_error("--on", "is missing", "name a cluster, such as \"2 x dgx-h100\"");
@@ -114,14 +119,13 @@ int run_serve(Io& io, const ServeCommand& command) {
   const Result<ServeFile> asked = asked_of(command);
   if (!asked) return fail(io, asked.error());
   const Catalog& catalog = Catalog::builtin();
-  const Result<ServeQuestion> question =
-      make_serve_question(asked->model, asked->cluster, asked->settings, catalog);
+  const Result<ServeQuestion> question = make_serve_question(*asked, catalog);
   if (!question) return fail(io, of_file(command, as_serve_flag(question.error())));
   ServeOptions options;
   options.next = options.sensitivity = !command.quick;
   options.curve = command.curve || (!command.html.empty() && !command.quick);
   const Result<ServeAnswer> answer = answer_serving(*question, catalog, options);
-  if (!answer) return fail(io, as_serve_flag(answer.error()));
+  if (!answer) return fail(io, of_file(command, as_serve_flag(answer.error())));
   if (const int code = write_serve_files(io, command, *answer); code != kDone) return code;
   return print(io,
                command.format.json  ? serve_json(*answer)
@@ -156,9 +160,15 @@ void add_serve(CLI::App& app, Action& action) {
       ->type_name("CLUSTER");
   sub->add_option(
          "--from", command->from,
-         "A question as TOML, or as `flopcast serve --json` wrote it; flags stand before it "
-         "(docs/reference/serve-files.md)")
+         "A question as TOML, or as `flopcast serve --json` wrote it, or what servers are started "
+         "with: scripts of vLLM, SGLang and TensorRT-LLM, their YAML, Kubernetes'; flags stand "
+         "before it (docs/reference/serve-files.md)")
       ->type_name("FILE");
+  sub->add_option("--from-args", command->arguments,
+                  "With a script: what it is started with, as a shell takes it: \"TP=4 8B\"")
+      ->type_name("WORDS");
+  sub->add_flag("--strict", command->strict,
+                "Refuse a launch with flags that are not modelled, or that nobody knows");
   sub->add_flag("--search")
       ->description("Find the smallest fleet: flopcast serve-plan, with its options");
   for (const ServeSetting& setting : serve_settings()) {

@@ -10,7 +10,8 @@ namespace flopcast::cli {
 namespace {
 
 struct ValidateCollectives {
-  std::filesystem::path table, fit;
+  CollectiveTable table;
+  std::filesystem::path fit;
   CollectiveOptions options;
 };
 

@@ -115,6 +115,10 @@ ClusterBuilder::Failure ClusterBuilder::read_line(std::string_view text) {
   if (parts.empty()) return error({text, 1}, "the text is empty", "write it like 8 x dgx-h100");
   const Result<Head> head = parse_head(parts.front());
   if (!head) return head.error();
+  for (const Part& part : parts) {
+    const bool names_chip = part.text.starts_with("chip ") || part.text.starts_with("chip=");
+    if (names_chip) named_chip_ = trim(part.text.substr(5));
+  }
   if (auto failure = start(*head)) return failure;
   if (parts.size() > 1 || cluster_.name.empty()) cluster_.name = text;
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -231,7 +235,7 @@ ClusterBuilder::Failure ClusterBuilder::start_file(const Head& head, const std::
   if (depth_ >= kDeepest) {
     return error(head.name, fmt::format("'{}' leads to itself", path), "name a node or a chip");
   }
-  Result<Cluster> read = read_cluster_file(catalog_, path, head.count, depth_);
+  Result<Cluster> read = read_cluster_file(catalog_, path, head.count, named_chip_, depth_);
   if (!read) {
     Diagnostic failure = read.error();
     if (!place_.empty()) failure.where = fmt::format("{}: {}", place_, failure.where);

@@ -72,6 +72,7 @@ class ClusterBuilder {
   Diagnostic unknown_name(const Part& part) const;
 
   const Catalog& catalog_;
+  std::string_view named_chip_;  ///< "h100" of ", chip h100" in the line
   std::string_view line_;
   std::string place_;  ///< of the line, where it stands in a file
   Cluster cluster_;

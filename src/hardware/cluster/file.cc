@@ -45,9 +45,10 @@ bool looks_like_file(std::string_view name) {
 }
 
 Result<Cluster> read_cluster_file(const Catalog& catalog, const std::string& path, unsigned count,
-                                  int depth) {
+                                  std::string_view chip, int depth) {
   const Result<std::string> text = read_file(path);
   if (!text) return text.error();
+  if (is_smi_topology(*text)) return read_smi_topology(*text, path, count, chip, catalog);
   const std::string_view format = format_of(path, *text);
   if (format == ".xml") return read_nccl_topology(*text, path, count, catalog);
   if (count > 1) {

@@ -10,36 +10,17 @@
 #include "hardware/cluster/levels.h"
 #include "hardware/cluster/nccl_devices.h"
 #include "hardware/cluster/network_readers.h"
+#include "hardware/cluster/node_graph.h"
 #include "hardware/entry/set_entry.h"
 
 namespace flopcast::hardware {
 namespace {
 
 constexpr int kDeepestPci = 64;
-constexpr std::string_view kNccl = "NCCL 2.30.7 src/graph/topo.h";
-constexpr std::string_view kRccl = "RCCL src/graph/topo.h";
 constexpr std::string_view kCatalogue =
     "links of the chip's node in the catalogue: the file has none";
 constexpr std::string_view kPcieOnly =
     "PCIe: the file names neither links between GPUs nor their chip";
-constexpr std::string_view kUsualPort = "the port that fits the PCIe slot: the file has no speed";
-
-/// One node as the XML has it: vertices count from 0, chips hold their place in the node.
-struct NodeGraph {
-  FabricGraph graph;
-  struct Port {
-    std::uint32_t vertex = 0;
-    std::string name;
-    BytesPerSecond bandwidth;
-    Seconds latency;
-  };
-  std::vector<Port> ports;
-  std::uint32_t chips = 0;
-  std::string chip;               ///< "sm_80", or a name of the catalogue; empty: not told
-  BytesPerSecond scale_up, pcie;  ///< of the first chip, all its links together
-  bool nvswitch = false;
-  std::string_view source = kNccl, port_source = kNccl;  ///< of the rates inside, and of ports
-};
 
 class XmlReader {
  public:
@@ -107,13 +88,9 @@ class XmlReader {
                  std::move(what), std::move(hint));
   }
 
-  std::uint32_t add_vertex(std::string name) {
-    node_.graph.vertices.push_back({std::move(name), -1});
-    return static_cast<std::uint32_t>(node_.graph.vertices.size() - 1);
-  }
+  std::uint32_t add_vertex(std::string name) { return node_.add_vertex(std::move(name)); }
   void join(std::uint32_t a, std::uint32_t b, BytesPerSecond bandwidth, Seconds latency) {
-    node_.graph.edges.push_back({a, b, bandwidth, latency});
-    node_.graph.edges.push_back({b, a, bandwidth, latency});
+    node_.join(a, b, bandwidth, latency);
   }
 
   /// "16.0 GT/s PCIe" x "16": 8b/10b coding up to 5 GT/s, 128b/130b above; times what transfers reach.
@@ -143,7 +120,7 @@ class XmlReader {
         case PciDevice::kNic:
           here = add_vertex(fmt::format("nic{}", nics_++));
           if (auto failure = add_ports(pci.child("nic"), here)) return failure;
-          if (!pci.child("nic")) add_usual_port(here, bandwidth);
+          if (!pci.child("nic")) node_.add_usual_port(here, bandwidth, catalog_);
           break;
         default:
           here = add_vertex(fmt::format("pci{}", bridges_++));
@@ -162,8 +139,7 @@ class XmlReader {
 
   std::uint32_t add_gpu(const pugi::xml_node& pci, BytesPerSecond bandwidth) {
     const pugi::xml_node gpu = pci.child("gpu");
-    const std::uint32_t here = add_vertex(fmt::format("chip{}", node_.chips));
-    node_.graph.vertices[here].chip = static_cast<std::int32_t>(node_.chips++);
+    const std::uint32_t here = node_.add_chip();
     if (node_.chips == 1) {
       node_.chip = chip_of(pci);
       if (node_.chip.empty() && gpu)
@@ -191,18 +167,6 @@ class XmlReader {
     return std::nullopt;
   }
 
-  /// The port that is sold for a slot: as fast a generation of InfiniBand as its PCIe carries.
-  void add_usual_port(std::uint32_t vertex, BytesPerSecond pcie) {
-    node_.port_source = kUsualPort;
-    for (const char* name : {"xdr", "ndr", "hdr", "edr"}) {
-      const Result<Link> port = catalog_.link(name);
-      const bool last = name == std::string_view("edr");
-      if (!port || (!last && port->bandwidth * port->efficiency > pcie)) continue;
-      node_.ports.push_back({vertex, "", port->bandwidth * port->efficiency, port->latency});
-      return;
-    }
-  }
-
   /// Links of one GPU. To another it is joined where the lower of the two names it; a link to anything
   /// else goes to the one vertex that stands for all NVSwitches, or to nothing (CPUs with NVLink).
   std::optional<Diagnostic> join_gpu(const Gpu& gpu) {
@@ -212,7 +176,7 @@ class XmlReader {
     for (const pugi::xml_node child : gpu.element.children()) {
       const std::string_view kind = child.name();
       if (kind != "nvlink" && kind != "xgmi") continue;
-      if (kind == "xgmi") node_.source = kRccl;
+      if (kind == "xgmi") node_.source = kRcclSource;
       const double count = child.attribute("count").as_double(1);
       if (!(count > 0 && count < 1000)) return error(child, "count out of range", "give 1 or more");
       const BytesPerSecond bandwidth = link->bandwidth * (link->efficiency * count);
@@ -268,112 +232,13 @@ class XmlReader {
   bool dumped_ = false;  ///< by NCCL: it names GPUs and ports
 };
 
-/// Copies of the node, port p of each on rail p, rails on one spine wide enough for all.
-FabricGraph copies_of(const NodeGraph& node, unsigned nodes) {
-  if (nodes == 1) return node.graph;
-  FabricGraph all;
-  const auto in_node = static_cast<std::uint32_t>(node.graph.vertices.size());
-  for (unsigned n = 0; n < nodes; ++n) {
-    for (FabricGraph::Vertex vertex : node.graph.vertices) {
-      vertex.name = fmt::format("node{}.{}", n, vertex.name);
-      if (vertex.chip >= 0) vertex.chip += static_cast<std::int32_t>(n * node.chips);
-      all.vertices.push_back(std::move(vertex));
-    }
-    for (FabricGraph::Edge edge : node.graph.edges) {
-      edge.from += n * in_node;
-      edge.to += n * in_node;
-      all.edges.push_back(edge);
-    }
-  }
-  const auto join = [&all](std::uint32_t a, std::uint32_t b, BytesPerSecond bandwidth,
-                           Seconds latency) {
-    all.edges.push_back({a, b, bandwidth, latency});
-    all.edges.push_back({b, a, bandwidth, latency});
-  };
-  const std::uint32_t first_rail = nodes * in_node;
-  const auto rails = static_cast<std::uint32_t>(node.ports.size());
-  for (std::uint32_t p = 0; p < rails; ++p) {
-    all.vertices.push_back({fmt::format("rail{}", p), -1});
-    for (unsigned n = 0; n < nodes; ++n) {
-      join(n * in_node + node.ports[p].vertex, first_rail + p, node.ports[p].bandwidth,
-           node.ports[p].latency / 2);
-    }
-  }
-  if (rails < 2) return all;
-  all.vertices.push_back({"spine", -1});
-  for (std::uint32_t p = 0; p < rails; ++p) {
-    join(first_rail + p, first_rail + rails, node.ports[p].bandwidth * nodes, {});
-  }
-  return all;
-}
-
-/// What closed forms see: NVSwitch, else direct links to all others, else PCIe; and the rails.
-void describe(const NodeGraph& node, unsigned nodes, const std::string& name, Cluster& cluster) {
-  Level inside;
-  inside.name = "node";
-  inside.size = node.chips;
-  const bool joined = node.scale_up.value > 0;
-  inside.port_bandwidth = joined ? node.scale_up : node.pcie;
-  inside.transport = !joined                        ? Transport::kPcie
-                     : cluster.chip.vendor == "AMD" ? Transport::kXgmi
-                                                    : Transport::kNvlink;
-  for (const FabricGraph::Edge& edge : node.graph.edges) {
-    if (node.graph.vertices[edge.from].chip == 0 && edge.latency.value > 0) {
-      inside.latency = edge.latency * (node.nvswitch ? 2 : 1);
-    }
-  }
-  if (joined && !node.nvswitch && node.chips > 1) {
-    inside.fabric = FabricKind::kFullyConnected;
-    inside.ports = node.chips - 1;
-    inside.port_bandwidth = node.scale_up / inside.ports;
-  }
-  inside.shape = {inside.size};
-  cluster.levels = {inside};
-  if (nodes > 1) {
-    Level rail;
-    rail.name = "fabric";
-    rail.fabric = FabricKind::kRail;
-    rail.transport = Transport::kRdma;
-    rail.size = nodes;
-    rail.shape = {nodes, 1};
-    rail.ports = static_cast<unsigned>(node.ports.size());
-    rail.port_bandwidth = node.ports.front().bandwidth;
-    rail.latency = node.ports.front().latency;
-    cluster.levels.push_back(rail);
-  }
-  for (const Level& level : cluster.levels) {
-    const bool outside = &level != &cluster.levels.front();
-    const std::string_view source = outside ? node.port_source : node.source;
-    const bool told = source == kNccl || source == kRccl;
-    put_fact(cluster.facts,
-             {level.name + ".bandwidth", level.port_bandwidth.value, "B/s",
-              fmt::format("{}, {}", name, source), told ? Basis::kFitted : Basis::kAssumed});
-  }
-}
-
 }  // namespace
 
 Result<Cluster> read_nccl_topology(std::string_view text, const std::string& name, unsigned nodes,
                                    const Catalog& catalog) {
   const Result<NodeGraph> node = XmlReader(text, name, catalog).read();
   if (!node) return node.error();
-  constexpr std::uint64_t kMostVertices = 1U << 24;
-  if (std::uint64_t{nodes} * node->graph.vertices.size() > kMostVertices) {
-    return Diagnostic{ErrorCode::kTooLarge, name, fmt::format("{} nodes are too many", nodes),
-                      "use fewer, or a node of the catalogue"};
-  }
-  if (nodes > 1 && node->ports.empty()) {
-    return Diagnostic{ErrorCode::kBadInput, name,
-                      "the node has no <net>, so nodes cannot be joined",
-                      "dump the topology with the network plugin loaded"};
-  }
-  Cluster cluster;
-  cluster.name = name;
-  cluster.chip = chip_or_blank(catalog, node->chip);
-  cluster.graph = copies_of(*node, nodes);
-  if (auto failure = check_graph(*cluster.graph, name)) return *failure;
-  describe(*node, nodes, name, cluster);
-  return cluster;
+  return cluster_of_nodes(*node, nodes, name, catalog);
 }
 
 }  // namespace flopcast::hardware

@@ -24,6 +24,13 @@ Result<Cluster> read_simai_topology(std::string_view text, const std::string& na
 Result<Cluster> read_nccl_topology(std::string_view text, const std::string& name, unsigned nodes,
                                    const Catalog& catalog);
 
+/// Whether a text has the matrix that `nvidia-smi topo -m` prints.
+bool is_smi_topology(std::string_view text);
+/// That matrix: the inside of one node, copied `nodes` times as those of NCCL are. Rates are those of the chip that is
+/// named: `chip`, or a line of `nvidia-smi -L` above; else of the generation that has as many links.
+Result<Cluster> read_smi_topology(std::string_view text, const std::string& name, unsigned nodes,
+                                  std::string_view chip, const Catalog& catalog);
+
 /// The chip called `name`, or one without rates of that name.
 Chip chip_or_blank(const Catalog& catalog, std::string_view name);
 

@@ -33,7 +33,10 @@ Result<Deployment> deployment_of_point(const ServingPoint& point, const ServingL
   if (!precision) return precision.error();
   out.precision = *precision;
   out.layout = layout;
-  out.settings = engine_defaults(*engine, out.model, layout);
+  // TensorRT-LLM was measured before its 1.3, which chunks prompts.
+  constexpr std::string_view kMeasuredTrtllm = "1.2";
+  const bool dated = *engine == ServingEngine::kTensorRtLlm;
+  out.settings = engine_defaults(*engine, out.model, layout, dated ? kMeasuredTrtllm : "");
   if (!point.version.empty()) out.settings.version = point.version;
   if (const auto problem = apply_launches(point, out)) return *problem;
   return out;

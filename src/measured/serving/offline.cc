@@ -82,7 +82,7 @@ Result<Deployment> offline_deployment(const OfflinePoint& point, const Catalog& 
   out.layout = point.layout;
   // enable_attention_dp and --ep of its llm_options for models with experts
   if (has_experts(out.model)) out.layout = {1, point.layout.tp, point.layout.tp, 1};
-  out.settings = engine_defaults(ServingEngine::kTensorRtLlm, out.model, out.layout);
+  out.settings = engine_defaults(ServingEngine::kTensorRtLlm, out.model, out.layout, "1.0");
   out.settings.prefix_cache = false;
   out.settings.memory_share = runs.memory_share;
   out.settings.max_requests = runs.max_requests;

@@ -12,9 +12,12 @@
 #include "base/text/numbers.h"
 #include "flopcast/hardware.h"
 #include "network/collective/systems.h"
+#include "network/fit/rank_count.h"
 
 namespace flopcast::network {
 namespace {
+
+constexpr std::int64_t kMostRanks = 1 << 24;
 
 /// Words between blanks.
 std::vector<std::string_view> words_of(std::string_view line) {
@@ -32,8 +35,25 @@ bool is_header(std::string_view line) {
          line.find(" busbw ") != line.npos;
 }
 
-/// "[1,0]<stdout>:" of Open MPI, "0: " of srun: what a launcher writes before every line.
-std::string_view without_launcher(std::string_view line) {
+/// "[0]" where a launcher writes so before every piece that a rank prints; empty: none does.
+std::string_view glued_mark(std::string_view line) {
+  const std::size_t end = line.starts_with('[') ? line.find(']') : line.npos;
+  return end != line.npos && parse_whole(line.substr(1, end - 1)) ? line.substr(0, end + 1)
+                                                                  : std::string_view();
+}
+
+/// "[1,0]<stdout>:" of Open MPI, "0: " of srun, "[0]" of Hydra: what a launcher writes before every line, and the last
+/// within lines too. `kept` holds a line that is another without it.
+std::string_view without_launcher(std::string_view line, std::string& kept) {
+  if (const std::string_view glued = glued_mark(line); !glued.empty()) {
+    kept.clear();
+    for (std::size_t at = 0; at < line.size();) {
+      const std::size_t next = std::min(line.find(glued, at), line.size());
+      kept += line.substr(at, next - at);
+      at = next + glued.size();
+    }
+    return kept;
+  }
   const std::size_t mark = line.find(">:");
   if (line.starts_with('[') && mark != line.npos) return line.substr(mark + 2);
   const std::size_t colon = line.find(": ");
@@ -67,22 +87,27 @@ struct Run {
   std::set<std::int64_t> ranks;
   std::set<std::string, std::less<>> hosts;
   std::int64_t told_ranks = 0, told_nodes = 0;  ///< by lines of NCCL_DEBUG=INFO
+  std::int64_t last_rank = -1, last_device = 0;  ///< the highest rank that is named, and its device
+  std::int64_t per_process = 1;                  ///< chips: threads times GPUs
   std::string chip, library = "NCCL", version = "nccl-tests";
 };
 
 class LogReader {
  public:
-  LogReader(const std::string& where, Anomalies& anomalies)
-      : where_(where), anomalies_(anomalies) {}
+  LogReader(const std::string& where, Anomalies& anomalies, const RunSize& told)
+      : where_(where), anomalies_(anomalies), told_(told) {}
 
   Result<std::vector<CollectiveSample>> read(std::string_view text) {
     while (!text.empty()) {
       const std::size_t end = text.find('\n');
       ++line_;
-      if (auto failure = read_line(without_launcher(text.substr(0, end)))) return *failure;
+      std::string kept;
+      read_line(without_launcher(text.substr(0, end), kept));
+      if (failure_) return *failure_;
       text.remove_prefix(end == text.npos ? text.size() : end + 1);
     }
     close_table();
+    if (failure_) return *failure_;
     if (samples_.empty()) {
       return error(
           "no row that can be used",
@@ -94,25 +119,43 @@ class LogReader {
 
  private:
   Diagnostic error(std::string what, std::string hint) const {
-    return {ErrorCode::kBadInput, fmt::format("{}:{}", where_, line_), std::move(what),
+    return error_at(line_, std::move(what), std::move(hint));
+  }
+  Diagnostic error_at(std::size_t line, std::string what, std::string hint) const {
+    return {ErrorCode::kBadInput, fmt::format("{}:{}", where_, line), std::move(what),
             std::move(hint)};
   }
 
-  std::optional<Diagnostic> read_line(std::string_view line) {
+  void read_line(std::string_view line) {
     const std::vector<std::string_view> words = words_of(line);
-    if (words.empty()) return std::nullopt;
+    if (words.empty()) return;
     if (is_header(line)) return read_header(words);
     const bool number = std::isdigit(static_cast<unsigned char>(words[0].front())) != 0;
-    if (number && !columns_.empty() && words.size() == columns_.size()) {
-      read_row(words);
-      return std::nullopt;
+    if (number && !columns_.empty() && words.size() == columns_.size()) return read_row(words);
+    // A row in which a launcher's words stand, or of which a part is missing.
+    if (number && !columns_.empty() && parse_whole(words[0]) && 2 * words.size() > columns_.size() &&
+        parse_whole(words[1])) {
+      return anomalies_.add("torn_row", [&] { return fmt::format("{}:{}", where_, line_); });
     }
     read_talk(line, words);
-    return std::nullopt;
+  }
+
+  /// "# nThread 1 nGpus 8 minBytes ...": what one process has.
+  void read_process(const std::vector<std::string_view>& words) {
+    std::int64_t chips = 1;
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      if (words[i] != "nThread" && words[i] != "nGpus") continue;
+      const std::int64_t count = parse_whole(words[i + 1]).value_or(1);
+      if (count > 0 && count <= kMostRanks / chips) chips *= count;
+    }
+    run_.per_process = chips;
   }
 
   void read_talk(std::string_view line, const std::vector<std::string_view>& words) {
-    if (line.find("# nThread ") != line.npos) begin_run();
+    if (line.find("# nThread ") != line.npos) {
+      begin_run();
+      read_process(words);
+    }
     const std::string_view test = test_of(line);
     if (!test.empty()) {
       if (!columns_.empty()) begin_run();
@@ -172,28 +215,58 @@ class LogReader {
     if (!index || !columns_.empty()) return;
     run_.ranks.insert(*index);
     run_.hosts.emplace(*(on + 1));
+    const auto device = std::ranges::find(words, "device");
+    if (*index > run_.last_rank) {
+      run_.last_rank = *index;
+      run_.last_device =
+          words.end() - device < 2 ? 0 : parse_whole(*(device + 1)).value_or(0);
+    }
     const std::vector<std::string_view> chip = words_of(line.substr(bracket + 2));
     run_.chip = fmt::format("{}", fmt::join(chip, " "));
   }
 
-  std::optional<Diagnostic> read_header(const std::vector<std::string_view>& words) {
+  void read_header(const std::vector<std::string_view>& words) {
     close_table();
+    header_ = line_;
     for (const std::string_view word : words) {
       if (word != "#") columns_.push_back(word == "#size" ? "size" : std::string(word));
     }
-    if (ranks() < 2) {
-      return error("nothing above this table tells how many ranks took part",
-                   "keep the lines \"#  Rank ...\" that nccl-tests prints before it");
-    }
-    return std::nullopt;
   }
 
-  std::int64_t ranks() const {
-    return std::max(static_cast<std::int64_t>(run_.ranks.size()), run_.told_ranks);
+  /// As the lines above the table tell; below 2: they do not. Lines of some ranks may be missing.
+  std::int64_t told_ranks() const {
+    return std::max({static_cast<std::int64_t>(run_.ranks.size()), run_.told_ranks,
+                     run_.last_rank + 1});
   }
-  std::int64_t nodes() const {
-    return std::max(
-        {static_cast<std::int64_t>(run_.hosts.size()), run_.told_nodes, std::int64_t{1}});
+
+  /// By hand, else as the lines above tell where the bandwidths allow it, else as those tell; -1 where both tell all and
+  /// contradict each other.
+  std::int64_t ranks_of(CollectiveOp op) {
+    if (told_.ranks > 0) return told_.ranks;
+    const std::int64_t told = told_ranks();
+    const std::optional<RankCount::Range> range = count_.of(op);
+    if (!range || (told >= 2 && range->holds(told))) return told;
+    if (range->is_one()) {
+      const bool all_named = told >= 2 && run_.ranks.size() == static_cast<std::size_t>(told);
+      return all_named ? -1 : range->least;
+    }
+    if (told < 2 && range->is_narrow()) several_ = *range;
+    return told;
+  }
+
+  /// Nodes of so many ranks; 0: nothing tells.
+  std::int64_t nodes_of(std::int64_t ranks) const {
+    if (told_.nodes > 0) return told_.nodes;
+    if (run_.told_nodes > 0) return run_.told_nodes;
+    const auto hosts = static_cast<std::int64_t>(run_.hosts.size());
+    const bool all_named = static_cast<std::int64_t>(run_.ranks.size()) == ranks;
+    if (hosts > 0 && all_named) return hosts;
+    // Of the last rank the device tells how many a node has; of a process its chips.
+    std::int64_t in_node = run_.per_process;
+    if (run_.last_rank + 1 == ranks) in_node = std::max(in_node, run_.last_device + 1);
+    if (in_node > 1 && ranks % in_node == 0) return std::max(hosts, ranks / in_node);
+    constexpr std::int64_t kUsualNode = 8;
+    return ranks <= kUsualNode ? std::max<std::int64_t>(hosts, 1) : 0;
   }
 
   std::string_view field(const std::vector<std::string_view>& words,
@@ -214,23 +287,67 @@ class LogReader {
                                                     : CollectiveOp::kReduceScatter;
   }
 
+  void fail_at_header(std::string what, std::string hint) {
+    if (!failure_) failure_ = error_at(header_, std::move(what), std::move(hint));
+  }
+
+  /// Why a table's ranks or nodes are not known; nothing where they are.
+  bool size_known(std::int64_t ranks, std::int64_t nodes) {
+    if (ranks < 2) {
+      fail_at_header(
+          several_ ? fmt::format("nothing above this table tells how many ranks took part, and its "
+                                 "bandwidths may be of {} to {}",
+                                 several_->least, several_->most)
+                   : "nothing above this table tells how many ranks took part",
+          "keep the lines \"#  Rank ...\" that nccl-tests prints before it, or give --ranks");
+    } else if (nodes == 0) {
+      fail_at_header(fmt::format("{} ranks took part, and nothing tells on how many nodes", ranks),
+                     "keep the lines \"#  Rank ...\" that nccl-tests prints before it, or give "
+                     "--nodes");
+    }
+    return !failure_;
+  }
+
   /// Rows wait for the end of their table, by when the test is known or never will be.
   void close_table() {
     const std::optional<CollectiveOp> op =
         run_.test.empty() ? guess() : parse_collective_op(run_.test);
-    for (CollectiveSample& sample : rows_) {
-      if (!op) {
-        anomalies_.add("unknown_collective", [&] {
-          return fmt::format("{}: {}", where_, run_.test.empty() ? "no test is named" : run_.test);
-        });
-        continue;
-      }
-      sample.what.op = *op;
-      samples_.push_back(std::move(sample));
+    if (!op && !rows_.empty()) {
+      anomalies_.add(
+          "unknown_collective",
+          [&] {
+            return fmt::format("{}:{}: {}", where_, header_,
+                               run_.test.empty() ? "no test is named" : run_.test);
+          },
+          rows_.size());
     }
+    if (op && !rows_.empty()) keep_rows(*op);
     rows_.clear();
     columns_.clear();
     fastest_ = {};
+    count_ = {};
+    several_.reset();
+  }
+
+  void keep_rows(CollectiveOp op) {
+    const std::int64_t ranks = ranks_of(op);
+    if (ranks < 0) {
+      return anomalies_.add(
+          "ranks_unlike_bandwidths", [&] { return fmt::format("{}:{}", where_, header_); },
+          rows_.size());
+    }
+    const std::int64_t nodes = nodes_of(ranks);
+    if (!size_known(ranks, nodes)) return;
+    if (ranks > kMostRanks || nodes > ranks) {
+      return anomalies_.add(
+          "impossible_ranks", [&] { return fmt::format("{}:{}", where_, header_); }, rows_.size());
+    }
+    for (CollectiveSample& sample : rows_) {
+      sample.what.op = op;
+      sample.what.ranks = static_cast<unsigned>(ranks);
+      sample.what.nodes = static_cast<unsigned>(nodes);
+      samples_.push_back(std::move(sample));
+    }
   }
 
   void read_row(const std::vector<std::string_view>& words) {
@@ -242,23 +359,18 @@ class LogReader {
     // Who computed something else took another time for it. ("N/A": nobody looked.)
     if (parse_number(field(words, "#wrong")).value_or(0) != 0)
       return anomalies_.add("wrong_results", place);
-    constexpr std::int64_t kMostRanks = 1 << 24;
-    if (ranks() > kMostRanks || nodes() > ranks()) {
-      return anomalies_.add("impossible_ranks", place);
-    }
     const double algorithm = parse_number(field(words, "algbw")).value_or(0);
     if (algorithm >= fastest_.algorithm) {
       fastest_ = {algorithm, parse_number(field(words, "busbw")).value_or(0),
                   parse_whole(field(words, "root")).value_or(-1) >= 0,
                   std::string(field(words, "redop"))};
     }
+    count_.add(*size, field(words, "time"), field(words, "algbw"), field(words, "busbw"));
     rows_.push_back(sample_of(*size, *time, field(words, "type")));
   }
 
   CollectiveSample sample_of(double bytes, double microseconds, std::string_view type) const {
     CollectiveSample sample;
-    sample.what.ranks = static_cast<unsigned>(ranks());
-    sample.what.nodes = static_cast<unsigned>(nodes());
     sample.what.type = type;
     sample.what.library = run_.library;
     sample.what.version = run_.version;
@@ -284,6 +396,11 @@ class LogReader {
   std::vector<std::string> columns_;              ///< of the table that is open
   std::vector<CollectiveSample> rows_, samples_;  ///< of this table; of those before it
   Fastest fastest_;                               ///< row of this table
+  RankCount count_;                               ///< of this table
+  std::optional<RankCount::Range> several_;       ///< ranks that its bandwidths allow
+  std::size_t header_ = 0;                        ///< its line
+  const RunSize& told_;
+  std::optional<Diagnostic> failure_;
 };
 
 }  // namespace
@@ -299,8 +416,8 @@ bool is_nccl_tests(std::string_view text) {
 
 Result<std::vector<CollectiveSample>> parse_nccl_tests(std::string_view text,
                                                        const std::string& where,
-                                                       Anomalies& anomalies) {
-  return LogReader(where, anomalies).read(text);
+                                                       Anomalies& anomalies, const RunSize& told) {
+  return LogReader(where, anomalies, told).read(text);
 }
 
 }  // namespace flopcast::network

@@ -185,6 +185,78 @@ TEST(NcclTests, RowsWhoseResultsWereWrongAreCountedAndNotFitted) {
   EXPECT_EQ(ignored.count("wrong_results"), 1U);
 }
 
+std::string what_of(const std::string& text, const RunSize& told = {}) {
+  Anomalies anomalies;
+  const auto samples = parse_nccl_tests(text, "log.txt", anomalies, told);
+  if (!samples) return samples.error().where + " " + samples.error().what;
+  const CollectiveCase& first = samples->front().what;
+  return fmt::format("{} ranks {} nodes, {} rows", first.ranks, first.nodes, samples->size());
+}
+
+TEST(NcclTests, RanksThatNoLineTellsAreThoseOfTheBandwidths) {
+  const std::string head = run_of("all_reduce");
+  const auto rows = [](double factor) {
+    return row(64 << 20, 900, "sum", -1, factor) + row(1 << 30, 5000, "sum", -1, factor);
+  };
+  EXPECT_EQ(what_of(head + kHeader + rows(1.75)), "8 ranks 1 nodes, 2 rows");
+  // Rank 0 alone is named, of a process with eight chips.
+  const std::string eight = "# nThread 1 nGpus 8 minBytes 1\n";
+  EXPECT_EQ(what_of(head + eight + devices(1, 8, "NVIDIA H100 80GB HBM3") + kHeader + rows(1.875)),
+            "16 ranks 2 nodes, 2 rows");
+  // The first and the last rank of 72 are named, the last as the fourth of its node.
+  const std::string ends =
+      "#  Rank  0 Group  0 Pid  1 on tray-1 device  0 [0x01] NVIDIA GB200\n"
+      "#  Rank 71 Group  0 Pid  1 on tray-18 device  3 [0x01] NVIDIA GB200\n";
+  EXPECT_EQ(what_of(head + ends + kHeader + rows(2 * 71.0 / 72)), "72 ranks 18 nodes, 2 rows");
+}
+
+TEST(NcclTests, RanksThatNothingTellsAreAskedFor) {
+  const std::string head = run_of("all_reduce");
+  const std::string rows = row(64 << 20, 900, "sum", -1, 2 * 23.0 / 24) +
+                           row(1 << 30, 5000, "sum", -1, 2 * 23.0 / 24);
+  EXPECT_EQ(what_of(head + kHeader + rows),
+            "log.txt:7 24 ranks took part, and nothing tells on how many nodes");
+  EXPECT_EQ(what_of(head + kHeader + rows, {0, 3}), "24 ranks 3 nodes, 2 rows");
+  EXPECT_EQ(what_of(head + kHeader + rows, {32, 4}), "32 ranks 4 nodes, 2 rows");
+  const std::string root = run_of("broadcast") + kHeader + row(1 << 20, 90, "none", 0, 1);
+  EXPECT_EQ(what_of(root), "log.txt:7 nothing above this table tells how many ranks took part");
+  EXPECT_EQ(what_of(root, {4, 1}), "4 ranks 1 nodes, 1 rows");
+}
+
+TEST(NcclTests, RowsOfOtherRanksThanThoseNamedAreLeftOut) {
+  Anomalies anomalies;
+  const auto samples =
+      parse(run_of("all_reduce") + devices(4, 4, "NVIDIA H200") + kHeader +
+                row(1 << 30, 5000, "sum", -1, 1.75) + run_of("all_reduce") +
+                devices(4, 4, "NVIDIA H200") + kHeader + row(1 << 30, 5000, "sum", -1, 1.5),
+            anomalies);
+  ASSERT_TRUE(samples) << samples.error().text();
+  EXPECT_EQ(samples->size(), 1U);
+  EXPECT_EQ(anomalies.count("ranks_unlike_bandwidths"), 1U);
+}
+
+// Hydra and others write a rank before every piece that a program prints, not before every line.
+TEST(NcclTests, MarksOfLaunchersMayStandWithinLines) {
+  const std::string text =
+      "[0]# nThread 1 nGpus 8 minBytes 1\n"
+      "[0]#       size         count      type   redop    root     time   algbw   busbw #wrong     "
+      "time   algbw   busbw #wrong\n"
+      "[0]    67108864      16777216     float     sum      -1[0]     900.0   74.57  130.49      "
+      "0[0]     901.0   74.48  130.35      0\n";
+  EXPECT_EQ(what_of(text), "8 ranks 1 nodes, 1 rows");
+}
+
+TEST(NcclTests, RowsThatAreTornAreCountedWithTheirLine) {
+  Anomalies anomalies;
+  const auto samples = parse(run_of("all_reduce") + devices(4, 4, "NVIDIA H200") + kHeader +
+                                 row(1 << 30, 5000, "sum", -1, 1.5) +
+                                 "  67108864  16777216  float  sum  -1  900.0  74.57  111.86\n",
+                             anomalies);
+  ASSERT_TRUE(samples) << samples.error().text();
+  EXPECT_EQ(anomalies.count("torn_row"), 1U);
+  EXPECT_EQ(anomalies.list()[0].first, "log.txt:15");
+}
+
 TEST(NcclTests, AreReadWhereverATableOfCollectivesIs) {
   const test::TemporaryFolder folder;
   const auto file =

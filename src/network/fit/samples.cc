@@ -98,11 +98,16 @@ class SampleReader {
 }  // namespace
 
 Result<std::vector<CollectiveSample>> read_collective_samples(const std::filesystem::path& file,
-                                                              Anomalies& anomalies) {
+                                                              Anomalies& anomalies,
+                                                              const RunSize& told) {
   Result<std::string> text =
       read_unpacked(file, "name a table, .csv or .csv.gz, or what nccl-tests printed");
   if (!text) return text.error();
-  if (is_nccl_tests(*text)) return parse_nccl_tests(*text, file.string(), anomalies);
+  if (is_nccl_tests(*text)) return parse_nccl_tests(*text, file.string(), anomalies, told);
+  if (told.ranks > 0 || told.nodes > 0) {
+    return usage_error(file.string(), "is a table: its columns gpus and nodes tell the ranks",
+                       "leave --ranks and --nodes out");
+  }
   const Result<CsvTable> table = CsvTable::parse(std::move(*text), file.string());
   if (!table) return table.error();
   anomalies.merge(table->anomalies());

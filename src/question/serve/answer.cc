@@ -21,7 +21,9 @@ Result<ServeAnswer> answer_serving(const ServeQuestion& question, const Catalog&
   answer.pools = serve_pools(*fleet, answer.run);
   answer.windows = serve_windows(answer.run);
   answer.limits = serve_limits(answer);
-  if (options.band) add_bands(answer);
+  if (options.band) {
+    if (auto error = add_bands(answer, catalog, options)) return *std::move(error);
+  }
   if (options.next) {
     answer.next = run_changes(question, next_fleets(question, catalog), catalog, options);
   }

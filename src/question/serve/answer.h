@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,12 @@ namespace flopcast::question {
 std::vector<ServePool> serve_pools(const PreparedFleet& fleet, const FleetRun& run);
 /// The clients' view over time.
 std::vector<ServeWindow> serve_windows(const FleetRun& run);
-/// The summary at both ends of the band that measured deployments of the engine have.
-void add_bands(ServeAnswer& answer);
+/// Requests that come by themselves, faster than they are answered: how many come a second; nothing where they do not.
+std::optional<double> overloading_rate(const ServeAnswer& answer);
+/// The summary at both ends of the band that measured deployments of the engine have. Overloaded by requests that come by
+/// themselves, a fleet answers more or fewer of them, and its queue is another: it is run again at both ends. Errors: the run's
+std::optional<Diagnostic> add_bands(ServeAnswer& answer, const Catalog& catalog,
+                                    const ServeOptions& options);
 /// What limits the fleet, in sentences.
 std::vector<std::string> serve_limits(const ServeAnswer& answer);
 

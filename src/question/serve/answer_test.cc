@@ -178,6 +178,49 @@ TEST(ServeAnswers, AQueueThatGrowsIsTold) {
   EXPECT_THAT(b->limits, testing::Contains(HasSubstr("the queue grows")));
 }
 
+TEST(ServeAnswers, AnOverloadedFleetHasABandOfItsThroughput) {
+  const Catalog& catalog = Catalog::builtin();
+  const auto answer_at = [&](const char* rate) {
+    const auto question = make_serve_question(
+        "llama-3-8b", "h100",
+        {{"rate", rate}, {"input", "2000"}, {"output", "200"}, {"requests", "400"}}, catalog);
+    EXPECT_TRUE(question.ok()) << question.error().text();
+    auto answer = answer_serving(*question, catalog, {.sensitivity = false, .next = false});
+    EXPECT_TRUE(answer.ok()) << answer.error().text();
+    return std::move(*answer);
+  };
+  const ServeAnswer over = answer_at("200");
+  ASSERT_TRUE(overloading_rate(over));
+  EXPECT_GT(over.low->output_tokens_per_s, 1.02 * over.summary.output_tokens_per_s);
+  EXPECT_LT(over.high->output_tokens_per_s, 0.98 * over.summary.output_tokens_per_s);
+  EXPECT_LT(over.low->ttft.mean, over.summary.ttft.mean);
+  EXPECT_GT(over.high->ttft.mean, over.summary.ttft.mean);
+  const ServeAnswer calm = answer_at("1");
+  EXPECT_FALSE(overloading_rate(calm));
+  EXPECT_DOUBLE_EQ(calm.low->output_tokens_per_s, calm.summary.output_tokens_per_s);
+}
+
+TEST(ServeAnswers, LongPromptsUnderTensorRtLlmAreCut) {
+  const Catalog& catalog = Catalog::builtin();
+  const auto tokens = [&](const char* engine, ServeSettings more) {
+    ServeSettings settings = {{"engine", engine}, {"tp", "4"},       {"users", "16"},
+                              {"input", "8192"},  {"output", "256"}, {"requests", "48"},
+                              {"spread", "0"}};
+    settings.insert(settings.end(), more.begin(), more.end());
+    const auto question = make_serve_question("llama-3.1-70b", "dgx-h100", settings, catalog);
+    EXPECT_TRUE(question.ok()) << question.error().text();
+    const auto answer = answer_serving(*question, catalog, {.sensitivity = false, .next = false});
+    EXPECT_TRUE(answer.ok());
+    return std::pair(answer->summary.output_tokens_per_s, question->assumed);
+  };
+  const double vllm = tokens("vllm", {}).first;
+  EXPECT_NEAR(tokens("trtllm", {}).first / vllm, 1, 0.4);
+  // Before it cut them, one at a time: slow, and told.
+  const auto [whole, assumed] = tokens("trtllm", {{"set", "version=1.2"}});
+  EXPECT_LT(whole, vllm / 2);
+  EXPECT_THAT(assumed, testing::Contains(HasSubstr("prompts are not cut")));
+}
+
 TEST(ServeAnswers, WhatDoesNotFitIsTooLarge) {
   const Catalog& catalog = Catalog::builtin();
   const auto question = make_serve_question(

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 
 #include "base/text/names.h"
@@ -166,11 +167,23 @@ ServingLayout read_layout(ServeValues& values, const std::string& prefix) {
   return layout;
 }
 
+/// What is taken where no precision is given.
+std::string stored_words(const Model& model) {
+  const StoredPrecision& stored = model.stored;
+  if (!stored.quantised()) return "no precision given: bf16";
+  std::string text = fmt::format("no precision given: the checkpoint's own, {}", stored.method);
+  for (const std::string& part : stored.mixed) {
+    text += fmt::format("; of {} what most of it is stored in", part);
+  }
+  return text;
+}
+
 void read_precision(ServeValues& values, const Model& model, ServingPrecision& precision,
                     std::vector<std::string>& assumed) {
   const std::string* text = values.last("precision");
-  if (text == nullptr) assumed.emplace_back("no precision given: bf16");
-  const Result<ServingPrecision> known = serving_precision(text ? *text : "bf16", model);
+  if (text == nullptr) assumed.push_back(stored_words(model));
+  const Result<ServingPrecision> known =
+      text == nullptr ? stored_precision(model) : serving_precision(*text, model);
   if (!known) return values.wrong("precision", known.error());
   precision = *known;
   if (const std::string* kv = values.last("kv_cache")) {
@@ -181,6 +194,39 @@ void read_precision(ServeValues& values, const Model& model, ServingPrecision& p
     }
     precision.kv_cache = *type;
   }
+}
+
+/// "version=0.10" among the settings of an engine: whose defaults hold.
+std::string version_told(ServeValues& values, std::string_view role) {
+  std::string version;
+  for (const std::string& text : values.all("set")) {
+    std::string_view pair = text;
+    for (const std::string_view pool : {"prefill.", "decode."}) {
+      if (pair.starts_with(pool) && pool.substr(0, pool.size() - 1) == role) {
+        pair.remove_prefix(pool.size());
+      }
+    }
+    const std::size_t sign = pair.find('=');
+    if (sign != std::string_view::npos && trim(pair.substr(0, sign)) == "version") {
+      version = trim(pair.substr(sign + 1));
+    }
+  }
+  return version;
+}
+
+/// Rules of releases that are not those that are followed.
+void check_version(ServeValues& values, ServingEngine engine, const std::string& version) {
+  const std::string_view first = version;
+  // vLLM's first engine scheduled otherwise: prompts by themselves, no chunks, swapping.
+  constexpr std::array<std::string_view, 8> kOld = {"0.0.", "0.1.", "0.2.", "0.3.",
+                                                    "0.4.", "0.5.", "0.6.", "0.7."};
+  const auto is_old = [&](std::string_view old) {
+    return first.starts_with(old) || first == old.substr(0, old.size() - 1);
+  };
+  if (engine != ServingEngine::kVllm || !std::ranges::any_of(kOld, is_old)) return;
+  values.wrong("set",
+               fmt::format("version {}: the scheduler of vLLM before 0.8 is not modelled", version),
+               "0.8 or newer");
 }
 
 }  // namespace
@@ -200,7 +246,9 @@ Deployment read_deployment(ServeValues& values, std::string_view role, const Mod
   deployment.layout = read_layout(values, role.empty() ? "" : std::string(role) + "_");
   read_precision(values, model, deployment.precision, assumed);
   EngineSettings& settings = deployment.settings;
-  settings = engine_defaults(*known, model, deployment.layout);
+  const std::string version = version_told(values, role);
+  check_version(values, *known, version);
+  settings = engine_defaults(*known, model, deployment.layout, version, &cluster.chip);
   values.whole("batch_tokens", settings.batch_tokens, 1);
   values.whole("max_requests", settings.max_requests, 1);
   values.flag("chunked_prefill", settings.chunked_prefill);
@@ -208,6 +256,10 @@ Deployment read_deployment(ServeValues& values, std::string_view role, const Mod
   read_drafts(values, settings.speculation);
   for (const std::string& text : values.all("set")) {
     set_engine_setting(values, role, text, settings);
+  }
+  if (settings.graphs.empty()) {
+    assumed.emplace_back(
+        "nothing is captured: every kernel is launched by the host, by their number in a layer");
   }
   return deployment;
 }

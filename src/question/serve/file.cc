@@ -1,5 +1,6 @@
-// Questions that lie in files: TOML as people write it, JSON as `flopcast serve --json` does.
+// Questions that lie in files: TOML as people write it, JSON as `flopcast serve --json` does, launches of servers.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -102,17 +103,35 @@ Result<ServeFile> parse_toml_question(std::string_view text, const std::string& 
 }  // namespace
 
 Result<ServeFile> parse_serve_file(std::string_view text, const std::string& where,
-                                   const std::filesystem::path& folder) {
+                                   const std::filesystem::path& folder,
+                                   const std::string& arguments) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{'
-             ? parse_json_question(text, where, folder)
-             : parse_toml_question(text, where, folder);
+  if (first != std::string_view::npos && text[first] == '{') {
+    return parse_json_question(text, where, folder);
+  }
+  if (text.starts_with("#!") || names_server(text)) {
+    return file_of_servers(text, where, folder, arguments);
+  }
+  return parse_toml_question(text, where, folder);
 }
 
-Result<ServeFile> read_serve_file(const std::filesystem::path& path) {
+std::optional<Diagnostic> strict_problem(const LaunchedFlags& flags, const std::string& where) {
+  if (flags.unmodelled.empty() && flags.unknown.empty()) return std::nullopt;
+  std::string what;
+  const auto add = [&what](std::string_view kind, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    if (!what.empty()) what += "; ";
+    what += fmt::format("{}: {}", kind, fmt::join(names, ", "));
+  };
+  add("not known", flags.unknown);
+  add("not modelled", flags.unmodelled);
+  return Diagnostic{ErrorCode::kBadInput, where, std::move(what), "leave --strict out"};
+}
+
+Result<ServeFile> read_serve_file(const std::filesystem::path& path, const std::string& arguments) {
   const Result<std::string> text = read_file(path);
   if (!text) return text.error();
-  return parse_serve_file(*text, path.string(), path.parent_path());
+  return parse_serve_file(*text, path.string(), path.parent_path(), arguments);
 }
 
 }  // namespace flopcast

@@ -52,30 +52,6 @@ double waiting_share(const FleetRun& run) {
   return ttft > 0 ? waited / ttft : 0;
 }
 
-/// Requests that come by themselves, faster than they are answered: later ones wait longer and longer.
-std::optional<std::string> overload(const ServeAnswer& answer) {
-  if (answer.question.workload.kind == ServingWorkload::Kind::kClosed) return std::nullopt;
-  constexpr double kGrowth = 3, kSlower = 0.9;
-  std::vector<const RequestOutcome*> sent;
-  for (const RequestOutcome& request : answer.run.requests) {
-    if (request.counted && request.first_token != Time::max()) sent.push_back(&request);
-  }
-  const std::size_t fifth = sent.size() / 5;
-  if (fifth == 0) return std::nullopt;
-  std::ranges::stable_sort(sent, {}, [](const RequestOutcome* r) { return r->sent; });
-  double early = 0, late = 0;
-  for (std::size_t i = 0; i < fifth; ++i) {
-    early += sent[i]->ttft().seconds();
-    late += sent[sent.size() - 1 - i]->ttft().seconds();
-  }
-  const double span = (sent.back()->sent - sent.front()->sent).seconds();
-  const double offered = span > 0 ? static_cast<double>(sent.size() - 1) / span : 0;
-  if (late < kGrowth * early || answer.run.requests_per_s > kSlower * offered) return std::nullopt;
-  return fmt::format(
-      "requests come at {:.4g} a second, {:.4g} are answered: the queue grows as long as they come",
-      offered, answer.run.requests_per_s);
-}
-
 void tell_pool(const ServePool& pool, bool apart, std::vector<std::string>& out) {
   const std::string of = apart ? fmt::format(" of the {} pool", pool.role) : std::string();
   if (!pool.parts.empty()) {
@@ -97,12 +73,38 @@ void tell_pool(const ServePool& pool, bool apart, std::vector<std::string>& out)
 
 }  // namespace
 
+std::optional<double> overloading_rate(const ServeAnswer& answer) {
+  if (answer.question.workload.kind == ServingWorkload::Kind::kClosed) return std::nullopt;
+  constexpr double kGrowth = 3, kSlower = 0.9;
+  std::vector<const RequestOutcome*> sent;
+  for (const RequestOutcome& request : answer.run.requests) {
+    if (request.counted && request.first_token != Time::max()) sent.push_back(&request);
+  }
+  const std::size_t fifth = sent.size() / 5;
+  if (fifth == 0) return std::nullopt;
+  std::ranges::stable_sort(sent, {}, [](const RequestOutcome* r) { return r->sent; });
+  double early = 0, late = 0;
+  for (std::size_t i = 0; i < fifth; ++i) {
+    early += sent[i]->ttft().seconds();
+    late += sent[sent.size() - 1 - i]->ttft().seconds();
+  }
+  const double span = (sent.back()->sent - sent.front()->sent).seconds();
+  const double offered = span > 0 ? static_cast<double>(sent.size() - 1) / span : 0;
+  if (late < kGrowth * early || answer.run.requests_per_s > kSlower * offered) return std::nullopt;
+  return offered;
+}
+
 std::vector<std::string> serve_limits(const ServeAnswer& answer) {
   constexpr double kWorthTelling = 0.2;
   std::vector<std::string> limits;
   const FleetRun& run = answer.run;
   const bool apart = answer.pools.size() > 1;
-  if (auto words = overload(answer)) limits.push_back(*std::move(words));
+  if (const auto offered = overloading_rate(answer)) {
+    limits.push_back(fmt::format(
+        "requests come at {:.4g} a second, {:.4g} are answered: the queue grows as long as they "
+        "come",
+        *offered, run.requests_per_s));
+  }
   const double waits = waiting_share(run);
   if (waits >= kWorthTelling) {
     limits.push_back(

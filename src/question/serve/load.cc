@@ -98,14 +98,16 @@ ServingWorkload read_load(ServeValues& values, std::string& trace_name,
 
 void fit_lengths(ServeValues& values, const Model& model, ServingWorkload& load,
                  std::vector<std::string>& assumed) {
-  const std::int64_t longest = model.max_sequence;
+  std::int64_t longest = model.max_sequence;
+  values.whole("max_length", longest, 1);
   if (longest == 0 || values.problem()) return;
+  const std::string who = values.has("max_length") ? "a server of this length" : model.name;
   if (load.kind != ServingWorkload::Kind::kTrace) {
     if (load.input + load.output <= longest) return;
     return values.wrong(
         "input",
         fmt::format("{} tokens and {} of the answer are longer than the {} that {} takes",
-                    load.input, load.output, longest, model.name),
+                    load.input, load.output, longest, who),
         "ask for shorter ones, or name a model that takes more");
   }
   auto& requests = load.trace.requests;
@@ -119,7 +121,7 @@ void fit_lengths(ServeValues& values, const Model& model, ServingWorkload& load,
   if (!requests.empty()) return;
   values.wrong(Diagnostic{
       ErrorCode::kBadInput, *values.last("trace"),
-      fmt::format("every request is longer than the {} tokens that {} takes", longest, model.name),
+      fmt::format("every request is longer than the {} tokens that {} takes", longest, who),
       "name a model that takes more"});
 }
 

@@ -98,6 +98,39 @@ void read_judgement(ServeValues& values, ServeQuestion& question) {
   question.slo = *slo;
 }
 
+/// Prompts that fill an iteration and are not cut wait until no answer is under way.
+void tell_whole_prompts(ServeQuestion& question) {
+  const EngineSettings& settings = question.fleet.pool.deployment.settings;
+  std::int64_t longest = question.workload.input;
+  for (const ServingRequest& request : question.workload.trace.requests) {
+    longest = std::max(longest, request.input);
+  }
+  if (settings.chunked_prefill || 2 * longest <= settings.batch_tokens) return;
+  question.assumed.push_back(fmt::format(
+      "prompts are not cut: one of {} tokens waits until an iteration of {} has room for all of it",
+      longest, settings.batch_tokens));
+}
+
+/// A built-in model under the name of one of its checkpoints ("qwen3-235b-a22b-fp8") is stored as that says.
+Result<Model> as_named(const std::string& name, Model model) {
+  const NamedPrecision ends = precision_in_name(name);
+  const bool built_in = !model.source.empty();
+  if (ends.precision.empty() || !built_in) return model;
+  const Result<ServingPrecision> precision = serving_precision(ends.precision, model);
+  if (!precision) return precision.error();
+  model.stored = {};
+  model.stored.method = fmt::format("{}, as its name says", ends.precision);
+  model.stored.attention = precision->attention;
+  model.stored.dense = precision->dense;
+  model.stored.experts = precision->experts;
+  model.stored.head = precision->head;
+  // Checkpoints in NVFP4 come with a scheme of 8 bits for keys and values; others leave them to the engine.
+  if (ends.precision == "fp4" && precision->kv_cache != DataType::kBf16) {
+    model.stored.kv_cache = precision->kv_cache;
+  }
+  return model;
+}
+
 }  // namespace
 
 namespace question {
@@ -140,12 +173,31 @@ Result<ServeQuestion> make_serve_question(const std::string& model, const std::s
   if (!machine) return machine.error();
   ServeValues values(settings);
   if (values.problem()) return *values.problem();
-  question.fleet = read_fleet(values, *known, *machine, question.assumed);
+  Result<Model> stored = as_named(model, *known);
+  if (!stored) return stored.error();
+  question.fleet = read_fleet(values, *stored, *machine, question.assumed);
   if (values.problem()) return *values.problem();
   read_judgement(values, question);
   question.workload = read_load(values, question.trace_name, question.assumed);
   fit_lengths(values, *known, question.workload, question.assumed);
   if (values.problem()) return *values.problem();
+  tell_whole_prompts(question);
+  return question;
+}
+
+Result<ServeQuestion> make_serve_question(const ServeFile& file, const Catalog& catalog) {
+  Result<ServeQuestion> question =
+      make_serve_question(file.model, file.cluster, file.settings, catalog);
+  if (!question || !file.launch) return question;
+  question->launch = file.launch;
+  std::vector<std::string> taken = file.notes;
+  for (const std::string& flag : file.launch->unmodelled) {
+    taken.push_back(fmt::format("not modelled: {}", flag));
+  }
+  for (const std::string& flag : file.launch->unknown) {
+    taken.push_back(fmt::format("not known, and left out: {}", flag));
+  }
+  question->assumed.insert(question->assumed.begin(), taken.begin(), taken.end());
   return question;
 }
 

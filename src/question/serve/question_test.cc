@@ -159,6 +159,49 @@ TEST(ServeQuestions, WhatIsNoQuestionIsTold) {
   EXPECT_THAT(nobody.error().text(), HasSubstr("--users, --rate"));
 }
 
+ServingPrecision precision_of(const std::string& model, ServeSettings more = {},
+                              const std::string& cluster = "dgx-b200") {
+  ServeSettings settings = {{"tp", "8"}, {"users", "1"}, {"input", "10"}, {"output", "10"}};
+  settings.insert(settings.end(), more.begin(), more.end());
+  const auto question = make_serve_question(model, cluster, settings, Catalog::builtin());
+  EXPECT_TRUE(question.ok()) << model << ": " << question.error().text();
+  return question.ok() ? question->fleet.pool.deployment.precision : ServingPrecision{};
+}
+
+TEST(ServeQuestions, ACheckpointsOwnPrecisionIsTheDefault) {
+  EXPECT_EQ(precision_of("gpt-oss-120b").experts, GemmType::kMxfp4Weight);
+  EXPECT_EQ(precision_of("gpt-oss-120b").attention, GemmType::kBf16);
+  EXPECT_EQ(precision_of("deepseek-r1").experts, GemmType::kFp8Block);
+  EXPECT_EQ(precision_of("kimi-k2-instruct").experts, GemmType::kFp8Block);
+  EXPECT_EQ(precision_of("kimi-k2-thinking").experts, GemmType::kInt4WeightOnly);
+  EXPECT_EQ(precision_of("kimi-k2-thinking").attention, GemmType::kBf16);
+  EXPECT_EQ(precision_of("llama-3-70b").dense, GemmType::kBf16);
+  EXPECT_EQ(precision_of("llama-3-70b", {{"precision", "fp8"}}).dense, GemmType::kFp8);
+  // Told stands before the checkpoint's.
+  EXPECT_EQ(precision_of("deepseek-r1", {{"precision", "fp4"}}).experts, GemmType::kNvfp4);
+  // A name with a precision behind it is that of a checkpoint.
+  EXPECT_EQ(precision_of("qwen3-235b-a22b-fp8").experts, GemmType::kFp8Block);
+  EXPECT_EQ(precision_of("qwen3-235b-a22b").experts, GemmType::kBf16);
+  EXPECT_EQ(precision_of("deepseek-r1-nvfp4").experts, GemmType::kNvfp4);
+}
+
+TEST(ServeQuestions, AConfigTellsWhatItsWeightsAreStoredIn) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.write("config.json", R"({"model_type": "llama", "hidden_size": 4096,
+      "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192,
+      "quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic"}})");
+  const ServingPrecision stored = precision_of(path.string());
+  EXPECT_EQ(stored.dense, GemmType::kFp8);
+  EXPECT_EQ(stored.kv_cache, DataType::kBf16);  // engines keep them in 16 bits unless told
+  EXPECT_EQ(precision_of(path.string(), {{"kv_cache", "fp8"}}).kv_cache, DataType::kFp8);
+}
+
+TEST(ServeQuestions, RulesBeforeThoseThatAreFollowedAreRefused) {
+  EXPECT_THAT(problem({{"set", "version=0.6.3"}}), HasSubstr("before 0.8 is not modelled"));
+  EXPECT_TRUE(ask({{"set", "version=0.10.2"}}).ok());
+}
+
 TEST(ServeQuestions, LoadsAreUsersRatesOrTraces) {
   const auto rate = make_serve_question(
       "llama-3-70b", "2 x dgx-h100",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,6 +69,18 @@ void fit_lengths(ServeValues& values, const Model& model, ServingWorkload& load,
 void read_fleet_parts(ServeValues& values, Fleet& fleet);
 /// What a measured point put on the deployment: "decode=1.05,front=1.2", or a file of `calibrate serving`.
 void read_factors(ServeValues& values, Fleet& fleet);
+
+/// The precision that a checkpoint's name ends with ("Qwen3-32B-FP8": "fp8"), and the name without it; empty: none.
+struct NamedPrecision {
+  std::string_view precision;
+  std::string rest;
+};
+NamedPrecision precision_in_name(std::string_view name);
+
+/// What servers are started with, as a question.
+Result<ServeFile> file_of_servers(std::string_view text, const std::string& where,
+                                  const std::filesystem::path& folder,
+                                  const std::string& arguments);
 
 /// The cluster with room for so many chips: the one that is named, or more of its nodes.
 Result<Cluster> cluster_with(const std::string& line, unsigned chips, const Catalog& catalog);

@@ -60,6 +60,23 @@ void write_summary_object(JsonWriter& w, std::string_view key,
   w.end_object();
 }
 
+void write_texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& texts) {
+  w.begin_array(key);
+  for (const std::string& text : texts) w.text({}, text);
+  w.end_array();
+}
+
+/// The four kinds of flags of a launch.
+void write_launch(JsonWriter& w, const std::optional<LaunchedFlags>& flags) {
+  if (!flags) return w.null("launch");
+  w.begin_object("launch");
+  write_texts(w, "used", flags->used);
+  write_texts(w, "without_meaning", flags->without_meaning);
+  write_texts(w, "unmodelled", flags->unmodelled);
+  write_texts(w, "unknown", flags->unknown);
+  w.end_object();
+}
+
 /// What parse_serve_file reads back: settings by name, those that repeat as lists.
 void write_question(JsonWriter& w, const ServeQuestion& question) {
   w.begin_object("question");
@@ -205,18 +222,13 @@ void write_timeline(JsonWriter& w, const ServeTimeline& timeline) {
   w.end_object();
 }
 
-void write_texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& texts) {
-  w.begin_array(key);
-  for (const std::string& text : texts) w.text({}, text);
-  w.end_array();
-}
-
 }  // namespace
 
 void write_serve_answer(JsonWriter& w, const ServeAnswer& answer) {
   write_question(w, answer.question);
   w.text("words", serve_line(answer.question));
   write_texts(w, "assumed", answer.question.assumed);
+  write_launch(w, answer.question.launch);
   write_serve_summary(w, answer.summary);
   write_summary_object(w, "fast", answer.low);
   write_summary_object(w, "slow", answer.high);

@@ -266,6 +266,12 @@ std::string rests_text(const ServeAnswer& answer) {
         "  the band, 10-90 % of measured deployments of {}: TTFT {}, TPOT {} of the forecast\n",
         name(answer.pools.front().deployment.settings.engine), ends(&ServeSummary::ttft),
         ends(&ServeSummary::tpot));
+    if (answer.low->output_tokens_per_s != answer.high->output_tokens_per_s) {
+      text += fmt::format(
+          "  output tokens a second in it: {} to {}\n",
+          whole(std::min(answer.low->output_tokens_per_s, answer.high->output_tokens_per_s)),
+          whole(std::max(answer.low->output_tokens_per_s, answer.high->output_tokens_per_s)));
+    }
   }
   const ServingFactors& f = answer.question.fleet.pool.factors;
   if (!(f == ServingFactors{})) {

@@ -65,4 +65,19 @@ Result<ServingPrecision> serving_precision(std::string_view text, const Model& m
                      "bf16, fp8, fp4 or int4");
 }
 
+Result<ServingPrecision> stored_precision(const Model& model) {
+  const StoredPrecision& stored = model.stored;
+  if (!stored.unread.empty()) {
+    return usage_error("precision", "of the checkpoint (" + stored.method + "): " + stored.unread,
+                       "give --precision: bf16, fp8, fp4 or int4");
+  }
+  ServingPrecision p;
+  p.attention = stored.attention;
+  p.dense = stored.dense;
+  p.experts = stored.experts;
+  p.head = stored.head;
+  p.kv_cache = stored.kv_cache.value_or(DataType::kBf16);
+  return p;
+}
+
 }  // namespace flopcast

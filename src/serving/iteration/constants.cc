@@ -44,6 +44,7 @@ constexpr std::array kConstantFields = {
     ConstantField{"host_s", &C::host_s, 0, 1e-2},
     ConstantField{"host_request_s", &C::host_request_s, 0, 1e-4},
     ConstantField{"eager_layer_s", &C::eager_layer_s, 0, 1e-3},
+    ConstantField{"eager_kernel_s", &C::eager_kernel_s, 0, 1e-4},
     ConstantField{"front_s", &C::front_s, 0, 1},
     ConstantField{"back_s", &C::back_s, 0, 1},
     ConstantField{"quantise_kernels", &C::quantise_kernels, 0, 3},

@@ -33,7 +33,8 @@ struct Constants {
   double host_serial_request_s = 0;  ///< more a request
   double host_s = 0;                 ///< of host an iteration, hidden where the engine overlaps
   double host_request_s = 0;         ///< more a request
-  double eager_layer_s = 0;          ///< launching a layer without a graph
+  double eager_layer_s = 0;          ///< launching a layer outside the captured sizes, in pieces
+  double eager_kernel_s = 0;         ///< launching a kernel where nothing at all is captured
   double front_s = 0;                ///< from the client to the queue
   double back_s = 0;                 ///< of a token to the client
   double quantise_kernels = 0;       ///< launches a product whose inputs get a scale per block

@@ -60,11 +60,12 @@ IterationModel::State::State(const Deployment& d, const ServingFactors& factors,
   host_serial_request = ps_of(c.host_serial_request_s * factors.host);
   host = ps_of(c.host_s * factors.host);
   host_request = ps_of(c.host_request_s * factors.host);
-  launches = ps_of(pricer.launch_seconds());
+  launches = ps_of(pricer.launch_seconds(!graphs.empty()));
   front = Time{ps_of(c.front_s * factors.front)};
   back = Time{ps_of(c.back_s * factors.front)};
   basis = pricer.basis();
   source = "iteration terms of docs/theory/serving.md, catalog/serving/constants.toml";
+  if (graphs.empty()) source += "; launches of kernels without graphs, counted";
 }
 
 bool IterationModel::State::captured(std::int64_t decodes) const {

@@ -391,6 +391,25 @@ Cost Pricer::prefill_token() const {
 
 Cost Pricer::prefill_fixed() const { return decode_fixed(); }
 
-double Pricer::launch_seconds() const { return constants_.eager_layer_s * work_.layers; }
+double Pricer::kernels() const {
+  // Of a layer with experts: its two products, what lies between, choosing, sorting and gathering copies, summing them.
+  constexpr double kExpertKernels = 8;
+  // Keys and values are written by a kernel of their own.
+  constexpr double kAttentionKernels = 2;
+  double count = kAttentionKernels * work_.attention.layers +
+                 kIndexerKernels * work_.attention.indexers +
+                 kRecurrenceKernels * work_.attention.recurrences +
+                 constants_.element_kernels * (work_.mixers + work_.feed_forwards);
+  for (const LinearWork& linear : work_.linears) {
+    count += linear.count * (1 + quantising(linear.type));
+  }
+  for (const ExpertWork& experts : work_.experts) count += kExpertKernels * experts.count;
+  if (layout_.tp > 1) count += work_.mixers + work_.feed_forwards;  // all-reduces
+  return count;
+}
+
+double Pricer::launch_seconds(bool captures) const {
+  return captures ? constants_.eager_layer_s * work_.layers : constants_.eager_kernel_s * kernels();
+}
 
 }  // namespace flopcast::serving

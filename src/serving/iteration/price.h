@@ -68,7 +68,8 @@ class Pricer {
   Cost prefill_context() const;
   Cost prefill_token() const;  ///< recurrent states
   Cost prefill_fixed() const;
-  double launch_seconds() const;  ///< of an iteration outside graphs
+  double launch_seconds(
+      bool captures) const;  ///< of an iteration outside graphs, where any are captured
 
   const StageWork& work() const { return work_; }
   const Constants& constants() const { return constants_; }
@@ -87,6 +88,7 @@ class Pricer {
   PartCosts own_of(const StageWork& work, const std::vector<Tabled>* tabled, double rows) const;
   PartCosts all_of(const StageWork& work, const std::vector<Tabled>* tabled, double rows,
                    double longest) const;
+  double kernels() const;  ///< of an iteration
   Cost head_of(const StageWork& work, double rows) const;
   void strip_tables();
   GemmType run_type(GemmType type) const;

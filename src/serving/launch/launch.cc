@@ -72,7 +72,8 @@ std::string_view name(ServingRole role) {
 ServingLaunch launch_of(const Deployment& deployment, ServingRole role, std::int64_t longest) {
   const LaunchQuestion question{
       deployment, role, longest,
-      engine_defaults(deployment.settings.engine, deployment.model, deployment.layout)};
+      engine_defaults(deployment.settings.engine, deployment.model, deployment.layout,
+                      deployment.settings.version, &deployment.cluster.chip)};
   ServingLaunch launch;
   launch.role = role;
   launch.checkpoint = checkpoint_words(deployment);

@@ -93,9 +93,11 @@ TEST(ServingLaunches, OfTensorRtLlm) {
   d.settings.batch_wait_iterations = 20;
   d.precision.kv_cache = DataType::kFp8;
   const ServingLaunch launch = launch_of(d);
-  EXPECT_EQ(launch.command,
-            "trtllm-serve $MODEL --backend pytorch --tp_size 8 --ep_size 8 --max_batch_size 256 "
-            "--max_num_tokens 4096 --kv_cache_free_gpu_memory_fraction 0.9 --config serve.yaml");
+  EXPECT_EQ(
+      launch.command,
+      "trtllm-serve $MODEL --backend pytorch --tp_size 8 --ep_size 8 --max_batch_size 256 "
+      "--max_num_tokens 4096 --kv_cache_free_gpu_memory_fraction 0.9 --enable_chunked_prefill "
+      "--config serve.yaml");
   EXPECT_EQ(launch.file,
             "kv_cache_config:\n"
             "  enable_block_reuse: true\n"
@@ -113,6 +115,10 @@ TEST(ServingLaunches, OfTensorRtLlm) {
             "  enable_padding: true\n"
             "  batch_sizes: [1, 2, 4, 8]\n");
   EXPECT_THAT(launch.lacks, IsEmpty());
+  // Chunks are the default of releases behind 1.2: not to cut is said where they would.
+  d.settings.chunked_prefill = false;
+  EXPECT_THAT(launch_of(d).command, Not(HasSubstr("chunked")));
+  EXPECT_THAT(launch_of(d).file, HasSubstr("enable_chunked_prefill: false\n"));
   d.layout = {2, 4, 8, 1};
   EXPECT_THAT(launch_of(d).lacks, Contains(HasSubstr("tp 2 in each of 4 attention ranks")));
 }

@@ -60,6 +60,7 @@ std::string schedule_yaml(const EngineSettings& s) {
   if (s.batch_wait_ratio > 0) {
     text += fmt::format("batch_wait_max_tokens_ratio: {}\n", exact_ratio(s.batch_wait_ratio));
   }
+  if (!s.chunked_prefill) text += "enable_chunked_prefill: false\n";
   if (!s.overlap) text += "disable_overlap_scheduler: true\n";
   if (s.graphs.empty()) return text + "cuda_graph_config: null\n";
   return text + fmt::format("cuda_graph_config:\n  enable_padding: true\n  batch_sizes: [{}]\n",

@@ -159,7 +159,8 @@ Fleet fleet_with(const FleetSearch& search, const FleetChoice& choice,
     ReplicaPool pool{
         {search.model, search.cluster, chosen.layout, precision, {}}, chosen.replicas, {}};
     EngineSettings& settings = pool.deployment.settings;
-    settings = engine_defaults(choice.engine, search.model, chosen.layout);
+    settings =
+        engine_defaults(choice.engine, search.model, chosen.layout, {}, &search.cluster.chip);
     settings.batch_tokens = choice.batch_tokens;
     if (choice.max_requests > 0) settings.max_requests = choice.max_requests;
     return pool;

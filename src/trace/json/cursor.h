@@ -141,6 +141,15 @@ class Cursor {
   const char* end() const { return end_; }
   Scan status() const { return status_; }
   const char* complaint() const { return complaint_; }
+  /// Whether it could not go on for the depth of what it read, of which nothing behind can be told.
+  bool too_deep() const { return complaint_ == kTooDeep; }
+  /// Goes on behind what was no JSON, from where it stands.
+  void recover() {
+    status_ = Scan::kOk;
+    complaint_ = "";
+  }
+  /// Where the text must go on: false, and kMore at the end of the window.
+  bool ends() { return p_ < end_ ? false : (more(), true); }
 
   /// The functions below return false where they cannot go on; status() then says why.
   FLOPCAST_INLINE bool skip_space() {
@@ -241,7 +250,7 @@ class Cursor {
           break;
         }
         if (*q == '{' || *q == '[') {
-          if (++depth > kMaxDepth) return p_ = q, bad("nested deeper than 1024 levels");
+          if (++depth > kMaxDepth) return p_ = q, bad(kTooDeep);
         } else if (*q != 0 && --depth == 0) {
           p_ = q + 1;
           return true;
@@ -252,6 +261,7 @@ class Cursor {
   }
 
  private:
+  static constexpr const char* kTooDeep = "nested deeper than 1024 levels";
   static bool is_dark(char c) { return static_cast<unsigned char>(c) > ' '; }
   bool more() { return status_ = Scan::kMore, false; }
   bool bad(const char* complaint) {

@@ -1,5 +1,7 @@
 #include "trace/json/document.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -24,6 +26,14 @@ class DocumentReader {
 
   DocumentOutcome run() {
     skip_byte_order_mark();
+    if (const char* order = utf16_order()) {
+      damage(fmt::format("the text is UTF-16 ({}): convert it to UTF-8, as by iconv -f UTF-16{} "
+                         "-t UTF-8",
+                         order[0] == 'L' ? "little-endian" : "big-endian", order));
+      out_.utf16 = true;
+      out_.bytes = window_.drain();
+      return std::move(out_);
+    }
     const int first = next();
     if (first == '[' || first == '{') {
       out_.is_json = true;
@@ -71,6 +81,18 @@ class DocumentReader {
     while (window_.end() - p_ < 3 && refill(p_)) {
     }
     if (window_.end() - p_ >= 3 && std::memcmp(p_, kMark, 3) == 0) p_ += 3;
+  }
+
+  /// "LE" or "BE" where the text is in units of 16 bits: by its mark, or a bracket that is one; else null.
+  const char* utf16_order() {
+    while (window_.end() - p_ < 2 && refill(p_)) {
+    }
+    if (window_.end() - p_ < 2) return nullptr;
+    const auto bracket = [](char c) { return c == '{' || c == '['; };
+    const auto first = static_cast<unsigned char>(p_[0]), second = static_cast<unsigned char>(p_[1]);
+    if ((first == 0xff && second == 0xfe) || (bracket(p_[0]) && second == 0)) return "LE";
+    if ((first == 0xfe && second == 0xff) || (first == 0 && bracket(p_[1]))) return "BE";
+    return nullptr;
   }
 
   /// Lets `take` read from the cursor, again with more text as long as it asks for it.

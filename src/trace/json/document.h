@@ -67,6 +67,7 @@ struct DocumentOutcome {
     std::string what;
   };
   bool is_json = false;  ///< begins with { or [
+  bool utf16 = false;    ///< in units of 16 bits, which are not read
   bool bare_array = false;
   bool has_events = false;        ///< an event array was found (and not just begun to be)
   std::vector<std::string> keys;  ///< of the top level, at most kMostKeys

@@ -151,7 +151,7 @@ FileKind trace::kind_of_file(const fs::path& path) {
   }
   if (has("nodes") || has("schema")) return FileKind::kExecution;
   const bool cut = seen.is_json && (seen.damage || !all);
-  return cut ? FileKind::kTrace : FileKind::kOther;
+  return cut || seen.utf16 ? FileKind::kTrace : FileKind::kOther;
 }
 
 std::optional<std::int32_t> trace::rank_in_name(std::string_view file_name) {

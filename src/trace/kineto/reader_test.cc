@@ -409,6 +409,53 @@ TEST(Kineto, RepairableRowsAreRepairedAndCounted) {
   EXPECT_EQ(t.anomalies.count("bad_args"), 1U);
 }
 
+/// A kernel with these arguments, a row behind it.
+TraceSet with_args(const std::string& args) {
+  return read_rows(R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":4,"dur":1,"args":{)" +
+                   args + "}}," + op("behind", "9"));
+}
+
+TEST(Kineto, ABrokenFieldCostsThatFieldAlone) {
+  for (const char* broken :
+       {R"("stream": 7, "Process Group Description": , "correlation": 5)",
+        R"("stream": 7, "Process Group Description": default pg, "correlation": 5)",
+        R"("stream": 7, "Process Group Description": "a "quoted" one", "correlation": 5)",
+        R"("stream": 7, "Process Group Description" "x", "correlation": 5)",
+        R"("stream": 7, x: 3, "correlation": 5)", R"("stream": 7, "correlation": 5,)",
+        R"("correlation": 5, "stream": 7, "Process Group Description": )"}) {
+    const TraceSet set = with_args(broken);
+    EXPECT_EQ(names(set), "k behind") << broken;
+    const Trace& t = set.traces[0];
+    EXPECT_EQ(t.anomalies.count("broken_field"), 1U) << broken;
+    EXPECT_EQ(t.anomalies.count("damaged_tail"), 0U) << broken;
+    EXPECT_EQ(t.events.stream[0], 7) << broken;
+    EXPECT_EQ(t.events.correlation[0], 5) << broken;
+  }
+}
+
+TEST(Kineto, WhatWasReadOfABrokenFieldIsNoValue) {
+  const TraceSet args = with_args(R"("correlation": 12 34, "stream": 7)");
+  EXPECT_EQ(args.traces[0].events.correlation[0], kNoId);
+  EXPECT_EQ(args.traces[0].events.stream[0], 7);
+  const TraceSet times = read_rows(
+      R"({"ph":"X","cat":"cpu_op","name":"x","pid":1,"tid":1,"ts":5 6,"dur":1},)" +
+      op("behind", "9"));
+  EXPECT_EQ(names(times), "behind");
+  EXPECT_EQ(times.traces[0].anomalies.count("broken_field"), 1U);
+  EXPECT_EQ(times.traces[0].anomalies.count("bad_ts"), 1U);
+}
+
+TEST(Kineto, ManyRowsWithABrokenFieldAreMendedEach) {
+  std::string rows;
+  for (int i = 0; i < 100; ++i) {
+    rows += R"({"ph":"X","cat":"cpu_op","name":"c","pid":1,"tid":1,"ts":)" + std::to_string(10 * i) +
+            R"(,"dur":1,"args":{"Process Group Description": ,"Process Group Name":"0"}},)";
+  }
+  const TraceSet set = read_rows(rows + op("last", "2000"));
+  EXPECT_EQ(set.traces[0].events.size(), 101U);
+  EXPECT_EQ(set.traces[0].anomalies.count("broken_field"), 100U);
+}
+
 TEST(Kineto, NamesAreUnescapedAndCleaned) {
   const TraceSet set = read_rows(op(R"(q\"\\\u6838)", "1") + "," + op("a\xff", "2") + "," +
                                  op("a\xff", "3") + "," + op(R"(\ud800)", "4"));
@@ -466,6 +513,10 @@ TEST(Kineto, WhatIsNoTraceIsRefusedWithAReason) {
   EXPECT_NE(words_of_error(R"({"traceEvents":[{"ph")").find("byte 16"), std::string::npos);
   EXPECT_NE(words_of_error(R"({"schema":"1.0.1","nodes":[]})").find("execution trace"),
             std::string::npos);
+  const std::string utf16("{\0\"\0", 4);
+  EXPECT_NE(words_of_error(utf16).find("UTF-16 (little-endian)"), std::string::npos);
+  EXPECT_NE(words_of_error("\xff\xfe" + utf16).find("iconv -f UTF-16LE"), std::string::npos);
+  EXPECT_NE(words_of_error(std::string("\xfe\xff\0{", 4)).find("big-endian"), std::string::npos);
   const std::string deep(100000, '[');
   EXPECT_NE(words_of_error("{\"traceEvents\":[" + deep).find("nested deeper"), std::string::npos);
   EXPECT_NE(words_of_error("{\"other\":" + deep).find("nested deeper"), std::string::npos);

@@ -121,6 +121,27 @@ FLOPCAST_INLINE bool enter_object(Cursor& cursor, bool& closed) {
   return true;
 }
 
+/// Behind a field that is no JSON: sets `closed` behind the object's brace, or stands at the next key. `to` is where the
+/// part that was read of it went. Not inline: nearly no file has one.
+__attribute__((noinline)) bool pass_broken(Cursor& cursor, RawRow& row, Trail& trail, JsonSlice* to,
+                                           bool& closed) {
+  if (cursor.status() != Scan::kBad || cursor.too_deep()) return false;
+  cursor.recover();
+  row.broken = true;
+  trail.is_whole = false;
+  if (to != nullptr) *to = {};
+  for (; !cursor.ends(); cursor.pass()) {
+    closed = *cursor.at() == '}';
+    if (closed) return cursor.pass(), true;
+    if (*cursor.at() != ',') continue;
+    Cursor next = cursor;
+    next.pass();
+    if (!next.skip_space()) return cursor = next, false;
+    if (*next.at() == '"') return cursor = next, true;
+  }
+  return false;
+}
+
 FLOPCAST_INLINE bool read_args(Cursor& cursor, RawRow& row, Trail& trail) {
   JsonSlice value;
   if (*cursor.at() != '{') {
@@ -133,15 +154,19 @@ FLOPCAST_INLINE bool read_args(Cursor& cursor, RawRow& row, Trail& trail) {
   if (!enter_object(cursor, closed)) return false;
   while (!closed) {
     JsonSlice key;
-    if (!read_key(cursor, key) || !cursor.read_value(value)) return false;
     JsonSlice* to = nullptr;
-    if (const Arg arg = arg_of(key.text()); arg != Arg::kNone) {
+    std::uint64_t bit = 0;
+    const bool read = read_key(cursor, key) && cursor.read_value(value);
+    if (const Arg arg = read ? arg_of(key.text()) : Arg::kNone; arg != Arg::kNone) {
       to = &row.args[static_cast<std::size_t>(arg)];
       *to = value;
-      row.args_present |= std::uint64_t{1} << static_cast<unsigned>(arg);
+      bit = std::uint64_t{1} << static_cast<unsigned>(arg);
+      row.args_present |= bit;
     }
-    trail.values.push_back({value, to});
-    if (!read_separator(cursor, closed)) return false;
+    if (read) trail.values.push_back({value, to});
+    if (read && read_separator(cursor, closed)) continue;
+    if (!pass_broken(cursor, row, trail, to, closed)) return false;
+    row.args_present &= ~bit;
   }
   return true;
 }
@@ -175,26 +200,25 @@ Scan read_fields(Cursor& cursor, PassOver pass_over, RawRow& row, Trail& trail) 
   bool closed = false;
   if (!enter_object(cursor, closed)) return cursor.status();
   while (!closed) {
-    JsonSlice key;
-    if (!read_key(cursor, key)) return cursor.status();
-    if (key.size == 4 && std::memcmp(key.data, "args", 4) == 0) {
-      if (!read_args(cursor, row, trail)) return cursor.status();
+    JsonSlice key, value;
+    JsonSlice* field = nullptr;
+    bool read = read_key(cursor, key);
+    if (read && key.size == 4 && std::memcmp(key.data, "args", 4) == 0) {
+      read = read_args(cursor, row, trail);
     } else {
-      JsonSlice value;
-      if (!cursor.read_value(value)) return cursor.status();
-      JsonSlice* field = field_of(key.text(), row);
-      trail.values.push_back({value, field});
-      if (field != nullptr) {
-        *field = value;
-        const bool tells = field == &row.phase || field == &row.category || field == &row.name;
-        if (tells && is_needless(row, pass_over)) {
-          row.passed_over = true;
-          cursor.skip_rest();
-          return cursor.status();
-        }
+      read = read && cursor.read_value(value);
+      field = read ? field_of(key.text(), row) : nullptr;
+      if (read) trail.values.push_back({value, field});
+      if (field != nullptr) *field = value;
+      const bool tells = field == &row.phase || field == &row.category || field == &row.name;
+      if (field != nullptr && tells && is_needless(row, pass_over)) {
+        row.passed_over = true;
+        cursor.skip_rest();
+        return cursor.status();
       }
     }
-    if (!read_separator(cursor, closed)) return cursor.status();
+    if (read && read_separator(cursor, closed)) continue;
+    if (!pass_broken(cursor, row, trail, field, closed)) return cursor.status();
   }
   row.kind = category_of(row.category.text());
   return Scan::kOk;

@@ -58,12 +58,13 @@ struct RawRow {
   Category kind = Category::kOther;  ///< what the category's text says; unset if passed over
   bool bad_args = false;             ///< `args` is neither an object nor null
   bool passed_over = false;
+  bool broken = false;  ///< a field was no JSON: it has no value, and the others have theirs
 
   void clear() {
     phase = category = name = pid = tid = ts = duration = id = {};
     args_present = 0;
     kind = Category::kOther;
-    bad_args = passed_over = false;
+    bad_args = passed_over = broken = false;
   }
 
   bool has(Arg key) const { return args_present >> static_cast<unsigned>(key) & 1; }
@@ -98,10 +99,11 @@ struct Trail {
     JsonSlice* to;  ///< the field of the row it went to; null if to none
   };
   std::vector<Value> values;
-  bool is_whole = true;  ///< `args` is an object if it is there at all
+  bool is_whole = true;  ///< `args` is an object if it is there at all, and every field is JSON
 };
 
-/// Reads the row object at the cursor, token by token.
+/// Reads the row object at the cursor, token by token. A field that is no JSON (Kineto's empty `"Process Group
+/// Description": ,`) costs that field alone: the row goes on with its next key.
 Scan read_row(Cursor& cursor, PassOver pass_over, RawRow& row, Trail& trail);
 
 }  // namespace flopcast::trace

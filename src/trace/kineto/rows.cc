@@ -102,6 +102,7 @@ void KinetoRows::begin_anew() {
 void KinetoRows::commit(const RawRow& row) {
   const char phase = row.phase_letter();
   out_.any_phase |= phase != '\0';
+  if (row.broken) count("broken_field", row);
   if (phase == 'X' || phase == 'B') {
     if (row.passed_over) {
       ++out_.trace.row_counts[static_cast<int>(Category::kPythonFunction)];

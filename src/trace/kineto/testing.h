@@ -33,6 +33,7 @@ inline std::string row_difference(const RawRow& a, const RawRow& b) {
   if (!same_slice(a.phase, b.phase)) return "phase";
   if (a.passed_over) return "";
   if (!same_slice(a.category, b.category) || a.kind != b.kind) return "category";
+  if (a.broken != b.broken) return "broken";
   if (a.bad_args != b.bad_args || a.args_present != b.args_present) return "arguments";
   const auto fields = {&RawRow::name, &RawRow::pid,      &RawRow::tid,
                        &RawRow::ts,   &RawRow::duration, &RawRow::id};

@@ -1,0 +1,1 @@
+vllm serve llama-3-70b --tensor-parallel-size four

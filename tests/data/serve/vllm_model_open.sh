@@ -1,0 +1,1 @@
+vllm serve $MODEL --tensor-parallel-size 2

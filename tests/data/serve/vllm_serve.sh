@@ -1,0 +1,1 @@
+vllm serve meta-llama/Meta-Llama-3-70B --tensor-parallel-size 4 --max-model-len 8k --gpu-memory-utilization 0.92 --max-num-batched-tokens=4096 --max-num-seqs 128 --no-enable-prefix-caching --kv-cache-dtype fp8 --port 8001 --disable-log-requests
