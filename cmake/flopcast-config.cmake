@@ -5,7 +5,7 @@ find_dependency(fmt)
 find_dependency(simdjson)
 find_dependency(pugixml)
 
-foreach(library IN ITEMS isal zstd re2)
+foreach(library IN ITEMS isal zstd re2 yaml-cpp)
   string(TOUPPER FLOPCAST_${library}_LIBRARY place)
   find_library(${place} ${library})
   if(NOT ${place})

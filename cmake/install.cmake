@@ -55,7 +55,7 @@ includedir=${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 Name: flopcast
 Description: @PROJECT_DESCRIPTION@
 Version: @PROJECT_VERSION@
-Requires.private: fmt simdjson pugixml libisal libzstd re2
+Requires.private: fmt simdjson pugixml libisal libzstd re2 yaml-cpp
 Cflags: -I${includedir}
 Libs: -L${libdir} -lflopcast
 Libs.private: -pthread

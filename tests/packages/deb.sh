@@ -11,7 +11,7 @@ cpack --config "$build/CPackConfig.cmake" -B "$work/made" >"$work/log" 2>&1 || {
 package="$(echo "$work"/made/*.deb)"
 dpkg-deb --field "$package" Package Version Architecture Depends
 depends="$(dpkg-deb --field "$package" Depends)"
-for library in libc6 libfmt9 libsimdjson14 libpugixml1v5 libisal2 libzstd1; do
+for library in libc6 libfmt9 libsimdjson14 libpugixml1v5 libisal2 libzstd1 libyaml-cpp0.7; do
   grep -qw "$library" <<<"$depends" || fail "does not depend on $library: $depends"
 done
 contents="$(dpkg-deb --contents "$package" | awk '{ print $6 }')"

@@ -27,29 +27,6 @@ bool is_table_array(const toml::node& node) {
   return array != nullptr && !array->empty() && array->get(0)->is_table();
 }
 
-/// TOML allows no control characters but tab and line ends.
-bool is_wrong_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f;
-}
-
-/// toml++ without exceptions relies on text that decodes.
-std::optional<Diagnostic> check_text(std::string_view text, const std::string& name) {
-  std::size_t line = 1;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t length = utf8_length(rest);
-    if (length == 0 || is_wrong_control(rest.front())) {
-      return Diagnostic{
-          ErrorCode::kBadInput, fmt::format("{}:{}", name, line),
-          fmt::format("the byte 0x{:02x} is no text", static_cast<unsigned char>(rest.front())),
-          "save the file as UTF-8 without control characters"};
-    }
-    line += rest.front() == '\n';
-    rest.remove_prefix(length);
-  }
-  return std::nullopt;
-}
-
 class Flattener {
  public:
   Flattener(const TomlFile& file, const std::vector<std::string_view>& skip)

@@ -9,6 +9,12 @@ namespace {
 
 bool continues_sequence(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
+/// Tab and the ends of lines alone are text.
+bool is_wrong_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f;
+}
+
 }  // namespace
 
 std::size_t utf8_length(std::string_view text) {
@@ -23,6 +29,22 @@ std::size_t utf8_length(std::string_view text) {
   const bool bad = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
                    (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f);
   return bad ? 0 : length;
+}
+
+std::optional<Diagnostic> check_text(std::string_view text, const std::string& name) {
+  std::size_t line = 1;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = utf8_length(rest);
+    if (length == 0 || is_wrong_control(rest.front())) {
+      return Diagnostic{
+          ErrorCode::kBadInput, fmt::format("{}:{}", name, line),
+          fmt::format("the byte 0x{:02x} is no text", static_cast<unsigned char>(rest.front())),
+          "save the file as UTF-8 without control characters"};
+    }
+    line += rest.front() == '\n';
+    rest.remove_prefix(length);
+  }
+  return std::nullopt;
 }
 
 std::string valid_utf8(std::string_view text, std::string_view instead) {

@@ -3,13 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "flopcast/base.h"
 
 namespace flopcast {
 
 /// Bytes of the well-formed UTF-8 sequence at the start of `text`; 0 if there is none.
 std::size_t utf8_length(std::string_view text);
+/// The first byte that is no text: part of no sequence, or a control character other than tab and the ends of
+/// lines. Readers that rely on text that decodes ask first.
+std::optional<Diagnostic> check_text(std::string_view text, const std::string& name);
 /// `text` with every byte that belongs to no sequence replaced, by U+FFFD if not told otherwise.
 std::string valid_utf8(std::string_view text, std::string_view instead = "\xef\xbf\xbd");
 /// Appends the sequence of a code point up to U+10FFFF.
