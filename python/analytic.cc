@@ -67,8 +67,10 @@ EstimateReport* estimate_step(const SharedTraining& training,
         Result<EstimateReport> report =
             make_estimate_report(*model, named.plan, std::move(named.assumed));
         if (report) {
-          report->unmodelled = std::move(named.unmodelled);
+          report->used = std::move(named.used);
           report->ignored = std::move(named.ignored);
+          report->unmodelled = std::move(named.unmodelled);
+          report->unknown = std::move(named.unknown);
         }
         return report;
       })));

@@ -1,4 +1,4 @@
-// torchtitan's TOML: [parallelism], [training], [activation_checkpoint], [model], [quantize.*].
+// torchtitan's TOML and JSON: parallelism, training, activation_checkpoint, model, quantize.*.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,84 +12,31 @@ namespace {
 
 class TorchtitanReader {
  public:
-  TorchtitanReader(const toml::table& root, std::string where)
-      : root_(root), where_(std::move(where)) {
-    file_.format = PlanFormat::kTorchtitan;
+  explicit TorchtitanReader(const LaunchText& text) : reader_(text, file_) {
+    file_.launcher = Launcher::kTorchtitan;
     file_.plan.global_batch = 0;
     file_.plan.schedule = ScheduleKind::kOneFOneB;
   }
 
   Result<PlanFile> run() {
-    if (!is_torchtitan()) {
-      return Diagnostic{ErrorCode::kBadInput, where_,
-                        "has no table of torchtitan's, such as [parallelism] or [training]",
-                        "give the file that torchtitan is started with"};
-    }
-    ignore_others();
     degrees();
     data_parallel();
     batch();
     pipeline();
     memory();
     precision();
-    if (error_) return *error_;
+    if (!reader_.truth("training.compile", true) || !reader_.truth("compile.enable", true)) {
+      file_.unmodelled.emplace_back("compile: kernels as of the software's profile");
+    }
+    if (auto problem = reader_.finish(LauncherNames::of(Launcher::kTorchtitan))) return *problem;
     return std::move(file_);
   }
 
  private:
-  bool is_torchtitan() const {
-    for (const std::string_view table : {"parallelism", "training", "activation_checkpoint",
-                                         "experimental", "model", "job", "float8", "quantize"}) {
-      if (root_.contains(table)) return true;
-    }
-    return false;
-  }
-  /// Tables without meaning for a step, and settings that change it and are not modelled.
-  void ignore_others() {
-    for (const auto& [key, value] : root_) {
-      constexpr std::string_view kRead[] = {"parallelism", "training", "activation_checkpoint",
-                                            "model",       "quantize", "float8"};
-      if (std::find(std::begin(kRead), std::end(kRead), key.str()) == std::end(kRead)) {
-        file_.ignored.push_back(fmt::format("[{}]", key.str()));
-      }
-    }
-    if (flag("training.enable_cpu_offload", false)) {
-      file_.unmodelled.emplace_back("training.enable_cpu_offload: weights stay on the chip");
-    }
-    if (!flag("training.compile", true) || !flag("compile.enable", true)) {
-      file_.unmodelled.emplace_back("compile: kernels as of the software's profile");
-    }
-  }
-  std::int64_t number(std::string_view path, std::int64_t otherwise, std::int64_t least = 1) {
-    const toml::node_view<const toml::node> node = root_.at_path(path);
-    if (!node) return otherwise;
-    const auto value = node.value_exact<std::int64_t>();
-    if (value && *value >= least && *value <= kMostInPlan) return *value;
-    refuse(path, fmt::format("a whole number from {} to {}", least, kMostInPlan));
-    return otherwise;
-  }
-  std::string word(std::string_view path, std::string otherwise) {
-    const toml::node_view<const toml::node> node = root_.at_path(path);
-    if (!node) return otherwise;
-    if (const auto value = node.value_exact<std::string>()) return *value;
-    refuse(path, "a text");
-    return otherwise;
-  }
-  bool flag(std::string_view path, bool otherwise) {
-    const toml::node_view<const toml::node> node = root_.at_path(path);
-    if (!node) return otherwise;
-    if (const auto value = node.value_exact<bool>()) return *value;
-    refuse(path, "true or false");
-    return otherwise;
-  }
-  void refuse(std::string_view path, std::string_view expected) {
-    if (!error_) error_ = bad_value(where_, path, expected, "something else");
-  }
-
   void degrees() {
     Plan& plan = file_.plan;
     const auto degree = [&](std::string_view key) {
-      return static_cast<unsigned>(number(fmt::format("parallelism.{}", key), 1));
+      return static_cast<unsigned>(reader_.number(fmt::format("parallelism.{}", key), 1));
     };
     plan.tp = degree("tensor_parallel_degree");
     plan.cp = degree("context_parallel_degree");
@@ -97,10 +44,11 @@ class TorchtitanReader {
     plan.ep = degree("expert_parallel_degree");
     plan.etp = degree("expert_tensor_parallel_degree");
     plan.sequence_parallel = plan.tp > 1;
-    plan.overlap.tensor = flag("parallelism.enable_async_tensor_parallel", false);
-    const std::string rotate = word("parallelism.context_parallel_rotate_method", "allgather");
+    plan.overlap.tensor = reader_.truth("parallelism.enable_async_tensor_parallel", false);
+    const std::string rotate =
+        reader_.word("parallelism.context_parallel_rotate_method", "allgather");
     if (rotate != "allgather" && rotate != "alltoall") {
-      refuse("parallelism.context_parallel_rotate_method", "allgather or alltoall");
+      reader_.refuse("parallelism.context_parallel_rotate_method", "allgather or alltoall");
     }
     // "alltoall" passes the keys and values of one chip to the next: a ring.
     plan.context = rotate == "alltoall" ? ContextKind::kRing : ContextKind::kAllGather;
@@ -108,9 +56,10 @@ class TorchtitanReader {
 
   void data_parallel() {
     Plan& plan = file_.plan;
-    const std::int64_t replicas = number("parallelism.data_parallel_replicate_degree", 1);
-    const std::int64_t shards = number("parallelism.data_parallel_shard_degree", -1, -1);
-    if (shards == 0) refuse("parallelism.data_parallel_shard_degree", "-1, or at least 1");
+    const std::int64_t replicas = reader_.number("parallelism.data_parallel_replicate_degree", 1);
+    const std::int64_t shards =
+        reader_.number("parallelism.data_parallel_shard_degree", -1, {}, -1);
+    if (shards == 0) reader_.refuse("parallelism.data_parallel_shard_degree", "-1, or at least 1");
     plan.zero = shards == 1 && plan.cp == 1 ? Zero::kNone : Zero::kWeights;
     if (plan.zero == Zero::kWeights && replicas > 1) {
       file_.replicas = static_cast<unsigned>(replicas);
@@ -120,20 +69,20 @@ class TorchtitanReader {
       const std::int64_t chips = std::int64_t{plan.dp} * plan.tp * plan.cp * plan.pp;
       file_.chips = chips <= kMostInPlan ? static_cast<unsigned>(chips) : 0;
     }
-    const std::string reshard = word("parallelism.fsdp_reshard_after_forward", "default");
+    const std::string reshard = reader_.word("parallelism.fsdp_reshard_after_forward", "default");
     plan.reshard = reshard == "always" || (reshard == "default" && plan.pp == 1);
   }
 
   void batch() {
     Plan& plan = file_.plan;
-    const std::int64_t local =
-        number("training.local_batch_size", number("training.batch_size", 8));
-    const std::int64_t global = number("training.global_batch_size", -1, -1);
-    plan.sequence = number("training.seq_len", 2048);
+    const std::int64_t local = reader_.number("training.local_batch_size|training.batch_size", 8);
+    const std::int64_t global = reader_.number("training.global_batch_size", -1, {}, -1);
+    plan.sequence = reader_.number("training.seq_len", 2048);
     plan.micro_batch =
-        plan.pp > 1 ? number("parallelism.pipeline_parallel_microbatch_size", 1) : local;
+        plan.pp > 1 ? reader_.number("parallelism.pipeline_parallel_microbatch_size", 1) : local;
     if (local % plan.micro_batch != 0) {
-      refuse("training.local_batch_size", "a multiple of pipeline_parallel_microbatch_size");
+      reader_.refuse("training.local_batch_size",
+                     "a multiple of pipeline_parallel_microbatch_size");
     }
     file_.accumulation = std::max<std::int64_t>(local / plan.micro_batch, 1);
     if (global > 0) plan.global_batch = global;
@@ -143,11 +92,12 @@ class TorchtitanReader {
   void pipeline() {
     Plan& plan = file_.plan;
     if (plan.pp == 1) return;
-    const std::string schedule = word("parallelism.pipeline_parallel_schedule", "Interleaved1F1B");
+    const std::string schedule =
+        reader_.word("parallelism.pipeline_parallel_schedule", "Interleaved1F1B");
     const std::optional<ScheduleKind> kind = parse_schedule_kind(schedule);
     if (!kind) {
-      return refuse("parallelism.pipeline_parallel_schedule",
-                    "GPipe, 1F1B, Interleaved1F1B, ZBVZeroBubble or DualPipeV");
+      return reader_.refuse("parallelism.pipeline_parallel_schedule",
+                            "GPipe, 1F1B, Interleaved1F1B, ZBVZeroBubble or DualPipeV");
     }
     plan.schedule = *kind;
     if (*kind == ScheduleKind::kZeroBubbleV || *kind == ScheduleKind::kDualPipeV ||
@@ -161,8 +111,8 @@ class TorchtitanReader {
 
   void memory() {
     Plan& plan = file_.plan;
-    const std::string mode = word("activation_checkpoint.mode", "selective");
-    const std::string option = word("activation_checkpoint.selective_ac_option", "op");
+    const std::string mode = reader_.word("activation_checkpoint.mode", "selective");
+    const std::string option = reader_.word("activation_checkpoint.selective_ac_option", "op");
     if (mode == "full") {
       plan.recompute = Recompute::kFull;
     } else if (mode == "selective") {
@@ -172,7 +122,7 @@ class TorchtitanReader {
     } else if (mode != "none") {
       file_.assumed.push_back(fmt::format("activation_checkpoint.mode {}: none", mode));
     }
-    const std::string optimizer = word("optimizer.name", "AdamW");
+    const std::string optimizer = reader_.word("optimizer.name", "AdamW");
     if (!optimizer.starts_with("Adam")) {
       file_.assumed.push_back(fmt::format("optimizer {}: two moments, as Adam", optimizer));
     }
@@ -180,32 +130,27 @@ class TorchtitanReader {
 
   void precision() {
     Plan& plan = file_.plan;
-    const std::string type = word("training.mixed_precision_param", "bfloat16");
+    const std::string type = reader_.word("training.mixed_precision_param", "bfloat16");
     const std::optional<Precision> precision = parse_precision(type);
-    if (!precision) return refuse("training.mixed_precision_param", "bfloat16 or float32");
+    if (!precision) return reader_.refuse("training.mixed_precision_param", "bfloat16 or float32");
     plan.precision = *precision;
-    for (const std::string_view section : {"model.converters", "model.print_after_conversion"}) {
-      const toml::array* converters = root_.at_path(section).as_array();
-      if (converters == nullptr) continue;
-      for (const toml::node& node : *converters) {
-        const std::string converter = node.value_or(std::string());
-        if (converter.find("mx") != std::string::npos) plan.precision = Precision::kMxfp8;
-        if (converter.find("float8") != std::string::npos) read_float8();
-      }
+    const LaunchSetting* converters = reader_.take("model.converters");
+    if (converters == nullptr) return;
+    for (const std::string& converter : converters->values) {
+      if (converter.find("mx") != std::string::npos) plan.precision = Precision::kMxfp8;
+      if (converter.find("float8") != std::string::npos) read_float8();
     }
   }
 
   void read_float8() {
     file_.plan.precision = Precision::kFp8;
-    constexpr std::string_view kGather = "enable_fsdp_float8_all_gather";
-    file_.plan.fp8_gather = flag(fmt::format("quantize.linear.float8.{}", kGather),
-                                 flag(fmt::format("float8.{}", kGather), false));
+    file_.plan.fp8_gather = reader_.truth(
+        "quantize.linear.float8.enable_fsdp_float8_all_gather|float8.enable_fsdp_float8_all_gather",
+        false);
   }
 
-  const toml::table& root_;
-  std::string where_;
   PlanFile file_;
-  std::optional<Diagnostic> error_;
+  SettingReader reader_;
 };
 
 /// What torchtitan runs beside compute: all but what a flag switches.
@@ -299,9 +244,7 @@ void lost_in_torchtitan(const Plan& plan, Lose note, void* to) {
   lose(plan.zero == Zero::kNone && plan.shard > 0, "a shard of nothing");
 }
 
-Result<PlanFile> read_torchtitan(const toml::table& root, const std::string& where) {
-  return TorchtitanReader(root, where).run();
-}
+Result<PlanFile> read_torchtitan(const LaunchText& text) { return TorchtitanReader(text).run(); }
 
 PlanText write_torchtitan(const Plan& plan) {
   PlanText out;

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "base/text/names.h"
-#include "parallel/launchers/texts.h"
+#include "parallel/launch/text.h"
 #include "parallel/shell/shell.h"
 
 namespace flopcast::parallel {
@@ -59,8 +59,8 @@ bool looks_like_yaml(std::string_view line) {
   return end_of_key(line) != std::string_view::npos;
 }
 
-std::vector<LaunchFlag> yaml_flags(std::string_view text) {
-  std::vector<LaunchFlag> flags;
+LaunchSettings yaml_flags(std::string_view text, bool (*known)(std::string_view key)) {
+  LaunchSettings flags;
   std::vector<std::string> words;  // of lists
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -78,14 +78,22 @@ std::vector<LaunchFlag> yaml_flags(std::string_view text) {
     }
     const std::size_t colon = end_of_key(line);
     if (colon == std::string_view::npos || is_off(line.substr(colon + 1))) continue;
-    std::string name(scalar(line.substr(0, colon)));
-    if (name.starts_with("--")) name.erase(0, 2);
-    std::replace(name.begin(), name.end(), '_', '-');
-    const bool known = line.starts_with("--") || is_plan_flag(name) || is_model_flag(name);
-    if (known) flags.push_back({std::move(name), values_of(line.substr(colon + 1))});
+    std::string_view name = scalar(line.substr(0, colon));
+    if (name.starts_with("--")) name.remove_prefix(2);
+    if (!line.starts_with("--") && !known(setting_key(name))) continue;
+    flags.push_back(flag_setting(name, values_of(line.substr(colon + 1))));
   }
-  for (LaunchFlag& flag : flags_of(words)) flags.push_back(std::move(flag));
+  for (LaunchSetting& flag : command_settings(words)) flags.push_back(std::move(flag));
   return flags;
+}
+
+std::string_view first_line(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = trim(text.substr(0, text.find('\n')));
+    if (!line.empty() && line[0] != '#') return line;
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  return {};
 }
 
 }  // namespace flopcast::parallel
