@@ -10,6 +10,7 @@
 #include "base/text/toml_file.h"
 #include "parallel/launchers/texts.h"
 #include "parallel/recognise.h"
+#include "parallel/trainers/readers.h"
 
 namespace flopcast {
 
@@ -27,6 +28,15 @@ constexpr ReaderRow kReaders[] = {
     {Launcher::kMegatronDeepspeed, read_megatron_deepspeed},
     {Launcher::kTorchtitan, read_torchtitan},
     {Launcher::kDeepspeed, read_deepspeed},
+    {Launcher::kAccelerate, read_accelerate},
+    {Launcher::kHfTrainer, read_hf_trainer},
+    {Launcher::kTrl, read_trl},
+    {Launcher::kLlamaFactory, read_llama_factory},
+    {Launcher::kAxolotl, read_axolotl},
+    {Launcher::kNanotron, read_nanotron},
+    {Launcher::kOlmoCore, read_olmo_core},
+    {Launcher::kAutomodel, read_automodel},
+    {Launcher::kMaxtext, read_maxtext},
 };
 
 /// Reads what was recognised, and notes by what.

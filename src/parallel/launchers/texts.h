@@ -23,8 +23,6 @@ FileModel read_file_model(const LaunchSettings& flags);
 bool is_plan_flag(std::string_view key);
 /// Whether it says something of the model.
 bool is_model_flag(std::string_view key);
-/// A document of TOML or JSON.
-Result<PlanFile> read_torchtitan(const LaunchText& text);
 /// A document of JSON.
 Result<PlanFile> read_deepspeed(const LaunchText& text);
 /// Whether a JSON object has at least one key of DeepSpeed's.

@@ -1,0 +1,115 @@
+// Hugging Face's Trainer, accelerate and TRL.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "parallel/trainers/documents.h"
+#include "parallel/trainers/hugging_face.h"
+#include "parallel/trainers/readers.h"
+
+namespace flopcast::parallel {
+namespace {
+
+/// The files that FSDP's settings stand in, ahead of what names them.
+std::optional<Diagnostic> open_fsdp_file(LaunchText& text) {
+  const std::string name(value_of(text.settings, "fsdp-config"));
+  if (name.empty()) return std::nullopt;
+  const nlohmann::ordered_json inline_config = nlohmann::ordered_json::parse(name, nullptr, false);
+  NamedDocument document{"fsdp_config", inline_config, {}};
+  if (inline_config.is_object()) {
+    document.settings = document_settings(inline_config);
+  } else {
+    const Result<std::optional<NamedDocument>> found = find_document(text, name);
+    if (!found) return found.error();
+    if (!found->has_value()) return std::nullopt;
+    document = **found;
+  }
+  // The name itself says nothing more.
+  std::erase_if(text.settings, [](const LaunchSetting& one) { return one.key == "fsdp-config"; });
+  put_ahead(text, document, "fsdp_config");
+  return std::nullopt;
+}
+
+/// Adapters where any of their settings is there, as scripts around Trainer switch them on.
+bool wants_adapters(SettingReader& settings) {
+  const bool switched = settings.truth("use_peft|use_lora|lora_enable|lora", false);
+  return switched || settings.has("lora_r|lora_rank|peft_lora_r");
+}
+
+constexpr TrainerDefaults trl_defaults() {
+  TrainerDefaults defaults;
+  defaults.launcher = Launcher::kTrl;
+  defaults.sequence = "max_length|max_seq_length";
+  defaults.tokens = 1024;
+  defaults.bf16 = true;
+  defaults.checkpointing = true;
+  return defaults;
+}
+
+/// What TRL trains but by supervised fine-tuning has steps of other kinds.
+std::optional<Diagnostic> refuse_methods(const LaunchText& text) {
+  for (std::size_t i = 0; i + 1 < text.words.size(); ++i) {
+    const bool trl = text.words[i] == "trl" || text.words[i].ends_with("/trl");
+    if (!trl || text.words[i + 1] == "sft") continue;
+    return Diagnostic{
+        ErrorCode::kBadInput, text.where,
+        fmt::format("trl {}: only supervised fine-tuning (trl sft) is forecast", text.words[i + 1]),
+        "other methods generate, or run a second model, in every step"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<PlanFile> read_hf_trainer(const LaunchText& given) {
+  Result<LaunchText> text = with_documents(given, {});
+  if (!text) return text.error();
+  if (auto problem = open_fsdp_file(*text)) return *problem;
+  Trainer trainer(*std::move(text), {});
+  trainer.read_common();
+  constexpr std::int64_t kUsualRank = 8;
+  trainer.read_adapters(wants_adapters(trainer.settings()), kUsualRank);
+  if (!trainer.settings().has("torch_dtype|dtype|model_dtype")) {
+    trainer.settings().assume(
+        "weights are loaded in fp32, as transformers 4 does unless a script says otherwise");
+  }
+  return trainer.finish();
+}
+
+Result<PlanFile> read_accelerate(const LaunchText& given) {
+  Result<LaunchText> text = with_documents(given, {});
+  if (!text) return text.error();
+  if (auto problem = open_fsdp_file(*text)) return *problem;
+  TrainerDefaults defaults;
+  defaults.launcher = Launcher::kAccelerate;
+  defaults.batch_size = 1;
+  Trainer trainer(*std::move(text), defaults);
+  trainer.read_common();
+  if (!trainer.settings().has(defaults.batch)) {
+    trainer.ask("micro_batch", "--micro-batch", "sequences that the script gives a chip at once");
+  }
+  return trainer.finish();
+}
+
+Result<PlanFile> read_trl(const LaunchText& given) {
+  if (auto problem = refuse_methods(given)) return *problem;
+  Result<LaunchText> text = with_documents(given, "config");
+  if (!text) return text.error();
+  if (auto problem = open_fsdp_file(*text)) return *problem;
+  const bool recipe = text->document.is_object() && !text->words.empty();
+  Trainer trainer(*std::move(text), trl_defaults());
+  SettingReader& settings = trainer.settings();
+  if (recipe) settings.take("config");
+  trainer.read_common();
+  constexpr std::int64_t kUsualRank = 16;
+  trainer.read_adapters(settings.truth("use_peft", false), kUsualRank);
+  const bool packed = settings.truth("packing", false);
+  const bool unpadded = settings.truth("padding_free", false);
+  if (!packed && !unpadded) {
+    settings.assume(
+        "every sequence has max_length tokens: without packing they are as long as the data");
+  }
+  return trainer.finish();
+}
+
+}  // namespace flopcast::parallel
