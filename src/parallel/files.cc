@@ -72,6 +72,11 @@ std::string some_keys(const nlohmann::ordered_json& root) {
 
 Result<PlanFile> read_document(LaunchText text, std::string_view syntax) {
   if (const auto found = recognise_document(text.document)) return read_as(*found, text);
+  LaunchSettings flags = document_flags(text.settings, is_plan_flag);
+  if (const auto found = recognise_megatron(flags)) {
+    text.settings = std::move(flags);
+    return read_as(*found, text);
+  }
   if (const auto foreign = foreign_document(text.document)) {
     return Diagnostic{ErrorCode::kBadInput, text.where,
                       fmt::format("looks like {}", foreign->looks), std::string(foreign->hint)};
@@ -114,10 +119,8 @@ Result<PlanFile> read_bytes(std::string_view bytes, LaunchText text) {
   if (first.starts_with('{')) return read_json(bytes, std::move(text));
   if (looks_like_toml(first)) return read_toml(bytes, std::move(text));
   if (looks_like_yaml(first)) {
-    text.settings = yaml_flags(
-        bytes, [](std::string_view key) { return is_plan_flag(key) || is_model_flag(key); });
-    const auto found = recognise_megatron(text.settings);
-    if (found) return read_as(*found, text);
+    if (auto problem = read_yaml(bytes, text)) return *problem;
+    return read_document(std::move(text), "YAML");
   }
   const Result<Recognised> found = read_script(bytes, text);
   if (!found) return found.error();

@@ -46,25 +46,16 @@ ShellInput shell_input(std::string_view text, const LaunchSite& site) {
   const QueueLines asked = queue_lines(text);
   const std::int64_t nodes = site.nodes > 0 ? site.nodes : asked.nodes;
   const std::int64_t chips = site.chips_per_node > 0 ? site.chips_per_node : asked.chips_per_node;
-  ShellInput input;
+  ShellInput input = call_input(site);
   const auto tell = [&](std::int64_t value, std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) {
-      if (value > 0) input.variables[std::string(name)] = std::to_string(value);
+      if (value > 0) input.variables.try_emplace(std::string(name), std::to_string(value));
     }
   };
   tell(nodes, {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"});
   tell(chips, {"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE", "KUBERNETES_CONTAINER_RESOURCE_GPU",
                "LOCAL_WORLD_SIZE"});
   if (chips > 0) input.accelerators = std::to_string(chips);
-  for (const std::string& word : shell_words(site.arguments)) {
-    const std::size_t equals = word.find('=');
-    const bool variable = equals != std::string::npos && equals > 0 && word[0] != '-';
-    if (variable) {
-      input.variables[word.substr(0, equals)] = word.substr(equals + 1);
-    } else {
-      input.arguments.push_back(word);
-    }
-  }
   return input;
 }
 

@@ -55,9 +55,6 @@ LaunchSettings document_settings(const nlohmann::ordered_json& root,
 nlohmann::ordered_json toml_document(const toml::table& root,
                                      std::map<std::string, unsigned, std::less<>>& lines);
 
-/// Flags as the keys of a YAML mapping ("--tp: 4"), or as the items of a list. Keys without dashes are flags
-/// where `known` says so.
-LaunchSettings yaml_flags(std::string_view bytes, bool (*known)(std::string_view key));
 /// Whether a text is YAML rather than a script, by its first line.
 bool looks_like_yaml(std::string_view first_line);
 /// The first line that is neither empty nor a comment.
@@ -81,5 +78,16 @@ struct LaunchText {
   /// Value of a variable of the script; empty: it has none.
   std::string_view variable(std::string_view name) const;
 };
+
+/// The document and its settings of a YAML text. Error: it is none, with the line.
+std::optional<Diagnostic> read_yaml(std::string_view bytes, LaunchText& text);
+/// Flags as the keys of a document ("--tp: 4"), as the items of its lists, or, where it has none of either
+/// and `known` holds of one, as the last names of all its keys.
+LaunchSettings document_flags(const LaunchSettings& leaves, bool (*known)(std::string_view key));
+
+/// What a script or a document is called with: variables and arguments of LaunchSite::arguments.
+ShellInput call_input(const LaunchSite& site);
+/// Fills "${TP}", "${TP:-2}", "${TP:2}" and "${a.key}" of the settings themselves in.
+void substitute(LaunchSettings& settings, const LaunchSite& site);
 
 }  // namespace flopcast::parallel

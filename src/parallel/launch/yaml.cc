@@ -1,25 +1,13 @@
-// Flags in YAML: as keys of a mapping ("--tensor-model-parallel-size: 4", with or without dashes), or as
-// items of a list ("- --tp", "- 4").
+// YAML as settings, and flags of Megatron-LM in it: as keys of a mapping ("--tensor-model-parallel-size: 4",
+// with or without dashes), or as items of a list ("- --tp", "- 4").
 #include <algorithm>
-#include <cctype>
 
 #include "base/text/names.h"
+#include "base/text/yaml.h"
 #include "parallel/launch/text.h"
-#include "parallel/shell/shell.h"
 
 namespace flopcast::parallel {
 namespace {
-
-/// Without a comment and without the quotes around it.
-std::string_view scalar(std::string_view text) {
-  text = trim(text);
-  if (text.size() > 1 && (text[0] == '"' || text[0] == '\'')) {
-    const std::size_t end = text.find(text[0], 1);
-    return end == std::string_view::npos ? text : text.substr(1, end - 1);
-  }
-  const std::size_t comment = text.find(" #");
-  return trim(text.starts_with('#') ? std::string_view() : text.substr(0, comment));
-}
 
 /// Where the key of "key: value" ends; npos: the line has none.
 std::size_t end_of_key(std::string_view line) {
@@ -32,56 +20,64 @@ std::size_t end_of_key(std::string_view line) {
   return ends && word ? colon : std::string_view::npos;
 }
 
-/// "[a, b]" as words; anything else as one.
-std::vector<std::string> values_of(std::string_view text) {
-  const std::string_view value = scalar(text);
-  if (value.empty() || value == "true" || value == "True") return {};
-  if (!value.starts_with('[') || !value.ends_with(']')) {
-    return {std::string(value)};
-  }
-  std::vector<std::string> values;
-  std::string list(value.substr(1, value.size() - 2));
-  std::replace(list.begin(), list.end(), ',', ' ');
-  return shell_words(list);
+/// "/a/0/b" as "a.0.b".
+std::string dotted(std::string_view pointer) {
+  std::string path(pointer.substr(std::min<std::size_t>(1, pointer.size())));
+  std::replace(path.begin(), path.end(), '/', '.');
+  return path;
 }
 
-/// A value that asks for the flag not to be there.
-bool is_off(std::string_view text) {
-  const std::string_view value = scalar(text);
-  return value == "false" || value == "False" || value == "null" || value == "~";
-}
+/// The last name of a dotted key.
+std::string_view leaf(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
 }  // namespace
 
 bool looks_like_yaml(std::string_view line) {
   if (line.starts_with("---") && trim(line.substr(3)).empty()) return true;
-  if (line.starts_with("- ")) return true;
+  if (line.starts_with("- ") || line.starts_with("%YAML")) return true;
   return end_of_key(line) != std::string_view::npos;
 }
 
-LaunchSettings yaml_flags(std::string_view text, bool (*known)(std::string_view key)) {
+std::optional<Diagnostic> read_yaml(std::string_view bytes, LaunchText& text) {
+  Result<YamlFile> file = parse_yaml(bytes, text.where);
+  if (!file) return file.error();
+  std::map<std::string, unsigned, std::less<>> lines;
+  for (const auto& [pointer, line] : file->lines) {
+    lines[dotted(pointer)] = static_cast<unsigned>(std::max(line, 0));
+  }
+  text.document = std::move(file->root);
+  text.settings = document_settings(text.document, lines);
+  substitute(text.settings, text.site);
+  for (const std::string& words : file->repeated) {
+    text.notes.push_back("the file has a key twice, and the last counts: " + words);
+  }
+  return std::nullopt;
+}
+
+LaunchSettings document_flags(const LaunchSettings& leaves, bool (*known)(std::string_view key)) {
+  const auto dashed = [](const LaunchSetting& one) { return leaf(one.key).starts_with("--"); };
+  const auto is_known = [&](const LaunchSetting& one) { return known(leaf(one.key)); };
+  const bool keys = std::any_of(leaves.begin(), leaves.end(), dashed);
+  const bool plain = !keys && std::any_of(leaves.begin(), leaves.end(), is_known);
   LaunchSettings flags;
   std::vector<std::string> words;  // of lists
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = trim(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty() || line[0] == '#') continue;
-    if (line.starts_with("- ")) {
-      const std::string item(scalar(line.substr(2)));
-      // "- --tp 4" and "- --tp=4"; "- --tp: 4" is a mapping.
-      if (end_of_key(item) == std::string_view::npos) {
+  for (const LaunchSetting& one : leaves) {
+    if (!one.values.empty() && !dashed(one) && one.first().starts_with("--")) {
+      for (const std::string& item : one.values) {
         for (std::string& word : shell_words(item)) words.push_back(std::move(word));
-        continue;
       }
-      line = trim(line.substr(2));
+      continue;
     }
-    const std::size_t colon = end_of_key(line);
-    if (colon == std::string_view::npos || is_off(line.substr(colon + 1))) continue;
-    std::string_view name = scalar(line.substr(0, colon));
-    if (name.starts_with("--")) name.remove_prefix(2);
-    if (!line.starts_with("--") && !known(setting_key(name))) continue;
-    flags.push_back(flag_setting(name, values_of(line.substr(colon + 1))));
+    if (!(keys ? dashed(one) : plain)) continue;
+    const std::string_view value = one.first();
+    if (one.null || value == "false" || value == "False") continue;
+    LaunchSetting flag = one;
+    std::string_view name = leaf(one.key);
+    while (name.starts_with('-')) name.remove_prefix(1);
+    flag.key = std::string(name);
+    if (keys) flag.shown = leaf(one.shown);
+    if (value == "true" || value == "True") flag.values.clear();
+    flags.push_back(std::move(flag));
   }
   for (LaunchSetting& flag : command_settings(words)) flags.push_back(std::move(flag));
   return flags;

@@ -171,8 +171,8 @@ Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& se
     question.assumed.push_back("not modelled: " + words);
   }
   if (!base->unknown.empty()) {
-    question.assumed.push_back(fmt::format("not known, and taken as without meaning: {}",
-                                           fmt::join(base->unknown, ", ")));
+    question.assumed.push_back(
+        fmt::format("not known, and taken as without meaning: {}", fmt::join(base->unknown, ", ")));
   }
   if (!base->ignored.empty()) {
     question.assumed.push_back(
