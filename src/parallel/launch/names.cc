@@ -15,6 +15,7 @@ constexpr std::size_t kLauncherCount = static_cast<std::size_t>(Launcher::kMaxte
 bool switched_off(const LaunchSetting& setting) {
   if (setting.null) return true;
   const std::string_view value = setting.first();
+  if (value.empty() && !setting.values.empty()) return true;
   return value == "false" || value == "False" || value == "none" || value == "None" ||
          value == "null" || value == "0" || value == "off";
 }

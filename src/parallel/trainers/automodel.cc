@@ -138,7 +138,10 @@ class AutomodelReader {
     const bool single = type == "float32" || type == "fp32";
     plan.precision = Precision::kBf16;
     // The model is loaded in bf16, and its optimiser keeps no copy in 32 bits.
-    if (!single) plan.fp32_master = plan.fp32_gradients = false;
+    if (!single) {
+      plan.fp32_master = plan.fp32_gradients = false;
+      reader_.assume("weights, gradients and moments in bf16, as the model is loaded");
+    }
     const std::string param =
         name_key(reader_.word("distributed.mp_policy.param_dtype", "bfloat16"));
     if (param == "float32" && single) plan.precision = Precision::kFp32;

@@ -130,7 +130,7 @@ void Trainer::read_precision() {
     plan.fp8_gather = reader_.truth(
         "fp8_config.enable_fsdp_float8_all_gather|fp8_enable_fsdp_float8_all_gather", false);
   }
-  frozen_in_fp32_ = weights.empty() && !reader_.has("load_in_4bit|load_in_8bit");
+  untyped_ = weights.empty() && !reader_.has("load_in_4bit|load_in_8bit|quantization_bit");
   const bool half = weights == "float16" || weights == "fp16" || weights == "half";
   const bool brain = weights == "bfloat16" || weights == "bf16" || weights == "auto";
   if (weights == "auto")
@@ -176,11 +176,6 @@ void Trainer::read_adapters(bool wanted, std::int64_t rank) {
   const bool linear = reader_.truth("lora_target_linear", false);
   if (!wanted) return;
   file_.plan.lora_rank = said;
-  const bool whole = !pure_ && file_.plan.precision >= Precision::kFp16 && frozen_in_fp32_;
-  if (whole) {
-    add_once(file_.unmodelled,
-             "frozen weights in fp32, as no type is said (torch_dtype): 16 bits on the chip");
-  }
   file_.plan.lora_mlp =
       linear || (targets != nullptr && names_feed_forward(module_words(*targets)));
 }
@@ -216,6 +211,17 @@ void Trainer::read_common() {
   read_sharding();
 }
 
+/// Of a model that no type is said for, as transformers loads it. DeepSpeed and LLaMA-Factory cast it.
+void Trainer::note_weights() {
+  const bool own =
+      defaults_.launcher == Launcher::kHfTrainer || defaults_.launcher == Launcher::kTrl;
+  if (!own || !untyped_ || has_deepspeed_) return;
+  reader_.assume("weights are loaded in fp32, as where a script names no type");
+  if (file_.plan.lora_rank > 0 && mixed_) {
+    add_once(file_.unmodelled, "frozen weights in fp32: 16 bits on the chip");
+  }
+}
+
 Result<PlanFile> Trainer::finish() {
   Plan& plan = file_.plan;
   // Without an upcast (FSDP's) or an optimiser with weights of its own (DeepSpeed's) nothing is kept in 32 bits.
@@ -225,6 +231,7 @@ Result<PlanFile> Trainer::finish() {
   // Eager PyTorch; no profile is one of today's DeepSpeed.
   if (file_.software.empty() && !has_deepspeed_) file_.software = "fsdp";
   if (has_deepspeed_) file_.software.clear();
+  note_weights();
   if (auto problem = reader_.finish(LauncherNames::of(defaults_.launcher))) return *problem;
   return std::move(file_);
 }

@@ -65,6 +65,7 @@ class Trainer {
   PlanFile& file() { return file_; }
 
  private:
+  void note_weights();
   // trainers/sharding.cc
   void read_degrees();
   bool read_deepspeed_parts();
@@ -83,7 +84,7 @@ class Trainer {
   SettingReader reader_;
   std::int64_t nodes_ = 0;  ///< 0: not said
   bool pure_ = false, mixed_ = false, has_deepspeed_ = false;
-  bool frozen_in_fp32_ = false;  ///< weights that are not trained
+  bool untyped_ = false;  ///< no type of weights is said
 };
 
 /// The launcher's command names a recipe (TRL, LLaMA-Factory, axolotl), and `accelerate launch` its own

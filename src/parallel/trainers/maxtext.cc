@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "base/text/names.h"
+#include "base/text/toml_file.h"
+#include "catalog_files.h"
 #include "flopcast/parallel/names.h"
 #include "parallel/launch/setting_reader.h"
 #include "parallel/trainers/documents.h"
@@ -42,6 +44,16 @@ constexpr PolicyRow kPolicies[] = {
     {"minimal_offloaded", kBlocks, kNoOffload},
     {"save_out_proj", kBlocks | kRecomputeMlp},
 };
+
+/// What a model of MaxText's is called here.
+std::string builtin_name(const std::string& name) {
+  for (const CatalogFile& file : catalog_files()) {
+    if (file.path != "launch/maxtext-models.toml") continue;
+    const Result<TomlFile> read = parse_toml(file.text, "catalog/" + std::string(file.path), false);
+    if (read) return read->root["names"][name].value_or(name);
+  }
+  return name;
+}
 
 class MaxtextReader {
  public:
@@ -238,7 +250,7 @@ class MaxtextReader {
     number("head_dim", "head_dim", 128);
     number("vocab_size", "vocab_size", 32000);
     if (name != "default") {
-      file_.model.name = name;
+      file_.model.name = builtin_name(name);
       return;
     }
     const bool llama =

@@ -29,6 +29,7 @@ class NanotronReader {
 
  private:
   void degrees() {
+    reader_.take("nproc_per_node|nnodes|config_file|config");  // the file says how many chips
     Plan& plan = file_.plan;
     const auto degree = [&](std::string_view key, std::string_view setting) {
       return static_cast<unsigned>(reader_.number(fmt::format("parallelism.{}", key), 1, setting));

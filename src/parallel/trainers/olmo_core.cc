@@ -21,6 +21,7 @@ class OlmoReader {
   }
 
   Result<PlanFile> run() {
+    chips();
     sequence();
     degrees();
     sharding();
@@ -37,6 +38,10 @@ class OlmoReader {
   void ask(std::string_view setting, std::string_view what) {
     file_.open.push_back({std::string(setting), fmt::format("--{}", setting_key(setting)),
                           fmt::format("({}, in the script's Python)", what)});
+  }
+  void chips() {
+    const std::int64_t chips = reader_.number("nproc_per_node", 0) * reader_.number("nnodes", 1);
+    if (chips > 0 && chips <= kMostInPlan) file_.chips = static_cast<unsigned>(chips);
   }
   /// Batches are counted in tokens.
   std::int64_t tokens(std::string_view keys) {

@@ -90,10 +90,12 @@ void Trainer::read_sharding() {
   if (megatron) return read_megatron_plugin();
   if (read_deepspeed_parts()) return;
   if (wants_fsdp()) return read_fsdp();
-  const bool configured = reader_.has("compute_environment|distributed_type|mixed_precision");
+  const bool configured = reader_.has("compute_environment|distributed_type");
   if (!named.empty() && !configured) {
     ask("zero", "--config_file " + named, "is not beside the file: what replicas share");
     if (!mixed_) ask("precision", "--config_file " + named, "the type of mixed precision");
+  } else if (!configured && file_.plan.tp * file_.plan.cp == 1) {
+    reader_.assume("every chip keeps all weights: nothing says that they are shared");
   }
 }
 
@@ -139,7 +141,7 @@ void Trainer::read_deepspeed_file(const std::string& name) {
   if (!found) return reader_.fail(found.error());
   if (!found->has_value()) {
     ask("zero", "--deepspeed " + name, "is not beside the file: DeepSpeed's stage");
-    deepspeed_gradients(file_.plan, false, file_.assumed);
+    file_.plan.fp32_gradients = false;
     return;
   }
   LaunchText part{name,           text_.site, text_.folder, {}, (*found)->settings,

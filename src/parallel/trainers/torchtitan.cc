@@ -80,6 +80,7 @@ class TitanReader {
   }
 
   void chips() {
+    reader_.take("module|config|job.config_file");  // opened before
     std::int64_t chips = reader_.number("nproc_per_node", 0);
     const std::int64_t nodes = reader_.number("nnodes", 1);
     if (chips == 0) chips = parse_whole(text_.variable("NGPU")).value_or(0);
@@ -286,13 +287,14 @@ class TitanReader {
 
   void recompute() {
     Plan& plan = file_.plan;
-    std::string mode = "selective";
+    std::string mode;
     for (const std::string& word : text_.words) {
       constexpr std::string_view kChosen = "activation-checkpoint:";
       if (word.starts_with(kChosen)) mode = word.substr(kChosen.size());
     }
     const std::string_view key = "activation_checkpoint.mode";
-    mode = reader_.word(key, mode);
+    const std::string told = reader_.word(key, "selective");
+    if (mode.empty()) mode = told;  // a command's word counts more than what it starts with
     const std::string option = reader_.word("activation_checkpoint.selective_ac_option", "op");
     if (mode == "full" || mode == "full-ac") {
       plan.recompute = Recompute::kFull;
@@ -314,6 +316,7 @@ class TitanReader {
     plan.recompute_modules = kRecomputeOp;
     if (every == 0) return;
     plan.recompute = Recompute::kFull;
+    plan.recompute_modules = Plan().recompute_modules;
     if (every == 1) return;
     const std::string_view key = "activation_checkpoint.selective_ac_option";
     const std::int64_t stages = std::int64_t{plan.pp} * plan.vpp;
@@ -323,6 +326,7 @@ class TitanReader {
       return;
     }
     plan.recompute = Recompute::kSelective;
+    plan.recompute_modules = kRecomputeOp;
     reader_.unmodelled(key, "what operators save, as the model's layers are not said");
   }
 

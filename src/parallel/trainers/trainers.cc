@@ -59,6 +59,46 @@ std::optional<Diagnostic> refuse_methods(const LaunchText& text) {
   return std::nullopt;
 }
 
+/// Configurations of accelerate that TRL brings along, by their names.
+struct BundledRow {
+  std::string_view name, kind, key, value;
+};
+constexpr BundledRow kBundled[] = {
+    {"single_gpu", "NO", "", ""},
+    {"multi_gpu", "MULTI_GPU", "", ""},
+    {"fsdp1", "FSDP", "fsdp-config.fsdp-sharding-strategy", "FULL_SHARD"},
+    {"fsdp2", "FSDP", "fsdp-config.fsdp-version", "2"},
+    {"zero1", "DEEPSPEED", "deepspeed-config.zero-stage", "1"},
+    {"zero2", "DEEPSPEED", "deepspeed-config.zero-stage", "2"},
+    {"zero3", "DEEPSPEED", "deepspeed-config.zero-stage", "3"},
+};
+
+/// `trl sft --accelerate_config`: one of those, or a file.
+std::optional<Diagnostic> open_accelerate_config(LaunchText& text) {
+  const std::string name(value_of(text.settings, "accelerate-config"));
+  if (name.empty()) return std::nullopt;
+  for (const BundledRow& row : kBundled) {
+    if (row.name != name) continue;
+    const auto add = [&](std::string_view key, std::string_view value) {
+      LaunchSetting setting{
+          std::string(key), {std::string(value)}, fmt::format("{}: {}", name, key), 0, false};
+      text.settings.insert(text.settings.begin(), std::move(setting));
+    };
+    add("distributed-type", row.kind);
+    if (!row.key.empty()) add(row.key, row.value);
+    return std::nullopt;
+  }
+  const Result<std::optional<NamedDocument>> found = find_document(text, name);
+  if (!found) return found.error();
+  if (found->has_value()) {
+    put_ahead(text, **found);
+    return std::nullopt;
+  }
+  return Diagnostic{ErrorCode::kBadInput, text.where,
+                    fmt::format("accelerate_config {} is not beside it", name),
+                    "give that file, or put it there"};
+}
+
 }  // namespace
 
 Result<PlanFile> read_hf_trainer(const LaunchText& given) {
@@ -69,10 +109,6 @@ Result<PlanFile> read_hf_trainer(const LaunchText& given) {
   trainer.read_common();
   constexpr std::int64_t kUsualRank = 8;
   trainer.read_adapters(wants_adapters(trainer.settings()), kUsualRank);
-  if (!trainer.settings().has("torch_dtype|dtype|model_dtype")) {
-    trainer.settings().assume(
-        "weights are loaded in fp32, as transformers 4 does unless a script says otherwise");
-  }
   return trainer.finish();
 }
 
@@ -95,11 +131,13 @@ Result<PlanFile> read_trl(const LaunchText& given) {
   if (auto problem = refuse_methods(given)) return *problem;
   Result<LaunchText> text = with_documents(given, "config");
   if (!text) return text.error();
+  if (auto problem = open_accelerate_config(*text)) return *problem;
   if (auto problem = open_fsdp_file(*text)) return *problem;
   const bool recipe = text->document.is_object() && !text->words.empty();
   Trainer trainer(*std::move(text), trl_defaults());
   SettingReader& settings = trainer.settings();
   if (recipe) settings.take("config");
+  settings.take("accelerate_config");
   trainer.read_common();
   constexpr std::int64_t kUsualRank = 16;
   trainer.read_adapters(settings.truth("use_peft", false), kUsualRank);
