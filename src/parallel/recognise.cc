@@ -71,7 +71,9 @@ constexpr CommandRow kCommands[] = {
     {Launcher::kMaxtext, "MaxText/train.py"},
     {Launcher::kMaxtext, "maxtext.trainers.pre_train.train"},
     {Launcher::kMaxtext, "trainers/pre_train/train.py"},
-    {Launcher::kMaxtext, "", "per-device-batch-size"},
+    {Launcher::kMaxtext, "train.py", "per-device-batch-size"},
+    {Launcher::kMaxtext, "MaxText.sft.sft_trainer"},
+    {Launcher::kMaxtext, "maxtext.trainers.post_train.sft.train_sft"},
     {Launcher::kHfTrainer, "", "per-device-train-batch-size"},
     {Launcher::kAccelerate, "accelerate launch"},
     {Launcher::kMegatronLlama, "", "overlapped-distributed-optimizer"},
@@ -142,6 +144,8 @@ constexpr DocumentRow kDocuments[] = {
     {Launcher::kNanotron, "tokens.batch_accumulation_per_replica"},
     {Launcher::kOlmoCore, "train_module"},
     {Launcher::kAutomodel, "step_scheduler", "model"},
+    {Launcher::kAutomodel, "recipe", "model"},
+    {Launcher::kAutomodel, "recipe", "recipe_args"},
     {Launcher::kMaxtext, "per_device_batch_size"},
     {Launcher::kMaxtext, "max_target_length"},
     {Launcher::kMaxtext, "base_emb_dim"},
@@ -259,9 +263,9 @@ std::optional<Foreign> foreign_document(const nlohmann::ordered_json& root) {
 }
 
 CommandStyle command_style(Launcher launcher) {
-  constexpr Launcher kOverriding[] = {Launcher::kVerl,   Launcher::kNemo1,
-                                      Launcher::kNemo2,  Launcher::kMegatronBridge,
-                                      Launcher::kPrimus, Launcher::kMaxtext};
+  constexpr Launcher kOverriding[] = {
+      Launcher::kVerl,   Launcher::kNemo1,   Launcher::kNemo2,       Launcher::kMegatronBridge,
+      Launcher::kPrimus, Launcher::kMaxtext, Launcher::kLlamaFactory};
   const bool overrides =
       std::find(std::begin(kOverriding), std::end(kOverriding), launcher) != std::end(kOverriding);
   return overrides ? CommandStyle::kOverrides : CommandStyle::kFlags;

@@ -19,6 +19,7 @@ class AutomodelReader {
   }
 
   Result<PlanFile> run() {
+    recipe();
     chips();
     degrees();
     strategy();
@@ -32,6 +33,19 @@ class AutomodelReader {
   }
 
  private:
+  /// Of many recipes, those with a step of one language model.
+  void recipe() {
+    const std::string recipe = reader_.word("recipe", "");
+    const bool language = recipe.empty() || recipe.find("NextTokenPrediction") != std::string::npos;
+    if (!language || recipe.find("Distill") != std::string::npos) {
+      reader_.refuse("recipe", "one that trains a language model alone");
+    }
+    if (reader_.has("flow_matching.adapter_type|data.dataloader._target_")) {
+      reader_.fail({ErrorCode::kBadInput, text_.where, "trains a diffusion model",
+                    "give a configuration that trains a language model"});
+    }
+  }
+
   void chips() {
     const std::int64_t per_node = reader_.number("nproc_per_node", 0);
     const std::int64_t nodes = reader_.number("nnodes", 1);
@@ -188,12 +202,6 @@ class AutomodelReader {
         "model.pretrained_model_name_or_path|model.config.pretrained_model_name_or_path|"
         "model.config.name_or_path|model.config",
         "");
-    const std::string recipe = reader_.word("recipe", "");
-    for (const std::string_view other :
-         {"Distill", "Diffusion", "Retriev", "Encoder", "VLM", "Classif"}) {
-      if (recipe.find(other) == std::string::npos) continue;
-      reader_.refuse("recipe", "one that trains a language model alone");
-    }
   }
 
   LaunchText text_;

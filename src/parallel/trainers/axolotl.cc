@@ -113,6 +113,8 @@ Result<PlanFile> read_axolotl(const LaunchText& given) {
   trainer.read_quantised();
   trainer.read_compiled();
   trainer.read_sharding();
+  trainer.plan().ep = static_cast<unsigned>(settings.number("expert_parallel_size", 1, "ep"));
+  if (trainer.plan().ep > 1) trainer.plan().etp = 1;
   read_adapter(trainer);
   const bool packed = settings.truth("sample_packing", false);
   const bool padded = settings.truth("pad_to_sequence_len", packed);

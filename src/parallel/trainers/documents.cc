@@ -51,8 +51,9 @@ Result<NamedDocument> parse_document(const LaunchText& text, std::string_view na
 }  // namespace
 
 Result<std::optional<NamedDocument>> find_document(const LaunchText& text, std::string_view name) {
-  if (name.empty() || has_unknown(name)) return std::optional<NamedDocument>();
-  std::optional<std::string> bytes = text.beside(name);
+  if (name.empty() || has_unknown(last_part(name))) return std::optional<NamedDocument>();
+  std::optional<std::string> bytes;
+  if (!has_unknown(name)) bytes = text.beside(name);
   if (!bytes) bytes = text.beside(last_part(name));
   if (!bytes) return std::optional<NamedDocument>();
   Result<NamedDocument> document = parse_document(text, name, *bytes);

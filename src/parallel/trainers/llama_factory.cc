@@ -24,8 +24,15 @@ void refuse_kinds(SettingReader& settings) {
   if (stage != "sft" && stage != "pt") {
     settings.refuse("stage", "sft or pt: other methods run a second model in every step");
   }
-  if (settings.truth("use_mca", false)) {
-    settings.refuse("use_mca", "false: training on Megatron-Core is not read");
+  if (settings.has("dist_config.name|model_class|kernel_config.name")) {
+    settings.refuse("dist_config.name|model_class|kernel_config.name",
+                    "nothing: configurations of LLaMA-Factory's next version are not read");
+  }
+  constexpr std::string_view kMegatron =
+      "tensor_model_parallel_size|pipeline_model_parallel_size|use_mca";
+  if (settings.has("tensor_model_parallel_size|pipeline_model_parallel_size") ||
+      settings.truth("use_mca", false)) {
+    settings.refuse(kMegatron, "false: training on Megatron-Core is not read");
   }
 }
 

@@ -89,12 +89,13 @@ class MaxtextReader {
     return both;
   }
 
-  /// An axis that is no replica's must be said.
+  /// An axis that is no replica's and takes what the others leave is the caller's to say.
   unsigned degree(std::string_view name, std::string_view setting) {
     const Axis found = axis(name, 1, 1, setting);
-    if (found.open) {
-      reader_.refuse(fmt::format("ici_{0}_parallelism|dcn_{0}_parallelism", name),
-                     "a number: only data and fsdp take what the others leave");
+    const std::string keys = fmt::format("ici_{0}_parallelism|dcn_{0}_parallelism", name);
+    if (found.open && setting.empty()) reader_.refuse(keys, "a number");
+    if (found.open && !setting.empty()) {
+      file_.open.push_back({std::string(setting), fmt::format("ici_{}_parallelism", name), "-1"});
     }
     return static_cast<unsigned>(found.count);
   }

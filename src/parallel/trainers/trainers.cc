@@ -46,15 +46,25 @@ constexpr TrainerDefaults trl_defaults() {
   return defaults;
 }
 
+Diagnostic other_method(const LaunchText& text, std::string_view what) {
+  return {ErrorCode::kBadInput, text.where,
+          fmt::format("{}: only supervised fine-tuning (trl sft) is forecast", what),
+          "other methods generate, or run a second model, in every step"};
+}
+
 /// What TRL trains but by supervised fine-tuning has steps of other kinds.
 std::optional<Diagnostic> refuse_methods(const LaunchText& text) {
   for (std::size_t i = 0; i + 1 < text.words.size(); ++i) {
     const bool trl = text.words[i] == "trl" || text.words[i].ends_with("/trl");
-    if (!trl || text.words[i + 1] == "sft") continue;
-    return Diagnostic{
-        ErrorCode::kBadInput, text.where,
-        fmt::format("trl {}: only supervised fine-tuning (trl sft) is forecast", text.words[i + 1]),
-        "other methods generate, or run a second model, in every step"};
+    if (trl && text.words[i + 1] != "sft") return other_method(text, "trl " + text.words[i + 1]);
+  }
+  constexpr std::string_view kOthers[] = {
+      "beta",         "max-prompt-length",     "max-completion-length", "num-generations",
+      "reward-funcs", "ref-model-name-or-path"};
+  for (const LaunchSetting& setting : text.settings) {
+    const bool other =
+        std::find(std::begin(kOthers), std::end(kOthers), setting.key) != std::end(kOthers);
+    if (other && !setting.null) return other_method(text, readable(setting.shown));
   }
   return std::nullopt;
 }
@@ -131,6 +141,7 @@ Result<PlanFile> read_trl(const LaunchText& given) {
   if (auto problem = refuse_methods(given)) return *problem;
   Result<LaunchText> text = with_documents(given, "config");
   if (!text) return text.error();
+  if (auto problem = refuse_methods(*text)) return *problem;
   if (auto problem = open_accelerate_config(*text)) return *problem;
   if (auto problem = open_fsdp_file(*text)) return *problem;
   const bool recipe = text->document.is_object() && !text->words.empty();
