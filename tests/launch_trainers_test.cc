@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 const std::string kLaunchFolder = "tests/data/launch/";
 constexpr std::string_view kTrainers[] = {"torchtitan",    "accelerate", "hf-trainer", "trl",
                                           "llama-factory", "axolotl",    "nanotron",   "olmo-core",
-                                          "automodel",     "maxtext"};
+                                          "automodel",     "maxtext",    "deepspeed"};
 
 std::vector<std::string> cells_of(const std::string& line, char apart) {
   std::vector<std::string> cells;

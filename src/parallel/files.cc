@@ -27,7 +27,7 @@ constexpr ReaderRow kReaders[] = {
     {Launcher::kMegatronLm, read_megatron_lm},
     {Launcher::kMegatronDeepspeed, read_megatron_deepspeed},
     {Launcher::kTorchtitan, read_torchtitan},
-    {Launcher::kDeepspeed, read_deepspeed},
+    {Launcher::kDeepspeed, read_deepspeed_launch},
     {Launcher::kAccelerate, read_accelerate},
     {Launcher::kHfTrainer, read_hf_trainer},
     {Launcher::kTrl, read_trl},

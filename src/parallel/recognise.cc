@@ -210,6 +210,17 @@ bool has_key(const nlohmann::ordered_json& root, std::string_view key) {
   return true;
 }
 
+/// A program that nothing is known of, but for the file that it gives DeepSpeed.
+std::optional<Recognised> of_deepspeed(const LaunchSettings& flags) {
+  for (const LaunchSetting& flag : flags) {
+    const bool names =
+        (flag.key == "deepspeed" || flag.key == "deepspeed-config" || flag.key == "ds-config") &&
+        flag.first().ends_with(".json");
+    if (names) return Recognised{Launcher::kDeepspeed, readable(flag.shown), false};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Recognised> recognise_megatron(const LaunchSettings& flags) {
@@ -235,7 +246,7 @@ std::optional<Recognised> recognise_command(const std::vector<std::string>& word
   const bool telling = std::any_of(flags.begin(), flags.end(), [](const LaunchSetting& flag) {
     return is_plan_flag(flag.key) && !is_common(flag.key);
   });
-  if (!telling && starts_another_program(words)) return std::nullopt;
+  if (!telling && starts_another_program(words)) return of_deepspeed(flags);
   return recognise_megatron(flags);
 }
 

@@ -101,20 +101,32 @@ void Trainer::read_batch() {
   Plan& plan = file_.plan;
   plan.micro_batch = reader_.number(defaults_.batch, defaults_.batch_size, "micro_batch");
   file_.accumulation = reader_.number("gradient_accumulation_steps", 1);
+  const bool own = !reader_.has(defaults_.batch) && defaults_.launcher != Launcher::kAccelerate;
+  if (own) assume_own(fmt::format("{} sequences a pass", plan.micro_batch));
 }
 
 void Trainer::read_sequence() {
   Plan& plan = file_.plan;
   plan.sequence = reader_.number(defaults_.sequence, defaults_.tokens, "seq");
-  if (plan.sequence == 0) ask("seq", "--seq", "tokens of a sequence");
+  if (plan.sequence == 0) {
+    ask("seq", "--seq", "tokens of a sequence");
+  } else if (!reader_.has(defaults_.sequence)) {
+    assume_own(fmt::format("{} tokens", plan.sequence));
+  }
+}
+
+/// What nothing says, and the launcher has for itself.
+void Trainer::assume_own(const std::string& words) {
+  reader_.assume(
+      fmt::format("{}, as {} has where nothing is said", words, facts(defaults_.launcher).words));
 }
 
 void Trainer::read_precision() {
   Plan& plan = file_.plan;
   const std::string mixed = reader_.word("mixed_precision", "");
-  const bool fp16 = reader_.truth("fp16", mixed == "fp16");
-  const bool bf16 =
-      !fp16 && reader_.truth("bf16", mixed.empty() ? defaults_.bf16 : mixed == "bf16");
+  // accelerate's type holds where the trainer has none.
+  const bool fp16 = reader_.truth("fp16", mixed == "fp16" && !defaults_.bf16);
+  const bool bf16 = !fp16 && (reader_.truth("bf16", defaults_.bf16) || mixed == "bf16");
   const bool tf32 = reader_.truth("tf32", false);
   const std::string weights = name_key(reader_.word("torch_dtype|dtype|model_dtype", ""));
   constexpr std::string_view kMixed[] = {"", "no", "fp16", "bf16", "fp8"};
@@ -144,6 +156,9 @@ void Trainer::read_recompute() {
   if (reader_.truth("gradient_checkpointing", defaults_.checkpointing)) {
     file_.plan.recompute = Recompute::kFull;
   }
+  const bool own = defaults_.checkpointing &&
+                   !reader_.has("gradient_checkpointing|disable_gradient_checkpointing");
+  if (own) assume_own("whole layers are computed again");
 }
 
 void Trainer::read_attention() {

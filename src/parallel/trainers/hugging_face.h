@@ -49,6 +49,8 @@ class Trainer {
   void read_compiled();
   /// FSDP, DeepSpeed, Megatron's plug-in, or replicas that keep all. After precision.
   void read_sharding();
+  /// Batch and precision of a script that DeepSpeed's document alone tells of. After sharding.
+  void take_deepspeed_batch();
   /// All of the above that has not its own way in the launcher.
   void read_common();
 
@@ -66,6 +68,7 @@ class Trainer {
 
  private:
   void note_weights();
+  void assume_own(const std::string& words);
   // trainers/sharding.cc
   void read_degrees();
   bool read_deepspeed_parts();
@@ -82,7 +85,8 @@ class Trainer {
   TrainerDefaults defaults_;
   PlanFile file_;
   SettingReader reader_;
-  std::int64_t nodes_ = 0;  ///< 0: not said
+  std::optional<PlanFile> told_;  ///< by DeepSpeed's document
+  std::int64_t nodes_ = 0;        ///< 0: not said
   bool pure_ = false, mixed_ = false, has_deepspeed_ = false;
   bool untyped_ = false;  ///< no type of weights is said
 };

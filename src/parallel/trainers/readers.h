@@ -8,6 +8,8 @@ namespace flopcast::parallel {
 
 /// A document of TOML or JSON, or a command that names one, or a configuration of torchtitan's own registry.
 Result<PlanFile> read_torchtitan(const LaunchText& text);
+/// DeepSpeed's JSON, or a command that names it: of the script itself nothing is known.
+Result<PlanFile> read_deepspeed_launch(const LaunchText& text);
 /// Flags of a script on Hugging Face's Trainer, with what `accelerate launch` was told ahead of it; or its
 /// arguments as a document.
 Result<PlanFile> read_hf_trainer(const LaunchText& text);

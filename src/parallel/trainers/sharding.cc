@@ -102,7 +102,7 @@ void Trainer::read_sharding() {
 bool Trainer::read_deepspeed_parts() {
   const std::string kind = name_key(reader_.word("distributed_type", ""));
   std::string name = reader_.word(
-      "deepspeed|deepspeed_config_file|deepspeed_config."
+      "deepspeed|ds_config|deepspeed_config_file|deepspeed_config."
       "deepspeed_config_file|deepspeed_config",
       "");
   const bool switched = reader_.truth("use_deepspeed", false) || kind == "deepspeed";
@@ -162,6 +162,7 @@ void Trainer::take_deepspeed(const PlanFile& told, const ordered_json& root) {
   plan.zero = told.plan.zero;
   plan.shard = told.plan.shard;
   plan.offload = told.plan.offload;
+  told_ = told;
   plan.overlap.gradients = told.plan.overlap.gradients;
   plan.overlap.weights = told.plan.overlap.weights;
   if (says_precision(root)) plan.precision = told.plan.precision;
@@ -173,6 +174,17 @@ void Trainer::take_deepspeed(const PlanFile& told, const ordered_json& root) {
   plan.fp32_gradients = typed && told.plan.fp32_gradients;
   deepspeed_gradients(plan, typed, file_.assumed);
   for (const std::string& words : told.unmodelled) add_once(file_.unmodelled, words);
+}
+
+void Trainer::take_deepspeed_batch() {
+  if (!told_)
+    return ask("micro_batch", "--micro-batch", "sequences that the script gives a chip at once");
+  file_.plan.micro_batch = told_->plan.micro_batch;
+  file_.plan.global_batch = told_->plan.global_batch;
+  file_.plan.precision = told_->plan.precision;
+  file_.accumulation = told_->accumulation;
+  for (const std::string& words : told_->assumed) reader_.assume(words);
+  deepspeed_gradients(file_.plan, file_.plan.fp32_gradients, file_.assumed);
 }
 
 bool Trainer::wants_fsdp() {

@@ -159,6 +159,8 @@ class TitanReader {
     const std::int64_t local = reader_.number(kLocalBatch, kUsualBatch, "micro_batch");
     const std::int64_t global = reader_.number("training.global_batch_size", -1, {}, -1);
     plan.sequence = reader_.number("training.seq_len", kUsualTokens, "seq");
+    if (!reader_.has(kLocalBatch)) reader_.assume("local_batch_size 8, torchtitan's own");
+    if (!reader_.has("training.seq_len")) reader_.assume("seq_len 2048, torchtitan's own");
     plan.micro_batch = local;
     if (plan.pp > 1) cut(local);
     file_.accumulation = std::max<std::int64_t>(local / plan.micro_batch, 1);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "parallel/launchers/texts.h"
 #include "parallel/trainers/documents.h"
 #include "parallel/trainers/hugging_face.h"
 #include "parallel/trainers/readers.h"
@@ -134,6 +135,20 @@ Result<PlanFile> read_accelerate(const LaunchText& given) {
   if (!trainer.settings().has(defaults.batch)) {
     trainer.ask("micro_batch", "--micro-batch", "sequences that the script gives a chip at once");
   }
+  return trainer.finish();
+}
+
+Result<PlanFile> read_deepspeed_launch(const LaunchText& given) {
+  if (!given.document.is_null()) return read_deepspeed(given);
+  TrainerDefaults defaults;
+  defaults.launcher = Launcher::kDeepspeed;
+  defaults.batch_size = 1;
+  defaults.sequence = "seq_length|max_seq_length|seq_len|sequence_length|max_length";
+  Trainer trainer(given, defaults);
+  trainer.read_chips();
+  trainer.read_sequence();
+  trainer.read_sharding();
+  trainer.take_deepspeed_batch();
   return trainer.finish();
 }
 
