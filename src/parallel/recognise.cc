@@ -159,6 +159,8 @@ bool has_key(const nlohmann::ordered_json& root, std::string_view key) {
 
 }  // namespace
 
+bool tells_megatron(std::string_view key) { return key.ends_with("-model-parallel-size"); }
+
 std::optional<Recognised> recognise_megatron(const LaunchSettings& flags) {
   const auto first = std::find_if(flags.begin(), flags.end(),
                                   [](const auto& flag) { return is_plan_flag(flag.key); });
