@@ -8,6 +8,7 @@
 #include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "base/text/toml_file.h"
+#include "parallel/launchers/descendants.h"
 #include "parallel/launchers/texts.h"
 #include "parallel/recognise.h"
 #include "parallel/trainers/readers.h"
@@ -26,6 +27,15 @@ struct ReaderRow {
 constexpr ReaderRow kReaders[] = {
     {Launcher::kMegatronLm, read_megatron_lm},
     {Launcher::kMegatronDeepspeed, read_megatron_deepspeed},
+    {Launcher::kMegatronLlama, read_megatron_llama},
+    {Launcher::kPai, read_pai},
+    {Launcher::kMsSwift, read_ms_swift},
+    {Launcher::kSlime, read_slime},
+    {Launcher::kVerl, read_verl},
+    {Launcher::kNemo1, read_nemo1},
+    {Launcher::kNemo2, read_nemo2},
+    {Launcher::kMegatronBridge, read_megatron_bridge},
+    {Launcher::kPrimus, read_primus},
     {Launcher::kTorchtitan, read_torchtitan},
     {Launcher::kDeepspeed, read_deepspeed_launch},
     {Launcher::kAccelerate, read_accelerate},
@@ -72,7 +82,7 @@ std::string some_keys(const nlohmann::ordered_json& root) {
 
 Result<PlanFile> read_document(LaunchText text, std::string_view syntax) {
   if (const auto found = recognise_document(text.document)) return read_as(*found, text);
-  LaunchSettings flags = document_flags(text.settings, is_plan_flag);
+  LaunchSettings flags = document_flags(text.settings, tells_megatron);
   if (const auto found = recognise_megatron(flags)) {
     text.settings = std::move(flags);
     return read_as(*found, text);
@@ -114,7 +124,17 @@ bool looks_like_toml(std::string_view line) {
   return !name.empty() && name.find_first_of(" $\"'-[") == std::string_view::npos;
 }
 
+Result<PlanFile> read_log(LaunchSettings arguments, LaunchText text) {
+  text.settings = std::move(arguments);
+  Result<PlanFile> file = read_megatron_log(text);
+  if (!file) return file;
+  file->recognised = "the block of arguments in a log";
+  return file;
+}
+
 Result<PlanFile> read_bytes(std::string_view bytes, LaunchText text) {
+  LaunchSettings logged = logged_arguments(bytes);
+  if (!logged.empty()) return read_log(std::move(logged), std::move(text));
   const std::string_view first = first_line(bytes);
   if (first.starts_with('{')) return read_json(bytes, std::move(text));
   if (looks_like_toml(first)) return read_toml(bytes, std::move(text));

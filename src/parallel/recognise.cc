@@ -223,6 +223,8 @@ std::optional<Recognised> of_deepspeed(const LaunchSettings& flags) {
 
 }  // namespace
 
+bool tells_megatron(std::string_view key) { return key.ends_with("-model-parallel-size"); }
+
 std::optional<Recognised> recognise_megatron(const LaunchSettings& flags) {
   const auto first = std::find_if(flags.begin(), flags.end(),
                                   [](const auto& flag) { return is_plan_flag(flag.key); });

@@ -22,6 +22,8 @@ struct Recognised {
 std::optional<Recognised> recognise_command(const std::vector<std::string>& words);
 /// The same of flags alone: Megatron-LM's where one of them says something of a plan.
 std::optional<Recognised> recognise_megatron(const LaunchSettings& flags);
+/// Whether a key tells by itself that a document is of Megatron-LM's arguments.
+bool tells_megatron(std::string_view key);
 /// What a document is of.
 std::optional<Recognised> recognise_document(const nlohmann::ordered_json& root);
 

@@ -35,7 +35,8 @@ class MegatronReader {
       flag_ = &flag;
       const auto found = meanings.find(flag.key);
       const bool used = found != meanings.end();
-      if (!flag.shown.empty()) sort(flag, used || is_model_flag(flag.key));
+      const bool read = used || flag.key == kReadAlready || is_model_flag(flag.key);
+      if (!flag.shown.empty()) sort(flag, read);
       if (!used || flag.null) continue;
       found->second();
       if (error_) return *error_;

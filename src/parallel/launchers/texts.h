@@ -15,9 +15,25 @@ namespace flopcast::parallel {
 /// Flags in Megatron-LM's names, of a launcher that is one of its descendants: its own names are known
 /// beside Megatron-LM's. Settings that are not shown are the launcher's defaults.
 Result<PlanFile> read_megatron(const LaunchText& text, Launcher launcher);
+/// Key of a setting that the descendant's reader has read itself.
+inline constexpr std::string_view kReadAlready = "=";
 Result<PlanFile> read_megatron_lm(const LaunchText& text);
 /// What Megatron-DeepSpeed's JSON adds is read too where the text has it.
 Result<PlanFile> read_megatron_deepspeed(const LaunchText& text);
+/// The block of arguments that Megatron-LM prints into its log.
+Result<PlanFile> read_megatron_log(const LaunchText& text);
+// Descendants of Megatron-LM.
+Result<PlanFile> read_ms_swift(const LaunchText& text);
+Result<PlanFile> read_slime(const LaunchText& text);
+Result<PlanFile> read_pai(const LaunchText& text);
+Result<PlanFile> read_megatron_llama(const LaunchText& text);
+Result<PlanFile> read_verl(const LaunchText& text);
+Result<PlanFile> read_nemo1(const LaunchText& text);
+Result<PlanFile> read_primus(const LaunchText& text);
+/// Recipes by name, with overrides.
+Result<PlanFile> read_nemo2(const LaunchText& text);
+Result<PlanFile> read_megatron_bridge(const LaunchText& text);
+
 FileModel read_file_model(const LaunchSettings& flags);
 /// Whether a flag says something of a plan (launchers' flags of nodes and processes do not).
 bool is_plan_flag(std::string_view key);
