@@ -164,6 +164,7 @@ void Trainer::read_recompute() {
 void Trainer::read_attention() {
   const std::string attention = reader_.word("attn_implementation|_attn_implementation", "sdpa");
   if (attention == "eager") file_.plan.flash_attention = false;
+  reader_.take("use_flash_attn|use_flash_attention|use_flash_attention_2");  // else PyTorch's own
 }
 
 void Trainer::read_optimizer() {
@@ -200,7 +201,13 @@ void Trainer::read_quantised() {
   for (const std::string_view key : {"load_in_4bit", "load_in_8bit"}) {
     if (reader_.truth(key, false)) reader_.unmodelled(key, kInstead);
   }
-  if (reader_.take("quantization_bit") != nullptr) reader_.unmodelled("quantization_bit", kInstead);
+  for (const std::string_view key : {"quantization_bit", "bits"}) {
+    const std::string bits = reader_.word(key, "16");
+    if (bits == "4" || bits == "8") reader_.unmodelled(key, kInstead);
+  }
+  for (const std::string_view key : {"q_lora", "use_qlora"}) {
+    if (reader_.truth(key, false)) reader_.unmodelled(key, kInstead);
+  }
 }
 
 void Trainer::read_compiled() {

@@ -31,10 +31,15 @@ std::optional<Diagnostic> open_fsdp_file(LaunchText& text) {
   return std::nullopt;
 }
 
-/// Adapters where any of their settings is there, as scripts around Trainer switch them on.
-bool wants_adapters(SettingReader& settings) {
-  const bool switched = settings.truth("use_peft|use_lora|lora_enable|lora", false);
-  return switched || settings.has("lora_r|lora_rank|peft_lora_r");
+/// Adapters where any of their settings is there, as scripts around Trainer switch them on; their rank is the
+/// script's own where no flag has it.
+void read_script_adapters(Trainer& trainer) {
+  SettingReader& settings = trainer.settings();
+  const std::string_view switches = "use_peft|use_lora|lora_enable|lora|q_lora|use_qlora";
+  const bool switched = settings.truth(switches, false);
+  const bool ranked = settings.has("lora_r|lora_rank|peft_lora_r");
+  trainer.read_adapters(switched || ranked, 1);
+  if (switched && !ranked) trainer.ask("lora_rank", "--lora-rank", "rank of the script's adapters");
 }
 
 constexpr TrainerDefaults trl_defaults() {
@@ -118,8 +123,7 @@ Result<PlanFile> read_hf_trainer(const LaunchText& given) {
   if (auto problem = open_fsdp_file(*text)) return *problem;
   Trainer trainer(*std::move(text), {});
   trainer.read_common();
-  constexpr std::int64_t kUsualRank = 8;
-  trainer.read_adapters(wants_adapters(trainer.settings()), kUsualRank);
+  read_script_adapters(trainer);
   return trainer.finish();
 }
 

@@ -137,6 +137,15 @@ TEST(HfTrainer, WeightsIn16BitsHaveNoCopyWithoutAnUpcast) {
   EXPECT_FALSE(alone.plan.fp32_master);
 }
 
+TEST(HfTrainer, TheRankOfAScriptsAdaptersIsAskedFor) {
+  const PlanFile file = read_trainer(fsdp_run("--bf16 --lora_enable True"));
+  ASSERT_EQ(file.open.size(), 1u);
+  EXPECT_EQ(file.open[0].name, "lora_rank");
+  EXPECT_EQ(read_trainer(fsdp_run("--lora_enable True --lora_r 64")).plan.lora_rank, 64);
+  EXPECT_EQ(read_trainer(fsdp_run("--lora_enable False")).plan.lora_rank, 0);
+  EXPECT_TRUE(tells(read_trainer(fsdp_run("--q_lora True --lora_r 64")).unmodelled, "16 bits"));
+}
+
 TEST(HfTrainer, OptimizersKeepWhatTheyKeep) {
   EXPECT_EQ(read_trainer(fsdp_run("--optim adamw_bnb_8bit")).plan.moment_bytes, 2u);
   EXPECT_EQ(read_trainer(fsdp_run("--optim adamw_torch_fused")).plan.moment_bytes, 0u);
