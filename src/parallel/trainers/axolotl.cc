@@ -116,6 +116,10 @@ Result<PlanFile> read_axolotl(const LaunchText& given) {
   trainer.plan().ep = static_cast<unsigned>(settings.number("expert_parallel_size", 1, "ep"));
   if (trainer.plan().ep > 1) trainer.plan().etp = 1;
   read_adapter(trainer);
+  const std::string passing = settings.word("ring_attn_func", "varlen_llama3");
+  if (passing.find("ring") != std::string::npos || passing.find("zigzag") != std::string::npos) {
+    trainer.plan().context = ContextKind::kRing;
+  }
   const bool packed = settings.truth("sample_packing", false);
   const bool padded = settings.truth("pad_to_sequence_len", packed);
   if (!packed && !padded) {

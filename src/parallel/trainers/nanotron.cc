@@ -53,6 +53,7 @@ class NanotronReader {
     }
     plan.schedule = engine == "afab" ? ScheduleKind::kGpipe : ScheduleKind::kOneFOneB;
     if (reader_.truth("parallelism.recompute_layer", false)) plan.recompute = Recompute::kFull;
+    if (plan.pp > 1) reader_.assume("layers are dealt evenly: nanotron weighs them");
     const std::int64_t chips = std::int64_t{plan.dp} * plan.tp * plan.pp * plan.cp;
     if (reader_.has("parallelism.dp") && chips <= kMostInPlan) {
       file_.chips = static_cast<unsigned>(chips);

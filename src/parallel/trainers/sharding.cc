@@ -131,8 +131,10 @@ bool Trainer::read_deepspeed_parts() {
   const Result<PlanFile> told = read_deepspeed(part);
   if (!told) return reader_.fail(told.error()), true;
   take_deepspeed(*told, root);
-  file_.accumulation =
-      reader_.number(deepspeed_keys("gradient_accumulation_steps"), file_.accumulation);
+  const std::string passes = deepspeed_keys("gradient_accumulation_steps");
+  if (reader_.word(passes, "auto") != "auto") {
+    file_.accumulation = reader_.number(passes, file_.accumulation);
+  }
   return true;
 }
 

@@ -207,6 +207,14 @@ TEST(LlamaFactory, AdaptersEverywhereAreItsDefault) {
   EXPECT_EQ(full.plan.recompute, Recompute::kNone);
 }
 
+TEST(Axolotl, ContextIsARingWhereItSaysSo) {
+  const std::string text =
+      "base_model: m\nsequence_len: 512\nmicro_batch_size: 1\ncontext_parallel_size: 4\n";
+  EXPECT_EQ(read_trainer(text).plan.cp, 4u);
+  EXPECT_EQ(read_trainer(text).plan.context, ContextKind::kAllGather);
+  EXPECT_EQ(read_trainer(text + "ring_attn_func: batch_ring\n").plan.context, ContextKind::kRing);
+}
+
 TEST(Axolotl, Bf16IsWhatTheChipHas) {
   const std::string text = "base_model: m\nsequence_len: 512\nmicro_batch_size: 1\n";
   EXPECT_EQ(read_trainer(text).plan.precision, Precision::kBf16);
