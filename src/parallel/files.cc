@@ -193,6 +193,11 @@ std::uint64_t parallel::chips_of_copy(const Plan& plan) {
   return chips;
 }
 
+unsigned parallel::chips_of_plan(const Plan& plan) {
+  const std::uint64_t chips = chips_of_copy(plan) * plan.dp;
+  return chips <= kMostInPlan ? static_cast<unsigned>(chips) : 0;
+}
+
 Result<Plan> with_chips(const PlanFile& file, unsigned chips) {
   Plan plan = file.plan;
   const std::uint64_t others = chips_of_copy(plan);

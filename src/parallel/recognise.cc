@@ -191,11 +191,75 @@ constexpr DocumentRow kDocuments[] = {
     {Launcher::kDeepspeed, "steps_per_print"},
     {Launcher::kDeepspeed, "comms_logger"},
 };
+constexpr std::string_view kPlanFlags = "give the plan by flags: --tp, --zero, --global-batch ...";
 constexpr ForeignRow kForeignDocuments[] = {
     {"model_type", "a model's config.json", "name it as MODEL"},
     {"traceEvents", "a recorded trace", "give it to flopcast replay"},
     {"apiVersion", "a description of Kubernetes'", "give the file that the container starts"},
+    {"model._component_", "a recipe of torchtune's, which is not read", kPlanFlags},
+    {"device_train_microbatch_size", "a run of LLM Foundry's, which is not read", kPlanFlags},
+    {"trainer.accelerator", "a run of PyTorch Lightning's, which is not read", kPlanFlags},
+    {"train.micro_batch_size", "a run of LitGPT's, which is not read", kPlanFlags},
 };
+
+/// DeepSpeed's own keys; others have some of them too.
+constexpr std::string_view kDeepspeedKeys[] = {"train_batch_size",
+                                               "train_micro_batch_size_per_gpu",
+                                               "gradient_accumulation_steps",
+                                               "optimizer",
+                                               "scheduler",
+                                               "communication_data_type",
+                                               "prescale_gradients",
+                                               "gradient_predivide_factor",
+                                               "sparse_gradients",
+                                               "fp16",
+                                               "bf16",
+                                               "bfloat16",
+                                               "amp",
+                                               "gradient_clipping",
+                                               "zero_optimization",
+                                               "zero_allow_untested_optimizer",
+                                               "zero_force_ds_cpu_optimizer",
+                                               "aio",
+                                               "steps_per_print",
+                                               "wall_clock_breakdown",
+                                               "dump_state",
+                                               "autotuning",
+                                               "flops_profiler",
+                                               "activation_checkpointing",
+                                               "sparse_attention",
+                                               "data_efficiency",
+                                               "curriculum_learning",
+                                               "tensorboard",
+                                               "wandb",
+                                               "comet",
+                                               "csv_monitor",
+                                               "elasticity",
+                                               "comms_logger",
+                                               "compression_training",
+                                               "checkpoint",
+                                               "data_types",
+                                               "tensor_parallel",
+                                               "sequence_parallel_size",
+                                               "pipeline",
+                                               "progressive_layer_drop",
+                                               "eigenvalue",
+                                               "hybrid_engine",
+                                               "compile",
+                                               "memory_breakdown",
+                                               "seed",
+                                               "torch_autocast",
+                                               "moe"};
+
+/// Whether at least as many keys are DeepSpeed's as are not.
+bool is_mostly_deepspeed(const nlohmann::ordered_json& root) {
+  std::size_t own = 0;
+  for (const auto& [key, value] : root.items()) {
+    own += std::find(std::begin(kDeepspeedKeys), std::end(kDeepspeedKeys), key) !=
+           std::end(kDeepspeedKeys);
+  }
+  return 2 * own >= root.size();
+}
 
 bool has_key(const nlohmann::ordered_json& root, std::string_view key) {
   const nlohmann::ordered_json* at = &root;
@@ -256,6 +320,7 @@ std::optional<Recognised> recognise_document(const nlohmann::ordered_json& root)
   for (const DocumentRow& row : kDocuments) {
     if (!has_key(root, row.key)) continue;
     if (!row.other.empty() && !has_key(root, row.other)) continue;
+    if (row.launcher == Launcher::kDeepspeed && !is_mostly_deepspeed(root)) continue;
     return Recognised{row.launcher, std::string(row.other.empty() ? row.key : row.other), true};
   }
   return std::nullopt;

@@ -60,6 +60,8 @@ void lost_in_deepspeed(const Plan& plan, Lose lose, void* to);
 
 /// Chips that hold one copy of the model, or 2^31 where they are more: no cluster has as many.
 std::uint64_t chips_of_copy(const Plan& plan);
+/// Chips of all replicas, or 0 where they are more than is read.
+unsigned chips_of_plan(const Plan& plan);
 
 /// Layers of each stage as Megatron writes them: "Et*15|t*16|...|t*15L" (E embedding, t layers,
 /// L loss, m multi-token prediction, (...)*n repeats). Nothing where it cannot be read.

@@ -6,6 +6,7 @@
 #include "base/text/names.h"
 #include "flopcast/parallel/names.h"
 #include "parallel/launch/setting_reader.h"
+#include "parallel/launchers/texts.h"
 #include "parallel/trainers/documents.h"
 #include "parallel/trainers/readers.h"
 
@@ -74,10 +75,7 @@ class AutomodelReader {
     const unsigned copies = size("dp_replicate_size", {});
     if (copies > 1) file_.replicas = copies;
     if (replicas > 0) plan.dp = replicas;
-    const std::int64_t chips = std::int64_t{plan.dp} * plan.tp * plan.cp * plan.pp;
-    if (replicas > 0 && file_.chips == 0 && chips <= kMostInPlan) {
-      file_.chips = static_cast<unsigned>(chips);
-    }
+    if (replicas > 0 && file_.chips == 0) file_.chips = chips_of_plan(plan);
     if (plan.pp > 1) pipeline();
   }
 

@@ -10,6 +10,7 @@
 #include "catalog_files.h"
 #include "flopcast/parallel/names.h"
 #include "parallel/launch/setting_reader.h"
+#include "parallel/launchers/texts.h"
 #include "parallel/trainers/documents.h"
 #include "parallel/trainers/readers.h"
 
@@ -100,14 +101,20 @@ class MaxtextReader {
     return static_cast<unsigned>(found.count);
   }
 
+  /// More than any cluster has are as many as are read.
+  static unsigned product(std::initializer_list<unsigned> degrees) {
+    std::int64_t all = 1;
+    for (const unsigned degree : degrees) all = std::min(all * degree, kMostInPlan);
+    return static_cast<unsigned>(all);
+  }
+
   void mesh() {
     Plan& plan = file_.plan;
-    const unsigned tensor = degree("tensor", "tp") * degree("tensor_sequence", {}) *
-                            degree("sequence", {}) * degree("autoregressive", {});
-    plan.tp = tensor;
-    plan.sequence_parallel = tensor > 1;
+    plan.tp = product({degree("tensor", "tp"), degree("tensor_sequence", {}),
+                       degree("sequence", {}), degree("autoregressive", {})});
+    plan.sequence_parallel = plan.tp > 1;
     const unsigned ring = degree("context", "cp"), heads = degree("context_usp_ulysses", {});
-    plan.cp = ring * heads * degree("context_autoregressive", {});
+    plan.cp = product({ring, heads, degree("context_autoregressive", {})});
     if (heads > 1 && ring == 1) plan.context = ContextKind::kUlysses;
     plan.pp = degree("pipeline", "pp");
     plan.ep = degree("expert", "ep");
@@ -124,7 +131,7 @@ class MaxtextReader {
   /// The axes expert, fsdp and data cut the batch; fsdp the weights as well.
   void replicas(const Axis& fsdp, const Axis& data, unsigned across) {
     Plan& plan = file_.plan;
-    const std::int64_t shards = fsdp.count * across * plan.ep;
+    const std::int64_t shards = std::min(fsdp.count * across * plan.ep, kMostInPlan);
     plan.zero = fsdp.open || shards > 1 ? Zero::kWeights : Zero::kNone;
     if (plan.zero == Zero::kWeights && data.count > 1) {
       file_.replicas = static_cast<unsigned>(data.count);
@@ -137,8 +144,7 @@ class MaxtextReader {
     if (fsdp.open || (data.open && slices != 1)) return;
     const std::int64_t dp = std::min(shards * data.count, kMostInPlan);
     plan.dp = static_cast<unsigned>(dp);
-    const std::int64_t chips = dp * plan.tp * plan.cp * plan.pp;
-    if (chips <= kMostInPlan) file_.chips = static_cast<unsigned>(chips);
+    file_.chips = chips_of_plan(plan);
   }
 
   void batch() {
@@ -151,7 +157,7 @@ class MaxtextReader {
       reader_.assume("per_device_batch_size 12, MaxText's own");
     const double replica = device * plan.tp * plan.cp * plan.pp;
     const double whole = std::round(replica);
-    if (whole < 1 || std::abs(whole - replica) > 1e-6) {
+    if (whole < 1 || whole > kMostInPlan || std::abs(whole - replica) > 1e-6) {
       return reader_.refuse("per_device_batch_size",
                             "a whole number of sequences for the devices of one replica");
     }
@@ -164,7 +170,8 @@ class MaxtextReader {
       return reader_.refuse("per_device_batch_size", "a multiple of the pipeline's microbatches");
     }
     plan.micro_batch = sequences / pieces;
-    file_.accumulation = pieces * reader_.number("gradient_accumulation_steps", 1);
+    file_.accumulation =
+        std::min(pieces * reader_.number("gradient_accumulation_steps", 1), kMostInPlan);
     plan.global_batch = 0;
     if (plan.pp > 1) stages();
     reader_.assume("a device of MaxText's is a chip: on TPU v7 it is half of one (tpu-v7-core)");

@@ -6,6 +6,7 @@
 #include "base/text/names.h"
 #include "flopcast/parallel/names.h"
 #include "parallel/launch/setting_reader.h"
+#include "parallel/launchers/texts.h"
 #include "parallel/trainers/documents.h"
 #include "parallel/trainers/readers.h"
 
@@ -54,10 +55,7 @@ class NanotronReader {
     plan.schedule = engine == "afab" ? ScheduleKind::kGpipe : ScheduleKind::kOneFOneB;
     if (reader_.truth("parallelism.recompute_layer", false)) plan.recompute = Recompute::kFull;
     if (plan.pp > 1) reader_.assume("layers are dealt evenly: nanotron weighs them");
-    const std::int64_t chips = std::int64_t{plan.dp} * plan.tp * plan.pp * plan.cp;
-    if (reader_.has("parallelism.dp") && chips <= kMostInPlan) {
-      file_.chips = static_cast<unsigned>(chips);
-    }
+    if (reader_.has("parallelism.dp")) file_.chips = chips_of_plan(plan);
   }
 
   void batch() {

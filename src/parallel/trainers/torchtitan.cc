@@ -7,6 +7,7 @@
 #include "base/text/numbers.h"
 #include "flopcast/parallel/names.h"
 #include "parallel/launch/setting_reader.h"
+#include "parallel/launchers/texts.h"
 #include "parallel/trainers/documents.h"
 #include "parallel/trainers/readers.h"
 #include "parallel/trainers/torchtitan_models.h"
@@ -84,7 +85,7 @@ class TitanReader {
     std::int64_t chips = reader_.number("nproc_per_node", 0);
     const std::int64_t nodes = reader_.number("nnodes", 1);
     if (chips == 0) chips = parse_whole(text_.variable("NGPU")).value_or(0);
-    chips *= nodes;
+    chips = std::clamp<std::int64_t>(chips, 0, kMostInPlan) * nodes;
     if (chips > 0 && chips <= kMostInPlan) file_.chips = static_cast<unsigned>(chips);
   }
 
@@ -139,8 +140,7 @@ class TitanReader {
     }
     if (shards > 0) {
       plan.dp = static_cast<unsigned>(std::min(replicas * shards, kMostInPlan));
-      const std::int64_t chips = std::int64_t{plan.dp} * plan.tp * plan.cp * plan.pp;
-      file_.chips = chips <= kMostInPlan ? static_cast<unsigned>(chips) : 0;
+      file_.chips = chips_of_plan(plan);
     }
     const std::string reshard = reader_.word("parallelism.fsdp_reshard_after_forward", "default");
     if (reshard != "default" && reshard != "always" && reshard != "never") {

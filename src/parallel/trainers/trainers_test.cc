@@ -224,6 +224,23 @@ TEST(Axolotl, Bf16IsWhatTheChipHas) {
   EXPECT_EQ(read_trainer(text + "fp16: true\n").plan.precision, Precision::kFp16);
 }
 
+// --- what is none of these ------------------------------------------------------------------------
+
+TEST(OtherLaunchers, AreRefusedByWhatTheyLookLike) {
+  EXPECT_NE(refused_trainer("model:\n  _component_: torchtune.models.m\nbatch_size: 2\n"
+                            "gradient_accumulation_steps: 1\nepochs: 1\ndtype: bf16\n")
+                .find("torchtune"),
+            std::string::npos);
+  // A key of DeepSpeed's among others makes no configuration of it: its defaults would be fp32 and ZeRO 0.
+  EXPECT_NE(refused_trainer("{\"gradient_accumulation_steps\": 4, \"learning_rate\": 1e-4, "
+                            "\"model\": \"x\", \"load_in_4bit\": true}")
+                .find("of no launcher"),
+            std::string::npos);
+  EXPECT_NE(refused_trainer("trainer: {accelerator: gpu, devices: 8}\nmodel: {class_path: M}\n")
+                .find("Lightning"),
+            std::string::npos);
+}
+
 // --- others -------------------------------------------------------------------------------------
 
 TEST(Nanotron, ItsExpertsAreRefused) {
