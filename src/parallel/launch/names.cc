@@ -16,7 +16,7 @@ bool switched_off(const LaunchSetting& setting) {
   if (setting.null) return true;
   const std::string_view value = setting.first();
   return value == "false" || value == "False" || value == "none" || value == "None" ||
-         value == "null" || value == "0" || value == "off";
+         value == "null" || value == "0" || value == "0.0" || value == "off";
 }
 
 }  // namespace
