@@ -340,6 +340,25 @@ std::optional<Foreign> foreign_document(const nlohmann::ordered_json& root) {
   return std::nullopt;
 }
 
+std::vector<std::string> evidence_of(Launcher launcher) {
+  std::vector<std::string> all;
+  for (const CommandRow& row : kCommands) {
+    if (row.launcher != launcher) continue;
+    std::string words(row.words);
+    if (!row.flag.empty()) {
+      words += (words.empty() ? "" : " ");
+      words += (row.flag.find('.') == std::string_view::npos ? "--" : "") + std::string(row.flag);
+    }
+    all.push_back(std::move(words));
+  }
+  for (const DocumentRow& row : kDocuments) {
+    if (row.launcher != launcher) continue;
+    all.push_back("key " + std::string(row.key) +
+                  (row.other.empty() ? "" : " with " + std::string(row.other)));
+  }
+  return all;
+}
+
 CommandStyle command_style(Launcher launcher) {
   constexpr Launcher kOverriding[] = {
       Launcher::kVerl,   Launcher::kNemo1,   Launcher::kNemo2,       Launcher::kMegatronBridge,

@@ -39,6 +39,9 @@ std::optional<Foreign> foreign_document(const nlohmann::ordered_json& root);
 /// what the script writes. Errors: no command is known, with what the script looks like.
 Result<Recognised> read_script(std::string_view bytes, LaunchText& text);
 
+/// By what a launcher is recognised, in words: programs, flags, keys of documents.
+std::vector<std::string> evidence_of(Launcher launcher);
+
 /// How a launcher's commands name settings.
 CommandStyle command_style(Launcher launcher);
 }  // namespace flopcast::parallel

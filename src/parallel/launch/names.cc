@@ -17,7 +17,7 @@ bool switched_off(const LaunchSetting& setting) {
   const std::string_view value = setting.first();
   if (value.empty() && !setting.values.empty()) return true;
   return value == "false" || value == "False" || value == "none" || value == "None" ||
-         value == "null" || value == "0" || value == "off";
+         value == "null" || value == "0" || value == "0.0" || value == "off";
 }
 
 }  // namespace

@@ -21,14 +21,15 @@ class Substitution {
       : settings_(settings), input_(call_input(site)) {}
 
   /// A value with what stands in "${...}" filled in; what nobody says stays unknown, under its name.
-  std::string fill(std::string_view value) const {
+  /// @param key of the setting: "${.x}" is its neighbour
+  std::string fill(std::string_view value, std::string_view key) const {
     std::string out;
     while (!value.empty()) {
       const std::size_t begin = value.find("${");
       const std::size_t end = begin == std::string_view::npos ? begin : value.find('}', begin);
       if (end == std::string_view::npos) return out + std::string(value);
       out += value.substr(0, begin);
-      out += one(value.substr(begin + 2, end - begin - 2));
+      out += one(value.substr(begin + 2, end - begin - 2), key);
       value.remove_prefix(end + 1);
     }
     return out;
@@ -36,7 +37,11 @@ class Substitution {
 
  private:
   /// Of what stands between the braces: NAME, NAME:-default, NAME:default, a.key.of.the.document.
-  std::string one(std::string_view inside) const {
+  std::string one(std::string_view inside, std::string_view key) const {
+    if (inside.starts_with('.')) {
+      const std::string_view section = key.substr(0, key.rfind('.') + 1);
+      return of_document(std::string(section) + std::string(inside.substr(1)));
+    }
     const std::size_t colon = inside.find(':');
     const std::string_view name = trim(inside.substr(0, colon));
     if (!is_name(name)) return of_document(inside);
@@ -47,8 +52,7 @@ class Substitution {
       if (otherwise.starts_with('-') || otherwise.starts_with('=')) otherwise.remove_prefix(1);
       return std::string(otherwise);
     }
-    const std::string same = of_document(inside);
-    return same.starts_with("${") ? unknown(name) : same;
+    return of_document(inside);
   }
 
   std::string of_document(std::string_view path) const {
@@ -57,11 +61,15 @@ class Substitution {
       const bool plain = setting.first().find("${") == std::string_view::npos;
       if (setting.key == key && setting.values.size() == 1 && plain) return setting.values.front();
     }
-    return "${" + std::string(path) + "}";
+    return unknown(trim(path));
   }
 
-  static std::string unknown(std::string_view name) {
-    const ShellRun run = run_shell("value=${" + std::string(name) + "}", {});
+  /// What a shell makes of a variable that nobody sets; of other expressions, under a name made of theirs.
+  static std::string unknown(std::string_view path) {
+    std::string name(path.substr(0, 40));
+    for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+    if (!is_name(name)) name.insert(0, "_");
+    const ShellRun run = run_shell("value=${" + name + "}", {});
     return run.variables.empty() ? std::string() : run.variables.front().second;
   }
 
@@ -90,7 +98,7 @@ void substitute(LaunchSettings& settings, const LaunchSite& site) {
   const Substitution substitution(before, site);
   for (LaunchSetting& setting : settings) {
     for (std::string& value : setting.values) {
-      if (value.find("${") != std::string::npos) value = substitution.fill(value);
+      if (value.find("${") != std::string::npos) value = substitution.fill(value, setting.key);
     }
   }
 }

@@ -171,6 +171,8 @@ LaunchSettings logged_arguments(std::string_view bytes) {
     LaunchSetting setting{setting_key(name), {value}, std::string(name), line, value == "None"};
     settings.push_back(std::move(setting));
   }
+  constexpr std::size_t kFewest = 5;  // fewer are somebody's heading
+  if (settings.size() < kFewest) settings.clear();
   return settings;
 }
 

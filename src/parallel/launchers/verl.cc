@@ -77,7 +77,7 @@ class VerlReader {
         plan.sequence));
     if (!reader_.truth(of_actor("use_dynamic_bsz"), false)) return;
     const std::int64_t tokens = reader_.number(of_actor("ppo_max_token_len_per_gpu"), 16384);
-    plan.micro_batch = std::max<std::int64_t>(tokens * plan.cp / plan.sequence, 1);
+    plan.micro_batch = std::clamp<std::int64_t>(tokens * plan.cp / plan.sequence, 1, kMostInPlan);
     reader_.unmodelled(of_actor("use_dynamic_bsz"),
                        fmt::format("microbatches of {} whole sequences", plan.micro_batch));
   }
