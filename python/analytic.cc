@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "errors.h"
+#include "flopcast/analytic/reuse.h"
 #include "flopcast/machine/training.h"
 #include "flopcast/parallel/settings.h"
 #include "flopcast/question/launch.h"
@@ -47,28 +48,37 @@ SharedTraining* open_training(const std::string& model, const std::string& clust
   return new SharedTraining{std::make_shared<const TrainingModel>(std::move(made))};
 }
 
-NamedPlan named_plan(const TrainingModel& model, const std::map<std::string, std::string>& settings,
-                     const std::string& from) {
+/// The plan, and the model as the launch configuration's software trains it.
+std::pair<NamedPlan, std::shared_ptr<const TrainingModel>> named_plan(
+    std::shared_ptr<const TrainingModel> model, const std::map<std::string, std::string>& settings,
+    const std::string& from) {
   const PlanSettings given(settings.begin(), settings.end());
-  const unsigned chips = model.cluster().chips();
-  if (from.empty()) return value_or_raise(make_plan(given, chips));
+  const unsigned chips = model->cluster().chips();
+  if (from.empty()) return {value_or_raise(make_plan(given, chips)), std::move(model)};
   PlanFile file = value_or_raise(interruptible(
-      [from, site = launch_site(model.cluster())](const Stop&) { return read_plan(from, site); }));
-  compare_model(file, model.model());
-  return value_or_raise(make_plan(given, chips, &file));
+      [from, site = launch_site(model->cluster())](const Stop&) { return read_plan(from, site); }));
+  compare_model(file, model->model());
+  TrainingOptions options = model->options();
+  take_software(file, options);
+  if (options.software != model->options().software) {
+    model = std::make_shared<const TrainingModel>(value_or_raise(with_options(*model, options)));
+  }
+  return {value_or_raise(make_plan(given, chips, &file)), std::move(model)};
 }
 
 EstimateReport* estimate_step(const SharedTraining& training,
                               const std::map<std::string, std::string>& settings,
                               const std::string& from) {
-  NamedPlan named = named_plan(*training.model, settings, from);
+  auto [named, model] = named_plan(training.model, settings, from);
   return new EstimateReport(value_or_raise(
-      interruptible([model = training.model, named = std::move(named)](const Stop&) mutable {
+      interruptible([model = std::move(model), named = std::move(named)](const Stop&) mutable {
         Result<EstimateReport> report =
             make_estimate_report(*model, named.plan, std::move(named.assumed));
         if (report) {
-          report->unmodelled = std::move(named.unmodelled);
+          report->used = std::move(named.used);
           report->ignored = std::move(named.ignored);
+          report->unmodelled = std::move(named.unmodelled);
+          report->unknown = std::move(named.unknown);
         }
         return report;
       })));

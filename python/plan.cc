@@ -23,8 +23,9 @@ PlanQuestion plan_question(const std::string& model, const std::string& cluster,
                            const std::vector<std::string>& constraints, const Changes& changes,
                            const std::map<std::string, std::string>& settings,
                            const std::string& plan_from, const std::string& launchable,
-                           bool placements, std::size_t best) {
+                           bool placements, std::size_t best, const std::string& software) {
   PlanQuestion question;
+  question.training.software = software;
   question.model = model;
   question.cluster = cluster;
   question.chips = chips;
@@ -45,15 +46,15 @@ PlanQuestion plan_question(const std::string& model, const std::string& cluster,
   PlanFile from = value_or_raise(
       interruptible([plan_from, site](const Stop&) { return read_plan(plan_from, site); }));
   compare_model(from, value_or_raise(load_model(model)));
+  take_software(from, question.training);
   return value_or_raise(with_settings(std::move(question), given, &from));
 }
 
-void set_training(PlanQuestion& question, const std::string& software, const std::string& constants,
-                  double usd_per_chip_hour, double memory_share) {
+void set_training(PlanQuestion& question, const std::string& constants, double usd_per_chip_hour,
+                  double memory_share) {
   if (!(memory_share > 0 && memory_share <= 1)) {
     raise({ErrorCode::kUsage, "memory_share", "is not above 0 and at most 1", "0.9 is 90 %"});
   }
-  question.training.software = software;
   question.training.constants = constants;
   question.training.usd_per_chip_hour = usd_per_chip_hour;
   question.training.memory_share = memory_share;
@@ -104,9 +105,9 @@ void define_plan(nb::module_& module) {
       .def(nb::new_(&plan_question), "model"_a, "cluster"_a, nb::kw_only(), "chips"_a = 0,
            "constraints"_a = std::vector<std::string>{}, "changes"_a = Changes{},
            "settings"_a = std::map<std::string, std::string>{}, "plan_from"_a = "",
-           "launchable"_a = "", "placements"_a = true, "best"_a = 10)
-      .def("train", &set_training, nb::kw_only(), "software"_a = "", "constants"_a = "",
-           "usd_per_chip_hour"_a = 0.0, "memory_share"_a = 1.0)
+           "launchable"_a = "", "placements"_a = true, "best"_a = 10, "software"_a = "")
+      .def("train", &set_training, nb::kw_only(), "constants"_a = "", "usd_per_chip_hour"_a = 0.0,
+           "memory_share"_a = 1.0)
       .def("search", &search, nb::kw_only(), "threads"_a, "shard"_a, "shards"_a,
            "A shard of the search as one JSON line.")
       .def("refuse", &refuse, "line"_a, nb::sig("def refuse(self, line: str) -> typing.NoReturn"),

@@ -99,8 +99,10 @@ class Estimate(Document):
     )
     memory_notes = Field(list[str], "In words: holes of the allocator, weights gathered whole; how much, and why.")
     assumed = Field(list[str], "In words, what nobody told and nothing measured.")
-    unmodelled = Field(list[str], "Settings of ``plan_from`` that are not modelled, and what is taken instead.")
+    used = Field(list[str], "Settings of ``plan_from`` that the plan or the model is made of.")
     ignored = Field(list[str], "Settings of ``plan_from`` without meaning for a step.")
+    unmodelled = Field(list[str], "Settings of ``plan_from`` that are not modelled, and what is taken instead.")
+    unknown = Field(list[str], "Settings of ``plan_from`` that nobody knows here.")
 
     @property
     def problem(self) -> str:
@@ -263,7 +265,7 @@ class TrainingModel:
         """One step of a plan. A plan that does not fit is estimated all the same.
 
         Args:
-            plan_from: Megatron-LM flags, a torchtitan TOML or a DeepSpeed JSON to start from.
+            plan_from: the file that a training is launched with, to start from.
             **plan: settings by the names of ``PLAN_SETTINGS``, the flags of `flopcast estimate`:
                 ``tp=8, pp=4, global_batch=1024, seq=8192, recompute="full"``. ``dp`` takes what
                 the other degrees leave. None counts as not given.

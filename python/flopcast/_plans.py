@@ -138,8 +138,9 @@ class _Point(TypedDict):
 
 
 def _question(point: _Point) -> _native.PlanQuestion:
-    question = _native.PlanQuestion(**point["asked"])
-    question.train(**point["training"])
+    training = dict(point["training"])
+    question = _native.PlanQuestion(**point["asked"], software=training.pop("software", ""))
+    question.train(**training)
     return question
 
 

@@ -1,5 +1,5 @@
-// Floor 2: plans from and to what people launch training with: Megatron-LM flags, torchtitan TOML,
-// DeepSpeed JSON.
+// Floor 2: plans from and to what people launch training with: a reader for each launcher of
+// flopcast/parallel/launch.h, a writer for some.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,12 @@
 
 #include "flopcast/base.h"
 #include "flopcast/parallel.h"
+#include "flopcast/parallel/launch.h"
 
 namespace flopcast {
 
 /// The largest degree or batch that is read.
 inline constexpr std::int64_t kMostInPlan = 1 << 20;
-
-/// Whose launch configuration it is.
-enum class PlanFormat : std::uint8_t { kMegatron, kTorchtitan, kDeepspeed };
-std::string_view name(PlanFormat format);  ///< "megatron"
 
 /// On what a launch script is started, and how.
 struct LaunchSite {
@@ -38,6 +35,7 @@ struct OpenSetting {
 
 /// What a launch configuration says of the model that it trains.
 struct FileModel {
+  std::string name;  ///< as the file has it: "Qwen/Qwen2.5-72B-Instruct", "llama3 8B"; or empty
   /// of the network; heads of keys and values; width of the feed-forward; 0: not said
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, feed_forward = 0, vocab = 0;
   std::int64_t experts = 0, top_k = 0, expert_width = 0;  ///< of a layer with experts
@@ -51,23 +49,31 @@ std::vector<std::string> model_differences(const FileModel& told, const Model& m
 /// and the shard: with_chips makes a plan of it.
 struct PlanFile {
   Plan plan;  ///< dp 1 and global_batch 0 where the text does not say
-  PlanFormat format = PlanFormat::kMegatron;  ///< what it was read as
-  unsigned chips = 0;                         ///< 0: not said
-  unsigned replicas = 0;             ///< copies of the sharded weights (hybrid shard); 0: not said
-  std::int64_t accumulation = 1;     ///< microbatches of a replica, where global_batch is 0
-  std::vector<std::string> ignored;  ///< settings without meaning for a plan
-  /// settings that change a step's time or memory and are not modelled, with what is taken instead
-  std::vector<std::string> unmodelled;
+  Launcher launcher = Launcher::kMegatronLm;  ///< what it was read as
+  std::string recognised;                     ///< by what: "megatron sft", "zero_optimization"
+  /// profile of the software that the launcher behaves as; empty: the text does not tell which
+  std::string software;
+  unsigned chips = 0;             ///< 0: not said
+  unsigned replicas = 0;          ///< copies of the sharded weights (hybrid shard); 0: not said
+  std::int64_t accumulation = 1;  ///< microbatches of a replica, where global_batch is 0
+
+  /// Its settings, each in one of four: what the plan or the model is made of; what is without meaning
+  /// for time and memory of a step; what changes them and is not modelled, with what is taken instead;
+  /// and what nobody knows here, which may do anything.
+  std::vector<std::string> used, ignored, unmodelled, unknown;
   std::vector<std::string> assumed;  ///< what the text leaves open, and how it was taken
   std::vector<OpenSetting> open;     ///< what it leaves to its caller
   FileModel model;                   ///< which model it trains
 };
+/// That a forecast of the file leaves something out: settings not modelled or not known, each by its
+/// name. None: there are no such.
+std::optional<Diagnostic> strict_problem(const PlanFile& file, const std::string& where);
 
-/// A launch script of Megatron-LM or Megatron-DeepSpeed (its shell is read as a shell reads it: variables,
-/// arrays, branches, here-documents of DeepSpeed's JSON), their flags alone, short forms too (--tp, --pp),
-/// the same as YAML; or TOML with [parallelism]; or DeepSpeed's JSON. Told apart by their first bytes.
-/// Errors: no setting that is known; a value that is none, with its flag or key; unreadable TOML or JSON
-/// with the line.
+/// What a training is started with: a script (its shell is read as a shell reads it: variables, arrays,
+/// branches, here-documents), a command's flags or overrides alone, a document of YAML, TOML or JSON, or the
+/// arguments that Megatron-LM prints into its log. Which launcher it is of, its program, flags or keys tell.
+/// Errors: nothing tells, with what the text looks like; a value that is none, with its flag or key;
+/// an unreadable document with the line.
 Result<PlanFile> parse_plan(std::string_view text, const std::string& where,
                             const LaunchSite& site = {});
 /// The same from a file. Errors: also where it cannot be read.
@@ -93,7 +99,5 @@ struct PlanText {
 PlanText write_plan(const Plan& plan, PlanFormat format);
 /// Whether the launcher can run the plan: nothing is lost.
 bool launchable(const Plan& plan, PlanFormat format);
-/// "megatron", "torchtitan" or "deepspeed"; none for others.
-std::optional<PlanFormat> parse_plan_format(std::string_view text);
 
 }  // namespace flopcast

@@ -45,7 +45,7 @@ struct NamedPlan {
   Plan plan;                         ///< ready for plan_problems
   std::vector<std::string> assumed;  ///< in words
   /// of the launch configuration: as of PlanFile
-  std::vector<std::string> unmodelled, ignored;
+  std::vector<std::string> used, ignored, unmodelled, unknown;
 };
 /// The plan on so many chips. dp takes what the other degrees leave; sequence parallelism comes with
 /// tp > 1, and interleaving with virtual stages, where nobody says otherwise.

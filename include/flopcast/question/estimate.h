@@ -34,8 +34,8 @@ struct EstimateReport {
   Plan plan;       ///< `sequence` is never 0 here
   TrainingEstimate estimate;         ///< what came out
   std::vector<std::string> assumed;  ///< what the plan's source and the estimate had to assume
-  /// of the launch configuration: settings that are not modelled, and those without meaning for a step
-  std::vector<std::string> unmodelled, ignored;
+  /// of the launch configuration: as of PlanFile
+  std::vector<std::string> used, ignored, unmodelled, unknown;
   std::vector<FittingPlan> fitting;  ///< where the plan does not fit: fastest first
   std::optional<GraphAnswer> graph;  ///< where asked for
   std::optional<RunQuestion> asked;  ///< of the whole run

@@ -139,7 +139,7 @@ class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(YamlFile& file) : file_(file) {}
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentStart(const YAML::Mark& mark) override { start = mark; }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     // An empty key is the empty text.
@@ -177,6 +177,8 @@ class TreeBuilder final : public YAML::EventHandler {
     merge();
     close();
   }
+
+  YAML::Mark start;  ///< of the document
 
  private:
   struct Frame {
@@ -374,11 +376,18 @@ Result<std::vector<YamlFile>> parse_yaml_documents(std::string_view text, const 
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
+    int last = -1;
     for (bool more = true; more;) {
       YamlFile file;
       file.name = name;
       TreeBuilder builder(file);
       more = parser.HandleNextDocument(builder);
+      // What belongs to no document is one without a value to yaml-cpp, again and again.
+      if (more && builder.start.pos == last) {
+        throw YamlFault{builder.start.line + 1, "is no YAML: a value that belongs to nothing",
+                        "correct the line, or the one before it"};
+      }
+      last = builder.start.pos;
       if (more && !file.root.is_null()) files.push_back(std::move(file));
     }
   } catch (const YamlFault& fault) {

@@ -160,6 +160,12 @@ TEST(Yaml, SeveralDocumentsAreReadOrRefused) {
   EXPECT_EQ(error_of(""), "read: null");
 }
 
+// yaml-cpp makes documents without values of such a rest for ever.
+TEST(Yaml, ARestThatBelongsToNoDocumentIsRefused) {
+  EXPECT_EQ(error_of("a\n- b: c\n").substr(0, 9), "f.yaml:2:");
+  EXPECT_EQ(error_of("'a'/b:\n00 'c'\n- d\n").substr(0, 7), "f.yaml:");
+}
+
 TEST(Yaml, ABombOfAliasesIsRefused) {
   std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {

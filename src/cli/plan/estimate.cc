@@ -97,8 +97,10 @@ int run_full(Io& io, const EstimateCommand& command) {
   if (!named) return fail(io, named.error());
   Result<EstimateReport> report = make_estimate_report(*model, named->plan, named->assumed);
   if (!report) return fail(io, report.error());
-  report->unmodelled = named->unmodelled;
+  report->used = named->used;
   report->ignored = named->ignored;
+  report->unmodelled = named->unmodelled;
+  report->unknown = named->unknown;
   if (!command.print_as.empty()) {
     return print_plan(io, command, report->plan, model->model().layers());
   }

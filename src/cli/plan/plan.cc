@@ -105,6 +105,7 @@ Result<PlanQuestion> question_of(const PlanCommand& command) {
   Result<Model> model = model_of(question.model, &**from);
   if (!model) return model.error();
   compare_model(**from, *model);
+  take_software(**from, question.training);
   if (question.model.empty()) question.own_model = std::move(*model);
   return with_settings(std::move(question), command.plan.given, &**from);
 }

@@ -126,11 +126,14 @@ Result<std::optional<PlanFile>> launch_file(const PlanFlags& flags, const std::s
   }
   Result<PlanFile> file = read_plan(flags.from.string(), site);
   if (!file) return file.error();
+  if (flags.strict) {
+    if (auto problem = strict_problem(*file, flags.from.string())) return *problem;
+  }
   return std::optional<PlanFile>(std::move(*file));
 }
 
 Result<TrainingModel> open_training(const TrainingFlags& flags, std::optional<PlanFile>& file) {
-  const Result<TrainingOptions> options = training_options(flags);
+  Result<TrainingOptions> options = training_options(flags);
   if (!options) return options.error();
   if (flags.cluster.empty()) {
     return Diagnostic{ErrorCode::kUsage, "--on", "is missing",
@@ -138,7 +141,10 @@ Result<TrainingModel> open_training(const TrainingFlags& flags, std::optional<Pl
   }
   Result<Model> model = model_of(flags.model, file ? &*file : nullptr);
   if (!model) return model.error();
-  if (file) compare_model(*file, *model);
+  if (file) {
+    compare_model(*file, *model);
+    take_software(*file, *options);
+  }
   const Catalog& catalog = Catalog::builtin();
   Result<Cluster> cluster = catalog.cluster(flags.cluster);
   if (!cluster) return cluster.error();
@@ -150,13 +156,15 @@ void add_batch(CLI::App& command, PlanFlags& flags) {
   command
       .add_option(
           "--plan-from", flags.from,
-          "Start from a launch script (or flags) of Megatron-LM, a torchtitan TOML or a DeepSpeed "
-          "JSON; other flags change what it says")
+          "Start from the file that a training is launched with: a script, flags, YAML, TOML, JSON "
+          "or a log of Megatron-LM's; other flags change what it says")
       ->type_name("FILE");
   command
       .add_option("--plan-args", flags.arguments,
                   "What the script of --plan-from is called with: \"TP=4 8B 16\"")
       ->type_name("WORDS");
+  command.add_flag("--strict", flags.strict,
+                   "Refuse a file of --plan-from with settings that are not modelled or not known");
 }
 
 void add_degrees(CLI::App& command, PlanFlags& flags) {

@@ -31,6 +31,7 @@ Result<TrainingModel> open_training(const TrainingFlags& flags, std::optional<Pl
 struct PlanFlags {
   std::filesystem::path from;  ///< --plan-from
   std::string arguments;       ///< --plan-args
+  bool strict = false;         ///< --strict
   PlanSettings given;
 };
 /// The launch configuration of --plan-from, as it is on this cluster; none where it was not given.

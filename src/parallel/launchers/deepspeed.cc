@@ -12,7 +12,7 @@
 namespace flopcast::parallel {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 /// Settings that are read, and some of those without meaning for a step: DeepSpeed's own words.
 /// "optimizer" is read too, but others have it as well.
@@ -32,9 +32,9 @@ constexpr std::string_view kIgnoredKeys[] = {"zero_allow_untested_optimizer", "g
 
 class DeepspeedReader {
  public:
-  DeepspeedReader(const json& root, std::string where, bool bf16)
-      : root_(root), where_(std::move(where)), bf16_(bf16) {
-    file_.format = PlanFormat::kDeepspeed;
+  explicit DeepspeedReader(const LaunchText& text)
+      : root_(text.document), bf16_(text.site.bf16), reader_(text, file_) {
+    file_.launcher = Launcher::kDeepspeed;
     Plan& plan = file_.plan;
     plan.global_batch = 0;
     plan.fp32_gradients = false;
@@ -43,82 +43,54 @@ class DeepspeedReader {
 
   Result<PlanFile> run() {
     Plan& plan = file_.plan;
-    plan.tp = static_cast<unsigned>(number("/tensor_parallel/autotp_size", 1));
-    plan.cp = static_cast<unsigned>(number("/sequence_parallel_size", 1));
-    plan.zero = static_cast<Zero>(std::min<std::int64_t>(number("/zero_optimization/stage", 0), 3));
-    plan.overlap.gradients = flag("/zero_optimization/overlap_comm", plan.zero == Zero::kWeights);
+    plan.tp = static_cast<unsigned>(number("tensor_parallel.autotp_size", 1));
+    plan.cp = static_cast<unsigned>(number("sequence_parallel_size", 1));
+    plan.zero = static_cast<Zero>(std::min<std::int64_t>(number("zero_optimization.stage", 0), 3));
+    plan.overlap.gradients = flag("zero_optimization.overlap_comm", plan.zero == Zero::kWeights);
     plan.overlap.weights = plan.zero == Zero::kWeights;
-    plan.shard = static_cast<unsigned>(number("/zero_optimization/mics_shard_size", 0));
+    plan.shard = static_cast<unsigned>(number("zero_optimization.mics_shard_size", 0));
     batch();
     precision();
     memory();
-    deepspeed_gradients(plan, find("/data_types/grad_accum_dtype") != nullptr, file_.assumed);
-    ignore_others();
-    if (error_) return *error_;
+    deepspeed_gradients(plan, said("data_types.grad_accum_dtype"), file_.assumed);
+    shortened();
+    if (auto problem = reader_.finish(LauncherNames::of(Launcher::kDeepspeed))) return *problem;
     return std::move(file_);
   }
 
  private:
-  /// Null where there is none; "auto" leaves it to the trainer, so it says nothing either.
-  const json* find(std::string_view path) const {
-    const json* at = &root_;
-    while (!path.empty()) {
-      path.remove_prefix(1);
-      const std::string_view key = path.substr(0, path.find('/'));
-      path.remove_prefix(key.size());
-      if (!at->is_object()) return nullptr;
-      const auto found = at->find(key);
-      if (found == at->end()) return nullptr;
-      at = &*found;
-    }
-    return at->is_null() || *at == "auto" ? nullptr : at;
+  /// "auto" leaves it to the trainer, so it says nothing.
+  bool said(std::string_view key) {
+    const LaunchSetting* found = reader_.take(key);
+    return found != nullptr && found->first() != "auto";
   }
-  std::int64_t number(std::string_view path, std::int64_t otherwise) {
-    const json* value = find(path);
-    if (value == nullptr) return otherwise;
-    if (value->is_number_integer()) {
-      const auto whole = value->get<std::int64_t>();
-      if (whole >= std::min<std::int64_t>(otherwise, 1) && whole <= kMostInPlan) return whole;
-    }
-    refuse(path, fmt::format("a whole number up to {}", kMostInPlan), *value);
-    return otherwise;
+  std::int64_t number(std::string_view key, std::int64_t otherwise) {
+    const std::int64_t least = std::min<std::int64_t>(otherwise, 1);
+    return said(key) ? reader_.number(key, otherwise, {}, least) : otherwise;
   }
-  bool flag(std::string_view path, bool otherwise) {
-    const json* value = find(path);
-    if (value == nullptr) return otherwise;
-    if (value->is_boolean()) return value->get<bool>();
-    refuse(path, "true or false", *value);
-    return otherwise;
+  bool flag(std::string_view key, bool otherwise) {
+    return said(key) ? reader_.truth(key, otherwise) : otherwise;
   }
-  std::string word(std::string_view path, std::string otherwise) {
-    const json* value = find(path);
-    if (value == nullptr) return otherwise;
-    if (value->is_string()) return value->get<std::string>();
-    refuse(path, "a text", *value);
-    return otherwise;
-  }
-  void refuse(std::string_view path, std::string_view expected, const json& found) {
-    if (error_) return;
-    error_ = bad_value(where_, path.substr(1), expected,
-                       found.dump(-1, ' ', false, json::error_handler_t::replace));
+  std::string word(std::string_view key, std::string otherwise) {
+    return said(key) ? reader_.word(key, otherwise) : std::move(otherwise);
   }
 
   void batch() {
     Plan& plan = file_.plan;
-    const std::int64_t global = number("/train_batch_size", 0);
-    const std::int64_t accumulation = number("/gradient_accumulation_steps", 0);
-    plan.micro_batch = number("/train_micro_batch_size_per_gpu", 1);
+    const std::int64_t global = number("train_batch_size", 0);
+    const std::int64_t accumulation = number("gradient_accumulation_steps", 0);
+    plan.micro_batch = number("train_micro_batch_size_per_gpu", 1);
     file_.accumulation = std::max<std::int64_t>(accumulation, 1);
     if (global == 0) return;
     plan.global_batch = global;
-    if (accumulation == 0 || find("/train_micro_batch_size_per_gpu") == nullptr) {
+    if (accumulation == 0 || !said("train_micro_batch_size_per_gpu")) {
       if (accumulation == 0)
         file_.assumed.push_back("no gradient_accumulation_steps: what the batch leaves");
       return;
     }
     const std::int64_t step = plan.micro_batch * accumulation;
     if (global % step != 0) {
-      return refuse("/train_batch_size", "a multiple of micro batch x accumulation steps", global);
+      return reader_.refuse("train_batch_size", "a multiple of micro batch x accumulation steps");
     }
     const std::int64_t chips = global / step * plan.tp * plan.cp;
     plan.dp = static_cast<unsigned>(global / step);
@@ -127,13 +99,12 @@ class DeepspeedReader {
 
   /// "auto" leaves the choice to the trainer, which takes bf16 where the chip has it.
   bool enabled(std::string_view type) {
-    const auto section = root_.find(type);
-    if (section == root_.end()) return false;
-    const bool open =
-        *section == "auto" || (section->is_object() && section->value("enabled", json()) == "auto");
-    if (!open) return flag(fmt::format("/{}/enabled", type), false);
-    open_precision_ = true;
-    return false;
+    const std::string key = fmt::format("{}.enabled", type);
+    for (const std::string_view name : {type, std::string_view(key)}) {
+      const LaunchSetting* found = reader_.take(name);
+      if (found != nullptr && found->first() == "auto") open_precision_ = true;
+    }
+    return flag(key, false);
   }
 
   void precision() {
@@ -146,65 +117,46 @@ class DeepspeedReader {
       plan.precision = bf16_ && narrow ? Precision::kBf16 : Precision::kFp16;
       file_.assumed.push_back(fmt::format("precision \"auto\": {}", name(plan.precision)));
     }
-    plan.fp32_gradients = word("/data_types/grad_accum_dtype", "") == "fp32";
+    plan.fp32_gradients = word("data_types.grad_accum_dtype", "") == "fp32";
   }
 
   void memory() {
     Plan& plan = file_.plan;
-    const std::string optimizer = name_key(word("/optimizer/type", "Adam"));
+    const std::string optimizer = name_key(word("optimizer.type", "Adam"));
     if (optimizer.find("sgd") != std::string::npos) plan.optimizer = OptimizerKind::kSgd;
     if (optimizer.find("muon") != std::string::npos) plan.optimizer = OptimizerKind::kMuon;
-    constexpr std::string_view kOptimizer = "/zero_optimization/offload_optimizer/device";
-    constexpr std::string_view kWeights = "/zero_optimization/offload_param/device";
+    constexpr std::string_view kOptimizer = "zero_optimization.offload_optimizer.device";
+    constexpr std::string_view kWeights = "zero_optimization.offload_param.device";
     const std::string host = word(kOptimizer, "none");
-    if (host != "none") plan.offload = share("/zero_optimization/offload_optimizer/ratio");
+    if (host != "none") plan.offload = share("zero_optimization.offload_optimizer.ratio");
     if (host == "nvme") file_.unmodelled.emplace_back("offload_optimizer to nvme: host memory");
     const std::string device = word(kWeights, "none");
     if (device != "none") {
       file_.unmodelled.push_back(fmt::format("offload_param {}: weights stay on the chip", device));
     }
-    if (find("/activation_checkpointing") != nullptr) {
-      file_.ignored.push_back("activation_checkpointing (the model decides whether it is used)");
-    }
   }
 
   /// In percent; all of it unless said.
-  unsigned share(std::string_view path) {
+  unsigned share(std::string_view key) {
     constexpr unsigned kAll = 100;
-    const json* value = find(path);
-    if (value == nullptr) return kAll;
-    const double part = value->is_number() ? value->get<double>() : -1;
-    if (!(part >= 0 && part <= 1)) refuse(path, "a share from 0 to 1", *value);
-    return part >= 0 && part <= 1 ? static_cast<unsigned>(std::lround(part * kAll)) : kAll;
+    return said(key) ? static_cast<unsigned>(std::lround(reader_.real(key, 1, 0, 1) * kAll)) : kAll;
   }
 
-  void ignore_others() {
-    for (const auto& [key, value] : root_.items()) {
-      const std::string text = printable(key);
-      if (key == "curriculum_learning" || key == "compression_training" ||
-          key == "progressive_layer_drop" || key == "data_efficiency") {
-        if (!value.is_object() || value.value("enabled", json(true)) != json(false)) {
-          file_.unmodelled.push_back(text + ": whole sequences through the whole model");
-        }
-      } else if (key != "optimizer" && std::find(std::begin(kReadKeys), std::end(kReadKeys), key) ==
-                                           std::end(kReadKeys)) {
-        file_.ignored.push_back(text);
-      }
+  /// Sections that change what a step computes, unless they are switched off.
+  void shortened() {
+    for (const std::string_view name : {"curriculum_learning", "compression_training",
+                                        "progressive_layer_drop", "data_efficiency"}) {
+      const auto section = root_.find(name);
+      if (section == root_.end()) continue;
+      if (section->is_object() && section->value("enabled", json(true)) == json(false)) continue;
+      file_.unmodelled.push_back(fmt::format("{}: whole sequences through the whole model", name));
     }
-  }
-  static std::string printable(const std::string& key) {
-    constexpr std::size_t kShown = 60;
-    std::string text = key.substr(0, kShown);
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
-    return text;
   }
 
   const json& root_;
-  std::string where_;
   bool bf16_ = true, open_precision_ = false;
   PlanFile file_;
-  std::optional<Diagnostic> error_;
+  SettingReader reader_;
 };
 
 /// What DeepSpeed runs beside compute: as its JSON says of gradients; weights of ZeRO 3.
@@ -268,9 +220,7 @@ void lost_in_deepspeed(const Plan& plan, Lose note, void* to) {
   lose(plan.overlap != deepspeed_overlap(plan), "what overlaps");
 }
 
-Result<PlanFile> read_deepspeed(const nlohmann::json& root, const std::string& where, bool bf16) {
-  return DeepspeedReader(root, where, bf16).run();
-}
+Result<PlanFile> read_deepspeed(const LaunchText& text) { return DeepspeedReader(text).run(); }
 
 PlanText write_deepspeed(const Plan& plan) {
   nlohmann::ordered_json root;

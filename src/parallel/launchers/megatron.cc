@@ -19,8 +19,7 @@ namespace {
 
 class MegatronReader {
  public:
-  MegatronReader(const std::vector<LaunchFlag>& flags, std::string where)
-      : flags_(flags), where_(std::move(where)) {
+  MegatronReader(const LaunchText& text, const LauncherNames& names) : text_(text), names_(names) {
     Plan& plan = file_.plan;
     plan.global_batch = 0;
     plan.zero = Zero::kNone;
@@ -32,16 +31,13 @@ class MegatronReader {
 
   Result<PlanFile> run() {
     const Meanings meanings = this->meanings();
-    for (const LaunchFlag& flag : flags_) {
+    for (const LaunchSetting& flag : text_.settings) {
       flag_ = &flag;
-      const auto found = meanings.find(flag.name);
-      const std::string_view instead = instead_of(flag);
-      if (!instead.empty()) file_.unmodelled.push_back(unmodelled_words(flag, instead));
-      if (found == meanings.end()) {
-        if (instead.empty() && !is_model_flag(flag.name))
-          file_.ignored.push_back(readable("--" + flag.name));
-        continue;
-      }
+      const auto found = meanings.find(flag.key);
+      const bool used = found != meanings.end();
+      const bool read = used || flag.key == kReadAlready || is_model_flag(flag.key);
+      if (!flag.shown.empty()) sort(flag, read);
+      if (!used || flag.null) continue;
       found->second();
       if (error_) return *error_;
     }
@@ -59,10 +55,20 @@ class MegatronReader {
  private:
   using Meanings = std::map<std::string, std::function<void()>, std::less<>>;
 
-  static std::string unmodelled_words(const LaunchFlag& flag, std::string_view instead) {
-    std::string words = "--" + flag.name;
-    for (const std::string& value : flag.values) words += " " + readable(value);
-    return fmt::format("{}: {}", words.substr(0, 80), instead);
+  /// Into one of the four kinds.
+  void sort(const LaunchSetting& flag, bool used) {
+    const std::string_view instead = names_.instead_of(flag);
+    if (!instead.empty()) {
+      unmodelled(flag, instead);
+    } else if (used) {
+      add_once(file_.used, readable(flag.shown));
+    } else {
+      add_once(names_.ignored(flag.key) ? file_.ignored : file_.unknown, readable(flag.shown));
+    }
+  }
+
+  void unmodelled(const LaunchSetting& flag, std::string_view instead) {
+    add_once(file_.unmodelled, fmt::format("{}: {}", setting_words(flag), instead));
   }
 
   /// Whether the value is the caller's: then it is noted, and none is read.
@@ -70,10 +76,10 @@ class MegatronReader {
     if (!has_unknown(flag_->first())) return false;
     const std::string value = readable(flag_->first());
     if (!setting.empty()) {
-      file_.open.push_back({std::string(setting), "--" + flag_->name, value});
+      file_.open.push_back({std::string(setting), flag_->shown, value});
     } else {
       file_.assumed.push_back(
-          fmt::format("--{} {}: left out, its value is not in the file", flag_->name, value));
+          fmt::format("{} {}: left out, its value is not in the file", flag_->shown, value));
     }
     return true;
   }
@@ -90,7 +96,7 @@ class MegatronReader {
     return 1;
   }
   void refuse(std::string_view expected) {
-    error_ = bad_value(where_, "--" + flag_->name, expected,
+    error_ = bad_value(text_.where, flag_->shown, expected,
                        flag_->values.empty() ? "nothing" : readable(flag_->first()));
   }
   /// One of the words, by its place; none where it is open, or an error.
@@ -129,6 +135,7 @@ class MegatronReader {
     optimizer(all);
     precision(all);
     deepspeed(all);
+    launches(all);
     return all;
   }
 
@@ -143,15 +150,44 @@ class MegatronReader {
     all["cp-comm-type"] = [this] { read_exchange(); };
     all["nproc-per-node"] = all["num-gpus"] = count(per_node_);
     all["nnodes"] = all["num-nodes"] = count(nodes_);
+    all["world-size"] = count(world_);
+  }
+
+  /// Who sends tokens to experts, and what is launched at once.
+  void launches(Meanings& all) {
+    const auto at_least = [this](DispatcherKind kind) {
+      file_.plan.dispatcher = std::max(file_.plan.dispatcher, kind);
+    };
+    all["moe-enable-deepep"] = [at_least] { at_least(DispatcherKind::kDeepEp); };
+    all["moe-token-dispatcher-type"] = [this, at_least] {
+      const auto type = one_of({"alltoall", "alltoall_seq", "flex", "allgather"}, "dispatcher");
+      if (!type) return;
+      constexpr std::size_t kFlex = 2;
+      at_least(*type == kFlex ? DispatcherKind::kDeepEp : DispatcherKind::kAllToAll);
+    };
+    all["moe-flex-dispatcher-backend"] = [this, at_least] {
+      if (left_open("dispatcher")) return;
+      const auto backend = parse_dispatcher(flag_->first());
+      if (!backend) unmodelled(*flag_, "DeepEP");
+      at_least(backend.value_or(DispatcherKind::kDeepEp));
+    };
+    all["enable-cuda-graph"] = all["external-cuda-graph"] = set(file_.plan.cuda_graph, true);
+    all["cuda-graph-impl"] = [this] {
+      const auto by = one_of({"none", "local", "transformer_engine"}, "cuda_graph");
+      if (by) file_.plan.cuda_graph = *by > 0;
+    };
   }
 
   void stages(Meanings& all) {
     Plan& plan = file_.plan;
-    all["num-virtual-stages-per-pipeline-rank"] = all["vpp"] = set(plan.vpp, "vpp");
+    all["num-virtual-stages-per-pipeline-rank"] = all["virtual-pipeline-model-parallel-size"] =
+        all["vpp"] = set(plan.vpp, "vpp");
     all["num-layers-per-virtual-pipeline-stage"] = set(layers_per_virtual_stage_, "vpp");
     all["num-layers"] = count(layers_);  // -1: as the checkpoint has them
-    all["decoder-first-pipeline-num-layers"] = set(first_, "layout");
-    all["decoder-last-pipeline-num-layers"] = set(last_, "layout");
+    all["decoder-first-pipeline-num-layers"] = all["num-layers-in-first-pipeline-stage"] =
+        set(first_, "layout");
+    all["decoder-last-pipeline-num-layers"] = all["num-layers-in-last-pipeline-stage"] =
+        set(last_, "layout");
     all["account-for-embedding-in-pipeline-split"] = set(plan.count_embedding, true);
     all["account-for-loss-in-pipeline-split"] = set(plan.count_loss, true);
     all["pipeline-model-parallel-layout"] = [this] {
@@ -295,8 +331,7 @@ class MegatronReader {
     if (!known) return refuse("one of p2p, all_gather, a2a, a2a+p2p");
     file_.plan.context = *known;
     if (kind == "a2a+p2p" || flag_->values.size() > 1) {
-      const std::string instead = fmt::format("{} in every layer", name(*known));
-      file_.unmodelled.push_back(unmodelled_words(*flag_, instead));
+      unmodelled(*flag_, fmt::format("{} in every layer", name(*known)));
     }
   }
 
@@ -311,8 +346,7 @@ class MegatronReader {
                      : kind.find("sgd") != std::string::npos ? OptimizerKind::kSgd
                                                              : OptimizerKind::kAdam;
     if (plan.optimizer == OptimizerKind::kAdam && kind.find("adam") == std::string::npos) {
-      file_.unmodelled.push_back(
-          fmt::format("--optimizer {}: two moments, as Adam", kind.substr(0, 40)));
+      unmodelled(*flag_, "two moments, as Adam");
     }
   }
 
@@ -373,6 +407,7 @@ class MegatronReader {
       file_.chips = static_cast<unsigned>(
           std::min(per_node_ * std::max<std::int64_t>(nodes_, 1), kMostInPlan));
     }
+    if (world_ > 0) file_.chips = static_cast<unsigned>(world_);
     if (plan.global_batch == 0) plan.global_batch = last_batch_;
     if (plan.global_batch == 0 && !is_open("global_batch")) {
       file_.assumed.push_back("no --global-batch-size: one microbatch for each replica");
@@ -407,7 +442,7 @@ class MegatronReader {
     Plan& plan = file_.plan;
     if (layers_per_virtual_stage_ > 0) {
       if (layers_ == 0) {
-        error_ = Diagnostic{ErrorCode::kBadInput, where_,
+        error_ = Diagnostic{ErrorCode::kBadInput, text_.where,
                             "--num-layers-per-virtual-pipeline-stage without --num-layers",
                             "add --num-layers, or give --num-virtual-stages-per-pipeline-rank"};
         return;
@@ -439,13 +474,13 @@ class MegatronReader {
     if (last_ > 0) plan.stage_layers.back() = static_cast<unsigned>(last_);
   }
 
-  const std::vector<LaunchFlag>& flags_;
-  std::string where_;
+  const LaunchText& text_;
+  const LauncherNames& names_;
   PlanFile file_;
-  const LaunchFlag* flag_ = nullptr;
+  const LaunchSetting* flag_ = nullptr;
   std::optional<Diagnostic> error_;
   std::int64_t layers_ = 0, layers_per_virtual_stage_ = 0, first_ = 0, last_ = 0;
-  std::int64_t per_node_ = 0, nodes_ = 0, last_batch_ = 0;
+  std::int64_t per_node_ = 0, nodes_ = 0, world_ = 0, last_batch_ = 0;
   std::size_t zero_stage_ = 0;
   unsigned first_moment_ = 4, second_moment_ = 4, offload_percent_ = 100;
   bool block_ = false, narrow_gradients_ = false, narrow_gather_ = false, offloads_ = false;
@@ -455,13 +490,14 @@ class MegatronReader {
 
 }  // namespace
 
-bool is_plan_flag(std::string_view name) {
-  if (name == "nnodes" || name == "num-nodes" || name == "nproc-per-node" || name == "num-gpus") {
-    return false;
+bool is_plan_flag(std::string_view key) {
+  for (const std::string_view launched :
+       {"nnodes", "num-nodes", "nproc-per-node", "num-gpus", "world-size"}) {
+    if (key == launched) return false;
   }
-  static const std::vector<LaunchFlag> kNone;
-  static MegatronReader reader(kNone, {});
-  return reader.knows(name);
+  static const LaunchText kNone;
+  static MegatronReader reader(kNone, LauncherNames::of(Launcher::kMegatronLm));
+  return reader.knows(key);
 }
 
 void deepspeed_gradients(Plan& plan, bool typed, std::vector<std::string>& assumed) {
@@ -480,10 +516,16 @@ void deepspeed_gradients(Plan& plan, bool typed, std::vector<std::string>& assum
   }
 }
 
-Result<PlanFile> read_megatron(const std::vector<LaunchFlag>& flags, const std::string& where) {
-  Result<PlanFile> file = MegatronReader(flags, where).run();
-  if (file) file->model = read_file_model(flags);
+Result<PlanFile> read_megatron(const LaunchText& text, Launcher launcher) {
+  Result<PlanFile> file = MegatronReader(text, LauncherNames::of(launcher)).run();
+  if (!file) return file;
+  file->launcher = launcher;
+  file->model = read_file_model(text.settings);
   return file;
+}
+
+Result<PlanFile> read_megatron_lm(const LaunchText& text) {
+  return read_megatron(text, Launcher::kMegatronLm);
 }
 
 }  // namespace flopcast::parallel

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/text/names.h"
@@ -11,6 +12,23 @@
 
 namespace flopcast::parallel {
 namespace {
+
+// clang-format off
+constexpr std::array<std::string_view, 51> kModel = {
+    "num-layers", "hidden-size", "ffn-hidden-size", "num-attention-heads", "kv-channels",
+    "group-query-attention", "num-query-groups", "num-key-value-heads", "swiglu", "squared-relu",
+    "normalization", "position-embedding-type", "use-rotary-position-embeddings",
+    "use-rope", "no-position-embedding", "max-position-embeddings",
+    "untie-embeddings-and-output-weights", "disable-bias-linear", "add-bias-linear",
+    "add-qkv-bias", "no-add-qkv-bias", "qk-layernorm", "attention-dropout", "hidden-dropout",
+    "vocab-size", "padded-vocab-size", "pad-vocab-size-to", "make-vocab-size-divisible-by",
+    "extra-vocab-size", "tokenizer-type", "patch-tokenizer-type", "embed-layernorm", "num-experts",
+    "moe-router-topk", "moe-ffn-hidden-size", "moe-shared-expert-intermediate-size",
+    "moe-layer-freq", "expert-interval", "multi-latent-attention", "q-lora-rank", "kv-lora-rank",
+    "qk-head-dim", "qk-pos-emb-head-dim", "v-head-dim", "moe-router-enable-expert-bias",
+    "num-moe-experts", "moe-grouped-gemm",
+    "rotary-base", "rotary-percent", "norm-epsilon", "apply-layernorm-1p"};
+// clang-format on
 
 constexpr std::int64_t kWidest = std::int64_t{1} << 22, kMostLayers = std::int64_t{1} << 14;
 
@@ -60,8 +78,10 @@ std::vector<bool> expert_layers(std::string_view text, std::int64_t layers) {
 
 class ModelReader {
  public:
-  explicit ModelReader(const std::vector<LaunchFlag>& flags) {
-    for (const LaunchFlag& flag : flags) flags_[flag.name] = &flag;
+  explicit ModelReader(const LaunchSettings& flags) {
+    for (const LaunchSetting& flag : flags) {
+      if (!flag.null) flags_[flag.key] = &flag;
+    }
   }
 
   FileModel run() {
@@ -105,7 +125,7 @@ class ModelReader {
     const std::int64_t usual =
         has("swiglu") ? 4 * told_.hidden * 2 / 3 / 64 * 64 : 4 * told_.hidden;
     told_.feed_forward = std::min(number("ffn-hidden-size", usual), kWidest);
-    told_.experts = number("num-experts");
+    told_.experts = number("num-experts", number("num-moe-experts"));
     if (told_.experts <= 1) told_.experts = 0;
     if (told_.experts == 0) return;
     told_.top_k =
@@ -220,13 +240,17 @@ class ModelReader {
     if (same == model.kinds.end()) model.kinds.push_back(layer);
   }
 
-  std::map<std::string, const LaunchFlag*, std::less<>> flags_;
+  std::map<std::string, const LaunchSetting*, std::less<>> flags_;
   FileModel told_;
 };
 
 }  // namespace
 
-FileModel read_file_model(const std::vector<LaunchFlag>& flags) { return ModelReader(flags).run(); }
+bool is_model_flag(std::string_view key) {
+  return std::find(kModel.begin(), kModel.end(), key) != kModel.end();
+}
+
+FileModel read_file_model(const LaunchSettings& flags) { return ModelReader(flags).run(); }
 
 }  // namespace flopcast::parallel
 

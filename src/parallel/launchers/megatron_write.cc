@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "flopcast/parallel/names.h"
 #include "parallel/launchers/texts.h"
 
 namespace flopcast::parallel {
@@ -60,6 +61,13 @@ void write_state(const Plan& plan, PlanText& out) {
   if (plan.overlap.tensor) out.text += "--tp-comm-overlap\n";
   if (!plan.overlap.pipeline) out.text += "--no-overlap-p2p-communication\n";
   if (plan.overlap.experts) out.text += "--overlap-moe-expert-parallel-comm\n";
+  if (plan.dispatcher == DispatcherKind::kAllToAll) {
+    out.text += "--moe-token-dispatcher-type alltoall\n";
+  } else if (plan.dispatcher != DispatcherKind::kUsual) {
+    out.text += fmt::format("--moe-token-dispatcher-type flex\n--moe-flex-dispatcher-backend {}\n",
+                            name(plan.dispatcher));
+  }
+  if (plan.cuda_graph) out.text += "--cuda-graph-impl local\n";
   if (plan.optimizer != OptimizerKind::kAdam) {
     out.text += fmt::format("--optimizer {}\n", name(plan.optimizer));
   }
@@ -157,6 +165,7 @@ void lost_in_megatron(const Plan& plan, Lose lose, void* to) {
        "the moments' types");
   lost(aware && plan.optimizer != OptimizerKind::kAdam, "a precision-aware optimizer but Adam");
   lost(plan.shard > 0 && plan.shard > plan.dp * plan.cp, "a shard of more than all replicas");
+  lost_reduced_type(plan, lose, to);
 }
 
 PlanText write_megatron(const Plan& plan) {

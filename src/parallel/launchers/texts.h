@@ -2,32 +2,47 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "base/text/toml.h"
 #include "flopcast/parallel/files.h"
-#include "parallel/launchers/flags.h"
+#include "parallel/launch/setting_reader.h"
+#include "parallel/launch/text.h"
 
 namespace flopcast::parallel {
 
-/// A launch script, or flags alone.
-Result<PlanFile> read_script(std::string_view text, const std::string& where,
-                             const LaunchSite& site);
-/// Flags as the keys of a YAML mapping, or as the items of a list.
-std::vector<LaunchFlag> yaml_flags(std::string_view text);
-/// Whether a text is YAML rather than a script, by its first line.
-bool looks_like_yaml(std::string_view first_line);
-Result<PlanFile> read_megatron(const std::vector<LaunchFlag>& flags, const std::string& where);
-FileModel read_file_model(const std::vector<LaunchFlag>& flags);
-Result<PlanFile> read_torchtitan(const toml::table& root, const std::string& where);
-/// @param bf16 whether the chips multiply in it
-Result<PlanFile> read_deepspeed(const nlohmann::json& root, const std::string& where,
-                                bool bf16 = true);
+/// Flags in Megatron-LM's names, of a launcher that is one of its descendants: its own names are known
+/// beside Megatron-LM's. Settings that are not shown are the launcher's defaults.
+Result<PlanFile> read_megatron(const LaunchText& text, Launcher launcher);
+/// Key of a setting that the descendant's reader has read itself.
+inline constexpr std::string_view kReadAlready = "=";
+Result<PlanFile> read_megatron_lm(const LaunchText& text);
+/// What Megatron-DeepSpeed's JSON adds is read too where the text has it.
+Result<PlanFile> read_megatron_deepspeed(const LaunchText& text);
+/// The block of arguments that Megatron-LM prints into its log.
+Result<PlanFile> read_megatron_log(const LaunchText& text);
+// Descendants of Megatron-LM.
+Result<PlanFile> read_ms_swift(const LaunchText& text);
+Result<PlanFile> read_slime(const LaunchText& text);
+Result<PlanFile> read_pai(const LaunchText& text);
+Result<PlanFile> read_megatron_llama(const LaunchText& text);
+Result<PlanFile> read_verl(const LaunchText& text);
+Result<PlanFile> read_nemo1(const LaunchText& text);
+Result<PlanFile> read_primus(const LaunchText& text);
+/// Recipes by name, with overrides.
+Result<PlanFile> read_nemo2(const LaunchText& text);
+Result<PlanFile> read_megatron_bridge(const LaunchText& text);
+
+FileModel read_file_model(const LaunchSettings& flags);
+/// Whether a flag says something of a plan (launchers' flags of nodes and processes do not).
+bool is_plan_flag(std::string_view key);
+/// Whether it says something of the model.
+bool is_model_flag(std::string_view key);
+/// A document of JSON.
+Result<PlanFile> read_deepspeed(const LaunchText& text);
 /// Whether a JSON object has at least one key of DeepSpeed's.
-bool is_deepspeed(const nlohmann::json& root);
+bool is_deepspeed(const nlohmann::ordered_json& root);
 /// Gradients and optimiser states as DeepSpeed has them in this precision and at this stage.
 /// @param typed the configuration says which type gradients have
 void deepspeed_gradients(Plan& plan, bool typed, std::vector<std::string>& assumed);
@@ -39,17 +54,18 @@ PlanText write_deepspeed(const Plan& plan);
 /// Takes note of what is lost: called with whether it is, and with two texts that name it.
 using Lose = void (*)(void* to, bool lost, std::string_view what, std::string_view which);
 /// What the launcher cannot run of a plan: each with every reason there could be.
+/// No writer says in which type gradients are reduced, where it is not that of the sum.
+void lost_reduced_type(const Plan& plan, Lose lose, void* to);
+/// Nor do all say who sends tokens to experts, and whether layers are replayed from CUDA graphs.
+void lost_launches(const Plan& plan, Lose lose, void* to);
 void lost_in_megatron(const Plan& plan, Lose lose, void* to);
 void lost_in_torchtitan(const Plan& plan, Lose lose, void* to);
 void lost_in_deepspeed(const Plan& plan, Lose lose, void* to);
 
-/// The first line that is neither empty nor a comment.
-std::string_view first_line(std::string_view text);
-/// "value of KEY: expected EXPECTED, found FOUND".
-Diagnostic bad_value(const std::string& where, std::string_view key, std::string_view expected,
-                     std::string_view found);
 /// Chips that hold one copy of the model, or 2^31 where they are more: no cluster has as many.
 std::uint64_t chips_of_copy(const Plan& plan);
+/// Chips of all replicas, or 0 where they are more than is read.
+unsigned chips_of_plan(const Plan& plan);
 
 /// Layers of each stage as Megatron writes them: "Et*15|t*16|...|t*15L" (E embedding, t layers,
 /// L loss, m multi-token prediction, (...)*n repeats). Nothing where it cannot be read.

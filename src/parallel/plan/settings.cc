@@ -80,8 +80,10 @@ bool set_layout(Plan& plan, std::string_view text) {
 bool set_modules(Plan& plan, std::string_view text) {
   std::string words(text);
   std::replace(words.begin(), words.end(), ',', ' ');
-  const Result<PlanFile> read = read_megatron(
-      {{"recompute-granularity", {"selective"}}, {"recompute-modules", shell_words(words)}}, {});
+  LaunchText flags;
+  flags.settings = {flag_setting("recompute-granularity", {"selective"}),
+                    flag_setting("recompute-modules", shell_words(words))};
+  const Result<PlanFile> read = read_megatron_lm(flags);
   if (read) plan.recompute_modules = read->plan.recompute_modules;
   return read.ok();
 }
@@ -347,7 +349,7 @@ void note_chips(const PlanFile& file, unsigned chips, std::vector<std::string>& 
 }
 
 NamedPlan named_of(const PlanFile& file) {
-  return {file.plan, file.assumed, file.unmodelled, file.ignored};
+  return {file.plan, file.assumed, file.used, file.ignored, file.unmodelled, file.unknown};
 }
 
 }  // namespace

@@ -172,6 +172,10 @@ Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& se
   for (const std::string& words : base->unmodelled) {
     question.assumed.push_back("not modelled: " + words);
   }
+  if (!base->unknown.empty()) {
+    question.assumed.push_back(
+        fmt::format("not known, and taken as without meaning: {}", fmt::join(base->unknown, ", ")));
+  }
   if (!base->ignored.empty()) {
     question.assumed.push_back(
         fmt::format("ignored, without meaning for a step: {}", fmt::join(base->ignored, ", ")));

@@ -175,15 +175,16 @@ void report::write_estimate(JsonWriter& w, const EstimateReport& report) {
   write_fitting(w, report);
   write_graph(w, report);
   write_run(w, report.run);
-  w.begin_array("assumed");
-  for (const std::string& text : report.assumed) w.text({}, text);
-  w.end_array();
-  w.begin_array("unmodelled");
-  for (const std::string& text : report.unmodelled) w.text({}, text);
-  w.end_array();
-  w.begin_array("ignored");
-  for (const std::string& text : report.ignored) w.text({}, text);
-  w.end_array();
+  const auto list = [&](std::string_view key, const std::vector<std::string>& texts) {
+    w.begin_array(key);
+    for (const std::string& text : texts) w.text({}, text);
+    w.end_array();
+  };
+  list("assumed", report.assumed);
+  list("used", report.used);
+  list("ignored", report.ignored);
+  list("unmodelled", report.unmodelled);
+  list("unknown", report.unknown);
 }
 
 std::string estimate_json(const EstimateReport& report) {

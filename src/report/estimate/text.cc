@@ -164,6 +164,7 @@ std::string basis_text(const EstimateReport& r) {
   };
   list("Assumed", r.assumed);
   list("Not modelled, with what is taken instead", r.unmodelled);
+  list("Not known, and taken as without meaning", r.unknown);
   if (!r.ignored.empty()) {
     text +=
         fmt::format("\nIgnored: without meaning for a step\n  {}\n", fmt::join(r.ignored, ", "));
