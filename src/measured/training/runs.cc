@@ -146,7 +146,8 @@ void read_names(RunFields& run, std::size_t number, TrainingRun& out) {
 
 /// Everything else, up to why the run cannot be forecast.
 void read_rest(RunFields& run, const RunReader& reader, TrainingRun& out) {
-  out.incomplete = senseless(run);
+  out.incomplete = run.problem();
+  if (out.incomplete.empty()) out.incomplete = senseless(run);
   out.quality = quality_of(run, out);
   const std::vector<std::string> missing = run.texts("", "missing");
   if (out.incomplete.empty() && out.quality == 'C' && !can_be_filled(missing)) {

@@ -7,6 +7,7 @@
 
 #include "base/text/csv_table.h"
 #include "flopcast/measured/training.h"
+#include "measured/training/runs.h"
 #include "measured/training/system.h"
 #include "support/shared_traces.h"
 #include "support/temporary_folder.h"
@@ -478,6 +479,13 @@ TEST(RunFields, OfAnotherKindAreRefusedByName) {
   EXPECT_EQ(why("\"pp\": 1, \"dp\": \"8\""), "parallel.dp: expected a whole number, found '8'");
   EXPECT_EQ(why("\"dp\": 8, \"dp_overlap\": \"yes\""),
             "parallel.dp_overlap: expected true or false, found 'yes'");
+}
+
+TEST(RunFields, OfAPartThatIsNoneAreRefused) {
+  const auto runs = parse_runs(R"([{"parallel": [1]}, {"batch": "64"}])", "here", {});
+  ASSERT_TRUE(runs);
+  EXPECT_EQ((*runs)[0].incomplete, "parallel: expected an object, found '[1]'");
+  EXPECT_EQ((*runs)[1].incomplete, "batch: expected an object, found '64'");
 }
 
 /// kRun with eight replicas and these fields of `parallel`.
