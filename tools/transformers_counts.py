@@ -151,7 +151,8 @@ def asked(program: str, name: str, entry: dict, folder: Path) -> tuple[str, str]
     path.write_text(json.dumps(entry["config"]))
     run = subprocess.run([program, "models", "show", str(path), "--json"], capture_output=True, text=True, check=False)
     if run.returncode != 0:
-        return "refused", run.stderr.strip().splitlines()[0].split(": ", 2)[-1]
+        # "flopcast: error: FILE: what (hint)"
+        return "refused", run.stderr.strip().splitlines()[0].split(": ", 3)[-1].split(" (")[0]
     model = json.loads(run.stdout)["models"][0]
     total = model["parameters"]["total"]
     if total != entry["parameters"]:
