@@ -6,6 +6,8 @@ device: shapes without numbers. Wanted are transformers and torch (any build tha
 
     tools/transformers_counts.py count [--to FILE]  writes tests/data/model_families.json: for each family the fields of
                                                     its default config that Flopcast reads, and its exact count
+    tools/transformers_counts.py variants PROGRAM   builds every decoder with one field changed, each switch turned and sizes
+                                                    halved, and lists what PROGRAM counts otherwise
     tools/transformers_counts.py table PROGRAM      writes docs/reference/models.md from that file, with what PROGRAM
                                                     (build/release/flopcast) says of each; --check compares instead
 """
@@ -93,18 +95,59 @@ def kind_of(config, type_name: str, masked: set[str]) -> str:
     return "several models" if parts else "decoder"
 
 
-def counted(type_name: str, class_name: str, masked: set[str]) -> dict:
+def counted(type_name: str, class_name: str, masked: set[str], changed: dict | None = None) -> dict:
     import torch
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    config = CONFIG_MAPPING[type_name]()
+    config = CONFIG_MAPPING[type_name](**(changed or {}))
     entry = {"kind": kind_of(config, type_name, masked), "class": class_name}
     entry["config"] = config.to_dict()
     with torch.device("meta"):
         model = getattr(transformers, class_name)._from_config(config)
     entry["parameters"] = sum(p.numel() for p in model.parameters()) + router_biases(model)
     return entry
+
+
+# Sizes that variants halve.
+HALVED = {
+    "first_k_dense_replace", "intermediate_size", "kv_lora_rank", "linear_conv_kernel_dim", "mamba_d_conv", "mamba_d_state",
+    "moe_intermediate_size", "n_routed_experts", "n_shared_experts", "num_experts", "num_experts_per_tok", "num_hidden_layers",
+    "num_key_value_heads", "num_local_experts", "num_shared_experts", "q_lora_rank", "shared_expert_intermediate_size",
+    "shared_intermediate_size", "sliding_window", "v_head_dim", "vocab_size",
+}  # fmt: skip
+# transformers ties no tables of these, whatever the config says.
+NEVER_TIED = {"bailing_hybrid", "kimi_linear", "nemotron_h"}
+
+
+def changes(config: dict, names: set[str]) -> list[dict]:
+    switched = [{key: not value} for key, value in config.items() if key in names and isinstance(value, bool)]
+    return switched + [{key: value // 2} for key, value in config.items() if key in HALVED and isinstance(value, int) and value > 1]
+
+
+def variants(program: str) -> int:
+    """How many variants are counted otherwise; refused ones are not."""
+    names, wrong = fields_read(), 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, family in json.loads(DATA.read_text())["families"].items():
+            if family["kind"] != "decoder" or name in OTHERWISE:
+                continue
+            for change in changes(family["config"], names):
+                try:
+                    entry = counted(name, family["class"], set(), change)
+                except Exception:  # noqa: BLE001, S112: transformers cannot build it
+                    continue
+                entry["config"] = plain(entry["config"], names)
+                verdict, words = asked(program, name, entry, Path(folder))
+                tied = "tie_word_embeddings" in change and name in NEVER_TIED
+                if verdict == "otherwise" and not tied:
+                    wrong += 1
+                    print(name, change, words, f"transformers: {entry['parameters']:,}", flush=True)
+    return wrong
+
+
+def plain(config: dict, names: set[str]) -> dict:
+    return small(json.loads(json.dumps(config, default=str).replace("Infinity", "null")), names)
 
 
 def count(to: Path) -> None:
@@ -127,7 +170,7 @@ def count(to: Path) -> None:
             continue
         if entry["kind"] == "several models":
             continue
-        entry["config"] = small(json.loads(json.dumps(entry["config"], default=str).replace("Infinity", "null")), names)
+        entry["config"] = plain(entry["config"], names)
         families[type_name] = entry
         print(type_name, entry["kind"], entry["parameters"], flush=True)
     write_data({"transformers": transformers.__version__, "families": families, "unbuilt": unbuilt}, to)
@@ -151,7 +194,8 @@ def asked(program: str, name: str, entry: dict, folder: Path) -> tuple[str, str]
     path.write_text(json.dumps(entry["config"]))
     run = subprocess.run([program, "models", "show", str(path), "--json"], capture_output=True, text=True, check=False)
     if run.returncode != 0:
-        return "refused", run.stderr.strip().splitlines()[0].split(": ", 2)[-1]
+        # "flopcast: error: FILE: what (hint)"
+        return "refused", run.stderr.strip().splitlines()[0].split(": ", 3)[-1].split(" (")[0]
     model = json.loads(run.stdout)["models"][0]
     total = model["parameters"]["total"]
     if total != entry["parameters"]:
@@ -203,6 +247,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("count").add_argument("--to", type=Path, default=DATA)
+    commands.add_parser("variants").add_argument("program")
     page = commands.add_parser("table")
     page.add_argument("program")
     page.add_argument("--check", action="store_true")
@@ -210,6 +255,8 @@ def main() -> int:
     if arguments.command == "count":
         count(arguments.to)
         return 0
+    if arguments.command == "variants":
+        return 1 if variants(arguments.program) else 0
     text = table(arguments.program)
     if arguments.check:
         return 0 if PAGE.read_text() == text else 1

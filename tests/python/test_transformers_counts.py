@@ -38,14 +38,26 @@ def test_nineteen_of_twenty_decoders_are_exact(program):
     assert int(exact) >= 0.95 * int(of)
 
 
-def test_counts_are_those_of_transformers(tmp_path):
+@pytest.fixture
+def transformers_of_the_counts() -> None:
     if importlib.util.find_spec("transformers") is None or importlib.util.find_spec("torch") is None:
         pytest.skip("wants transformers and torch")
     import transformers
 
     if transformers.__version__ != DATA["transformers"]:
         pytest.skip(f"counted with transformers {DATA['transformers']}, not {transformers.__version__}")
+
+
+@pytest.mark.usefixtures("transformers_of_the_counts")
+def test_counts_are_those_of_transformers(tmp_path):
     made = run("count", "--to", str(tmp_path / "families.json"))
     assert made.returncode == 0, made.stderr
     again = json.loads((tmp_path / "families.json").read_text())
     assert again["families"] == DATA["families"]
+
+
+# A field that is read wrongly, or not at all, shows where it is changed.
+@pytest.mark.usefixtures("transformers_of_the_counts")
+def test_one_field_changed_changes_the_count_alike(program):
+    made = run("variants", program)
+    assert made.returncode == 0, made.stdout

@@ -19,6 +19,12 @@ Layer plain_layer(const AttentionShape& attention, std::int64_t intermediate) {
   return layer;
 }
 
+void refuse_biases(Fields& fields) {
+  for (const std::string_view key : {"attention_bias", "mlp_bias"}) {
+    if (fields.flag({key}, false)) fields.refuse({key}, "is not modelled for this type");
+  }
+}
+
 /// A word for each layer that a config must tell.
 std::vector<std::string> need_words(Fields& fields, Keys keys, std::int64_t layers, Keys words) {
   if (fields.find(keys) == nullptr) fields.need(keys);
@@ -35,9 +41,15 @@ std::int64_t griffin_values(const Model& model, std::int64_t width, std::int64_t
 }
 
 /// What Zamba's blocks have once: attention and a feed-forward on the stream beside the first hidden state.
-std::int64_t shared_block(const Model& model, std::int64_t intermediate) {
+std::int64_t read_shared_block(Fields& fields, const Model& model, std::int64_t intermediate) {
   const std::int64_t h = model.hidden;
-  return 3 * (2 * h) * (2 * h) + 2 * h * h + 3 * h * intermediate + 3 * h;
+  const std::int64_t heads = fields.need(kHeads, 1 << 16);
+  const std::int64_t kv_heads = fields.positive({"num_key_value_heads"}, heads, 1 << 16);
+  if (heads % kv_heads != 0) {
+    fields.refuse({"num_key_value_heads"}, fmt::format("must divide {}", fields.spelled(kHeads)));
+  }
+  const std::int64_t keys = 2 * h / std::max<std::int64_t>(heads / kv_heads, 1);
+  return 2 * h * (2 * h + 2 * keys) + 2 * h * h + 3 * h * intermediate + 3 * h;
 }
 
 constexpr std::string_view kSharedBlock = "a block of attention whose weights layers share";
@@ -96,6 +108,7 @@ void read_recurrent_gemma(Fields& fields, Model& model) {
   Layer near =
       plain_layer(sizes.attention, std::max<std::int64_t>(fields.need(kIntermediate) / 2, 1));
   near.mlp.bias = near.attention.out_bias = true;
+  near.attention.qkv_bias = fields.flag({"attention_bias"}, false);
   near.attention.window = fields.get({"attention_window_size"}, 2048, Fields::kMostRows);
   Layer recurrent = near;
   recurrent.attention = {};
@@ -114,6 +127,9 @@ void read_recurrent_gemma(Fields& fields, Model& model) {
 void read_zamba(Fields& fields, Model& model) {
   const std::int64_t layers = read_ends(fields, model);
   model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
+  if (!model.tied_embeddings) {
+    fields.refuse({"tie_word_embeddings"}, "a table of its own is not modelled for this type");
+  }
   const std::vector<std::string> words =
       need_words(fields, {"layers_block_type", "layer_types"}, layers,
                  {"linear_attention", "mamba", "hybrid"});
@@ -121,7 +137,7 @@ void read_zamba(Fields& fields, Model& model) {
   const std::int64_t hybrids = std::ranges::count(words, "hybrid");
   const std::int64_t intermediate = fields.need(kIntermediate);
   const std::int64_t blocks = second ? fields.positive({"num_mem_blocks"}, 1, kMostPart) : 1;
-  model.vectors = blocks * shared_block(model, intermediate);
+  model.vectors = blocks * read_shared_block(fields, model, intermediate);
   if (second) {
     if (fields.flag({"use_shared_attention_adapter"}, false)) {
       fields.refuse({"use_shared_attention_adapter"}, "adapters of attention are not modelled");
@@ -133,8 +149,12 @@ void read_zamba(Fields& fields, Model& model) {
   mamba.norms = 1;
   mamba.recurrence =
       read_mixer(fields, model, {.mixer = second ? Mixer::kMamba2 : Mixer::kMamba}, {});
+  if (second) mamba.recurrence.taps_bias = true;
+  if (!second && mamba.recurrence.bias) {
+    fields.refuse({"mamba_proj_bias"}, "biases are not modelled for this type");
+  }
   Layer hybrid = mamba;
-  hybrid.vectors = model.hidden * model.hidden;
+  hybrid.vectors = model.hidden * (model.hidden + (mamba.recurrence.bias ? 1 : 0));
   model.unpriced.emplace_back(kSharedBlock);
   add_layers(model, layers, [&](std::int64_t i) {
     return words[static_cast<std::size_t>(i)] == "hybrid" ? hybrid : mamba;
@@ -160,6 +180,8 @@ void read_jetmoe(Fields& fields, Model& model) {
 void read_zaya(Fields& fields, Model& model) {
   const CommonSizes sizes = read_common(fields, model);
   model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
+  refuse_biases(fields);
+  model.head_bias = fields.flag({"lm_head_bias"}, false);
   Layer layer;
   AttentionShape& a = layer.attention = sizes.attention;
   const std::int64_t channels = (a.heads + a.kv_heads) * a.head_dim;
@@ -209,6 +231,7 @@ void read_deepseek_v4(Fields& fields, Model& model) {
       {"heavily_compressed_attention", "compressed_sparse_attention", "sliding_attention"});
   const std::vector<std::string> routers =
       need_words(fields, {"mlp_layer_types"}, sizes.layers, {"moe", "hash_moe"});
+  refuse_biases(fields);
   const CompressedAttention values = read_compressed_attention(fields, model, sizes.attention);
   Layer layer;
   layer.vectors = values.all;
@@ -235,6 +258,7 @@ void read_hrm_text(Fields& fields, Model& model) {
   read_ends(fields, model);
   AttentionShape attention = read_heads(fields, model);
   attention.output_gate = true;
+  refuse_biases(fields);
   Layer layer = plain_layer(attention, fields.need(kIntermediate));
   layer.norm = NormKind::kNoWeights;
   model.vectors = model.hidden;
@@ -297,11 +321,10 @@ void read_dory(Fields& fields, Model& model) {
   attends.vectors = model.hidden;
   Layer feeds = attends;
   AttentionShape& a = attends.attention = sizes.attention;
-  a.qkv_bias = a.out_bias = fields.flag({"attention_bias"}, false);
   a.output_gate = true;
+  refuse_biases(fields);
   a.vectors = 2 * a.heads * a.head_dim;
-  feeds.mlp = {.intermediate = fields.need(kIntermediate),
-               .bias = fields.flag({"mlp_bias"}, false)};
+  feeds.mlp = {.intermediate = fields.need(kIntermediate)};
   feeds.mlp.vectors = 2 * feeds.mlp.intermediate;
   model.vectors = model.vocab;
   model.unpriced.emplace_back("layers that run several times");
@@ -341,7 +364,7 @@ void read_axk2(Fields& fields, Model& model) {
   read_latent(fields, a);
   read_indexer(fields, a);
   // Queries and their gates are made of the compressed queries and something as wide beside them.
-  a.vectors = a.q_rank * a.heads * (a.head_dim + 2 * a.value_dim);
+  a.vectors += a.q_rank * a.heads * (a.head_dim + 2 * a.value_dim);
   const std::int64_t gates = 2 * model.hidden * fields.need({"gated_norm_rank"}, kMostPart);
   Layer dense = plain_layer(a, fields.need(kIntermediate));
   Layer sparse = dense;
@@ -391,7 +414,7 @@ void read_doge(Fields& fields, Model& model) {
   a.qkv_bias = a.out_bias = fields.flag({"attention_bias"}, false);
   layer.mlp.bias = fields.flag({"mlp_bias"}, false);
   a.qk_norm = 2 * a.head_dim;
-  a.vectors = a.kv_heads * (a.kv_heads * a.head_dim + 1);
+  a.vectors = a.kv_heads * (a.kv_heads * a.head_dim + 1 + (a.qkv_bias ? 1 : 0));
   layer.vectors = 2 * model.hidden;
   model.unpriced.emplace_back("attention with a learned mask");
   add_layers(model, sizes.layers, [&](std::int64_t) { return layer; });

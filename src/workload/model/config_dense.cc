@@ -60,6 +60,9 @@ void read_latent(Fields& fields, AttentionShape& attention) {
   attention.head_dim = fields.need({"qk_nope_head_dim", "head_dim"}, 1 << 13) + attention.rope_dim;
   attention.value_dim = fields.need({"v_head_dim", "head_dim"}, 1 << 14);
   attention.kv_heads = attention.heads;
+  if (!fields.flag({"attention_bias"}, false)) return;
+  attention.out_bias = true;  // and behind the products that compress
+  attention.vectors += attention.q_rank + attention.kv_rank + attention.rope_dim;
 }
 
 CommonSizes read_common(Fields& fields, Model& model) {

@@ -100,7 +100,7 @@ void read_mixtral(Fields& fields, Model& model) {
 
 void read_qwen2_moe(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
-  sizes.attention.qkv_bias = true;
+  sizes.attention.qkv_bias = fields.flag({"qkv_bias"}, true);
   Experts experts =
       read_routed_experts(fields, kExpertCount, {"moe_intermediate_size", "expert_ffn"});
   experts.shared.intermediate = fields.need({"shared_expert_intermediate_size"}, 1 << 20, 0);
@@ -110,6 +110,7 @@ void read_qwen2_moe(Fields& fields, Model& model) {
 
 void read_qwen3_moe(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
+  sizes.attention.qkv_bias = sizes.attention.out_bias = fields.flag({"attention_bias"}, false);
   sizes.attention.qk_norm = 2 * sizes.attention.head_dim;
   const Experts experts =
       read_routed_experts(fields, kExpertCount, {"moe_intermediate_size", "expert_ffn"});
@@ -160,6 +161,7 @@ void read_gpt_oss(Fields& fields, Model& model) {
 
 void read_llama4(Fields& fields, Model& model) {
   CommonSizes sizes = read_common(fields, model);
+  sizes.attention.qkv_bias = sizes.attention.out_bias = fields.flag({"attention_bias"}, false);
   Experts experts = read_routed_experts(fields, {"num_local_experts"}, {"intermediate_size"});
   experts.shared.intermediate = experts.expert.intermediate;
   const std::int64_t intermediate = fields.need({"intermediate_size_mlp"});

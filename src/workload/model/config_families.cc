@@ -41,6 +41,19 @@ std::int64_t values_of(const Vectors& vectors, const Model& model, const Attenti
          vectors.intermediate * intermediate + vectors.rope_dim * a.rope_dim;
 }
 
+void read_gate(Fields& fields, const Family& family, AttentionShape& a) {
+  if (family.gate == Gate::kPerHeadOrValue) {
+    const nlohmann::json* told = fields.find({"gating"});
+    a.head_gate = told == nullptr || *told == true || *told == "per-head";
+    a.output_gate = !a.head_gate;
+  } else if (family.gate != Gate::kNone && is_on(fields, family.has_gate)) {
+    (family.gate == Gate::kValues ? a.output_gate : a.head_gate) = true;
+  }
+  if (a.output_gate && a.qkv_bias && !a.latent()) {
+    fields.refuse({family.qkv_bias.field}, "biases beside a gate are not modelled");
+  }
+}
+
 AttentionShape read_attention(Fields& fields, const Model& model, const Family& family) {
   if (family.mixer.no_attention) return {};
   AttentionShape a = read_heads(fields, model, family.latent ? kAnyHeadDim : family.head_dim);
@@ -51,10 +64,9 @@ AttentionShape read_attention(Fields& fields, const Model& model, const Family& 
   }
   if (family.sparse) read_indexer(fields, a);
   a.rotary = family.positions == Positions::kRotary;
-  a.qkv_bias = is_on(fields, family.qkv_bias);
-  a.out_bias = is_on(fields, family.out_bias);
-  if (family.latent && (a.qkv_bias || a.out_bias)) {
-    fields.refuse({family.qkv_bias.field}, "biases of latent attention are not modelled");
+  if (!family.latent) {
+    a.qkv_bias = is_on(fields, family.qkv_bias);
+    a.out_bias = is_on(fields, family.out_bias);
   }
   if (a.heads % (a.kv_heads * family.windows.key_heads) != 0) {
     fields.refuse({"num_key_value_heads"},
@@ -62,11 +74,9 @@ AttentionShape read_attention(Fields& fields, const Model& model, const Family& 
                               family.windows.key_heads, fields.spelled(kHeads)));
   }
   a.sinks = family.sinks;
-  if (family.gate != Gate::kNone && is_on(fields, family.has_gate)) {
-    (family.gate == Gate::kValues ? a.output_gate : a.head_gate) = true;
-  }
+  read_gate(fields, family, a);
   a.qk_norm = norm_values(fields, family, a);
-  a.vectors = values_of(family.attention_vectors, model, a, 0);
+  a.vectors += values_of(family.attention_vectors, model, a, 0);
   return a;
 }
 
@@ -99,7 +109,7 @@ FeedForward read_mlp(Fields& fields, const Model& model, const Family& family) {
 
 void read_shared(Fields& fields, const ExpertTraits& traits, Experts& experts) {
   const Keys kWidth = {"shared_expert_intermediate_size", "shared_intermediate_size",
-                       "moe_shared_expert_intermediate_size"};
+                       "moe_shared_expert_intermediate_size", "shared_experts_intermediate_size"};
   const Keys kCount = {"num_shared_experts", "n_shared_experts", "num_shared_expert",
                        "moe_num_shared_experts", "shared_experts"};
   experts.shared = experts.expert;
@@ -123,9 +133,9 @@ Experts read_experts(Fields& fields, const Family& family) {
       fields, kExpertCount,
       traits.in_intermediate ? Keys{"intermediate_size", "ffn_hidden_size"} : kExpertWidth);
   experts.expert.gated = traits.gated;
-  experts.expert.bias = is_on(fields, family.mlp_bias);
   experts.router_bias = is_on(fields, traits.router_bias);
   read_shared(fields, traits, experts);
+  experts.shared.bias = experts.shared.intermediate > 0 && is_on(fields, family.mlp_bias);
   read_expert_groups(fields, experts);
   return experts;
 }

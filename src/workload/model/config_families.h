@@ -30,7 +30,12 @@ enum class QkNorm : std::uint8_t {
 };
 
 /// Gates on what attention gives.
-enum class Gate : std::uint8_t { kNone, kValues, kPerHead };
+enum class Gate : std::uint8_t {
+  kNone,
+  kValues,
+  kPerHead,
+  kPerHeadOrValue,  ///< the former unless `gating` says otherwise (Laguna)
+};
 
 /// How tokens know their places.
 enum class Positions : std::uint8_t {
@@ -76,6 +81,7 @@ struct MixerTraits {
   bool inner_norms = false;    ///< Jamba: norms of steps, keys and queries
   bool low_rank = true;        ///< Kimi Linear: two products make decays and gates
   bool derived_width = false;  ///< Mamba-2: a head's is expand x hidden over heads where missing
+  bool told_width = false;     ///< Mamba: intermediate_size is that of its channels
   bool otherwise_all = false;  ///< in all layers where the config names none
   Switch norm = kYes;          ///< Mamba-2: of the outputs
   std::int64_t chunk = 256;    ///< Mamba-2: where chunk_size is missing

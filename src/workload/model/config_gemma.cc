@@ -21,6 +21,8 @@ Gemma read_common_gemma(Fields& fields, Model& model) {
   model.tied_embeddings = fields.flag({"tie_word_embeddings"}, true);
   Gemma gemma{sizes.layers, {}};
   gemma.layer.attention = sizes.attention;
+  gemma.layer.attention.qkv_bias = gemma.layer.attention.out_bias =
+      fields.flag({"attention_bias"}, false);
   return gemma;
 }
 

@@ -44,6 +44,8 @@ void read_gpt2(Fields& fields, Model& model) {
 void read_gpt_neox(Fields& fields, Model& model) {
   Gpt gpt = read_biased(fields, model, {"intermediate_size"});
   gpt.layer.parallel = fields.flag({"use_parallel_residual"}, true);
+  gpt.layer.attention.qkv_bias = gpt.layer.attention.out_bias =
+      fields.flag({"attention_bias"}, true);
   add_equal(model, gpt);
 }
 
@@ -51,6 +53,9 @@ void read_phi(Fields& fields, Model& model) {
   Gpt gpt = read_biased(fields, model, {"intermediate_size"});
   gpt.layer.parallel = true;
   gpt.layer.norms = 1;
+  if (fields.flag({"qk_layernorm"}, false)) {
+    gpt.layer.attention.qk_norm = 4 * gpt.layer.attention.head_dim;
+  }
   model.head_bias = true;
   add_equal(model, gpt);
 }

@@ -44,6 +44,7 @@ Experts read_nemotron_experts(Fields& fields) {
   if (fields.get({"n_shared_experts"}, 1) > 0) {
     experts.shared.intermediate = fields.need({"moe_shared_expert_intermediate_size"}, 1 << 20);
   }
+  experts.shared.bias = experts.shared.intermediate > 0 && fields.flag({"mlp_bias"}, false);
   experts.latent = fields.get({"moe_latent_size"}, 0, 1 << 20);
   return experts;
 }
@@ -75,6 +76,7 @@ void read_qwen3_next(Fields& fields, Model& model) {
   const CommonSizes sizes = read_common(fields, model);
   Layer full;
   full.attention = sizes.attention;
+  full.attention.qkv_bias = full.attention.out_bias = fields.flag({"attention_bias"}, false);
   full.attention.output_gate = fields.flag({"attn_output_gate"}, true);
   full.attention.qk_norm = 2 * sizes.attention.head_dim;
   const bool experts =

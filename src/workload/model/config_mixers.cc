@@ -27,6 +27,7 @@ Recurrence read_mamba(Fields& fields, const Model& model, const MixerTraits& tra
   Recurrence r;
   r.kind = RecurrenceKind::kSelective;
   r.heads = fields.positive({"mamba_expand", "expand"}, 2, 64) * model.hidden;
+  if (traits.told_width) r.heads = fields.positive({"intermediate_size"}, r.heads, 1 << 22);
   r.value_dim = r.key_heads = 1;
   r.key_dim = fields.need({"mamba_d_state", "state_size"}, kMostHeadWidth);
   r.taps = fields.need({"mamba_d_conv", "conv_kernel"}, kMostTaps);
@@ -113,9 +114,15 @@ Recurrence read_mamba2(Fields& fields, const Model& model, const MixerTraits& tr
   r.key_dim = fields.need({"ssm_state_size", "mamba_d_state", "state_size"}, kMostHeadWidth);
   r.taps = fields.need({"conv_kernel", "mamba_d_conv"}, kMostTaps);
   r.taps_bias = fields.flag({"use_conv_bias", "mamba_conv_bias"}, true);
-  r.bias = fields.flag({"mamba_proj_bias", "projectors_bias", "add_bias_linear"}, false);
+  r.bias =
+      fields.flag({"use_bias", "mamba_proj_bias", "projectors_bias", "add_bias_linear"}, false);
   r.chunk = fields.positive({"chunk_size", "mamba_chunk_size"}, traits.chunk, 1 << 16);
   r.norm = is_on(fields, traits.norm) ? r.value_width() : 0;
+  const Keys kOutBias = {"projectors_bias"};
+  if (traits.beside && fields.flag(kOutBias, r.bias) != r.bias) {
+    fields.refuse(kOutBias,
+                  "must be as mamba_proj_bias: a bias behind one product is not modelled");
+  }
   check_key_heads(fields, r, kGroups, kStateHeads);
   return r;
 }

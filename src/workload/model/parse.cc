@@ -33,8 +33,8 @@ Diagnostic unknown_architecture(const nlohmann::json& object, const std::string&
   if (auto lacking = lacking_feature(object, 0, what + "; its fields tell of", where)) {
     return *lacking;
   }
-  std::vector<std::string_view> types;
-  for (const Architecture& known : architectures()) types.push_back(known.type);
+  std::vector<std::string> types;
+  for (const Architecture& known : architectures()) types.emplace_back(known.type);
   Fields as_llama(object, where);
   Model ignored;
   read_llama(as_llama, ignored);
@@ -44,9 +44,10 @@ Diagnostic unknown_architecture(const nlohmann::json& object, const std::string&
   } else if (!kin.foreign.empty()) {
     lacks = fmt::format("it has the fields of llama and {}", fmt::join(kin.foreign, ", "));
   }
-  return {ErrorCode::kBadInput, where, fmt::format("{}; {}", what, lacks),
-          fmt::format("set model_type to the one of {} whose layers are the same",
-                      fmt::join(types, ", "))};
+  return {
+      ErrorCode::kBadInput, where, fmt::format("{}; {}", what, lacks),
+      did_you_mean(type, types,
+                   "set model_type to one whose layers are the same (docs/reference/models.md)")};
 }
 
 /// Parameters as a double: the sum of sizes within their limits may still pass 63 bits.
