@@ -91,7 +91,8 @@ TEST(ServingLayouts, SglangSharesExpertsOutOverNodes) {
 // Scripts of one engine say nothing of workers that prompts are computed apart for.
 TEST(ServingLaunches, AreOfOneEngineOrOfPoolsApart) {
   ServingPoint p = plain_point();
-  p.engine = "sglang", p.model = "deepseek-ai/DeepSeek-V3", p.chip = "gb300", p.precision = "fp8";
+  p.engine = "sglang", p.model = "deepseek-ai/DeepSeek-V3", p.chip = "b300_sxm";
+  p.precision = "fp8";
   p.known_protocol = true;
   Deployment one, apart;
   EXPECT_FALSE(apply_launches(p, one));
@@ -101,6 +102,11 @@ TEST(ServingLaunches, AreOfOneEngineOrOfPoolsApart) {
   EXPECT_EQ(apart.settings.max_requests, Deployment().settings.max_requests);
   EXPECT_FALSE(one.settings.prefix_cache);
   EXPECT_FALSE(apart.settings.prefix_cache);
+  // Nor of chips that they were not run on: 128 requests are no limit of racks.
+  Deployment rack;
+  p.chip = "gb300", p.disaggregated = false;
+  EXPECT_FALSE(apply_launches(p, rack));
+  EXPECT_EQ(rack.settings.max_requests, Deployment().settings.max_requests);
 }
 
 // The same label, launched with the flag of data-parallel attention at many users and without it at few.
