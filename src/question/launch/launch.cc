@@ -24,7 +24,7 @@ std::vector<std::string> names_of(const std::string& told) {
   for (const std::string_view end :
        {"-Instruct", "-instruct", "-Chat", "-chat", "-Base", "-base", "-hf", "-it", "-pt"}) {
     if (name.size() > end.size() && name.ends_with(end)) {
-      name.resize(name.size() - end.size());
+      name.erase(name.size() - end.size());
       names.push_back(name);
     }
   }
