@@ -1,5 +1,6 @@
 #include "base/text/yaml.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace flopcast {
