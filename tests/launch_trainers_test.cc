@@ -13,6 +13,7 @@
 
 #include "flopcast/parallel/fields.h"
 #include "flopcast/parallel/files.h"
+#include "flopcast/question/launch.h"
 
 namespace flopcast {
 namespace {
@@ -66,6 +67,18 @@ TEST(LaunchTrainers, FilesAreThePlansOfTheTable) {
     EXPECT_EQ(row == expected.end() ? "no row" : row->second, trainer_row(file, read));
   }
   for (const auto& [file, row] : expected) EXPECT_TRUE(files.contains(file)) << file;
+}
+
+// MaxText counts devices: two of a TPU v7, one of its cores, one of any GPU.
+TEST(LaunchTrainers, ChipsOfSeveralDevicesAreKnown) {
+  const auto devices = [](const char* cluster) {
+    const Result<Cluster> on = Catalog::builtin().cluster(cluster);
+    EXPECT_TRUE(on.ok()) << cluster;
+    return on.ok() ? launch_site(*on).devices : 0;
+  };
+  EXPECT_EQ(devices("64 x tpu-v7"), 2U);
+  EXPECT_EQ(devices("64 x tpu-v5p"), 1U);
+  EXPECT_EQ(devices("4 x dgx-h100"), 1U);
 }
 
 // 34 of 43 scripts of one launcher once came out in fp32.

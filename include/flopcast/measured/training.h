@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flopcast/analytic.h"
@@ -64,6 +65,9 @@ std::optional<Diagnostic> unseen_problem(const RunReading& reading,
 /// layers,seq,tp,dp,pp,iter_ms). Errors name the file and the run.
 Result<std::vector<TrainingRun>> read_training_runs(const std::filesystem::path& path,
                                                     const RunReading& reading = {});
+
+/// Devices that programs see of a chip of the catalogue: one, or one for each of its cores.
+unsigned devices_of(std::string_view chip);
 
 /// A forecast beside the run.
 struct RunForecast {

@@ -24,6 +24,7 @@ struct LaunchSite {
   bool bf16 = true;  ///< whether the chips multiply in bf16: what "auto" takes
   /// its command line as a shell takes it: "TP=4 PP=2 8B"
   std::string arguments;
+  unsigned devices = 1;  ///< that programs see of a chip
 };
 
 /// A setting that a launch script leaves to its caller.

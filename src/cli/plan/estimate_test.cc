@@ -205,6 +205,37 @@ TEST(Estimate, ALaunchScriptTellsTheModelAndWhatIsLeftOut) {
   EXPECT_TRUE(has(estimate({"--on", "dgx-h100", "--global-batch", "8"}).err, "MODEL: is missing"));
 }
 
+TEST(Estimate, SettingsOfALaunchFileAreOfFourKinds) {
+  const std::string invented = "tests/data/launch/megatron-lm/invented_flags.sh";
+  std::vector<std::string> asked = {"gpt-3-1.3b", "--on",      "dgx-h100", "--plan-from",
+                                    invented,     "--offload", "0",        "--json"};
+  const Answered outcome = estimate(asked);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["unknown"],
+            (nlohmann::json{"--my-new-recompute-everything", "--faster-attention"}));
+  EXPECT_EQ(json["unmodelled"][0], "--cpu-offloading: activations stay on the chip");
+  EXPECT_EQ(json["ignored"], (nlohmann::json{"--lr", "--cpu-offloading-num-layers"}));
+  EXPECT_EQ(json["used"].size(), 9U);
+  asked.back() = "--strict";
+  const Answered strict = estimate(asked);
+  EXPECT_NE(strict.code, 0);
+  EXPECT_TRUE(strict.out.empty());
+  EXPECT_TRUE(has(strict.err, "not known: --my-new-recompute-everything")) << strict.err;
+  EXPECT_TRUE(has(strict.err, "not modelled: --cpu-offloading")) << strict.err;
+}
+
+TEST(Estimate, ALaunchFileThatNamesItsModelNeedsNone) {
+  const std::string lora = "tests/data/launch/ms-swift/lora.sh";
+  const Answered outcome = estimate({"--on", "dgx-h100", "--plan-from", lora});
+  EXPECT_TRUE(has(outcome.out, "megatron-2025")) << outcome.out << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "software of ms-swift's Megatron since 2025-02"));
+  const Answered other =
+      estimate({"--on", "dgx-h100", "--plan-from", "tests/data/launch/ms-swift/pretrain_half.sh"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(has(other.err, "org/unheard-of-13B, which is not built in")) << other.err;
+}
+
 TEST(Estimate, WhatAScriptLeavesToItsCallerMustBeGiven) {
   const std::vector<std::string> asked = {
       "llama-3-8b", "--on", "dgx-h100", "--plan-from", "tests/data/launch/caller_decides.sh",

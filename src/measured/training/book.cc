@@ -268,3 +268,12 @@ const Result<LaunchBook>& launch_book() {
 }
 
 }  // namespace flopcast::measured
+
+unsigned flopcast::devices_of(std::string_view chip) {
+  const Result<measured::LaunchBook>& book = measured::launch_book();
+  if (!book) return 1;
+  for (const measured::DeviceRule& device : book->devices) {
+    if (device.chip == chip) return device.cores;
+  }
+  return 1;
+}

@@ -147,7 +147,7 @@ Result<PlanFile> read_nemo2(const LaunchText& text) {
         to.otherwise("trainer.devices", "nproc-per-node", one.values);
       }
     }
-    name.resize(call);
+    name.erase(call);
   }
   return read_recipe(text, Launcher::kNemo2, to, name, "trainer.plugins");
 }

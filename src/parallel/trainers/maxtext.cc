@@ -142,8 +142,19 @@ class MaxtextReader {
       file_.replicas = static_cast<unsigned>(slices);
     }
     if (fsdp.open || (data.open && slices != 1)) return;
-    const std::int64_t dp = std::min(shards * data.count, kMostInPlan);
-    plan.dp = static_cast<unsigned>(dp);
+    plan.dp = static_cast<unsigned>(std::min(shards * data.count, kMostInPlan));
+    devices_to_chips();
+  }
+
+  /// A chip of several devices holds as many replicas of MaxText's, with the batches of all: it is one here.
+  void devices_to_chips() {
+    Plan& plan = file_.plan;
+    const unsigned devices = text_.site.devices;
+    if (plan.dp % devices != 0) {
+      return reader_.refuse("ici_fsdp_parallelism|ici_data_parallelism",
+                            "replicas that fill chips: each is several devices");
+    }
+    plan.dp /= devices;
     file_.chips = chips_of_plan(plan);
   }
 
@@ -155,7 +166,7 @@ class MaxtextReader {
     const double device = reader_.real("per_device_batch_size", kUsual, 0, kMost, "micro_batch");
     if (!reader_.has("per_device_batch_size"))
       reader_.assume("per_device_batch_size 12, MaxText's own");
-    const double replica = device * plan.tp * plan.cp * plan.pp;
+    const double replica = device * text_.site.devices * plan.tp * plan.cp * plan.pp;
     const double whole = std::round(replica);
     if (whole < 1 || whole > kMostInPlan || std::abs(whole - replica) > 1e-6) {
       return reader_.refuse("per_device_batch_size",
@@ -174,7 +185,10 @@ class MaxtextReader {
         std::min(pieces * reader_.number("gradient_accumulation_steps", 1), kMostInPlan);
     plan.global_batch = 0;
     if (plan.pp > 1) stages();
-    reader_.assume("a device of MaxText's is a chip: on TPU v7 it is half of one (tpu-v7-core)");
+    if (text_.site.devices > 1) {
+      reader_.assume(fmt::format("a chip is {} of MaxText's devices, and has the batches of all",
+                                 text_.site.devices));
+    }
   }
 
   void stages() {

@@ -275,6 +275,22 @@ TEST(Maxtext, AxesAreProductsOfBothSides) {
   EXPECT_EQ(file.plan.micro_batch, 2);  // of a replica: one a device
 }
 
+// Of a TPU v7 programs see two devices.
+TEST(Maxtext, AChipOfTwoDevicesHasTheBatchOfBoth) {
+  const std::string run =
+      "python3 -m MaxText.train base.yml model_name=llama2-7b per_device_batch_size=3 "
+      "max_target_length=1024 ici_fsdp_parallelism=";
+  LaunchSite site;
+  site.devices = 2;
+  const PlanFile open = read_trainer(run + "-1", site);
+  EXPECT_EQ(open.plan.micro_batch, 6);
+  EXPECT_EQ(with_chips(open, 64)->global_batch, 3 * 128);
+  const PlanFile said = read_trainer(run + "128", site);
+  EXPECT_EQ(said.chips, 64u);
+  EXPECT_EQ(with_chips(said)->global_batch, 3 * 128);
+  EXPECT_FALSE(parse_plan(run + "7", "run", site).ok());
+}
+
 TEST(Maxtext, NamesOfItsModelsAreThoseHere) {
   const auto name = [](const std::string& model) {
     return read_trainer("python3 -m MaxText.train base.yml model_name=" + model).model.name;

@@ -7,11 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "flopcast/measured/training.h"
+
 namespace flopcast {
 
 LaunchSite launch_site(const Cluster& cluster, std::string arguments) {
   const bool bf16 = cluster.chip.matrix_rate(DataType::kBf16).value > 0;
-  return {cluster.nodes(), cluster.chips_per_node(), bf16, std::move(arguments)};
+  return {cluster.nodes(), cluster.chips_per_node(), bf16, std::move(arguments),
+          devices_of(cluster.chip.name)};
 }
 
 namespace {
