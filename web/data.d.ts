@@ -202,7 +202,8 @@ interface ServePool {
 }
 
 interface ServeDocument extends ServeSummary {
-  title: string; slo: string; words: string; assumed: string[]; fast: ServeSummary | null; slow: ServeSummary | null; pools: ServePool[];
+  title: string; slo: string; words: string; assumed: string[];
+  launch: { used: string[]; without_meaning: string[]; unmodelled: string[]; unknown: string[] } | null; fast: ServeSummary | null; slow: ServeSummary | null; pools: ServePool[];
   limits: string[]; next: ServeVariant[]; sensitivity: ServeVariant[]; curve_of: string; curve: ServeCurvePoint[];
   windows: { from_s: number; to_s: number; sent: number; output_tokens_per_s: number; ttft_s: ServePercentiles; tpot_s: ServePercentiles }[];
   timeline: {

@@ -194,6 +194,7 @@ class ServeSettings(TypedDict, total=False):
     max_requests: int | str | None
     chunked_prefill: bool | str | None
     prefix_cache: bool | str | None
+    max_length: int | str | None
     drafts: int | str | None
     accepted: float | str | None
     draft_kind: str | None
@@ -245,7 +246,8 @@ def serve(
     Args:
         model: a built-in model, a Hugging Face ``config.json``, or the folder that holds one.
         cluster: what ``flopcast.Cluster`` takes: ``"2 x dgx-h100"``.
-        from_: a file with a question (TOML, or JSON of an answer); what is given here stands before it.
+        from_: a file with a question (TOML, or JSON of an answer), or what servers are started with; what is given here
+            stands before it.
         quick: the answer alone, without the next chips and the sensitivity.
         curve: the same fleet under other loads too.
         threads: 0 means every core. Answers do not depend on it.

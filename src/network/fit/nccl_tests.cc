@@ -86,7 +86,7 @@ struct Run {
   std::string test;  ///< "all_reduce"; empty: nobody said
   std::set<std::int64_t> ranks;
   std::set<std::string, std::less<>> hosts;
-  std::int64_t told_ranks = 0, told_nodes = 0;  ///< by lines of NCCL_DEBUG=INFO
+  std::int64_t told_ranks = 0, told_nodes = 0;   ///< by lines of NCCL_DEBUG=INFO
   std::int64_t last_rank = -1, last_device = 0;  ///< the highest rank that is named, and its device
   std::int64_t per_process = 1;                  ///< chips: threads times GPUs
   std::string chip, library = "NCCL", version = "nccl-tests";
@@ -133,8 +133,8 @@ class LogReader {
     const bool number = std::isdigit(static_cast<unsigned char>(words[0].front())) != 0;
     if (number && !columns_.empty() && words.size() == columns_.size()) return read_row(words);
     // A row in which a launcher's words stand, or of which a part is missing.
-    if (number && !columns_.empty() && parse_whole(words[0]) && 2 * words.size() > columns_.size() &&
-        parse_whole(words[1])) {
+    if (number && !columns_.empty() && parse_whole(words[0]) &&
+        2 * words.size() > columns_.size() && parse_whole(words[1])) {
       return anomalies_.add("torn_row", [&] { return fmt::format("{}:{}", where_, line_); });
     }
     read_talk(line, words);
@@ -218,8 +218,7 @@ class LogReader {
     const auto device = std::ranges::find(words, "device");
     if (*index > run_.last_rank) {
       run_.last_rank = *index;
-      run_.last_device =
-          words.end() - device < 2 ? 0 : parse_whole(*(device + 1)).value_or(0);
+      run_.last_device = words.end() - device < 2 ? 0 : parse_whole(*(device + 1)).value_or(0);
     }
     const std::vector<std::string_view> chip = words_of(line.substr(bracket + 2));
     run_.chip = fmt::format("{}", fmt::join(chip, " "));
@@ -235,8 +234,8 @@ class LogReader {
 
   /// As the lines above the table tell; below 2: they do not. Lines of some ranks may be missing.
   std::int64_t told_ranks() const {
-    return std::max({static_cast<std::int64_t>(run_.ranks.size()), run_.told_ranks,
-                     run_.last_rank + 1});
+    return std::max(
+        {static_cast<std::int64_t>(run_.ranks.size()), run_.told_ranks, run_.last_rank + 1});
   }
 
   /// By hand, else as the lines above tell where the bandwidths allow it, else as those tell; -1 where both tell all and

@@ -212,8 +212,8 @@ TEST(NcclTests, RanksThatNoLineTellsAreThoseOfTheBandwidths) {
 
 TEST(NcclTests, RanksThatNothingTellsAreAskedFor) {
   const std::string head = run_of("all_reduce");
-  const std::string rows = row(64 << 20, 900, "sum", -1, 2 * 23.0 / 24) +
-                           row(1 << 30, 5000, "sum", -1, 2 * 23.0 / 24);
+  const std::string rows =
+      row(64 << 20, 900, "sum", -1, 2 * 23.0 / 24) + row(1 << 30, 5000, "sum", -1, 2 * 23.0 / 24);
   EXPECT_EQ(what_of(head + kHeader + rows),
             "log.txt:7 24 ranks took part, and nothing tells on how many nodes");
   EXPECT_EQ(what_of(head + kHeader + rows, {0, 3}), "24 ranks 3 nodes, 2 rows");

@@ -109,7 +109,10 @@ Result<ServeFile> parse_serve_file(std::string_view text, const std::string& whe
   if (first != std::string_view::npos && text[first] == '{') {
     return parse_json_question(text, where, folder);
   }
-  if (text.starts_with("#!") || names_server(text)) {
+  // A script or YAML is no question, even where it starts no server that is known: which is what to say of it.
+  const bool script = text.starts_with("#!") || where.ends_with(".sh") ||
+                      where.ends_with(".yaml") || where.ends_with(".yml");
+  if (script || names_server(text)) {
     return file_of_servers(text, where, folder, arguments);
   }
   return parse_toml_question(text, where, folder);

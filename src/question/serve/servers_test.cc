@@ -160,6 +160,16 @@ TEST(ServerFiles, RequestsLongerThanTheServerTakesAreRefused) {
   EXPECT_THAT(make_serve_question(file, Catalog::builtin()).error().text(), HasSubstr("256"));
 }
 
+TEST(ServerFiles, AScriptThatStartsNoServerIsToldSo) {
+  const auto what = [](const char* where) {
+    return parse_serve_file("torchrun pretrain_gpt.py --tensor-model-parallel-size 4\n", where)
+        .error()
+        .what;
+  };
+  EXPECT_EQ(what("train.sh"), "starts no server that is known");
+  EXPECT_NE(what("train.toml"), "starts no server that is known");
+}
+
 TEST(ServerFiles, QuestionsAreNoServers) {
   EXPECT_FALSE(names_server("model = \"llama-3-70b\"\nengine = \"vllm\"\ntp = 4\n"));
   EXPECT_FALSE(names_server("# of services: four\nengine = \"sglang\"\n"));

@@ -27,9 +27,10 @@ class DocumentReader {
   DocumentOutcome run() {
     skip_byte_order_mark();
     if (const char* order = utf16_order()) {
-      damage(fmt::format("the text is UTF-16 ({}): convert it to UTF-8, as by iconv -f UTF-16{} "
-                         "-t UTF-8",
-                         order[0] == 'L' ? "little-endian" : "big-endian", order));
+      damage(
+          fmt::format("the text is UTF-16 ({}): convert it to UTF-8, as by iconv -f UTF-16{} "
+                      "-t UTF-8",
+                      order[0] == 'L' ? "little-endian" : "big-endian", order));
       out_.utf16 = true;
       out_.bytes = window_.drain();
       return std::move(out_);
@@ -89,7 +90,8 @@ class DocumentReader {
     }
     if (window_.end() - p_ < 2) return nullptr;
     const auto bracket = [](char c) { return c == '{' || c == '['; };
-    const auto first = static_cast<unsigned char>(p_[0]), second = static_cast<unsigned char>(p_[1]);
+    const auto first = static_cast<unsigned char>(p_[0]),
+               second = static_cast<unsigned char>(p_[1]);
     if ((first == 0xff && second == 0xfe) || (bracket(p_[0]) && second == 0)) return "LE";
     if ((first == 0xfe && second == 0xff) || (first == 0 && bracket(p_[1]))) return "BE";
     return nullptr;

@@ -411,8 +411,9 @@ TEST(Kineto, RepairableRowsAreRepairedAndCounted) {
 
 /// A kernel with these arguments, a row behind it.
 TraceSet with_args(const std::string& args) {
-  return read_rows(R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":4,"dur":1,"args":{)" +
-                   args + "}}," + op("behind", "9"));
+  return read_rows(
+      R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":4,"dur":1,"args":{)" + args +
+      "}}," + op("behind", "9"));
 }
 
 TEST(Kineto, ABrokenFieldCostsThatFieldAlone) {
@@ -437,9 +438,9 @@ TEST(Kineto, WhatWasReadOfABrokenFieldIsNoValue) {
   const TraceSet args = with_args(R"("correlation": 12 34, "stream": 7)");
   EXPECT_EQ(args.traces[0].events.correlation[0], kNoId);
   EXPECT_EQ(args.traces[0].events.stream[0], 7);
-  const TraceSet times = read_rows(
-      R"({"ph":"X","cat":"cpu_op","name":"x","pid":1,"tid":1,"ts":5 6,"dur":1},)" +
-      op("behind", "9"));
+  const TraceSet times =
+      read_rows(R"({"ph":"X","cat":"cpu_op","name":"x","pid":1,"tid":1,"ts":5 6,"dur":1},)" +
+                op("behind", "9"));
   EXPECT_EQ(names(times), "behind");
   EXPECT_EQ(times.traces[0].anomalies.count("broken_field"), 1U);
   EXPECT_EQ(times.traces[0].anomalies.count("bad_ts"), 1U);
@@ -448,7 +449,8 @@ TEST(Kineto, WhatWasReadOfABrokenFieldIsNoValue) {
 TEST(Kineto, ManyRowsWithABrokenFieldAreMendedEach) {
   std::string rows;
   for (int i = 0; i < 100; ++i) {
-    rows += R"({"ph":"X","cat":"cpu_op","name":"c","pid":1,"tid":1,"ts":)" + std::to_string(10 * i) +
+    rows += R"({"ph":"X","cat":"cpu_op","name":"c","pid":1,"tid":1,"ts":)" +
+            std::to_string(10 * i) +
             R"(,"dur":1,"args":{"Process Group Description": ,"Process Group Name":"0"}},)";
   }
   const TraceSet set = read_rows(rows + op("last", "2000"));
