@@ -223,6 +223,11 @@ TEST(MachineProperty, EveryNumberOfEveryMachineMovesEveryAnswerTheRightWay) {
     for (const unsigned count : {1U, 2U, 8U}) {
       if (!every_machine() && count == 8) continue;
       const auto cluster = Catalog::builtin().cluster(fmt::format("{} x {}", count, nodes[i]));
+      // Nodes that the catalogue knows no NIC of stand alone.
+      const auto lacks_network = [&] {
+        return cluster.error().text().find("no bandwidth is known") != std::string::npos;
+      };
+      if (count > 1 && !cluster && lacks_network()) continue;
       ASSERT_TRUE(cluster) << cluster.error().text();
       expect_all_right(*cluster);
     }

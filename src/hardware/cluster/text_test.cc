@@ -261,7 +261,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"256 x gb200", 7, "256 chips do not fill nodes of 72",
                 "216 or 288 chips, or part of each node: '4 x gb200-nvl72, node.size 64'"},
         Mistake{"12 gpus of dgx-h100", 12, "do not fill nodes of 8", "multiple of 8"},
-        Mistake{"4 x rtx3090", 5, "how rtx-3090 chips are joined is not known", "switch 8 LINK"},
+        Mistake{"4 x mi210", 5, "how mi210 chips are joined is not known", "switch 8 LINK"},
         Mistake{"h100, ring", 7, "how many are joined is not said", "ring 4"},
         Mistake{"h100, ring 4", 0, "no bandwidth is known", "rail NDR"},
         Mistake{"h100, ring 4000000000 ndr", 7, "expected sizes", "4x4x4"},

@@ -92,7 +92,7 @@ TEST(ServingLayouts, SglangSharesExpertsOutOverNodes) {
 TEST(ServingLaunches, AreOfOneEngineOrOfPoolsApart) {
   ServingPoint p = plain_point();
   p.engine = "sglang", p.model = "deepseek-ai/DeepSeek-V3", p.chip = "b300_sxm";
-  p.precision = "fp8";
+  p.precision = "fp8", p.layout = {8, 1, 1, 1};
   p.known_protocol = true;
   Deployment one, apart;
   EXPECT_FALSE(apply_launches(p, one));
