@@ -136,8 +136,8 @@ Plan with_stages(const Plan& plan, std::int64_t layers);
 
 /// Bytes of a gradient on its way to be reduced, and their type.
 struct ReducedGradient {
-  double bytes = 4;
-  DataType type = DataType::kFp32;
+  double bytes = 4;                 ///< of one
+  DataType type = DataType::kFp32;  ///< of the elements that are sent
 };
 ReducedGradient reduced_gradient(const Plan& plan);  ///< of any weight
 

@@ -78,11 +78,12 @@ std::span<const TrainingConstantField> training_constant_fields();
 /// @param file a TOML file of the same shape whose values come on top; "": none.
 Result<TrainingConstants> training_constants(const Chip& chip, std::string_view software,
                                              const std::string& file);
-/// Of these, what experts' rows cost under a dispatcher, as fitted to the software that [dispatcher] of the catalogue names
-/// for it. Errors (kUsage): no such dispatcher, with what there is.
+/// What experts' rows cost under a dispatcher, as fitted to the software that [dispatcher] of the catalogue's constants names
+/// for it. Errors (kUsage): no such dispatcher.
 struct DispatcherConstants {
-  double expert_once = 0, expert_traffic = 1;
+  double expert_once = 0, expert_traffic = 1;  ///< as of TrainingConstants
 };
+/// @param dispatcher "alltoall", "deepep", "hybridep"; @param file as of training_constants
 Result<DispatcherConstants> dispatcher_constants(const Chip& chip, std::string_view dispatcher,
                                                  const std::string& file);
 /// What is known of a chip whatever runs on it: its architecture's values, then its own. Error: none.

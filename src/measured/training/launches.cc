@@ -117,6 +117,7 @@ constexpr std::array kFlags = {std::pair{"experts_as_layers", &Launch::experts_a
                                std::pair{"flash_attention", &Launch::flash_attention},
                                std::pair{"fp32_gradients", &Launch::fp32_gradients},
                                std::pair{"reshard", &Launch::reshard},
+                               std::pair{"sums_as_reduced", &Launch::sums_as_reduced},
                                std::pair{"overlap_gradients", &Launch::overlap_gradients},
                                std::pair{"overlap_tensor", &Launch::overlap_tensor},
                                std::pair{"overlap_experts", &Launch::overlap_experts},

@@ -34,6 +34,7 @@ struct Launch {
   bool experts_as_layers = false, stages_of_one_layer = false, batch_by_stages = false;
   ContextKind context = ContextKind::kRing;
   bool flash_attention = true, fp32_gradients = true, reshard = true;
+  bool sums_as_reduced = false;  ///< gradients are added up in the type that they are reduced in
   bool overlap_gradients = true, overlap_tensor = false, overlap_experts = false,
        overlap_pipeline = true;
   std::uint8_t recompute = 0;  ///< RecomputeModule, added up; 0: what the run says

@@ -102,9 +102,8 @@ std::string set_zero(RunFields& fields, TrainingRun& run) {
   return "";
 }
 
-/// In which type gradients are reduced. But for FSDP, they are added up in that as well (Megatron-Core's
-/// grad_reduce_in_fp32, DeepSpeed's gradient_accumulation_dtype).
-void set_gradient_type(RunFields& fields, Plan& plan) {
+/// In which type gradients are reduced; some software adds them up in the same buffers.
+void set_gradient_type(RunFields& fields, const Launch& launch, Plan& plan) {
   const auto told = fields.word(kParallel, {"gradient_type", "grad_reduce_dtype", "grad_dtype"});
   const std::optional<bool> wide = fields.flag(kParallel, "grad_reduce_in_fp32");
   if (!told && !wide) return;
@@ -115,8 +114,8 @@ void set_gradient_type(RunFields& fields, Plan& plan) {
                              "the type in which gradients are added up is taken");
   }
   plan.gradient_type = *type;
-  const bool known = *type != GradientType::kSummed && plan.zero != Zero::kWeights;
-  if (known) plan.fp32_gradients = *type == GradientType::kFp32;
+  const bool added = launch.sums_as_reduced && *type != GradientType::kSummed;
+  if (added && plan.zero != Zero::kWeights) plan.fp32_gradients = *type == GradientType::kFp32;
 }
 
 /// How chips that share a sequence exchange keys and values.
@@ -253,10 +252,10 @@ std::string set_degrees(RunFields& fields, const Launch& launch, TrainingRun& ru
 }
 
 /// What the run says of its launch, over what rules take.
-void set_told(RunFields& fields, Plan& plan) {
+void set_told(RunFields& fields, const Launch& launch, Plan& plan) {
   set_context(fields, plan);
   set_dispatcher(fields, plan);
-  set_gradient_type(fields, plan);
+  set_gradient_type(fields, launch, plan);
   set_graphs(fields, plan);
 }
 
@@ -295,7 +294,7 @@ std::string read_run_plan(RunFields& fields, const RunTexts& texts, const Chip& 
   if (launch.forced_routing) force_routing(run.model);
   set_recompute(texts, launch, run);
   set_overlap(fields, launch, plan.overlap);
-  set_told(fields, plan);
+  set_told(fields, launch, plan);
   set_task(launch, run);
   return "";
 }

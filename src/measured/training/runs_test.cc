@@ -511,6 +511,12 @@ TEST(RunFields, OfLaunchesAreSettingsOfThePlan) {
   EXPECT_EQ(wide.gradient_type, GradientType::kFp32);
   EXPECT_TRUE(wide.fp32_gradients);  // Megatron adds up in what it reduces
   EXPECT_FALSE(plan_with("\"grad_reduce_in_fp32\": false").fp32_gradients);
+  const Plan sharded = plan_with("\"fsdp\": 8, \"gradient_type\": \"bf16\"");
+  EXPECT_EQ(sharded.gradient_type, GradientType::kBf16);
+  const TrainingRun other = read_with("\"software\": \"deepspeed-2022\", ",
+                                      R"("pp": 1, "dp": 8, "gradient_type": "bf16")");
+  EXPECT_EQ(other.plan.gradient_type, GradientType::kBf16);
+  EXPECT_TRUE(other.plan.fp32_gradients);  // DeepSpeed has a type for each
 }
 
 TEST(RunFields, TellWhichReplicasShare) {
