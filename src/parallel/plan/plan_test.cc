@@ -99,6 +99,17 @@ TEST(Plan, SeveralReasonsAtOnce) {
   EXPECT_GE(plan_problems(plan, model_named("llama-3.1-405b"), 100).size(), 3u);
 }
 
+// Counted to the last parameter, and no cost known of a part: no plan has a price.
+TEST(Plan, OfAModelWithAPartWithoutAPriceHasThatPartForAReason) {
+  Model model = model_named("llama-3.1-8b");
+  EXPECT_TRUE(plan_problems({}, model, 1).empty());
+  model.unpriced = {"an encoder that its layers attend to"};
+  const std::vector<Diagnostic> problems = plan_problems({}, model, 1);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].where, "model");
+  EXPECT_NE(problems[0].what.find("an encoder that its layers attend to"), std::string::npos);
+}
+
 TEST(Plan, ExpertLimits) {
   const Model model = model_named("mixtral-8x7b");
   Plan plan;

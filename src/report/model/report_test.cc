@@ -58,5 +58,44 @@ TEST(ModelReport, ShowsRecurrencesAndSparseAttention) {
   EXPECT_FALSE(layers.at(1).contains("recurrence"));
 }
 
+Model read(const std::string& config) {
+  const Result<Model> model = parse_model(config, "config.json");
+  EXPECT_TRUE(model) << model.error().text();
+  return model ? *model : Model{};
+}
+
+constexpr const char* kLlama =
+    R"("hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "vocab_size": 100, "hidden_act": "silu", "rms_norm_eps": 1e-5)";
+
+TEST(ModelReport, TellsWhatWasTakenAndWhatWeightsAreStoredIn) {
+  const Model model = read(std::string("{") + kLlama + R"(, "model_type": "another",
+      "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}})");
+  const std::string text = model_text(model);
+  EXPECT_NE(text.find("the type 'another' is not known: read as llama"), std::string::npos) << text;
+  EXPECT_NE(text.find("fp8: attention fp8_block, feed-forwards fp8_block"), std::string::npos);
+  const auto json = nlohmann::json::parse(model_list_json({&model, 1}, {})).at("models").at(0);
+  EXPECT_EQ(json.at("stored").at("dense"), "fp8_block");
+  EXPECT_EQ(json.at("notes").size(), 1u);
+  const Model plain = *load_model("llama-3-8b");
+  EXPECT_FALSE(nlohmann::json::parse(model_list_json({&plain, 1}, {}))
+                   .at("models")
+                   .at(0)
+                   .contains("stored"));
+}
+
+TEST(ModelReport, NamesPartsWithoutAPrice) {
+  const Model t5 =
+      read(R"({"model_type": "t5", "d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 3,
+      "num_heads": 4, "vocab_size": 100})");
+  const std::string text = model_text(t5);
+  EXPECT_NE(text.find("not priced"), std::string::npos) << text;
+  EXPECT_NE(text.find("3 before"), std::string::npos) << text;
+  EXPECT_NE(text.find("and to an encoder"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(model_list_json({&t5, 1}, {})).at("models").at(0);
+  EXPECT_EQ(json.at("unpriced").size(), 1u);
+  EXPECT_EQ(json.at("layers").at(1).at("encoder"), 3);
+}
+
 }  // namespace
 }  // namespace flopcast

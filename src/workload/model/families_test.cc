@@ -138,6 +138,20 @@ TEST(UnknownType, IsReadAsItsClassSays) {
   EXPECT_NE(model.notes.at(0).find("Qwen3ForCausalLM"), std::string::npos);
 }
 
+// Of Gemma 3n alone: 2 heads of keys, 15 layers that share them.
+TEST(NestedConfigs, HaveTheDefaultsOfTheirClassOrNone) {
+  Json config = {{"model_type", "gemma3n"}, {"text_config", {{"vocab_size", 262400}}}};
+  const Model model = read(config);
+  EXPECT_EQ(count_parameters(model).total, 6'835'235'568);
+  EXPECT_EQ(model.layer(0).attention.kv_heads, 2);
+  EXPECT_TRUE(model.layer(34).attention.shares_keys);
+  Json other = llama_as("apertus1p5_text");
+  other.erase("num_key_value_heads");
+  EXPECT_NE(refusal({{"model_type", "apertus1p5"}, {"text_config", other}})
+                .find("lacks num_key_value_heads"),
+            std::string::npos);
+}
+
 TEST(Towers, AreToldToBeLeftOut) {
   const Json config = {{"model_type", "llava"},
                        {"text_config", llama_as("llama")},

@@ -151,6 +151,21 @@ std::optional<Diagnostic> says_nothing(const Config& config, const char* key,
       "give the config.json of the model whole"};
 }
 
+/// Heads of keys that a nested config leaves out have the default of its class, which no other class's stands for.
+std::optional<Diagnostic> lacks_unknown_default(const Config& config, const char* key,
+                                                const std::string& where) {
+  const Architecture* known = find_architecture(config.type);
+  const bool tells = config.object->contains("num_key_value_heads") ||
+                     !config.object->contains("num_attention_heads");
+  if (!config.defaults.empty() || known == nullptr || !config.type.ends_with("_text") || tells) {
+    return std::nullopt;
+  }
+  return Diagnostic{ErrorCode::kBadInput, where,
+                    fmt::format("{} lacks num_key_value_heads, and the default of {} is not known",
+                                key, config.type),
+                    "add the missing field"};
+}
+
 /// Models of several modalities keep the language model's sizes one level down, and of them only
 /// those that differ from the default of its class.
 Result<Config> language_model(const nlohmann::json& document, const std::string& where) {
@@ -161,6 +176,7 @@ Result<Config> language_model(const nlohmann::json& document, const std::string&
     if (config.type.empty()) config.type = text_type_of(text_of(document, "model_type"));
     config.defaults = class_defaults(config.type);
     if (auto nothing = says_nothing(config, key, where)) return *nothing;
+    if (auto unknown = lacks_unknown_default(config, key, where)) return *unknown;
     config.where = fmt::format("{}, {}", where, key);
     const auto tied = document.find("tie_word_embeddings");
     if (tied != document.end()) config.defaults["tie_word_embeddings"] = *tied;
