@@ -132,10 +132,24 @@ Result<PlanFile> read_log(LaunchSettings arguments, LaunchText text) {
   return file;
 }
 
+/// Of programs, those that set a recipe of NeMo 2's up.
+Result<PlanFile> read_python(std::string_view bytes, LaunchText text) {
+  text.settings = python_settings(bytes);
+  for (const LaunchSetting& setting : text.settings) {
+    if (setting.key != "factory") continue;
+    const Recognised found{Launcher::kNemo2, setting.shown + ".pretrain_recipe", true};
+    return read_as(found, text);
+  }
+  return Diagnostic{ErrorCode::kBadInput, text.where,
+                    "looks like a Python program, of which only recipes of NeMo 2 are read",
+                    "give its plan by flags: --tp, --pp, --global-batch ..."};
+}
+
 Result<PlanFile> read_bytes(std::string_view bytes, LaunchText text) {
   LaunchSettings logged = logged_arguments(bytes);
   if (!logged.empty()) return read_log(std::move(logged), std::move(text));
   const std::string_view first = first_line(bytes);
+  if (looks_like_python(first)) return read_python(bytes, std::move(text));
   if (first.starts_with('{')) return read_json(bytes, std::move(text));
   if (looks_like_toml(first)) return read_toml(bytes, std::move(text));
   if (looks_like_yaml(first)) {

@@ -78,19 +78,26 @@ constexpr CommandRow kCommands[] = {
     {Launcher::kAccelerate, "accelerate launch"},
     {Launcher::kMegatronLlama, "", "overlapped-distributed-optimizer"},
     {Launcher::kPai, "", "patch-tokenizer-type"},
-    {Launcher::kMegatronDeepspeed, "", "zero-stage"},
-    {Launcher::kMegatronDeepspeed, "", "ds-sequence-parallel-size"},
 };
 
 struct ForeignRow {
   std::string_view words, looks, hint;
 };
 constexpr std::string_view kServe = "give it to flopcast serve";
+constexpr std::string_view kByFlags = "give its plan by flags: --tp, --zero, --global-batch ...";
 constexpr ForeignRow kForeignCommands[] = {
     {"vllm serve", "a command line of vLLM's server", kServe},
     {"vllm.entrypoints.openai.api_server", "a command line of vLLM's server", kServe},
     {"sglang.launch_server", "a command line of SGLang's server", kServe},
     {"trtllm-serve", "a command line of TensorRT-LLM's server", kServe},
+    {"swift sft", "a launch of ms-swift's trainer without Megatron, which is not read", kByFlags},
+    {"swift pt", "a launch of ms-swift's trainer without Megatron, which is not read", kByFlags},
+    {"swift rlhf", "a launch of ms-swift's trainer without Megatron, which is not read", kByFlags},
+    {"openrlhf.cli.train_sft", "a launch of OpenRLHF, which is not read", kByFlags},
+    {"openrlhf.cli.train_ppo_ray", "a launch of OpenRLHF, which is not read", kByFlags},
+    {"openrlhf.cli.train_dpo", "a launch of OpenRLHF, which is not read", kByFlags},
+    {"tune run", "a launch of torchtune, which is not read", kByFlags},
+    {"colossalai run", "a launch of ColossalAI, which is not read", kByFlags},
     {"all_reduce_perf", "a run of nccl-tests", "give its output to flopcast calibrate"},
 };
 
@@ -115,8 +122,8 @@ const LaunchSetting* find_flag(const LaunchSettings& settings, std::string_view 
 /// Flags of Megatron-LM that programs of other kinds have too.
 bool is_common(std::string_view key) {
   constexpr std::string_view kCommon[] = {
-      "bf16", "fp16", "batch-size", "optimizer", "seq-length", "tp",        "deepspeed",
-      "pp",   "cp",   "ep",         "sp",        "lora-rank",  "num-layers"};
+      "bf16", "fp16", "batch-size", "optimizer", "seq-length", "tp",         "deepspeed",
+      "pp",   "cp",   "ep",         "sp",        "lora-rank",  "num-layers", "zero-stage"};
   return std::find(std::begin(kCommon), std::end(kCommon), key) != std::end(kCommon);
 }
 
@@ -293,13 +300,15 @@ std::optional<Recognised> recognise_megatron(const LaunchSettings& flags) {
   const auto first = std::find_if(flags.begin(), flags.end(),
                                   [](const auto& flag) { return is_plan_flag(flag.key); });
   if (first == flags.end()) return std::nullopt;
-  const bool deepspeed =
-      find_flag(flags, "deepspeed") != nullptr || find_flag(flags, "deepspeed-config") != nullptr;
+  const auto has = [&](std::string_view key) { return find_flag(flags, key) != nullptr; };
+  const bool deepspeed = has("deepspeed") || has("deepspeed-config") || has("zero-stage") ||
+                         has("ds-sequence-parallel-size");
   return Recognised{deepspeed ? Launcher::kMegatronDeepspeed : Launcher::kMegatronLm,
                     readable(first->shown), false};
 }
 
 std::optional<Recognised> recognise_command(const std::vector<std::string>& words) {
+  if (foreign_command(words)) return std::nullopt;
   const LaunchSettings settings = command_settings(words, CommandStyle::kOverrides);
   for (const CommandRow& row : kCommands) {
     const LaunchSetting* flag = row.flag.empty() ? nullptr : find_flag(settings, row.flag);

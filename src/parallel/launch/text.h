@@ -85,6 +85,11 @@ std::optional<Diagnostic> read_yaml(std::string_view bytes, LaunchText& text);
 /// and `known` holds of one, as the last names of all its keys.
 LaunchSettings document_flags(const LaunchSettings& leaves, bool (*known)(std::string_view key));
 
+/// Whether a text is a Python program rather than a script, by its first line.
+bool looks_like_python(std::string_view first_line);
+/// What a Python program assigns to members by literals, and the recipe that it calls ("factory").
+LaunchSettings python_settings(std::string_view bytes);
+
 /// What a script or a document is called with: variables and arguments of LaunchSite::arguments.
 ShellInput call_input(const LaunchSite& site);
 /// Fills "${TP}", "${TP:-2}", "${TP:2}" and "${a.key}" of the settings themselves in.

@@ -13,6 +13,8 @@ constexpr Rename kNemoNames[] = {
     {"model.encoder-seq-length", "seq-length"},
     {"model.data.seq-length", "seq-length"},
     {"model.data.train-ds.max-seq-length", "seq-length"},
+    {"model.data.train-ds.micro-batch-size", "micro-batch-size"},
+    {"model.data.train-ds.global-batch-size", "global-batch-size"},
     {"model.activations-checkpoint-granularity", "recompute-granularity"},
     {"model.activations-checkpoint-method", "recompute-method"},
     {"model.activations-checkpoint-num-layers", "recompute-num-layers"},

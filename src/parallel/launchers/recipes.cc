@@ -133,6 +133,12 @@ Result<PlanFile> read_megatron_bridge(const LaunchText& text) {
 
 Result<PlanFile> read_nemo2(const LaunchText& text) {
   Translator to(text);
+  const auto& words = text.words;
+  if (std::find(words.begin(), words.end(), "finetune") != words.end()) {
+    return Diagnostic{ErrorCode::kBadInput, text.where,
+                      "is NeMo 2's fine-tuning, whose recipes are not read: only pretraining's are",
+                      "give its plan by flags: --tp, --pp, --lora-rank, --global-batch ..."};
+  }
   const LaunchSetting* factory = to.find("factory");
   if (factory != nullptr) to.used(*factory);
   std::string name = to.word("factory");

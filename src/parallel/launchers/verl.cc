@@ -47,6 +47,10 @@ class VerlReader {
     } else {
       reader_.refuse(of_actor("strategy"), "fsdp, fsdp2 or megatron");
     }
+    file_.plan.lora_rank = reader_.number("actor_rollout_ref.model.lora_rank", 0, "lora_rank", 0);
+    file_.plan.lora_mlp =
+        file_.plan.lora_rank > 0 &&
+        reader_.word("actor_rollout_ref.model.target_modules", "all-linear") == "all-linear";
     batch();
     reader_.assume("the actor's update alone: rollouts, the reference and the critic are apart");
   }
