@@ -235,6 +235,9 @@ TEST(LaunchCorpus, TheModelThatAFileNamesIsTaken) {
   const Result<Model> none = model_of("", &other);
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().what.find("org/unheard-of-13B, which is not built in"), std::string::npos);
+  const PlanFile script = read_file_of_corpus("deepspeed/script.sh");
+  EXPECT_EQ(model_of("", &script).error().what,
+            "is missing, and the launch configuration does not tell it");
   compare_model(file, *load_model("gpt2"));
   ASSERT_FALSE(file.assumed.empty());
   EXPECT_NE(file.assumed.front().find("not gpt2"), std::string::npos);

@@ -105,6 +105,18 @@ Json plain_scalar(const std::string& text) {
   return text;
 }
 
+/// yaml-cpp makes single bytes of the escapes \N and \_: they are points of Unicode, U+0085 and U+00A0.
+std::string whole_points(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) append_utf8(out, static_cast<unsigned char>(text[0]));
+    out += text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
 /// "!!python/tuple" as it is written.
 std::string written_tag(std::string_view tag) {
   if (!tag.starts_with(kCoreTag)) return std::string(tag);
@@ -154,7 +166,8 @@ class TreeBuilder final : public YAML::EventHandler {
     add(mark, 0, found->second.value, found->second.weight);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& text) override {
+                const std::string& given) override {
+    const std::string text = whole_points(given);
     const std::size_t weight = 1 + text.size() / kBytesOfWeight;
     const bool key = wants_key();
     if (key) stack_.back().merge_key = tag == "?" && text == "<<";

@@ -78,6 +78,14 @@ TEST(Yaml, ScalarsHaveTheTypesThatPyyamlGives) {
   }
 }
 
+TEST(Yaml, EscapesArePointsOfUnicode) {
+  EXPECT_EQ(value_of(R"("a\Nb\_c\u00e9\x41")"),
+            "a\xc2\x85"
+            "b\xc2\xa0"
+            "c\xc3\xa9"
+            "A");
+}
+
 TEST(Yaml, InfinitiesStayTexts) {
   EXPECT_EQ(value_of(".inf"), ".inf");
   EXPECT_EQ(value_of("-.Inf"), "-.Inf");

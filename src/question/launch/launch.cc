@@ -58,9 +58,11 @@ Result<Model> model_of(const std::string& name, const PlanFile* from) {
     return Diagnostic{ErrorCode::kUsage, "MODEL", "is missing",
                       "name it first, such as llama-3-8b"};
   }
-  return Diagnostic{ErrorCode::kUsage, "MODEL",
-                    fmt::format("is missing, and the launch configuration does not tell it: {}",
-                                fmt::join(from->model.missing, ", ")),
+  std::string what = "is missing, and the launch configuration does not tell it";
+  if (!from->model.missing.empty()) {
+    what += fmt::format(": {}", fmt::join(from->model.missing, ", "));
+  }
+  return Diagnostic{ErrorCode::kUsage, "MODEL", std::move(what),
                     "name it first, such as llama-3-8b"};
 }
 
