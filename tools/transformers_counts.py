@@ -173,8 +173,44 @@ def count(to: Path) -> None:
         entry["config"] = plain(entry["config"], names)
         families[type_name] = entry
         print(type_name, entry["kind"], entry["parameters"], flush=True)
+    for type_name, change in CHOSEN:
+        entry = counted(type_name, class_of(type_name, classes), masked, change)
+        entry |= {"kind": "chosen", "config": plain(entry["config"], names)}
+        families[f"{type_name} ({', '.join(change)})"] = entry
     write_data({"transformers": transformers.__version__, "families": families, "unbuilt": unbuilt}, to)
 
+
+def class_of(type_name: str, classes: dict) -> str:
+    name = classes[type_name]
+    return name if isinstance(name, str) else name[0]
+
+
+# What families may have and their defaults have not, and families that are not built of their defaults alone.
+CHOSEN = [
+    ("bamba", {"attn_layer_indices": [3, 9]}),
+    ("deepseek_v2", {"num_experts_per_tok": 6, "first_k_dense_replace": 1}),
+    ("dots1", {"num_key_value_heads": 32, "head_dim": 128, "n_routed_experts": 64, "n_shared_experts": 2,
+               "num_experts_per_tok": 6, "first_k_dense_replace": 1}),
+    ("exaone4", {"num_key_value_heads": 8}),
+    ("falcon_h1", {"mamba_rms_norm": True}),
+    ("gemma4_text", {"enable_moe_block": True, "num_experts": 16, "top_k_experts": 4, "moe_intermediate_size": 704,
+                     "hidden_size_per_layer_input": 0}),
+    ("gemma4_text", {"num_kv_shared_layers": 10, "use_double_wide_mlp": True}),
+    ("gemma4_text", {"attention_k_eq_v": True, "num_global_key_value_heads": 2}),
+    ("glm_moe_dsa", {"index_topk_freq": 4, "index_skip_topk_offset": 3}),
+    ("granitemoehybrid", {"num_local_experts": 0, "num_hidden_layers": 6,
+                          "layer_types": ["linear_attention"] * 5 + ["full_attention"]}),
+    ("hunyuan_v1_dense", {"head_dim": 128}),
+    ("hunyuan_v1_moe", {"head_dim": 128, "num_experts": 8, "moe_topk": 2}),
+    ("laguna", {"num_attention_heads_per_layer": [48, 64] * 20}),
+    ("lfm2", {"full_attn_idxs": [2, 5, 8]}),
+    ("lfm2_moe", {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8}),
+    ("minimax_m3_vl_text", {"mlp_layer_types": ["dense"] * 3 + ["sparse"] * 57}),
+    ("ministral", {"head_dim": 128}),
+    ("nemotron", {"num_key_value_heads": 8}),
+    ("nemotron_h", {"moe_latent_size": 1024}),
+    ("zamba2", {"num_mem_blocks": 2}),
+]  # fmt: skip
 
 # Their kernels are compiled when they are built.
 UNSAFE = {"rwkv": "compiles a kernel for a GPU", "xlstm": "compiles a kernel for a GPU"}
@@ -227,6 +263,7 @@ def table(program: str) -> str:
 
 TITLES = {
     "decoder": "Decoders",
+    "chosen": "With what their defaults have not",
     "encoder and decoder": "Encoders with a decoder",
     "encoder": "Encoders that have a causal head, too",
 }
