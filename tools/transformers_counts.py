@@ -6,8 +6,8 @@ device: shapes without numbers. Wanted are transformers and torch (any build tha
 
     tools/transformers_counts.py count [--to FILE]  writes tests/data/model_families.json: for each family the fields of
                                                     its default config that Flopcast reads, and its exact count
-    tools/transformers_counts.py variants PROGRAM   builds every decoder with one field changed, each switch turned and sizes
-                                                    halved, and lists what PROGRAM counts otherwise
+    tools/transformers_counts.py variants PROGRAM   builds every decoder with one field changed, switches turned and
+                                                    sizes halved, and lists what PROGRAM counts otherwise
     tools/transformers_counts.py table PROGRAM      writes docs/reference/models.md from that file, with what PROGRAM
                                                     (build/release/flopcast) says of each; --check compares instead
 """
@@ -78,11 +78,11 @@ def small(config: dict, names: set[str]) -> dict:
 def router_biases(model) -> int:
     """Values that checkpoints keep and training moves, though they are no parameters to PyTorch."""
     parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
-    kept = model.state_dict().keys()
+    kept = set(model.state_dict())
     return sum(
         buffer.numel()
         for name, buffer in model.named_buffers()
-        if name in kept and name not in parameters and re.search(r"(correction_bias|expert_bias|balancing_biases)$", name)
+        if name in kept - parameters and re.search(r"(correction_bias|expert_bias|balancing_biases)$", name)
     )
 
 
@@ -111,10 +111,11 @@ def counted(type_name: str, class_name: str, masked: set[str], changed: dict | N
 
 # Sizes that variants halve.
 HALVED = {
-    "first_k_dense_replace", "intermediate_size", "kv_lora_rank", "linear_conv_kernel_dim", "mamba_d_conv", "mamba_d_state",
-    "moe_intermediate_size", "n_routed_experts", "n_shared_experts", "num_experts", "num_experts_per_tok", "num_hidden_layers",
-    "num_key_value_heads", "num_local_experts", "num_shared_experts", "q_lora_rank", "shared_expert_intermediate_size",
-    "shared_intermediate_size", "sliding_window", "v_head_dim", "vocab_size",
+    "first_k_dense_replace", "intermediate_size", "kv_lora_rank", "linear_conv_kernel_dim", "mamba_d_conv",
+    "mamba_d_state", "moe_intermediate_size", "n_routed_experts", "n_shared_experts", "num_experts",
+    "num_experts_per_tok", "num_hidden_layers", "num_key_value_heads", "num_local_experts", "num_shared_experts",
+    "q_lora_rank", "shared_expert_intermediate_size", "shared_intermediate_size", "sliding_window", "v_head_dim",
+    "vocab_size",
 }  # fmt: skip
 # transformers ties no tables of these, whatever the config says.
 NEVER_TIED = {"bailing_hybrid", "kimi_linear", "nemotron_h"}
@@ -122,7 +123,8 @@ NEVER_TIED = {"bailing_hybrid", "kimi_linear", "nemotron_h"}
 
 def changes(config: dict, names: set[str]) -> list[dict]:
     switched = [{key: not value} for key, value in config.items() if key in names and isinstance(value, bool)]
-    return switched + [{key: value // 2} for key, value in config.items() if key in HALVED and isinstance(value, int) and value > 1]
+    sizes = {key: value for key, value in config.items() if key in HALVED and isinstance(value, int) and value > 1}
+    return switched + [{key: value // 2} for key, value in sizes.items()]
 
 
 def variants(program: str) -> int:
@@ -251,11 +253,13 @@ def table(program: str) -> str:
     for kind, title in TITLES.items():
         of_kind = [row for row in rows if row[1]["kind"] == kind]
         exact = sum(row[2] in ("priced", "counted") for row in of_kind)
-        text += f"\n## {title}\n\n{exact} of {len(of_kind)} counts are exact ({100 * exact / len(of_kind):.1f} %).\n\n"
+        share = 100 * exact / len(of_kind)
+        text += f"\n## {title}\n\n{exact} of {len(of_kind)} counts are exact ({share:.1f} %).\n\n"
         text += "| `model_type` | parameters | Flopcast | |\n|---|---|---|---|\n"
         for name, entry, verdict, words in of_kind:
             text += f"| `{name}` | {entry['parameters']:,} | {VERDICTS[verdict]} | {words.replace('|', '/')} |\n"
-    text += "\n## Not built\n\nOf these transformers builds no model from the defaults alone.\n\n| `model_type` | why |\n|---|---|\n"
+    text += "\n## Not built\n\nOf these transformers builds no model from the defaults alone.\n\n"
+    text += "| `model_type` | why |\n|---|---|\n"
     for name, why in data["unbuilt"].items():
         text += f"| `{name}` | {why.replace('|', '/')} |\n"
     return text
