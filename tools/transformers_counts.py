@@ -6,8 +6,8 @@ device: shapes without numbers. Wanted are transformers and torch (any build tha
 
     tools/transformers_counts.py count [--to FILE]  writes tests/data/model_families.json: for each family the fields of
                                                     its default config that Flopcast reads, and its exact count
-    tools/transformers_counts.py variants PROGRAM   builds every decoder with one field changed, each switch turned and sizes
-                                                    halved, and lists what PROGRAM counts otherwise
+    tools/transformers_counts.py variants PROGRAM   builds every decoder with one field changed, switches turned and
+                                                    sizes halved, and lists what PROGRAM counts otherwise
     tools/transformers_counts.py table PROGRAM      writes docs/reference/models.md from that file, with what PROGRAM
                                                     (build/release/flopcast) says of each; --check compares instead
 """
@@ -78,11 +78,11 @@ def small(config: dict, names: set[str]) -> dict:
 def router_biases(model) -> int:
     """Values that checkpoints keep and training moves, though they are no parameters to PyTorch."""
     parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
-    kept = model.state_dict().keys()
+    kept = set(model.state_dict())
     return sum(
         buffer.numel()
         for name, buffer in model.named_buffers()
-        if name in kept and name not in parameters and re.search(r"(correction_bias|expert_bias|balancing_biases)$", name)
+        if name in kept - parameters and re.search(r"(correction_bias|expert_bias|balancing_biases)$", name)
     )
 
 
@@ -111,10 +111,11 @@ def counted(type_name: str, class_name: str, masked: set[str], changed: dict | N
 
 # Sizes that variants halve.
 HALVED = {
-    "first_k_dense_replace", "intermediate_size", "kv_lora_rank", "linear_conv_kernel_dim", "mamba_d_conv", "mamba_d_state",
-    "moe_intermediate_size", "n_routed_experts", "n_shared_experts", "num_experts", "num_experts_per_tok", "num_hidden_layers",
-    "num_key_value_heads", "num_local_experts", "num_shared_experts", "q_lora_rank", "shared_expert_intermediate_size",
-    "shared_intermediate_size", "sliding_window", "v_head_dim", "vocab_size",
+    "first_k_dense_replace", "intermediate_size", "kv_lora_rank", "linear_conv_kernel_dim", "mamba_d_conv",
+    "mamba_d_state", "moe_intermediate_size", "n_routed_experts", "n_shared_experts", "num_experts",
+    "num_experts_per_tok", "num_hidden_layers", "num_key_value_heads", "num_local_experts", "num_shared_experts",
+    "q_lora_rank", "shared_expert_intermediate_size", "shared_intermediate_size", "sliding_window", "v_head_dim",
+    "vocab_size",
 }  # fmt: skip
 # transformers ties no tables of these, whatever the config says.
 NEVER_TIED = {"bailing_hybrid", "kimi_linear", "nemotron_h"}
@@ -122,7 +123,8 @@ NEVER_TIED = {"bailing_hybrid", "kimi_linear", "nemotron_h"}
 
 def changes(config: dict, names: set[str]) -> list[dict]:
     switched = [{key: not value} for key, value in config.items() if key in names and isinstance(value, bool)]
-    return switched + [{key: value // 2} for key, value in config.items() if key in HALVED and isinstance(value, int) and value > 1]
+    sizes = {key: value for key, value in config.items() if key in HALVED and isinstance(value, int) and value > 1}
+    return switched + [{key: value // 2} for key, value in sizes.items()]
 
 
 def variants(program: str) -> int:
@@ -173,8 +175,44 @@ def count(to: Path) -> None:
         entry["config"] = plain(entry["config"], names)
         families[type_name] = entry
         print(type_name, entry["kind"], entry["parameters"], flush=True)
+    for type_name, change in CHOSEN:
+        entry = counted(type_name, class_of(type_name, classes), masked, change)
+        entry |= {"kind": "chosen", "config": plain(entry["config"], names)}
+        families[f"{type_name} ({', '.join(change)})"] = entry
     write_data({"transformers": transformers.__version__, "families": families, "unbuilt": unbuilt}, to)
 
+
+def class_of(type_name: str, classes: dict) -> str:
+    name = classes[type_name]
+    return name if isinstance(name, str) else name[0]
+
+
+# What families may have and their defaults have not, and families that are not built of their defaults alone.
+CHOSEN = [
+    ("bamba", {"attn_layer_indices": [3, 9]}),
+    ("deepseek_v2", {"num_experts_per_tok": 6, "first_k_dense_replace": 1}),
+    ("dots1", {"num_key_value_heads": 32, "head_dim": 128, "n_routed_experts": 64, "n_shared_experts": 2,
+               "num_experts_per_tok": 6, "first_k_dense_replace": 1}),
+    ("exaone4", {"num_key_value_heads": 8}),
+    ("falcon_h1", {"mamba_rms_norm": True}),
+    ("gemma4_text", {"enable_moe_block": True, "num_experts": 16, "top_k_experts": 4, "moe_intermediate_size": 704,
+                     "hidden_size_per_layer_input": 0}),
+    ("gemma4_text", {"num_kv_shared_layers": 10, "use_double_wide_mlp": True}),
+    ("gemma4_text", {"attention_k_eq_v": True, "num_global_key_value_heads": 2}),
+    ("glm_moe_dsa", {"index_topk_freq": 4, "index_skip_topk_offset": 3}),
+    ("granitemoehybrid", {"num_local_experts": 0, "num_hidden_layers": 6,
+                          "layer_types": ["linear_attention"] * 5 + ["full_attention"]}),
+    ("hunyuan_v1_dense", {"head_dim": 128}),
+    ("hunyuan_v1_moe", {"head_dim": 128, "num_experts": 8, "moe_topk": 2}),
+    ("laguna", {"num_attention_heads_per_layer": [48, 64] * 20}),
+    ("lfm2", {"full_attn_idxs": [2, 5, 8]}),
+    ("lfm2_moe", {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8}),
+    ("minimax_m3_vl_text", {"mlp_layer_types": ["dense"] * 3 + ["sparse"] * 57}),
+    ("ministral", {"head_dim": 128}),
+    ("nemotron", {"num_key_value_heads": 8}),
+    ("nemotron_h", {"moe_latent_size": 1024}),
+    ("zamba2", {"num_mem_blocks": 2}),
+]  # fmt: skip
 
 # Their kernels are compiled when they are built.
 UNSAFE = {"rwkv": "compiles a kernel for a GPU", "xlstm": "compiles a kernel for a GPU"}
@@ -215,11 +253,13 @@ def table(program: str) -> str:
     for kind, title in TITLES.items():
         of_kind = [row for row in rows if row[1]["kind"] == kind]
         exact = sum(row[2] in ("priced", "counted") for row in of_kind)
-        text += f"\n## {title}\n\n{exact} of {len(of_kind)} counts are exact ({100 * exact / len(of_kind):.1f} %).\n\n"
+        share = 100 * exact / len(of_kind)
+        text += f"\n## {title}\n\n{exact} of {len(of_kind)} counts are exact ({share:.1f} %).\n\n"
         text += "| `model_type` | parameters | Flopcast | |\n|---|---|---|---|\n"
         for name, entry, verdict, words in of_kind:
             text += f"| `{name}` | {entry['parameters']:,} | {VERDICTS[verdict]} | {words.replace('|', '/')} |\n"
-    text += "\n## Not built\n\nOf these transformers builds no model from the defaults alone.\n\n| `model_type` | why |\n|---|---|\n"
+    text += "\n## Not built\n\nOf these transformers builds no model from the defaults alone.\n\n"
+    text += "| `model_type` | why |\n|---|---|\n"
     for name, why in data["unbuilt"].items():
         text += f"| `{name}` | {why.replace('|', '/')} |\n"
     return text
@@ -227,6 +267,7 @@ def table(program: str) -> str:
 
 TITLES = {
     "decoder": "Decoders",
+    "chosen": "With what their defaults have not",
     "encoder and decoder": "Encoders with a decoder",
     "encoder": "Encoders that have a causal head, too",
 }

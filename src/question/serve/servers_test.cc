@@ -173,7 +173,7 @@ TEST(ServerFiles, AScriptThatStartsNoServerIsToldSo) {
 TEST(ServerFiles, QuestionsAreNoServers) {
   EXPECT_FALSE(names_server("model = \"llama-3-70b\"\nengine = \"vllm\"\ntp = 4\n"));
   EXPECT_FALSE(names_server("# of services: four\nengine = \"sglang\"\n"));
-  EXPECT_FALSE(read_text("engine = \"vllm\"\ntp = 4\n").launch);
+  EXPECT_FALSE(parse_serve_file("engine = \"vllm\"\ntp = 4\n", "q.toml")->launch);
 }
 
 /// Settings that flags may become are settings that there are.

@@ -115,6 +115,8 @@ void read_shared(Fields& fields, const ExpertTraits& traits, Experts& experts) {
   experts.shared = experts.expert;
   if (traits.shared == SharedExpert::kNone) {
     experts.shared.intermediate = 0;
+  } else if (traits.shared == SharedExpert::kOne) {
+    experts.shared.intermediate = experts.expert.intermediate;
   } else if (traits.shared == SharedExpert::kWidth) {
     experts.shared.intermediate = fields.need(kWidth, 1 << 20, 0);
   } else {
@@ -274,10 +276,26 @@ void read_positions(Fields& fields, Model& model, const Family& family) {
   if (family.positions == Positions::kLearnedOffset) model.learned_positions += 2;
 }
 
+/// Laguna tells the heads of each layer in a list.
+void add_heads_of_layers(Fields& fields, std::int64_t layers,
+                         std::map<std::int64_t, nlohmann::json>& overrides) {
+  const Keys kHeadsOfLayers = {"num_attention_heads_per_layer"};
+  const nlohmann::json* list = fields.find(kHeadsOfLayers);
+  if (list == nullptr) return;
+  if (!list->is_array() || static_cast<std::int64_t>(list->size()) != layers) {
+    fields.refuse(kHeadsOfLayers, fmt::format("expected the heads of each of {} layers", layers));
+    return;
+  }
+  for (std::int64_t i = 0; i < layers; ++i) {
+    overrides[i]["num_attention_heads"] = (*list)[static_cast<std::size_t>(i)];
+  }
+}
+
 /// transformers 5 keeps what differs in some layers in an object with a key for each of them.
 std::map<std::int64_t, nlohmann::json> read_overrides(Fields& fields, std::int64_t layers) {
   const Keys kOverrides = {"per_layer_config"};
   std::map<std::int64_t, nlohmann::json> overrides;
+  add_heads_of_layers(fields, layers, overrides);
   const nlohmann::json* object = fields.find(kOverrides);
   if (object == nullptr || !object->is_object()) return overrides;
   for (const auto& [key, changed] : object->items()) {
@@ -288,7 +306,7 @@ std::map<std::int64_t, nlohmann::json> read_overrides(Fields& fields, std::int64
       fields.refuse(kOverrides,
                     fmt::format("{}: expected an object for one of {} layers", key, layers));
     } else {
-      overrides[layer] = changed;
+      overrides[layer].update(changed);
     }
   }
   return overrides;

@@ -48,6 +48,7 @@ enum class Positions : std::uint8_t {
 /// How wide what every token passes beside a router's experts is.
 enum class SharedExpert : std::uint8_t {
   kNone,
+  kOne,    ///< one as wide as a routed one
   kCount,  ///< as many experts as a field says, each as wide as a routed one
   kWidth,  ///< as wide as a field says, or a count of them
 };

@@ -62,7 +62,8 @@ std::vector<bool> Fields::named_layers(Keys keys, std::int64_t layers, std::int6
            index.get<std::int64_t>() < layers + first;
   };
   if (!list->is_array() || !std::ranges::all_of(*list, is_layer)) {
-    refuse(keys, fmt::format("expected a list of layers from {} to {}", first, layers + first - 1));
+    refuse(keys, fmt::format("expected a list of layers from {} to {} ({})", first,
+                             layers + first - 1, spelled(kLayerCount)));
     return named;
   }
   for (const nlohmann::json& index : *list) {

@@ -133,15 +133,43 @@ void read_gemma4_experts(Fields& fields, const Model& model, Layer& layer) {
   layer.vectors += 3 * model.hidden;                           // norms around the two
 }
 
+/// transformers 5 keeps what layers that see all have of their own in an object with a key for each of them.
+nlohmann::json read_told_of_global(Fields& fields) {
+  const Keys kOverrides = {"per_layer_config"};
+  const nlohmann::json* object = fields.find(kOverrides);
+  if (object == nullptr || !object->is_object() || object->empty()) return nlohmann::json::object();
+  const nlohmann::json first = object->begin().value();
+  for (const auto& [key, told] : object->items()) {
+    if (told != first || !told.is_object()) {
+      fields.refuse(kOverrides, fmt::format("{} has {}, but {} has {}: only one kind is modelled",
+                                            object->begin().key(), first.dump(), key, told.dump()));
+      return nlohmann::json::object();
+    }
+    for (const auto& [name, value] : told.items()) {
+      if (name != "head_dim" && name != "num_key_value_heads") {
+        fields.refuse(kOverrides, fmt::format("{} of single layers is not modelled", name));
+      }
+    }
+  }
+  return first;
+}
+
 /// Every so many layers sees all, with wider heads.
 AttentionShape read_global(Fields& fields, const AttentionShape& near) {
   AttentionShape global = near;
-  global.head_dim = global.value_dim = fields.positive({"global_head_dim"}, 512, 1 << 14);
+  const nlohmann::json told = read_told_of_global(fields);
+  Fields own = fields.with(told);
+  global.head_dim = global.value_dim = told.contains("head_dim")
+                                           ? own.positive({"head_dim"}, 512, 1 << 14)
+                                           : fields.positive({"global_head_dim"}, 512, 1 << 14);
   global.qk_norm = 2 * global.head_dim;
   global.keys_are_values = fields.flag({"attention_k_eq_v"}, false);
   if (!global.keys_are_values) return global;
   const Keys kKeyHeads = {"num_global_key_value_heads"};
-  global.kv_heads = fields.get(kKeyHeads, global.kv_heads, 1 << 16);
+  global.kv_heads = told.contains("num_key_value_heads")
+                        ? own.get({"num_key_value_heads"}, 1, 1 << 16)
+                        : fields.get(kKeyHeads, global.kv_heads, 1 << 16);
+  fields.absorb(own);
   check_shared_heads(fields, kKeyHeads, global);
   return global;
 }

@@ -125,7 +125,7 @@ constexpr std::array kWithExperts = {
            .qkv_bias = kAttentionBias,
            .out_bias = kAttentionBias,
            .qk_norm = QkNorm::kHead,
-           .experts = {.any = true, .in_intermediate = true, .shared = SharedExpert::kCount}},
+           .experts = {.any = true, .in_intermediate = true, .shared = SharedExpert::kOne}},
     Family{.type = "hy_v3",
            .qkv_bias = kAttentionBias,
            .out_bias = kAttentionBias,

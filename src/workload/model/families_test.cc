@@ -57,6 +57,12 @@ TEST(Families, NineteenOfTwentyDecodersAreCountedExactly) {
   EXPECT_GE(exact / all, 0.95) << exact << " of " << all;
 }
 
+TEST(Families, HaveWhatTheirDefaultsHaveNot) {
+  const auto [exact, all] = exact_counts("chosen");
+  EXPECT_EQ(exact, all);
+  EXPECT_GE(all, 20);
+}
+
 TEST(Families, EncodersWithADecoderAreCountedExactlyAndNotPriced) {
   const auto [exact, all] = exact_counts("encoder and decoder");
   EXPECT_GE(exact, 13) << "of " << all;
