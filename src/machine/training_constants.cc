@@ -107,6 +107,23 @@ std::vector<std::string> with_base(const TomlFile& builtin, std::string_view sof
   return names;
 }
 
+/// That a file holds constants, and not something else's tables.
+std::optional<Diagnostic> foreign_table(const TomlFile& file) {
+  constexpr std::string_view kTables[] = {"all",        "chip",     "software", "pair",
+                                          "softwares",  "variants", "sources",  "unseen_chip",
+                                          "dispatcher", "bands"};
+  for (const auto& [key, value] : file.root) {
+    if (std::ranges::find(kTables, key.str()) != std::end(kTables)) continue;
+    return Diagnostic{
+        ErrorCode::kBadInput, place(file, value),
+        fmt::format(
+            "'{}' is none of the tables of constants of training: all, chip, software, pair",
+            key.str()),
+        "give a file such as tools/fit_training.py writes"};
+  }
+  return std::nullopt;
+}
+
 /// Tables in the order in which they override: all, the architecture's, the chip's, the software's,
 /// the architecture's under that software.
 std::optional<Diagnostic> apply_file(const TomlFile& file, const Chip& chip,
@@ -218,6 +235,7 @@ Result<TrainingConstants> training_constants(const Chip& chip, std::string_view 
   if (!text) return text.error();
   const Result<TomlFile> file = parse_toml(*text, path, false);
   if (!file) return file.error();
+  if (auto error = foreign_table(*file)) return *error;
   if (auto error = apply_file(*file, chip, names, constants)) return *error;
   return constants;
 }

@@ -83,14 +83,15 @@ std::string some_keys(const nlohmann::ordered_json& root) {
 
 Result<PlanFile> read_document(LaunchText text, std::string_view syntax) {
   if (const auto found = recognise_document(text.document)) return read_as(*found, text);
+  // Before its flags: a server's "--tp" is no plan of a training.
+  if (const auto foreign = foreign_document(text.document)) {
+    return Diagnostic{ErrorCode::kBadInput, text.where,
+                      fmt::format("looks like {}", foreign->looks), std::string(foreign->hint)};
+  }
   LaunchSettings flags = document_flags(text.settings, tells_megatron);
   if (const auto found = recognise_megatron(flags)) {
     text.settings = std::move(flags);
     return read_as(*found, text);
-  }
-  if (const auto foreign = foreign_document(text.document)) {
-    return Diagnostic{ErrorCode::kBadInput, text.where,
-                      fmt::format("looks like {}", foreign->looks), std::string(foreign->hint)};
   }
   return Diagnostic{ErrorCode::kBadInput, text.where,
                     fmt::format("is {} of no launcher that is known; its keys: {}", syntax,

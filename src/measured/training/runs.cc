@@ -276,7 +276,10 @@ Result<std::vector<TrainingRun>> measured::parse_runs(std::string_view text,
   const json document = json::parse(text, nullptr, false);
   const bool cases = document.is_object() && document.contains("cases");
   json one = json::array();
-  if (document.is_object() && !cases) one.push_back(document);
+  // Others have a "model" too.
+  const bool is_run =
+      document.is_object() && document.contains("model") && document.contains("system");
+  if (is_run && !cases) one.push_back(document);
   const json& list = cases ? document["cases"] : document.is_array() ? document : one;
   if (!list.is_array() || list.empty()) {
     return Diagnostic{ErrorCode::kBadInput, where,
