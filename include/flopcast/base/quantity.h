@@ -32,7 +32,8 @@ Result<double> parse_quantity(std::string_view text, UnitKind kind);
 
 Result<Bytes> parse_bytes(std::string_view text);               ///< "1GB" 1e9, "64MiB", "512"
 Result<BytesPerSecond> parse_bandwidth(std::string_view text);  ///< "50GB/s", "400Gb/s", "400Gbps"
-Result<Seconds> parse_seconds(std::string_view text);           ///< "2us", "1.5 ms", "3e-6", "10min", "50000h", "2 days"
+Result<Seconds> parse_seconds(
+    std::string_view text);  ///< "2us", "1.5 ms", "3e-6", "10min", "50000h", "2 days"
 
 /// What a quantity may be: what is outside of it is a mistaken unit.
 struct Limits {
