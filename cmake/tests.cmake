@@ -185,7 +185,8 @@ endif()
 
 # --- Fuzz targets ------------------------------------------------------------------------------
 # One program of them all (tests/support/fuzz_main.cc), and a table of their names and seeds. The seeds of
-# src/trace/kineto/kineto_fuzz.cc: src/trace/kineto/corpus/kineto if there, else src/trace/kineto/corpus.
+# src/trace/kineto/kineto_fuzz.cc: src/trace/kineto/corpus/kineto if there, else src/trace/kineto/corpus; and the folders
+# that lines of src/trace/kineto/corpus/kineto.txt name.
 set(fuzz_sources ${all_sources})
 list(FILTER fuzz_sources INCLUDE REGEX "_fuzz\\.cc$")
 set(fuzz_table)
@@ -227,7 +228,13 @@ foreach(source IN LISTS fuzz_sources)
       break()
     endif()
   endforeach()
-  string(APPEND fuzz_table "${name}\t${corpus}\n")
+  if(EXISTS ${folder}/corpus/${subject}.txt)
+    file(STRINGS ${folder}/corpus/${subject}.txt elsewhere)
+    list(TRANSFORM elsewhere PREPEND ${PROJECT_SOURCE_DIR}/)
+    list(APPEND corpus ${elsewhere})
+  endif()
+  list(JOIN corpus "\t" columns)
+  string(APPEND fuzz_table "${name}\t${columns}\n")
   add_test(NAME fuzz.${name} COMMAND flopcast_fuzz ${name} ${fuzz_options} ${corpus})
   set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})

@@ -112,8 +112,8 @@ Result<PlanFile> read_json(std::string_view bytes, LaunchText text) {
 Result<PlanFile> read_toml(std::string_view bytes, LaunchText text) {
   const Result<TomlFile> file = parse_toml(bytes, text.where, false);
   if (!file) return file.error();
-  std::map<std::string, unsigned, std::less<>> lines;
-  text.document = toml_document(file->root, lines);
+  TomlLines lines;
+  text.document = toml_json(file->root, &lines);
   text.settings = document_settings(text.document, lines);
   return read_document(std::move(text), "TOML");
 }

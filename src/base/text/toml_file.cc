@@ -13,6 +13,30 @@ Diagnostic bad(const TomlFile& file, const toml::node& node, std::string what, s
   return {ErrorCode::kBadInput, place(file, node), std::move(what), std::move(hint)};
 }
 
+nlohmann::ordered_json json_of(const toml::node& node, const std::string& path, TomlLines* lines) {
+  if (lines != nullptr) (*lines)[path] = node.source().begin.line;
+  if (const auto* table = node.as_table()) {
+    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+    for (const auto& [key, value] : *table) {
+      const std::string name(key.str());
+      object[name] = json_of(value, path.empty() ? name : path + "." + name, lines);
+    }
+    return object;
+  }
+  if (const auto* array = node.as_array()) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const toml::node& value : *array) {
+      list.push_back(json_of(value, path + "." + std::to_string(list.size()), lines));
+    }
+    return list;
+  }
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return number->get();
+  if (const auto* number = node.as_floating_point()) return number->get();
+  if (const auto* flag = node.as_boolean()) return flag->get();
+  return nullptr;
+}
+
 /// A scalar as the text that a one-line cluster would hold.
 std::optional<std::string> scalar_text(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
@@ -199,6 +223,10 @@ Result<std::vector<NamedTable>> tables_of(const TomlFile& file, std::string_view
     return a.table->source().begin.line < b.table->source().begin.line;
   });
   return tables;
+}
+
+nlohmann::ordered_json toml_json(const toml::node& node, TomlLines* lines) {
+  return json_of(node, {}, lines);
 }
 
 }  // namespace flopcast

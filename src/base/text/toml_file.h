@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,5 +44,12 @@ struct NamedTable {
   const toml::table* table = nullptr;
 };
 Result<std::vector<NamedTable>> tables_of(const TomlFile& file, std::string_view group);
+
+/// Lines by dotted key: "model.layers".
+using TomlLines = std::map<std::string, unsigned, std::less<>>;
+/// A value as JSON, for readers that take either: tables in the order of their keys; null for dates and times, which JSON
+/// lacks.
+/// @param lines null, or takes the line of each value
+nlohmann::ordered_json toml_json(const toml::node& node, TomlLines* lines = nullptr);
 
 }  // namespace flopcast

@@ -55,40 +55,12 @@ class Leaves {
   const Lines& lines_;
 };
 
-ordered_json toml_value(const toml::node& node, const std::string& path, Lines& lines) {
-  lines[path] = node.source().begin.line;
-  if (const auto* table = node.as_table()) {
-    ordered_json object = ordered_json::object();
-    for (const auto& [key, value] : *table) {
-      const std::string name(key.str());
-      object[name] = toml_value(value, path.empty() ? name : path + "." + name, lines);
-    }
-    return object;
-  }
-  if (const auto* array = node.as_array()) {
-    ordered_json list = ordered_json::array();
-    for (const toml::node& value : *array) {
-      list.push_back(toml_value(value, path + "." + std::to_string(list.size()), lines));
-    }
-    return list;
-  }
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return number->get();
-  if (const auto* number = node.as_floating_point()) return number->get();
-  if (const auto* flag = node.as_boolean()) return flag->get();
-  return nullptr;
-}
-
 }  // namespace
 
 LaunchSettings document_settings(const ordered_json& root, const Lines& lines) {
   Leaves leaves(lines);
   if (root.is_structured() && !root.empty()) leaves.add(root, {}, 0);
   return std::move(leaves.all);
-}
-
-ordered_json toml_document(const toml::table& root, Lines& lines) {
-  return toml_value(root, {}, lines);
 }
 
 std::optional<std::string> LaunchText::beside(std::string_view name) const {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/toml.h"
 #include "flopcast/parallel/launch.h"
 #include "parallel/launch/text.h"
 

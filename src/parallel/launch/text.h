@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text/toml.h"
 #include "flopcast/parallel/files.h"
 #include "parallel/shell/shell.h"
 
@@ -51,9 +50,6 @@ LaunchSettings command_settings(const std::vector<std::string>& words,
 /// @param lines where it came from, for the lines of keys: dotted as in the document; may be empty
 LaunchSettings document_settings(const nlohmann::ordered_json& root,
                                  const std::map<std::string, unsigned, std::less<>>& lines = {});
-/// A TOML table as the same kind of document, and its keys' lines.
-nlohmann::ordered_json toml_document(const toml::table& root,
-                                     std::map<std::string, unsigned, std::less<>>& lines);
 
 /// Whether a text is YAML rather than a script, by its first line.
 bool looks_like_yaml(std::string_view first_line);

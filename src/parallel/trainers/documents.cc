@@ -35,7 +35,7 @@ Result<NamedDocument> parse_document(const LaunchText& text, std::string_view na
   if (name.ends_with(".toml")) {
     const Result<TomlFile> file = parse_toml(bytes, document.name, false);
     if (!file) return file.error();
-    document.root = toml_document(file->root, lines);
+    document.root = toml_json(file->root, &lines);
   } else if (name.ends_with(".json")) {
     document.root = nlohmann::ordered_json::parse(bytes, nullptr, false, true);
   } else {

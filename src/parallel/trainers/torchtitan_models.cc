@@ -46,10 +46,8 @@ Result<Model> model_of(const toml::table& entry, const std::string& where, std::
   if (const auto builtin = entry["builtin"].value<std::string>()) {
     model = load_model(*builtin);
   } else {
-    std::map<std::string, unsigned, std::less<>> lines;
     const toml::table* config = entry["config"].as_table();
-    model = parse_model(toml_document(config == nullptr ? toml::table() : *config, lines).dump(),
-                        where);
+    model = parse_model(toml_json(config == nullptr ? toml::table() : *config).dump(), where);
   }
   if (model) model->name = std::move(name);
   return model;
@@ -91,8 +89,7 @@ Result<LaunchSettings> titan_config(std::string_view module, std::string_view co
   if (entry == nullptr) {
     return not_there(where, fmt::format("{}'s configuration", module), config, names_in(*configs));
   }
-  std::map<std::string, unsigned, std::less<>> lines;
-  const nlohmann::ordered_json values = toml_document(*entry, lines);
+  const nlohmann::ordered_json values = toml_json(*entry);
   LaunchSettings settings;
   for (const auto& [key, value] : values.items()) {
     const std::string name = key == "flavor" ? "model.flavor" : key;

@@ -197,9 +197,10 @@ class FileMaker {
 
   /// Of one pool by "set"; else those that have a name of their own by that, so that flags stand before them.
   void add_settings(const LaunchedServer& server, const std::string& pool) {
-    for (const auto& [name, value] : server.settings) {
+    for (const auto& setting : server.settings) {
+      const auto& [name, value] = setting;
       const bool own = pool.empty() && std::ranges::any_of(serve_settings(), [&](const auto& one) {
-                         return one.name == name;
+                         return one.name == setting.first;
                        });
       if (own) {
         set(name, value);

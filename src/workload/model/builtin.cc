@@ -20,24 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-nlohmann::json to_json(const toml::node& node) {
-  if (const auto* table = node.as_table()) {
-    nlohmann::json object = nlohmann::json::object();
-    for (const auto& [key, value] : *table) object[std::string(key.str())] = to_json(value);
-    return object;
-  }
-  if (const auto* array = node.as_array()) {
-    nlohmann::json list = nlohmann::json::array();
-    for (const toml::node& value : *array) list.push_back(to_json(value));
-    return list;
-  }
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return number->get();
-  if (const auto* number = node.as_floating_point()) return number->get();
-  if (const auto* flag = node.as_boolean()) return flag->get();
-  return nullptr;
-}
-
 Diagnostic bad_entry(const TomlFile& file, const NamedTable& entry, std::string what) {
   return {ErrorCode::kBadInput, place(file, *entry.table), std::move(what),
           "an entry needs source = \"...\" (a key of [sources]) and a table config"};
@@ -49,7 +31,7 @@ Result<BuiltinModel> read_entry(const TomlFile& file, const NamedTable& entry) {
   const auto cited = file.sources.find(source.value_or(""));
   if (cited == file.sources.end()) return bad_entry(file, entry, "expected a source");
   if (!table.contains("config")) return bad_entry(file, entry, "expected a config");
-  std::string config = to_json(*table.get("config")).dump();
+  std::string config = toml_json(*table.get("config")).dump();
   Result<Model> model = parse_model(config, place(file, table));
   if (!model) return model.error();
   model->name = entry.name;

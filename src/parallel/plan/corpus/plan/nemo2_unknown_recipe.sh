@@ -1,1 +1,0 @@
-nemo llm pretrain --factory llama9_8b trainer.num_nodes=1

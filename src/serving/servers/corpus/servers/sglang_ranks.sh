@@ -1,1 +1,0 @@
-python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp-size 8 --dp-size 8 --enable-dp-attention --moe-a2a-backend deepep --chunked-prefill-size 32768 --max-running-requests 1024 --schedule-conservativeness 1 --disable-radix-cache --enable-eplb

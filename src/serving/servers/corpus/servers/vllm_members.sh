@@ -1,1 +1,0 @@
-vllm serve llama-3-70b -tp 8 --speculative-config.method eagle3 --speculative-config.model yuhuili/EAGLE3 --speculative-config.num_speculative_tokens 3 --compilation-config '{"max_cudagraph_capture_size": 16}'
