@@ -107,8 +107,7 @@ void set_graphs(const std::vector<std::string>& sizes, LaunchedServer& server) {
     if (const auto number = parse_whole(size); number && *number > 0) numbers.push_back(*number);
   }
   std::ranges::sort(numbers);
-  const auto same = std::ranges::unique(numbers);
-  numbers.erase(same.begin(), same.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   set_setting(server, "graphs", fmt::format("{}", fmt::join(numbers, ",")));
 }
 
