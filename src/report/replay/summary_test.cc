@@ -46,7 +46,7 @@ TEST_F(SummaryOfMadeRun, CommunicationAloneIsSplitByWhetherTheLastRankHasCome) {
   EXPECT_EQ(s.ranks[1].parts.measured.waiting, Time{});
   // Half of the collective is hidden: what waits in the other half counts.
   replay_.collectives[0].members[1].recorded_wait = Time::from_us(15);
-  const Breakdown& late = summarise(set_, replay_).ranks[1].parts.measured;
+  const Breakdown late = summarise(set_, replay_).ranks[1].parts.measured;
   EXPECT_EQ(late.waiting, late.exposed_communication);
 }
 
