@@ -720,7 +720,8 @@ class Round:
                 *ending_problems(outcome),
                 *said_problems(outcome),
                 *file_problems(case, before, state(folder)),
-                *page_problems(folder / "page.html", self.scripts[case.reader.name]),
+                # Where it could not be written, the page is the old one.
+                *(() if case.damage in PAGES and outcome.code else page_problems(folder / "page.html", self.scripts[case.reader.name])),
                 *self.refusal_problems(case, outcome, file.name),
                 *(mode_problems(case, folder / "page.html", outcome) if case.damage in PAGES else ()),
             ]
@@ -743,7 +744,8 @@ class Round:
 
     @staticmethod
     def refusal_problems(case: Case, outcome: Outcome, name: str) -> Iterator[str]:
-        if outcome.code == 3 and name.encode() not in outcome.err:
+        at_fault = "page.html" if case.damage in PAGES else name
+        if outcome.code == 3 and at_fault.encode() not in outcome.err:
             yield "the error does not name the file"
         if case.damage == "none" and outcome.code not in {0, 4}:
             yield f"a good file ends with {outcome.code}"
