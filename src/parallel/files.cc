@@ -50,16 +50,13 @@ constexpr ReaderRow kReaders[] = {
     {Launcher::kMaxtext, read_maxtext},
 };
 
+static_assert(std::size(kReaders) == static_cast<std::size_t>(Launcher::kMaxtext) + 1,
+              "one for each launcher");
+
 /// Reads what was recognised, and notes by what.
 Result<PlanFile> read_as(const Recognised& found, const LaunchText& text) {
   const auto row = std::find_if(std::begin(kReaders), std::end(kReaders),
                                 [&](const auto& one) { return one.launcher == found.launcher; });
-  if (row == std::end(kReaders)) {
-    return Diagnostic{ErrorCode::kBadInput, text.where,
-                      fmt::format("looks like a launch of {} ({}), which is not read",
-                                  facts(found.launcher).words, found.evidence),
-                      "give its plan by flags: --tp, --pp, --global-batch ..."};
-  }
   Result<PlanFile> file = row->read(text);
   if (!file) return file;
   file->launcher = found.launcher;

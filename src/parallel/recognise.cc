@@ -182,21 +182,6 @@ constexpr DocumentRow kDocuments[] = {
     {Launcher::kTorchtitan, "experimental.pipeline_parallel_degree"},
     {Launcher::kTorchtitan, "parallelism.data_parallel_replicate_degree"},
     {Launcher::kTorchtitan, "parallelism.context_parallel_degree"},
-    {Launcher::kDeepspeed, "train_batch_size"},
-    {Launcher::kDeepspeed, "train_micro_batch_size_per_gpu"},
-    {Launcher::kDeepspeed, "zero_optimization"},
-    {Launcher::kDeepspeed, "gradient_accumulation_steps"},
-    {Launcher::kDeepspeed, "fp16"},
-    {Launcher::kDeepspeed, "bf16"},
-    {Launcher::kDeepspeed, "bfloat16"},
-    {Launcher::kDeepspeed, "data_types"},
-    {Launcher::kDeepspeed, "tensor_parallel"},
-    {Launcher::kDeepspeed, "sequence_parallel_size"},
-    {Launcher::kDeepspeed, "activation_checkpointing"},
-    {Launcher::kDeepspeed, "zero_allow_untested_optimizer"},
-    {Launcher::kDeepspeed, "gradient_clipping"},
-    {Launcher::kDeepspeed, "steps_per_print"},
-    {Launcher::kDeepspeed, "comms_logger"},
 };
 constexpr std::string_view kPlanFlags = "give the plan by flags: --tp, --zero, --global-batch ...";
 constexpr ForeignRow kForeignDocuments[] = {
@@ -208,65 +193,6 @@ constexpr ForeignRow kForeignDocuments[] = {
     {"trainer.accelerator", "a run of PyTorch Lightning's, which is not read", kPlanFlags},
     {"train.micro_batch_size", "a run of LitGPT's, which is not read", kPlanFlags},
 };
-
-/// DeepSpeed's own keys; others have some of them too.
-constexpr std::string_view kDeepspeedKeys[] = {"train_batch_size",
-                                               "train_micro_batch_size_per_gpu",
-                                               "gradient_accumulation_steps",
-                                               "optimizer",
-                                               "scheduler",
-                                               "communication_data_type",
-                                               "prescale_gradients",
-                                               "gradient_predivide_factor",
-                                               "sparse_gradients",
-                                               "fp16",
-                                               "bf16",
-                                               "bfloat16",
-                                               "amp",
-                                               "gradient_clipping",
-                                               "zero_optimization",
-                                               "zero_allow_untested_optimizer",
-                                               "zero_force_ds_cpu_optimizer",
-                                               "aio",
-                                               "steps_per_print",
-                                               "wall_clock_breakdown",
-                                               "dump_state",
-                                               "autotuning",
-                                               "flops_profiler",
-                                               "activation_checkpointing",
-                                               "sparse_attention",
-                                               "data_efficiency",
-                                               "curriculum_learning",
-                                               "tensorboard",
-                                               "wandb",
-                                               "comet",
-                                               "csv_monitor",
-                                               "elasticity",
-                                               "comms_logger",
-                                               "compression_training",
-                                               "checkpoint",
-                                               "data_types",
-                                               "tensor_parallel",
-                                               "sequence_parallel_size",
-                                               "pipeline",
-                                               "progressive_layer_drop",
-                                               "eigenvalue",
-                                               "hybrid_engine",
-                                               "compile",
-                                               "memory_breakdown",
-                                               "seed",
-                                               "torch_autocast",
-                                               "moe"};
-
-/// Whether at least as many keys are DeepSpeed's as are not.
-bool is_mostly_deepspeed(const nlohmann::ordered_json& root) {
-  std::size_t own = 0;
-  for (const auto& [key, value] : root.items()) {
-    own += std::find(std::begin(kDeepspeedKeys), std::end(kDeepspeedKeys), key) !=
-           std::end(kDeepspeedKeys);
-  }
-  return 2 * own >= root.size();
-}
 
 bool has_key(const nlohmann::ordered_json& root, std::string_view key) {
   const nlohmann::ordered_json* at = &root;
@@ -329,10 +255,11 @@ std::optional<Recognised> recognise_document(const nlohmann::ordered_json& root)
   for (const DocumentRow& row : kDocuments) {
     if (!has_key(root, row.key)) continue;
     if (!row.other.empty() && !has_key(root, row.other)) continue;
-    if (row.launcher == Launcher::kDeepspeed && !is_mostly_deepspeed(root)) continue;
     return Recognised{row.launcher, std::string(row.other.empty() ? row.key : row.other), true};
   }
-  return std::nullopt;
+  const std::string_view key = deepspeed_key(root);
+  if (key.empty()) return std::nullopt;
+  return Recognised{Launcher::kDeepspeed, std::string(key), true};
 }
 
 std::optional<Foreign> foreign_command(const std::vector<std::string>& words) {
@@ -365,6 +292,8 @@ std::vector<std::string> evidence_of(Launcher launcher) {
     all.push_back("key " + std::string(row.key) +
                   (row.other.empty() ? "" : " with " + std::string(row.other)));
   }
+  if (launcher != Launcher::kDeepspeed) return all;
+  for (const std::string_view key : deepspeed_keys()) all.push_back("key " + std::string(key));
   return all;
 }
 

@@ -31,12 +31,20 @@ std::optional<Time> step_of(const ChangedRun& run) {
   return judged.gpu ? *judged.gpu : judged.host;
 }
 
+std::vector<RankPositions> positions_of_all(const ChangedRun& run) {
+  std::vector<RankPositions> all;
+  const auto count = static_cast<std::uint32_t>(run.recording->ranks.size());
+  for (std::uint32_t r = 0; r < count; ++r) all.push_back(positions_of(run, r));
+  return all;
+}
+
 /// Of the ranks that are slower than others, the one that a step gains most of.
 std::optional<Mended> worth_most(const ChangedRun& run) {
   std::optional<Mended> best;
-  for (const std::uint32_t rank : slower_ranks(run, kTried)) {
+  const std::vector<RankPositions> positions = positions_of_all(run);
+  for (const std::uint32_t rank : slower_ranks(positions, kTried)) {
     ChangedRun mended = run;
-    const Levelled levelled = level_rank(mended, rank);
+    const Levelled levelled = level_rank(mended, positions, rank);
     const std::optional<Time> step = levelled.equals > 0 ? step_of(mended) : std::nullopt;
     if (!step || (best && *step >= best->step)) continue;
     best = Mended{rank, levelled, std::move(mended), *step};
@@ -90,7 +98,7 @@ std::optional<Diagnostic> remove_straggler(ChangedRun& run, const Change& change
       std::ranges::find_if(ranks, [&](const auto& rank) { return rank.rank == *asked.rank; });
   if (named == ranks.end()) return refuse(fmt::format("rank {} was not recorded", *asked.rank));
   const auto rank = static_cast<std::uint32_t>(named - ranks.begin());
-  const Levelled levelled = level_rank(run, rank);
+  const Levelled levelled = level_rank(run, positions_of_all(run), rank);
   if (levelled.equals == 0) {
     return refuse(fmt::format("no other recorded rank runs what rank {} runs", *asked.rank));
   }

@@ -285,6 +285,13 @@ TEST(Estimate, TheWholeRunFollowsFromItsTokens) {
   EXPECT_NEAR(run["cost_usd"], 2 * run["chip_hours"].get<double>(), 1);
   EXPECT_TRUE(nlohmann::json::parse(example({"--json"}).out)["run"].is_null());
   EXPECT_TRUE(has(example({"--tokens", "15T"}).out, "no price told"));
+  const auto told = nlohmann::json::parse(
+      example({"--steps", "1000", "--pue", "1.2", "--co2", "0.5", "--restart-time", "10min",
+               "--chip-mtbf", "50000h", "--checkpoint-time", "30s", "--json"})
+          .out);
+  EXPECT_EQ(told["run"]["steps"], 1000);
+  EXPECT_NEAR(told["run"]["co2_kg"], told["run"]["energy_j"].get<double>() / 3.6e6 * 0.5, 1);
+  EXPECT_GT(told["run"]["time_s"], told["run"]["work_s"]);
 }
 
 TEST(Estimate, ARunThatIsNotToldIsRefusedByTheFlagThatIsMissing) {

@@ -14,21 +14,55 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Settings that are read, and some of those without meaning for a step: DeepSpeed's own words.
-/// "optimizer" is read too, but others have it as well.
-constexpr std::string_view kReadKeys[] = {"train_batch_size",
-                                          "train_micro_batch_size_per_gpu",
-                                          "gradient_accumulation_steps",
-                                          "zero_optimization",
-                                          "fp16",
-                                          "bf16",
-                                          "bfloat16",
-                                          "data_types",
-                                          "tensor_parallel",
-                                          "sequence_parallel_size",
-                                          "activation_checkpointing"};
-constexpr std::string_view kIgnoredKeys[] = {"zero_allow_untested_optimizer", "gradient_clipping",
-                                             "steps_per_print", "comms_logger"};
+/// Keys that tell DeepSpeed's configuration, from the most telling on.
+constexpr std::string_view kTellingKeys[] = {"train_batch_size",
+                                             "train_micro_batch_size_per_gpu",
+                                             "zero_optimization",
+                                             "gradient_accumulation_steps",
+                                             "fp16",
+                                             "bf16",
+                                             "bfloat16",
+                                             "data_types",
+                                             "tensor_parallel",
+                                             "sequence_parallel_size",
+                                             "activation_checkpointing",
+                                             "zero_allow_untested_optimizer",
+                                             "gradient_clipping",
+                                             "steps_per_print",
+                                             "comms_logger"};
+/// Others of its keys, which configurations of others have too.
+constexpr std::string_view kOtherKeys[] = {"optimizer",
+                                           "scheduler",
+                                           "communication_data_type",
+                                           "prescale_gradients",
+                                           "gradient_predivide_factor",
+                                           "sparse_gradients",
+                                           "amp",
+                                           "zero_force_ds_cpu_optimizer",
+                                           "aio",
+                                           "wall_clock_breakdown",
+                                           "dump_state",
+                                           "autotuning",
+                                           "flops_profiler",
+                                           "sparse_attention",
+                                           "data_efficiency",
+                                           "curriculum_learning",
+                                           "tensorboard",
+                                           "wandb",
+                                           "comet",
+                                           "csv_monitor",
+                                           "elasticity",
+                                           "compression_training",
+                                           "checkpoint",
+                                           "pipeline",
+                                           "progressive_layer_drop",
+                                           "eigenvalue",
+                                           "hybrid_engine",
+                                           "compile",
+                                           "memory_breakdown",
+                                           "seed",
+                                           "torch_autocast",
+                                           "moe"};
 
 class DeepspeedReader {
  public:
@@ -184,10 +218,20 @@ void name_elsewhere(const Plan& plan, PlanText& out) {
 
 }  // namespace
 
-bool is_deepspeed(const json& root) {
-  const auto has = [&root](std::string_view key) { return root.contains(key); };
-  return root.is_object() && (std::any_of(std::begin(kReadKeys), std::end(kReadKeys), has) ||
-                              std::any_of(std::begin(kIgnoredKeys), std::end(kIgnoredKeys), has));
+std::span<const std::string_view> deepspeed_keys() { return kTellingKeys; }
+
+std::string_view deepspeed_key(const json& root) {
+  if (!root.is_object()) return {};
+  const auto is_in = [](const auto& keys, std::string_view key) {
+    return std::ranges::find(keys, key) != std::end(keys);
+  };
+  std::size_t own = 0;
+  for (const auto& [key, value] : root.items())
+    own += is_in(kTellingKeys, key) || is_in(kOtherKeys, key);
+  if (2 * own < root.size()) return {};
+  const auto found =
+      std::ranges::find_if(kTellingKeys, [&](std::string_view key) { return root.contains(key); });
+  return found == std::end(kTellingKeys) ? std::string_view() : *found;
 }
 
 void lost_in_deepspeed(const Plan& plan, Lose note, void* to) {

@@ -48,7 +48,7 @@ nlohmann::ordered_json json_of(const LaunchText& text, const std::string& name) 
   const auto take = [&](const std::string& bytes) {
     nlohmann::ordered_json parsed =
         nlohmann::ordered_json::parse(closed(bytes), nullptr, false, true);
-    if (is_deepspeed(parsed)) root = std::move(parsed);
+    if (!deepspeed_key(parsed).empty()) root = std::move(parsed);
   };
   for (const ShellFile& file : text.written) {
     if (name.empty() || file.name == name) take(file.text);

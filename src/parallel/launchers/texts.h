@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -41,8 +42,10 @@ bool is_plan_flag(std::string_view key);
 bool is_model_flag(std::string_view key);
 /// A document of JSON.
 Result<PlanFile> read_deepspeed(const LaunchText& text);
-/// Whether a JSON object has at least one key of DeepSpeed's.
-bool is_deepspeed(const nlohmann::ordered_json& root);
+/// Keys that tell DeepSpeed's configuration, from the most telling on.
+std::span<const std::string_view> deepspeed_keys();
+/// The first of them that an object has of whose keys at least half are DeepSpeed's; empty: it is none of DeepSpeed's.
+std::string_view deepspeed_key(const nlohmann::ordered_json& root);
 /// Gradients and optimiser states as DeepSpeed has them in this precision and at this stage.
 /// @param typed the configuration says which type gradients have
 void deepspeed_gradients(Plan& plan, bool typed, std::vector<std::string>& assumed);

@@ -60,12 +60,12 @@ void add_slowest(const std::vector<Time>& excess, std::size_t most,
 /// Gives one rank's tasks the time of their equals.
 class Levelling {
  public:
-  Levelling(ChangedRun& run, std::uint32_t rank)
-      : run_(run), rank_(rank), own_(positions_of(run, rank)) {
-    for (std::uint32_t r = 0; r < run.recording->ranks.size(); ++r)
-      all_.push_back(r == rank ? own_ : positions_of(run, r));
-    equals_ = equals_of(all_, rank);
-  }
+  Levelling(ChangedRun& run, const std::vector<RankPositions>& positions, std::uint32_t rank)
+      : run_(run),
+        rank_(rank),
+        all_(positions),
+        own_(positions[rank]),
+        equals_(equals_of(positions, rank)) {}
 
   std::size_t equals() const { return equals_.size(); }
 
@@ -164,29 +164,29 @@ class Levelling {
 
   ChangedRun& run_;
   std::uint32_t rank_;
-  RankPositions own_;
-  std::vector<RankPositions> all_;
+  const std::vector<RankPositions>& all_;
+  const RankPositions& own_;
   std::vector<std::uint32_t> equals_;
 };
 
 }  // namespace
 
-std::vector<std::uint32_t> slower_ranks(const ChangedRun& run, std::size_t most) {
+std::vector<std::uint32_t> slower_ranks(const std::vector<RankPositions>& positions,
+                                        std::size_t most) {
   Sums kernels, host;
-  const auto count = static_cast<std::uint32_t>(run.recording->ranks.size());
-  for (std::uint32_t r = 0; r < count; ++r) {
-    const RankPositions positions = positions_of(run, r);
-    add_sums(kernels, r, positions.kernels);
-    add_sums(host, r, positions.pieces);
+  for (std::uint32_t r = 0; r < positions.size(); ++r) {
+    add_sums(kernels, r, positions[r].kernels);
+    add_sums(host, r, positions[r].pieces);
   }
   std::vector<std::uint32_t> ranks;
-  add_slowest(excess_of(kernels, count), most, ranks);
-  add_slowest(excess_of(host, count), most, ranks);
+  add_slowest(excess_of(kernels, positions.size()), most, ranks);
+  add_slowest(excess_of(host, positions.size()), most, ranks);
   return ranks;
 }
 
-Levelled level_rank(ChangedRun& run, std::uint32_t rank) {
-  Levelling levelling(run, rank);
+Levelled level_rank(ChangedRun& run, const std::vector<RankPositions>& positions,
+                    std::uint32_t rank) {
+  Levelling levelling(run, positions, rank);
   Levelled levelled{levelling.equals(), 0, 0};
   if (levelled.equals == 0) return levelled;
   levelled.kernels = levelling.kernels();

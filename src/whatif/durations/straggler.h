@@ -6,13 +6,16 @@
 
 #include "whatif/change/change.h"
 #include "whatif/change/changed_run.h"
+#include "whatif/durations/equals.h"
 
 namespace flopcast::whatif {
 
 /// Ranks whose own work, on the GPU or on the host, takes longer than that of the others at the same place: the
 /// longest first of each, so many at most. Waiting is no work: the neighbours of a slow rank are not among
 /// them because they wait for it, nor the stages of a pipeline because they wait for each other.
-std::vector<std::uint32_t> slower_ranks(const ChangedRun& run, std::size_t most);
+/// @param positions of every rank (positions_of)
+std::vector<std::uint32_t> slower_ranks(const std::vector<RankPositions>& positions,
+                                        std::size_t most);
 
 /// What a rank became like.
 struct Levelled {
@@ -20,6 +23,7 @@ struct Levelled {
   std::uint64_t kernels = 0, host = 0;  ///< of its tasks that have the time of the equals' median
 };
 /// The rank does what it does in the time of the median of its equals. How fast an equal is, is a doubt of the run.
-Levelled level_rank(ChangedRun& run, std::uint32_t rank);
+Levelled level_rank(ChangedRun& run, const std::vector<RankPositions>& positions,
+                    std::uint32_t rank);
 
 }  // namespace flopcast::whatif
