@@ -94,6 +94,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_validate(app, action);
   add_calibrate(app, action);
   add_doctor(app, action);
+  add_schema(app, action);
   set_example(app, "flopcast replay demo/sample");
 }
 
