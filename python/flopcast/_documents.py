@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, overload
 
+from . import _native
 from ._files import PathLike, write_whole
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ def shown(text: str, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
+def write_page(path: PathLike, page: str) -> None:
+    """A page as a whole file or none, the day in its foot."""
+    write_whole(path, _native.dated_page(page))
 
 
 class Native(Protocol):
@@ -57,7 +63,7 @@ class Document:
 
     def html(self, path: PathLike) -> None:
         """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(path, self._native.html())
+        write_page(path, self._native.html())
 
     def __str__(self) -> str:
         return shown(self._native.text(), keep="\n\t")
