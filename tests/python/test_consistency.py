@@ -10,7 +10,7 @@ QUESTIONS = 8
 MODELS = ["gpt-3-1.3b", "llama-3-8b", "llama-3-70b", "mixtral-8x7b", "qwen3-30b-a3b"]
 CLUSTERS = ["2 x dgx-h100", "4 x dgx-h100", "8 x dgx-a100", "2 x dgx-b200", "8 x dgx-h200"]
 #: Settings of `estimate` that a plan's fields name; the rest is the search's base, which is the default of both.
-SETTINGS = ("tp", "pp", "cp", "dp", "ep", "etp", "vpp", "micro_batch", "zero", "recompute", "recompute_layers", "schedule")
+SETTINGS = ("tp", "pp", "cp", "dp", "ep", "etp", "vpp", "micro_batch", "zero", "recompute", "recompute_layers", "schedule", "context", "tensor")
 
 
 def question(seed: int) -> dict:
@@ -21,7 +21,7 @@ def question(seed: int) -> dict:
         "global_batch": rng.choice([32, 64, 128, 256]),
         "seq": rng.choice([1024, 2048, 4096]),
         "memory_share": rng.choice([1.0, 0.9]),
-        "constraints": rng.choice([[], ["tp<=4"], ["pp>1"], ["recompute=none,full"]]),
+        "constraints": rng.choice([[], ["tp<=4"], ["pp>=2"], ["recompute=none,full"]]),
     }
 
 
