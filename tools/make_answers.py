@@ -4,7 +4,7 @@
     tools/make_answers.py [build/release/flopcast]             rewrites the files that differ
     tools/make_answers.py --check [build/release/flopcast]     names them, and exit code 1 if there are any
 
-docs/reference/json.md behind its mark, web/data.d.ts, and python/flopcast/_answers.py.
+docs/reference/json.md behind its mark, web/data.d.ts, and python/flopcast/answers.py.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "<!-- From here on by tools/make_answers.py. -->\n"
-#: Answers that the Python package has classes for.
-IN_PYTHON = ("cost", "estimate", "explore", "map", "net-run", "net-time", "plan", "replay", "serve", "serve-plan", "whatif")
+#: Answers of the Python package: those that are documents, and those that are handed out as they are.
+DOCUMENTS = ("estimate", "map", "plan", "replay", "serve", "serve-plan", "whatif")
+PLAIN = ("explore", "net-run", "net-time")
+#: Fields that a class of the package gives another shape.
+OWN = {"PlanPoint": {"sensitivities"}}
 SCALARS = {"string": "text", "boolean": "flag", "integer": "count", "number": "number"}
 IN_TYPESCRIPT = {"string": "string", "boolean": "boolean", "integer": "number", "number": "number"}
 PYTHON_TYPES = {"string": "str", "boolean": "bool", "integer": "int", "number": "float"}
@@ -190,7 +193,7 @@ def typescript(answers: Answers) -> str:
     return "\n".join(blocks)
 
 
-# --- python/flopcast/_answers.py ------------------------------------------------------------------
+# --- python/flopcast/answers.py ------------------------------------------------------------------
 
 
 def python_field(field: Field) -> str:
@@ -203,8 +206,14 @@ def python_field(field: Field) -> str:
     return line if len(line) <= 120 else f"    {name}: Field[{kind}] = Field(\n        {arguments}\n    )"
 
 
+def python_class(name: str, base: str, doc: str, fields: list[Field]) -> str:
+    lines = [f"class {name}({base}):", f'    """{doc}"""', "", *map(python_field, fields)]
+    return "\n" + "\n".join(lines).rstrip() + "\n"
+
+
 def python(answers: Answers) -> str:
-    roots = [answer["root"] for answer in answers.answers if answer["name"] in IN_PYTHON]
+    documents = [answer["root"] for answer in answers.answers if answer["name"] in DOCUMENTS]
+    plain = [answer["root"] for answer in answers.answers if answer["name"] in PLAIN]
     titles = {answer["root"]: answer for answer in answers.answers}
     blocks = [
         textwrap.dedent('''\
@@ -217,25 +226,23 @@ def python(answers: Answers) -> str:
         from ._documents import Document, Field, Part, list_of, map_of
         ''')
     ]
-    for name in answers.reached(roots):
-        base = answers.extends[name]
-        root = name in titles
-        if root:
+    order = answers.reached(documents + plain)
+    nested = {inner for name in order for field in answers.fields[name] for inner in field.type.objects()}
+    nested |= {answers.extends[name] for name in order} | set(plain)
+    for name in order:
+        if name in nested:
+            base = answers.extends[name]
+            blocks.append(python_class(name, base or "Part", f"{name} of docs/reference/json.md.", answers.own_fields(name)))
+        if name in documents:
             commands = ", ".join(f"`flopcast {one} --json`" for one in titles[name]["commands"])
-            doc = f"{titles[name]['title']}: {commands}."
-        else:
-            doc = f"A {name} of docs/reference/json.md."
-        kind = "Document" if root else base or "Part"
-        own = answers.fields[name] if root else answers.own_fields(name)
-        lines = [f"class {name}{'Fields' if root else ''}({kind}):", f'    """{doc}"""', ""]
-        lines += [python_field(field) for field in own]
-        blocks.append("\n" + "\n".join(lines).rstrip() + "\n")
+            fields = [field for field in answers.fields[name] if field.name not in OWN.get(name, ())]
+            blocks.append(python_class(f"{name}Fields", "Document", f"{titles[name]['title']}: {commands}.", fields))
     return "\n".join(blocks)
 
 
 # --------------------------------------------------------------------------------------------------
 
-FILES = {"docs/reference/json.md": reference, "web/data.d.ts": typescript, "python/flopcast/_answers.py": python}
+FILES = {"docs/reference/json.md": reference, "web/data.d.ts": typescript, "python/flopcast/answers.py": python}
 
 
 def main() -> int:

@@ -39,7 +39,6 @@ from ._estimates import (
     PLAN_SETTINGS,
     Estimate,
     PlanSettings,
-    StageEstimate,
     TrainingModel,
     TrainingOptions,
     estimate,
@@ -53,13 +52,12 @@ from ._mapping import (
     SYSTEM_SETTINGS,
     DataflowMapping,
     Exploration,
-    MappedPartition,
     MappingOptions,
     explore,
     map,
     map_setup,
 )
-from ._plans import PlanOption, PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
+from ._plans import PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
 from ._serve_plans import SERVE_PLAN_SETTINGS, ServePlan, ServePlans, ServePlanSettings, serve_plan, serve_plans
 from ._serving import SERVE_SETTINGS, Percentiles, ServeSettings, Serving, serve
 from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal, WhatIfTotals
@@ -88,12 +86,10 @@ __all__ = [
     "FlopcastError",
     "KernelModel",
     "KernelTime",
-    "MappedPartition",
     "MappingOptions",
     "PackedTrace",
     "PartWorth",
     "Percentiles",
-    "PlanOption",
     "PlanOptions",
     "PlanSearch",
     "PlanSettings",
@@ -106,7 +102,6 @@ __all__ = [
     "ServePlans",
     "ServeSettings",
     "Serving",
-    "StageEstimate",
     "Step",
     "StepComparison",
     "StepMatch",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
+from .answers import PlanPointFields
 from ._documents import Points, data_frame, notebook_html, shown, sweep_texts, write_page
 from ._estimates import PlanSettings, TrainingOptions, setting_texts
 from ._files import PathLike, plain
@@ -17,35 +17,58 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class PlanOption:
-    """One plan that a search found.
+class _Searched:
+    """The JSON line of a search, as what answers are made of."""
 
-    Attributes:
-        time_s: of one step, seconds.
-        memory_bytes: of the fullest chip.
-        plan: every field of the plan, by its name as a setting.
-        words: the plan in one line.
-    """
+    def __init__(self, line: str) -> None:
+        self.line = line
 
-    def __init__(self, fields: dict[str, Any]) -> None:
-        self._fields = fields
-        self.words: str = fields["words"]
-        self.time_s: float = fields["time_s"]
-        self.memory_bytes: float = fields["memory_bytes"]
-        self.plan: dict[str, Any] = fields["plan"]
+    def json(self) -> str:
+        return _native.plan_json(self.line)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything known of it, with the fields of docs/reference/json.md."""
-        return self._fields
+    def text(self) -> str:
+        return _native.plans_text(self.line)
+
+    def html(self) -> str:
+        return _native.plans_html(self.line)
+
+
+class PlanSearch(PlanPointFields):
+    """What one search found. ``print`` shows the tables of `flopcast plan`."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(_Searched(line))
+        self._line = line
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``, a row for each of the best plans."""
+        return data_frame(_native.plans_csv(self._line))
+
+    @property
+    def sensitivities(self) -> dict[str, float]:
+        """Relative change of the best plan's step for +10 % of each hardware number."""
+        return {row["number"]: row["change"] for row in self._fields["sensitivities"]}
+
+    @property
+    def megatron(self) -> str:
+        """The best plan as flags of Megatron-LM; empty where nothing fits."""
+        return str(self._fields["best"][0]["megatron"]) if self.best else ""
+
+    def to_json(self) -> str:
+        """The document of `flopcast plan --json`: the same bytes however the search was run."""
+        return self._native.json()
 
     def __repr__(self) -> str:
-        return shown(f"<{self.words}: {self.time_s:.4g} s, {self.memory_bytes / 1e9:.1f} GB>")
+        asked = self.asked
+        found = f"{self.best[0].words}: {self.best[0].time_s:.4g} s" if self.best else "nothing fits"
+        return shown(f"<flopcast.PlanSearch {asked.model} on {asked.cluster}: {found}>")
 
 
-class _Tables:
-    """How the JSON lines of searches are shown."""
+class PlanSweep(Points[PlanSearch]):
+    """Searches at every point of a sweep, in its order: a sequence of ``PlanSearch``."""
 
-    _lines: str
+    def __init__(self, lines: str) -> None:
+        super().__init__(lines, [PlanSearch(line) for line in lines.splitlines(keepends=True)])
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``, a row for each of the best plans (of each point of a sweep)."""
@@ -60,52 +83,6 @@ class _Tables:
 
     def _repr_html_(self) -> str:
         return notebook_html(str(self))
-
-
-class PlanSearch(_Tables):
-    """What one search found. ``print`` shows the tables of `flopcast plan`."""
-
-    def __init__(self, line: str) -> None:
-        self._lines = line
-        self._fields: dict[str, Any] = json.loads(line)
-        #: the question: model, cluster, chips, constraints, ...
-        self.asked: dict[str, Any] = self._fields["asked"]
-        #: whether any plan fits into memory
-        self.fits: bool = self._fields["fits"]
-        #: fastest first; as many as were asked for
-        self.best = [PlanOption(fields) for fields in self._fields["best"]]
-        #: plans that no other is both faster and leaner than, fastest first
-        self.pareto = [PlanOption(fields) for fields in self._fields["pareto"]]
-
-    @property
-    def sensitivities(self) -> dict[str, float]:
-        """Relative change of the best plan's step for +10 % of each hardware number."""
-        return {row["number"]: row["change"] for row in self._fields["sensitivities"]}
-
-    @property
-    def megatron(self) -> str:
-        """The best plan as flags of Megatron-LM; empty where nothing fits."""
-        return str(self._fields["best"][0]["megatron"]) if self.best else ""
-
-    def to_json(self) -> str:
-        """The document of `flopcast plan --json`: the same bytes however the search was run."""
-        return _native.plan_json(self._lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """``to_json``, parsed."""
-        return self._fields
-
-    def __repr__(self) -> str:
-        asked = self.asked
-        found = self.best[0] if self.best else "nothing fits"
-        return shown(f"<flopcast.PlanSearch {asked['model']} on {asked['cluster']}: {found}>")
-
-
-class PlanSweep(_Tables, Points[PlanSearch]):
-    """Searches at every point of a sweep, in its order: a sequence of ``PlanSearch``."""
-
-    def __init__(self, lines: str) -> None:
-        super().__init__(lines, [PlanSearch(line) for line in lines.splitlines(keepends=True)])
 
     def __repr__(self) -> str:
         return f"<flopcast.PlanSweep of {len(self)} searches>"
@@ -223,7 +200,7 @@ def plan(model: PathLike, cluster: PathLike, **options: Unpack[PlanOptions]) -> 
     points = _points(model, cluster, (), given)
     found = PlanSearch(_run(points, **given))
     if not found.fits:
-        _question(points[0]).refuse(found._lines)
+        _question(points[0]).refuse(found._line)
     return found
 
 

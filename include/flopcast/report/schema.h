@@ -1,7 +1,7 @@
 // Floor 8: what is in an answer: every field of every JSON document, once, for all who show or read it.
 //
 // catalog/answers/*.toml describes them. From it come docs/reference/json.md, the types of the pages' scripts
-// (web/data.d.ts) and the attributes of Python's answers (python/flopcast/_answers.py), all by tools/make_answers.py;
+// (web/data.d.ts) and the attributes of Python's answers (python/flopcast/answers.py), all by tools/make_answers.py;
 // tests hold every document that is written against it.
 #pragma once
 
