@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Document, Field, Points, data_frame, notebook_html, shown, sweep_texts
-from ._files import PathLike, write_whole
+from ._documents import Document, Field, Points, data_frame, notebook_html, shown, sweep_texts, write_page
+from ._files import PathLike
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -248,7 +248,7 @@ class Exploration(Points["dict[str, Any]"]):
 
     def html(self, path: PathLike) -> None:
         """Writes one self-contained page of heat maps. Raises OSError if it cannot be written."""
-        write_whole(path, _native.explore_html(self._lines, self._title))
+        write_page(path, _native.explore_html(self._lines, self._title))
 
     def __str__(self) -> str:
         return shown(_native.explore_text(self._lines), keep="\n\t")

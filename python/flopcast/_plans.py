@@ -9,9 +9,9 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Points, data_frame, notebook_html, shown, sweep_texts
+from ._documents import Points, data_frame, notebook_html, shown, sweep_texts, write_page
 from ._estimates import PlanSettings, TrainingOptions, setting_texts
-from ._files import PathLike, plain, write_whole
+from ._files import PathLike, plain
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,7 +53,7 @@ class _Tables:
 
     def html(self, path: PathLike) -> None:
         """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(path, _native.plans_html(self._lines))
+        write_page(path, _native.plans_html(self._lines))
 
     def __str__(self) -> str:
         return shown(_native.plans_text(self._lines), keep="\n\t")
