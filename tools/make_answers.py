@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import keyword
+import re
 import subprocess
 import sys
 import textwrap
@@ -188,7 +189,8 @@ def typescript(answers: Answers) -> str:
             null = " | null" if f.type.nullable else ""
             unit = f" ({f.unit})" if f.unit not in ("", "1") else ""
             lines.append(f"  /** {f.meaning.replace('*/', '* /')}{unit} */")
-            lines.append(f"  {f.name}{'?' if f.optional else ''}: {f.type.typescript()}{null};")
+            name = f.name if f.name.isidentifier() else json.dumps(f.name)
+            lines.append(f"  {name}{'?' if f.optional else ''}: {f.type.typescript()}{null};")
         blocks.append("\n".join([*lines, "}\n"]))
     return "\n".join(blocks)
 
@@ -197,11 +199,13 @@ def typescript(answers: Answers) -> str:
 
 
 def python_field(field: Field) -> str:
-    name = field.name + "_" if keyword.iskeyword(field.name) else field.name
+    name = re.sub(r"\W+", "_", field.name)
+    name += "_" if keyword.iskeyword(name) else ""
     may_lack = field.type.nullable or field.optional
     kind = f"Optional[{field.type.python()}]" if may_lack else field.type.python()
     meaning = field.meaning + (f" ({field.unit})" if field.unit not in ("", "1") else "")
-    arguments = ", ".join(filter(None, [json.dumps(meaning, ensure_ascii=False), field.type.maker()]))
+    named = "" if name == field.name else f"name={json.dumps(field.name)}"
+    arguments = ", ".join(filter(None, [json.dumps(meaning, ensure_ascii=False), field.type.maker(), named]))
     line = f"    {name}: Field[{kind}] = Field({arguments})"
     return line if len(line) <= 120 else f"    {name}: Field[{kind}] = Field(\n        {arguments}\n    )"
 

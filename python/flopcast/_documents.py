@@ -73,7 +73,11 @@ class Document:
 
 
 class Part(dict[str, Any]):
-    """A part of an answer: its JSON, whose fields are attributes as well, and those by the names that Python lets them have."""
+    """A part of an answer: its JSON, whose fields are attributes as well."""
+
+    def __repr__(self) -> str:
+        plain = [f"{name}={value!r}" for name, value in self.items() if not isinstance(value, (dict, list))]
+        return shown(f"<{type(self).__name__} {', '.join(plain[:4])}{', ...' if len(self) > 4 else ''}>")
 
 
 def list_of(make: Callable[[Any], T]) -> Callable[[Any], list[T]]:
@@ -90,15 +94,16 @@ class Field(Generic[T]):
     Args:
         doc: what it is.
         make: makes its value from the JSON's, where that is not the same.
+        name: in the JSON, where Python cannot call it so.
     """
 
-    def __init__(self, doc: str, make: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, doc: str, make: Callable[[Any], Any] | None = None, *, name: str = "") -> None:
         self.__doc__ = doc
         self._make = make
+        self._name = name
 
     def __set_name__(self, owner: type, name: str) -> None:
-        # A word of Python's has a "_" behind it.
-        self._name = name.rstrip("_")
+        self._name = self._name or name
 
     @overload
     def __get__(self, answer: None, owner: type) -> Self: ...
@@ -107,7 +112,7 @@ class Field(Generic[T]):
     def __get__(self, answer: Document | Part | None, owner: type) -> Self | T:
         if answer is None:
             return self
-        value = (answer if isinstance(answer, Part) else answer._fields).get(self._name)
+        value: Any = (answer if isinstance(answer, Part) else answer._fields).get(self._name)
         made: T = value if value is None or self._make is None else self._make(value)
         return made
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from .answers import EstimateFields
 from ._documents import data_frame, shown
 from ._errors import ErrorCode, FlopcastError
 from ._files import PathLike, plain
+from .answers import EstimateFields
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias, Unpack
@@ -105,7 +105,7 @@ class Estimate(EstimateFields):
 
         rows = []
         for stage in self.stages:
-            row = dataclasses.asdict(stage)
+            row = dict(stage)
             memory = row.pop("memory_bytes")
             row.update({f"{name}_bytes": size for name, size in memory.items()})
             rows.append(row)

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _native
-from .answers import Collective, Traffic
 from ._documents import shown
 from ._files import PathLike
+from .answers import Collective, Traffic
 
 
 class Cluster:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from .answers import ExplorePoint, MappingFields
 from ._documents import Points, data_frame, notebook_html, shown, sweep_texts, write_page
 from ._files import PathLike
+from .answers import ExplorePoint, MappingFields
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

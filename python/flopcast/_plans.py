@@ -8,10 +8,10 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from .answers import PlanPointFields
 from ._documents import Points, data_frame, notebook_html, shown, sweep_texts, write_page
 from ._estimates import PlanSettings, TrainingOptions, setting_texts
 from ._files import PathLike, plain
+from .answers import PlanPointFields
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

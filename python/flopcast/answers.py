@@ -23,7 +23,7 @@ class Plan(Part):
     sequence: Field[int] = Field("tokens of a sequence")
     schedule: Field[str] = Field("of the pipeline: `gpipe`, `1f1b`, `interleaved`, `zb-h1`, `zb-v` or `dualpipev`")
     stage_layers: Field[list[int]] = Field(
-        "layers of each virtual stage, in the order of the layers; empty: dealt evenly"
+        "layers of each virtual stage, in the order of the layers; empty: dealt evenly (in CSV: separated by blanks)"
     )
     count_embedding: Field[bool] = Field("the embedding counts as a layer when layers are dealt to stages")
     count_loss: Field[bool] = Field("output matrix and loss count as a layer when layers are dealt to stages")
@@ -208,7 +208,7 @@ class EstimateFields(Document):
     high_s: Field[float] = Field("high end of its 10-90 % band (s)")
     tokens_per_second: Field[float] = Field("of all chips (tokens/s)")
     mfu: Field[float] = Field("model FLOPs (causal) over the dense peak of all chips, without recomputed ones")
-    hfu: Field[float] = Field("the same with recomputed ones")
+    hfu: Field[float] = Field("model FLOPs over the dense peak of all chips, with recomputed ones")
     energy_j: Field[float] = Field("of one step, all chips at their power limit; 0 where the power is unknown (J)")
     cost_usd: Field[float] = Field("of one step; 0 without a price (USD)")
     parts_s: Field[StepParts] = Field(
@@ -357,7 +357,7 @@ class MappingTimes(Part):
 class Partition(Part):
     """Partition of docs/reference/json.md."""
 
-    pass_: Field[str] = Field("`forward` or `backward`")
+    pass_: Field[str] = Field("`forward` or `backward`", name="pass")
     time_s: Field[float] = Field("all of it, as far as the three that follow overlap (s)")
     compute_s: Field[float] = Field("computing (s)")
     memory_s: Field[float] = Field("DRAM traffic (s)")
@@ -377,7 +377,7 @@ class MappedKernel(Part):
 
     name: Field[str] = Field("unique in the graph")
     kind: Field[str] = Field("what it computes: `gemm`, `softmax`, `elementwise`, ...")
-    pass_: Field[str] = Field("`forward` or `backward`")
+    pass_: Field[str] = Field("`forward` or `backward`", name="pass")
     outer: Field[int] = Field("products at once, of one sample on all chips")
     m: Field[int] = Field("rows, of one sample on all chips")
     n: Field[int] = Field("columns, of one sample on all chips")
@@ -499,7 +499,7 @@ class PlanCounts(Part):
     """PlanCounts of docs/reference/json.md."""
 
     plans: Field[int] = Field("possible plans")
-    placed: Field[int] = Field("the same, every placement counted")
+    placed: Field[int] = Field("possible plans with each of their placements")
     too_big: Field[int] = Field("plans whose weights, state and kept activations alone do not fit")
 
 
@@ -534,7 +534,7 @@ class BestPlan(FoundPlan):
     high_s: Field[float] = Field("high end of that band (s)")
     tokens_per_second: Field[float] = Field("of all chips (tokens/s)")
     mfu: Field[float] = Field("model FLOPs (causal) over the dense peak of all chips, without recomputed ones")
-    hfu: Field[float] = Field("the same with recomputed ones")
+    hfu: Field[float] = Field("model FLOPs over the dense peak of all chips, with recomputed ones")
     energy_j: Field[float] = Field("of one step, all chips at their power limit; 0 where the power is unknown (J)")
     cost_usd: Field[float] = Field("of one step; 0 without a price (USD)")
     parts_s: Field[StepParts] = Field(
@@ -579,11 +579,15 @@ class ExploreGains(Part):
     """ExploreGains of docs/reference/json.md."""
 
     sram: Field[Optional[float]] = Field("with twice the SRAM; null: only then does it fit, 0: not even then")
-    memory-bandwidth: Field[Optional[float]] = Field("with twice the bandwidth of DRAM; only where a mapping fits")
-    memory-capacity: Field[Optional[float]] = Field(
-        "with twice the DRAM, only where none fits; null: only then does it, 0: not even then"
+    memory_bandwidth: Field[Optional[float]] = Field(
+        "with twice the bandwidth of DRAM; only where a mapping fits", name="memory-bandwidth"
     )
-    link-bandwidth: Field[Optional[float]] = Field("with twice the bandwidth of the links; only where a mapping fits")
+    memory_capacity: Field[Optional[float]] = Field(
+        "with twice the DRAM, only where none fits; null: only then does it, 0: not even then", name="memory-capacity"
+    )
+    link_bandwidth: Field[Optional[float]] = Field(
+        "with twice the bandwidth of the links; only where a mapping fits", name="link-bandwidth"
+    )
     peak: Field[Optional[float]] = Field("with twice the peak rate; only where a mapping fits")
 
 

@@ -48,7 +48,8 @@ struct AnswerField {
 /// An object with named fields.
 struct AnswerObject {
   std::string name;     ///< "Stage"; unique among all answers
-  std::string extends;  ///< the object whose fields it has as well, before its own; empty: none
+  std::string extends;  ///< the object whose fields it has as well; empty: none
+  std::size_t extends_at = 0;  ///< before which of its own fields those come
   std::vector<AnswerField> fields;
 };
 

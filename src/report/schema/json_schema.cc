@@ -89,8 +89,11 @@ void write_type(JsonWriter& w, const AnswerType& type, bool nullable) {
 
 std::vector<const AnswerField*> fields_of(const AnswerObject& object) {
   std::vector<const AnswerField*> fields;
-  if (!object.extends.empty()) fields = fields_of(*objects().at(object.extends));
   for (const AnswerField& field : object.fields) fields.push_back(&field);
+  if (object.extends.empty()) return fields;
+  const std::vector<const AnswerField*> others = fields_of(*objects().at(object.extends));
+  const auto at = fields.begin() + static_cast<std::ptrdiff_t>(object.extends_at);
+  fields.insert(at, others.begin(), others.end());
   return fields;
 }
 

@@ -10,7 +10,7 @@
 //   rate = "number (tokens/s): of all chips"
 //   stages = "[Stage]: of the pipeline"
 //   run = "WholeRun or null: with --tokens"
-//   "..." = "Question"                                  every field of that object comes first
+//   "..." = "Question"                                  every field of that object stands here
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -150,6 +150,7 @@ Result<AnswerObject> read_object(const TomlFile& file, std::string name, const t
     if (!text) return misdescribed(where, "no text");
     if (key == "...") {
       object.extends = *text;
+      object.extends_at = object.fields.size();
       continue;
     }
     Result<AnswerField> field = read_field(where, key, *text);

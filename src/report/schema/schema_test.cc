@@ -56,6 +56,21 @@ share = "ratio: of the step"
   EXPECT_TRUE(fields[4].optional);
 }
 
+TEST(AnswerSchema, FieldsOfAnotherObjectStandWhereItIsNamed) {
+  const Result<std::vector<Answer>> read = one_answer(R"(
+root = "Made"
+[Made]
+first = "text: of its own"
+"..." = "Shared"
+last = "text: of its own"
+[Shared]
+between = "text: of others"
+)");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->front().objects.front().extends, "Shared");
+  EXPECT_EQ(read->front().objects.front().extends_at, 1u);
+}
+
 TEST(AnswerSchema, WhatIsMisdescribedIsRefusedWithItsPlace) {
   const auto refused = [](const std::string& field) {
     const auto read = one_answer("root = \"Made\"\n[Made]\n" + field + "\n");
