@@ -4,7 +4,7 @@ import { MEMORY_COLOURS, PART_COLOURS, colourIn } from "./colours.js";
 import { bytes, counted, grouped, percent, seconds } from "./numbers.js";
 import { bandText, documentOf, el, legend, pageHead, section, showPage, tile, tiles, tipRow, wide, withShare } from "./page.js";
 
-/** @type {EstimateDocument} */
+/** @type {EstimatePage} */
 const data = documentOf();
 const usable = data.usable_bytes;
 

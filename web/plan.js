@@ -6,7 +6,7 @@ import { counted, gigabytes, grouped, percent, rounded, seconds, signed } from "
 import { bandText, copyable, documentOf, el, legend, pageHead, pageTitle, section, showPage, tile, tiles, tipRow, wide } from "./page.js";
 import { dataTable, tableOf } from "./sortable.js";
 
-/** @type {PlanDocument} */
+/** @type {PlanPage} */
 const data = documentOf();
 const points = data.points;
 const first = points[0];

@@ -33,7 +33,6 @@ from types import ModuleType
 from typing import Any
 
 from . import _native
-from ._documents import Document
 from ._errors import ErrorCode, FlopcastError
 from ._estimates import (
     PLAN_SETTINGS,
@@ -59,8 +58,9 @@ from ._mapping import (
 )
 from ._plans import PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
 from ._serve_plans import SERVE_PLAN_SETTINGS, ServePlan, ServePlans, ServePlanSettings, serve_plan, serve_plans
-from ._serving import SERVE_SETTINGS, Percentiles, ServeSettings, Serving, serve
-from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal, WhatIfTotals
+from ._serving import SERVE_SETTINGS, ServeSettings, Serving, serve
+from ._whatif import PartWorth, WhatIf, WhatIfAnswer
+from .answers import ReplayFields
 
 __version__: str = _native.version
 
@@ -89,7 +89,6 @@ __all__ = [
     "MappingOptions",
     "PackedTrace",
     "PartWorth",
-    "Percentiles",
     "PlanOptions",
     "PlanSearch",
     "PlanSettings",
@@ -110,8 +109,6 @@ __all__ = [
     "TrainingOptions",
     "WhatIf",
     "WhatIfAnswer",
-    "WhatIfRefusal",
-    "WhatIfTotals",
     "WorkSensitivity",
     "__version__",
     "compare_steps",
@@ -272,7 +269,7 @@ class TraceSet:
         return f"<flopcast.TraceSet {self.label!r}: {len(self.ranks)} rank(s), {rows} rows>"
 
 
-class Replay(Document):
+class Replay(ReplayFields):
     """A recorded run, simulated once more. Made by ``replay``. ``print`` shows the tables of `flopcast replay`."""
 
     _native: _native.Replay

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Document, Field, data_frame, shown
+from ._documents import data_frame, shown
 from ._files import PathLike, write_whole
+from .answers import ServingFields
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -19,19 +19,6 @@ SERVE_SETTINGS: tuple[str, ...] = tuple(_native.serve_settings())
 
 #: Columns of a summary that are percentiles, in seconds.
 _PERCENTILES = ("ttft_s", "tpot_s", "inter_token_s", "latency_s")
-
-
-@dataclasses.dataclass(frozen=True)
-class Percentiles:
-    """A quantity over requests (or gaps between tokens), in seconds."""
-
-    mean: float
-    p50: float
-    p90: float
-    p95: float
-    p99: float
-    max: float
-    count: int  #: of what
 
 
 def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,51 +39,10 @@ def _frame(rows: Iterable[Mapping[str, Any]]) -> Any:
     return pandas.DataFrame([_flat(row) for row in rows])
 
 
-class Serving(Document):
+class Serving(ServingFields):
     """What the clients of a fleet see. Made by ``serve``; ``print`` shows the tables of `flopcast serve`."""
 
     _native: _native.Serving
-
-    chips = Field(int, "Of all replicas.")
-    output_tokens_per_s = Field(float, "Tokens of answers, of all replicas.")
-    total_tokens_per_s = Field(float, "The same with prompts.")
-    requests_per_s = Field(float, "Answered requests.")
-    within = Field(float, "Share of requests that keep every limit of ``slo``, 0 to 1.")
-    goodput_requests_per_s = Field(float, "Of those.")
-    meets = Field(bool, "Whether the percentiles keep the limits of ``slo``.")
-    answered = Field(int, "Requests that were answered.")
-    limits = Field(list[str], "What limits the fleet, in sentences.")
-    assumed = Field(list[str], "In words, what nobody told.")
-    words = Field(str, "The fleet and its load in a line.")
-
-    def _percentiles(self, name: str) -> Percentiles:
-        return Percentiles(**self._fields[name])
-
-    @property
-    def ttft_s(self) -> Percentiles:
-        """Time to the first token."""
-        return self._percentiles("ttft_s")
-
-    @property
-    def tpot_s(self) -> Percentiles:
-        """Time per output token behind the first, of each request."""
-        return self._percentiles("tpot_s")
-
-    @property
-    def inter_token_s(self) -> Percentiles:
-        """Gaps between tokens, of all requests."""
-        return self._percentiles("inter_token_s")
-
-    @property
-    def latency_s(self) -> Percentiles:
-        """Time to the whole answer."""
-        return self._percentiles("latency_s")
-
-    @property
-    def usd_per_million_tokens(self) -> float | None:
-        """Of answers; None without ``price``."""
-        cost: float | None = self._fields["usd_per_million_tokens"]
-        return cost
 
     def parts_s(self, pool: int = 0, *, prompts: bool = False) -> dict[str, float]:
         """Where the time of an iteration at the operating point goes.
