@@ -44,8 +44,10 @@ int run_calibrate(Io& io, const CalibrateNetwork& command) {
   if (command.out.empty()) return print(io, text);
   if (const int code = write_file(io, command.out, text); code != kDone) return code;
   report_file(io, "fit", command.out, text.size());
-  return print(io, fmt::format("{} measurements, {} curves, {} systems\n", samples->size(),
-                               fit.curves(), fit.systems().size()));
+  return print(io,
+               fmt::format("{} measurements, {} curves, {} systems\n", samples->size(),
+                           fit.curves(), fit.systems().size()),
+               {});
 }
 
 }  // namespace
