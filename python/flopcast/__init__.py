@@ -128,6 +128,12 @@ __all__ = [
     "training_software",
 ]
 
+
+def __dir__() -> list[str]:
+    """What is public: completion shows that and no more."""
+    return sorted(__all__)
+
+
 #: Names of the values in ``RankTrace.category``: ``CATEGORIES[3] == "kernel"``.
 CATEGORIES: tuple[str, ...] = tuple(_native.category_names())
 

@@ -144,11 +144,18 @@ class Points(Generic[T]):
         return self._lines
 
 
-def data_frame(csv: str) -> Any:
-    """A ``pandas.DataFrame`` of the command line's `--csv`."""
-    import pandas
+def pandas_module() -> Any:
+    """Pandas. Raises ImportError that says what to do where there is none."""
+    try:
+        import pandas
+    except ImportError as missing:
+        raise ImportError("a data frame needs pandas: pip install pandas") from missing
+    return pandas
 
-    return pandas.read_csv(io.StringIO(csv))
+
+def data_frame(csv: str) -> Any:
+    """A ``pandas.DataFrame`` of the command line's `--csv`. Raises ImportError where there is no pandas."""
+    return pandas_module().read_csv(io.StringIO(csv))
 
 
 def sweep_texts(sweeps: Mapping[str, Iterable[Any]] | Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Union
 from . import _native
 from ._documents import data_frame, shown
 from ._files import PathLike
+from ._machines import Fits, with_fits
 from .answers import ComparedFleetsFields, FleetsDocumentFields
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ def serve_plan(
     model: PathLike,
     cluster: PathLike,
     *,
+    fit: Fits = (),
     executor: Executor | None = None,
     shards: int = 0,
     threads: int = 0,
@@ -173,6 +175,8 @@ def serve_plan(
 
     Args:
         model, cluster: as for ``plan``.
+        fit: files of `flopcast calibrate network` or `kernels`, or of an engine's constants, one or several: what was
+            measured on this cluster comes before the catalogue's.
         executor: any ``concurrent.futures`` executor: the search is cut into parts that run on it.
         shards: how many parts; 0, the default: eight with an executor, else one.
         threads: of each part; 0, the default: every core without an executor, else one.
@@ -187,7 +191,7 @@ def serve_plan(
         FlopcastError: no fleet meets the limits (``code`` is ``NO_ANSWER``; the text names the nearest), nothing
             fits into memory (``DOES_NOT_FIT``), or the question makes no sense.
     """
-    lines = _searched(model, cluster, executor, shards, threads, settings)
+    lines = _searched(model, with_fits(cluster, fit), executor, shards, threads, settings)
     found = ServePlan(lines)
     if not found.best:
         _native.refuse_serve_plan(lines)
@@ -198,6 +202,7 @@ def serve_plans(
     model: PathLike,
     clusters: Iterable[PathLike],
     *,
+    fit: Fits = (),
     prices: Iterable[float] | None = None,
     executor: Executor | None = None,
     shards: int = 0,
@@ -207,8 +212,9 @@ def serve_plans(
     """``serve_plan`` on each of several clusters, and which of them is cheapest.
 
     Args:
-        model, executor, shards, threads, settings: as for ``serve_plan``.
-        clusters: each as for ``serve_plan``.
+        model, fit, executor, shards, threads, settings: as for ``serve_plan``.
+        clusters: each as for ``serve_plan``; ``fit`` is of all of them, of one it is written behind its name:
+            ``"8 x a100, fit a100.toml"``.
         prices: USD an hour of one chip, for each cluster in order; without them ``price`` holds for all.
 
     Raises:
@@ -222,7 +228,7 @@ def serve_plans(
     lines = ""
     for cluster, cost in zip(names, costs):
         own: dict[str, Any] = {**settings, **({} if cost is None else {"price": cost})}
-        lines += _searched(model, cluster, executor, shards, threads, own)
+        lines += _searched(model, with_fits(cluster, fit), executor, shards, threads, own)
     found = ServePlans(lines)
     if not any(plan.best for plan in found.plans):
         _native.refuse_serve_plan(lines)

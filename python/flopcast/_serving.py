@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import data_frame, shown
+from ._documents import data_frame, pandas_module, shown
 from ._files import PathLike, write_whole
+from ._machines import Fits, with_fits
 from .answers import ServingFields
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _frame(rows: Iterable[Mapping[str, Any]]) -> Any:
-    import pandas
-
+    pandas = pandas_module()
     return pandas.DataFrame([_flat(row) for row in rows])
 
 
@@ -83,8 +83,7 @@ class Serving(ServingFields):
 
     def timeline_to_pandas(self) -> Any:
         """A row for each of equal intervals: answers being made, requests waiting, prompt tokens/s, room used."""
-        import pandas
-
+        pandas = pandas_module()
         timeline = self._fields["timeline"]
         columns = {name: timeline[name] for name in ("decodes", "waiting", "prompt_tokens_per_s", "kv")}
         frame = pandas.DataFrame(columns)
@@ -178,6 +177,7 @@ def serve(
     model: PathLike = "",
     cluster: str = "",
     *,
+    fit: Fits = (),
     from_: PathLike = "",
     quick: bool = False,
     curve: bool = False,
@@ -192,6 +192,8 @@ def serve(
     Args:
         model: a built-in model, a Hugging Face ``config.json``, or the folder that holds one.
         cluster: what ``flopcast.Cluster`` takes: ``"2 x dgx-h100"``.
+        fit: files of `flopcast calibrate network`, `kernels` or `serving`, or of an engine's constants, one or several:
+            what was measured on this cluster comes before the catalogue's.
         from_: a file with a question (TOML, or JSON of an answer), or what servers are started with; what is given here
             stands before it.
         quick: the answer alone, without the next chips and the sensitivity.
@@ -204,7 +206,7 @@ def serve(
     """
     return Serving(
         _native.serve(
-            os.fspath(model), cluster, _setting_texts(settings), from_=os.fspath(from_), quick=quick, curve=curve,
+            os.fspath(model), with_fits(cluster, fit), _setting_texts(settings), from_=os.fspath(from_), quick=quick, curve=curve,
             threads=threads,
         )
     )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._files import PathLike
+from ._machines import Fits, with_fits
 from .answers import WhatIfFields
 
 if TYPE_CHECKING:
@@ -134,10 +135,11 @@ class WhatIf:
         pairs = [(name, str(value)) for name, value in knobs.items()]
         return self._with(set=self._asked["set"] + pairs, scale_only=scale_only or self._asked["scale_only"])
 
-    def scale(self, what: str, factor: float) -> WhatIf:
-        """So many times as long: ``"gemm"``, ``"kernel:/regex/"``, ``"collective:all_reduce"``,
-        ``"network"``, ``"host"``, ``"rank:3"``."""
-        return self._with(scale=[*self._asked["scale"], (what, float(factor))])
+    def scale(self, what: str, factor: float | str) -> WhatIf:
+        """So many times as long, or in words (``"2x faster"``): ``"gemm"``, ``"kernel:/regex/"``,
+        ``"collective:all_reduce"``, ``"network"``, ``"host"``, ``"rank:3"``."""
+        said = _native.time_factor(factor) if isinstance(factor, str) else (float(factor), "")
+        return self._with(scale=[*self._asked["scale"], (what, *said)])
 
     def remove(self, *what: str) -> WhatIf:
         """Without ``"profiler"``, ``"straggler"`` (``"straggler:2"``), ``"data-loading"``, ``"host"``,
@@ -156,9 +158,9 @@ class WhatIf:
         """Kernels on this chip of the catalogue."""
         return self._with(chip=name)
 
-    def on(self, cluster: str) -> WhatIf:
-        """Collectives on this cluster, such as ``"64 x dgx-h100"``."""
-        return self._with(on=cluster)
+    def on(self, cluster: str, *, fit: Fits = ()) -> WhatIf:
+        """Collectives on this cluster, such as ``"64 x dgx-h100"``. ``fit``: files of `flopcast calibrate network`."""
+        return self._with(on=with_fits(cluster, fit))
 
     def steps(self, *names: int | str) -> WhatIf:
         """Judges these steps alone, such as ``12`` or ``"ProfilerStep#12"``."""

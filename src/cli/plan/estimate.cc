@@ -77,7 +77,9 @@ std::optional<Diagnostic> add_whole_run(const TrainingModel& model,
   return std::nullopt;
 }
 
-int run_full(Io& io, const EstimateCommand& command) {
+int run_full(Io& io, const EstimateCommand& given) {
+  EstimateCommand command = given;
+  if (const auto problem = take_fits(command.training)) return fail(io, *problem);
   if (const auto wrong = check_engine(command)) return fail(io, *wrong);
   const auto asked = run_question(command.run, command.training.usd_per_chip_hour);
   if (!asked) return fail(io, asked.error());

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text/numbers.h"
+#include "cli/terminal/options.h"
 #include "flopcast/question/launch.h"
 
 namespace flopcast::cli {
@@ -90,10 +91,7 @@ void add_training(CLI::App& command, TrainingFlags& flags) {
       .add_option("--software", flags.software,
                   "How the training's software behaves: a profile of the catalogue")
       ->type_name("PROFILE");
-  command
-      .add_option("--constants", flags.constants,
-                  "TOML file whose constants replace those of the catalogue")
-      ->type_name("FILE");
+  add_fits(command, flags.fits, "--fit,--constants");
   command.add_option("--price", flags.usd_per_chip_hour, "What an hour of one chip costs, in USD")
       ->type_name("USD");
   command.add_option("--memory", flags.memory, "Share of a chip's memory that may be used")
@@ -101,10 +99,13 @@ void add_training(CLI::App& command, TrainingFlags& flags) {
       ->capture_default_str();
 }
 
+std::optional<Diagnostic> take_fits(TrainingFlags& flags) {
+  return take_fits(flags.cluster, flags.fits);
+}
+
 Result<TrainingOptions> training_options(const TrainingFlags& flags) {
   TrainingOptions options;
   options.software = flags.software;
-  options.constants = flags.constants;
   const Result<double> share = parse_share(flags.memory);
   if (!share) return share.error();
   options.memory_share = *share;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/terminal/cli11.h"
 #include "flopcast/analytic.h"
@@ -16,10 +17,13 @@ namespace flopcast::cli {
 /// MODEL, --on, and what forecasts rest on and cost.
 struct TrainingFlags {
   std::string model, cluster;
-  std::string software, constants, memory = "100%";
+  std::string software, memory = "100%";
+  std::vector<std::string> fits;
   double usd_per_chip_hour = 0;
 };
 void add_training(CLI::App& command, TrainingFlags& flags);
+/// Puts --fit into the line of the cluster. Errors: as of take_fits.
+std::optional<Diagnostic> take_fits(TrainingFlags& flags);
 /// Errors: --memory that is no share of 1 to 100 %, a negative price.
 Result<TrainingOptions> training_options(const TrainingFlags& flags);
 /// Loads model and cluster. Errors: no --on (paper mode has none, so the parser does not ask); as of

@@ -134,7 +134,7 @@ void write_question(JsonWriter& w, const PlanReport& report) {
   w.exact("usd_per_chip_hour", report.usd_per_chip_hour);
   w.count("best", report.asked_best);
   w.text("software", report.software);
-  w.text("constants", report.constants);
+  write_fits(w, report.own_fits);
   write_plan_fields(w, "base", report.base);
   w.text("flopcast", report.version);
   w.end_object();

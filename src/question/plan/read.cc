@@ -177,6 +177,14 @@ PlanCandidate read_candidate(Document& d, const json& object) {
   return candidate;
 }
 
+void read_own_fits(Document& d, const json& object, std::vector<FitNote>& fits) {
+  for (const json& item : d.list(object, "own_fits")) {
+    FitNote& fit = fits.emplace_back();
+    d.take(item, "file", fit.file);
+    d.take(item, "kind", fit.kind);
+  }
+}
+
 void read_question(Document& d, const json& object, PlanReport& report) {
   d.take(object, "model", report.model);
   d.take(object, "parameters", report.parameters);
@@ -204,7 +212,7 @@ void read_question(Document& d, const json& object, PlanReport& report) {
   d.take(object, "usd_per_chip_hour", report.usd_per_chip_hour);
   d.take(object, "best", report.asked_best);
   d.take(object, "software", report.software);
-  d.take(object, "constants", report.constants);
+  read_own_fits(d, object, report.own_fits);
   read_plan(d, d.member(object, "base"), report.base);
   d.take(object, "flopcast", report.version);
 }
