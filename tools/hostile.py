@@ -199,7 +199,7 @@ host = 1.0
     Reader("kernels.moe", ("calibrate", "kernels", "{file}", "--chip", "h100"), "src/cost/fit/corpus/kernel_samples/moe.csv", ".csv"),
     Reader("kernels.decode", ("validate", "kernels", "{file}", "--chip", "h200"),
            "src/cost/fit/corpus/kernel_samples/decode.csv", ".csv"),
-    Reader("kernels.fit", ("cost", "gemm", "4096x4096x4096", "bf16", "--on", "h100", "--fit", "{file}"),
+    Reader("kernels.fit", ("cost", "memory", "softmax", "4096x4096", "bf16", "--on", "h100", "--fit", "{file}"),
            "src/cost/model/corpus/fits/small.toml", ".toml"),
     Reader("runs.json", ("validate", "training", "{file}", "--threads", "1"), "src/measured/training/corpus/runs/list.json", ".json"),
     Reader("runs.network", ("validate", "training", "{file}", "--json", "--threads", "1"),

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+# Texts are read as wide as they are; test_width.py folds them.
+os.environ["COLUMNS"] = "1000"
 
 
 @pytest.fixture(scope="session")

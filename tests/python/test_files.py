@@ -35,7 +35,7 @@ READERS = {
     "flows": (("net", "run", "{}", "--on", "2 x dgx-h100"), ROOT / "examples/flows.csv"),
     "collectives": (("calibrate", "network", "{}"), ROOT / "examples/collectives.csv"),
     "kernels": (("calibrate", "kernels", "{}", "--chip", "a100"), ROOT / "examples/gemm_a100.csv"),
-    "fits": (("cost", "gemm", "4096x4096x4096", "bf16", "--on", "h100", "--fit", "{}"), CORPUS["fits"]),
+    "fits": (("cost", "memory", "softmax", "4096x4096", "bf16", "--on", "h100", "--fit", "{}"), CORPUS["fits"]),
     "runs": (("validate", "training", "{}"), ROOT / "examples/training_runs.json"),
     "dataflow": (("map", "{}", "--on", "8 x sn10", "--topology", "torus:4x2"), CORPUS["dataflow"]),
 }

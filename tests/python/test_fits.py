@@ -1,12 +1,15 @@
 """Measurements of one's own in Python: ``fit=`` of every call that takes a machine, and what else people see first."""
 
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 flopcast = pytest.importorskip("flopcast")
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +70,38 @@ def test_without_pandas_a_data_frame_says_what_to_install():
     """)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "a data frame needs pandas: pip install pandas\n" * 2
+
+
+RUN_FITS = {
+    "training.toml": "[all]\nstep_s = 0.4\n",
+    "engine.toml": "[engine.vllm]\nhost_serial_s = 5e-3\n",
+    "points.toml": '[[deployment]]\nengine = "vllm"\nmodel = "llama-3-8b"\n',
+}
+
+
+@pytest.mark.parametrize("name", RUN_FITS)
+def test_a_run_refuses_what_it_would_not_use(name, tmp_path):
+    program = os.environ.get("FLOPCAST_CLI")
+    if not program:
+        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
+    (tmp_path / name).write_text(RUN_FITS[name])
+    (tmp_path / "script.py").write_text("print('ran')\n")
+    command = [program, "run", "--on", "dgx-h100", "--ranks", "1", "--fit", name, "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and name in done.stderr and "ran" not in done.stdout, done.stderr
+
+
+def test_a_run_rests_on_what_the_host_was_measured_to_take(tmp_path):
+    """--fit and --host are one path, which the CPU time measured here goes past."""
+    program = os.environ.get("FLOPCAST_CLI")
+    if not program:
+        pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
+    (tmp_path / "host.toml").write_text((ROOT / "catalog/live/host.toml").read_text())
+    (tmp_path / "script.py").write_text("print('ran')\n")
+    for flag in ("--fit", "--host"):
+        command = [program, "run", "--on", "dgx-h100", "--ranks", "1", flag, "host.toml", "script.py"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0 and "fit host.toml" in done.stderr, done.stderr
+    both = [*command[:-3], "--host", "measured", "--fit", "host.toml", "script.py"]
+    done = subprocess.run(both, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and "host.toml" in done.stderr

@@ -50,7 +50,7 @@ WRONG = {
     'flopcast.estimate("a", "b", tp=8).time_s.upper()': '"float" has no attribute "upper"',
     'flopcast.estimate("a", "b", tp=8).time_s = 3.0': "Incompatible types in assignment",
     'flopcast.serve("a", "b", usrs=8)': "Unexpected keyword argument",
-    'flopcast.WhatIf("a").scale("gemm", "half")': 'incompatible type "str"; expected "float"',
+    'flopcast.WhatIf("a").scale("gemm", [2])': 'incompatible type "list[int]"; expected "float | str"',
     'flopcast.Cluster("a").collective_time("all_reduce", 1, [1, 2])': "Too many positional arguments",
 }
 

@@ -94,7 +94,8 @@ CLI::Option* add_fits(CLI::App& command, std::vector<std::string>& fits, const s
                   "calibrate; may be repeated. Like \"fit FILE\" in the line of the cluster")
       ->type_name("FILE.toml")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
 std::optional<Diagnostic> take_fits(std::string& cluster, const std::vector<std::string>& fits,

@@ -110,7 +110,8 @@ void add_validate_training(CLI::App& validate, Action& action) {
                   "Constants of software and chips over the catalogue's; may be repeated")
       ->type_name("FILE.toml")
       ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->take_all()
+      ->allow_extra_args(false);
   sub->add_flag("--no-software", command->untold,
                 "Forecast as if nobody had told which software ran: bands of not knowing");
   sub->add_option(
