@@ -24,14 +24,18 @@ interface EstimateDocument {
 interface FoundPlan { words: string; time_s: number; memory_bytes: number }
 
 interface BestPlan extends FoundPlan {
-  low_s: number; high_s: number; tokens_per_second: number; mfu: number; parts_s: Sums; memory: Sums; megatron: string;
-  megatron_lacks: string[];
+  low_s: number; high_s: number; tokens_per_second: number; mfu: number; parts_s: Sums; memory: Sums;
+}
+
+interface PlanLaunch {
+  release: string; best: FoundPlan | null; why?: string; environment: string[]; command: string;
+  files: { name: string; text: string }[]; told_elsewhere: { name: string; value: string; where: string }[]; notes: string[]; assumed: string[];
 }
 
 interface PlanPoint {
   asked: { global_batch: number; sequence: number; constraints: string[]; sweep: Words; capacity_bytes: number };
   search: { plans: number; too_big: number };
-  best: BestPlan[]; pareto: FoundPlan[]; sensitivities: { number: string; change: number }[];
+  best: BestPlan[]; launch: PlanLaunch[]; pareto: FoundPlan[]; sensitivities: { number: string; change: number }[];
 }
 
 interface PlanDocument { meanings: Words; points: PlanPoint[] }

@@ -1,0 +1,133 @@
+#include "question/plan/launches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text/format.h"
+#include "flopcast/hardware/capability.h"
+#include "flopcast/parallel/fields.h"
+
+namespace flopcast::question {
+namespace {
+
+constexpr PlanFormat kLaunchers[] = {PlanFormat::kMegatron, PlanFormat::kTorchtitan,
+                                     PlanFormat::kDeepspeed};
+
+/// Finds the best plan of one launcher.
+class LaunchFinder {
+ public:
+  LaunchFinder(const TrainingModel& training, const PlanSearchOptions& options,
+               const PlanReport& report, PlanLaunch& launch)
+      : training_(training), options_(options), report_(report), launch_(launch) {}
+
+  std::optional<Diagnostic> find() {
+    launch_.software = report_.software;
+    // A profile that somebody named holds for all.
+    const bool named = !training_.options().software.empty();
+    if (!named) launch_.software = launcher_softwares(launch_.launcher).front();
+    if (launch_.software == report_.software) return on(training_);
+    TrainingOptions own = training_.options();
+    own.software = launch_.software;
+    const Result<TrainingModel> model =
+        TrainingModel::make(training_.model(), training_.cluster(), Catalog::builtin(), own);
+    if (!model) return model.error();
+    return on(*model);
+  }
+
+ private:
+  std::optional<Diagnostic> on(const TrainingModel& training) {
+    context_ = launch_context(launch_.launcher, &training.model(), launch_.software,
+                              compute_capability(training.cluster().chip).value_or(0));
+    if (auto problem = search(training)) return problem;
+    if (!launch_.best) return std::nullopt;
+    const Result<TrainingEstimate> estimate =
+        training.estimate(launch_.best->plan, &launch_.best->placement);
+    if (!estimate) return estimate.error();
+    launch_.low = estimate->low;
+    launch_.high = estimate->high;
+    launch_.launch = write_launch(launch_.best->plan, launch_.launcher, context_,
+                                  training.cluster().chips_per_node());
+    return std::nullopt;
+  }
+
+  /// Whether the best plan of all is the launcher's as well: it runs it just so, where it lies.
+  bool runs_the_best(const TrainingModel& training) const {
+    if (&training != &training_ || report_.best.empty()) return false;
+    const PlanFound& best = report_.search.best.front();
+    Plan settled = best.plan;
+    settle_plan(settled, launch_.launcher, context_, report_.named);
+    return settled == best.plan && launchable(settled, launch_.launcher, context_) &&
+           best.placement == default_placement(best.plan, training.tiers());
+  }
+
+  std::optional<Diagnostic> search(const TrainingModel& training) {
+    if (runs_the_best(training)) {
+      launch_.best = report_.search.best.front();
+      return std::nullopt;
+    }
+    PlanSearchOptions options = options_;
+    options.launchable = launch_.launcher;
+    options.placements = false;
+    options.best = 1;
+    options.front = false;
+    Result<PlanSearch> found = search_plans(training, options);
+    if (!found) return found.error();
+    if (found->best.empty()) {
+      launch_.plans = found->plans;
+      launch_.refused = std::move(found->refused);
+    } else {
+      launch_.best = std::move(found->best.front());
+    }
+    return std::nullopt;
+  }
+
+  const TrainingModel& training_;
+  const PlanSearchOptions& options_;
+  const PlanReport& report_;
+  PlanLaunch& launch_;
+  LaunchContext context_;
+};
+
+}  // namespace
+
+std::string software_words(PlanFormat launcher, const std::string& software) {
+  const std::span<const std::string> known = launcher_softwares(launcher);
+  if (software.empty()) {
+    return fmt::format("{}: priced as {}", launcher_words(launcher), known.front());
+  }
+  const bool its_own = std::ranges::find(known, software) != known.end();
+  return fmt::format("{}: priced as {}{}", launcher_words(launcher), software,
+                     its_own ? "" : ", which it does not behave as");
+}
+
+std::string launcher_placement(PlanFormat launcher) {
+  return fmt::format("{} numbers chips with tp innermost, then cp, dp, pp",
+                     launcher_words(launcher));
+}
+
+std::optional<Diagnostic> find_launches(const TrainingModel& training,
+                                        const PlanSearchOptions& options, PlanReport& report) {
+  if (!report.asked_launches) return std::nullopt;
+  for (const PlanFormat launcher : kLaunchers) {
+    if (report.launchable && report.launchable != launcher) continue;
+    PlanLaunch launch;
+    launch.launcher = launcher;
+    launch.assumed = {software_words(launcher, training.options().software),
+                      launcher_placement(launcher)};
+    if (auto problem = LaunchFinder(training, options, report, launch).find()) return problem;
+    report.launches.push_back(std::move(launch));
+  }
+  return std::nullopt;
+}
+
+}  // namespace flopcast::question
+
+namespace flopcast {
+
+std::string why_none(const PlanLaunch& launch) {
+  if (launch.plans > 0) return fmt::format("none of its {} plans fits", grouped(launch.plans));
+  return launch.refused.empty() ? "no plan is possible" : launch.refused.front().first;
+}
+
+}  // namespace flopcast
