@@ -139,6 +139,18 @@ void launch_deepspeed(const PlanText& text, std::vector<std::string> words, Laun
       "deepspeed.initialize");
 }
 
+/// What rules know of the model.
+void describe(const Model& model, LaunchContext& context) {
+  for (const Layer& layer : model.kinds) {
+    if (layer.experts.count > context.experts) {
+      context.experts = layer.experts.count;
+      context.expert_biases = layer.experts.expert.bias;
+    }
+    context.latent |= layer.attention.latent();
+    context.rotary |= layer.attention.rotary;
+  }
+}
+
 }  // namespace
 
 std::span<const std::string> launcher_softwares(PlanFormat launcher) {
@@ -149,7 +161,10 @@ std::string_view launcher_words(PlanFormat launcher) { return LauncherRules::of(
 
 LaunchContext launch_context(PlanFormat launcher, const Model* model, std::string_view software,
                              double capability) {
-  LaunchContext context{model, capability, 0};
+  LaunchContext context;
+  context.model = model;
+  context.capability = capability;
+  if (model != nullptr) describe(*model, context);
   const std::span<const std::string> known = launcher_softwares(launcher);
   const auto found = std::ranges::find(known, software);
   if (!software.empty())
@@ -159,6 +174,11 @@ LaunchContext launch_context(PlanFormat launcher, const Model* model, std::strin
 
 bool launchable(const Plan& plan, PlanFormat launcher, const LaunchContext& context) {
   return LauncherRules::of(launcher).runs(plan, context);
+}
+
+bool launched_as(Plan& plan, PlanFormat launcher, const LaunchContext& context,
+                 std::span<const std::string> named) {
+  return LauncherRules::of(launcher).settle_and_run(plan, context, named);
 }
 
 void settle_plan(Plan& plan, PlanFormat launcher, const LaunchContext& context,

@@ -4,6 +4,7 @@
 //   if (launchable(plan, PlanFormat::kMegatron, context)) print(launch_script(write_launch(...)));
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,11 +16,15 @@
 
 namespace flopcast {
 
-/// What a launcher's rules are told beside a plan.
+/// What a launcher's rules are told beside a plan: made by launch_context.
 struct LaunchContext {
   const Model* model = nullptr;  ///< null: not known, and facts of it are 0
   double capability = 0;         ///< of the chip: CUDA's compute capability; 0: not known, or none
   int software = 0;  ///< place among launcher_softwares() of what it is priced as; -1: none of them
+  /// Of the model: experts of a layer; whether they have biases, keys and values are kept compressed, positions are
+  /// rotations.
+  std::int64_t experts = 0;
+  bool expert_biases = false, latent = false, rotary = false;  ///< as above
 };
 /// Profiles of catalog/training/constants.toml that the launcher behaves as, the usual first.
 std::span<const std::string> launcher_softwares(PlanFormat launcher);
@@ -31,6 +36,9 @@ LaunchContext launch_context(PlanFormat launcher, const Model* model,
 
 /// Whether the launcher runs the plan.
 bool launchable(const Plan& plan, PlanFormat launcher, const LaunchContext& context = {});
+/// Settles the plan (settle_plan), and says whether the launcher runs it so: both at once, for searches.
+bool launched_as(Plan& plan, PlanFormat launcher, const LaunchContext& context,
+                 std::span<const std::string> named);
 /// The plan as the launcher runs it: with what it does whatever it is told, but for settings that somebody named.
 /// @param named of plan_settings(), by their short names
 void settle_plan(Plan& plan, PlanFormat launcher, const LaunchContext& context,

@@ -196,6 +196,13 @@ class Run {
       if (plan.pp != placed_pp) placed = worker->placements_of(plan), placed_pp = plan.pp;
       ++out.plans;
       out.placed += placed.size();
+      // Where the fastest alone counts, its time alone may rule a plan out: most of them, by far.
+      const bool late =
+          !task_.options.front && scores.time_at_least(plan, placed).value > incumbents_.limit(0);
+      if (late) {
+        out.placed_open += placed.size();
+        return;
+      }
       const double at_least = scores.memory_at_least(plan).value;
       if (at_least > task_.capacity.value) {
         ++out.too_big;

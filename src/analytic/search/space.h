@@ -83,12 +83,11 @@ class Space {
 
   template <typename Visit>
   void visit_possible(const Plan& plan, std::uint64_t number, const Visit& visit) const {
-    if (!options_.launchable) {
-      if (plan_possible(plan, model_, chips_)) visit(plan, number);
-      return;
-    }
-    const Plan run = settled(plan);
-    if (runs(run) && plan_possible(run, model_, chips_)) visit(run, number);
+    if (!plan_possible(plan, model_, chips_)) return;
+    if (!options_.launchable) return visit(plan, number);
+    Plan run = plan;
+    const bool runs = launched_as(run, *options_.launchable, launch_, options_.named);
+    if (runs && plan_possible(run, model_, chips_)) visit(std::as_const(run), number);
   }
   template <typename Visit>
   void visit_stages(Plan& plan, std::uint64_t number, const Visit& visit) const;

@@ -30,13 +30,6 @@ const std::vector<std::string_view>& fact_names() {
   return names;
 }
 
-std::optional<std::size_t> find_fact(std::string_view name) {
-  const auto& names = fact_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - names.begin());
-}
-
 template <typename Value>
 std::int64_t number_of(const Value& value) {
   if constexpr (std::is_same_v<Value, std::vector<unsigned>>) {
@@ -51,16 +44,14 @@ bool drops(const Plan& plan) {
          (plan.recompute_modules & kRecomputeSecondProduct) != 0;
 }
 
-/// Of the layers with the most experts.
-Experts experts_of(const Model& model) {
-  Experts most;
-  for (const Layer& layer : model.kinds) {
-    if (layer.experts.count > most.count) most = layer.experts;
-  }
-  return most;
-}
-
 }  // namespace
+
+std::optional<std::size_t> find_fact(std::string_view name) {
+  const auto& names = fact_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
 
 PlanFacts::PlanFacts(const Plan& plan, const LaunchContext& context) {
   std::size_t at = 0;
@@ -80,14 +71,10 @@ PlanFacts::PlanFacts(const Plan& plan, const LaunchContext& context) {
   put(context.software);
   put(std::llround(context.capability * 10));
   put(context.model != nullptr);
-  if (context.model == nullptr || context.model->kinds.empty()) return;
-  const Experts experts = experts_of(*context.model);
-  const AttentionShape& attention = context.model->kinds.front().attention;
-  put(experts.count);
-  put(experts.expert.bias);
-  put(attention.latent());
-  put(attention.rotary);
-  put(context.model->attention_dropout || context.model->hidden_dropout);
+  put(context.experts);
+  put(context.expert_biases);
+  put(context.latent);
+  put(context.rotary);
 }
 
 std::optional<std::int64_t> fact_value(std::string_view fact, std::string_view word,
@@ -112,12 +99,14 @@ std::optional<std::int64_t> fact_value(std::string_view fact, std::string_view w
   return value;
 }
 
-void set_fact(Plan& plan, std::string_view fact, std::int64_t value) {
-  visit_plan(plan, [&](std::string_view key, auto& field) {
+void set_fact(Plan& plan, std::size_t fact, std::int64_t value) {
+  std::size_t at = 0;
+  visit_plan(plan, [&](std::string_view, auto& field) {
     using Field = std::decay_t<decltype(field)>;
     if constexpr (!std::is_same_v<Field, std::vector<unsigned>>) {
-      if (key == fact) field = static_cast<Field>(value);
+      if (at == fact) field = static_cast<Field>(value);
     }
+    ++at;
   });
 }
 
@@ -128,12 +117,12 @@ std::int64_t Condition::Product::of(const PlanFacts& facts_of) const {
 }
 
 bool Condition::Test::holds(const PlanFacts& facts) const {
-  std::int64_t value = left.of(facts);
+  std::int64_t value = simple ? facts[left.facts[0]] : left.of(facts);
   if (divides) {
     const std::int64_t by = divisor.of(facts);
     value = by == 0 ? 0 : value % by;
   }
-  const std::int64_t against = right.of(facts);
+  const std::int64_t against = simple ? right.number : right.of(facts);
   switch (sign) {
     case Sign::kEqual:
       return value == against;
@@ -152,9 +141,12 @@ bool Condition::Test::holds(const PlanFacts& facts) const {
 }
 
 bool Condition::holds(const PlanFacts& facts) const {
-  return std::any_of(any_.begin(), any_.end(), [&](const std::vector<Test>& all) {
-    return std::all_of(all.begin(), all.end(), [&](const Test& test) { return test.holds(facts); });
-  });
+  bool all = true;
+  for (const Test& test : tests_) {
+    if (test.begins && all) return true;
+    all = (all || test.begins) && test.holds(facts);
+  }
+  return all;
 }
 
 /// Takes a condition apart; the first word that is wrong is kept.
@@ -168,18 +160,22 @@ class ConditionReader {
 
   Condition read() {
     Condition condition;
-    condition.any_.emplace_back();
-    std::vector<std::string> test;
+    std::vector<std::string> words;
+    bool begins = false;
+    const auto end_test = [&] {
+      condition.tests_.push_back(read_test(words));
+      condition.tests_.back().begins = begins;
+      words.clear();
+    };
     for (const std::string& word : words_) {
       if (word != "and" && word != "or") {
-        test.push_back(word);
+        words.push_back(word);
         continue;
       }
-      condition.any_.back().push_back(read_test(test));
-      test.clear();
-      if (word == "or") condition.any_.emplace_back();
+      end_test();
+      begins = word == "or";
     }
-    if (!words_.empty()) condition.any_.back().push_back(read_test(test));
+    if (!words_.empty()) end_test();
     return condition;
   }
   const std::string& problem() const { return problem_; }
@@ -194,6 +190,7 @@ class ConditionReader {
     if (words.size() == 1 || negated) {
       test.left = product(words.back());
       test.sign = negated ? Sign::kEqual : Sign::kOther;
+      test.simple = is_simple(test);
       return test;
     }
     const bool divides = words.size() == 5 && words[1] == "%";
@@ -206,7 +203,12 @@ class ConditionReader {
     if (divides) test.divisor = product(words[2]);
     test.sign = sign(words[words.size() - 2]);
     test.right = right(words[0], words.back());
+    test.simple = is_simple(test);
     return test;
+  }
+
+  static bool is_simple(const Condition::Test& test) {
+    return test.left.count == 1 && test.left.number == 1 && !test.divides && test.right.count == 0;
   }
 
   Sign sign(std::string_view word) {

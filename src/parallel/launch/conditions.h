@@ -22,7 +22,7 @@
 namespace flopcast::parallel {
 
 /// What conditions know beside a plan's own fields.
-inline constexpr std::array<std::string_view, 15> kDerivedFacts = {
+inline constexpr std::array<std::string_view, 14> kDerivedFacts = {
     "replicas",        // dp * cp: chips that gradients are reduced over
     "expert_tp",       // chips that split an expert
     "stages",          // virtual ones of the pipeline
@@ -37,7 +37,6 @@ inline constexpr std::array<std::string_view, 15> kDerivedFacts = {
     "expert_biases",   // experts have biases
     "latent",          // keys and values are kept compressed
     "rotary",          // positions by rotation
-    "dropout",         // attention or hidden states are dropped while training
 };
 
 /// Values of a plan's fields, then of kDerivedFacts, as whole numbers.
@@ -51,12 +50,14 @@ class PlanFacts {
   std::array<std::int64_t, kRoom> values_{};
 };
 
+/// Place of a fact by its name; none: there is none.
+std::optional<std::size_t> find_fact(std::string_view name);
 /// Number of a fact's value by its name: "3", "true", "interleaved". None: it has no such.
 /// @param softwares the profiles by which "software" is known
 std::optional<std::int64_t> fact_value(std::string_view fact, std::string_view word,
                                        const std::vector<std::string>& softwares);
 /// Sets a field of the plan; facts that are none of its fields, and lists, stay what they are.
-void set_fact(Plan& plan, std::string_view fact, std::int64_t value);
+void set_fact(Plan& plan, std::size_t fact, std::int64_t value);
 
 class Condition {
  public:
@@ -76,13 +77,14 @@ class Condition {
   };
   struct Test {
     Product left, divisor, right;
-    bool divides = false;
+    bool divides = false, begins = false;  ///< begins: the first after "or"
+    bool simple = false;                   ///< a fact against a number
     Sign sign = Sign::kOther;
     bool holds(const PlanFacts& facts) const;
   };
   friend class ConditionReader;
 
-  std::vector<std::vector<Test>> any_;  ///< of these all
+  std::vector<Test> tests_;
 };
 
 }  // namespace flopcast::parallel

@@ -106,13 +106,16 @@ Result<LauncherRules> LauncherRules::parse(std::string_view text, const std::str
       return Diagnostic{ErrorCode::kBadInput, where,
                         fmt::format("'{}' sets no field of a plan", rule.text), "correct the rule"};
     }
-    rules.does_.push_back({std::move(rule.when), field, *value});
+    rules.does_.push_back({std::move(rule.when), field, *find_fact(field), *value});
   }
   return rules;
 }
 
 bool LauncherRules::runs(const Plan& plan, const LaunchContext& context) const {
-  const PlanFacts facts(plan, context);
+  return runs(PlanFacts(plan, context));
+}
+
+bool LauncherRules::runs(const PlanFacts& facts) const {
   return std::none_of(refuses_.begin(), refuses_.end(),
                       [&](const Rule& rule) { return rule.when.holds(facts); });
 }
@@ -132,14 +135,29 @@ std::vector<std::string> LauncherRules::refusals(const Plan& plan,
   return all;
 }
 
-void LauncherRules::settle(Plan& plan, const LaunchContext& context,
-                           std::span<const std::string> named) const {
+PlanFacts LauncherRules::settled(Plan& plan, const LaunchContext& context,
+                                 std::span<const std::string> named) const {
+  PlanFacts facts(plan, context);
   for (const Deed& deed : does_) {
+    if (facts[deed.fact] == deed.value || !deed.when.holds(facts)) continue;
     const bool kept = std::any_of(named.begin(), named.end(), [&](const std::string& setting) {
       return names(setting, deed.field);
     });
-    if (!kept && deed.when.holds(PlanFacts(plan, context))) set_fact(plan, deed.field, deed.value);
+    if (kept) continue;
+    set_fact(plan, deed.fact, deed.value);
+    facts = PlanFacts(plan, context);
   }
+  return facts;
+}
+
+void LauncherRules::settle(Plan& plan, const LaunchContext& context,
+                           std::span<const std::string> named) const {
+  settled(plan, context, named);
+}
+
+bool LauncherRules::settle_and_run(Plan& plan, const LaunchContext& context,
+                                   std::span<const std::string> named) const {
+  return runs(settled(plan, context, named));
 }
 
 std::vector<std::string> LauncherRules::needs(const Plan& plan,

@@ -35,6 +35,9 @@ class LauncherRules {
   const std::vector<std::string>& softwares() const { return softwares_; }
   /// Whether no rule refuses it.
   bool runs(const Plan& plan, const LaunchContext& context) const;
+  /// settle, then runs.
+  bool settle_and_run(Plan& plan, const LaunchContext& context,
+                      std::span<const std::string> named) const;
   /// All that it refuses of the plan, in words.
   std::vector<std::string> refusals(const Plan& plan, const LaunchContext& context) const;
   /// The plan as it runs it: fields that it sets itself, but for those that somebody named.
@@ -55,8 +58,12 @@ class LauncherRules {
   struct Deed {
     Condition when;
     std::string field;
+    std::size_t fact = 0;  ///< the field's place
     std::int64_t value = 0;
   };
+  bool runs(const PlanFacts& facts) const;
+  PlanFacts settled(Plan& plan, const LaunchContext& context,
+                    std::span<const std::string> named) const;
   using Rules = std::vector<Rule>;
   std::optional<Diagnostic> add(const TomlFile& file, std::string_view group, std::string_view key,
                                 Rules& rules) const;

@@ -17,6 +17,13 @@ using testing::IsEmpty;
 constexpr PlanFormat kEvery[] = {PlanFormat::kMegatron, PlanFormat::kTorchtitan,
                                  PlanFormat::kDeepspeed};
 
+LaunchContext with(double capability, int software) {
+  LaunchContext context;
+  context.capability = capability;
+  context.software = software;
+  return context;
+}
+
 bool holds(std::string_view text, const Plan& plan, const LaunchContext& context = {}) {
   const Result<Condition> condition = Condition::parse(text, "test", {"fast", "slow"});
   EXPECT_TRUE(condition) << condition.error().text();
@@ -38,9 +45,8 @@ TEST(LaunchConditions, AreReadAsTheyAreWritten) {
   EXPECT_TRUE(holds("overlap_gradients and not overlap_tensor", plan));
   EXPECT_TRUE(holds("stage_layers == 2 and stages == 10 and replicas == 3", plan));
   EXPECT_TRUE(holds("precision > fp16 and precision <= bf16 and zero < 2", plan));
-  EXPECT_TRUE(
-      holds("software == fast and capability == 90 and not model", plan, {nullptr, 9.0, 0}));
-  EXPECT_TRUE(holds("software != fast and software != slow", plan, {nullptr, 0, -1}));
+  EXPECT_TRUE(holds("software == fast and capability == 90 and not model", plan, with(9.0, 0)));
+  EXPECT_TRUE(holds("software != fast and software != slow", plan, with(0, -1)));
 }
 
 TEST(LaunchConditions, OthersAreRefusedByTheirWords) {
@@ -127,7 +133,7 @@ Plan changed(Plan plan, std::string_view fields) {
     const std::size_t sign = one.find('=');
     const auto value = fact_value(one.substr(0, sign), one.substr(sign + 1), {});
     EXPECT_TRUE(value) << one;
-    set_fact(plan, one.substr(0, sign), value.value_or(0));
+    set_fact(plan, find_fact(one.substr(0, sign)).value_or(0), value.value_or(0));
   }
   return plan;
 }
@@ -166,7 +172,7 @@ TEST(LaunchRules, TheEnvironmentIsThatOfTheChipAndTheSharding) {
   const auto environment = [&](unsigned tp, Zero zero, double capability) {
     Plan plan;
     plan.tp = tp, plan.zero = zero;
-    const std::vector<std::string> all = rules.environment(plan, {nullptr, capability, 0});
+    const std::vector<std::string> all = rules.environment(plan, with(capability, 0));
     return all.empty() ? std::string() : all.front();
   };
   EXPECT_EQ(environment(8, Zero::kOptimizer, 9.0), "CUDA_DEVICE_MAX_CONNECTIONS=1");

@@ -34,12 +34,26 @@ std::string folded(std::string_view first, std::string_view text) {
   return out + '\n';
 }
 
+bool is_the_best(const PlanReport& r, const PlanFound& found) {
+  const PlanFound& best = r.best.front().found;
+  return found.number == best.number && found.time == best.time;
+}
+
 /// "+6.2 %" of time behind the best plan of all.
 std::string behind_words(const PlanReport& r, const PlanFound& found) {
-  const double behind = found.time / r.best.front().found.time - 1;
-  const PlanFound& best = r.best.front().found;
-  const bool same = found.number == best.number && found.time == best.time;
-  return same ? "the best" : signed_percent(behind);
+  if (is_the_best(r, found)) return "the best";
+  return signed_percent(found.time / r.best.front().found.time - 1);
+}
+
+/// Who runs the best plan of all, else the fastest of its own plans; null: nobody runs any.
+const PlanLaunch* shown_launch(const PlanReport& r) {
+  const PlanLaunch* fastest = nullptr;
+  for (const PlanLaunch& one : r.launches) {
+    if (!one.best) continue;
+    if (is_the_best(r, *one.best)) return &one;
+    if (fastest == nullptr || one.best->time < fastest->best->time) fastest = &one;
+  }
+  return fastest;
 }
 
 std::string side_by_side(const PlanReport& r) {
@@ -79,16 +93,11 @@ std::string launch_text(const PlanLaunch& one) {
 }  // namespace
 
 std::string launches_text(const PlanReport& r) {
-  const PlanLaunch* fastest = nullptr;
-  for (const PlanLaunch& one : r.launches) {
-    const bool first = one.best && (fastest == nullptr || one.best->time < fastest->best->time);
-    if (first) fastest = &one;
-  }
+  const PlanLaunch* shown = shown_launch(r);
   std::string text = r.launchable || r.launches.empty() ? "" : side_by_side(r);
-  if (fastest != nullptr) text += launch_text(*fastest);
-  if (!r.launchable && fastest != nullptr) {
-    text +=
-        folded("  # ", "the others': --launchable torchtitan, deepspeed or megatron; or --json");
+  if (shown != nullptr) text += launch_text(*shown);
+  if (!r.launchable && shown != nullptr) {
+    text += folded("  # ", "the others': --launchable NAME, or --json");
   }
   return text;
 }

@@ -7,8 +7,8 @@
 
 namespace flopcast::report {
 
-/// The best plan of each launcher side by side, and the launch line of the fastest of them; nothing where none was
-/// asked for.
+/// The best plan of each launcher side by side, and the launch line of the one that runs the best of all, else of the
+/// fastest; nothing where none was asked for.
 std::string launches_text(const PlanReport& report);
 
 }  // namespace flopcast::report

@@ -2,6 +2,7 @@
 Megatron-LM's arguments where $FLOPCAST_MEGATRON_LM names a checkout."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -12,7 +13,7 @@ SCRIPT = Path(__file__).with_name("launchers_script.py")
 # What is asked of every launcher: models, machines, and constraints that lead to each kind of plan.
 QUESTIONS = [
     ("llama-3-70b", "64 x dgx-h100", "--global-batch 1024 --seq 8192"),
-    ("llama-3-8b", "2 x dgx-h100", "--global-batch 64 --seq 8192 --must tp=2"),
+    ("llama-3-8b", "2 x dgx-h100", "--global-batch 64 --seq 8192 --must tp=2 --must cp=1"),
     ("llama-3-8b", "2 x dgx-h100", "--global-batch 64 --seq 8192 --must pp=2 --must tp<=4"),
     ("llama-3-8b", "2 x dgx-h100", "--global-batch 64 --seq 8192 --must pp=4 --must schedule=interleaved"),
     ("llama-3-8b", "2 x dgx-h100", "--global-batch 64 --seq 8192 --must cp=2 --must zero=2,3"),
@@ -60,7 +61,7 @@ def verdicts(live, folder: Path, lines: list[dict]) -> list[str | None]:
 
 
 def need(live, package: str):
-    """Skips where the package is not there: ./dev installs it with PyTorch (requirements-torch.txt)."""
+    """Skips where the package is not there: ./dev installs it with PyTorch (requirements-launchers.txt)."""
     code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{package}') is None)"
     if subprocess.run([live.python, "-c", code], check=False).returncode != 0:
         pytest.skip(f"{package} is not installed beside PyTorch")
@@ -72,7 +73,8 @@ def test_launchers_take_their_lines(live, tmp_path, launcher, package):
     lines = plan_lines(live.command, launcher)
     assert len(lines) >= 6
     said = verdicts(live, tmp_path, lines)
-    assert [(line["asked"], what) for line, what in zip(lines, said, strict=True) if what] == []
+    wrong = [f"{line['asked']}: {what}" for line, what in zip(lines, said, strict=True) if what]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_torchtitan_refuses_what_the_rules_refuse(live, tmp_path):
@@ -123,3 +125,23 @@ def test_megatron_refuses_what_the_rules_refuse(live, tmp_path):
     assert "moe_act" in said[2]
     assert "sequence parallelism without tensor parallelism" in said[3]
     assert "full recompute" in said[4]
+
+
+@pytest.mark.skipif("FLOPCAST_MEGATRON_LM" not in os.environ, reason="$FLOPCAST_MEGATRON_LM names no checkout of Megatron-LM")
+def test_arguments_of_megatron_lm_are_checked(live, tmp_path):
+    need(live, "megatron")
+    lines = plan_lines(live.command, "megatron")
+    (cut, *_) = [line for line in lines if "tp=2" in line["asked"]]
+    (sharded, *_) = [line for line in lines if "zero=2" in line["asked"]]
+    said = verdicts(
+        live,
+        tmp_path,
+        [
+            {**cut, "environment": []},
+            {**sharded, "environment": ["CUDA_DEVICE_MAX_CONNECTIONS=1"]},
+            {**sharded, "command": sharded["command"].replace("--ckpt-format fsdp_dtensor", "")},
+        ],
+    )
+    assert "CUDA_DEVICE_MAX_CONNECTIONS" in said[0]
+    assert "CUDA_DEVICE_MAX_CONNECTIONS" in said[1]
+    assert "fsdp_dtensor" in said[2]
