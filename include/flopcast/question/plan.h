@@ -46,7 +46,7 @@ struct PlanQuestion {
   std::vector<std::string> named;           ///< settings of `base` that somebody named
   bool placements =
       true;  ///< all placements; false, or with `launchable`: the default one of each plan
-  bool launches = true;      ///< the best of each launcher is looked for as well
+  bool launches = true;      ///< the best of each launcher as well, but of a changed machine
   std::size_t best = 10;     ///< plans to return
   TrainingOptions training;  ///< software, constants, prices, share of the memory
 };

@@ -39,7 +39,8 @@ void fill_question(PlanReport& report, const PlanQuestion& question, const Model
   report.memory_share = question.training.memory_share;
   report.usd_per_chip_hour = question.training.usd_per_chip_hour;
   report.placements = question.placements;
-  report.asked_launches = question.launches;
+  report.asked_launches =
+      question.launches && question.changes.empty();  // of a sweep, bests are compared
   report.named = question.named;
   report.asked_best = question.best;
   report.constraints = question.constraints;

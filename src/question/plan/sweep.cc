@@ -170,7 +170,6 @@ Result<std::vector<PlanQuestion>> sweep_points(const PlanQuestion& question,
     for (const PlanQuestion& point : points) {
       for (const PlanChange& change : *changes) {
         finer.push_back(point);
-        finer.back().launches = false;  // of a sweep, each point's best is compared
         finer.back().changes.push_back(change);
       }
     }
