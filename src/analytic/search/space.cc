@@ -198,6 +198,20 @@ bool Space::runs(const Plan& plan) const {
   return !options_.launchable || launchable(plan, *options_.launchable, launch_);
 }
 
+std::string Space::launch_refusal(const Plan& plan) const {
+  // What holds of any degrees tells more than what holds of these.
+  Plan plain = plan;
+  plain.tp = plain.cp = plain.pp = plain.dp = plain.ep = plain.vpp = 1;
+  plain.etp = 0;
+  plain.sequence_parallel = false;
+  plain.recompute = Recompute::kNone;
+  const std::vector<std::string> all = write_plan(plan, *options_.launchable, launch_).lost;
+  for (const std::string& one : write_plan(settled(plain), *options_.launchable, launch_).lost) {
+    if (std::find(all.begin(), all.end(), one) != all.end()) return one;
+  }
+  return all.front();
+}
+
 std::string Space::refusal(const Plan& plan) const {
   if (!rules_.dp.allows(plan.dp)) {
     return fmt::format("dp: what is left of {} chips is {}, which its constraint excludes", chips_,
@@ -211,7 +225,7 @@ std::string Space::refusal(const Plan& plan) const {
   }
   if (!runs(plan)) {
     return fmt::format("launchable: {} cannot run {}", name(*options_.launchable),
-                       write_plan(plan, *options_.launchable, launch_).lost.front());
+                       launch_refusal(plan));
   }
   return "etp: its constraint excludes what the other degrees allow";
 }

@@ -80,6 +80,8 @@ class Space {
   bool equal_stages(const Plan& plan) const;
   bool asked(ScheduleKind schedule) const;
   std::string refusal(const Plan& plan) const;
+  /// What the launcher cannot run of it.
+  std::string launch_refusal(const Plan& plan) const;
 
   template <typename Visit>
   void visit_possible(const Plan& plan, std::uint64_t number, const Visit& visit) const {

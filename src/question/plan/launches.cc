@@ -127,7 +127,10 @@ namespace flopcast {
 
 std::string why_none(const PlanLaunch& launch) {
   if (launch.plans > 0) return fmt::format("none of its {} plans fits", grouped(launch.plans));
-  return launch.refused.empty() ? "no plan is possible" : launch.refused.front().first;
+  if (launch.refused.empty()) return "no plan is possible";
+  const std::string& reason = launch.refused.front().first;
+  const std::string own = fmt::format("launchable: {} ", name(launch.launcher));
+  return reason.starts_with(own) ? reason.substr(own.size()) : reason;
 }
 
 }  // namespace flopcast

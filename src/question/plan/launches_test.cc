@@ -84,6 +84,14 @@ TEST(PlanLaunches, WhatNoLauncherRunsIsSaidWithItsReason) {
   EXPECT_EQ(plan_json(*merged), plan_json(whole));
 }
 
+TEST(PlanLaunches, AReasonThatHoldsOfEveryPlanIsTheOneThatIsSaid) {
+  PlanQuestion q = plan_question();
+  q.base.precision = Precision::kFp8;
+  const PlanReport r = answered(q);
+  ASSERT_EQ(r.launches.size(), 3U);
+  EXPECT_EQ(why_none(r.launches.back()), "cannot run the precision fp8");
+}
+
 TEST(PlanLaunches, ANamedChoiceIsKeptAndTheRestLeftOut) {
   PlanQuestion q = launched(PlanFormat::kDeepspeed);
   const PlanReport free = answered(q);
