@@ -14,6 +14,18 @@ namespace {
 constexpr PlanFormat kLaunchers[] = {PlanFormat::kMegatron, PlanFormat::kTorchtitan,
                                      PlanFormat::kDeepspeed};
 
+/// What the launcher sets itself of what a search does not vary: "overlap_weights false".
+std::string own_ways(const Plan& plan, const Plan& base) {
+  Plan asked = base;
+  asked.tp = plan.tp, asked.cp = plan.cp, asked.pp = plan.pp, asked.dp = plan.dp;
+  asked.ep = plan.ep, asked.etp = plan.etp, asked.vpp = plan.vpp;
+  asked.micro_batch = plan.micro_batch, asked.global_batch = plan.global_batch;
+  asked.sequence = plan.sequence, asked.schedule = plan.schedule, asked.context = plan.context;
+  asked.zero = plan.zero, asked.shard = plan.shard, asked.recompute = plan.recompute;
+  asked.sequence_parallel = plan.sequence_parallel, asked.precision = plan.precision;
+  return plan_change_words(asked, plan);
+}
+
 /// Finds the best plan of one launcher.
 class LaunchFinder {
  public:
@@ -44,6 +56,10 @@ class LaunchFinder {
     const Result<TrainingEstimate> estimate =
         training.estimate(launch_.best->plan, &launch_.best->placement);
     if (!estimate) return estimate.error();
+    if (const std::string ways = own_ways(launch_.best->plan, report_.base); !ways.empty()) {
+      launch_.assumed.push_back(
+          fmt::format("{} does so by itself: {}", launcher_words(launch_.launcher), ways));
+    }
     launch_.low = estimate->low;
     launch_.high = estimate->high;
     launch_.launch = write_launch(launch_.best->plan, launch_.launcher, context_,

@@ -14,6 +14,7 @@ using test::plan_question;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 PlanQuestion launched(PlanFormat launcher) {
   PlanQuestion q = plan_question();
@@ -103,6 +104,11 @@ TEST(PlanLaunches, ANamedChoiceIsKeptAndTheRestLeftOut) {
   const PlanReport kept = answered(*named);
   ASSERT_TRUE(free.fits() && kept.fits());
   // Weights are gathered ahead in ZeRO 3 alone.
+  const PlanReport all = answered(plan_question());
+  EXPECT_THAT(all.launches.front().assumed, Not(Contains(HasSubstr("by itself"))));
+  q.constraints = {*parse_plan_constraint("zero=1")};
+  EXPECT_THAT(answered(q).launches.front().assumed,
+              Contains("DeepSpeed 0.19 does so by itself: overlap_weights false"));
   for (const PlanCandidate& c : kept.best) EXPECT_EQ(c.found.plan.zero, Zero::kWeights);
 }
 
