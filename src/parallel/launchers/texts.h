@@ -53,9 +53,9 @@ void deepspeed_gradients(Plan& plan, bool typed, std::vector<std::string>& assum
 PlanText write_megatron(const Plan& plan);
 /// What torchtitan's configuration says beside the plan.
 struct TitanRun {
-  bool compile = true;        ///< torch.compile of every layer
-  std::string name, flavor;   ///< of its models; empty: none is named
-  std::int64_t layers = 0;    ///< of the model; 0: not known
+  bool compile = true;       ///< torch.compile of every layer
+  std::string name, flavor;  ///< of its models; empty: none is named
+  std::int64_t layers = 0;   ///< of the model; 0: not known
 };
 PlanText write_torchtitan(const Plan& plan, const TitanRun& run);
 /// Flags of a model, a setting each: "--num-layers 80". What they cannot say of it, read_file_model of them shows.
