@@ -221,7 +221,6 @@ TEST_P(PrintedFlags, MeanThePlanTheyArePrintedFor) {
   question.global_batch = 64;
   question.sequence = 2048;
   question.launchable = one.launcher;
-  question.placements = false;
   for (const std::string& text : one.constraints) {
     question.constraints.push_back(*parse_plan_constraint(text));
   }
@@ -229,26 +228,31 @@ TEST_P(PrintedFlags, MeanThePlanTheyArePrintedFor) {
   ASSERT_TRUE(report.ok()) << report.error().text();
   ASSERT_FALSE(report->best.empty());
   const Catalog& catalog = Catalog::builtin();
+  const Model model = *load_model(one.model);
+  TrainingOptions options;
+  options.software = report->software;
   const Result<TrainingModel> training =
-      TrainingModel::make(*load_model(one.model), *catalog.cluster(question.cluster), catalog);
+      TrainingModel::make(model, *catalog.cluster(question.cluster), catalog, options);
   ASSERT_TRUE(training.ok());
   for (const PlanCandidate& candidate : report->best) {
     const Plan& plan = candidate.found.plan;
-    const bool stages = one.launcher == PlanFormat::kMegatron;
-    const PlanText text =
-        write_plan(stages ? with_stages(plan, report->layers) : plan, one.launcher);
-    EXPECT_TRUE(text.lost.empty()) << text.lost.front();
-    const Result<PlanFile> file = parse_plan(text.text, "printed");
+    const Launch launch =
+        write_launch(plan, one.launcher, launch_context(one.launcher, &model, report->software), 8);
+    EXPECT_TRUE(launch.lost.empty()) << launch.lost.front();
+    const std::string script = launch_script(launch);
+    const Result<PlanFile> file = parse_plan(script, "printed");
     ASSERT_TRUE(file.ok()) << file.error().text();
+    EXPECT_EQ(file->chips, report->chips) << script;
+    EXPECT_TRUE(file->unknown.empty()) << file->unknown.front();
     PlanSettings elsewhere;
-    for (const PlanElsewhere& other : text.elsewhere) elsewhere[other.name] = other.value;
+    for (const PlanElsewhere& other : launch.elsewhere) elsewhere[other.name] = other.value;
     const Result<NamedPlan> again = make_plan(elsewhere, report->chips, &*file);
     ASSERT_TRUE(again.ok()) << again.error().text();
     const Result<TrainingEstimate> told =
         training->estimate(again->plan, &candidate.found.placement);
     ASSERT_TRUE(told.ok()) << told.error().text();
-    EXPECT_EQ(told->step.value, candidate.found.time.value) << text.text;
-    EXPECT_EQ(told->memory().total().value, candidate.found.memory.value) << text.text;
+    EXPECT_EQ(told->step.value, candidate.found.time.value) << script;
+    EXPECT_EQ(told->memory().total().value, candidate.found.memory.value) << script;
   }
 }
 
@@ -257,7 +261,7 @@ const Printed kPrinted[] = {
     {PlanFormat::kMegatron, "gpt-3-1.3b", {"pp=16"}},
     {PlanFormat::kMegatron, "mixtral-8x7b", {"tp<=4", "pp<=4"}},
     {PlanFormat::kTorchtitan, "gpt-3-1.3b", {"zero=0,3"}},
-    {PlanFormat::kTorchtitan, "llama-3-8b", {"zero=3", "pp=2,4", "schedule=1f1b,zb-v,dualpipev"}},
+    {PlanFormat::kTorchtitan, "llama-3-8b", {"zero=3", "pp=2,4", "schedule=1f1b,interleaved"}},
     {PlanFormat::kDeepspeed, "gpt-3-1.3b", {"sequence_parallel=off"}},
     {PlanFormat::kDeepspeed, "llama-3-8b", {"sequence_parallel=off", "pp=2", "recompute=full"}},
 };

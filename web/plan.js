@@ -56,10 +56,18 @@ function head() {
     (a.constraints.length > 0 ? `; ${a.constraints.join(", ")}` : ""));
 }
 
-/** Says where the flags are another plan. */
-function lacks(/** @type {BestPlan} */ plan) {
-  if (plan.megatron_lacks.length === 0) return null;
-  return el("p", { class: "lead" }, `These are not this plan: Megatron-LM has no setting for ${plan.megatron_lacks.join(", ")}.`);
+/** A launcher's best plan, and the lines that start it. */
+function launchBlock(/** @type {PlanLaunch} */ launch) {
+  if (launch.best === null) return el("p", {}, `${launch.release}: none, ${launch.why}`);
+  const lines = [...launch.files.map((f) => `cat > ${f.name} <<'END'\n${f.text}END`), ...launch.environment.map((e) => `export ${e}`),
+    launch.command, ...launch.told_elsewhere.map((t) => `# ${t.name} ${t.value} by ${t.where}`), ...[...launch.notes, ...launch.assumed].map((n) => `# ${n}`)];
+  return el("div", {}, el("p", {}, `${launch.release}: ${seconds(launch.best.time_s)}, ${launch.best.words}`), copyable(lines.join("\n"), "the launch"));
+}
+
+function launchSection(/** @type {PlanPoint} */ report) {
+  if (report.launch.length === 0) return null;
+  return wide(section("The best plan of each launcher", "Each at the placement that it gives chips, priced as its own software.",
+    ...report.launch.map(launchBlock)));
 }
 
 function plansSection(/** @type {PlanPoint} */ report) {
@@ -67,8 +75,7 @@ function plansSection(/** @type {PlanPoint} */ report) {
   return wide(section("The best plans", "Fastest first.", dataTable(
     [["#", "left"], ["plan", "words"], ["time"], ["behind"], ["tokens/s"], ["MFU"], ["memory"]],
     report.best.map((b, i) => [`${i + 1}`, b.words, { show: seconds(b.time_s), by: b.time_s }, i === 0 ? "" : signed(b.time_s / winner.time_s - 1),
-      rounded(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes)]), "plans"),
-  el("h3", {}, "The best as Megatron-LM flags"), lacks(winner), copyable(winner.megatron, "the flags")));
+      rounded(b.tokens_per_second), percent(b.mfu), gigabytes(b.memory_bytes)]), "plans")));
 }
 
 function bestSections(/** @type {PlanPoint} */ report) {
@@ -79,6 +86,7 @@ function bestSections(/** @type {PlanPoint} */ report) {
       tile(rounded(winner.tokens_per_second), "tokens per second"), tile(percent(winner.mfu), "MFU"),
       tile(gigabytes(winner.memory_bytes), `of ${gigabytes(report.asked.capacity_bytes)} of a chip`)),
     plansSection(report),
+    launchSection(report),
     section("Where the time goes", "One bar for each of the best plans, by its number in the table.",
       stackedBars(report.best.map((b, i) => ({ name: `${i + 1}`, parts: b.parts_s, total: seconds(b.time_s) })), PART_COLOURS, meaningOf, seconds)),
     section("What fills the memory", "The fullest chip of each of the best plans.",

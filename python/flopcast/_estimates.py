@@ -90,7 +90,7 @@ class Estimate(EstimateFields):
         """
         text = self._native.plan_as(format)
         for lost in self._native.plan_lacks(format):
-            warnings.warn(f"{format} has no setting for {lost}", stacklevel=2)
+            warnings.warn(f"{format} cannot run {lost}", stacklevel=2)
         return text
 
     def to_pandas(self) -> Any:

@@ -55,6 +55,11 @@ class PlanSearch(PlanPointFields):
         """The best plan as flags of Megatron-LM; empty where nothing fits."""
         return str(self._fields["best"][0]["megatron"]) if self.best else ""
 
+    @property
+    def launches(self) -> dict[str, dict[str, Any]]:
+        """Each launcher's best plan and how it is started, by its name; empty of points of a sweep."""
+        return {row["launcher"]: row for row in self._fields["launch"]}
+
     def to_json(self) -> str:
         """The document of `flopcast plan --json`: the same bytes however the search was run."""
         return self._native.json()

@@ -9,10 +9,12 @@
 #include "base/text/names.h"
 #include "base/text/toml_file.h"
 #include "flopcast/parallel/names.h"
+#include "parallel/launch/rules.h"
 #include "parallel/launchers/descendants.h"
 #include "parallel/launchers/texts.h"
 #include "parallel/recognise.h"
 #include "parallel/trainers/readers.h"
+#include "parallel/trainers/torchtitan_models.h"
 
 namespace flopcast {
 
@@ -239,46 +241,30 @@ Result<Plan> with_chips(const PlanFile& file, unsigned chips) {
   return plan;
 }
 
-void parallel::lost_reduced_type(const Plan& plan, Lose lose, void* to) {
-  lose(to, plan.gradient_type != GradientType::kSummed, "gradients reduced in ",
-       name(plan.gradient_type));
-}
-
-void parallel::lost_launches(const Plan& plan, Lose lose, void* to) {
-  lose(to, plan.cuda_graph, "CUDA graphs", {});
-  lose(to, plan.dispatcher != DispatcherKind::kUsual, "the dispatcher ", name(plan.dispatcher));
-  lost_reduced_type(plan, lose, to);
-}
-
 namespace {
 
-void find_lost(const Plan& plan, PlanFormat format, Lose lose, void* to) {
-  if (format == PlanFormat::kMegatron) return lost_in_megatron(plan, lose, to);
-  lost_launches(plan, lose, to);
-  if (format == PlanFormat::kTorchtitan) return lost_in_torchtitan(plan, lose, to);
-  lost_in_deepspeed(plan, lose, to);
+TitanRun titan_run(const LaunchContext& context) {
+  constexpr int kCompiled = 0;  // of its softwares
+  TitanRun run;
+  run.compile = context.software == kCompiled;
+  if (context.model == nullptr) return run;
+  TitanName name = titan_name(*context.model);
+  run.name = std::move(name.name);
+  run.flavor = std::move(name.flavor);
+  run.layers = context.model->layers();
+  return run;
 }
 
 }  // namespace
 
-PlanText write_plan(const Plan& plan, PlanFormat format) {
+PlanText write_plan(const Plan& plan, PlanFormat format, const LaunchContext& context) {
+  const LauncherRules& rules = LauncherRules::of(format);
   PlanText text = format == PlanFormat::kMegatron     ? write_megatron(plan)
-                  : format == PlanFormat::kTorchtitan ? write_torchtitan(plan)
+                  : format == PlanFormat::kTorchtitan ? write_torchtitan(plan, titan_run(context))
                                                       : write_deepspeed(plan);
-  const auto note = [](void* to, bool lost, std::string_view what, std::string_view which) {
-    if (lost) static_cast<PlanText*>(to)->lost.push_back(fmt::format("{}{}", what, which));
-  };
-  find_lost(plan, format, note, &text);
+  for (const std::string& flag : rules.needs(plan, context)) text.text += flag + '\n';
+  text.lost = rules.refusals(plan, context);
   return text;
-}
-
-bool launchable(const Plan& plan, PlanFormat format) {
-  bool all = true;
-  const auto note = [](void* to, bool lost, std::string_view, std::string_view) {
-    if (lost) *static_cast<bool*>(to) = false;
-  };
-  find_lost(plan, format, note, &all);
-  return all;
 }
 
 }  // namespace flopcast

@@ -107,7 +107,7 @@ def test_a_plan_goes_to_a_launcher_and_back(llama, step, tmp_path):
     flags = tmp_path / "flags.sh"
     flags.write_text(step.plan_as("megatron"))
     assert llama.estimate(plan_from=flags).time_s == step.time_s
-    with pytest.warns(UserWarning, match="deepspeed has no setting for sequence parallelism"):
+    with pytest.warns(UserWarning, match="deepspeed cannot run sequence parallelism"):
         assert json.loads(step.plan_as("deepspeed"))["train_batch_size"] == 1024
     with pytest.raises(flopcast.FlopcastError) as caught:
         step.plan_as("yaml")

@@ -273,6 +273,15 @@ def test_mpi_gives_the_same_bytes(flopcast, found, tmp_path):
     assert done.stdout == found.to_json()
 
 
+def test_launches_are_of_every_launcher(flopcast):
+    search = flopcast.plan("gpt-3-1.3b", "2 x dgx-h100", **ASKED)
+    assert list(search.launches) == ["megatron", "torchtitan", "deepspeed"]
+    assert "torchrun --nnodes 2 --nproc-per-node 8" in search.launches["torchtitan"]["command"]
+    only = flopcast.plan("gpt-3-1.3b", "2 x dgx-h100", launchable="deepspeed", **ASKED)
+    assert list(only.launches) == ["deepspeed"]
+    assert only.asked["software"] == only.launches["deepspeed"]["software"] == "deepspeed-2022"
+
+
 def test_sweeps_are_sequences(flopcast, program):
     sweep = flopcast.plan_sweep("gpt-3-1.3b", "2 x dgx-h100", {"n": [8, 16], "chip": ["h100", "a100"]}, **ASKED)
     assert len(sweep) == 4

@@ -62,11 +62,13 @@ struct PlanSearchOptions {
   /// precision, shard and layers of stages unless a constraint lists others.
   Plan base;
   std::vector<PlanConstraint> constraints;  ///< that every plan meets
-  std::optional<PlanFormat> launchable;     ///< only plans that this launcher can run
-  bool placements = true;                   ///< all placements; false: the default one of each plan
-  double memory_share = 1;                  ///< of a chip's capacity that a plan may need
-  std::size_t best = 10;                    ///< plans to return
-  unsigned threads = 0;                     ///< 0: all cores
+  std::optional<PlanFormat> launchable;     ///< only plans that this launcher can run, as it does
+  std::vector<std::string> named;  ///< settings of `base` that a launcher's own ways do not replace
+  bool placements = true;          ///< all placements; false: the default one of each plan
+  double memory_share = 1;         ///< of a chip's capacity that a plan may need
+  std::size_t best = 10;           ///< plans to return
+  bool front = true;               ///< the Pareto front and the leanest plan are looked for as well
+  unsigned threads = 0;            ///< 0: all cores
   unsigned shard = 0, shards = 1;  ///< search only every shards-th part of the space, from `shard`
   /// Called now and then with parts of the work done of how many, from one thread at a time; false
   /// stops.

@@ -11,6 +11,7 @@
 #include "flopcast/base.h"
 #include "flopcast/parallel.h"
 #include "flopcast/parallel/launch.h"
+#include "flopcast/parallel/launch_line.h"
 
 namespace flopcast {
 
@@ -84,11 +85,6 @@ Result<PlanFile> read_plan(const std::string& path, const LaunchSite& site = {})
 /// other degrees leave. Error: they do not divide the number.
 Result<Plan> with_chips(const PlanFile& file, unsigned chips = 0);
 
-/// A setting that a launcher takes, but not in the text of this format.
-struct PlanElsewhere {
-  std::string name, value;  ///< as make_plan takes them: "pp", "4"
-  std::string where;        ///< in words: "PipelineModule(num_stages=...)"
-};
 /// The plan in this format, ready to paste. What is read back with `elsewhere` is the plan again, but for
 /// what is `lost`.
 struct PlanText {
@@ -96,9 +92,7 @@ struct PlanText {
   std::vector<std::string> lost;         ///< what the launcher cannot run so, in words
   std::vector<PlanElsewhere> elsewhere;  ///< what it is told in another place
 };
-/// For this launcher.
-PlanText write_plan(const Plan& plan, PlanFormat format);
-/// Whether the launcher can run the plan: nothing is lost.
-bool launchable(const Plan& plan, PlanFormat format);
+/// For this launcher, which runs the model that the context has, where it has one.
+PlanText write_plan(const Plan& plan, PlanFormat format, const LaunchContext& context = {});
 
 }  // namespace flopcast

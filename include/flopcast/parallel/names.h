@@ -27,4 +27,17 @@ std::optional<GradientType> parse_gradient_type(std::string_view text);
 /// by the names that `name` gives
 std::optional<OptimizerKind> parse_optimizer_kind(std::string_view text);
 
+// The same by the type of what is chosen, for code that goes through the fields of a plan.
+inline auto parse_choice(std::string_view text, Zero) { return parse_zero(text); }
+inline auto parse_choice(std::string_view text, Recompute) { return parse_recompute(text); }
+inline auto parse_choice(std::string_view text, ScheduleKind) { return parse_schedule_kind(text); }
+inline auto parse_choice(std::string_view text, TensorKind) { return parse_tensor_kind(text); }
+inline auto parse_choice(std::string_view text, ContextKind) { return parse_context_kind(text); }
+inline auto parse_choice(std::string_view text, Precision) { return parse_precision(text); }
+inline auto parse_choice(std::string_view text, DispatcherKind) { return parse_dispatcher(text); }
+inline auto parse_choice(std::string_view text, GradientType) { return parse_gradient_type(text); }
+inline auto parse_choice(std::string_view text, OptimizerKind) {
+  return parse_optimizer_kind(text);
+}
+
 }  // namespace flopcast

@@ -43,9 +43,12 @@ struct PlanQuestion {
   std::optional<PlanFormat> launchable;     ///< only plans that this launcher can run
   std::optional<Model> own_model;           ///< in place of `model`: that of a launch script
   std::vector<std::string> assumed;         ///< what the source of `base` left open, in words
-  bool placements = true;                   ///< all placements; false: the default one of each plan
-  std::size_t best = 10;                    ///< plans to return
-  TrainingOptions training;                 ///< software, constants, prices, share of the memory
+  std::vector<std::string> named;           ///< settings of `base` that somebody named
+  bool placements =
+      true;  ///< all placements; false, or with `launchable`: the default one of each plan
+  bool launches = true;      ///< the best of each launcher as well, but of a changed machine
+  std::size_t best = 10;     ///< plans to return
+  TrainingOptions training;  ///< software, constants, prices, share of the memory
 };
 
 /// Settings of a plan as a search takes them: a degree is a constraint ("tp=8"; it may list several,
@@ -85,6 +88,22 @@ struct PlanCandidate {
   std::array<double, 5> rests_on{};  ///< share of kernel and transfer time by Basis
 };
 
+/// The best plan of those that a launcher runs, at the placement that it gives them, and how it is started.
+struct PlanLaunch {
+  PlanFormat launcher = PlanFormat::kMegatron;  ///< who runs it
+  std::string software;                         ///< profile that it is priced as
+  std::optional<PlanFound> best;                ///< none: no plan that it runs is possible, or fits
+  Seconds low, high;                            ///< 10-90 % band
+  Launch launch;                                ///< of the best
+  /// Where there is none: plans that it runs, and what refuses the others, as of PlanSearch.
+  std::uint64_t plans = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> refused;  ///< as there
+  std::vector<std::string> assumed;                            ///< of its software and its ways
+};
+
+/// Why a launcher has no plan, in words.
+std::string why_none(const PlanLaunch& launch);
+
 /// A question, the search that it led to, and what is told of it.
 struct PlanReport {
   // What was asked, as it was understood.
@@ -99,6 +118,8 @@ struct PlanReport {
   double memory_share = 1, usd_per_chip_hour = 0;  ///< as of TrainingOptions
   std::optional<PlanFormat> launchable;            ///< whose plans only
   bool placements = true;                          ///< whether all were searched
+  bool asked_launches = true;                      ///< whether launchers' best were asked for
+  std::vector<std::string> named;                  ///< settings of `base` that somebody named
   std::size_t asked_best = 10;                     ///< plans asked for
   std::vector<PlanConstraint> constraints;         ///< that every plan met
   std::vector<PlanChange> changes;                 ///< of the machine
@@ -109,6 +130,7 @@ struct PlanReport {
   PlanSearch search;                       ///< what it found
   std::vector<PlanCandidate> best;         ///< search.best, estimated
   std::vector<Sensitivity> sensitivities;  ///< of the best
+  std::vector<PlanLaunch> launches;        ///< of every launcher that was asked for, in their order
   std::vector<std::string> assumed;        ///< by the best's estimate
 
   bool fits() const { return !best.empty(); }  ///< whether any plan does

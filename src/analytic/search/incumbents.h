@@ -14,19 +14,25 @@ namespace flopcast::analytic::search {
 template <typename Found>
 class Incumbents {
  public:
-  explicit Incumbents(std::size_t best) : count_(best) {}
+  /// @param front whether the front is kept as well
+  explicit Incumbents(std::size_t best, bool front = true) : count_(best), keeps_front_(front) {}
 
   void offer(const Found& found) {
     offer_best(found);
-    offer_front(found);
+    if (keeps_front_) offer_front(found);
   }
+  bool empty() const {
+    return best_.empty() && front_.empty();
+  }  ///< nothing was offered that is kept
 
   /// A plan of this memory that takes longer is neither among the best nor on the front.
   double limit(double memory) const {
     const auto leaner = std::partition_point(front_.begin(), front_.end(), [&](const Found& found) {
       return found.memory.value > memory;
     });
-    const double front = leaner == front_.end() ? kNever : leaner->time.value;
+    const double front = !keeps_front_            ? -kNever
+                         : leaner == front_.end() ? kNever
+                                                  : leaner->time.value;
     return std::max(front, count_ == 0             ? -kNever
                            : best_.size() < count_ ? kNever
                                                    : best_.back().time.value);
@@ -64,6 +70,7 @@ class Incumbents {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   std::size_t count_;
+  bool keeps_front_ = true;
   std::vector<Found> best_, front_;
 };
 

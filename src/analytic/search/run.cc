@@ -135,7 +135,8 @@ std::vector<std::size_t> shuffled(std::size_t count) {
 
 class Run {
  public:
-  explicit Run(const Task& task) : task_(task), pool_(task), incumbents_(task.options.best) {
+  explicit Run(const Task& task)
+      : task_(task), pool_(task), incumbents_(task.options.best, task.options.front) {
     const std::vector<std::size_t> all = shuffled(task.space.parts());
     for (std::size_t i = task.options.shard; i < all.size(); i += task.options.shards) {
       parts_.push_back(all[i]);
@@ -195,11 +196,18 @@ class Run {
       if (plan.pp != placed_pp) placed = worker->placements_of(plan), placed_pp = plan.pp;
       ++out.plans;
       out.placed += placed.size();
+      // Where the fastest alone counts, its time alone may rule a plan out: most of them, by far.
+      const bool late =
+          !task_.options.front && scores.time_at_least(plan, placed).value > incumbents_.limit(0);
+      if (late) {
+        out.placed_open += placed.size();
+        return;
+      }
       const double at_least = scores.memory_at_least(plan).value;
       if (at_least > task_.capacity.value) {
         ++out.too_big;
         // The leanest is looked for where nothing fits.
-        if (incumbents_.front().empty()) offer_leanest(scores, plan, number, out.leanest);
+        if (looks_for_leanest()) offer_leanest(scores, plan, number, out.leanest);
         return;
       }
       out.placed_open += placed.size();
@@ -211,6 +219,8 @@ class Run {
     });
     return out;
   }
+
+  bool looks_for_leanest() const { return task_.options.front && incumbents_.empty(); }
 
   void offer_leanest(Scores& scores, const Plan& plan, std::uint64_t number, Leanest& leanest) {
     const double least = std::min(leanest.memory, leanest_.memory);
@@ -250,7 +260,7 @@ class Run {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (timed[i].too_big > 0) {
         result_.bounded -= timed[i].too_big;
-        if (incumbents.front().empty()) leanest_.offer(timed[i].memory, batch[i].number);
+        if (looks_for_leanest()) leanest_.offer(timed[i].memory, batch[i].number);
       }
       if (timed[i].placements_timed == 0) continue;
       timed_ += timed[i].placements_timed;
@@ -272,7 +282,7 @@ class Run {
       if (best.memory > capacity) best.too_big = placed.size();
       return best.too_big > 0;
     };
-    const bool fits_any = !incumbents.front().empty();
+    const bool fits_any = !incumbents.empty();
     if (!fits_any) best.memory = scores.memory(plan).value;
     if (is_too_big()) return best;
     std::vector<std::pair<double, std::size_t>> bounds;

@@ -8,6 +8,7 @@
 #include "analytic/search/run.h"
 #include "analytic/search/scores.h"
 #include "analytic/step/check_answer.h"
+#include "flopcast/hardware/capability.h"
 
 namespace flopcast {
 
@@ -57,7 +58,12 @@ Result<PlanSearch> search_plans(const TrainingModel& model, const PlanSearchOpti
   if (auto error = nonsense(options, chips, all)) return *std::move(error);
   Result<search::PlanRules> rules = search::plan_rules(options);
   if (!rules) return rules.error();
-  const search::Space space(model.model(), options, *std::move(rules), chips);
+  LaunchContext launch;
+  if (options.launchable) {
+    launch = launch_context(*options.launchable, &model.model(), model.options().software,
+                            compute_capability(model.cluster().chip).value_or(0));
+  }
+  const search::Space space(model.model(), options, *std::move(rules), chips, launch);
   const std::vector<unsigned> tiers = model.tiers();
   PlanSearch found =
       search::run({space, options, tiers, model.cluster().chip.hbm_capacity * options.memory_share,

@@ -27,11 +27,13 @@ std::size_t take(std::uint64_t& number, std::size_t radix) {
 
 }  // namespace
 
-Space::Space(const Model& model, const PlanSearchOptions& options, PlanRules rules, unsigned chips)
+Space::Space(const Model& model, const PlanSearchOptions& options, PlanRules rules, unsigned chips,
+             LaunchContext launch)
     : model_(model),
       options_(options),
       rules_(std::move(rules)),
       chips_(chips),
+      launch_(launch),
       experts_(expert_count(model)) {
   const std::vector<std::int64_t> degrees = divisors(chips);
   tps_ = rules_.tp.of(degrees);
@@ -176,26 +178,38 @@ bool Space::set_stages(Plan& plan, unsigned pp) const {
 Plan Space::plan(std::uint64_t number) const {
   std::uint64_t place = number & ((std::uint64_t{1} << kPlaceBits) - 1);
   Plan plan = plan_of(parts_[part_of(number)]);
-  set_zero(plan, rules_.zeros[take(place, rules_.zeros.size())]);
+  plan.zero = rules_.zeros[take(place, rules_.zeros.size())];
   const StageChoice& stage = stages_[take(place, stages_.size())];
   plan.schedule = stage.schedule;
   plan.vpp = stage.vpp;
   plan.shard = rules_.shards[take(place, rules_.shards.size())];
   set_stages(plan, static_cast<unsigned>(pps_[take(place, pps_.size())]));
   set(plan, executions_[place]);
-  return plan;
+  return settled(plan);
 }
 
-void Space::set_zero(Plan& plan, Zero zero) const {
-  plan.zero = zero;
-  // DeepSpeed gathers weights ahead in stage 3 alone.
-  if (options_.launchable == PlanFormat::kDeepspeed && options_.base.overlap.weights) {
-    plan.overlap.weights = zero == Zero::kWeights;
-  }
+Plan Space::settled(const Plan& plan) const {
+  Plan settled = plan;
+  if (options_.launchable) settle_plan(settled, *options_.launchable, launch_, options_.named);
+  return settled;
 }
 
 bool Space::runs(const Plan& plan) const {
-  return !options_.launchable || launchable(plan, *options_.launchable);
+  return !options_.launchable || launchable(plan, *options_.launchable, launch_);
+}
+
+std::string Space::launch_refusal(const Plan& plan) const {
+  // What holds of any degrees tells more than what holds of these.
+  Plan plain = plan;
+  plain.tp = plain.cp = plain.pp = plain.dp = plain.ep = plain.vpp = 1;
+  plain.etp = 0;
+  plain.sequence_parallel = false;
+  plain.recompute = Recompute::kNone;
+  const std::vector<std::string> all = write_plan(plan, *options_.launchable, launch_).lost;
+  for (const std::string& one : write_plan(settled(plain), *options_.launchable, launch_).lost) {
+    if (std::find(all.begin(), all.end(), one) != all.end()) return one;
+  }
+  return all.front();
 }
 
 std::string Space::refusal(const Plan& plan) const {
@@ -211,7 +225,7 @@ std::string Space::refusal(const Plan& plan) const {
   }
   if (!runs(plan)) {
     return fmt::format("launchable: {} cannot run {}", name(*options_.launchable),
-                       write_plan(plan, *options_.launchable).lost.front());
+                       launch_refusal(plan));
   }
   return "etp: its constraint excludes what the other degrees allow";
 }
@@ -225,7 +239,7 @@ void Space::refusals(std::size_t part, Refusals& counts_of) const {
     if (executable(plan)) break;
   }
   plan.shard = rules_.shards.front();
-  set_zero(plan, rules_.zeros.front());
+  plan.zero = rules_.zeros.front();
   bool divides = false;
   for (const std::int64_t pp : pps_) {
     plan.dp = 0;
@@ -240,7 +254,7 @@ void Space::refusals(std::size_t part, Refusals& counts_of) const {
       last = stage.schedule;
       plan.schedule = stage.schedule;
       plan.vpp = stage.vpp;
-      counts_of.add(refusal(plan));
+      counts_of.add(refusal(settled(plan)));
     }
   }
   if (divides) return;

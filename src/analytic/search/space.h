@@ -26,7 +26,9 @@ struct StageChoice {
 class Space {
  public:
   /// @param model, options must outlive the space.
-  Space(const Model& model, const PlanSearchOptions& options, PlanRules rules, unsigned chips);
+  /// @param launch what the rules of a launcher are told
+  Space(const Model& model, const PlanSearchOptions& options, PlanRules rules, unsigned chips,
+        LaunchContext launch = {});
 
   std::size_t parts() const { return parts_.size(); }
   /// Of all axes, possible together or not.
@@ -71,13 +73,24 @@ class Space {
   bool executable(const Plan& plan) const;
   /// Whether the launcher that is asked for, if any, can run it.
   bool runs(const Plan& plan) const;
-  void set_zero(Plan& plan, Zero zero) const;
+  /// The plan as the launcher runs it, if one is asked for.
+  Plan settled(const Plan& plan) const;
   /// Sets pp and what is left for dp; false where chips or batch do not divide.
   bool set_stages(Plan& plan, unsigned pp) const;
   bool equal_stages(const Plan& plan) const;
   bool asked(ScheduleKind schedule) const;
   std::string refusal(const Plan& plan) const;
+  /// What the launcher cannot run of it.
+  std::string launch_refusal(const Plan& plan) const;
 
+  template <typename Visit>
+  void visit_possible(const Plan& plan, std::uint64_t number, const Visit& visit) const {
+    if (!plan_possible(plan, model_, chips_)) return;
+    if (!options_.launchable) return visit(plan, number);
+    Plan run = plan;
+    const bool runs = launched_as(run, *options_.launchable, launch_, options_.named);
+    if (runs && plan_possible(run, model_, chips_)) visit(std::as_const(run), number);
+  }
   template <typename Visit>
   void visit_stages(Plan& plan, std::uint64_t number, const Visit& visit) const;
   std::uint64_t places_of_execution() const {
@@ -88,6 +101,7 @@ class Space {
   const PlanSearchOptions& options_;
   PlanRules rules_;
   unsigned chips_;
+  LaunchContext launch_;
   std::int64_t experts_ = 0;
   std::vector<std::int64_t> tps_, cps_, eps_, micro_batches_, pps_;
   std::vector<StageChoice> stages_;
@@ -116,10 +130,8 @@ void Space::visit_stages(Plan& plan, std::uint64_t number, const Visit& visit) c
         plan.vpp = stage.vpp;
         const bool staged = divides && counts(plan, stage);
         for (const Zero zero : rules_.zeros) {
-          set_zero(plan, zero);
-          if (staged && counts(plan, zero) && runs(plan) && plan_possible(plan, model_, chips_)) {
-            visit(std::as_const(plan), number);
-          }
+          plan.zero = zero;
+          if (staged && counts(plan, zero)) visit_possible(plan, number, visit);
           ++number;
         }
       }

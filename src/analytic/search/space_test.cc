@@ -230,6 +230,29 @@ RC_GTEST_PROP(PlanSpace, HoldsEveryPlanOnce, ()) {
   RC_ASSERT(found_words == expected);
 }
 
+// Each as the launcher runs it, and none that it refuses.
+RC_GTEST_PROP(PlanSpace, OfALauncherHoldsAllThatItRuns, ()) {
+  SmallSearch search = any_search();
+  const std::vector<NumberedPlan> all = all_plans(search.space());
+  const PlanFormat launcher =
+      *rc::gen::element(PlanFormat::kMegatron, PlanFormat::kTorchtitan, PlanFormat::kDeepspeed);
+  search.options.launchable = launcher;
+  const LaunchContext context = launch_context(launcher, &search.model);
+  const Space space(search.model, search.options, *plan_rules(search.options), search.chips,
+                    context);
+  std::vector<NumberedPlan> expected;
+  for (NumberedPlan one : all) {
+    settle_plan(one.plan, launcher, context);
+    if (launchable(one.plan, launcher, context)) expected.push_back(one);
+  }
+  const std::vector<NumberedPlan> found = all_plans(space);
+  RC_ASSERT(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    RC_ASSERT(found[i].plan == expected[i].plan && found[i].number == expected[i].number);
+    RC_ASSERT(space.plan(found[i].number) == found[i].plan);
+  }
+}
+
 RC_GTEST_PROP(PlanSpace, SaysWhyItIsEmpty, ()) {
   const SmallSearch search = any_search();
   const Space space = search.space();

@@ -11,6 +11,7 @@
 #include "cli/terminal/options.h"
 #include "cli/terminal/outputs.h"
 #include "cli/terminal/timelines.h"
+#include "flopcast/hardware/capability.h"
 #include "flopcast/report/estimate.h"
 
 namespace flopcast::cli {
@@ -29,14 +30,20 @@ struct EstimateCommand {
   PaperOptions paper;
 };
 
-/// The plan as flags of a launcher, and on stderr what the launcher has no words for.
-int print_plan(Io& io, const EstimateCommand& command, const Plan& plan, std::int64_t layers) {
+/// The plan as flags of a launcher, and on stderr what the launcher cannot run of it.
+int print_plan(Io& io, const EstimateCommand& command, const Plan& plan,
+               const TrainingModel& training) {
   const Result<PlanFormat> format = plan_format("--print-as", command.print_as);
   if (!format) return fail(io, format.error());
+  const Model& model = training.model();
+  const LaunchContext context =
+      launch_context(*format, &model, training.options().software,
+                     compute_capability(training.cluster().chip).value_or(0));
+  const bool stages = *format == PlanFormat::kMegatron;
   const PlanText text =
-      write_plan(*format == PlanFormat::kMegatron ? with_stages(plan, layers) : plan, *format);
+      write_plan(stages ? with_stages(plan, model.layers()) : plan, *format, context);
   for (const std::string& lost : text.lost) {
-    warn(io, fmt::format("{} has no setting for {}", name(*format), lost));
+    warn(io, fmt::format("{} cannot run {}", name(*format), lost));
   }
   for (const PlanElsewhere& other : text.elsewhere) {
     warn(io, fmt::format("{} is told elsewhere: {} {}, by {}", name(*format), other.name,
@@ -96,7 +103,7 @@ int run_full(Io& io, const EstimateCommand& given) {
   report->unmodelled = named->unmodelled;
   report->unknown = named->unknown;
   if (!command.print_as.empty()) {
-    return print_plan(io, command, report->plan, model->model().layers());
+    return print_plan(io, command, report->plan, *model);
   }
   if (const auto wrong = add_whole_run(*model, *asked, *report)) return fail(io, *wrong);
   if (const int code = run_graph(io, command, *model, *report); code != kDone) return code;

@@ -193,14 +193,6 @@ class DeepspeedReader {
   SettingReader reader_;
 };
 
-/// What DeepSpeed runs beside compute: as its JSON says of gradients; weights of ZeRO 3.
-Overlap deepspeed_overlap(const Plan& plan) {
-  Overlap overlap;
-  overlap.gradients = plan.overlap.gradients;
-  overlap.weights = plan.zero == Zero::kWeights;
-  return overlap;
-}
-
 /// What the program tells DeepSpeed, rather than its JSON.
 void name_elsewhere(const Plan& plan, PlanText& out) {
   const auto note = [&](bool is, std::string_view name, std::string value, std::string_view where) {
@@ -232,36 +224,6 @@ std::string_view deepspeed_key(const json& root) {
   const auto found =
       std::ranges::find_if(kTellingKeys, [&](std::string_view key) { return root.contains(key); });
   return found == std::end(kTellingKeys) ? std::string_view() : *found;
-}
-
-void lost_in_deepspeed(const Plan& plan, Lose note, void* to) {
-  const auto lose = [&](bool lost, std::string_view what, std::string_view which = {}) {
-    note(to, lost, what, which);
-  };
-  lose(plan.tensor != TensorKind::kOneD, "2-D tensor parallelism");
-  lose(plan.sequence_parallel, "sequence parallelism over tensor-parallel chips");
-  lose(plan.pp > 1 && plan.schedule != ScheduleKind::kOneFOneB, "the schedule ",
-       name(plan.schedule));
-  lose(plan.pp > 1 && plan.zero > Zero::kOptimizer, "ZeRO 2 and 3 with a pipeline");
-  lose(!plan.stage_layers.empty() || plan.count_embedding || plan.count_loss,
-       "layers of each stage");
-  lose(plan.cp > 1 && plan.context != ContextKind::kUlysses, "context parallelism but Ulysses");
-  lose(plan.ep > 1 && plan.expert_tp() > 1 && plan.etp != plan.tp, "experts cut otherwise than tp");
-  lose(plan.precision != Precision::kFp32 && plan.precision != Precision::kFp16 &&
-           plan.precision != Precision::kBf16,
-       "the precision ", name(plan.precision));
-  lose(plan.precision == Precision::kBf16 && plan.zero == Zero::kNone,
-       "bf16 with whole optimizer states on every replica");
-  lose(plan.recompute == Recompute::kSelective, "selective recompute");
-  lose(plan.lora_rank > 0, "adapters");
-  lose(plan.mtp_layers > 0, "multi-token prediction");
-  lose(!plan.flash_attention, "unfused attention");
-  lose(!plan.fp32_master, "an optimiser without fp32 weights");
-  lose(plan.split_master || plan.moment_bytes > 0, "a precision-aware optimizer");
-  lose(plan.offload > 0 && plan.zero == Zero::kNone, "an optimizer on the host without ZeRO");
-  lose(!plan.reshard && plan.zero == Zero::kWeights, "weights kept after forward");
-  lose(plan.shard > 0 && plan.zero != Zero::kWeights, "a shard below ZeRO 3");
-  lose(plan.overlap != deepspeed_overlap(plan), "what overlaps");
 }
 
 Result<PlanFile> read_deepspeed(const LaunchText& text) { return DeepspeedReader(text).run(); }

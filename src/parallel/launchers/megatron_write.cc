@@ -133,41 +133,6 @@ void write_optimizer(const Plan& plan, PlanText& out) {
 
 }  // namespace
 
-void lost_in_megatron(const Plan& plan, Lose lose, void* to) {
-  const auto lost = [&](bool is, std::string_view what, std::string_view which = {}) {
-    lose(to, is, what, which);
-  };
-  const bool sixteen = plan.precision >= Precision::kBf16;
-  lost(plan.tensor != TensorKind::kOneD, "2-D tensor parallelism");
-  lost(plan.pp > 1 && plan.schedule != ScheduleKind::kOneFOneB &&
-           plan.schedule != ScheduleKind::kInterleaved,
-       "the schedule ", name(plan.schedule));
-  lost(plan.pp > 1 && plan.vpp == 1 && plan.schedule == ScheduleKind::kInterleaved,
-       "an interleaved schedule without virtual stages");
-  lost(plan.precision == Precision::kTf32, "tf32 (set by the environment)");
-  lost(plan.precision > Precision::kNvfp4, "the precision ", name(plan.precision));
-  lost(!plan.fp32_master, "an optimiser without fp32 weights");
-  lost(plan.lora_rank > 0, "adapters");
-  lost(!plan.reshard && plan.zero == Zero::kWeights, "weights kept after forward");
-  lost(!plan.overlap.context && plan.cp > 1 && plan.context == ContextKind::kRing,
-       "ring attention that waits for its transfers");
-  lost((plan.recompute == Recompute::kSelective) &&
-           (plan.recompute_modules & kRecomputeSecondProduct) != 0,
-       "recompute of every second product (torchtitan's \"op\")");
-  lost(plan.precision == Precision::kFp32 && plan.fp32_gradients, "fp32 gradients named apart");
-  // Remains of fp32 weights and narrow moments come together; remains need bf16 weights.
-  const bool remains = sixteen && !(plan.precision == Precision::kFp8 && plan.fp8_gather);
-  const bool aware = plan.split_master || plan.moment_bytes > 0;
-  lost(aware && plan.split_master != remains,
-       "what the precision-aware optimizer keeps of weights");
-  lost(plan.moment_bytes > 0 && (first_moment_bytes(plan.moment_bytes) == 0 ||
-                                 plan.precision <= Precision::kTf32 || plan.moment_bytes == 8),
-       "the moments' types");
-  lost(aware && plan.optimizer != OptimizerKind::kAdam, "a precision-aware optimizer but Adam");
-  lost(plan.shard > 0 && plan.shard > plan.dp * plan.cp, "a shard of more than all replicas");
-  lost_reduced_type(plan, lose, to);
-}
-
 PlanText write_megatron(const Plan& plan) {
   PlanText out;
   write_degrees(plan, out);

@@ -51,19 +51,16 @@ std::string_view deepspeed_key(const nlohmann::ordered_json& root);
 void deepspeed_gradients(Plan& plan, bool typed, std::vector<std::string>& assumed);
 
 PlanText write_megatron(const Plan& plan);
-PlanText write_torchtitan(const Plan& plan);
+/// What torchtitan's configuration says beside the plan.
+struct TitanRun {
+  bool compile = true;       ///< torch.compile of every layer
+  std::string name, flavor;  ///< of its models; empty: none is named
+  std::int64_t layers = 0;   ///< of the model; 0: not known
+};
+PlanText write_torchtitan(const Plan& plan, const TitanRun& run);
+/// Flags of a model, a setting each: "--num-layers 80". What they cannot say of it, read_file_model of them shows.
+std::vector<std::string> megatron_model_flags(const Model& model, std::int64_t sequence);
 PlanText write_deepspeed(const Plan& plan);
-
-/// Takes note of what is lost: called with whether it is, and with two texts that name it.
-using Lose = void (*)(void* to, bool lost, std::string_view what, std::string_view which);
-/// What the launcher cannot run of a plan: each with every reason there could be.
-/// No writer says in which type gradients are reduced, where it is not that of the sum.
-void lost_reduced_type(const Plan& plan, Lose lose, void* to);
-/// Nor do all say who sends tokens to experts, and whether layers are replayed from CUDA graphs.
-void lost_launches(const Plan& plan, Lose lose, void* to);
-void lost_in_megatron(const Plan& plan, Lose lose, void* to);
-void lost_in_torchtitan(const Plan& plan, Lose lose, void* to);
-void lost_in_deepspeed(const Plan& plan, Lose lose, void* to);
 
 /// Chips that hold one copy of the model, or 2^31 where they are more: no cluster has as many.
 std::uint64_t chips_of_copy(const Plan& plan);

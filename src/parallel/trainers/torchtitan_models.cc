@@ -76,6 +76,27 @@ Result<Model> titan_model(std::string_view name, std::string_view flavor,
   return model_of(*entry, where, fmt::format("{} {}", name, flavor));
 }
 
+TitanName titan_name(const Model& model) {
+  using Entry = std::pair<TitanName, Model>;
+  static const std::vector<Entry> all = [] {
+    std::vector<Entry> entries;
+    for (const std::string& name : names_in(*registry()["model"].as_table())) {
+      for (const std::string& flavor : names_in(*registry()["model"][name].as_table())) {
+        Result<Model> read = titan_model(name, flavor, name);
+        if (read) entries.emplace_back(TitanName{name, flavor}, *std::move(read));
+      }
+    }
+    return entries;
+  }();
+  for (const auto& [name, known] : all) {
+    const bool same = known.kinds == model.kinds && known.order == model.order &&
+                      known.hidden == model.hidden && known.vocab == model.vocab &&
+                      known.tied_embeddings == model.tied_embeddings;
+    if (same) return name;
+  }
+  return {};
+}
+
 Result<LaunchSettings> titan_config(std::string_view module, std::string_view config,
                                     const std::string& where) {
   const toml::table& root = registry();

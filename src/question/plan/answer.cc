@@ -10,6 +10,7 @@
 #include "flopcast/question/plan.h"
 #include "flopcast/version.h"
 #include "question/estimate/precision.h"
+#include "question/plan/launches.h"
 
 namespace flopcast {
 
@@ -38,6 +39,9 @@ void fill_question(PlanReport& report, const PlanQuestion& question, const Model
   report.memory_share = question.training.memory_share;
   report.usd_per_chip_hour = question.training.usd_per_chip_hour;
   report.placements = question.placements;
+  report.asked_launches =
+      question.launches && question.changes.empty();  // of a sweep, bests are compared
+  report.named = question.named;
   report.asked_best = question.best;
   report.constraints = question.constraints;
   report.changes = question.changes;
@@ -56,6 +60,7 @@ PlanSearchOptions search_options(const PlanReport& report, const PlanRun& run) {
   options.base.sequence = report.sequence;
   options.constraints = report.constraints;
   options.launchable = report.launchable;
+  options.named = report.named;
   options.placements = report.placements;
   options.memory_share = report.memory_share;
   options.best = report.asked_best;
@@ -81,7 +86,21 @@ struct Opened {
   Model model;
   PlanMachine machine;
 };
-Result<Opened> open(const PlanQuestion& question) {
+/// What a launcher implies where nobody says otherwise.
+PlanQuestion with_launcher(PlanQuestion question) {
+  if (!question.launchable) return question;
+  const PlanFormat launcher = *question.launchable;
+  question.placements = false;
+  question.assumed.push_back(launcher_placement(launcher));
+  question.assumed.push_back(software_words(launcher, question.training.software));
+  if (question.training.software.empty()) {
+    question.training.software = launcher_softwares(launcher).front();
+  }
+  return question;
+}
+
+Result<Opened> open(const PlanQuestion& given) {
+  const PlanQuestion question = with_launcher(given);
   if (question.global_batch < 1) {
     return Diagnostic{ErrorCode::kUsage, "--global-batch", "is missing or below 1",
                       "give the sequences of one step, over all replicas"};
@@ -136,16 +155,30 @@ std::optional<Diagnostic> estimate_best(const TrainingModel& training, PlanRepor
 constexpr std::array<std::string_view, 3> kGiven = {"layout", "recompute_modules",
                                                     "recompute_layers"};
 
-/// The name of the setting, where a search varies it; else nothing.
-std::string_view varied_setting(std::string_view given) {
+/// The setting of this name, short or long; null: there is none.
+const PlanSetting* find_setting(std::string_view given) {
   const std::string key = name_key(given);
   for (const PlanSetting& setting : plan_settings()) {
-    const bool same = name_key(setting.name) == key ||
-                      (!setting.long_name.empty() && name_key(setting.long_name) == key);
-    if (!same || setting.kind != SettingKind::kDegree) continue;
-    if (std::find(kGiven.begin(), kGiven.end(), setting.name) == kGiven.end()) return setting.name;
+    if (name_key(setting.name) == key ||
+        (!setting.long_name.empty() && name_key(setting.long_name) == key)) {
+      return &setting;
+    }
   }
-  return {};
+  return nullptr;
+}
+
+/// The name of the setting, where a search varies it; else nothing.
+std::string_view varied_setting(std::string_view given) {
+  const PlanSetting* setting = find_setting(given);
+  if (setting == nullptr || setting->kind != SettingKind::kDegree) return {};
+  const bool fixed = std::find(kGiven.begin(), kGiven.end(), setting->name) != kGiven.end();
+  return fixed ? std::string_view() : setting->name;
+}
+
+/// Its short name.
+std::string setting_name(const std::string& given) {
+  const PlanSetting* setting = find_setting(given);
+  return setting == nullptr ? given : std::string(setting->name);
 }
 
 }  // namespace
@@ -157,6 +190,7 @@ Result<PlanQuestion> with_settings(PlanQuestion question, const PlanSettings& se
     const std::string_view name = varied_setting(given);
     if (name.empty()) {
       fixed.emplace(given, value);
+      question.named.push_back(setting_name(given));
     } else {
       Result<PlanConstraint> constraint = plan_constraint(name, "=", value);
       if (!constraint) return constraint.error();
@@ -205,6 +239,9 @@ Result<PlanReport> answer(const PlanQuestion& question, const PlanRun& run) {
   report.search = std::move(*search);
   if (!report.search.complete) return std::move(report);
   if (const auto problem = estimate_best(*training, report)) return *problem;
+  if (auto problem = find_launches(*training, search_options(report, run), report)) {
+    return *std::move(problem);
+  }
   return std::move(report);
 }
 

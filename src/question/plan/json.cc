@@ -76,6 +76,13 @@ void write_list(JsonWriter& w, std::string_view key, std::span<const PlanFound> 
   w.end_array();
 }
 
+void write_texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& texts,
+                 Layout layout = Layout::kBlock) {
+  w.begin_array(key, layout);
+  for (const std::string& text : texts) w.text({}, text);
+  w.end_array();
+}
+
 void write_candidate(JsonWriter& w, const PlanCandidate& candidate, std::int64_t layers) {
   w.begin_object();
   write_found(w, candidate.found);
@@ -104,10 +111,70 @@ void write_candidate(JsonWriter& w, const PlanCandidate& candidate, std::int64_t
   const PlanText megatron =
       write_plan(with_stages(candidate.found.plan, layers), PlanFormat::kMegatron);
   w.text("megatron", megatron.text);
-  w.begin_array("megatron_lacks");
-  for (const std::string& lost : megatron.lost) w.text({}, lost);
-  w.end_array();
+  write_texts(w, "megatron_lacks", megatron.lost);
   w.end_object();
+}
+
+void write_refused(JsonWriter& w,
+                   const std::vector<std::pair<std::string, std::uint64_t>>& refused) {
+  w.begin_array("refused");
+  for (const auto& [reason, count] : refused) {
+    w.begin_object({}, Layout::kLine);
+    w.text("reason", reason);
+    w.count("plans", count);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void write_launch_line(JsonWriter& w, const Launch& launch) {
+  write_texts(w, "environment", launch.environment, Layout::kLine);
+  w.text("command", launch.command);
+  w.begin_array("files");
+  for (const LaunchFile& file : launch.files) {
+    w.begin_object();
+    w.text("name", file.name);
+    w.text("text", file.text);
+    w.end_object();
+  }
+  w.end_array();
+  write_texts(w, "cannot_run", launch.lost);
+  w.begin_array("told_elsewhere");
+  for (const PlanElsewhere& other : launch.elsewhere) {
+    w.begin_object({}, Layout::kLine);
+    w.text("name", other.name);
+    w.text("value", other.value);
+    w.text("where", other.where);
+    w.end_object();
+  }
+  w.end_array();
+  write_texts(w, "notes", launch.notes);
+}
+
+void write_launches(JsonWriter& w, const std::vector<PlanLaunch>& launches) {
+  w.begin_array("launch");
+  for (const PlanLaunch& one : launches) {
+    w.begin_object();
+    w.text("launcher", name(one.launcher));
+    w.text("release", launcher_words(one.launcher));
+    w.text("software", one.software);
+    if (one.best) {
+      w.begin_object("best", Layout::kLine);
+      write_found(w, *one.best);
+      w.end_object();
+      w.exact("low_s", one.low.value);
+      w.exact("high_s", one.high.value);
+      write_launch_line(w, one.launch);
+    } else {
+      w.null("best");
+      w.text("why", why_none(one));
+      w.count("plans", one.plans);
+      write_refused(w, one.refused);
+    }
+    write_texts(w, "assumed", one.assumed);
+    w.end_object();
+  }
+  w.end_array();
 }
 
 void write_question(JsonWriter& w, const PlanReport& report) {
@@ -129,7 +196,9 @@ void write_question(JsonWriter& w, const PlanReport& report) {
   for (const PlanChange& change : report.changes) w.text(change.name, change.value);
   w.end_object();
   w.text("launchable", report.launchable ? name(*report.launchable) : std::string_view());
+  write_texts(w, "named", report.named, Layout::kLine);
   w.boolean("placements", report.placements);
+  w.boolean("launches", report.asked_launches);
   w.exact("memory_share", report.memory_share);
   w.exact("usd_per_chip_hour", report.usd_per_chip_hour);
   w.count("best", report.asked_best);
@@ -146,14 +215,7 @@ void write_counts(JsonWriter& w, const PlanSearch& search) {
   w.count("placed", search.placed);
   w.count("too_big", search.too_big);
   w.end_object();
-  w.begin_array("refused");
-  for (const auto& [reason, count] : search.refused) {
-    w.begin_object({}, Layout::kLine);
-    w.text("reason", reason);
-    w.count("plans", count);
-    w.end_object();
-  }
-  w.end_array();
+  write_refused(w, search.refused);
 }
 
 std::string document(const PlanReport& report, Layout layout) {
@@ -171,6 +233,7 @@ std::string document(const PlanReport& report, Layout layout) {
   w.begin_array("best");
   for (const PlanCandidate& candidate : report.best) write_candidate(w, candidate, report.layers);
   w.end_array();
+  write_launches(w, report.launches);
   write_list(w, "pareto", report.search.pareto);
   if (report.search.leanest) {
     w.begin_object("leanest", Layout::kLine);
@@ -187,9 +250,7 @@ std::string document(const PlanReport& report, Layout layout) {
     w.end_object();
   }
   w.end_array();
-  w.begin_array("assumed");
-  for (const std::string& text : report.assumed) w.text({}, text);
-  w.end_array();
+  write_texts(w, "assumed", report.assumed);
   w.end_object();
   return std::move(w).take();
 }

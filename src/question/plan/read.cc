@@ -14,32 +14,6 @@ namespace {
 
 using json = nlohmann::ordered_json;  // a sweep has an order
 
-std::optional<Zero> parse_enum(std::string_view text, Zero) { return parse_zero(text); }
-std::optional<Recompute> parse_enum(std::string_view text, Recompute) {
-  return parse_recompute(text);
-}
-std::optional<ScheduleKind> parse_enum(std::string_view text, ScheduleKind) {
-  return parse_schedule_kind(text);
-}
-std::optional<TensorKind> parse_enum(std::string_view text, TensorKind) {
-  return parse_tensor_kind(text);
-}
-std::optional<ContextKind> parse_enum(std::string_view text, ContextKind) {
-  return parse_context_kind(text);
-}
-std::optional<Precision> parse_enum(std::string_view text, Precision) {
-  return parse_precision(text);
-}
-std::optional<DispatcherKind> parse_enum(std::string_view text, DispatcherKind) {
-  return parse_dispatcher(text);
-}
-std::optional<GradientType> parse_enum(std::string_view text, GradientType) {
-  return parse_gradient_type(text);
-}
-std::optional<OptimizerKind> parse_enum(std::string_view text, OptimizerKind) {
-  return parse_optimizer_kind(text);
-}
-
 /// Takes members of one document apart; the first that is missing or of another type is kept.
 class Document {
  public:
@@ -104,7 +78,7 @@ class Document {
   void read(const json& value, std::string_view key, Enum& out) requires std::is_enum_v<Enum> {
     std::string text;
     read(value, key, text);
-    const std::optional<Enum> known = parse_enum(text, out);
+    const std::optional<Enum> known = parse_choice(text, out);
     if (!known) return refuse(key, fmt::format("has no choice '{}'", text));
     out = *known;
   }
@@ -185,6 +159,55 @@ void read_own_fits(Document& d, const json& object, std::vector<FitNote>& fits) 
   }
 }
 
+void read_refused(Document& d, const json& object,
+                  std::vector<std::pair<std::string, std::uint64_t>>& refused) {
+  for (const json& item : d.list(object, "refused")) {
+    auto& [reason, count] = refused.emplace_back();
+    d.take(item, "reason", reason);
+    d.take(item, "plans", count);
+  }
+}
+
+void read_launch_line(Document& d, const json& object, Launch& launch) {
+  d.take(object, "environment", launch.environment);
+  d.take(object, "command", launch.command);
+  for (const json& item : d.list(object, "files")) {
+    LaunchFile& file = launch.files.emplace_back();
+    d.take(item, "name", file.name);
+    d.take(item, "text", file.text);
+  }
+  d.take(object, "cannot_run", launch.lost);
+  for (const json& item : d.list(object, "told_elsewhere")) {
+    PlanElsewhere& other = launch.elsewhere.emplace_back();
+    d.take(item, "name", other.name);
+    d.take(item, "value", other.value);
+    d.take(item, "where", other.where);
+  }
+  d.take(object, "notes", launch.notes);
+}
+
+PlanLaunch read_launch(Document& d, const json& object) {
+  PlanLaunch launch;
+  std::string launcher;
+  d.take(object, "launcher", launcher);
+  const std::optional<PlanFormat> known = parse_plan_format(launcher);
+  if (known) launch.launcher = *known;
+  if (!known) d.refuse("launcher", "names no launcher");
+  d.take(object, "software", launch.software);
+  const json& best = d.member(object, "best");
+  if (best.is_object()) {
+    launch.best = read_found(d, best);
+    d.take(object, "low_s", launch.low);
+    d.take(object, "high_s", launch.high);
+    read_launch_line(d, object, launch.launch);
+  } else {
+    d.take(object, "plans", launch.plans);
+    read_refused(d, object, launch.refused);
+  }
+  d.take(object, "assumed", launch.assumed);
+  return launch;
+}
+
 void read_question(Document& d, const json& object, PlanReport& report) {
   d.take(object, "model", report.model);
   d.take(object, "parameters", report.parameters);
@@ -207,7 +230,9 @@ void read_question(Document& d, const json& object, PlanReport& report) {
   d.take(object, "launchable", launcher);
   report.launchable = parse_plan_format(launcher);
   if (!report.launchable && !launcher.empty()) d.refuse("launchable", "names no launcher");
+  d.take(object, "named", report.named);
   d.take(object, "placements", report.placements);
+  d.take(object, "launches", report.asked_launches);
   d.take(object, "memory_share", report.memory_share);
   d.take(object, "usd_per_chip_hour", report.usd_per_chip_hour);
   d.take(object, "best", report.asked_best);
@@ -231,15 +256,12 @@ void read_search(Document& d, const json& root, PlanReport& report) {
   d.take(counts, "plans", search.plans);
   d.take(counts, "placed", search.placed);
   d.take(counts, "too_big", search.too_big);
-  for (const json& item : d.list(root, "refused")) {
-    auto& [reason, count] = search.refused.emplace_back();
-    d.take(item, "reason", reason);
-    d.take(item, "plans", count);
-  }
+  read_refused(d, root, search.refused);
   for (const json& item : d.list(root, "best")) {
     report.best.push_back(read_candidate(d, item));
     search.best.push_back(report.best.back().found);
   }
+  for (const json& item : d.list(root, "launch")) report.launches.push_back(read_launch(d, item));
   for (const json& item : d.list(root, "pareto")) search.pareto.push_back(read_found(d, item));
   const json& leanest = d.member(root, "leanest");
   if (leanest.is_object()) search.leanest = read_found(d, leanest);

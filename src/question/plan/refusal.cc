@@ -26,6 +26,7 @@ std::string found_words(const PlanFound& found) {
 /// The best plan of a question that asks less.
 std::optional<WayOut> try_question(PlanQuestion question, std::string change) {
   question.best = 1;
+  question.launches = false;
   const Result<PlanReport> report = answer(question);
   if (!report || !report->fits()) return std::nullopt;
   return WayOut{std::move(change), report->search.best.front()};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "flopcast/parallel/fields.h"
 #include "support/plan_question.h"
@@ -27,6 +28,30 @@ TEST(PlanText, TellsWinnerRivalsFrontAndReasons) {
   EXPECT_THAT(text, HasSubstr("seconds a step"));
   EXPECT_THAT(text, HasSubstr("the second"));
   EXPECT_THAT(text, HasSubstr("+10 % of"));
+}
+
+TEST(PlanText, AWholeLaunchLineStandsOnTheFirstScreen) {
+  for (const auto& [model, cluster, line] :
+       {std::tuple("llama-3-70b", "64 x dgx-h100", "torchrun --nnodes 64 --nproc-per-node 8"),
+        std::tuple("gpt-3-1.3b", "1 x dgx-b200", "torchrun --standalone --nproc-per-node 8")}) {
+    PlanQuestion q = plan_question();
+    q.model = model;
+    q.cluster = cluster;
+    q.global_batch = 512;
+    const std::string text = plan_text(answered(q));
+    const std::string launch = text.substr(0, text.find("\nThe best 5 plans"));
+    EXPECT_THAT(launch, HasSubstr("Best of each launcher"));
+    EXPECT_THAT(launch, HasSubstr(line));
+    EXPECT_THAT(launch, HasSubstr("--mock-data"));
+    EXPECT_THAT(launch, Not(HasSubstr("NOT this plan")));
+    EXPECT_LE(std::count(launch.begin(), launch.end(), '\n'), 45);
+    std::size_t at = launch.find("Best of each");
+    while (at < launch.size()) {
+      const std::size_t end = std::min(launch.find('\n', at), launch.size());
+      EXPECT_LE(end - at, 80U) << launch.substr(at, end - at);
+      at = end + 1;
+    }
+  }
 }
 
 TEST(PlanText, MergedShardsReadAsTheWhole) {

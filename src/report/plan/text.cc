@@ -7,9 +7,9 @@
 #include "base/text/format.h"
 #include "base/text/shown.h"
 #include "flopcast/parallel/fields.h"
-#include "flopcast/parallel/files.h"
 #include "flopcast/report/plan.h"
 #include "report/estimate/report.h"
+#include "report/plan/launch.h"
 #include "report/render/scatter.h"
 #include "report/render/table.h"
 
@@ -30,16 +30,6 @@ std::string short_count(double value) {
   std::size_t prefix = 0;
   while (value >= 999.5 && prefix + 1 < std::size(kPrefixes)) value /= 1000, ++prefix;
   return fmt::format("{:.3g}{}", value, kPrefixes[prefix]);
-}
-
-std::string indented(std::string_view text, std::string_view by) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    out += fmt::format("{}{}\n", by, text.substr(at, end - at));
-    at = end + 1;
-  }
-  return out;
 }
 
 std::string title(const PlanReport& r) {
@@ -63,27 +53,6 @@ std::string price_words(const PlanCandidate& c) {
   return text.empty() ? text : text + " a step";
 }
 
-/// The best plan for its launcher, and what that one is not told by it.
-std::string flags_text(const PlanReport& r) {
-  constexpr std::string_view kTitles[] = {"Megatron-LM flags", "torchtitan TOML", "DeepSpeed JSON"};
-  const PlanFormat format = r.launchable.value_or(PlanFormat::kMegatron);
-  const Plan& plan = r.best.front().found.plan;
-  const PlanText written =
-      write_plan(format == PlanFormat::kMegatron ? with_stages(plan, r.layers) : plan, format);
-  std::string text = fmt::format("\n{}{}\n", kTitles[static_cast<int>(format)],
-                                 written.lost.empty() ? "" : ", which are NOT this plan");
-  for (const std::string& lost : written.lost) {
-    text += fmt::format("  {} has no setting for {}\n", name(format), lost);
-  }
-  if (!written.lost.empty()) {
-    text += fmt::format("  (--launchable {} searches only what it can run)\n", name(format));
-  }
-  for (const PlanElsewhere& other : written.elsewhere) {
-    text += fmt::format("  told elsewhere: {} {}, by {}\n", other.name, other.value, other.where);
-  }
-  return text + indented(written.text, "  ");
-}
-
 std::string winner_text(const PlanReport& r) {
   const PlanCandidate& w = r.best.front();
   return fmt::format("\nBest  {}\n", plan_words(w.found.plan)) +
@@ -92,7 +61,7 @@ std::string winner_text(const PlanReport& r) {
                      short_count(w.tokens_per_second), percent(w.mfu), gigabytes(w.found.memory),
                      gigabytes(r.capacity)) +
          fmt::format("      {}{}\n", placement_words(w.found.placement), price_words(w)) +
-         flags_text(r);
+         launches_text(r);
 }
 
 /// The parts in which `other` takes longer than `winner`, most first: "bubble +0.31 s".

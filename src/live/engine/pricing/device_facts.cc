@@ -5,20 +5,14 @@
 #include <optional>
 #include <string_view>
 
+#include "flopcast/hardware/capability.h"
+
 namespace flopcast::live {
 namespace {
 
 /// What programs see of memory where the catalogue does not say: the rest is the firmware's.
 constexpr double kVisibleShare = 0.988;
 
-/// Of a generation; a chip that differs from it has a fact of its own.
-struct Capability {
-  std::string_view architecture;
-  double number;
-};
-constexpr Capability kCapabilities[] = {
-    {"volta", 7.0},  {"turing", 7.5},     {"ampere", 8.0},          {"ada", 8.9},
-    {"hopper", 9.0}, {"blackwell", 10.0}, {"blackwell-ultra", 10.3}};
 /// Of what is none of these.
 constexpr double kOtherCapability = 8.0;
 
@@ -27,14 +21,6 @@ std::optional<double> fact_of(const Chip& chip, std::string_view key) {
     if (fact.key == key) return fact.value;
   }
   return std::nullopt;
-}
-
-double compute_capability(const Chip& chip) {
-  if (const auto own = fact_of(chip, "compute_capability")) return *own;
-  for (const Capability& generation : kCapabilities) {
-    if (generation.architecture == chip.architecture) return generation.number;
-  }
-  return kOtherCapability;
 }
 
 /// A device of so much memory counts it in whole pages.
@@ -58,7 +44,7 @@ DeviceFacts device_facts(const Chip& chip) {
   facts.l2_bytes = static_cast<std::uint64_t>(chip.on_chip_memory.value);
   facts.cores = chip.cores;
   facts.clock_khz = static_cast<std::uint32_t>(std::lround(chip.tiles.hertz / 1000));
-  const long tenths = std::lround(compute_capability(chip) * 10);
+  const long tenths = std::lround(compute_capability(chip).value_or(kOtherCapability) * 10);
   facts.major = static_cast<std::uint32_t>(tenths / 10);
   facts.minor = static_cast<std::uint32_t>(tenths % 10);
   return facts;
