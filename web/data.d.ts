@@ -114,7 +114,10 @@ interface RowsDocument {
 
 interface TwoRuns { measured: number; replayed: number }
 
-interface Breakdown { exposed_compute: number; exposed_communication: number; waiting: number; overlapped: number; other: number; idle: number }
+interface Breakdown {
+  exposed_compute: number; exposed_communication: number; transfer: number; waiting: number; waiting_for_rank: number; waiting_for_host: number;
+  waiting_for_stage: number; overlapped: number; other: number; idle: number;
+}
 
 interface ReplayStep {
   name: string; measured_s: number | null; replayed_s: number | null; error: number | null;
@@ -123,19 +126,28 @@ interface ReplayStep {
 
 interface ReplayRank {
   rank: number; steps: ReplayStep[];
-  window: { measured_s: number; replayed_s: number; breakdown_s: { measured: Breakdown; replayed: Breakdown } };
+  window: {
+    measured_s: number; replayed_s: number; breakdown_s: { measured: Breakdown; replayed: Breakdown };
+    sm_time_used: { measured: number | null; replayed: number | null };
+  };
 }
 
 interface ReplayCollective {
   name: string; group: string; count: number; ranks: number; bytes: number; wait_s: TwoRuns; transfer_s: TwoRuns;
 }
 
-interface SensitivityPart { part: string; title: string; work_s: number; gpu_step_s: number | null; change: number | null }
+interface SensitivityPart {
+  part: string; title: string; work_s: number; gpu_step_s: number | null; change: number | null; limit_s: number | null; limit_change: number | null;
+}
+
+/** A rank that does its work in the time of its equals. */
+interface LikeEquals { rank: number; gpu_step_s: number | null; change: number | null; next: number | null; next_waited_s: number }
 
 interface ReplayReport {
   name: string; mode: string; baseline: string; structure_from?: string; durations_from?: string; damage: string[]; truncated: string[]; verdict: string[];
-  straggler: { rank: number; share_of_path: number; last: number; collectives: number; waited_s: number; share_of_waiting: number } | null;
-  sensitivity: { less_time: number; gpu_step_s: number; parts: SensitivityPart[] } | null;
+  straggler: { rank: number; share_of_path: number; last: number; collectives: number; waited_s: number; waited_for_host_s: number; share_of_waiting: number } | null;
+  late: { rank: number; last: number; waited_s: number; waited_for_host_s: number }[];
+  sensitivity: { less_time: number; gpu_step_s: number; parts: SensitivityPart[]; late: LikeEquals | null; straggler: LikeEquals | null } | null;
   tasks: number; task_edges: number; ranks: ReplayRank[]; edges: Record<string, { count: number; contradicted: number }>;
   pinned: { what: string; tasks: number }[]; lags: { edge: string; samples: number; typical_s: number }[]; clock_residual_s: number;
   collectives: ReplayCollective[];
@@ -156,7 +168,7 @@ interface ReplayReport {
 
 // --- whatif ---
 
-interface WhatIfWorth { part: string; title: string; work_s: number; less_s: number | null; limit_s: number | null }
+interface WhatIfWorth { part: string; title: string; work_s: number; less_s: number | null; limit_s: number | null; caution: string }
 
 interface WhatIfTotals {
   tokens_per_step: number | null; tokens_per_s: number | null; mfu: number | null; memory_bytes: number | null;
@@ -169,7 +181,7 @@ interface WhatIfDocument {
   refused: { change: string; missing: string }[]; ranks_before: number; ranks_after: number;
   sensitivity: WhatIfWorth[] | null;
   // What a refused question lacks:
-  before_s: number; after_s: number; host_before_s: number; host_after_s: number;
+  before_s: number; after_s: number; host_before_s: number; host_after_s: number; caution: string;
   band: { low_s: number; high_s: number; sources: { what: string; below_s: number; above_s: number }[] };
   parts: { part: string; title: string; before_s: number; after_s: number }[];
   causes: { change: string; forwards_s: number; backwards_s: number | null }[];

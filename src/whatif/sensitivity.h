@@ -7,6 +7,9 @@
 
 namespace flopcast::whatif {
 
-Result<std::vector<WhatIfSensitivity>> sensitivity(const Prepared& prepared);
+std::vector<WhatIfSensitivity> sensitivity(const Prepared& prepared);
+
+/// The parts of the work alone, and the ranks that are waited for made like their equals.
+SensitivityTable worth(const Prepared& prepared);
 
 }  // namespace flopcast::whatif

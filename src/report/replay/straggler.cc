@@ -35,29 +35,26 @@ std::vector<Time> path_by_trace(const TraceSet& set, const CriticalPath& path) {
   return times;
 }
 
-/// How long others wait for one rank, in collectives it comes last to.
-void add_waiting(const Replay& replay, std::size_t trace, Straggler& straggler) {
-  Time all;
-  for (const CollectiveInstance& c : replay.collectives) {
-    if (c.members.size() < 2) continue;
-    ++straggler.collectives;
-    Time waited;
-    for (const CollectiveInstance::Member& m : c.members) waited += m.replayed_wait;
-    all += waited;
-    const auto last = std::min_element(
-        c.members.begin(), c.members.end(),
-        [](const auto& a, const auto& b) { return a.replayed_wait < b.replayed_wait; });
-    if (last->trace != trace) continue;
-    ++straggler.last;
-    straggler.waited += waited - last->replayed_wait;
-  }
-  straggler.share_of_waiting = share(straggler.waited, all);
-}
-
 }  // namespace
 
+std::vector<LateRank> late_ranks(const TraceSet& set, const Replay& replay,
+                                 const HostWaits& for_hosts) {
+  std::vector<Time> for_host(set.traces.size());
+  for (std::size_t c = 0; c < replay.collectives.size(); ++c) {
+    const CollectiveInstance& collective = replay.collectives[c];
+    if (collective.members.size() < 2 || collective.point_to_point) continue;
+    Time& sum = for_host[collective.members[collective.last()].trace];
+    for (const Pair<Time>& wait : for_hosts[c]) sum += wait.replayed;
+  }
+  std::vector<LateRank> list;
+  for (const WaitedFor& late : waited_for(replay.collectives))
+    list.push_back({rank_of(set, late.trace), late.last, late.waited, for_host[late.trace]});
+  return list;
+}
+
 std::optional<Straggler> find_straggler(const TraceSet& set, const Replay& replay,
-                                        const std::vector<RankSummary>& ranks) {
+                                        const std::vector<RankSummary>& ranks,
+                                        const std::vector<LateRank>& late) {
   const std::vector<Time> times = path_by_trace(set, replay.critical_path);
   const auto most = std::max_element(times.begin(), times.end());
   if (most == times.end()) return std::nullopt;
@@ -65,7 +62,16 @@ std::optional<Straggler> find_straggler(const TraceSet& set, const Replay& repla
   Straggler straggler;
   straggler.rank = rank_of(set, trace);
   straggler.share_of_path = share(*most, std::accumulate(times.begin(), times.end(), Time{}));
-  add_waiting(replay, trace, straggler);
+  Time all;
+  for (const LateRank& one : late) {
+    straggler.collectives += one.last;
+    all += one.waited;
+    if (one.rank != straggler.rank) continue;
+    straggler.last = one.last;
+    straggler.waited = one.waited;
+    straggler.for_host = one.for_host;
+  }
+  straggler.share_of_waiting = share(straggler.waited, all);
   Time windows;
   for (const RankSummary& rank : ranks) windows += rank.window.replayed;
   if (straggler.share_of_path <= kMostOfPath || share(straggler.waited, windows) <= kShareOfRun)
@@ -75,11 +81,12 @@ std::optional<Straggler> find_straggler(const TraceSet& set, const Replay& repla
 
 std::string work_part_title(const std::string& name) {
   static const std::map<std::string, std::string> titles = {
-      {"host", "host: operators, calls, and between them"},
+      {"host", "host: operators, calls, gaps"},
       {"gemm", "GPU: matrix products"},
       {"attention", "GPU: attention"},
       {"other_kernels", "GPU: other kernels"},
       {"copies", "GPU: copies and sets"},
+      {"network", "network: every transfer"},
       {"other_communication", "other communication"},
   };
   const auto found = titles.find(name);
