@@ -40,7 +40,7 @@ function numbers() {
     list.push(tile(share((b) => b.transfer), "transfers, no compute beside it"),
       tile(share((b) => b.waiting_for_rank), "waits for another rank's GPU"), tile(share((b) => b.waiting_for_host), "waits for another rank's host"));
   }
-  if (ranks.some((rank) => rank.window.breakdown_s.measured.waiting_for_stage > 0)) list.push(tile(share((b) => b.waiting_for_stage), "waits to receive"));
+  if (ranks.some((rank) => rank.window.breakdown_s.measured.waiting_for_stage > 0)) list.push(tile(share((b) => b.waiting_for_stage), "waits for another stage"));
   list.push(tile(share((b) => b.idle), "is idle"));
   if (report.sensitivity) list.push(tile(ms(report.sensitivity.gpu_step_s), "is the GPU step, the mean of ranks and usual steps"));
   return tiles(...list);

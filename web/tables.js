@@ -16,7 +16,7 @@ const PARTS = [
   ["transfer", "transfer alone", "data moves between ranks, and compute has nothing to do"],
   ["waiting_for_rank", "waiting for a rank", "a collective waits for the GPU of its last rank, which has more to do or takes longer for it"],
   ["waiting_for_host", "waiting for a host", "a collective waits for its last rank, whose GPU stood idle: its host is late"],
-  ["waiting_for_stage", "waiting to receive", "a receive waits for what another rank computes: pipelines cannot do without"],
+  ["waiting_for_stage", "waiting for a stage", "what another stage of the pipeline computes is waited for: no plan can do without"],
   ["copies", "copies alone", "copies and sets, no kernel"],
   ["idle", "idle", "nothing runs on the GPU"],
 ];
@@ -31,7 +31,7 @@ function worthOf(/** @type {string} */ part, /** @type {string} */ what) {
 }
 
 function worthOfRank() {
-  const like = report.sensitivity?.late;
+  const like = report.sensitivity?.straggler || report.sensitivity?.late;
   if (!like || like.change === null) return "";
   const next = like.next === null || like.next === like.rank ? "" : `, since rank ${like.next} is last then`;
   return ` Rank ${like.rank}, made like its equals, changes it by ${signed(like.change)}${next}.`;

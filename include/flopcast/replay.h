@@ -87,14 +87,19 @@ struct CollectiveInstance {
   std::size_t last() const;
 };
 
-/// A rank that came last to collectives, sends and receives left out, and who waited for it there.
+/// A rank that came last to collectives, and how long those waited for it there whose work it does, too.
 struct WaitedFor {
   std::uint32_t trace = 0;  ///< index into TraceSet::traces
   std::uint64_t last = 0;   ///< collectives it came last to
   Time waited;              ///< by the others in those, as replayed, summed over them
 };
-/// Every rank that others wait for, most first. @param collectives as Replay
-std::vector<WaitedFor> waited_for(const std::vector<CollectiveInstance>& collectives);
+/// Whether a member waits by plan: in a send or receive, or for another stage of the pipeline. @param stages
+/// Replay::stages
+bool waits_by_plan(const CollectiveInstance& collective, std::size_t member,
+                   const std::vector<std::uint32_t>& stages);
+/// Every rank that others wait for other than by plan, most first. @param collectives,stages as in Replay
+std::vector<WaitedFor> waited_for(const std::vector<CollectiveInstance>& collectives,
+                                  const std::vector<std::uint32_t>& stages);
 
 /// Edges of one kind: how many, and how many candidates the recording contradicts (source ends
 /// after the target starts). Contradicted candidates are dropped, never kept.
@@ -225,6 +230,8 @@ struct Replay {
   CriticalPath critical_path;  ///< of the replayed run
   /// Nothing: it takes more than one run, and tell_worth (flopcast/whatif.h) finds it.
   std::optional<SensitivityTable> sensitivity;
+  /// Of each trace, where the recording is of a pipeline: which stage. Empty: none is known; tell_worth finds it.
+  std::vector<std::uint32_t> stages;
   std::string no_sensitivity;         ///< why there is none, where that was asked
   std::vector<std::string> damage;    ///< not empty: the recording cannot be forecast, and why
   std::optional<NetworkUse> network;  ///< where ReplayOptions::network was given

@@ -193,6 +193,7 @@ class WhatIf {
   /// like their equals: what reports of a replay tell. kNoAnswer where the recording is damaged or has no GPU step.
   Result<SensitivityTable> worth() const;
 
+  std::vector<std::uint32_t> stages() const;       ///< as Replay::stages
   const TraceSet& set() const;                     ///< what was read
   const std::vector<std::string>& damage() const;  ///< why nothing can be forecast; empty if it can
 

@@ -126,7 +126,7 @@ RankLikeEquals told(const Prepared& prepared, std::uint32_t rank, const LikeEqua
   Replay after;
   tell_run(*run.set, *run.recording, *run.bindings, *run.lags, like->timed->assembly,
            like->timed->run, prepared.threads, after);
-  const std::vector<WaitedFor> late = waited_for(after.collectives);
+  const std::vector<WaitedFor> late = waited_for(after.collectives, stages_of(prepared));
   if (late.empty() || late.front().waited <= Time{}) return out;
   out.next = ranks[late.front().trace].rank;
   out.next_waited = late.front().waited;
@@ -134,6 +134,14 @@ RankLikeEquals told(const Prepared& prepared, std::uint32_t rank, const LikeEqua
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> stages_of(const Prepared& prepared) {
+  const TraceModel& model = prepared.recorded.trace_model();
+  if (model.pp < 2 || model.stages.size() != prepared.recorded.recording->ranks.size()) return {};
+  std::vector<std::uint32_t> stages(model.stages.size());
+  for (const ModelStage& stage : model.stages) stages[stage.rank] = stage.stage;
+  return stages;
+}
 
 std::vector<WhatIfSensitivity> sensitivity(const Prepared& prepared) {
   return rows_of(prepared, all_parts(prepared.recorded));
@@ -147,12 +155,13 @@ SensitivityTable worth(const Prepared& prepared) {
   std::ranges::stable_sort(table.parts, {}, [](const WorkSensitivity& part) {
     return std::tuple(part.gpu_step.value_or(Time::max()), part.part);
   });
-  if (prepared.late.empty() || prepared.late.front().waited <= Time{}) return table;
-  const std::uint32_t rank = prepared.late.front().trace;
-  const LikeEquals like = like_equals(prepared.recorded, rank);
-  table.late = told(prepared, rank, &like);
   const std::optional<LikeEquals> straggler = find_straggler(prepared.recorded);
   if (straggler) table.straggler = told(prepared, straggler->rank, &*straggler);
+  const std::vector<WaitedFor> late = waited_for(prepared.collectives, stages_of(prepared));
+  if (late.empty() || late.front().waited <= Time{}) return table;
+  const std::uint32_t rank = late.front().trace;
+  const LikeEquals like = like_equals(prepared.recorded, rank);
+  table.late = told(prepared, rank, &like);
   return table;
 }
 

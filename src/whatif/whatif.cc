@@ -53,6 +53,7 @@ Result<WhatIf> WhatIf::of(std::shared_ptr<const TraceSet> set, unsigned threads)
   return WhatIf(std::make_unique<Prepared>(std::move(*prepared)));
 }
 
+std::vector<std::uint32_t> WhatIf::stages() const { return whatif::stages_of(*prepared_); }
 const TraceSet& WhatIf::set() const { return *prepared_->recorded.set; }
 const std::vector<std::string>& WhatIf::damage() const { return prepared_->damage; }
 
@@ -108,6 +109,7 @@ void tell_worth(const TraceSet& set, const ReplayOptions& options, Replay& repla
   if (!replay.no_sensitivity.empty()) return;
   const std::shared_ptr<const TraceSet> borrowed(std::shared_ptr<void>(), &set);
   const Result<WhatIf> asked = WhatIf::of(borrowed, options.threads);
+  if (asked) replay.stages = asked->stages();
   Result<SensitivityTable> worth = asked ? asked->worth() : Result<SensitivityTable>(asked.error());
   if (worth) {
     replay.sensitivity = std::move(*worth);

@@ -75,14 +75,14 @@ struct PathSummary {
 struct Straggler {
   std::int32_t rank = 0;          ///< which
   double share_of_path = 0;       ///< of that part of the path
-  std::uint64_t collectives = 0;  ///< that several ranks joined, sends and receives left out
+  std::uint64_t collectives = 0;  ///< that several ranks joined
   std::uint64_t last = 0;         ///< of these, to which it came last
   Time waited;                    ///< by the others in those, summed over them
   Time for_host;                  ///< of that, while it was held up by a host
   double share_of_waiting = 0;    ///< of all waiting in collectives
 };
 
-/// A rank that comes last to collectives, sends and receives left out.
+/// A rank that comes last to collectives. Who waits for it by plan (waits_by_plan) is left out.
 struct LateRank {
   std::int32_t rank = 0;   ///< which
   std::uint64_t last = 0;  ///< collectives it comes last to

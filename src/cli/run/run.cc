@@ -19,6 +19,7 @@
 #include "flopcast/report/live.h"
 #include "flopcast/report/replay.h"
 #include "flopcast/trace/io.h"
+#include "flopcast/whatif.h"
 
 namespace flopcast::cli {
 namespace {
@@ -109,8 +110,9 @@ int write_page(Io& io, const fs::path& path, const LiveReport& report) {
   if (path.empty()) return kDone;
   const Result<TraceSet> timeline = report.timeline(std::nullopt);
   if (!timeline) return fail(io, timeline.error());
-  const Result<Replay> replayed = replay(*timeline);
+  Result<Replay> replayed = replay(*timeline);
   if (!replayed) return fail(io, replayed.error());
+  tell_worth(*timeline, {}, *replayed);
   const std::string page = replay_html(*timeline, *replayed);
   if (const int code = write_file(io, path, page); code != kDone) return code;
   report_file(io, "report", path, page.size());

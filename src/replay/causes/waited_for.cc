@@ -13,16 +13,25 @@ std::size_t CollectiveInstance::last() const {
   return static_cast<std::size_t>(least - members.begin());
 }
 
-std::vector<WaitedFor> waited_for(const std::vector<CollectiveInstance>& collectives) {
+bool waits_by_plan(const CollectiveInstance& collective, std::size_t member,
+                   const std::vector<std::uint32_t>& stages) {
+  if (collective.point_to_point) return true;
+  const std::uint32_t last = collective.members[collective.last()].trace;
+  return !stages.empty() && stages[last] != stages[collective.members[member].trace];
+}
+
+std::vector<WaitedFor> waited_for(const std::vector<CollectiveInstance>& collectives,
+                                  const std::vector<std::uint32_t>& stages) {
   std::map<std::uint32_t, WaitedFor> by_trace;
   for (const CollectiveInstance& c : collectives) {
     if (c.members.size() < 2 || c.point_to_point) continue;
-    const CollectiveInstance::Member& last = c.members[c.last()];
-    WaitedFor& late = by_trace[last.trace];
-    late.trace = last.trace;
+    const std::uint32_t last = c.members[c.last()].trace;
+    WaitedFor& late = by_trace[last];
+    late.trace = last;
     ++late.last;
-    for (const CollectiveInstance::Member& m : c.members) {
-      if (m.trace != last.trace) late.waited += m.replayed_wait;
+    for (std::size_t m = 0; m < c.members.size(); ++m) {
+      if (c.members[m].trace != last && !waits_by_plan(c, m, stages))
+        late.waited += c.members[m].replayed_wait;
     }
   }
   std::vector<WaitedFor> list;

@@ -65,7 +65,7 @@ GpuChanges::GpuChanges(const KernelNames* names, const Trace& trace, const std::
     const RowWait& w = wait->second;
     const Time come = std::min(start[row] + w.all, end[row]);
     const Time host = std::max(start[row], come - w.for_host);
-    const GpuRow first = w.point_to_point ? GpuRow::kWaitingForStage : GpuRow::kWaitingForRank;
+    const GpuRow first = w.by_plan ? GpuRow::kWaitingForStage : GpuRow::kWaitingForRank;
     begins.back().row = first;
     late.push_back({host, 0, first, -1});
     late.push_back({host, 0, GpuRow::kWaitingForHost, 1});

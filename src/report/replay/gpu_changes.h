@@ -33,7 +33,7 @@ inline constexpr std::size_t kGpuRowCount = 6;
 /// How long a row waits for other ranks, and for whom: the host's part is put last.
 struct RowWait {
   Time all, for_host;
-  bool point_to_point = false;
+  bool by_plan = false;  ///< for another stage's work
 };
 /// Of rows of collectives.
 using WaitOfRow = std::unordered_map<std::uint32_t, RowWait>;

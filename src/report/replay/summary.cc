@@ -70,7 +70,7 @@ struct Waits {
       for (std::size_t i = 0; i < collective.members.size(); ++i) {
         const CollectiveInstance::Member& m = collective.members[i];
         const Pair<Time>& host = for_hosts[c][i];
-        const bool pass = collective.point_to_point;
+        const bool pass = waits_by_plan(collective, i, replay.stages);
         recorded[m.trace].emplace(m.row, RowWait{m.recorded_wait, host.measured, pass});
         replayed[m.trace].emplace(m.row, RowWait{m.replayed_wait, host.replayed, pass});
       }
@@ -186,7 +186,7 @@ Summary summarise(const TraceSet& set, const Replay& replay, unsigned threads) {
   s.collectives = summarise_collectives(set, replay);
   s.path = summarise_path(set, replay);
   s.late = late_ranks(set, replay, for_hosts);
-  s.straggler = find_straggler(set, replay, s.ranks, s.late);
+  s.straggler = find_straggler(set, replay, s.ranks, for_hosts, s.late);
   s.quality = summarise_quality(set, replay, s.ranks);
   return s;
 }

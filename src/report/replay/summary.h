@@ -17,6 +17,7 @@ std::vector<CollectiveSummary> summarise_collectives(const TraceSet& set, const 
 PathSummary summarise_path(const TraceSet& set, const Replay& replay);
 std::optional<Straggler> find_straggler(const TraceSet& set, const Replay& replay,
                                         const std::vector<RankSummary>& ranks,
+                                        const HostWaits& for_hosts,
                                         const std::vector<LateRank>& late);
 std::vector<LateRank> late_ranks(const TraceSet& set, const Replay& replay,
                                  const HostWaits& for_hosts);

@@ -144,7 +144,7 @@ std::string breakdown_text(const SetResult& set, Time Pair<Time>::*window,
                {"transfer"},
                {"GPU"},
                {"host"},
-               {"receive"},
+               {"stage"},
                {"idle"},
                {"SMs"}});
   for (const RankSummary& r : set.summary.ranks) {
@@ -160,7 +160,7 @@ std::string breakdown_text(const SetResult& set, Time Pair<Time>::*window,
   }
   return title(fmt::format("GPU time{}, percent of each window", whose)) +
          "  compute alone, both at once, transfer alone; waiting for another rank's\n"
-         "  GPU, for its host, to receive from it; idle; SM time with blocks\n" +
+         "  GPU, for its host, for another stage; idle; SM time with blocks\n" +
          table.text() +
          left_out(set.summary.ranks.size(), table.size(), " (--json prints every rank)");
 }
@@ -185,8 +185,8 @@ std::string late_ranks_text(const SetResult& set) {
     table.add({std::to_string(late.rank), grouped(late.last), in_ms(late.waited),
                percent(share(late.waited, all)), percent(share(late.for_host, late.waited))});
   }
-  return title("Who comes last to collectives, sends and receives left out") + table.text() +
-         left_out(set.summary.late.size(), table.size(), " (--json prints all)");
+  return title("Who comes last to collectives; who waits for another stage is left out") +
+         table.text() + left_out(set.summary.late.size(), table.size(), " (--json prints all)");
 }
 
 double mean(const std::vector<float>& values) {

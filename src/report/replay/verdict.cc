@@ -80,7 +80,7 @@ std::string time_words(const std::vector<RankSummary>& ranks) {
   if (waiting > Time{}) {
     words += fmt::format(", {} waits for another rank ({} for its GPU, {} for its host",
                          of(waiting), of(for_rank), of(for_host));
-    if (for_stage > Time{}) words += fmt::format(", {} to receive what it computes", of(for_stage));
+    if (for_stage > Time{}) words += fmt::format(", {} for another stage", of(for_stage));
     words += ')';
   }
   return fmt::format("{}, {} is idle", words, of(idle));
@@ -105,8 +105,11 @@ std::string straggler_words(const SetResult& set, const Straggler& s) {
       s.rank, grouped(s.last), grouped(s.collectives), short_time(s.waited),
       percent(s.share_of_waiting), percent(share(s.for_host, s.waited)));
   const std::optional<SensitivityTable>& table = set.sensitivity;
-  if (!table || !table->late || table->late->rank != s.rank) return words;
-  return words + "; " + like_equals_words(*table->late, *table);
+  if (!table) return words;
+  for (const std::optional<RankLikeEquals>& like : {table->straggler, table->late}) {
+    if (like && like->rank == s.rank) return words + "; " + like_equals_words(*like, *table);
+  }
+  return words;
 }
 
 /// What to do about a part of the work. Operations of their own are part of the network.
