@@ -38,14 +38,22 @@ std::string left_out(std::size_t all, std::size_t shown, std::string_view where)
   return fmt::format("  ... and {} more{}\n", grouped(all - shown), where);
 }
 
-std::string head(const SetResult& set) {
-  std::uint64_t steps = 0;
+/// "4 steps each, ProfilerStep#10 to ProfilerStep#13"
+std::string steps_words(const SetResult& set) {
+  const std::vector<StepSummary>* most = nullptr;
   for (const RankSummary& rank : set.summary.ranks) {
-    steps = std::max<std::uint64_t>(steps, rank.steps.size());
+    if (most == nullptr || rank.steps.size() > most->size()) most = &rank.steps;
   }
+  if (most == nullptr || most->empty()) return counted(0, "step");
+  const std::string words = fmt::format("{} each, {}", counted(most->size(), "step"),
+                                        shortened(most->front().name, kStepWidth));
+  return most->size() == 1 ? words : words + " to " + shortened(most->back().name, kStepWidth);
+}
+
+std::string head(const SetResult& set) {
   std::string text =
-      paragraph("", fmt::format("{}: {}, {} each", escaped(set.name),
-                                counted(set.summary.ranks.size(), "rank"), counted(steps, "step")));
+      paragraph("", fmt::format("{}: {}, {}", escaped(set.name),
+                                counted(set.summary.ranks.size(), "rank"), steps_words(set)));
   text += paragraph("", fmt::format("lags: {}, model: {}; {} and {}", lag_mode_name(set.lags),
                                     baseline_name(set.baseline), counted(set.task_count, "task"),
                                     counted(set.edge_count, "edge")));

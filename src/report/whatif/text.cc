@@ -39,9 +39,10 @@ std::string headline(const WhatIfAnswer& answer) {
   if (answer.band.low < answer.band.high) {
     band = fmt::format(" ({} to {})", short_time(answer.band.low), short_time(answer.band.high));
   }
-  const std::string line = paragraph(
-      "", fmt::format("{}: {} -> {}{}, {}", step.kind, short_time(step.before),
-                      short_time(step.after), band, change_words(step.before, step.after)));
+  // One line, however long: programs read it. Terminals fold it.
+  const std::string line =
+      fmt::format("{}: {} -> {}{}, {}\n", step.kind, short_time(step.before),
+                  short_time(step.after), band, change_words(step.before, step.after));
   return answer.caution.empty() ? line : line + paragraph("  but ", answer.caution);
 }
 
