@@ -22,6 +22,7 @@
 #include "flopcast/trace.h"
 #include "flopcast/trace/io.h"
 #include "flopcast/version.h"
+#include "flopcast/whatif.h"
 #include "forecasts.h"
 #include "interrupt.h"
 #include "traces.h"
@@ -158,8 +159,11 @@ SharedReplay replay_set(const SharedSet& shared, const std::string& lags,
   options.structure_from = structure_from;
   options.durations_from = durations_from;
   options.threads = threads;
-  Replay done = value_or_raise(
-      interruptible([set = shared.set, options](const Stop&) { return replay(*set, options); }));
+  Replay done = value_or_raise(interruptible([set = shared.set, options](const Stop&) {
+    Result<Replay> result = replay(*set, options);
+    if (result) tell_worth(*set, options, *result);
+    return result;
+  }));
   return {shared.set, std::make_shared<const Replay>(std::move(done))};
 }
 
@@ -210,15 +214,17 @@ std::pair<Groups, std::vector<Match>> step_matches(const SharedSet& shared, unsi
   return {std::move(groups), std::move(out)};
 }
 
-/// (GPU step, [(part, work, GPU step then)]), seconds; nothing where it was not asked for.
-using Part = std::tuple<nb::str, double, std::optional<double>>;
+/// (GPU step, [(part, work, GPU step with less, with none)]), seconds; nothing where it was not asked for.
+using Part = std::tuple<nb::str, double, std::optional<double>, std::optional<double>>;
 std::optional<std::pair<double, std::vector<Part>>> sensitivity(const SharedReplay& shared) {
   const std::optional<SensitivityTable>& table = shared.replay->sensitivity;
   if (!table) return std::nullopt;
   std::vector<Part> parts;
+  const auto seconds = [](const std::optional<Time>& step) {
+    return step ? std::optional(step->seconds()) : std::nullopt;
+  };
   for (const WorkSensitivity& s : table->parts) {
-    parts.emplace_back(text(s.part), s.work.seconds(),
-                       s.gpu_step ? std::optional(s.gpu_step->seconds()) : std::nullopt);
+    parts.emplace_back(text(s.part), s.work.seconds(), seconds(s.gpu_step), seconds(s.limit));
   }
   return std::pair(table->gpu_step.seconds(), std::move(parts));
 }
@@ -294,7 +300,8 @@ void define_replays(nb::module_& module) {
       .def("lags", [](const SharedReplay& s) { return text(lag_mode_name(s.replay->lags)); })
       .def("baseline",
            [](const SharedReplay& s) { return text(baseline_name(s.replay->baseline)); })
-      .def("sensitivity", &sensitivity, "(GPU step, [(part, work, GPU step then)]), seconds")
+      .def("sensitivity", &sensitivity,
+           "(GPU step, [(part, work, GPU step with less, with none)]), seconds")
       .def(
           "times", &replay_times, "rank"_a, nb::kw_only(), "replayed"_a,
           nb::sig("def times(self, rank: int, *, replayed: bool) -> tuple[memoryview, memoryview]"),

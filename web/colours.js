@@ -16,12 +16,13 @@ export const MEMORY_COLOURS = {
 
 /** Where a GPU's time goes. */
 export const GPU_COLOURS = {
-  exposed_compute: "compute", overlapped: "overlapped", transfer: "communication", waiting: "wait", copies: "copy", idle: "idle",
+  exposed_compute: "compute", overlapped: "overlapped", transfer: "communication", waiting_for_rank: "wait", waiting_for_host: "call",
+  waiting_for_stage: "sync", copies: "copy", idle: "idle",
 };
 
 /** Where a step of a what-if goes. */
 export const STEP_COLOURS = {
-  gemm: "compute", attention: "copy", other_kernels: "operator", copies: "launch", exposed_communication: "communication", idle: "idle",
+  gemm: "compute", attention: "copy", other_kernels: "operator", copies: "launch", transfer: "communication", waiting: "wait", idle: "idle",
 };
 
 /** What bounds a part of a serving engine's iteration. */

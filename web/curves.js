@@ -3,6 +3,7 @@ import { freshContext } from "./canvas.js";
 import { bytesOf, data } from "./decode.js";
 import { percent, span } from "./numbers.js";
 import { colourOf, drawnTo, el, hideTip, section, showTip, tipRow, wide } from "./page.js";
+import { report } from "./replayed.js";
 import { MOST_RANKS, leftOut } from "./tables.js";
 
 /**
@@ -37,9 +38,18 @@ function drawCurve(canvas, recorded, replayed, colour) {
   g.stroke();
 }
 
-const mean = (/** @type {Uint8Array} */ values) => values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length) / 200;
-
 /** @typedef {"sms" | "active"} Curve */
+
+/** Over the rank's own window, as everywhere: not over the page's, which all ranks share. */
+function means(/** @type {number} */ rank, /** @type {Curve} */ which) {
+  const window = report.ranks.find((each) => each.rank === rank)?.window;
+  if (!window) return "";
+  const { sm_time_used: sms, breakdown_s: parts } = window;
+  const busy = (/** @type {Breakdown} */ b, /** @type {number} */ whole) => (whole > 0 ? 1 - b.idle / whole : 0);
+  const [recorded, replayed] = which === "sms" ? [sms.measured || 0, sms.replayed || 0]
+    : [busy(parts.measured, window.measured_s), busy(parts.replayed, window.replayed_s)];
+  return `${percent(recorded)} › ${percent(replayed)}`;
+}
 
 function curveRow(/** @type {RowsRank} */ rank, /** @type {Curve} */ which) {
   const [recorded, replayed] = rank.curve[which].map(bytesOf);
@@ -54,7 +64,7 @@ function curveRow(/** @type {RowsRank} */ rank, /** @type {Curve} */ which) {
   });
   drawnTo(canvas, () => drawCurve(canvas, recorded, replayed, which === "sms" ? "compute" : "copy"));
   return [el("div", { class: "name" }, `rank ${rank.rank}`), canvas,
-    el("div", { class: "total" }, `${percent(mean(recorded))} › ${percent(mean(replayed))}`)];
+    el("div", { class: "total" }, means(rank.rank, which))];
 }
 
 export function curvesSection() {
@@ -72,6 +82,6 @@ export function curvesSection() {
   show(choices[0][1]);
   return wide(section("How busy the GPUs are",
     "Share of each interval in which any stream was at work, or of all SMs that kernels had blocks for. Grey area: " +
-    `recorded; line: replayed; at the right the means. One point is ${span(ranks[0].curve.interval_ns)}.`,
+    `recorded; line: replayed; at the right the means over each rank's own time. One point is ${span(ranks[0].curve.interval_ns)}.`,
     el("div", { class: "controls" }, ...buttons.map((b) => b.node)), grid, leftOut()));
 }

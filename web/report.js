@@ -1,6 +1,6 @@
 // --- The page of `flopcast replay`. ------------------------------------------------------------------
 import { curvesSection } from "./curves.js";
-import { counted, grouped, percent, span } from "./numbers.js";
+import { counted, grouped, ms, percent, span } from "./numbers.js";
 import { el, pageHead, showPage, tile, tiles } from "./page.js";
 import { report } from "./replayed.js";
 import { sensitivitySection, truncatedWarning } from "./sensitivity.js";
@@ -30,22 +30,19 @@ function verdict() {
   return el("section", { class: "card" }, el("h2", {}, "Verdict"), el("ul", {}, ...report.verdict.map((line) => el("li", {}, line))));
 }
 
+/** Shares of all GPUs' recorded time. */
 function numbers() {
-  const q = report.summary, ranks = report.ranks;
-  const transfer = (/** @type {Breakdown} */ { exposed_communication, waiting }) => exposed_communication - waiting;
-  const exposed = ranks.map((rank) => transfer(rank.window.breakdown_s.measured) / (rank.window.measured_s || 1));
-  const most = exposed.indexOf(Math.max(...exposed));
-  const list = [];
-  if (q.steps > 0) list.push(tile(percent(q.mean_abs_error || 0, 2), `mean error of host steps; worst ${percent(q.max_abs_error || 0, 2)}`));
-  if (q.gpu_steps > 0) {
-    list.push(tile(percent(q.mean_abs_gpu_step_error || 0, 2), `mean error of GPU steps; worst ${percent(q.max_abs_gpu_step_error || 0, 2)}`));
-    list.push(tile(percent(q.start_error_median_of_window || 0, 3), "of the run is how far a GPU task's start is off (median)"));
+  const ranks = report.ranks, whole = ranks.reduce((sum, rank) => sum + rank.window.measured_s, 0) || 1;
+  const share = (/** @type {(parts: Breakdown) => number} */ of) =>
+    percent(ranks.reduce((sum, rank) => sum + of(rank.window.breakdown_s.measured), 0) / whole);
+  const list = [tile(share((b) => b.exposed_compute + b.overlapped), "of GPU time computes")];
+  if (ranks.some((rank) => rank.window.breakdown_s.measured.exposed_communication > 0)) {
+    list.push(tile(share((b) => b.transfer), "transfers, no compute beside it"),
+      tile(share((b) => b.waiting_for_rank), "waits for another rank's GPU"), tile(share((b) => b.waiting_for_host), "waits for another rank's host"));
   }
-  if (Math.max(...exposed) > 0.0005) {
-    list.push(tile(percent(exposed.reduce((a, b) => a + b, 0) / exposed.length), ranks.length > 1
-      ? `of GPU time is transfers alone; most on rank ${ranks[most].rank}, ${percent(exposed[most])}`
-      : "of GPU time is transfers alone"));
-  }
+  if (ranks.some((rank) => rank.window.breakdown_s.measured.waiting_for_stage > 0)) list.push(tile(share((b) => b.waiting_for_stage), "waits for another stage"));
+  list.push(tile(share((b) => b.idle), "is idle"));
+  if (report.sensitivity) list.push(tile(ms(report.sensitivity.gpu_step_s), "is the GPU step, the mean of ranks and usual steps"));
   return tiles(...list);
 }
 
@@ -57,5 +54,5 @@ function recordedLagsNote() {
 
 showPage(header(), truncatedWarning(), damage(), recordedLagsNote(), verdict(), numbers(), breakdownSection(), timelineSection("Timeline",
   "Every stream and thread twice: as recorded above, as replayed below. Hover a task to see both. The line is the " +
-  "critical path through the replayed run; the strip at the top shows what it runs through."), stepsSection(),
-  pathSection(), sensitivitySection(), collectivesSection(), curvesSection(), kernelsSection(), restsSection());
+  "critical path through the replayed run; the strip at the top shows what it runs through."), sensitivitySection(),
+  pathSection(), collectivesSection(), curvesSection(), kernelsSection(), stepsSection(), restsSection());

@@ -1,7 +1,7 @@
 // --- What would make a run faster: who is waited for, what each part of the work is worth. ------------
 import { stackedBar } from "./bars.js";
 import { counted, grouped, ms, percent, signed } from "./numbers.js";
-import { el, section, tipRow } from "./page.js";
+import { el, section, tipRow, wide } from "./page.js";
 import { report } from "./replayed.js";
 import { tableOf } from "./sortable.js";
 
@@ -11,23 +11,25 @@ function stragglerText() {
   return el("p", { class: "note" }, el("b", {}, `Rank ${s.rank} is the straggler: `),
     `${percent(s.share_of_path)} of the critical path up to the last collective runs on it. It comes last to ` +
     `${grouped(s.last)} of ${counted(s.collectives, "collective")}, where the others wait ${ms(s.waited_s)}, ` +
-    `${percent(s.share_of_waiting)} of all waiting.`);
+    `${percent(s.share_of_waiting)} of all waiting, ${ms(s.waited_for_host_s)} of it for its host.`);
 }
 
 export function sensitivitySection() {
   const table = report.sensitivity;
   if (!table) return null;
-  const gainOf = (/** @type {SensitivityPart} */ part) => Math.max(0, -(part.change || 0));
+  const gainOf = (/** @type {SensitivityPart} */ part) => Math.max(0, -(part.limit_change || 0));
   const most = Math.max(...table.parts.map(gainOf));
-  const rows = table.parts.map((part) => [part.title, ms(part.work_s),
-    part.gpu_step_s === null ? "cannot finish" : ms(part.gpu_step_s), signed(part.change),
-    stackedBar([{ value: gainOf(part), colour: "compute", tip: [el("b", {}, part.title), tipRow("GPU step", signed(part.change))] }],
+  const stepOf = (/** @type {number | null} */ step) => (step === null ? "cannot finish" : ms(step));
+  const rows = table.parts.map((part) => [part.title, ms(part.work_s), stepOf(part.gpu_step_s), signed(part.change),
+    stepOf(part.limit_s), signed(part.limit_change),
+    stackedBar([{ value: gainOf(part), colour: "good", tip: [el("b", {}, part.title), tipRow("step with none of it", signed(part.limit_change))] }],
       gainOf(part), most, "thin clear")]);
-  return section("What would shorten the GPU step",
-    `The run, simulated once more for each part of the work, which then takes ${percent(table.less_time, 0)} less ` +
-    `time. The GPU step is ${ms(table.gpu_step_s)} now, the mean over ranks and steps.`,
-    tableOf([["if this takes less time", "left"], ["work, all ranks"], ["GPU step then"], ["change"], ["", "wide"]], rows),
-    stragglerText());
+  return wide(section("What would shorten the GPU step",
+    `The recorded GPU step, ${ms(table.gpu_step_s)}, run once more with a tenth less of each part of the work and with none of it: ` +
+    "the answers of whatif --sensitivity. The step is the mean over ranks and over the usual steps, those within a quarter of " +
+    "their median; the first is left out.",
+    tableOf([["part of the work", "words"], ["in a step, all ranks"], [`${percent(table.less_time, 0)} less`], ["change"], ["none"], ["change"], ["", "wide"]], rows),
+    stragglerText()));
 }
 
 /** Said first: what is missing from the recording. */

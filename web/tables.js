@@ -14,14 +14,28 @@ const PARTS = [
   ["exposed_compute", "compute alone", "compute kernels run, no communication beside them"],
   ["overlapped", "both at once", "communication hidden behind compute"],
   ["transfer", "transfer alone", "data moves between ranks, and compute has nothing to do"],
-  ["waiting", "waiting for a rank", "a collective waits for its last rank, and compute has nothing to do"],
+  ["waiting_for_rank", "waiting for a rank", "a collective waits for the GPU of its last rank, which has more to do or takes longer for it"],
+  ["waiting_for_host", "waiting for a host", "a collective waits for its last rank, whose GPU stood idle: its host is late"],
+  ["waiting_for_stage", "waiting for a stage", "what another stage of the pipeline computes is waited for: no plan can do without"],
   ["copies", "copies alone", "copies and sets, no kernel"],
   ["idle", "idle", "nothing runs on the GPU"],
 ];
 
-/** "other" of the report is copies alone and idle, communication alone is transfer and waiting. */
-const partsOf = (/** @type {Breakdown} */ breakdown) => ({ ...breakdown, copies: breakdown.other - breakdown.idle,
-  transfer: breakdown.exposed_communication - breakdown.waiting });
+/** "other" of the report is copies alone and idle. */
+const partsOf = (/** @type {Breakdown} */ breakdown) => ({ ...breakdown, copies: breakdown.other - breakdown.idle });
+
+/** What the engine makes of a part: nothing is promised that no run has shown. */
+function worthOf(/** @type {string} */ part, /** @type {string} */ what) {
+  const row = report.sensitivity?.parts.find((each) => each.part === part);
+  return row ? ` ${what}: the GPU step changes by ${signed(row.change)} with a tenth less of it, by ${signed(row.limit_change)} with none.` : "";
+}
+
+function worthOfRank() {
+  const like = report.sensitivity?.straggler || report.sensitivity?.late;
+  if (!like || like.change === null) return "";
+  const next = like.next === null || like.next === like.rank ? "" : `, since rank ${like.next} is last then`;
+  return ` Rank ${like.rank}, made like its equals, changes it by ${signed(like.change)}${next}.`;
+}
 
 function breakdownBar(/** @type {Breakdown} */ breakdown, /** @type {number} */ length, /** @type {string} */ whose) {
   const parts = partsOf(breakdown);
@@ -37,8 +51,8 @@ export function breakdownSection() {
     { name: ["replayed"], total: ms(window.replayed_s), last: true, bar: breakdownBar(replayed, window.replayed_s, `rank ${rank} replayed`) }];
   });
   return wide(section("Where the GPU time goes",
-    "Each bar is one rank's time from its first to its last GPU task. Transfer alone is the most that a faster network or " +
-    "better overlap could win back; waiting for a rank is what the late one costs, and idle what the host does.",
+    "Each bar is one rank's time from its first to its last GPU task. What a part is worth is told by runs of the engine." +
+    worthOf("network", "Transfers") + worthOfRank() + worthOf("host", "The host, which idle GPUs and others' hosts wait for"),
     legend(PARTS.map(([key, title]) => [title, GPU_COLOURS[key]])), barRows(rows), leftOut()));
 }
 
@@ -85,7 +99,11 @@ export function stepsSection() {
     place.replaceChildren(stepMatrix(gpu));
   };
   show(report.baseline === "dpro");
-  return section("How near the replay comes, step by step",
+  const q = report.summary;
+  const errors = [q.steps > 0 ? `Host steps are off by ${percent(q.mean_abs_error, 2)} in the mean, ${percent(q.max_abs_error, 2)} at worst. ` : "",
+    q.gpu_steps > 0 ? `GPU steps: ${percent(q.mean_abs_gpu_step_error, 2)}, ${percent(q.max_abs_gpu_step_error, 2)}; a GPU task starts ` +
+      `${percent(q.start_error_median_of_window, 3)} of the run from where it did (median). ` : ""];
+  return section("How near the replay comes, step by step", errors.join("") +
     "Measured length of every step on every rank, and by how much the replay is off. A host step is what the " +
     "training loop sees; a GPU step runs from the last GPU task of one step to the last of the next, and is the " +
     "harder test. Cells redden towards 3 %.",

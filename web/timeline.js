@@ -388,13 +388,18 @@ function coloursNow() {
 function showAsked(/** @type {Timeline} */ timeline, /** @type {HTMLSelectElement} */ ranks) {
   const asked = new URLSearchParams(location.hash.slice(1));
   const place = asked.get("rank") === "all" ? -1 : data.ranks.findIndex((r) => String(r.rank) === asked.get("rank"));
-  const named = asked.get("rank") === "all" || place >= 0;
-  if (named) {
-    ranks.value = String(place);
-    timeline.choose(place);
-  }
+  const named = asked.get("rank") === "all" || place >= 0, shown = named ? place : rankOfPath();
+  ranks.value = String(shown);
+  timeline.choose(shown);
   const from = Number(asked.get("from_ms")) * 1e6, to = Number(asked.get("to_ms")) * 1e6;
   if (to > from) timeline.show(from, to);
+}
+
+/** Where the most of the critical path runs: the first rank that is shown. */
+function rankOfPath() {
+  const time = data.ranks.map(() => 0);
+  for (let i = 0; i < path.trace.length; i++) time[path.trace[i]] += path.end[i] - path.start[i];
+  return Math.max(0, time.indexOf(Math.max(...time)));
 }
 
 /** "rank 3", or all of them. */

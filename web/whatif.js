@@ -54,6 +54,22 @@ function numbers() {
     totalTile("usd_per_million_tokens", "cost of a million tokens", (n) => `${n.toPrecision(3)} USD`));
 }
 
+/** The answer in sentences: what becomes of the step, what of it is moved elsewhere, which part of it changes most. */
+function verdict() {
+  if (refused) return null;
+  const lines = [];
+  if (asked) {
+    lines.push(`The ${answer.step_kind} is ${seconds(after)} after ${seconds(before)}: ${answer.change}.`);
+    if (answer.caution) lines.push(`But ${answer.caution}.`);
+    const moved = answer.parts.reduce((a, b) => (Math.abs(b.after_s - b.before_s) > Math.abs(a.after_s - a.before_s) ? b : a), answer.parts[0]);
+    if (moved && moved.after_s !== moved.before_s) lines.push(`Most of the change is in one part of the step: ${moved.title}, ${difference(moved.after_s - moved.before_s)}.`);
+  }
+  const first = answer.sensitivity?.[0];
+  if (first && first.limit_s !== null && first.limit_s < before)
+    lines.push(`Most to gain: ${first.title}, ${changeOf(before, first.less_s ?? before)} with a tenth less of it, ${changeOf(before, first.limit_s)} with none.`);
+  return lines.length === 0 ? null : el("section", { class: "card" }, el("h2", {}, "Verdict"), el("ul", {}, ...lines.map((line) => el("li", {}, line))));
+}
+
 // Where the step goes: the same parts, before and after, on one scale.
 
 function partsBar(/** @type {"before_s" | "after_s"} */ run, /** @type {number} */ scale) {
@@ -69,8 +85,8 @@ function partsSection() {
   const scale = Math.max(sum("before_s"), sum("after_s"));
   const rows = answer.parts.map((part) => [part.title, ms(part.before_s), percent(part.before_s / before), ms(part.after_s),
     percent(part.after_s / after), difference(part.after_s - part.before_s)]);
-  return wide(section("Where the step goes", "On the mean rank. Communication counts where no kernel hides it; idle is what the " +
-    "host, other ranks and the order of work cost.",
+  return wide(section("Where the step goes", "On the mean rank. Communication counts where no kernel hides it: transfer once all ranks " +
+    "are there, waiting before. Idle is what the host and the order of work cost.",
   legend(answer.parts.map((part) => [part.title, colourIn(STEP_COLOURS, part.part)])),
   barRows([{ name: [el("b", {}, "before")], bar: partsBar("before_s", scale), total: ms(sum("before_s")) },
     { name: [el("b", {}, "after")], bar: partsBar("after_s", scale), total: ms(sum("after_s")), last: true }]),
@@ -163,9 +179,10 @@ function worthSection() {
     signed(part.limit_s === null ? null : (part.limit_s - before) / before),
     { by: gain(part.limit_s), show: stackedBar([{ value: gain(part.limit_s), colour: "good",
       tip: [el("b", {}, part.title), tipRow("step without it", stepOf(part.limit_s))] }], gain(part.limit_s), most, "thin clear") }]);
+  const cautions = parts.filter((part) => part.caution !== "").map((part) => el("li", {}, el("b", {}, `${part.title}: `), part.caution));
   return wide(section("What is worth working on", `The recorded step, ${ms(before)}, once more for each part of the work: with a tenth less of it, ` +
     "and with none. The second is the limit of all optimisation of that part; most to gain first.",
-  dataTable([["part", "words"], ["work, all ranks"], ["step with 10 % less"], ["change"], ["step with none"], ["change"], ["", "wide"]], rows, "parts")));
+  dataTable([["part", "words"], ["work, all ranks"], ["step with 10 % less"], ["change"], ["step with none"], ["change"], ["", "wide"]], rows, "parts"), cautions.length > 0 ? el("ul", { class: "note" }, ...cautions) : null));
 }
 
-showPage(head(), refusals(), numbers(), partsSection(), causesSection(), runsSection(), worthSection(), stepsSection(), bandSection(), notesSection());
+showPage(head(), refusals(), verdict(), numbers(), partsSection(), causesSection(), runsSection(), worthSection(), stepsSection(), bandSection(), notesSection());

@@ -56,8 +56,6 @@ struct ReplayOptions {
   /// Transfer times of collectives from this model instead of the recording; not owned.
   const CollectiveModel* network = nullptr;
   std::string network_name;  ///< of its cluster, for the result
-  /// Whether to run the engine once more for each part of the work (Replay::sensitivity).
-  bool sensitivity = true;
 };
 
 /// Start and end of every row of every trace, on one clock. Rows that are no tasks (annotations)
@@ -83,7 +81,25 @@ struct CollectiveInstance {
     Time replayed_wait, replayed_transfer;
   };
   std::vector<Member> members;  ///< one per rank, those that were recorded
+  /// A send to a receive: who waits here waits for the stage before, which no plan can avoid.
+  bool point_to_point = false;
+  /// Of `members`, the one that came last in the replayed run.
+  std::size_t last() const;
 };
+
+/// A rank that came last to collectives, and how long those waited for it there whose work it does, too.
+struct WaitedFor {
+  std::uint32_t trace = 0;  ///< index into TraceSet::traces
+  std::uint64_t last = 0;   ///< collectives it came last to
+  Time waited;              ///< by the others in those, as replayed, summed over them
+};
+/// Whether a member waits by plan: in a send or receive, or for another stage of the pipeline. @param stages
+/// Replay::stages
+bool waits_by_plan(const CollectiveInstance& collective, std::size_t member,
+                   const std::vector<std::uint32_t>& stages);
+/// Every rank that others wait for other than by plan, most first. @param collectives,stages as in Replay
+std::vector<WaitedFor> waited_for(const std::vector<CollectiveInstance>& collectives,
+                                  const std::vector<std::uint32_t>& stages);
 
 /// Edges of one kind: how many, and how many candidates the recording contradicts (source ends
 /// after the target starts). Contradicted candidates are dropped, never kept.
@@ -135,20 +151,34 @@ struct CriticalPath {
   Time window_start;              ///< of that rank: when the first of its tasks starts
 };
 
-/// What it is worth to have one part of the work done 10 % faster: a run of the engine.
+/// What it is worth to have less of one part of the work: runs of the engine.
 struct WorkSensitivity {
-  /// "host", "gemm", "attention", "other_kernels", "copies", or a collective: "all_reduce"
+  /// "host", "gemm", "attention", "other_kernels", "copies", a collective ("all_reduce"), or "network": every
+  /// transfer
   std::string part;
-  Time work;  ///< of that part, summed over all ranks
-  /// Mean GPU step then; nothing if that run cannot finish.
-  std::optional<Time> gpu_step;
+  Time work;  ///< of that part in a step, summed over all ranks
+  /// GPU step with 10 % less of it; with none. Nothing if that run cannot finish.
+  std::optional<Time> gpu_step, limit = std::nullopt;
 };
-/// What is worth making faster. A step here is a GPU step (StepResult::replayed_gpu), the mean over
-/// ranks and steps.
+/// A rank that does what it does in the time of its equals, the ranks that do the same work.
+struct RankLikeEquals {
+  std::int32_t rank = 0;  ///< which
+  std::optional<Time>
+      gpu_step;  ///< then; nothing where it has no equals, or that run cannot finish
+  /// Whom the others wait for most then, and how long, summed over them; nothing where nobody waits.
+  std::optional<std::int32_t> next;
+  Time next_waited;  ///< likewise
+};
+/// What is worth making faster: the answers of `whatif` to the recording. A step here is theirs (WhatIfAnswer::before).
 struct SensitivityTable {
   static constexpr double kLessTime = 0.1;  ///< every task of a part takes so much less of its time
-  Time gpu_step;                            ///< as replayed
-  std::vector<WorkSensitivity> parts;       ///< most gain first
+  Time gpu_step;                            ///< as recorded
+  std::vector<WorkSensitivity> parts;       ///< most gain by a tenth less first
+  std::optional<RankLikeEquals> late = std::nullopt;  ///< the rank that the others wait for most
+  std::optional<RankLikeEquals> straggler =
+      std::nullopt;  ///< the rank that `remove straggler` removes
+  /// Relative, of a step that would take so long; nothing where there is none.
+  std::optional<double> change(const std::optional<Time>& then) const;
 };
 
 /// One step on one rank: host time of ProfilerStep#N, GPU time from the last GPU end launched in
@@ -198,8 +228,11 @@ struct Replay {
   std::vector<RankClock> clocks;                ///< by rank
   Time clock_residual;         ///< median spread of collectives' ends over ranks after alignment
   CriticalPath critical_path;  ///< of the replayed run
-  /// nothing if it was not asked for, or there is no GPU step
+  /// Nothing: it takes more than one run, and tell_worth (flopcast/whatif.h) finds it.
   std::optional<SensitivityTable> sensitivity;
+  /// Of each trace, where the recording is of a pipeline: which stage. Empty: none is known; tell_worth finds it.
+  std::vector<std::uint32_t> stages;
+  std::string no_sensitivity;         ///< why there is none, where that was asked
   std::vector<std::string> damage;    ///< not empty: the recording cannot be forecast, and why
   std::optional<NetworkUse> network;  ///< where ReplayOptions::network was given
   Anomalies anomalies;                ///< met while building the graph

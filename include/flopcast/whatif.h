@@ -103,8 +103,9 @@ struct WhatIfStep {
 
 /// Where the time of a step goes on the mean rank, before and after.
 struct WhatIfPart {
-  std::string
-      part;  ///< "gemm", "attention", "other_kernels", "copies", "exposed_communication", "idle"
+  /// "gemm", "attention", "other_kernels", "copies", "transfer" and "waiting" (of communication that no kernel
+  /// hides: once all ranks are there; before), "idle"
+  std::string part;
   Time before, after;  ///< adds up to the GPU step
 };
 
@@ -154,6 +155,7 @@ struct WhatIfAnswer {
   std::vector<WhatIfCause> causes;  ///< in the order applied; empty for a single change
   std::vector<WhatIfPart> parts;    ///< of the step
   std::vector<WhatIfNote> notes;    ///< what is copied, modelled, assumed
+  std::string caution;              ///< why the step's change is not what it seems; mostly empty
   WhatIfTotals totals_before, totals;  ///< of the recorded run; of the run after
 };
 
@@ -163,6 +165,7 @@ struct WhatIfSensitivity {
   Time work;         ///< of it in a step, summed over ranks
   std::optional<Time> less;   ///< the step with 10 % less of it; nothing: that run cannot finish
   std::optional<Time> limit;  ///< the step if it cost nothing
+  std::string caution;        ///< why the step does not simply get shorter; mostly empty
 };
 
 /// A recording, read and made a graph, to which questions are put. Const calls may be made from
@@ -187,7 +190,11 @@ class WhatIf {
   Result<std::pair<WhatIfRun, WhatIfRun>> runs(const WhatIfChanges& changes) const;
   /// Every part of the run with 10 % less of it, and with none; most gain by the limit first.
   Result<std::vector<WhatIfSensitivity>> sensitivity() const;
+  /// The same of the parts of the work alone, all ranks together, and of the ranks that the others wait for made
+  /// like their equals: what reports of a replay tell. kNoAnswer where the recording is damaged or has no GPU step.
+  Result<SensitivityTable> worth() const;
 
+  std::vector<std::uint32_t> stages() const;       ///< as Replay::stages
   const TraceSet& set() const;                     ///< what was read
   const std::vector<std::string>& damage() const;  ///< why nothing can be forecast; empty if it can
 
@@ -200,5 +207,10 @@ class WhatIf {
   explicit WhatIf(std::unique_ptr<Prepared> prepared);
   std::unique_ptr<Prepared> prepared_;
 };
+
+/// Fills in Replay::sensitivity of a replay of `set`, or why there is none: the recording itself is asked, so that a
+/// replay of anything else (a model of the literature, a network, another step's structure) has none. @param options
+/// those of the replay
+void tell_worth(const TraceSet& set, const ReplayOptions& options, Replay& replay);
 
 }  // namespace flopcast

@@ -182,12 +182,13 @@ class StepComparison(list[StepMatch]):
 
 @dataclasses.dataclass(frozen=True)
 class WorkSensitivity:
-    """What it is worth to have one part of the work take a tenth less time. Sums are over all ranks."""
+    """What it is worth to have less of one part of the work: the answers of :class:`WhatIf`."""
 
-    part: str  #: "host", "gemm", "attention", "other_kernels", "copies", or a collective: "all_reduce"
-    work_s: float  #: how long it takes, summed
-    gpu_step_s: float | None  #: mean GPU step then; None if that run cannot finish
-    change: float | None  #: of the GPU step: -0.05 is 5 % less
+    part: str  #: "host", "gemm", "attention", "other_kernels", "copies", a collective ("all_reduce"), or "network"
+    work_s: float  #: how long it takes in a step, all ranks together
+    gpu_step_s: float | None  #: GPU step with a tenth less of it; None if that run cannot finish
+    change: float | None  #: of the GPU step then: -0.05 is 5 % less
+    limit_s: float | None = None  #: GPU step with none of it
 
 
 def _column(array: memoryview) -> Any:
@@ -287,20 +288,20 @@ class Replay(ReplayFields):
 
     @property
     def gpu_step_s(self) -> float | None:
-        """Mean over ranks and steps of the replayed GPU step; None where there is none."""
+        """GPU step as recorded, the mean over ranks and the usual steps; None where there is none."""
         table = self._native.sensitivity()
         return None if table is None else table[0]
 
     @property
     def sensitivity(self) -> list[WorkSensitivity]:
-        """What would shorten the GPU step, most gain first: a run of the engine for each part."""
+        """What would shorten the GPU step, most gain by the limit first: runs of the engine for each part."""
         table = self._native.sensitivity()
         if table is None:
             return []
         now, parts = table
         return [
-            WorkSensitivity(part, work, then, None if then is None or now == 0 else then / now - 1)
-            for part, work, then in parts
+            WorkSensitivity(part, work, then, None if then is None or now == 0 else then / now - 1, limit)
+            for part, work, then, limit in parts
         ]
 
     @property

@@ -48,8 +48,11 @@ TEST_F(CommandLine, HelpAndTextsFitTheTerminalDocumentsDoNotChange) {
     return most;
   };
   const std::string sample = test::sample_run().string();
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"replay", "--help"}, {"replay", sample}, {"hw", "list"}, {"hw", "show", "h100"}}) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"replay", "--help"},
+                                             {"replay", sample, "--compare"},
+                                             {"hw", "list"},
+                                             {"hw", "show", "h100"}}) {
     EXPECT_GT(widest(answer_to(arguments).out), 80u) << arguments.back();
     EXPECT_LE(widest(answer_to(arguments, 80).out), 80u) << arguments.back();
   }

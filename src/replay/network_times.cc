@@ -125,6 +125,11 @@ class Substitution {
 
 }  // namespace
 
+std::optional<CollectiveOp> operation_of(std::string_view recorded, std::string_view kernel) {
+  const std::optional<CollectiveOp> operation = operation_of(recorded);
+  return operation ? operation : operation_of(kernel);
+}
+
 std::optional<CollectiveOp> operation_of(std::string_view recorded) {
   constexpr std::pair<std::string_view, CollectiveOp> kOperations[] = {
       {"allreduce", CollectiveOp::kAllReduce},

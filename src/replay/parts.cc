@@ -38,14 +38,12 @@ class PartFinder {
     return kind == KernelKind::kAttention ? "attention" : "other_kernels";
   }
 
-  /// Sends and receives are recorded as "coalesced": the kernel tells then.
   std::uint32_t of_collective(const GpuTask& task, std::uint32_t kernel) {
     const std::uint32_t name =
         task.collective == kNoIndex ? kernel : rec_.collectives[task.collective].name;
     const auto [known, fresh] = collective_.try_emplace({name, kernel}, 0);
     if (!fresh) return known->second;
-    std::optional<CollectiveOp> op = operation_of(set_.strings[name]);
-    if (!op) op = operation_of(set_.strings[kernel]);
+    const auto op = operation_of(set_.strings[name], set_.strings[kernel]);
     known->second = part(op ? std::string(flopcast::name(*op)) : "other_communication");
     return known->second;
   }
@@ -71,21 +69,6 @@ Parts::Parts(const TraceSet& set, const Recording& recording) : names_{kHost} {
 std::uint32_t Parts::find(const std::string& name) const {
   const auto known = std::find(names_.begin(), names_.end(), name);
   return known == names_.end() ? kNoIndex : static_cast<std::uint32_t>(known - names_.begin());
-}
-
-std::vector<std::uint32_t> Parts::of_tasks(const Assembly& assembly) const {
-  const Graph& g = assembly.graph;
-  std::vector<std::uint32_t> parts(g.task_count(), kNoIndex);
-  for (TaskId t = 0; t < g.task_count(); ++t) {
-    const bool host = g.processors[g.processor[t]].kind == Processor::Kind::kThread;
-    // Waiting is no work: a sync lasts as long as what it waits for.
-    if (host && g.kind[t] != TaskKind::kSync) parts[t] = kHostPart;
-  }
-  for (std::uint32_t r = 0; r < of_gpu_.size(); ++r) {
-    for (std::uint32_t t = 0; t < of_gpu_[r].size(); ++t)
-      parts[assembly.map.ranks[r].gpu_last[t]] = of_gpu_[r][t];
-  }
-  return parts;
 }
 
 }  // namespace flopcast::replaying

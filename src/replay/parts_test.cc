@@ -42,19 +42,6 @@ TEST(ReplayParts, EveryGpuTaskHasItsPart) {
       }
     }
   }
-  std::vector<std::vector<Binding>> bindings{find_bindings(rec, 0), find_bindings(rec, 1)};
-  const Lags lags = measure_lags(rec, bindings, LagMode::kTypical);
-  const Assembly assembly = assemble(rec, recorded_durations(rec), lags, bindings, Baseline::kNone);
-  const std::vector<std::uint32_t> of_task = parts.of_tasks(assembly);
-  for (TaskId t = 0; t < assembly.graph.task_count(); ++t) {
-    const TaskKind kind = assembly.graph.kind[t];
-    const bool work =
-        kind != TaskKind::kSync && kind != TaskKind::kArrival && kind != TaskKind::kRendezvous;
-    EXPECT_EQ(of_task[t] != kNoIndex, work) << task_kind_name(kind);
-    if (kind == TaskKind::kOperator) {
-      EXPECT_EQ(of_task[t], Parts::kHostPart);
-    }
-  }
 }
 
 }  // namespace

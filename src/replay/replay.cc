@@ -4,15 +4,15 @@
 
 #include <fmt/format.h>
 
+#include "base/text/format.h"
 #include "flopcast/replay/assembly.h"
 #include "flopcast/replay/damage.h"
 #include "flopcast/replay/network_times.h"
 #include "flopcast/replay/timeline.h"
+#include "replay/causes/critical_path.h"
 #include "replay/check_answer.h"
 #include "replay/step_groups.h"
 #include "replay/transplant.h"
-#include "replay/worth/critical_path.h"
-#include "replay/worth/sensitivity.h"
 
 namespace flopcast {
 
@@ -99,9 +99,19 @@ void list_lags(const Recording& rec, const Lags& lags, Replay& out) {
   }
 }
 
-void list_collectives(const Recording& rec, Replay& out) {
+/// Kernels that send and receive do all-to-alls, too: these have more than two ranks.
+bool is_point_to_point(const TraceSet& set, const Recording& rec, const Collective& c) {
+  if (c.members.size() != 2) return false;
+  const CollectiveMember& first = c.members.front();
+  const RankModel& rank = rec.ranks[first.rank];
+  const std::uint32_t kernel = rank.trace->events.name[rank.gpu[first.task].row];
+  return operation_of(set.strings[c.name], set.strings[kernel]) == CollectiveOp::kSendRecv;
+}
+
+void list_collectives(const TraceSet& set, const Recording& rec, Replay& out) {
   for (const Collective& c : rec.collectives) {
     CollectiveInstance instance{c.name, c.group, c.bytes, c.rendezvous(), {}};
+    instance.point_to_point = is_point_to_point(set, rec, c);
     Time arrived = Time::min();
     for (const CollectiveMember& m : c.members) {
       const std::uint32_t row = rec.ranks[m.rank].gpu[m.task].row;
@@ -161,6 +171,10 @@ const char* lag_mode_name(LagMode mode) {
   return kNames[static_cast<int>(mode)];
 }
 
+std::optional<double> SensitivityTable::change(const std::optional<Time>& then) const {
+  return then ? relative_error(gpu_step, *then) : std::nullopt;
+}
+
 const char* baseline_name(Baseline baseline) {
   static constexpr const char* kNames[] = {"full", "single-stream", "no-inter-stream", "dpro"};
   return kNames[static_cast<int>(baseline)];
@@ -184,7 +198,7 @@ void replaying::tell_run(const TraceSet& set, const Recording& rec,
   list_late_starts(rec, bindings, lags, assembly, out);
   out.damage = find_damage(set, rec, bindings, out.late_starts);
   list_lags(rec, lags, out);
-  list_collectives(rec, out);
+  list_collectives(set, rec, out);
 }
 
 Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
@@ -206,17 +220,7 @@ Result<Replay> replay(const TraceSet& set, const ReplayOptions& options) {
   Assembly assembly;
   Result<Run> run = run_recording(set, options, lags, bindings, rec, assembly, out);
   if (!run) return run.error();
-  std::optional<SensitivityQuestion> question;
-  if (options.sensitivity) question = ask_sensitivity(set, rec, assembly, *run);
   tell_run(set, rec, bindings, lags, assembly, *run, options.threads, out);
-  if (question) {
-    // All is told of the recording: the runs to come take its memory.
-    rec = {};
-    bindings = {};
-    run = Run{};
-    out.sensitivity =
-        measure_sensitivity(std::move(*question), std::move(assembly), options.threads);
-  }
   if (auto problem = check_answer(out)) return *std::move(problem);
   return out;
 }

@@ -292,34 +292,6 @@ TEST(Replay, TheCriticalPathCoversTheWindowOfTheRankThatEndsLast) {
   EXPECT_EQ(pinned->end - pinned->start, us(190));  // since rank 0 came to the all-reduce
 }
 
-TEST(Replay, SensitivityIsARunOfTheEngineForEachPartOfTheWork) {
-  const TraceSet set = training().read();
-  const Replay r = replay_of(set);
-  ASSERT_TRUE(r.sensitivity);
-  // GPU steps of 500, 1000 and 1000 us; on the path of each: the slower gemm of 260 us, 118 us of
-  // all-reduce, 98 us of adam, and the host after the synchronisation.
-  const Time step = Time{us(2500).ps / 3};
-  EXPECT_EQ(r.sensitivity->gpu_step, step);
-  std::map<std::string, Time> gain;
-  for (const WorkSensitivity& s : r.sensitivity->parts) {
-    ASSERT_TRUE(s.gpu_step) << s.part;
-    EXPECT_GT(s.work, Time{}) << s.part;
-    gain[s.part] = step - *s.gpu_step;
-  }
-  ASSERT_EQ(gain.size(), 4u);
-  EXPECT_NEAR(gain["gemm"].us(), 26, 0.01);
-  EXPECT_NEAR(gain["all_reduce"].us(), 11.8, 0.01);
-  EXPECT_NEAR(gain["other_kernels"].us(), 9.8, 0.01);
-  EXPECT_GT(gain["host"].us(), 30);
-  EXPECT_EQ(r.sensitivity->parts.front().part, "host");
-  // What was run is the graph as it was: asking changes nothing.
-  ReplayOptions unasked;
-  unasked.sensitivity = false;
-  const Replay plain = replay_of(set, unasked);
-  EXPECT_FALSE(plain.sensitivity);
-  EXPECT_EQ(plain.replayed.end, r.replayed.end);
-}
-
 TEST(Replay, TracesWithoutAnythingToRunAreRefused) {
   const Result<TraceSet> set = read_trace_text(R"({"traceEvents": [
     {"ph": "X", "cat": "Op", "name": "MatMul", "pid": 1, "tid": 1, "ts": 0, "dur": 5, "args": {}},

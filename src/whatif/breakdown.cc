@@ -12,14 +12,15 @@ using namespace replaying;
 
 namespace {
 
-constexpr std::size_t kExposed = 4;
-constexpr std::size_t kIdle = 5;
+constexpr std::size_t kTransfer = 4;
+constexpr std::size_t kWaiting = 5;
+constexpr std::size_t kIdle = 6;
 
 /// Row of kBreakdownParts of each of a run's parts; what is none of them is communication.
 std::vector<std::size_t> rows_of_parts(const Parts& parts) {
   std::vector<std::size_t> rows;
   for (const std::string& part : parts.names()) {
-    const auto row = std::find(kBreakdownParts.begin(), kBreakdownParts.begin() + kExposed, part);
+    const auto row = std::find(kBreakdownParts.begin(), kBreakdownParts.begin() + kTransfer, part);
     rows.push_back(static_cast<std::size_t>(row - kBreakdownParts.begin()));
   }
   return rows;
@@ -86,11 +87,18 @@ class Breaker {
       const Time start = std::max(from, timed_.run.start[map.gpu_first[t]]);
       const Time end = std::min(to, timed_.run.end[map.gpu_last[t]]);
       if (start >= end || waits_for_message(r, t)) continue;
-      const std::size_t row = rows_[run_.parts->of_gpu(r, t)];
-      turns.push_back({start, row, 1});
-      turns.push_back({end, row, -1});
+      // A collective's kernel waits for the last rank, then transfers.
+      const Time come = std::clamp(timed_.run.start[map.gpu_last[t]], start, end);
+      add(turns, kWaiting, start, come);
+      add(turns, rows_[run_.parts->of_gpu(r, t)], come, end);
     }
     return sweep(std::move(turns), from, to);
+  }
+
+  static void add(std::vector<Turn>& turns, std::size_t row, Time from, Time to) {
+    if (from >= to) return;
+    turns.push_back({from, row, 1});
+    turns.push_back({to, row, -1});
   }
 
   /// Of a planned step: nothing runs there until the message has come.

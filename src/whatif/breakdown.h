@@ -9,8 +9,8 @@
 namespace flopcast::whatif {
 
 /// Names of the parts, in the order in which they claim time that several run in.
-inline constexpr std::array<const char*, 6> kBreakdownParts = {
-    "gemm", "attention", "other_kernels", "copies", "exposed_communication", "idle"};
+inline constexpr std::array<const char*, 7> kBreakdownParts = {
+    "gemm", "attention", "other_kernels", "copies", "transfer", "waiting", "idle"};
 using Breakdown = std::array<Time, kBreakdownParts.size()>;
 
 /// Of the GPU step that `judged` tells: the steps' shares of it. Adds up to it.

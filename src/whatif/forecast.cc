@@ -10,6 +10,7 @@
 #include "whatif/band.h"
 #include "whatif/breakdown.h"
 #include "whatif/causes.h"
+#include "whatif/caution.h"
 #include "whatif/check_answer.h"
 
 namespace flopcast::whatif {
@@ -37,6 +38,20 @@ std::optional<Diagnostic> steps_problem(const ChangedRun& run, const Names& name
   }
   return std::nullopt;
 }
+
+/// Nothing takes longer than it was recorded to, or waits for more.
+struct TakesAway {
+  bool operator()(const Scale& scale) const { return scale.factor < 1; }
+  bool operator()(const RemoveHost&) const { return true; }
+  bool operator()(const RemoveLaunches&) const { return true; }
+  bool operator()(const RemoveProfiler&) const { return true; }
+  bool operator()(const RemoveDataLoading&) const { return true; }
+  template <typename Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
+bool takes_away(const Change& change) { return std::visit(TakesAway{}, change.action); }
 
 /// A run and what it is judged by.
 struct Side {
@@ -164,9 +179,17 @@ class Forecast {
     list_steps(run, after);
     list_parts(run, runs.after());
     note_copied(run);
+    add_caution(run, after);
     answer_.band = band(run, runs);
     answer_.causes = find_causes(prepared_, emissions_, changes_, answer_.changes.steps,
                                  answer_.before, answer_.after);
+  }
+
+  void add_caution(const ChangedRun& run, const Judged& after) {
+    answer_.caution = run.caution;
+    if (run.emitted) return;
+    const std::string moved = caution_of(before_, after, std::ranges::all_of(changes_, takes_away));
+    answer_.caution += (answer_.caution.empty() || moved.empty() ? "" : "; ") + moved;
   }
 
   void list_steps(const ChangedRun& run, const Judged& after) {

@@ -41,6 +41,7 @@ Result<Prepared> prepare(std::shared_ptr<const TraceSet> set, unsigned threads) 
   tell_run(*run.set, *run.recording, *run.bindings, *run.typical, typical->assembly, typical->run,
            threads, told);
   prepared.damage = std::move(told.damage);
+  prepared.collectives = std::move(told.collectives);
   prepared.before = std::move(*before);
   prepared.parts = break_down(run, prepared.before, judge(*run.steps, prepared.before.steps, {}));
   prepared.typical = std::move(*typical);

@@ -12,10 +12,11 @@ namespace flopcast::whatif {
 
 /// What every question starts from.
 struct Prepared {
-  ChangedRun recorded;  ///< without any change
-  TimedRun before;      ///< with recorded lags
-  TimedRun typical;     ///< with typical lags
-  Breakdown parts;      ///< where the GPU step goes with recorded lags, unless steps are named
+  ChangedRun recorded;                          ///< without any change
+  TimedRun before;                              ///< with recorded lags
+  TimedRun typical;                             ///< with typical lags
+  std::vector<CollectiveInstance> collectives;  ///< with typical lags: as replays tell them
+  Breakdown parts;  ///< where the GPU step goes with recorded lags, unless steps are named
   std::vector<std::string> damage;
   std::vector<RankClock> clocks;  ///< for replays
   Time clock_residual;

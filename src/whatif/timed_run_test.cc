@@ -26,7 +26,6 @@ void expect_steps_of_replays(const std::filesystem::path& path, const std::strin
     const Result<TimedRun> timed = time_run(run, lags);
     ReplayOptions options;
     options.lags = mode;
-    options.sensitivity = false;
     const Result<Replay> replayed = replay(*set, options);
     ASSERT_TRUE(timed.ok() && replayed.ok());
     std::size_t steps = 0;

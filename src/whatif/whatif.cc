@@ -27,6 +27,12 @@ Replay told(const whatif::Prepared& prepared, const whatif::ChangedRun& run,
   return out;
 }
 
+std::optional<Diagnostic> not_forecast(const whatif::Prepared& prepared) {
+  if (prepared.damage.empty()) return std::nullopt;
+  return Diagnostic{ErrorCode::kNoAnswer, prepared.recorded.set->label, prepared.damage.front(),
+                    "record again; nothing is forecast from a damaged recording"};
+}
+
 }  // namespace
 
 WhatIf::WhatIf(std::unique_ptr<Prepared> prepared) : prepared_(std::move(prepared)) {}
@@ -47,6 +53,7 @@ Result<WhatIf> WhatIf::of(std::shared_ptr<const TraceSet> set, unsigned threads)
   return WhatIf(std::make_unique<Prepared>(std::move(*prepared)));
 }
 
+std::vector<std::uint32_t> WhatIf::stages() const { return whatif::stages_of(*prepared_); }
 const TraceSet& WhatIf::set() const { return *prepared_->recorded.set; }
 const std::vector<std::string>& WhatIf::damage() const { return prepared_->damage; }
 
@@ -89,11 +96,35 @@ Result<std::pair<WhatIfRun, WhatIfRun>> WhatIf::runs(const WhatIfChanges& change
 }
 
 Result<std::vector<WhatIfSensitivity>> WhatIf::sensitivity() const {
-  if (!prepared_->damage.empty()) {
-    return Diagnostic{ErrorCode::kNoAnswer, set().label, prepared_->damage.front(),
-                      "record again; nothing is forecast from a damaged recording"};
-  }
+  if (auto problem = not_forecast(*prepared_)) return *std::move(problem);
   return whatif::sensitivity(*prepared_);
+}
+
+void tell_worth(const TraceSet& set, const ReplayOptions& options, Replay& replay) {
+  if (options.network != nullptr) {
+    replay.no_sensitivity = "on another network it is asked of whatif --on CLUSTER";
+  } else if (options.baseline != Baseline::kNone || options.structure_from) {
+    replay.no_sensitivity = "this is a replay of another run than was recorded";
+  }
+  if (!replay.no_sensitivity.empty()) return;
+  const std::shared_ptr<const TraceSet> borrowed(std::shared_ptr<void>(), &set);
+  const Result<WhatIf> asked = WhatIf::of(borrowed, options.threads);
+  if (asked) replay.stages = asked->stages();
+  Result<SensitivityTable> worth = asked ? asked->worth() : Result<SensitivityTable>(asked.error());
+  if (worth) {
+    replay.sensitivity = std::move(*worth);
+  } else {
+    replay.no_sensitivity = worth.error().what;
+  }
+}
+
+Result<SensitivityTable> WhatIf::worth() const {
+  if (auto problem = not_forecast(*prepared_)) return *std::move(problem);
+  const whatif::ChangedRun& recorded = prepared_->recorded;
+  if (!whatif::judge(*recorded.steps, prepared_->before.steps, {}).gpu)
+    return Diagnostic{ErrorCode::kNoAnswer, set().label,
+                      "no step of the recording has work on a GPU", ""};
+  return whatif::worth(*prepared_);
 }
 
 }  // namespace flopcast

@@ -59,7 +59,6 @@ WhatIfChanges judged(const std::string& step) {
 Result<Replay> recorded_replay(const TraceSet& set) {
   ReplayOptions options;
   options.lags = LagMode::kRecorded;
-  options.sensitivity = false;
   return replay(set, options);
 }
 
@@ -285,6 +284,50 @@ TEST(WhatIf, SensitivitiesAreSortedByWhatCouldBeGained) {
       EXPECT_EQ(*row.less, answer_of(whatif, scaled("kernel:gemm", 0.9)).after);
     }
   }
+}
+
+TEST(WhatIf, WorthIsWhatQuestionsAnswer) {
+  for (const bool sample : {true, false}) {
+    Result<TraceSet> read =
+        sample ? read_traces({test::sample_run()}) : Result<TraceSet>(two_steps().read());
+    ASSERT_TRUE(read.ok());
+    const WhatIf whatif = whatif_of(std::move(*read));
+    const auto worth = whatif.worth();
+    ASSERT_TRUE(worth.ok());
+    EXPECT_EQ(worth->gpu_step, answer_of(whatif, {}).before);
+    const auto rows = whatif.sensitivity();
+    ASSERT_TRUE(rows.ok());
+    for (const WorkSensitivity& part : worth->parts) {
+      EXPECT_EQ(*part.gpu_step, answer_of(whatif, scaled(part.part, 0.9)).after) << part.part;
+      const auto row = std::find_if(rows->begin(), rows->end(), [&](const WhatIfSensitivity& r) {
+        return r.part.substr(r.part.find(':') + 1) == part.part;
+      });
+      ASSERT_NE(row, rows->end()) << part.part;
+      EXPECT_EQ(part.limit, row->limit);
+      EXPECT_EQ(part.work, row->work);
+    }
+    if (!sample) continue;
+    ASSERT_TRUE(worth->late && worth->late->gpu_step && worth->straggler);
+    WhatIfChanges named, best;
+    named.remove = {"straggler:" + std::to_string(worth->late->rank)};
+    best.remove = {"straggler"};
+    EXPECT_EQ(*worth->late->gpu_step, answer_of(whatif, named).after);
+    EXPECT_EQ(worth->straggler->rank, 5);
+    EXPECT_EQ(*worth->straggler->gpu_step, answer_of(whatif, best).after);
+  }
+}
+
+TEST(WhatIf, AReplayOfAnotherRunIsWorthNothingAndSaysWhy) {
+  const TraceSet set = two_steps().read();
+  ReplayOptions options;
+  options.baseline = Baseline::kNoInterStream;
+  Replay other = *replay(set, options);
+  tell_worth(set, options, other);
+  EXPECT_FALSE(other.sensitivity);
+  EXPECT_THAT(other.no_sensitivity, HasSubstr("another run"));
+  Replay same = *replay(set);
+  tell_worth(set, {}, same);
+  EXPECT_TRUE(same.sensitivity);
 }
 
 }  // namespace

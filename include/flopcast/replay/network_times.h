@@ -10,6 +10,8 @@ namespace flopcast::replaying {
 /// The operation behind PyTorch's own names ("_allgather_base", "all_to_allv",
 /// "allreduce_coalesced") and the kernels'.
 std::optional<CollectiveOp> operation_of(std::string_view recorded);
+/// The same of a collective: sends and receives are recorded as "coalesced", and the kernel tells then.
+std::optional<CollectiveOp> operation_of(std::string_view recorded, std::string_view kernel);
 
 /// The ranks of a group as recorded, "[0, 8, 16]"; empty if the text was cut short ("...") or is
 /// something else.

@@ -27,9 +27,6 @@ class Parts {
   std::uint32_t find(const std::string& name) const;
   /// The part of a GPU task. @param rank,task indices into Recording::ranks and RankModel::gpu.
   std::uint32_t of_gpu(std::uint32_t rank, std::uint32_t task) const { return of_gpu_[rank][task]; }
-  /// The part of each task of a graph; kNoIndex for what is no work: waiting, arrivals, hubs. A
-  /// collective's work is its transfer.
-  std::vector<std::uint32_t> of_tasks(const Assembly& assembly) const;
 
  private:
   std::vector<std::string> names_;

@@ -15,11 +15,16 @@ namespace flopcast {
 struct Breakdown {
   Time exposed_compute;        ///< kernels other than communication, no communication beside them
   Time exposed_communication;  ///< communication, no compute beside it
-  Time
-      waiting;  ///< part of that: not all ranks of the collective have come yet, so that nothing moves
-  Time overlapped;  ///< both
-  Time other;       ///< neither: copies and sets alone, and idle
-  Time idle;        ///< no GPU row at all (part of `other`)
+  Time waiting;  ///< part of that: not all ranks of the collective have come, so that nothing moves
+  Time waiting_for_host;   ///< part of `waiting`: for a host that is late
+  Time waiting_for_stage;  ///< part of `waiting`: for another stage's work (waits_by_plan)
+  Time overlapped;         ///< both
+  Time other;              ///< neither: copies and sets alone, and idle
+  Time idle;               ///< no GPU row at all (part of `other`)
+  /// Communication that nothing hides and that moves: what a faster network could win back at most.
+  Time transfer() const { return exposed_communication - waiting; }
+  /// For another rank's GPU, that comes later to the same work.
+  Time waiting_for_rank() const { return waiting - waiting_for_host - waiting_for_stage; }
 };
 
 /// SM utilisation per interval (TraceSim): the fraction of each interval with any stream active,

@@ -22,6 +22,7 @@ struct SetResult {
   std::optional<NetworkUse> network;            ///< where a network model took part
   Summary summary;                              ///< what came of it
   std::optional<SensitivityTable> sensitivity;  ///< as of Replay
+  std::string no_sensitivity;                   ///< as of Replay
   std::vector<EdgeCount> edges;                 ///< as of Replay
   std::vector<Pin> pinned;                      ///< as of Replay
   std::vector<Lag> lag_table;                   ///< as of Replay
@@ -69,7 +70,7 @@ std::string sets_text(const std::vector<SetResult>& sets);
 std::string models_text(const std::vector<SetResult>& models);
 /// A row per set, rank and step.
 std::string sets_csv(const std::vector<SetResult>& sets);
-/// Everything about one set.
-std::string set_text(const SetResult& set);
+/// One set, its verdict first. @param quality with all there is to say of the replay itself, not its errors alone
+std::string set_text(const SetResult& set, bool quality = false);
 
 }  // namespace flopcast

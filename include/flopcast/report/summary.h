@@ -78,7 +78,16 @@ struct Straggler {
   std::uint64_t collectives = 0;  ///< that several ranks joined
   std::uint64_t last = 0;         ///< of these, to which it came last
   Time waited;                    ///< by the others in those, summed over them
+  Time for_host;                  ///< of that, while it was held up by a host
   double share_of_waiting = 0;    ///< of all waiting in collectives
+};
+
+/// A rank that comes last to collectives. Who waits for it by plan (waits_by_plan) is left out.
+struct LateRank {
+  std::int32_t rank = 0;   ///< which
+  std::uint64_t last = 0;  ///< collectives it comes last to
+  Time waited;             ///< by the others in those, as replayed, summed over them
+  Time for_host;           ///< of that, for its host
 };
 
 /// How near the replay is to the recording, over all ranks and steps. Ratios, not percent.
@@ -101,7 +110,8 @@ struct Summary {
   PathSummary path;                            ///< critical path
   /// of the replayed run; nothing where no rank holds the others up
   std::optional<Straggler> straggler;
-  Quality quality;  ///< how near the replay is
+  std::vector<LateRank> late;  ///< who is waited for, most first
+  Quality quality;             ///< how near the replay is
 };
 
 /// Sums up what `replay` made of `set`, the ranks on up to `threads` threads (0: all cores).

@@ -19,6 +19,7 @@
 #include "flopcast/report/live.h"
 #include "flopcast/report/replay.h"
 #include "flopcast/trace/io.h"
+#include "flopcast/whatif.h"
 
 namespace flopcast::cli {
 namespace {
@@ -108,8 +109,9 @@ int write_replay(Io& io, const fs::path& path, const LiveReport& report) {
   if (path.empty()) return kDone;
   const Result<TraceSet> timeline = report.timeline(std::nullopt);
   if (!timeline) return fail(io, timeline.error());
-  const Result<Replay> replayed = replay(*timeline);
+  Result<Replay> replayed = replay(*timeline);
   if (!replayed) return fail(io, replayed.error());
+  tell_worth(*timeline, {}, *replayed);
   return write_page(io, path, replay_html(*timeline, *replayed));
 }
 

@@ -12,6 +12,7 @@
 #include "cli/trace/runs.h"
 #include "flopcast/report/replay.h"
 #include "flopcast/report/sets.h"
+#include "flopcast/whatif.h"
 
 namespace flopcast::cli {
 namespace {
@@ -25,6 +26,7 @@ struct ReplayCommand {
   std::string structure_from, durations_from;
   NetworkOptions network;
   bool compare = false;
+  bool quality = false;
   fs::path html;
   std::vector<fs::path> trace_out;
 };
@@ -39,9 +41,10 @@ Result<std::vector<Replay>> run_models(const TraceSet& set, const ReplayCommand&
   for (const Baseline model : models) {
     ReplayOptions options = command.replay;
     options.baseline = model;
-    options.sensitivity = !command.compare;  // only the tables of one model show it
     Result<Replay> result = replay(set, options);
     if (!result) return result.error();
+    if (!command.compare)
+      tell_worth(set, options, *result);  // only the tables of one model show it
     replays.push_back(std::move(*result));
   }
   return replays;
@@ -82,7 +85,8 @@ std::string result_text(const ReplayCommand& command, const std::vector<SetResul
   if (command.format.csv) return sets_csv(results);
   if (command.compare) return models_text(results);
   std::string text;
-  for (const SetResult& result : results) text += (text.empty() ? "" : "\n\n") + set_text(result);
+  for (const SetResult& result : results)
+    text += (text.empty() ? "" : "\n\n") + set_text(result, command.quality);
   return text;
 }
 
@@ -128,6 +132,9 @@ void add_replay(CLI::App& app, Action& action) {
   add_lags(*sub, command->replay.lags);
   add_baseline(*sub, command->replay.baseline);
   sub->add_flag("--compare", command->compare, "All models side by side")->excludes("--baseline");
+  sub->add_flag(
+      "--quality", command->quality,
+      "All about the replay itself: steps, dependencies, what was copied, clocks, oddities");
   CLI::Option* structure =
       sub->add_option("--structure-from", command->structure_from,
                       "Replay this step's graph, such as 12 or ProfilerStep#12 ...");

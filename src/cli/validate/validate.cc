@@ -53,7 +53,6 @@ std::vector<SetResult> validate_all(Io& io, const ValidateCommand& command) {
 
 int run_validate(Io& io, ValidateCommand& command) {
   command.replay.threads = command.threads;
-  command.replay.sensitivity = false;
   const Result<std::optional<Machine>> network = network_machine(command.network);
   if (!network) return fail(io, network.error());
   if (network->has_value()) {

@@ -152,7 +152,7 @@ std::string legend(double y) {
 
 std::string dataflow_svg(const DataflowGraph& graph, std::span<const std::uint32_t> partition) {
   const drawing::Drawing d = drawing::draw(graph);
-  const double width = std::max(d.width, partition.empty() ? 0.0 : 360.0);
+  const double width = std::max(d.width, partition.empty() ? 0.0 : 440.0);
   const double height = d.height + (partition.empty() ? 0 : kLegend);
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flow\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text/format.h"
+#include "report/render/paragraph.h"
 #include "report/replay/summary.h"
 
 namespace flopcast {
@@ -48,7 +49,7 @@ std::string report::anomaly_list(const std::vector<RankedAnomaly>& anomalies) {
   for (const Kind& kind : by_kind(anomalies)) {
     text += fmt::format("  {}: {}", kind.sum.kind, counted(kind.sum.count, "time"));
     if (kind.ranks > 1) text += fmt::format(" in {} ranks", kind.ranks);
-    text += fmt::format("\n      {}\n", kind.sum.first);
+    text += '\n' + paragraph("      ", kind.sum.first);
   }
   return text;
 }

@@ -11,8 +11,9 @@ using namespace report;  // the room's own names
 namespace {
 
 void add_parts(std::vector<std::string>& cells, const Breakdown& parts) {
-  for (const Time part : {parts.exposed_compute, parts.exposed_communication, parts.waiting,
-                          parts.overlapped, parts.other, parts.idle}) {
+  for (const Time part :
+       {parts.exposed_compute, parts.exposed_communication, parts.waiting, parts.waiting_for_host,
+        parts.waiting_for_stage, parts.overlapped, parts.other, parts.idle}) {
     cells.push_back(exact_seconds(part));
   }
 }
@@ -26,7 +27,8 @@ std::vector<Table::Column> csv_columns() {
   }
   for (const std::string run : {"measured", "replayed"}) {
     for (const char* part :
-         {"exposed_compute", "exposed_communication", "waiting", "overlapped", "other", "idle"}) {
+         {"exposed_compute", "exposed_communication", "waiting", "waiting_for_host",
+          "waiting_for_stage", "overlapped", "other", "idle"}) {
       list.push_back({run + "_" + part + "_s"});
     }
   }

@@ -14,16 +14,22 @@ constexpr std::uint8_t bit_of(GpuRow row) {
 }
 
 void add(Breakdown& sum, std::uint8_t running, Time length) {
-  const bool compute = (running & bit_of(GpuRow::kCompute)) != 0;
-  const bool transfer = (running & bit_of(GpuRow::kCommunication)) != 0;
-  const bool communication = transfer || (running & bit_of(GpuRow::kWaiting)) != 0;
+  const auto runs = [running](GpuRow row) { return (running & bit_of(row)) != 0; };
+  const bool compute = runs(GpuRow::kCompute);
+  const bool transfer = runs(GpuRow::kCommunication);
+  const bool for_rank = runs(GpuRow::kWaitingForRank);
+  const bool for_host = runs(GpuRow::kWaitingForHost);
+  const bool communication = transfer || for_rank || for_host || runs(GpuRow::kWaitingForStage);
   if (compute && communication) {
     sum.overlapped += length;
   } else if (compute) {
     sum.exposed_compute += length;
   } else if (communication) {
     sum.exposed_communication += length;
-    if (!transfer) sum.waiting += length;
+    if (transfer) return;
+    sum.waiting += length;
+    if (for_rank) return;
+    (for_host ? sum.waiting_for_host : sum.waiting_for_stage) += length;
   } else {
     sum.other += length;
     if (running == 0) sum.idle += length;
@@ -68,6 +74,8 @@ Breakdown GpuActivity::within(Time from, Time to) const {
   parts.exposed_compute = b.exposed_compute - a.exposed_compute;
   parts.exposed_communication = b.exposed_communication - a.exposed_communication;
   parts.waiting = b.waiting - a.waiting;
+  parts.waiting_for_host = b.waiting_for_host - a.waiting_for_host;
+  parts.waiting_for_stage = b.waiting_for_stage - a.waiting_for_stage;
   parts.overlapped = b.overlapped - a.overlapped;
   const Time kernels = parts.exposed_compute + parts.exposed_communication + parts.overlapped;
   parts.other = to - from - kernels;

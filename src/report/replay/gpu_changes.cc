@@ -60,11 +60,16 @@ GpuChanges::GpuChanges(const KernelNames* names, const Trace& trace, const std::
     ends.push_back({end[row], -asked, kind, -1});
     if (kind != GpuRow::kCommunication || waits.empty()) continue;
     const auto wait = waits.find(static_cast<std::uint32_t>(row));
-    if (wait == waits.end() || wait->second <= Time{}) continue;
+    if (wait == waits.end() || wait->second.all <= Time{}) continue;
     // Until the last rank has come the row waits, which takes its place among what communicates.
-    const Time come = std::min(start[row] + wait->second, end[row]);
-    begins.back().row = GpuRow::kWaiting;
-    late.push_back({come, 0, GpuRow::kWaiting, -1});
+    const RowWait& w = wait->second;
+    const Time come = std::min(start[row] + w.all, end[row]);
+    const Time host = std::max(start[row], come - w.for_host);
+    const GpuRow first = w.by_plan ? GpuRow::kWaitingForStage : GpuRow::kWaitingForRank;
+    begins.back().row = first;
+    late.push_back({host, 0, first, -1});
+    late.push_back({host, 0, GpuRow::kWaitingForHost, 1});
+    late.push_back({come, 0, GpuRow::kWaitingForHost, -1});
     late.push_back({come, 0, GpuRow::kCommunication, 1});
   }
   if (all.ps > 0 && known.ps >= all.ps / 100 * 99) sms_ = sms;

@@ -21,10 +21,22 @@ class KernelNames {
 };
 
 /// What a GPU row is. A collective's row waits until the last rank has come, then communicates.
-enum class GpuRow : std::uint8_t { kCompute, kCommunication, kCopy, kWaiting };
-inline constexpr std::size_t kGpuRowCount = 4;
-/// For rows of collectives, how long they wait for other ranks.
-using WaitOfRow = std::unordered_map<std::uint32_t, Time>;
+enum class GpuRow : std::uint8_t {
+  kCompute,
+  kCommunication,
+  kCopy,
+  kWaitingForRank,
+  kWaitingForStage,
+  kWaitingForHost
+};
+inline constexpr std::size_t kGpuRowCount = 6;
+/// How long a row waits for other ranks, and for whom: the host's part is put last.
+struct RowWait {
+  Time all, for_host;
+  bool by_plan = false;  ///< for another stage's work
+};
+/// Of rows of collectives.
+using WaitOfRow = std::unordered_map<std::uint32_t, RowWait>;
 
 class GpuChanges {
  public:

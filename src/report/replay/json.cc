@@ -22,7 +22,11 @@ void write_parts(JsonWriter& w, std::string_view key, const Breakdown& parts) {
   w.begin_object(key, Layout::kLine);
   w.seconds("exposed_compute", parts.exposed_compute);
   w.seconds("exposed_communication", parts.exposed_communication);
+  w.seconds("transfer", parts.transfer());
   w.seconds("waiting", parts.waiting);
+  w.seconds("waiting_for_rank", parts.waiting_for_rank());
+  w.seconds("waiting_for_host", parts.waiting_for_host);
+  w.seconds("waiting_for_stage", parts.waiting_for_stage);
   w.seconds("overlapped", parts.overlapped);
   w.seconds("other", parts.other);
   w.seconds("idle", parts.idle);
@@ -212,7 +216,45 @@ void write_straggler(JsonWriter& w, const std::optional<Straggler>& straggler) {
   w.count("last", straggler->last);
   w.count("collectives", straggler->collectives);
   w.seconds("waited_s", straggler->waited);
+  w.seconds("waited_for_host_s", straggler->for_host);
   w.ratio("share_of_waiting", straggler->share_of_waiting);
+  w.end_object();
+}
+
+void write_late_ranks(JsonWriter& w, const std::vector<LateRank>& ranks) {
+  w.begin_array("late");
+  for (const LateRank& late : ranks) {
+    w.begin_object({}, Layout::kLine);
+    w.integer("rank", late.rank);
+    w.count("last", late.last);
+    w.seconds("waited_s", late.waited);
+    w.seconds("waited_for_host_s", late.for_host);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void write_step_then(JsonWriter& w, std::string_view key, const std::optional<Time>& step) {
+  if (step) {
+    w.seconds(key, *step);
+  } else {
+    w.null(key);
+  }
+}
+
+void write_like_equals(JsonWriter& w, std::string_view key, const SensitivityTable& table,
+                       const std::optional<RankLikeEquals>& like) {
+  if (!like) return w.null(key);
+  w.begin_object(key, Layout::kLine);
+  w.integer("rank", like->rank);
+  write_step_then(w, "gpu_step_s", like->gpu_step);
+  w.ratio("change", table.change(like->gpu_step));
+  if (like->next) {
+    w.integer("next", *like->next);
+  } else {
+    w.null("next");
+  }
+  w.seconds("next_waited_s", like->next_waited);
   w.end_object();
 }
 
@@ -230,15 +272,15 @@ void write_sensitivity(JsonWriter& w, const std::optional<SensitivityTable>& tab
     w.text("part", s.part);
     w.text("title", work_part_title(s.part));
     w.seconds("work_s", s.work);
-    if (s.gpu_step) {
-      w.seconds("gpu_step_s", *s.gpu_step);
-    } else {
-      w.null("gpu_step_s");
-    }
-    w.ratio("change", s.gpu_step ? relative_error(table->gpu_step, *s.gpu_step) : std::nullopt);
+    write_step_then(w, "gpu_step_s", s.gpu_step);
+    w.ratio("change", table->change(s.gpu_step));
+    write_step_then(w, "limit_s", s.limit);
+    w.ratio("limit_change", table->change(s.limit));
     w.end_object();
   }
   w.end_array();
+  write_like_equals(w, "late", *table, table->late);
+  write_like_equals(w, "straggler", *table, table->straggler);
   w.end_object();
 }
 
@@ -367,6 +409,7 @@ void write_set(JsonWriter& w, const SetResult& set) {
   if (set.network) write_network(w, *set.network);
   write_path(w, set.summary.path);
   write_straggler(w, set.summary.straggler);
+  write_late_ranks(w, set.summary.late);
   write_sensitivity(w, set.sensitivity);
   write_late_starts(w, set);
   write_top_kernels(w, set);

@@ -63,12 +63,16 @@ struct GpuRun {
 
 /// How long the rows of each trace wait in collectives.
 struct Waits {
-  explicit Waits(const TraceSet& set, const Replay& replay)
+  Waits(const TraceSet& set, const Replay& replay, const HostWaits& for_hosts)
       : recorded(set.traces.size()), replayed(set.traces.size()) {
-    for (const CollectiveInstance& collective : replay.collectives) {
-      for (const CollectiveInstance::Member& m : collective.members) {
-        recorded[m.trace].emplace(m.row, m.recorded_wait);
-        replayed[m.trace].emplace(m.row, m.replayed_wait);
+    for (std::size_t c = 0; c < replay.collectives.size(); ++c) {
+      const CollectiveInstance& collective = replay.collectives[c];
+      for (std::size_t i = 0; i < collective.members.size(); ++i) {
+        const CollectiveInstance::Member& m = collective.members[i];
+        const Pair<Time>& host = for_hosts[c][i];
+        const bool pass = waits_by_plan(collective, i, replay.stages);
+        recorded[m.trace].emplace(m.row, RowWait{m.recorded_wait, host.measured, pass});
+        replayed[m.trace].emplace(m.row, RowWait{m.replayed_wait, host.replayed, pass});
       }
     }
   }
@@ -148,9 +152,9 @@ std::int32_t report::rank_of(const TraceSet& set, std::size_t trace) {
 }
 
 std::vector<RankSummary> report::summarise_ranks(const TraceSet& set, const Replay& replay,
-                                                 unsigned threads) {
+                                                 const HostWaits& for_hosts, unsigned threads) {
   const KernelNames names(set.strings);
-  const Waits waits(set, replay);
+  const Waits waits(set, replay, for_hosts);
   std::vector<RankSummary> ranks(set.traces.size());
   parallel_for(ranks.size(), threads,
                [&](std::size_t t) { ranks[t] = summarise_rank(set, replay, names, waits, t); });
@@ -177,10 +181,12 @@ Quality report::summarise_quality(const TraceSet& set, const Replay& replay,
 
 Summary summarise(const TraceSet& set, const Replay& replay, unsigned threads) {
   Summary s;
-  s.ranks = summarise_ranks(set, replay, threads);
+  const HostWaits for_hosts = waits_for_hosts(set, replay, threads);
+  s.ranks = summarise_ranks(set, replay, for_hosts, threads);
   s.collectives = summarise_collectives(set, replay);
   s.path = summarise_path(set, replay);
-  s.straggler = find_straggler(set, replay, s.ranks);
+  s.late = late_ranks(set, replay, for_hosts);
+  s.straggler = find_straggler(set, replay, s.ranks, for_hosts, s.late);
   s.quality = summarise_quality(set, replay, s.ranks);
   return s;
 }

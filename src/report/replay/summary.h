@@ -7,15 +7,20 @@
 #include <vector>
 
 #include "flopcast/report/summary.h"
+#include "report/replay/host_waits.h"
 
 namespace flopcast::report {
 
 std::vector<RankSummary> summarise_ranks(const TraceSet& set, const Replay& replay,
-                                         unsigned threads);
+                                         const HostWaits& for_hosts, unsigned threads);
 std::vector<CollectiveSummary> summarise_collectives(const TraceSet& set, const Replay& replay);
 PathSummary summarise_path(const TraceSet& set, const Replay& replay);
 std::optional<Straggler> find_straggler(const TraceSet& set, const Replay& replay,
-                                        const std::vector<RankSummary>& ranks);
+                                        const std::vector<RankSummary>& ranks,
+                                        const HostWaits& for_hosts,
+                                        const std::vector<LateRank>& late);
+std::vector<LateRank> late_ranks(const TraceSet& set, const Replay& replay,
+                                 const HostWaits& for_hosts);
 Quality summarise_quality(const TraceSet& set, const Replay& replay,
                           const std::vector<RankSummary>& ranks);
 

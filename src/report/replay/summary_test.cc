@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "base/text/utf8.h"
 #include "flopcast/report/sets.h"
 #include "report/replay/testing.h"
 #include "report/replay/verdict.h"
@@ -58,10 +60,11 @@ TEST_F(SummaryOfMadeRun, TheVerdictSaysWhatBindsWhereTimeGoesAndWhatIsWorthMost)
             "rank 1");
   EXPECT_EQ(verdict[1],
             "of the GPUs' time 39.0 % computes, 39.0 % transfers with no compute beside it, 6.5 % "
-            "waits for "
-            "another rank, 13.0 % is idle");
+            "waits for another rank (6.5 % for its GPU, 0.0 % for its host), 13.0 % is idle");
   EXPECT_EQ(verdict[2],
-            "worth most of the GPU step, 39.0 us, if it takes a tenth less time: gemm -5.13 %");
+            "worth most of the GPU step of 39.0 us: GPU: matrix products, -5.13 % with a tenth "
+            "less of it, "
+            "-51.28 % with none: lower precision, shapes that fill the GPU, or a quicker GPU");
   replay_.sensitivity->parts.clear();
   replay_.critical_path.pieces.clear();
   EXPECT_EQ(verdict_of(make_set_result(set_, replay_)).size(), 1U);
@@ -111,6 +114,8 @@ TEST_F(SummaryOfMadeRun, TheStragglerIsNamed) {
   EXPECT_NE(replay_text(set_, replay_).find("straggler: rank 1: 93.8 %"), std::string::npos);
   const auto json = nlohmann::json::parse(replay_json(set_, replay_)).at("sets").at(0);
   EXPECT_EQ(json.at("straggler").at("rank"), 1);
+  EXPECT_EQ(json.at("late").at(0).at("rank"), 1);
+  EXPECT_EQ(json.at("late").at(0).at("waited_s"), 5e-6);
 }
 
 TEST_F(SummaryOfMadeRun, WithoutMostOfThePathOrWaitingThereIsNoStraggler) {
@@ -138,6 +143,54 @@ TEST_F(SummaryOfMadeRun, SensitivityIsToldInTextAndJson) {
   EXPECT_EQ(table.at("parts").at(1).at("title"), "all-reduce");
   EXPECT_NEAR(table.at("parts").at(0).at("change"), -2.0 / 39, 1e-9);
   EXPECT_TRUE(table.at("parts").at(2).at("change").is_null());
+  EXPECT_NEAR(table.at("parts").at(0).at("limit_change"), -20.0 / 39, 1e-9);
+  EXPECT_TRUE(table.at("late").is_null());
+}
+
+TEST_F(SummaryOfMadeRun, WhatARankLikeItsEqualsBringsIsToldWithTheReason) {
+  replay_.critical_path.pieces[2].trace = 1;
+  replay_.sensitivity->late = {1, Time::from_us(38), 0, Time::from_us(4)};
+  const std::string words = verdict_of(make_set_result(set_, replay_))[2];
+  EXPECT_NE(words.find("made like its equals the GPU step changes by -2.56 %: rank 0 is then last"),
+            std::string::npos)
+      << words;
+}
+
+TEST_F(SummaryOfMadeRun, WhereNothingWasAskedTheVerdictSaysWhy) {
+  replay_.sensitivity.reset();
+  replay_.no_sensitivity = "this is a replay of another run than was recorded";
+  EXPECT_EQ(verdict_of(make_set_result(set_, replay_)).back(),
+            "what each part of the work is worth is not told: this is a replay of another run than "
+            "was recorded");
+}
+
+/// 5 us of lateness: rank 1 had its gemm 5 us later, and no work before it; or a gemm that took 5 us longer.
+TEST_F(SummaryOfMadeRun, WaitingIsForTheHostByAsMuchAsTheLastGpuStoodIdleLonger) {
+  // Both GPUs begin with the gemm, so that idle time counts from there: none is longer than the other's.
+  EXPECT_EQ(summarise(set_, replay_).ranks[0].parts.measured.waiting_for_host, Time{});
+  // An earlier start of rank 1's GPU, after which it has nothing to do for 5 us.
+  test::add_row(set_, set_.traces[1], {"warm", Category::kKernel, 0, 1, 7});
+  replay_ = test::made_replay(set_);
+  const Summary late = summarise(set_, replay_);
+  EXPECT_EQ(late.ranks[0].parts.measured.waiting, Time::from_us(5));
+  EXPECT_EQ(late.ranks[0].parts.measured.waiting_for_host, Time::from_us(4));
+  EXPECT_EQ(late.ranks[0].parts.measured.waiting_for_rank(), Time::from_us(1));
+  EXPECT_EQ(late.late[0].for_host, Time::from_us(4));
+  // Receives wait for another rank's work.
+  replay_.collectives[0].point_to_point = true;
+  const Breakdown passed = summarise(set_, replay_).ranks[0].parts.measured;
+  EXPECT_EQ(passed.waiting_for_stage, Time::from_us(1));
+  EXPECT_EQ(passed.waiting_for_rank(), Time{});
+  EXPECT_TRUE(summarise(set_, replay_).late.empty());
+}
+
+TEST_F(SummaryOfMadeRun, EveryLineFitsATerminal) {
+  replay_.sensitivity->late = {1, Time::from_us(38), 0, Time::from_us(4)};
+  set_.traces[1].anomalies.add("damaged_tail", [] {
+    return "the text ends: " + std::string(40, 'x') + ' ' + std::string(60, 'y');
+  });
+  std::istringstream lines(replay_text(set_, replay_));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80u) << line;
 }
 
 TEST_F(SummaryOfMadeRun, NoErrorOfAGpuThatWasNotMeasured) {

@@ -129,8 +129,10 @@ inline Replay made_replay(const TraceSet& set) {
                                  {0, 2, TaskKind::kLaunch, us(1), us(2)},
                                  {0, 4, TaskKind::kCompute, us(4), us(19)},
                                  {1, 5, TaskKind::kTransfer, us(26), us(41)}};
-  replay.sensitivity = SensitivityTable{
-      us(39), {{"gemm", us(30), us(37)}, {"all_reduce", us(30), us(39)}, {"host", us(8), {}}}};
+  replay.sensitivity = SensitivityTable{us(39),
+                                        {{"gemm", us(30), us(37), us(19)},
+                                         {"all_reduce", us(30), us(39), us(39)},
+                                         {"host", us(8), {}, {}}}};
   replay.pinned = {{"kernel durations", 5, us(0)}};
   replay.late_starts = {{1, 5, us(20)}};
   replay.lag_table = {{0, EdgeKind::kLaunch, 4, us(5), us(4)}};

@@ -10,6 +10,7 @@
 #include "base/text/shown.h"
 #include "base/text/utf8.h"
 #include "flopcast/report/sets.h"
+#include "report/render/paragraph.h"
 #include "report/render/table.h"
 #include "report/replay/anomaly_list.h"
 #include "report/replay/summary.h"
@@ -21,7 +22,10 @@ using namespace report;  // the room's own names
 
 namespace {
 
-constexpr std::size_t kNameWidth = 64;
+constexpr std::size_t kNameWidth = 44;
+constexpr std::size_t kStepWidth = 20;
+constexpr std::size_t kMostRanks = 16;      // of a table with a row each
+constexpr std::size_t kMostLateRanks = 4;   // ranks that come last
 constexpr std::size_t kMostSteps = 200;     // more rows than this: the worst are shown
 constexpr std::size_t kMostTableRows = 12;  // of every other table
 
@@ -34,22 +38,31 @@ std::string left_out(std::size_t all, std::size_t shown, std::string_view where)
   return fmt::format("  ... and {} more{}\n", grouped(all - shown), where);
 }
 
-std::string head(const SetResult& set) {
-  std::uint64_t steps = 0;
+/// "4 steps each, ProfilerStep#10 to ProfilerStep#13"
+std::string steps_words(const SetResult& set) {
+  const std::vector<StepSummary>* most = nullptr;
   for (const RankSummary& rank : set.summary.ranks) {
-    steps = std::max<std::uint64_t>(steps, rank.steps.size());
+    if (most == nullptr || rank.steps.size() > most->size()) most = &rank.steps;
   }
-  std::string text = fmt::format("{}: {}, {} each, {} and {}\n", escaped(set.name),
-                                 counted(set.summary.ranks.size(), "rank"), counted(steps, "step"),
-                                 counted(set.task_count, "task"), counted(set.edge_count, "edge"));
-  text += fmt::format("lags: {}, model: {}", lag_mode_name(set.lags), baseline_name(set.baseline));
+  if (most == nullptr || most->empty()) return counted(0, "step");
+  const std::string words = fmt::format("{} each, {}", counted(most->size(), "step"),
+                                        shortened(most->front().name, kStepWidth));
+  return most->size() == 1 ? words : words + " to " + shortened(most->back().name, kStepWidth);
+}
+
+std::string head(const SetResult& set) {
+  std::string text =
+      paragraph("", fmt::format("{}: {}, {}", escaped(set.name),
+                                counted(set.summary.ranks.size(), "rank"), steps_words(set)));
+  text += paragraph("", fmt::format("lags: {}, model: {}; {} and {}", lag_mode_name(set.lags),
+                                    baseline_name(set.baseline), counted(set.task_count, "task"),
+                                    counted(set.edge_count, "edge")));
   if (!set.structure_from.empty()) {
-    text += fmt::format(", structure of step {} with the durations of step {}", set.structure_from,
-                        set.durations_from);
+    text += paragraph("", fmt::format("structure of step {} with the durations of step {}",
+                                      set.structure_from, set.durations_from));
   }
-  text += '\n';
   if (set.lags == LagMode::kRecorded) {
-    text += "Recorded lags make any replay nearly exact: these errors say nothing of accuracy.\n";
+    text += "Recorded lags make any replay nearly exact: its errors say nothing of accuracy.\n";
   }
   return text;
 }
@@ -57,14 +70,14 @@ std::string head(const SetResult& set) {
 std::string damage_text(const SetResult& set) {
   if (set.damage.empty()) return {};
   std::string text = title("DAMAGED RECORDING: the numbers below are no forecast");
-  for (const std::string& why : set.damage) text += fmt::format("  - {}\n", why);
+  for (const std::string& why : set.damage) text += paragraph("  - ", why);
   return text;
 }
 
 std::string truncated_text(const SetResult& set) {
   if (set.truncated.empty()) return {};
   std::string text = title("CUT SHORT: what was recorded after the cut is missing below");
-  for (const std::string& file : set.truncated) text += fmt::format("  - {}\n", file);
+  for (const std::string& file : set.truncated) text += paragraph("  - ", file);
   return text;
 }
 
@@ -92,19 +105,17 @@ std::vector<StepRow> step_rows(const SetResult& set, std::size_t& all) {
 
 /// Of what was measured: a recording may lack the GPU, and a model the host.
 std::string errors_text(const Quality& q) {
-  std::vector<std::string> parts;
+  std::string text;
   if (q.steps > 0) {
-    parts.push_back(fmt::format("|error| of host steps: mean {:.2f} %, worst {:.2f} %",
-                                q.mean_abs_error * 100, q.max_abs_error * 100));
+    text += fmt::format("  |error| of host steps: mean {:.2f} %, worst {:.2f} %\n",
+                        q.mean_abs_error * 100, q.max_abs_error * 100);
   }
   if (q.gpu_steps > 0) {
-    parts.push_back(fmt::format(
-        "|error| of GPU steps: mean {:.2f} %, worst {:.2f} %; GPU starts off by {:.3f} % of the "
-        "window (median)",
-        q.mean_abs_gpu_error * 100, q.max_abs_gpu_error * 100, q.start_error_median * 100));
+    text += fmt::format(
+        "  |error| of GPU steps: mean {:.2f} %, worst {:.2f} %\n"
+        "  GPU starts off by {:.3f} % of the window (median)\n",
+        q.mean_abs_gpu_error * 100, q.max_abs_gpu_error * 100, q.start_error_median * 100);
   }
-  std::string text;
-  for (const std::string& part : parts) text += fmt::format("  {}\n", part);
   return text;
 }
 
@@ -115,56 +126,75 @@ std::string steps_text(const SetResult& set) {
   Table table({{"rank"},
                {"step", kLeft},
                {"host ms"},
-               {"replayed"},
                {"error"},
                {"GPU ms"},
-               {"replayed"},
                {"error"},
-               {"GPU start off"}});
+               {"GPU starts off"}});
   for (const StepRow& row : rows) {
     const StepSummary& s = *row.step;
-    table.add({std::to_string(row.rank->rank), shortened(s.name, kNameWidth),
-               in_ms(s.host.measured), in_ms(s.host.replayed), signed_percent(s.error),
-               s.gpu ? in_ms(s.gpu->measured) : "-", s.gpu ? in_ms(s.gpu->replayed) : "-",
-               signed_percent(s.gpu_error),
+    table.add({std::to_string(row.rank->rank), shortened(s.name, kStepWidth),
+               in_ms(s.host.measured), signed_percent(s.error),
+               s.gpu ? in_ms(s.gpu->measured) : "-", signed_percent(s.gpu_error),
                fmt::format("{:.1f} us", s.start_error_median_s * 1e6)});
   }
   return title("Steps: measured against replayed") + table.text() +
-         left_out(all, rows.size(), ", all of them nearer (--csv prints every row)") +
-         errors_text(set.summary.quality);
+         left_out(all, rows.size(), ", all of them nearer (--csv prints every row)");
 }
 
-std::string before_after(Time part0, Time whole0, Time part1, Time whole1) {
-  return fmt::format("{:5.1f} > {:5.1f}", share(part0, whole0) * 100, share(part1, whole1) * 100);
-}
-
-std::string breakdown_text(const SetResult& set) {
+/// Of one run of the two: where the time of every GPU goes.
+std::string breakdown_text(const SetResult& set, Time Pair<Time>::*window,
+                           Breakdown Pair<Breakdown>::*parts, double Pair<double>::*sms,
+                           std::string_view whose) {
   Table table({{"rank"},
                {"window ms"},
-               {"replayed"},
-               {"exposed compute"},
-               {"exposed communication"},
-               {"of it waiting for a rank"},
-               {"overlapped"},
-               {"other"},
-               {"of it idle"},
-               {"SMs used"}});
+               {"compute"},
+               {"both"},
+               {"transfer"},
+               {"GPU"},
+               {"host"},
+               {"stage"},
+               {"idle"},
+               {"SMs"}});
   for (const RankSummary& r : set.summary.ranks) {
-    if (table.size() == kMostSteps) break;
-    const Breakdown& a = r.parts.measured;
-    const Breakdown& b = r.parts.replayed;
-    const Time wa = r.window.measured;
-    const Time wb = r.window.replayed;
-    table.add({std::to_string(r.rank), in_ms(wa), in_ms(wb),
-               before_after(a.exposed_compute, wa, b.exposed_compute, wb),
-               before_after(a.exposed_communication, wa, b.exposed_communication, wb),
-               before_after(a.waiting, wa, b.waiting, wb),
-               before_after(a.overlapped, wa, b.overlapped, wb),
-               before_after(a.other, wa, b.other, wb), before_after(a.idle, wa, b.idle, wb),
-               r.sms_used.measured < 0 ? "-" : percent(r.sms_used.replayed)});
+    if (table.size() == kMostRanks) break;
+    const Breakdown& b = r.parts.*parts;
+    const auto of = [&](Time part) {
+      return fmt::format("{:.1f}", share(part, r.window.*window) * 100);
+    };
+    table.add({std::to_string(r.rank), in_ms(r.window.*window), of(b.exposed_compute),
+               of(b.overlapped), of(b.transfer()), of(b.waiting_for_rank()), of(b.waiting_for_host),
+               of(b.waiting_for_stage), of(b.idle),
+               r.sms_used.*sms < 0 ? "-" : fmt::format("{:.1f}", r.sms_used.*sms * 100)});
   }
-  return title("GPU time by what ran, percent of the window, measured > replayed") + table.text() +
+  return title(fmt::format("GPU time{}, percent of each window", whose)) +
+         "  compute alone, both at once, transfer alone; waiting for another rank's\n"
+         "  GPU, for its host, for another stage; idle; SM time with blocks\n" +
+         table.text() +
          left_out(set.summary.ranks.size(), table.size(), " (--json prints every rank)");
+}
+
+std::string recorded_breakdown_text(const SetResult& set) {
+  return breakdown_text(set, &Pair<Time>::measured, &Pair<Breakdown>::measured,
+                        &Pair<double>::measured, "");
+}
+std::string replayed_breakdown_text(const SetResult& set) {
+  return breakdown_text(set, &Pair<Time>::replayed, &Pair<Breakdown>::replayed,
+                        &Pair<double>::replayed, " as replayed");
+}
+
+/// Whom the others wait for.
+std::string late_ranks_text(const SetResult& set) {
+  if (set.summary.late.empty()) return {};
+  Table table({{"rank"}, {"last to"}, {"others wait ms"}, {"of all"}, {"for its host"}});
+  Time all;
+  for (const LateRank& late : set.summary.late) all += late.waited;
+  for (const LateRank& late : set.summary.late) {
+    if (table.size() == kMostLateRanks) break;
+    table.add({std::to_string(late.rank), grouped(late.last), in_ms(late.waited),
+               percent(share(late.waited, all)), percent(share(late.for_host, late.waited))});
+  }
+  return title("Who comes last to collectives; who waits for another stage is left out") +
+         table.text() + left_out(set.summary.late.size(), table.size(), " (--json prints all)");
 }
 
 double mean(const std::vector<float>& values) {
@@ -190,29 +220,18 @@ std::string sparkline(const std::vector<float>& values) {
 }
 
 std::string utilisation_text(const SetResult& set) {
-  Table table({{"rank"},
-               {"any stream"},
-               {"replayed"},
-               {"SMs used"},
-               {"replayed"},
-               {"recorded, over time", kLeft},
-               {"replayed", kLeft}});
+  Table table({{"rank"}, {"any stream"}, {"SMs used"}, {"as recorded, over time", kLeft}});
   for (const RankSummary& rank : set.summary.ranks) {
-    const Utilisation& a = rank.utilisation.measured;
-    const Utilisation& b = rank.utilisation.replayed;
-    if (a.active.empty() || table.size() == kMostSteps) continue;
-    const bool known = rank.sms_used.measured >= 0 && rank.sms_used.replayed >= 0;
+    const Utilisation& curve = rank.utilisation.measured;
+    if (curve.active.empty() || table.size() == kMostRanks) continue;
+    const bool known = rank.sms_used.measured >= 0;
     table.add({std::to_string(rank.rank),
                percent(1 - share(rank.parts.measured.idle, rank.window.measured)),
-               percent(1 - share(rank.parts.replayed.idle, rank.window.replayed)),
                known ? percent(rank.sms_used.measured) : "-",
-               known ? percent(rank.sms_used.replayed) : "-",
-               sparkline(known ? a.sms_used : a.active), sparkline(known ? b.sms_used : b.active)});
+               sparkline(known ? curve.sms_used : curve.active)});
   }
   if (table.empty()) return {};
-  return title(
-             "Utilisation: time with any stream at work, SM time with blocks (drawn, where "
-             "known)") +
+  return title("Utilisation: any stream at work; SM time with blocks (drawn, where known)") +
          table.text();
 }
 
@@ -223,52 +242,51 @@ std::string collectives_text(const SetResult& set) {
                {"times"},
                {"ranks"},
                {"bytes"},
-               {"waiting ms"},
-               {"replayed"},
-               {"transfer ms"},
-               {"replayed"}});
+               {"waiting"},
+               {"transfer"}});
   for (const CollectiveSummary& c : set.summary.collectives) {
     if (table.size() == kMostTableRows) break;
-    table.add({shortened(c.name, kNameWidth), shortened(c.group, 24), std::to_string(c.count),
+    table.add({shortened(c.name, 20), shortened(c.group, 12), std::to_string(c.count),
                std::to_string(c.ranks), c.bytes == 0 ? "-" : short_bytes(c.bytes),
-               in_ms(c.wait.measured), in_ms(c.wait.replayed), in_ms(c.transfer.measured),
-               in_ms(c.transfer.replayed)});
+               in_ms(c.wait.measured), in_ms(c.transfer.measured)});
   }
-  return title("Collectives: waiting for the last rank, then transfer; summed over ranks") +
+  return title("Collectives: ms of waiting for the last rank, then of transfer, all ranks") +
          table.text() + left_out(set.summary.collectives.size(), table.size(), "");
 }
 
 std::string network_text(const SetResult& set) {
   if (!set.network) return {};
-  Table table({{"operation", kLeft},
-               {"collectives"},
-               {"kept as recorded"},
-               {"transfer ms"},
-               {"modelled"},
-               {"change"},
-               {"rests on", kLeft}});
+  Table table(
+      {{"operation", kLeft}, {"times"}, {"kept"}, {"transfer ms"}, {"modelled"}, {"change"}});
+  std::string notes;
   for (const NetworkUse::Operation& o : set.network->operations) {
-    table.add({shortened(o.name, kNameWidth), grouped(o.collectives),
-               o.kept == 0 ? "-" : fmt::format("{} ({})", grouped(o.kept), o.kept_because),
+    table.add({shortened(o.name, 18), grouped(o.collectives), o.kept == 0 ? "-" : grouped(o.kept),
                in_ms(o.recorded), in_ms(o.modelled),
-               signed_percent(relative_error(o.recorded, o.modelled)), shortened(o.source, 90)});
+               signed_percent(relative_error(o.recorded, o.modelled))});
+    if (o.kept > 0)
+      notes += paragraph("  - ", fmt::format("{}: {} kept as recorded: {}", o.name, grouped(o.kept),
+                                             o.kept_because));
+    if (!o.source.empty()) notes += paragraph("  - ", fmt::format("{}: {}", o.name, o.source));
   }
-  return title("Transfers taken from the network model of " + set.network->cluster) + table.text();
+  return title("Transfers taken from the network model of " + set.network->cluster) + table.text() +
+         notes;
 }
 
 /// Which ranks the path runs on, and how much of it nothing can make shorter.
 std::string path_ranks_text(const PathSummary& path) {
-  constexpr std::size_t kMostRanks = 5;
+  constexpr std::size_t kMostPathRanks = 5;
   std::vector<PathShare> ranks = path.ranks;
   std::stable_sort(ranks.begin(), ranks.end(),
                    [](const PathShare& a, const PathShare& b) { return a.time > b.time; });
-  std::string text = "  runs on";
-  for (std::size_t i = 0; i < ranks.size() && i < kMostRanks; ++i) {
-    text += fmt::format("{} rank {} ({})", i == 0 ? "" : ",", ranks[i].name,
-                        percent(share(ranks[i].time, path.length)));
+  std::string words;
+  for (std::size_t i = 0; i < ranks.size() && i < kMostPathRanks; ++i) {
+    words += fmt::format("{}rank {} ({})", i == 0 ? "" : ", ", ranks[i].name,
+                         percent(share(ranks[i].time, path.length)));
   }
-  if (ranks.size() > kMostRanks) text += fmt::format(" and {} more", ranks.size() - kMostRanks);
-  text += fmt::format("\n  ends with rank {}, whose window is {}\n", path.last_rank,
+  if (ranks.size() > kMostPathRanks)
+    words += fmt::format(" and {} more", ranks.size() - kMostPathRanks);
+  std::string text = paragraph("  runs on ", words);
+  text += fmt::format("  ends with rank {}, whose window is {}\n", path.last_rank,
                       short_time(path.window));
   if (path.pinned_starts == 0) return text;
   return text + fmt::format("  pinned: its first {}, up to the last of {} as recorded\n",
@@ -279,11 +297,13 @@ std::string path_ranks_text(const PathSummary& path) {
 std::string straggler_text(const SetResult& set) {
   const std::optional<Straggler>& s = set.summary.straggler;
   if (!s) return {};
-  return fmt::format(
-      "  straggler: rank {}: {} of the path up to the last collective; it comes\n"
-      "             last to {} of {}, where others wait {}, {} of all waiting\n",
-      s->rank, percent(s->share_of_path), grouped(s->last), grouped(s->collectives),
-      short_time(s->waited), percent(s->share_of_waiting));
+  return paragraph(
+      "  straggler: ",
+      fmt::format(
+          "rank {}: {} of the path up to the last collective; it comes last to {} of {}, where "
+          "others wait {}, {} of all waiting",
+          s->rank, percent(s->share_of_path), grouped(s->last), grouped(s->collectives),
+          short_time(s->waited), percent(s->share_of_waiting)));
 }
 
 std::string path_text(const SetResult& set) {
@@ -301,15 +321,24 @@ std::string path_text(const SetResult& set) {
 
 std::string sensitivity_text(const SetResult& set) {
   if (!set.sensitivity) return {};
-  Table table({{"if this takes 10 % less time", kLeft}, {"work ms"}, {"GPU step ms"}, {"change"}});
-  for (const WorkSensitivity& s : set.sensitivity->parts) {
-    table.add({work_part_title(s.part), in_ms(s.work), s.gpu_step ? in_ms(*s.gpu_step) : "-",
-               s.gpu_step ? signed_percent(relative_error(set.sensitivity->gpu_step, *s.gpu_step))
-                          : "cannot finish"});
+  const SensitivityTable& worth = *set.sensitivity;
+  Table table(
+      {{"part of the work", kLeft}, {"work ms"}, {"10 % less"}, {"change"}, {"none"}, {"change"}});
+  std::string stuck;
+  for (const WorkSensitivity& s : worth.parts) {
+    std::vector<std::string> row = {work_part_title(s.part), in_ms(s.work)};
+    for (const std::optional<Time>& step : {s.gpu_step, s.limit}) {
+      row.push_back(step ? in_ms(*step) : "-");
+      row.push_back(signed_percent(worth.change(step)));
+    }
+    if (!s.gpu_step || !s.limit)
+      stuck += paragraph(
+          "  - ", row.front() + ": without it ranks wait for each other, the run cannot finish");
+    table.add(std::move(row));
   }
-  return title(fmt::format("What would shorten the GPU step, {} (mean over ranks and steps)",
-                           short_time(set.sensitivity->gpu_step))) +
-         table.text();
+  return title(fmt::format("What would shorten the GPU step, {}", short_time(worth.gpu_step))) +
+         "  as recorded, run again with less of each part: as whatif --sensitivity tells\n" +
+         table.text() + stuck;
 }
 
 std::string kernels_text(const SetResult& set) {
@@ -324,12 +353,15 @@ std::string kernels_text(const SetResult& set) {
 }
 
 std::string edges_text(const SetResult& set) {
-  Table table({{"edge", kLeft}, {"kept"}, {"contradicted, dropped"}, {"first of those", kLeft}});
+  Table table({{"edge", kLeft}, {"kept"}, {"contradicted, dropped"}});
+  std::string examples;
   for (const EdgeCount& e : set.edges) {
-    table.add({edge_kind_name(e.kind), grouped(e.count), grouped(e.contradicted),
-               shortened(e.example, 90)});
+    table.add({edge_kind_name(e.kind), grouped(e.count), grouped(e.contradicted)});
+    if (!e.example.empty())
+      examples += paragraph(
+          "  - ", fmt::format("{}, the first: {}", edge_kind_name(e.kind), escaped(e.example)));
   }
-  return title("Dependencies") + table.text();
+  return title("Dependencies") + table.text() + examples;
 }
 
 /// The median over ranks of one kind of lag, and the span.
@@ -357,8 +389,10 @@ std::string lags_text(const SetResult& set) {
 std::string rests_on_text(const SetResult& set) {
   std::string text = title("What this rests on: taken from the recording, not computed");
   for (const Pin& pin : set.pinned) {
-    text += fmt::format("  - {} ({}{})\n", pin.what, counted(pin.tasks, "task"),
-                        pin.late.ps > 0 ? ", late by " + short_time(pin.late) + " together" : "");
+    text += paragraph(
+        "  - ",
+        fmt::format("{} ({}{})", pin.what, counted(pin.tasks, "task"),
+                    pin.late.ps > 0 ? ", late by " + short_time(pin.late) + " together" : ""));
   }
   return text + lags_text(set);
 }
@@ -388,40 +422,62 @@ std::string late_text(const SetResult& set) {
     table.add({std::to_string(late.rank), in_ms(late.recorded_start), short_time(late.late),
                shortened(late.name, kNameWidth)});
   }
-  return title(fmt::format("Starts later than anything explains: {}, {} together, {:.2f} % of all "
-                           "windows",
+  return title(fmt::format("Starts later than anything explains: {}, {}, {:.2f} % of the time",
                            counted(set.late_starts.size(), "task"),
                            short_time(set.summary.quality.late),
                            set.summary.quality.late_share * 100)) +
          table.text() + left_out(set.late_starts.size(), table.size(), " (--json prints all)");
 }
 
-std::string anomalies_text(const SetResult& set) {
+std::string unreadable_text(const SetResult& set) {
   std::string text;
-  if (!set.anomalies.empty()) text += title("Oddities in the input") + anomaly_list(set.anomalies);
-  for (const Diagnostic& d : set.unreadable) text += fmt::format("  not read: {}\n", d.text());
-  return text;
+  for (const Diagnostic& d : set.unreadable) text += paragraph("  not read: ", d.text());
+  return text.empty() ? text : "\n" + text;
+}
+
+std::string anomalies_text(const SetResult& set) {
+  return set.anomalies.empty() ? std::string()
+                               : title("Oddities in the input") + anomaly_list(set.anomalies);
 }
 
 std::string verdict_text(const SetResult& set) {
   std::string text;
-  for (const std::string& line : verdict_of(set)) text += fmt::format("  - {}\n", line);
+  for (const std::string& line : verdict_of(set)) text += paragraph("  - ", line);
   return text.empty() ? text : title("Verdict") + text;
 }
 
-}  // namespace
-
-std::string set_text(const SetResult& set) {
-  if (set.failure) return fmt::format("{}: not replayed: {}\n", set.name, set.failure->text());
-  return head(set) + truncated_text(set) + damage_text(set) + verdict_text(set) +
-         breakdown_text(set) + path_text(set) + sensitivity_text(set) + collectives_text(set) +
-         network_text(set) + kernels_text(set) + utilisation_text(set) + steps_text(set) +
+/// All there is to say of the replay itself.
+std::string quality_text(const SetResult& set) {
+  return steps_text(set) + errors_text(set.summary.quality) + replayed_breakdown_text(set) +
          edges_text(set) + rests_on_text(set) + clocks_text(set) + late_text(set) +
          anomalies_text(set);
 }
 
+std::string quality_in_brief(const SetResult& set) {
+  std::uint64_t oddities = 0;
+  for (const RankedAnomaly& a : set.anomalies) oddities += a.anomaly.count;
+  return title("How near the replay is to its recording") + errors_text(set.summary.quality) +
+         paragraph(
+             "  ",
+             fmt::format("--quality tells steps, dependencies, what was copied, clocks{}",
+                         oddities == 0 ? std::string()
+                                       : " and " + grouped(oddities) + " oddities of the input"));
+}
+
+}  // namespace
+
+std::string set_text(const SetResult& set, bool quality) {
+  if (set.failure)
+    return paragraph("", fmt::format("{}: not replayed: {}", set.name, set.failure->text()));
+  return head(set) + truncated_text(set) + damage_text(set) + verdict_text(set) +
+         recorded_breakdown_text(set) + late_ranks_text(set) + sensitivity_text(set) +
+         path_text(set) + collectives_text(set) + network_text(set) + kernels_text(set) +
+         utilisation_text(set) + (quality ? quality_text(set) : quality_in_brief(set)) +
+         unreadable_text(set);
+}
+
 std::string replay_text(const TraceSet& set, const Replay& replay) {
-  return set_text(make_set_result(set, replay));
+  return set_text(make_set_result(set, replay), true);
 }
 
 }  // namespace flopcast

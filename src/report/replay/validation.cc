@@ -46,6 +46,7 @@ SetResult make_set_result(const TraceSet& set, const Replay& replay, const Repla
   result.summary = summarise(set, replay, options.threads);
   if (options.durations_from) judge_one_step(result.summary, set, replay, *options.durations_from);
   result.sensitivity = replay.sensitivity;
+  result.no_sensitivity = replay.no_sensitivity;
   result.edges = replay.edges;
   result.pinned = replay.pinned;
   result.lag_table = replay.lag_table;

@@ -135,6 +135,7 @@ void write_whatif(JsonWriter& w, const WhatIfAnswer& answer) {
   write_causes(w, answer);
   write_answer_steps(w, answer);
   write_notes(w, answer);
+  w.text("caution", answer.caution);
   write_totals(w, "totals_before", answer.totals_before);
   write_totals(w, "totals", answer.totals);
 }
@@ -149,6 +150,7 @@ void write_worth(JsonWriter& w, const WhatIfReport& report) {
     w.seconds("work_s", part.work);
     seconds_or_null(w, "less_s", part.less);
     seconds_or_null(w, "limit_s", part.limit);
+    w.text("caution", part.caution);
     w.end_object();
   }
   w.end_array();

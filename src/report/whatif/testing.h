@@ -24,8 +24,10 @@ inline WhatIfAnswer made_answer() {
   a.steps = {{"ProfilerStep#1", ms(40), ms(25), ms(41), ms(26)},
              {"ProfilerStep#2", ms(42), ms(26), ms(43), ms(27)}};
   a.causes = {{"remove straggler:1", -ms(6), -ms(4)}, {"scale kernel:gemm=0.5", -ms(9), {}}};
-  a.parts = {
-      {"gemm", ms(22), ms(10)}, {"exposed_communication", ms(14), ms(11)}, {"idle", ms(4), ms(4)}};
+  a.parts = {{"gemm", ms(22), ms(10)},
+             {"transfer", ms(10), ms(8)},
+             {"waiting", ms(4), ms(3)},
+             {"idle", ms(4), ms(4)}};
   a.notes = {{"kernels of rank 1 (median of its equals)", "modelled", 120, 0.25},
              {"all other durations", "copied", 400, 0.75}};
   a.totals_before.tokens_per_s = 100000;
@@ -48,9 +50,9 @@ inline WhatIfReport made_report() {
   WhatIfReport report;
   report.recording = "made";
   report.answer = made_answer();
-  report.sensitivity = {{"kernel:gemm", ms(60), ms(38), ms(18)},
-                        {"network", ms(10), ms(39), ms(31)},
-                        {"host", ms(3), {}, {}}};
+  report.sensitivity = {{"kernel:gemm", ms(60), ms(38), ms(18), ""},
+                        {"network", ms(10), ms(39), ms(31), ""},
+                        {"host", ms(3), {}, {}, ""}};
   return report;
 }
 

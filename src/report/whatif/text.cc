@@ -8,6 +8,7 @@
 #include "base/text/shown.h"
 #include "base/text/utf8.h"
 #include "report/render/bar.h"
+#include "report/render/paragraph.h"
 #include "report/render/table.h"
 #include "report/whatif/words.h"
 
@@ -20,8 +21,9 @@ namespace {
 using Align::kLeft;
 
 constexpr std::size_t kMostLines = 12;    // steps, notes; --json has all
-constexpr std::size_t kWordWidth = 90;    // of a cell of words
-constexpr unsigned kWaterfallWidth = 40;  // columns that stand for the longer step
+constexpr std::size_t kWordWidth = 24;    // of a cell of words beside many numbers
+constexpr std::size_t kSourceWidth = 50;  // of one beside few
+constexpr unsigned kWaterfallWidth = 20;  // columns that stand for the longer step
 
 std::string under(std::string_view title) { return fmt::format("\n{}\n", title); }
 
@@ -37,14 +39,18 @@ std::string headline(const WhatIfAnswer& answer) {
   if (answer.band.low < answer.band.high) {
     band = fmt::format(" ({} to {})", short_time(answer.band.low), short_time(answer.band.high));
   }
-  return fmt::format("{}: {} -> {}{}, {}\n", step.kind, short_time(step.before),
-                     short_time(step.after), band, change_words(step.before, step.after));
+  // One line, however long: programs read it. Terminals fold it.
+  const std::string line =
+      fmt::format("{}: {} -> {}{}, {}\n", step.kind, short_time(step.before),
+                  short_time(step.after), band, change_words(step.before, step.after));
+  return answer.caution.empty() ? line : line + paragraph("  but ", answer.caution);
 }
 
 std::string asked_text(const WhatIfReport& report) {
   const WhatIfAnswer& answer = report.answer;
-  std::string text = fmt::format("{}, {}: {}\n", escaped(report.recording), ranks_words(answer),
-                                 escaped(changes_line(answer.changes)));
+  std::string text =
+      paragraph("", fmt::format("{}, {}: {}", escaped(report.recording), ranks_words(answer),
+                                escaped(changes_line(answer.changes))));
   if (!answer.refused.empty()) return text;
   if (change_list(answer.changes).empty()) {
     return text + fmt::format("host step: {}\n", short_time(answer.host_before));
@@ -60,7 +66,8 @@ std::string asked_text(const WhatIfReport& report) {
 std::string refusals_text(const WhatIfAnswer& answer) {
   std::string text = "No answer: this recording does not hold what it would take\n";
   for (const WhatIfRefusal& refusal : answer.refused) {
-    text += fmt::format("  - {}: {}\n", escaped(refusal.change), escaped(refusal.missing));
+    text +=
+        paragraph("  - ", fmt::format("{}: {}", escaped(refusal.change), escaped(refusal.missing)));
   }
   return text;
 }
@@ -134,7 +141,7 @@ std::string band_text(const WhatIfAnswer& answer) {
   Table table({{"source of doubt", kLeft}, {"below"}, {"above"}});
   for (const WhatIfBand::Source& source : answer.band.sources) {
     table.add(
-        {shortened(source.what, kWordWidth), short_time(source.below), short_time(source.above)});
+        {shortened(source.what, kSourceWidth), short_time(source.below), short_time(source.above)});
   }
   return under(fmt::format("The band, {} to {}: how far the step may lie from the answer",
                            short_time(answer.band.low), short_time(answer.band.high))) +
@@ -143,14 +150,18 @@ std::string band_text(const WhatIfAnswer& answer) {
 
 std::string notes_text(const WhatIfAnswer& answer) {
   if (answer.notes.empty()) return {};
-  Table table({{"", kLeft}, {"what", kLeft}, {"tasks"}, {"GPU time"}});
-  for (const WhatIfNote& note : answer.notes) {
-    if (table.size() == kMostLines) break;
-    table.add({note.how, shortened(note.what, kWordWidth),
-               note.tasks > 0 ? grouped(note.tasks) : "-",
-               note.share > 0 ? percent(note.share) : "-"});
+  std::string text = under("What this rests on");
+  const std::size_t shown = std::min(answer.notes.size(), kMostLines);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const WhatIfNote& note = answer.notes[i];
+    std::string words = escaped(note.what);
+    if (note.tasks > 0) words += fmt::format(" ({}", counted(note.tasks, "task"));
+    if (note.share > 0)
+      words += fmt::format("{}{} of GPU time", note.tasks > 0 ? ", " : " (", percent(note.share));
+    if (note.tasks > 0 || note.share > 0) words += ')';
+    text += paragraph(fmt::format("  {:<8}  ", note.how), words);
   }
-  return under("What this rests on") + table.text() + more_lines(answer.notes.size(), table.size());
+  return text + more_lines(answer.notes.size(), shown);
 }
 
 std::string title_of_total(const std::string& name) {
@@ -172,10 +183,10 @@ std::string totals_text(const WhatIfAnswer& answer) {
                both ? signed_percent(*after / *before - 1) : "-"});
   }
   std::string text = under("The run beside its time") + (table.size() > 0 ? table.text() : "");
-  if (!is.basis.empty()) text += fmt::format("  from: {}\n", escaped(is.basis));
+  if (!is.basis.empty()) text += paragraph("  from: ", escaped(is.basis));
   for (const WhatIfTotals::Missing& missing : is.missing) {
-    text +=
-        fmt::format("  not known: {}: {}\n", title_of_total(missing.total), escaped(missing.why));
+    text += paragraph("  not known: ",
+                      fmt::format("{}: {}", title_of_total(missing.total), escaped(missing.why)));
   }
   return is.basis.empty() && is.missing.empty() && table.size() == 0 ? std::string() : text;
 }
@@ -183,27 +194,28 @@ std::string totals_text(const WhatIfAnswer& answer) {
 std::string worth_text(const WhatIfReport& report) {
   if (!report.sensitivity) return {};
   const Time now = judged_step(report.answer).before;
-  Table table({{"part", kLeft},
-               {"work ms"},
-               {"10 % less: step ms"},
-               {"change"},
-               {"none: step ms"},
-               {"change"}});
+  Table table(
+      {{"part of the work", kLeft}, {"work ms"}, {"10 % less"}, {"change"}, {"none"}, {"change"}});
+  std::string cautions;
   const auto cells = [now](std::vector<std::string>& row, const std::optional<Time>& step) {
     row.push_back(step ? in_ms(*step) : "-");
-    row.push_back(step ? signed_percent(relative_error(now, *step)) : "cannot finish");
+    row.push_back(step ? signed_percent(relative_error(now, *step)) : "-");
   };
   for (const WhatIfSensitivity& part : *report.sensitivity) {
     std::vector<std::string> row = {worth_title(part.part), in_ms(part.work)};
     cells(row, part.less);
     cells(row, part.limit);
     table.add(std::move(row));
+    if (!part.less || !part.limit)
+      cautions +=
+          paragraph("  - ", worth_title(part.part) +
+                                ": without it ranks wait for each other, the run cannot finish");
+    if (!part.caution.empty())
+      cautions += paragraph("  - ", fmt::format("{}: {}", worth_title(part.part), part.caution));
   }
-  return under(
-             fmt::format("What is worth working on: the recorded step, {}, with less of each part "
-                         "and with none",
-                         short_time(now))) +
-         table.text();
+  return under(fmt::format("What is worth working on: the recorded step, {}, with less of it",
+                           short_time(now))) +
+         table.text() + cautions;
 }
 
 }  // namespace

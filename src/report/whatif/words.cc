@@ -57,7 +57,8 @@ std::string signed_time(Time time) {
 }
 
 std::string step_part_title(const std::string& part) {
-  if (part == "exposed_communication") return "communication that nothing hides";
+  if (part == "transfer") return "transfer that nothing hides";
+  if (part == "waiting") return "waiting for another rank";
   if (part == "idle") return "idle";
   return work_part_title(part);
 }
@@ -70,9 +71,8 @@ std::string worth_title(const std::string& part) {
       return std::string(instead) + work_part_title(part.substr(begin.size()));
     }
   }
-  if (part == "network") return "network: every transfer";
   if (part.starts_with("network:")) return "network, " + part.substr(8);
-  if (part.starts_with("rank:")) return "rank " + part.substr(5) + ": all it does itself";
+  if (part.starts_with("rank:")) return "rank " + part.substr(5) + ": its own work";
   return work_part_title(part);
 }
 

@@ -60,6 +60,7 @@ struct ChangedRun {
   std::vector<std::string> judged;
   std::string network;  ///< the cluster that a change of structure has moved transfers to already
   std::vector<WhatIfNote> notes;
+  std::string caution;  ///< WhatIfAnswer::caution, so far
   std::vector<WhatIfRefusal> refused;
   std::vector<Doubt> doubts;
   std::string

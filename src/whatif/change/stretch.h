@@ -29,4 +29,8 @@ inline Time gpu_time(const replaying::Durations::Rank& durations, std::uint32_t 
 void stretch_host(const replaying::Recording& recording, std::uint32_t rank, double k,
                   replaying::Durations& durations);
 
+/// All that a rank does, on the host and on the GPU, waiting left out.
+Time work_of_rank(const replaying::Recording& recording, std::uint32_t rank,
+                  const replaying::Durations& durations);
+
 }  // namespace flopcast::whatif

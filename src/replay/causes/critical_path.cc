@@ -1,4 +1,4 @@
-#include "replay/worth/critical_path.h"
+#include "replay/causes/critical_path.h"
 
 #include <algorithm>
 #include <optional>
