@@ -25,7 +25,7 @@ constexpr auto kServeSettings = std::to_array<ServeSetting>({
     {"dp", "N", "Data-parallel ranks of attention inside a replica; 1 if not given", kDeployment},
     {"ep", "N", "Chips that share the experts out; 1 if not given", kDeployment},
     {"pp", "N", "Pipeline stages of a replica; 1 if not given", kDeployment},
-    {"precision", "bf16|fp8|fp4|int4", "Of the weights; the checkpoint's own if not given",
+    {"precision", "bf16|fp8|fp4|int4|stored", "Of the weights; stored, the checkpoint's own, if not given",
      kDeployment},
     {"kv_cache", "TYPE", "Of keys and values, such as fp8; that of the checkpoint if not given",
      kDeployment},
