@@ -73,6 +73,18 @@ class Serving(Document):
         return Percentiles(**self._fields[name])
 
     @property
+    def holds(self) -> str | None:
+        """How surely the limits hold: ``surely``, ``likely``, ``unlikely`` or ``no``; None without limits."""
+        holds: str | None = self._fields["holds"]
+        return holds
+
+    @property
+    def largest(self) -> dict[str, Any] | None:
+        """With ``max_rate`` or ``max_users``: the largest ``load``, at the ends of the band ``slow_load`` and ``fast_load``."""
+        largest: dict[str, Any] | None = self._fields["largest"]
+        return largest
+
+    @property
     def ttft_s(self) -> Percentiles:
         """Time to the first token."""
         return self._percentiles("ttft_s")
@@ -181,6 +193,8 @@ class ServeSettings(TypedDict, total=False):
     rate: float | str | None
     trace: PathLike | None
     rate_scale: float | str | None
+    max_rate: bool | str | None
+    max_users: bool | str | None
     input: int | str | None
     output: int | str | None
     spread: float | str | None

@@ -27,7 +27,8 @@ LoadRange load_range(ServingWorkload::Kind kind, std::int64_t seats);
 struct TriedLoad {
   double load = 0;     ///< users, requests a second or times the trace's rate
   bool holds = false;  ///< within the limits, and no queue that grows as long as requests come
-  double ratio = 0;    ///< limit_ratio of its run, or the least that it can be where its beginning told
+  double ratio =
+      0;  ///< limit_ratio of its run, or the least that it can be where its beginning told
 };
 /// What bisection found.
 struct LargestLoad {

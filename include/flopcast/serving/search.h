@@ -100,23 +100,25 @@ struct FleetTwin {
 };
 /// The largest load that holds the limits, and at both ends of the band of forecasts. 0: none.
 struct LoadMargin {
-  double load = 0;            ///< by the forecast
-  double next = 0;            ///< the smallest one above it that was tried and does not hold; 0: there is none
-  double slow = 0, fast = 0;  ///< were the fleet as slow, as fast, as a tenth of measured ones are
+  double load = 0;  ///< by the forecast
+  double next =
+      0;  ///< the smallest one above it that was tried and does not hold; 0: there is none
+  /// were the fleet as slow, as fast, as a tenth of measured ones are; never above, never below `load`
+  double slow = 0, fast = 0;
   bool operator==(const LoadMargin&) const = default;
 };
 /// A fleet that was run, to the end of the load.
 struct FleetCandidate {
   FleetChoice choice;
-  std::uint64_t number = 0;                             ///< of its configuration in the space
-  std::vector<FleetTwin> same;                          ///< in the order of the space, behind this one
+  std::uint64_t number = 0;     ///< of its configuration in the space
+  std::vector<FleetTwin> same;  ///< in the order of the space, behind this one
   ServingPercentiles ttft, tpot, inter_token, latency;  ///< as of FleetRun
   double output_tokens_per_s = 0, requests_per_s = 0;   ///< of the fleet
   double output_tokens_per_s_per_chip = 0;              ///< of it, for every chip
   /// 1e6 chip-seconds of the fleet by output tokens made in them, times the price; without a price the
   /// chip-hours themselves
   double cost_per_million_tokens = 0;
-  double ratio = 0;              ///< limit_ratio: below 1 it meets the limits
+  double ratio = 0;  ///< limit_ratio: below 1 it meets the limits
   /// the same at the slow end of the band of forecasts, of fleets that meet them; 0: not looked at
   double slow_ratio = 0;
   LoadMargin largest;  ///< where it was looked for; other numbers are of a run at its `load` then
@@ -138,7 +140,8 @@ struct FleetAnswer {
   std::vector<FleetCandidate> best;
   /// of all those found, what no other surpasses in cost, mean TTFT and mean TPOT; by cost. None with `largest`
   std::vector<FleetCandidate> pareto;
-  std::optional<FleetCandidate> nearest;  ///< where none meets them: the least limit_ratio of those run
+  std::optional<FleetCandidate>
+      nearest;  ///< where none meets them: the least limit_ratio of those run
   /// where no configuration can run: why the first of those that want too much memory does not, else the first
   std::optional<Diagnostic> problem;
   std::uint64_t problem_number = 0;  ///< of that configuration

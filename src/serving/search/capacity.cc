@@ -73,7 +73,7 @@ class CapacityFinder {
         enough);
     if (!largest) return largest.error();
     const bool known = largest->load > 0 && largest->load >= enough;
-    Result<FleetScore> score = known ? scorer_.run_at(i, replicas, decode, largest->load)
+    Result<FleetScore> score = known        ? scorer_.run_at(i, replicas, decode, largest->load)
                                : enough > 0 ? Result(FleetScore{})
                                             : scorer_.run_whole(i, replicas, decode);
     if (!score) return score;

@@ -44,11 +44,16 @@ class LoadGrid {
 
 class LoadBisection {
  public:
-  LoadBisection(const LoadRange& range,
-                const std::function<Result<TriedLoad>(double)>& try_load, double enough)
+  LoadBisection(const LoadRange& range, const std::function<Result<TriedLoad>(double)>& try_load,
+                double enough)
       : grid_(range), try_load_(try_load), enough_(enough), high_(grid_.beyond()) {}
 
   Result<LargestLoad> find() {
+    bool wanted = enough_ == 0;
+    if (!wanted) {
+      if (auto problem = may_reach(wanted)) return *std::move(problem);
+    }
+    if (!wanted) return std::move(found_);
     while (true) {
       if (auto problem = bisect()) return *std::move(problem);
       const std::int64_t high = high_;
@@ -90,6 +95,28 @@ class LoadBisection {
       bool holds = false;
       if (auto problem = try_place(place, holds)) return problem;
       (holds ? low_ : high_) = place;
+    }
+    return std::nullopt;
+  }
+
+  /// Whether the bisection may end at `enough` or above: either a load above it that is asked on the way there holds, or
+  /// all below do, of which the largest is asked first.
+  Problem may_reach(bool& reaches) {
+    std::vector<std::int64_t> below;
+    std::int64_t low = low_, high = high_;
+    for (std::int64_t place = 0; (place = grid_.between(low, high)) != low;) {
+      if (grid_.load(place) <= enough_) {
+        below.push_back(low = place);
+        continue;
+      }
+      if (auto problem = try_place(place, reaches)) return problem;
+      if (reaches) return std::nullopt;
+      high = place;
+    }
+    reaches = true;
+    while (reaches && !below.empty()) {
+      if (auto problem = try_place(below.back(), reaches)) return problem;
+      below.pop_back();
     }
     return std::nullopt;
   }

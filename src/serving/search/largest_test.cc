@@ -33,18 +33,20 @@ struct NoisyLoads {
 };
 
 LargestLoad found(const LoadRange& range, const NoisyLoads& loads, double enough = 0) {
-  const auto largest =
-      largest_load(range, [&loads](double load) { return loads(load); }, enough);
+  const auto largest = largest_load(
+      range, [&loads](double load) { return loads(load); }, enough);
   RC_ASSERT(largest.ok());
   return *largest;
 }
 
 RC_GTEST_PROP(LargestLoads, HoldAndNoneThatWasTriedBelowThemDoesNot, ()) {
   const bool whole = *rc::gen::arbitrary<bool>();
-  const LoadRange range = load_range(whole ? Kind::kClosed : Kind::kRate,
-                                     *rc::gen::inRange<std::int64_t>(1, 5000));
+  const LoadRange range =
+      load_range(whole ? Kind::kClosed : Kind::kRate, *rc::gen::inRange<std::int64_t>(1, 5000));
   const NoisyLoads loads{std::pow(10, *rc::gen::inRange(-400, 600) / 100.0),
-                         *rc::gen::inRange(0, 90) / 100.0, *rc::gen::arbitrary<std::uint64_t>(), {}};
+                         *rc::gen::inRange(0, 90) / 100.0,
+                         *rc::gen::arbitrary<std::uint64_t>(),
+                         {}};
   const LargestLoad largest = found(range, loads);
   for (const auto& [load, times] : loads.asked) {
     RC_ASSERT(times == 1);
@@ -81,7 +83,9 @@ RC_GTEST_PROP(LargestLoads, WithoutNoiseAreTheEdge, ()) {
 
 RC_GTEST_PROP(LargestLoads, ThatAreNotWantedAreNotLookedFor, ()) {
   const NoisyLoads loads{std::pow(10, *rc::gen::inRange(-100, 400) / 100.0),
-                         *rc::gen::inRange(0, 30) / 100.0, *rc::gen::arbitrary<std::uint64_t>(), {}};
+                         *rc::gen::inRange(0, 30) / 100.0,
+                         *rc::gen::arbitrary<std::uint64_t>(),
+                         {}};
   const LoadRange range = load_range(Kind::kRate, 0);
   const LargestLoad whole = found(range, loads);
   const double enough = std::pow(10, *rc::gen::inRange(-100, 400) / 100.0);
@@ -91,7 +95,7 @@ RC_GTEST_PROP(LargestLoads, ThatAreNotWantedAreNotLookedFor, ()) {
   } else {
     RC_ASSERT(cut.load < enough);
   }
-  RC_ASSERT(cut.tried.size() <= whole.tried.size());
+  for (const auto& [load, times] : loads.asked) RC_ASSERT(times <= 2);  // once in each search
 }
 
 TEST(LargestLoads, AHigherLoadThatHoldsByChanceIsNotTold) {

@@ -47,12 +47,14 @@ struct FleetTold {
 struct FleetScore {
   std::size_t configuration = 0;
   unsigned replicas = 0, decode = 0, chips = 0;
-  double ratio = 0;   ///< below 1: it meets the limits; not whole: the least that it can be, 1 or more
-  bool whole = true;  ///< false: its beginning was enough to tell that it misses them, and numbers are of that alone
+  double ratio =
+      0;  ///< below 1: it meets the limits; not whole: the least that it can be, 1 or more
+  bool whole =
+      true;  ///< false: its beginning was enough to tell that it misses them, and numbers are of that alone
   double cost = 0, ttft = 0, tpot = 0, tokens_per_s = 0;
   bool outpaced = false;      ///< requests come faster than it takes them
   double load = 0, next = 0;  ///< where the largest load was looked for: as of LoadMargin
-  FleetTold told;  ///< what the search itself does not look at
+  FleetTold told;             ///< what the search itself does not look at
 };
 
 /// What one configuration was found to be, in the end.
@@ -62,7 +64,7 @@ struct FleetFindings {
       met;  ///< that meet the limits: of the fewest chips, or (front) on the front
   /// of the rest, by whole runs: the least ratio, then the fewest chips; looked for where none meets them
   std::optional<FleetScore> nearest;
-  std::vector<Fate> fates;            ///< by configuration
+  std::vector<Fate> fates;  ///< by configuration
   /// of possible configurations the least ratio, and the fewest chips that bounds leave of those below 1
   double least_ratio = std::numeric_limits<double>::infinity();
   std::uint64_t least_chips = std::numeric_limits<std::uint64_t>::max();
@@ -205,9 +207,8 @@ class FleetFinder {
   std::optional<Diagnostic> find_nearest() {
     constexpr std::size_t kAtOnce = 8;
     if (!found_.met.empty()) return std::nullopt;
-    std::sort(missed_.begin(), missed_.end(), [](const FleetScore& a, const FleetScore& b) {
-      return nearness(a) < nearness(b);
-    });
+    std::sort(missed_.begin(), missed_.end(),
+              [](const FleetScore& a, const FleetScore& b) { return nearness(a) < nearness(b); });
     const auto take_whole = [this](const FleetScore& score) {
       if (!found_.nearest || nearness(score) < nearness(*found_.nearest)) found_.nearest = score;
     };

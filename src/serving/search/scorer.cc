@@ -162,8 +162,7 @@ void FleetScorer::price(Pool& pool) const {
   if (wanted) pool.priced.emplace(std::move(*priced));
 }
 
-PoolBound FleetScorer::bound_of(const PricedPool& pool, PoolRole role,
-                                const Demand& demand) const {
+PoolBound FleetScorer::bound_of(const PricedPool& pool, PoolRole role, const Demand& demand) const {
   const EngineSettings& settings = pool.deployment.settings;
   const ServingLayout& layout = pool.deployment.layout;
   PoolBound bound;
@@ -230,15 +229,14 @@ double FleetScorer::most_rate(std::size_t i, unsigned replicas, unsigned decoder
 
 LoadRange FleetScorer::loads(std::size_t i, unsigned replicas, unsigned decoders) const {
   const FleetChoice choice = choice_of(*space_, configuration(i), replicas, decoders);
-  return load_range(search_->workload.kind,
-                    seats_of(fleet_with(*search_, choice, space_->values[configuration(i).precision])));
+  return load_range(
+      search_->workload.kind,
+      seats_of(fleet_with(*search_, choice, space_->values[configuration(i).precision])));
 }
 
 /// A queue that never drains is a run without answers.
 Result<FleetRun> FleetScorer::run_fleet(const FleetScore& fleet, const ServingWorkload& workload,
-                                        const Demand& demand, Time longest) const {
-  FleetOptions options;
-  options.longest = longest;
+                                        const Demand& demand, const FleetOptions& options) const {
   const std::size_t i = fleet.configuration;
   PricedReplicas second;
   if (configuration(i).decode) second = {&*decode(i).priced, fleet.decode};
@@ -257,7 +255,8 @@ Result<double> FleetScorer::ratio_of_beginning(const FleetScore& fleet,
                                                const Demand& demand) const {
   for (const double part : parts_to_try(demand)) {
     const Time end = on_clock({part * demand.span()});
-    const Result<FleetRun> run = run_fleet(fleet, workload, demand, end);
+    const Result<FleetRun> run =
+        run_fleet(fleet, workload, demand, {.inter_token = false, .longest = end});
     if (!run) return run.error();
     const double ratio = least_ratio_of(*run, end, demand.requests(), search_->limits);
     if (!(ratio < 1)) return ratio;
@@ -299,8 +298,8 @@ Result<FleetScore> FleetScorer::run_whole(std::size_t i, unsigned replicas,
 }
 
 Result<FleetScore> FleetScorer::score_of(FleetScore score, const ServingWorkload& workload,
-                                         const Demand& demand) const {
-  const Result<FleetRun> run = run_fleet(score, workload, demand, Time::max());
+                                         const Demand& demand, bool gaps) const {
+  const Result<FleetRun> run = run_fleet(score, workload, demand, {.inter_token = gaps});
   if (!run) return run.error();
   tell(*run, score);
   score.ratio = limit_ratio(*run, search_->limits);
@@ -328,7 +327,10 @@ Result<TriedLoad> FleetScorer::try_load(std::size_t i, unsigned replicas, unsign
   const Result<double> ratio = ratio_of_beginning(fleet, workload, **demand);
   if (!ratio) return ratio.error();
   if (*ratio > 0) return TriedLoad{load, false, *ratio};
-  const Result<FleetScore> score = score_of(fleet, workload, **demand);
+  const bool gaps = std::ranges::any_of(search_->limits, [](const ServiceLimit& limit) {
+    return limit.quantity == Quantity::kInterToken;
+  });
+  const Result<FleetScore> score = score_of(fleet, workload, **demand, gaps);
   if (!score) return score.error();
   return TriedLoad{load, score->ratio < 1 && !score->outpaced, score->ratio};
 }

@@ -88,14 +88,14 @@ class FleetScorer {
   const std::optional<Diagnostic>& problem_of(std::size_t i) const;
   double work_per_request(std::size_t i, unsigned replicas, unsigned decode) const;
   bool out_of_bounds(std::size_t i, unsigned replicas, unsigned decode, const Demand& demand) const;
-  /// The fleet's run of a demand up to `longest`.
+  /// The fleet's run of a demand.
   Result<FleetRun> run_fleet(const FleetScore& fleet, const ServingWorkload& workload,
-                             const Demand& demand, Time longest) const;
+                             const Demand& demand, const FleetOptions& options) const;
   /// The least ratio that the beginning of the run shows, where that is 1 or more; else 0.
   Result<double> ratio_of_beginning(const FleetScore& fleet, const ServingWorkload& workload,
                                     const Demand& demand) const;
   Result<FleetScore> score_of(FleetScore score, const ServingWorkload& workload,
-                              const Demand& demand) const;
+                              const Demand& demand, bool gaps = true) const;
   FleetScore unscored(std::size_t i, unsigned replicas, unsigned decode) const;
   void tell(const FleetRun& run, FleetScore& score) const;
 

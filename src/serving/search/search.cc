@@ -135,8 +135,9 @@ void settle(const FleetSearch& search, std::vector<FleetCandidate> met, FleetAns
         met.begin(), met.end(), [&](const FleetCandidate& other) { return surpassed(one, other); });
     if (!out) answer.pareto.push_back(one);
   }
-  std::sort(answer.pareto.begin(), answer.pareto.end(),
-            [](const FleetCandidate& a, const FleetCandidate& b) { return better(a, b, Aim::kCost); });
+  std::sort(
+      answer.pareto.begin(), answer.pareto.end(),
+      [](const FleetCandidate& a, const FleetCandidate& b) { return better(a, b, Aim::kCost); });
   if (search.front) met = answer.pareto;
   if (met.size() > search.best) met.resize(search.best);
   answer.best = std::move(met);
@@ -154,10 +155,9 @@ std::string pool_words(const PoolChoice& pool) {
 
 std::string missed_limits(const FleetCandidate& nearest) {
   if (!std::isfinite(nearest.ratio)) return "leaves requests without an answer";
-  return fmt::format(
-      "exceeds the limits {:.3g} times: ttft p99 {}, tpot p99 {}, mean {} and {}",
-      nearest.ratio, short_time(nearest.ttft.p99), short_time(nearest.tpot.p99),
-      short_time(nearest.ttft.mean), short_time(nearest.tpot.mean));
+  return fmt::format("exceeds the limits {:.3g} times: ttft p99 {}, tpot p99 {}, mean {} and {}",
+                     nearest.ratio, short_time(nearest.ttft.p99), short_time(nearest.tpot.p99),
+                     short_time(nearest.ttft.mean), short_time(nearest.tpot.mean));
 }
 
 std::string limits_text(std::span<const ServiceLimit> limits) {
@@ -169,9 +169,9 @@ std::string limits_text(std::span<const ServiceLimit> limits) {
 }  // namespace
 
 std::string fleet_words(const FleetChoice& choice) {
-  std::string text =
-      fmt::format("{}, {}, {}", name(choice.engine),
-                  choice.precision == "stored" ? "as stored" : choice.precision, pool_words(choice.pool));
+  std::string text = fmt::format("{}, {}, {}", name(choice.engine),
+                                 choice.precision == "stored" ? "as stored" : choice.precision,
+                                 pool_words(choice.pool));
   if (choice.decode) text += fmt::format(" for prompts, {}", pool_words(*choice.decode));
   if (choice.decode) text += " for answers";
   text += fmt::format(", {} tokens an iteration",
