@@ -202,6 +202,8 @@ interface ServePool {
 }
 
 interface ServeDocument extends ServeSummary {
+  slo_limits: { name: string; below_s: number }[]; holds: string | null;
+  largest: { load_unit: string; load: number; next_load: number; slow_load: number; fast_load: number } | null;
   title: string; slo: string; words: string; assumed: string[];
   launch: { used: string[]; without_meaning: string[]; unmodelled: string[]; unknown: string[] } | null; fast: ServeSummary | null; slow: ServeSummary | null; pools: ServePool[];
   limits: string[]; next: ServeVariant[]; sensitivity: ServeVariant[]; curve_of: string; curve: ServeCurvePoint[];
@@ -218,14 +220,15 @@ interface FleetPercentiles { mean_s: number; p50_s: number; p90_s: number; p95_s
 interface FoundFleet {
   words: string; chips: number; number: number; engine: string; precision: string; output_tokens_per_s: number;
   output_tokens_per_s_per_chip: number; cost_per_million_tokens: number; ttft: FleetPercentiles; tpot: FleetPercentiles;
+  same: { words: string }[]; limit_ratio: number; slow_limit_ratio: number; largest_load: number; slow_largest_load: number; fast_largest_load: number;
 }
 
 interface ComparedFleets {
-  found: boolean; fewest_chips: number | null; cheapest: number | null; pareto: { cluster: number; fleet: number }[]; clusters: FleetsDocument[];
+  found: boolean; fewest_chips: number | null; cheapest: number | null; largest: number | null; pareto: { cluster: number; fleet: number }[]; clusters: FleetsDocument[];
 }
 interface FleetsDocument {
   asked: {
-    model: string; on: string; chips: number; usd_per_chip_hour: number; limits: string[]; front: boolean; settings: { name: string; value: string }[];
+    model: string; on: string; chips: number; usd_per_chip_hour: number; limits: string[]; limits_s: number[]; front: boolean; largest: boolean; load_unit: string; settings: { name: string; value: string }[];
   };
   found: boolean; search: { configurations: number; impossible: number; out_of_memory: number };
   problem: { what: string; hint: string } | null; best: FoundFleet[]; pareto: FoundFleet[]; nearest: FoundFleet | null;
