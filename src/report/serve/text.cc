@@ -23,7 +23,6 @@ namespace {
 constexpr Align kToLeft = Align::kLeft;
 constexpr unsigned kPartBar = 16;       // columns of the largest part
 constexpr std::size_t kMostParts = 14;  // of an iteration; --json has all
-constexpr std::size_t kMostCells = 30;  // of a cell of words
 
 std::string headed(std::string_view title) { return fmt::format("\n{}\n", title); }
 
@@ -232,15 +231,15 @@ std::vector<Table::Column> summary_columns(const ServeAnswer& answer,
 std::string next_text(const ServeAnswer& answer) {
   if (answer.next.empty()) return {};
   const ServeSummary& now = answer.summary;
-  Table table(summary_columns(
-      answer,
-      {{"with", kToLeft}, {"chips"}, {"TTFT p99"}, {"TPOT p99"}, {"tokens/s"}, {"change"}}));
+  Table table(
+      summary_columns(answer, {{"chips"}, {"TTFT p99"}, {"TPOT p99"}, {"tokens/s"}, {"change"}}));
+  std::vector<std::string> changes;
   std::string refused;
   const auto add = [&](const std::string& words, const ServeSummary& s) {
-    std::vector<std::string> cells = {
-        shortened(words, kMostCells), grouped(s.chips),
-        brief_time(s.ttft.p99),       brief_time(s.tpot.p99),
-        whole(s.output_tokens_per_s), relative(now.output_tokens_per_s, s.output_tokens_per_s)};
+    changes.push_back(words);
+    std::vector<std::string> cells = {grouped(s.chips), brief_time(s.ttft.p99),
+                                      brief_time(s.tpot.p99), whole(s.output_tokens_per_s),
+                                      relative(now.output_tokens_per_s, s.output_tokens_per_s)};
     if (!answer.question.limits.empty()) cells.push_back(limits_cell(answer, s));
     table.add(std::move(cells));
   };
@@ -252,7 +251,7 @@ std::string next_text(const ServeAnswer& answer) {
       refused += fmt::format("  {}: no answer: {}\n", variant.change, escaped(variant.refused));
     }
   }
-  return headed("What the next chips would bring") + table.text() + refused;
+  return headed("What the next chips would bring") + with_words(table, changes) + refused;
 }
 
 std::string serve_sensitivity_text(const ServeAnswer& answer) {
