@@ -143,6 +143,12 @@ export function dot(/** @type {Frame} */ { xs, ys }, /** @type {[number, number]
   return withTip(svg("circle", { cx: xs(at[0]), cy: ys(at[1]), r: size, style: `fill:var(--${colour});stroke:var(--card)` }), ...told);
 }
 
+/** A limit across the drawing, with what it is. */
+export function limitLine(/** @type {Frame} */ { ys, left, right }, /** @type {number} */ at, /** @type {string} */ words) {
+  return svg("g", {}, svg("line", { x1: left, x2: right, y1: ys(at), y2: ys(at), class: "line", "stroke-dasharray": "5 4", style: "stroke:var(--bad)" }),
+    svg("text", { x: right, y: ys(at) - 5, class: "tick end" }, words));
+}
+
 // --- Charts. ----------------------------------------------------------------------------------------
 
 /** Lines over one axis, each sorted by it. */

@@ -1,6 +1,6 @@
 // --- The page of `flopcast serve-plan`: the smallest fleet, its rivals, what no other beats, how it is started. ---
-import { dot, drawing, fitted, frameOf, polyline, roomy } from "./charts.js";
-import { counted, grouped, rounded, seconds, usd } from "./numbers.js";
+import { dot, drawing, fitted, frameOf, limitLine, polyline, roomy } from "./charts.js";
+import { counted, grouped, percent, rounded, seconds, usd } from "./numbers.js";
 import { copyable, documentOf, el, pageHead, section, showPage, tile, tiles, tipRow, wide } from "./page.js";
 import { dataTable } from "./sortable.js";
 
@@ -16,7 +16,7 @@ const costText = (/** @type {FoundFleet} */ f) => (priced ? `${rounded(f.cost_pe
 
 function head() {
   const load = asked.settings.map((s) => `${s.name} ${s.value}`).join(", ");
-  return pageHead(`${asked.model} on ${asked.on}`, load, [["chips at most", grouped(asked.chips)],
+  return pageHead(`${asked.model} on ${asked.on}`, load || `the largest ${asked.load_unit}`, [[asked.largest ? "chips" : "chips at most", grouped(asked.chips)],
     ...(asked.limits.length > 0 ? [/** @type {[string, string]} */ (["limits", asked.limits.join(", ")])] : []),
     ["configurations", grouped(data.search.configurations)]]);
 }
@@ -32,7 +32,11 @@ function problemSection() {
 function numbers() {
   const winner = data.best[0];
   if (!winner) return null;
-  return tiles(tile(counted(winner.chips, "chip"), winner.words), tile(seconds(winner.ttft.p99_s), `TTFT p99; mean ${seconds(winner.ttft.mean_s)}`),
+  const band = asked.limits.length > 0 && !asked.largest ? tile(percent(winner.limit_ratio), `of the limits; ${percent(winner.slow_limit_ratio)} at the slow end of the band: ` +
+    (winner.slow_limit_ratio < 1 ? "they hold surely" : "they hold there no more")) : null;
+  const most = asked.largest ? tile(`${winner.largest_load} ${asked.load_unit}`, `the most within the limits; ${winner.slow_largest_load} to ${winner.fast_largest_load} ` +
+    "from the slow to the fast end of the 10–90 % band") : null;
+  return tiles(most, tile(counted(winner.chips, "chip"), winner.words), band, tile(seconds(winner.ttft.p99_s), `TTFT p99; mean ${seconds(winner.ttft.mean_s)}`),
     tile(seconds(winner.tpot.p99_s), `TPOT p99; mean ${seconds(winner.tpot.mean_s)}`),
     tile(rounded(winner.output_tokens_per_s), `output tokens/s; ${rounded(rate(winner))} a chip`),
     priced ? tile(costText(winner), "per million output tokens") : null,
@@ -54,36 +58,45 @@ function clusterRow(/** @type {FleetsDocument} */ one) {
 function clustersSection() {
   if (!compared) return null;
   const named = (/** @type {number} */ i) => compared.clusters[i].asked.on;
-  const words = [compared.cheapest !== null ? `Cheapest: ${named(compared.cheapest)}.` : null,
-    compared.fewest_chips !== null ? `Fewest chips: ${named(compared.fewest_chips)}.` : "None keeps the limits.",
+  const words = [compared.largest !== null ? `Largest load: ${named(compared.largest)}.` : null, compared.cheapest !== null ? `Cheapest: ${named(compared.cheapest)}.` : null,
+    compared.largest !== null ? null : compared.fewest_chips !== null ? `Fewest chips: ${named(compared.fewest_chips)}.` : "None keeps the limits.",
     `What follows is of ${asked.on}.`].filter((text) => text !== null).join(" ");
   return wide(section("Clusters side by side", words, dataTable(CLUSTER_COLUMNS, compared.clusters.map(clusterRow), "clusters")));
 }
 
 /** @type {import("./sortable.js").Column[]} */
-const COLUMNS = [["#", "left"], ["fleet", "words"], ["chips"], ["TTFT"], ["p99"], ["TPOT"], ["p99"], ["tokens/s"], ["a chip"], ["a million"]];
+const HELD = asked.largest ? [[asked.load_unit], ["slow end"], ["fast end"]] : asked.limits.length > 0 ? [["of limits"], ["slow end"]] : [];
+/** @type {import("./sortable.js").Column[]} */
+const COLUMNS = [["#", "left"], ["fleet", "words"], ["chips"], ...HELD, ["TTFT"], ["p99"], ["TPOT"], ["p99"], ["tokens/s"], ["a chip"], ["a million"]];
 const time = (/** @type {number} */ s) => ({ show: seconds(s), by: s });
 
 function rowOf(/** @type {FoundFleet} */ f, /** @type {number} */ i) {
-  return [`${i + 1}`, f.words, grouped(f.chips), time(f.ttft.mean_s), time(f.ttft.p99_s), time(f.tpot.mean_s), time(f.tpot.p99_s),
+  const load = (/** @type {number} */ value) => ({ show: String(value), by: value });
+  const share = (/** @type {number} */ value) => ({ show: value > 0 ? percent(value) : "–", by: value });
+  const held = asked.largest ? [load(f.largest_load), load(f.slow_largest_load), load(f.fast_largest_load)] :
+    asked.limits.length > 0 ? [share(f.limit_ratio), share(f.slow_limit_ratio)] : [];
+  const same = f.same.length > 0 ? ` (and ${counted(f.same.length, "other")} with the same numbers)` : "";
+  return [`${i + 1}`, f.words + same, grouped(f.chips), ...held, time(f.ttft.mean_s), time(f.ttft.p99_s), time(f.tpot.mean_s), time(f.tpot.p99_s),
     { show: rounded(f.output_tokens_per_s), by: f.output_tokens_per_s }, { show: rounded(rate(f)), by: rate(f) },
     { show: costText(f), by: f.cost_per_million_tokens }];
 }
 
 function bestSection() {
   if (data.best.length === 0) return null;
-  const order = asked.front ? "Of least cost first." : "Fewest chips first, those farthest below the limits first.";
+  const order = asked.largest ? "Of all chips; the largest load first." : asked.front ? "Of least cost first." : "Fewest chips first, those farthest below the limits first.";
   const title = asked.limits.length > 0 ? "The fleets that keep the limits" : "The best fleets";
   return wide(section(title, order, dataTable(COLUMNS, data.best.map(rowOf), "fleets")));
 }
 
 /** A time over throughput: left and up is worse. */
-function frontChart(/** @type {string} */ title, /** @type {(f: FoundFleet) => number} */ of) {
+function frontChart(/** @type {string} */ title, /** @type {"ttft" | "tpot"} */ key) {
+  const of = (/** @type {FoundFleet} */ f) => f[key].mean_s;
+  const limits = asked.limits.map((name, i) => ({ name, below_s: asked.limits_s[i] })).filter(({ name }) => name.startsWith(`${key}.`));
   const points = [...data.pareto].sort((a, b) => rate(a) - rate(b));
   const best = data.best.filter((b) => !points.some((p) => p.number === b.number));
   const all = [...points, ...best];
   const x = roomy(fitted({ title: "output tokens/s of a chip", log: true, base: 2, format: rounded }, all.map(rate)));
-  const y = roomy(fitted({ title, log: true, base: 2, format: seconds }, all.map(of)), 1.1);
+  const y = roomy(fitted({ title, log: true, base: 2, format: seconds }, [...all.map(of), ...limits.map((l) => l.below_s)]), 1.1);
   let least = Number.POSITIVE_INFINITY;
   /** @type {[number, number][]} */
   const line = [];
@@ -97,7 +110,7 @@ function frontChart(/** @type {string} */ title, /** @type {(f: FoundFleet) => n
   return drawing((width) => {
     const frame = frameOf(x, y, width, title);
     frame.root.append(polyline(frame, line, "accent"), ...points.map((f) => dot(frame, [rate(f), of(f)], 5, "accent", ...tip(f))),
-      ...best.map((f) => dot(frame, [rate(f), of(f)], 3.5, "soft", ...tip(f))));
+      ...best.map((f) => dot(frame, [rate(f), of(f)], 3.5, "soft", ...tip(f))), ...limits.map((l) => limitLine(frame, l.below_s, l.name)));
     return frame.root;
   });
 }
@@ -106,14 +119,14 @@ function frontSection() {
   if (data.pareto.length < 2) return null;
   return wide(section("What no other fleet beats", "Coloured: nothing is better in cost, time to first token and time per token at once; grey: the fleets " +
     "above. The line joins those that are best in the two that are drawn.",
-  el("div", { class: "two" }, frontChart("mean time to first token", (f) => f.ttft.mean_s), frontChart("mean time per output token", (f) => f.tpot.mean_s)),
+  el("div", { class: "two" }, frontChart("mean time to first token", "ttft"), frontChart("mean time per output token", "tpot")),
   dataTable(COLUMNS, data.pareto.map(rowOf), "fleets")));
 }
 
 function launchSection() {
   if (data.launch.length === 0) return null;
   return wide(section("How the best is started", "Flags that mean the fleet that was forecast, and no others.", ...data.launch.flatMap((one) => [
-    el("h3", {}, `${counted(one.replicas, "replica")} of ${one.role}, ${one.checkpoint}`), copyable(one.command, "the command"),
+    el("h3", {}, `${counted(one.replicas, one.role === "prefill and decode" ? "replica" : `${one.role} replica`)}, ${one.checkpoint}`), copyable(one.command, "the command"),
     one.file ? el("p", { class: "lead" }, `${one.file_name}:`) : null, one.file ? copyable(one.file, one.file_name) : null,
     ...one.lacks.map((text) => el("p", { class: "lead" }, text))])));
 }

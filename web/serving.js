@@ -1,7 +1,7 @@
 // --- The page of `flopcast serve`: percentiles, latency against throughput, batch and memory over time. ---
 import { barRows, stackedBar } from "./bars.js";
 import { strips } from "./canvas.js";
-import { dot, drawing, fitted, frameOf, lineChart, polyline, roomy } from "./charts.js";
+import { dot, drawing, fitted, frameOf, limitLine, lineChart, polyline, roomy } from "./charts.js";
 import { BOUND_COLOURS, colourIn, seriesColour } from "./colours.js";
 import { bytes, counted, grouped, percent, quantity, rounded, seconds, signed } from "./numbers.js";
 import { bandText, documentOf, el, legend, pageHead, section, showPage, tile, tiles, tipRow, wide } from "./page.js";
@@ -27,11 +27,17 @@ function head() {
     /** @type {[string, string]} */ ([pool.role, `${counted(pool.replicas, "replica")}, ${pool.engine} ${pool.engine_version}`]))]);
 }
 
+/** @type {Words} */
+const HOLDS = { surely: "surely, at the slow end of the band too", likely: "by the forecast, not at the slow end of the band",
+  unlikely: "by the fast end of the band alone", no: "not even at the fast end of the band" };
+
 function numbers() {
-  return tiles(tile(seconds(data.ttft_s.mean), `mean time to first token${band((s) => s.ttft_s.mean, seconds)}`),
+  const most = data.largest;
+  return tiles(most ? tile(`${most.load} ${most.load_unit}`, `the most within ${data.slo}; ${bandText(String(most.slow_load), String(most.fast_load))}`) : null,
+    tile(seconds(data.ttft_s.mean), `mean time to first token${band((s) => s.ttft_s.mean, seconds)}`),
     tile(seconds(data.tpot_s.mean), `mean time per output token${band((s) => s.tpot_s.mean, seconds)}`),
     tile(tokens(data.output_tokens_per_s), `output tokens/s${band((s) => s.output_tokens_per_s, tokens)}; ${tokens(data.output_tokens_per_s / data.chips)} a chip`),
-    data.slo ? tile(percent(data.within), `of requests within ${data.slo}: ${data.meets ? "met" : "missed"}`) : null,
+    data.slo ? tile(percent(data.within), `of requests within ${data.slo}: ${data.meets ? "met" : "missed"}${data.holds ? `, ${HOLDS[data.holds]}` : ""}`) : null,
     data.usd_per_million_tokens !== null ? tile(`${rounded(data.usd_per_million_tokens)} USD`, "per million output tokens") : null);
 }
 
@@ -42,11 +48,12 @@ const QUANTITIES = [["time to first token", "ttft_s"], ["time per output token",
 function percentilesSection() {
   const rows = QUANTITIES.filter(([, key]) => data[key].count > 0).map(([title, key]) => {
     const p = data[key];
-    return [title, seconds(p.mean), seconds(p.p50), seconds(p.p90), seconds(p.p95), seconds(p.p99), seconds(p.max)];
+    const ends = (/** @type {"mean" | "p99"} */ pick) => (data.fast && data.slow ? `${seconds(data.fast[key][pick])} to ${seconds(data.slow[key][pick])}` : "–");
+    return [title, seconds(p.mean), seconds(p.p50), seconds(p.p90), seconds(p.p95), seconds(p.p99), seconds(p.max), ends("mean"), ends("p99")];
   });
   const lost = data.lost + data.unanswered;
   return section("What clients see", `${counted(data.answered, "request")} answered` + (lost > 0 ? `, ${grouped(lost)} not` : "") + ".",
-    tableOf([["", "left"], ["mean"], ["p50"], ["p90"], ["p95"], ["p99"], ["max"]], rows), limitsList());
+    tableOf([["", "left"], ["mean"], ["p50"], ["p90"], ["p95"], ["p99"], ["max"], ["10–90 % of the mean"], ["of p99"]], rows), limitsList());
 }
 
 function limitsList() {
@@ -62,9 +69,10 @@ function limitsList() {
  */
 function latencyChart(title, key) {
   const points = data.curve.filter((p) => p[key].count > 0 && p.output_tokens_per_s > 0);
+  const limits = data.slo_limits.filter((l) => `${l.name.split(".")[0]}_s` === key);
   const each = (/** @type {ServeSummary} */ p) => p.output_tokens_per_s / p.chips;
   const x = roomy(fitted({ title: "output tokens/s of a chip", log: true, base: 2, format: tokens }, points.map(each)));
-  const y = roomy(fitted({ title, log: true, base: 2, format: seconds }, points.flatMap((p) => [p[key].mean, p[key].p99])), 1.1);
+  const y = roomy(fitted({ title, log: true, base: 2, format: seconds }, [...points.flatMap((p) => [p[key].mean, p[key].p99]), ...limits.map((l) => l.below_s)]), 1.1);
   const tip = (/** @type {ServeCurvePoint} */ p) => [el("b", {}, `${rounded(p.load)} ${data.curve_of}`), tipRow("tokens/s a chip", tokens(each(p))),
     tipRow("mean", seconds(p[key].mean)), tipRow("p99", seconds(p[key].p99)), tipRow("limits", data.slo ? (p.meets ? "met" : "missed") : "none given")];
   return el("div", {}, legend([["mean", seriesColour(0)], ["p99", seriesColour(1)]]), drawing((width) => {
@@ -74,6 +82,7 @@ function latencyChart(title, key) {
       frame.root.append(polyline(frame, line, seriesColour(i), i === 0),
         ...points.map((p, n) => dot(frame, line[n], p.load === asked() ? 6 : 3.5, seriesColour(i), ...tip(p))));
     }
+    frame.root.append(...limits.map((l) => limitLine(frame, l.below_s, l.name)));
     return frame.root;
   }));
 }

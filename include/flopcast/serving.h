@@ -40,8 +40,10 @@ struct ServingPrecision {
   bool operator==(const ServingPrecision&) const = default;
 };
 /// "bf16", "fp8" (blocks where the model's checkpoint has them), "fp4", "int4": as checkpoints of that name store this
-/// model. Errors (kUsage): no such name.
+/// model; "stored": see stored_precision. Errors (kUsage): no such name; stored_precision's.
 Result<ServingPrecision> serving_precision(std::string_view text, const Model& model);
+/// What serving_precision calls the model's own checkpoint: "stored", or "bf16" where it is in 16 bits.
+std::string_view own_precision(const Model& model);
 /// As the model's own checkpoint stores it (Model::stored): 16 bits where it says nothing. Keys and values are those that the
 /// checkpoint names, else of 16 bits, as engines have them. Errors (kUsage): stored in a way that is not priced.
 Result<ServingPrecision> stored_precision(const Model& model);

@@ -46,6 +46,8 @@ class ServePlanSettings(TypedDict, total=False):
     rate: float
     trace: PathLike
     rate_scale: float
+    max_rate: bool
+    max_users: bool
     input: int
     output: int
     spread: float
@@ -183,7 +185,8 @@ def serve_plan(
         settings: ``SERVE_PLAN_SETTINGS`` names them: the load (``rate``, ``users`` or ``trace``; ``input``,
             ``output``), the limits (``slo="ttft.p99<1s,tpot.p99<50ms"``), what is searched
             (``engine=["vllm", "sglang"]``, ``tp=[1, 2, 4]``, ``precision="fp8"``, ``pools="both"``), ``front=True``
-            for every fleet that none surpasses in cost, TTFT and TPOT.
+            for every fleet that none surpasses in cost, TTFT and TPOT. Without a load: the fleets of all chips that
+            hold the largest rate (``max_users``: most users) within the limits.
 
     The result does not depend on executor, shards and threads.
 

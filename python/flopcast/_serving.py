@@ -126,6 +126,8 @@ class ServeSettings(TypedDict, total=False):
     rate: float | str | None
     trace: PathLike | None
     rate_scale: float | str | None
+    max_rate: bool | str | None
+    max_users: bool | str | None
     input: int | str | None
     output: int | str | None
     spread: float | str | None

@@ -29,6 +29,8 @@ ASKED = {
     "whatif": "whatif ../demo/sample --scale gemm=0.8 --scale network=2 --remove straggler --sensitivity",
     "whatif-refused": "whatif ../demo/sample --chip mi300x",
     "serve-apart": 'serve llama-3-8b --on dgx-h100 --disaggregated 1:2 --rate 6 --requests 300 --input 1024 --output 128 --price 2',
+    "serve-largest": 'serve llama-3-8b --on dgx-h100 --max-rate --requests 200 --input 512 --output 64 --slo "ttft.p99<500ms,tpot.p99<12ms"',
+    "serve-plan-largest": 'serve-plan llama-3-8b --on dgx-h100 --engine vllm --pp 1 --requests 100 --input 512 --output 64 --slo "ttft.p99<500ms,tpot.p99<12ms"',
     "serve-quick": "serve llama-3-8b --on dgx-h100 --replicas 1 --users 1 --requests 3 --input 64 --output 16 --quick",
     "serve-plan": 'serve-plan llama-3-8b --on dgx-h100 --engine vllm,sglang --precision bf16 --rate 4 --input 1024 --output 128 '
     '--requests 200 --price 2 --front --slo "ttft.p99<1s,tpot.p99<50ms"',

@@ -97,6 +97,29 @@ def test_pools_apart_faults_and_drafts_answer(serve):
     assert drafted["tpot_s"]["mean"] < plain["tpot_s"]["mean"]
 
 
+def test_the_largest_rate_is_what_the_rate_itself_holds(serve, flopcast, tmp_path):
+    asked = ("llama-3-8b", "--on", "dgx-h100", "--input", "256", "--output", "32", "--requests", "200", "--quick")
+    slo = ("--slo", "ttft.p99<200ms,tpot.p99<10ms")
+    found = json.loads(serve("--max-rate", *slo, "--json", asked=asked).stdout)
+    largest = found["largest"]
+    assert 0 < largest["slow_load"] <= largest["load"] <= largest["fast_load"]
+    told = json.loads(serve("--rate", str(largest["load"]), *slo, "--json", asked=asked).stdout)
+    assert told["meets"] and told["ttft_s"] == found["ttft_s"] and told["slow"] == found["slow"]
+    page = tmp_path / "largest.html"
+    text = serve("--max-rate", *slo, "--html", page, asked=asked)
+    assert text.stdout.startswith(f"{largest['load']:g} requests/s: the most that hold"), text.stdout
+    assert max(len(line) for line in text.stdout.splitlines()) <= 80
+    settings = dict(input=256, output=32, requests=200, slo=slo[1], max_rate=True)
+    same = flopcast.serve("llama-3-8b", "dgx-h100", quick=True, **settings)
+    assert same.largest["load"] == largest["load"] and same.holds == found["holds"]
+    file = tmp_path / "asked.json"
+    file.write_text(json.dumps(found))
+    again = json.loads(serve("--from", file, "--quick", "--json", asked=()).stdout)
+    assert again["largest"] == largest
+    none = serve("--max-rate", "--slo", "tpot.p99<1us", asked=asked)
+    assert none.returncode == 5 and "no load holds" in none.stderr
+
+
 def test_limits_judge(serve):
     met = json.loads(serve("--slo", "ttft.p99<100s", "--quick", "--json", "--price", "2").stdout)
     missed = json.loads(serve("--slo", "ttft.p99<1us", "--quick", "--json").stdout)

@@ -50,6 +50,23 @@ def test_shards_and_executors_change_nothing(found):
         assert flopcast.serve_plan("llama-3-8b", "dgx-h100", executor=pool, **ASKED).to_json() == whole
 
 
+def test_without_a_load_the_largest_is_found(cli):
+    asked = {name: value for name, value in ASKED.items() if name != "rate"}
+    found = flopcast.serve_plan("llama-3-8b", "dgx-h100", **{**asked, "precision": "bf16"})
+    loads = [one["largest_load"] for one in found.best]
+    assert loads == sorted(loads, reverse=True) and loads[0] > 0
+    best = found.best[0]
+    assert best["chips"] == 4 and best["slow_largest_load"] <= loads[0] <= best["fast_largest_load"]
+    fleet = dict(tp=best["pool"]["tp"], pp=best["pool"]["pp"], replicas=best["pool"]["replicas"])
+    load = dict(input=1024, output=64, requests=60, slo=ASKED["slo"], max_rate=True, batch_tokens=2048)
+    same = flopcast.serve("llama-3-8b", "dgx-h100", quick=True, precision="bf16", **fleet, **load)
+    assert same.largest["load"] == loads[0] and same.ttft_s.p99 == best["ttft"]["p99_s"]
+    words = flags(precision="bf16")
+    at = words.index("--rate")
+    done = run(cli, "llama-3-8b", "--on", "dgx-h100", *words[:at], *words[at + 2 :])
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
 def test_refusals():
     with pytest.raises(flopcast.FlopcastError, match="a request that is alone exceeds them"):
         flopcast.serve_plan("llama-3-8b", "dgx-h100", **{**ASKED, "slo": "tpot.p50<100us"})

@@ -116,7 +116,7 @@ Result<ServingFactors> factors_for(std::span<const ServingCalibration> calibrati
 std::vector<ServingForecast> forecast_siblings(std::span<const ServingPoint> points,
                                                const Catalog& catalog, unsigned threads = 0);
 
-/// 10-90 % bands of mean TTFT and mean TPOT, as factors of a forecast.
+/// 10-90 % bands of TTFT and TPOT, as factors of a forecast.
 struct ServingBands {
   /// One band.
   struct Factors {
@@ -124,6 +124,8 @@ struct ServingBands {
     double high = 1;  ///< above it in another
   };
   Factors ttft, tpot;  ///< of means over requests
+  /// of percentiles: wider by as much as these were off beyond their mean on measured timelines
+  Factors ttft_percentiles, tpot_percentiles;
 };
 /// Those of an engine ("vllm") on the public points: catalog/serving/bands.toml. Wide where it has none.
 /// @param disaggregated prompts and answers on replicas of their own

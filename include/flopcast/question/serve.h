@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,9 +52,10 @@ struct ServeQuestion {
   ServeSettings settings;      ///< as given
   Fleet fleet;
   ServingWorkload workload;
-  std::vector<ServiceLimit> limits;     ///< what goodput is judged by
-  std::string slo;                      ///< the same as written
-  std::string trace_name;               ///< of a trace: its file
+  std::vector<ServiceLimit> limits;  ///< what goodput is judged by
+  std::string slo;                   ///< the same as written
+  std::string trace_name;            ///< of a trace: its file
+  bool largest = false;  ///< the largest load within the limits is asked for; the workload has none
   double usd_per_chip_hour = 0;         ///< 0: not known
   std::vector<std::string> assumed;     ///< in words
   std::optional<LaunchedFlags> launch;  ///< of a launch that it was read from
@@ -98,9 +100,24 @@ struct ServeSummary {
   std::uint64_t answered = 0, lost = 0, unanswered = 0;
   std::int64_t preemptions = 0;
 };
-/// Of a run of this fleet.
+/// Of a run of this fleet. @param limits,usd_per_chip_hour as of a question
 ServeSummary summarize_serving(const FleetRun& run, const Fleet& fleet,
-                               const ServeQuestion& question);
+                               std::span<const ServiceLimit> limits, double usd_per_chip_hour);
+
+/// How surely limits hold, by the 10-90 % band of measured deployments around their forecasts.
+enum class ServeVerdict : std::uint8_t {
+  kSurely,    ///< at the slow end of the band too
+  kLikely,    ///< by the forecast, not at the slow end
+  kUnlikely,  ///< at the fast end alone
+  kNot,       ///< not even there
+};
+std::string_view name(ServeVerdict verdict);  ///< "surely", "likely", "unlikely", "no"
+
+/// The largest load within the limits: of the forecast, at both ends of its band, and what was tried.
+struct ServeLargest {
+  LoadMargin margin;
+  std::vector<TriedLoad> tried, tried_slow, tried_fast;  ///< rising
+};
 
 /// A pool of replicas, at work.
 struct ServePool {
@@ -152,6 +169,8 @@ struct ServeOptions {
   bool curve = false;       ///< and under other loads
   bool leap = true;         ///< FleetOptions::leap
   unsigned threads = 0;     ///< 0: all cores; no effect on the answer
+  /// told after each load that is tried for the largest one: how many were; false stops
+  std::function<bool(std::uint64_t)> progress;
 };
 
 /// Everything that is told of a question.
@@ -161,17 +180,20 @@ struct ServeAnswer {
   ServeSummary summary;
   /// at both ends of the 10-90 % band of measured deployments of the engine (serving_bands): fast, slow
   std::optional<ServeSummary> low, high;
+  std::optional<ServeVerdict> verdict;  ///< where there are limits and a band
+  std::string load_unit;                ///< "users", "requests/s", "times the trace's rate"
+  std::optional<ServeLargest>
+      largest;                       ///< where it was asked for; all else is of a run at its load
   std::vector<ServePool> pools;      ///< one; prefill and decode where they are apart
   std::vector<ServeWindow> windows;  ///< over time
   std::vector<std::string> limits;   ///< what limits, in sentences, the most important first
   std::vector<ServeVariant> next;    ///< with the next chips
   std::vector<ServeVariant>
-      sensitivity;       ///< a tenth more and a tenth less of the machine's numbers
-  std::string curve_of;  ///< "users", "requests/s", "times the trace's rate"
+      sensitivity;  ///< a tenth more and a tenth less of the machine's numbers
   std::vector<ServeCurvePoint> curve;
 };
 /// Runs the question. Errors: those of PreparedFleet and its run; kTooLarge where weights do not fit, with the nearest
-/// layout that does.
+/// layout that does; kNoAnswer: no load holds the limits, or it was stopped.
 Result<ServeAnswer> answer_serving(const ServeQuestion& question, const Catalog& catalog,
                                    const ServeOptions& options = {});
 

@@ -57,7 +57,8 @@ struct ServePlanReport {
   ServeSettings settings;                ///< as given
   unsigned chips = 0;                    ///< at most
   std::vector<ServiceLimit> limits;      ///< that all hold
-  bool front = false;                    ///< of FleetSearch
+  bool front = false, largest = false;   ///< of FleetSearch
+  std::string load_unit;                 ///< "users", "requests/s", "times the trace's rate"
   std::size_t best = 10;                 ///< of FleetSearch
   double chip_usd_per_hour = 0;          ///< 0: not known
   std::string version;                   ///< of this program
@@ -89,8 +90,10 @@ Diagnostic serve_plan_refusal(const ServePlanReport& report);
 struct ServePlanComparison {
   std::vector<ServePlanReport> reports;  ///< as given
   std::optional<std::size_t>
-      fewest;  ///< whose best fleet has the fewest chips; the first of equals
-  /// where all have prices: whose best fleet is the cheapest, by rent (usd_per_hour); with `front` by
+      fewest;  ///< whose best fleet has the fewest chips; of equals the cheapest, where all have prices, then the first
+  std::optional<std::size_t>
+      largest;  ///< where it is asked for: whose best fleet holds the largest load
+  /// where all have prices: whose best fleet is the cheapest, by rent (usd_per_hour); with `front` or `largest` by
   /// cost_per_million_tokens
   std::optional<std::size_t> cheapest;
   /// where all have prices: of all fleets on the reports' fronts those that none of any cluster surpasses in cost, mean
@@ -98,8 +101,10 @@ struct ServePlanComparison {
   std::vector<std::pair<std::size_t, std::size_t>> pareto;
 
   bool found() const { return fewest.has_value(); }  ///< whether any fleet of any meets the limits
-  /// The one to read first: the cheapest, else the one of the fewest chips, else the first.
-  const ServePlanReport& winner() const { return reports[cheapest.value_or(fewest.value_or(0))]; }
+  /// The one to read first: that of the largest load, else the cheapest, else that of the fewest chips, else the first.
+  const ServePlanReport& winner() const {
+    return reports[largest.value_or(cheapest.value_or(fewest.value_or(0)))];
+  }
 };
 /// @pre reports are of one load, not empty
 ServePlanComparison compare_serve_plans(std::vector<ServePlanReport> reports);

@@ -21,5 +21,7 @@ std::string serve_plan_html(const ServePlanReport& report);
 /// What became of the space, in words that add up: "720 configurations: 120 impossible, ..." Only of a search that was
 /// run now: JSON does not hold all of it.
 std::string serve_plan_effort(const FleetSearchCounts& counts);
+/// The same while it is searched, short enough for one row.
+std::string serve_plan_progress(const FleetSearchCounts& counts);
 
 }  // namespace flopcast

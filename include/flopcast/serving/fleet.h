@@ -94,6 +94,10 @@ struct FleetRun {
   double within(Seconds most_ttft, Seconds most_tpot) const;
 };
 
+/// Whether requests of an open load come faster than the fleet takes them: in the second half of their arrivals the
+/// number of those without a first token grows by more than a twentieth of those that come, and by more than chance.
+bool outpaced(const FleetRun& run);
+
 /// How to run.
 struct FleetOptions {
   bool leap = true;             ///< false: every iteration by itself; the same answers

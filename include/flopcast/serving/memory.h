@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "flopcast/base.h"
 #include "flopcast/serving.h"
@@ -27,5 +28,7 @@ struct ServingMemory {
 /// Errors (kTooLarge): weights do not fit, or no request of the engine's shortest length would; the
 /// hint names the smallest layout that fits.
 Result<ServingMemory> serving_memory(const Deployment& deployment);
+/// The layout of fewest chips that holds the model on the deployment's cluster; nothing where none does.
+std::optional<ServingLayout> smallest_layout(const Deployment& deployment);
 
 }  // namespace flopcast

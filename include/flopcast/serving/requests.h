@@ -51,8 +51,8 @@ struct ServingWorkload {
   std::int64_t users = 0;  ///< kClosed
   double rate = 0;         ///< requests a second, kRate
   double burstiness = 1;   ///< squared coefficient of variation of the gaps (gamma); 0: even
-  /// requests that count, in all; 0: 10 a user, or the whole trace. More than the trace has: it is said again, a
-  /// mean gap after its last request, as often as it takes
+  /// requests that count, in all; 0: 10 a user, those of ten minutes of a rate (500 to 50,000), or the whole trace. More
+  /// than the trace has: it is said again, a mean gap after its last request, as often as it takes
   std::int64_t count = 0;
   std::int64_t input = 0, output = 0;  ///< tokens; kTrace: the trace's
   /// lengths are uniform in [(1 - spread) L, L], as bench_serving's random-range-ratio draws them
@@ -66,6 +66,10 @@ struct ServingWorkload {
   double time_scale = 1;      ///< kTrace: rates are multiplied by this
   RequestList trace;          ///< kTrace
 };
+/// How many requests count: `count`, or as many as its 0 means. 0 of an empty trace.
+std::int64_t counted_requests(const ServingWorkload& workload);
+/// What is asked at another load: users, requests a second or times the trace's rate, by its kind.
+ServingWorkload at_load(ServingWorkload workload, double load);
 /// The requests of a workload, warm-up first: arrivals too, but for closed loops. Deterministic in the seed; a
 /// request's lengths do not depend on how many there are.
 /// Errors (kUsage): numbers that make no sense; (kTooLarge): more requests than fit in memory.

@@ -11,6 +11,7 @@
 
 #include "flopcast/base.h"
 #include "flopcast/serving/fleet.h"
+#include "flopcast/serving/largest.h"
 
 namespace flopcast {
 
@@ -39,7 +40,7 @@ struct FleetSpace {
   std::vector<ServingEngine> engines;
   std::vector<ServingLayout> layouts;      ///< all of them; empty: those of the degrees below
   std::vector<unsigned> tp, dp, ep, pp;    ///< degrees of layouts
-  std::vector<std::string> precisions;     ///< for serving_precision
+  std::vector<std::string> precisions;     ///< for serving_precision; empty: the checkpoint's own
   std::vector<std::int64_t> batch_tokens;  ///< EngineSettings::batch_tokens
   std::vector<std::int64_t>
       max_requests;  ///< EngineSettings::max_requests; empty: the engine's own
@@ -57,6 +58,9 @@ struct FleetSearch {
   /// true: every fleet up to most_chips that no other surpasses in cost, TTFT and TPOT; false: those of the
   /// fewest chips
   bool front = false;
+  /// true: fleets of all chips (most_chips) by the largest load that holds the limits, as largest_load finds it; the
+  /// workload's own load says nothing then
+  bool largest = false;
   std::size_t best = 10;         ///< candidates to return
   double chip_usd_per_hour = 0;  ///< 0: not known
   unsigned threads = 0;          ///< 0: all cores; no effect on the answer
@@ -89,17 +93,35 @@ std::string fleet_words(const FleetChoice& choice);
 /// Errors (kUsage): serving_precision's.
 Result<Fleet> fleet_of(const FleetSearch& search, const FleetChoice& choice);
 
-/// A fleet that was run.
+/// Another fleet whose run comes to the very same numbers.
+struct FleetTwin {
+  FleetChoice choice;
+  std::uint64_t number = 0;  ///< of its configuration in the space
+};
+/// The largest load that holds the limits, and at both ends of the band of forecasts. 0: none.
+struct LoadMargin {
+  double load = 0;  ///< by the forecast
+  double next =
+      0;  ///< the smallest one above it that was tried and does not hold; 0: there is none
+  /// were the fleet as slow, as fast, as a tenth of measured ones are; never above, never below `load`
+  double slow = 0, fast = 0;
+  bool operator==(const LoadMargin&) const = default;
+};
+/// A fleet that was run, to the end of the load.
 struct FleetCandidate {
   FleetChoice choice;
-  std::uint64_t number = 0;                             ///< of its configuration in the space
+  std::uint64_t number = 0;     ///< of its configuration in the space
+  std::vector<FleetTwin> same;  ///< in the order of the space, behind this one
   ServingPercentiles ttft, tpot, inter_token, latency;  ///< as of FleetRun
   double output_tokens_per_s = 0, requests_per_s = 0;   ///< of the fleet
   double output_tokens_per_s_per_chip = 0;              ///< of it, for every chip
   /// 1e6 chip-seconds of the fleet by output tokens made in them, times the price; without a price the
   /// chip-hours themselves
   double cost_per_million_tokens = 0;
-  double ratio = 0;              ///< limit_ratio: below 1 it meets the limits
+  double ratio = 0;  ///< limit_ratio: below 1 it meets the limits
+  /// the same at the slow end of the band of forecasts, of fleets that meet them; 0: not looked at
+  double slow_ratio = 0;
+  LoadMargin largest;  ///< where it was looked for; other numbers are of a run at its `load` then
   std::int64_t preemptions = 0;  ///< of all replicas
 };
 /// Every configuration (a fleet but for its counts of replicas) is counted once: configurations =
@@ -113,12 +135,13 @@ struct FleetSearchCounts {
   std::uint64_t runs = 0;            ///< fleets that were run
 };
 struct FleetAnswer {
-  /// that meet the limits: of the fewest chips, those farthest below the limits first, then in the order of the
-  /// space; with `front` of least cost first
+  /// that meet the limits: of the fewest chips, those farthest below the limits first; with `front` of least cost
+  /// first; with `largest` of the largest load first. Fleets with the same numbers are one candidate
   std::vector<FleetCandidate> best;
-  /// of all those found, what no other surpasses in cost, mean TTFT and mean TPOT; by cost
+  /// of all those found, what no other surpasses in cost, mean TTFT and mean TPOT; by cost. None with `largest`
   std::vector<FleetCandidate> pareto;
-  std::optional<FleetCandidate> nearest;  ///< where none meets them: the least limit_ratio
+  std::optional<FleetCandidate>
+      nearest;  ///< where none meets them: the least limit_ratio of those run
   /// where no configuration can run: why the first of those that want too much memory does not, else the first
   std::optional<Diagnostic> problem;
   std::uint64_t problem_number = 0;  ///< of that configuration
@@ -135,6 +158,8 @@ struct FleetAnswer {
 Result<FleetAnswer> search_fleets(
     const FleetSearch& search, const Catalog& catalog,
     const std::function<bool(const FleetSearchCounts&)>& progress = {});
+/// Requests that it runs at once: users of a closed loop above them only queue.
+std::int64_t seats_of(const Fleet& fleet);
 /// Why there is none: kTooLarge where nothing fits in memory, kNoAnswer where limits are missed, with the
 /// nearest and what it misses. @pre answer.best is empty
 Diagnostic fleet_refusal(const FleetSearch& search, const FleetAnswer& answer);

@@ -99,7 +99,7 @@ int Sweep::map_points(const ExploreRequest& request) {
   const auto show_progress = progress.callback();
   const auto done = explore(request, Catalog::builtin(), [&](const ExplorePoint& point) {
     if (!point.mapping && point.index == request.first) refused_ = point.refusal.code;
-    if (show_progress) show_progress(point.index + 1, points_);
+    show_progress(point.index + 1, points_);
     return keep(explore_row(asked_, axes_, points_, point));
   });
   if (!done) return fail(io_, done.error());

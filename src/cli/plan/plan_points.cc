@@ -63,12 +63,10 @@ Result<PlanReport> Run::point(const PlanQuestion& question) {
   }
   Progress progress(io_, Progress::Of::kPlans);
   PlanRun run{command_.threads, command_.shard, command_.shards, {}};
-  if (const auto show = progress.callback()) {
-    run.progress = [show](std::uint64_t done, std::uint64_t all) {
-      show(done, all);
-      return true;
-    };
-  }
+  run.progress = [show = progress.callback()](std::uint64_t done, std::uint64_t all) {
+    show(done, all);
+    return true;
+  };
   Result<PlanReport> report = answer(question, run);
   if (!report) return report;
   plans_ += report->search.plans;

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "cli/terminal/command.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/outputs.h"
+#include "cli/terminal/progress.h"
 #include "cli/terminal/timelines.h"
 #include "flopcast/report/serve.h"
 
@@ -121,7 +123,13 @@ int run_serve(Io& io, const ServeCommand& command) {
   ServeOptions options;
   options.next = options.sensitivity = !command.quick;
   options.curve = command.curve || (!command.html.empty() && !command.quick);
+  std::optional<Progress> progress(std::in_place, io, Progress::Of::kQuestions);
+  options.progress = [&progress](std::uint64_t runs) {
+    progress->tell([runs] { return fmt::format("looking for the largest load: {} runs", runs); });
+    return true;
+  };
   const Result<ServeAnswer> answer = answer_serving(*question, catalog, options);
+  progress.reset();  // its line makes room
   if (!answer) return fail(io, of_file(command, as_serve_flag(answer.error())));
   if (const int code = write_serve_files(io, command, *answer); code != kDone) return code;
   return print(io,

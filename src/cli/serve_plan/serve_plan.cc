@@ -4,18 +4,23 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "base/files/read_file.h"
+#include "cli/layout/fit.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/line_file.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/outputs.h"
+#include "cli/terminal/progress.h"
 #include "flopcast/report/serve_plan.h"
 
 namespace flopcast::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kEffortColumns = 80;
 
 struct ServePlanCommand {
   std::string model, shard;
@@ -74,19 +79,19 @@ Result<std::optional<ServePlanReport>> known_report(LineFile& file,
 
 Result<ServePlanReport> search_now(Io& io, const ServePlanQuestion& question, ServePlanRun run) {
   const auto start = std::chrono::steady_clock::now();
-  if (io.terminal) {
-    run.progress = [&io](const FleetSearchCounts& counts) {
-      io.err << "\r" << serve_plan_effort(counts) << std::flush;
-      return true;
-    };
-  }
+  std::optional<Progress> progress(std::in_place, io, Progress::Of::kPlans);
+  run.progress = [&progress](const FleetSearchCounts& counts) {
+    progress->tell([&counts] { return serve_plan_progress(counts); });
+    return true;
+  };
   Result<ServePlanReport> report = answer_serve_plan(question, Catalog::builtin(), run);
-  if (io.terminal) io.err << "\r\x1b[K" << std::flush;
+  progress.reset();  // its line makes room
   if (!report) return report;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  io.err << fmt::format("Searched in {:.2f} s: {}\n", seconds,
-                        serve_plan_effort(report->answer.counts))
+  io.err << fit_text(fmt::format("Searched in {:.2f} s: {}\n", seconds,
+                                 serve_plan_effort(report->answer.counts)),
+                     kEffortColumns)
          << std::flush;
   return report;
 }

@@ -162,7 +162,7 @@ int ask_all(Io& io, const WhatIfCommand& command, const WhatIf& what_if,
     Progress progress(io, Progress::Of::kQuestions);
     const auto tell = progress.callback();
     for (const WhatIfCase& asked : cases) {
-      if (tell) tell(questions.size(), cases.size());
+      tell(questions.size(), cases.size());
       questions.push_back(ask_case(what_if, asked));
     }
   }

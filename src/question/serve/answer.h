@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flopcast/question/serve.h"
+#include "question/serve/banded.h"
 
 namespace flopcast::question {
 
@@ -16,10 +17,18 @@ std::vector<ServePool> serve_pools(const PreparedFleet& fleet, const FleetRun& r
 std::vector<ServeWindow> serve_windows(const FleetRun& run);
 /// Requests that come by themselves, faster than they are answered: how many come a second; nothing where they do not.
 std::optional<double> overloading_rate(const ServeAnswer& answer);
-/// The summary at both ends of the band that measured deployments of the engine have. Overloaded by requests that come by
-/// themselves, a fleet answers more or fewer of them, and its queue is another: it is run again at both ends. Errors: the run's
-std::optional<Diagnostic> add_bands(ServeAnswer& answer, const Catalog& catalog,
+/// The summary at both ends of the band that measured deployments of the engine have, and how surely limits hold.
+/// Errors: the run's
+std::optional<Diagnostic> add_bands(ServeAnswer& answer, BandedFleet& fleet,
                                     const ServeOptions& options);
+/// "users", "requests/s", "times the trace's rate"
+std::string load_unit(ServingWorkload::Kind kind);
+/// The largest load within the limits. @param progress told how many runs there were; false stops. Errors: the runs'
+Result<ServeLargest> largest_within(BandedFleet& fleet, const ServingWorkload& workload,
+                                    const std::vector<ServiceLimit>& limits,
+                                    const std::function<bool(std::uint64_t)>& progress);
+/// Why there is none. @pre margin.load == 0
+Diagnostic no_load_holds(const ServeQuestion& question, const ServeLargest& largest);
 /// What limits the fleet, in sentences.
 std::vector<std::string> serve_limits(const ServeAnswer& answer);
 

@@ -1,4 +1,5 @@
 // Summaries, windows and operating points of runs made by hand; answers of the whole.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,20 +33,24 @@ FleetRun four_requests() {
   return run;
 }
 
+ServeSummary summary_of(const FleetRun& run, const Fleet& fleet, const ServeQuestion& question) {
+  return summarize_serving(run, fleet, question.limits, question.usd_per_chip_hour);
+}
+
 TEST(ServeSummaries, GoodputIsTheShareThatKeepsEveryLimit) {
   ServeQuestion question;
   question.fleet.pool.deployment.layout.tp = 4;
   question.usd_per_chip_hour = 3.6;
   question.limits = {{ServiceLimit::Quantity::kTtft, 99, {0.25}},
                      {ServiceLimit::Quantity::kTpot, 99, {0.02}}};
-  const ServeSummary summary = summarize_serving(four_requests(), question.fleet, question);
+  const ServeSummary summary = summary_of(four_requests(), question.fleet, question);
   EXPECT_DOUBLE_EQ(summary.within, 0.5);                        // two of four
   EXPECT_NEAR(summary.goodput_requests_per_s, 2 / 2.4, 1e-12);  // two in 2.4 s
   EXPECT_FALSE(summary.meets);
   // 4 chips at 0.001 USD a second each for 13.75 tokens a second
   EXPECT_NEAR(summary.usd_per_million_tokens, 4 * 0.001 / 13.75 * 1e6, 1e-6);
   question.limits.back().below = {0.009};
-  EXPECT_DOUBLE_EQ(summarize_serving(four_requests(), question.fleet, question).within, 0);
+  EXPECT_DOUBLE_EQ(summary_of(four_requests(), question.fleet, question).within, 0);
 }
 
 TEST(ServeSummaries, AutoscaledFleetsPayForWhatRan) {
@@ -56,8 +61,8 @@ TEST(ServeSummaries, AutoscaledFleetsPayForWhatRan) {
   fleet.autoscaling = Autoscaling{};
   FleetRun run = four_requests();
   run.replica_seconds = 4.8;  // two replicas all the time
-  EXPECT_NEAR(summarize_serving(run, fleet, question).usd_per_million_tokens,
-              2 * 0.001 / 13.75 * 1e6, 1e-6);
+  EXPECT_NEAR(summary_of(run, fleet, question).usd_per_million_tokens, 2 * 0.001 / 13.75 * 1e6,
+              1e-6);
 }
 
 TEST(ServeWindows, CountRequestsWhereTheyAreSent) {
@@ -197,7 +202,117 @@ TEST(ServeAnswers, AnOverloadedFleetHasABandOfItsThroughput) {
   EXPECT_GT(over.high->ttft.mean, over.summary.ttft.mean);
   const ServeAnswer calm = answer_at("1");
   EXPECT_FALSE(overloading_rate(calm));
-  EXPECT_DOUBLE_EQ(calm.low->output_tokens_per_s, calm.summary.output_tokens_per_s);
+  EXPECT_NEAR(calm.low->output_tokens_per_s / calm.summary.output_tokens_per_s, 1, 0.01);
+}
+
+TEST(ServeVerdicts, SayHowSurelyByTheBand) {
+  const Catalog& catalog = Catalog::builtin();
+  for (const bool closed : {true, false}) {
+    const auto answer_to_limit = [&](double below) {
+      const auto question = make_serve_question("llama-3-8b", "h100",
+                                                {{closed ? "users" : "rate", "8"},
+                                                 {"input", "512"},
+                                                 {"output", "64"},
+                                                 {"requests", "200"},
+                                                 {"slo", fmt::format("tpot.p99<{}s", below)}},
+                                                catalog);
+      EXPECT_TRUE(question.ok()) << question.error().text();
+      auto answer = answer_serving(*question, catalog, {.sensitivity = false, .next = false});
+      EXPECT_TRUE(answer.ok());
+      return std::move(*answer);
+    };
+    const ServeAnswer wide = answer_to_limit(10);
+    // Percentiles have ends of their own, wider than those of the mean.
+    EXPECT_GT(wide.high->tpot.p99 / wide.summary.tpot.p99,
+              closed ? wide.high->tpot.mean / wide.summary.tpot.mean : 1);
+    const double fast = wide.low->tpot.p99.value, p99 = wide.summary.tpot.p99.value,
+                 slow = wide.high->tpot.p99.value;
+    ASSERT_LT(fast, p99);
+    ASSERT_LT(p99, slow);
+    EXPECT_EQ(answer_to_limit(slow * 1.001).verdict, ServeVerdict::kSurely);
+    EXPECT_EQ(answer_to_limit((p99 + slow) / 2).verdict, ServeVerdict::kLikely);
+    EXPECT_EQ(answer_to_limit((fast + p99) / 2).verdict, ServeVerdict::kUnlikely);
+    EXPECT_EQ(answer_to_limit(fast * 0.999).verdict, ServeVerdict::kNot);
+  }
+}
+
+TEST(ServeLargest, IsWhatTheSameFleetHoldsWhenItIsAskedFor) {
+  const Catalog& catalog = Catalog::builtin();
+  const ServeOptions quick{.sensitivity = false, .next = false};
+  for (const char* flag : {"max_rate", "max_users"}) {
+    const std::string load = flag == std::string("max_rate") ? "rate" : "users";
+    const ServeSettings common = {{"input", "512"},
+                                  {"output", "64"},
+                                  {"requests", "300"},
+                                  {"slo", "ttft.p99<400ms,tpot.p99<12ms"}};
+    const auto asked = [&](const std::string& name, const std::string& value) {
+      ServeSettings settings = common;
+      settings.emplace_back(name, value);
+      const auto question = make_serve_question("llama-3-8b", "2 x h100", settings, catalog);
+      EXPECT_TRUE(question.ok()) << question.error().text();
+      auto answer = answer_serving(*question, catalog, quick);
+      EXPECT_TRUE(answer.ok()) << answer.error().text();
+      return std::move(*answer);
+    };
+    const ServeAnswer largest = asked(flag, "true");
+    ASSERT_TRUE(largest.largest);
+    const LoadMargin& margin = largest.largest->margin;
+    ASSERT_GT(margin.load, 0);
+    EXPECT_LE(margin.slow, margin.load);
+    EXPECT_GE(margin.fast, margin.load);
+    const ServeAnswer same = asked(load, fmt::format("{}", margin.load));
+    EXPECT_TRUE(same.summary.meets);
+    EXPECT_EQ(same.summary.ttft.p99, largest.summary.ttft.p99);
+    EXPECT_EQ(same.summary.output_tokens_per_s, largest.summary.output_tokens_per_s);
+    EXPECT_EQ(same.high->tpot.p99, largest.high->tpot.p99);
+    const ServeAnswer next = asked(load, fmt::format("{}", margin.next));
+    EXPECT_TRUE(!next.summary.meets || outpaced(next.run));
+    const ServeAnswer slow = asked(load, fmt::format("{}", margin.slow));
+    EXPECT_EQ(slow.verdict, ServeVerdict::kSurely);
+    for (const TriedLoad& one : largest.largest->tried) {
+      if (one.load <= margin.load) EXPECT_TRUE(one.holds) << one.load;
+    }
+  }
+}
+
+TEST(ServeLargest, OfATraceIsAScale) {
+  ServeQuestion question = *make_serve_question(
+      "llama-3-8b", "h100",
+      {{"max_rate", "true"}, {"input", "512"}, {"output", "32"}, {"slo", "ttft.p99<1s"}},
+      Catalog::builtin());
+  question.workload.kind = ServingWorkload::Kind::kTrace;
+  for (std::int64_t i = 0; i < 200; ++i) {
+    question.workload.trace.requests.push_back({at_ms(1000 * i), 512, 32, 0, 0, 0});
+  }
+  const auto answer =
+      answer_serving(question, Catalog::builtin(), {.sensitivity = false, .next = false});
+  ASSERT_TRUE(answer.ok()) << answer.error().text();
+  EXPECT_EQ(answer->load_unit, "times the trace's rate");
+  EXPECT_EQ(answer->question.workload.time_scale, answer->largest->margin.load);
+  EXPECT_GT(answer->largest->margin.load, 1);
+}
+
+TEST(ServeLargest, WithoutAFirstTokenLimitKeepsUpWithWhatComes) {
+  const auto question = make_serve_question(
+      "llama-3-8b", "h100",
+      {{"max_rate", "true"}, {"input", "512"}, {"output", "32"}, {"slo", "tpot.p99<1s"}},
+      Catalog::builtin());
+  const auto answer =
+      answer_serving(*question, Catalog::builtin(), {.sensitivity = false, .next = false});
+  ASSERT_TRUE(answer.ok()) << answer.error().text();
+  EXPECT_FALSE(overloading_rate(*answer));
+  EXPECT_GT(answer->largest->margin.next, 0);
+}
+
+TEST(ServeLargest, NoLoadThatHoldsIsNoAnswer) {
+  const auto question = make_serve_question(
+      "llama-3-8b", "h100", {{"max_rate", "true"}, {"slo", "tpot.p99<10us"}}, Catalog::builtin());
+  ASSERT_TRUE(question.ok()) << question.error().text();
+  EXPECT_THAT(question->assumed, testing::Contains(HasSubstr("1024 tokens")));
+  const auto answer = answer_serving(*question, Catalog::builtin());
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code, ErrorCode::kNoAnswer);
+  EXPECT_THAT(answer.error().text(), HasSubstr("no load holds tpot.p99<10us"));
 }
 
 TEST(ServeAnswers, LongPromptsUnderTensorRtLlmAreCut) {

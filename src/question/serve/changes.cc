@@ -139,7 +139,8 @@ std::vector<ServeVariant> run_changes(const ServeQuestion& question,
     run_options.leap = options.leap;
     const Result<FleetRun> run = simulate(change.fleet, question.workload, catalog, run_options);
     if (run) {
-      variant.summary = summarize_serving(*run, change.fleet, question);
+      variant.summary =
+          summarize_serving(*run, change.fleet, question.limits, question.usd_per_chip_hour);
     } else {
       variant.refused = run.error().text();
     }

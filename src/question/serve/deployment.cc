@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <type_traits>
 
 #include "base/text/names.h"
@@ -167,17 +168,6 @@ ServingLayout read_layout(ServeValues& values, const std::string& prefix) {
   return layout;
 }
 
-/// What is taken where no precision is given.
-std::string stored_words(const Model& model) {
-  const StoredPrecision& stored = model.stored;
-  if (!stored.quantised()) return "no precision given: bf16";
-  std::string text = fmt::format("no precision given: the checkpoint's own, {}", stored.method);
-  for (const std::string& part : stored.mixed) {
-    text += fmt::format("; of {} what most of it is stored in", part);
-  }
-  return text;
-}
-
 void read_precision(ServeValues& values, const Model& model, ServingPrecision& precision,
                     std::vector<std::string>& assumed) {
   const std::string* text = values.last("precision");
@@ -186,6 +176,7 @@ void read_precision(ServeValues& values, const Model& model, ServingPrecision& p
       text == nullptr ? stored_precision(model) : serving_precision(*text, model);
   if (!known) return values.wrong("precision", known.error());
   precision = *known;
+  if (text != nullptr) tell_precision(*text, precision, model, assumed);
   if (const std::string* kv = values.last("kv_cache")) {
     const std::optional<DataType> type = parse_data_type(*kv);
     if (!type) {
@@ -230,6 +221,28 @@ void check_version(ServeValues& values, ServingEngine engine, const std::string&
 }
 
 }  // namespace
+
+std::string stored_words(const Model& model) {
+  const StoredPrecision& stored = model.stored;
+  if (!stored.quantised()) return "no precision given: bf16";
+  std::string text = fmt::format("no precision given: the checkpoint's own, {}", stored.method);
+  for (const std::string& part : stored.mixed) {
+    text += fmt::format("; of {} what most of it is stored in", part);
+  }
+  return text;
+}
+
+void tell_precision(std::string_view text, const ServingPrecision& precision, const Model& model,
+                    std::vector<std::string>& assumed) {
+  const Result<ServingPrecision> own = stored_precision(model);
+  const auto weights = [](const ServingPrecision& p) {
+    return std::tuple(p.attention, p.dense, p.experts);
+  };
+  if (own && weights(*own) == weights(precision)) return;
+  assumed.push_back(fmt::format("{} needs {}: the published one is in {}", text,
+                                text == "bf16" ? "another checkpoint" : "a quantised checkpoint",
+                                model.stored.quantised() ? model.stored.method : "bf16"));
+}
 
 Deployment read_deployment(ServeValues& values, std::string_view role, const Model& model,
                            const Cluster& cluster, std::vector<std::string>& assumed) {

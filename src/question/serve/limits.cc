@@ -75,23 +75,16 @@ void tell_pool(const ServePool& pool, bool apart, std::vector<std::string>& out)
 
 std::optional<double> overloading_rate(const ServeAnswer& answer) {
   if (answer.question.workload.kind == ServingWorkload::Kind::kClosed) return std::nullopt;
-  constexpr double kGrowth = 3, kSlower = 0.9;
-  std::vector<const RequestOutcome*> sent;
+  if (!outpaced(answer.run)) return std::nullopt;
+  double sent = 0;
+  Time first = Time::max(), last;
   for (const RequestOutcome& request : answer.run.requests) {
-    if (request.counted && request.first_token != Time::max()) sent.push_back(&request);
+    if (!request.counted || request.sent == Time::max()) continue;
+    ++sent;
+    first = std::min(first, request.sent);
+    last = std::max(last, request.sent);
   }
-  const std::size_t fifth = sent.size() / 5;
-  if (fifth == 0) return std::nullopt;
-  std::ranges::stable_sort(sent, {}, [](const RequestOutcome* r) { return r->sent; });
-  double early = 0, late = 0;
-  for (std::size_t i = 0; i < fifth; ++i) {
-    early += sent[i]->ttft().seconds();
-    late += sent[sent.size() - 1 - i]->ttft().seconds();
-  }
-  const double span = (sent.back()->sent - sent.front()->sent).seconds();
-  const double offered = span > 0 ? static_cast<double>(sent.size() - 1) / span : 0;
-  if (late < kGrowth * early || answer.run.requests_per_s > kSlower * offered) return std::nullopt;
-  return offered;
+  return (sent - 1) / (last - first).seconds();
 }
 
 std::vector<std::string> serve_limits(const ServeAnswer& answer) {

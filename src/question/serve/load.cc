@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <tuple>
 
 #include "question/serve/values.h"
 
@@ -10,18 +10,39 @@ namespace flopcast::question {
 namespace {
 
 constexpr double kUsualSpread = 0.2;  // of benchmark clients: random-range-ratio 0.8
-constexpr double kRateSeconds = 600;
-constexpr std::int64_t kFewestOfRate = 500, kMostOfRate = 50'000;
+constexpr std::int64_t kUsualInput = 1024, kUsualOutput = 1024;
 
-/// Which of the three it is; nothing, and a problem, where it is none or several.
-std::optional<ServingWorkload::Kind> load_kind(ServeValues& values) {
+/// Which of the three it is; nothing, and a problem, where it is none or several. @param largest whether the load is what
+/// is asked for
+std::optional<ServingWorkload::Kind> load_kind(ServeValues& values, bool& largest) {
   using Kind = ServingWorkload::Kind;
+  bool most_users = false, most_rate = false;
+  values.flag("max_users", most_users);
+  values.flag("max_rate", most_rate);
   const bool users = values.has("users"), rate = values.has("rate"), trace = values.has("trace");
   const int told = int{users} + int{rate} + int{trace};
-  if (told == 1) return users ? Kind::kClosed : rate ? Kind::kRate : Kind::kTrace;
+  if (most_users || most_rate) {
+    const char* flag = most_users ? "max_users" : "max_rate";
+    if ((most_users && most_rate) || users || rate || (most_users && trace)) {
+      values.wrong(flag, "asks for the load, and another flag tells one", "leave one of them out");
+      return std::nullopt;
+    }
+    if (values.has("rate_scale"))
+      values.wrong("rate_scale", "is what --max-rate looks for", "leave it out");
+  }
+  if (told == 1) {
+    largest = most_rate;
+    return users ? Kind::kClosed : rate ? Kind::kRate : Kind::kTrace;
+  }
+  if (told == 0 && (most_users || most_rate || largest)) {
+    largest = true;
+    return most_users ? Kind::kClosed : Kind::kRate;
+  }
   if (told == 0) {
-    values.wrong("users", "is missing: who asks is not told",
-                 "give --users, --rate (requests a second) or --trace");
+    values.wrong(
+        "users", "is missing: who asks is not told",
+        "give --users, --rate (requests a second) or --trace; or --max-rate to ask for the "
+        "largest");
   } else {
     values.wrong("users", "is one of --users, --rate and --trace: only one of them can be",
                  "leave the others out");
@@ -42,11 +63,14 @@ void read_trace(ServeValues& values, ServingWorkload& load, std::string& trace_n
   load.trace = std::move(*list);
 }
 
-void read_lengths(ServeValues& values, ServingWorkload& load, std::vector<std::string>& assumed) {
-  for (const char* name : {"input", "output"}) {
-    if (!values.has(name)) {
-      values.wrong(name, "is missing", "tokens of a prompt, and of an answer");
-    }
+void read_lengths(ServeValues& values, bool largest, ServingWorkload& load,
+                  std::vector<std::string>& assumed) {
+  for (const auto& [name, usual, out] :
+       {std::tuple{"input", kUsualInput, &load.input}, {"output", kUsualOutput, &load.output}}) {
+    if (values.has(name)) continue;
+    if (!largest) values.wrong(name, "is missing", "tokens of a prompt, and of an answer");
+    *out = usual;
+    assumed.push_back(fmt::format("no --{} given: {} tokens", name, usual));
   }
   values.whole("input", load.input, 1);
   values.whole("output", load.output, 1);
@@ -65,11 +89,11 @@ void read_lengths(ServeValues& values, ServingWorkload& load, std::vector<std::s
 
 }  // namespace
 
-ServingWorkload read_load(ServeValues& values, std::string& trace_name,
+ServingWorkload read_load(ServeValues& values, std::string& trace_name, bool& largest,
                           std::vector<std::string>& assumed) {
   using Kind = ServingWorkload::Kind;
   ServingWorkload load;
-  const auto kind = load_kind(values);
+  const auto kind = load_kind(values, largest);
   if (!kind) return load;
   load.kind = *kind;
   std::int64_t seed = 1;
@@ -81,14 +105,18 @@ ServingWorkload read_load(ServeValues& values, std::string& trace_name,
     return load;
   }
   if (values.has("rate_scale")) values.wrong("rate_scale", "is of a trace", "give --trace");
-  read_lengths(values, load, assumed);
+  read_lengths(values, largest, load, assumed);
   values.whole("users", load.users, 1);
   values.number("rate", load.rate, 1e-6, 1e6);
   values.number("burstiness", load.burstiness, 0, 1e3);
   if (load.kind == Kind::kRate && load.count == 0) {
-    load.count = std::clamp<std::int64_t>(std::llround(load.rate * kRateSeconds), kFewestOfRate,
-                                          kMostOfRate);
-    assumed.push_back(fmt::format("no number of requests given: {}", load.count));
+    assumed.push_back(largest
+                          ? std::string("no number of requests given: ten minutes of each rate, "
+                                        "500 to 50,000")
+                          : fmt::format("no number of requests given: {}", counted_requests(load)));
+  }
+  if (largest && load.kind == Kind::kRate && !values.has("burstiness")) {
+    assumed.emplace_back("requests come at random (Poisson)");
   }
   if (load.kind == Kind::kClosed && values.has("burstiness")) {
     values.wrong("burstiness", "is of a rate", "give --rate");

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/format.h"
 #include "base/text/numbers.h"
+#include "flopcast/serving/memory.h"
 #include "flopcast/workload.h"
 #include "question/serve/values.h"
 
@@ -111,7 +113,10 @@ void tell_whole_prompts(ServeQuestion& question) {
       longest, settings.batch_tokens));
 }
 
-/// A built-in model under the name of one of its checkpoints ("qwen3-235b-a22b-fp8") is stored as that says.
+}  // namespace
+
+namespace question {
+
 Result<Model> as_named(const std::string& name, Model model) {
   const NamedPrecision ends = precision_in_name(name);
   const bool built_in = !model.source.empty();
@@ -130,10 +135,6 @@ Result<Model> as_named(const std::string& name, Model model) {
   }
   return model;
 }
-
-}  // namespace
-
-namespace question {
 
 Fleet read_fleet(ServeValues& values, const Model& model, const Cluster& cluster,
                  std::vector<std::string>& assumed) {
@@ -160,6 +161,34 @@ Fleet read_fleet(ServeValues& values, const Model& model, const Cluster& cluster
 
 }  // namespace question
 
+namespace {
+
+/// Where the largest load is asked for and nobody says how a replica is cut: the smallest that holds the model.
+void cut_replicas(ServeSettings& settings, const Model& model, const Cluster& cluster,
+                  std::vector<std::string>& assumed) {
+  ServeValues values(settings);
+  bool rate = false, users = false;
+  values.flag("max_rate", rate);
+  values.flag("max_users", users);
+  if (!rate && !users) return;
+  for (const char* told : {"tp", "dp", "ep", "pp", "disaggregated"}) {
+    if (values.has(told)) return;
+  }
+  std::vector<std::string> unused;
+  const Deployment deployment = read_deployment(values, "", model, cluster, unused);
+  if (values.problem()) return;
+  const std::optional<ServingLayout> layout = smallest_layout(deployment);
+  if (!layout) return;
+  settings.emplace_back("tp", std::to_string(layout->tp));
+  settings.emplace_back("pp", std::to_string(layout->pp));
+  assumed.push_back(fmt::format(
+      "no layout given: replicas of {}, the fewest that hold the model; flopcast serve-plan "
+      "compares them all",
+      counted(layout->chips(), "chip")));
+}
+
+}  // namespace
+
 Result<ServeQuestion> make_serve_question(const std::string& model, const std::string& cluster,
                                           const ServeSettings& settings, const Catalog& catalog) {
   ServeQuestion question;
@@ -171,14 +200,19 @@ Result<ServeQuestion> make_serve_question(const std::string& model, const std::s
   question.assumed = known->notes;
   const Result<Cluster> machine = catalog.cluster(cluster);
   if (!machine) return machine.error();
-  ServeValues values(settings);
-  if (values.problem()) return *values.problem();
   Result<Model> stored = as_named(model, *known);
   if (!stored) return stored.error();
+  cut_replicas(question.settings, *stored, *machine, question.assumed);
+  ServeValues values(question.settings);
+  if (values.problem()) return *values.problem();
   question.fleet = read_fleet(values, *stored, *machine, question.assumed);
   if (values.problem()) return *values.problem();
   read_judgement(values, question);
-  question.workload = read_load(values, question.trace_name, question.assumed);
+  question.workload = read_load(values, question.trace_name, question.largest, question.assumed);
+  if (question.largest && question.limits.empty()) {
+    values.wrong("slo", "is missing: within which limits the load is to be the largest",
+                 "write it like \"ttft.p99<1s,tpot.p99<50ms\"");
+  }
   fit_lengths(values, *known, question.workload, question.assumed);
   if (values.problem()) return *values.problem();
   tell_whole_prompts(question);

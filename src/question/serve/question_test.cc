@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "flopcast/measured/serving.h"
+#include "flopcast/serving/memory.h"
 #include "question/serve/answer.h"
 #include "question/serve/values.h"
 #include "support/temporary_folder.h"
@@ -44,6 +45,48 @@ TEST(ServeQuestions, TheLastOfSeveralHolds) {
   EXPECT_EQ(ask({{"batch-tokens", "512"}, {"batch_tokens", "1024"}})
                 ->fleet.pool.deployment.settings.batch_tokens,
             1024);
+}
+
+TEST(ServeQuestions, TheLargestLoadIsAskedWithinLimits) {
+  const auto largest = [](ServeSettings settings, const char* model = "llama-3-70b") {
+    return make_serve_question(model, "2 x dgx-h100", settings, Catalog::builtin());
+  };
+  const auto refused = [&](ServeSettings settings) {
+    const auto question = largest(std::move(settings));
+    return question.ok() ? std::string("a question") : question.error().text();
+  };
+  const auto question = largest({{"max_rate", "true"}, {"slo", "ttft.p99<1s"}});
+  ASSERT_TRUE(question.ok()) << question.error().text();
+  EXPECT_TRUE(question->largest);
+  EXPECT_EQ(question->workload.kind, ServingWorkload::Kind::kRate);
+  // The fewest chips that hold the model, and every length that nobody told, are told.
+  EXPECT_EQ(question->fleet.pool.deployment.layout,
+            *smallest_layout(question->fleet.pool.deployment));
+  EXPECT_THAT(question->assumed, Contains(HasSubstr("no layout given")));
+  EXPECT_THAT(question->assumed, Contains(HasSubstr("no --input given: 1024")));
+  EXPECT_EQ(largest({{"max_users", "true"}, {"tp", "8"}, {"slo", "ttft.p99<1s"}})->workload.kind,
+            ServingWorkload::Kind::kClosed);
+  EXPECT_THAT(refused({{"max_rate", "true"}}), HasSubstr("slo: is missing"));
+  EXPECT_THAT(refused({{"max_rate", "true"}, {"rate", "3"}, {"slo", "ttft.p99<1s"}}),
+              HasSubstr("another flag tells one"));
+  EXPECT_THAT(refused({{"max_rate", "true"}, {"max_users", "true"}, {"slo", "ttft.p99<1s"}}),
+              HasSubstr("another flag tells one"));
+}
+
+TEST(ServeQuestions, AnotherPrecisionThanTheCheckpointsIsTold) {
+  const auto told = [](const char* model, const char* precision) {
+    const auto question = make_serve_question(
+        model, "2 x dgx-h200",
+        {{"tp", "8"}, {"users", "8"}, {"input", "100"}, {"output", "50"}, {"precision", precision}},
+        Catalog::builtin());
+    EXPECT_TRUE(question.ok()) << question.error().text();
+    return question->assumed;
+  };
+  EXPECT_THAT(told("llama-3-70b", "fp8"), Contains(HasSubstr("needs a quantised checkpoint")));
+  EXPECT_THAT(told("llama-3-70b", "bf16"), testing::Not(Contains(HasSubstr("checkpoint"))));
+  for (const char* same : {"stored", "fp8"}) {
+    EXPECT_THAT(told("deepseek-v3", same), testing::Not(Contains(HasSubstr("needs"))));
+  }
 }
 
 TEST(ServeQuestions, PoolsMayBeApart) {
@@ -208,7 +251,7 @@ TEST(ServeQuestions, LoadsAreUsersRatesOrTraces) {
       {{"tp", "4"}, {"rate", "2"}, {"input", "100"}, {"output", "10"}}, Catalog::builtin());
   ASSERT_TRUE(rate.ok()) << rate.error().text();
   EXPECT_EQ(rate->workload.kind, ServingWorkload::Kind::kRate);
-  EXPECT_EQ(rate->workload.count, 1200);  // ten minutes
+  EXPECT_EQ(counted_requests(rate->workload), 1200);  // ten minutes
   const auto trace = make_serve_question(
       "llama-3-70b", "2 x dgx-h100",
       {{"tp", "4"}, {"trace", "src/serving/requests/corpus/azure.csv"}, {"rate_scale", "4"}},

@@ -44,7 +44,7 @@ double paid_chips(const FleetRun& run, const Fleet& fleet) {
 }  // namespace
 
 ServeSummary summarize_serving(const FleetRun& run, const Fleet& fleet,
-                               const ServeQuestion& question) {
+                               std::span<const ServiceLimit> limits, double usd_per_chip_hour) {
   ServeSummary summary;
   summary.chips = fleet.chips();
   summary.ttft = run.ttft;
@@ -58,16 +58,16 @@ ServeSummary summarize_serving(const FleetRun& run, const Fleet& fleet,
   summary.lost = run.lost;
   summary.unanswered = run.unanswered;
   summary.preemptions = run.counts.preemptions;
-  summary.within = share_within(run, question.limits);
+  summary.within = share_within(run, limits);
   const double counted = static_cast<double>(run.answered + run.lost + run.unanswered);
   const double answered = counted > 0 ? static_cast<double>(run.answered) / counted : 0;
   if (answered > 0) {
     summary.goodput_requests_per_s = run.requests_per_s * summary.within / answered;
   }
-  summary.meets = meets(run, question.limits);
+  summary.meets = meets(run, limits);
   if (run.output_tokens_per_s > 0) {
     summary.usd_per_million_tokens =
-        question.usd_per_chip_hour * paid_chips(run, fleet) / 3600 / run.output_tokens_per_s * 1e6;
+        usd_per_chip_hour * paid_chips(run, fleet) / 3600 / run.output_tokens_per_s * 1e6;
   }
   return summary;
 }

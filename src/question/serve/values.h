@@ -59,9 +59,16 @@ Deployment read_deployment(ServeValues& values, std::string_view role, const Mod
 /// Pools, router, starting and stopping, faults; deployments that can run.
 Fleet read_fleet(ServeValues& values, const Model& model, const Cluster& cluster,
                  std::vector<std::string>& assumed);
-/// Who asks.
-ServingWorkload read_load(ServeValues& values, std::string& trace_name,
+/// Who asks. @param largest in: the largest load is meant where none is told; out: it is what is asked for
+ServingWorkload read_load(ServeValues& values, std::string& trace_name, bool& largest,
                           std::vector<std::string>& assumed);
+/// A built-in model under the name of one of its checkpoints ("qwen3-235b-a22b-fp8") is stored as that says.
+Result<Model> as_named(const std::string& name, Model model);
+/// What is taken where no precision is given.
+std::string stored_words(const Model& model);
+/// What a precision that is given wants of the checkpoint, where the model's own is another.
+void tell_precision(std::string_view text, const ServingPrecision& precision, const Model& model,
+                    std::vector<std::string>& assumed);
 /// What the model takes: requests of a trace that are longer would be turned away and ask nothing of a fleet.
 void fit_lengths(ServeValues& values, const Model& model, ServingWorkload& load,
                  std::vector<std::string>& assumed);

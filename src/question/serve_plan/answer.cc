@@ -5,8 +5,12 @@
 
 #include "flopcast/question/serve_plan.h"
 #include "flopcast/version.h"
+#include "question/serve/answer.h"
 
 namespace flopcast {
+
+using namespace question;  // the room's own names
+
 namespace {
 
 /// The longest request, for flags that bound it.
@@ -47,6 +51,41 @@ std::optional<Diagnostic> serve_shards_problem(std::span<const ServePlanReport> 
   return std::nullopt;
 }
 
+std::optional<Diagnostic> add_band_of(const FleetSearch& search, FleetCandidate& one,
+                                      const Catalog& catalog) {
+  const Result<Fleet> fleet = fleet_of(search, one.choice);
+  if (!fleet) return fleet.error();
+  Result<BandedFleet> banded = BandedFleet::make(*fleet, catalog);
+  if (!banded) return banded.error();
+  if (!search.largest) {
+    const ServingWorkload& asked = search.workload;
+    const double load = asked.kind == ServingWorkload::Kind::kClosed
+                            ? static_cast<double>(asked.users)
+                        : asked.kind == ServingWorkload::Kind::kRate ? asked.rate
+                                                                     : asked.time_scale;
+    const auto slow = banded->try_load(BandEnd::kSlow, asked, load, search.limits);
+    if (!slow) return slow.error();
+    one.slow_ratio = slow->ratio;
+    return std::nullopt;
+  }
+  const Result<ServeLargest> largest = largest_within(*banded, search.workload, search.limits, {});
+  if (!largest) return largest.error();
+  one.largest = largest->margin;
+  return std::nullopt;
+}
+
+/// How the fleets that are told fare at the ends of the band.
+std::optional<Diagnostic> add_bands_of(const FleetSearch& search, std::span<FleetCandidate> list,
+                                       const Catalog& catalog, unsigned threads) {
+  std::vector<std::optional<Diagnostic>> problems(list.size());
+  parallel_for(list.size(), threads,
+               [&](std::size_t i) { problems[i] = add_band_of(search, list[i], catalog); });
+  for (auto& problem : problems) {
+    if (problem) return std::move(problem);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ServePlanReport asked_serve_plan(const ServePlanQuestion& question) {
@@ -60,6 +99,8 @@ ServePlanReport asked_serve_plan(const ServePlanQuestion& question) {
   report.chips = search.space.most_chips ? search.space.most_chips : search.cluster.chips();
   report.limits = search.limits;
   report.front = search.front;
+  report.largest = search.largest;
+  report.load_unit = load_unit(search.workload.kind);
   report.best = search.best;
   report.chip_usd_per_hour = search.chip_usd_per_hour;
   report.version = kVersion;
@@ -79,6 +120,12 @@ Result<ServePlanReport> answer_serve_plan(const ServePlanQuestion& question, con
   report.shard = run.shard;
   report.shards = run.shards;
   report.answer = std::move(*answer);
+  if (!search.limits.empty()) {
+    for (auto* list : {&report.answer.best, &report.answer.pareto}) {
+      if (auto problem = add_bands_of(search, *list, catalog, run.threads))
+        return *std::move(problem);
+    }
+  }
   if (!report.found()) return report;
   const Result<Fleet> fleet = fleet_of(search, report.answer.best.front().choice);
   if (!fleet) return fleet.error();
@@ -91,6 +138,7 @@ Diagnostic serve_plan_refusal(const ServePlanReport& report) {
   search.model.name = report.model;
   search.cluster.name = report.cluster;
   search.limits = report.limits;
+  search.largest = report.largest;
   return fleet_refusal(search, report.answer);
 }
 
@@ -103,6 +151,7 @@ Result<ServePlanReport> merge_serve_plans(std::span<const ServePlanReport> shard
   whole.shards = 1;
   FleetSearch search;
   search.front = whole.front;
+  search.largest = whole.largest;
   search.best = whole.best;
   whole.answer = merge_fleet_answers(search, answers);
   whole.launches.clear();

@@ -8,9 +8,10 @@
 namespace flopcast {
 namespace {
 
-/// What is compared of a report's best fleet: rent, or with a front what its tokens cost.
+/// What is compared of a report's best fleet: rent, or where loads differ what its tokens cost.
 double price_of(const ServePlanReport& report) {
-  return report.front ? report.answer.best.front().cost_per_million_tokens : usd_per_hour(report);
+  return report.front || report.largest ? report.answer.best.front().cost_per_million_tokens
+                                        : usd_per_hour(report);
 }
 
 auto measures(const FleetCandidate& one) {
@@ -65,10 +66,14 @@ ServePlanComparison compare_serve_plans(std::vector<ServePlanReport> reports) {
   for (std::size_t i = 0; i < all.reports.size(); ++i) {
     const ServePlanReport& one = all.reports[i];
     if (!one.found()) continue;
-    const auto chips = [](const ServePlanReport& r) {
-      return r.answer.best.front().choice.chips();
+    const auto size = [priced](const ServePlanReport& r) {
+      return std::tuple(r.answer.best.front().choice.chips(), priced ? price_of(r) : 0);
     };
-    if (!all.fewest || chips(one) < chips(all.reports[*all.fewest])) all.fewest = i;
+    if (!all.fewest || size(one) < size(all.reports[*all.fewest])) all.fewest = i;
+    const auto load = [](const ServePlanReport& r) { return r.answer.best.front().largest.load; };
+    if (one.largest && (!all.largest || load(one) > load(all.reports[*all.largest]))) {
+      all.largest = i;
+    }
     if (!priced) continue;
     if (!all.cheapest || price_of(one) < price_of(all.reports[*all.cheapest])) all.cheapest = i;
   }

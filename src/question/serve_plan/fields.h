@@ -41,6 +41,11 @@ void visit_result(Candidate& candidate, Visit&& visit) {
   visit("requests_per_s", candidate.requests_per_s);
   visit("cost_per_million_tokens", candidate.cost_per_million_tokens);
   visit("limit_ratio", candidate.ratio);
+  visit("slow_limit_ratio", candidate.slow_ratio);
+  visit("largest_load", candidate.largest.load);
+  visit("next_load", candidate.largest.next);
+  visit("slow_largest_load", candidate.largest.slow);
+  visit("fast_largest_load", candidate.largest.fast);
   visit("preemptions", candidate.preemptions);
 }
 
@@ -69,6 +74,8 @@ void visit_asked(Report& report, Visit&& visit) {
   visit("chip", report.chip);
   visit("chips", report.chips);
   visit("front", report.front);
+  visit("largest", report.largest);
+  visit("load_unit", report.load_unit);
   visit("best", report.best);
   visit("usd_per_chip_hour", report.chip_usd_per_hour);
   visit("flopcast", report.version);

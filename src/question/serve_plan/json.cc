@@ -38,13 +38,25 @@ void write_percentiles(JsonWriter& w, std::string_view key, const ServingPercent
   w.end_object();
 }
 
+void write_choice(JsonWriter& w, const FleetChoice& choice) {
+  w.text("words", fleet_words(choice));
+  w.count("chips", choice.chips());
+  visit_choice(choice, ServeFieldWriter{w});
+  write_pool(w, "pool", choice.pool);
+  if (choice.decode) write_pool(w, "decode", *choice.decode);
+}
+
 void write_fleet(JsonWriter& w, std::string_view key, const FleetCandidate& candidate) {
   w.begin_object(key);
-  w.text("words", fleet_words(candidate.choice));
-  w.count("chips", candidate.choice.chips());
-  visit_choice(candidate.choice, ServeFieldWriter{w});
-  write_pool(w, "pool", candidate.choice.pool);
-  if (candidate.choice.decode) write_pool(w, "decode", *candidate.choice.decode);
+  write_choice(w, candidate.choice);
+  w.begin_array("same");
+  for (const FleetTwin& twin : candidate.same) {
+    w.begin_object({}, Layout::kLine);
+    write_choice(w, twin.choice);
+    w.count("number", twin.number);
+    w.end_object();
+  }
+  w.end_array();
   visit_result(candidate, ServeFieldWriter{w});
   write_percentiles(w, "ttft", candidate.ttft);
   write_percentiles(w, "tpot", candidate.tpot);
@@ -64,6 +76,9 @@ void write_asked(JsonWriter& w, const ServePlanReport& report) {
   visit_asked(report, ServeFieldWriter{w});
   w.begin_array("limits", Layout::kLine);
   for (const ServiceLimit& limit : report.limits) w.text({}, name(limit));
+  w.end_array();
+  w.begin_array("limits_s", Layout::kLine);
+  for (const ServiceLimit& limit : report.limits) w.exact({}, limit.below.value);
   w.end_array();
   w.begin_array("settings");
   for (const auto& [key, value] : report.settings) {
@@ -156,6 +171,7 @@ std::string serve_plans_json(const ServePlanComparison& comparison) {
   w.boolean("found", comparison.found());
   write_place(w, "fewest_chips", comparison.fewest);
   write_place(w, "cheapest", comparison.cheapest);
+  write_place(w, "largest", comparison.largest);
   w.begin_array("pareto");
   for (const auto& [report, fleet] : comparison.pareto) {
     w.begin_object({}, Layout::kLine);

@@ -28,7 +28,7 @@ constexpr auto kServePlanSettings = std::to_array<ServeSetting>({
      ServeTopic::kDeployment},
     {"pp", "LIST", "Pipeline stages; powers of two if not given", ServeTopic::kDeployment},
     {"precision", "LIST",
-     "Of the weights; what the chips multiply in of bf16, fp8 and fp4 if not given",
+     "Of the weights: bf16, fp8, fp4, int4, stored; the checkpoint's own if not given",
      ServeTopic::kDeployment},
     {"pools", "aggregated|disaggregated|both",
      "Whether prompts are computed apart; aggregated if not given", ServeTopic::kPools},
@@ -216,6 +216,30 @@ Result<SplitSettings> split_settings(const ServeSettings& settings) {
   return split;
 }
 
+/// What makes no sense where the largest load is asked for.
+std::optional<Diagnostic> problem_of_largest(const FleetSearch& search) {
+  if (!search.largest) return std::nullopt;
+  if (search.front) {
+    return usage_error("front", "is of fleets under one load, and none is told",
+                       "give --rate, --users or --trace");
+  }
+  if (!search.limits.empty()) return std::nullopt;
+  return usage_error("slo", "is missing: within which limits the load is to be the largest",
+                     "write it like \"ttft.p99<1s,tpot.p99<50ms\"");
+}
+
+/// What is served where nobody says it, and what those that are asked for want of the checkpoint.
+std::optional<Diagnostic> tell_precisions(ServePlanQuestion& question) {
+  const FleetSearch& search = question.search;
+  if (search.space.precisions.empty()) question.assumed.push_back(stored_words(search.model));
+  for (const std::string& text : search.space.precisions) {
+    const Result<ServingPrecision> precision = serving_precision(text, search.model);
+    if (!precision) return precision.error();
+    tell_precision(text, *precision, search.model, question.assumed);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::span<const ServeSetting> serve_plan_settings() { return kServePlanSettings; }
@@ -236,7 +260,9 @@ Result<ServePlanQuestion> make_serve_plan_question(const std::string& model,
   // Measured points hold for one deployment, and others are searched.
   if (auto unused = unused_fit(*machine, kOfMachines, "a search of fleets")) return *unused;
   question.assumed = known->notes;
-  question.search.model = std::move(*known);
+  Result<Model> named = as_named(model, std::move(*known));
+  if (!named) return named.error();
+  question.search.model = std::move(*named);
   question.search.cluster = std::move(*machine);
   const Result<SplitSettings> split = split_settings(settings);
   if (!split) return split.error();
@@ -253,10 +279,14 @@ Result<ServePlanQuestion> make_serve_plan_question(const std::string& model,
   }
   ServeValues load(split->load);
   if (!load.problem()) {
-    question.search.workload = read_load(load, question.trace_name, question.assumed);
+    question.search.largest = true;  // where no load is told
+    question.search.workload =
+        read_load(load, question.trace_name, question.search.largest, question.assumed);
     fit_lengths(load, question.search.model, question.search.workload, question.assumed);
   }
   if (load.problem()) return *load.problem();
+  if (auto problem = problem_of_largest(question.search)) return *std::move(problem);
+  if (auto problem = tell_precisions(question)) return *std::move(problem);
   return question;
 }
 

@@ -106,11 +106,21 @@ void read_pool(ServeFieldReader r, PoolChoice& pool) {
   }
 }
 
-FleetCandidate read_fleet(ServeFieldReader r) {
+void read_choice(ServeFieldReader r, FleetChoice& choice) {
+  visit_choice(choice, r);
+  read_pool(r.inside("pool"), choice.pool);
+  if (r.has("decode")) read_pool(r.inside("decode"), choice.decode.emplace());
+}
+
+FleetCandidate read_fleet(ServeFieldReader r, std::string& problem) {
   FleetCandidate candidate;
-  visit_choice(candidate.choice, r);
-  read_pool(r.inside("pool"), candidate.choice.pool);
-  if (r.has("decode")) read_pool(r.inside("decode"), candidate.choice.decode.emplace());
+  read_choice(r, candidate.choice);
+  for (const ServeJson& item : r.list("same")) {
+    ServeFieldReader twin(item, problem);
+    FleetTwin& one = candidate.same.emplace_back();
+    read_choice(twin, one.choice);
+    twin("number", one.number);
+  }
   visit_result(candidate, r);
   visit_percentiles(candidate.ttft, r.inside("ttft"));
   visit_percentiles(candidate.tpot, r.inside("tpot"));
@@ -155,11 +165,12 @@ void read_answer(ServeFieldReader r, ServePlanReport& report, std::string& probl
   search("least_ratio", answer.least_ratio);
   search("least_chips", answer.least_chips);
   if (!r.null("problem")) read_problem(r.inside("problem"), answer);
-  for (const ServeJson& item : r.list("best")) answer.best.push_back(read_fleet({item, problem}));
+  for (const ServeJson& item : r.list("best"))
+    answer.best.push_back(read_fleet({item, problem}, problem));
   for (const ServeJson& item : r.list("pareto")) {
-    answer.pareto.push_back(read_fleet({item, problem}));
+    answer.pareto.push_back(read_fleet({item, problem}, problem));
   }
-  if (!r.null("nearest")) answer.nearest = read_fleet(r.inside("nearest"));
+  if (!r.null("nearest")) answer.nearest = read_fleet(r.inside("nearest"), problem);
   for (const ServeJson& item : r.list("launch")) {
     ServeFieldReader one(item, problem);
     ServingLaunch& launch = report.launches.emplace_back();

@@ -1,6 +1,8 @@
 // Searches for fleets as they are asked, written and read back, cut and merged.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include "flopcast/question/serve_plan.h"
 
@@ -84,6 +86,129 @@ TEST(ServePlanQuestions, SayWhatIsWrong) {
               HasSubstr("slo: is missing"));
   EXPECT_EQ(serve_plan_error({{"users", "3"}, {"input", "9"}, {"output", "9"}, {"front", "true"}}),
             "a question");
+}
+
+/// What serve is asked so that it serves that fleet.
+ServeSettings settings_of(const ServePlanQuestion& question, const FleetChoice& choice) {
+  ServeSettings settings;
+  for (const auto& [key, value] : question.settings) {
+    for (const ServeSetting& one : serve_settings()) {
+      if (one.name == key && (one.topic == ServeTopic::kLoad || key == "slo")) {
+        settings.emplace_back(key, value);
+      }
+    }
+  }
+  const auto add = [&](const std::string& prefix, const ServingLayout& layout) {
+    settings.emplace_back(prefix + "tp", std::to_string(layout.tp));
+    settings.emplace_back(prefix + "dp", std::to_string(layout.dp));
+    settings.emplace_back(prefix + "ep", std::to_string(layout.ep));
+    settings.emplace_back(prefix + "pp", std::to_string(layout.pp));
+  };
+  if (question.search.largest) settings.emplace_back("max_rate", "true");
+  settings.emplace_back("engine", std::string(name(choice.engine)));
+  settings.emplace_back("precision", choice.precision);
+  settings.emplace_back("batch_tokens", std::to_string(choice.batch_tokens));
+  if (choice.max_requests > 0) {
+    settings.emplace_back("max_requests", std::to_string(choice.max_requests));
+  }
+  if (choice.decode) {
+    settings.emplace_back("disaggregated",
+                          fmt::format("{}:{}", choice.pool.replicas, choice.decode->replicas));
+    add("prefill_", choice.pool.layout);
+    add("decode_", choice.decode->layout);
+  } else {
+    settings.emplace_back("replicas", std::to_string(choice.pool.replicas));
+    add("", choice.pool.layout);
+  }
+  return settings;
+}
+
+/// Both commands are asked of the fleet: every number is the same, to the bit.
+void expect_serve_agrees(const ServePlanQuestion& question, const FleetCandidate& one) {
+  auto asked = make_serve_question(question.model, question.cluster,
+                                   settings_of(question, one.choice), Catalog::builtin());
+  RC_ASSERT(asked.ok());
+  const auto answer =
+      answer_serving(*asked, Catalog::builtin(), {.sensitivity = false, .next = false});
+  RC_ASSERT(answer.ok());
+  const auto same = [](const ServingPercentiles& a, const ServingPercentiles& b) {
+    return a.mean == b.mean && a.p50 == b.p50 && a.p90 == b.p90 && a.p95 == b.p95 &&
+           a.p99 == b.p99 && a.max == b.max && a.count == b.count;
+  };
+  const ServeSummary& s = answer->summary;
+  RC_ASSERT(same(s.ttft, one.ttft));
+  RC_ASSERT(same(s.tpot, one.tpot));
+  RC_ASSERT(same(s.inter_token, one.inter_token));
+  RC_ASSERT(same(s.latency, one.latency));
+  RC_ASSERT(s.output_tokens_per_s == one.output_tokens_per_s);
+  RC_ASSERT(s.requests_per_s == one.requests_per_s);
+  RC_ASSERT(s.chips == one.choice.chips());
+  RC_ASSERT(s.meets == (one.ratio < 1));
+  if (one.slow_ratio > 0) RC_ASSERT(answer->high->meets == (one.slow_ratio < 1));
+  if (question.search.largest) RC_ASSERT(answer->largest->margin == one.largest);
+}
+
+RC_GTEST_PROP(ServePlanAnswers, AreWhatServeSaysOfTheSameFleet, ()) {
+  const auto one_of = [](std::initializer_list<const char*> list) {
+    return std::string(*rc::gen::elementOf(std::vector<std::string>(list.begin(), list.end())));
+  };
+  ServeSettings settings = {
+      {"batch_tokens", one_of({"1024,8192", "512", "2048,4096"})},
+      {"engine", one_of({"vllm", "sglang", "trtllm", "vllm,sglang"})},
+      {"chips", one_of({"2", "4"})},
+      {"pp", "1"},
+      {"pools", one_of({"aggregated", "aggregated", "both"})},
+      {"input", one_of({"128", "1024", "3000"})},
+      {"output", one_of({"1", "32", "100"})},
+      {"slo", one_of({"ttft.p99<1s", "ttft.p99<200ms,tpot.p99<12ms", "tpot.mean<8ms,ttft.mean<90ms",
+                      "latency.p90<2s", "ttft.p99<20ms"})}};
+  const std::string load = one_of({"users", "rate", "rate", "none"});
+  if (load == "users") settings.emplace_back("users", one_of({"1", "8", "40"}));
+  if (load == "rate") settings.emplace_back("rate", one_of({"1", "6.5", "40", "200"}));
+  // Long enough to be cut short where it is hopeless.
+  if (load != "none") settings.emplace_back("requests", one_of({"50", "1200"}));
+  if (load == "none") settings.emplace_back("requests", "60");
+  const auto question = make_serve_plan_question(one_of({"llama-3-8b", "gpt-oss-20b"}), "dgx-h100",
+                                                 settings, Catalog::builtin());
+  RC_ASSERT(question.ok());
+  const auto report = answer_serve_plan(*question, Catalog::builtin(), {1, 0, 1, {}});
+  RC_ASSERT(report.ok());
+  for (const FleetCandidate& one : report->answer.best) expect_serve_agrees(*question, one);
+  const auto& nearest = report->answer.nearest;
+  if (nearest && !question->search.largest) {
+    RC_ASSERT(nearest->ttft.count > 0U);
+    expect_serve_agrees(*question, *nearest);
+  }
+  const auto back = read_serve_plan_reports(serve_plan_json(*report), "test");
+  RC_ASSERT(back.ok());
+  RC_ASSERT(serve_plan_json(back->front()) == serve_plan_json(*report));
+}
+
+TEST(ServePlanQuestions, SearchTheCheckpointsOwnPrecision) {
+  const auto precisions = [](const char* model) {
+    auto question = make_serve_plan_question(
+        model, "dgx-h200",
+        {{"slo", "ttft.p99<1s"}, {"users", "4"}, {"input", "64"}, {"output", "8"}},
+        Catalog::builtin());
+    EXPECT_TRUE(question.ok()) << question.error().text();
+    return question->assumed;
+  };
+  EXPECT_THAT(precisions("llama-3-8b"), testing::Contains("no precision given: bf16"));
+  EXPECT_THAT(precisions("deepseek-v3"),
+              testing::Contains(HasSubstr("no precision given: the checkpoint's own, fp8")));
+  const auto asked = question_with({{"precision", "bf16,fp8"}});
+  EXPECT_THAT(asked.assumed, testing::Contains(HasSubstr("fp8 needs a quantised checkpoint")));
+}
+
+TEST(ServePlanQuestions, WithoutALoadAskForTheLargest) {
+  const ServeSettings none = {{"slo", "ttft.p99<1s"}};
+  const auto question =
+      make_serve_plan_question("llama-3-8b", "dgx-h100", none, Catalog::builtin());
+  ASSERT_TRUE(question.ok()) << question.error().text();
+  EXPECT_TRUE(question->search.largest);
+  EXPECT_THAT(serve_plan_error({}), HasSubstr("slo: is missing"));
+  EXPECT_THAT(serve_plan_error({{"front", "true"}}),
+              HasSubstr("front: is of fleets under one load"));
 }
 
 TEST(ServePlanReports, ReadBackWhatTheyWrite) {

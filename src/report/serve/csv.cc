@@ -63,6 +63,11 @@ std::string serve_csv(const ServeAnswer& answer) {
   line.number("within", s.within);
   line.number("goodput_requests_per_s", s.goodput_requests_per_s);
   line.text("meets", s.meets ? "true" : "false");
+  line.text("holds", answer.verdict ? std::string(name(*answer.verdict)) : "");
+  const LoadMargin margin = answer.largest ? answer.largest->margin : LoadMargin{};
+  line.number("largest_load", margin.load);
+  line.number("slow_largest_load", margin.slow);
+  line.number("fast_largest_load", margin.fast);
   line.number("usd_per_million_tokens", s.usd_per_million_tokens);
   line.number("answered", static_cast<double>(s.answered));
   line.number("lost", static_cast<double>(s.lost));

@@ -192,7 +192,7 @@ void write_variants(JsonWriter& w, std::string_view key, const std::vector<Serve
 }
 
 void write_curve(JsonWriter& w, const ServeAnswer& answer) {
-  w.text("curve_of", answer.curve_of);
+  w.text("curve_of", answer.load_unit);
   w.begin_array("curve");
   for (const ServeCurvePoint& point : answer.curve) {
     w.begin_object({}, Layout::kLine);
@@ -201,6 +201,33 @@ void write_curve(JsonWriter& w, const ServeAnswer& answer) {
     w.end_object();
   }
   w.end_array();
+}
+
+void write_tried(JsonWriter& w, std::string_view key, const std::vector<TriedLoad>& list) {
+  w.begin_array(key);
+  for (const TriedLoad& one : list) {
+    w.begin_object({}, Layout::kLine);
+    w.exact("load", one.load);
+    w.boolean("holds", one.holds);
+    w.exact("limit_ratio", one.ratio);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void write_largest(JsonWriter& w, const ServeAnswer& answer) {
+  if (!answer.largest) return w.null("largest");
+  const LoadMargin& margin = answer.largest->margin;
+  w.begin_object("largest");
+  w.text("load_unit", answer.load_unit);
+  w.exact("load", margin.load);
+  w.exact("next_load", margin.next);
+  w.exact("slow_load", margin.slow);
+  w.exact("fast_load", margin.fast);
+  write_tried(w, "tried", answer.largest->tried);
+  write_tried(w, "tried_slow", answer.largest->tried_slow);
+  write_tried(w, "tried_fast", answer.largest->tried_fast);
+  w.end_object();
 }
 
 void write_numbers(JsonWriter& w, std::string_view key, const std::vector<double>& values) {
@@ -230,6 +257,12 @@ void write_serve_answer(JsonWriter& w, const ServeAnswer& answer) {
   write_texts(w, "assumed", answer.question.assumed);
   write_launch(w, answer.question.launch);
   write_serve_summary(w, answer.summary);
+  if (answer.verdict) {
+    w.text("holds", name(*answer.verdict));
+  } else {
+    w.null("holds");
+  }
+  write_largest(w, answer);
   write_summary_object(w, "fast", answer.low);
   write_summary_object(w, "slow", answer.high);
   w.begin_array("pools");

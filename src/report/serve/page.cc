@@ -17,6 +17,14 @@ std::string serve_html(const ServeAnswer& answer) {
   w.begin_object();
   w.text("title", serve_title(answer.question));
   w.text("slo", answer.question.slo);
+  w.begin_array("slo_limits");
+  for (const ServiceLimit& limit : answer.question.limits) {
+    w.begin_object({}, JsonWriter::Layout::kLine);
+    w.text("name", name(limit));
+    w.exact("below_s", limit.below.value);
+    w.end_object();
+  }
+  w.end_array();
   write_serve_answer(w, answer);
   w.end_object();
   return html_of(

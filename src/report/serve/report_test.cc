@@ -16,25 +16,61 @@ using testing::StartsWith;
 TEST(ServeText, FirstLinesAreTheAnswer) {
   const std::string text = serve_text(test::made_serve_answer());
   EXPECT_THAT(text,
-              StartsWith("TTFT 100.00 ms (p99 150.00 ms), TPOT 20.00 ms (p99 30.00 ms), 800 output "
-                         "tokens/s: MISSES ttft.p99<1s\n"
+              StartsWith("TTFT 100 ms (p99 150 ms), TPOT 20.0 ms (p99 30.0 ms), 800 output "
+                         "tokens/s\n"
+                         "MISSES ttft.p99<1s, surely: at the fast end of the 10-90 % band too\n"
                          "llama-3-70b on dgx-h100: vllm 0.19, 2 replicas of TP 4 (8 chips), 2 "
-                         "users, 100 tokens in and 100 out\n"));
+                         "users, 100\n    tokens in and 100 out\n"));
 }
 
 TEST(ServeText, HoldsEveryPartOfTheAnswer) {
   const std::string text = serve_text(test::made_serve_answer());
   for (const char* part :
-       {"80.00 ms to 125.00 ms",  // the band of TTFT
+       {"    fast   80.00 ms   72.00 ms",  // the band of TTFT
         "output tokens/s: 800 (640 to 1,000), 100.0 a chip", "75.0 % of requests, goodput 0.375",
         "5 USD per million output tokens", "1 preemption", "feed-forward      12.00 ms  60.0 %",
         "1.9 answers that see 150 tokens: 20.00 ms", "100 prompt tokens besides, 10.0 %",
         "90.0 % of it is reading memory", "one replica more", "+50.00 %",
         "TP 8 instead of 4: no answer: no room", "HBM bandwidth +10 %", "-7.41 %",
-        "TTFT 0.80 to 1.25, TPOT 0.80 to 1.25 of the forecast", "kernels of h100-sxm",
-        "no precision given: bf16", "Latency against load"}) {
+        "mean TPOT 0.80 to 1.25 of the forecast", "kernels of h100-sxm", "no precision given: bf16",
+        "Latency against load"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
+}
+
+std::size_t widest_row(const std::string& text) {
+  std::size_t widest = 0, row = 0;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;
+    row = c == '\n' ? 0 : row + 1;
+    widest = std::max(widest, row);
+  }
+  return widest;
+}
+
+TEST(ServeText, KeepsTo80Columns) {
+  ServeAnswer answer = test::made_serve_answer();
+  answer.question.assumed.emplace_back(200, 'x');
+  answer.question.assumed.back()[90] = ' ';
+  answer.question.slo = "ttft.p99<1s,tpot.p99<50ms,latency.p99<100s,itl.max<1s,ttft.mean<300ms";
+  answer.load_unit = "times the trace's rate";
+  answer.largest = ServeLargest{{1234.5, 1236, 1000, 2000}, {}, {}, {}};
+  for (ServeSummary* s : {&answer.summary, &*answer.low, &*answer.high}) {
+    s->ttft.max = s->latency.max = {123456.789};  // a queue of a day
+    s->output_tokens_per_s = 1234567;
+  }
+  answer.question.assumed.pop_back();
+  EXPECT_LE(widest_row(serve_text(answer)), 80U) << serve_text(answer);
+}
+
+TEST(ServeText, TheLargestLoadComesFirst) {
+  ServeAnswer answer = test::made_serve_answer();
+  answer.load_unit = "requests/s";
+  answer.largest = ServeLargest{{6.09, 6.1, 4.41, 0}, {}, {}, {}};
+  EXPECT_THAT(
+      serve_text(answer),
+      StartsWith("6.09 requests/s: the most that hold ttft.p99<1s\n"
+                 "  4.41 hold at the slow end of the 10-90 % band, none at the fast end\n"));
 }
 
 TEST(ServeText, WithoutLimitsNothingIsMissed) {

@@ -107,7 +107,8 @@ inline ServeAnswer made_serve_answer() {
   a.limits = {"90.0 % of it is reading memory"};
   a.next = {{"one replica more", made_summary(1.5), ""}, {"TP 8 instead of 4", {}, "no room"}};
   a.sensitivity = {{"HBM bandwidth +10 %", made_summary(1.08), ""}};
-  a.curve_of = "users";
+  a.load_unit = "users";
+  a.verdict = ServeVerdict::kNot;
   a.curve = {{1, made_summary(0.5)}, {2, made_summary(1)}, {4, made_summary(1.7)}};
   return a;
 }

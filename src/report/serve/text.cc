@@ -10,6 +10,7 @@
 #include "base/text/utf8.h"
 #include "flopcast/report/serve.h"
 #include "report/render/bar.h"
+#include "report/render/rows.h"
 #include "report/render/table.h"
 #include "report/serve/words.h"
 
@@ -20,9 +21,8 @@ using namespace report;  // the room's own names
 namespace {
 
 constexpr Align kToLeft = Align::kLeft;
-constexpr unsigned kPartBar = 24;        // columns of the largest part
-constexpr std::size_t kMostParts = 14;   // of an iteration; --json has all
-constexpr std::size_t kMostCells = 100;  // of a cell of words
+constexpr unsigned kPartBar = 16;       // columns of the largest part
+constexpr std::size_t kMostParts = 14;  // of an iteration; --json has all
 
 std::string headed(std::string_view title) { return fmt::format("\n{}\n", title); }
 
@@ -38,41 +38,75 @@ std::string band_words(const ServeAnswer& answer, Number&& number, Words&& words
 
 std::string serve_headline(const ServeAnswer& answer) {
   const ServeSummary& s = answer.summary;
-  std::string text =
-      fmt::format("TTFT {} (p99 {}), TPOT {} (p99 {}), {} output tokens/s", short_time(s.ttft.mean),
-                  short_time(s.ttft.p99), short_time(s.tpot.mean), short_time(s.tpot.p99),
-                  whole(s.output_tokens_per_s));
-  if (!answer.question.limits.empty()) {
-    text += fmt::format(": {} {}", s.meets ? "meets" : "MISSES", answer.question.slo);
+  return fmt::format("TTFT {} (p99 {}), TPOT {} (p99 {}), {} output tokens/s\n",
+                     brief_time(s.ttft.mean), brief_time(s.ttft.p99), brief_time(s.tpot.mean),
+                     brief_time(s.tpot.p99), whole(s.output_tokens_per_s));
+}
+
+/// Whether the limits hold, and how surely.
+std::string verdict_text(const ServeAnswer& answer) {
+  if (answer.question.limits.empty()) return {};
+  const std::string holds =
+      fmt::format("{} {}", answer.summary.meets ? "meets" : "MISSES", escaped(answer.question.slo));
+  if (!answer.verdict) return holds + "\n";
+  switch (*answer.verdict) {
+    case ServeVerdict::kSurely:
+      return holds + ", surely: at the slow end of the 10-90 % band too\n";
+    case ServeVerdict::kLikely:
+      return holds + " by the forecast, but not at the slow end of its 10-90 % band\n";
+    case ServeVerdict::kUnlikely:
+      return holds + " by the forecast, but not at the fast end of its 10-90 % band\n";
+    case ServeVerdict::kNot:
+      break;
   }
-  return text + "\n";
+  return holds + ", surely: at the fast end of the 10-90 % band too\n";
+}
+
+/// "3.42 requests/s: the largest rate ..." and its margin.
+std::string largest_text(const ServeAnswer& answer) {
+  if (!answer.largest) return {};
+  const auto& [load, next, slow, fast] = answer.largest->margin;
+  const auto number = [](double value) { return fmt::format("{}", value); };
+  std::string text = fmt::format("{} {}: the most that hold {}\n", number(load), answer.load_unit,
+                                 escaped(answer.question.slo));
+  text += slow > 0 ? fmt::format("  {} hold at the slow end of the 10-90 % band", number(slow))
+                   : std::string("  none holds at the slow end of the 10-90 % band");
+  text += fmt::format(", {} at the fast end\n", fast > 0 ? number(fast) : "none");
+  if (next > 0) {
+    text += fmt::format("  {} of {} loads tried: the next above it, {}, does not hold\n",
+                        number(load), answer.largest->tried.size(), number(next));
+  } else {
+    text += "  more only queue: it is all that the fleet runs at once\n";
+  }
+  return text + "At that load:\n";
 }
 
 std::string percentiles_text(const ServeAnswer& answer) {
-  std::vector<Table::Column> columns = {{"", kToLeft}, {"mean"}, {"p50"}, {"p90"},
-                                        {"p95"},       {"p99"},  {"max"}};
-  const bool band = answer.low && answer.high;
-  if (band) columns.push_back({"10-90 % of the mean"});
-  Table table(columns);
-  const auto add = [&](const char* title, const ServingPercentiles ServeSummary::*of) {
-    const ServingPercentiles& p = answer.summary.*of;
-    if (p.count == 0) return;
+  Table table({{"", kToLeft}, {"mean"}, {"p50"}, {"p90"}, {"p95"}, {"p99"}, {"max"}});
+  const auto add = [&](const char* title, const ServingPercentiles& p) {
     std::vector<std::string> cells = {title};
     for (const Seconds value : {p.mean, p.p50, p.p90, p.p95, p.p99, p.max}) {
       cells.push_back(short_time(value));
     }
-    if (band) {
-      cells.push_back(band_words(
-          answer, [of](const ServeSummary& s) { return (s.*of).mean.value; },
-          [](double s) { return short_time(Seconds{s}); }));
-    }
     table.add(std::move(cells));
   };
-  add("time to first token", &ServeSummary::ttft);
-  add("time per output token", &ServeSummary::tpot);
-  add("between two tokens", &ServeSummary::inter_token);
-  add("whole answer", &ServeSummary::latency);
-  return headed("What clients see") + table.text();
+  const auto add_with_band = [&](const char* title, const ServingPercentiles ServeSummary::*of) {
+    if ((answer.summary.*of).count == 0) return;
+    add(title, answer.summary.*of);
+    if (answer.low) add("  fast", *answer.low.*of);
+    if (answer.high) add("  slow", *answer.high.*of);
+  };
+  add_with_band("TTFT", &ServeSummary::ttft);
+  add_with_band("TPOT", &ServeSummary::tpot);
+  add_with_band("gap", &ServeSummary::inter_token);
+  add_with_band("answer", &ServeSummary::latency);
+  std::string text =
+      headed("What clients see: first token, each token behind it, gaps, whole answer") +
+      table.text();
+  if (answer.low && answer.high) {
+    text += "  fast, slow: a tenth of measured deployments lie below, a tenth above\n";
+  }
+  return text;
 }
 
 std::string delivery_text(const ServeAnswer& answer) {
@@ -110,22 +144,23 @@ std::string delivery_text(const ServeAnswer& answer) {
 std::string memory_text(const ServeAnswer& answer) {
   Table table({{"a chip of", kToLeft},
                {"weights"},
-               {"activations"},
+               {"activ."},
                {"graphs"},
-               {"keys, values"},
+               {"KV"},
                {"tokens"},
                {"used"},
-               {"at peak"},
+               {"peak"},
                {"busy"}});
   const auto bytes = [](Bytes b) { return short_bytes(b); };
   for (const ServePool& pool : answer.pools) {
     const ServingMemory& m = pool.memory;
-    table.add({fmt::format("a {}", pool.role == "replica" ? pool.role : pool.role + " replica"),
-               bytes(m.weights + m.drafts), bytes(m.activations), bytes(m.graphs), bytes(m.kv),
+    table.add({pool.role, bytes(m.weights + m.drafts), bytes(m.activations), bytes(m.graphs),
+               bytes(m.kv),
                grouped(static_cast<std::uint64_t>(std::max<std::int64_t>(0, m.tokens))),
                percent(pool.kv_mean), percent(pool.kv_peak), percent(pool.busy)});
   }
-  std::string text = headed("Memory, and how much of it is used") + table.text();
+  std::string text =
+      headed("Memory; KV: room for keys and values, and how much of it is used") + table.text();
   const std::int64_t preempted = answer.summary.preemptions;
   if (preempted > 0) {
     text += fmt::format("  {}\n", counted(static_cast<std::uint64_t>(preempted), "preemption"));
@@ -180,26 +215,33 @@ std::string relative(double now, double then) {
   return now > 0 ? signed_percent(then / now - 1) : "-";
 }
 
+/// Under a heading of its own: "met", "missed".
+std::string limits_cell(const ServeAnswer& answer, const ServeSummary& s) {
+  if (answer.question.limits.empty()) return "";
+  return s.meets ? "met" : "missed";
+}
+
+/// Columns of a summary that is compared; limits only where there are any.
+std::vector<Table::Column> summary_columns(const ServeAnswer& answer,
+                                           std::vector<Table::Column> columns) {
+  if (!answer.question.limits.empty()) columns.push_back({"limits", kToLeft});
+  return columns;
+}
+
 std::string next_text(const ServeAnswer& answer) {
   if (answer.next.empty()) return {};
   const ServeSummary& now = answer.summary;
-  Table table({{"with", kToLeft},
-               {"chips"},
-               {"TTFT p99"},
-               {"TPOT p99"},
-               {"output tokens/s"},
-               {"change"},
-               {"a chip"},
-               {"limits", kToLeft}});
+  Table table(
+      summary_columns(answer, {{"chips"}, {"TTFT p99"}, {"TPOT p99"}, {"tokens/s"}, {"change"}}));
+  std::vector<std::string> changes;
   std::string refused;
   const auto add = [&](const std::string& words, const ServeSummary& s) {
-    table.add({shortened(words, kMostCells), grouped(s.chips), short_time(s.ttft.p99),
-               short_time(s.tpot.p99), whole(s.output_tokens_per_s),
-               relative(now.output_tokens_per_s, s.output_tokens_per_s),
-               fmt::format("{:.1f}", s.output_tokens_per_s / s.chips),
-               answer.question.limits.empty() ? ""
-               : s.meets                      ? "met"
-                                              : "missed"});
+    changes.push_back(words);
+    std::vector<std::string> cells = {grouped(s.chips), brief_time(s.ttft.p99),
+                                      brief_time(s.tpot.p99), whole(s.output_tokens_per_s),
+                                      relative(now.output_tokens_per_s, s.output_tokens_per_s)};
+    if (!answer.question.limits.empty()) cells.push_back(limits_cell(answer, s));
+    table.add(std::move(cells));
   };
   add("as asked", now);
   for (const ServeVariant& variant : answer.next) {
@@ -209,7 +251,7 @@ std::string next_text(const ServeAnswer& answer) {
       refused += fmt::format("  {}: no answer: {}\n", variant.change, escaped(variant.refused));
     }
   }
-  return headed("What the next chips would bring") + table.text() + refused;
+  return headed("What the next chips would bring") + with_words(table, changes) + refused;
 }
 
 std::string serve_sensitivity_text(const ServeAnswer& answer) {
@@ -228,22 +270,20 @@ std::string serve_sensitivity_text(const ServeAnswer& answer) {
 
 std::string curve_text(const ServeAnswer& answer) {
   if (answer.curve.empty()) return {};
-  Table table({{answer.curve_of},
-               {"TTFT"},
-               {"p99"},
-               {"TPOT"},
-               {"p99"},
-               {"output tokens/s"},
-               {"a chip"},
-               {"limits", kToLeft}});
+  Table table(summary_columns(
+      answer,
+      {{answer.load_unit}, {"TTFT"}, {"p99"}, {"TPOT"}, {"p99"}, {"tokens/s"}, {"a chip"}}));
   for (const ServeCurvePoint& point : answer.curve) {
     const ServeSummary& s = point.summary;
-    table.add({fmt::format("{:.4g}", point.load), short_time(s.ttft.mean), short_time(s.ttft.p99),
-               short_time(s.tpot.mean), short_time(s.tpot.p99), whole(s.output_tokens_per_s),
-               fmt::format("{:.1f}", s.output_tokens_per_s / s.chips),
-               answer.question.limits.empty() ? ""
-               : s.meets                      ? "met"
-                                              : "missed"});
+    std::vector<std::string> cells = {fmt::format("{:.4g}", point.load),
+                                      brief_time(s.ttft.mean),
+                                      brief_time(s.ttft.p99),
+                                      brief_time(s.tpot.mean),
+                                      brief_time(s.tpot.p99),
+                                      whole(s.output_tokens_per_s),
+                                      fmt::format("{:.1f}", s.output_tokens_per_s / s.chips)};
+    if (!answer.question.limits.empty()) cells.push_back(limits_cell(answer, s));
+    table.add(std::move(cells));
   }
   return headed("Latency against load") + table.text();
 }
@@ -263,15 +303,15 @@ std::string rests_text(const ServeAnswer& answer) {
                          ((*answer.high).*of).mean.value / now);
     };
     text += fmt::format(
-        "  the band, 10-90 % of measured deployments of {}: TTFT {}, TPOT {} of the forecast\n",
+        "  the band, 10-90 % of measured deployments of {}: mean TTFT {}, mean TPOT {} of the "
+        "forecast; "
+        "of percentiles wider by as much as these were off beyond their mean on measured "
+        "timelines\n",
         name(answer.pools.front().deployment.settings.engine), ends(&ServeSummary::ttft),
         ends(&ServeSummary::tpot));
-    if (answer.low->output_tokens_per_s != answer.high->output_tokens_per_s) {
-      text += fmt::format(
-          "  output tokens a second in it: {} to {}\n",
-          whole(std::min(answer.low->output_tokens_per_s, answer.high->output_tokens_per_s)),
-          whole(std::max(answer.low->output_tokens_per_s, answer.high->output_tokens_per_s)));
-    }
+    text += answer.question.workload.kind == ServingWorkload::Kind::kClosed
+                ? "  its ends scale the run's times\n"
+                : "  its ends are runs of fleets as fast and as slow, queues and all\n";
   }
   const ServingFactors& f = answer.question.fleet.pool.factors;
   if (!(f == ServingFactors{})) {
@@ -293,13 +333,13 @@ std::string rests_text(const ServeAnswer& answer) {
 }  // namespace
 
 std::string serve_text(const ServeAnswer& answer) {
-  std::string text = serve_headline(answer) +
+  std::string text = largest_text(answer) + serve_headline(answer) + verdict_text(answer) +
                      fmt::format("{}: {}\n", escaped(serve_title(answer.question)),
                                  escaped(serve_line(answer.question))) +
                      percentiles_text(answer) + delivery_text(answer) + memory_text(answer);
   for (const ServePool& pool : answer.pools) text += pool_text(pool);
-  return text + serve_limits_text(answer) + next_text(answer) + serve_sensitivity_text(answer) +
-         curve_text(answer) + rests_text(answer);
+  return folded_rows(text + serve_limits_text(answer) + next_text(answer) +
+                     serve_sensitivity_text(answer) + curve_text(answer) + rests_text(answer));
 }
 
 }  // namespace flopcast

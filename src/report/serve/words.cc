@@ -20,6 +20,15 @@ std::string tokens_words(std::int64_t tokens) {
 
 }  // namespace
 
+std::string brief_time(Seconds time) {
+  const auto digits = [](double value, const char* unit) {
+    return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
+  };
+  if (time.value >= 1) return digits(time.value, "s");
+  return time.value >= 1e-3 || time.value == 0 ? digits(time.value * 1e3, "ms")
+                                               : digits(time.value * 1e6, "us");
+}
+
 std::string serving_layout_words(const ServingLayout& layout) {
   std::string words;
   const auto add = [&](const char* name, unsigned degree) {

@@ -8,6 +8,8 @@
 
 namespace flopcast::report {
 
+/// Three digits: "94.1 ms".
+std::string brief_time(Seconds time);
 /// "TP 4", "TP 2, DP 4, EP 8"; "1 chip".
 std::string serving_layout_words(const ServingLayout& layout);
 /// "4 replicas of TP 4", "2 replicas of TP 4 for prompts and 1 of TP 8 for answers".

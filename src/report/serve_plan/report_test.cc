@@ -44,33 +44,78 @@ ServePlanReport told_report() {
   return report;
 }
 
+std::size_t widest_plan_row(const std::string& text) {
+  std::size_t widest = 0, row = 0;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xC0) == 0x80) continue;
+    row = c == '\n' ? 0 : row + 1;
+    widest = std::max(widest, row);
+  }
+  return widest;
+}
+
 TEST(ServePlanText, TellsTheFleetAndHowItIsStarted) {
-  EXPECT_EQ(
-      serve_plan_text(told_report()),
-      "llama-3-70b on 2 x dgx-h100 (up to 16 x h100-sxm): ttft.p99<1s, tpot.p99<50ms\n"
-      "\n"
-      "8 chips: vllm, fp8, 2 x tp 4, 8,192 tokens an iteration\n"
-      "  1000 tokens/s of answers, 125 a chip; 5 requests/s; 3.2 USD a million tokens of "
-      "answers\n"
-      "             mean        p50        p90        p95        p99       max\n"
-      "  TTFT  200.00 ms  150.00 ms  300.00 ms  400.00 ms  900.00 ms    1.50 s\n"
-      "  TPOT   20.00 ms   20.00 ms   30.00 ms   35.00 ms   40.00 ms  60.00 ms\n"
-      "\n"
-      "On as few chips\n"
-      "  chips  fleet                                           USD/M tokens  tokens/s  TTFT "
-      "mean        p99  TPOT mean       p99\n"
-      "      8  vllm, fp8, 2 x tp 4, 8,192 tokens an iteration           3.2      1000  200.00 "
-      "ms  900.00 ms   20.00 ms  40.00 ms\n"
-      "      8  vllm, fp8, 1 x tp 8, 8,192 tokens an iteration           3.3      1000  200.00 "
-      "ms  900.00 ms   20.00 ms  40.00 ms\n"
-      "\n"
-      "How 2 replicas of prefill and decode are started ($MODEL: llama-3-70b with weights in "
-      "fp8)\n"
-      "  vllm serve $MODEL --tensor-parallel-size 4\n"
-      "  not in it: a thing\n"
-      "\n"
-      "420 configurations: 81 impossible, 26 out of memory, 313 run or ruled out by bounds\n"
-      "assumed: something\n");
+  ServePlanReport report = told_report();
+  report.answer.best.front().slow_ratio = 1.2;
+  report.answer.best.front().same = {
+      {{ServingEngine::kVllm, "fp8", 16384, 0, {{4, 1, 1, 1}, 2}, {}}, 7}};
+  EXPECT_EQ(serve_plan_text(report),
+            "llama-3-70b on 2 x dgx-h100 (up to 16 x h100-sxm): ttft.p99<1s, tpot.p99<50ms\n"
+            "\n"
+            "8 chips: vllm, fp8, 2 x tp 4, 8,192 tokens an iteration\n"
+            "  90.0 % of the limits by the forecast, 120.0 % at the slow end of the 10-90 %\n"
+            "      band: they hold there no more\n"
+            "  1000 tokens/s of answers, 125 a chip; 5 requests/s\n"
+            "  3.2 USD a million tokens of answers\n"
+            "             mean        p50        p90        p95        p99       max\n"
+            "  TTFT  200.00 ms  150.00 ms  300.00 ms  400.00 ms  900.00 ms    1.50 s\n"
+            "  TPOT   20.00 ms   20.00 ms   30.00 ms   35.00 ms   40.00 ms  60.00 ms\n"
+            "\n"
+            "On as few chips\n"
+            "  chips  of limits  slow end  USD/M  tokens/s  TTFT p99  TPOT p99\n"
+            "      8     90.0 %   120.0 %    3.2      1000    900 ms   40.0 ms\n"
+            "    vllm, fp8, 2 x tp 4, 8,192 tokens an iteration (the same with 16,384)\n"
+            "      8     90.0 %         –    3.3      1000    900 ms   40.0 ms\n"
+            "    vllm, fp8, 1 x tp 8, 8,192 tokens an iteration\n"
+            "\n"
+            "How 2 replicas are started ($MODEL: llama-3-70b with weights in fp8)\n"
+            "  vllm serve $MODEL --tensor-parallel-size 4\n"
+            "  not in it: a thing\n"
+            "\n"
+            "420 configurations: 81 impossible, 26 out of memory, 313 run or ruled out by\n"
+            "    bounds\n"
+            "assumed: something\n");
+}
+
+TEST(ServePlanText, KeepsTo80Columns) {
+  ServePlanReport report = told_report();
+  report.launches.front().command += " --a-flag with a value" + std::string(3, ' ') +
+                                     "--another-flag-that-is-long 123456 --more flags";
+  report.launches.front().role = ServingRole::kPrefill;
+  for (auto* list : {&report.answer.best, &report.answer.pareto}) {
+    for (FleetCandidate& one : *list) {
+      one.choice.decode = PoolChoice{{2, 4, 8, 2}, 123};
+      one.choice.max_requests = 1024;
+      one.ttft.max = one.latency.max = {123456.789};
+      one.ratio = one.slow_ratio = 123.4;
+    }
+  }
+  report.answer.pareto.push_back(report.answer.best.back());
+  ServePlanReport largest = report;
+  largest.largest = true;
+  largest.load_unit = "times the trace's rate";
+  largest.answer.best.front().largest = {1234, 1240, 999, 2340};
+  ServePlanReport none = report;
+  none.answer.best.clear();
+  none.answer.nearest = report.answer.best.front();
+  report.on = "32 x dgx-h100 and so on, of a long name";
+  for (const ServePlanReport& one : {report, largest, none}) {
+    EXPECT_LE(widest_plan_row(serve_plan_text(one)), 80U) << serve_plan_text(one);
+    EXPECT_LE(widest_plan_row(serve_plans_text(compare_serve_plans({one, one}))), 80U);
+  }
+  EXPECT_THAT(serve_plan_text(report), HasSubstr("How 2 prefill replicas are started"));
+  EXPECT_THAT(serve_plan_text(report), HasSubstr(" \\\n"));  // a shell reads it on
+  EXPECT_THAT(serve_plan_text(largest), HasSubstr("1234 times the trace's rate: "));
 }
 
 TEST(ServePlanText, TellsTheNearest) {

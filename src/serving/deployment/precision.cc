@@ -41,7 +41,12 @@ ServingPrecision four_bits(const Model& model) {
 
 }  // namespace
 
+std::string_view own_precision(const Model& model) {
+  return model.stored.quantised() ? "stored" : "bf16";
+}
+
 Result<ServingPrecision> serving_precision(std::string_view text, const Model& model) {
+  if (text == "stored") return stored_precision(model);
   ServingPrecision p;
   if (text == "bf16" || text == "fp16") return p;
   if (text == "fp8") {
@@ -62,7 +67,7 @@ Result<ServingPrecision> serving_precision(std::string_view text, const Model& m
     return p;
   }
   return usage_error("precision '" + std::string(text) + "'", "is no precision of checkpoints",
-                     "bf16, fp8, fp4 or int4");
+                     "stored (as the checkpoint has them), bf16, fp8, fp4 or int4");
 }
 
 Result<ServingPrecision> stored_precision(const Model& model) {

@@ -1,6 +1,7 @@
 #include "serving/fleet/totals.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/numeric/rank.h"
 
@@ -45,6 +46,26 @@ double FleetRun::within(Seconds most_ttft, Seconds most_tpot) const {
         request.ttft().seconds() <= most_ttft.value && request.tpot().seconds() <= most_tpot.value;
   }
   return all == 0 ? 0 : static_cast<double>(good) / static_cast<double>(all);
+}
+
+bool outpaced(const FleetRun& run) {
+  constexpr double kShare = 0.05, kDeviations = 3;
+  Time first = Time::max(), last;
+  for (const RequestOutcome& request : run.requests) {
+    if (!request.counted || request.sent == Time::max()) continue;
+    first = std::min(first, request.sent);
+    last = std::max(last, request.sent);
+  }
+  if (last <= first) return false;
+  const Time middle = first + Time{(last - first).ps / 2};
+  double came = 0, before = 0, after = 0;
+  for (const RequestOutcome& request : run.requests) {
+    if (!request.counted || request.sent == Time::max()) continue;
+    came += request.sent > middle;
+    before += request.sent <= middle && request.first_token > middle;
+    after += request.first_token > last;
+  }
+  return after - before > kShare * came && after - before > kDeviations * std::sqrt(before + 1);
 }
 
 }  // namespace flopcast

@@ -127,8 +127,9 @@ std::string layout_text(const ServingLayout& l) {
   return text;
 }
 
-/// The layout of fewest chips that holds the model, as text; empty: none on this cluster.
-std::string smallest_layout(const Deployment& deployment) {
+}  // namespace
+
+std::optional<ServingLayout> smallest_layout(const Deployment& deployment) {
   Deployment d = deployment;
   const unsigned chips = d.cluster.chips();
   for (unsigned n = 1; n <= std::min(chips, 4096U); n *= 2) {
@@ -136,20 +137,18 @@ std::string smallest_layout(const Deployment& deployment) {
       d.layout = {.tp = n / pp, .dp = 1, .ep = 1, .pp = pp};
       if (deployment.layout.ep > 1) d.layout.ep = d.layout.tp;
       if (!deployment_problems(d).empty()) continue;
-      if (holds_a_request(d, reckon(d))) return layout_text(d.layout);
+      if (holds_a_request(d, reckon(d))) return d.layout;
     }
   }
-  return {};
+  return std::nullopt;
 }
-
-}  // namespace
 
 Result<ServingMemory> serving_memory(const Deployment& deployment) {
   const std::vector<Diagnostic> problems = deployment_problems(deployment);
   if (!problems.empty()) return problems.front();
   const ServingMemory m = reckon(deployment);
   if (holds_a_request(deployment, m)) return m;
-  const std::string fits = smallest_layout(deployment);
+  const std::optional<ServingLayout> fits = smallest_layout(deployment);
   constexpr double kGb = 1e9;
   return Diagnostic{
       ErrorCode::kTooLarge,
@@ -160,8 +159,8 @@ Result<ServingMemory> serving_memory(const Deployment& deployment) {
           "in {:.1f} GB of a chip",
           (m.weights.value + m.drafts.value) / kGb, m.activations.value / kGb,
           m.usable.value / kGb),
-      fits.empty() ? "nothing on this cluster holds it: more chips, or fewer bits"
-                   : fmt::format("{} fits", fits)};
+      fits ? fmt::format("{} fits", layout_text(*fits))
+           : "nothing on this cluster holds it: more chips, or fewer bits"};
 }
 
 }  // namespace flopcast

@@ -39,11 +39,7 @@ std::optional<Diagnostic> wrong_counts(const ServingWorkload& asked) {
   if (asked.kind == ServingWorkload::Kind::kClosed && asked.users < 1) {
     return no_workload("a closed loop has at least one user", "say how many users there are");
   }
-  if (asked.kind == ServingWorkload::Kind::kRate && asked.count < 1) {
-    return no_workload("requests at a rate have no end", "say how many requests there are");
-  }
-  const std::int64_t of_users = std::min(asked.users, kMostRequests + 1) * 10;
-  if (std::max({asked.count, asked.warm_up, asked.count == 0 ? of_users : 0}) > kMostRequests) {
+  if (std::max(counted_requests(asked), asked.warm_up) > kMostRequests) {
     return Diagnostic{ErrorCode::kTooLarge, "workload",
                       fmt::format("more than {} requests", kMostRequests), "ask for fewer"};
   }
@@ -139,7 +135,7 @@ RequestList drawn_requests(const ServingWorkload& asked, std::int64_t count) {
 }
 
 RequestList closed_requests(const ServingWorkload& asked) {
-  RequestList list = drawn_requests(asked, asked.count > 0 ? asked.count : 10 * asked.users);
+  RequestList list = drawn_requests(asked, counted_requests(asked));
   // Benchmark clients warm up with the first request, again and again.
   list.requests.insert(list.requests.begin(), static_cast<std::size_t>(asked.warm_up),
                        ServingRequest(list.requests.front()));
@@ -147,7 +143,7 @@ RequestList closed_requests(const ServingWorkload& asked) {
 }
 
 Result<RequestList> rate_requests(const ServingWorkload& asked) {
-  RequestList list = drawn_requests(asked, asked.count);
+  RequestList list = drawn_requests(asked, counted_requests(asked));
   double at = 0;  // the first comes at once
   for (std::size_t i = 0; i < list.requests.size(); ++i) {
     if (!(at <= kMostSeconds)) return too_long();
@@ -162,7 +158,7 @@ Result<RequestList> rate_requests(const ServingWorkload& asked) {
 /// The trace, cut or said again and again: the next round begins a mean gap after the last request.
 Result<RequestList> trace_requests(const ServingWorkload& asked) {
   const std::vector<ServingRequest>& once = asked.trace.requests;
-  const std::size_t count = asked.count > 0 ? static_cast<std::size_t>(asked.count) : once.size();
+  const auto count = static_cast<std::size_t>(counted_requests(asked));
   const auto size = static_cast<WidePs>(once.size());
   const WidePs span = once.back().arrival.ps - once.front().arrival.ps;
   const WidePs round = once.size() > 1 ? span * size / (size - 1) : 1'000'000'000'000;
@@ -186,9 +182,39 @@ Result<RequestList> trace_requests(const ServingWorkload& asked) {
 
 }  // namespace
 
+std::int64_t counted_requests(const ServingWorkload& asked) {
+  constexpr double kRateSeconds = 600;
+  constexpr double kFewestOfRate = 500, kMostOfRate = 50'000;
+  if (asked.count > 0) return asked.count;
+  switch (asked.kind) {
+    case ServingWorkload::Kind::kClosed:
+      return std::min(asked.users, kMostRequests + 1) * 10;
+    case ServingWorkload::Kind::kRate:
+      return std::llround(std::clamp(asked.rate * kRateSeconds, kFewestOfRate, kMostOfRate));
+    case ServingWorkload::Kind::kTrace:
+      break;
+  }
+  return static_cast<std::int64_t>(asked.trace.requests.size());
+}
+
+ServingWorkload at_load(ServingWorkload workload, double load) {
+  switch (workload.kind) {
+    case ServingWorkload::Kind::kClosed:
+      workload.users = std::llround(load);
+      break;
+    case ServingWorkload::Kind::kRate:
+      workload.rate = load;
+      break;
+    case ServingWorkload::Kind::kTrace:
+      workload.time_scale = load;
+      break;
+  }
+  return workload;
+}
+
 Result<RequestList> make_requests(const ServingWorkload& asked) {
+  if (auto wrong = wrong_times(asked)) return *wrong;  // what is no rate has no count
   if (auto wrong = wrong_counts(asked)) return *wrong;
-  if (auto wrong = wrong_times(asked)) return *wrong;
   if (asked.kind == ServingWorkload::Kind::kTrace) return trace_requests(asked);
   if (auto wrong = wrong_lengths(asked)) return *wrong;
   return asked.kind == ServingWorkload::Kind::kClosed ? Result(closed_requests(asked))

@@ -171,12 +171,24 @@ TEST(Workload, WhatMakesNoSenseIsRefused) {
   EXPECT_TRUE(refused([](W& w) { w.sessions = std::int64_t{1} << 40; }));
   EXPECT_TRUE(refused([](W& w) { w.shared_prefix = 1.5; }));
   EXPECT_TRUE(refused([](W& w) { w.rate = 0; }, rate_workload(1, 1, 10)));
-  EXPECT_TRUE(refused([](W& w) { w.count = 0; }, rate_workload(1, 1, 10)));
   EXPECT_TRUE(refused([](W& w) { w.burstiness = -1; }, rate_workload(1, 1, 10)));
   EXPECT_TRUE(refused([](W& w) { w.rate = 1e-9; }, rate_workload(1, 1, 10)));
   EXPECT_TRUE(refused([](W& w) { w.trace.requests.clear(); }, small_trace()));
   EXPECT_TRUE(refused([](W& w) { w.time_scale = 0; }, small_trace()));
   EXPECT_TRUE(refused([](W& w) { w.time_scale = 1e-13; }, small_trace()));
+}
+
+TEST(Workload, CountsThatNobodyTellsAreUsual) {
+  const auto requests = [](const ServingWorkload& asked) {
+    EXPECT_EQ(static_cast<std::int64_t>(made(asked).requests.size()), counted_requests(asked));
+    return counted_requests(asked);
+  };
+  EXPECT_EQ(requests(rate_workload(4, 1, 0)), 2400);  // ten minutes
+  EXPECT_EQ(requests(rate_workload(0.1, 1, 0)), 500);
+  EXPECT_EQ(requests(rate_workload(1e4, 1, 0)), 50'000);
+  EXPECT_EQ(requests(at_load(rate_workload(1e4, 1, 0), 2)), 1200);
+  EXPECT_EQ(requests(rate_workload(4, 1, 7)), 7);
+  EXPECT_EQ(requests(at_load(closed_workload(3), 5)), 50);
 }
 
 RC_GTEST_PROP(Workload, ArrivalsNeverFall, ()) {

@@ -57,7 +57,7 @@ const Seconds* kept_percentile(const ServingPercentiles& all, double percentile)
 
 /// "ttft.p99" into the limit.
 std::optional<Diagnostic> read_subject(std::string_view text, ServiceLimit& limit) {
-  const std::size_t dot = std::min(text.find('.'), text.size());
+  const std::size_t dot = std::min(text.find_first_of(". "), text.size());  // "ttft p99" too
   const std::string_view quantity = text.substr(0, dot);
   const auto known = std::find_if(kQuantities.begin(), kQuantities.end(), [&](const auto& one) {
     return name_key(one.first) == name_key(quantity);
@@ -66,7 +66,7 @@ std::optional<Diagnostic> read_subject(std::string_view text, ServiceLimit& limi
     return bad_limit(quantity, "expected ttft, tpot, itl or latency");
   }
   limit.quantity = known->second;
-  const std::string_view percentile = text.substr(std::min(dot + 1, text.size()));
+  const std::string_view percentile = trim(text.substr(std::min(dot + 1, text.size())));
   const std::optional<double> read = parse_percentile(percentile);
   if (!read) return bad_limit(percentile, "expected mean, max or a percentile such as p99");
   limit.percentile = *read;

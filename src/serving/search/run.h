@@ -8,7 +8,8 @@
 //   std::size_t size() const                       configurations
 //   Assessment assess(std::size_t i) const         whether it can run, and bounds
 //   FleetBound bound(i, n, m) const                of n replicas (and m of the decode pool)
-//   Result<FleetScore> run(i, n, m) const          what it comes to
+//   Result<FleetScore> run(i, n, m) const          what it comes to; of one that misses the limits its beginning may do
+//   Result<FleetScore> run_whole(i, n, m) const    the same, run to its end
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "flopcast/serving/fleet.h"
@@ -45,9 +47,14 @@ struct FleetTold {
 struct FleetScore {
   std::size_t configuration = 0;
   unsigned replicas = 0, decode = 0, chips = 0;
-  double ratio = 0;  ///< below 1: it meets the limits
+  double ratio =
+      0;  ///< below 1: it meets the limits; not whole: the least that it can be, 1 or more
+  bool whole =
+      true;  ///< false: its beginning was enough to tell that it misses them, and numbers are of that alone
   double cost = 0, ttft = 0, tpot = 0, tokens_per_s = 0;
-  FleetTold told;  ///< what the search itself does not look at
+  bool outpaced = false;      ///< requests come faster than it takes them
+  double load = 0, next = 0;  ///< where the largest load was looked for: as of LoadMargin
+  FleetTold told;             ///< what the search itself does not look at
 };
 
 /// What one configuration was found to be, in the end.
@@ -55,8 +62,9 @@ enum class Fate : std::uint8_t { kImpossible, kTooLarge, kBounded, kSimulated };
 struct FleetFindings {
   std::vector<FleetScore>
       met;  ///< that meet the limits: of the fewest chips, or (front) on the front
-  std::optional<FleetScore> nearest;  ///< of the rest: the least ratio, then the fewest chips
-  std::vector<Fate> fates;            ///< by configuration
+  /// of the rest, by whole runs: the least ratio, then the fewest chips; looked for where none meets them
+  std::optional<FleetScore> nearest;
+  std::vector<Fate> fates;  ///< by configuration
   /// of possible configurations the least ratio, and the fewest chips that bounds leave of those below 1
   double least_ratio = std::numeric_limits<double>::infinity();
   std::uint64_t least_chips = std::numeric_limits<std::uint64_t>::max();
@@ -84,6 +92,24 @@ inline void add_to_front(std::vector<FleetScore>& front, const FleetScore& score
   front.push_back(score);
 }
 
+/// What is known of each before anything is run. @param found told what becomes of them
+template <typename Scorer>
+std::vector<Assessment> assess_all(const Scorer& scorer, unsigned threads, FleetFindings& found) {
+  std::vector<Assessment> all(scorer.size());
+  parallel_for(scorer.size(), threads, [&](std::size_t i) { all[i] = scorer.assess(i); });
+  for (const Assessment& one : all) {
+    found.fates.push_back(one.verdict == Verdict::kImpossible ? Fate::kImpossible
+                          : one.verdict == Verdict::kTooLarge ? Fate::kTooLarge
+                                                              : Fate::kBounded);
+    if (one.verdict != Verdict::kPossible) continue;
+    found.least_ratio = std::min(found.least_ratio, one.ratio);
+    const std::uint64_t chips =
+        std::uint64_t{one.chips} * one.least + std::uint64_t{one.decode_chips} * one.least_decode;
+    if (one.ratio < 1) found.least_chips = std::min(found.least_chips, chips);
+  }
+  return all;
+}
+
 inline Diagnostic stopped_search() {
   return {ErrorCode::kNoAnswer, "search", "was stopped", "ask again"};
 }
@@ -94,12 +120,13 @@ class FleetFinder {
   FleetFinder(const Scorer& scorer, const FleetRules& rules) : scorer_(scorer), rules_(rules) {}
 
   Result<FleetFindings> find() {
-    assess();
+    assessments_ = assess_all(scorer_, rules_.threads, found_);
     for (unsigned chips = 1; chips <= rules_.most_chips; ++chips) {
       if (auto problem = run_level(chips)) return *std::move(problem);
       if (rules_.progress && !rules_.progress(found_)) return stopped_search();
       if (!rules_.front && !found_.met.empty()) break;
     }
+    if (auto problem = find_nearest()) return *std::move(problem);
     return std::move(found_);
   }
 
@@ -108,22 +135,6 @@ class FleetFinder {
     std::size_t configuration;
     unsigned replicas, decode;
   };
-
-  void assess() {
-    assessments_.resize(scorer_.size());
-    parallel_for(scorer_.size(), rules_.threads,
-                 [this](std::size_t i) { assessments_[i] = scorer_.assess(i); });
-    for (const Assessment& one : assessments_) {
-      found_.fates.push_back(one.verdict == Verdict::kImpossible ? Fate::kImpossible
-                             : one.verdict == Verdict::kTooLarge ? Fate::kTooLarge
-                                                                 : Fate::kBounded);
-      if (one.verdict != Verdict::kPossible) continue;
-      found_.least_ratio = std::min(found_.least_ratio, one.ratio);
-      const std::uint64_t chips =
-          std::uint64_t{one.chips} * one.least + std::uint64_t{one.decode_chips} * one.least_decode;
-      if (one.ratio < 1) found_.least_chips = std::min(found_.least_chips, chips);
-    }
-  }
 
   /// All fleets of so many chips that no bound of their configuration rules out.
   std::vector<Task> tasks(unsigned chips) const {
@@ -179,8 +190,7 @@ class FleetFinder {
 
   void take(const FleetScore& score) {
     if (!(score.ratio < 1)) {
-      // Those before it have no more chips and come first in the space.
-      if (!found_.nearest || score.ratio < found_.nearest->ratio) found_.nearest = score;
+      missed_.push_back(score);
     } else if (rules_.front) {
       add_to_front(found_.met, score);
     } else {
@@ -188,8 +198,42 @@ class FleetFinder {
     }
   }
 
+  static auto nearness(const FleetScore& one) {
+    return std::tuple(one.ratio, one.chips, one.configuration, one.replicas);
+  }
+
+  /// The nearest of those that miss the limits. What was cut short is run to its end, least ratio first, as long as it
+  /// may come nearer than the nearest whole run: so many at once whatever the threads, that counts do not depend on them.
+  std::optional<Diagnostic> find_nearest() {
+    constexpr std::size_t kAtOnce = 8;
+    if (!found_.met.empty()) return std::nullopt;
+    std::sort(missed_.begin(), missed_.end(),
+              [](const FleetScore& a, const FleetScore& b) { return nearness(a) < nearness(b); });
+    const auto take_whole = [this](const FleetScore& score) {
+      if (!found_.nearest || nearness(score) < nearness(*found_.nearest)) found_.nearest = score;
+    };
+    std::vector<FleetScore> cut;
+    for (const FleetScore& one : missed_) one.whole ? take_whole(one) : cut.push_back(one);
+    for (std::size_t at = 0; at < cut.size(); at += kAtOnce) {
+      if (found_.nearest && cut[at].ratio > found_.nearest->ratio) break;
+      const std::size_t count = std::min(kAtOnce, cut.size() - at);
+      std::vector<std::optional<Result<FleetScore>>> scores(count);
+      parallel_for(count, rules_.threads, [&](std::size_t i) {
+        const FleetScore& one = cut[at + i];
+        scores[i] = scorer_.run_whole(one.configuration, one.replicas, one.decode);
+      });
+      for (const auto& score : scores) {
+        if (!*score) return score->error();
+        take_whole(**score);
+      }
+      if (rules_.progress && !rules_.progress(found_)) return stopped_search();
+    }
+    return std::nullopt;
+  }
+
   const Scorer& scorer_;
   const FleetRules& rules_;
+  std::vector<FleetScore> missed_;
   std::vector<Assessment> assessments_;
   FleetFindings found_;
 };

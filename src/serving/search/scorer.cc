@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <tuple>
 
 #include "base/numeric/clock.h"
@@ -79,6 +78,13 @@ double cost_of(const FleetSearch& search, double chips, double tokens_per_s) {
                           : std::numeric_limits<double>::infinity();
 }
 
+/// Of a long open load: its beginning shows most fleets that are too small.
+std::vector<double> parts_to_try(const Demand& demand) {
+  constexpr std::int64_t kWorthwhile = 1000;
+  if (demand.requests() < kWorthwhile || demand.span() <= 0) return {};
+  return {1.0 / 32, 1.0 / 8};
+}
+
 /// What tells pools apart.
 auto key_of(const Configuration& of, const ServingLayout& layout) {
   return std::tuple(of.engine, of.precision, of.batch_tokens, of.max_requests, layout.tp, layout.dp,
@@ -92,7 +98,11 @@ bool ruled_out(const PoolBound& bound) { return bound.problem || !(bound.ratio <
 
 FleetScorer::FleetScorer(const FleetSearch& search, const Catalog& catalog,
                          const SearchSpace& space, const Demand& demand)
-    : search_(&search), catalog_(&catalog), space_(&space), demand_(&demand) {
+    : search_(&search),
+      catalog_(&catalog),
+      space_(&space),
+      demand_(&demand),
+      demands_(std::make_unique<LoadDemands>(search.workload)) {
   for (std::size_t i = search.shard; i < space.configurations.size(); i += search.shards) {
     numbers_.push_back(i);
   }
@@ -142,29 +152,30 @@ void FleetScorer::price(Pool& pool) const {
   bool wanted = false;
   for (const auto& [bound, role] : roles) {
     if (priced) {
-      *bound = bound_of(*priced, role);
+      *bound = bound_of(*priced, role, *demand_);
     } else {
       bound->problem = priced.error();
     }
-    wanted = wanted || !ruled_out(*bound);
+    // Of other loads the requests are others, and so are bounds.
+    wanted = wanted || !(search_->largest ? bound->problem.has_value() : ruled_out(*bound));
   }
   if (wanted) pool.priced.emplace(std::move(*priced));
 }
 
-PoolBound FleetScorer::bound_of(const PricedPool& pool, PoolRole role) const {
+PoolBound FleetScorer::bound_of(const PricedPool& pool, PoolRole role, const Demand& demand) const {
   const EngineSettings& settings = pool.deployment.settings;
   const ServingLayout& layout = pool.deployment.layout;
   PoolBound bound;
-  bound.problem = too_long_for(pool.deployment, pool.memory, *demand_, role.answers);
+  bound.problem = too_long_for(pool.deployment, pool.memory, demand, role.answers);
   if (bound.problem) return bound;
   const LeastTimes least{pool.model, pool.deployment};
-  bound.ttft = role.prompts ? least.ttft(demand_->input(0)) : 0;
-  const bool answered = role.answers && demand_->output(0) > 1;
-  bound.tpot = answered ? least.tpot(demand_->answered_input(1)) : 0;
-  bound.works = least_works(pool.model, pool.memory, settings, layout, demand_->tokens());
-  bound.least = demand_->least_replicas(bound.works, search_->limits, role.prompts, role.answers);
+  bound.ttft = role.prompts ? least.ttft(demand.input(0)) : 0;
+  const bool answered = role.answers && demand.output(0) > 1;
+  bound.tpot = answered ? least.tpot(demand.answered_input(1)) : 0;
+  bound.works = least_works(pool.model, pool.memory, settings, layout, demand.tokens());
+  bound.least = demand.least_replicas(bound.works, search_->limits, role.prompts, role.answers);
   for (const ServiceLimit& limit : search_->limits) {
-    const double value = least_value(limit, least, *demand_, role.prompts, role.answers);
+    const double value = least_value(limit, least, demand, role.prompts, role.answers);
     bound.ratio = std::max(bound.ratio, value / limit.below.value);
   }
   return bound;
@@ -193,44 +204,64 @@ Assessment FleetScorer::assess(std::size_t i) const {
   return found;
 }
 
+/// Seconds of the fleet that a mean request takes at least.
+double FleetScorer::work_per_request(std::size_t i, unsigned replicas, unsigned decoders) const {
+  const double prompts = demand_->mean_input(), answers = demand_->mean_output() - 1;
+  const bool split = configuration(i).decode.has_value();
+  const double first = work_of(pool_bound(i).works, split ? 0 : answers, prompts) / replicas;
+  if (!split) return first;
+  return std::max(first, work_of(decode(i).answers.works, answers, 0) / decoders);
+}
+
 FleetBound FleetScorer::bound(std::size_t i, unsigned replicas, unsigned decoders) const {
   const Configuration& one = configuration(i);
   const PoolBound& first = pool_bound(i);
-  const double prompts = demand_->mean_input(), answers = demand_->mean_output() - 1;
-  double per_request = work_of(first.works, one.decode ? 0 : answers, prompts) / replicas;
-  double chips = replicas * one.layout.chips();
-  double tpot = first.tpot;
-  if (one.decode) {
-    const PoolBound& second = decode(i).answers;
-    per_request = std::max(per_request, work_of(second.works, answers, 0) / decoders);
-    chips += decoders * one.decode->chips();
-    tpot = second.tpot;
-  }
-  return {cost_of(*search_, chips, demand_->mean_output() / per_request), first.ttft, tpot};
+  const double chips =
+      replicas * one.layout.chips() + (one.decode ? decoders * one.decode->chips() : 0);
+  const double tokens = demand_->mean_output() / work_per_request(i, replicas, decoders);
+  return {cost_of(*search_, chips, tokens), first.ttft,
+          one.decode ? decode(i).answers.tpot : first.tpot};
 }
 
-/// Of a long open load: its beginning shows most fleets that are too small.
-std::vector<double> FleetScorer::parts_to_try() const {
-  constexpr std::int64_t kWorthwhile = 1000;
-  if (demand_->requests() < kWorthwhile || demand_->span() <= 0) return {};
-  return {1.0 / 32, 1.0 / 8};
+double FleetScorer::most_rate(std::size_t i, unsigned replicas, unsigned decoders) const {
+  return 1 / work_per_request(i, replicas, decoders);
+}
+
+LoadRange FleetScorer::loads(std::size_t i, unsigned replicas, unsigned decoders) const {
+  const FleetChoice choice = choice_of(*space_, configuration(i), replicas, decoders);
+  return load_range(
+      search_->workload.kind,
+      seats_of(fleet_with(*search_, choice, space_->values[configuration(i).precision])));
 }
 
 /// A queue that never drains is a run without answers.
-Result<FleetRun> FleetScorer::run_fleet(std::size_t i, unsigned replicas, unsigned decoders,
-                                        Time longest) const {
-  FleetOptions options;
-  options.longest = longest;
+Result<FleetRun> FleetScorer::run_fleet(const FleetScore& fleet, const ServingWorkload& workload,
+                                        const Demand& demand, const FleetOptions& options) const {
+  const std::size_t i = fleet.configuration;
   PricedReplicas second;
-  if (configuration(i).decode) second = {&*decode(i).priced, decoders};
-  FleetPlan plan =
-      plan_fleet({&*pool(i).priced, replicas}, second, topology_ ? &*topology_ : nullptr, options);
+  if (configuration(i).decode) second = {&*decode(i).priced, fleet.decode};
+  FleetPlan plan = plan_fleet({&*pool(i).priced, fleet.replicas}, second,
+                              topology_ ? &*topology_ : nullptr, options);
   plan.router = search_->router;
-  Result<FleetRun> run = FleetSimulation(plan, search_->workload, demand_->list(), options).run();
+  Result<FleetRun> run = FleetSimulation(plan, workload, demand.list(), options).run();
   if (run || run.error().code != ErrorCode::kNoAnswer) return run;
   FleetRun none;
   none.unanswered = 1;
   return none;
+}
+
+Result<double> FleetScorer::ratio_of_beginning(const FleetScore& fleet,
+                                               const ServingWorkload& workload,
+                                               const Demand& demand) const {
+  for (const double part : parts_to_try(demand)) {
+    const Time end = on_clock({part * demand.span()});
+    const Result<FleetRun> run =
+        run_fleet(fleet, workload, demand, {.inter_token = false, .longest = end});
+    if (!run) return run.error();
+    const double ratio = least_ratio_of(*run, end, demand.requests(), search_->limits);
+    if (!(ratio < 1)) return ratio;
+  }
+  return 0.0;
 }
 
 void FleetScorer::tell(const FleetRun& run, FleetScore& score) const {
@@ -242,27 +273,82 @@ void FleetScorer::tell(const FleetRun& run, FleetScore& score) const {
                 run.latency, run.requests_per_s, run.counts.preemptions};
 }
 
-Result<FleetScore> FleetScorer::run(std::size_t i, unsigned replicas, unsigned decoders) const {
+FleetScore FleetScorer::unscored(std::size_t i, unsigned replicas, unsigned decoders) const {
   FleetScore score;
   score.configuration = i;
   score.replicas = replicas;
   score.decode = decoders;
   score.chips = choice_of(*space_, configuration(i), replicas, decoders).chips();
-  for (const double part : parts_to_try()) {
-    const Time end = on_clock({part * demand_->span()});
-    const Result<FleetRun> run = run_fleet(i, replicas, decoders, end);
-    if (!run) return run.error();
-    const double ratio = least_ratio_of(*run, end, demand_->requests(), search_->limits);
-    if (ratio < 1) continue;
-    tell(*run, score);
-    score.ratio = ratio;
-    return score;
-  }
-  const Result<FleetRun> run = run_fleet(i, replicas, decoders, Time::max());
+  return score;
+}
+
+Result<FleetScore> FleetScorer::run(std::size_t i, unsigned replicas, unsigned decoders) const {
+  FleetScore score = unscored(i, replicas, decoders);
+  const Result<double> ratio = ratio_of_beginning(score, search_->workload, *demand_);
+  if (!ratio) return ratio.error();
+  if (*ratio == 0) return run_whole(i, replicas, decoders);
+  score.ratio = *ratio;
+  score.whole = false;
+  return score;
+}
+
+Result<FleetScore> FleetScorer::run_whole(std::size_t i, unsigned replicas,
+                                          unsigned decoders) const {
+  return score_of(unscored(i, replicas, decoders), search_->workload, *demand_);
+}
+
+Result<FleetScore> FleetScorer::score_of(FleetScore score, const ServingWorkload& workload,
+                                         const Demand& demand, bool gaps) const {
+  const Result<FleetRun> run = run_fleet(score, workload, demand, {.inter_token = gaps});
   if (!run) return run.error();
   tell(*run, score);
   score.ratio = limit_ratio(*run, search_->limits);
+  score.outpaced = outpaced(*run);
   return score;
+}
+
+bool FleetScorer::out_of_bounds(std::size_t i, unsigned replicas, unsigned decoders,
+                                const Demand& demand) const {
+  const auto out = [&](const Pool& of, PoolRole role, unsigned count) {
+    const PoolBound bound = bound_of(*of.priced, role, demand);
+    return ruled_out(bound) || count < bound.least;
+  };
+  if (!configuration(i).decode) return out(pool(i), {true, true}, replicas);
+  return out(pool(i), {true, false}, replicas) || out(decode(i), {false, true}, decoders);
+}
+
+Result<TriedLoad> FleetScorer::try_load(std::size_t i, unsigned replicas, unsigned decoders,
+                                        double load) const {
+  const auto demand = demands_->at(load);
+  if (!demand) return demand.error();
+  if (out_of_bounds(i, replicas, decoders, **demand)) return TriedLoad{load, false, 1};
+  const FleetScore fleet = unscored(i, replicas, decoders);
+  const ServingWorkload workload = at_load(search_->workload, load);
+  const Result<double> ratio = ratio_of_beginning(fleet, workload, **demand);
+  if (!ratio) return ratio.error();
+  if (*ratio > 0) return TriedLoad{load, false, *ratio};
+  const bool gaps = std::ranges::any_of(search_->limits, [](const ServiceLimit& limit) {
+    return limit.quantity == Quantity::kInterToken;
+  });
+  const Result<FleetScore> score = score_of(fleet, workload, **demand, gaps);
+  if (!score) return score.error();
+  return TriedLoad{load, score->ratio < 1 && !score->outpaced, score->ratio};
+}
+
+Result<FleetScore> FleetScorer::run_at(std::size_t i, unsigned replicas, unsigned decoders,
+                                       double load) const {
+  const auto demand = demands_->at(load);
+  if (!demand) return demand.error();
+  return score_of(unscored(i, replicas, decoders), at_load(search_->workload, load), **demand);
+}
+
+Result<std::shared_ptr<const Demand>> LoadDemands::at(double load) {
+  const std::lock_guard lock(mutex_);
+  const auto known = known_.find(load);
+  if (known != known_.end()) return known->second;
+  Result<Demand> made = Demand::make(at_load(workload_, load));
+  if (!made) return made.error();
+  return known_[load] = std::make_shared<const Demand>(std::move(*made));
 }
 
 std::optional<std::pair<Diagnostic, std::uint64_t>> FleetScorer::problem() const {

@@ -1,6 +1,9 @@
 // Fleets as the search prices them: bounds of their parts, then the simulator.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -25,6 +28,18 @@ struct PoolRole {
   bool prompts = true, answers = true;
 };
 
+/// What is asked at each load, made once; for any thread.
+class LoadDemands {
+ public:
+  explicit LoadDemands(const ServingWorkload& workload) : workload_(workload) {}
+  Result<std::shared_ptr<const Demand>> at(double load);
+
+ private:
+  const ServingWorkload& workload_;
+  std::mutex mutex_;
+  std::map<double, std::shared_ptr<const Demand>> known_;
+};
+
 class FleetScorer {
  public:
   /// Prices every pool that occurs, once. Errors: Topology::build's, of split fleets.
@@ -35,6 +50,14 @@ class FleetScorer {
   Assessment assess(std::size_t i) const;
   FleetBound bound(std::size_t i, unsigned replicas, unsigned decode) const;
   Result<FleetScore> run(std::size_t i, unsigned replicas, unsigned decode) const;
+  Result<FleetScore> run_whole(std::size_t i, unsigned replicas, unsigned decode) const;
+  /// Whether the limits hold at a load: by bounds, by the run's beginning, by the whole.
+  Result<TriedLoad> try_load(std::size_t i, unsigned replicas, unsigned decode, double load) const;
+  /// The run at a load, whole.
+  Result<FleetScore> run_at(std::size_t i, unsigned replicas, unsigned decode, double load) const;
+  /// Requests a second that are more than the fleet can answer.
+  double most_rate(std::size_t i, unsigned replicas, unsigned decode) const;
+  LoadRange loads(std::size_t i, unsigned replicas, unsigned decode) const;
 
   const Configuration& configuration(std::size_t i) const {
     return space_->configurations[numbers_[i]];
@@ -55,7 +78,7 @@ class FleetScorer {
 
   void find_pools();
   void price(Pool& pool) const;
-  PoolBound bound_of(const PricedPool& pool, PoolRole role) const;
+  PoolBound bound_of(const PricedPool& pool, PoolRole role, const Demand& demand) const;
   const Pool& pool(std::size_t i) const { return pools_[places_[i].first]; }
   const Pool& decode(std::size_t i) const { return pools_[places_[i].second]; }
   const PoolBound& pool_bound(std::size_t i) const {
@@ -63,8 +86,17 @@ class FleetScorer {
   }
   /// Why the configuration cannot run.
   const std::optional<Diagnostic>& problem_of(std::size_t i) const;
-  std::vector<double> parts_to_try() const;
-  Result<FleetRun> run_fleet(std::size_t i, unsigned replicas, unsigned decode, Time longest) const;
+  double work_per_request(std::size_t i, unsigned replicas, unsigned decode) const;
+  bool out_of_bounds(std::size_t i, unsigned replicas, unsigned decode, const Demand& demand) const;
+  /// The fleet's run of a demand.
+  Result<FleetRun> run_fleet(const FleetScore& fleet, const ServingWorkload& workload,
+                             const Demand& demand, const FleetOptions& options) const;
+  /// The least ratio that the beginning of the run shows, where that is 1 or more; else 0.
+  Result<double> ratio_of_beginning(const FleetScore& fleet, const ServingWorkload& workload,
+                                    const Demand& demand) const;
+  Result<FleetScore> score_of(FleetScore score, const ServingWorkload& workload,
+                              const Demand& demand, bool gaps = true) const;
+  FleetScore unscored(std::size_t i, unsigned replicas, unsigned decode) const;
   void tell(const FleetRun& run, FleetScore& score) const;
 
   const FleetSearch* search_;
@@ -75,6 +107,7 @@ class FleetScorer {
   std::vector<Pool> pools_;                                  ///< of them all, each once
   std::vector<std::pair<std::size_t, std::size_t>> places_;  ///< by place in numbers_: in pools_
   std::optional<Topology> topology_;                         ///< of split fleets
+  std::unique_ptr<LoadDemands> demands_;                     ///< of other loads
 };
 
 }  // namespace flopcast::serving

@@ -6,7 +6,8 @@
 #include <tuple>
 
 #include "base/text/format.h"
-#include "serving/search/scorer.h"
+#include "serving/fleet/checks.h"
+#include "serving/search/capacity.h"
 
 namespace flopcast {
 
@@ -30,6 +31,8 @@ FleetCandidate candidate_of(const FleetScorer& scorer, const SearchSpace& space,
   candidate.cost_per_million_tokens = score.cost;
   candidate.ratio = score.ratio;
   candidate.preemptions = score.told.preemptions;
+  candidate.largest.load = score.load;
+  candidate.largest.next = score.next;
   return candidate;
 }
 
@@ -47,15 +50,60 @@ FleetSearchCounts counts_of(const FleetFindings& found) {
 }
 
 /// The order of the space, then of the counts of replicas.
-auto place(const FleetCandidate& one) { return std::tuple(one.number, one.choice.pool.replicas); }
+template <typename One>
+auto place(const One& one) {
+  return std::tuple(one.number, one.choice.pool.replicas);
+}
 
-bool better(const FleetCandidate& a, const FleetCandidate& b, bool front) {
-  if (front) {
-    return std::tuple(a.cost_per_million_tokens, a.choice.chips(), place(a)) <
-           std::tuple(b.cost_per_million_tokens, b.choice.chips(), place(b));
+/// Everything that is told of a run.
+auto numbers(const FleetCandidate& one) {
+  const auto all = [](const ServingPercentiles& p) {
+    return std::tuple(p.mean.value, p.p50.value, p.p90.value, p.p95.value, p.p99.value, p.max.value,
+                      p.count);
+  };
+  return std::tuple(one.ratio, one.cost_per_million_tokens, all(one.ttft), all(one.tpot),
+                    all(one.inter_token), all(one.latency), one.output_tokens_per_s,
+                    one.requests_per_s, one.preemptions);
+}
+
+/// What is looked for, least first.
+enum class Aim : std::uint8_t { kChips, kCost, kLoad };
+Aim aim_of(const FleetSearch& search) {
+  return search.largest ? Aim::kLoad : search.front ? Aim::kCost : Aim::kChips;
+}
+
+bool better(const FleetCandidate& a, const FleetCandidate& b, Aim aim) {
+  const auto aimed_at = [aim](const FleetCandidate& one) {
+    if (aim == Aim::kChips) return 0.0;
+    return aim == Aim::kCost ? one.cost_per_million_tokens : -one.largest.load;
+  };
+  const double cost_a = aimed_at(a), cost_b = aimed_at(b);
+  // Numbers before places: then the order of those that differ is the same in every shard.
+  return std::tuple(cost_a, a.choice.chips(), numbers(a), place(a)) <
+         std::tuple(cost_b, b.choice.chips(), numbers(b), place(b));
+}
+
+/// Those of the same chips and numbers as one: the first in the order of the space. @param list in order
+std::vector<FleetCandidate> without_twins(const std::vector<FleetCandidate>& list) {
+  std::vector<FleetCandidate> kept;
+  for (const FleetCandidate& one : list) {
+    const bool twin = !kept.empty() && kept.back().choice.chips() == one.choice.chips() &&
+                      numbers(kept.back()) == numbers(one);
+    twin ? kept.back().same.push_back({one.choice, one.number}) : kept.push_back(one);
   }
-  return std::tuple(a.choice.chips(), a.ratio, place(a)) <
-         std::tuple(b.choice.chips(), b.ratio, place(b));
+  return kept;
+}
+
+/// Each of them by itself again.
+void add_with_twins(const FleetCandidate& one, std::vector<FleetCandidate>& out) {
+  FleetCandidate alone = one;
+  alone.same.clear();
+  out.push_back(alone);
+  for (const FleetTwin& twin : one.same) {
+    alone.choice = twin.choice;
+    alone.number = twin.number;
+    out.push_back(alone);
+  }
 }
 
 bool surpassed(const FleetCandidate& a, const FleetCandidate& by) {
@@ -68,26 +116,35 @@ bool surpassed(const FleetCandidate& a, const FleetCandidate& by) {
 /// Sorts what was found and cuts it as asked: the same of all at once and of shards' answers together.
 void settle(const FleetSearch& search, std::vector<FleetCandidate> met, FleetAnswer& answer) {
   std::sort(met.begin(), met.end(), [&](const FleetCandidate& a, const FleetCandidate& b) {
-    return better(a, b, search.front);
+    return better(a, b, aim_of(search));
   });
-  if (!search.front && !met.empty()) {
+  // Shards tell a fleet among the best and among those that none surpasses.
+  met.erase(std::unique(met.begin(), met.end(),
+                        [](const FleetCandidate& a, const FleetCandidate& b) {
+                          return a.choice == b.choice;
+                        }),
+            met.end());
+  if (aim_of(search) == Aim::kChips && !met.empty()) {
     const unsigned fewest = met.front().choice.chips();
     std::erase_if(met, [&](const FleetCandidate& one) { return one.choice.chips() > fewest; });
   }
+  met = without_twins(met);
   for (const FleetCandidate& one : met) {
+    if (search.largest) break;  // each is of a load of its own
     const bool out = std::any_of(
         met.begin(), met.end(), [&](const FleetCandidate& other) { return surpassed(one, other); });
     if (!out) answer.pareto.push_back(one);
   }
-  std::sort(answer.pareto.begin(), answer.pareto.end(),
-            [](const FleetCandidate& a, const FleetCandidate& b) { return better(a, b, true); });
+  std::sort(
+      answer.pareto.begin(), answer.pareto.end(),
+      [](const FleetCandidate& a, const FleetCandidate& b) { return better(a, b, Aim::kCost); });
   if (search.front) met = answer.pareto;
   if (met.size() > search.best) met.resize(search.best);
   answer.best = std::move(met);
   if (!answer.best.empty()) answer.nearest.reset();
 }
 
-std::string layout_words(const PoolChoice& pool) {
+std::string pool_words(const PoolChoice& pool) {
   const ServingLayout& layout = pool.layout;
   std::string text = fmt::format("{} x tp {}", pool.replicas, layout.tp);
   if (layout.dp > 1) text += fmt::format(" dp {}", layout.dp);
@@ -98,13 +155,9 @@ std::string layout_words(const PoolChoice& pool) {
 
 std::string missed_limits(const FleetCandidate& nearest) {
   if (!std::isfinite(nearest.ratio)) return "leaves requests without an answer";
-  // Its beginning was enough to tell.
-  if (nearest.tpot.count == 0)
-    return fmt::format("exceeds them {:.3g} times at least", nearest.ratio);
-  return fmt::format(
-      "exceeds the limits {:.3g} times at least: ttft p99 {}, tpot p99 {}, mean {} and {}",
-      nearest.ratio, short_time(nearest.ttft.p99), short_time(nearest.tpot.p99),
-      short_time(nearest.ttft.mean), short_time(nearest.tpot.mean));
+  return fmt::format("exceeds the limits {:.3g} times: ttft p99 {}, tpot p99 {}, mean {} and {}",
+                     nearest.ratio, short_time(nearest.ttft.p99), short_time(nearest.tpot.p99),
+                     short_time(nearest.ttft.mean), short_time(nearest.tpot.mean));
 }
 
 std::string limits_text(std::span<const ServiceLimit> limits) {
@@ -116,14 +169,21 @@ std::string limits_text(std::span<const ServiceLimit> limits) {
 }  // namespace
 
 std::string fleet_words(const FleetChoice& choice) {
-  std::string text =
-      fmt::format("{}, {}, {}", name(choice.engine), choice.precision, layout_words(choice.pool));
-  if (choice.decode) text += fmt::format(" for prompts, {}", layout_words(*choice.decode));
+  std::string text = fmt::format("{}, {}, {}", name(choice.engine),
+                                 choice.precision == "stored" ? "as stored" : choice.precision,
+                                 pool_words(choice.pool));
+  if (choice.decode) text += fmt::format(" for prompts, {}", pool_words(*choice.decode));
   if (choice.decode) text += " for answers";
   text += fmt::format(", {} tokens an iteration",
                       grouped(static_cast<std::uint64_t>(choice.batch_tokens)));
   if (choice.max_requests > 0) text += fmt::format(", {} requests", choice.max_requests);
   return text;
+}
+
+std::int64_t seats_of(const Fleet& fleet) {
+  const ReplicaPool& pool = fleet.decode ? *fleet.decode : fleet.pool;
+  const unsigned replicas = fleet.decode ? pool.replicas : most_replicas(fleet);
+  return pool.deployment.settings.max_requests * pool.deployment.layout.dp * replicas;
 }
 
 Result<Fleet> fleet_of(const FleetSearch& search, const FleetChoice& choice) {
@@ -136,16 +196,21 @@ Result<FleetAnswer> search_fleets(const FleetSearch& search, const Catalog& cata
                                   const std::function<bool(const FleetSearchCounts&)>& progress) {
   const Result<SearchSpace> space = search_space(search);
   if (!space) return space.error();
-  const Result<Demand> demand = Demand::make(search.workload);
+  FleetSearch asked = search;
+  if (search.largest) {
+    asked.workload = at_load(search.workload, load_range(search.workload.kind, 1).least);
+  }
+  const Result<Demand> demand = Demand::make(asked.workload);
   if (!demand) return demand.error();
-  const Result<FleetScorer> made = FleetScorer::make(search, catalog, *space, *demand);
+  const Result<FleetScorer> made = FleetScorer::make(asked, catalog, *space, *demand);
   if (!made) return made.error();
   const FleetScorer& scorer = *made;
   FleetRules rules{space->most_chips, search.front, search.threads, {}};
   if (progress) {
     rules.progress = [&](const FleetFindings& found) { return progress(counts_of(found)); };
   }
-  const Result<FleetFindings> found = FleetFinder(scorer, rules).find();
+  const Result<FleetFindings> found = search.largest ? find_capacities(scorer, rules, search.best)
+                                                     : FleetFinder(scorer, rules).find();
   if (!found) return found.error();
   FleetAnswer answer;
   answer.counts = counts_of(*found);
@@ -175,7 +240,8 @@ Diagnostic fleet_refusal(const FleetSearch& search, const FleetAnswer& answer) {
     return problem;
   }
   Diagnostic none{ErrorCode::kNoAnswer, where, "", ""};
-  none.what = fmt::format("no fleet meets {}", limits_text(search.limits));
+  none.what = fmt::format("no fleet meets {}{}", limits_text(search.limits),
+                          search.largest ? " at any load" : "");
   if (answer.nearest) {
     none.what += fmt::format("; the nearest ({}) {}", fleet_words(answer.nearest->choice),
                              missed_limits(*answer.nearest));
@@ -207,8 +273,8 @@ FleetAnswer merge_fleet_answers(const FleetSearch& search, std::span<const Fleet
     counts.runs += one.counts.runs;
     whole.least_ratio = std::min(whole.least_ratio, one.least_ratio);
     whole.least_chips = std::min(whole.least_chips, one.least_chips);
-    for (const FleetCandidate& candidate : search.front ? one.pareto : one.best)
-      met.push_back(candidate);
+    for (const FleetCandidate& candidate : one.pareto) add_with_twins(candidate, met);
+    for (const FleetCandidate& candidate : one.best) add_with_twins(candidate, met);
     if (one.nearest &&
         (!whole.nearest ||
          std::tuple(one.nearest->ratio, one.nearest->choice.chips(), place(*one.nearest)) <

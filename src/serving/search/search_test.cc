@@ -1,6 +1,8 @@
 // Searches over real engines on small spaces: all fleets run one by one find the same; shards, threads, refusals.
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -13,13 +15,17 @@ namespace {
 using ::testing::HasSubstr;
 
 using FleetKey = std::tuple<std::uint64_t, unsigned, unsigned>;
-FleetKey key_of(const FleetCandidate& one) {
+template <typename One>
+FleetKey key_of(const One& one) {
   return {one.number, one.choice.pool.replicas,
           one.choice.decode ? one.choice.decode->replicas : 0};
 }
 std::set<FleetKey> keys_of(const std::vector<FleetCandidate>& list) {
   std::set<FleetKey> keys;
-  for (const FleetCandidate& one : list) keys.insert(key_of(one));
+  for (const FleetCandidate& one : list) {
+    keys.insert(key_of(one));
+    for (const FleetTwin& twin : one.same) keys.insert(key_of(twin));
+  }
   return keys;
 }
 
@@ -199,6 +205,82 @@ TEST(FleetSearches, RuleOutWhatALoneRequestExceeds) {
   EXPECT_GT(answer.least_ratio, 1);
   EXPECT_THAT(fleet_refusal(search, answer).text(),
               HasSubstr("a request that is alone exceeds them"));
+}
+
+TEST(FleetSearches, TellTheSameNumbersOnce) {
+  FleetSearch search = small_search();
+  search.space.batch_tokens = {2048, 8192, 16384};  // prompts of 1,024 one by one: nothing is cut
+  search.space.tp = {1};
+  search.space.pp = {1};
+  limit_to(search, "ttft.p99<10s");
+  const FleetAnswer answer = answer_to(search);
+  std::size_t told = 0;
+  for (const FleetCandidate& one : answer.best) {
+    told += 1 + one.same.size();
+    for (const FleetCandidate& other : answer.best) {
+      if (&one == &other) continue;
+      EXPECT_NE(std::tuple(one.ttft.mean, one.tpot.mean, one.output_tokens_per_s),
+                std::tuple(other.ttft.mean, other.tpot.mean, other.output_tokens_per_s));
+    }
+    for (const FleetTwin& twin : one.same) {
+      const auto fleet = fleet_of(search, twin.choice);
+      const auto run = simulate(*fleet, search.workload, Catalog::builtin());
+      EXPECT_EQ(run->ttft.p99, one.ttft.p99);
+      EXPECT_EQ(run->output_tokens_per_s, one.output_tokens_per_s);
+    }
+  }
+  EXPECT_EQ(told, 3U);
+  EXPECT_LT(answer.best.size(), 3U);
+}
+
+TEST(FleetSearches, FindTheFleetsOfTheLargestRates) {
+  FleetSearch search = small_search(0, 300);
+  search.largest = true;
+  search.best = 3;
+  search.space.tp = {1, 2, 4};
+  search.space.pp = {1, 2};
+  search.space.batch_tokens = {512, 2048};
+  limit_to(search, "ttft.p99<300ms,tpot.p99<14ms");
+  // Every fleet of all chips, by itself and without bounds.
+  std::map<double, std::set<FleetKey>, std::greater<>> every;
+  const auto space = search_space(search);
+  for (const Configuration& one : space->configurations) {
+    const unsigned replicas = 4 / one.layout.chips();
+    if (replicas == 0) continue;
+    const auto fleet = fleet_of(search, choice_of(*space, one, replicas, 0));
+    const auto prepared = PreparedFleet::make(*fleet, Catalog::builtin());
+    const auto largest = largest_load(
+        load_range(search.workload.kind, seats_of(*fleet)), [&](double load) -> Result<TriedLoad> {
+          const auto run = prepared->run(at_load(search.workload, load));
+          return TriedLoad{load, meets(*run, search.limits) && !outpaced(*run), 0};
+        });
+    every[largest->load].insert({one.number, replicas, 0});
+  }
+  for (const unsigned threads : {1U, 3U}) {
+    search.threads = threads;
+    const FleetAnswer answer = answer_to(search);
+    ASSERT_EQ(answer.best.size(), 3U);
+    auto expected = every.begin();
+    for (const FleetCandidate& one : answer.best) {
+      while (expected != every.end() && expected->first > one.largest.load) ++expected;
+      ASSERT_NE(expected, every.end());
+      EXPECT_EQ(expected->first, one.largest.load);
+      EXPECT_TRUE(expected->second.contains(key_of(one)));
+      EXPECT_EQ(one.choice.chips(), 4U);
+      EXPECT_LT(one.ratio, 1);
+    }
+    EXPECT_EQ(answer.best.front().largest.load, every.begin()->first);
+  }
+}
+
+TEST(FleetSearches, SayThatNoLoadHolds) {
+  FleetSearch search = small_search(0, 100);
+  search.largest = true;
+  limit_to(search, "tpot.p50<100us");
+  const FleetAnswer answer = answer_to(search);
+  EXPECT_TRUE(answer.best.empty());
+  ASSERT_TRUE(answer.nearest);
+  EXPECT_THAT(fleet_refusal(search, answer).text(), HasSubstr("at any load; the nearest"));
 }
 
 TEST(FleetSpaces, HoldWhatMakesSense) {

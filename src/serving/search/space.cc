@@ -38,15 +38,6 @@ unsigned most_stages(const Model& model) {
   return static_cast<unsigned>(std::min<std::int64_t>(kMostStages, model.layers()));
 }
 
-/// Of what checkpoints there may be, those that the chip multiplies in.
-std::vector<std::string> usual_precisions(const Chip& chip) {
-  std::vector<std::string> list;
-  if (chip.matrix_rate(DataType::kBf16).value > 0) list.emplace_back("bf16");
-  if (chip.matrix_rate(DataType::kFp8).value > 0) list.emplace_back("fp8");
-  if (chip.matrix_rate(DataType::kFp4).value > 0) list.emplace_back("fp4");
-  return list;
-}
-
 /// The pools of a configuration: one layout, or one for prompts and one for answers.
 std::vector<std::pair<ServingLayout, std::optional<ServingLayout>>> pools(
     const FleetSpace& space, const std::vector<ServingLayout>& layouts) {
@@ -79,8 +70,8 @@ Result<SearchSpace> empty_space(const FleetSearch& search) {
     return usage_error("shard", fmt::format("{} of {} is none", search.shard, search.shards),
                        "count them from 0");
   }
-  space.precisions = search.space.precisions.empty() ? usual_precisions(search.cluster.chip)
-                                                     : search.space.precisions;
+  space.precisions = search.space.precisions;
+  if (space.precisions.empty()) space.precisions.emplace_back(own_precision(search.model));
   for (const std::string& text : space.precisions) {
     const Result<ServingPrecision> precision = serving_precision(text, search.model);
     if (!precision) return precision.error();

@@ -1,0 +1,70 @@
+#include "report/render/rows.h"
+
+#include <algorithm>
+
+namespace flopcast::report {
+namespace {
+
+/// Characters of UTF-8.
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+void add_folded_row(std::string_view line, std::string_view ending, std::size_t columns,
+                    std::string& out) {
+  const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+  std::string row(line.substr(0, indent));
+  const std::string hanging = row + "    ";
+  bool empty = true;
+  for (std::size_t at = indent; at < line.size();) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    const std::string_view word = line.substr(at, end - at);
+    at = end + 1;
+    const std::size_t last = at >= line.size() ? 0 : columns_of(ending);
+    if (!empty && columns_of(row) + 1 + columns_of(word) + last > columns) {
+      out += row;
+      out += ending;
+      out += '\n';
+      row = hanging;
+      empty = true;
+    }
+    if (!empty) row += ' ';
+    row += word;
+    empty = false;
+  }
+  out += row + '\n';
+}
+
+}  // namespace
+
+std::string folded_rows(std::string_view text, std::string_view ending, std::size_t columns) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (columns_of(line) <= columns) {
+      out += line;
+      out += '\n';
+    } else {
+      add_folded_row(line, ending, columns, out);
+    }
+  }
+  return out;
+}
+
+std::string with_words(const Table& table, const std::vector<std::string>& words) {
+  const std::string rows = table.text();
+  std::size_t at = rows.find('\n') + 1;
+  std::string text = rows.substr(0, at);
+  for (const std::string& one : words) {
+    const std::size_t end = rows.find('\n', at) + 1;
+    text += rows.substr(at, end - at) + "    " + one + '\n';
+    at = end;
+  }
+  return text;
+}
+
+}  // namespace flopcast::report
