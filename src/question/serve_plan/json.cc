@@ -78,7 +78,7 @@ void write_asked(JsonWriter& w, const ServePlanReport& report) {
   for (const ServiceLimit& limit : report.limits) w.text({}, name(limit));
   w.end_array();
   w.begin_array("limits_s", Layout::kLine);
-  for (const ServiceLimit& limit : report.limits) w.exact({}, limit.below.value);
+  for (const ServiceLimit& limit : report.limits) w.ratio({}, limit.below.value);
   w.end_array();
   w.begin_array("settings");
   for (const auto& [key, value] : report.settings) {

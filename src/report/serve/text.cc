@@ -73,8 +73,8 @@ std::string largest_text(const ServeAnswer& answer) {
                    : std::string("  none holds at the slow end of the 10-90 % band");
   text += fmt::format(", {} at the fast end\n", fast > 0 ? number(fast) : "none");
   if (next > 0) {
-    text += fmt::format("  {} of {} loads tried: the next above it, {}, does not hold\n",
-                        number(load), answer.largest->tried.size(), number(next));
+    text += fmt::format("  of {} tried the next above it, {}, does not hold\n",
+                        counted(answer.largest->tried.size(), "load"), number(next));
   } else {
     text += "  more only queue: it is all that the fleet runs at once\n";
   }
