@@ -8,6 +8,12 @@ type Words = Record<string, string>;
 
 interface PlanSettings { global_batch: number; sequence: number; precision: string; schedule: string }
 
+interface RunAsked { usd_per_chip_hour: number; price_source: string }
+interface WholeRun {
+  time_s: number; low_s: number; high_s: number; checkpoint_every_s: number; failures: number; chip_hours: number; cost_usd: number;
+  energy_j: number; co2_kg: number;
+}
+
 interface Stage {
   layers: number; forward_s: number; backward_s: number; busy_s: number; start_s: number; end_s: number; in_flight: number;
   memory_bytes: Sums;
@@ -16,25 +22,26 @@ interface Stage {
 interface EstimateDocument {
   title: string; parameters: number; chip: string; chips: number; software: string; words: string; plan: PlanSettings;
   time_s: number; low_s: number; high_s: number; tokens_per_second: number; mfu: number; hfu: number;
-  energy_j: number; cost_usd: number; parts_s: Sums; rests_on: Sums; usable_bytes: number; fullest: number; stages: Stage[];
+  energy_j: number; cost_usd: number; parts_s: Sums; rests_on: Sums; usable_bytes: number; memory_low_bytes: number; memory_high_bytes: number; fit_odds: number;
+  run: WholeRun | null; run_asked: RunAsked | null; fullest: number; stages: Stage[];
   fitting: { change: string; time_s: number; memory_bytes: Sums }[];
-  memory_notes: string[]; assumed: string[]; part_meanings: Words; memory_meanings: Words; problem?: string;
+  memory_notes: string[]; hint: string; assumed: string[]; part_meanings: Words; memory_meanings: Words; problem?: string;
 }
 
 interface FoundPlan { words: string; time_s: number; memory_bytes: number }
 
 interface BestPlan extends FoundPlan {
   low_s: number; high_s: number; tokens_per_second: number; mfu: number; parts_s: Sums; memory: Sums; megatron: string;
-  megatron_lacks: string[];
+  megatron_lacks: string[]; tie: boolean; memory_low_bytes: number; memory_high_bytes: number; fit_odds: number; run: WholeRun | null;
 }
 
 interface PlanPoint {
-  asked: { global_batch: number; sequence: number; constraints: string[]; sweep: Words; capacity_bytes: number };
-  search: { plans: number; too_big: number };
+  asked: { global_batch: number; sequence: number; constraints: string[]; on: string; sweep: Words; capacity_bytes: number; run: RunAsked | null };
+  search: { plans: number; too_big: number }; hint: string;
   best: BestPlan[]; pareto: FoundPlan[]; sensitivities: { number: string; change: number }[];
 }
 
-interface PlanDocument { meanings: Words; points: PlanPoint[] }
+interface PlanDocument { meanings: Words; verdict: string; points: PlanPoint[] }
 
 // --- map, explore ---
 

@@ -90,7 +90,11 @@ class Estimate(Document):
     tokens_per_second = Field(float, "Of all chips.")
     mfu = Field(float, "Model FLOPs over the chips' dense peak, 0 to 1.")
     hfu = Field(float, "The same with recomputed FLOPs, 0 to 1.")
-    fits = Field(bool, "Whether the fullest stage fits into the memory that may be used.")
+    fits = Field(bool, "Whether the fullest stage fits into the memory that may be used, with the odds asked for.")
+    fit_odds = Field(float, "How likely it fits, 0 to 1.")
+    memory_low_bytes = Field(float, "10 % of measured chips like the fullest one need less than this.")
+    memory_high_bytes = Field(float, "10 % need more than this.")
+    run = Field(dict[str, Any], "The whole run where that was asked (``time_s``, ``chip_hours``, ``cost_usd``, ...); else None.")
     parts_s = Field(dict[str, float], "Where the time of the step goes; the values sum to ``time_s``.")
     plan = Field(dict[str, Any], "Every field of the plan (docs/reference/json.md).")
     fitting = Field(
@@ -98,6 +102,7 @@ class Estimate(Document):
         "Where the plan does not fit: plans that do, fastest first (``change``, ``time_s``, ...).",
     )
     memory_notes = Field(list[str], "In words: holes of the allocator, weights gathered whole; how much, and why.")
+    hint = Field(str, "What a rounder batch or sequence would save, where that is much; often empty.")
     assumed = Field(list[str], "In words, what nobody told and nothing measured.")
     used = Field(list[str], "Settings of ``plan_from`` that the plan or the model is made of.")
     ignored = Field(list[str], "Settings of ``plan_from`` without meaning for a step.")
@@ -236,6 +241,30 @@ class TrainingOptions(TypedDict, total=False):
     constants: PathLike
     usd_per_chip_hour: float
     memory_share: float
+    fit_odds: float
+
+
+class RunOptions(TypedDict, total=False):
+    """What is asked of the whole run: the flags of `flopcast estimate`. Numbers, or texts as flags take them."""
+
+    tokens: float | str
+    steps: float | str
+    chip_mtbf: str
+    checkpoint_time: str
+    restart_time: str
+    co2: float
+    pue: float
+
+
+def run_settings(options: Mapping[str, Any]) -> _native.RunSettings:
+    """Of ``RunOptions`` that are given."""
+    numbers = ("co2", "pue")
+    given = {name: value for name, value in options.items() if value is not None}
+    return _native.RunSettings(**{name: value if name in numbers else _count_text(value) for name, value in given.items()})
+
+
+def _count_text(value: Any) -> str:
+    return f"{value:.17g}" if isinstance(value, float) else str(value)
 
 
 class TrainingModel:
@@ -249,6 +278,7 @@ class TrainingModel:
         constants: a TOML file whose constants replace the catalogue's.
         usd_per_chip_hour: if not given, no cost.
         memory_share: of a chip's memory that a plan may use, 0 to 1; 1 if not given.
+        fit_odds: how likely a plan has to fit into that, 0 to 1; 0.9 if not given.
 
     Raises:
         FlopcastError: no such model or cluster; says where and how to mend it.
@@ -261,11 +291,15 @@ class TrainingModel:
         self.software: str = self._native.software()
         self.chips: int = self._native.chips()
 
-    def estimate(self, *, plan_from: PathLike = "", **plan: Unpack[PlanSettings]) -> Estimate:
+    def estimate(
+        self, *, plan_from: PathLike = "", run: RunOptions | None = None, **plan: Unpack[PlanSettings]
+    ) -> Estimate:
         """One step of a plan. A plan that does not fit is estimated all the same.
 
         Args:
             plan_from: the file that a training is launched with, to start from.
+            run: asks for the whole run, too: ``{"tokens": 15e12, "chip_mtbf": "50000h",
+                "checkpoint_time": "30s"}`` (``RunOptions``).
             **plan: settings by the names of ``PLAN_SETTINGS``, the flags of `flopcast estimate`:
                 ``tp=8, pp=4, global_batch=1024, seq=8192, recompute="full"``. ``dp`` takes what
                 the other degrees leave. None counts as not given.
@@ -273,17 +307,23 @@ class TrainingModel:
         Raises:
             FlopcastError: an unknown setting, or every reason why the model cannot run so.
         """
-        return Estimate(self._native.estimate(setting_texts(plan), plan_from=os.fspath(plan_from)))
+        asked = run_settings(run or {})
+        return Estimate(self._native.estimate(setting_texts(plan), plan_from=os.fspath(plan_from), run=asked))
 
     def __repr__(self) -> str:
         return shown(f"<flopcast.TrainingModel {self.model!r} on {self.cluster!r}: {self.software}>")
 
 
 def estimate(
-    model: PathLike, cluster: PathLike, *, plan_from: PathLike = "", **plan: Unpack[PlanSettings]
+    model: PathLike,
+    cluster: PathLike,
+    *,
+    plan_from: PathLike = "",
+    run: RunOptions | None = None,
+    **plan: Unpack[PlanSettings],
 ) -> Estimate:
     """One step of a plan: ``TrainingModel(model, cluster).estimate(**plan)``."""
-    return TrainingModel(model, cluster).estimate(plan_from=plan_from, **plan)
+    return TrainingModel(model, cluster).estimate(plan_from=plan_from, run=run, **plan)
 
 
 def training_software() -> list[str]:

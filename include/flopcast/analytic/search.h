@@ -65,6 +65,7 @@ struct PlanSearchOptions {
   std::optional<PlanFormat> launchable;     ///< only plans that this launcher can run
   bool placements = true;                   ///< all placements; false: the default one of each plan
   double memory_share = 1;                  ///< of a chip's capacity that a plan may need
+  double fit_odds = 0.9;                    ///< with which it has to fit into that
   std::size_t best = 10;                    ///< plans to return
   unsigned threads = 0;                     ///< 0: all cores
   unsigned shard = 0, shards = 1;  ///< search only every shards-th part of the space, from `shard`

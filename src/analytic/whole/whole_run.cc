@@ -12,8 +12,11 @@ namespace flopcast {
 namespace {
 
 constexpr double kSecondsOfHour = 3600;
+constexpr std::string_view kRentFact = "rent_usd_per_hour";
 
-std::optional<Diagnostic> wrong_numbers(const RunQuestion& asked) {
+}  // namespace
+
+std::optional<Diagnostic> run_problem(const RunQuestion& asked) {
   const std::array<std::pair<std::string_view, double>, 8> numbers = {{
       {"tokens", asked.tokens},
       {"steps", asked.steps},
@@ -35,6 +38,10 @@ std::optional<Diagnostic> wrong_numbers(const RunQuestion& asked) {
         "say how long the run is by one of them: 15T tokens, or 500000 steps");
   }
   const bool fails = asked.chip_between_failures.value > 0;
+  if (asked.restart.value > 0 && !fails) {
+    return usage_error("chip-mtbf", "is not given, and nothing restarts where nothing fails",
+                       "say how often a chip fails: 50000h");
+  }
   if (fails != (asked.checkpoint.value > 0)) {
     return usage_error(fails ? "checkpoint-time" : "chip-mtbf",
                        "is not given, so that nothing tells how often a checkpoint pays",
@@ -43,6 +50,8 @@ std::optional<Diagnostic> wrong_numbers(const RunQuestion& asked) {
   }
   return std::nullopt;
 }
+
+namespace {
 
 /// Sets what failures do to the run.
 std::optional<Diagnostic> add_failures(WholeRun& run, const RunQuestion& asked, unsigned chips) {
@@ -82,9 +91,18 @@ Seconds time_with_failures(Seconds work, Seconds interval, Seconds checkpoint, S
                  (work / interval)};
 }
 
+void take_price(RunQuestion& asked, const Chip& chip) {
+  if (asked.usd_per_chip_hour > 0) return;
+  for (const Fact& fact : chip.facts) {
+    if (fact.key != kRentFact) continue;
+    asked.usd_per_chip_hour = fact.value;
+    asked.price_source = fact.source;
+  }
+}
+
 Result<WholeRun> whole_run(const TrainingEstimate& estimate, const Plan& plan, const Model& model,
                            const RunQuestion& asked) {
-  if (auto wrong = wrong_numbers(asked)) return *std::move(wrong);
+  if (auto wrong = run_problem(asked)) return *std::move(wrong);
   const double tokens_of_step =
       static_cast<double>(plan.global_batch) * static_cast<double>(sequence_of(plan, model));
   WholeRun run;
