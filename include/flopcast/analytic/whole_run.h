@@ -80,8 +80,9 @@ Seconds best_checkpoint_interval(Seconds checkpoint, Seconds between);
 Seconds time_with_failures(Seconds work, Seconds interval, Seconds checkpoint, Seconds restart,
                            Seconds between);
 
-/// Takes the catalogue's price of this chip, with its source, where the question has none.
-void take_price(RunQuestion& asked, const Chip& chip);
+/// Takes the catalogue's price of this cluster's chip, with its source, where the question has none. None is known of a
+/// machine whose numbers were changed, but for one that came with the change.
+void take_price(RunQuestion& asked, const Cluster& cluster);
 
 /// What of a question makes no sense, as of whole_run.
 std::optional<Diagnostic> run_problem(const RunQuestion& asked);

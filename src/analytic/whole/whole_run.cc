@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -12,7 +13,13 @@ namespace flopcast {
 namespace {
 
 constexpr double kSecondsOfHour = 3600;
-constexpr std::string_view kRentFact = "rent_usd_per_hour";
+
+/// What an hour of the chip costs; nullptr: the catalogue does not know.
+const Fact* rent_of(const Chip& chip) {
+  const auto rent = std::find_if(chip.facts.begin(), chip.facts.end(),
+                                 [](const Fact& fact) { return fact.key == "rent_usd_per_hour"; });
+  return rent == chip.facts.end() ? nullptr : &*rent;
+}
 
 }  // namespace
 
@@ -91,13 +98,15 @@ Seconds time_with_failures(Seconds work, Seconds interval, Seconds checkpoint, S
                  (work / interval)};
 }
 
-void take_price(RunQuestion& asked, const Chip& chip) {
+void take_price(RunQuestion& asked, const Cluster& cluster) {
   if (asked.usd_per_chip_hour > 0) return;
-  for (const Fact& fact : chip.facts) {
-    if (fact.key != kRentFact) continue;
-    asked.usd_per_chip_hour = fact.value;
-    asked.price_source = fact.source;
-  }
+  const Fact* rent = rent_of(cluster.chip);
+  if (rent == nullptr) return;
+  // Nobody lends a machine that there is not at the price of the one that it was made from.
+  const Fact* before = cluster.nominal ? rent_of(cluster.nominal->chip) : nullptr;
+  if (before != nullptr && before->source == rent->source && before->value == rent->value) return;
+  asked.usd_per_chip_hour = rent->value;
+  asked.price_source = rent->source;
 }
 
 Result<WholeRun> whole_run(const TrainingEstimate& estimate, const Plan& plan, const Model& model,

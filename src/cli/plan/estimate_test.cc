@@ -310,7 +310,11 @@ TEST(Estimate, TheWholeRunFollowsFromItsTokens) {
               1e-6 * run["time_s"].get<double>());
   EXPECT_NEAR(run["cost_usd"], 2 * run["chip_hours"].get<double>(), 1);
   EXPECT_TRUE(nlohmann::json::parse(example({"--json"}).out)["run"].is_null());
-  EXPECT_TRUE(has(example({"--tokens", "15T"}).out, "no price told"));
+  EXPECT_TRUE(has(example({"--tokens", "15T"}).out, "USD a chip and hour: "));
+  EXPECT_TRUE(has(estimate({"llama-3-8b", "--on", "2 x dgx-b200", "--global-batch", "64", "--seq",
+                            "8192", "--zero", "3", "--tokens", "15T"})
+                      .out,
+                  "no price told, nor known"));
   const auto told = nlohmann::json::parse(
       example({"--steps", "1000", "--pue", "1.2", "--co2", "0.5", "--restart-time", "10min",
                "--chip-mtbf", "50000h", "--checkpoint-time", "30s", "--json"})

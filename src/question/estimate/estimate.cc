@@ -131,7 +131,7 @@ std::optional<Diagnostic> add_whole_run(const TrainingModel& model, const RunQue
                                         EstimateReport& report) {
   report.asked = asked;
   report.asked->usd_per_chip_hour = model.options().usd_per_chip_hour;
-  take_price(*report.asked, model.cluster().chip);
+  take_price(*report.asked, model.cluster());
   Result<WholeRun> run = whole_run(report.estimate, report.plan, model.model(), *report.asked);
   if (!run) return run.error();
   report.run = *run;

@@ -39,7 +39,7 @@ void fill_question(PlanReport& report, const PlanQuestion& question, const Model
   report.memory_share = question.training.memory_share;
   report.fit_odds = question.training.fit_odds;
   report.run = question.run;
-  if (report.run) take_price(*report.run, machine.cluster.chip);
+  if (report.run) take_price(*report.run, machine.cluster);
   report.usd_per_chip_hour = question.training.usd_per_chip_hour;
   report.placements = question.placements;
   report.asked_best = question.best;

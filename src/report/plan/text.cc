@@ -187,9 +187,11 @@ std::string why_text(const PlanReport& r) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return winner.parts[a] > winner.parts[b]; });
   std::string text = "\nWhy\n  its time    ";
-  for (std::size_t i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < kTimeParts; ++i) {
+    const double share = winner.parts[order[i]] / winner.found.time;
+    if (share < kWorthTelling) break;
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", meaning(static_cast<TimePart>(order[i])),
-                        percent(winner.parts[order[i]] / winner.found.time));
+                        percent(share));
   }
   if (r.best.size() > 1) {
     const std::string lost = differences(winner, r.best[1], kTimeParts);
