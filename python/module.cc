@@ -17,6 +17,7 @@
 
 #include "errors.h"
 #include "flopcast/replay.h"
+#include "flopcast/report/page.h"
 #include "flopcast/report/replay.h"
 #include "flopcast/trace.h"
 #include "flopcast/trace/io.h"
@@ -270,6 +271,13 @@ void define_traces(nb::module_& module) {
              "(groups of names, [(from, to, matched_from, matched_to, same_structure, kind -> "
              "(edges, kept))])");
   module.def("list_runs", &runs, "directory"_a);
+  module.def(
+      "dated_page",
+      [](std::string page) {
+        return text(
+            with_origin(std::move(page), {.command = {}, .inputs = {}, .date = page_date()}));
+      },
+      "page"_a);
   module.def("category_names", &category_names);
 }
 

@@ -168,7 +168,10 @@ void define_plan(nb::module_& module) {
            "memory_share"_a = 1.0, "fit_odds"_a = TrainingOptions().fit_odds)
       .def("run", &set_run, "settings"_a)
       .def("search", &search, nb::kw_only(), "threads"_a, "shard"_a, "shards"_a,
-           "progress"_a = nb::none(), "A shard of the search as one JSON line.")
+           "progress"_a = nb::none(),
+           nb::sig("def search(self, *, threads: int, shard: int, shards: int, progress: "
+                   "typing.Callable[[int, int], None] | None = None) -> str"),
+           "A shard of the search as one JSON line.")
       .def("refuse", &refuse, "line"_a, nb::sig("def refuse(self, line: str) -> typing.NoReturn"),
            "Raises why a search found nothing.");
   module.def("merge_plans", &merge, "lines"_a);

@@ -80,7 +80,9 @@ interface ExplorePoint {
   flop_per_s_per_usd: number; flop_per_s_per_w: number; price_usd: number; power_w: number; shape: string; front: boolean;
 }
 
-interface ExploreDocument { asked: string; points: ExplorePoint[] }
+interface ExploreBest { measure: string; point: number; equals: number }
+
+interface ExploreDocument { asked: string; best: ExploreBest[]; points: ExplorePoint[] }
 
 // --- net time, net run ---
 

@@ -211,19 +211,24 @@ function tableSection(/** @type {string} */ title, /** @type {string} */ lead, /
     rows.length > MOST_ROWS ? el("p", { class: "note" }, `${counted(rows.length - MOST_ROWS, "more point")} not shown; --csv has all.`) : null));
 }
 
-function bestOf(/** @type {Measure} */ { key, less }) {
-  const known = fitting.filter((p) => p[key] > 0);
-  return known.reduce((a, b) => ((less ? b[key] < a[key] : b[key] > a[key]) ? b : a), known[0]);
+/** What the fastest point is bound by. */
+function verdict() {
+  const best = data.best.find((one) => one.measure === "step_s");
+  if (best === undefined) return section("Nothing fits", points[0]?.problem || "");
+  const p = points[best.point];
+  return wide(section(`Fastest: ${placeOf(p)}`, `${seconds(p.step_s)} a step as ${p.shape}. ${p.why}`));
 }
 
 function numbers() {
   return tiles(tile(`${grouped(fitting.length)} of ${grouped(points.length)}`, "points fit"), ...MEASURES.map((m) => {
-    const p = bestOf(m);
-    return p === undefined ? null : tile(m.format(p[m.key]), `best ${m.title.toLowerCase()}: ${placeOf(p)}`);
+    const best = data.best.find((one) => one.measure === m.key);
+    if (best === undefined) return null;
+    const p = points[best.point], others = best.equals > 0 ? `, the cheapest of ${best.equals + 1} equal points` : "";
+    return tile(m.format(p[m.key]), `best ${m.title.toLowerCase()}: ${placeOf(p)}${others}`);
   }));
 }
 
-showPage(pageHead(pageTitle(), data.asked), numbers(), ...heatSections(), frontSection(),
+showPage(pageHead(pageTitle(), data.asked), verdict(), numbers(), ...heatSections(), frontSection(),
   fitting.some((p) => p.front) ? tableSection("Pareto front", "No other point is at least as good in time, price and power, and better in one.",
     fitting.filter((p) => p.front)) : null,
   tableSection("All points", "In the order of the sweep.", points));

@@ -170,7 +170,7 @@ export function showPage(/** @type {(HTMLElement | null)[]} */ ...parts) {
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
   const main = /** @type {HTMLElement} */ (document.getElementById("main"));
   main.append(...parts.filter((part) => part !== null),
-    el("footer", {}, "Made by Flopcast. Everything on this page is in this file; --json prints the same numbers for programs."));
+    el("footer", {}, "Everything on this page is in this file; `flopcast schema` says what each number of its JSON means."));
   reachScrolled(main);
 }
 

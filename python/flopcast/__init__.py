@@ -40,7 +40,6 @@ from ._estimates import (
     Estimate,
     PlanSettings,
     RunOptions,
-    StageEstimate,
     TrainingModel,
     TrainingOptions,
     estimate,
@@ -54,13 +53,12 @@ from ._mapping import (
     SYSTEM_SETTINGS,
     DataflowMapping,
     Exploration,
-    MappedPartition,
     MappingOptions,
     explore,
     map,
     map_setup,
 )
-from ._plans import PlanOption, PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
+from ._plans import PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
 from ._serve_plans import SERVE_PLAN_SETTINGS, ServePlan, ServePlans, ServePlanSettings, serve_plan, serve_plans
 from ._serving import SERVE_SETTINGS, Percentiles, ServeSettings, Serving, serve
 from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal, WhatIfTotals
@@ -89,12 +87,10 @@ __all__ = [
     "FlopcastError",
     "KernelModel",
     "KernelTime",
-    "MappedPartition",
     "MappingOptions",
     "PackedTrace",
     "PartWorth",
     "Percentiles",
-    "PlanOption",
     "PlanOptions",
     "PlanSearch",
     "PlanSettings",
@@ -108,7 +104,6 @@ __all__ = [
     "ServePlans",
     "ServeSettings",
     "Serving",
-    "StageEstimate",
     "Step",
     "StepComparison",
     "StepMatch",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, overload
 
+from . import _native
 from ._files import PathLike, write_whole
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ def shown(text: str, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
+def write_page(path: PathLike, page: str) -> None:
+    """A page as a whole file or none, the day in its foot."""
+    write_whole(path, _native.dated_page(page))
 
 
 class Native(Protocol):
@@ -57,7 +63,7 @@ class Document:
 
     def html(self, path: PathLike) -> None:
         """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(path, self._native.html())
+        write_page(path, self._native.html())
 
     def __str__(self) -> str:
         return shown(self._native.text(), keep="\n\t")
@@ -66,31 +72,51 @@ class Document:
         return notebook_html(str(self))
 
 
+class Part(dict[str, Any]):
+    """A part of an answer: its JSON, whose fields are attributes as well."""
+
+    def __repr__(self) -> str:
+        plain = [f"{name}={value!r}" for name, value in self.items() if not isinstance(value, (dict, list))]
+        return shown(f"<{type(self).__name__} {', '.join(plain[:4])}{', ...' if len(self) > 4 else ''}>")
+
+
+def list_of(make: Callable[[Any], T]) -> Callable[[Any], list[T]]:
+    return lambda values: [make(value) for value in values]
+
+
+def map_of(make: Callable[[Any], T]) -> Callable[[Any], dict[str, T]]:
+    return lambda values: {name: make(value) for name, value in values.items()}
+
+
 class Field(Generic[T]):
-    """A read-only attribute that is a field of a document's JSON.
+    """A read-only attribute that is a field of an answer's JSON; None where that is null or absent.
 
     Args:
-        type: its type, for editors and checkers.
         doc: what it is.
+        make: makes its value from the JSON's, where that is not the same.
+        name: in the JSON, where Python cannot call it so.
     """
 
-    def __init__(self, type: type[T], doc: str) -> None:
+    def __init__(self, doc: str, make: Callable[[Any], Any] | None = None, *, name: str = "") -> None:
         self.__doc__ = doc
-
-    def __set_name__(self, owner: type, name: str) -> None:
+        self._make = make
         self._name = name
 
-    @overload
-    def __get__(self, document: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, document: Document, owner: type) -> T: ...
-    def __get__(self, document: Document | None, owner: type) -> Self | T:
-        if document is None:
-            return self
-        value: T = document._fields[self._name]
-        return value
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = self._name or name
 
-    def __set__(self, document: Document, value: NoReturn) -> NoReturn:
+    @overload
+    def __get__(self, answer: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, answer: Document | Part, owner: type) -> T: ...
+    def __get__(self, answer: Document | Part | None, owner: type) -> Self | T:
+        if answer is None:
+            return self
+        value: Any = (answer if isinstance(answer, Part) else answer._fields).get(self._name)
+        made: T = value if value is None or self._make is None else self._make(value)
+        return made
+
+    def __set__(self, answer: Document | Part, value: NoReturn) -> NoReturn:
         raise AttributeError(f"{self._name} is read-only")
 
 

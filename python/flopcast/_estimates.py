@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Document, Field, data_frame, shown
+from ._documents import data_frame, shown
 from ._errors import ErrorCode, FlopcastError
 from ._files import PathLike, plain
+from .answers import EstimateFields
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias, Unpack
 
 #: Names of a plan's settings, as ``TrainingModel.estimate`` takes them.
 PLAN_SETTINGS: tuple[str, ...] = tuple(_native.plan_settings())
-
-
-@dataclasses.dataclass(frozen=True)
-class StageEstimate:
-    """One pipeline stage. Times in seconds, sizes in bytes, of one chip."""
-
-    layers: int
-    forward_s: float  #: of one microbatch
-    backward_s: float
-    busy_s: float  #: of all microbatches
-    start_s: float  #: first forward, since the step began
-    end_s: float  #: last backward
-    in_flight: int  #: microbatches whose activations are kept at once
-    memory_bytes: dict[str, float]  #: by class, and their ``"total"``
 
 
 #: For each launcher, the plan as it takes it, and what it cannot run of it.
@@ -75,7 +60,7 @@ def _unpickled(texts: dict[str, str], plans: _WrittenPlans) -> Estimate:
     return Estimate(_WrittenEstimate(texts, plans))
 
 
-class Estimate(Document):
+class Estimate(EstimateFields):
     """How long one step of a plan takes, and what it keeps in memory.
 
     ``print`` shows the tables of `flopcast estimate`. It can be pickled: what is unpickled elsewhere
@@ -83,31 +68,6 @@ class Estimate(Document):
     """
 
     _native: _native.Estimate | _WrittenEstimate
-
-    time_s = Field(float, "One step.")
-    low_s = Field(float, "10 % of measured steps like it are faster than this.")
-    high_s = Field(float, "10 % are slower than this.")
-    tokens_per_second = Field(float, "Of all chips.")
-    mfu = Field(float, "Model FLOPs over the chips' dense peak, 0 to 1.")
-    hfu = Field(float, "The same with recomputed FLOPs, 0 to 1.")
-    fits = Field(bool, "Whether the fullest stage fits into the memory that may be used, with the odds asked for.")
-    fit_odds = Field(float, "How likely it fits, 0 to 1.")
-    memory_low_bytes = Field(float, "10 % of measured chips like the fullest one need less than this.")
-    memory_high_bytes = Field(float, "10 % need more than this.")
-    run = Field(dict[str, Any], "The whole run where that was asked (``time_s``, ``chip_hours``, ``cost_usd``, ...); else None.")
-    parts_s = Field(dict[str, float], "Where the time of the step goes; the values sum to ``time_s``.")
-    plan = Field(dict[str, Any], "Every field of the plan (docs/reference/json.md).")
-    fitting = Field(
-        list[dict[str, Any]],
-        "Where the plan does not fit: plans that do, fastest first (``change``, ``time_s``, ...).",
-    )
-    memory_notes = Field(list[str], "In words: holes of the allocator, weights gathered whole; how much, and why.")
-    hint = Field(str, "What a rounder batch or sequence would save, where that is much; often empty.")
-    assumed = Field(list[str], "In words, what nobody told and nothing measured.")
-    used = Field(list[str], "Settings of ``plan_from`` that the plan or the model is made of.")
-    ignored = Field(list[str], "Settings of ``plan_from`` without meaning for a step.")
-    unmodelled = Field(list[str], "Settings of ``plan_from`` that are not modelled, and what is taken instead.")
-    unknown = Field(list[str], "Settings of ``plan_from`` that nobody knows here.")
 
     @property
     def problem(self) -> str:
@@ -118,12 +78,6 @@ class Estimate(Document):
     def memory_bytes(self) -> dict[str, float]:
         """Of one chip of the fullest stage, by class, and ``"total"``."""
         return self.stages[int(self._fields["fullest"])].memory_bytes
-
-    @cached_property
-    def stages(self) -> list[StageEstimate]:
-        """Pipeline stages, first to last."""
-        names = [field.name for field in dataclasses.fields(StageEstimate)]
-        return [StageEstimate(**{name: stage[name] for name in names}) for stage in self._fields["stages"]]
 
     def plan_as(self, format: str) -> str:
         """The plan as ``"megatron"`` flags, ``"torchtitan"`` TOML or ``"deepspeed"`` JSON.
@@ -151,7 +105,7 @@ class Estimate(Document):
 
         rows = []
         for stage in self.stages:
-            row = dataclasses.asdict(stage)
+            row = dict(stage)
             memory = row.pop("memory_bytes")
             row.update({f"{name}_bytes": size for name, size in memory.items()})
             rows.append(row)
@@ -259,8 +213,9 @@ class RunOptions(TypedDict, total=False):
 def run_settings(options: Mapping[str, Any]) -> _native.RunSettings:
     """Of ``RunOptions`` that are given."""
     numbers = ("co2", "pue")
-    given = {name: value for name, value in options.items() if value is not None}
-    return _native.RunSettings(**{name: value if name in numbers else _count_text(value) for name, value in given.items()})
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    given |= {name: _count_text(value) for name, value in given.items() if name not in numbers}
+    return _native.RunSettings(**given)
 
 
 def _count_text(value: Any) -> str:

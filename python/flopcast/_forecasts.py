@@ -11,6 +11,7 @@ from typing import Any
 from . import _native
 from ._documents import shown
 from ._files import PathLike
+from .answers import Collective, Traffic
 
 
 class Cluster:
@@ -40,7 +41,7 @@ class Cluster:
         algorithm: str = "auto",
         protocol: str = "auto",
         source: str = "best",
-    ) -> dict[str, Any]:
+    ) -> Collective:
         """How long a collective takes when it has the network to itself.
 
         Args:
@@ -50,18 +51,15 @@ class Cluster:
             algorithm, protocol, source: as the options of `flopcast net time`.
 
         Returns:
-            The fields of `flopcast net time --json`: ``time_s``, ``low_s``, ``high_s``,
-            ``bus_bandwidth`` (bytes/s), ``basis``, ``source``, ``parts``, ``candidates``, ...
+            What `flopcast net time --json` prints: its fields as attributes, and by name.
         """
         given = _native.bytes_of(size) if isinstance(size, str) else float(size)
-        answer: dict[str, Any] = json.loads(
-            self._native.collective_time(
-                op, given, ranks=list(ranks), algorithm=algorithm, protocol=protocol, source=source
-            )
+        answer = self._native.collective_time(
+            op, given, ranks=list(ranks), algorithm=algorithm, protocol=protocol, source=source
         )
-        return answer
+        return Collective(json.loads(answer))
 
-    def run_flows(self, csv: str, *, ecmp: bool = False) -> dict[str, Any]:
+    def run_flows(self, csv: str, *, ecmp: bool = False) -> Traffic:
         """Simulates flows and collectives that share the network.
 
         Args:
@@ -69,10 +67,9 @@ class Cluster:
             ecmp: hash flows over equal paths instead of routing by destination.
 
         Returns:
-            The fields of `flopcast net run --json`: ``end_s``, ``flows``, ``links``.
+            What `flopcast net run --json` prints: its fields as attributes, and by name.
         """
-        answer: dict[str, Any] = json.loads(self._native.run_flows(csv, ecmp=ecmp))
-        return answer
+        return Traffic(json.loads(self._native.run_flows(csv, ecmp=ecmp)))
 
     def __repr__(self) -> str:
         return shown(f"<flopcast.Cluster {self.name!r}: {self.chips} x {self.chip}>")

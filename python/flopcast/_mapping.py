@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -10,8 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Document, Field, Points, data_frame, notebook_html, shown, sweep_texts
-from ._files import PathLike, write_whole
+from ._documents import Points, data_frame, notebook_html, shown, sweep_texts, write_page
+from ._files import PathLike
+from .answers import ExplorePoint, MappingFields
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -22,55 +22,10 @@ DATAFLOWS: tuple[str, ...] = tuple(_native.dataflow_names())
 SYSTEM_SETTINGS: tuple[str, ...] = tuple(_native.system_settings())
 
 
-@dataclasses.dataclass(frozen=True)
-class MappedPartition:
-    """Kernels that are on the chip together. Of one microbatch through one layer, on one chip."""
-
-    kernels: list[str]
-    #: ``"forward"`` or ``"backward"``
-    pass_: str
-    time_s: float
-    compute_s: float
-    memory_s: float
-    network_s: float
-    limit: str  #: ``"compute"``, ``"memory"`` or ``"network"``
-    work_flop: float
-    sram_bytes: float
-    dram_bytes: float  #: moved to and from DRAM
-    wire_bytes: float  #: sent to other chips
-
-
-class DataflowMapping(Document):
+class DataflowMapping(MappingFields):
     """The fastest mapping of a workload onto a system. ``print`` shows the tables of `flopcast map`."""
 
     _native: _native.MappingReport
-
-    step_s = Field(float, "One step, seconds.")
-    bound_s = Field(float, "No mapping is faster than this; ``step_s`` where the search was exact.")
-    exact = Field(bool, "Whether ``step_s`` is proven to be the optimum.")
-    gap = Field(float, "How far ``bound_s`` is below ``step_s``, relative to ``step_s``.")
-    utilisation = Field(float, "Model FLOP over the chips' peak, 0 to 1.")
-    samples_per_second = Field(float, "Of all chips.")
-    price_usd = Field(float, "Of the whole system; 0: not known.")
-    power_w = Field(float, "Of the whole system; 0: not known.")
-    shape = Field(
-        dict[str, int],
-        "``tp``, ``pp``, ``dp``, ``microbatch``, ``microbatches``, ``tile``, ``layers_per_stage``.",
-    )
-    memory_bytes = Field(dict[str, float], 'Of the fullest chip, by class, and ``"total"``.')
-    roofline = Field(
-        dict[str, float],
-        "Where a chip stands: rates in FLOP/s and B/s, intensities in FLOP per byte.",
-    )
-
-    @cached_property
-    def partitions(self) -> list[MappedPartition]:
-        """In the order in which they run."""
-        names = [field.name for field in dataclasses.fields(MappedPartition)]
-        return [
-            MappedPartition(**{name: row[name.rstrip("_")] for name in names})
-            for row in self._fields["partitions"]
-        ]
 
     @property
     def sharding(self) -> dict[str, str]:
@@ -226,19 +181,18 @@ def map_setup(path: PathLike) -> DataflowMapping:
         return DataflowMapping(_native.map_setup(file.read(), os.fspath(path)))
 
 
-class Exploration(Points["dict[str, Any]"]):
-    """The best mapping at every point of a sweep, in its order: a sequence of dictionaries.
+class Exploration(Points[ExplorePoint]):
+    """The best mapping at every point of a sweep, in its order: a sequence.
 
-    The fields of a point are those of `flopcast explore --json` (docs/reference/json.md).
     ``print`` shows the tables of `flopcast explore`.
     """
 
     def __init__(self, lines: str, title: str) -> None:
-        super().__init__(lines, [json.loads(line) for line in lines.splitlines()])
+        super().__init__(lines, [ExplorePoint(json.loads(line)) for line in lines.splitlines()])
         self._title = title
 
     @cached_property
-    def front(self) -> list[dict[str, Any]]:
+    def front(self) -> list[ExplorePoint]:
         """Points that no other is faster, cheaper and leaner in power than at once."""
         return [point for point, on in zip(self._points, _native.explore_front(self._lines)) if on]
 
@@ -248,7 +202,7 @@ class Exploration(Points["dict[str, Any]"]):
 
     def html(self, path: PathLike) -> None:
         """Writes one self-contained page of heat maps. Raises OSError if it cannot be written."""
-        write_whole(path, _native.explore_html(self._lines, self._title))
+        write_page(path, _native.explore_html(self._lines, self._title))
 
     def __str__(self) -> str:
         return shown(_native.explore_text(self._lines), keep="\n\t")

@@ -2,96 +2,52 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Points, data_frame, notebook_html, shown, sweep_texts
+from ._documents import Points, data_frame, notebook_html, shown, sweep_texts, write_page
 from ._estimates import PlanSettings, RunOptions, TrainingOptions, run_settings, setting_texts
-from ._files import PathLike, plain, write_whole
+from ._files import PathLike, plain
+from .answers import PlanPointFields
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias, Unpack
 
 
-class PlanOption:
-    """One plan that a search found.
+class _Searched:
+    """The JSON line of a search, as what answers are made of."""
 
-    Attributes:
-        time_s: of one step, seconds.
-        memory_bytes: of the fullest chip.
-        plan: every field of the plan, by its name as a setting.
-        words: the plan in one line.
-        fit_odds: how likely it fits, 0 to 1, and tie: whether it is as fast as the fastest of all, as far as forecasts
-            tell (of the best plans alone, else None).
-        run: what the whole run comes to, where that was asked (docs/reference/json.md); else None.
-    """
+    def __init__(self, line: str) -> None:
+        self.line = line
 
-    def __init__(self, fields: dict[str, Any]) -> None:
-        self._fields = fields
-        self.words: str = fields["words"]
-        self.time_s: float = fields["time_s"]
-        self.memory_bytes: float = fields["memory_bytes"]
-        self.plan: dict[str, Any] = fields["plan"]
-        self.fit_odds: float | None = fields.get("fit_odds")
-        self.tie: bool | None = fields.get("tie")
-        self.run: dict[str, Any] | None = fields.get("run")
+    def json(self) -> str:
+        return _native.plan_json(self.line)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything known of it, with the fields of docs/reference/json.md."""
-        return self._fields
+    def text(self) -> str:
+        return _native.plans_text(self.line)
 
-    def __repr__(self) -> str:
-        return shown(f"<{self.words}: {self.time_s:.4g} s, {self.memory_bytes / 1e9:.1f} GB>")
+    def html(self) -> str:
+        return _native.plans_html(self.line)
 
 
-class _Tables:
-    """How the JSON lines of searches are shown."""
-
-    _lines: str
-
-    def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``, a row for each of the best plans (of each point of a sweep)."""
-        return data_frame(_native.plans_csv(self._lines))
-
-    def html(self, path: PathLike) -> None:
-        """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(path, _native.plans_html(self._lines))
-
-    def __str__(self) -> str:
-        return shown(_native.plans_text(self._lines), keep="\n\t")
-
-    def _repr_html_(self) -> str:
-        return notebook_html(str(self))
-
-
-class PlanSearch(_Tables):
+class PlanSearch(PlanPointFields):
     """What one search found. ``print`` shows the tables of `flopcast plan`."""
 
     def __init__(self, line: str) -> None:
-        self._lines = line
-        self._fields: dict[str, Any] = json.loads(line)
-        #: the question: model, cluster, chips, constraints, ...
-        self.asked: dict[str, Any] = self._fields["asked"]
-        #: whether any plan fits into memory
-        self.fits: bool = self._fields["fits"]
-        #: in the order in which one would take them: ties with the fastest first, the leanest of them before others
-        self.best = [PlanOption(fields) for fields in self._fields["best"]]
-        #: plans that no other is both faster and leaner than, fastest first
-        self.pareto = [PlanOption(fields) for fields in self._fields["pareto"]]
+        super().__init__(_Searched(line))
+        self._line = line
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``, a row for each of the best plans."""
+        return data_frame(_native.plans_csv(self._line))
 
     @property
     def sensitivities(self) -> dict[str, float]:
         """Relative change of the best plan's step for +10 % of each hardware number."""
         return {row["number"]: row["change"] for row in self._fields["sensitivities"]}
-
-    @property
-    def hint(self) -> str:
-        """What a rounder batch or sequence would save, where that is much; often empty."""
-        return str(self._fields["hint"])
 
     @property
     def megatron(self) -> str:
@@ -100,23 +56,33 @@ class PlanSearch(_Tables):
 
     def to_json(self) -> str:
         """The document of `flopcast plan --json`: the same bytes however the search was run."""
-        return _native.plan_json(self._lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """``to_json``, parsed."""
-        return self._fields
+        return self._native.json()
 
     def __repr__(self) -> str:
         asked = self.asked
-        found = self.best[0] if self.best else "nothing fits"
-        return shown(f"<flopcast.PlanSearch {asked['model']} on {asked['cluster']}: {found}>")
+        found = f"{self.best[0].words}: {self.best[0].time_s:.4g} s" if self.best else "nothing fits"
+        return shown(f"<flopcast.PlanSearch {asked.model} on {asked.cluster}: {found}>")
 
 
-class PlanSweep(_Tables, Points[PlanSearch]):
+class PlanSweep(Points[PlanSearch]):
     """Searches at every point of a sweep, in its order: a sequence of ``PlanSearch``."""
 
     def __init__(self, lines: str) -> None:
         super().__init__(lines, [PlanSearch(line) for line in lines.splitlines(keepends=True)])
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``, a row for each of the best plans (of each point of a sweep)."""
+        return data_frame(_native.plans_csv(self._lines))
+
+    def html(self, path: PathLike) -> None:
+        """Writes one self-contained page. Raises OSError if the file cannot be written."""
+        write_page(path, _native.plans_html(self._lines))
+
+    def __str__(self) -> str:
+        return shown(_native.plans_text(self._lines), keep="\n\t")
+
+    def _repr_html_(self) -> str:
+        return notebook_html(str(self))
 
     @property
     def fastest(self) -> PlanSearch | None:
@@ -153,7 +119,7 @@ class _RunOptions(TypedDict, total=False):
     executor: Executor | None
     shards: int
     threads: int
-    progress: Callable[[int, int], object] | None
+    progress: Callable[[int, int], None] | None
 
 
 class PlanOptions(PlanSettings, TrainingOptions, RunOptions, _AskedOptions, _RunOptions, total=False):
@@ -188,7 +154,7 @@ def _search(task: _Task) -> str:
     return _question(point).search(threads=threads, shard=shard, shards=shards)
 
 
-def _watched(tasks: list[_Task], progress: Callable[[int, int], object] | None) -> Iterable[str]:
+def _watched(tasks: list[_Task], progress: Callable[[int, int], None] | None) -> Iterable[str]:
     """Shards one after the other. What each has done counts as its share of all."""
     for i, (point, threads, shard, shards) in enumerate(tasks):
 
@@ -214,7 +180,7 @@ def _run(
     executor: Executor | None = None,
     shards: int = 0,
     threads: int = 0,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> str:
     """JSON lines of all points, each searched whole or in shards."""
     if executor is None:
@@ -288,7 +254,7 @@ def plan(model: PathLike, cluster: PathLike, **options: Unpack[PlanOptions]) -> 
     points = _points(model, cluster, (), given)
     found = PlanSearch(_run(points, **given))
     if not found.fits:
-        _question(points[0]).refuse(found._lines)
+        _question(points[0]).refuse(found._line)
     return found
 
 

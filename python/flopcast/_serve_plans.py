@@ -9,8 +9,8 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from . import _native
-from ._documents import data_frame, notebook_html, shown
-from ._files import PathLike, write_whole
+from ._documents import data_frame, notebook_html, shown, write_page
+from ._files import PathLike
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -89,7 +89,7 @@ class ServePlan:
 
     def html(self, path: PathLike) -> None:
         """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(path, _native.serve_plan_html(self._line))
+        write_page(path, _native.serve_plan_html(self._line))
 
     def __str__(self) -> str:
         return shown(_native.serve_plan_text(self._line), keep="\n\t")
@@ -134,7 +134,7 @@ class ServePlans:
 
     def html(self, path: PathLike) -> None:
         """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_whole(path, _native.serve_plans_html(self._lines))
+        write_page(path, _native.serve_plans_html(self._lines))
 
     def __str__(self) -> str:
         return shown(_native.serve_plans_text(self._lines), keep="\n\t")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <exception>
 #include <new>
 #include <optional>
@@ -94,7 +95,26 @@ void add_commands(CLI::App& app, Action& action) {
   add_validate(app, action);
   add_calibrate(app, action);
   add_doctor(app, action);
+  add_schema(app, action);
   set_example(app, "flopcast replay demo/sample");
+}
+
+/// A word as a shell takes it: in quotes where it holds more than a shell leaves alone.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain = "-+=.,:/_@%^";
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [&](unsigned char c) {
+    return std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string shell_line(const std::vector<std::string>& arguments) {
+  std::string line = "flopcast";
+  for (const std::string& word : arguments) line += ' ' + shell_word(word);
+  return line;
 }
 
 int run_action(const Action& action, Io& io) {
@@ -140,6 +160,8 @@ int run(const std::vector<std::string>& arguments, Io& io) {
     return usage_error(app, error, io);
   }
   if (const auto problem = prepare_outputs(*named_command(&app))) return fail(io, *problem);
+  io.command = shell_line(arguments);
+  io.inputs = named_inputs(*named_command(&app));
   return run_action(action, io);
 }
 

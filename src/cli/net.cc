@@ -26,16 +26,6 @@ CLI::Option* add_cluster(CLI::App& command, std::string& cluster) {
       ->type_name("CLUSTER");
 }
 
-/// Writes the page that `make` builds, where one was asked for.
-template <typename Make>
-int write_made_page(Io& io, const fs::path& html, Make&& make) {
-  if (html.empty()) return kDone;
-  const std::string page = make();
-  if (const int code = write_file(io, html, page); code != kDone) return code;
-  report_file(io, "report", html, page.size());
-  return kDone;
-}
-
 // --- net time -----------------------------------------------------------------------------------
 
 struct TimeCommand {
@@ -110,7 +100,8 @@ Result<CollectiveReport> forecast(const TimeCommand& command) {
 int run_time(Io& io, const TimeCommand& command) {
   const Result<CollectiveReport> report = forecast(command);
   if (!report) return fail(io, report.error());
-  const int code = write_made_page(io, command.html, [&] { return collective_html(*report); });
+  const int code =
+      command.html.empty() ? kDone : write_page(io, command.html, collective_html(*report));
   if (code != kDone) return code;
   return print(io, command.format.json ? collective_json(*report) : collective_text(*report),
                command.format);
@@ -173,7 +164,8 @@ Result<TrafficReport> simulate_flows(const RunCommand& command) {
 int run_run(Io& io, const RunCommand& command) {
   const Result<TrafficReport> report = simulate_flows(command);
   if (!report) return fail(io, report.error());
-  const int code = write_made_page(io, command.html, [&] { return traffic_html(*report); });
+  const int code =
+      command.html.empty() ? kDone : write_page(io, command.html, traffic_html(*report));
   if (code != kDone) return code;
   return print(io,
                command.format.json  ? traffic_json(*report)

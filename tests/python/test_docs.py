@@ -6,11 +6,13 @@ block under `<!-- the text of FILE -->` is that file's text."""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from answers import problems_of, watched
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from doc_commands import DOCUMENTS, HELP, ROOT, blocks_of, example_of, make_sample, name_of, prepare  # noqa: E402
@@ -28,7 +30,7 @@ def programs(tmp_path_factory) -> str:
     if not binary:
         pytest.skip("FLOPCAST_CLI does not name the flopcast binary")
     folder = tmp_path_factory.mktemp("bin")
-    (folder / "flopcast").symlink_to(Path(binary).resolve())
+    watched(folder / "flopcast", Path(binary).resolve(), folder / "calls")
     # A link to the interpreter would not find the packages of a virtual environment.
     (folder / "python3").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     (folder / "python3").chmod(0o755)
@@ -75,6 +77,10 @@ def test_commands_run(path, folder, programs):
             for line in body.splitlines():
                 if line.strip() not in {"", "..."}:
                     assert shape(line) in printed, f"{name_of(path)}: the output has no line like {line!r}"
+    wrong = problems_of(os.environ["FLOPCAST_CLI"], Path(programs) / "calls")
+    shutil.rmtree(Path(programs) / "calls")
+    (Path(programs) / "calls").mkdir()
+    assert not wrong, "\n".join(wrong)
 
 
 def test_readme_tells_where_the_program_is(programs):

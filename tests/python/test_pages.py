@@ -1,7 +1,9 @@
 """Every page of the demo and of the how-tos in a real browser: in a narrow, a usual and a wide window, light and
 dark. What is measured, and how, is in measure_page.js."""
 
+import csv
 import gzip
+import json
 import os
 import re
 import shlex
@@ -145,6 +147,39 @@ def test_keyboard_reaches_every_control(tab, folder, name):
             break
     wrong += tab.evaluate("measure.unreached()")
     assert not wrong, "\n".join(wrong[:20])
+
+
+# Keeps what a page would save, in place of saving it.
+SAVED = """
+    (async () => {
+        const saved = [];
+        const make = URL.createObjectURL;
+        URL.createObjectURL = (blob) => { saved.push(blob); return "#"; };
+        for (const button of document.querySelectorAll("button.save")) {
+            button.click();
+        }
+        URL.createObjectURL = make;
+        return JSON.stringify(await Promise.all(saved.map(async (blob) => [blob.type, await blob.text()])));
+    })()
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_tells_how_it_came_about(tab, folder, name):
+    if name == "demo/index":
+        pytest.skip("the demo's own list of pages")
+    show(tab, folder, name, 1400)
+    foot = tab.evaluate("document.querySelector('footer').textContent")
+    assert re.search(r"Made by Flopcast \d+\.\d+\.\d+ on \d{4}-\d\d-\d\d\.", foot), foot
+    told = json.loads(tab.evaluate("document.getElementById('origin').textContent"))
+    assert told["command"].startswith("flopcast ") and f"{Path(name).name}.html" in told["command"]
+    assert told["command"] in foot and all(one in foot for one in told["inputs"])
+    saved = json.loads(tab.evaluate(SAVED))
+    assert [kind for kind, _ in saved].count("application/json") == 1
+    tables = tab.evaluate("[...document.querySelectorAll('main table')].map((table) => table.rows.length)")
+    lines = [len(list(csv.reader(text.splitlines()))) for kind, text in saved if kind == "text/csv"]
+    assert lines == tables
+    json.loads(next(text for kind, text in saved if kind == "application/json"))
 
 
 # What a reader may do to a page that draws it anew, by the page.

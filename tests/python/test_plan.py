@@ -217,7 +217,7 @@ def test_python_gives_the_bytes_of_the_command(found, whole):
 def test_results_read_well(found, flopcast, tmp_path):
     best = found.best[0]
     assert str(found).startswith("gpt-3-1.3b on 2 x dgx-h100")
-    assert repr(best).startswith("<tp ") and " GB>" in repr(best)
+    assert repr(best).startswith("<BestPlan words='tp ") and "memory_bytes=" in repr(best)
     assert "gpt-3-1.3b" in repr(found)
     assert found._repr_html_().startswith("<pre ") and "gpt-3-1.3b" in found._repr_html_()
     fastest = min(option.time_s for option in found.best + found.pareto)

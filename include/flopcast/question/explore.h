@@ -62,6 +62,17 @@ ExploreRow explore_row(std::string asked, std::span<const ExploreAxis> axes, std
 /// one; of rows that are equal in all three, the first. Rows that do not fit are in no front.
 std::vector<bool> explore_front(std::span<const ExploreRow> rows);
 
+/// The best point of a sweep in one of its numbers.
+struct ExploreBest {
+  std::string_view
+      measure;  ///< "step_s", "utilisation", "flop_per_s_per_usd" or "flop_per_s_per_w"
+  std::size_t row =
+      0;  ///< of those that are equal the cheapest, then the leanest in power, then the first
+  std::size_t equals = 0;  ///< how many others are equal, but for rounding
+};
+/// In that order; without numbers that no row knows.
+std::vector<ExploreBest> explore_best(std::span<const ExploreRow> rows);
+
 /// One line, with its end.
 std::string explore_json_line(const ExploreRow& row);
 /// Rows from such lines. Errors (kBadInput) name the line.

@@ -45,8 +45,7 @@ int run_calibrate_host(Io& io, const CalibrateHost& command) {
   if (!fit) return fail(io, fit.error());
   if (!command.out.empty()) {
     const std::string text = fit->table.toml(command.source);
-    if (const int code = write_file(io, command.out, text); code != kDone) return code;
-    report_file(io, "table", command.out, text.size());
+    if (const int code = write_told(io, "table", command.out, text); code != kDone) return code;
   }
   return print(io, command.json ? host_fit_json(*fit) : host_fit_text(*fit), {command.json, false});
 }

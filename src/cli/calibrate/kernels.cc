@@ -54,8 +54,7 @@ int run_calibrate(Io& io, const CalibrateKernels& command) {
   const KernelFit fit = calibrate_kernels(measured->chip, measured->samples.rows, source);
   if (!command.out.empty()) {
     const std::string text = fit.toml();
-    if (const int code = write_file(io, command.out, text); code != kDone) return code;
-    report_file(io, "fit", command.out, text.size());
+    if (const int code = write_told(io, "fit", command.out, text); code != kDone) return code;
   }
   const KernelModel model = KernelModel::make(measured->chip, fit);
   const auto errors =

@@ -42,8 +42,7 @@ int run_calibrate(Io& io, const CalibrateNetwork& command) {
   const CollectiveFit fit = CollectiveFit::make(*samples);
   const std::string text = fit.toml();
   if (command.out.empty()) return print(io, text);
-  if (const int code = write_file(io, command.out, text); code != kDone) return code;
-  report_file(io, "fit", command.out, text.size());
+  if (const int code = write_told(io, "fit", command.out, text); code != kDone) return code;
   return print(io, fmt::format("{} measurements, {} curves, {} systems\n", samples->size(),
                                fit.curves(), fit.systems().size()));
 }

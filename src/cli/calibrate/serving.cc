@@ -20,8 +20,8 @@ int run_calibrate_serving(Io& io, const CalibrateServing& command) {
   if (!calibrations) return fail(io, calibrations.error());
   if (!command.out.empty()) {
     const std::string text = serving_calibration_toml(*calibrations);
-    if (const int code = write_file(io, command.out, text); code != kDone) return code;
-    report_file(io, "calibration", command.out, text.size());
+    if (const int code = write_told(io, "calibration", command.out, text); code != kDone)
+      return code;
   }
   return print(io,
                command.json ? serving_calibration_json(*calibrations)

@@ -86,9 +86,8 @@ bool Sweep::keep(ExploreRow row) {
 int Sweep::show() {
   if (!command_.html.empty()) {
     const std::string title = fmt::format("{} on {}", question_.workload, question_.on);
-    const std::string page = explore_html(rows_, title);
-    if (const int code = write_file(io_, command_.html, page); code != kDone) return code;
-    report_file(io_, "report", command_.html, page.size());
+    const int code = write_page(io_, command_.html, explore_html(rows_, title));
+    if (code != kDone) return code;
   }
   if (command_.format.json) return kDone;  // its lines are out already
   return print(io_, command_.format.csv ? explore_csv(rows_) : explore_text(rows_),

@@ -20,12 +20,6 @@ struct MapCommand {
   fs::path html, svg, mps, toml;
 };
 
-int write_told(Io& io, std::string_view what, const fs::path& path, std::string_view text) {
-  if (const int code = write_file(io, path, text); code != kDone) return code;
-  report_file(io, what, path, text.size());
-  return kDone;
-}
-
 /// Without --on: the graph alone.
 int draw_graph(Io& io, const MapCommand& command) {
   const Result<MappingQuestion> question = mapping_question(command.flags);
@@ -62,7 +56,7 @@ int write_files(Io& io, const MapCommand& command, const MappingReport& report) 
                       dataflow_svg(workload.graph, kernel_partitions(report)));
   }
   if (code == kDone && !command.html.empty()) {
-    code = write_told(io, "report", command.html, mapping_html(report));
+    code = write_page(io, command.html, mapping_html(report));
   }
   if (code == kDone && !command.mps.empty()) code = write_mps(io, command, report);
   return code;

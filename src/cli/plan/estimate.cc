@@ -45,14 +45,6 @@ int print_plan(Io& io, const EstimateCommand& command, const Plan& plan, std::in
   return print(io, text.text.ends_with('\n') ? text.text : text.text + '\n');
 }
 
-int write_page(Io& io, const fs::path& html, const EstimateReport& report) {
-  if (html.empty()) return kDone;
-  const std::string page = estimate_html(report);
-  if (const int code = write_file(io, html, page); code != kDone) return code;
-  report_file(io, "report", html, page.size());
-  return kDone;
-}
-
 std::optional<Diagnostic> check_engine(const EstimateCommand& command) {
   if (command.engine == "closed" || command.engine == "graph") return std::nullopt;
   return usage_error("--engine",
@@ -96,7 +88,10 @@ int run_full(Io& io, const EstimateCommand& command) {
     if (const auto wrong = add_whole_run(*model, **asked, *report)) return fail(io, *wrong);
   }
   if (const int code = run_graph(io, command, *model, *report); code != kDone) return code;
-  if (const int code = write_page(io, command.html, *report); code != kDone) return code;
+  if (!command.html.empty()) {
+    const int code = write_page(io, command.html, estimate_html(*report));
+    if (code != kDone) return code;
+  }
   const std::string text = command.format.json  ? estimate_json(*report)
                            : command.format.csv ? estimate_csv({&*report, 1})
                                                 : estimate_text(*report);

@@ -13,12 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int write_page(Io& io, const fs::path& html, std::span<const PlanReport> reports) {
-  if (html.empty()) return kDone;
-  const std::string page = plans_html(reports);
-  if (const int code = write_file(io, html, page); code != kDone) return code;
-  report_file(io, "report", html, page.size());
-  return kDone;
+int show_page(Io& io, const fs::path& html, std::span<const PlanReport> reports) {
+  return html.empty() ? kDone : write_page(io, html, plans_html(reports));
 }
 
 /// Points of one command, one after the other.
@@ -108,7 +104,7 @@ int Run::show() const {
     for (const PlanReport& report : reports_) lines += plan_json_line(report);
     return print(io_, lines);
   }
-  if (streams()) return write_page(io_, command_.output.html, reports_);
+  if (streams()) return show_page(io_, command_.output.html, reports_);
   const FormatOptions& format = command_.output.format;
   if (!format.json && !format.csv) io_.err << effort() << std::flush;
   return show_plans(io_, command_.output, reports_);
@@ -139,7 +135,7 @@ int Run::all() {
 }  // namespace
 
 int show_plans(Io& io, const PlanOutput& output, std::span<const PlanReport> reports) {
-  if (const int code = write_page(io, output.html, reports); code != kDone) return code;
+  if (const int code = show_page(io, output.html, reports); code != kDone) return code;
   if (output.format.csv) return print(io, plans_csv(reports));
   if (!output.format.json) return print(io, plans_text(reports), output.format);
   if (reports.size() == 1 && reports.front().changes.empty()) {

@@ -99,22 +99,18 @@ void allow_many_files() {
 int write_json(Io& io, const fs::path& path, const LiveReport& report) {
   if (path.empty()) return kDone;
   const std::string document = live_json(report);
-  if (const int code = write_file(io, path, document); code != kDone) return code;
-  report_file(io, "results", path, document.size());
+  if (const int code = write_told(io, "results", path, document); code != kDone) return code;
   return kDone;
 }
 
 /// The page of a replay: what a profiler would have recorded of the run, and what that explains of it.
-int write_page(Io& io, const fs::path& path, const LiveReport& report) {
+int write_replay(Io& io, const fs::path& path, const LiveReport& report) {
   if (path.empty()) return kDone;
   const Result<TraceSet> timeline = report.timeline(std::nullopt);
   if (!timeline) return fail(io, timeline.error());
   const Result<Replay> replayed = replay(*timeline);
   if (!replayed) return fail(io, replayed.error());
-  const std::string page = replay_html(*timeline, *replayed);
-  if (const int code = write_file(io, path, page); code != kDone) return code;
-  report_file(io, "report", path, page.size());
-  return kDone;
+  return write_page(io, path, replay_html(*timeline, *replayed));
 }
 
 /// A recording as profilers leave it: a file a rank. One rank after the other, so that no more is in memory.
@@ -136,7 +132,7 @@ int write_recording(Io& io, const fs::path& folder, const LiveReport& report) {
 int write_files(Io& io, const RunCommand& command, const LiveReport& report) {
   if (const int code = write_json(io, command.json, report); code != kDone) return code;
   if (const int code = write_recording(io, command.recording, report); code != kDone) return code;
-  if (const int code = write_page(io, command.html, report); code != kDone) return code;
+  if (const int code = write_replay(io, command.html, report); code != kDone) return code;
   if (command.trace_out.empty()) return kDone;
   const Result<TraceSet> timeline = report.timeline(std::nullopt);
   if (!timeline) return fail(io, timeline.error());

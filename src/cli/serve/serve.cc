@@ -90,17 +90,12 @@ Result<ServeFile> asked_of(const ServeCommand& command) {
 }
 
 int write_serve_files(Io& io, const ServeCommand& command, const ServeAnswer& answer) {
-  const auto write = [&io](const fs::path& path, const char* what, const std::string& text) {
-    if (const int code = write_file(io, path, text); code != kDone) return code;
-    report_file(io, what, path, text.size());
-    return kDone;
-  };
   if (!command.html.empty()) {
-    const int code = write(command.html, "report", serve_html(answer));
+    const int code = write_page(io, command.html, serve_html(answer));
     if (code != kDone) return code;
   }
   if (!command.requests.empty()) {
-    const int code = write(command.requests, "requests", serve_requests_csv(answer));
+    const int code = write_told(io, "requests", command.requests, serve_requests_csv(answer));
     if (code != kDone) return code;
   }
   if (command.trace_out.empty()) return kDone;

@@ -114,9 +114,9 @@ int show_serve_plans(Io& io, const ServePlanCommand& command,
   const bool one = comparison.reports.size() == 1;
   const ServePlanReport& winner = comparison.winner();
   if (!command.html.empty()) {
-    const std::string page = one ? serve_plan_html(winner) : serve_plans_html(comparison);
-    if (const int code = write_file(io, command.html, page); code != kDone) return code;
-    report_file(io, "report", command.html, page.size());
+    const int code =
+        write_page(io, command.html, one ? serve_plan_html(winner) : serve_plans_html(comparison));
+    if (code != kDone) return code;
   }
   const int code = format.json
                        ? print(io, one ? serve_plan_json(winner) : serve_plans_json(comparison))

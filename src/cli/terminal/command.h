@@ -47,6 +47,7 @@ void add_map(CLI::App& app, Action& action);
 void add_explore(CLI::App& app, Action& action);
 void add_serve_plan(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
+void add_schema(CLI::App& app, Action& action);
 
 /// What the `--` of `flopcast run -- PROGRAM` is to the parser.
 inline constexpr const char* kLauncherFollows = "--launcher-follows";

@@ -11,6 +11,7 @@
 #include "base/text/format.h"
 #include "base/text/numbers.h"
 #include "base/text/shown.h"
+#include "flopcast/report/page.h"
 
 namespace flopcast::cli {
 
@@ -66,6 +67,17 @@ int write_file(Io& io, const fs::path& path, std::string_view text) {
   const Result<std::uint64_t> bytes = file->commit();
   if (!bytes) return fail(io, bytes.error());
   return kDone;
+}
+
+int write_told(Io& io, std::string_view what, const fs::path& path, std::string_view text) {
+  if (const int code = write_file(io, path, text); code != kDone) return code;
+  report_file(io, what, path, text.size());
+  return kDone;
+}
+
+int write_page(Io& io, const fs::path& path, std::string page) {
+  return write_told(io, "report", path,
+                    with_origin(std::move(page), {io.command, io.inputs, page_date()}));
 }
 
 void report_file(Io& io, std::string_view what, const fs::path& path, std::uint64_t bytes) {

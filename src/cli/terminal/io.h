@@ -15,8 +15,10 @@ namespace flopcast::cli {
 struct Io {
   std::ostream& out;
   std::ostream& err;
-  bool terminal = false;  ///< err is a terminal: progress bars are welcome
-  std::size_t width = 0;  ///< columns of the terminal that `out` is; 0: no limit
+  bool terminal = false;                 ///< err is a terminal: progress bars are welcome
+  std::size_t width = 0;                 ///< columns of the terminal that `out` is; 0: no limit
+  std::string command = {};              ///< what was asked, as a shell takes it
+  std::vector<std::string> inputs = {};  ///< files and folders that it names to be read
 };
 
 /// Columns of the terminal that stdout is: COLUMNS where that is set, else what the terminal says,
@@ -48,6 +50,11 @@ int print_each(Io& io, const std::vector<std::string>& results, const FormatOpti
 
 /// Writes a whole file or none. @return exit code.
 int write_file(Io& io, const std::filesystem::path& path, std::string_view text);
+/// The same, and tells on stderr that it is there: `what` it is in a word.
+int write_told(Io& io, std::string_view what, const std::filesystem::path& path,
+               std::string_view text);
+/// The same of a page, which tells the command, its inputs and the day: today's, or that of $SOURCE_DATE_EPOCH.
+int write_page(Io& io, const std::filesystem::path& path, std::string page);
 /// Tells on stderr that a file is there now.
 void report_file(Io& io, std::string_view what, const std::filesystem::path& path,
                  std::uint64_t bytes);

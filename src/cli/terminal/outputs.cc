@@ -195,6 +195,16 @@ CLI::Option* add_page(CLI::App& command, fs::path& html, const std::string& what
   return as_output(command.add_option("--html", html, what)->type_name("FILE"));
 }
 
+std::vector<std::string> named_inputs(CLI::App& command) {
+  std::vector<std::string> names;
+  for (const NamedFile& input : inputs_of(command)) {
+    std::string name = input.path.string();
+    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 std::optional<Diagnostic> prepare_outputs(CLI::App& command) {
   const std::vector<NamedFile> inputs = inputs_of(command), outputs = outputs_of(command);
   for (std::size_t i = 0; i < outputs.size(); ++i) {

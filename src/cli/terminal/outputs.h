@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/terminal/cli11.h"
 #include "flopcast/base.h"
@@ -21,5 +22,7 @@ CLI::Option* add_page(CLI::App& command, std::filesystem::path& html,
 /// written to, and be neither standard output's file, another output, nor anything the line names to be read:
 /// whatever the spelling of the path, through links too. Ctrl-C then cleans those folders.
 std::optional<Diagnostic> prepare_outputs(CLI::App& command);
+/// Files and folders that the line names to be read, each once, in its order.
+std::vector<std::string> named_inputs(CLI::App& command);
 
 }  // namespace flopcast::cli

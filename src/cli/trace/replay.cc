@@ -54,10 +54,7 @@ int write_traces(Io& io, const ReplayCommand& command, const TraceSet& set, cons
 
 int write_html(Io& io, const ReplayCommand& command, const TraceSet& set, const Replay& replay) {
   if (command.html.empty()) return kDone;
-  const std::string page = replay_html(set, replay);
-  if (const int code = write_file(io, command.html, page); code != kDone) return code;
-  report_file(io, "report", command.html, page.size());
-  return kDone;
+  return write_page(io, command.html, replay_html(set, replay));
 }
 
 /// One run: its results, and the files asked for.

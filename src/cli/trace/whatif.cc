@@ -102,9 +102,8 @@ int write_files(Io& io, const WhatIfCommand& command, const WhatIf& what_if,
     runs = std::move(*made);
   }
   if (!command.html.empty()) {
-    const std::string page = whatif_html(report, runs);
-    if (const int code = write_file(io, command.html, page); code != kDone) return code;
-    report_file(io, "report", command.html, page.size());
+    const int code = write_page(io, command.html, whatif_html(report, runs));
+    if (code != kDone) return code;
   }
   if (!runs || command.trace_out.empty()) return kDone;
   return write_timelines(io, command.trace_out,

@@ -41,6 +41,20 @@ TEST(ExploreRows, OfEqualPointsTheFrontHasTheFirst) {
   EXPECT_THAT(explore_front(rows), ElementsAre(true, true, false, false));
 }
 
+TEST(ExploreRows, OfEqualPointsTheCheapestIsTheBest) {
+  std::vector<ExploreRow> rows = {plain_row(0, 2, 300, 30), plain_row(1, 2, 0, 5),
+                                  plain_row(2, 2, 200, 30), plain_row(3, 2, 200, 20),
+                                  plain_row(4, 1, 1, 1)};
+  rows[4].fits = false;
+  const std::vector<ExploreBest> best = explore_best(rows);
+  ASSERT_FALSE(best.empty());
+  EXPECT_EQ(best[0].measure, "step_s");
+  EXPECT_EQ(best[0].row, 3u);
+  EXPECT_EQ(best[0].equals, 3u);
+  for (ExploreRow& row : rows) row.fits = false;
+  EXPECT_TRUE(explore_best(rows).empty());
+}
+
 ExploreRow random_row() {
   const auto real = [] {
     return static_cast<double>(*rc::gen::arbitrary<std::int32_t>()) / 7.0 + 1e-9;

@@ -1,6 +1,7 @@
 // From a question in words to a sweep, and from its points to rows.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <set>
@@ -145,6 +146,48 @@ std::vector<bool> explore_front(std::span<const ExploreRow> rows) {
     front[i] = front[i] && seen.emplace(cost.time, cost.price, cost.power).second;
   }
   return front;
+}
+
+namespace {
+
+struct ExploreMeasure {
+  std::string_view name;
+  double (*of)(const ExploreRow& row);  ///< greater is better; 0: not known
+};
+constexpr std::array<ExploreMeasure, 4> kMeasures = {{
+    {"step_s", [](const ExploreRow& r) { return r.step_s > 0 ? 1 / r.step_s : 0; }},
+    {"utilisation", [](const ExploreRow& r) { return r.utilisation; }},
+    {"flop_per_s_per_usd", [](const ExploreRow& r) { return r.flop_per_s_per_usd(); }},
+    {"flop_per_s_per_w", [](const ExploreRow& r) { return r.flop_per_s_per_w(); }},
+}};
+
+/// What is not known costs more than anything that is.
+double known_or_most(double value) {
+  return value > 0 ? value : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+std::vector<ExploreBest> explore_best(std::span<const ExploreRow> rows) {
+  constexpr double kNoise = 1 - 1e-12;
+  std::vector<ExploreBest> all;
+  for (const ExploreMeasure& measure : kMeasures) {
+    double most = 0;
+    for (const ExploreRow& row : rows) most = std::max(most, row.fits ? measure.of(row) : 0);
+    if (most <= 0) continue;
+    std::vector<std::size_t> equal;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].fits && measure.of(rows[i]) >= most * kNoise) equal.push_back(i);
+    }
+    const auto cheapest = std::min_element(equal.begin(), equal.end(), [&](auto a, auto b) {
+      const auto cost = [](const ExploreRow& r) {
+        return std::tuple(known_or_most(r.price_usd), known_or_most(r.power_w));
+      };
+      return cost(rows[a]) < cost(rows[b]);
+    });
+    all.push_back({measure.name, *cheapest, equal.size() - 1});
+  }
+  return all;
 }
 
 }  // namespace flopcast

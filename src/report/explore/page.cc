@@ -10,10 +10,21 @@ using namespace report;  // the room's own names
 
 namespace {
 
-/// What web/explore.js draws: every line, and whether its point is on the front.
+/// What web/explore.js draws: the best points, every line, and whether its point is on the front.
 std::string page_data(std::span<const ExploreRow> rows) {
   std::string data = "{\"asked\": ";
   append_json_string(data, rows.empty() ? "" : rows.front().asked);
+  JsonWriter best;
+  best.begin_array();
+  for (const ExploreBest& one : explore_best(rows)) {
+    best.begin_object({}, JsonWriter::Layout::kLine);
+    best.text("measure", one.measure);
+    best.count("point", one.row);
+    best.count("equals", one.equals);
+    best.end_object();
+  }
+  best.end_array();
+  data += ", \"best\": " + std::move(best).take();
   data += ", \"points\": [";
   const std::vector<bool> front = explore_front(rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {

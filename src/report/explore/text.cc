@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/text/format.h"
@@ -60,21 +61,29 @@ std::string point_words(const ExploreRow& row) {
   return words.empty() ? "the only point" : words;
 }
 
-template <typename Better>
-void add_best(std::string& text, std::string_view what, std::span<const ExploreRow> rows,
-              Better&& better) {
-  // The first of those that differ in no more than rounding.
-  constexpr double kNoise = 1 + 1e-12;
-  const ExploreRow* best = nullptr;
-  for (const ExploreRow& row : rows) {
-    if (row.fits && better(row) > 0 && (best == nullptr || better(row) > better(*best) * kNoise)) {
-      best = &row;
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kBestWords = {{
+    {"step_s", "fastest"},
+    {"utilisation", "highest utilisation"},
+    {"flop_per_s_per_usd", "most FLOP/s a dollar"},
+    {"flop_per_s_per_w", "most FLOP/s a watt"},
+}};
+
+/// A paragraph for each number that a sweep has a best point in.
+std::string bests_text(std::span<const ExploreRow> rows) {
+  std::string text;
+  for (const ExploreBest& best : explore_best(rows)) {
+    const ExploreRow& row = rows[best.row];
+    const auto words = std::find_if(kBestWords.begin(), kBestWords.end(),
+                                    [&](const auto& one) { return one.first == best.measure; });
+    text += fmt::format("  {:<22} {}: {}\n", words->second, time_words(Seconds{row.step_s}),
+                        point_words(row));
+    if (best.equals > 0) {
+      text += fmt::format("  {:<22} the cheapest of {} that are equal in this\n", "",
+                          counted(best.equals + 1, "point"));
     }
+    if (!row.why.empty()) text += fmt::format("  {:<22} {}\n", "", row.why);
   }
-  if (best == nullptr) return;
-  text +=
-      fmt::format("  {:<22} {}: {}\n", what, time_words(Seconds{best->step_s}), point_words(*best));
-  if (!best->why.empty()) text += fmt::format("  {:<22} {}\n", "", best->why);
+  return text;
 }
 
 struct CellWriter {
@@ -96,11 +105,7 @@ std::string explore_text(std::span<const ExploreRow> rows) {
       std::count_if(rows.begin(), rows.end(), [](const ExploreRow& r) { return r.fits; }));
   std::string text = fmt::format("{}\n{} of {} fit\n", rows.front().asked, grouped(fit),
                                  counted(rows.size(), "point"));
-  add_best(text, "fastest", rows, [](const ExploreRow& r) { return 1 / r.step_s; });
-  add_best(text, "most FLOP/s a dollar", rows,
-           [](const ExploreRow& r) { return r.flop_per_s_per_usd(); });
-  add_best(text, "most FLOP/s a watt", rows,
-           [](const ExploreRow& r) { return r.flop_per_s_per_w(); });
+  text += bests_text(rows);
   Table table(columns(rows.front()));
   const bool all = rows.size() <= kMostRows;
   for (std::size_t i = 0; i < rows.size() && table.size() < kMostRows; ++i) {

@@ -5,10 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdlib>
 #include <numeric>
 
+#include "base/text/json_writer.h"
+#include "base/text/numbers.h"
 #include "base/text/shown.h"
 #include "base/text/utf8.h"
+#include "flopcast/report/page.h"
+#include "flopcast/version.h"
 #include "web_assets.h"
 
 namespace flopcast::report {
@@ -68,6 +74,24 @@ std::string elements_of(const std::vector<Page::Document>& documents) {
   return all;
 }
 
+constexpr std::string_view kOriginStart = "<script type=\"application/json\" id=\"origin\">";
+constexpr std::string_view kOriginEnd = "</script>\n";
+
+std::string origin_element(const PageOrigin& origin) {
+  JsonWriter w;
+  w.begin_object({}, JsonWriter::Layout::kLine);
+  w.text("flopcast", kVersion);
+  w.text("command", origin.command);
+  w.text("date", origin.date);
+  w.begin_array("inputs");
+  for (const std::string& input : origin.inputs) w.text({}, input);
+  w.end_array();
+  w.end_object();
+  std::string element(kOriginStart);
+  append_harmless(element, std::move(w).take());
+  return element + std::string(kOriginEnd);
+}
+
 /// The name that a line "export function name(" declares.
 std::string_view exported_name(std::string_view line) {
   static constexpr std::array<std::string_view, 4> kWords = {"async ", "function ", "const ",
@@ -106,14 +130,16 @@ std::string module_scope(std::string_view script) {
 std::string html_of(const Page& page) {
   std::string scripts;
   for (const std::string_view script : page.scripts) scripts += module_scope(script);
+  // Of what the others put on the page.
+  if (!page.scripts.empty()) scripts += module_scope(web::origin_js());
   std::string html(web::page_html());
   fill(html, "{{title}}", html_escaped(page.title));
   fill(html, "{{kind}}", page.kind);
   fill(html, "/*{{style}}*/", web::report_css());
   fill(html, "/*{{script}}*/", scripts);
   fill(html, "{{drawn}}", page.drawn);
-  // Last, so that nothing in the data is taken for a mark.
-  fill(html, "{{documents}}", elements_of(page.documents));
+  // Last, so that nothing in the data is taken for a mark; the origin first, where with_origin looks for it.
+  fill(html, "{{documents}}", origin_element({}) + elements_of(page.documents));
   return html;
 }
 
@@ -136,3 +162,29 @@ std::string html_escaped(std::string_view text) {
 }
 
 }  // namespace flopcast::report
+
+namespace flopcast {
+
+std::string page_date() {
+  using std::chrono::system_clock;
+  system_clock::time_point now = system_clock::now();
+  if (const char* told = std::getenv("SOURCE_DATE_EPOCH")) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 33;  // year 2242
+    const auto since = parse_whole<std::int64_t>(told);
+    if (since && *since >= 0 && *since < kMost) {
+      now = system_clock::time_point(std::chrono::seconds(*since));
+    }
+  }
+  const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(now));
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(day.year()),
+                     static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
+}
+
+std::string with_origin(std::string page, const PageOrigin& origin) {
+  const std::size_t from = page.find(report::kOriginStart);
+  if (from == std::string::npos) return page;
+  const std::size_t to = page.find(report::kOriginEnd, from) + report::kOriginEnd.size();
+  return page.replace(from, to - from, report::origin_element(origin));
+}
+
+}  // namespace flopcast

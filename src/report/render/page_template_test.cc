@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/text/json_writer.h"
+#include "flopcast/report/page.h"
+#include "flopcast/version.h"
 
 namespace flopcast::report {
 namespace {
@@ -85,6 +87,26 @@ TEST(PageTemplate, NoControlCharacterOfANameComesIntoAPage) {
   EXPECT_NE(document.find("\\n"), std::string_view::npos);
   EXPECT_FALSE(has_control(html_escaped(every_control())));
   EXPECT_EQ(html_escaped("\x1b<\"&{"), "\\u001b&lt;&quot;&amp;&#123;");
+}
+
+TEST(PageTemplate, TellsHowAPageCameAbout) {
+  const std::string page = html_of(
+      {.title = "t", .kind = "plan", .scripts = {}, .documents = {{"data", R"({"a": 1})"}}});
+  const std::string told = with_origin(
+      page,
+      {.command = "flopcast plan '</script>'", .inputs = {"a\x1b.toml"}, .date = "2026-01-31"});
+  const std::size_t at = told.find("id=\"origin\">") + 12;
+  const std::string_view origin =
+      std::string_view(told).substr(at, told.find("</script>", at) - at);
+  EXPECT_NE(origin.find("\"command\": \"flopcast plan '\\u003c/script>'\""), std::string_view::npos)
+      << origin;
+  EXPECT_NE(origin.find(kVersion), std::string_view::npos);
+  EXPECT_NE(origin.find("2026-01-31"), std::string_view::npos);
+  EXPECT_FALSE(has_control(origin));
+  EXPECT_NE(told.find(R"({"a": 1})"), std::string::npos);
+  // Twice is the same as once, and what is no page stays as it is.
+  EXPECT_EQ(with_origin(told, {}), page);
+  EXPECT_EQ(with_origin("text", {}), "text");
 }
 
 TEST(PageTemplate, WhatLooksLikeAnEscapeStaysWhatItIs) {

@@ -1,0 +1,109 @@
+"""Holds what commands answer against its description (`flopcast schema`).
+
+`watched` makes a `flopcast` that keeps what each call with --json, --csv or --html answered; `problems_of` says what of it
+is not as described."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+SHIM = """#!/bin/bash
+case " $* " in
+  *" --json "* | *" --csv "* | *" --html "*) ;;
+  *) exec "{program}" "$@" ;;
+esac
+n=0
+until mkdir "{log}/$(printf %05d $n)" 2> /dev/null; do n=$((n + 1)); done
+call="{log}/$(printf %05d $n)"
+printf '%s\\0' "$@" > "$call/arguments"
+pwd > "$call/folder"
+set -o pipefail
+"{program}" "$@" | tee "$call/stdout"
+exit "${{PIPESTATUS[0]}}"
+"""
+
+
+def watched(place: Path, program: Path, log: Path) -> None:
+    """A program at `place` that does what `program` does."""
+    log.mkdir(exist_ok=True)
+    place.write_text(SHIM.format(program=program, log=log))
+    place.chmod(0o755)
+
+
+@functools.cache
+def described(program: str) -> dict[str, Any]:
+    said = subprocess.run([program, "schema", "--json"], capture_output=True, text=True, check=True)
+    return json.loads(said.stdout)
+
+
+def answer_of(program: str, arguments: list[str]) -> dict[str, Any] | None:
+    """The answer that a line asks for: the one whose command says most of it."""
+    best, most = None, 0
+    for answer in described(program)["answers"]:
+        for command in answer["commands"]:
+            words = command.split()
+            if arguments[: len(words[:1])] != words[:1] or not all(word in arguments for word in words):
+                continue
+            if len(words) > most:
+                best, most = answer, len(words)
+    return best
+
+
+def problems(program: str, root: str, document: Any) -> list[str]:
+    """How a document is not what is described as `root`."""
+    schema = {"$defs": described(program)["$defs"], "$ref": f"#/$defs/{root}"}
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(document)
+    return [f"{error.json_path}: {error.message[:200]}" for error in errors]
+
+
+def documents_in(text: str) -> list[Any]:
+    """One document, or one on each line."""
+    try:
+        return [json.loads(text)]
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in text.splitlines() if line]
+
+
+def page_document(page: str) -> Any:
+    """The answer that a page holds: its last document that is neither its origin nor rows of a timeline."""
+    found = re.findall(r'<script type="application/json" id="(\w+)">(.*?)</script>', page, re.DOTALL)
+    return json.loads([text for name, text in found if name not in ("origin", "rows")][-1])
+
+
+def csv_problems(program: str, row: str, text: str) -> list[str]:
+    """Titles that are no column of `row`; those of a sweep's values depend on the question."""
+    known = described(program)["$defs"][row]["properties"]
+    titles = next(csv.reader(io.StringIO(text)), [])
+    return [f"column '{title}' is not described" for title in titles if title not in known and not title.startswith("sweep_")]
+
+
+def problems_of(program: str, log: Path) -> list[str]:
+    """What of all calls in `log` is not as described, and which calls nothing describes."""
+    found = []
+    for call in sorted(log.iterdir()):
+        arguments = (call / "arguments").read_text().split("\0")[:-1]
+        folder = Path((call / "folder").read_text().strip())
+        said = (call / "stdout").read_text()
+        answer = answer_of(program, arguments)
+        if answer is None:
+            found.append(f"{' '.join(arguments)}: no answer is described")
+            continue
+        wrong = []
+        if "--json" in arguments and said:
+            for document in documents_in(said):
+                wrong += problems(program, answer["root"], document)
+        if "--csv" in arguments and said:
+            wrong += csv_problems(program, answer["row"], said) if answer["row"] else ["no CSV is described"]
+        if "--html" in arguments and (page := folder / arguments[arguments.index("--html") + 1]).exists():
+            wrong += problems(program, answer["page"], page_document(page.read_text())) if answer["page"] else ["no page is described"]
+        found += [f"flopcast {' '.join(arguments)}: {one}" for one in wrong[:5]]
+    return found
