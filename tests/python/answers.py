@@ -80,10 +80,10 @@ def page_document(page: str) -> Any:
 
 
 def csv_problems(program: str, row: str, text: str) -> list[str]:
-    """Titles that are no column of `row`; those of a sweep's values depend on the question."""
+    """Titles that are no column of `row`; those of a sweep's values and of a whole run depend on the question."""
     known = described(program)["$defs"][row]["properties"]
     titles = next(csv.reader(io.StringIO(text)), [])
-    return [f"column '{title}' is not described" for title in titles if title not in known and not title.startswith("sweep_")]
+    return [f"column '{title}' is not described" for title in titles if title not in known and not title.startswith(("sweep_", "run_"))]
 
 
 def problems_of(program: str, log: Path) -> list[str]:

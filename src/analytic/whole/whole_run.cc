@@ -60,6 +60,18 @@ std::optional<Diagnostic> run_problem(const RunQuestion& asked) {
 
 namespace {
 
+/// What of the run is more than a result can hold: nobody asks that in earnest.
+std::optional<Diagnostic> beyond_telling(const WholeRun& run) {
+  constexpr double kMost = 1e21;
+  std::optional<Diagnostic> problem;
+  visit_whole_run(run, [&](std::string_view name, double value) {
+    if (value <= kMost || problem) return;
+    problem = usage_error("tokens", fmt::format("{} of the run would be {:.3g}", name, value),
+                          "ask for a shorter run, at another price or with more failures");
+  });
+  return problem;
+}
+
 /// Sets what failures do to the run.
 std::optional<Diagnostic> add_failures(WholeRun& run, const RunQuestion& asked, unsigned chips) {
   const Seconds between = asked.chip_between_failures / static_cast<double>(chips);
@@ -128,6 +140,7 @@ Result<WholeRun> whole_run(const TrainingEstimate& estimate, const Plan& plan, c
   run.energy_j = estimate.energy_j / estimate.step.value * run.time.value * asked.power_overhead;
   constexpr double kJoulesOfKwh = 3.6e6;
   run.co2_kg = run.energy_j / kJoulesOfKwh * asked.kg_co2_per_kwh;
+  if (auto beyond = beyond_telling(run)) return *std::move(beyond);
   return run;
 }
 

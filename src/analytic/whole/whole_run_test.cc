@@ -179,6 +179,9 @@ TEST(WholeRun, WhatIsMissingOrHopelessIsRefusedByName) {
   asked.checkpoint = {};
   asked.power_overhead = 0.9;
   EXPECT_THAT(error(asked), HasSubstr("power-overhead"));
+  asked.power_overhead = 1;
+  asked.usd_per_chip_hour = 1e300;
+  EXPECT_THAT(error(asked), HasSubstr("cost_usd of the run would be"));
 }
 
 }  // namespace
