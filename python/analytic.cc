@@ -37,11 +37,10 @@ Result<TrainingModel> make_training(const std::string& model, const std::string&
 }
 
 SharedTraining* open_training(const std::string& model, const std::string& cluster,
-                              const std::string& software, const std::string& constants,
-                              double usd_per_chip_hour, double memory_share, double fit_odds) {
+                              const std::string& software, double usd_per_chip_hour,
+                              double memory_share, double fit_odds) {
   TrainingOptions options;
   options.software = software;
-  options.constants = constants;
   options.usd_per_chip_hour = usd_per_chip_hour;
   options.memory_share = memory_share;
   options.fit_odds = fit_odds;
@@ -142,7 +141,7 @@ void define_analytic(nb::module_& module) {
       .def("plan_lacks", &plan_lacks, "format"_a);
   nb::class_<SharedTraining>(module, "TrainingModel")
       .def(nb::new_(&open_training), "model"_a, "cluster"_a, nb::kw_only(), "software"_a = "",
-           "constants"_a = "", "usd_per_chip_hour"_a = 0.0, "memory_share"_a = 1.0,
+           "usd_per_chip_hour"_a = 0.0, "memory_share"_a = 1.0,
            "fit_odds"_a = TrainingOptions().fit_odds)
       .def("software", [](const SharedTraining& self) { return text(self.model->software()); })
       .def("chips", [](const SharedTraining& self) { return self.model->cluster().chips(); })

@@ -7,7 +7,7 @@
 
 #include "errors.h"
 #include "flopcast/cost/checked_time.h"
-#include "flopcast/machine.h"
+#include "flopcast/machine/named.h"
 #include "forecasts.h"
 
 namespace flopcast {
@@ -28,8 +28,8 @@ KernelAnswer kernel_answer(const KernelTime& time) {
 }
 
 Machine* open_chip(const std::string& name) {
-  const Chip chip = value_or_raise(Catalog::builtin().chip(name));
-  return new Machine(value_or_raise(Machine::of(chip, Catalog::builtin())));
+  return new Machine(value_or_raise(named_chip(
+      name, Catalog::builtin(), with_uses({FitKind::kKernels}, "the time of a kernel"))));
 }
 
 KernelAnswer gemm(const Machine& machine, std::int64_t m, std::int64_t n, std::int64_t k,

@@ -24,7 +24,8 @@ struct SharedCluster {
 SharedCluster* open_cluster(const std::string& text) {
   Cluster cluster = value_or_raise(
       interruptible([text](const Stop&) { return Catalog::builtin().cluster(text); }));
-  Machine machine = value_or_raise(Machine::make(cluster, Catalog::builtin()));
+  Machine machine = value_or_raise(Machine::make(
+      cluster, Catalog::builtin(), with_uses({FitKind::kNetwork}, "the time of a collective")));
   return new SharedCluster{std::make_shared<const Cluster>(std::move(cluster)),
                            std::make_shared<const Machine>(std::move(machine))};
 }
@@ -34,6 +35,7 @@ nb::str collective_time(const SharedCluster& self, const std::string& op, double
                         const std::string& protocol, const std::string& source) {
   CollectiveReport report;
   report.cluster = self.cluster->name;
+  report.own_fits = fit_notes(*self.cluster);
   CollectiveQuery& query = report.query;
   query.op = known(parse_collective_op(op), "op", op, kNetHelp);
   query.size = Bytes{bytes};
@@ -48,6 +50,7 @@ nb::str collective_time(const SharedCluster& self, const std::string& op, double
 }
 
 Result<TrafficReport> flows_on(const Cluster& cluster, const std::string& csv, bool ecmp) {
+  if (auto unused = unused_fit(cluster, {}, "a simulation of flows")) return *unused;
   RoutingOptions routing;
   if (ecmp) routing.balancing = Balancing::kEcmp;
   const Result<Topology> topology = Topology::build(cluster, routing);
@@ -82,6 +85,12 @@ void define_network(nb::module_& module) {
            "algorithm"_a, "protocol"_a, "source"_a, "The JSON of `flopcast net time`.")
       .def("run_flows", &run_flows, "csv"_a, nb::kw_only(), "ecmp"_a,
            "The JSON of `flopcast net run`.");
+  module.def(
+      "with_fits",
+      [](const std::string& line, const std::vector<std::string>& fits) {
+        return value_or_raise(with_fits(line, fits));
+      },
+      "line"_a, "fits"_a);
   module.def("bytes_of", &bytes_of, "size"_a);
 }
 

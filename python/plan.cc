@@ -56,12 +56,11 @@ PlanQuestion plan_question(const std::string& model, const std::string& cluster,
   return value_or_raise(with_settings(std::move(question), given, &from));
 }
 
-void set_training(PlanQuestion& question, const std::string& constants, double usd_per_chip_hour,
-                  double memory_share, double fit_odds) {
+void set_training(PlanQuestion& question, double usd_per_chip_hour, double memory_share,
+                  double fit_odds) {
   if (!(memory_share > 0 && memory_share <= 1)) {
     raise({ErrorCode::kUsage, "memory_share", "is not above 0 and at most 1", "0.9 is 90 %"});
   }
-  question.training.constants = constants;
   question.training.usd_per_chip_hour = usd_per_chip_hour;
   question.training.memory_share = memory_share;
   if (const auto problem = odds_problem("fit_odds", fit_odds)) raise(*problem);
@@ -164,7 +163,7 @@ void define_plan(nb::module_& module) {
            "constraints"_a = std::vector<std::string>{}, "changes"_a = Changes{},
            "settings"_a = std::map<std::string, std::string>{}, "plan_from"_a = "",
            "launchable"_a = "", "placements"_a = true, "best"_a = 10, "software"_a = "")
-      .def("train", &set_training, nb::kw_only(), "constants"_a = "", "usd_per_chip_hour"_a = 0.0,
+      .def("train", &set_training, nb::kw_only(), "usd_per_chip_hour"_a = 0.0,
            "memory_share"_a = 1.0, "fit_odds"_a = TrainingOptions().fit_odds)
       .def("run", &set_run, "settings"_a)
       .def("search", &search, nb::kw_only(), "threads"_a, "shard"_a, "shards"_a,

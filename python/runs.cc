@@ -68,9 +68,11 @@ nb::list complete(const SharedRuns& runs) {
 
 std::vector<double> forecast(const SharedRuns& runs, const std::string& constants,
                              const std::vector<std::size_t>& some, bool software_told) {
+  std::vector<std::shared_ptr<const FitFile>> fits;
+  if (!constants.empty()) fits.push_back(value_or_raise(read_fit_file(constants)));
   const auto forecasts =
-      interruptible([forecaster = runs.forecaster, constants, some, software_told](const Stop&) {
-        return forecaster->forecast({constants, 0, some, software_told});
+      interruptible([forecaster = runs.forecaster, fits, some, software_told](const Stop&) {
+        return forecaster->forecast({fits, 0, some, software_told});
       });
   std::vector<double> seconds;
   seconds.reserve(forecasts.size());

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "errors.h"
+#include "flopcast/base/time_factor.h"
 #include "flopcast/report/whatif.h"
 #include "forecasts.h"
 #include "interrupt.h"
@@ -33,7 +34,7 @@ struct SharedAnswer {
 
 using Words = std::vector<std::string>;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
-using Factors = std::vector<std::pair<std::string, double>>;
+using Factors = std::vector<std::tuple<std::string, double, std::string>>;
 
 SharedWhatIf prepare_whatif(const SharedSet& shared, unsigned threads, const std::string& model,
                             std::optional<double> tokens_per_step,
@@ -54,7 +55,7 @@ WhatIfChanges changes_of(const Pairs& set, const Factors& scale, const Words& re
                          const std::string& on, bool scale_only, const Words& steps) {
   WhatIfChanges changes;
   changes.set = set;
-  for (const auto& [what, factor] : scale) changes.scale.push_back({what, factor});
+  for (const auto& [what, factor, words] : scale) changes.scale.push_back({what, factor, words});
   changes.remove = remove;
   changes.add = add;
   changes.kernels_from = kernels_from;
@@ -131,6 +132,13 @@ void define_whatif(nb::module_& module) {
         for (const std::string& why : w.recording->damage()) out.push_back(text(why));
         return out;
       });
+  module.def(
+      "time_factor",
+      [](const std::string& said) {
+        const TimeFactor read = value_or_raise(parse_time_factor(said, "scale"));
+        return std::pair(read.factor, read.words);
+      },
+      "text"_a);
   module.def("what_if", &prepare_whatif, "set"_a, nb::kw_only(), "threads"_a, "model"_a,
              "tokens_per_step"_a.none(), "sequence"_a.none(), "price"_a);
 }

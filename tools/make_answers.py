@@ -23,10 +23,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "<!-- From here on by tools/make_answers.py. -->\n"
 #: Answers of the Python package: those that are documents, and those that are handed out as they are.
-DOCUMENTS = ("estimate", "map", "plan", "replay", "serve", "serve-plan", "whatif")
+DOCUMENTS = ("estimate", "map", "plan", "replay", "serve", "serve-plan", "serve-plans", "whatif")
 PLAIN = ("explore", "net-run", "net-time")
 #: Fields that a class of the package gives another shape.
-OWN = {"PlanPoint": {"sensitivities"}}
+OWN = {"PlanPoint": {"sensitivities"}, "ComparedFleets": {"cheapest", "clusters", "fewest_chips"}}
 SCALARS = {"string": "text", "boolean": "flag", "integer": "count", "number": "number"}
 IN_TYPESCRIPT = {"string": "string", "boolean": "boolean", "integer": "number", "number": "number"}
 PYTHON_TYPES = {"string": "str", "boolean": "bool", "integer": "int", "number": "float"}
@@ -161,7 +161,7 @@ def section(answers: Answers, answer: Schema) -> str:
     for label, name in (("", answer["root"]), ("With `--csv` a line is ", answer["row"])):
         if name and label:
             parts.append(f"{label}[{name}](#{name.lower()}).")
-    pages = set(answers.reached([answer["page"]])) - set(answers.reached([answer["root"], answer["row"]]))
+    pages = set(answers.reached(answer["pages"])) - set(answers.reached([answer["root"], answer["row"]]))
     for one in answer["objects"]:
         if one["name"] not in pages:
             parts.append(f"### {one['name']}\n\n{table(answers, one['name']).rstrip()}")
@@ -182,15 +182,20 @@ def typescript(answers: Answers) -> str:
     blocks = [
         "// By tools/make_answers.py from catalog/answers: the documents that the program writes into the pages.\n"
     ]
-    for name in answers.reached([answer["page"] for answer in answers.answers]):
+    for name in answers.reached([page for answer in answers.answers for page in answer["pages"]]):
         base = answers.extends[name]
         lines = [f"interface {name}{f' extends {base}' if base else ''} {{"]
+        # Where all fields are alike, scripts go through them by name.
+        alike = {f.type.typescript() + (" | null" if f.type.nullable else "") for f in answers.fields[name]}
+        if len(alike) == 1 and len(answers.fields[name]) > 1 and not base and alike <= {"number", "string"}:
+            lines.append(f"  [name: string]: {alike.pop()};")
         for f in answers.own_fields(name):
             null = " | null" if f.type.nullable else ""
             unit = f" ({f.unit})" if f.unit not in ("", "1") else ""
-            lines.append(f"  /** {f.meaning.replace('*/', '* /')}{unit} */")
             name = f.name if f.name.isidentifier() else json.dumps(f.name)
-            lines.append(f"  {name}{'?' if f.optional else ''}: {f.type.typescript()}{null};")
+            absent = ", or absent" if f.optional else ""
+            lines.append(f"  /** {f.meaning.replace('*/', '* /')}{unit}{absent} */")
+            lines.append(f"  {name}: {f.type.typescript()}{null};")
         blocks.append("\n".join([*lines, "}\n"]))
     return "\n".join(blocks)
 
@@ -200,9 +205,9 @@ def typescript(answers: Answers) -> str:
 
 def python_field(field: Field) -> str:
     name = re.sub(r"\W+", "_", field.name)
-    name += "_" if keyword.iskeyword(name) else ""
-    may_lack = field.type.nullable or field.optional
-    kind = f"Optional[{field.type.python()}]" if may_lack else field.type.python()
+    # A word of Python's, or what a dict has by that name.
+    name += "_" if keyword.iskeyword(name) or hasattr(dict, name) else ""
+    kind = f"Optional[{field.type.python()}]" if field.type.nullable else field.type.python()
     meaning = field.meaning + (f" ({field.unit})" if field.unit not in ("", "1") else "")
     named = "" if name == field.name else f"name={json.dumps(field.name)}"
     arguments = ", ".join(filter(None, [json.dumps(meaning, ensure_ascii=False), field.type.maker(), named]))

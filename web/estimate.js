@@ -5,7 +5,7 @@ import { bytes, counted, grouped, percent, seconds } from "./numbers.js";
 import { bandText, documentOf, el, legend, pageHead, section, showPage, tile, tiles, tipRow, wide, withShare } from "./page.js";
 import { odds, runTiles } from "./runs.js";
 
-/** @type {EstimateDocument} */
+/** @type {EstimatePage} */
 const data = documentOf();
 const usable = data.usable_bytes;
 

@@ -14,7 +14,7 @@ import { dataTable } from "./sortable.js";
  * @property {boolean} [less]  the least is the best
  */
 
-/** @type {ExploreDocument} */
+/** @type {ExplorePage} */
 const data = documentOf();
 const points = data.points;
 const fitting = points.filter((p) => p.fits);
@@ -34,9 +34,9 @@ const MEASURES = [
     format: (v) => quantity(v, "FLOP/s/W") },
 ];
 
-const placeOf = (/** @type {ExplorePoint} */ p) => names.map((n) => `${n} ${p.sweep[n]}`).join(", ") || "the only point";
+const placeOf = (/** @type {ExplorePagePoint} */ p) => names.map((n) => `${n} ${p.sweep[n]}`).join(", ") || "the only point";
 
-function pointTip(/** @type {ExplorePoint} */ p) {
+function pointTip(/** @type {ExplorePagePoint} */ p) {
   if (!p.fits) return [el("b", {}, placeOf(p)), p.problem || ""];
   return [el("b", {}, placeOf(p)), ...MEASURES.filter((m) => p[m.key] > 0).map((m) => tipRow(m.title, m.format(p[m.key]))),
     p.price_usd > 0 ? tipRow("price", usd(p.price_usd)) : "", p.power_w > 0 ? tipRow("power", watts(p.power_w)) : "", tipRow("shape", p.shape), p.why];
@@ -81,7 +81,7 @@ function labelsOf(/** @type {Grid} */ { titles, columns, rows, left, top, side, 
 }
 
 /** A point's cell: its colour, its value where that fits, a frame where it is on the front. */
-function cellOf(/** @type {Grid} */ grid, /** @type {ExplorePoint} */ p, /** @type {Measure} */ measure, /** @type {(v: number) => number} */ strength) {
+function cellOf(/** @type {Grid} */ grid, /** @type {ExplorePagePoint} */ p, /** @type {Measure} */ measure, /** @type {(v: number) => number} */ strength) {
   const { left, top, side, height } = grid, value = p[measure.key], known = p.fits && value > 0;
   const x = left + grid.columns.indexOf(p.sweep[grid.x]) * side;
   const y = top + (grid.y ? grid.rows.indexOf(p.sweep[grid.y]) : 0) * height;
@@ -94,7 +94,7 @@ function cellOf(/** @type {Grid} */ grid, /** @type {ExplorePoint} */ p, /** @ty
 
 /**
  * One map: a cell for each point of `chosen`, columns along one sweep, rows along another (or a single one).
- * @param {ExplorePoint[]} chosen
+ * @param {ExplorePagePoint[]} chosen
  * @param {string} title
  * @param { { x: string, y: string }} along
  * @param {Measure} measure
@@ -111,7 +111,7 @@ function cellMap(chosen, title, along, measure, width) {
 /** Points that agree in every sweep but those two, with what they agree in. */
 function multiples(/** @type {string} */ x, /** @type {string} */ y) {
   const others = axes.filter((a) => a !== x && a !== y);
-  /** @type {Map<string, ExplorePoint[]>} */
+  /** @type {Map<string, ExplorePagePoint[]>} */
   const groups = new Map();
   for (const p of points) {
     const key = others.map((a) => `${a} ${p.sweep[a]}`).join(", ");
@@ -197,14 +197,14 @@ function frontSection() {
     "are best in the two that are drawn.", el("div", { class: "two" }, ...charts)));
 }
 
-function rowOf(/** @type {ExplorePoint} */ p) {
+function rowOf(/** @type {ExplorePagePoint} */ p) {
   const swept = names.map((n) => ({ show: p.sweep[n], by: valuesOf(n).indexOf(p.sweep[n]) }));
   if (!p.fits) return [...swept, "does not fit", "", "", "", "", "", p.problem || ""];
   return [...swept, { show: seconds(p.step_s), by: p.step_s }, p.exact ? "optimal" : `gap ${percent(p.gap, 2)}`, percent(p.utilisation), usd(p.price_usd),
     { show: watts(p.power_w), by: p.power_w }, p.shape, p.why];
 }
 
-function tableSection(/** @type {string} */ title, /** @type {string} */ lead, /** @type {ExplorePoint[]} */ rows) {
+function tableSection(/** @type {string} */ title, /** @type {string} */ lead, /** @type {ExplorePagePoint[]} */ rows) {
   /** @type {import("./sortable.js").Column[]} */
   const columns = [...names.map((n) => /** @type {import("./sortable.js").Column} */ ([n, "left"])), ["step"], ["proof"], ["utilisation"], ["price"], ["power"], ["shape", "left"], ["why", "words"]];
   return wide(section(title, lead, dataTable(columns, rows.slice(0, MOST_ROWS).map(rowOf), "points"),

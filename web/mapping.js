@@ -5,7 +5,7 @@ import { bytes, counted, grouped, percent, quantity, rounded, seconds, usd, watt
 import { documentOf, el, legend, pageHead, pageTitle, section, showPage, tall, tile, tiles, tipRow, wide, withTip } from "./page.js";
 import { dataTable, tableOf } from "./sortable.js";
 
-/** @type {MappingDocument} */
+/** @type {Mapping} */
 const data = documentOf();
 /** @type {["compute" | "memory" | "network", "compute_s" | "memory_s" | "network_s"][]} */
 const LANES = [["compute", "compute_s"], ["memory", "memory_s"], ["network", "network_s"]];

@@ -5,12 +5,12 @@ import { bytes, counted, percent, rate, span } from "./numbers.js";
 import { bandText, documentOf, el, pageHead, section, showPage, tile, tiles, tipRow, wide } from "./page.js";
 import { dataTable, tableOf } from "./sortable.js";
 
-/** @type {CollectiveDocument | TrafficDocument} */
+/** @type {CollectivePage | TrafficPage} */
 const data = documentOf();
 const timeText = (/** @type {number} */ s) => span(s * 1e9);
 const timeCell = (/** @type {number} */ s) => ({ show: timeText(s), by: s });
 
-function timePage(/** @type {CollectiveDocument} */ found) {
+function timePage(/** @type {CollectivePage} */ found) {
   const sizes = { title: "size", log: true, base: 4, format: bytes };
   /** @param {"time_s" | "bus_bandwidth"} field */
   const curves = (field) => found.curves.map((c) => ({ name: c.name, bold: c.chosen,
@@ -32,7 +32,7 @@ function timePage(/** @type {CollectiveDocument} */ found) {
 
 const MOST_LINKS = 48, MOST_LINES = 8, MOST_FLOWS = 200;
 
-function usesSection(/** @type {TrafficDocument} */ run) {
+function usesSection(/** @type {TrafficPage} */ run) {
   const lines = run.links.slice(0, MOST_LINES).map((l) => ({ name: l.name,
     points: l.used.map((v, i) => /** @type {[number, number]} */ ([(i + 0.5) * run.interval_s, v])) }));
   if (lines.length === 0) return null;
@@ -40,7 +40,7 @@ function usesSection(/** @type {TrafficDocument} */ run) {
     lineChart(lines, { title: "time", format: timeText }, { title: "use", to: 1.02, format: (v) => percent(v, 0) }));
 }
 
-function linksSection(/** @type {TrafficDocument} */ run) {
+function linksSection(/** @type {TrafficPage} */ run) {
   const shown = run.links.filter((l) => l.used.length > 0).slice(0, MOST_LINKS), more = run.links.length - shown.length;
   if (shown.length === 0) return null;
   return wide(section("Links", "One strip a link, busiest first, with its mean use; the stronger, the fuller.",
@@ -50,7 +50,7 @@ function linksSection(/** @type {TrafficDocument} */ run) {
     more > 0 ? el("p", { class: "note" }, `${counted(more, "more link")} not drawn; --json has all.`) : null));
 }
 
-function flowsSection(/** @type {TrafficDocument} */ run) {
+function flowsSection(/** @type {TrafficPage} */ run) {
   const longest = [...run.flows].sort((a, b) => (b.end_s - b.start_s) - (a.end_s - a.start_s)).slice(0, MOST_FLOWS);
   return section("Flows", "Longest first.", dataTable([["flow", "left"], ["bytes"], ["start"], ["end"], ["takes"], ["mean rate"]],
     longest.map((f) => {
@@ -60,11 +60,11 @@ function flowsSection(/** @type {TrafficDocument} */ run) {
     }), "flows"));
 }
 
-function runPage(/** @type {TrafficDocument} */ run) {
+function runPage(/** @type {TrafficPage} */ run) {
   showPage(pageHead(run.title, `${counted(run.flows.length, "flow")} on ${run.cluster}`),
     tiles(tile(timeText(run.end_s), "until the last is complete"), tile(String(run.links.length), "links carried something"),
       run.links.length > 0 ? tile(percent(run.links[0].mean), `of the run is ${run.links[0].name} full, the busiest link`) : null),
     usesSection(run), flowsSection(run), linksSection(run));
 }
 
-if (data.kind === "time") timePage(data); else runPage(data);
+if (data.kind === "time") timePage(/** @type {CollectivePage} */ (data)); else runPage(/** @type {TrafficPage} */ (data));

@@ -7,7 +7,7 @@ import { bandText, copyable, documentOf, el, legend, pageHead, pageTitle, sectio
 import { MWH, days, odds, runTiles } from "./runs.js";
 import { dataTable, tableOf } from "./sortable.js";
 
-/** @type {PlanDocument} */
+/** @type {PlanPage} */
 const data = documentOf();
 const points = data.points;
 const first = points[0];

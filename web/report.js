@@ -36,10 +36,10 @@ function numbers() {
   const exposed = ranks.map((rank) => transfer(rank.window.breakdown_s.measured) / (rank.window.measured_s || 1));
   const most = exposed.indexOf(Math.max(...exposed));
   const list = [];
-  if (q.steps > 0) list.push(tile(percent(q.mean_abs_error, 2), `mean error of host steps; worst ${percent(q.max_abs_error, 2)}`));
+  if (q.steps > 0) list.push(tile(percent(q.mean_abs_error || 0, 2), `mean error of host steps; worst ${percent(q.max_abs_error || 0, 2)}`));
   if (q.gpu_steps > 0) {
-    list.push(tile(percent(q.mean_abs_gpu_step_error, 2), `mean error of GPU steps; worst ${percent(q.max_abs_gpu_step_error, 2)}`));
-    list.push(tile(percent(q.start_error_median_of_window, 3), "of the run is how far a GPU task's start is off (median)"));
+    list.push(tile(percent(q.mean_abs_gpu_step_error || 0, 2), `mean error of GPU steps; worst ${percent(q.max_abs_gpu_step_error || 0, 2)}`));
+    list.push(tile(percent(q.start_error_median_of_window || 0, 3), "of the run is how far a GPU task's start is off (median)"));
   }
   if (Math.max(...exposed) > 0.0005) {
     list.push(tile(percent(exposed.reduce((a, b) => a + b, 0) / exposed.length), ranks.length > 1

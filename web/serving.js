@@ -149,7 +149,7 @@ function iterationRows(iteration) {
     bar: stackedBar([{ value: p.time_s, colour: colourIn(BOUND_COLOURS, p.bound) }], p.time_s, longest, "clear") }))]);
 }
 
-/** @type {Words} */
+/** @type {Record<string, string>} */
 const BOUND_WORDS = { bytes: "reading memory", compute: "arithmetic", floor: "fixed cost of kernels", latency: "latency of links",
   links: "bandwidth of links", host: "the host" };
 

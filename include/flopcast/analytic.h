@@ -120,7 +120,8 @@ struct TrainingConstant {
 struct TrainingOptions {
   /// How the training's software behaves: a profile of catalog/training/constants.toml. "" is the first.
   std::string software;
-  std::string constants;         ///< a TOML file whose values replace the catalogue's
+  /// constants of training beside those of the cluster's own fits
+  std::vector<std::shared_ptr<const FitFile>> fits;
   double usd_per_chip_hour = 0;  ///< 0: no cost
   double memory_share = 1;       ///< of the chip's capacity that a plan may use
   double fit_odds = 0.9;  ///< with which a plan has to fit into that to be told as one that fits
@@ -132,8 +133,7 @@ struct TrainingOptions {
 /// searches, one per thread.
 class TrainingModel {
  public:
-  /// Errors: a software or a file of constants that cannot be had; those of KernelModel::make and
-  /// CollectiveModel::make.
+  /// Errors: a software that is not known, fits of constants that cannot be used; those of Machine::make.
   static Result<TrainingModel> make(Model model, Cluster cluster, const Catalog& catalog,
                                     const TrainingOptions& options = {});
   /// Errors: plan_problems' first where the plan is impossible. A plan that does not fit into memory

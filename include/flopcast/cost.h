@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "flopcast/base.h"
+#include "flopcast/cost/kernel_fit.h"
 #include "flopcast/hardware.h"
 
 namespace flopcast {
@@ -113,12 +114,15 @@ Bytes kernel_bytes(const Kernel& kernel);  ///< compulsory traffic with the chip
 /// type it has, which stands in for it.
 FlopsPerSecond peak_rate(const Chip& chip, DataType type);
 
-class KernelFit;
-
+/// Measurements of the chip's owner.
+struct OwnKernels {
+  KernelFit fit;     ///< what they say
+  std::string file;  ///< that they are in
+};
 /// Where a KernelModel's fits come from.
 struct KernelModelOptions {
-  std::vector<std::filesystem::path> fits;  ///< files of `flopcast calibrate kernels`: these first
-  std::string relative;  ///< scale this chip's fits instead of using the chip's own
+  std::vector<OwnKernels> own;  ///< these first
+  std::string relative;         ///< scale this chip's fits instead of using the chip's own
   /// The chip before any of its numbers was overridden, for which measurements may hold; none: the
   /// catalogue's of its name, else the chip itself.
   std::optional<Chip> nominal;
@@ -130,8 +134,7 @@ class KernelModel {
   /// Loads the chip's fits from the catalogue; where a class of kernels has none, a relative's is
   /// scaled by roofline ratios, and basis and source say so. Of a chip with other numbers than its
   /// nominal one it is the nominal one's time, times the formula's on this chip over the formula's on that
-  /// one: no number's change goes the wrong way, and none changes nothing. Errors: a fit file that cannot
-  /// be read, an unknown relative.
+  /// one: no number's change goes the wrong way, and none changes nothing. Errors: an unknown relative.
   static Result<KernelModel> make(const Chip& chip, const Catalog& catalog,
                                   const KernelModelOptions& options = {});
   /// With this one fit and no other; what it lacks is priced by constants (basis kAssumed).

@@ -6,6 +6,7 @@
 //   "64 x dgx-h100"                         64 nodes on the node's usual fabric
 //   "8 nodes of dgx-h100, rail NDR"         fabric and link named
 //   "16 x dgx-h100, fat-tree NDR, oversubscription 2, nic.latency 3us"
+//   "8 x dgx-h100, fit mine.toml"           with measurements of one's own
 //   "cluster.toml"                          a file; see docs/reference/cluster.md
 #pragma once
 
@@ -21,6 +22,7 @@
 
 #include "flopcast/base.h"
 #include "flopcast/base/quantity.h"
+#include "flopcast/hardware/fits.h"
 
 namespace flopcast {
 
@@ -212,6 +214,8 @@ struct Cluster {
   unsigned node_levels = 1;          ///< how many of the innermost levels make up a node
   std::optional<FabricGraph> graph;  ///< where given, what routes use
   std::vector<Fact> facts;           ///< what was taken from where, overrides included
+  /// measurements of its owner, which come before what the catalogue holds
+  std::vector<std::shared_ptr<const FitFile>> fits;
   /// The machine before any of its numbers was overridden, of the same shape: what measurements may hold
   /// for. Null: as it is. Has none of its own.
   std::shared_ptr<const Cluster> nominal;

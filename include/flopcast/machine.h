@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flopcast/base.h"
@@ -49,12 +50,25 @@ Result<Cluster> with_changed(const Cluster& cluster, const Knob& knob,
 struct MachineOptions {
   KernelModelOptions kernels;                  ///< how kernels are priced
   const CollectiveFit* collectives = nullptr;  ///< must outlive the machine; none: the catalogue's
+  /// What the cluster's own fits may be of: what the question that is asked makes use of. Those of kernels and collectives
+  /// are read here, others by who asks.
+  std::vector<FitKind> uses = {FitKind::kNetwork, FitKind::kKernels};
+  std::string_view asker = "this question";  ///< of whom errors say that it would not use one
 };
+
+/// Of a question that makes use of these kinds of fits alone.
+inline MachineOptions with_uses(std::vector<FitKind> uses, std::string_view asker) {
+  MachineOptions options;
+  options.uses = std::move(uses);
+  options.asker = asker;
+  return options;
+}
 
 /// The models of one cluster. Immutable, thread-safe, quick to copy.
 class Machine {
  public:
-  /// Errors: those of KernelModel::make and CollectiveModel::make.
+  /// Errors: those of KernelModel::make and CollectiveModel::make; a fit of the cluster that is of another kind than may be,
+  /// of another chip or node, or does not hold what it should.
   /// @param catalog must outlive the machine.
   static Result<Machine> make(Cluster cluster, const Catalog& catalog,
                               const MachineOptions& options = {});

@@ -33,7 +33,6 @@ from types import ModuleType
 from typing import Any
 
 from . import _native
-from ._documents import Document
 from ._errors import ErrorCode, FlopcastError
 from ._estimates import (
     PLAN_SETTINGS,
@@ -60,8 +59,9 @@ from ._mapping import (
 )
 from ._plans import PlanOptions, PlanSearch, PlanSweep, plan, plan_sweep
 from ._serve_plans import SERVE_PLAN_SETTINGS, ServePlan, ServePlans, ServePlanSettings, serve_plan, serve_plans
-from ._serving import SERVE_SETTINGS, Percentiles, ServeSettings, Serving, serve
-from ._whatif import PartWorth, WhatIf, WhatIfAnswer, WhatIfRefusal, WhatIfTotals
+from ._serving import SERVE_SETTINGS, ServeSettings, Serving, serve
+from ._whatif import PartWorth, WhatIf, WhatIfAnswer
+from .answers import ReplayFields
 
 __version__: str = _native.version
 
@@ -90,7 +90,6 @@ __all__ = [
     "MappingOptions",
     "PackedTrace",
     "PartWorth",
-    "Percentiles",
     "PlanOptions",
     "PlanSearch",
     "PlanSettings",
@@ -112,8 +111,6 @@ __all__ = [
     "TrainingOptions",
     "WhatIf",
     "WhatIfAnswer",
-    "WhatIfRefusal",
-    "WhatIfTotals",
     "WorkSensitivity",
     "__version__",
     "compare_steps",
@@ -132,6 +129,12 @@ __all__ = [
     "serve_plans",
     "training_software",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public: completion shows that and no more."""
+    return sorted(__all__)
+
 
 #: Names of the values in ``RankTrace.category``: ``CATEGORIES[3] == "kernel"``.
 CATEGORIES: tuple[str, ...] = tuple(_native.category_names())
@@ -274,7 +277,7 @@ class TraceSet:
         return f"<flopcast.TraceSet {self.label!r}: {len(self.ranks)} rank(s), {rows} rows>"
 
 
-class Replay(Document):
+class Replay(ReplayFields):
     """A recorded run, simulated once more. Made by ``replay``. ``print`` shows the tables of `flopcast replay`."""
 
     _native: _native.Replay

@@ -89,7 +89,7 @@ def map_of(make: Callable[[Any], T]) -> Callable[[Any], dict[str, T]]:
 
 
 class Field(Generic[T]):
-    """A read-only attribute that is a field of an answer's JSON; None where that is null or absent.
+    """A read-only attribute that is a field of an answer's JSON; no attribute where that is absent.
 
     Args:
         doc: what it is.
@@ -112,7 +112,10 @@ class Field(Generic[T]):
     def __get__(self, answer: Document | Part | None, owner: type) -> Self | T:
         if answer is None:
             return self
-        value: Any = (answer if isinstance(answer, Part) else answer._fields).get(self._name)
+        fields = answer if isinstance(answer, Part) else answer._fields
+        if self._name not in fields:
+            raise AttributeError(f"this answer has no {self._name}")
+        value: Any = fields[self._name]
         made: T = value if value is None or self._make is None else self._make(value)
         return made
 
@@ -141,11 +144,18 @@ class Points(Generic[T]):
         return self._lines
 
 
-def data_frame(csv: str) -> Any:
-    """A ``pandas.DataFrame`` of the command line's `--csv`."""
-    import pandas
+def pandas_module() -> Any:
+    """Pandas. Raises ImportError that says what to do where there is none."""
+    try:
+        import pandas
+    except ImportError as missing:
+        raise ImportError("a data frame needs pandas: pip install pandas") from missing
+    return pandas
 
-    return pandas.read_csv(io.StringIO(csv))
+
+def data_frame(csv: str) -> Any:
+    """A ``pandas.DataFrame`` of the command line's `--csv`. Raises ImportError where there is no pandas."""
+    return pandas_module().read_csv(io.StringIO(csv))
 
 
 def sweep_texts(sweeps: Mapping[str, Iterable[Any]] | Iterable[str]) -> list[str]:

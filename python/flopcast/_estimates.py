@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import data_frame, shown
+from ._documents import data_frame, pandas_module, shown
 from ._errors import ErrorCode, FlopcastError
 from ._files import PathLike, plain
+from ._machines import Fits, with_fits
 from .answers import EstimateFields
 
 if TYPE_CHECKING:
@@ -101,8 +102,7 @@ class Estimate(EstimateFields):
 
     def stages_to_pandas(self) -> Any:
         """A ``pandas.DataFrame`` with a row per pipeline stage; memory in columns ``weights_bytes`` ... ``total_bytes``."""
-        import pandas
-
+        pandas = pandas_module()
         rows = []
         for stage in self.stages:
             row = dict(stage)
@@ -192,7 +192,7 @@ class TrainingOptions(TypedDict, total=False):
     """What ``TrainingModel`` takes besides model and cluster."""
 
     software: str
-    constants: PathLike
+    fit: Fits
     usd_per_chip_hour: float
     memory_share: float
     fit_odds: float
@@ -230,7 +230,8 @@ class TrainingModel:
         cluster: what ``flopcast.Cluster`` takes: ``"128 x dgx-h100"``.
         software: a profile of how the training's software behaves; if not given, the first of
             ``training_software()``.
-        constants: a TOML file whose constants replace the catalogue's.
+        fit: files of `flopcast calibrate network` or `kernels`, or of constants, one or several: what was measured on
+            this machine comes before the catalogue's.
         usd_per_chip_hour: if not given, no cost.
         memory_share: of a chip's memory that a plan may use, 0 to 1; 1 if not given.
         fit_odds: how likely a plan has to fit into that, 0 to 1; 0.9 if not given.
@@ -241,7 +242,7 @@ class TrainingModel:
 
     def __init__(self, model: PathLike, cluster: PathLike, **options: Unpack[TrainingOptions]) -> None:
         self.model: str = os.fspath(model)
-        self.cluster: str = os.fspath(cluster)
+        self.cluster: str = with_fits(cluster, options.pop("fit", ()))
         self._native = _native.TrainingModel(self.model, self.cluster, **plain(options))
         self.software: str = self._native.software()
         self.chips: int = self._native.chips()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Iterable
 from typing import Any
 
 from . import _native
 from ._documents import shown
 from ._files import PathLike
+from ._machines import Fits, with_fits
 from .answers import Collective, Traffic
 
 
@@ -20,13 +20,15 @@ class Cluster:
     Args:
         description: what `--on` takes: ``"64 x dgx-h100"``, ``"8 nodes of dgx-h100, rail NDR"``, a
             name of the catalogue, or a file.
+        fit: files of `flopcast calibrate`, one or several: what was measured on this machine comes before the
+            catalogue's.
 
     Raises:
         FlopcastError: the description is wrong; says where and how to mend it.
     """
 
-    def __init__(self, description: PathLike) -> None:
-        self._native = _native.Cluster(os.fspath(description))
+    def __init__(self, description: PathLike, *, fit: Fits = ()) -> None:
+        self._native = _native.Cluster(with_fits(description, fit))
         self.name: str = self._native.name()
         self.chip: str = self._native.chip()  #: name of the chip
         self.chips: int = self._native.chips()
@@ -88,14 +90,15 @@ class KernelTime:
 
 
 class KernelModel:
-    """Kernel times on one chip, such as ``"h200"``. Dimensions are elements.
+    """Kernel times on one chip, such as ``"h200"``. Dimensions are elements. ``fit``: files of `flopcast calibrate
+    kernels`, one or several, that come before the catalogue's.
 
     Raises:
         FlopcastError: no chip of the catalogue has that name.
     """
 
-    def __init__(self, chip: str) -> None:
-        self._native = _native.KernelModel(chip)
+    def __init__(self, chip: str, *, fit: Fits = ()) -> None:
+        self._native = _native.KernelModel(with_fits(chip, fit))
 
     def gemm(self, m: int, n: int, k: int, type: str = "bf16", *, batch: int = 1) -> KernelTime:
         """C[m, n] = A[m, k] B[k, n], ``batch`` times."""

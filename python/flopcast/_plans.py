@@ -11,6 +11,7 @@ from . import _native
 from ._documents import Points, data_frame, notebook_html, shown, sweep_texts, write_page
 from ._estimates import PlanSettings, RunOptions, TrainingOptions, run_settings, setting_texts
 from ._files import PathLike, plain
+from ._machines import with_fits
 from .answers import PlanPointFields
 
 if TYPE_CHECKING:
@@ -207,12 +208,13 @@ def _points(
     model: PathLike, cluster: PathLike, sweeps: Iterable[str], options: dict[str, Any]
 ) -> list[_Point]:
     """The questions of a sweep. Takes from the options all but those of how to run."""
+    machine = with_fits(cluster, options.pop("fit", ()))
     training = _taken(options, TrainingOptions)
     run = _taken(options, RunOptions)
     asked = _taken(options, _AskedOptions)
     asked["constraints"] = list(asked.get("constraints", ()))
     settings = setting_texts({name: options.pop(name) for name in options.keys() - _RunOptions.__annotations__.keys()})
-    asked.update(model=os.fspath(model), cluster=os.fspath(cluster), settings=settings)
+    asked.update(model=os.fspath(model), cluster=machine, settings=settings)
     return [
         {"asked": {**asked, "changes": changes}, "training": training, "run": run}
         for changes in _native.sweep_points(list(sweeps))
@@ -231,7 +233,7 @@ def plan(model: PathLike, cluster: PathLike, **options: Unpack[PlanOptions]) -> 
         best: plans to return; 10 if not given.
         placements: True, the default: all placements of groups on the network; False: only the
             usual one.
-        software, constants, usd_per_chip_hour, memory_share, fit_odds: as for ``TrainingModel``.
+        software, fit, usd_per_chip_hour, memory_share, fit_odds: as for ``TrainingModel``.
         tokens, steps, chip_mtbf, checkpoint_time, restart_time, co2, pue: ask for the whole run, too
             (``RunOptions``): ``tokens=15e12`` or ``tokens="15T"``.
         progress: called with what is done and of how much, now and then and at the end, in this thread; what it

@@ -9,8 +9,10 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from . import _native
-from ._documents import data_frame, notebook_html, shown, write_page
+from ._documents import data_frame, shown
 from ._files import PathLike
+from ._machines import Fits, with_fits
+from .answers import ComparedFleetsFields, FleetsDocumentFields
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -55,25 +57,49 @@ class ServePlanSettings(TypedDict, total=False):
     seed: int
 
 
-class ServePlan:
+class _Found:
+    """The JSON line of a search, as what answers are made of."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+
+    def json(self) -> str:
+        return _native.serve_plan_json(self.line)
+
+    def text(self) -> str:
+        return _native.serve_plan_text(self.line)
+
+    def html(self) -> str:
+        return _native.serve_plan_html(self.line)
+
+
+class _Compared:
+    """The same of several clusters."""
+
+    def __init__(self, lines: str) -> None:
+        self.lines = lines
+
+    def json(self) -> str:
+        return _native.serve_plans_json(self.lines)
+
+    def text(self) -> str:
+        return _native.serve_plans_text(self.lines)
+
+    def html(self) -> str:
+        return _native.serve_plans_html(self.lines)
+
+
+class ServePlan(FleetsDocumentFields):
     """What a search for a fleet found. ``print`` shows the tables of `flopcast serve-plan`."""
 
     def __init__(self, line: str) -> None:
+        super().__init__(_Found(line))
         self._line = line
-        self._fields: dict[str, Any] = json.loads(line)
-        #: the question: model, cluster, limits, settings, ...
-        self.asked: dict[str, Any] = self._fields["asked"]
-        #: fleets that meet the limits on the fewest chips, those farthest below them first
-        self.best: list[dict[str, Any]] = self._fields["best"]
-        #: of all fleets found those that none surpasses in cost, mean TTFT and mean TPOT
-        self.pareto: list[dict[str, Any]] = self._fields["pareto"]
-        #: how the best is started: a command for each pool
-        self.launch: list[dict[str, Any]] = self._fields["launch"]
 
     @property
     def chips(self) -> int:
         """Of the best fleet."""
-        return int(self.best[0]["chips"])
+        return self.best[0].chips
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``, a row for each of the fleets found."""
@@ -81,37 +107,20 @@ class ServePlan:
 
     def to_json(self) -> str:
         """The document of `flopcast serve-plan --json`: the same bytes however the search was run."""
-        return _native.serve_plan_json(self._line)
-
-    def to_dict(self) -> dict[str, Any]:
-        """``to_json``, parsed."""
-        return self._fields
-
-    def html(self, path: PathLike) -> None:
-        """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_page(path, _native.serve_plan_html(self._line))
-
-    def __str__(self) -> str:
-        return shown(_native.serve_plan_text(self._line), keep="\n\t")
-
-    def _repr_html_(self) -> str:
-        return notebook_html(str(self))
+        return self._native.json()
 
     def __repr__(self) -> str:
-        return shown(f"<flopcast.ServePlan {self.asked['model']} on {self.asked['cluster']}: {self.best[0]['words']}>")
+        return shown(f"<flopcast.ServePlan {self.asked.model} on {self.asked.cluster}: {self.best[0].words}>")
 
 
-class ServePlans:
+class ServePlans(ComparedFleetsFields):
     """The same search on several clusters. ``print`` shows them side by side, then the winner."""
 
     def __init__(self, lines: str) -> None:
+        super().__init__(_Compared(lines))
         self._lines = lines
-        self._fields: dict[str, Any] = json.loads(_native.serve_plans_json(lines))
         #: a ``ServePlan`` for each cluster, in the order asked
         self.plans: list[ServePlan] = [ServePlan(line) for line in lines.splitlines(keepends=True)]
-        #: of fleets of any cluster that none surpasses in cost, mean TTFT and mean TPOT, where all have prices:
-        #: ``cluster`` (in ``plans``) and ``fleet`` (in its ``pareto``)
-        self.pareto: list[dict[str, int]] = self._fields["pareto"]
 
     @property
     def fewest_chips(self) -> ServePlan:
@@ -130,17 +139,7 @@ class ServePlans:
 
     def to_json(self) -> str:
         """The document of `flopcast serve-plan --json` with several ``--on``."""
-        return _native.serve_plans_json(self._lines)
-
-    def html(self, path: PathLike) -> None:
-        """Writes one self-contained page. Raises OSError if the file cannot be written."""
-        write_page(path, _native.serve_plans_html(self._lines))
-
-    def __str__(self) -> str:
-        return shown(_native.serve_plans_text(self._lines), keep="\n\t")
-
-    def _repr_html_(self) -> str:
-        return notebook_html(str(self))
+        return self._native.json()
 
     def __repr__(self) -> str:
         return f"<flopcast.ServePlans of {len(self.plans)} clusters>"
@@ -166,6 +165,7 @@ def serve_plan(
     model: PathLike,
     cluster: PathLike,
     *,
+    fit: Fits = (),
     executor: Executor | None = None,
     shards: int = 0,
     threads: int = 0,
@@ -175,6 +175,8 @@ def serve_plan(
 
     Args:
         model, cluster: as for ``plan``.
+        fit: files of `flopcast calibrate network` or `kernels`, or of an engine's constants, one or several: what was
+            measured on this cluster comes before the catalogue's.
         executor: any ``concurrent.futures`` executor: the search is cut into parts that run on it.
         shards: how many parts; 0, the default: eight with an executor, else one.
         threads: of each part; 0, the default: every core without an executor, else one.
@@ -189,7 +191,7 @@ def serve_plan(
         FlopcastError: no fleet meets the limits (``code`` is ``NO_ANSWER``; the text names the nearest), nothing
             fits into memory (``DOES_NOT_FIT``), or the question makes no sense.
     """
-    lines = _searched(model, cluster, executor, shards, threads, settings)
+    lines = _searched(model, with_fits(cluster, fit), executor, shards, threads, settings)
     found = ServePlan(lines)
     if not found.best:
         _native.refuse_serve_plan(lines)
@@ -200,6 +202,7 @@ def serve_plans(
     model: PathLike,
     clusters: Iterable[PathLike],
     *,
+    fit: Fits = (),
     prices: Iterable[float] | None = None,
     executor: Executor | None = None,
     shards: int = 0,
@@ -209,8 +212,9 @@ def serve_plans(
     """``serve_plan`` on each of several clusters, and which of them is cheapest.
 
     Args:
-        model, executor, shards, threads, settings: as for ``serve_plan``.
-        clusters: each as for ``serve_plan``.
+        model, fit, executor, shards, threads, settings: as for ``serve_plan``.
+        clusters: each as for ``serve_plan``; ``fit`` is of all of them, of one it is written behind its name:
+            ``"8 x a100, fit a100.toml"``.
         prices: USD an hour of one chip, for each cluster in order; without them ``price`` holds for all.
 
     Raises:
@@ -224,7 +228,7 @@ def serve_plans(
     lines = ""
     for cluster, cost in zip(names, costs):
         own: dict[str, Any] = {**settings, **({} if cost is None else {"price": cost})}
-        lines += _searched(model, cluster, executor, shards, threads, own)
+        lines += _searched(model, with_fits(cluster, fit), executor, shards, threads, own)
     found = ServePlans(lines)
     if not any(plan.best for plan in found.plans):
         _native.refuse_serve_plan(lines)

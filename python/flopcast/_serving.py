@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _native
-from ._documents import Document, Field, data_frame, shown
+from ._documents import data_frame, pandas_module, shown
 from ._files import PathLike, write_whole
+from ._machines import Fits, with_fits
+from .answers import ServingFields
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -19,19 +20,6 @@ SERVE_SETTINGS: tuple[str, ...] = tuple(_native.serve_settings())
 
 #: Columns of a summary that are percentiles, in seconds.
 _PERCENTILES = ("ttft_s", "tpot_s", "inter_token_s", "latency_s")
-
-
-@dataclasses.dataclass(frozen=True)
-class Percentiles:
-    """A quantity over requests (or gaps between tokens), in seconds."""
-
-    mean: float
-    p50: float
-    p90: float
-    p95: float
-    p99: float
-    max: float
-    count: int  #: of what
 
 
 def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,56 +35,14 @@ def _flat(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _frame(rows: Iterable[Mapping[str, Any]]) -> Any:
-    import pandas
-
+    pandas = pandas_module()
     return pandas.DataFrame([_flat(row) for row in rows])
 
 
-class Serving(Document):
+class Serving(ServingFields):
     """What the clients of a fleet see. Made by ``serve``; ``print`` shows the tables of `flopcast serve`."""
 
     _native: _native.Serving
-
-    chips = Field(int, "Of all replicas.")
-    output_tokens_per_s = Field(float, "Tokens of answers, of all replicas.")
-    total_tokens_per_s = Field(float, "The same with prompts.")
-    requests_per_s = Field(float, "Answered requests.")
-    within = Field(float, "Share of requests that keep every limit of ``slo``, 0 to 1.")
-    goodput_requests_per_s = Field(float, "Of those.")
-    meets = Field(bool, "Whether the percentiles keep the limits of ``slo``.")
-    answered = Field(int, "Requests that were answered.")
-    limits = Field(list[str], "What limits the fleet, in sentences.")
-    assumed = Field(list[str], "In words, what nobody told.")
-    words = Field(str, "The fleet and its load in a line.")
-
-    def _percentiles(self, name: str) -> Percentiles:
-        return Percentiles(**self._fields[name])
-
-    @property
-    def ttft_s(self) -> Percentiles:
-        """Time to the first token."""
-        return self._percentiles("ttft_s")
-
-    @property
-    def tpot_s(self) -> Percentiles:
-        """Time per output token behind the first, of each request."""
-        return self._percentiles("tpot_s")
-
-    @property
-    def inter_token_s(self) -> Percentiles:
-        """Gaps between tokens, of all requests."""
-        return self._percentiles("inter_token_s")
-
-    @property
-    def latency_s(self) -> Percentiles:
-        """Time to the whole answer."""
-        return self._percentiles("latency_s")
-
-    @property
-    def usd_per_million_tokens(self) -> float | None:
-        """Of answers; None without ``price``."""
-        cost: float | None = self._fields["usd_per_million_tokens"]
-        return cost
 
     def parts_s(self, pool: int = 0, *, prompts: bool = False) -> dict[str, float]:
         """Where the time of an iteration at the operating point goes.
@@ -137,8 +83,7 @@ class Serving(Document):
 
     def timeline_to_pandas(self) -> Any:
         """A row for each of equal intervals: answers being made, requests waiting, prompt tokens/s, room used."""
-        import pandas
-
+        pandas = pandas_module()
         timeline = self._fields["timeline"]
         columns = {name: timeline[name] for name in ("decodes", "waiting", "prompt_tokens_per_s", "kv")}
         frame = pandas.DataFrame(columns)
@@ -232,6 +177,7 @@ def serve(
     model: PathLike = "",
     cluster: str = "",
     *,
+    fit: Fits = (),
     from_: PathLike = "",
     quick: bool = False,
     curve: bool = False,
@@ -246,6 +192,8 @@ def serve(
     Args:
         model: a built-in model, a Hugging Face ``config.json``, or the folder that holds one.
         cluster: what ``flopcast.Cluster`` takes: ``"2 x dgx-h100"``.
+        fit: files of `flopcast calibrate network`, `kernels` or `serving`, or of an engine's constants, one or several:
+            what was measured on this cluster comes before the catalogue's.
         from_: a file with a question (TOML, or JSON of an answer), or what servers are started with; what is given here
             stands before it.
         quick: the answer alone, without the next chips and the sensitivity.
@@ -258,7 +206,7 @@ def serve(
     """
     return Serving(
         _native.serve(
-            os.fspath(model), cluster, _setting_texts(settings), from_=os.fspath(from_), quick=quick, curve=curve,
+            os.fspath(model), with_fits(cluster, fit), _setting_texts(settings), from_=os.fspath(from_), quick=quick, curve=curve,
             threads=threads,
         )
     )  # fmt: skip

@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._documents import Document, Field
 from ._files import PathLike
+from ._machines import Fits, with_fits
+from .answers import WhatIfFields
 
 if TYPE_CHECKING:
     from . import TraceSet
@@ -32,14 +33,6 @@ _NOTHING: Mapping[str, Any] = MappingProxyType(
 
 
 @dataclasses.dataclass(frozen=True)
-class WhatIfRefusal:
-    """A change that cannot be answered from the recording."""
-
-    change: str  #: "set layers=8"
-    missing: str  #: the evidence that is missing, and what would bring it
-
-
-@dataclasses.dataclass(frozen=True)
 class PartWorth:
     """What a part of a run is worth. Times of the GPU step, in seconds."""
 
@@ -49,44 +42,13 @@ class PartWorth:
     limit_s: float | None  #: the step if it cost nothing
 
 
-@dataclasses.dataclass(frozen=True)
-class WhatIfTotals:
-    """What a run comes to beside its time. None is what nothing tells; ``missing`` says why."""
-
-    tokens_per_step: float | None  #: of the whole run
-    tokens_per_s: float | None  #: likewise
-    mfu: float | None  #: model FLOPs over the GPUs' dense peak, 0..1
-    memory_bytes: float | None  #: of the fullest rank
-    energy_j: float | None  #: of a step, all GPUs
-    cost_usd: float | None  #: likewise
-    usd_per_million_tokens: float | None  #: cost over tokens
-    basis: str  #: what they rest on
-    missing: dict[str, str]  #: by name, what would tell it
-
-    @classmethod
-    def _of(cls, fields: Mapping[str, Any]) -> WhatIfTotals:
-        missing = {each["total"]: each["why"] for each in fields["missing"]}
-        return cls(**{**fields, "missing": missing})
-
-
-class WhatIfAnswer(Document):
+class WhatIfAnswer(WhatIfFields):
     """What becomes of the run. Made by ``WhatIf.run``; ``print`` shows the tables of `flopcast whatif`.
 
     Where the recording lacks evidence, ``refused`` says which, and there are no times.
     """
 
     _native: _native.WhatIfAnswer
-
-    before_s = Field(float, "The GPU step as recorded: mean over ranks and usual steps.")
-    after_s = Field(float, "The GPU step of the changed run.")
-    host_before_s = Field(float, "The host's step as recorded.")
-    host_after_s = Field(float, "The host's step of the changed run.")
-    ranks_after = Field(int, "How many ranks the changed run has.")
-
-    @property
-    def refused(self) -> list[WhatIfRefusal]:
-        """Not empty: there is no answer."""
-        return [WhatIfRefusal(change, missing) for change, missing in self._native.refusals()]
 
     @property
     def band_s(self) -> tuple[float, float]:
@@ -98,16 +60,6 @@ class WhatIfAnswer(Document):
     def parts_s(self) -> dict[str, tuple[float, float]]:
         """Where the time of the GPU step goes, before and after: both add up to it."""
         return {part["part"]: (part["before_s"], part["after_s"]) for part in self._fields["parts"]}
-
-    @property
-    def totals_before(self) -> WhatIfTotals:
-        """Tokens, MFU, memory, energy and cost of the recorded run."""
-        return WhatIfTotals._of(self._fields["totals_before"])
-
-    @property
-    def totals(self) -> WhatIfTotals:
-        """The same of the changed run."""
-        return WhatIfTotals._of(self._fields["totals"])
 
     def __repr__(self) -> str:
         if self.refused:
@@ -183,10 +135,11 @@ class WhatIf:
         pairs = [(name, str(value)) for name, value in knobs.items()]
         return self._with(set=self._asked["set"] + pairs, scale_only=scale_only or self._asked["scale_only"])
 
-    def scale(self, what: str, factor: float) -> WhatIf:
-        """So many times as long: ``"gemm"``, ``"kernel:/regex/"``, ``"collective:all_reduce"``,
-        ``"network"``, ``"host"``, ``"rank:3"``."""
-        return self._with(scale=[*self._asked["scale"], (what, float(factor))])
+    def scale(self, what: str, factor: float | str) -> WhatIf:
+        """So many times as long, or in words (``"2x faster"``): ``"gemm"``, ``"kernel:/regex/"``,
+        ``"collective:all_reduce"``, ``"network"``, ``"host"``, ``"rank:3"``."""
+        said = _native.time_factor(factor) if isinstance(factor, str) else (float(factor), "")
+        return self._with(scale=[*self._asked["scale"], (what, *said)])
 
     def remove(self, *what: str) -> WhatIf:
         """Without ``"profiler"``, ``"straggler"`` (``"straggler:2"``), ``"data-loading"``, ``"host"``,
@@ -205,9 +158,9 @@ class WhatIf:
         """Kernels on this chip of the catalogue."""
         return self._with(chip=name)
 
-    def on(self, cluster: str) -> WhatIf:
-        """Collectives on this cluster, such as ``"64 x dgx-h100"``."""
-        return self._with(on=cluster)
+    def on(self, cluster: str, *, fit: Fits = ()) -> WhatIf:
+        """Collectives on this cluster, such as ``"64 x dgx-h100"``. ``fit``: files of `flopcast calibrate network`."""
+        return self._with(on=with_fits(cluster, fit))
 
     def steps(self, *names: int | str) -> WhatIf:
         """Judges these steps alone, such as ``12`` or ``"ProfilerStep#12"``."""

@@ -7,6 +7,13 @@ from typing import Any, Optional
 from ._documents import Document, Field, Part, list_of, map_of
 
 
+class OwnFit(Part):
+    """OwnFit of docs/reference/json.md."""
+
+    file: Field[str] = Field("as it was named")
+    kind: Field[str] = Field("`collectives`, `kernels`, `host calls`, `serving deployments` or `constants`")
+
+
 class Plan(Part):
     """Plan of docs/reference/json.md."""
 
@@ -214,6 +221,9 @@ class EstimateFields(Document):
     chip: Field[str] = Field("of the cluster")
     chips: Field[int] = Field("of the plan")
     software: Field[str] = Field("the profile of the training's software")
+    own_fits: Field[list[OwnFit]] = Field(
+        "measurements of one's own that the answer has: `--fit`, and those of the cluster's line or file", list_of(OwnFit)
+    )
     words: Field[str] = Field("the plan in short")
     plan: Field[Plan] = Field("every setting of it", Plan)
     placement: Field[Placement] = Field("where its groups lie on the network", Placement)
@@ -279,6 +289,7 @@ class MappedWorkload(Part):
     resident_bytes: Field[float] = Field("kept in memory besides weights (B)")
     word_bytes: Field[float] = Field("of an element (B)")
     step_flop: Field[float] = Field("of a step, all layers and samples (FLOP)")
+    assumed: Field[list[str]] = Field("in words, what the graph's file left open and what was taken")
 
 
 class MappedDimension(Part):
@@ -391,7 +402,7 @@ class Partition(Part):
     wire_bytes: Field[float] = Field("sent to other chips (B)")
     live_bytes: Field[float] = Field("tensors in DRAM while it runs (B)")
     kernels: Field[list[str]] = Field("names of its kernels")
-    tiles: Field[Optional[list[int]]] = Field("where cycles are counted, the chip's tiles that each of its kernels has")
+    tiles: Field[list[int]] = Field("where cycles are counted, the chip's tiles that each of its kernels has")
 
 
 class MappedKernel(Part):
@@ -507,7 +518,9 @@ class PlanAsked(Part):
     best: Field[int] = Field("how many plans were asked for")
     run: Field[Optional[RunAsked]] = Field("what was asked of the whole run", RunAsked)
     software: Field[str] = Field("the profile of the training's software")
-    constants: Field[str] = Field("file whose constants replace those of the catalogue; empty: none")
+    own_fits: Field[list[OwnFit]] = Field(
+        "measurements of one's own that the answer has: `--fit`, and those of the cluster's line or file", list_of(OwnFit)
+    )
     base: Field[Plan] = Field("the plan whose choices every plan has", Plan)
     flopcast: Field[str] = Field("version that answered")
 
@@ -584,10 +597,10 @@ class BestPlan(FoundPlan):
         "what Megatron-LM cannot run of it; where there is any, the flags are another plan"
     )
     run: Field[Optional[WholeRun]] = Field("the whole run with this plan", WholeRun)
-    sensitivities: Field[Optional[list[Sensitivity]]] = Field(
+    sensitivities: Field[list[Sensitivity]] = Field(
         "only in parts of a search: of a plan that ties, as of the best", list_of(Sensitivity)
     )
-    assumed: Field[Optional[list[str]]] = Field("only in parts of a search: as of the best")
+    assumed: Field[list[str]] = Field("only in parts of a search: as of the best")
 
 
 class RounderStep(Part):
@@ -602,7 +615,7 @@ class PlanPointFields(Document):
     """Search: `flopcast plan --json`, `flopcast merge --json`."""
 
     asked: Field[PlanAsked] = Field("the question as it was understood", PlanAsked)
-    shard: Field[Optional[SearchShard]] = Field("only in parts of a search (`--shard`)", SearchShard)
+    shard: Field[SearchShard] = Field("only in parts of a search (`--shard`)", SearchShard)
     fits: Field[bool] = Field("whether any plan fits")
     search: Field[PlanCounts] = Field("how many plans were judged", PlanCounts)
     refused: Field[list[PlanRefusal]] = Field(
@@ -624,20 +637,1108 @@ class PlanPointFields(Document):
     hint: Field[str] = Field("in words, what these would save, where that is 3 % a token or more; else empty")
 
 
+class Problem(Part):
+    """Problem of docs/reference/json.md."""
+
+    code: Field[int] = Field(
+        "exit code of the kind of error: 2 wrong usage, 3 bad input, 4 too large for the machine, 5 no solution"
+    )
+    where: Field[str] = Field("the file, flag or field that it is about")
+    what: Field[str] = Field("what is wrong")
+    hint: Field[str] = Field("what was expected, or what to do; empty where nothing helps")
+
+
+class Breakdown(Part):
+    """Breakdown of docs/reference/json.md."""
+
+    exposed_compute: Field[float] = Field("kernels, no communication beside them (s)")
+    exposed_communication: Field[float] = Field("communication, no compute beside it (s)")
+    waiting: Field[float] = Field(
+        "part of `exposed_communication`: not all ranks of the collective have come yet, so that a faster network gains nothing (s)"
+    )
+    overlapped: Field[float] = Field("kernels and communication at once (s)")
+    other: Field[float] = Field(
+        "neither: copies and sets alone, and nothing. `exposed_compute`, `exposed_communication`, `overlapped` and `other` add up to the window (s)"
+    )
+    idle: Field[float] = Field("nothing at all; part of `other` (s)")
+
+
+class TwoBreakdowns(Part):
+    """TwoBreakdowns of docs/reference/json.md."""
+
+    measured: Field[Breakdown] = Field("as recorded", Breakdown)
+    replayed: Field[Breakdown] = Field("as replayed", Breakdown)
+
+
+class ReplayStep(Part):
+    """ReplayStep of docs/reference/json.md."""
+
+    name: Field[str] = Field("of the step")
+    mode: Field[str] = Field("the lags it was replayed with, as of the set")
+    measured_s: Field[float] = Field("the step on the host as recorded (s)")
+    replayed_s: Field[float] = Field("the step on the host as replayed (s)")
+    error: Field[Optional[float]] = Field("of the step on the host; null where nothing was measured")
+    gpu_measured_s: Field[Optional[float]] = Field(
+        "the step on the GPU as recorded: from the last end of GPU work launched in the step before to the last end of that launched in this one; null where there is no GPU step (s)"
+    )
+    gpu_replayed_s: Field[Optional[float]] = Field("the same as replayed (s)")
+    gpu_step_error: Field[Optional[float]] = Field("of the step on the GPU; null where there is none")
+    start_error_median_s: Field[float] = Field("median distance of replayed from recorded start over its GPU tasks (s)")
+    breakdown_s: Field[TwoBreakdowns] = Field("GPU time within the host step by what ran", TwoBreakdowns)
+
+
+class SmTimeUsed(Part):
+    """SmTimeUsed of docs/reference/json.md."""
+
+    measured: Field[Optional[float]] = Field("as recorded; null where SM count or blocks are unknown")
+    replayed: Field[Optional[float]] = Field("as replayed; null where SM count or blocks are unknown")
+
+
+class ReplayWindow(Part):
+    """ReplayWindow of docs/reference/json.md."""
+
+    measured_s: Field[float] = Field("its length as recorded (s)")
+    replayed_s: Field[float] = Field("its length as replayed (s)")
+    breakdown_s: Field[TwoBreakdowns] = Field("its GPU time by what ran", TwoBreakdowns)
+    sm_time_used: Field[SmTimeUsed] = Field("share of SM time that kernels had blocks for", SmTimeUsed)
+
+
+class ReplayCurve(Part):
+    """ReplayCurve of docs/reference/json.md."""
+
+    interval_s: Field[float] = Field("of one value: 1 ms, wider where there would be more than a million (s)")
+    active: Field[list[float]] = Field("per interval of the window, share of it with any stream at work")
+    sms_used: Field[list[float]] = Field(
+        "per interval, share of SM time that kernels had blocks for; empty where SM count or blocks are unknown"
+    )
+
+
+class ReplayUtilisation(Part):
+    """ReplayUtilisation of docs/reference/json.md."""
+
+    measured: Field[ReplayCurve] = Field("as recorded", ReplayCurve)
+    replayed: Field[ReplayCurve] = Field("as replayed", ReplayCurve)
+
+
+class ReplayRank(Part):
+    """ReplayRank of docs/reference/json.md."""
+
+    rank: Field[int] = Field("its number, or its place in the set where no file tells it")
+    file: Field[str] = Field("that it was read from")
+    steps: Field[list[ReplayStep]] = Field(
+        "training steps in order (`ProfilerStep#N`); the whole window where a trace marks none", list_of(ReplayStep)
+    )
+    window: Field[ReplayWindow] = Field(
+        "first start to last end of any GPU task; of any task where there is none of a GPU", ReplayWindow
+    )
+    utilisation: Field[ReplayUtilisation] = Field("of the window over time; `replay --json` only", ReplayUtilisation)
+
+
+class ReplayEdgeCount(Part):
+    """ReplayEdgeCount of docs/reference/json.md."""
+
+    count: Field[int] = Field("edges in the graph")
+    contradicted: Field[int] = Field(
+        "candidates that the recording contradicts (the source ends after the target starts) and that were dropped"
+    )
+    example: Field[str] = Field("the first of those in words")
+
+
+class ReplayEdges(Part):
+    """ReplayEdges of docs/reference/json.md."""
+
+    launch: Field[ReplayEdgeCount] = Field("from a host call to the GPU work that it launches", ReplayEdgeCount)
+    stream: Field[ReplayEdgeCount] = Field("from GPU work to the next of its stream", ReplayEdgeCount)
+    graph: Field[ReplayEdgeCount] = Field("between GPU work inside one launch of a CUDA graph", ReplayEdgeCount)
+    event: Field[ReplayEdgeCount] = Field("between streams, by an event that is known", ReplayEdgeCount)
+    event_inferred: Field[ReplayEdgeCount] = Field(
+        "between streams, the source found by a rule, without the event's identity", ReplayEdgeCount
+    )
+    occupancy: Field[ReplayEdgeCount] = Field(
+        "between streams without an event: the SMs were full until the source's last wave", ReplayEdgeCount
+    )
+    sync: Field[ReplayEdgeCount] = Field(
+        "from GPU work to a host call that waits for it: device, stream or event synchronisation, a blocking copy", ReplayEdgeCount
+    )
+    thread: Field[ReplayEdgeCount] = Field("from one host thread to another", ReplayEdgeCount)
+    rendezvous: Field[ReplayEdgeCount] = Field("between the ranks of a collective", ReplayEdgeCount)
+
+
+class ReplayPin(Part):
+    """ReplayPin of docs/reference/json.md."""
+
+    what: Field[str] = Field("that was taken from the recording")
+    tasks: Field[int] = Field("how many")
+    late_s: Field[float] = Field("by how much they start later than the graph explains, summed (s)")
+
+
+class ReplayLag(Part):
+    """ReplayLag of docs/reference/json.md."""
+
+    rank: Field[int] = Field("whose")
+    edge: Field[str] = Field("kind of the dependency, as in `edges`")
+    samples: Field[int] = Field("how often it was seen")
+    typical_s: Field[float] = Field("median (s)")
+    smallest_s: Field[float] = Field("the least (s)")
+
+
+class ReplayClock(Part):
+    """ReplayClock of docs/reference/json.md."""
+
+    rank: Field[int] = Field("whose")
+    rank_offset_s: Field[float] = Field("added to its times so that collectives end together (s)")
+    gpu_offset_s: Field[float] = Field("added to those of its GPU so that no kernel starts before its launch (s)")
+
+
+class TwoRuns(Part):
+    """TwoRuns of docs/reference/json.md."""
+
+    measured: Field[float] = Field("as recorded (s)")
+    replayed: Field[float] = Field("as replayed (s)")
+
+
+class ReplayCollective(Part):
+    """ReplayCollective of docs/reference/json.md."""
+
+    name: Field[str] = Field("of the collective")
+    group: Field[str] = Field("of ranks; empty where it is not known")
+    count: Field[int] = Field("how many of that name and group")
+    ranks: Field[int] = Field("the most that any of them has")
+    bytes: Field[int] = Field("all together, B; 0 where the trace does not say")
+    not_rendezvous: Field[int] = Field("how many some rank had left before another came")
+    wait_s: Field[TwoRuns] = Field("time until the last rank arrives, summed over ranks", TwoRuns)
+    transfer_s: Field[TwoRuns] = Field("time after that, summed over ranks", TwoRuns)
+
+
+class ReplayNetworkOperation(Part):
+    """ReplayNetworkOperation of docs/reference/json.md."""
+
+    name: Field[str] = Field("of the operation: `all_reduce`, ...")
+    collectives: Field[int] = Field("that were matched across ranks")
+    kept: Field[int] = Field("of these, that kept their recorded transfer")
+    kept_because: Field[str] = Field("why; empty where none was kept")
+    recorded_s: Field[float] = Field("the transfers replaced, summed over ranks, as recorded (s)")
+    modelled_s: Field[float] = Field("the same by the model (s)")
+    source: Field[str] = Field("of the model's answer")
+
+
+class ReplayNetwork(Part):
+    """ReplayNetwork of docs/reference/json.md."""
+
+    cluster: Field[str] = Field("whose model gave transfer times")
+    operations: Field[list[ReplayNetworkOperation]] = Field("by operation", list_of(ReplayNetworkOperation))
+
+
+class PathShare(Part):
+    """PathShare of docs/reference/json.md."""
+
+    pieces: Field[int] = Field("of the path")
+    time_s: Field[float] = Field("theirs together (s)")
+
+
+class PathClasses(Part):
+    """PathClasses of docs/reference/json.md."""
+
+    operator: Field[PathShare] = Field("host: operators", PathShare)
+    host_call: Field[PathShare] = Field("host: calls other than launches and waits", PathShare)
+    launch: Field[PathShare] = Field("host: calls that launch GPU work", PathShare)
+    sync: Field[PathShare] = Field("host: waiting for the GPU", PathShare)
+    host_gap: Field[PathShare] = Field("host: between operators", PathShare)
+    compute: Field[PathShare] = Field("GPU: compute", PathShare)
+    copy_: Field[PathShare] = Field("GPU: copies and sets", PathShare, name="copy")
+    communication: Field[PathShare] = Field("GPU: communication", PathShare)
+    lag: Field[PathShare] = Field("delays after dependencies", PathShare)
+    pinned: Field[PathShare] = Field("as recorded, since nothing explains it", PathShare)
+
+
+class ReplayPath(Part):
+    """ReplayPath of docs/reference/json.md."""
+
+    length_s: Field[float] = Field(
+        "from the start of the path to the end of the run. The path goes back to the start of the last rank's window, or further on a rank that began before (s)"
+    )
+    pieces: Field[int] = Field("tasks and gaps on it")
+    rank_changes: Field[int] = Field("pieces on another rank than the one before")
+    last_rank: Field[int] = Field("the rank that the path ends with")
+    window_s: Field[float] = Field("that rank's window (s)")
+    pinned_starts: Field[int] = Field(
+        "tasks on the path that start when recorded, because nothing in the trace holds them; there the path goes on with what ended last before, and the time between is of the class `pinned`"
+    )
+    pinned_s: Field[float] = Field(
+        "first part of the path, up to the last of those starts; nothing in it makes the run shorter (s)"
+    )
+    classes: Field[PathClasses] = Field("pieces and time by class; they add up to the path", PathClasses)
+    ranks: Field[dict[str, PathShare]] = Field(
+        "pieces and time by rank, its number as the key; they add up to the path", map_of(PathShare)
+    )
+
+
+class ReplayStraggler(Part):
+    """ReplayStraggler of docs/reference/json.md."""
+
+    rank: Field[int] = Field("the one that the others wait for")
+    share_of_path: Field[float] = Field(
+        "its share of the critical path, from the last start that is as recorded to the last collective"
+    )
+    last: Field[int] = Field("collectives to which it comes last")
+    collectives: Field[int] = Field("that several ranks join")
+    waited_s: Field[float] = Field("how long the others waited in those to which it comes last, summed over them (s)")
+    share_of_waiting: Field[float] = Field("what share of all waiting in collectives that is")
+
+
+class SensitivityPart(Part):
+    """SensitivityPart of docs/reference/json.md."""
+
+    part: Field[str] = Field(
+        "`host`, `gemm`, `attention`, `other_kernels`, `copies`, `other_communication`, or an operation such as `all_reduce`"
+    )
+    title: Field[str] = Field("the part in words")
+    work_s: Field[float] = Field("its time over all ranks (s)")
+    gpu_step_s: Field[Optional[float]] = Field("mean GPU step with less of it; null if that run cannot finish (s)")
+    change: Field[Optional[float]] = Field("of the GPU step; null if that run cannot finish")
+
+
+class ReplaySensitivity(Part):
+    """ReplaySensitivity of docs/reference/json.md."""
+
+    less_time: Field[float] = Field(
+        "of its time that each part takes less while the engine runs once more: 0.1, a tenth"
+    )
+    gpu_step_s: Field[float] = Field("mean over ranks and steps, as replayed (s)")
+    parts: Field[list[SensitivityPart]] = Field("of the work, most gain first", list_of(SensitivityPart))
+
+
+class ReplayLateTask(Part):
+    """ReplayLateTask of docs/reference/json.md."""
+
+    rank: Field[int] = Field("whose")
+    name: Field[str] = Field("of the task")
+    recorded_start_s: Field[float] = Field("when it started in the recording (s)")
+    late_s: Field[float] = Field("by how much later than the graph explains (s)")
+
+
+class ReplayLateStarts(Part):
+    """ReplayLateStarts of docs/reference/json.md."""
+
+    count: Field[int] = Field("how many")
+    total_s: Field[float] = Field("by how much they are late, summed (s)")
+    share_of_windows: Field[float] = Field("the same of all ranks' windows")
+    tasks: Field[list[ReplayLateTask]] = Field("the latest first", list_of(ReplayLateTask))
+
+
+class ReplayKernel(Part):
+    """ReplayKernel of docs/reference/json.md."""
+
+    name: Field[str] = Field("of the kernel")
+    count: Field[int] = Field("how often it ran")
+    measured_s: Field[float] = Field("its time as recorded (s)")
+    replayed_s: Field[float] = Field("its time as replayed (s)")
+
+
+class TraceAnomaly(Part):
+    """TraceAnomaly of docs/reference/json.md."""
+
+    rank: Field[Optional[int]] = Field("of which rank's file it is; null: of the run")
+    kind: Field[str] = Field("a stable name of the oddity")
+    count: Field[int] = Field("how often it was met")
+    first: Field[str] = Field("the first example")
+
+
+class ShareDifference(Part):
+    """ShareDifference of docs/reference/json.md."""
+
+    exposed_compute: Field[float] = Field("of that part")
+    exposed_communication: Field[float] = Field("of that part")
+    overlapped: Field[float] = Field("of that part")
+    idle: Field[float] = Field("of that part")
+
+
+class ReplayQuality(Part):
+    """ReplayQuality of docs/reference/json.md."""
+
+    steps: Field[int] = Field("host steps that have an error")
+    mean_abs_error: Field[Optional[float]] = Field("mean size of `error` of host steps; null where there is none")
+    max_abs_error: Field[Optional[float]] = Field("the largest")
+    gpu_steps: Field[int] = Field("GPU steps that have an error")
+    mean_abs_gpu_step_error: Field[Optional[float]] = Field("mean size of `gpu_step_error`; null where there is none")
+    max_abs_gpu_step_error: Field[Optional[float]] = Field("the largest")
+    start_error_median_of_window: Field[Optional[float]] = Field(
+        "median distance of replayed from recorded start of all GPU tasks, as a share of the mean window; null where there is no GPU step"
+    )
+    max_share_difference: Field[ShareDifference] = Field(
+        "largest difference, over ranks, between the measured and the replayed share of the window", ShareDifference
+    )
+
+
+class ReplayReport(Part):
+    """ReplayReport of docs/reference/json.md."""
+
+    name: Field[str] = Field("the folder, or `folder/run` where a folder holds several runs")
+    failure: Field[Problem] = Field("why the run could not be replayed; there is nothing else then but `name`", Problem)
+    mode: Field[str] = Field(
+        "the lags it was replayed with: `typical`, `zero` or `recorded`. Errors with `recorded` say nothing of accuracy"
+    )
+    baseline: Field[str] = Field("the model: `full`, `single-stream`, `no-inter-stream` or `dpro`")
+    structure_from: Field[str] = Field(
+        "the step whose structure was replayed; only where one step was replayed with the durations of another"
+    )
+    durations_from: Field[str] = Field("the step whose durations those were")
+    forecast: Field[bool] = Field(
+        "false: the recording is damaged, its numbers are no forecast, and `summary` leaves them out"
+    )
+    damage: Field[list[str]] = Field("why, in words; empty where `forecast` is true")
+    truncated: Field[list[str]] = Field("files that end before their trace does, and what was read of them, in words")
+    verdict: Field[list[str]] = Field(
+        "what the run is bound by, where the GPUs' time goes, who is last, what is worth most: a sentence each, for people"
+    )
+    tasks: Field[int] = Field("of the execution graph")
+    task_edges: Field[int] = Field("of the execution graph")
+    ranks: Field[list[ReplayRank]] = Field("in the order of the set", list_of(ReplayRank))
+    edges: Field[ReplayEdges] = Field("dependencies by kind; all kinds are there", ReplayEdges)
+    pinned: Field[list[ReplayPin]] = Field(
+        "what was taken from the recording because nothing in it explains it", list_of(ReplayPin)
+    )
+    lags: Field[list[ReplayLag]] = Field(
+        "delays from the end of a dependency to the task it frees, by rank and kind of edge", list_of(ReplayLag)
+    )
+    clocks: Field[list[ReplayClock]] = Field("what was added to the times of each rank", list_of(ReplayClock))
+    clock_residual_s: Field[float] = Field(
+        "by how much the ends of a collective still differ between ranks (median) (s)"
+    )
+    collectives: Field[list[ReplayCollective]] = Field(
+        "by name and group, most transfer time first", list_of(ReplayCollective)
+    )
+    network: Field[ReplayNetwork] = Field(
+        "what the model of the cluster replaced; only with `--network`", ReplayNetwork
+    )
+    critical_path: Field[ReplayPath] = Field(
+        "the chain of tasks, each held back by the one before it, that ends with the replayed run", ReplayPath
+    )
+    straggler: Field[Optional[ReplayStraggler]] = Field(
+        "the rank that the others wait for; null where no rank has more than half of the critical path (from the last start that is as recorded to the last collective), or the others wait less than 1 % of the run for it", ReplayStraggler
+    )
+    sensitivity: Field[Optional[ReplaySensitivity]] = Field(
+        "what would shorten the GPU step; null with `--compare`, for `validate replay`, and where there is no GPU step", ReplaySensitivity
+    )
+    late_starts: Field[ReplayLateStarts] = Field(
+        "GPU tasks that start later than anything in the graph explains, by more than 15 µs", ReplayLateStarts
+    )
+    top_kernels: Field[list[ReplayKernel]] = Field(
+        "the 20 kernels with most time, all ranks together", list_of(ReplayKernel)
+    )
+    anomalies: Field[list[TraceAnomaly]] = Field("what was odd in the input", list_of(TraceAnomaly))
+    unreadable: Field[list[Problem]] = Field("files that were found but not read", list_of(Problem))
+    summary: Field[ReplayQuality] = Field(
+        "how near the replay is to the recording, over all ranks and steps", ReplayQuality
+    )
+
+
+class ReplaySummary(Part):
+    """ReplaySummary of docs/reference/json.md."""
+
+    sets: Field[int] = Field("all of them")
+    damaged_sets: Field[int] = Field("whose recording is damaged; they are in none of the errors")
+    failed_sets: Field[int] = Field("that could not be replayed; they are in none of the errors")
+    mean_abs_error: Field[Optional[float]] = Field("mean of the sets' means, host steps; null where there is none")
+    max_abs_error: Field[Optional[float]] = Field("the largest of any host step")
+    mean_abs_gpu_step_error: Field[Optional[float]] = Field(
+        "mean of the sets' means, GPU steps; null where there is none"
+    )
+    max_abs_gpu_step_error: Field[Optional[float]] = Field("the largest of any GPU step")
+
+
+class ReplayFields(Document):
+    """Replay: `flopcast replay --json`, `flopcast validate replay --json`."""
+
+    flopcast: Field[str] = Field("version that wrote the document")
+    sets: Field[list[ReplayReport]] = Field(
+        "one per run; with `replay --compare` one per model of the run", list_of(ReplayReport)
+    )
+    summary: Field[ReplaySummary] = Field("over all sets", ReplaySummary)
+
+
+class FleetSetting(Part):
+    """FleetSetting of docs/reference/json.md."""
+
+    name: Field[str] = Field("of the flag")
+    value: Field[str] = Field("as given")
+
+
+class FleetQuestion(Part):
+    """FleetQuestion of docs/reference/json.md."""
+
+    model: Field[str] = Field("as named")
+    on: Field[str] = Field("the cluster as named")
+    cluster: Field[str] = Field("the same in its full name")
+    chip: Field[str] = Field("of the cluster")
+    chips: Field[int] = Field("at most")
+    front: Field[bool] = Field("every fleet that none surpasses is asked for")
+    best: Field[int] = Field("fleets to tell")
+    usd_per_chip_hour: Field[float] = Field("0: no price was told (USD/h)")
+    flopcast: Field[str] = Field("version that searched")
+    limits: Field[list[str]] = Field("that a fleet must keep: `ttft.p99<1000ms`")
+    settings: Field[list[FleetSetting]] = Field("as given", list_of(FleetSetting))
+
+
+class FleetShard(Part):
+    """FleetShard of docs/reference/json.md."""
+
+    index: Field[int] = Field("of the part, from 0")
+    of: Field[int] = Field("how many parts there are")
+
+
+class FleetSearch(Part):
+    """FleetSearch of docs/reference/json.md."""
+
+    configurations: Field[int] = Field("fleets but for their counts of replicas")
+    impossible: Field[int] = Field("of them, that no engine runs")
+    out_of_memory: Field[int] = Field("of them, whose weights or shortest request do not fit")
+    least_ratio: Field[Optional[float]] = Field(
+        "what bounds leave of the limits; 1 or more: a request that is alone exceeds them; null: no configuration can run"
+    )
+    least_chips: Field[int] = Field("what bounds leave of chips: no fleet on fewer meets the limits")
+
+
+class FleetProblem(Problem):
+    """FleetProblem of docs/reference/json.md."""
+
+    number: Field[int] = Field("of the configuration that it is about")
+
+
+class ServingLayout(Part):
+    """ServingLayout of docs/reference/json.md."""
+
+    tp: Field[int] = Field("tensor-parallel chips of attention")
+    dp: Field[int] = Field("data-parallel ranks of attention, with requests of their own")
+    ep: Field[int] = Field("chips that share the experts out")
+    pp: Field[int] = Field("pipeline stages")
+
+
+class FleetPool(ServingLayout):
+    """FleetPool of docs/reference/json.md."""
+
+    replicas: Field[int] = Field("of the pool")
+
+
+class FleetPercentiles(Part):
+    """FleetPercentiles of docs/reference/json.md."""
+
+    mean_s: Field[float] = Field("mean (s)")
+    p50_s: Field[float] = Field("median (s)")
+    p90_s: Field[float] = Field("90th percentile (s)")
+    p95_s: Field[float] = Field("95th percentile (s)")
+    p99_s: Field[float] = Field("99th percentile (s)")
+    max_s: Field[float] = Field("the longest (s)")
+    count: Field[int] = Field("how many times these are of")
+
+
+class FoundFleet(Part):
+    """FoundFleet of docs/reference/json.md."""
+
+    words: Field[str] = Field("the fleet in a line")
+    chips: Field[int] = Field("of all its replicas")
+    engine: Field[str] = Field("`vllm`, `sglang` or `trtllm`")
+    precision: Field[str] = Field("of the weights")
+    batch_tokens: Field[int] = Field("of an iteration")
+    max_requests: Field[int] = Field("that run at once; 0: the engine's own")
+    pool: Field[FleetPool] = Field("of all work; of prompts where `decode` is there", FleetPool)
+    decode: Field[FleetPool] = Field("replicas that make answers; only where prompts are computed apart", FleetPool)
+    number: Field[int] = Field("of its configuration in the space; breaks ties")
+    output_tokens_per_s: Field[float] = Field("of the fleet (tokens/s)")
+    output_tokens_per_s_per_chip: Field[float] = Field("of a chip (tokens/s)")
+    requests_per_s: Field[float] = Field("of the fleet (requests/s)")
+    cost_per_million_tokens: Field[float] = Field("of answers (USD, or chip-hours where no price is told)")
+    limit_ratio: Field[float] = Field("the largest of what the run has by what a limit allows; below 1 it meets them")
+    preemptions: Field[int] = Field("of all replicas")
+    ttft: Field[FleetPercentiles] = Field("time to the first token", FleetPercentiles)
+    tpot: Field[FleetPercentiles] = Field("time per output token behind the first", FleetPercentiles)
+    inter_token: Field[FleetPercentiles] = Field("gaps between tokens", FleetPercentiles)
+    latency: Field[FleetPercentiles] = Field("time of the whole answer", FleetPercentiles)
+
+
+class FleetLaunch(Part):
+    """FleetLaunch of docs/reference/json.md."""
+
+    role: Field[str] = Field("`prefill and decode`, or `prefill` and `decode` of two pools")
+    replicas: Field[int] = Field("how many are started so")
+    checkpoint: Field[str] = Field("what `$MODEL` is to name")
+    command: Field[str] = Field("for a shell")
+    file_name: Field[str] = Field("of a file that the command reads; empty where there is none")
+    file: Field[str] = Field("what is in it, YAML")
+    lacks: Field[list[str]] = Field("what of the forecast no flag says")
+
+
+class FleetsDocument(Part):
+    """FleetsDocument of docs/reference/json.md."""
+
+    asked: Field[FleetQuestion] = Field("the question as it was understood", FleetQuestion)
+    shard: Field[FleetShard] = Field("only in parts of a search: which", FleetShard)
+    found: Field[bool] = Field("any fleet meets the limits")
+    search: Field[FleetSearch] = Field("what was looked at", FleetSearch)
+    problem: Field[Optional[FleetProblem]] = Field("where no configuration can run: why; else null", FleetProblem)
+    best: Field[list[FoundFleet]] = Field(
+        "fleets that meet the limits on the fewest chips, those farthest below them first; with `front`, of least cost first", list_of(FoundFleet)
+    )
+    pareto: Field[list[FoundFleet]] = Field(
+        "of all fleets found those that none surpasses in cost, mean TTFT and mean TPOT", list_of(FoundFleet)
+    )
+    nearest: Field[Optional[FoundFleet]] = Field(
+        "where none meets them: the fleet of the least `limit_ratio`; else null", FoundFleet
+    )
+    launch: Field[list[FleetLaunch]] = Field(
+        "how the best is started, an entry for each pool; empty where none was found", list_of(FleetLaunch)
+    )
+    assumed: Field[list[str]] = Field("what nobody told")
+
+
+class FleetsDocumentFields(Document):
+    """Fleets: `flopcast serve-plan --json`."""
+
+    asked: Field[FleetQuestion] = Field("the question as it was understood", FleetQuestion)
+    shard: Field[FleetShard] = Field("only in parts of a search: which", FleetShard)
+    found: Field[bool] = Field("any fleet meets the limits")
+    search: Field[FleetSearch] = Field("what was looked at", FleetSearch)
+    problem: Field[Optional[FleetProblem]] = Field("where no configuration can run: why; else null", FleetProblem)
+    best: Field[list[FoundFleet]] = Field(
+        "fleets that meet the limits on the fewest chips, those farthest below them first; with `front`, of least cost first", list_of(FoundFleet)
+    )
+    pareto: Field[list[FoundFleet]] = Field(
+        "of all fleets found those that none surpasses in cost, mean TTFT and mean TPOT", list_of(FoundFleet)
+    )
+    nearest: Field[Optional[FoundFleet]] = Field(
+        "where none meets them: the fleet of the least `limit_ratio`; else null", FoundFleet
+    )
+    launch: Field[list[FleetLaunch]] = Field(
+        "how the best is started, an entry for each pool; empty where none was found", list_of(FleetLaunch)
+    )
+    assumed: Field[list[str]] = Field("what nobody told")
+
+
+class ComparedFleet(Part):
+    """ComparedFleet of docs/reference/json.md."""
+
+    cluster: Field[int] = Field("place in `clusters`")
+    fleet: Field[int] = Field("place in that one's `pareto`")
+
+
+class ComparedFleetsFields(Document):
+    """Fleets on several clusters: `flopcast serve-plan --on A --on B --json`."""
+
+    found: Field[bool] = Field("any cluster has a fleet that meets the limits")
+    pareto: Field[list[ComparedFleet]] = Field(
+        "what no fleet of any cluster surpasses; empty unless every cluster has a price", list_of(ComparedFleet)
+    )
+
+
+class ServePercentiles(Part):
+    """ServePercentiles of docs/reference/json.md."""
+
+    mean: Field[float] = Field("mean; 0, as all of these, where `count` is 0 (s)")
+    p50: Field[float] = Field("median (nearest rank, as all below) (s)")
+    p90: Field[float] = Field("90th percentile (s)")
+    p95: Field[float] = Field("95th percentile (s)")
+    p99: Field[float] = Field("99th percentile (s)")
+    max: Field[float] = Field("the longest (s)")
+    count: Field[int] = Field("how many times these are of")
+
+
+class ServeSummary(Part):
+    """ServeSummary of docs/reference/json.md."""
+
+    chips: Field[int] = Field("of all replicas")
+    ttft_s: Field[ServePercentiles] = Field("time to the first token", ServePercentiles)
+    tpot_s: Field[ServePercentiles] = Field("time per output token behind the first", ServePercentiles)
+    inter_token_s: Field[ServePercentiles] = Field("gaps between tokens, every gap of every request", ServePercentiles)
+    latency_s: Field[ServePercentiles] = Field("time of the whole answer", ServePercentiles)
+    output_tokens_per_s: Field[float] = Field(
+        "of answers, all replicas, from the first request sent to the last answered (tokens/s)"
+    )
+    total_tokens_per_s: Field[float] = Field("prompts included, likewise (tokens/s)")
+    requests_per_s: Field[float] = Field("likewise (requests/s)")
+    within: Field[float] = Field(
+        "share of requests whose own times keep every limit of `slo`; without limits those that were answered"
+    )
+    goodput_requests_per_s: Field[float] = Field("how many of them a second (requests/s)")
+    meets: Field[bool] = Field("the percentiles keep the limits")
+    usd_per_million_tokens: Field[Optional[float]] = Field("of answers; null without a price (USD)")
+    answered: Field[int] = Field("requests")
+    lost: Field[int] = Field("requests that died with a replica and were not sent anew")
+    unanswered: Field[int] = Field("requests that were not answered at the end")
+    preemptions: Field[int] = Field("how often a request lost its blocks and was computed again")
+
+
+class ServeQuestion(Part):
+    """ServeQuestion of docs/reference/json.md."""
+
+    model: Field[str] = Field("as named")
+    on: Field[str] = Field("the cluster, as named")
+    engine: Field[str] = Field("whose rules of scheduling; `vllm` if not given; `vllm`, `sglang`, `trtllm`")
+    tp: Field[str] = Field("tensor-parallel chips of a replica; 1 if not given")
+    dp: Field[str] = Field("data-parallel ranks of attention inside a replica; 1 if not given")
+    ep: Field[str] = Field("chips that share the experts out; 1 if not given")
+    pp: Field[str] = Field("pipeline stages of a replica; 1 if not given")
+    precision: Field[str] = Field("of the weights; the checkpoint's own if not given; `bf16`, `fp8`, `fp4`, `int4`")
+    kv_cache: Field[str] = Field("of keys and values, such as fp8; that of the checkpoint if not given")
+    replicas: Field[str] = Field("how many; as many as the cluster holds if not given")
+    disaggregated: Field[str] = Field("`N:M`: N replicas compute prompts, M others make the answers")
+    prefill_tp: Field[str] = Field("tensor-parallel chips of a replica that computes prompts; as `tp` if not given")
+    prefill_dp: Field[str] = Field("data-parallel ranks of a replica that computes prompts; as `dp` if not given")
+    prefill_ep: Field[str] = Field(
+        "chips that share the experts out of a replica that computes prompts; as `ep` if not given"
+    )
+    prefill_pp: Field[str] = Field("pipeline stages of a replica that computes prompts; as `pp` if not given")
+    decode_tp: Field[str] = Field("tensor-parallel chips of a replica that makes answers; as `tp` if not given")
+    decode_dp: Field[str] = Field("data-parallel ranks of a replica that makes answers; as `dp` if not given")
+    decode_ep: Field[str] = Field(
+        "chips that share the experts out of a replica that makes answers; as `ep` if not given"
+    )
+    decode_pp: Field[str] = Field("pipeline stages of a replica that makes answers; as `pp` if not given")
+    users: Field[str] = Field("clients that each wait for an answer before they ask again")
+    rate: Field[str] = Field("requests a second, as they come")
+    trace: Field[str] = Field("file of requests as recorded: Azure or Mooncake traces, CSV of one's own")
+    rate_scale: Field[str] = Field("times the trace's rate; 1 if not given")
+    input: Field[str] = Field("tokens of a prompt")
+    output: Field[str] = Field("tokens of an answer")
+    spread: Field[str] = Field("lengths are uniform down to this share less; 0.2 if not given")
+    requests: Field[str] = Field("how many are sent; 10 a user, 10 minutes of a rate, a whole trace if not given")
+    warm_up: Field[str] = Field("requests before those that count; none if not given")
+    burstiness: Field[str] = Field("of a rate: squared variation of the gaps; 1, Poisson, if not given")
+    shared_prefix: Field[str] = Field("share of a prompt that all of a session have in common")
+    sessions: Field[str] = Field("how many such sessions; 1 if not given")
+    seed: Field[str] = Field("of lengths and gaps; 1 if not given")
+    batch_tokens: Field[str] = Field("tokens of an iteration; the engine's own if not given")
+    max_requests: Field[str] = Field("requests that run at once; the engine's own if not given")
+    chunked_prefill: Field[str] = Field("prompts may be cut to fill an iteration; `true` or `false`")
+    prefix_cache: Field[str] = Field("keys and values of known prompts are taken again; `true` or `false`")
+    max_length: Field[str] = Field(
+        "the most that a request may have, prompt and answer; what the model takes if not given"
+    )
+    drafts: Field[str] = Field("tokens that are drafted and checked in a step; none if not given")
+    accepted: Field[str] = Field(
+        "tokens that a step with drafts brings, its own included; or at several numbers of drafts"
+    )
+    draft_kind: Field[str] = Field("who drafts: layers of the model, a small head; mtp if not given; `mtp`, `eagle`")
+    set: Field[list[str]] = Field("other settings of the engine, each `KEY=VALUE`, such as `memory_share=0.85`")
+    router: Field[str] = Field(
+        "who gets the next request; least-loaded if not given; `least-loaded`, `round-robin`, `prefix-aware`"
+    )
+    autoscale: Field[str] = Field(
+        "`KEY=VALUE,...`: replicas come and go: least, most, aim (requests a replica), interval, start-up, idle"
+    )
+    fault: Field[list[str]] = Field(
+        "`R@TIME[..TIME][:lost]`: replica R dies, is back, its requests are sent anew or lost"
+    )
+    slo: Field[str] = Field("what goodput is judged by: `ttft.p99<1s,tpot.p99<50ms`")
+    price: Field[str] = Field("what an hour of one chip costs, USD")
+    point: Field[str] = Field(
+        "factors that measurements put on decode, prefill and front: of `flopcast calibrate serving`"
+    )
+
+
+class ServeLaunchFlags(Part):
+    """ServeLaunchFlags of docs/reference/json.md."""
+
+    used: Field[list[str]] = Field("flags that were used, as written")
+    without_meaning: Field[list[str]] = Field("flags without meaning for a forecast, as written")
+    unmodelled: Field[list[str]] = Field("flags that are not modelled, as written, with what is taken instead")
+    unknown: Field[list[str]] = Field("flags that nobody knows here, as written")
+
+
+class ServeMemory(Part):
+    """ServeMemory of docs/reference/json.md."""
+
+    capacity: Field[float] = Field("of the chip's memory (B)")
+    usable: Field[float] = Field("the engine's share of it (B)")
+    weights: Field[float] = Field("of the fullest stage (B)")
+    activations: Field[float] = Field(
+        "of an iteration with as many tokens as it may have, what libraries keep included (B)"
+    )
+    graphs: Field[float] = Field("of captured graphs (B)")
+    drafts: Field[float] = Field("weights of what drafts (B)")
+    kv: Field[float] = Field("left for keys and values, states included (B)")
+
+
+class ServeIterationPart(Part):
+    """ServeIterationPart of docs/reference/json.md."""
+
+    name: Field[str] = Field("`attention decode`, `experts`, `all_reduce`, `host`, ...")
+    time_s: Field[float] = Field("its share (s)")
+    bound: Field[str] = Field("what it is bound by: `bytes`, `compute`, `floor`, `latency`, `links`")
+    basis: Field[str] = Field("what that rests on: `measured`, `table`, `fitted`, `roofline` or `assumed`")
+
+
+class ServeIteration(Part):
+    """ServeIteration of docs/reference/json.md."""
+
+    time_s: Field[float] = Field("of the iteration (s)")
+    parts: Field[list[ServeIterationPart]] = Field("that add up to it", list_of(ServeIterationPart))
+
+
+class ServePool(Part):
+    """ServePool of docs/reference/json.md."""
+
+    role: Field[str] = Field("`replica`, or `prefill` and `decode` where prompts are computed apart")
+    replicas: Field[int] = Field("of the pool")
+    engine: Field[str] = Field("`vllm`, `sglang` or `trtllm`")
+    engine_version: Field[str] = Field("of the engine whose rules are taken")
+    layout: Field[ServingLayout] = Field("of a replica", ServingLayout)
+    batch_tokens: Field[int] = Field("the most tokens of an iteration")
+    max_requests: Field[int] = Field("the most requests that run at once")
+    memory_bytes: Field[ServeMemory] = Field("of the fullest chip", ServeMemory)
+    kv_tokens: Field[int] = Field("tokens that the blocks of keys and values of a replica hold")
+    kv_mean: Field[float] = Field("share of its blocks in use, mean over time")
+    kv_peak: Field[float] = Field("share of blocks in use, the most of any replica")
+    busy: Field[float] = Field("share of the time in iterations")
+    iterations: Field[int] = Field("of all replicas")
+    decodes: Field[float] = Field("that get a token in an iteration, mean over busy time of a replica (requests)")
+    waiting: Field[float] = Field("that wait, likewise (requests)")
+    prompt_tokens: Field[float] = Field("of prompts, of an iteration that has some, likewise (tokens)")
+    prompt_share: Field[float] = Field("of busy time in iterations with prompts")
+    context: Field[float] = Field("that an answer sees, likewise (tokens)")
+    iteration: Field[Optional[ServeIteration]] = Field(
+        "that mean batch without prompts; of a pool that computes prompts alone with them; null where there was none", ServeIteration
+    )
+    prompt_iteration: Field[Optional[ServeIteration]] = Field(
+        "the same batch with prompts; null where there was none", ServeIteration
+    )
+    basis: Field[str] = Field("what iterations rest on: `measured`, `table`, `fitted`, `roofline` or `assumed`")
+    source: Field[str] = Field("of iterations, in words")
+
+
+class ServeVariant(Part):
+    """ServeVariant of docs/reference/json.md."""
+
+    change: Field[str] = Field("in words: `one replica more`, `HBM bandwidth +10 %`")
+    refused: Field[str] = Field(
+        "why there is no answer; empty where there is one, and then the fields of a [ServeSummary](#servesummary) follow"
+    )
+    chips: Field[int] = Field("of all replicas")
+    ttft_s: Field[ServePercentiles] = Field("time to the first token", ServePercentiles)
+    tpot_s: Field[ServePercentiles] = Field("time per output token behind the first", ServePercentiles)
+    inter_token_s: Field[ServePercentiles] = Field("gaps between tokens, every gap of every request", ServePercentiles)
+    latency_s: Field[ServePercentiles] = Field("time of the whole answer", ServePercentiles)
+    output_tokens_per_s: Field[float] = Field(
+        "of answers, all replicas, from the first request sent to the last answered (tokens/s)"
+    )
+    total_tokens_per_s: Field[float] = Field("prompts included, likewise (tokens/s)")
+    requests_per_s: Field[float] = Field("likewise (requests/s)")
+    within: Field[float] = Field(
+        "share of requests whose own times keep every limit of `slo`; without limits those that were answered"
+    )
+    goodput_requests_per_s: Field[float] = Field("how many of them a second (requests/s)")
+    meets: Field[bool] = Field("the percentiles keep the limits")
+    usd_per_million_tokens: Field[Optional[float]] = Field("of answers; null without a price (USD)")
+    answered: Field[int] = Field("requests")
+    lost: Field[int] = Field("requests that died with a replica and were not sent anew")
+    unanswered: Field[int] = Field("requests that were not answered at the end")
+    preemptions: Field[int] = Field("how often a request lost its blocks and was computed again")
+
+
+class ServeCurvePoint(ServeSummary):
+    """ServeCurvePoint of docs/reference/json.md."""
+
+    load: Field[float] = Field("users, requests a second, or times the trace's rate (as `curve_of` says)")
+
+
+class ServeWindow(Part):
+    """ServeWindow of docs/reference/json.md."""
+
+    from_s: Field[float] = Field("its start (s)")
+    to_s: Field[float] = Field("its end (s)")
+    sent: Field[int] = Field("requests, in it")
+    output_tokens_per_s: Field[float] = Field("of requests answered in it (tokens/s)")
+    ttft_s: Field[ServePercentiles] = Field("time to the first token, of those sent in it", ServePercentiles)
+    tpot_s: Field[ServePercentiles] = Field("time per output token, of those sent in it", ServePercentiles)
+
+
+class ServeTimeline(Part):
+    """ServeTimeline of docs/reference/json.md."""
+
+    interval_s: Field[float] = Field("length of an interval (s)")
+    decodes: Field[list[float]] = Field("that get a token in an iteration, of all replicas (requests)")
+    waiting: Field[list[float]] = Field("that wait, of all replicas (requests)")
+    prompt_tokens_per_s: Field[list[float]] = Field("of all replicas (tokens/s)")
+    kv: Field[list[float]] = Field("share of blocks in use, mean over replicas")
+    replica_kv: Field[list[list[float]]] = Field("the same of each of the first 16 replicas")
+
+
+class ServeAnomaly(Part):
+    """ServeAnomaly of docs/reference/json.md."""
+
+    kind: Field[str] = Field("a stable name")
+    count: Field[int] = Field("rows")
+    first: Field[str] = Field("the first example")
+
+
+class ServeAnswer(ServeSummary):
+    """ServeAnswer of docs/reference/json.md."""
+
+    question: Field[ServeQuestion] = Field(
+        "the settings that were given, which [`--from`](serve-files.md) reads", ServeQuestion
+    )
+    words: Field[str] = Field("the fleet and its load in a line")
+    assumed: Field[list[str]] = Field("what nobody told, and what was taken instead of flags of a launch")
+    launch: Field[Optional[ServeLaunchFlags]] = Field(
+        "of a question read from what servers are started with; else null", ServeLaunchFlags
+    )
+    fast: Field[Optional[ServeSummary]] = Field(
+        "at the fast end of the 10–90 % band that measured deployments of the engine have around their forecasts ([validation](../validation)); null where no band was asked for", ServeSummary
+    )
+    slow: Field[Optional[ServeSummary]] = Field("at the slow end of that band", ServeSummary)
+    pools: Field[list[ServePool]] = Field("one, or `prefill` and `decode`", list_of(ServePool))
+    limits: Field[list[str]] = Field("what limits the fleet, in sentences, the most important first")
+    next: Field[list[ServeVariant]] = Field(
+        "the same question with the next chips; empty with `--quick`", list_of(ServeVariant)
+    )
+    sensitivity: Field[list[ServeVariant]] = Field(
+        "the same question with numbers of the machine changed by a tenth; empty with `--quick`", list_of(ServeVariant)
+    )
+    curve_of: Field[str] = Field(
+        "what `load` of the curve is: `users`, `requests/s` or `times the trace's rate`; empty without a curve"
+    )
+    curve: Field[list[ServeCurvePoint]] = Field(
+        "the same fleet under other loads; empty without `--curve`", list_of(ServeCurvePoint)
+    )
+    windows: Field[list[ServeWindow]] = Field("the run in equal intervals", list_of(ServeWindow))
+    timeline: Field[ServeTimeline] = Field("means over intervals", ServeTimeline)
+    anomalies: Field[list[ServeAnomaly]] = Field("rows of a trace that were left out", list_of(ServeAnomaly))
+
+
+class ServingFields(Document):
+    """Serving: `flopcast serve --json`."""
+
+    chips: Field[int] = Field("of all replicas")
+    ttft_s: Field[ServePercentiles] = Field("time to the first token", ServePercentiles)
+    tpot_s: Field[ServePercentiles] = Field("time per output token behind the first", ServePercentiles)
+    inter_token_s: Field[ServePercentiles] = Field("gaps between tokens, every gap of every request", ServePercentiles)
+    latency_s: Field[ServePercentiles] = Field("time of the whole answer", ServePercentiles)
+    output_tokens_per_s: Field[float] = Field(
+        "of answers, all replicas, from the first request sent to the last answered (tokens/s)"
+    )
+    total_tokens_per_s: Field[float] = Field("prompts included, likewise (tokens/s)")
+    requests_per_s: Field[float] = Field("likewise (requests/s)")
+    within: Field[float] = Field(
+        "share of requests whose own times keep every limit of `slo`; without limits those that were answered"
+    )
+    goodput_requests_per_s: Field[float] = Field("how many of them a second (requests/s)")
+    meets: Field[bool] = Field("the percentiles keep the limits")
+    usd_per_million_tokens: Field[Optional[float]] = Field("of answers; null without a price (USD)")
+    answered: Field[int] = Field("requests")
+    lost: Field[int] = Field("requests that died with a replica and were not sent anew")
+    unanswered: Field[int] = Field("requests that were not answered at the end")
+    preemptions: Field[int] = Field("how often a request lost its blocks and was computed again")
+    question: Field[ServeQuestion] = Field(
+        "the settings that were given, which [`--from`](serve-files.md) reads", ServeQuestion
+    )
+    words: Field[str] = Field("the fleet and its load in a line")
+    assumed: Field[list[str]] = Field("what nobody told, and what was taken instead of flags of a launch")
+    launch: Field[Optional[ServeLaunchFlags]] = Field(
+        "of a question read from what servers are started with; else null", ServeLaunchFlags
+    )
+    fast: Field[Optional[ServeSummary]] = Field(
+        "at the fast end of the 10–90 % band that measured deployments of the engine have around their forecasts ([validation](../validation)); null where no band was asked for", ServeSummary
+    )
+    slow: Field[Optional[ServeSummary]] = Field("at the slow end of that band", ServeSummary)
+    pools: Field[list[ServePool]] = Field("one, or `prefill` and `decode`", list_of(ServePool))
+    limits: Field[list[str]] = Field("what limits the fleet, in sentences, the most important first")
+    next: Field[list[ServeVariant]] = Field(
+        "the same question with the next chips; empty with `--quick`", list_of(ServeVariant)
+    )
+    sensitivity: Field[list[ServeVariant]] = Field(
+        "the same question with numbers of the machine changed by a tenth; empty with `--quick`", list_of(ServeVariant)
+    )
+    curve_of: Field[str] = Field(
+        "what `load` of the curve is: `users`, `requests/s` or `times the trace's rate`; empty without a curve"
+    )
+    curve: Field[list[ServeCurvePoint]] = Field(
+        "the same fleet under other loads; empty without `--curve`", list_of(ServeCurvePoint)
+    )
+    windows: Field[list[ServeWindow]] = Field("the run in equal intervals", list_of(ServeWindow))
+    timeline: Field[ServeTimeline] = Field("means over intervals", ServeTimeline)
+    anomalies: Field[list[ServeAnomaly]] = Field("rows of a trace that were left out", list_of(ServeAnomaly))
+    flopcast: Field[str] = Field("version that wrote the document")
+
+
+class WhatIfRefusal(Part):
+    """WhatIfRefusal of docs/reference/json.md."""
+
+    change: Field[str] = Field("as the command line says it")
+    missing: Field[str] = Field("the evidence that the recording lacks for it")
+
+
+class WhatIfBandSource(Part):
+    """WhatIfBandSource of docs/reference/json.md."""
+
+    what: Field[str] = Field("in words")
+    below_s: Field[float] = Field("how far the step may lie below the answer for its sake (s)")
+    above_s: Field[float] = Field("how far above (s)")
+
+
+class WhatIfBand(Part):
+    """WhatIfBand of docs/reference/json.md."""
+
+    low_s: Field[float] = Field("lower end (s)")
+    high_s: Field[float] = Field("upper end (s)")
+    sources: Field[list[WhatIfBandSource]] = Field("of the band, widest first", list_of(WhatIfBandSource))
+
+
+class WhatIfPart(Part):
+    """WhatIfPart of docs/reference/json.md."""
+
+    part: Field[str] = Field("`gemm`, `attention`, `other_kernels`, `copies`, `exposed_communication` or `idle`")
+    title: Field[str] = Field("the part in words")
+    before_s: Field[float] = Field("of the step before (s)")
+    after_s: Field[float] = Field("of the step after (s)")
+
+
+class WhatIfCause(Part):
+    """WhatIfCause of docs/reference/json.md."""
+
+    change: Field[str] = Field("as the command line says it")
+    forwards_s: Field[float] = Field("added to the step when put after those before it (s)")
+    backwards_s: Field[Optional[float]] = Field(
+        "added when put last of all; null where the others alone are no plan (s)"
+    )
+
+
+class WhatIfStep(Part):
+    """WhatIfStep of docs/reference/json.md."""
+
+    name: Field[str] = Field("of the step")
+    gpu_before_s: Field[float] = Field("GPU step before, mean over ranks (s)")
+    gpu_after_s: Field[float] = Field("GPU step after (s)")
+    host_before_s: Field[float] = Field("host step before (s)")
+    host_after_s: Field[float] = Field("host step after (s)")
+
+
+class WhatIfNote(Part):
+    """WhatIfNote of docs/reference/json.md."""
+
+    how: Field[str] = Field("`copied`, `modelled` or `assumed`")
+    what: Field[str] = Field("in words")
+    tasks: Field[int] = Field("how many; 0 where that says nothing")
+    share: Field[float] = Field("of the GPU time after; 0 where that says nothing")
+
+
+class WhatIfTotals(Part):
+    """WhatIfTotals of docs/reference/json.md."""
+
+    tokens_per_step: Field[Optional[float]] = Field("of the whole run (tokens)")
+    tokens_per_s: Field[Optional[float]] = Field("of the whole run (tokens/s)")
+    mfu: Field[Optional[float]] = Field("model FLOPs over the GPUs' dense peak")
+    memory_bytes: Field[Optional[float]] = Field("of the fullest rank (B)")
+    energy_j: Field[Optional[float]] = Field("of a step, all GPUs (J)")
+    cost_usd: Field[Optional[float]] = Field("of a step, all GPUs (USD)")
+    usd_per_million_tokens: Field[Optional[float]] = Field("cost over tokens (USD)")
+
+
+class WhatIfMissing(Part):
+    """WhatIfMissing of docs/reference/json.md."""
+
+    total: Field[str] = Field("name of the field")
+    why: Field[str] = Field("what is missing for it")
+
+
+class WhatIfRunTotals(WhatIfTotals):
+    """WhatIfRunTotals of docs/reference/json.md."""
+
+    basis: Field[str] = Field("what they rest on")
+    missing: Field[list[WhatIfMissing]] = Field(
+        "totals that are null, in the order of the fields", list_of(WhatIfMissing)
+    )
+
+
+class WhatIfAnswer(Part):
+    """WhatIfAnswer of docs/reference/json.md."""
+
+    changes: Field[list[str]] = Field("as the command line says them, in the order in which they are made")
+    refused: Field[list[WhatIfRefusal]] = Field(
+        "changes that this recording holds no evidence for", list_of(WhatIfRefusal)
+    )
+    ranks_before: Field[int] = Field("of the recorded run")
+    ranks_after: Field[int] = Field("of the run after")
+    before_s: Field[float] = Field(
+        "GPU step before: the mean over ranks and over the usual steps (those within a quarter of their median). 0 where the recording has no GPU work (s)"
+    )
+    after_s: Field[float] = Field("the same after (s)")
+    host_before_s: Field[float] = Field("host step before, likewise (s)")
+    host_after_s: Field[float] = Field("host step after (s)")
+    band: Field[WhatIfBand] = Field("of `after_s`", WhatIfBand)
+    parts: Field[list[WhatIfPart]] = Field(
+        "where the step goes on the mean rank; they add up to the step", list_of(WhatIfPart)
+    )
+    causes: Field[list[WhatIfCause]] = Field(
+        "with two changes or more, in the order in which they are made; else empty", list_of(WhatIfCause)
+    )
+    steps: Field[list[WhatIfStep]] = Field(
+        "every step judged; one, of the new run, where its structure changed", list_of(WhatIfStep)
+    )
+    notes: Field[list[WhatIfNote]] = Field("what the answer rests on", list_of(WhatIfNote))
+    totals_before: Field[WhatIfRunTotals] = Field("of the recorded run", WhatIfRunTotals)
+    totals: Field[WhatIfRunTotals] = Field("of the run after", WhatIfRunTotals)
+
+
+class WhatIfWorth(Part):
+    """WhatIfWorth of docs/reference/json.md."""
+
+    part: Field[str] = Field(
+        "`kernel:gemm`, `collective:all_reduce`, `network`, `host`, `rank:3`, ...: as `--scale` names it"
+    )
+    title: Field[str] = Field("the part in words")
+    work_s: Field[float] = Field("over all ranks in a step (s)")
+    less_s: Field[Optional[float]] = Field("the step with 10 % less of it; null if that run cannot finish (s)")
+    limit_s: Field[Optional[float]] = Field("the step with none of it; null if that run cannot finish (s)")
+
+
+class WhatIfFields(Document):
+    """What-ifs: `flopcast whatif --json`."""
+
+    changes: Field[list[str]] = Field("as the command line says them, in the order in which they are made")
+    refused: Field[list[WhatIfRefusal]] = Field(
+        "changes that this recording holds no evidence for", list_of(WhatIfRefusal)
+    )
+    ranks_before: Field[int] = Field("of the recorded run")
+    ranks_after: Field[int] = Field("of the run after")
+    before_s: Field[float] = Field(
+        "GPU step before: the mean over ranks and over the usual steps (those within a quarter of their median). 0 where the recording has no GPU work (s)"
+    )
+    after_s: Field[float] = Field("the same after (s)")
+    host_before_s: Field[float] = Field("host step before, likewise (s)")
+    host_after_s: Field[float] = Field("host step after (s)")
+    band: Field[WhatIfBand] = Field("of `after_s`", WhatIfBand)
+    parts: Field[list[WhatIfPart]] = Field(
+        "where the step goes on the mean rank; they add up to the step", list_of(WhatIfPart)
+    )
+    causes: Field[list[WhatIfCause]] = Field(
+        "with two changes or more, in the order in which they are made; else empty", list_of(WhatIfCause)
+    )
+    steps: Field[list[WhatIfStep]] = Field(
+        "every step judged; one, of the new run, where its structure changed", list_of(WhatIfStep)
+    )
+    notes: Field[list[WhatIfNote]] = Field("what the answer rests on", list_of(WhatIfNote))
+    totals_before: Field[WhatIfRunTotals] = Field("of the recorded run", WhatIfRunTotals)
+    totals: Field[WhatIfRunTotals] = Field("of the run after", WhatIfRunTotals)
+    flopcast: Field[str] = Field("version that wrote the document")
+    recording: Field[str] = Field("the folder, or `folder/run`")
+    sensitivity: Field[Optional[list[WhatIfWorth]]] = Field(
+        "parts of the recorded run, most to gain first; null without `--sensitivity`", list_of(WhatIfWorth)
+    )
+
+
 class ExploreGains(Part):
     """ExploreGains of docs/reference/json.md."""
 
     sram: Field[Optional[float]] = Field("with twice the SRAM; null: only then does it fit, 0: not even then")
-    memory_bandwidth: Field[Optional[float]] = Field(
+    memory_bandwidth: Field[float] = Field(
         "with twice the bandwidth of DRAM; only where a mapping fits", name="memory-bandwidth"
     )
     memory_capacity: Field[Optional[float]] = Field(
         "with twice the DRAM, only where none fits; null: only then does it, 0: not even then", name="memory-capacity"
     )
-    link_bandwidth: Field[Optional[float]] = Field(
+    link_bandwidth: Field[float] = Field(
         "with twice the bandwidth of the links; only where a mapping fits", name="link-bandwidth"
     )
-    peak: Field[Optional[float]] = Field("with twice the peak rate; only where a mapping fits")
+    peak: Field[float] = Field("with twice the peak rate; only where a mapping fits")
 
 
 class ExplorePoint(Part):
@@ -649,28 +1750,28 @@ class ExplorePoint(Part):
     fits: Field[bool] = Field("whether any mapping fits")
     why: Field[str] = Field("what limits the point, in a sentence")
     sweep: Field[dict[str, str]] = Field("what this point changes: name and value")
-    step_s: Field[Optional[float]] = Field(
+    step_s: Field[float] = Field(
         "of the fastest mapping; absent, as all but `problem` and `gains` below, where none fits (s)"
     )
-    bound_s: Field[Optional[float]] = Field("no mapping takes less (s)")
-    exact: Field[Optional[bool]] = Field("both are equal, so that the mapping is proven to be the fastest")
-    utilisation: Field[Optional[float]] = Field("model FLOP over the peak of all chips")
-    samples_per_second: Field[Optional[float]] = Field("of all replicas (samples/s)")
-    flop_per_s: Field[Optional[float]] = Field("model FLOP a second of all chips (FLOP/s)")
-    price_usd: Field[Optional[float]] = Field("of chips, memories, links and switches; 0 where unknown (USD)")
-    power_w: Field[Optional[float]] = Field("of chips, memories, links and switches; 0 where unknown (W)")
-    shape: Field[Optional[str]] = Field("degrees of parallelism in words")
-    compute_share: Field[Optional[float]] = Field("of a layer's time, partitions that are limited by computing")
-    memory_share: Field[Optional[float]] = Field("of a layer's time, partitions that are limited by DRAM")
-    network_share: Field[Optional[float]] = Field("of a layer's time, partitions that are limited by transfers")
-    gap: Field[Optional[float]] = Field("`(step_s - bound_s) / step_s`")
-    flop_per_s_per_usd: Field[Optional[float]] = Field(
+    bound_s: Field[float] = Field("no mapping takes less (s)")
+    exact: Field[bool] = Field("both are equal, so that the mapping is proven to be the fastest")
+    utilisation: Field[float] = Field("model FLOP over the peak of all chips")
+    samples_per_second: Field[float] = Field("of all replicas (samples/s)")
+    flop_per_s: Field[float] = Field("model FLOP a second of all chips (FLOP/s)")
+    price_usd: Field[float] = Field("of chips, memories, links and switches; 0 where unknown (USD)")
+    power_w: Field[float] = Field("of chips, memories, links and switches; 0 where unknown (W)")
+    shape: Field[str] = Field("degrees of parallelism in words")
+    compute_share: Field[float] = Field("of a layer's time, partitions that are limited by computing")
+    memory_share: Field[float] = Field("of a layer's time, partitions that are limited by DRAM")
+    network_share: Field[float] = Field("of a layer's time, partitions that are limited by transfers")
+    gap: Field[float] = Field("`(step_s - bound_s) / step_s`")
+    flop_per_s_per_usd: Field[float] = Field(
         "`flop_per_s` for a dollar of the system; 0 where the price is unknown (FLOP/s/USD)"
     )
-    flop_per_s_per_w: Field[Optional[float]] = Field(
+    flop_per_s_per_w: Field[float] = Field(
         "`flop_per_s` for a watt of the system; 0 where the power is unknown (FLOP/s/W)"
     )
-    problem: Field[Optional[str]] = Field("where none fits: why, and what to do")
+    problem: Field[str] = Field("where none fits: why, and what to do")
     gains: Field[ExploreGains] = Field(
         "with `--explain`: the step's speedup with twice of a resource, greatest first; empty without it", ExploreGains
     )
@@ -734,6 +1835,9 @@ class Collective(Part):
     bus_bandwidth: Field[float] = Field("what the links see of it (nccl-tests) (B/s)")
     basis: Field[str] = Field("measured, table, fitted, roofline or assumed")
     source: Field[str] = Field("where the numbers are from, in words")
+    own_fits: Field[list[OwnFit]] = Field(
+        "measurements of one's own that the answer has: `--fit`, and those of the cluster's line or file", list_of(OwnFit)
+    )
     algorithm: Field[str] = Field("that the library takes")
     protocol: Field[str] = Field("that it takes with it")
     parts: Field[list[CollectivePart]] = Field("the time by level of the cluster", list_of(CollectivePart))

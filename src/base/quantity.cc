@@ -175,6 +175,15 @@ Result<QuantityChange> parse_change(std::string_view text, UnitKind kind) {
   const bool factor = body.ends_with('x');
   Result<double> value = parse_quantity(factor ? body.substr(0, body.size() - 1) : body,
                                         factor ? UnitKind::kNone : kind);
+  const bool bare = body.find_first_not_of("0123456789.+-eE") == std::string_view::npos;
+  const bool by_itself = kind == UnitKind::kNone || kind == UnitKind::kWatts ||
+                         kind == UnitKind::kDollars;  // nothing else is written so
+  if (value && !factor && bare && !by_itself) {
+    return Diagnostic{
+        ErrorCode::kUsage, std::string(body),
+        fmt::format("expected {} with its unit, or a factor, found '{}'", article_name(kind), body),
+        fmt::format("write it like {}, or 2x", example(kind))};
+  }
   if (value && *value > 0) return QuantityChange{*value, factor};
   Diagnostic error = value ? Diagnostic{ErrorCode::kUsage, std::string(body), "is not above zero",
                                         "give a factor such as 2x, or a value"}

@@ -54,6 +54,18 @@ TEST(Quantity, ChangesAreFactorsOrValues) {
   EXPECT_EQ(parse_change("2x", UnitKind::kBytes)->of(3), 6);
   EXPECT_EQ(parse_change(" 0.5x ", UnitKind::kBytes)->of(3), 1.5);
   EXPECT_EQ(parse_change("1GB", UnitKind::kBytes)->of(3), 1e9);
+  // 40 of what, or 40 times?
+  for (const char* text : {"40", "1e9", "0.5", " 3 "}) {
+    for (const UnitKind kind : {UnitKind::kBytes, UnitKind::kBytesPerSecond, UnitKind::kSeconds,
+                                UnitKind::kFlopsPerSecond, UnitKind::kHertz}) {
+      const auto bare = parse_change(text, kind);
+      ASSERT_FALSE(bare) << text;
+      EXPECT_NE(bare.error().what.find("with its unit, or a factor"), std::string::npos);
+    }
+    EXPECT_TRUE(parse_change(text, UnitKind::kNone)) << text;
+    EXPECT_TRUE(parse_change(text, UnitKind::kWatts)) << text;
+    EXPECT_TRUE(parse_change(text, UnitKind::kDollars)) << text;
+  }
   EXPECT_EQ(parse_change("1.25GHz", UnitKind::kHertz)->of(3), 1.25e9);
   for (const char* text : {"", "x", "0", "0x", "-1x", "2xx", "1GBx", "3us"}) {
     const auto change = parse_change(text, UnitKind::kBytes);

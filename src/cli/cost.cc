@@ -1,14 +1,16 @@
 // flopcast cost: how long one kernel takes on a chip, what that rests on, and how far off it may be.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
 #include "base/counts.h"
 #include "base/text/numbers.h"
 #include "cli/terminal/command.h"
+#include "cli/terminal/options.h"
 #include "flopcast/cost/checked_time.h"
-#include "flopcast/machine.h"
+#include "flopcast/machine/named.h"
 #include "flopcast/report/cost.h"
 
 namespace flopcast::cli {
@@ -18,7 +20,7 @@ namespace {
 struct CostCommand {
   std::string shape, second, type = "bf16";
   std::string chip;
-  KernelModelOptions model;
+  std::vector<std::string> fits;
   bool json = false;
   // What only some kernels have; each command offers its own.
   std::int64_t batch = 1, head_dim = 128, window = 0, tensor_parallel = 1, expert_parallel = 1;
@@ -146,17 +148,27 @@ Result<Kernel> make_memory(const CostCommand& c) {
   return Kernel(k);
 }
 
-/// A chip, or, where numbers of it are overridden, the line of a cluster of it.
 Result<Machine> machine_of(const CostCommand& command) {
-  const Catalog& catalog = Catalog::builtin();
-  if (command.chip.find(',') == std::string::npos) {
-    const Result<Chip> chip = catalog.chip(command.chip);
-    if (!chip) return chip.error();
-    return Machine::of(*chip, catalog, {command.model, nullptr});
-  }
-  Result<Cluster> cluster = catalog.cluster(command.chip);
-  if (!cluster) return cluster.error();
-  return Machine::make(std::move(*cluster), catalog, {command.model, nullptr});
+  std::string line = command.chip;
+  if (auto problem = take_fits(line, command.fits)) return *problem;
+  return named_chip(line, Catalog::builtin(),
+                    with_uses({FitKind::kKernels}, "the time of a kernel"));
+}
+
+/// A fit that the answer does not rest on.
+std::optional<Diagnostic> fit_left_aside(const Cluster& cluster, const Kernel& kernel,
+                                         const KernelTime& time) {
+  const auto used = [&](const auto& fit) {
+    return time.source.find(fit->path) != time.source.npos;
+  };
+  const auto& fits = cluster.fits;
+  const auto unused = std::ranges::find_if_not(fits, used);
+  if (unused == fits.end()) return std::nullopt;
+  return flopcast::usage_error(
+      (*unused)->path,
+      fmt::format("would not be used: of {} it holds nothing nearer than {}", kernel_words(kernel),
+                  time.source),
+      "measure such kernels, or leave the fit out");
 }
 
 int run_cost(Io& io, const CostCommand& command, Result<Kernel> (*make)(const CostCommand&)) {
@@ -166,7 +178,10 @@ int run_cost(Io& io, const CostCommand& command, Result<Kernel> (*make)(const Co
   if (!machine) return fail(io, machine.error());
   const Result<KernelTime> time = checked_time(machine->kernels(), *kernel);
   if (!time) return fail(io, time.error());
-  const KernelReport report{*kernel, machine->cluster().name, *time};
+  if (const auto unused = fit_left_aside(machine->cluster(), *kernel, *time)) {
+    return fail(io, *unused);
+  }
+  const KernelReport report{*kernel, machine->cluster().name, *time, fit_notes(machine->cluster())};
   return print(io, command.json ? kernel_json(report) : kernel_text(report), {command.json, false});
 }
 
@@ -175,8 +190,7 @@ CLI::App* add_kernel(CLI::App& cost, const std::string& name, const std::string&
                      Result<Kernel> (*make)(const CostCommand&), Action& action) {
   CLI::App* sub = cost.add_subcommand(name, description);
   sub->add_option("--on", command->chip, "Chip (flopcast hw list)")->required()->type_name("CHIP");
-  sub->add_option("--fit", command->model.fits, "Fits of calibrate kernels to use first")
-      ->type_name("FILE.toml");
+  add_fits(*sub, command->fits);
   sub->add_flag("--json", command->json, "Print JSON (docs/reference/json.md)");
   sub->callback([command, make, &action] {
     action = [command, make](Io& io) { return run_cost(io, *command, make); };

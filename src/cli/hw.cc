@@ -4,6 +4,7 @@
 
 #include "cli/terminal/command.h"
 #include "cli/terminal/options.h"
+#include "flopcast/hardware/templates.h"
 #include "flopcast/report/hardware.h"
 
 namespace flopcast::cli {
@@ -41,6 +42,11 @@ int run_show(Io& io, const HwCommand& command) {
                command.format);
 }
 
+int run_template(Io& io, const std::string& kind) {
+  const Result<std::string> text = template_text(kind, hardware_templates());
+  return text ? print(io, *text) : fail(io, text.error());
+}
+
 }  // namespace
 
 void add_hw(CLI::App& app, Action& action) {
@@ -59,6 +65,14 @@ void add_hw(CLI::App& app, Action& action) {
   set_example(*list, "flopcast hw list chips");
   list->callback(
       [listing, &action] { action = [listing](Io& io) { return run_list(io, *listing); }; });
+
+  CLI::App* form = hw->add_subcommand("template", "A file to fill in, with units and comments");
+  const auto kind = std::make_shared<std::string>();
+  form->add_option("KIND", *kind, "chip, node, cluster or link; --on takes the file")
+      ->required()
+      ->type_name("");
+  set_example(*form, "flopcast hw template cluster");
+  form->callback([kind, &action] { action = [kind](Io& io) { return run_template(io, *kind); }; });
 
   CLI::App* show = hw->add_subcommand(
       "show", "Every number of one entry, or of any cluster, with its unit and source");

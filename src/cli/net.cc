@@ -30,6 +30,7 @@ CLI::Option* add_cluster(CLI::App& command, std::string& cluster) {
 
 struct TimeCommand {
   std::string op, size, cluster, ranks, algorithm = "auto", protocol = "auto", source = "best";
+  std::vector<std::string> fits;
   FormatOptions format;
   fs::path html;
 };
@@ -67,16 +68,35 @@ Result<CollectiveQuery> query_of(const TimeCommand& command) {
   return query;
 }
 
+/// Fits of measurements that the question leaves aside: it names an algorithm, or a source that is none of them.
+std::optional<Diagnostic> fits_asked_past(const Cluster& cluster, const CollectiveQuery& query) {
+  if (cluster.fits.empty()) return std::nullopt;
+  const bool formulas = query.source == CollectiveSource::kNcclConstants ||
+                        query.source == CollectiveSource::kAlphaBeta;
+  const bool named =
+      query.algorithm != CollectiveAlgorithm::kAuto || query.protocol != CollectiveProtocol::kAuto;
+  if (!formulas && !named) return std::nullopt;
+  return flopcast::usage_error(cluster.fits.front()->path,
+                               fmt::format("would not be used: {} asks for a formula",
+                                           formulas ? "--source" : "--algorithm or --protocol"),
+                               "leave that out, or the fit");
+}
+
 Result<CollectiveReport> forecast(const TimeCommand& command) {
   const Result<CollectiveQuery> query = query_of(command);
   if (!query) return query.error();
-  const Result<Cluster> cluster = Catalog::builtin().cluster(command.cluster);
+  std::string line = command.cluster;
+  if (auto problem = take_fits(line, command.fits)) return *problem;
+  const Result<Cluster> cluster = Catalog::builtin().cluster(line);
   if (!cluster) return cluster.error();
-  const Result<Machine> machine = Machine::make(*cluster, Catalog::builtin());
+  if (auto problem = fits_asked_past(*cluster, *query)) return *problem;
+  const Result<Machine> machine = Machine::make(
+      *cluster, Catalog::builtin(), with_uses({FitKind::kNetwork}, "the time of a collective"));
   if (!machine) return machine.error();
   const CollectiveModel& model = machine->transfers();
   CollectiveReport report;
   report.cluster = cluster->name;
+  report.own_fits = fit_notes(*cluster);
   report.query = *query;
   report.ranks =
       query->ranks.empty() ? cluster->chips() : static_cast<unsigned>(query->ranks.size());
@@ -121,6 +141,7 @@ void add_net_time(CLI::App& net, Action& action) {
                   "reduce_scatter: the whole input; all_to_all: what one rank sends)")
       ->type_name("SIZE");
   add_cluster(*sub, command->cluster);
+  add_fits(*sub, command->fits);
   sub->add_option("--ranks", command->ranks, "Only these chips, such as 0-7,16")->type_name("LIST");
   sub->add_option("--algorithm", command->algorithm,
                   "ring, tree, halving_doubling, direct, bruck, hierarchical, torus, nvls, "
@@ -150,6 +171,7 @@ struct RunCommand {
 Result<TrafficReport> simulate_flows(const RunCommand& command) {
   const Result<Cluster> cluster = Catalog::builtin().cluster(command.cluster);
   if (!cluster) return cluster.error();
+  if (auto unused = unused_fit(*cluster, {}, "a simulation of flows")) return *unused;
   RoutingOptions routing;
   if (command.ecmp) routing.balancing = Balancing::kEcmp;
   const Result<Topology> topology = Topology::build(*cluster, routing);
@@ -203,6 +225,7 @@ struct ExportCommand {
 int run_export(Io& io, const ExportCommand& command) {
   const Result<Cluster> cluster = Catalog::builtin().cluster(command.cluster);
   if (!cluster) return fail(io, cluster.error());
+  if (const auto unused = unused_fit(*cluster, {}, "a SimGrid platform")) return fail(io, *unused);
   const Result<Topology> topology = Topology::build(*cluster);
   if (!topology) return fail(io, topology.error());
   std::ostringstream xml;

@@ -359,6 +359,26 @@ LiveReport LiveRun::report() {
 
 }  // namespace
 
+namespace {
+
+/// What the machine's own fits say that the host takes.
+std::optional<Diagnostic> take_host(const Cluster& cluster, LiveRequest& request) {
+  for (const auto& fit : cluster.fits) {
+    if (fit->kind != FitKind::kHost) continue;
+    if (request.host_factor > 0) {
+      return usage_error(fit->path,
+                         "says what the host takes, and so does the CPU time measured here",
+                         "leave the fit out, or let the host be modelled");
+    }
+    const Result<HostTable> table = HostTable::parse(fit->text, fit->path);
+    if (!table) return table.error();
+    request.host = *table;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
                             const LiveObserver& observer) {
   const Result<Cluster> cluster = catalog.cluster(request.cluster);
@@ -367,7 +387,9 @@ Result<LiveReport> run_live(const LiveRequest& request, const Catalog& catalog,
   if (!layout) return layout.error();
   Result<ClusterWork> work = ClusterWork::make(*cluster, catalog);
   if (!work) return work.error();
-  LiveRun run(request, observer, *cluster, std::move(*work), *layout);
+  LiveRequest filled = request;
+  if (auto problem = take_host(*cluster, filled)) return *problem;
+  LiveRun run(filled, observer, *cluster, std::move(*work), *layout);
   if (auto problem = run.start(*cluster)) return *problem;
   if (auto problem = run.drive()) return *problem;
   return run.report();

@@ -265,25 +265,25 @@ TEST(Machine, ChipsLoseInTrainingWhatTheyAreKnownToLose) {
   const auto own = chip_constants(*catalog().chip("h100"));
   ASSERT_TRUE(own);
   EXPECT_NE(own->attention_share, TrainingConstants{}.attention_share);
-  const auto with_software = training_constants(*catalog().chip("h100"), "fsdp", "");
+  const auto with_software = training_constants(*catalog().chip("h100"), "fsdp");
   ASSERT_TRUE(with_software) << with_software.error().text();
-  EXPECT_FALSE(training_constants(*catalog().chip("h100"), "no such", ""));
+  EXPECT_FALSE(training_constants(*catalog().chip("h100"), "no such"));
 }
 
 TEST(TrainingConstants, EveryDispatcherHasItsConstants) {
   for (const char* chip : {"h100", "gb200", "mi300x", "tpu-v5p"}) {
     const Chip of = *catalog().chip(chip);
-    const auto rows = dispatcher_constants(of, "alltoall", "");
+    const auto rows = dispatcher_constants(of, "alltoall");
     ASSERT_TRUE(rows) << rows.error().text();
     EXPECT_EQ(rows->expert_once, 0);
     for (const char* name : {"deepep", "hybridep"}) {
-      const auto once = dispatcher_constants(of, name, "");
+      const auto once = dispatcher_constants(of, name);
       ASSERT_TRUE(once) << once.error().text();
       EXPECT_EQ(once->expert_once, 1);
       EXPECT_LT(once->expert_traffic, rows->expert_traffic);  // sorted on their way
     }
   }
-  const auto none = dispatcher_constants(*catalog().chip("h100"), "pigeons", "");
+  const auto none = dispatcher_constants(*catalog().chip("h100"), "pigeons");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().where, "pigeons");
 }
@@ -293,9 +293,9 @@ TEST(Machine, BandsOfChipsThatNoRunWasOnAreWiderByTheCataloguesFactor) {
   ASSERT_TRUE(factor) << factor.error().text();
   EXPECT_GT(*factor, 1);
   Chip chip = *catalog().chip("h100");
-  const auto seen = training_constants(chip, "fsdp", "");
+  const auto seen = training_constants(chip, "fsdp");
   chip.name = chip.architecture = "of tomorrow";
-  const auto unseen = training_constants(chip, "fsdp", "");
+  const auto unseen = training_constants(chip, "fsdp");
   ASSERT_TRUE(seen && unseen);
   EXPECT_DOUBLE_EQ(unseen->band_high, seen->band_high * *factor);
   EXPECT_DOUBLE_EQ(unseen->band_low, seen->band_low / *factor);

@@ -5,7 +5,6 @@
 
 #include <array>
 
-#include "base/files/read_file.h"
 #include "base/text/names.h"
 #include "base/text/toml_file.h"
 #include "catalog_files.h"
@@ -72,7 +71,7 @@ constexpr std::array kFields = {
 };
 
 std::optional<Diagnostic> apply(const TomlFile& file, const toml::table& table,
-                                TrainingConstants& out) {
+                                TrainingConstants& out, bool own) {
   for (const auto& [key, value] : table) {
     if (key.str() == "source" || key.str() == "basis") continue;
     const auto field = std::find_if(kFields.begin(), kFields.end(),
@@ -90,6 +89,7 @@ std::optional<Diagnostic> apply(const TomlFile& file, const toml::table& table,
           std::string(field->meaning)};
     }
     out.*(field->member) = *number;
+    out.own_band = out.own_band || (own && field->name.starts_with("band_"));
   }
   return std::nullopt;
 }
@@ -115,7 +115,7 @@ std::optional<Diagnostic> foreign_table(const TomlFile& file) {
   for (const auto& [key, value] : file.root) {
     if (std::ranges::find(kTables, key.str()) != std::end(kTables)) continue;
     return Diagnostic{
-        ErrorCode::kBadInput, place(file, value),
+        ErrorCode::kUsage, place(file, value),
         fmt::format(
             "'{}' is none of the tables of constants of training: all, chip, software, pair",
             key.str()),
@@ -126,13 +126,16 @@ std::optional<Diagnostic> foreign_table(const TomlFile& file) {
 
 /// Tables in the order in which they override: all, the architecture's, the chip's, the software's,
 /// the architecture's under that software.
+/// @param applied how many there were
 std::optional<Diagnostic> apply_file(const TomlFile& file, const Chip& chip,
                                      const std::vector<std::string>& software,
-                                     TrainingConstants& out) {
+                                     TrainingConstants& out, unsigned* applied = nullptr) {
   const auto part =
       [&](const toml::node_view<const toml::node>& node) -> std::optional<Diagnostic> {
     const toml::table* table = node.as_table();
-    return table != nullptr ? apply(file, *table, out) : std::nullopt;
+    if (table == nullptr) return std::nullopt;
+    if (applied != nullptr) ++*applied;
+    return apply(file, *table, out, applied != nullptr);
   };
   const toml::table& root = file.root;
   if (auto error = part(root["all"])) return error;
@@ -217,8 +220,27 @@ Result<TrainingConstants> chip_constants(const Chip& chip) {
   return constants;
 }
 
+namespace {
+
+std::optional<Diagnostic> apply_own(const FitFile& own, const Chip& chip,
+                                    const std::vector<std::string>& software, bool must,
+                                    TrainingConstants& out) {
+  const Result<TomlFile> file = parse_toml(own.text, own.path, false);
+  if (!file) return file.error();
+  if (auto error = foreign_table(*file)) return error;
+  unsigned applied = 0;
+  if (auto error = apply_file(*file, chip, software, out, &applied)) return error;
+  if (applied > 0 || !must) return std::nullopt;
+  return Diagnostic{ErrorCode::kUsage, own.path,
+                    fmt::format("has no constants of {} ({}) under {}", chip.name,
+                                chip.architecture, software.back()),
+                    "name the chip and software that were measured, or leave the fit out"};
+}
+
+}  // namespace
+
 Result<TrainingConstants> training_constants(const Chip& chip, std::string_view software,
-                                             const std::string& path) {
+                                             OwnFiles fits, bool must) {
   const Result<TomlFile>& builtin = builtin_file();
   if (!builtin) return builtin.error();
   const std::vector<std::string> known = softwares(*builtin);
@@ -230,18 +252,15 @@ Result<TrainingConstants> training_constants(const Chip& chip, std::string_view 
   const std::vector<std::string> names = with_base(*builtin, software);
   if (auto error = apply_file(*builtin, chip, names, constants)) return *error;
   if (auto error = widen_unseen(*builtin, chip, constants)) return *error;
-  if (path.empty()) return constants;
-  const Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  const Result<TomlFile> file = parse_toml(*text, path, false);
-  if (!file) return file.error();
-  if (auto error = foreign_table(*file)) return *error;
-  if (auto error = apply_file(*file, chip, names, constants)) return *error;
+  for (const auto& own : fits) {
+    if (own->kind != FitKind::kConstants) continue;
+    if (auto error = apply_own(*own, chip, names, must, constants)) return *error;
+  }
   return constants;
 }
 
 Result<DispatcherConstants> dispatcher_constants(const Chip& chip, std::string_view dispatcher,
-                                                 const std::string& file) {
+                                                 OwnFiles fits) {
   const Result<TomlFile>& builtin = builtin_file();
   if (!builtin) return builtin.error();
   const auto software = builtin->root["dispatcher"][dispatcher].value<std::string>();
@@ -249,7 +268,7 @@ Result<DispatcherConstants> dispatcher_constants(const Chip& chip, std::string_v
     return Diagnostic{ErrorCode::kUsage, std::string(dispatcher), "is no known dispatcher",
                       "[dispatcher] of catalog/training/constants.toml has those there are"};
   }
-  const Result<TrainingConstants> constants = training_constants(chip, *software, file);
+  const Result<TrainingConstants> constants = training_constants(chip, *software, fits, false);
   if (!constants) return constants.error();
   return DispatcherConstants{constants->expert_once, constants->expert_traffic};
 }

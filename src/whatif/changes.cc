@@ -95,7 +95,8 @@ Result<Asked> scale_change(const ScaleChange& asked) {
   Said said;
   said.factor = asked.factor;
   return named_change(Verb::kScale, asked.what, std::move(said),
-                      fmt::format("scale {}={}", asked.what, asked.factor));
+                      fmt::format("scale {}={}{}", asked.what, asked.factor,
+                                  asked.words.empty() ? "" : fmt::format(" ({})", asked.words)));
 }
 
 /// Of the verbs that have one meaning.

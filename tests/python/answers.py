@@ -50,8 +50,8 @@ def answer_of(program: str, arguments: list[str]) -> dict[str, Any] | None:
     best, most = None, 0
     for answer in described(program)["answers"]:
         for command in answer["commands"]:
-            words = command.split()
-            if arguments[: len(words[:1])] != words[:1] or not all(word in arguments for word in words):
+            words = [word for word in command.split() if not word.isupper()]
+            if arguments[:1] != words[:1] or not all(arguments.count(word) >= words.count(word) for word in words):
                 continue
             if len(words) > most:
                 best, most = answer, len(words)
@@ -73,17 +73,27 @@ def documents_in(text: str) -> list[Any]:
         return [json.loads(line) for line in text.splitlines() if line]
 
 
-def page_document(page: str) -> Any:
-    """The answer that a page holds: its last document that is neither its origin nor rows of a timeline."""
-    found = re.findall(r'<script type="application/json" id="(\w+)">(.*?)</script>', page, re.DOTALL)
-    return json.loads([text for name, text in found if name not in ("origin", "rows")][-1])
+def page_problems(program: str, answer: dict[str, Any], page: str) -> list[str]:
+    """Its answer is its last document that is neither its origin nor rows of a timeline."""
+    found = dict(re.findall(r'<script type="application/json" id="(\w+)">(.*?)</script>', page, re.DOTALL))
+    wrong = problems(program, "PageOrigin", json.loads(found.pop("origin")))
+    if not answer["pages"]:
+        return [*wrong, "no page is described"]
+    if "rows" in found:
+        wrong += problems(program, "RowsDocument", json.loads(found.pop("rows")))
+    return wrong + problems(program, answer["pages"][0], json.loads(list(found.values())[-1]))
 
 
-def csv_problems(program: str, row: str, text: str) -> list[str]:
-    """Titles that are no column of `row`; those of a sweep's values and of a whole run depend on the question."""
-    known = described(program)["$defs"][row]["properties"]
+def csv_problems(program: str, row: str, text: str, arguments: list[str]) -> list[str]:
+    """Titles that are no column of `row`; those of a sweep's values are its names, those of a whole run its fields."""
+    objects = described(program)["$defs"]
+    known = set(objects[row]["properties"])
+    if {"--tokens", "--steps"} & set(arguments):
+        known |= {f"run_{name}" for name in objects["WholeRun"]["properties"]}
+    swept = {value.partition("=")[0] for flag, value in zip(arguments, arguments[1:]) if flag == "--sweep"}
+    known |= swept | {f"sweep_{name}" for name in swept}
     titles = next(csv.reader(io.StringIO(text)), [])
-    return [f"column '{title}' is not described" for title in titles if title not in known and not title.startswith(("sweep_", "run_"))]
+    return [f"column '{title}' is not described" for title in titles if title not in known]
 
 
 def problems_of(program: str, log: Path) -> list[str]:
@@ -102,8 +112,8 @@ def problems_of(program: str, log: Path) -> list[str]:
             for document in documents_in(said):
                 wrong += problems(program, answer["root"], document)
         if "--csv" in arguments and said:
-            wrong += csv_problems(program, answer["row"], said) if answer["row"] else ["no CSV is described"]
+            wrong += csv_problems(program, answer["row"], said, arguments) if answer["row"] else ["no CSV is described"]
         if "--html" in arguments and (page := folder / arguments[arguments.index("--html") + 1]).exists():
-            wrong += problems(program, answer["page"], page_document(page.read_text())) if answer["page"] else ["no page is described"]
+            wrong += page_problems(program, answer, page.read_text())
         found += [f"flopcast {' '.join(arguments)}: {one}" for one in wrong[:5]]
     return found

@@ -49,7 +49,8 @@ def shape(line: str) -> str:
 
 
 def run(command: list[str], folder: Path, programs: str) -> str:
-    environment = dict(os.environ, PATH=programs + os.pathsep + os.environ["PATH"])
+    # Excerpts in documents are as wide as they need to be.
+    environment = dict(os.environ, PATH=programs + os.pathsep + os.environ["PATH"], COLUMNS="1000")
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )

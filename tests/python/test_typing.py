@@ -117,11 +117,8 @@ def test_all_but_the_obvious_arguments_have_names():
         "KernelTime",
         "PackedTrace",
         "PartWorth",
-        "Percentiles",
         "Step",
         "StepMatch",
-        "WhatIfRefusal",
-        "WhatIfTotals",
         "WorkSensitivity",
     }
     functions = {}

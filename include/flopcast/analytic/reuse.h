@@ -11,7 +11,7 @@ namespace flopcast {
 /// Another model on the same machine, with the same options and constants.
 TrainingModel with_model(const TrainingModel& known, Model model);
 /// The same model on the same machine, with other software or constants: `options.kernels` are those that the machine
-/// was made with. Errors: a software or a file of constants that cannot be had.
+/// was made with. Errors: as of TrainingModel::make.
 Result<TrainingModel> with_options(const TrainingModel& known, const TrainingOptions& options);
 
 }  // namespace flopcast

@@ -50,7 +50,8 @@ struct QuantityChange {
   /// what becomes of `now`
   double of(double now) const { return factor ? now * value : value; }
 };
-/// "2x" as a factor, else a quantity of this unit. Errors (kUsage): no number above zero; the unit's.
+/// "2x" as a factor, else a quantity of this unit, which must be written unless it is of watts or dollars: 40 may be meant
+/// as MB or as a factor. Errors (kUsage): no number above zero; no unit; the unit's.
 Result<QuantityChange> parse_change(std::string_view text, UnitKind kind);
 
 /// Four significant digits and a prefix that suits: "3.35 TB/s", "2.5 us". For people.

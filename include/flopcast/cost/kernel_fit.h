@@ -1,7 +1,6 @@
 // Floor 2: fitted kernel times, as calibrations write and models read them.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,14 +18,13 @@ class KernelFit {
  public:
   /// the library's own
   explicit KernelFit(std::shared_ptr<const cost::Fits> fits) : fits_(std::move(fits)) {}
-  /// as `flopcast calibrate kernels` wrote it. Errors: cannot be read, is none
-  static Result<KernelFit> read(const std::filesystem::path& path);
-  /// the same from text; `where` names it in errors
+  /// What `flopcast calibrate kernels` wrote; `where` names it in errors. Errors: is none.
   static Result<KernelFit> parse(std::string_view text, const std::string& where);
   /// As catalog/kernels/*.toml. Reading it back gives the same times, and the same text again.
   std::string toml() const;
   const std::string& chip() const;                   ///< name of the chip it was measured on
   const cost::Fits& fits() const { return *fits_; }  ///< the library's own
+  std::shared_ptr<const cost::Fits> shared() const { return fits_; }  ///< the library's own
 
  private:
   std::shared_ptr<const cost::Fits> fits_;

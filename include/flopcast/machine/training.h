@@ -59,6 +59,8 @@ struct TrainingConstants {
   double whole_windows = 0;      ///< 1: in 8 bits, backward skips nothing outside of a window
   double expandable = 0;         ///< 1: the allocator's segments grow (expandable_segments:True)
 
+  bool own_band = false;  ///< the band is of the machine's own fit
+
   // Quantiles of measured over forecast, for the band.
   double band_low = 0.9, band_high = 1.1;
   double band_experts_low = 0.8, band_experts_high = 1.3;
@@ -75,17 +77,18 @@ struct TrainingConstantField {
 std::span<const TrainingConstantField> training_constant_fields();
 
 /// Values for a chip (its architecture's, then its own) and a software. Errors: an unknown software, with what there is.
-/// @param file a TOML file of the same shape whose values come on top; "": none.
+/// @param fits a machine's own: of those that are constants the values come on top, in their order. Errors: one that is none
+/// of training; with `must`, one that has none for this chip and software.
 Result<TrainingConstants> training_constants(const Chip& chip, std::string_view software,
-                                             const std::string& file);
+                                             OwnFiles fits = {}, bool must = true);
 /// What experts' rows cost under a dispatcher, as fitted to the software that [dispatcher] of the catalogue's constants names
 /// for it. Errors (kUsage): no such dispatcher.
 struct DispatcherConstants {
   double expert_once = 0, expert_traffic = 1;  ///< as of TrainingConstants
 };
-/// @param dispatcher "alltoall", "deepep", "hybridep"; @param file as of training_constants
+/// @param dispatcher "alltoall", "deepep", "hybridep"; @param fits as of training_constants
 Result<DispatcherConstants> dispatcher_constants(const Chip& chip, std::string_view dispatcher,
-                                                 const std::string& file);
+                                                 OwnFiles fits = {});
 /// What is known of a chip whatever runs on it: its architecture's values, then its own. Error: none.
 Result<TrainingConstants> chip_constants(const Chip& chip);
 /// How much wider bands are either way on chips of an architecture that no run was measured on. Errors: the catalogue's

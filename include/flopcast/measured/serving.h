@@ -105,7 +105,8 @@ Result<std::vector<ServingCalibration>> calibrate_deployments(std::span<const Se
 /// The file's text: TOML, a table [[deployment]] for each.
 std::string serving_calibration_toml(std::span<const ServingCalibration> calibrations);
 /// Such a file. Errors name the place.
-Result<std::vector<ServingCalibration>> read_serving_calibration(const std::filesystem::path& path);
+Result<std::vector<ServingCalibration>> parse_serving_calibration(std::string_view text,
+                                                                  const std::string& where);
 /// The factors of the one of the same engine, model and layout; the lengths nearest to `input`, where several are.
 /// Errors (kBadInput): there is none, with those there are.
 Result<ServingFactors> factors_for(std::span<const ServingCalibration> calibrations,

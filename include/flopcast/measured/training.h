@@ -89,10 +89,10 @@ struct RunForecast {
 };
 /// How runs are forecast.
 struct RunForecastOptions {
-  std::string constants;          ///< TOML file of constants; "": the catalogue's
-  unsigned threads = 0;           ///< 0: all cores
-  std::vector<std::size_t> some;  ///< places among the complete runs; none: all
-  bool software_told = true;      ///< false: as if nobody had said which software it was
+  std::vector<std::shared_ptr<const FitFile>> fits;  ///< constants over the catalogue's
+  unsigned threads = 0;                              ///< 0: all cores
+  std::vector<std::size_t> some;                     ///< places among the complete runs; none: all
+  bool software_told = true;  ///< false: as if nobody had said which software it was
 };
 /// Forecasts the same runs again and again (a fit does), building each cluster once.
 class RunForecaster {

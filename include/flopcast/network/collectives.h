@@ -114,6 +114,11 @@ struct CollectiveEstimate {
 };
 
 class CollectiveFit;  // flopcast/network/fit.h
+/// Measurements of the machine's owner.
+struct OwnCollectives {
+  std::shared_ptr<const CollectiveFit> fit;  ///< what they say
+  std::string file;                          ///< that they are in
+};
 
 /// Collective times on one cluster. Thread-safe once made.
 class CollectiveModel {
@@ -123,8 +128,10 @@ class CollectiveModel {
   /// overridden (Cluster::nominal) they are moved: times the closed form's time on this cluster over that on the
   /// one without overrides.
   /// @param fit measurements to answer from, which must live as long as the model; none: the
-  /// catalogue's.
-  static Result<CollectiveModel> make(const Cluster& cluster, const CollectiveFit* fit = nullptr);
+  /// catalogue's. @param own measurements of this very machine, its network between nodes included: they answer first,
+  /// what they do not hold is left to `fit`. Errors: one that says itself to be of another node or chip.
+  static Result<CollectiveModel> make(const Cluster& cluster, const CollectiveFit* fit = nullptr,
+                                      std::span<const OwnCollectives> own = {});
   /// Level 0, closed form: the collective is alone on its links.
   Result<CollectiveTime> time(const CollectiveQuery& query) const;
   /// The same numbers and words as time(), without what the time is made of and what else was considered.

@@ -105,7 +105,10 @@ class CollectiveFit {
   std::vector<std::string> systems() const;  ///< names of the systems that were measured
   /// Whether the operation was measured on the system, within one node or across several.
   bool measured(std::string_view system, CollectiveOp op, bool across_nodes) const;
-  std::size_t curves() const;  ///< how many cases were measured
+  /// The library that the operation was measured with on the system: NCCL where it is among several; "" where none was.
+  std::string library(std::string_view system, CollectiveOp op) const;
+  std::string chip(std::string_view system) const;  ///< as the measurements name it
+  std::size_t curves() const;                       ///< how many cases were measured
   /// The newest version of the library measured on the system; empty where there is none.
   std::string newest(std::string_view system, std::string_view library) const;
 

@@ -30,7 +30,8 @@ GraphAnswer graph_answer(const StepRun& run);
 struct EstimateReport {
   /// names; of the profile of catalog/training/constants.toml
   std::string model, cluster, chip, software;
-  Parameters parameters;  ///< of the model
+  std::vector<FitNote> own_fits;  ///< of the cluster, that the answer rests on
+  Parameters parameters;          ///< of the model
   Bytes capacity;  ///< of a chip's memory; estimate.capacity is the share of it that a plan may use
   double asked_odds = 0.9;           ///< with which the plan has to fit (TrainingOptions::fit_odds)
   Plan plan;                         ///< `sequence` is never 0 here

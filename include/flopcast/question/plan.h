@@ -100,11 +100,11 @@ struct PlanCandidate {
 /// A question, the search that it led to, and what is told of it.
 struct PlanReport {
   // What was asked, as it was understood.
-  std::string model;    ///< its name
-  std::string on;       ///< the cluster as it was named
-  std::string cluster;  ///< as it is: with so many chips, and changed
-  /// names; constants: the file that replaces the catalogue's
-  std::string chip, software, constants, version;
+  std::string model;                    ///< its name
+  std::string on;                       ///< the cluster as it was named
+  std::string cluster;                  ///< as it is: with so many chips, and changed
+  std::string chip, software, version;  ///< names
+  std::vector<FitNote> own_fits;        ///< of the cluster, that the answer rests on
   /// of the model, both; sequences a step; tokens of a sequence
   std::int64_t parameters = 0, layers = 0, global_batch = 0, sequence = 0;
   unsigned chips = 0;  ///< that are searched over

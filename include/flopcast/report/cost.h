@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "flopcast/cost.h"
 #include "flopcast/measured/kernels.h"
@@ -15,9 +16,10 @@ std::string kernel_words(const Kernel& kernel);
 
 /// A question of `flopcast cost`, and its answer.
 struct KernelReport {
-  Kernel kernel;     ///< what was asked
-  std::string chip;  ///< by name
-  KernelTime time;   ///< the answer
+  Kernel kernel;                  ///< what was asked
+  std::string chip;               ///< by name
+  KernelTime time;                ///< the answer
+  std::vector<FitNote> own_fits;  ///< of the chip
 };
 /// For people: time and band, share of the roofline, rate, traffic, basis and source.
 std::string kernel_text(const KernelReport& report);

@@ -25,6 +25,7 @@ struct CollectiveCurve {
 /// A question of `flopcast net time`, and its answer.
 struct CollectiveReport {
   std::string cluster;                  ///< as the user wrote it
+  std::vector<FitNote> own_fits;        ///< of the cluster
   CollectiveQuery query;                ///< what was asked
   unsigned ranks = 0;                   ///< that take part
   CollectiveTime answer;                ///< what came out

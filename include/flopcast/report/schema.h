@@ -47,8 +47,8 @@ struct AnswerField {
 
 /// An object with named fields.
 struct AnswerObject {
-  std::string name;     ///< "Stage"; unique among all answers
-  std::string extends;  ///< the object whose fields it has as well; empty: none
+  std::string name;            ///< "Stage"; unique among all answers
+  std::string extends;         ///< the object whose fields it has as well; empty: none
   std::size_t extends_at = 0;  ///< before which of its own fields those come
   std::vector<AnswerField> fields;
 };
@@ -60,8 +60,8 @@ struct Answer {
   std::vector<std::string> commands;  ///< whose --json it is: "estimate"
   std::string about;  ///< what is to be known besides its fields; Markdown, may be empty
   std::string root;   ///< the object that the document is
-  std::string page;   ///< the object that its page holds; empty: it has none
-  std::string row;    ///< the object whose fields are the columns of --csv; empty: it has none
+  std::vector<std::string> pages;  ///< the objects that its page holds, its answer first
+  std::string row;  ///< the object whose fields are the columns of --csv; empty: it has none
   std::vector<AnswerObject> objects;  ///< that its file describes
 };
 

@@ -102,6 +102,9 @@ class IterationModel {
   std::unique_ptr<State> state_;
 };
 
+/// Of the cluster's own fits that are constants the first that is none of an engine, or has none for its chip under this
+/// engine.
+std::optional<Diagnostic> own_constants_problem(const Cluster& cluster, ServingEngine engine);
 /// Fits try other values: from here on this file is read in place of catalog/serving/constants.toml. For programs that
 /// make nothing else, before their first forecast. Errors: those of the file for any engine.
 std::optional<Diagnostic> replace_serving_constants(const std::filesystem::path& path);

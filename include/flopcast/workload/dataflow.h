@@ -140,6 +140,7 @@ struct DataflowWorkload {
   Bytes resident;           ///< DRAM held besides, all chips together: embedding tables
   Bytes boundary;           ///< from one layer to the next, per sample; 0: there is none
   double word = 2;          ///< bytes of an element
+  std::vector<std::string> assumed;  ///< in words, what a file left open and what was taken for it
   bool operator==(const DataflowWorkload&) const = default;
 };
 

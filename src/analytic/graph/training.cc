@@ -63,7 +63,7 @@ StepFacts facts_of(analytic::PlanCosts& costs, const Plan& plan, const Placement
 
 Hiding usual_hiding() {
   const Chip any;
-  const auto c = training_constants(any, software_name("", any), "");
+  const auto c = training_constants(any, software_name("", any));
   if (!c) return {};  // compiled in, and read by tests
   return {c->weight_overlap, c->gradient_overlap, c->contention};
 }

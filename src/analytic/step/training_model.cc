@@ -136,12 +136,20 @@ std::optional<Diagnostic> wrong_options(const TrainingOptions& options) {
   return odds_problem("fit-odds", options.fit_odds);
 }
 
+std::vector<std::shared_ptr<const FitFile>> own_fits(const System& system,
+                                                     const TrainingOptions& options) {
+  std::vector<std::shared_ptr<const FitFile>> fits = system.machine.cluster().fits;
+  fits.insert(fits.end(), options.fits.begin(), options.fits.end());
+  return fits;
+}
+
 /// Where nobody told the software, and more than one may have run, the band is that of not knowing.
 StepBand band_of(const TrainingModel::State& state) {
   const bool experts = has_experts(state.model);
   const bool unstated =
       state.options.software.empty() && state.software == training_software().front();
-  if (unstated) return unstated_band(state.system->machine.cluster().as_measured().chip, experts);
+  if (unstated && !state.constants.own_band)
+    return unstated_band(state.system->machine.cluster().as_measured().chip, experts);
   const Constants& c = state.constants;
   return experts ? StepBand{c.band_experts_low, c.band_experts_high}
                  : StepBand{c.band_low, c.band_high};
@@ -159,7 +167,10 @@ std::string_view name(TimePart part) {
 Result<std::shared_ptr<const System>> analytic::make_system(Cluster cluster, const Catalog& catalog,
                                                             const KernelModelOptions& options) {
   std::vector<unsigned> tiers = tiers_of(cluster);
-  Result<Machine> machine = Machine::make(std::move(cluster), catalog, {options, nullptr});
+  MachineOptions of_machine{options, nullptr};
+  of_machine.uses.push_back(FitKind::kConstants);
+  of_machine.asker = "a forecast of training";
+  Result<Machine> machine = Machine::make(std::move(cluster), catalog, of_machine);
   if (!machine) return machine.error();
   return std::make_shared<const System>(System{std::move(*machine), std::move(tiers)});
 }
@@ -169,7 +180,8 @@ Result<TrainingModel> TrainingModel::State::make(Model model, std::shared_ptr<co
   // What a chip loses in training was found on it as it is.
   const Chip& chip = system->machine.cluster().as_measured().chip;
   const std::string software = software_name(options.software, chip);
-  Result<Constants> constants = training_constants(chip, software, options.constants);
+  const std::vector<std::shared_ptr<const FitFile>> fits = own_fits(*system, options);
+  Result<Constants> constants = training_constants(chip, software, fits, options.fits.empty());
   if (!constants) return constants.error();
   apply_power(*system, *constants);
   auto before = layers_before_each(model);
@@ -187,7 +199,8 @@ TrainingModel TrainingModel::State::again(const State& known, Model model) {
 Constants analytic::dispatched_constants(const TrainingModel::State& state,
                                          DispatcherKind dispatcher) {
   const Chip& chip = state.system->machine.cluster().as_measured().chip;
-  const auto rows = dispatcher_constants(chip, name(dispatcher), state.options.constants);
+  const auto rows =
+      dispatcher_constants(chip, name(dispatcher), own_fits(*state.system, state.options));
   // The catalogue has every dispatcher (TrainingConstants.EveryDispatcherHasItsConstants), and the state's own constants
   // were read of the same files.
   Constants constants = state.constants;

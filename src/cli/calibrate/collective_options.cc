@@ -2,16 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
+#include "cli/terminal/folders.h"
 #include "flopcast/report/network.h"
 
 namespace flopcast::cli {
 
 void add_table(CLI::App& command, CollectiveTable& table) {
   command
-      .add_option(
-          "TABLE", table.file,
-          "What nccl-tests printed, or CSV: gpu, system, op, impl, dtype, gpus, nodes, bytes, "
-          "time_us; plain or gzip")
+      .add_option("TABLE", table.file,
+                  "What nccl-tests printed, or a folder of that, or CSV: gpu, system, op, impl, "
+                  "dtype, gpus, nodes, bytes, "
+                  "time_us; plain or gzip")
       ->required()
       ->type_name("");
   const auto count = [&](const char* flag, std::int64_t& to, const char* what) {
@@ -54,8 +57,15 @@ Result<ValidateOptions> validate_options(const CollectiveOptions& options) {
 
 Result<std::vector<CollectiveSample>> read_samples(Io& io, const CollectiveTable& table) {
   Anomalies anomalies;
-  Result<std::vector<CollectiveSample>> samples =
-      read_collective_samples(table.file, anomalies, table.told);
+  constexpr std::array<std::string_view, 4> kEndings = {".csv", ".csv.gz", ".txt", ".log"};
+  const auto files = files_of(table.file, kEndings);
+  if (!files) return files.error();
+  std::vector<CollectiveSample> samples;
+  for (const std::filesystem::path& file : *files) {
+    const auto read = read_collective_samples(file, anomalies, table.told);
+    if (!read) return read.error();
+    samples.insert(samples.end(), read->begin(), read->end());
+  }
   for (const Anomaly& anomaly : anomalies.list()) {
     warn(io, fmt::format("{} rows left out: {} ({})", anomaly.count, anomaly.kind, anomaly.first));
   }
@@ -65,7 +75,8 @@ Result<std::vector<CollectiveSample>> read_samples(Io& io, const CollectiveTable
 int print_validation(Io& io, const CollectiveOptions& options,
                      const CollectiveValidation& validation) {
   return print(
-      io, options.json ? collective_errors_json(validation) : collective_errors_text(validation));
+      io, options.json ? collective_errors_json(validation) : collective_errors_text(validation),
+      {options.json, false});
 }
 
 }  // namespace flopcast::cli

@@ -43,8 +43,10 @@ int run_calibrate(Io& io, const CalibrateNetwork& command) {
   const std::string text = fit.toml();
   if (command.out.empty()) return print(io, text);
   if (const int code = write_told(io, "fit", command.out, text); code != kDone) return code;
-  return print(io, fmt::format("{} measurements, {} curves, {} systems\n", samples->size(),
-                               fit.curves(), fit.systems().size()));
+  return print(io,
+               fmt::format("{} measurements, {} curves, {} systems\n", samples->size(),
+                           fit.curves(), fit.systems().size()),
+               {});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "cli/terminal/command.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/outputs.h"
+#include "flopcast/hardware/templates.h"
 #include "flopcast/report/mapping.h"
 
 namespace flopcast::cli {
@@ -80,6 +81,22 @@ int run_map(Io& io, const MapCommand& command) {
                command.format);
 }
 
+/// map template KIND.
+void add_map_template(CLI::App& map, Action& action) {
+  CLI::App* sub = map.add_subcommand("template", "A file to fill in, with units and comments");
+  const auto kind = std::make_shared<std::string>();
+  sub->add_option("KIND", *kind, "graph: a WORKLOAD; system: what --on takes")
+      ->required()
+      ->type_name("");
+  set_example(*sub, "flopcast map template graph");
+  sub->callback([kind, &action] {
+    action = [kind](Io& io) {
+      const Result<std::string> text = template_text(*kind, mapping_templates());
+      return text ? print(io, *text) : fail(io, text.error());
+    };
+  });
+}
+
 }  // namespace
 
 void add_map(CLI::App& app, Action& action) {
@@ -100,8 +117,11 @@ void add_map(CLI::App& app, Action& action) {
            "Write the fusion into partitions as a mixed-integer program (free MPS)");
   add_file("--toml", command->toml, "Write the graph; without --on only that");
   set_example(*sub, "flopcast map gpt3-175b --on \"8 x sn10\" --topology torus:4x2");
-  sub->callback(
-      [command, &action] { action = [command](Io& io) { return run_map(io, *command); }; });
+  add_map_template(*sub, action);
+  sub->callback([command, sub, &action] {
+    if (!sub->get_subcommands().empty()) return;
+    action = [command](Io& io) { return run_map(io, *command); };
+  });
 }
 
 }  // namespace flopcast::cli

@@ -65,7 +65,9 @@ int run_graph(Io& io, const EstimateCommand& command, const TrainingModel& model
   return write_timelines(io, command.trace_out, step_trace(*run));
 }
 
-int run_full(Io& io, const EstimateCommand& command) {
+int run_full(Io& io, const EstimateCommand& given) {
+  EstimateCommand command = given;
+  if (const auto problem = take_fits(command.training)) return fail(io, *problem);
   if (const auto wrong = check_engine(command)) return fail(io, *wrong);
   const auto asked = run_of_flags(command.run);
   if (!asked) return fail(io, asked.error());

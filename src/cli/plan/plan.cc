@@ -138,7 +138,9 @@ Result<std::vector<PlanQuestion>> points_of(const PlanCommand& command, PlanQues
   return points;
 }
 
-int run_full(Io& io, const PlanCommand& command) {
+int run_full(Io& io, const PlanCommand& given) {
+  PlanCommand command = given;
+  if (const auto problem = take_fits(command.training)) return fail(io, *problem);
   if (command.training.model.empty() && command.plan.from.empty()) {
     return fail(
         io, usage_error("MODEL", "is missing", "name it first: flopcast plan llama-3-8b --on ..."));

@@ -9,6 +9,7 @@
 
 #include "base/text/format.h"
 #include "base/text/numbers.h"
+#include "cli/terminal/options.h"
 #include "flopcast/analytic/odds.h"
 #include "flopcast/question/launch.h"
 
@@ -93,10 +94,7 @@ void add_training(CLI::App& command, TrainingFlags& flags) {
       .add_option("--software", flags.software,
                   "How the training's software behaves: a profile of the catalogue")
       ->type_name("PROFILE");
-  command
-      .add_option("--constants", flags.constants,
-                  "TOML file whose constants replace those of the catalogue")
-      ->type_name("FILE");
+  add_fits(command, flags.fits, "--fit,--constants");
   command
       .add_option(
           "--price", flags.prices,
@@ -128,10 +126,16 @@ Result<double> price_on(const TrainingFlags& flags, std::size_t cluster) {
   return usage_error("--price", "is below zero", "give USD per chip and hour");
 }
 
+std::optional<Diagnostic> take_fits(TrainingFlags& flags) {
+  for (std::string& cluster : flags.clusters) {
+    if (auto problem = take_fits(cluster, flags.fits)) return problem;
+  }
+  return std::nullopt;
+}
+
 Result<TrainingOptions> training_options(const TrainingFlags& flags) {
   TrainingOptions options;
   options.software = flags.software;
-  options.constants = flags.constants;
   const Result<double> share = parse_share(flags.memory);
   if (!share) return share.error();
   options.memory_share = *share;

@@ -18,7 +18,8 @@ namespace flopcast::cli {
 struct TrainingFlags {
   std::string model;
   std::vector<std::string> clusters;  ///< several where a command compares them
-  std::string software, constants, memory = "100%";
+  std::string software, memory = "100%";
+  std::vector<std::string> fits;
   double fit_odds = TrainingOptions().fit_odds;
   std::vector<double> prices;  ///< of a chip and hour, USD: one for all clusters, or one for each
 
@@ -26,6 +27,8 @@ struct TrainingFlags {
   std::string cluster() const { return clusters.empty() ? std::string() : clusters.front(); }
 };
 void add_training(CLI::App& command, TrainingFlags& flags);
+/// Puts --fit into the lines of all clusters. Errors: as of take_fits.
+std::optional<Diagnostic> take_fits(TrainingFlags& flags);
 /// With the price of the first cluster. Errors: --memory that is no share of 1 to 100 %, odds that are none, a negative price.
 Result<TrainingOptions> training_options(const TrainingFlags& flags);
 /// The price on the cluster of this place; 0: none is told. Errors: neither one price nor as many as clusters, one below zero.

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/files/read_file.h"
 #include "base/text/format.h"
 #include "base/text/numbers.h"
 #include "base/text/shown.h"
+#include "cli/terminal/options.h"
 
 namespace flopcast::cli {
 namespace {
@@ -93,17 +93,9 @@ std::optional<Diagnostic> check_values(std::string_view words) {
 /// A file that calibrate host has written, by its ending.
 bool names_table(const std::string& host) { return host.ends_with(".toml"); }
 
-/// As --host says it.
+/// As --host says it; a file of it is one of --fit.
 std::optional<Diagnostic> set_host(const std::string& host, LiveRequest& request) {
-  if (host == "modelled") return std::nullopt;
-  if (names_table(host)) {
-    const Result<std::string> text = read_file(host);
-    if (!text) return text.error();
-    const Result<HostTable> table = HostTable::parse(*text, host);
-    if (!table) return table.error();
-    request.host = *table;
-    return std::nullopt;
-  }
+  if (host == "modelled" || names_table(host)) return std::nullopt;
   const auto factor = host == "measured"              ? 1.0
                       : host.starts_with("measured:") ? parse_number<double>(host.substr(9))
                                                       : std::optional<double>();
@@ -125,9 +117,12 @@ Result<LiveRequest> live_request(const LiveProgram& program,
   LiveRequest request;
   if (auto problem = set_host(program.host, request)) return *problem;
   if (auto problem = check_values(program.values)) return *problem;
-  const Result<Cluster> cluster = Catalog::builtin().cluster(program.cluster);
-  if (!cluster) return cluster.error();
+  std::vector<std::string> fits = program.fits;
+  if (names_table(program.host)) fits.push_back(program.host);
   request.cluster = program.cluster;
+  if (auto problem = take_fits(request.cluster, fits)) return *problem;
+  const Result<Cluster> cluster = Catalog::builtin().cluster(request.cluster);
+  if (!cluster) return cluster.error();
   request.launches = program.launches;
   request.ranks = program.ranks;
   request.nodes = program.nodes;

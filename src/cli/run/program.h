@@ -17,6 +17,7 @@ struct LiveProgram {
   std::vector<std::string> words;  ///< SCRIPT ARGS..., or a launcher and its arguments
   bool launches = false;           ///< the latter
   std::string cluster, python = "python3", host = "modelled", values = "neutral";
+  std::vector<std::string> fits;
   std::uint32_t ranks = 0, nodes = 0;
   unsigned cuda = 0;
   bool no_fork_server = false;

@@ -225,6 +225,7 @@ void add_run_options(CLI::App& app, RunCommand& command) {
                  "started once for each. As the cluster has if left out; 1 for a launcher")
       ->type_name("N")
       ->check(whole_from(1));
+  add_fits(app, program.fits);
   app.add_option("--python", program.python, "The Python that runs SCRIPT")
       ->type_name("PROGRAM")
       ->capture_default_str();
@@ -235,11 +236,10 @@ void add_run_options(CLI::App& app, RunCommand& command) {
                  "When virtual time begins: 2026-01-31T12:00:00 (UTC), or seconds since 1970; now "
                  "if left out")
       ->type_name("TIME");
-  app.add_option(
-         "--host", program.host,
-         "What host code takes: modelled, the same in every run; a FILE.toml of `flopcast "
-         "calibrate host`, the same with its numbers; or measured, its CPU time here, times "
-         "a factor if one follows (measured:0.5)")
+  app.add_option("--host", program.host,
+                 "What host code takes: modelled, the same in every run; a FILE.toml of `flopcast "
+                 "calibrate host`, as with --fit; or measured, its CPU time here, times "
+                 "a factor if one follows (measured:0.5)")
       ->type_name("modelled|FILE|measured[:FACTOR]")
       ->capture_default_str();
   app.add_option("--values", program.values,

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 struct ServeCommand {
   std::string model, cluster, from, arguments;
+  std::vector<std::string> fits;
   ServeSettings settings;
   bool strict = false, quick = false, curve = false;
   FormatOptions format;
@@ -86,6 +87,7 @@ Result<ServeFile> asked_of(const ServeCommand& command) {
   if (asked.cluster.empty()) {
     return usage_error("--on", "is missing", "name a cluster, such as \"2 x dgx-h100\"");
   }
+  if (auto problem = take_fits(asked.cluster, command.fits)) return *problem;
   return asked;
 }
 
@@ -153,6 +155,7 @@ void add_serve(CLI::App& app, Action& action) {
       ->type_name("");
   sub->add_option("--on", command->cluster, "The cluster, such as \"2 x dgx-h100\"")
       ->type_name("CLUSTER");
+  add_fits(*sub, command->fits);
   sub->add_option(
          "--from", command->from,
          "A question as TOML, or as `flopcast serve --json` wrote it, or what servers are started "

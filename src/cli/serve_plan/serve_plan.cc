@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 struct ServePlanCommand {
   std::string model, shard;
-  std::vector<std::string> clusters;
+  std::vector<std::string> clusters, fits;
   ServeSettings settings;
   unsigned threads = 0;
   FormatOptions format;
@@ -157,8 +157,12 @@ int run_serve_plan(Io& io, const ServePlanCommand& command) {
   if (command.clusters.empty()) {
     return fail(io, usage_error("--on", "is missing", "name a cluster, such as \"4 x dgx-h100\""));
   }
-  const Result<std::vector<ServePlanQuestion>> questions = make_serve_plan_questions(
-      command.model, command.clusters, command.settings, Catalog::builtin());
+  std::vector<std::string> clusters = command.clusters;
+  for (std::string& cluster : clusters) {
+    if (const auto problem = take_fits(cluster, command.fits)) return fail(io, *problem);
+  }
+  const Result<std::vector<ServePlanQuestion>> questions =
+      make_serve_plan_questions(command.model, clusters, command.settings, Catalog::builtin());
   if (!questions) return fail(io, as_serve_plan_flag(questions.error()));
   ServePlanRun run{command.threads, 0, 1, {}};
   if (!command.shard.empty()) {
@@ -204,6 +208,7 @@ void add_serve_plan(CLI::App& app, Action& action) {
                   "The cluster whose chips may be used; again for others, which are compared")
       ->type_name("CLUSTER")
       ->allow_extra_args(false);
+  add_fits(*sub, command->fits);
   add_plan_settings(*sub, *command);
   sub->add_option("--threads", command->threads, "Threads to search with; 0 means every core")
       ->type_name("N")

@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 
 std::size_t terminal_width() {
   constexpr std::size_t kUnknown = 80;
-  if (::isatty(STDOUT_FILENO) != 1) return 0;
   if (const char* columns = std::getenv("COLUMNS")) {
     if (const auto width = parse_whole<unsigned>(columns); width && *width > 0) return *width;
   }

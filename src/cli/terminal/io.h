@@ -16,13 +16,13 @@ struct Io {
   std::ostream& out;
   std::ostream& err;
   bool terminal = false;                 ///< err is a terminal: progress bars are welcome
-  std::size_t width = 0;                 ///< columns of the terminal that `out` is; 0: no limit
+  std::size_t width = 0;                 ///< columns of a line for people; 0: no limit
   std::string command = {};              ///< what was asked, as a shell takes it
   std::vector<std::string> inputs = {};  ///< files and folders that it names to be read
 };
 
-/// Columns of the terminal that stdout is: COLUMNS where that is set, else what the terminal says,
-/// 80 where it says nothing; 0 (no limit) where stdout is no terminal.
+/// Columns of a line for people: COLUMNS where that is set, else what the terminal that stdout is says, else 80, in files
+/// and pipes too: they are read on terminals.
 std::size_t terminal_width();
 
 /// How a result is printed: for people unless told otherwise.

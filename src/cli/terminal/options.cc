@@ -87,20 +87,47 @@ Result<std::pair<unsigned, unsigned>> parse_shard(std::string_view text) {
                      "write --shard 0/8 to --shard 7/8");
 }
 
-void add_network(CLI::App& command, std::string& cluster) {
+CLI::Option* add_fits(CLI::App& command, std::vector<std::string>& fits, const std::string& names) {
+  return command
+      .add_option(names, fits,
+                  "Measurements of your own that come before the catalogue's: files of flopcast "
+                  "calibrate; may be repeated. Like \"fit FILE\" in the line of the cluster")
+      ->type_name("FILE.toml")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+std::optional<Diagnostic> take_fits(std::string& cluster, const std::vector<std::string>& fits,
+                                    std::string_view flag) {
+  if (fits.empty()) return std::nullopt;
+  Result<std::string> line = with_fits(cluster, fits);
+  if (!line) {
+    Diagnostic error = line.error();
+    error.where = "--fit";
+    if (cluster.empty()) error.hint = fmt::format("name it with {}", flag);
+    return error;
+  }
+  cluster = std::move(*line);
+  return std::nullopt;
+}
+
+void add_network(CLI::App& command, NetworkOptions& network) {
   command
-      .add_option("--network", cluster,
+      .add_option("--network", network.cluster,
                   "Transfer times of collectives from the model of this cluster, such as \"2 x "
                   "dgx-h100\", instead of the recording; ranks are its chips in order")
       ->type_name("CLUSTER");
+  add_fits(command, network.fits);
 }
 
-Result<std::optional<Machine>> network_machine(const std::string& cluster) {
-  if (cluster.empty()) return std::optional<Machine>();
+Result<std::optional<Machine>> network_machine(NetworkOptions network) {
+  if (auto problem = take_fits(network.cluster, network.fits, "--network")) return *problem;
+  if (network.cluster.empty()) return std::optional<Machine>();
   const Catalog& catalog = Catalog::builtin();
-  const Result<Cluster> named = catalog.cluster(cluster);
+  const Result<Cluster> named = catalog.cluster(network.cluster);
   if (!named) return named.error();
-  Result<Machine> machine = Machine::make(*named, catalog);
+  Result<Machine> machine =
+      Machine::make(*named, catalog, with_uses({FitKind::kNetwork}, "a network of replays"));
   if (!machine) return machine.error();
   return std::optional<Machine>(std::move(*machine));
 }

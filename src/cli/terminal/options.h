@@ -36,9 +36,21 @@ void add_baseline(CLI::App& command, Baseline& baseline);
 /// "2/8": part 2 of 8, numbered from 0.
 Result<std::pair<unsigned, unsigned>> parse_shard(std::string_view text);
 
+/// --fit FILE, again and again: measurements of the machine's owner.
+CLI::Option* add_fits(CLI::App& command, std::vector<std::string>& fits,
+                      const std::string& names = "--fit");
+/// Puts the files into the line of the machine, which is where all else finds them. Errors: no machine is named.
+/// @param flag that names it
+std::optional<Diagnostic> take_fits(std::string& cluster, const std::vector<std::string>& fits,
+                                    std::string_view flag = "--on");
+
 /// --network CLUSTER: transfers of collectives from the model of that cluster.
-void add_network(CLI::App& command, std::string& cluster);
-/// None where `cluster` is empty.
-Result<std::optional<Machine>> network_machine(const std::string& cluster);
+struct NetworkOptions {
+  std::string cluster;
+  std::vector<std::string> fits;
+};
+void add_network(CLI::App& command, NetworkOptions& network);
+/// None where no cluster is named.
+Result<std::optional<Machine>> network_machine(NetworkOptions network);
 
 }  // namespace flopcast::cli

@@ -41,7 +41,7 @@ int run_pack(Io& io, const PackCommand& command) {
   const Result<PackReport> report = pack_traces(runs->front().paths, command.out, options);
   if (!report) return fail(io, report.error());
   for (const Diagnostic& bad : report->unreadable) warn(io, bad.text());
-  const int printed = print(io, report_text(*report, command.out));
+  const int printed = print(io, report_text(*report, command.out), {});
   return report->unreadable.empty() ? printed : static_cast<int>(ErrorCode::kBadInput);
 }
 

@@ -23,7 +23,7 @@ struct ReplayCommand {
   FormatOptions format;
   ReplayOptions replay;
   std::string structure_from, durations_from;
-  std::string network;
+  NetworkOptions network;
   bool compare = false;
   fs::path html;
   std::vector<fs::path> trace_out;
@@ -106,7 +106,7 @@ int run_replay(Io& io, ReplayCommand& command) {
   if (!network) return fail(io, network.error());
   if (network->has_value()) {
     command.replay.network = &(*network)->transfers();
-    command.replay.network_name = command.network;
+    command.replay.network_name = (*network)->cluster().name;
   }
   std::vector<SetResult> results;
   const int code = for_each_run(io, command.input, [&](const TraceSet& set) {

@@ -5,13 +5,13 @@
 
 #include <memory>
 
-#include "base/text/numbers.h"
 #include "cli/terminal/command.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/outputs.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/timelines.h"
 #include "cli/trace/runs.h"
+#include "flopcast/base/time_factor.h"
 #include "flopcast/question/whatif.h"
 #include "flopcast/report/replay.h"
 #include "flopcast/report/whatif.h"
@@ -28,6 +28,7 @@ struct WhatIfCommand {
   WhatIfFacts facts;
   bool sensitivity = false;
   std::string questions;
+  std::vector<std::string> fits;
   fs::path html;
   std::vector<fs::path> trace_out;
   FormatOptions format;
@@ -53,12 +54,9 @@ std::optional<Diagnostic> read_changes(WhatIfCommand& command) {
   for (const std::string& text : command.scale) {
     const Result<std::pair<std::string, std::string>> change = cut("--scale", text);
     if (!change) return change.error();
-    const std::optional<double> factor = parse_number<double>(change->second);
-    if (!factor) {
-      return usage_error("--scale", fmt::format("'{}' is no number", change->second),
-                         "such as --scale kernel:gemm=0.8");
-    }
-    command.changes.scale.push_back({change->first, *factor});
+    Result<TimeFactor> read = parse_time_factor(change->second, "--scale");
+    if (!read) return read.error();
+    command.changes.scale.push_back({change->first, read->factor, std::move(read->words)});
   }
   return std::nullopt;
 }
@@ -194,6 +192,7 @@ int run_questions(Io& io, const WhatIfCommand& command) {
 
 int run_whatif(Io& io, WhatIfCommand& command) {
   if (const auto problem = read_changes(command)) return fail(io, *problem);
+  if (const auto problem = take_fits(command.changes.on, command.fits)) return fail(io, *problem);
   if (!command.questions.empty()) return run_questions(io, command);
   if (command.changes.empty() && !command.sensitivity) {
     return fail(io,
@@ -241,6 +240,7 @@ void add_changes(CLI::App& sub, WhatIfCommand& command) {
   sub.add_option("--on", command.changes.on,
                  "Collectives on this cluster, such as \"64 x dgx-h100\"")
       ->type_name("CLUSTER");
+  add_fits(sub, command.fits);
   sub.add_flag("--scale-only", command.changes.scale_only,
                "With --set dp=N: collectives are replaced, nothing else changes");
   sub.add_option("--step", command.changes.steps,

@@ -5,6 +5,7 @@
 
 #include "cli/calibrate/kernel_tables.h"
 #include "cli/terminal/command.h"
+#include "cli/terminal/options.h"
 #include "flopcast/machine.h"
 #include "flopcast/report/cost.h"
 
@@ -14,14 +15,20 @@ namespace {
 struct ValidateKernels {
   KernelTables tables;
   KernelModelOptions model;
+  std::vector<std::string> fits;
   bool json = false;
 };
 
 int run_validate(Io& io, const ValidateKernels& command) {
   const Result<MeasuredChip> measured = read_kernel_tables(io, command.tables);
   if (!measured) return fail(io, measured.error());
+  std::string line = measured->chip.name;
+  if (const auto problem = take_fits(line, command.fits)) return fail(io, *problem);
+  Result<Cluster> chip = Catalog::builtin().cluster(line);
+  if (!chip) return fail(io, chip.error());
   const Result<Machine> machine =
-      Machine::of(measured->chip, Catalog::builtin(), {command.model, nullptr});
+      Machine::make(std::move(*chip), Catalog::builtin(),
+                    {command.model, nullptr, {FitKind::kKernels}, "validate kernels"});
   if (!machine) return fail(io, machine.error());
   const auto errors =
       kernel_errors(measured->chip.name, forecast_all(machine->kernels(), measured->samples.rows));
@@ -41,9 +48,7 @@ void add_validate_kernels(CLI::App& validate, Action& action) {
       "kernels", "Forecast measured kernels; errors per chip, operation and size class");
   const auto command = std::make_shared<ValidateKernels>();
   add_kernel_tables(*sub, command->tables);
-  CLI::Option* fit = sub->add_option("--fit", command->model.fits,
-                                     "Fits of calibrate kernels to use before the shipped ones")
-                         ->type_name("FILE.toml");
+  CLI::Option* fit = add_fits(*sub, command->fits);
   sub->add_option("--from", command->model.relative,
                   "As if this chip were the only one measured: scale its fits by roofline ratios")
       ->type_name("CHIP")

@@ -81,6 +81,19 @@ TEST(ValidateTraining, FilesOfOtherKindsAreRefused) {
   EXPECT_THAT(csv.err, HasSubstr("bad.csv"));
 }
 
+TEST(ValidateTraining, AFolderIsAllRunsInIt) {
+  const test::TemporaryFolder folder;
+  const std::string empty = folder.path().string();
+  const Answered none = validate({empty});
+  EXPECT_EQ(none.code, 3);
+  EXPECT_THAT(none.err, HasSubstr("is a folder without a file to read"));
+  folder.write("a.json", run_of_eight().dump());
+  folder.write("b.json", run_of_eight().dump());
+  folder.write("notes.md", "not of these");
+  const json both = json::parse(validate({empty, "--json"}).out);
+  EXPECT_EQ(both["cases"].size(), 2U);
+}
+
 TEST(ValidateTraining, ConstantsComeFromAFile) {
   const std::string path = file("constants.json", run_of_eight().dump());
   const auto forecast_s = [&](const std::string& constants) {

@@ -18,7 +18,7 @@ struct ValidateCommand {
   std::string prefix;
   FormatOptions format;
   ReplayOptions replay;
-  std::string network;
+  NetworkOptions network;
   unsigned threads = 0;
   std::optional<StepRange> steps;
 };
@@ -58,7 +58,7 @@ int run_validate(Io& io, ValidateCommand& command) {
   if (!network) return fail(io, network.error());
   if (network->has_value()) {
     command.replay.network = &(*network)->transfers();
-    command.replay.network_name = command.network;
+    command.replay.network_name = (*network)->cluster().name;
   }
   const std::vector<SetResult> results = validate_all(io, command);
   const std::string text = command.format.json  ? sets_json(results)

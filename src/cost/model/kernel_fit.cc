@@ -1,7 +1,6 @@
 // Fits as files.
 #include "flopcast/cost/kernel_fit.h"
 
-#include "base/files/read_file.h"
 #include "cost/model/fits_file.h"
 
 namespace flopcast {
@@ -15,12 +14,6 @@ Result<KernelFit> KernelFit::parse(std::string_view text, const std::string& whe
   Result<std::shared_ptr<const Fits>> fits = parse_fits(text, where);
   if (!fits) return fits.error();
   return KernelFit(std::move(*fits));
-}
-
-Result<KernelFit> KernelFit::read(const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path, "give a file of flopcast calibrate kernels");
-  if (!text) return text.error();
-  return parse(*text, path.string());
 }
 
 }  // namespace flopcast

@@ -75,10 +75,9 @@ Candidate candidate_of(std::shared_ptr<const Fits> fits) {
 Result<std::vector<Candidate>> candidates_for(const Chip& chip, const Catalog& catalog,
                                               const KernelModelOptions& options) {
   std::vector<Candidate> out;
-  for (const std::filesystem::path& path : options.fits) {
-    const Result<KernelFit> fit = KernelFit::read(path);
-    if (!fit) return fit.error();
-    out.push_back(candidate_of(std::make_shared<const Fits>(fit->fits())));
+  for (const OwnKernels& own : options.own) {
+    out.push_back(candidate_of(own.fit.shared()));
+    out.back().file = own.file;
   }
   std::string only;
   if (!options.relative.empty()) {
@@ -94,7 +93,7 @@ Result<std::vector<Candidate>> candidates_for(const Chip& chip, const Catalog& c
     out.push_back({name, chip_distance(chip, *relative), transfer_uncertainty(chip, *relative),
                    [&file] { return built_in(file); }, false});
   }
-  if (!only.empty() && out.size() == options.fits.size()) return no_fits_of(only);
+  if (!only.empty() && out.size() == options.own.size()) return no_fits_of(only);
   std::stable_sort(out.begin(), out.end(),
                    [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
   return out;

@@ -16,7 +16,8 @@ struct Candidate {
   double distance = 0;     ///< 0: the chip's own; 1 ..: the same architecture; 2 ..: others
   double uncertainty = 1;  ///< factor that scaling to another chip adds to the band, either way
   std::function<std::shared_ptr<const Fits>()> load;  ///< parsed once, when first needed
-  bool given = false;  ///< the user's: taken on a chip with the rates that it tells
+  bool given = false;     ///< the user's: taken on a chip with the rates that it tells
+  std::string file = {};  ///< of the user's that it is in
   bool own() const { return distance == 0; }
 };
 

@@ -33,14 +33,17 @@ struct Choice {
   double distance = HUGE_VAL;
 };
 
-/// The nearest fit by distance of chip plus distance of class. Files of far relatives are not even
-/// opened once something nearer is found.
+/// The nearest fit by distance of chip plus distance of class; the user's come before the chip's own where they hold the
+/// same kernel under whatever name. Files of far relatives are not even opened once something nearer is found.
 template <typename Fit, typename Distance>
 Choice<Fit> choose(const std::vector<Candidate>& candidates, std::vector<Fit> Fits::*list,
                    Distance&& distance) {
+  constexpr double kOtherKernel = 1;
   Choice<Fit> best;
   for (const Candidate& candidate : candidates) {
     if (candidate.distance >= best.distance) break;
+    const bool given = best.from != nullptr && best.from->given;
+    if (given && !candidate.given && best.distance < kOtherKernel) break;
     std::shared_ptr<const Fits> fits = candidate.load();
     for (const Fit& fit : (*fits).*list) {
       const double d = candidate.distance + distance(fit, candidate);
@@ -68,15 +71,17 @@ Provenance provenance(const Candidate& from, const FitOrigin& origin, std::strin
   out.uncertainty = from.uncertainty;
   const bool same = distance - from.distance < 1;
   if (!same) out.uncertainty *= kOtherClass;
+  const std::string file = from.file.empty() ? std::string() : from.file + ": ";
   const std::string origin_of_fit = origin_text(origin, from.chip);
   if (from.own() && same) {
-    out.source = asked == fitted ? fmt::format("fit {} ({})", asked, origin_of_fit)
-                                 : fmt::format("fit {} as {} ({})", asked, fitted, origin_of_fit);
+    out.source =
+        file + (asked == fitted ? fmt::format("fit {} ({})", asked, origin_of_fit)
+                                : fmt::format("fit {} as {} ({})", asked, fitted, origin_of_fit));
     return out;
   }
   out.basis = Basis::kRoofline;
-  out.source = fmt::format("{} on {} scaled by roofline ratios from fit {} ({})", asked, chip,
-                           fitted, origin_of_fit);
+  out.source = fmt::format("{}{} on {} scaled by roofline ratios from fit {} ({})", file, asked,
+                           chip, fitted, origin_of_fit);
   return out;
 }
 

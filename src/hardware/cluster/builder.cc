@@ -56,8 +56,10 @@ std::vector<std::string> ClusterBuilder::all_names() const {
 }
 
 Diagnostic ClusterBuilder::unknown_name(const Part& part) const {
-  return error(part, fmt::format("no node, chip or cluster is called '{}'", part.text),
-               did_you_mean(part.text, all_names(), "flopcast hw list names them all"));
+  const auto spoken = spoken_machine(part.text);
+  const std::string_view name = spoken && !spoken->name.empty() ? spoken->name : part.text;
+  return error(part, fmt::format("no node, chip or cluster is called '{}'", name),
+               did_you_mean(name, all_names(), "flopcast hw list names them all"));
 }
 
 Result<ClusterBuilder::Head> ClusterBuilder::parse_head(const Part& part) const {
@@ -68,6 +70,7 @@ Result<ClusterBuilder::Head> ClusterBuilder::parse_head(const Part& part) const 
   head.count = std::max(counted->count, 1U);
   head.chips = counted->chips;
   const std::string_view name = counted->name;
+  head.whole = part;
   head.name = {name, part.column + static_cast<std::size_t>(name.data() - part.text.data())};
   if (name.empty()) {
     return error(part, "the name of a node, chip or cluster is missing",
@@ -113,6 +116,7 @@ ClusterBuilder::Failure ClusterBuilder::read_line(std::string_view text) {
     begin = end + 1;
   }
   if (parts.empty()) return error({text, 1}, "the text is empty", "write it like 8 x dgx-h100");
+  put_head_first(parts);
   const Result<Head> head = parse_head(parts.front());
   if (!head) return head.error();
   for (const Part& part : parts) {
@@ -127,13 +131,53 @@ ClusterBuilder::Failure ClusterBuilder::read_line(std::string_view text) {
   return std::nullopt;
 }
 
+/// Whether the text, count and all, is of something that a cluster is made of.
+bool ClusterBuilder::names_machine(std::string_view text) const {
+  const Result<CountedName> counted = catalog_.counted(text);
+  if (!counted) return true;  // a count that cannot be, which is told where it is read
+  const std::string_view name = counted->name;
+  if (find_node(name) != nullptr || find_entry(catalog_.chips_, name, kItself) != nullptr ||
+      find_entry(catalog_.clusters_, name, kPointee) != nullptr) {
+    return true;
+  }
+  const auto spoken = spoken_machine(text);
+  const bool counts = spoken && (spoken->nodes > 0 || spoken->named > 0 || spoken->per_node > 0);
+  return counts &&
+         (find_node(spoken->name) != nullptr || spoken_chip(catalog_, spoken->name) != nullptr);
+}
+
+/// People may name the network first, and say in two parts what the head holds: "400G InfiniBand, 64 nodes of 8 H100",
+/// "8 H100 per node, 64 nodes".
+void ClusterBuilder::put_head_first(std::vector<Part>& parts) {
+  const auto head =
+      std::ranges::find_if(parts, [&](const Part& part) { return names_machine(part.text); });
+  if (head != parts.end()) std::rotate(parts.begin(), head, head + 1);
+  for (auto part = parts.begin() + 1; part != parts.end();) {
+    const auto counts = spoken_machine(part->text);
+    const bool only = counts && counts->name.empty() && (counts->nodes > 0 || counts->per_node > 0);
+    if (!only) {
+      ++part;
+      continue;
+    }
+    parts.front().text = spoken_.emplace_back(fmt::format("{} {}", parts.front().text, part->text));
+    part = parts.erase(part);
+  }
+}
+
 ClusterBuilder::Failure ClusterBuilder::start(const Head& head) {
   const std::string_view name = head.name.text;
   const CatalogCluster* cluster = find_entry(catalog_.clusters_, name, kPointee);
   if (cluster != nullptr && !head.counted) return start_cluster(head, *cluster);
   if (const CatalogNode* node = find_node(name)) return start_node(head, *node);
-  if (const Chip* chip = find_entry(catalog_.chips_, name, kItself)) return start_chip(head, *chip);
+  const Chip* chip = find_entry(catalog_.chips_, name, kItself);
+  const auto spoken = spoken_machine(head.whole.text);
+  const bool of_nodes = spoken && (spoken->nodes > 0 || spoken->per_node > 0);
+  if (chip != nullptr && !of_nodes) return start_chip(head, *chip);
   if (looks_like_file(name)) return start_file(head, std::string(name));
+  if (spoken &&
+      (find_node(spoken->name) != nullptr || spoken_chip(catalog_, spoken->name) != nullptr)) {
+    return start_spoken(head, *spoken);
+  }
   if (cluster != nullptr) {
     return error(head.name, fmt::format("'{}' is a whole cluster", name),
                  fmt::format("write '{}' alone, or count its nodes: {}", name, cluster->text));
@@ -210,6 +254,66 @@ ClusterBuilder::Failure ClusterBuilder::start_chip(const Head& head, const Chip&
         filling_hint(head.count, inside, (*node)->name));
   }
   return std::nullopt;
+}
+
+ClusterBuilder::Failure ClusterBuilder::start_spoken(const Head& head,
+                                                     const SpokenMachine& spoken) {
+  Head said = head;
+  said.name = head.whole;
+  if (const CatalogNode* node = find_node(spoken.name)) {
+    if (spoken.per_node > 0) {
+      return error(
+          head.whole,
+          fmt::format("{} are nodes, and {} of them are said to be in each", node->name,
+                      spoken.per_node),
+          fmt::format("count the nodes alone: '{} x {}'", std::max(spoken.nodes, 1U), node->name));
+    }
+    said.count = std::max({spoken.nodes, spoken.named, 1U});
+    said.chips = spoken.chips && spoken.nodes == 0;
+    return start_node(said, *node);
+  }
+  const Chip& chip = *spoken_chip(catalog_, spoken.name);
+  if (spoken.nodes == 0 && spoken.per_node == 0) {
+    said.count = std::max(spoken.named, 1U);
+    return start_chip(said, chip);
+  }
+  return start_nodes_of(said, chip, std::max(spoken.nodes, 1U), spoken.per_node);
+}
+
+/// @param per_node 0: as many as the chip's usual node holds
+ClusterBuilder::Failure ClusterBuilder::start_nodes_of(const Head& head, const Chip& chip,
+                                                       unsigned nodes, unsigned per_node) {
+  const CatalogNode* usual = nullptr;
+  std::string known;
+  for (const auto& node : catalog_.nodes_) {
+    if (node->chip != chip.name) continue;
+    unsigned inside = 1;
+    for (const Level& level : node->levels) inside *= level.size;
+    if (usual == nullptr || (inside == per_node && cluster_.chips_per_node() != per_node)) {
+      usual = node.get();
+      take_nodes(*node, 1);
+    }
+    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", inside, node->name);
+  }
+  if (usual == nullptr) {
+    return error(head.name,
+                 fmt::format("how {} chips are joined in a node is not known", chip.name),
+                 fmt::format("say it, like '{0}, switch 8 pcie4, switch 16 roce-200'", chip.name));
+  }
+  take_nodes(*usual, nodes);
+  const unsigned inside = cluster_.chips_per_node();
+  if (per_node == 0 || per_node == inside) return std::nullopt;
+  if (per_node > inside || cluster_.node_levels > 1) {
+    return error(head.name, fmt::format("no node of {} {} is known", per_node, chip.name),
+                 "nodes of it hold " + known);
+  }
+  Setting size{"size",
+               fmt::format("{}", per_node),
+               {fmt::format("{}", per_node)},
+               where(head.name),
+               "given",
+               Basis::kAssumed};
+  return set_level_of(0, size);
 }
 
 ClusterBuilder::Failure ClusterBuilder::start_cluster(const Head& head,

@@ -1,10 +1,14 @@
 // Makes a cluster from one line or from a file.
 #pragma once
 
+#include <filesystem>
+#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "hardware/cluster/spoken.h"
 #include "hardware/entry/catalog_entry.h"
 #include "hardware/entry/set_entry.h"
 
@@ -38,16 +42,20 @@ class ClusterBuilder {
   struct Head {
     unsigned count = 1;
     bool counted = false, chips = false;
-    Part name;
+    Part name, whole;  ///< what is counted; with its count
   };
   std::string where(const Part& part) const;
   Diagnostic error(const Part& part, std::string what, std::string hint) const;
 
   Failure read_line(std::string_view text);
   Result<Head> parse_head(const Part& part) const;
+  void put_head_first(std::vector<Part>& parts);
+  bool names_machine(std::string_view text) const;
   Failure start(const Head& head);
   Failure start_node(const Head& head, const CatalogNode& node);
   Failure start_chip(const Head& head, const Chip& chip);
+  Failure start_spoken(const Head& head, const SpokenMachine& spoken);
+  Failure start_nodes_of(const Head& head, const Chip& chip, unsigned nodes, unsigned per_node);
   Failure start_cluster(const Head& head, const CatalogCluster& cluster);
   Failure start_file(const Head& head, const std::string& path);
   void take_whole(Cluster whole);
@@ -55,7 +63,12 @@ class ClusterBuilder {
 
   Failure apply(const Part& part);
   std::optional<Failure> apply_fabric(const Part& part);
+  Failure join_by(const Part& part, std::string_view text);
+  Failure join_by_link(const Part& part, const Link& link);
   Failure add_level(FabricKind fabric, const Setting& shape);
+  Failure add_fit(const std::string& place, std::string_view path,
+                  const std::filesystem::path& folder);
+  Failure add_fits(const TomlFile& file, const toml::node& named);
   Failure apply_setting(const Part& part, std::string_view key, std::string_view value);
   Failure apply_to_level(const std::string& target, const Setting& setting);
   Failure set_level_of(std::size_t index, const Setting& setting);
@@ -74,7 +87,8 @@ class ClusterBuilder {
   const Catalog& catalog_;
   std::string_view named_chip_;  ///< "h100" of ", chip h100" in the line
   std::string_view line_;
-  std::string place_;  ///< of the line, where it stands in a file
+  std::list<std::string> spoken_;  ///< parts whose words were put together
+  std::string place_;              ///< of the line, where it stands in a file
   Cluster cluster_;
   const CatalogNode* node_ = nullptr;
   std::size_t current_ = 0;  ///< level that settings without a target change

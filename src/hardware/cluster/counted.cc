@@ -6,6 +6,7 @@
 #include "base/text/names.h"
 #include "base/text/numbers.h"
 #include "flopcast/hardware.h"
+#include "hardware/cluster/spoken.h"
 #include "hardware/entry/catalog_entry.h"
 
 namespace flopcast {
@@ -43,6 +44,12 @@ Result<CountedName> Catalog::counted(std::string_view text) const {
     return Diagnostic{ErrorCode::kBadInput, std::string(text),
                       fmt::format("expected how many, found '{}'", digits),
                       fmt::format("give a number from 1 to {}", kMost)};
+  }
+  // "8 H100 per node": what stands in front is not how many there are.
+  const auto spoken = hardware::spoken_machine(counted.name.substr(0, counted.name.find(',')));
+  if (spoken && spoken->per_node == counted.count && spoken->nodes != counted.count) {
+    counted.count = 0;
+    return counted;
   }
   counted.behind = counted.name.substr(digits.size());
   std::string_view& name = counted.name = trim(counted.behind);

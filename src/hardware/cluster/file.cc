@@ -92,11 +92,31 @@ ClusterBuilder::Failure ClusterBuilder::build_toml(const TomlFile& file) {
   return finish(file.name);
 }
 
+/// fit = "mine.toml", or several in a list: beside the file, where their paths do not start at the root.
+ClusterBuilder::Failure ClusterBuilder::add_fits(const TomlFile& file, const toml::node& named) {
+  const fs::path folder = fs::path(file.name).parent_path();
+  const auto add = [&](const toml::node& node) -> Failure {
+    if (const auto* text = node.as_string()) return add_fit(place(file, node), text->get(), folder);
+    return Diagnostic{ErrorCode::kBadInput, place(file, node), "fit: expected the name of a file",
+                      "write fit = \"mine.toml\", or a list of names"};
+  };
+  const toml::array* list = named.as_array();
+  if (list == nullptr) return add(named);
+  for (const toml::node& node : *list) {
+    if (auto failure = add(node)) return failure;
+  }
+  return std::nullopt;
+}
+
 /// name = "...", chip = "..." or [chip], and one table of settings for each level named.
 ClusterBuilder::Failure ClusterBuilder::apply_tables(const TomlFile& file) {
   for (const auto& [key, node] : file.root) {
     const std::string target(key.str());
     if (target == "cluster" || target == "level" || target == "sources" || target == "graph") {
+      continue;
+    }
+    if (target == "fit") {
+      if (auto failure = add_fits(file, node)) return failure;
       continue;
     }
     const auto* text = node.as_string();
@@ -118,7 +138,7 @@ ClusterBuilder::Failure ClusterBuilder::apply_tables(const TomlFile& file) {
     if (table == nullptr) {
       return Diagnostic{
           ErrorCode::kBadInput, place(file, node), fmt::format("a cluster has no '{}'", target),
-          "known are cluster, name, chip, [[level]], [graph], [sources] and a table for "
+          "known are cluster, name, fit, chip, [[level]], [graph], [sources] and a table for "
           "each level, like [fabric]"};
     }
     if (target == "chip" && (table->get("like") != nullptr || table->get("name") != nullptr)) {

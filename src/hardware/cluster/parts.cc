@@ -33,10 +33,41 @@ bool is_shape(std::string_view word) {
 ClusterBuilder::Failure ClusterBuilder::apply(const Part& part) {
   if (auto done = apply_fabric(part)) return *done;
   const auto [key, value] = key_and_value(part.text);
-  if (key.find('.') != std::string_view::npos || key == "chip" || is_one_of(key, level_keys())) {
+  if (key == "fit") return add_fit(where(part), value, {});
+  const bool number = !key.empty() && key.front() >= '0' && key.front() <= '9';  // "0.8T Ethernet"
+  if ((key.find('.') != std::string_view::npos && !number) || key == "chip" ||
+      is_one_of(key, level_keys())) {
     return apply_setting(part, key, value);
   }
-  if (catalog_.link(part.text)) return set_current(part, "link", part.text);
+  // "400G InfiniBand fat-tree": the fabric behind its link.
+  const std::size_t last = part.text.rfind(' ');
+  if (last != std::string_view::npos && parse_fabric(part.text.substr(last + 1))) {
+    const std::string& turned = spoken_.emplace_back(
+        fmt::format("{} {}", part.text.substr(last + 1), trim(part.text.substr(0, last))));
+    return apply({turned, part.column});
+  }
+  return join_by(part, part.text);
+}
+
+/// A link of the catalogue, or one that people say.
+ClusterBuilder::Failure ClusterBuilder::join_by(const Part& part, std::string_view text) {
+  if (const Result<Link> link = catalog_.link(text)) return join_by_link(part, *link);
+  const auto said = spoken_link(catalog_, text);
+  if (said && !said->link.empty()) {
+    if (auto failure = join_by_link(part, *catalog_.link(said->link))) return failure;
+    const Level& level = cluster_.levels[current_];
+    if (said->ports == 0 || said->ports == level.ports) return std::nullopt;
+    return set_current(part, "ports", fmt::format("{}", said->ports));
+  }
+  if (said) {
+    // Half of it said: what is there may be so.
+    const auto there = spoken_link(catalog_, cluster_.levels[current_].link);
+    const bool same = there && there->gbit > 0 && said->ports == 0 &&
+                      (said->gbit == 0 || said->gbit == there->gbit) &&
+                      (said->family.empty() || said->family == there->family);
+    if (same) return std::nullopt;
+    return error(part, said->wrong, said->hint);
+  }
   std::vector<std::string> known = fabric_names();
   for (const std::string& name : level_keys()) known.push_back(name);
   for (const Link& link : catalog_.links()) {
@@ -44,7 +75,18 @@ ClusterBuilder::Failure ClusterBuilder::apply(const Part& part) {
     known.insert(known.end(), link.aliases.begin(), link.aliases.end());
   }
   return error(part, fmt::format("'{}' is no fabric, link or setting", part.text),
-               did_you_mean(key, known, "write it like 'fat-tree NDR' or 'oversubscription 2'"));
+               did_you_mean(key_and_value(part.text).first, known,
+                            "write it like 'fat-tree NDR' or 'oversubscription 2'"));
+}
+
+/// What joins nodes cannot join the chips inside of one.
+ClusterBuilder::Failure ClusterBuilder::join_by_link(const Part& part, const Link& link) {
+  const bool inside = node_ != nullptr && current_ < cluster_.node_levels;
+  if (inside && link.kind == LinkKind::kScaleOut) {
+    return error(part, fmt::format("{} joins nodes, and there is one", link.name),
+                 "count the nodes, like '2 x dgx-h100, NDR', or leave it out");
+  }
+  return set_current(part, "link", link.name);
 }
 
 /// @return nothing where the part does not begin with a fabric's name.
@@ -82,7 +124,7 @@ std::optional<ClusterBuilder::Failure> ClusterBuilder::apply_fabric(const Part& 
     joinable_ = false;
   }
   if (rest.empty()) return Failure{};
-  return set_current(part, "link", rest);
+  return join_by(part, rest);
 }
 
 /// One more level around all there is. Every port below goes on through it.
@@ -135,6 +177,21 @@ ClusterBuilder::Failure ClusterBuilder::set_current(const Part& part, std::strin
   Setting setting{std::move(key), std::string(value), {std::string(value)}, where(part),
                   "given",        Basis::kAssumed};
   return apply_to_level("", setting);
+}
+
+/// @param folder that the path starts from
+ClusterBuilder::Failure ClusterBuilder::add_fit(const std::string& place, std::string_view path,
+                                                const std::filesystem::path& folder) {
+  if (path.empty()) {
+    return Diagnostic{ErrorCode::kBadInput, place, "fit: the file is missing",
+                      "write it like 'fit mine.toml'"};
+  }
+  auto fit = read_fit_file(folder / path);
+  if (!fit) return fit.error();
+  if (std::ranges::find(cluster_.fits, *fit) == cluster_.fits.end()) {
+    cluster_.fits.push_back(std::move(*fit));
+  }
+  return std::nullopt;
 }
 
 ClusterBuilder::Failure ClusterBuilder::apply_setting(const Part& part, std::string_view key,

@@ -56,6 +56,27 @@ TEST(ClusterText, OverridesOfEverything) {
   EXPECT_TRUE(told);
 }
 
+TEST(ClusterText, NumbersAreChangedByFactorsToo) {
+  const Cluster plain = cluster("8 x dgx-h100");
+  const Cluster made = cluster(
+      "8 x dgx-h100, node.bandwidth 2x, nic.latency=0.5x, chip.hbm_bandwidth 1.5x, "
+      "chip.matrix.bf16 2x, fabric.efficiency 0.5x");
+  EXPECT_EQ(made.levels[0].port_bandwidth.value, 2 * plain.levels[0].port_bandwidth.value);
+  EXPECT_EQ(made.levels[1].latency.value, plain.levels[1].latency.value / 2);
+  EXPECT_EQ(made.levels[1].efficiency, plain.levels[1].efficiency / 2);
+  EXPECT_EQ(made.chip.hbm_bandwidth.value, 1.5 * plain.chip.hbm_bandwidth.value);
+  EXPECT_EQ(made.chip.matrix_rate(DataType::kBf16).value,
+            2 * plain.chip.matrix_rate(DataType::kBf16).value);
+  ASSERT_NE(made.nominal, nullptr);
+  for (const char* wrong : {"8 x dgx-h100, nic.bandwidth 1e9x", "8 x dgx-h100, efficiency 2x",
+                            "8 x dgx-h100, nic.latency 0x", "8 x dgx-h100, bandwidth xx",
+                            "h100, chip.tile_frequency 1e9x", "8 x dgx-h100, chip.matrix.fp4 2x"}) {
+    const auto refused = Catalog::builtin().cluster(wrong);
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_FALSE(refused.error().hint.empty()) << wrong;
+  }
+}
+
 TEST(ClusterText, KeepsTheMachineThatNumbersWereOverriddenOf) {
   EXPECT_EQ(cluster("16 x dgx-h100, fat-tree HDR").nominal, nullptr);
   const Cluster made =
@@ -94,6 +115,81 @@ TEST(ClusterText, ManyWaysToSayTheSame) {
     EXPECT_EQ(made.levels[1].link, "ndr") << text;
     EXPECT_EQ(made.levels[1].shape, (std::vector<unsigned>{8, 1})) << text;
   }
+}
+
+TEST(ClusterText, PeoplesWordsForNodesOfChips) {
+  // Whatever the order, the signs and the nouns: one machine.
+  for (const char* text :
+       {"64 nodes of 8 H100, 400G InfiniBand", "400G InfiniBand, 64 nodes of 8 H100",
+        "64 x 8 H100, NDR", "64x8xH100, InfiniBand 400Gb/s", "8 H100 per node, 64 nodes, NDR",
+        "64 nodes, 8 H100 per node, NDR InfiniBand",
+        "64 servers with 8 NVIDIA H100 GPUs each, NDR400", "512 H100 GPUs, 400 Gb/s InfiniBand",
+        "512 H100s, IB 400G", "H100 x 512, ndr", "64 DGX H100 systems, 8x400G InfiniBand",
+        "64 nodes of 8 H100 SXM5 80GB, 400G"}) {
+    const Cluster made = cluster(text);
+    ASSERT_EQ(made.levels.size(), 2U) << text;
+    EXPECT_EQ(made.chip.name, "h100-sxm") << text;
+    EXPECT_EQ(made.nodes(), 64U) << text;
+    EXPECT_EQ(made.chips_per_node(), 8U) << text;
+    EXPECT_EQ(made.levels[1].link, "ndr") << text;
+    EXPECT_EQ(made.levels[1].ports, 8U) << text;
+    EXPECT_EQ(made.nominal, nullptr) << text;
+  }
+}
+
+TEST(ClusterText, PeoplesWordsForLinks) {
+  const auto link = [](const std::string& words) {
+    return cluster("4 nodes of 8 H100, " + words).levels[1].link;
+  };
+  EXPECT_EQ(link("100G InfiniBand"), "edr");
+  EXPECT_EQ(link("HDR200"), "hdr");
+  EXPECT_EQ(link("InfiniBand HDR"), "hdr");
+  EXPECT_EQ(link("800G InfiniBand network"), "xdr");
+  EXPECT_EQ(link("100G Ethernet"), "roce-100");
+  EXPECT_EQ(link("200GbE"), "roce-200");
+  EXPECT_EQ(link("RoCEv2 400 Gbit/s"), "roce-400");
+  EXPECT_EQ(link("0.8T Ethernet"), "roce-800");
+  EXPECT_EQ(link("200G Slingshot"), "slingshot-11");
+  EXPECT_EQ(link("fat tree 200G RoCE"), "roce-200");
+  EXPECT_EQ(link("InfiniBand"), "ndr");  // what such nodes have
+  const Cluster turned = cluster("16 nodes of 8 H100, 200G InfiniBand fat-tree");
+  EXPECT_EQ(turned.levels[1].fabric, FabricKind::kFatTree);
+  EXPECT_EQ(turned.levels[1].link, "hdr");
+  EXPECT_EQ(cluster("4 nodes of 8 H100, 4 x 200G InfiniBand").levels[1].ports, 4U);
+}
+
+TEST(ClusterText, EveryChipOfTheCatalogueByItsEverydayName) {
+  const auto chip = [](const std::string& name) { return cluster(name).chip.name; };
+  EXPECT_EQ(chip("NVIDIA A100 40GB"), "a100-sxm-40g");
+  EXPECT_EQ(chip("A100 PCIe 40 GB"), "a100-pcie-40g");
+  EXPECT_EQ(chip("1 V100 16GB"), "v100-sxm2-16g");
+  EXPECT_EQ(chip("AMD Instinct MI300X OAM"), "mi300x");
+  EXPECT_EQ(chip("8 x Intel Gaudi 3"), "gaudi3");
+  EXPECT_EQ(chip("GeForce RTX 4090"), "rtx-4090");
+  EXPECT_EQ(chip("16 Google TPU v5p chips"), "tpu-v5p");
+  EXPECT_EQ(chip("2 nodes of 16 AWS Trainium 2"), "trainium2");
+  // Nodes of as many chips as they usually hold, whatever they are.
+  for (const std::string& node : Catalog::builtin().node_names()) {
+    const Cluster one = cluster(node);
+    const std::string words = fmt::format("3 nodes of {} {}", one.chips_per_node(), one.chip.name);
+    const auto made = Catalog::builtin().cluster(words);
+    const auto three = Catalog::builtin().cluster("3 x " + node);
+    if (!three) continue;  // nobody says what joins such nodes
+    if (!made && made.error().what.find("no bandwidth is known") != std::string::npos) continue;
+    ASSERT_TRUE(made) << words << ": " << made.error().text();
+    EXPECT_EQ(made->nodes(), 3U) << words;
+    EXPECT_EQ(made->chips_per_node(), one.chips_per_node()) << words;
+    EXPECT_EQ(made->chip.name, one.chip.name) << words;
+  }
+}
+
+TEST(ClusterText, GrowsByItsNodesHoweverTheyAreSaid) {
+  const Catalog& catalog = Catalog::builtin();
+  const auto counted = catalog.counted("64 nodes of 8 H100, NDR");
+  EXPECT_EQ(counted->count, 64U);
+  EXPECT_EQ(cluster(counted->with_count(128)).nodes(), 128U);
+  // What stands in front counts something else.
+  EXPECT_EQ(catalog.counted("8 H100 per node, 64 nodes")->count, 0U);
 }
 
 TEST(ClusterText, CountsAreToldFromNames) {
@@ -267,6 +363,17 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"h100, ring 4000000000 ndr", 7, "expected sizes", "4x4x4"},
         Mistake{"h100, ring 100000 ndr, ring 100000 ndr", 0, "more than 2^24 chips", "sizes"},
         Mistake{"4 x perlmutter", 5, "'perlmutter' is a whole cluster", "perlmutter-node"},
+        Mistake{"64 nodes of 8 H101", 13, "is called 'H101'", "'h100'"},
+        Mistake{"4 nodes of 8 H100 96GB", 12, "is called 'H100 96GB'", "names them all"},
+        Mistake{"64 nodes of 16 H100", 1, "no node of 16 h100-sxm is known", "8 (dgx-h100)"},
+        Mistake{"4 nodes of 8 mi210", 1, "joined in a node is not known", "switch 8"},
+        Mistake{"8 nodes of 8 dgx-h100", 1, "are nodes", "'8 x dgx-h100'"},
+        Mistake{"8 x dgx-h100, 300G InfiniBand", 15, "no InfiniBand of 300G is known", "'ndr'"},
+        Mistake{"8 x dgx-h100, 100G", 15, "100G of what is not said", "'roce-100'"},
+        Mistake{"8 x dgx-h100, Ethernet", 15, "Ethernet of what rate is not said", "'roce-400'"},
+        Mistake{"8 x dgx-h100, NDR200", 15, "'NDR200' is no fabric", "'hdr200'"},
+        Mistake{"8 x dgx-h100, 400G Infinband", 15, "is no fabric, link or setting", ""},
+        Mistake{"dgx-h100, 400G InfiniBand", 11, "joins nodes, and there is one", "2 x dgx-h100"},
         Mistake{"", 1, "the text is empty", "8 x dgx-h100"},
         Mistake{" , ", 1, "the text is empty", "8"},
         Mistake{"8 x", 1, "name of a node, chip or cluster is missing", "8 x dgx-h100"},

@@ -16,22 +16,23 @@ struct ChipKey {
   std::string_view key;
   UnitKind kind;
   Limits limits;
-  void (*set)(Chip&, double);
+  double& (*field)(Chip&);
 };
 constexpr ChipKey kChipKeys[] = {
     {"hbm_capacity", UnitKind::kBytes, kCapacityLimits,
-     [](Chip& c, double v) { c.hbm_capacity = {v}; }},
+     [](Chip& c) -> double& { return c.hbm_capacity.value; }},
     {"hbm_bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits,
-     [](Chip& c, double v) { c.hbm_bandwidth = {v}; }},
+     [](Chip& c) -> double& { return c.hbm_bandwidth.value; }},
     {"on_chip_memory",
      UnitKind::kBytes,
      {1, 1e18},
-     [](Chip& c, double v) { c.on_chip_memory = {v}; }},
+     [](Chip& c) -> double& { return c.on_chip_memory.value; }},
     {"host_bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits,
-     [](Chip& c, double v) { c.host_bandwidth = {v}; }},
-    {"power_w", UnitKind::kWatts, kPowerLimits, [](Chip& c, double v) { c.power_w = v; }},
-    {"price_usd", UnitKind::kDollars, kPrice, [](Chip& c, double v) { c.price_usd = v; }},
-    {"tile_frequency", UnitKind::kHertz, kFrequency, [](Chip& c, double v) { c.tiles.hertz = v; }},
+     [](Chip& c) -> double& { return c.host_bandwidth.value; }},
+    {"power_w", UnitKind::kWatts, kPowerLimits, [](Chip& c) -> double& { return c.power_w; }},
+    {"price_usd", UnitKind::kDollars, kPrice, [](Chip& c) -> double& { return c.price_usd; }},
+    {"tile_frequency", UnitKind::kHertz, kFrequency,
+     [](Chip& c) -> double& { return c.tiles.hertz; }},
 };
 
 struct ChipCount {
@@ -60,20 +61,46 @@ struct LevelKey {
   std::string_view key;
   UnitKind kind;
   Limits limits;
-  void (*set)(Level&, double);
+  double& (*field)(Level&);
 };
 constexpr LevelKey kLevelNumbers[] = {
     {"bandwidth", UnitKind::kBytesPerSecond, kBandwidthLimits,
-     [](Level& l, double v) { l.port_bandwidth = {v}; }},
-    {"latency", UnitKind::kSeconds, kLatencyLimits, [](Level& l, double v) { l.latency = {v}; }},
-    {"efficiency", UnitKind::kNone, kShare, [](Level& l, double v) { l.efficiency = v; }},
+     [](Level& l) -> double& { return l.port_bandwidth.value; }},
+    {"latency", UnitKind::kSeconds, kLatencyLimits,
+     [](Level& l) -> double& { return l.latency.value; }},
+    {"efficiency", UnitKind::kNone, kShare, [](Level& l) -> double& { return l.efficiency; }},
     {"oversubscription", UnitKind::kNone, kOversubscription,
-     [](Level& l, double v) { l.oversubscription = v; }},
+     [](Level& l) -> double& { return l.oversubscription; }},
 };
 constexpr std::string_view kLevelTexts[] = {
     "fabric", "link", "size", "shape", "ports", "in_network_reduction", "transport", "attachment"};
 /// Of those the ones that change how fast a machine is and not what it is made of.
 constexpr std::string_view kLevelSwitches[] = {"ports", "in_network_reduction"};
+
+/// A value, or "2x" of what is there.
+Result<double> value_or_factor(const Setting& setting, UnitKind kind, const Limits& limits,
+                               double now) {
+  const std::string_view text = trim(setting.value);
+  const std::size_t digits = text.find_first_not_of("0123456789.eE+-");
+  if (text.empty() || digits != text.size() - 1 || text.back() != 'x') {
+    return setting_number(setting, kind, limits);
+  }
+  Setting factor = setting;
+  factor.value = factor.values[0] = std::string(text.substr(0, digits));
+  const Result<double> times = setting_number(factor, UnitKind::kNone);
+  if (!times) return times.error();
+  if (now == 0 || *times == 0) {
+    return setting_error(
+        setting,
+        fmt::format("'{}' of a number that is {}", text, now == 0 ? "not known" : "to be none"),
+        "give a value");
+  }
+  const double value = now * *times;
+  if (auto wrong = outside(limits, value, kind, quantity_text(value, kind))) {
+    return setting_error(setting, wrong->what, wrong->hint);
+  }
+  return value;
+}
 
 Fact fact_of(const Setting& setting, std::string key, double value, UnitKind kind) {
   return {std::move(key), value, std::string(unit_name(kind)), setting.source, setting.basis};
@@ -130,10 +157,11 @@ std::optional<Diagnostic> set_rate(Chip& chip, const Setting& setting, std::stri
   }
   // 0: the chip cannot.
   const bool none = trim(setting.value) == "0";
-  const Result<double> rate =
-      setting_number(setting, UnitKind::kFlopsPerSecond, none ? Limits{} : kRateLimits);
+  FlopsPerSecond& field = rates[static_cast<std::size_t>(*type)];
+  const Result<double> rate = value_or_factor(setting, UnitKind::kFlopsPerSecond,
+                                              none ? Limits{} : kRateLimits, field.value);
   if (!rate) return rate.error();
-  rates[static_cast<std::size_t>(*type)] = {*rate};
+  field = {*rate};
   put_fact(chip.facts, fact_of(setting, setting.key, *rate, UnitKind::kFlopsPerSecond));
   return std::nullopt;
 }
@@ -281,9 +309,10 @@ std::optional<Diagnostic> set_chip(Chip& chip, const Setting& setting) {
   }
   for (const ChipKey& known : kChipKeys) {
     if (known.key != key) continue;
-    const Result<double> value = setting_number(setting, known.kind, known.limits);
+    double& field = known.field(chip);
+    const Result<double> value = value_or_factor(setting, known.kind, known.limits, field);
     if (!value) return value.error();
-    known.set(chip, *value);
+    field = *value;
     put_fact(chip.facts, fact_of(setting, setting.key, *value, known.kind));
     return std::nullopt;
   }
@@ -359,9 +388,10 @@ std::optional<Diagnostic> set_level(Level& level, const Setting& setting, const 
   }
   for (const LevelKey& known : kLevelNumbers) {
     if (known.key != setting.key) continue;
-    const Result<double> value = setting_number(setting, known.kind, known.limits);
+    double& field = known.field(level);
+    const Result<double> value = value_or_factor(setting, known.kind, known.limits, field);
     if (!value) return value.error();
-    known.set(level, *value);
+    field = *value;
     put_fact(facts, fact_of(setting, level.name + "." + setting.key, *value, known.kind));
     return std::nullopt;
   }

@@ -64,6 +64,12 @@ TEST(ExploreSweep, RefusesWhatItCannotRead) {
                            "=1",
                            "speed=1x",
                            "sram=3us",
+                           "sram=10..50",
+                           "sram=40",
+                           "memory-bandwidth=100,200",
+                           "link-latency=1..4:1",
+                           "peak=1e12",
+                           "tile-frequency=1000000000",
                            "sram=0MB",
                            "sram=1MB..",
                            "sram=..1MB",
@@ -111,8 +117,10 @@ TEST(ExploreSweep, NoNameTwiceAndNotTooManyPoints) {
               HasSubstr("swept already"));
   EXPECT_THAT(explore_axes({"mode=full", "model=paper"}, catalog).error().what,
               HasSubstr("swept already"));
-  EXPECT_TRUE(explore_axes({"sram=1..1000:1", "peak=1..100:1"}, catalog));
-  EXPECT_THAT(explore_axes({"sram=1..1000:1", "peak=1..101:1"}, catalog).error().what,
+  EXPECT_TRUE(explore_axes({"sram=1kB..1000kB:1kB", "peak=1GFLOPS..100GFLOPS:1GFLOPS"}, catalog));
+  EXPECT_THAT(explore_axes({"sram=1kB..1000kB:1kB", "peak=1GFLOPS..101GFLOPS:1GFLOPS"}, catalog)
+                  .error()
+                  .what,
               HasSubstr("100,000 points"));
   EXPECT_EQ(explore_points(*explore_axes({}, catalog)), 1U);
 }

@@ -20,6 +20,9 @@ Result<SystemHead> read_system_head(std::string_view text, const Catalog& catalo
     error.code = ErrorCode::kUsage;
     return error;
   }
+  if (cluster) {
+    if (auto unused = unused_fit(*cluster, {}, "a mapping")) return *unused;
+  }
   head.chip = head.bare ? *chip : cluster->chip;
   head.count = head.bare ? count : cluster->chips();
   if (cluster) head.cluster = std::move(*cluster);

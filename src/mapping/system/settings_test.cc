@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "flopcast/mapping.h"
+#include "mapping/system/settings.h"
 #include "support/temporary_folder.h"
 
 namespace flopcast::mapping {
@@ -24,7 +25,8 @@ MappingSystem changed(std::string_view setting, std::string_view value) {
 
 TEST(SystemSettings, EveryNameTakesAValueAndSaysSo) {
   for (const std::string& setting : system_settings()) {
-    const std::string value = setting == "kernel-by-kernel" ? "yes" : "3";
+    const auto unit = mapping::setting_unit(setting);
+    const std::string value = unit ? "3" + std::string(unit_name(*unit)) : "yes";
     const MappingSystem system = changed(setting, value);
     const bool noted = std::any_of(system.facts.begin(), system.facts.end(), [&](const Fact& fact) {
       return fact.key.starts_with(setting) && fact.basis == Basis::kAssumed;
@@ -77,6 +79,7 @@ TEST(SystemSettings, RefusesWhatItCannotRead) {
       {"sram", "-1x"},  {"tiles", "1.5"},   {"tiles", "0.0001x"},
       {"peak", "1GHz"}, {"speed", "1x"},    {"link-bandwidth-2", "1x"},
       {"", "1"},        {"tiles", "1e12"},  {"link-bandwidth-x", "1x"},
+      {"sram", "40"},   {"peak", "1e12"},   {"link-latency", "2"},
       {"sram", "1xx"},  {"peak", "1e999x"}, {"kernel-by-kernel", "perhaps"},
   };
   for (const auto& [setting, value] : bad) {

@@ -173,11 +173,9 @@ std::string serving_calibration_toml(std::span<const ServingCalibration> calibra
   return text;
 }
 
-Result<std::vector<ServingCalibration>> read_serving_calibration(
-    const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  const Result<TomlFile> file = parse_toml(*text, path.string(), false);
+Result<std::vector<ServingCalibration>> parse_serving_calibration(std::string_view text,
+                                                                  const std::string& where) {
+  const Result<TomlFile> file = parse_toml(text, where, false);
   if (!file) return file.error();
   std::vector<ServingCalibration> out;
   const toml::array* list = file->root["deployment"].as_array();
@@ -189,8 +187,7 @@ Result<std::vector<ServingCalibration>> read_serving_calibration(
     out.push_back(std::move(*one));
   }
   if (!out.empty()) return out;
-  return Diagnostic{ErrorCode::kBadInput, path.string(),
-                    "expected tables [[deployment]], found none",
+  return Diagnostic{ErrorCode::kBadInput, where, "expected tables [[deployment]], found none",
                     "flopcast calibrate serving writes such files"};
 }
 

@@ -110,18 +110,16 @@ TEST(ServingCalibrations, ComeBackFromTheirFile) {
   c.factors = {1.25, 0.75, 1.5, 1.125};
   const std::vector<ServingCalibration> both = {c, c};
   const test::TemporaryFolder folder;
-  const auto read =
-      read_serving_calibration(folder.write("c.toml", serving_calibration_toml(both)));
+  const auto read = parse_serving_calibration(serving_calibration_toml(both), "c.toml");
   ASSERT_TRUE(read) << read.error().text();
   ASSERT_EQ(read->size(), 2U);
   EXPECT_EQ(read->front().factors, c.factors);
   EXPECT_EQ(read->front().layout, c.layout);
   EXPECT_EQ(read->front().users, c.users);
-  const auto bad =
-      read_serving_calibration(folder.write("d.toml", "[[deployment]]\ndecode = -1\n"));
+  const auto bad = parse_serving_calibration("[[deployment]]\ndecode = -1\n", "d.toml");
   ASSERT_FALSE(bad);
   EXPECT_THAT(bad.error().text(), HasSubstr("decode"));
-  EXPECT_FALSE(read_serving_calibration(folder.write("e.toml", "x = 1\n")));
+  EXPECT_FALSE(parse_serving_calibration("x = 1\n", "e.toml"));
 }
 
 TEST(ServingPointTables, NeedTheirColumns) {

@@ -40,7 +40,7 @@ ModelsOf load_all(const std::vector<const TrainingRun*>& runs,
     const ModelOf& machine = machines.at(run->cluster);
     TrainingOptions training;
     training.software = key.second;
-    training.constants = options.constants;
+    training.fits = options.fits;
     training.fit_odds = measured::kRanAllTheSame;
     all.emplace(key, machine ? shared(with_options(**machine, training)) : machine);
   }

@@ -155,8 +155,8 @@ TEST(TrainingRuns, ReadOneRunOfAUser) {
   EXPECT_EQ(run.chips, 16U);
   EXPECT_TRUE(run.plan.sequence_parallel);
   const RunForecaster forecaster(*runs);
-  const auto one = forecaster.forecast({"", 1, {}, true}),
-             two = forecaster.forecast({"", 2, {}, true});
+  const auto one = forecaster.forecast({{}, 1, {}, true}),
+             two = forecaster.forecast({{}, 2, {}, true});
   ASSERT_EQ(one.size(), 1U);
   ASSERT_FALSE(one[0].failure) << one[0].failure->text();
   EXPECT_EQ(one[0].estimate.step.value, two[0].estimate.step.value);
@@ -338,7 +338,7 @@ TrainingRun open_run(const std::string& missing, const std::string& parallel,
 
 RunForecast forecast_of(const TrainingRun& run) {
   const RunForecaster forecaster({run});
-  RunForecast forecast = forecaster.forecast({"", 1, {}, true})[0];
+  RunForecast forecast = forecaster.forecast({{}, 1, {}, true})[0];
   forecast.run = nullptr;  // goes with the forecaster
   return forecast;
 }
@@ -664,7 +664,7 @@ double coverage_of_sets(const std::vector<RunForecast>& forecasts, bool experts)
 
 // Experts without a software had an error of 22 % and a band that held 30 % of the runs: not to know is to be told.
 TEST_F(PublicRuns, BandsOfAnUnstatedSoftwareHoldFourOfFive) {
-  const std::vector<RunForecast> untold = forecaster_->forecast({"", 0, {}, false});
+  const std::vector<RunForecast> untold = forecaster_->forecast({{}, 0, {}, false});
   for (const bool experts : {false, true}) {
     EXPECT_NEAR(coverage_of_sets(untold, experts), 0.8, 0.1) << experts;
   }

@@ -251,6 +251,25 @@ bool CollectiveFit::measured(std::string_view system, CollectiveOp op, bool acro
   });
 }
 
+std::string CollectiveFit::library(std::string_view system, CollectiveOp op) const {
+  std::string best;
+  const auto found = state_->systems.find(system);
+  if (found == state_->systems.end()) return best;
+  for (const MeasuredCurve& curve : found->second.curves) {
+    if (curve.what.op != op) continue;
+    if (curve.what.library == "NCCL") return curve.what.library;
+    if (best.empty()) best = curve.what.library;
+  }
+  return best;
+}
+
+std::string CollectiveFit::chip(std::string_view system) const {
+  const auto found = state_->systems.find(system);
+  return found == state_->systems.end() || found->second.curves.empty()
+             ? std::string()
+             : found->second.curves.front().chip;
+}
+
 std::size_t CollectiveFit::curves() const {
   std::size_t count = 0;
   for (const auto& [name, system] : state_->systems) count += system.curves.size();

@@ -112,16 +112,26 @@ struct CollectiveModel::State {
     std::string name;
     bool same_fabric = false;  ///< between nodes, too
   };
+  /// Measurements, and which of their systems are like the cluster.
+  struct Measured {
+    std::shared_ptr<const CollectiveFit> keep;  ///< of the machine's owner; none: the catalogue's
+    const CollectiveFit* fit = nullptr;
+    std::string file;  ///< of the owner's
+    std::vector<System> systems;
+  };
   using CaseKey = std::tuple<CollectiveOp, unsigned, unsigned, CollectiveSource>;
   /// What measurements say of a case, ready to be asked for any size.
   struct Case {
-    explicit Case(CollectiveFit::Curve of)
+    /// @param file of the owner's that the curve is in; "": it is the catalogue's
+    Case(CollectiveFit::Curve of, const std::string& file)
         : curve(std::move(of)),
           latency(curve.time({1})),
-          held_source(fmt::format("{}, held to {}", kNcclSource, curve.source())),
-          moved_source(curve.source() + ", moved to other links by the closed form") {}
+          source(file.empty() ? curve.source() : fmt::format("{}: {}", file, curve.source())),
+          held_source(fmt::format("{}, held to {}", kNcclSource, source)),
+          moved_source(source + ", moved to other links by the closed form") {}
     CollectiveFit::Curve curve;
     Seconds latency;           ///< of the smallest message
+    std::string source;        ///< in words
     std::string held_source;   ///< where it holds NCCL's constants
     std::string moved_source;  ///< on links with other numbers
     struct Moved {
@@ -132,15 +142,14 @@ struct CollectiveModel::State {
   };
 
   Cluster cluster;
-  const CollectiveFit* fit = nullptr;
-  std::vector<System> systems;
+  std::vector<Measured> fits;  ///< those of the owner first
   GroupShape everybody;
   std::optional<Cluster> measured;  ///< what measurements hold for, where links have other numbers
   mutable std::shared_mutex mutex;
   mutable std::map<CaseKey, std::optional<Case>> cases;  // never taken out: estimates refer to them
 
-  std::optional<CollectiveFit::Curve> make_curve(CollectiveOp op, unsigned ranks, unsigned nodes,
-                                                 CollectiveSource source) const;
+  std::optional<Case> make_case(CollectiveOp op, unsigned ranks, unsigned nodes,
+                                CollectiveSource source) const;
   const Case* find(CollectiveOp op, unsigned ranks, unsigned nodes, CollectiveSource source) const;
   /// What measurements of the case are moved by; nothing where links have the numbers of what was measured.
   /// @param ranks those of `shape`
@@ -235,16 +244,22 @@ Diagnostic no_answer(const CollectiveQuery& query, const GroupShape& shape, cons
 
 }  // namespace
 
-std::optional<CollectiveFit::Curve> CollectiveModel::State::make_curve(
+std::optional<CollectiveModel::State::Case> CollectiveModel::State::make_case(
     CollectiveOp op, unsigned ranks, unsigned nodes, CollectiveSource source) const {
-  for (const System& system : systems) {
-    if (nodes > 1 && !system.same_fabric) continue;
-    if (!fit->measured(system.name, op, nodes > 1)) continue;
-    CollectiveCase what{system.name, "NCCL", "", "", op, ranks, nodes};
-    if (auto found = fit->curve(what, source)) return found;
+  for (const Measured& of : fits) {
+    for (const System& system : of.systems) {
+      if (nodes > 1 && !system.same_fabric) continue;
+      if (!of.fit->measured(system.name, op, nodes > 1)) continue;
+      const std::string library = of.keep ? of.fit->library(system.name, op) : "NCCL";
+      CollectiveCase what{system.name, library, "", "", op, ranks, nodes};
+      if (auto found = of.fit->curve(what, source)) return Case(std::move(*found), of.file);
+    }
   }
   if (source != CollectiveSource::kBest) return std::nullopt;
-  return fit->curve_on(cluster.as_measured(), {"", "NCCL", "", "", op, ranks, nodes});
+  auto found =
+      fits.back().fit->curve_on(cluster.as_measured(), {"", "NCCL", "", "", op, ranks, nodes});
+  if (!found) return std::nullopt;
+  return Case(std::move(*found), "");
 }
 
 const CollectiveModel::State::Case* CollectiveModel::State::find(CollectiveOp op, unsigned ranks,
@@ -256,8 +271,7 @@ const CollectiveModel::State::Case* CollectiveModel::State::find(CollectiveOp op
     const std::shared_lock lock(mutex);
     if (const auto known = cases.find(key); known != cases.end()) return case_of(*known);
   }
-  std::optional<Case> made;
-  if (auto curve = make_curve(op, ranks, nodes, source)) made.emplace(std::move(*curve));
+  std::optional<Case> made = make_case(op, ranks, nodes, source);
   const std::unique_lock lock(mutex);
   return case_of(*cases.emplace(key, std::move(made)).first);
 }
@@ -293,20 +307,62 @@ CollectiveModel::~CollectiveModel() = default;
 
 const Cluster& CollectiveModel::cluster() const { return state_->cluster; }
 
-Result<CollectiveModel> CollectiveModel::make(const Cluster& cluster, const CollectiveFit* fit) {
-  auto state = std::make_unique<State>();
-  state->cluster = cluster;
-  state->fit = fit != nullptr ? fit : &CollectiveFit::builtin();
-  if (has_moved(cluster)) state->measured = cluster.as_measured();
-  for (const std::string& name : state->fit->systems()) {
+namespace {
+
+using Systems = std::vector<CollectiveModel::State::System>;
+
+Systems systems_like(const Cluster& cluster, const CollectiveFit& fit) {
+  Systems systems;
+  for (const std::string& name : fit.systems()) {
     const std::string node = CollectiveSystems::builtin().node_of(name);
     if (node.empty()) continue;
     // What was measured is as our catalogue has it, not as a user's may.
     const Result<Cluster> measured = Catalog::builtin().cluster("2 x " + node);
     if (!measured || !same_node(*measured, cluster.as_measured())) continue;
     const bool usual = CollectiveSystems::builtin().usual_fabric(name);
-    state->systems.push_back({name, usual && same_ports(*measured, cluster.as_measured())});
+    systems.push_back({name, usual && same_ports(*measured, cluster.as_measured())});
   }
+  return systems;
+}
+
+/// What its owner measured is the machine that the fit is given for, its network included, where nothing that the
+/// measurements say of themselves speaks against it: the node or the chip.
+Result<Systems> own_systems(const Cluster& cluster, const OwnCollectives& own) {
+  Systems systems;
+  std::string others;
+  for (const std::string& name : own.fit->systems()) {
+    const std::string node = CollectiveSystems::builtin().node_of(name);
+    const Result<Chip> chip = Catalog::builtin().chip(own.fit->chip(name));
+    bool same = node.empty() && (!chip || same_chip(*chip, cluster.as_measured().chip));
+    if (!node.empty()) {
+      const Result<Cluster> measured = Catalog::builtin().cluster(node);
+      same = measured && same_node(*measured, cluster.as_measured());
+    }
+    if (same) systems.push_back({name, true});
+    others += fmt::format("{}{}{}", others.empty() ? "" : ", ", name,
+                          node.empty() ? " of " + own.fit->chip(name) : " (" + node + ")");
+  }
+  if (!systems.empty()) return systems;
+  return Diagnostic{
+      ErrorCode::kUsage, own.file,
+      fmt::format("was measured on {}, not on nodes of {}", others, cluster.chip.name),
+      "name the machine that was measured, or leave the fit out"};
+}
+
+}  // namespace
+
+Result<CollectiveModel> CollectiveModel::make(const Cluster& cluster, const CollectiveFit* fit,
+                                              std::span<const OwnCollectives> own) {
+  auto state = std::make_unique<State>();
+  state->cluster = cluster;
+  if (has_moved(cluster)) state->measured = cluster.as_measured();
+  for (const OwnCollectives& one : own) {
+    Result<Systems> systems = own_systems(cluster, one);
+    if (!systems) return systems.error();
+    state->fits.push_back({one.fit, one.fit.get(), one.file, std::move(*systems)});
+  }
+  if (fit == nullptr) fit = &CollectiveFit::builtin();
+  state->fits.push_back({nullptr, fit, "", systems_like(cluster, *fit)});
   Result<GroupShape> everybody = group_shape(state->cluster, {});
   if (!everybody) return everybody.error();
   state->everybody = std::move(*everybody);
@@ -353,6 +409,7 @@ double moved_by(const MovedCurve* curve, const Case& measured, Bytes size) {
 CollectiveFit::Answer measured_answer(const CollectiveModel::State& state, const GroupShape& shape,
                                       const CollectiveQuery& query, const Case& measured) {
   CollectiveFit::Answer answer = measured.curve.at(query.size);
+  answer.source = measured.source;
   const MovedCurve* moved = state.moved(measured, query.op, shape, query.ranks);
   if (moved == nullptr) return answer;
   const double factor = moved->factor(query.size, answer.time), width = widened_by(factor);

@@ -101,6 +101,7 @@ Result<EstimateReport> make_estimate_report(const TrainingModel& model, const Pl
   EstimateReport report;
   report.model = model.model().name;
   report.cluster = cluster.name;
+  report.own_fits = fit_notes(cluster);
   report.chip = cluster.chip.name;
   report.software = model.software();
   report.capacity = cluster.chip.hbm_capacity;

@@ -33,7 +33,7 @@ void fill_question(PlanReport& report, const PlanQuestion& question, const Model
   report.chips = machine.chips;
   report.software = question.training.software;
   if (report.software.empty()) report.software = training_software().front();
-  report.constants = question.training.constants;
+  report.own_fits = fit_notes(machine.cluster);
   report.version = kVersion;
   report.global_batch = question.global_batch;
   report.memory_share = question.training.memory_share;

@@ -176,7 +176,7 @@ void write_question(JsonWriter& w, const PlanReport& report) {
   w.count("best", report.asked_best);
   write_run_question(w, "run", report.run);
   w.text("software", report.software);
-  w.text("constants", report.constants);
+  write_fits(w, report.own_fits);
   write_plan_fields(w, "base", report.base);
   w.text("flopcast", report.version);
   w.end_object();

@@ -215,6 +215,14 @@ PlanCandidate read_candidate(Document& d, const json& object, bool of_shard) {
   return candidate;
 }
 
+void read_own_fits(Document& d, const json& object, std::vector<FitNote>& fits) {
+  for (const json& item : d.list(object, "own_fits")) {
+    FitNote& fit = fits.emplace_back();
+    d.take(item, "file", fit.file);
+    d.take(item, "kind", fit.kind);
+  }
+}
+
 void read_question(Document& d, const json& object, PlanReport& report) {
   d.take(object, "model", report.model);
   d.take(object, "parameters", report.parameters);
@@ -244,7 +252,7 @@ void read_question(Document& d, const json& object, PlanReport& report) {
   d.take(object, "best", report.asked_best);
   report.run = read_run_question(d, object);
   d.take(object, "software", report.software);
-  d.take(object, "constants", report.constants);
+  read_own_fits(d, object, report.own_fits);
   read_plan(d, d.member(object, "base"), report.base);
   d.take(object, "flopcast", report.version);
 }

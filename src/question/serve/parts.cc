@@ -145,38 +145,57 @@ void read_fleet_parts(ServeValues& values, Fleet& fleet) {
   read_faults(values, fleet);
 }
 
-void read_factors(ServeValues& values, Fleet& fleet) {
-  const std::string* text = values.last("point");
-  if (text == nullptr) return;
-  if (const auto pairs = pairs_from(*text)) {
-    ServingFactors factors;
-    for (const auto& [name, value] : *pairs) {
-      const auto number = parse_number(value);
-      if (!number || !set_factor(name, *number, factors)) {
-        values.wrong("point", fmt::format("'{}={}' is no factor", name, value),
-                     "decode=1.05,prefill=0.9,front=1,host=1 or a file of calibrate serving");
-      }
+namespace {
+
+/// "decode=1.05,prefill=0.9". @return false where it names a file.
+bool read_given_factors(ServeValues& values, const std::string& text, Fleet& fleet) {
+  const auto pairs = pairs_from(text);
+  if (!pairs) return false;
+  ServingFactors factors;
+  for (const auto& [name, value] : *pairs) {
+    const auto number = parse_number(value);
+    if (!number || !set_factor(name, *number, factors)) {
+      values.wrong("point", fmt::format("'{}={}' is no factor", name, value),
+                   "decode=1.05,prefill=0.9,front=1,host=1 or a file of calibrate serving");
     }
-    fleet.pool.factors = factors;
-    if (fleet.decode) fleet.decode->factors = factors;
-    return;
   }
-  const auto known = read_serving_calibration(*text);
+  fleet.pool.factors = factors;
+  if (fleet.decode) fleet.decode->factors = factors;
+  return true;
+}
+
+/// What measured points of deployments put on those of the fleet.
+void calibrate(ServeValues& values, const FitFile& file, Fleet& fleet) {
+  const auto known = parse_serving_calibration(file.text, file.path);
   if (!known) return values.wrong(known.error());
   std::int64_t input = 0;
   values.whole("input", input, 1);
-  const auto calibrate = [&](ReplicaPool& pool) {
-    const Result<ServingFactors> factors = factors_for(*known, pool.deployment, input);
+  for (ReplicaPool* pool : {&fleet.pool, fleet.decode ? &*fleet.decode : nullptr}) {
+    if (pool == nullptr) continue;
+    const Result<ServingFactors> factors = factors_for(*known, pool->deployment, input);
     if (factors) {
-      pool.factors = *factors;
-      return;
+      pool->factors = *factors;
+      continue;
     }
     Diagnostic error = factors.error();
-    if (!error.where.starts_with(*text)) error.where = fmt::format("{}: {}", *text, error.where);
+    error.where = fmt::format("{}: {}", file.path, error.where);
     values.wrong(std::move(error));
-  };
-  calibrate(fleet.pool);
-  if (fleet.decode) calibrate(*fleet.decode);
+  }
+}
+
+}  // namespace
+
+void read_factors(ServeValues& values, Fleet& fleet) {
+  for (const auto& fit : fleet.pool.deployment.cluster.fits) {
+    if (fit->kind == FitKind::kServing) calibrate(values, *fit, fleet);
+  }
+  const std::string* text = values.last("point");
+  if (text == nullptr || read_given_factors(values, *text, fleet)) return;
+  const auto file = read_fit_file(*text);
+  if (!file) return values.wrong(file.error());
+  if ((*file)->kind == FitKind::kServing) return calibrate(values, **file, fleet);
+  values.wrong("point", fmt::format("{} is a fit of {}", *text, name((*file)->kind)),
+               "give a file of calibrate serving; others go into --fit");
 }
 
 Result<Cluster> cluster_with(const std::string& line, unsigned chips, const Catalog& catalog) {

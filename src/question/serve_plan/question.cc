@@ -232,6 +232,9 @@ Result<ServePlanQuestion> make_serve_plan_question(const std::string& model,
   if (!known) return known.error();
   Result<Cluster> machine = catalog.cluster(cluster);
   if (!machine) return machine.error();
+  constexpr std::array kOfMachines = {FitKind::kNetwork, FitKind::kKernels, FitKind::kConstants};
+  // Measured points hold for one deployment, and others are searched.
+  if (auto unused = unused_fit(*machine, kOfMachines, "a search of fleets")) return *unused;
   question.assumed = known->notes;
   question.search.model = std::move(*known);
   question.search.cluster = std::move(*machine);
@@ -241,6 +244,13 @@ Result<ServePlanQuestion> make_serve_plan_question(const std::string& model,
   read_space(plan, question.search.space);
   read_aim(plan, question);
   if (plan.problem()) return *plan.problem();
+  std::vector<ServingEngine> engines = question.search.space.engines;
+  if (engines.empty()) {
+    engines = {ServingEngine::kVllm, ServingEngine::kSglang, ServingEngine::kTensorRtLlm};
+  }
+  for (const ServingEngine engine : engines) {
+    if (auto problem = own_constants_problem(question.search.cluster, engine)) return *problem;
+  }
   ServeValues load(split->load);
   if (!load.problem()) {
     question.search.workload = read_load(load, question.trace_name, question.assumed);

@@ -8,6 +8,7 @@
 #include "base/numeric/clock.h"
 #include "base/text/json_error.h"
 #include "base/text/names.h"
+#include "flopcast/base/time_factor.h"
 #include "flopcast/question/whatif.h"
 
 namespace flopcast {
@@ -142,8 +143,18 @@ class CaseReader {
     if (scale == nullptr) return;
     if (!scale->is_object()) return wrong("\"scale\" is an object: {\"kernel:gemm\": 0.8}");
     for (const auto& [what, factor] : scale->items()) {
-      if (!factor.is_number()) return wrong(fmt::format("\"scale\": \"{}\" is a number", what));
-      out_.changes.scale.push_back({what, factor.get<double>()});
+      if (factor.is_number()) {
+        out_.changes.scale.push_back({what, factor.get<double>(), {}});
+        continue;
+      }
+      const auto read = factor.is_string()
+                            ? parse_time_factor(factor.get<std::string>(), what)
+                            : Result<TimeFactor>(usage_error(what, "is no factor", ""));
+      if (!read) {
+        return wrong(
+            fmt::format("\"scale\": \"{}\" is a number or words such as \"2x faster\"", what));
+      }
+      out_.changes.scale.push_back({what, read->factor, read->words});
     }
   }
 

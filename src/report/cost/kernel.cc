@@ -73,6 +73,7 @@ std::string kernel_json(const KernelReport& report) {
   json.ratio("bytes", kernel_bytes(report.kernel).value);
   json.text("basis", name(t.basis));
   json.text("source", t.source);
+  write_fits(json, report.own_fits);
   json.end_object();
   return std::move(json).take();
 }

@@ -178,6 +178,7 @@ void report::write_estimate(JsonWriter& w, const EstimateReport& report) {
     for (const std::string& text : texts) w.text({}, text);
     w.end_array();
   };
+  write_fits(w, report.own_fits);
   w.text("hint", report.hint);
   list("assumed", report.assumed);
   list("used", report.used);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "report/render/bar.h"
 #include "support/temporary_folder.h"
@@ -151,22 +150,6 @@ TEST(EstimateReport, JsonHoldsSiUnits) {
   double sum = 0;
   for (const auto& part : json["parts_s"]) sum += part.get<double>();
   EXPECT_DOUBLE_EQ(sum, 10);
-}
-
-/// Keys of all objects.
-void collect_keys(const nlohmann::json& json, std::set<std::string>& keys) {
-  for (const auto& [key, value] : json.items()) {
-    if (json.is_object()) keys.insert(key);
-    if (value.is_structured()) collect_keys(value, keys);
-  }
-}
-
-TEST(EstimateReport, EveryFieldIsDescribed) {
-  const std::string reference = test::read_text("docs/reference/json.md");
-  if (reference.empty()) GTEST_SKIP() << "not run in the repository's root";
-  std::set<std::string> keys;
-  collect_keys(nlohmann::json::parse(estimate_json(too_big())), keys);
-  for (const std::string& key : keys) EXPECT_TRUE(has(reference, '`' + key + '`')) << key;
 }
 
 TEST(EstimateReport, CsvHasARowForEachReport) {

@@ -26,6 +26,9 @@ void write_workload(JsonWriter& w, const DataflowWorkload& workload) {
   w.exact("resident_bytes", workload.resident.value);
   w.exact("word_bytes", workload.word);
   w.exact("step_flop", workload_flops(workload).value);
+  w.begin_array("assumed", kLine);
+  for (const std::string& assumed : workload.assumed) w.text({}, assumed);
+  w.end_array();
   w.end_object();
 }
 

@@ -86,25 +86,5 @@ TEST(MappingReport, PageHoldsItsDataAndNothingEndsItsScript) {
   EXPECT_EQ(json::parse(data), json::parse(mapping_json(report)));
 }
 
-/// Keys of all objects.
-void collect(const json& value, std::set<std::string>& keys) {
-  if (value.is_object()) {
-    for (const auto& [key, item] : value.items()) keys.insert(key);
-  }
-  for (const json& item : value) {
-    if (item.is_structured()) collect(item, keys);
-  }
-}
-
-TEST(MappingReport, EveryFieldIsDescribed) {
-  const std::string reference = test::read_text("docs/reference/json.md");
-  if (reference.empty()) GTEST_SKIP() << "not run in the repository's root";
-  MappingReport report = test::made_mapping();
-  report.mapping.partitions[0].tiles = {1, 2, 3};
-  std::set<std::string> keys;
-  collect(json::parse(mapping_json(report)), keys);
-  for (const std::string& key : keys) EXPECT_THAT(reference, HasSubstr('`' + key + '`'));
-}
-
 }  // namespace
 }  // namespace flopcast::report

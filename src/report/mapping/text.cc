@@ -19,7 +19,7 @@ using namespace report;  // the room's own names
 namespace {
 
 constexpr unsigned kBarWidth = 24;
-constexpr std::size_t kLineWidth = 100;
+constexpr std::size_t kLineWidth = 80;
 
 std::string bytes_text(Bytes bytes) { return short_bytes(bytes); }
 std::string rate_text(FlopsPerSecond rate) {
@@ -231,6 +231,9 @@ std::string rests_text(const MappingReport& r) {
     if (choice.counts && !(r.request.model.*choice.field)) absent.emplace_back(choice.name);
   }
   if (!absent.empty()) text += wrapped("  not in this model:", absent);
+  for (const std::string& assumed : r.request.workload.assumed) {
+    text += wrapped("  assumed:", {assumed});
+  }
   return text;
 }
 

@@ -82,6 +82,7 @@ void write_answer(JsonWriter& w, const CollectiveReport& report) {
   w.ratio("bus_bandwidth", bus_bandwidth(report, size, answer.time).value);
   w.text("basis", name(answer.basis));
   w.text("source", answer.source);
+  write_fits(w, report.own_fits);
   w.text("algorithm", name(answer.algorithm));
   w.text("protocol", name(answer.protocol));
   w.begin_array("parts");

@@ -155,7 +155,7 @@ std::string command_words(const Answer& answer) {
 std::string answer_schema(const Answer& answer) {
   std::vector<std::string_view> names;
   add_needed(answer.root, names);
-  add_needed(answer.page, names);
+  for (const std::string& page : answer.pages) add_needed(page, names);
   add_needed(answer.row, names);
   JsonWriter w;
   w.begin_object();
@@ -183,7 +183,9 @@ std::string all_answers_schema() {
     w.end_array();
     w.text("about", answer.about);
     w.text("root", answer.root);
-    w.text("page", answer.page);
+    w.begin_array("pages", Layout::kLine);
+    for (const std::string& page : answer.pages) w.text({}, page);
+    w.end_array();
     w.text("row", answer.row);
     w.begin_array("objects");
     for (const AnswerObject& object : answer.objects) {

@@ -3,7 +3,7 @@
 //   title = "Training steps"
 //   commands = ["estimate"]
 //   root = "Estimate"                                  what --json prints
-//   page = "EstimatePage"                              what a page holds, if there is one
+//   pages = ["EstimatePage"]                           what a page holds, if there is one
 //   row = "EstimateRow"                                the columns of --csv, if there is one
 //   [Estimate]
 //   time_s = "number: one step"
@@ -160,21 +160,26 @@ Result<AnswerObject> read_object(const TomlFile& file, std::string name, const t
   return object;
 }
 
+std::vector<std::string> texts_of(toml::node_view<const toml::node> list) {
+  std::vector<std::string> texts;
+  if (const toml::array* items = list.as_array()) {
+    for (const toml::node& one : *items) texts.push_back(one.value_or(std::string()));
+  }
+  return texts;
+}
+
 Result<Answer> read_answer(const AnswerFile& source) {
   Result<TomlFile> file = parse_toml(source.text, "answers/" + source.name + ".toml", false);
   if (!file) return file.error();
   Answer answer;
   answer.name = source.name;
-  answer.title = file->root["title"].value_or(std::string());
-  answer.about = file->root["about"].value_or(std::string());
-  answer.root = file->root["root"].value_or(std::string());
-  answer.page = file->root["page"].value_or(std::string());
-  answer.row = file->root["row"].value_or(std::string());
-  if (const toml::array* commands = file->root["commands"].as_array()) {
-    for (const toml::node& one : *commands) {
-      answer.commands.push_back(one.value_or(std::string()));
-    }
-  }
+  const toml::table& root = file->root;
+  answer.title = root["title"].value_or(std::string());
+  answer.about = root["about"].value_or(std::string());
+  answer.root = root["root"].value_or(std::string());
+  answer.row = root["row"].value_or(std::string());
+  answer.commands = texts_of(root["commands"]);
+  answer.pages = texts_of(root["pages"]);
   for (const auto& [key, node] : in_order(file->root)) {
     if (!node->is_table()) continue;
     Result<AnswerObject> object = read_object(*file, key, *node->as_table());
@@ -191,8 +196,8 @@ void collect(const AnswerType& type, std::vector<std::string>& objects) {
 
 /// Names of objects that an answer needs.
 std::vector<std::string> named_in(const Answer& answer) {
-  std::vector<std::string> names;
-  for (const std::string& name : {answer.root, answer.page, answer.row}) {
+  std::vector<std::string> names = answer.pages;
+  for (const std::string& name : {answer.root, answer.row}) {
     if (!name.empty()) names.push_back(name);
   }
   for (const AnswerObject& object : answer.objects) {

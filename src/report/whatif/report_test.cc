@@ -114,26 +114,6 @@ TEST(WhatIfJson, RefusedQuestionsHaveNoNumbers) {
   EXPECT_FALSE(document.contains("after_s"));
 }
 
-void collect_fields(const nlohmann::json& document, std::vector<std::string>& fields) {
-  for (const auto& [key, value] : document.items()) {
-    if (document.is_object()) fields.push_back(key);
-    if (value.is_structured()) collect_fields(value, fields);
-  }
-}
-
-TEST(WhatIfJson, EveryFieldIsDescribed) {
-  std::string reference = test::read_text("docs/reference/json.md");
-  if (reference.empty()) GTEST_SKIP() << "not run in the repository's root";
-  reference = reference.substr(reference.find("## What-ifs: "));
-  reference = reference.substr(0, reference.find("\n## "));
-  std::vector<std::string> fields;
-  collect_fields(nlohmann::json::parse(whatif_json(test::made_report())), fields);
-  const WhatIfQuestion wrong{"wrong", usage_error("set", "what", "hint"), {}};
-  collect_fields(nlohmann::json::parse(question_json("made", wrong)), fields);
-  ASSERT_GT(fields.size(), 40u);
-  for (const std::string& field : fields) EXPECT_THAT(reference, HasSubstr("`" + field + "`"));
-}
-
 std::vector<WhatIfQuestion> three_questions() {
   return {{"faster", {}, test::made_answer()},
           {"deeper", {}, test::refused_answer()},

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <string>
 
 namespace flopcast::serving {
@@ -24,6 +26,10 @@ std::string cluster_key(const Cluster& cluster) {
     for (const unsigned size : level.shape) key += fmt::format(" {}", size);
   }
   key += fmt::format("|{}", cluster.node_levels);
+  for (const auto& fit : cluster.fits) {
+    fmt::format_to(std::back_inserter(key), "|{} {}", fit->path,
+                   std::hash<std::string>{}(fit->text));
+  }
   return cluster.nominal ? key + "|of " + cluster_key(*cluster.nominal) : key;
 }
 
@@ -66,11 +72,18 @@ Result<std::shared_ptr<const ClusterModels>> ClusterModels::make(const Cluster& 
   if (shared) {
     if (auto found = recent.find(key)) return found;
   }
-  Result<Machine> machine = Machine::make(cluster, catalog);
+  const MachineOptions options =
+      with_uses({FitKind::kNetwork, FitKind::kKernels, FitKind::kServing, FitKind::kConstants},
+                "a forecast of serving");
+  Result<Machine> machine = Machine::make(cluster, catalog, options);
   if (!machine) return machine.error();
+  // What engines spare of small messages was measured on machines of the catalogue as they are.
+  const auto of_network = [](const auto& fit) { return fit->kind == FitKind::kNetwork; };
   std::optional<Machine> nominal;
-  if (cluster.nominal) {
-    Result<Machine> made = Machine::make(*cluster.nominal, catalog);
+  if (cluster.nominal || std::ranges::any_of(cluster.fits, of_network)) {
+    Cluster plain = cluster.as_measured();
+    std::erase_if(plain.fits, of_network);
+    Result<Machine> made = Machine::make(std::move(plain), catalog, options);
     if (!made) return made.error();
     nominal = std::move(*made);
   }

@@ -20,7 +20,7 @@ struct TransferCurve {
   static constexpr int kLeast = 10, kMost = 32;  ///< log2 of bytes
   std::vector<double> seconds;                   ///< by log2 of bytes - kLeast; empty: no group
   double nominal_least =
-      0;  ///< of the fewest bytes, on the machine before any of its numbers changed
+      0;  ///< of the fewest bytes, on the machine before any of its numbers changed, as the catalogue has it
   Basis basis = Basis::kAssumed;
   double at(double bytes) const;
 };

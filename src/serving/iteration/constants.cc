@@ -76,9 +76,10 @@ std::optional<Diagnostic> set_constant(const Setting& setting, Constants& out) {
 /// The values of one table, where there is one.
 std::optional<Diagnostic> apply_constants(const TomlFile& file,
                                           const toml::node_view<const toml::node>& node,
-                                          Constants& out) {
+                                          Constants& out, unsigned* applied = nullptr) {
   const toml::table* table = node.as_table();
   if (table == nullptr) return std::nullopt;
+  if (applied != nullptr) ++*applied;
   const Result<std::vector<Setting>> settings = settings_of(file, *table);
   if (!settings) return settings.error();
   for (const Setting& setting : *settings) {
@@ -87,18 +88,22 @@ std::optional<Diagnostic> apply_constants(const TomlFile& file,
   return std::nullopt;
 }
 
-Result<Constants> read_constants(const TomlFile& file, const Chip& chip, ServingEngine engine) {
-  Constants out;
+/// Tables in the order in which they override.
+/// @param applied how many there were
+std::optional<Diagnostic> read_constants(const TomlFile& file, const Chip& chip,
+                                         ServingEngine engine, Constants& out,
+                                         unsigned* applied = nullptr) {
   const toml::table& root = file.root;
-  if (auto error = apply_constants(file, root["all"], out)) return *error;
-  if (auto error = apply_constants(file, root["architecture"][chip.architecture], out)) {
-    return *error;
-  }
-  if (auto error = apply_constants(file, root["chip"][chip.name], out)) return *error;
-  if (auto error = apply_constants(file, root["engine"][name(engine)], out)) return *error;
+  const auto part = [&](const toml::node_view<const toml::node>& node) {
+    return apply_constants(file, node, out, applied);
+  };
+  if (auto error = part(root["all"])) return error;
+  if (auto error = part(root["architecture"][chip.architecture])) return error;
+  if (auto error = part(root["chip"][chip.name])) return error;
+  if (auto error = part(root["engine"][name(engine)])) return error;
   const std::string pair = fmt::format("{}+{}", chip.architecture, name(engine));
-  if (auto error = apply_constants(file, root["pair"][pair], out)) return *error;
-  return out;
+  if (auto error = part(root["pair"][pair])) return error;
+  return std::nullopt;
 }
 
 /// All tables, whatever chip and engine they are of.
@@ -134,17 +139,68 @@ TomlFile& constants_in_use() {
 Result<Constants> parse_constants(std::string_view text, const Chip& chip, ServingEngine engine) {
   const Result<TomlFile> file = parse_toml(text, "constants", true);
   if (!file) return file.error();
-  return read_constants(*file, chip, engine);
+  Constants out;
+  if (auto error = read_constants(*file, chip, engine, out)) return *error;
+  return out;
 }
 
-Constants constants_for(const Chip& chip, ServingEngine engine) {
-  const Result<Constants> read = read_constants(constants_in_use(), chip, engine);
-  return read ? *read : Constants{};
+namespace {
+
+/// That a file holds constants of engines, and not something else's tables.
+std::optional<Diagnostic> foreign_constants(const TomlFile& file) {
+  constexpr std::string_view kTables[] = {"sources", "all",    "architecture",
+                                          "chip",    "engine", "pair"};
+  for (const auto& [key, value] : file.root) {
+    if (std::ranges::find(kTables, key.str()) != std::end(kTables)) continue;
+    return Diagnostic{ErrorCode::kUsage, place(file, value),
+                      fmt::format("'{}' is none of the tables of constants of a serving engine: "
+                                  "all, architecture, chip, engine, pair",
+                                  key.str()),
+                      "give a file such as tools/fit_serving.py writes"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> apply_own(const FitFile& own, const Chip& chip, ServingEngine engine,
+                                    Constants& out) {
+  const Result<TomlFile> file = parse_toml(own.text, own.path, false);
+  if (!file) return file.error();
+  if (auto error = foreign_constants(*file)) return error;
+  unsigned applied = 0;
+  if (auto error = read_constants(*file, chip, engine, out, &applied)) return error;
+  if (applied > 0) return std::nullopt;
+  return Diagnostic{ErrorCode::kUsage, own.path,
+                    fmt::format("has no constants of {} ({}) under {}", chip.name,
+                                chip.architecture, name(engine)),
+                    "name the chip and engine that were measured, or leave the fit out"};
+}
+
+/// What the cluster's own fits put over the catalogue's.
+std::optional<Diagnostic> apply_fits(const Cluster& cluster, ServingEngine engine, Constants& out) {
+  for (const auto& fit : cluster.fits) {
+    if (fit->kind != FitKind::kConstants) continue;
+    if (auto error = apply_own(*fit, cluster.chip, engine, out)) return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Constants constants_for(const Cluster& cluster, ServingEngine engine) {
+  Constants out;
+  if (read_constants(constants_in_use(), cluster.chip, engine, out)) out = Constants{};
+  (void)apply_fits(cluster, engine, out);
+  return out;
 }
 
 }  // namespace flopcast::serving
 
 namespace flopcast {
+
+std::optional<Diagnostic> own_constants_problem(const Cluster& cluster, ServingEngine engine) {
+  serving::Constants tried;
+  return serving::apply_fits(cluster, engine, tried);
+}
 
 std::optional<Diagnostic> replace_serving_constants(const std::filesystem::path& path) {
   const Result<std::string> text = read_file(path);

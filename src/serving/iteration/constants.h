@@ -44,8 +44,9 @@ struct Constants {
   double visible_share = 1;          ///< of a chip's memory that its driver shows
 };
 
-/// For this chip under this engine: of the catalogue, or of the file that replaced it.
-Constants constants_for(const Chip& chip, ServingEngine engine);
+/// For this cluster's chip under this engine: of the catalogue, or of the file that replaced it, and over them those of the
+/// cluster's own fits, which own_constants_problem() finds nothing wrong with.
+Constants constants_for(const Cluster& cluster, ServingEngine engine);
 /// The same from the text of such a file; errors name the place.
 Result<Constants> parse_constants(std::string_view toml, const Chip& chip, ServingEngine engine);
 

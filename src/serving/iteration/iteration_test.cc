@@ -243,8 +243,9 @@ TEST(IterationModel, RefusesWhatCannotRun) {
 }
 
 TEST(ServingConstants, AreBuiltInAndChecked) {
-  const Chip chip = *Catalog::builtin().chip("h100");
-  EXPECT_NE(constants_for(chip, ServingEngine::kVllm).kernel_floor_s, 0);
+  const Cluster on = *Catalog::builtin().cluster("h100");
+  const Chip& chip = on.chip;
+  EXPECT_NE(constants_for(on, ServingEngine::kVllm).kernel_floor_s, 0);
   EXPECT_FALSE(parse_constants("[all]\nflop_share = 2\n", chip, ServingEngine::kVllm));
   EXPECT_FALSE(parse_constants("[all]\nflops = 0.5\n", chip, ServingEngine::kVllm));
   const auto read = parse_constants(
@@ -259,12 +260,12 @@ TEST(ServingConstants, AreBuiltInAndChecked) {
       ServingEngine::kTensorRtLlm);
   ASSERT_TRUE(pair) << pair.error().text();
   EXPECT_EQ(pair->flop_share, 0.7);
-  EXPECT_GT(constants_for(chip, ServingEngine::kTensorRtLlm).expert_layer_s,
-            constants_for(chip, ServingEngine::kVllm).expert_layer_s);
+  EXPECT_GT(constants_for(on, ServingEngine::kTensorRtLlm).expert_layer_s,
+            constants_for(on, ServingEngine::kVllm).expert_layer_s);
   // A card that was timed layer by layer has values of its own.
-  const Chip card = *Catalog::builtin().chip("rtx-4090");
+  const Cluster card = *Catalog::builtin().cluster("rtx-4090");
   EXPECT_GT(constants_for(card, ServingEngine::kVllm).mixed_attention,
-            constants_for(chip, ServingEngine::kVllm).mixed_attention);
+            constants_for(on, ServingEngine::kVllm).mixed_attention);
 }
 
 }  // namespace

@@ -170,7 +170,10 @@ Result<IterationModel> IterationModel::make(const Deployment& deployment, const 
   Result<std::shared_ptr<const ClusterModels>> models =
       ClusterModels::make(deployment.cluster, catalog);
   if (!models) return models.error();
-  const Constants constants = constants_for(deployment.cluster.chip, deployment.settings.engine);
+  if (auto problem = own_constants_problem(deployment.cluster, deployment.settings.engine)) {
+    return *problem;
+  }
+  const Constants constants = constants_for(deployment.cluster, deployment.settings.engine);
   auto state = std::make_unique<State>(deployment, factors, std::move(*models), constants);
   if (auto problem = state->too_slow()) return *problem;
   return IterationModel(std::move(state));

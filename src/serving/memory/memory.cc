@@ -97,7 +97,7 @@ void fill_blocks(const Deployment& d, ServingMemory& m) {
 
 ServingMemory reckon(const Deployment& d) {
   const StageWork work = stage_work(d), draft = draft_work(d);
-  const Constants c = constants_for(d.cluster.chip, d.settings.engine);
+  const Constants c = constants_for(d.cluster, d.settings.engine);
   ServingMemory m;
   m.capacity = Bytes{d.cluster.chip.hbm_capacity.value * c.visible_share};
   m.weights = Bytes{work.weight_bytes};

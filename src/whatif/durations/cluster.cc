@@ -21,7 +21,8 @@ Result<OtherNetwork> times_on(const ChangedRun& run, const std::string& name) {
   const Catalog& catalog = Catalog::builtin();
   const Result<Cluster> cluster = catalog.cluster(name);
   if (!cluster) return cluster.error();
-  const Result<Machine> machine = Machine::make(*cluster, catalog);
+  const Result<Machine> machine =
+      Machine::make(*cluster, catalog, with_uses({FitKind::kNetwork}, "a network of what-ifs"));
   if (!machine) return machine.error();
   OtherNetwork out;
   out.durations = run.durations;

@@ -8,7 +8,8 @@ Result<TransferNetwork> TransferNetwork::of(const std::string& name) {
   const Catalog& catalog = Catalog::builtin();
   const Result<Cluster> cluster = catalog.cluster(name);
   if (!cluster) return cluster.error();
-  Result<Machine> machine = Machine::make(*cluster, catalog);
+  Result<Machine> machine =
+      Machine::make(*cluster, catalog, with_uses({FitKind::kNetwork}, "a network of what-ifs"));
   if (!machine) return machine.error();
   return TransferNetwork(std::move(*machine));
 }

@@ -15,9 +15,8 @@ void Fields::about(std::string_view what, std::string_view name) {
 }
 
 void Fields::wrong(const toml::node& node, std::string what, std::string hint) {
-  if (error_) return;
-  error_ = Diagnostic{ErrorCode::kBadInput, place(file_, node),
-                      subject_.empty() ? std::move(what) : subject_ + ": " + what, std::move(hint)};
+  errors_.push_back({ErrorCode::kBadInput, place(file_, node),
+                     subject_.empty() ? std::move(what) : subject_ + ": " + what, std::move(hint)});
 }
 
 void Fields::expected(std::string_view key, const toml::node& node, std::string_view what) {
@@ -122,7 +121,7 @@ void Fields::tables(std::string_view key, const ReadTable& read, const ReadText&
   if (array == nullptr) return expected(key, *node, "an array");
   for (const toml::node& element : *array) {
     if (const toml::table* table = element.as_table()) {
-      Fields fields(file_, *table, error_);
+      Fields fields(file_, *table, errors_);
       fields.about(subject_, "");
       read(fields);
       fields.finish();
@@ -133,6 +132,12 @@ void Fields::tables(std::string_view key, const ReadTable& read, const ReadText&
     }
   }
 }
+
+void Fields::missing(std::string_view key, std::string hint) {
+  if (!has(key)) wrong(table_, fmt::format("'{}' is missing", key), std::move(hint));
+}
+
+std::string Fields::place_of() const { return place(file_, table_); }
 
 void Fields::finish() {
   for (const auto& [key, node] : table_) {

@@ -1,5 +1,5 @@
-// Reads the values of one TOML table. The first mistake is kept, with its place; what follows it is
-// left as it was, so readers go on without looking.
+// Reads the values of one TOML table. Mistakes are kept, with their places; what is wrong is left as it was, so readers go
+// on without looking, and all of a file's mistakes are told at once.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@ namespace flopcast::workload::dataflow {
 
 class Fields {
  public:
-  /// @param error of the whole file, the first
-  Fields(const TomlFile& file, const toml::table& table, std::optional<Diagnostic>& error)
-      : file_(file), table_(table), error_(error) {}
+  /// @param errors of the whole file
+  Fields(const TomlFile& file, const toml::table& table, std::vector<Diagnostic>& errors)
+      : file_(file), table_(table), errors_(errors) {}
 
   /// What mistakes are said to be in: "kernel 'q'".
   void about(std::string_view what, std::string_view name);
@@ -57,6 +57,12 @@ class Fields {
   /// Every table of an array; texts among them go to `read_text`, where there is one.
   void tables(std::string_view key, const ReadTable& read, const ReadText& read_text = {});
 
+  bool has(std::string_view key) const { return table_.contains(key); }
+  /// A key that has to be there, and what to write. Where it is not it is a mistake of the table.
+  void missing(std::string_view key, std::string hint);
+  /// "graph.toml:7:3: tensor 'q'", for what only the whole file shows to be missing
+  std::string place_of() const;
+
   /// Keys that were not asked for are mistakes.
   void finish();
 
@@ -69,7 +75,7 @@ class Fields {
 
   const TomlFile& file_;
   const toml::table& table_;
-  std::optional<Diagnostic>& error_;
+  std::vector<Diagnostic>& errors_;
   std::string subject_;
   std::vector<std::string> asked_;
 };

@@ -1,8 +1,12 @@
 // A dataflow workload as a TOML file: docs/reference/dataflow.md.
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
+#include <utility>
+#include <vector>
 
+#include "base/problems.h"
 #include "workload/dataflow/fields.h"
 
 namespace flopcast {
@@ -21,7 +25,14 @@ DataflowTransfer read_transfer(Fields& fields) {
   return transfer;
 }
 
-DataflowKernel read_kernel(Fields& fields) {
+/// What a file says of a kernel, and what it does not say.
+struct ReadKernel {
+  DataflowKernel kernel;
+  std::string place;
+  bool weight = false, operations = false, kind = false;  ///< whether it is said
+};
+
+ReadKernel read_kernel(Fields& fields) {
   DataflowKernel kernel;
   fields.text("name", kernel.name);
   fields.about("kernel", kernel.name);
@@ -41,7 +52,13 @@ DataflowKernel read_kernel(Fields& fields) {
   fields.tables("transfers", [&kernel](Fields& transfer) {
     kernel.transfers.push_back(read_transfer(transfer));
   });
-  return kernel;
+  if (kernel.kind == DataflowKind::kGemm) {
+    for (const char* key : {"m", "n", "k"}) {
+      fields.missing(key, "a product has a size in each of m, n and k");
+    }
+  }
+  return {std::move(kernel), fields.place_of(), fields.has("weight"), fields.has("operations"),
+          fields.has("kind")};
 }
 
 /// A kernel's name, or a table { kernel = "q", operand = "right" }.
@@ -52,13 +69,20 @@ DataflowUse read_use(Fields& fields, const KernelIds& ids) {
   return use;
 }
 
-DataflowTensor read_tensor(Fields& fields, const KernelIds& ids) {
+/// @param sizes bytes of what each kernel makes
+DataflowTensor read_tensor(Fields& fields, const KernelIds& ids, const std::vector<double>& sizes) {
   DataflowTensor tensor;
   fields.kernel("from", ids, tensor.producer);
   fields.given_text("from", tensor.name);  // its name too, unless another is given
   fields.text("name", tensor.name);
   fields.about("tensor", tensor.name);
   fields.bytes("bytes", tensor.bytes);
+  fields.missing("bytes",
+                 tensor.producer < sizes.size()
+                     ? fmt::format("bytes = {:.0f} where it is all that its kernel makes; 0 "
+                                   "where nothing is moved",
+                                   sizes[tensor.producer])
+                     : "give its size in bytes");
   fields.flag("per_sample", tensor.per_sample);
   fields.tables(
       "to", [&](Fields& use) { tensor.uses.push_back(read_use(use, ids)); },
@@ -70,7 +94,60 @@ DataflowTensor read_tensor(Fields& fields, const KernelIds& ids) {
   return tensor;
 }
 
-void read_workload(Fields& fields, DataflowWorkload& workload) {
+/// Matrices that tensors bring to a kernel.
+std::size_t operands_of(const DataflowGraph& graph, std::uint32_t kernel) {
+  std::size_t count = 0;
+  for (const DataflowTensor& tensor : graph.tensors) {
+    for (const DataflowUse& use : tensor.uses) {
+      count += use.kernel == kernel && use.operand != Operand::kPointwise ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+/// A product of two matrices of which one comes from nowhere would read nothing and move nothing.
+void ask_for_weights(const DataflowWorkload& workload, const std::vector<ReadKernel>& kernels,
+                     std::vector<Diagnostic>& errors) {
+  constexpr std::size_t kOperands = 2;
+  for (std::uint32_t i = 0; i < kernels.size(); ++i) {
+    const DataflowKernel& kernel = workload.graph.kernels[i];
+    if (kernel.kind != DataflowKind::kGemm || kernels[i].weight || kernel.k < 1) continue;
+    const std::size_t operands = operands_of(workload.graph, i);
+    if (operands >= kOperands) continue;
+    const double matrix = static_cast<double>(kernel.outer) * static_cast<double>(kernel.m) *
+                          static_cast<double>(kernel.k) * workload.word;
+    errors.push_back(
+        {ErrorCode::kBadInput, kernels[i].place,
+         fmt::format("kernel '{}': 'weight' is missing: of the product's two matrices "
+                     "{}",
+                     kernel.name, operands == 0 ? "no tensor brings any" : "a tensor brings one"),
+         fmt::format("weight = {:.0f} for parameters of m x k; 0 where nothing is read", matrix)});
+  }
+}
+
+/// What was left out and taken as usual, in words.
+void tell_defaults(const Fields& fields, const std::vector<ReadKernel>& kernels,
+                   DataflowWorkload& workload) {
+  std::vector<std::string>& assumed = workload.assumed;
+  constexpr std::array kUsual = {std::pair{"layers", "layers = 1: the graph is all there is"},
+                                 std::pair{"global_batch", "global_batch = 1: one sample a step"},
+                                 std::pair{"tokens", "tokens = 1: there are no tiles"},
+                                 std::pair{"word", "word = 2: elements of 16 bits"}};
+  for (const auto& [key, words] : kUsual) {
+    if (!fields.has(key)) assumed.emplace_back(words);
+  }
+  std::string kinds, operations;
+  for (const ReadKernel& one : kernels) {
+    const std::string comma = ", ", name = one.kernel.name;
+    if (!one.kind) kinds += (kinds.empty() ? "" : comma) + name;
+    if (!one.operations && one.kernel.k == 0)
+      operations += (operations.empty() ? "" : comma) + name;
+  }
+  if (!kinds.empty()) assumed.push_back("kind = \"elementwise\": " + kinds);
+  if (!operations.empty()) assumed.push_back("operations = 1 an element: " + operations);
+}
+
+void read_workload(Fields& fields, DataflowWorkload& workload, std::vector<Diagnostic>& errors) {
   fields.text("name", workload.graph.name);
   fields.flag("training", workload.training);
   fields.count("layers", workload.layers);
@@ -79,16 +156,23 @@ void read_workload(Fields& fields, DataflowWorkload& workload) {
   fields.bytes("resident", workload.resident);
   fields.bytes("boundary", workload.boundary);
   fields.positive("word", workload.word);
-  fields.tables("kernel", [&workload](Fields& kernel) {
-    workload.graph.kernels.push_back(read_kernel(kernel));
-  });
+  if (workload.layers > 1)
+    fields.missing("boundary", "bytes from one layer to the next, per sample");
+  std::vector<ReadKernel> kernels;
+  fields.tables("kernel", [&](Fields& kernel) { kernels.push_back(read_kernel(kernel)); });
   KernelIds ids;
-  for (std::uint32_t i = 0; i < workload.graph.kernels.size(); ++i) {
-    ids.emplace(workload.graph.kernels[i].name, i);
+  std::vector<double> sizes;
+  for (std::uint32_t i = 0; i < kernels.size(); ++i) {
+    const DataflowKernel& kernel = workload.graph.kernels.emplace_back(kernels[i].kernel);
+    ids.emplace(kernel.name, i);
+    sizes.push_back(static_cast<double>(kernel.outer) * static_cast<double>(kernel.m) *
+                    static_cast<double>(kernel.n) * workload.word);
   }
   fields.tables("tensor", [&](Fields& tensor) {
-    workload.graph.tensors.push_back(read_tensor(tensor, ids));
+    workload.graph.tensors.push_back(read_tensor(tensor, ids, sizes));
   });
+  ask_for_weights(workload, kernels, errors);
+  tell_defaults(fields, kernels, workload);
 }
 
 }  // namespace
@@ -98,14 +182,14 @@ Result<DataflowWorkload> parse_dataflow(std::string_view text, const std::string
   if (!file) return file.error();
   DataflowWorkload workload;
   workload.graph.name = "graph";
-  std::optional<Diagnostic> error;
+  std::vector<Diagnostic> errors;
   {
-    Fields fields(*file, file->root, error);
+    Fields fields(*file, file->root, errors);
     fields.about("graph", "");
-    read_workload(fields, workload);
+    read_workload(fields, workload, errors);
     fields.finish();
   }
-  if (error) return std::move(*error);
+  if (!errors.empty()) return together(errors, where);
   const Result<bool> sound = check_dataflow(workload.graph);
   if (!sound) {
     Diagnostic wrong = sound.error();

@@ -179,6 +179,56 @@ TEST(DataflowToml, MistakesNameLineAndKernel) {
   EXPECT_THAT(toml_refusal("[[kernel\n"), HasSubstr("graph.toml"));
 }
 
+// A product that reads nothing would move nothing: which matrix it is that is missing is asked.
+TEST(DataflowToml, AProductsMatricesAreAskedFor) {
+  const std::string product = "[[kernel]]\nname = 'p'\nkind = 'gemm'\nm = 64\nn = 32\nk = 16\n";
+  const std::string refused = toml_refusal(product);
+  EXPECT_THAT(refused, HasSubstr("graph.toml:1:1: kernel 'p': 'weight' is missing"));
+  EXPECT_THAT(refused, HasSubstr("weight = 2048"));  // 64 x 16 of 2 bytes
+  EXPECT_EQ(toml_refusal(product + "weight = 2048\n"), "read");
+  EXPECT_EQ(toml_refusal(product + "weight = 0\n"), "read");
+  EXPECT_THAT(toml_refusal("word = 4\n" + product), HasSubstr("weight = 4096"));
+  // One matrix of two comes as a tensor; then both do.
+  const std::string left =
+      "[[kernel]]\nname = 'a'\n[[tensor]]\nfrom = 'a'\nbytes = 8\nto = "
+      "[{ kernel = 'p', operand = 'left' }]\n";
+  EXPECT_THAT(toml_refusal(product + left), HasSubstr("a tensor brings one"));
+  const std::string right =
+      "[[kernel]]\nname = 'b'\n[[tensor]]\nfrom = 'b'\nbytes = 8\nto = "
+      "[{ kernel = 'p', operand = 'right' }]\n";
+  EXPECT_EQ(toml_refusal(product + left + right), "read");
+  // A sum or a norm has no matrix to be missing.
+  EXPECT_EQ(toml_refusal("[[kernel]]\nname = 's'\nm = 64\nn = 32\n"), "read");
+  EXPECT_THAT(toml_refusal("[[kernel]]\nname = 'p'\nkind = 'gemm'\nn = 32\nweight = 1\n"),
+              HasSubstr("'m' is missing"));
+}
+
+TEST(DataflowToml, SizesThatWouldBeNothingAreAskedFor) {
+  EXPECT_THAT(toml_refusal("[[kernel]]\nname = 'a'\nm = 4\nn = 8\n[[tensor]]\nfrom = 'a'\n"),
+              HasSubstr("tensor 'a': 'bytes' is missing (bytes = 64"));
+  EXPECT_THAT(toml_refusal("layers = 2\n" + std::string(kTwo)), HasSubstr("'boundary' is missing"));
+}
+
+TEST(DataflowToml, SaysWhatItTookForWhatWasLeftOut) {
+  const DataflowWorkload told = *parse_dataflow(kTwo, "graph.toml");
+  EXPECT_THAT(told.assumed,
+              testing::ElementsAre(
+                  "layers = 1: the graph is all there is", "global_batch = 1: one sample a step",
+                  "tokens = 1: there are no tiles", "word = 2: elements of 16 bits",
+                  "kind = \"elementwise\": a, b", "operations = 1 an element: a, b"));
+  EXPECT_THAT(parse_dataflow(dataflow_toml(told), "again")->assumed, testing::IsEmpty());
+}
+
+TEST(DataflowToml, AllMistakesOfAFileAreToldAtOnce) {
+  const std::string refused = toml_refusal(
+      "layers = 0\n[[kernel]]\nname = 'a'\nwieght = 2\nm = 2.5\n[[tensor]]\nfrom = 'c'\n");
+  EXPECT_THAT(refused, HasSubstr("graph.toml: 5 problems:"));
+  for (const char* each : {"graph.toml:1", "'wieght' is unknown", "'m' must be a whole number",
+                           "there is no kernel 'c'", "'bytes' is missing"}) {
+    EXPECT_THAT(refused, HasSubstr(each));
+  }
+}
+
 TEST(DataflowToml, TensorsNameKernelsThatAreThere) {
   EXPECT_THAT(toml_refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'c'\n"),
               HasSubstr("there is no kernel 'c'"));
@@ -194,7 +244,7 @@ TEST(DataflowToml, TensorsNameKernelsThatAreThere) {
 }
 
 TEST(DataflowToml, GraphsAreCheckedAsAllAre) {
-  EXPECT_THAT(toml_refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'b'\nto = ['a']\n"),
+  EXPECT_THAT(toml_refusal(std::string(kTwo) + "[[tensor]]\nfrom = 'b'\nbytes = 8\nto = ['a']\n"),
               HasSubstr("graph.toml: has a cycle: "));
   EXPECT_THAT(toml_refusal("[[kernel]]\nname = 'a'\n[[kernel]]\nname = 'b'\n"),
               HasSubstr("dangling"));

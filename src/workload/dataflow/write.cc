@@ -1,4 +1,5 @@
-// Writes a dataflow workload as TOML; what is at its default is left out.
+// Writes a dataflow workload as TOML; what is at its default is left out, but for what a reader would ask for or have to
+// assume.
 #include <fmt/format.h>
 
 #include "base/text/format.h"
@@ -18,6 +19,8 @@ class Lines {
   void whole(std::string_view key, std::int64_t value, std::int64_t otherwise) {
     if (value != otherwise) raw(key, fmt::format("{}", value));
   }
+  void whole(std::string_view key, std::int64_t value) { raw(key, fmt::format("{}", value)); }
+  void real(std::string_view key, double value) { raw(key, exact_number(value)); }
   void real(std::string_view key, double value, double otherwise) {
     if (value != otherwise) raw(key, exact_number(value));
   }
@@ -38,14 +41,17 @@ void write_kernel(Lines& lines, const DataflowKernel& kernel) {
   const DataflowKernel plain;
   lines.heading("kernel");
   lines.text("name", kernel.name);
-  lines.word("kind", kernel.kind, plain.kind);
+  const bool product = kernel.kind == DataflowKind::kGemm;
+  lines.text("kind", name(kernel.kind));
   lines.flag("backward", kernel.backward, plain.backward);
   lines.whole("outer", kernel.outer, plain.outer);
-  lines.whole("m", kernel.m, plain.m);
-  lines.whole("n", kernel.n, plain.n);
-  lines.whole("k", kernel.k, plain.k);
-  lines.real("operations", kernel.operations, plain.operations);
-  lines.real("weight", kernel.weight.value, 0);
+  lines.whole("m", kernel.m);
+  lines.whole("n", kernel.n);
+  if (product || kernel.k != plain.k) lines.whole("k", kernel.k);
+  if (kernel.k == 0 || kernel.operations != plain.operations) {
+    lines.real("operations", kernel.operations);
+  }
+  if (product || kernel.weight.value != 0) lines.real("weight", kernel.weight.value);
   lines.real("traffic", kernel.traffic.value, 0);
   lines.real("gradient", kernel.gradient.value, 0);
   lines.word("tiled", kernel.tiled, plain.tiled);
@@ -65,7 +71,7 @@ void write_tensor(Lines& lines, const DataflowGraph& graph, const DataflowTensor
   lines.heading("tensor");
   if (tensor.name != producer) lines.text("name", tensor.name);
   lines.text("from", producer);
-  lines.real("bytes", tensor.bytes.value, 0);
+  lines.real("bytes", tensor.bytes.value);
   lines.flag("per_sample", tensor.per_sample, true);
   std::string list;
   for (const DataflowUse& use : tensor.uses) {
@@ -85,12 +91,12 @@ std::string dataflow_toml(const DataflowWorkload& workload) {
   Lines lines;
   lines.text("name", workload.graph.name);
   lines.flag("training", workload.training, plain.training);
-  lines.whole("layers", workload.layers, plain.layers);
-  lines.whole("global_batch", workload.global_batch, plain.global_batch);
-  lines.whole("tokens", workload.tokens, plain.tokens);
+  lines.whole("layers", workload.layers);
+  lines.whole("global_batch", workload.global_batch);
+  lines.whole("tokens", workload.tokens);
   lines.real("resident", workload.resident.value, 0);
-  lines.real("boundary", workload.boundary.value, 0);
-  lines.real("word", workload.word, plain.word);
+  lines.real("boundary", workload.boundary.value);
+  lines.real("word", workload.word);
   for (const DataflowKernel& kernel : workload.graph.kernels) write_kernel(lines, kernel);
   for (const DataflowTensor& tensor : workload.graph.tensors) {
     write_tensor(lines, workload.graph, tensor);

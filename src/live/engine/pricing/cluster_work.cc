@@ -21,7 +21,10 @@ Result<ClusterWork> ClusterWork::make(const Cluster& cluster, const Catalog& cat
                       "what joins the chip to its host is not known",
                       "say it: \"" + cluster.name + ", chip.host_link pcie5\""};
   }
-  Result<Machine> machine = Machine::make(cluster, catalog);
+  MachineOptions options;
+  options.uses.push_back(FitKind::kHost);
+  options.asker = "a live run";
+  Result<Machine> machine = Machine::make(cluster, catalog, options);
   if (!machine) return machine.error();
   Result<Transfers> transfers = Transfers::make(*machine);
   if (!transfers) return transfers.error();
